@@ -1,0 +1,221 @@
+/*
+ * cdacq.c: opening and closing targets: the memory, the runtime in it, its descriptor, the contracts.
+ */
+#include <elf.h>
+#include <stdio.h>
+
+#include "contracts/platform_metadata.h"
+#include "src/door.h"
+#include "src/file_judge.h"
+#include "target/core.h"
+#include "target/live.h"
+#include "target/memory.h"
+
+const char *cdacq_code_kind_text(enum cdacq_code_kind kind)
+{
+    switch (kind) {
+#define KIND_CASE(name, value, text) \
+    case CDACQ_CODE_##name:          \
+        return text;
+        CDACQ_CODE_KINDS(KIND_CASE)
+#undef KIND_CASE
+    }
+    return "Unknown";
+}
+
+static void free_strings(char **strings)
+{
+    for (char **string = strings; string && *string; string++)
+        free(*string);
+    free(strings);
+}
+
+/* A NULL-terminated copy; *ret is NULL for an empty array. False when out of memory. */
+static bool copy_strings(const char *const *strings, size_t count, char ***ret)
+{
+    if (!count)
+        return true;
+    char **copy = calloc(count + 1, sizeof *copy);
+    for (size_t i = 0; copy && i < count; i++)
+        if (!(copy[i] = strdup(strings[i]))) {
+            free_strings(copy);
+            copy = NULL;
+        }
+    *ret = copy;
+    return copy != NULL;
+}
+
+void cdacq_close(struct cdacq *target)
+{
+    if (!target)
+        return;
+    code_map_free(atomic_load_explicit(&target->code_map, memory_order_acquire));
+    execution_manager_deinit(&target->manager);
+    descriptor_deinit(&target->descriptor);
+    free(target->runtimes.items);
+    target_destroy(target->target);
+    free_strings(target->policy.sysroots);
+    free_strings(target->policy.module_paths);
+    pthread_mutex_destroy(&target->policy.lock);
+    free(target);
+}
+
+/* The caller's options as far as its struct goes: what a newer header has added since is zero. */
+static enum cdacq_status take_options(const struct cdacq_options *options, struct cdacq_options *ret,
+                                      struct cdacq_error *err)
+{
+    *ret = (struct cdacq_options){0};
+    if (!options)
+        return CDACQ_OK;
+    if (options->size < offsetof(struct cdacq_options, flags) + sizeof options->flags || options->size > 4096)
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "struct cdacq_options: size is not set");
+    memcpy(ret, options, MIN(options->size, sizeof *ret));
+    return CDACQ_OK;
+}
+
+static struct cdacq *target_new(const struct cdacq_options *options, struct cdacq_error *err)
+{
+    struct cdacq *target = calloc(1, sizeof *target);
+    if (!target || pthread_mutex_init(&target->policy.lock, NULL) != 0) {
+        free(target);
+        error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
+        return NULL;
+    }
+    target->policy.judge = judge_mapped_file;
+    if (!copy_strings(options->sysroots, options->sysroot_count, &target->policy.sysroots) ||
+        !copy_strings(options->module_paths, options->module_path_count, &target->policy.module_paths)) {
+        error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
+        cdacq_close(target);
+        return NULL;
+    }
+    return target;
+}
+
+static enum cdacq_status no_runtime(const struct cdacq *target, struct cdacq_error *err)
+{
+    if (target->runtimes.problem_path) {
+        if (err)
+            *err = target->runtimes.problem;
+        return target->runtimes.problem.status;
+    }
+    return error_set(
+        err, CDACQ_ERR_NO_RUNTIME, 0,
+        target->target->mapping_count
+            ? "no .NET runtime in the target: none of its %zu file mappings is libcoreclr.so or exports a "
+              "contract descriptor"
+            : "no .NET runtime in the target: it names no mapped files (%zu; for a core: no NT_FILE note); "
+              "give --descriptor-address",
+        target->target->mapping_count);
+}
+
+/* Settles which runtime is meant and where its descriptor is. */
+static enum cdacq_status choose_runtime(struct cdacq *target, const struct cdacq_options *options,
+                                        struct cdacq_error *err)
+{
+    enum cdacq_status status = runtimes_find(target->target, &target->runtimes, err);
+    struct runtimes *runtimes = &target->runtimes;
+    if (status < 0)
+        return status;
+    if (options->descriptor_address && !runtimes->count)
+        runtimes->count = 1;
+    if (!runtimes->count)
+        return no_runtime(target, err);
+    if (options->runtime >= runtimes->count)
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "runtime %u: the target has %zu, counted from 0", options->runtime,
+                         runtimes->count);
+    target->runtime = options->runtime;
+    struct runtime *runtime = &runtimes->items[target->runtime];
+    if (options->descriptor_address)
+        runtime->descriptor_address = options->descriptor_address;
+    for (size_t i = 0; i < runtime->image.build_id_size; i++)
+        snprintf(target->build_id + 2 * i, 3, "%02x", runtime->image.build_id[i]);
+    if (runtime->descriptor_address)
+        return CDACQ_OK;
+    char path[120];
+    error_printable(path, sizeof path, runtime->image.path);
+    const char *problem = runtime->image.file ? mapped_file_problem(runtime->image.file) : NULL;
+    return error_set(err, CDACQ_ERR_NO_DESCRIPTOR, runtime->image.base,
+                     problem ? "%s (build-id %s): no contract descriptor found; %s"
+                             : "%s (build-id %s) exports no contract descriptor%s: .NET 8 or older?",
+                     path, target->build_id[0] ? target->build_id : "unknown", problem ? problem : "");
+}
+
+/* Reads the descriptor and binds what the contracts need; which of them can be used is known afterwards. */
+static enum cdacq_status read_contracts(struct cdacq *target, const struct cdacq_options *options,
+                                        struct cdacq_error *err)
+{
+    const struct runtime *runtime = &target->runtimes.items[target->runtime];
+    enum cdacq_status status =
+        runtime_read_descriptor(target->target, runtime, options->descriptors, options->descriptor_count,
+                                &target->descriptor, &target->descriptor_info, err);
+    if (status >= 0)
+        status = contracts_select(&target->descriptor, &target->contracts, err);
+    if (status >= 0)
+        status = layout_bind(&target->descriptor, target->descriptor_info.pointer_size, 1u << LAYOUT_ExecutionManager,
+                             &target->layout, err);
+    if (status < 0)
+        return status;
+    uint32_t types = 1u << LAYOUT_RuntimeTypeSystem | 1u << LAYOUT_Loader | 1u << LAYOUT_EcmaMetadata;
+    target->runtime_types = (target->contracts.usable & target->layout.usable & types) == types;
+    execution_manager_init(&target->manager, target->contracts.execution_manager, &target->layout);
+    struct reader reader;
+    reader_init(&reader, target->target, &target->layout, target->descriptor_info.pointer_size,
+                target->descriptor_info.big_endian);
+    target->manager.code_pointer_flags = (uint8_t)platform_metadata_code_pointer_flags(&reader);
+    return CDACQ_OK;
+}
+
+/* What is left to do once the target's memory is at hand. Takes the target over: closes it on failure. */
+static enum cdacq_status finish_open(struct cdacq *target, enum cdacq_status status,
+                                     const struct cdacq_options *options, struct cdacq **ret, struct cdacq_error *err)
+{
+    if (status >= 0)
+        status = choose_runtime(target, options, err);
+    if (status >= 0)
+        status = read_contracts(target, options, err);
+    if (status < 0) {
+        cdacq_close(target);
+        return status;
+    }
+    *ret = target;
+    return CDACQ_OK;
+}
+
+enum cdacq_status cdacq_open_core(const char *path, const struct cdacq_options *options, struct cdacq **ret,
+                                  struct cdacq_error *err)
+{
+    struct cdacq_options taken;
+    enum cdacq_status status = take_options(options, &taken, err);
+    struct cdacq *target = status >= 0 ? target_new(&taken, err) : NULL;
+    if (!target)
+        return status < 0 ? status : CDACQ_ERR_NOMEM;
+    status = core_open(path, &target->policy, taken.flags & CDACQ_OPEN_RECORD, &target->target, err);
+    return finish_open(target, status, &taken, ret, err);
+}
+
+enum cdacq_status cdacq_open_pid(int pid, const struct cdacq_options *options, struct cdacq **ret,
+                                 struct cdacq_error *err)
+{
+    struct cdacq_options taken;
+    enum cdacq_status status = take_options(options, &taken, err);
+    if (status >= 0 && pid <= 0)
+        status = error_set(err, CDACQ_ERR_ARGUMENT, 0, "%d is no process id", pid);
+    struct cdacq *target = status >= 0 ? target_new(&taken, err) : NULL;
+    if (!target)
+        return status < 0 ? status : CDACQ_ERR_NOMEM;
+    status = live_open(pid, &target->policy, taken.flags & CDACQ_OPEN_STOP, taken.flags & CDACQ_OPEN_RECORD,
+                       &target->target, err);
+    return finish_open(target, status, &taken, ret, err);
+}
+
+enum cdacq_status cdacq_open_memory(const struct cdacq_memory *memory, const struct cdacq_options *options,
+                                    struct cdacq **ret, struct cdacq_error *err)
+{
+    struct cdacq_options taken;
+    enum cdacq_status status = take_options(options, &taken, err);
+    struct cdacq *target = status >= 0 ? target_new(&taken, err) : NULL;
+    if (!target)
+        return status < 0 ? status : CDACQ_ERR_NOMEM;
+    status = memory_open(memory, taken.flags & CDACQ_OPEN_RECORD, &target->target, err);
+    return finish_open(target, status, &taken, ret, err);
+}

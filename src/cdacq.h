@@ -1,0 +1,405 @@
+/*
+ * cdacq.h: read a .NET process from outside and say which method owns an instruction pointer.
+ *
+ * The process is a *target*: an ELF core dump, a live process, or memory that the caller hands over. The library
+ * reads it through the data contracts that the runtime publishes about itself (DotNetRuntimeContractDescriptor).
+ * It loads no component of the runtime, runs no code in the target and never writes to it.
+ *
+ *     struct cdacq_error error;
+ *     struct cdacq *target;
+ *     struct cdacq_session *session;
+ *     struct cdacq_method method;
+ *
+ *     if (cdacq_open_core("core.1234", NULL, &target, &error) < 0 ||
+ *         cdacq_session_create(target, &session, &error) < 0)
+ *         errx(2, "%s", error.message);
+ *     if (cdacq_method_at(session, 0x7f21c8a31b47, &method, &error) == CDACQ_OK)
+ *         printf("%s +%#" PRIx64 "\n", method.name, method.offset);
+ *     cdacq_session_destroy(session);
+ *     cdacq_close(target);
+ *
+ * Rules that hold throughout:
+ *  - A target address is a uint64_t, a range is [begin, end), a size is in bytes.
+ *  - A function returns an enum cdacq_status: 0 is success, a positive value is an answer that is not a failure
+ *    (CDACQ_NOT_MANAGED), a negative one is a failure. On failure outputs are untouched, and `err`, which the caller
+ *    owns and which may be NULL, holds one line of text that names the thing and the address.
+ *  - A target is hostile: sizes are capped and loops bounded, so a call ends on any input, with an answer that the
+ *    data supports or with a status. No answer is preferred over a wrong one.
+ *  - The library prints nothing and has no global or thread-local state.
+ *  - Threads: a `struct cdacq` of a dump or of caller's memory is immutable to its users and may be shared between
+ *    threads. A `struct cdacq_session` belongs to one thread at a time. A live target and its sessions belong to one
+ *    thread at a time together.
+ *  - Version 0 promises no stable ABI; the SONAME changes with it.
+ */
+#ifndef CDACQ_H
+#define CDACQ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CDACQ_API __attribute__((visibility("default")))
+
+/* ---- Errors ------------------------------------------------------------------------------------------------- */
+
+/* name, value, text */
+#define CDACQ_STATUSES(X)                                                               \
+    X(CDACQ_OK, 0, "success")                                                           \
+    X(CDACQ_NOT_MANAGED, 1, "no managed method owns the address")                       \
+    X(CDACQ_STOPPED, 2, "the visitor asked to stop")                                    \
+    X(CDACQ_ERR_NOMEM, -1, "out of memory")                                             \
+    X(CDACQ_ERR_ARGUMENT, -2, "an argument is not valid")                               \
+    X(CDACQ_ERR_IO, -3, "a file or a process cannot be read")                           \
+    X(CDACQ_ERR_FORMAT, -4, "a file is not what it should be")                          \
+    X(CDACQ_ERR_NO_RUNTIME, -5, "no .NET runtime in the target")                        \
+    X(CDACQ_ERR_NO_DESCRIPTOR, -6, "the runtime's contract descriptor cannot be found") \
+    X(CDACQ_ERR_DESCRIPTOR, -7, "the runtime's contract descriptor is malformed")       \
+    X(CDACQ_ERR_CONTRACT, -8, "a contract is missing or its version is not supported")  \
+    X(CDACQ_ERR_FIELD, -9, "a type, field or global is not described")                  \
+    X(CDACQ_ERR_MEMORY, -10, "memory is not in the target")                             \
+    X(CDACQ_ERR_FUEL, -11, "a bound on work was reached")                               \
+    X(CDACQ_ERR_CORRUPT, -12, "the target's data contradicts itself")                   \
+    X(CDACQ_ERR_MODULE, -13, "a file that is needed is missing or is not the one that was mapped")
+
+enum cdacq_status {
+#define CDACQ_STATUS_(name, value, text) name = value,
+    CDACQ_STATUSES(CDACQ_STATUS_)
+#undef CDACQ_STATUS_
+};
+
+#define CDACQ_ERROR_MESSAGE_SIZE 320
+
+/* Caller-owned; holds the last failure of the call it was passed to. `address` is 0 where none is concerned. */
+struct cdacq_error {
+    enum cdacq_status status;
+    uint64_t address;
+    char message[CDACQ_ERROR_MESSAGE_SIZE]; /* one line, NUL-terminated, printable */
+};
+
+/* The general meaning of a status, a static string. "unknown status" for a number that is none. */
+CDACQ_API const char *cdacq_status_text(enum cdacq_status status);
+
+/* "0.1.0": the version of the library in use. */
+CDACQ_API const char *cdacq_version(void);
+
+/* ---- Opening a target --------------------------------------------------------------------------------------- */
+
+struct cdacq;
+
+enum cdacq_open_flags {
+    CDACQ_OPEN_STOP = 1 << 0,   /* live: hold all threads (PTRACE_SEIZE) until cdacq_close, which lets them run on */
+    CDACQ_OPEN_RECORD = 1 << 1, /* remember every page that is read, for cdacq_write_snapshot */
+};
+
+/* All optional: zero the struct, set `size`, then what is wanted. Strings and arrays are copied. */
+struct cdacq_options {
+    size_t size;                 /* sizeof(struct cdacq_options) of the caller */
+    unsigned flags;              /* enum cdacq_open_flags */
+    unsigned runtime;            /* which one, where a process has several: 0 is the first that `info` shows */
+    const char *const *sysroots; /* directories put before the target's paths, tried in order */
+    size_t sysroot_count;
+    const char *const *module_paths; /* directories searched for a mapped file by its name, tried in order */
+    size_t module_path_count;
+    const char *const *descriptors; /* JSON descriptor files that override what the target publishes, in order */
+    size_t descriptor_count;
+    uint64_t descriptor_address; /* DotNetRuntimeContractDescriptor is here: do not search for it */
+};
+
+/*
+ * Opens an ELF core of either class and byte order. The file is mapped, never copied, and must not change while it is
+ * open. Missing file-backed pages come from the files that the core's NT_FILE note names, where those can be found and
+ * nothing in the core contradicts them. Fails with IO, FORMAT, NO_RUNTIME, NO_DESCRIPTOR, DESCRIPTOR, CONTRACT, FIELD.
+ */
+CDACQ_API enum cdacq_status cdacq_open_core(const char *path, const struct cdacq_options *options, struct cdacq **ret,
+                                            struct cdacq_error *err);
+
+/*
+ * Opens a running process through process_vm_readv and /proc, which takes the permission to ptrace it. It is not
+ * stopped unless CDACQ_OPEN_STOP asks for it. What was read is kept: answers are those of the time of reading.
+ */
+CDACQ_API enum cdacq_status cdacq_open_pid(int pid, const struct cdacq_options *options, struct cdacq **ret,
+                                           struct cdacq_error *err);
+
+/* One mapping of a target whose memory the caller provides. `path` is NULL for anonymous memory. */
+struct cdacq_mapping {
+    uint64_t begin, end;
+    uint64_t file_offset;
+    const char *path;
+};
+
+/* Target memory that the caller provides. Everything must stay valid and unchanged until cdacq_close. */
+struct cdacq_memory {
+    size_t size; /* sizeof(struct cdacq_memory) of the caller */
+    void *context;
+    /*
+     * The widest readable run of bytes that holds `address`: its bounds and its bytes. False where there is none.
+     * May be called from every thread that uses the target.
+     */
+    bool (*span_at)(void *context, uint64_t address, uint64_t *ret_begin, uint64_t *ret_end, const void **ret_bytes);
+    const struct cdacq_mapping *mappings; /* sorted or not; may be empty when options give a descriptor address */
+    size_t mapping_count;
+};
+
+CDACQ_API enum cdacq_status cdacq_open_memory(const struct cdacq_memory *memory, const struct cdacq_options *options,
+                                              struct cdacq **ret, struct cdacq_error *err);
+
+/* Frees everything and lets a stopped process run on. All sessions must be destroyed before. NULL is fine. */
+CDACQ_API void cdacq_close(struct cdacq *target);
+
+/* ---- Sessions ----------------------------------------------------------------------------------------------- */
+
+/* What one thread needs to ask: read hints and the names it has formed. Strings in answers live as long as it does. */
+struct cdacq_session;
+
+CDACQ_API enum cdacq_status cdacq_session_create(struct cdacq *target, struct cdacq_session **ret,
+                                                 struct cdacq_error *err);
+CDACQ_API void cdacq_session_destroy(struct cdacq_session *session);
+
+/* ---- Which method owns an instruction pointer ---------------------------------------------------------------- */
+
+enum cdacq_answer {
+    CDACQ_ANSWER_NONE,    /* nothing of the runtime's is known to be there */
+    CDACQ_ANSWER_MANAGED, /* a method owns the address: it lies within the method's real end */
+    CDACQ_ANSWER_STUB,    /* code of the runtime's own: precodes, jump stubs, delay-load thunks */
+    CDACQ_ANSWER_ERROR,   /* it could not be told */
+};
+
+/* What kind of code an address is in, numbered and spelled as the runtime's CodeKind. */
+#define CDACQ_CODE_KINDS(X)                      \
+    X(UNKNOWN, 0, "Unknown")                     \
+    X(JUMP_STUB, 1, "JumpStub")                  \
+    X(DYNAMIC_HELPER, 2, "DynamicHelper")        \
+    X(STUB_PRECODE, 3, "StubPrecode")            \
+    X(FIXUP_PRECODE, 4, "FixupPrecode")          \
+    X(VSD_DISPATCH_STUB, 5, "VSD_DispatchStub")  \
+    X(VSD_RESOLVE_STUB, 6, "VSD_ResolveStub")    \
+    X(VSD_LOOKUP_STUB, 7, "VSD_LookupStub")      \
+    X(VSD_VTABLE_STUB, 8, "VSD_VTableStub")      \
+    X(CALL_COUNTING_STUB, 9, "CallCountingStub") \
+    X(METHOD_CALL_THUNK, 10, "MethodCallThunk")  \
+    X(JITTED, 11, "jit")                         \
+    X(READY_TO_RUN, 12, "r2r")                   \
+    X(INTERPRETER, 13, "interpreter")
+
+enum cdacq_code_kind {
+#define CDACQ_CODE_KIND_(name, value, text) CDACQ_CODE_##name = value,
+    CDACQ_CODE_KINDS(CDACQ_CODE_KIND_)
+#undef CDACQ_CODE_KIND_
+};
+
+/* "jit", "r2r", "interpreter", or the runtime's name of a stub kind; a static string. */
+CDACQ_API const char *cdacq_code_kind_text(enum cdacq_code_kind kind);
+
+#define CDACQ_OFFSET_UNKNOWN INT32_MIN
+
+/*
+ * One answer. Pointers are owned by the session, except `error`, which the next call on the session overwrites.
+ * Numbers that are not known are 0, strings NULL, il_offset CDACQ_OFFSET_UNKNOWN.
+ */
+struct cdacq_method {
+    uint64_t ip; /* as asked */
+    enum cdacq_answer answer;
+    enum cdacq_code_kind kind;
+    uint64_t method_desc; /* 0 for ReadyToRun code that the runtime has not prepared */
+    uint64_t code_start;  /* of the hot code, also for an address in the cold part */
+    uint64_t code_size;   /* the whole hot part, funclets included */
+    uint64_t cold_start;  /* of the cold part; 0 where there is none */
+    uint64_t cold_size;
+    uint64_t offset;        /* from code_start; in the cold part: the whole hot length plus the offset there */
+    uint64_t funclet_start; /* equals code_start outside a funclet; 0 where not known */
+    uint32_t token;         /* methoddef token of `module`, 0x06...; 0 for dynamic methods */
+    int32_t il_offset;
+    uint32_t line;
+    bool cold;
+    bool module_verified; /* false: a file had to be used that nothing in the target could confirm */
+    const char *name;     /* Ns.Outer.Inner<T>.M<U>(int, U); printable UTF-8, NUL-terminated */
+    size_t name_length;
+    const char *module; /* path of the module that declares the method, as the target names it */
+    const char *tier;
+    const char *file;
+    const char *error; /* one line, only with CDACQ_ANSWER_ERROR; or why `name` is NULL */
+};
+
+/*
+ * Which method owns `ip`. CDACQ_OK: *ret holds a managed method. CDACQ_NOT_MANAGED: *ret tells stub or none. Negative:
+ * it could not be told; *ret is untouched.
+ */
+CDACQ_API enum cdacq_status cdacq_method_at(struct cdacq_session *session, uint64_t ip, struct cdacq_method *ret,
+                                            struct cdacq_error *err);
+
+/*
+ * The same for `count` addresses; every element of `ret` is written, failures with CDACQ_ANSWER_ERROR. Fast for many:
+ * after some questions about a code range its methods are indexed once, and an answer is a search in memory.
+ * Strings under `error` live until the next call on the session.
+ */
+CDACQ_API void cdacq_methods_at(struct cdacq_session *session, const uint64_t *ips, size_t count,
+                                struct cdacq_method *ret);
+
+enum cdacq_visit_flags {
+    CDACQ_VISIT_STUBS = 1 << 0,   /* also code of the runtime's own */
+    CDACQ_VISIT_R2R_ALL = 1 << 1, /* every method of the ReadyToRun images, not just those that were prepared */
+};
+
+/*
+ * Calls `visit` for every method of the process, by start address. It returns 0 to go on; anything else ends the visit
+ * with CDACQ_STOPPED. Code ranges that cannot be read are reported as one element with CDACQ_ANSWER_ERROR each.
+ */
+CDACQ_API enum cdacq_status cdacq_visit_methods(struct cdacq_session *session, unsigned flags,
+                                                int (*visit)(const struct cdacq_method *method, void *context),
+                                                void *context, struct cdacq_error *err);
+
+/* ---- The ExecutionManager contract -------------------------------------------------------------------------- */
+
+/*
+ * GetCodeBlockHandle and its companions, named as the specification names them
+ * (dotnet/runtime docs/design/datacontracts/ExecutionManager.md). The handle is a plain value, good for the target's
+ * life; its fields are the library's.
+ */
+struct cdacq_code_block {
+    uint64_t opaque[16];
+};
+
+/* The block that owns `ip`. CDACQ_NOT_MANAGED when no method does, at its real end too. */
+CDACQ_API enum cdacq_status cdacq_get_code_block(struct cdacq_session *session, uint64_t ip,
+                                                 struct cdacq_code_block *ret, struct cdacq_error *err);
+
+/* GetMethodDesc: 0 for ReadyToRun code that the runtime has not prepared. */
+CDACQ_API uint64_t cdacq_get_method_desc(const struct cdacq_code_block *block);
+
+/* GetStartAddress: of the method's hot code. */
+CDACQ_API uint64_t cdacq_get_start_address(const struct cdacq_code_block *block);
+
+/* GetRelativeOffset: bytes from the start; in a cold part the hot length plus the offset there. */
+CDACQ_API uint64_t cdacq_get_relative_offset(const struct cdacq_code_block *block);
+
+/* GetJITType: CDACQ_CODE_JITTED, CDACQ_CODE_READY_TO_RUN or CDACQ_CODE_INTERPRETER. */
+CDACQ_API enum cdacq_code_kind cdacq_get_jit_type(const struct cdacq_code_block *block);
+
+/* GetMethodRegionInfo: sizes in bytes; cold start and size are 0 where the method is not split. */
+CDACQ_API void cdacq_get_method_region_info(const struct cdacq_code_block *block, uint64_t *ret_hot_size,
+                                            uint64_t *ret_cold_start, uint64_t *ret_cold_size);
+
+/* GetUnwindInfo: the address of the RUNTIME_FUNCTION that covers the block's ip. */
+CDACQ_API enum cdacq_status cdacq_get_unwind_info(struct cdacq_session *session, const struct cdacq_code_block *block,
+                                                  uint64_t *ret, struct cdacq_error *err);
+
+/* GetUnwindInfoBaseAddress: what the addresses in it are relative to. */
+CDACQ_API uint64_t cdacq_get_unwind_info_base_address(const struct cdacq_code_block *block);
+
+/* GetFuncletStartAddress: equals the start address outside a funclet. */
+CDACQ_API enum cdacq_status cdacq_get_funclet_start_address(struct cdacq_session *session,
+                                                            const struct cdacq_code_block *block, uint64_t *ret,
+                                                            struct cdacq_error *err);
+
+/* ---- What the target is ------------------------------------------------------------------------------------- */
+
+enum cdacq_target_kind { CDACQ_TARGET_CORE, CDACQ_TARGET_PROCESS, CDACQ_TARGET_MEMORY };
+
+/* Strings are owned by the target and may be NULL where not known. */
+struct cdacq_info {
+    enum cdacq_target_kind kind;
+    int pid;                  /* of the process, also that of a core; 0 where not known */
+    unsigned pointer_size;    /* 4 or 8, as the descriptor says */
+    bool big_endian;          /* as the descriptor says */
+    const char *architecture; /* the descriptor's global, "x64" */
+    const char *elf_machine;  /* "x86-64", from the core or the process */
+    unsigned runtime_count;
+    unsigned runtime;         /* the one in use */
+    const char *runtime_path; /* the image that publishes the descriptor */
+    uint64_t runtime_base;
+    const char *runtime_build_id;  /* hex */
+    uint64_t descriptor_address;   /* 0 where it came from elsewhere */
+    const char *descriptor_origin; /* "memory", "file PATH", ... */
+    unsigned schema;               /* "version" of the descriptor's JSON */
+    uint64_t segment_count;        /* of the core: PT_LOADs */
+    uint64_t dumped_size;          /* bytes of memory that the core holds */
+    uint64_t missing_size;         /* bytes that file-backed mappings have and the core does not */
+    bool truncated;                /* the core ends before its last segment does */
+};
+
+CDACQ_API void cdacq_get_info(struct cdacq *target, struct cdacq_info *ret);
+
+struct cdacq_contract_info {
+    const char *name;
+    const char *version; /* as published: a number or a text */
+    const char *origin;  /* which document */
+    bool supported;      /* whether this build reads that version */
+    const char *known;   /* versions that this build reads, "" where it reads none */
+};
+
+CDACQ_API void cdacq_visit_contracts(struct cdacq *target,
+                                     int (*visit)(const struct cdacq_contract_info *contract, void *context),
+                                     void *context);
+
+/* A file that is mapped into the target. */
+struct cdacq_module_info {
+    const char *path;
+    uint64_t begin, end;    /* from its lowest to its highest mapping */
+    uint64_t missing_size;  /* bytes that the target itself does not hold */
+    const char *local_path; /* the file that supplies them; NULL where none was needed, found or accepted */
+    const char *build_id;   /* hex, of an ELF image; NULL where not known */
+    const char *problem;    /* why no file was used: one line; NULL where all is well */
+    bool verified;          /* something in the target confirmed `local_path` */
+};
+
+CDACQ_API enum cdacq_status cdacq_visit_modules(struct cdacq *target,
+                                                int (*visit)(const struct cdacq_module_info *module, void *context),
+                                                void *context, struct cdacq_error *err);
+
+/* A range of the process that the runtime's range section map covers. */
+struct cdacq_code_range_info {
+    uint64_t begin, end;
+    const char *kind;   /* "jit", "r2r", "stubs", "interpreter" */
+    const char *module; /* of ReadyToRun code */
+    bool collectible;
+};
+
+CDACQ_API enum cdacq_status cdacq_visit_code_ranges(struct cdacq_session *session,
+                                                    int (*visit)(const struct cdacq_code_range_info *, void *context),
+                                                    void *context, struct cdacq_error *err);
+
+/* ---- The descriptor ------------------------------------------------------------------------------------------ */
+
+enum cdacq_descriptor_item_kind {
+    CDACQ_ITEM_TYPE,  /* name; value is the size where has_value */
+    CDACQ_ITEM_FIELD, /* of the type visited last; value is the offset */
+    CDACQ_ITEM_GLOBAL,
+    CDACQ_ITEM_CONTRACT, /* text is the version */
+};
+
+/* One value of the merged descriptor. Strings are owned by the target. */
+struct cdacq_descriptor_item {
+    enum cdacq_descriptor_item_kind kind;
+    const char *name;
+    const char *type; /* declared type; NULL where none */
+    const char *text; /* string value; NULL where none */
+    uint64_t value;
+    bool has_value;
+    const char *origin;    /* which document it came from */
+    const char *overrides; /* another document that said something else, NULL where none did */
+};
+
+/* Types with their fields, then globals, then contracts. */
+CDACQ_API void cdacq_visit_descriptor(struct cdacq *target,
+                                      int (*visit)(const struct cdacq_descriptor_item *item, void *context),
+                                      void *context);
+
+/* ---- Snapshots ----------------------------------------------------------------------------------------------- */
+
+/*
+ * Writes a self-contained ELF core that holds just the pages which were read since the target was opened with
+ * CDACQ_OPEN_RECORD, its mappings (NT_FILE) and no other note: it answers the questions that were asked, on any
+ * machine, with no other file. *ret_size is the size written.
+ */
+CDACQ_API enum cdacq_status cdacq_write_snapshot(struct cdacq *target, const char *path, uint64_t *ret_size,
+                                                 struct cdacq_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,83 @@
+/*
+ * door.h: the insides of the public handles, for the files that implement cdacq.h.
+ */
+#ifndef CDACQ_DOOR_H
+#define CDACQ_DOOR_H
+
+#include <stdatomic.h>
+
+#include "contracts/code_map.h"
+#include "contracts/contracts.h"
+#include "contracts/loader.h"
+#include "src/runtime.h"
+
+struct cdacq {
+    struct file_policy policy;
+    struct target *target;
+    struct runtimes runtimes;
+    unsigned runtime; /* index of the one in use */
+    struct descriptor descriptor;
+    struct contract_descriptor_info descriptor_info;
+    struct layout layout;
+    struct contracts contracts;
+    bool runtime_types; /* MethodDescs and metadata are described, in versions that this build reads */
+    struct execution_manager manager;
+    _Atomic(struct code_map *) code_map;
+    char build_id[2 * BUILD_ID_MAX + 1];
+};
+
+/* Strings that live as long as a session. */
+struct arena_chunk;
+
+struct arena {
+    struct arena_chunk *chunks;
+};
+
+void *arena_allocate(struct arena *arena, size_t size);
+void arena_deinit(struct arena *arena);
+
+/* A method that has been asked about: its answer but for the address asked. */
+struct method_record {
+    struct cdacq_method method; /* without what depends on the address */
+    uint64_t unwind_base;
+    uint32_t function_count;
+    uint32_t function_begins[]; /* relative to unwind_base; only where there is more than one */
+};
+
+/* A code range of the map, as one session sees it. */
+struct session_range {
+    const struct code_table *table;
+    struct method_record **records; /* by run; NULL where nobody has asked */
+    unsigned walks;                 /* look-ups that went without the table */
+    bool no_table;                  /* it cannot be built */
+};
+
+struct cdacq_session {
+    struct cdacq *target;
+    struct reader reader;
+    struct module_cache modules;
+    struct arena arena;            /* names and records */
+    struct arena scratch;          /* texts of the failures of the last call */
+    struct method_record **walked; /* records of single look-ups, by start: open addressing, a power of two */
+    size_t walked_count, walked_capacity;
+    unsigned lookups; /* single ones, until there is a map */
+    const struct code_map *map;
+    bool no_map;
+    struct session_range *ranges; /* one for each of the map's */
+    size_t hint;                  /* the range of the last look-up */
+    struct cdacq_error error;     /* of the last failed look-up: what cdacq_method.error points to */
+};
+
+/* The map of all code, built when first asked for. NULL where that cannot be done: look-ups then walk. */
+const struct code_map *session_map(struct cdacq_session *session);
+
+/* The table of a range, with this session's view of it. NULL where that cannot be built. */
+struct session_range *session_table(struct cdacq_session *session, size_t range);
+
+/* The record of a run, formed when first asked for. NULL on failure, which `session->error` tells. */
+struct method_record *session_record(struct cdacq_session *session, size_t range, const struct code_run *run);
+
+/* Fills an answer from a record. */
+void record_answer(const struct method_record *record, uint64_t ip, struct cdacq_method *ret);
+
+#endif

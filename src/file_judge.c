@@ -1,0 +1,247 @@
+#include "src/file_judge.h"
+
+#include <elf.h>
+#include <gelf.h>
+#include <stdio.h>
+
+#include "src/formats/metadata.h"
+#include "src/formats/pe.h"
+
+enum {
+    SAMPLE_MAX = 8, /* read-only pages that are compared when nothing better tells */
+    BUILD_ID_SIZE_MAX = 64,
+    RUNTIME_FUNCTIONS = 102, /* READYTORUN_SECTION_RUNTIME_FUNCTIONS */
+    R2R_SECTIONS_MAX = 256,
+};
+
+/* The evidence so far. */
+struct trial {
+    struct target *target;
+    const struct mapped_file *file;
+    struct file_candidate *candidate;
+    bool agreed, contradicted;
+    char *why;
+    size_t why_size;
+};
+
+/* Copies what the target itself holds of [offset, offset + size) of the file, wherever that is mapped. */
+static bool dumped_at_offset(const struct trial *trial, uint64_t offset, void *buffer, size_t size)
+{
+    struct target *target = trial->target;
+    for (size_t i = 0; i < target->mapping_count; i++) {
+        const struct mapping *mapping = &target->mappings[i];
+        uint64_t length = mapping->end - mapping->begin;
+        if (mapping->file != trial->file || offset < mapping->offset ||
+            !range_fits(offset - mapping->offset, size, length))
+            continue;
+        uint64_t address = mapping->begin + (offset - mapping->offset);
+        size_t done = 0;
+        struct memory memory;
+        while (done < size && target->ops->dumped_at(target, address + done, &memory)) {
+            size_t n = (size_t)MIN(memory.end - (address + done), (uint64_t)(size - done));
+            memcpy((uint8_t *)buffer + done, memory.bytes + (address + done - memory.begin), n);
+            done += n;
+        }
+        if (done == size)
+            return true;
+    }
+    return false;
+}
+
+/* Compares a part of the file with the target. True where the target holds it. `*ret_equal` says how it went. */
+static bool compare(const struct trial *trial, uint64_t offset, size_t size, bool *ret_equal)
+{
+    uint8_t dumped[PAGE_SIZE];
+    if (size > sizeof dumped || !range_fits(offset, size, trial->candidate->size) ||
+        !dumped_at_offset(trial, offset, dumped, size))
+        return false;
+    *ret_equal = memcmp(dumped, trial->candidate->bytes + offset, size) == 0;
+    return true;
+}
+
+static void agree(struct trial *trial)
+{
+    trial->agreed = true;
+}
+
+static void contradict(struct trial *trial, const char *reason)
+{
+    if (!trial->contradicted)
+        snprintf(trial->why, trial->why_size, "%s", reason);
+    trial->contradicted = true;
+}
+
+/* Weighs one part that identifies the file. */
+static void weigh(struct trial *trial, uint64_t offset, size_t size, const char *reason)
+{
+    bool equal;
+    if (!compare(trial, offset, size, &equal))
+        return;
+    if (equal)
+        agree(trial);
+    else
+        contradict(trial, reason);
+}
+
+static bool is_blank(const uint8_t *bytes, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if (bytes[i])
+            return false;
+    return true;
+}
+
+/* A few pages of the constant parts, spread over them. Pages of nothing but zeros tell nothing. */
+static void weigh_samples(struct trial *trial)
+{
+    const struct file_candidate *candidate = trial->candidate;
+    unsigned weighed = 0;
+    for (size_t i = 0; i < candidate->constant_count; i++) {
+        const struct file_range *range = &candidate->constant[i];
+        uint64_t pages = (range->end - range->begin) / PAGE_SIZE, step = MAX(pages / SAMPLE_MAX, (uint64_t)1);
+        for (uint64_t page = 0; page < pages && weighed < SAMPLE_MAX; page += step) {
+            uint64_t offset = range->begin + page * PAGE_SIZE;
+            bool equal;
+            if (is_blank(candidate->bytes + offset, PAGE_SIZE) || !compare(trial, offset, PAGE_SIZE, &equal))
+                continue;
+            weighed++;
+            if (equal)
+                agree(trial);
+            else
+                contradict(trial, "its bytes are not those that the target holds");
+        }
+    }
+}
+
+/* ---- ELF ---- */
+
+static void weigh_build_id(struct trial *trial, Elf *elf, const GElf_Phdr *phdr)
+{
+    if (!range_fits(phdr->p_offset, phdr->p_filesz, trial->candidate->size))
+        return;
+    Elf_Data *data = elf_getdata_rawchunk(elf, (int64_t)phdr->p_offset, phdr->p_filesz, ELF_T_NHDR);
+    GElf_Nhdr note;
+    size_t offset = 0, name, desc;
+    while (data && (offset = gelf_getnote(data, offset, &note, &name, &desc)) > 0)
+        if (note.n_type == NT_GNU_BUILD_ID && note.n_descsz <= BUILD_ID_SIZE_MAX)
+            weigh(trial, phdr->p_offset + desc, note.n_descsz, "its build-id is another one");
+}
+
+static bool judge_elf(struct trial *trial)
+{
+    struct file_candidate *candidate = trial->candidate;
+    if (candidate->size < SELFMAG || memcmp(candidate->bytes, ELFMAG, SELFMAG) != 0)
+        return false;
+    /* libelf takes a writable pointer but does not write to an image that it only reads. */
+    Elf *elf = elf_memory((char *)(uintptr_t)candidate->bytes, candidate->size);
+    size_t count = 0;
+    GElf_Phdr phdr;
+    if (elf && elf_kind(elf) == ELF_K_ELF && elf_getphdrnum(elf, &count) == 0) {
+        for (size_t i = 0; i < count && gelf_getphdr(elf, (int)i, &phdr); i++) {
+            /* Relocation changes writable segments, and those it makes read-only afterwards (RELRO) too. */
+            if (phdr.p_type == PT_LOAD && !(phdr.p_flags & PF_W))
+                file_candidate_add_constant(candidate, phdr.p_offset, add_saturated(phdr.p_offset, phdr.p_filesz),
+                                            false);
+            else if (phdr.p_type == PT_NOTE)
+                weigh_build_id(trial, elf, &phdr);
+        }
+    }
+    elf_end(elf);
+    return true;
+}
+
+/* ---- PE ---- */
+
+/* The READYTORUN_HEADER's file offset: the CLR header names it, or, in a composite image, an export does. */
+static bool find_r2r_header(const struct pe *pe, uint64_t *ret)
+{
+    struct pe_clr clr;
+    uint32_t rva = 0;
+    if (pe_read_clr(pe, &clr) == CDACQ_OK)
+        rva = clr.managed_native_header.rva;
+    if (!rva)
+        pe_find_export(pe, "RTR_HEADER", &rva);
+    return rva && pe_offset(pe, rva, 16, ret) == CDACQ_OK;
+}
+
+/* Runtime functions lie in a writable section, but nobody writes to them: they are constant, and they identify. */
+static void weigh_runtime_functions(struct trial *trial, const struct pe *pe)
+{
+    uint64_t header, offset;
+    uint32_t signature, count, type, rva, size;
+    if (!find_r2r_header(pe, &header) || !bytes_u32(&pe->bytes, header, &signature) || signature != 0x00525452 ||
+        !bytes_u32(&pe->bytes, header + 12, &count))
+        return;
+    for (uint32_t i = 0; i < MIN(count, (uint32_t)R2R_SECTIONS_MAX); i++) {
+        uint64_t row = header + 16 + (uint64_t)i * 12;
+        if (!bytes_u32(&pe->bytes, row, &type) || type != RUNTIME_FUNCTIONS)
+            continue;
+        if (!bytes_u32(&pe->bytes, row + 4, &rva) || !bytes_u32(&pe->bytes, row + 8, &size) ||
+            pe_offset(pe, rva, size, &offset) != CDACQ_OK)
+            return;
+        file_candidate_add_constant(trial->candidate, offset, offset + size, true);
+        for (unsigned part = 0; part < SAMPLE_MAX && size; part++) {
+            size_t n = MIN(size, 512u);
+            weigh(trial, offset + (uint64_t)(size - n) / SAMPLE_MAX * part, n, "its runtime functions are other ones");
+        }
+    }
+}
+
+/* Name and message of a field of the headers that identifies an image. */
+static void weigh_field(struct trial *trial, uint64_t offset, const char *name, uint32_t value)
+{
+    uint8_t dumped[4];
+    char reason[100];
+    if (!dumped_at_offset(trial, offset, dumped, sizeof dumped))
+        return;
+    snprintf(reason, sizeof reason, "its %s is %08x, the target's %08x", name, value, load_u32(dumped, false));
+    weigh(trial, offset, 4, reason);
+}
+
+static void weigh_mvid(struct trial *trial, const struct pe *pe)
+{
+    struct bytes_part part;
+    struct bytes blob;
+    struct metadata metadata;
+    struct metadata_module module;
+    if (pe_metadata(pe, &part, &blob) < 0 || metadata_open(&blob, &metadata) < 0 ||
+        metadata_module(&metadata, &module) < 0 || !module.mvid)
+        return;
+    uint64_t offset = part.offset + metadata.guids.offset + (uint64_t)(module.mvid - 1) * 16;
+    weigh(trial, offset, 16, "its MVID is another one");
+}
+
+static bool judge_pe(struct trial *trial)
+{
+    struct file_candidate *candidate = trial->candidate;
+    struct bytes bytes = bytes_of_buffer(candidate->bytes, candidate->size);
+    struct pe pe;
+    if (pe_open(&bytes, false, &pe) < 0)
+        return false;
+    file_candidate_add_constant(candidate, 0, pe.headers_size, false);
+    for (unsigned i = 0; i < pe.section_count; i++) {
+        const struct pe_section *section = &pe.sections[i];
+        if (!(section->characteristics & (unsigned)PE_SECTION_WRITE))
+            file_candidate_add_constant(candidate, section->file_offset,
+                                        (uint64_t)section->file_offset + section->file_size, false);
+    }
+    candidate->constant_when_read_only = true;
+    uint64_t coff = load_u32(candidate->bytes + 0x3c, false) + UINT64_C(4);
+    weigh_field(trial, coff + 4, "time stamp", pe.time_stamp);
+    weigh_field(trial, coff + 20 + 56, "SizeOfImage", pe.image_size);
+    weigh_mvid(trial, &pe);
+    weigh_runtime_functions(trial, &pe);
+    return true;
+}
+
+enum file_verdict judge_mapped_file(struct target *target, const struct mapped_file *file,
+                                    struct file_candidate *candidate, char *why, size_t why_size)
+{
+    struct trial trial = {target, file, candidate, false, false, why, why_size};
+    if (!judge_elf(&trial) && !judge_pe(&trial))
+        candidate->constant_when_read_only = true;
+    weigh_samples(&trial);
+    if (trial.contradicted)
+        return FILE_CONTRADICTED;
+    return trial.agreed ? FILE_CONFIRMED : FILE_UNKNOWN;
+}

@@ -1,0 +1,41 @@
+/*
+ * runtime.h: finding the .NET runtimes of a target, and putting together the descriptor of one of them.
+ */
+#ifndef CDACQ_RUNTIME_H
+#define CDACQ_RUNTIME_H
+
+#include "descriptors/contract_descriptor.h"
+#include "target/image.h"
+
+enum { RUNTIME_MAX = 16 };
+
+/* An image that publishes a descriptor, or should. */
+struct runtime {
+    struct image image;
+    bool has_image;              /* false where only the descriptor's address was given */
+    uint64_t descriptor_address; /* 0: the image exports none */
+};
+
+struct runtimes {
+    struct runtime *items;
+    size_t count;
+    const char *problem_path; /* an image named libcoreclr.so that could not be used, NULL */
+    struct cdacq_error problem;
+};
+
+/*
+ * Finds every mapped image that exports DotNetRuntimeContractDescriptor: the ones named libcoreclr.so first; only when
+ * there is none, all others (a single-file app has the runtime in its executable). Free `items`.
+ */
+enum cdacq_status runtimes_find(struct target *target, struct runtimes *ret, struct cdacq_error *err);
+
+/*
+ * Reads the descriptor of `runtime`, then the supplements that come with this build, then the files in `overrides`.
+ * `*ret_origin` is allocated: where the runtime's own part came from.
+ */
+enum cdacq_status runtime_read_descriptor(struct target *target, const struct runtime *runtime,
+                                          const char *const *overrides, size_t override_count,
+                                          struct descriptor *descriptor, struct contract_descriptor_info *ret,
+                                          struct cdacq_error *err);
+
+#endif

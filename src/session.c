@@ -1,0 +1,392 @@
+/*
+ * session.c: look-ups: from an address, or from many, to methods with names. A few look-ups walk the runtime's
+ * structures for one address each, which touches little; when a range is asked about again and again its methods are
+ * indexed.
+ */
+#include "src/door.h"
+
+#include "contracts/method_name.h"
+#include "contracts/platform_metadata.h"
+#include "contracts/unwind_info.h"
+
+enum {
+    ARENA_CHUNK_SIZE = 64 * 1024,
+    WALKS_BEFORE_INDEX = 16, /* indexing a range costs about as much as this many look-ups that touch new pages */
+};
+
+struct arena_chunk {
+    struct arena_chunk *next;
+    size_t used, size;
+    _Alignas(max_align_t) uint8_t data[];
+};
+
+void *arena_allocate(struct arena *arena, size_t size)
+{
+    struct arena_chunk *chunk = arena->chunks;
+    size = (size_t)align_up(size, _Alignof(uint64_t));
+    if (!chunk || chunk->size - chunk->used < size) {
+        size_t room = MAX(size, (size_t)ARENA_CHUNK_SIZE);
+        chunk = malloc(sizeof *chunk + room);
+        if (!chunk)
+            return NULL;
+        chunk->next = arena->chunks;
+        chunk->used = 0;
+        chunk->size = room;
+        arena->chunks = chunk;
+    }
+    void *memory = chunk->data + chunk->used;
+    chunk->used += size;
+    return memory;
+}
+
+void arena_deinit(struct arena *arena)
+{
+    while (arena->chunks) {
+        struct arena_chunk *chunk = arena->chunks;
+        arena->chunks = chunk->next;
+        free(chunk);
+    }
+}
+
+static const char *arena_string(struct arena *arena, const char *string, size_t length)
+{
+    char *copy = arena_allocate(arena, length + 1);
+    if (!copy)
+        return NULL;
+    memcpy(copy, string, length);
+    copy[length] = '\0';
+    return copy;
+}
+
+enum cdacq_status cdacq_session_create(struct cdacq *target, struct cdacq_session **ret, struct cdacq_error *err)
+{
+    struct cdacq_session *session = target ? calloc(1, sizeof *session) : NULL;
+    if (!session)
+        return error_set(err, target ? CDACQ_ERR_NOMEM : CDACQ_ERR_ARGUMENT, 0,
+                         target ? "out of memory" : "a session needs a target");
+    session->target = target;
+    reader_init(&session->reader, target->target, &target->layout, target->descriptor_info.pointer_size,
+                target->descriptor_info.big_endian);
+    module_cache_init(&session->modules, &session->reader);
+    *ret = session;
+    return CDACQ_OK;
+}
+
+void cdacq_session_destroy(struct cdacq_session *session)
+{
+    if (!session)
+        return;
+    for (size_t i = 0; session->ranges && i < session->map->count; i++)
+        free(session->ranges[i].records);
+    free(session->ranges);
+    free(session->walked);
+    module_cache_deinit(&session->modules);
+    arena_deinit(&session->arena);
+    arena_deinit(&session->scratch);
+    free(session);
+}
+
+const struct code_map *session_map(struct cdacq_session *session)
+{
+    struct cdacq *target = session->target;
+    if (session->map || session->no_map)
+        return session->map;
+    struct code_map *map = atomic_load_explicit(&target->code_map, memory_order_acquire);
+    if (!map) {
+        reader_begin(&session->reader, FUEL_INDEX);
+        map = code_map_build(&target->manager, &session->reader);
+        struct code_map *other = NULL;
+        if (map && !atomic_compare_exchange_strong_explicit(&target->code_map, &other, map, memory_order_acq_rel,
+                                                            memory_order_acquire)) {
+            code_map_free(map);
+            map = other;
+        }
+    }
+    session->ranges = map ? calloc(map->count + 1, sizeof *session->ranges) : NULL;
+    session->no_map = !session->ranges;
+    session->map = session->ranges ? map : NULL;
+    return session->map;
+}
+
+struct session_range *session_table(struct cdacq_session *session, size_t index)
+{
+    struct session_range *range = &session->ranges[index];
+    if (range->table || range->no_table)
+        return range->table ? range : NULL;
+    reader_begin(&session->reader, FUEL_INDEX);
+    range->table = code_range_table(&session->target->manager, &session->reader, &session->map->ranges[index]);
+    if (range->table)
+        range->records = calloc(range->table->count + 1, sizeof *range->records);
+    if (!range->records) {
+        range->table = NULL;
+        range->no_table = true;
+        return NULL;
+    }
+    return range;
+}
+
+/* ---- Forming answers ---- */
+
+/* Where each function of a method begins, for telling funclets. NULL-safe: without them funclets are not told. */
+static uint32_t read_function_begins(struct reader *reader, const struct code_block *block, uint32_t **ret)
+{
+    uint32_t size = reader->layout->sizes[T_RuntimeFunction], count = block->runtime_function_count;
+    struct window window;
+    *ret = NULL;
+    if (block->cold || count < 2 ||
+        !reader_window(reader, block->runtime_functions, (uint64_t)count * size, "RuntimeFunction", &window))
+        return 0;
+    struct unwind_table table = {window.bytes, count, size, block->unwind_base};
+    uint32_t *begins = calloc(count, sizeof *begins);
+    for (uint32_t i = 0; begins && i < count; i++)
+        begins[i] = unwind_table_begin(reader, &table, i);
+    window_deinit(&window);
+    *ret = begins;
+    return begins ? count : 0;
+}
+
+static void set_name(struct cdacq_session *session, struct cdacq_method *method, const struct method_name *name)
+{
+    struct arena *arena = &session->arena;
+    if (name->text.length) {
+        method->name = arena_string(arena, name->text.data, name->text.length);
+        method->name_length = method->name ? name->text.length : 0;
+    } else if (name->error.status < 0) {
+        method->error = arena_string(arena, name->error.message, strlen(name->error.message));
+    }
+    method->token = name->token;
+    method->module = name->module ? name->module->path : NULL;
+    if (name->unverified)
+        method->module_verified = false;
+}
+
+/* The answer for a block, but for the address: everything that is the same for all addresses of the method's part. */
+static struct method_record *make_record(struct cdacq_session *session, const struct code_block *block,
+                                         const struct r2r_image *image)
+{
+    CLEANUP_FREE uint32_t *begins = NULL;
+    uint32_t count = read_function_begins(&session->reader, block, &begins);
+    struct method_record *record = arena_allocate(&session->arena, sizeof *record + count * sizeof *begins);
+    if (!record) {
+        error_set(&session->error, CDACQ_ERR_NOMEM, 0, "out of memory");
+        return NULL;
+    }
+    *record = (struct method_record){
+        .method =
+            {
+                .answer = CDACQ_ANSWER_MANAGED,
+                .kind = block->kind,
+                .method_desc = block->method_desc,
+                .code_start = block->start,
+                .code_size = block->hot_size,
+                .cold_start = block->cold_start,
+                .cold_size = block->cold_size,
+                .cold = block->cold,
+                .il_offset = CDACQ_OFFSET_UNKNOWN,
+                .module_verified = !block->unverified,
+            },
+        .unwind_base = block->unwind_base,
+        .function_count = count,
+    };
+    if (count)
+        memcpy(record->function_begins, begins, count * sizeof *begins);
+    struct method_name name = {0};
+    method_name_form(&session->modules, block, image, session->target->runtime_types, &name);
+    set_name(session, &record->method, &name);
+    text_deinit(&name.text);
+    return record;
+}
+
+/* The begin of the function that holds `ip`. */
+static uint64_t funclet_start(const struct method_record *record, uint64_t ip)
+{
+    uint64_t start = record->method.code_start;
+    for (uint32_t i = 1; i < record->function_count && record->unwind_base + record->function_begins[i] <= ip; i++)
+        start = record->unwind_base + record->function_begins[i];
+    return start;
+}
+
+void record_answer(const struct method_record *record, uint64_t ip, struct cdacq_method *ret)
+{
+    const struct cdacq_method *method = &record->method;
+    *ret = *method;
+    ret->ip = ip;
+    ret->offset = method->cold ? method->code_size + (ip - method->cold_start) : ip - method->code_start;
+    ret->funclet_start = record->function_count ? funclet_start(record, ip) : method->cold ? 0 : method->code_start;
+}
+
+struct method_record *session_record(struct cdacq_session *session, size_t index, const struct code_run *run)
+{
+    struct session_range *range = &session->ranges[index];
+    struct method_record **slot = &range->records[run - range->table->runs];
+    struct code_block block;
+    if (*slot)
+        return *slot;
+    reader_begin(&session->reader, FUEL_LOOKUP);
+    if (!code_run_block(&session->target->manager, &session->reader, &session->map->ranges[index], range->table, run,
+                        &block)) {
+        reader_status(&session->reader, &session->error);
+        return NULL;
+    }
+    block.unverified |= session->reader.unverified;
+    *slot = make_record(session, &block, range->table->image);
+    return *slot;
+}
+
+static void answer_none(uint64_t ip, struct cdacq_method *ret)
+{
+    *ret = (struct cdacq_method){
+        .ip = ip, .answer = CDACQ_ANSWER_NONE, .il_offset = CDACQ_OFFSET_UNKNOWN, .module_verified = true};
+}
+
+static void answer_error(struct cdacq_session *session, uint64_t ip, struct cdacq_method *ret)
+{
+    answer_none(ip, ret);
+    ret->answer = CDACQ_ANSWER_ERROR;
+    ret->error = session->error.message;
+}
+
+/* The slot of the record of a single look-up, for the part of a method that starts there; NULL when out of memory. */
+static struct method_record **walked_slot(struct cdacq_session *session, uint64_t start, bool cold)
+{
+    if (session->walked_count * 2 >= session->walked_capacity) {
+        size_t capacity = MAX(session->walked_capacity * 2, (size_t)64), old = session->walked_capacity;
+        struct method_record **walked = calloc(capacity, sizeof *walked), **before = session->walked;
+        if (!walked)
+            return NULL;
+        session->walked = walked;
+        session->walked_capacity = capacity;
+        session->walked_count = 0;
+        for (size_t i = 0; i < old; i++)
+            if (before[i])
+                *walked_slot(session, before[i]->method.code_start, before[i]->method.cold) = before[i];
+        free(before);
+    }
+    size_t mask = session->walked_capacity - 1, i = (size_t)((start * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & mask;
+    while (session->walked[i] &&
+           (session->walked[i]->method.code_start != start || session->walked[i]->method.cold != cold))
+        i = (i + 1) & mask;
+    if (!session->walked[i])
+        session->walked_count++;
+    return &session->walked[i];
+}
+
+static const struct r2r_image *image_of(const struct cdacq *target, const struct code_block *block)
+{
+    const struct r2r_image *image = atomic_load_explicit(&target->manager.images, memory_order_acquire);
+    while (image && (image->module != block->module || image->base != block->unwind_base))
+        image = image->next;
+    return image;
+}
+
+/* One address, as the specification goes: nothing is indexed, little is touched. */
+static void walk(struct cdacq_session *session, uint64_t ip, struct cdacq_method *ret)
+{
+    struct reader *reader = &session->reader;
+    struct code_block block;
+    reader_begin(reader, FUEL_LOOKUP);
+    if (!execution_manager_find(&session->target->manager, reader, ip, &block)) {
+        if (!reader_failed(reader)) {
+            answer_none(ip, ret);
+            return;
+        }
+        reader_status(reader, &session->error);
+        answer_error(session, ip, ret);
+        return;
+    }
+    if (!code_block_is_method(&block)) {
+        answer_none(ip, ret);
+        ret->answer = CDACQ_ANSWER_STUB;
+        ret->kind = block.kind;
+        ret->code_start = block.start;
+        ret->offset = block.offset;
+        return;
+    }
+    struct method_record **slot = walked_slot(session, block.start, block.cold);
+    if (slot && !*slot)
+        *slot = make_record(session, &block, image_of(session->target, &block));
+    if (slot && *slot) {
+        record_answer(*slot, ip, ret);
+        return;
+    }
+    error_set(&session->error, CDACQ_ERR_NOMEM, 0, "out of memory");
+    answer_error(session, ip, ret);
+}
+
+/* The range that holds `address`; mostly that of the address before. SIZE_MAX where there is none. */
+static size_t find_range(struct cdacq_session *session, uint64_t address)
+{
+    const struct code_map *map = session->map;
+    const struct range_section *hint = map->count ? &map->ranges[session->hint].section : NULL;
+    if (hint && address >= hint->begin && address < hint->end)
+        return session->hint;
+    struct code_range *range = code_map_range(map, address);
+    if (!range)
+        return SIZE_MAX;
+    return session->hint = (size_t)(range - map->ranges);
+}
+
+/* `batch` says that more questions will follow, so that indexing pays; so do questions that have come before. */
+static void look_up(struct cdacq_session *session, uint64_t ip, bool batch, struct cdacq_method *ret)
+{
+    bool many = batch || ++session->lookups > WALKS_BEFORE_INDEX;
+    if (!session->map && !(many && session_map(session))) {
+        walk(session, ip, ret);
+        return;
+    }
+    uint64_t address = address_of_code_pointer(session->target->manager.code_pointer_flags, ip);
+    size_t index = find_range(session, address);
+    if (index == SIZE_MAX) {
+        if (session->map->unreadable)
+            walk(session, ip, ret); /* it may lie in what could not be listed */
+        else
+            answer_none(ip, ret);
+        return;
+    }
+    struct session_range *range = &session->ranges[index];
+    if (!range->table &&
+        (range->no_table || (++range->walks < WALKS_BEFORE_INDEX && !batch) || !session_table(session, index))) {
+        walk(session, ip, ret);
+        return;
+    }
+    uint64_t begin = session->map->ranges[index].section.begin;
+    const struct code_run *run =
+        address - begin <= UINT32_MAX ? code_table_find(range->table, (uint32_t)(address - begin)) : NULL;
+    if (!run || run->kind == RUN_STUB || run->kind == RUN_UNKNOWN) {
+        walk(session, ip, ret);
+        return;
+    }
+    struct method_record *record = session_record(session, index, run);
+    if (record)
+        record_answer(record, ip, ret);
+    else
+        answer_error(session, ip, ret);
+}
+
+enum cdacq_status cdacq_method_at(struct cdacq_session *session, uint64_t ip, struct cdacq_method *ret,
+                                  struct cdacq_error *err)
+{
+    struct cdacq_method method;
+    look_up(session, ip, false, &method);
+    if (method.answer == CDACQ_ANSWER_ERROR) {
+        if (err)
+            *err = session->error;
+        return session->error.status;
+    }
+    *ret = method;
+    return method.answer == CDACQ_ANSWER_MANAGED ? CDACQ_OK : CDACQ_NOT_MANAGED;
+}
+
+void cdacq_methods_at(struct cdacq_session *session, const uint64_t *ips, size_t count, struct cdacq_method *ret)
+{
+    enum { MANY = 32 };
+    arena_deinit(&session->scratch);
+    for (size_t i = 0; i < count; i++) {
+        look_up(session, ips[i], count >= MANY, &ret[i]);
+        /* Every failure needs its own text until the caller has read it. */
+        if (ret[i].answer == CDACQ_ANSWER_ERROR) {
+            const char *text = arena_string(&session->scratch, session->error.message, strlen(session->error.message));
+            ret[i].error = text ? text : "out of memory";
+        }
+    }
+}

@@ -1,0 +1,33 @@
+/*
+ * text.h: a growing text buffer for names and messages. An allocation that fails or a text that reaches its
+ * cap makes it `broken`; later appends do nothing, and the caller asks once, at the end.
+ */
+#ifndef CDACQ_TEXT_H
+#define CDACQ_TEXT_H
+
+#include "src/base.h"
+
+enum { TEXT_CAP = 64 * 1024 }; /* no name of a runtime comes near; a hostile one must not eat the memory */
+
+struct text {
+    char *data; /* NUL-terminated once anything was appended; NULL before */
+    size_t length, capacity;
+    bool broken;
+};
+
+void text_deinit(struct text *text);
+void text_clear(struct text *text);
+void text_append(struct text *text, const void *data, size_t length);
+void text_puts(struct text *text, const char *string);
+void text_putc(struct text *text, char c);
+void text_printf(struct text *text, const char *format, ...) PRINTF_LIKE(2, 3);
+
+/*
+ * Appends bytes that came from a target or a file so that the result is always printable UTF-8: control
+ * characters (C0, DEL, C1) and bytes that are no UTF-8 become \xNN, and a backslash becomes \\, so that the
+ * escape can be told from a name that holds one. Bidirectional and line separators are escaped too (\u{NNNN}):
+ * a name must not rearrange the line it is printed on.
+ */
+void text_escape(struct text *text, const void *data, size_t length);
+
+#endif

@@ -1,0 +1,301 @@
+/*
+ * visit.c: going through everything: methods, code ranges, modules, contracts, the descriptor.
+ */
+#include <inttypes.h>
+
+#include "contracts/ee_jit_manager.h"
+#include "src/door.h"
+
+/* A visit of methods on its way. */
+struct visit {
+    struct cdacq_session *session;
+    unsigned flags;
+    int (*visit)(const struct cdacq_method *method, void *context);
+    void *context;
+};
+
+static enum cdacq_status stopped(int result)
+{
+    return result ? CDACQ_STOPPED : CDACQ_OK;
+}
+
+/* A range, or a part of one, that cannot be told. */
+static enum cdacq_status visit_failure(const struct visit *visit, uint64_t begin, uint64_t end)
+{
+    struct cdacq_method method = {
+        .ip = begin,
+        .answer = CDACQ_ANSWER_ERROR,
+        .code_start = begin,
+        .code_size = end - begin,
+        .il_offset = CDACQ_OFFSET_UNKNOWN,
+        .error = visit->session->error.message,
+    };
+    return stopped(visit->visit(&method, visit->context));
+}
+
+/* A stub block: what kind it is stands in front of it; a list of stubs is told as one. */
+static enum cdacq_status visit_stub(const struct visit *visit, uint64_t begin, uint64_t end)
+{
+    struct cdacq_method method;
+    if (!(visit->flags & CDACQ_VISIT_STUBS))
+        return CDACQ_OK;
+    cdacq_methods_at(visit->session, &begin, 1, &method);
+    method.code_start = begin;
+    method.code_size = end - begin;
+    return stopped(visit->visit(&method, visit->context));
+}
+
+static enum cdacq_status visit_run(const struct visit *visit, size_t index, const struct code_run *run)
+{
+    uint64_t base = visit->session->map->ranges[index].section.begin;
+    struct cdacq_method method;
+    if (run->kind == RUN_STUB)
+        return visit_stub(visit, base + run->begin, base + run->end);
+    if (run->kind == RUN_COLD)
+        return CDACQ_OK; /* told with its hot part */
+    const struct method_record *record = run->kind == RUN_METHOD ? session_record(visit->session, index, run) : NULL;
+    if (!record) {
+        if (run->kind == RUN_UNKNOWN)
+            error_set(&visit->session->error, CDACQ_ERR_MEMORY, base + run->begin,
+                      "the code header of the block at 0x%" PRIx64 " cannot be read", base + run->begin);
+        return visit_failure(visit, base + run->begin, base + run->end);
+    }
+    if (record->method.code_start != base + run->begin)
+        return CDACQ_OK; /* a later run of the same method */
+    if (record->method.kind == CDACQ_CODE_READY_TO_RUN && !record->method.method_desc &&
+        !(visit->flags & CDACQ_VISIT_R2R_ALL))
+        return CDACQ_OK;
+    record_answer(record, record->method.code_start, &method);
+    return stopped(visit->visit(&method, visit->context));
+}
+
+static enum cdacq_status visit_range(const struct visit *visit, size_t index)
+{
+    struct cdacq_session *session = visit->session;
+    const struct code_range *range = &session->map->ranges[index];
+    if (range->manager == CODE_MANAGER_RANGE_LIST)
+        return visit_stub(visit, range->section.begin, range->section.end);
+    struct session_range *table = session_table(session, index);
+    if (!table) {
+        reader_status(&session->reader, &session->error);
+        return visit_failure(visit, range->section.begin, range->section.end);
+    }
+    enum cdacq_status status = CDACQ_OK;
+    for (size_t i = 0; i < table->table->count && status == CDACQ_OK; i++)
+        status = visit_run(visit, index, &table->table->runs[i]);
+    return status;
+}
+
+enum cdacq_status cdacq_visit_methods(struct cdacq_session *session, unsigned flags,
+                                      int (*visit)(const struct cdacq_method *method, void *context), void *context,
+                                      struct cdacq_error *err)
+{
+    const struct code_map *map = session_map(session);
+    if (!map) {
+        reader_begin(&session->reader, FUEL_INDEX);
+        code_map_free(code_map_build(&session->target->manager, &session->reader)); /* for its reason */
+        return reader_status(&session->reader, err);
+    }
+    struct visit all = {session, flags, visit, context};
+    enum cdacq_status status = CDACQ_OK;
+    for (size_t i = 0; i < map->count && status == CDACQ_OK; i++)
+        status = visit_range(&all, i);
+    return status;
+}
+
+enum cdacq_status cdacq_visit_code_ranges(struct cdacq_session *session,
+                                          int (*visit)(const struct cdacq_code_range_info *, void *context),
+                                          void *context, struct cdacq_error *err)
+{
+    static const char *const kinds[] = {
+        [CODE_MANAGER_NONE] = "interpreter",
+        [CODE_MANAGER_EE] = "jit",
+        [CODE_MANAGER_R2R] = "r2r",
+        [CODE_MANAGER_RANGE_LIST] = "stubs",
+    };
+    const struct code_map *map = session_map(session);
+    if (!map)
+        return error_set(err, CDACQ_ERR_CORRUPT, session->target->manager.map,
+                         "the range section map at 0x%" PRIx64 " cannot be listed", session->target->manager.map);
+    for (size_t i = 0; i < map->count; i++) {
+        const struct code_range *range = &map->ranges[i];
+        const struct mapping *mapping = range->manager == CODE_MANAGER_R2R
+                                            ? target_mapping_at(session->target->target, range->section.begin)
+                                            : NULL;
+        struct cdacq_code_range_info info = {
+            .begin = range->section.begin,
+            .end = range->section.end,
+            .kind = kinds[range->manager],
+            .module = mapping ? mapping->path : NULL,
+            .collectible = range->section.flags & RANGE_SECTION_COLLECTIBLE,
+        };
+        if (visit(&info, context))
+            return CDACQ_STOPPED;
+    }
+    return CDACQ_OK;
+}
+
+static const char *machine_name(unsigned machine)
+{
+    switch (machine) {
+    case 3:
+        return "i386";
+    case 22:
+        return "s390x";
+    case 21:
+        return "ppc64";
+    case 40:
+        return "arm";
+    case 62:
+        return "x86-64";
+    case 183:
+        return "aarch64";
+    case 243:
+        return "riscv";
+    case 258:
+        return "loongarch";
+    default:
+        return NULL;
+    }
+}
+
+void cdacq_get_info(struct cdacq *target, struct cdacq_info *ret)
+{
+    const struct target *memory = target->target;
+    const struct runtime *runtime = &target->runtimes.items[target->runtime];
+    const struct descriptor_item *architecture =
+        descriptor_find(&target->descriptor, CDACQ_ITEM_GLOBAL, "", "Architecture");
+    *ret = (struct cdacq_info){
+        .kind = memory->kind,
+        .pid = memory->pid,
+        .pointer_size = target->descriptor_info.pointer_size,
+        .big_endian = target->descriptor_info.big_endian,
+        .architecture = architecture ? architecture->text : NULL,
+        .elf_machine = machine_name(memory->elf_machine),
+        .runtime_count = (unsigned)target->runtimes.count,
+        .runtime = target->runtime,
+        .runtime_path = runtime->has_image ? runtime->image.path : NULL,
+        .runtime_base = runtime->has_image ? runtime->image.base : 0,
+        .runtime_build_id = target->build_id[0] ? target->build_id : NULL,
+        .descriptor_address = runtime->descriptor_address,
+        .descriptor_origin = target->descriptor_info.from_file ? "the runtime's file, relocated" : "memory",
+        .schema = target->descriptor.schema,
+        .segment_count = memory->segment_count,
+        .dumped_size = memory->dumped_size,
+        .missing_size = memory->missing_size,
+        .truncated = memory->truncated,
+    };
+}
+
+void cdacq_visit_contracts(struct cdacq *target,
+                           int (*visit)(const struct cdacq_contract_info *contract, void *context), void *context)
+{
+    const struct descriptor *descriptor = &target->descriptor;
+    for (size_t i = 0; i < descriptor->count; i++) {
+        const struct descriptor_item *item = &descriptor->items[i];
+        char known[64];
+        if (item->kind != CDACQ_ITEM_CONTRACT)
+            continue;
+        contracts_known(item->name, descriptor->schema, known, sizeof known);
+        struct cdacq_contract_info info = {
+            .name = item->name,
+            .version = item->text,
+            .origin = item->origin,
+            .supported = contracts_supported(item->name, descriptor->schema, item->text),
+            .known = known,
+        };
+        if (visit(&info, context))
+            return;
+    }
+}
+
+/* Bytes of a mapping that the target itself does not hold. */
+static uint64_t missing_of(struct target *target, const struct mapping *mapping)
+{
+    uint64_t missing = 0, address = mapping->begin;
+    while (address < mapping->end) {
+        struct memory memory;
+        if (target->ops->dumped_at(target, address, &memory)) {
+            address = MIN(memory.end, mapping->end);
+        } else {
+            missing += MIN(PAGE_SIZE, mapping->end - address);
+            address += MIN(PAGE_SIZE, mapping->end - address);
+        }
+    }
+    return missing;
+}
+
+/* One file: all its mappings together. */
+static void describe_module(struct target *target, struct mapped_file *file, struct cdacq_module_info *ret)
+{
+    struct cdacq_module_info info = {.path = file->path, .begin = UINT64_MAX};
+    for (size_t i = 0; i < target->mapping_count; i++) {
+        const struct mapping *mapping = &target->mappings[i];
+        if (mapping->file != file)
+            continue;
+        info.begin = MIN(info.begin, mapping->begin);
+        info.end = MAX(info.end, mapping->end);
+        if (target->kind == CDACQ_TARGET_CORE)
+            info.missing_size += missing_of(target, mapping);
+    }
+    if (info.missing_size && mapped_file_resolve(file)) {
+        info.local_path = file->local_path;
+        info.verified = file->verified;
+    }
+    info.problem = info.missing_size ? mapped_file_problem(file) : NULL;
+    *ret = info;
+}
+
+enum cdacq_status cdacq_visit_modules(struct cdacq *target,
+                                      int (*visit)(const struct cdacq_module_info *module, void *context),
+                                      void *context, struct cdacq_error *err)
+{
+    (void)err;
+    for (struct mapped_file *file = target->target->files; file; file = file->next) {
+        struct cdacq_module_info info;
+        if (file->path[0] != '/' || strncmp(file->path, "/memfd:", 7) == 0 || strncmp(file->path, "/dev/", 5) == 0)
+            continue;
+        describe_module(target->target, file, &info);
+        if (visit(&info, context))
+            return CDACQ_STOPPED;
+    }
+    return CDACQ_OK;
+}
+
+static int visit_item(const struct descriptor_item *item,
+                      int (*visit)(const struct cdacq_descriptor_item *item, void *context), void *context)
+{
+    struct cdacq_descriptor_item info = {
+        .kind = item->kind,
+        .name = item->name,
+        .type = item->type,
+        .text = item->text,
+        .value = item->value,
+        .has_value = item->has_value,
+        .origin = item->origin,
+        .overrides = item->other,
+    };
+    return visit(&info, context);
+}
+
+void cdacq_visit_descriptor(struct cdacq *target, int (*visit)(const struct cdacq_descriptor_item *item, void *context),
+                            void *context)
+{
+    const struct descriptor *descriptor = &target->descriptor;
+    for (size_t i = 0; i < descriptor->count; i++) {
+        const struct descriptor_item *type = &descriptor->items[i];
+        if (type->kind != CDACQ_ITEM_TYPE)
+            continue;
+        if (visit_item(type, visit, context))
+            return;
+        for (size_t j = 0; j < descriptor->count; j++)
+            if (descriptor->items[j].kind == CDACQ_ITEM_FIELD && strcmp(descriptor->items[j].scope, type->name) == 0 &&
+                visit_item(&descriptor->items[j], visit, context))
+                return;
+    }
+    static const enum cdacq_descriptor_item_kind rest[] = {CDACQ_ITEM_GLOBAL, CDACQ_ITEM_CONTRACT};
+    for (size_t k = 0; k < ARRAY_SIZE(rest); k++)
+        for (size_t i = 0; i < descriptor->count; i++)
+            if (descriptor->items[i].kind == rest[k] && visit_item(&descriptor->items[i], visit, context))
+                return;
+}
