@@ -1,0 +1,18 @@
+/*
+ * core.h: an ELF core dump as a target. The file is mapped and never copied; libelf reads its headers, so either class
+ * and byte order will do, and more than 65,535 segments (PN_XNUM) too.
+ *
+ * What the core holds always wins. What lies beyond a segment's p_filesz was not dumped: it is missing, not zero, and
+ * comes from the file that NT_FILE names there if that may stand in (mapped_file.h), else from nowhere.
+ * Source: ELF gABI chapter 5; core(5); Linux fs/binfmt_elf.c for NT_FILE and PN_XNUM.
+ */
+#ifndef CDACQ_TARGET_CORE_H
+#define CDACQ_TARGET_CORE_H
+
+#include "target/mapped_file.h"
+
+/* `policy` must outlive the target. */
+enum cdacq_status core_open(const char *path, struct file_policy *policy, bool record, struct target **ret,
+                            struct cdacq_error *err);
+
+#endif

@@ -1,0 +1,425 @@
+#include "target/image.h"
+
+#include <elf.h>
+#include <inttypes.h>
+
+#include "src/error.h"
+
+enum {
+    RELOCATION_MAX = 4 * 1024 * 1024, /* libcoreclr has some 20,000 */
+    SYMBOL_NAME_MAX = 256,
+    HASH_CHAIN_MAX = 64 * 1024,
+};
+
+/* A reader in the image's own class and order, which are not those of the runtime's data by definition. */
+static struct reader image_reader(const struct image *image)
+{
+    struct reader reader;
+    reader_init(&reader, image->target, NULL, image->wide ? 8 : 4, image->big_endian);
+    reader_begin(&reader, FUEL_OPEN);
+    return reader;
+}
+
+static const struct image_segment *segment_of(const struct image *image, uint64_t vaddr, uint64_t size)
+{
+    for (size_t i = 0; i < image->segment_count; i++) {
+        const struct image_segment *segment = &image->segments[i];
+        if (vaddr >= segment->vaddr && range_fits(vaddr - segment->vaddr, size, segment->memory_size))
+            return segment;
+    }
+    return NULL;
+}
+
+/* The file's bytes for a part of a segment: what the loader put there before it relocated anything. */
+static const uint8_t *link_time_bytes(const struct image *image, uint64_t address, uint64_t size)
+{
+    const struct image_segment *segment = segment_of(image, address - image->base, size);
+    if (!segment || !image->file || !mapped_file_resolve(image->file))
+        return NULL;
+    uint64_t in_segment = address - image->base - segment->vaddr;
+    uint64_t offset = add_saturated(segment->file_offset, in_segment);
+    if (!range_fits(in_segment, size, segment->file_size) || !range_fits(offset, size, image->file->content.size))
+        return NULL; /* .bss: what the process writes there is in no file */
+    return image->file->content.bytes + offset;
+}
+
+static void read_build_id(struct image *image, struct reader *reader, uint64_t address, uint64_t size)
+{
+    uint64_t end = add_saturated(address, size);
+    while (!image->build_id_size && address < end && end - address >= 12 && reader_step(reader, "PT_NOTE")) {
+        uint32_t name_size = read_u32(reader, address), desc_size = read_u32(reader, address + 4);
+        uint32_t type = read_u32(reader, address + 8);
+        uint64_t desc = address + 12 + align_up(name_size, 4);
+        char name[4];
+        if (type == NT_GNU_BUILD_ID && name_size == 4 && desc_size <= BUILD_ID_MAX &&
+            reader_copy(reader, address + 12, name, sizeof name) && memcmp(name, "GNU", 4) == 0 &&
+            reader_copy(reader, desc, image->build_id, desc_size))
+            image->build_id_size = desc_size;
+        address = add_saturated(desc, align_up(desc_size, 4));
+    }
+}
+
+/* An address in a dynamic section: glibc has relocated it in memory; musl, and the file, have not. */
+static uint64_t dynamic_address(const struct image *image, uint64_t value)
+{
+    return value >= image->begin && value < image->end ? value : image->base + value;
+}
+
+static void set_dynamic(struct image *image, uint64_t tag, uint64_t value)
+{
+    struct image_dynamic *dynamic = &image->dynamic;
+    switch (tag) {
+    case DT_SYMTAB:
+        dynamic->symtab = dynamic_address(image, value);
+        break;
+    case DT_STRTAB:
+        dynamic->strtab = dynamic_address(image, value);
+        break;
+    case DT_STRSZ:
+        dynamic->strsz = value;
+        break;
+    case DT_GNU_HASH:
+        dynamic->gnu_hash = dynamic_address(image, value);
+        break;
+    case DT_HASH:
+        dynamic->hash = dynamic_address(image, value);
+        break;
+    case DT_RELA:
+        dynamic->rela = dynamic_address(image, value);
+        break;
+    case DT_RELASZ:
+        dynamic->relasz = value;
+        break;
+    case 36: /* DT_RELR; glibc's elf.h of Debian 12 has it, older ones not */
+        dynamic->relr = dynamic_address(image, value);
+        break;
+    case 35: /* DT_RELRSZ */
+        dynamic->relrsz = value;
+        break;
+    default:
+        break;
+    }
+}
+
+/* From memory, or, where that page was not dumped, from the file: link-time values, which dynamic_address() takes too.
+ */
+static void read_dynamic(struct image *image, struct reader *reader)
+{
+    size_t word = image->wide ? 8 : 4;
+    uint64_t address = image->base + image->dynamic_vaddr, count = image->dynamic_size / (2 * word);
+    for (uint64_t i = 0; i < count && reader_step(reader, "PT_DYNAMIC"); i++) {
+        uint8_t entry[16];
+        uint64_t at = address + i * 2 * word;
+        if (!reader_try_copy(reader, at, entry, 2 * word)) {
+            const uint8_t *bytes = link_time_bytes(image, at, 2 * word);
+            if (!bytes)
+                return;
+            memcpy(entry, bytes, 2 * word);
+        }
+        uint64_t tag = image->wide ? load_u64(entry, image->big_endian) : load_u32(entry, image->big_endian);
+        uint64_t value = image->wide ? load_u64(entry + 8, image->big_endian) : load_u32(entry + 4, image->big_endian);
+        if (tag == DT_NULL)
+            return;
+        set_dynamic(image, tag, value);
+    }
+}
+
+static void read_program_header(struct image *image, struct reader *reader, uint64_t address)
+{
+    bool wide = image->wide;
+    uint32_t type = read_u32(reader, address);
+    uint32_t flags = read_u32(reader, address + (wide ? 4 : 24));
+    uint64_t offset = read_pointer(reader, address + (wide ? 8 : 4));
+    uint64_t vaddr = read_pointer(reader, address + (wide ? 16 : 8));
+    uint64_t file_size = read_pointer(reader, address + (wide ? 32 : 16));
+    uint64_t memory_size = read_pointer(reader, address + (wide ? 40 : 20));
+    if (type == PT_LOAD && image->segment_count < IMAGE_SEGMENT_MAX && add_saturated(vaddr, memory_size) != UINT64_MAX)
+        image->segments[image->segment_count++] = (struct image_segment){
+            .vaddr = vaddr,
+            .memory_size = memory_size,
+            .file_size = MIN(file_size, memory_size),
+            .file_offset = offset,
+            .writable = (flags & PF_W) != 0,
+        };
+    if (type == PT_DYNAMIC) {
+        image->dynamic_vaddr = vaddr;
+        image->dynamic_size = MIN(memory_size, (uint64_t)64 * 1024);
+    }
+}
+
+/* vaddr 0 lies where the first segment's page of file offset 0 is mapped, less that segment's own vaddr. */
+static void place_segments(struct image *image, uint64_t first_byte)
+{
+    uint64_t low = UINT64_MAX, high = 0;
+    for (size_t i = 0; i < image->segment_count; i++) {
+        if (image->segments[i].file_offset == 0)
+            image->base = first_byte - image->segments[i].vaddr;
+        low = MIN(low, image->segments[i].vaddr);
+        high = MAX(high, image->segments[i].vaddr + image->segments[i].memory_size);
+    }
+    image->begin = image->base + low;
+    image->end = image->base + high;
+}
+
+enum cdacq_status image_open(struct target *target, const struct mapping *first, struct image *ret,
+                             struct cdacq_error *err)
+{
+    struct image image = {.target = target, .file = first->file, .path = first->path, .base = first->begin};
+    struct reader reader = image_reader(&image);
+    char path[160];
+    uint8_t ident[EI_NIDENT];
+    error_printable(path, sizeof path, first->path);
+    if (!reader_try_copy(&reader, first->begin, ident, sizeof ident))
+        return error_set(err, CDACQ_ERR_MEMORY, first->begin, "%s: its ELF header at 0x%" PRIx64 " is missing", path,
+                         first->begin);
+    if (memcmp(ident, ELFMAG, SELFMAG) != 0)
+        return error_set(err, CDACQ_ERR_FORMAT, first->begin, "%s: not an ELF image at 0x%" PRIx64, path, first->begin);
+    image.wide = ident[EI_CLASS] == ELFCLASS64;
+    image.big_endian = ident[EI_DATA] == ELFDATA2MSB;
+    reader = image_reader(&image);
+    image.machine = read_u16(&reader, first->begin + 18);
+    uint64_t headers = read_pointer(&reader, first->begin + (image.wide ? 32 : 28));
+    uint16_t entry_size = read_u16(&reader, first->begin + (image.wide ? 54 : 42));
+    uint16_t count = read_u16(&reader, first->begin + (image.wide ? 56 : 44));
+    for (unsigned i = 0; i < count && reader_step(&reader, "ELF program headers"); i++)
+        read_program_header(&image, &reader, first->begin + headers + (uint64_t)i * entry_size);
+    if (reader_failed(&reader))
+        return reader_status(&reader, err);
+    place_segments(&image, first->begin);
+
+    for (unsigned i = 0; i < count && !image.build_id_size; i++) {
+        uint64_t header = first->begin + headers + (uint64_t)i * entry_size;
+        struct reader notes = image_reader(&image);
+        if (read_u32(&notes, header) == PT_NOTE)
+            read_build_id(&image, &notes, image.base + read_pointer(&notes, header + (image.wide ? 16 : 8)),
+                          MIN(read_pointer(&notes, header + (image.wide ? 40 : 20)), (uint64_t)64 * 1024));
+    }
+    read_dynamic(&image, &reader);
+    *ret = image;
+    return CDACQ_OK;
+}
+
+/* ---- Symbols ---- */
+
+struct symbol {
+    uint32_t name;
+    uint16_t section;
+    uint64_t value, size;
+};
+
+static struct symbol read_symbol(const struct image *image, struct reader *reader, uint64_t index)
+{
+    uint64_t at = image->dynamic.symtab + index * (image->wide ? 24 : 16);
+    return (struct symbol){
+        .name = read_u32(reader, at),
+        .section = read_u16(reader, at + (image->wide ? 6 : 14)),
+        .value = read_pointer(reader, at + (image->wide ? 8 : 4)),
+        .size = read_pointer(reader, at + (image->wide ? 16 : 8)),
+    };
+}
+
+static bool symbol_matches(const struct image *image, struct reader *reader, const struct symbol *symbol,
+                           const char *name)
+{
+    char found[SYMBOL_NAME_MAX];
+    size_t size = strlen(name) + 1;
+    return symbol->section != SHN_UNDEF && size <= sizeof found &&
+           range_fits(symbol->name, size, image->dynamic.strsz) &&
+           reader_copy(reader, image->dynamic.strtab + symbol->name, found, size) && memcmp(found, name, size) == 0;
+}
+
+/* Index of the symbol through DT_GNU_HASH, 0 when it is not there. The Bloom filter only saves time: it is skipped. */
+static uint64_t find_by_gnu_hash(const struct image *image, struct reader *reader, const char *name, struct symbol *ret)
+{
+    uint32_t hash = 5381;
+    for (const char *p = name; *p; p++)
+        hash = hash * 33 + (uint8_t)*p;
+    uint64_t table = image->dynamic.gnu_hash;
+    uint32_t bucket_count = read_u32(reader, table), first = read_u32(reader, table + 4);
+    uint64_t bloom_size = (uint64_t)read_u32(reader, table + 8) * (image->wide ? 8 : 4);
+    if (reader_failed(reader) || !bucket_count)
+        return 0;
+    uint64_t buckets = table + 16 + bloom_size, chains = buckets + (uint64_t)bucket_count * 4;
+    uint64_t index = read_u32(reader, buckets + (uint64_t)(hash % bucket_count) * 4);
+    if (index < first)
+        return 0;
+    for (int i = 0; i < HASH_CHAIN_MAX && reader_step(reader, "DT_GNU_HASH chain"); i++, index++) {
+        uint32_t entry = read_u32(reader, chains + (index - first) * 4);
+        if ((entry | 1) == (hash | 1)) {
+            *ret = read_symbol(image, reader, index);
+            if (symbol_matches(image, reader, ret, name))
+                return index;
+        }
+        if (reader_failed(reader) || (entry & 1))
+            return 0;
+    }
+    return 0;
+}
+
+static uint64_t find_by_hash(const struct image *image, struct reader *reader, const char *name, struct symbol *ret)
+{
+    uint32_t hash = 0;
+    for (const char *p = name; *p; p++) {
+        hash = (hash << 4) + (uint8_t)*p;
+        hash = (hash ^ (hash >> 24 & 0xf0)) & 0x0fffffff;
+    }
+    uint64_t table = image->dynamic.hash;
+    uint32_t bucket_count = read_u32(reader, table), chain_count = read_u32(reader, table + 4);
+    if (reader_failed(reader) || !bucket_count)
+        return 0;
+    uint64_t buckets = table + 8, chains = buckets + (uint64_t)bucket_count * 4;
+    uint32_t index = read_u32(reader, buckets + (uint64_t)(hash % bucket_count) * 4);
+    for (int i = 0; i < HASH_CHAIN_MAX && index && index < chain_count && reader_step(reader, "DT_HASH chain"); i++) {
+        *ret = read_symbol(image, reader, index);
+        if (symbol_matches(image, reader, ret, name))
+            return index;
+        index = read_u32(reader, chains + (uint64_t)index * 4);
+    }
+    return 0;
+}
+
+bool image_find_symbol(const struct image *image, const char *name, uint64_t *ret_address, uint64_t *ret_size)
+{
+    struct reader reader = image_reader(image);
+    struct symbol symbol;
+    uint64_t index = 0;
+    if (!image->dynamic.symtab || !image->dynamic.strtab)
+        return false;
+    if (image->dynamic.gnu_hash)
+        index = find_by_gnu_hash(image, &reader, name, &symbol);
+    if (!index && image->dynamic.hash) {
+        reader = image_reader(image);
+        index = find_by_hash(image, &reader, name, &symbol);
+    }
+    if (!index || reader_failed(&reader))
+        return false;
+    *ret_address = image->base + symbol.value;
+    *ret_size = symbol.size;
+    return true;
+}
+
+/* ---- Relative relocations ---- */
+
+/* A run of the file's bytes that is being relocated. */
+struct relocation {
+    const struct image *image;
+    uint64_t vaddr; /* of the first byte */
+    uint8_t *bytes;
+    size_t size;
+};
+
+/* Puts base + addend where a pointer that lies wholly in the run belongs; RELR keeps the addend in place. */
+static void relocate(const struct relocation *relocation, uint64_t vaddr, const uint64_t *addend)
+{
+    const struct image *image = relocation->image;
+    size_t word = image->wide ? 8 : 4;
+    if (vaddr < relocation->vaddr || !range_fits(vaddr - relocation->vaddr, word, relocation->size))
+        return;
+    uint8_t *at = relocation->bytes + (vaddr - relocation->vaddr);
+    uint64_t in_place = image->wide ? load_u64(at, image->big_endian) : load_u32(at, image->big_endian);
+    uint64_t value = image->base + (addend ? *addend : in_place);
+    if (image->wide)
+        store_u64(at, value, image->big_endian);
+    else
+        store_u32(at, (uint32_t)value, image->big_endian);
+}
+
+/* The number of R_*_RELATIVE: of the machines that .NET runs on. */
+static bool is_relative(uint16_t machine, uint32_t type)
+{
+    switch (machine) {
+    case EM_X86_64:
+    case EM_386:
+        return type == R_X86_64_RELATIVE; /* 8, and so is R_386_RELATIVE */
+    case EM_AARCH64:
+        return type == R_AARCH64_RELATIVE;
+    case EM_ARM:
+        return type == R_ARM_RELATIVE;
+    case EM_RISCV:
+    case 258:                            /* EM_LOONGARCH */
+        return type == R_RISCV_RELATIVE; /* 3, and so is R_LARCH_RELATIVE */
+    case EM_S390:
+        return type == R_390_RELATIVE;
+    case EM_PPC64:
+        return type == R_PPC64_RELATIVE;
+    default:
+        return false;
+    }
+}
+
+static void apply_rela(const struct relocation *relocation, struct reader *reader)
+{
+    const struct image *image = relocation->image;
+    size_t word = image->wide ? 8 : 4;
+    uint64_t count = image->dynamic.rela ? image->dynamic.relasz / (3 * word) : 0;
+    struct window table;
+    if (!count || count > RELOCATION_MAX ||
+        !reader_window(reader, image->dynamic.rela, count * 3 * word, "DT_RELA", &table))
+        return;
+    for (uint64_t i = 0; i < count; i++) {
+        const uint8_t *entry = table.bytes + i * 3 * word;
+        uint64_t vaddr = image->wide ? load_u64(entry, image->big_endian) : load_u32(entry, image->big_endian);
+        uint64_t info =
+            image->wide ? load_u64(entry + word, image->big_endian) : load_u32(entry + word, image->big_endian);
+        uint64_t addend =
+            image->wide ? load_u64(entry + 2 * word, image->big_endian) : load_u32(entry + 2 * word, image->big_endian);
+        if (is_relative(image->machine, image->wide ? (uint32_t)info : (uint32_t)info & 0xff))
+            relocate(relocation, vaddr, &addend);
+    }
+    window_deinit(&table);
+}
+
+/* An even entry is the address of a pointer; an odd one is a bitmap of the word-sized slots that follow it. */
+static void apply_relr(const struct relocation *relocation, struct reader *reader)
+{
+    const struct image *image = relocation->image;
+    size_t word = image->wide ? 8 : 4;
+    uint64_t count = image->dynamic.relr ? image->dynamic.relrsz / word : 0, where = 0;
+    struct window table;
+    if (!count || count > RELOCATION_MAX ||
+        !reader_window(reader, image->dynamic.relr, count * word, "DT_RELR", &table))
+        return;
+    for (uint64_t i = 0; i < count; i++) {
+        const uint8_t *p = table.bytes + i * word;
+        uint64_t entry = image->wide ? load_u64(p, image->big_endian) : load_u32(p, image->big_endian);
+        if (!(entry & 1)) {
+            relocate(relocation, entry, NULL);
+            where = entry + word;
+            continue;
+        }
+        for (size_t bit = 1; bit < word * 8; bit++)
+            if (entry >> bit & 1)
+                relocate(relocation, where + (bit - 1) * word, NULL);
+        where += (word * 8 - 1) * word;
+    }
+    window_deinit(&table);
+}
+
+enum cdacq_status image_read_relocated(const struct image *image, uint64_t address, void *buffer, size_t size,
+                                       bool *ret_from_file, struct cdacq_error *err)
+{
+    struct reader reader = image_reader(image);
+    if (reader_try_copy(&reader, address, buffer, size)) {
+        *ret_from_file = false;
+        return CDACQ_OK;
+    }
+    const uint8_t *bytes = link_time_bytes(image, address, size);
+    if (!bytes) {
+        reader_fail(&reader, CDACQ_ERR_MEMORY, address, "initialised data of the runtime's image");
+        return reader_status(&reader, err);
+    }
+    CLEANUP_FREE uint8_t *copy = malloc(size + 1);
+    if (!copy)
+        return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
+    memcpy(copy, bytes, size);
+    struct relocation relocation = {image, address - image->base, copy, size};
+    apply_rela(&relocation, &reader);
+    apply_relr(&relocation, &reader);
+    if (reader_failed(&reader))
+        return reader_status(&reader, err);
+    memcpy(buffer, copy, size);
+    if (image->target->recording)
+        target_record_patch(image->target, address, copy, size);
+    *ret_from_file = true;
+    return CDACQ_OK;
+}

@@ -1,0 +1,278 @@
+#include "target/live.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+
+#include "src/error.h"
+
+enum {
+    THREAD_MAX = 65536,
+    STOP_ROUNDS = 64,        /* each holds all threads seen so far; new ones can only come from those not yet held */
+    LIVE_PAGE_MAX = 1 << 18, /* 1 GiB of pages kept: far above what any question needs */
+};
+
+struct held_thread {
+    pid_t tid;
+    int signal; /* caught on its way to the thread when we stopped it; handed over when the thread runs on */
+};
+
+struct live {
+    struct target base;
+    struct pages pages;
+    char *maps; /* the text of /proc/PID/maps, cut at its newlines: the mappings' paths point into it */
+    struct held_thread *held;
+    size_t held_count;
+};
+
+static struct live *live_of(struct target *target)
+{
+    return (struct live *)target;
+}
+
+static bool live_memory_at(struct target *target, uint64_t address, struct memory *ret)
+{
+    struct live *live = live_of(target);
+    uint64_t begin = align_down(address, PAGE_SIZE);
+    struct page *page = pages_find(&live->pages, begin);
+    if (!page) {
+        if (live->pages.count >= LIVE_PAGE_MAX)
+            return false;
+        CLEANUP_FREE uint8_t *bytes = malloc(PAGE_SIZE);
+        if (!bytes)
+            return false;
+        struct iovec local = {bytes, PAGE_SIZE}, remote = {(void *)(uintptr_t)begin, PAGE_SIZE};
+        if (process_vm_readv(target->pid, &local, 1, &remote, 1, 0) != (ssize_t)PAGE_SIZE)
+            return false;
+        page = pages_add(&live->pages, begin, NULL);
+        if (!page)
+            return false;
+        page->bytes = take_ptr(bytes);
+    }
+    *ret = (struct memory){begin, begin + PAGE_SIZE, page->bytes, false};
+    return true;
+}
+
+static void let_run(struct live *live)
+{
+    for (size_t i = 0; i < live->held_count; i++)
+        ptrace(PTRACE_DETACH, live->held[i].tid, NULL, (void *)(intptr_t)live->held[i].signal);
+    free(live->held);
+}
+
+static void live_destroy(struct target *target)
+{
+    struct live *live = live_of(target);
+    let_run(live);
+    pages_deinit(&live->pages);
+    target_deinit(target);
+    free(live->maps);
+    free(live);
+}
+
+static const struct target_ops live_ops = {
+    .memory_at = live_memory_at,
+    .dumped_at = live_memory_at,
+    .destroy = live_destroy,
+};
+
+/* The whole of a /proc file, whose size nobody knows before. NULL with errno set. */
+static char *read_proc_file(const char *path)
+{
+    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return NULL;
+    size_t length = 0, capacity = 256 * 1024;
+    char *text = malloc(capacity);
+    for (;;) {
+        if (!text)
+            return NULL;
+        ssize_t n = read(fd, text + length, capacity - length - 1);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) {
+            free(text);
+            return NULL;
+        }
+        if (n == 0)
+            break;
+        length += (size_t)n;
+        if (capacity - length < 4096) {
+            capacity *= 2;
+            char *larger = realloc(text, capacity);
+            if (!larger)
+                free(text);
+            text = larger;
+        }
+    }
+    text[length] = '\0';
+    return text;
+}
+
+/* The kernel writes a newline in a path as \012; other bytes stand for themselves. */
+static void unescape_newlines(char *path)
+{
+    char *out = path;
+    for (; *path; path++) {
+        if (strncmp(path, "\\012", 4) == 0) {
+            *out++ = '\n';
+            path += 3;
+        } else {
+            *out++ = *path;
+        }
+    }
+    *out = '\0';
+}
+
+/* "begin-end perms offset dev inode   path" of each line; anonymous memory has no path and is of no interest. */
+static bool parse_maps(struct live *live, struct file_policy *policy)
+{
+    size_t lines = 1;
+    for (const char *p = live->maps; *p; p++)
+        lines += *p == '\n';
+    live->base.mappings = calloc(lines, sizeof *live->base.mappings);
+    if (!live->base.mappings)
+        return false;
+    char *rest = live->maps, *line;
+    while ((line = strsep(&rest, "\n"))) {
+        unsigned long long begin, end, offset;
+        char access[5];
+        int path = 0;
+        if (sscanf(line, "%llx-%llx %4s %llx %*s %*s %n", &begin, &end, access, &offset, &path) < 4 || !path ||
+            line[path] != '/' || begin >= end)
+            continue;
+        unescape_newlines(line + path);
+        live->base.mappings[live->base.mapping_count++] = (struct mapping){
+            .begin = begin,
+            .end = end,
+            .offset = offset,
+            .path = line + path,
+            .access = access[1] == 'w' ? MAPPING_WRITABLE : MAPPING_READ_ONLY,
+            .file = mapped_file_get(&live->base, policy, line + path),
+        };
+    }
+    target_sort_mappings(&live->base);
+    return true;
+}
+
+static bool is_held(const struct live *live, pid_t tid)
+{
+    for (size_t i = 0; i < live->held_count; i++)
+        if (live->held[i].tid == tid)
+            return true;
+    return false;
+}
+
+/* Stops one thread. A thread that ended meanwhile is no failure. */
+static enum cdacq_status hold_thread(struct live *live, pid_t tid, struct cdacq_error *err)
+{
+    int status = 0;
+    if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0) {
+        if (errno == ESRCH)
+            return CDACQ_OK;
+        return error_set(err, CDACQ_ERR_IO, 0, "process %d: thread %d cannot be stopped: %s", live->base.pid, tid,
+                         strerror(errno));
+    }
+    ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
+    pid_t waited;
+    do
+        waited = waitpid(tid, &status, __WALL);
+    while (waited < 0 && errno == EINTR);
+    if (waited < 0 || !WIFSTOPPED(status))
+        return CDACQ_OK;
+    /* Either our stop (an event in the high byte), or a signal that was on its way and must not get lost. */
+    int signal = status >> 16 ? 0 : WSTOPSIG(status);
+    live->held[live->held_count++] = (struct held_thread){tid, signal};
+    return CDACQ_OK;
+}
+
+static enum cdacq_status hold_all_threads(struct live *live, struct cdacq_error *err)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task", live->base.pid);
+    live->held = calloc(THREAD_MAX, sizeof *live->held);
+    if (!live->held)
+        return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
+    for (int round = 0; round < STOP_ROUNDS; round++) {
+        size_t before = live->held_count;
+        DIR *dir = opendir(path);
+        if (!dir)
+            return error_set(err, CDACQ_ERR_IO, 0, "process %d: %s", live->base.pid, strerror(errno));
+        enum cdacq_status status = CDACQ_OK;
+        struct dirent *entry;
+        while (status >= 0 && (entry = readdir(dir)) && live->held_count < THREAD_MAX) {
+            pid_t tid = isdigit((unsigned char)entry->d_name[0]) ? atoi(entry->d_name) : 0;
+            if (tid && !is_held(live, tid))
+                status = hold_thread(live, tid, err);
+        }
+        closedir(dir);
+        if (status < 0 || live->held_count == before)
+            return status;
+    }
+    return CDACQ_OK;
+}
+
+/* Whether memory can be read at all: a process that is gone or not ours to read is told apart here, once. */
+static enum cdacq_status check_readable(struct live *live, struct cdacq_error *err)
+{
+    uint8_t byte;
+    for (size_t i = 0; i < live->base.mapping_count; i++) {
+        struct iovec local = {&byte, 1}, remote = {(void *)(uintptr_t)live->base.mappings[i].begin, 1};
+        if (process_vm_readv(live->base.pid, &local, 1, &remote, 1, 0) == 1)
+            return CDACQ_OK;
+        if (errno == EPERM || errno == ESRCH || errno == ENOSYS)
+            return error_set(err, CDACQ_ERR_IO, 0,
+                             errno == EPERM ? "process %d: not permitted to read its memory (same user, or root; see "
+                                              "ptrace_scope)"
+                                            : "process %d: its memory cannot be read",
+                             live->base.pid);
+    }
+    return CDACQ_OK;
+}
+
+static uint16_t elf_machine_of(int pid)
+{
+    char path[64];
+    Elf64_Ehdr ehdr;
+    snprintf(path, sizeof path, "/proc/%d/exe", pid);
+    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || read(fd, &ehdr, sizeof ehdr) != sizeof ehdr || memcmp(ehdr.e_ident, ELFMAG, SELFMAG) != 0)
+        return 0;
+    return load_u16(&ehdr.e_machine, ehdr.e_ident[EI_DATA] == ELFDATA2MSB);
+}
+
+enum cdacq_status live_open(int pid, struct file_policy *policy, bool stop, bool record, struct target **ret,
+                            struct cdacq_error *err)
+{
+    struct live *live = calloc(1, sizeof *live);
+    if (!live)
+        return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
+    live->base = (struct target){.ops = &live_ops, .kind = CDACQ_TARGET_PROCESS, .pid = pid};
+    enum cdacq_status status = CDACQ_OK;
+    char path[64];
+    if (stop)
+        status = hold_all_threads(live, err);
+    snprintf(path, sizeof path, "/proc/%d/maps", pid);
+    if (status >= 0 && !(live->maps = read_proc_file(path)))
+        status = error_set(err, CDACQ_ERR_IO, 0, "process %d: %s", pid,
+                           errno == ENOENT ? "there is no such process" : strerror(errno));
+    if (status >= 0 && !parse_maps(live, policy))
+        status = error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
+    if (status >= 0 && record && !(live->base.recording = calloc(1, sizeof *live->base.recording)))
+        status = error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
+    if (status >= 0)
+        status = check_readable(live, err);
+    if (status < 0) {
+        live_destroy(&live->base);
+        return status;
+    }
+    live->base.elf_machine = elf_machine_of(pid);
+    *ret = &live->base;
+    return CDACQ_OK;
+}

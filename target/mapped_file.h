@@ -1,0 +1,88 @@
+/*
+ * mapped_file.h: a file on disk that stands behind mappings of a target, and when its bytes may stand in for memory
+ * that was not dumped. It is looked for when first needed: below each sysroot, in each module directory by its name,
+ * then at the target's own path. A file that anything in the target contradicts is refused, and why is remembered.
+ *
+ * Who decides that is the `judge`, which the caller injects: target/ does not know what a PE file is.
+ * Threads: resolving happens once, under a lock; afterwards a mapped file is immutable.
+ */
+#ifndef CDACQ_TARGET_MAPPED_FILE_H
+#define CDACQ_TARGET_MAPPED_FILE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "target/target.h"
+
+enum file_verdict {
+    FILE_CONTRADICTED, /* something in the target says that this is another file */
+    FILE_UNKNOWN,      /* nothing could be compared */
+    FILE_CONFIRMED,
+};
+
+/* A part of a file whose bytes are the same in every process that maps it: neither written to nor relocated. */
+struct file_range {
+    uint64_t begin, end; /* file offsets */
+    bool always;         /* also where the mapping is writable: a table in a data section that nobody writes to */
+};
+
+enum { FILE_RANGE_MAX = 128 };
+
+/* A candidate on disk, for the judge to look at and to describe. */
+struct file_candidate {
+    const uint8_t *bytes;
+    uint64_t size;
+    struct file_range constant[FILE_RANGE_MAX]; /* out */
+    size_t constant_count;
+    bool constant_when_read_only; /* out: in a mapping that is known to be read-only every byte is */
+};
+
+typedef enum file_verdict file_judge(struct target *target, const struct mapped_file *file,
+                                     struct file_candidate *candidate, char *why, size_t why_size);
+
+/* How files are found. Owned by the target's opener, outlives the target. */
+struct file_policy {
+    char **sysroots, **module_paths; /* NULL-terminated; NULL where there are none */
+    file_judge *judge;
+    pthread_mutex_t lock;
+};
+
+struct mapped_file {
+    struct mapped_file *next;
+    char *path; /* as the target names it */
+    uint32_t hash;
+    struct target *target;
+    struct file_policy *policy; /* NULL: never look on disk */
+    uint64_t mapped_size;       /* the highest file offset that is mapped; page-rounded by the mapping */
+    atomic_bool resolved;
+    /* Once resolved: */
+    char *local_path; /* NULL where no file was accepted */
+    bool verified;
+    char *problem; /* NULL, or one line on why there is no file */
+    struct file_candidate content;
+};
+
+enum { FILE_MAX = 8192 }; /* files of one target; a real process has hundreds */
+
+/* The target's record of the file at `path`, made when there is none. NULL when there are FILE_MAX, or out of memory.
+ */
+struct mapped_file *mapped_file_get(struct target *target, struct file_policy *policy, const char *path);
+void mapped_files_destroy(struct mapped_file *files);
+
+/* Looks for the file if that has not happened. True where one was accepted. */
+bool mapped_file_resolve(struct mapped_file *file);
+
+/* Why there is no file: one line, or NULL where there is one or nobody has looked yet. */
+const char *mapped_file_problem(const struct mapped_file *file);
+
+/*
+ * Narrows [*begin, *end), file offsets around `offset`, to what the accepted file can stand in for under a mapping of
+ * that access. False where `offset` itself is not covered.
+ */
+bool mapped_file_constant(const struct mapped_file *file, enum mapping_access access, uint64_t offset, uint64_t *begin,
+                          uint64_t *end);
+
+/* Adds a constant part to a candidate; ignored when there is no room, which only makes less available. */
+void file_candidate_add_constant(struct file_candidate *candidate, uint64_t begin, uint64_t end, bool always);
+
+#endif

@@ -1,0 +1,257 @@
+#include "target/reader.h"
+
+#include <inttypes.h>
+
+#include "src/error.h"
+
+void reader_init(struct reader *reader, struct target *target, const struct layout *layout, unsigned pointer_size,
+                 bool big_endian)
+{
+    *reader = (struct reader){
+        .target = target, .layout = layout, .pointer_size = (uint8_t)pointer_size, .big_endian = big_endian};
+    reader_begin(reader, FUEL_LOOKUP);
+}
+
+uint64_t reader_fail(struct reader *reader, enum cdacq_status status, uint64_t address, const char *what)
+{
+    if (!reader_failed(reader)) {
+        reader->status = status;
+        reader->address = address;
+        reader->what = what;
+    }
+    return 0;
+}
+
+enum cdacq_status reader_status(const struct reader *reader, struct cdacq_error *err)
+{
+    const char *what = reader->what ? reader->what : "memory";
+    char why[200];
+    switch (reader->status) {
+    case CDACQ_ERR_MEMORY:
+        target_explain(reader->target, reader->address, why, sizeof why);
+        return error_set(err, reader->status, reader->address, "%s: no memory at 0x%" PRIx64 "%s", what,
+                         reader->address, why);
+    case CDACQ_ERR_FUEL:
+        return error_set(err, reader->status, reader->address, "%s: gave up after too many steps", what);
+    case CDACQ_ERR_FIELD:
+        return error_set(err, reader->status, 0, "%s is not described by the target's descriptor", what);
+    case CDACQ_ERR_CORRUPT:
+        return error_set(err, reader->status, reader->address, "%s: impossible value at 0x%" PRIx64, what,
+                         reader->address);
+    case CDACQ_ERR_NOMEM:
+        return error_set(err, reader->status, 0, "out of memory for %s", what);
+    default:
+        if (reader->status < 0)
+            return error_set(err, reader->status, reader->address, "%s: %s", what, cdacq_status_text(reader->status));
+        return reader->status;
+    }
+}
+
+/* Makes the hint hold `address`. The slow path of every read. */
+static bool reader_seek(struct reader *reader, uint64_t address)
+{
+    struct memory memory;
+    const struct target_ops *ops = reader->target->ops;
+    bool found = reader->dumped_only ? ops->dumped_at(reader->target, address, &memory)
+                                     : ops->memory_at(reader->target, address, &memory);
+    if (found)
+        reader->hint = memory;
+    return found;
+}
+
+/* The bytes at `address` if at least `size` are in one run. */
+static inline const uint8_t *reader_run(struct reader *reader, uint64_t address, size_t size)
+{
+    const struct memory *hint = &reader->hint;
+    if (UNLIKELY(address < hint->begin || address >= hint->end)) {
+        if (!reader_seek(reader, address))
+            return NULL;
+    }
+    if (UNLIKELY(hint->end - address < size))
+        return NULL;
+    reader->unverified |= hint->unverified;
+    if (UNLIKELY(reader->target->recording != NULL))
+        target_record(reader->target, address, size);
+    return hint->bytes + (address - hint->begin);
+}
+
+/* Copies run by run; the number of bytes that came before the first missing one. */
+static size_t copy_runs(struct reader *reader, uint64_t address, uint8_t *buffer, size_t size)
+{
+    size_t done = 0;
+    while (done < size) {
+        uint64_t at = address + done;
+        if (at < address || !reader_run(reader, at, 1))
+            break;
+        size_t n = (size_t)MIN(reader->hint.end - at, (uint64_t)(size - done));
+        memcpy(buffer + done, reader_run(reader, at, n), n);
+        done += n;
+    }
+    return done;
+}
+
+bool reader_try_copy(struct reader *reader, uint64_t address, void *buffer, size_t size)
+{
+    if (!reader_step(reader, "reading memory"))
+        return false;
+    return copy_runs(reader, address, buffer, size) == size;
+}
+
+const uint8_t *reader_try_view(struct reader *reader, uint64_t address, size_t size)
+{
+    return reader_step(reader, "reading memory") ? reader_run(reader, address, size) : NULL;
+}
+
+bool reader_copy(struct reader *reader, uint64_t address, void *buffer, size_t size)
+{
+    if (!reader_step(reader, "reading memory"))
+        return false;
+    size_t done = copy_runs(reader, address, buffer, size);
+    if (done < size)
+        reader_fail(reader, CDACQ_ERR_MEMORY, address + done, NULL);
+    return done == size;
+}
+
+/* A read of a few bytes: in one run nearly always; across two runs byte by byte. */
+static inline const uint8_t *read_bytes(struct reader *reader, uint64_t address, uint8_t *joined, size_t size)
+{
+    if (!reader_step(reader, "reading memory"))
+        return NULL;
+    const uint8_t *bytes = reader_run(reader, address, size);
+    if (LIKELY(bytes != NULL))
+        return bytes;
+    size_t done = copy_runs(reader, address, joined, size);
+    if (done == size)
+        return joined;
+    reader_fail(reader, CDACQ_ERR_MEMORY, address + done, NULL);
+    return NULL;
+}
+
+uint8_t read_u8(struct reader *reader, uint64_t address)
+{
+    uint8_t joined[1];
+    const uint8_t *p = read_bytes(reader, address, joined, sizeof joined);
+    return p ? *p : 0;
+}
+
+uint16_t read_u16(struct reader *reader, uint64_t address)
+{
+    uint8_t joined[2];
+    const uint8_t *p = read_bytes(reader, address, joined, sizeof joined);
+    return p ? load_u16(p, reader->big_endian) : 0;
+}
+
+uint32_t read_u32(struct reader *reader, uint64_t address)
+{
+    uint8_t joined[4];
+    const uint8_t *p = read_bytes(reader, address, joined, sizeof joined);
+    return p ? load_u32(p, reader->big_endian) : 0;
+}
+
+uint64_t read_u64(struct reader *reader, uint64_t address)
+{
+    uint8_t joined[8];
+    const uint8_t *p = read_bytes(reader, address, joined, sizeof joined);
+    return p ? load_u64(p, reader->big_endian) : 0;
+}
+
+uint64_t read_pointer(struct reader *reader, uint64_t address)
+{
+    return reader->pointer_size == 4 ? read_u32(reader, address) : read_u64(reader, address);
+}
+
+uint64_t read_uint(struct reader *reader, uint64_t address, unsigned width)
+{
+    switch (width) {
+    case 1:
+        return read_u8(reader, address);
+    case 2:
+        return read_u16(reader, address);
+    case 4:
+        return read_u32(reader, address);
+    default:
+        return read_u64(reader, address);
+    }
+}
+
+void window_deinit(struct window *window)
+{
+    free(window->owned);
+    *window = (struct window){0};
+}
+
+bool reader_window(struct reader *reader, uint64_t address, uint64_t size, const char *what, struct window *ret)
+{
+    if (!reader_step(reader, what))
+        return false;
+    if (size > WINDOW_MAX || add_saturated(address, size) == UINT64_MAX) {
+        reader_fail(reader, CDACQ_ERR_CORRUPT, address, what);
+        return false;
+    }
+    if (!size) {
+        *ret = (struct window){(const uint8_t *)"", 0, NULL};
+        return true;
+    }
+    const uint8_t *bytes = reader_run(reader, address, (size_t)size);
+    if (bytes) {
+        *ret = (struct window){bytes, (size_t)size, NULL};
+        return true;
+    }
+    /* Grow the copy as bytes turn up: a size that nothing in the target backs must not cost memory. */
+    CLEANUP_FREE uint8_t *copy = NULL;
+    size_t done = 0;
+    while (done < size) {
+        if (!reader_run(reader, address + done, 1)) {
+            reader_fail(reader, CDACQ_ERR_MEMORY, address + done, what);
+            return false;
+        }
+        size_t n = (size_t)MIN(reader->hint.end - (address + done), size - done);
+        size_t room = (size_t)MIN(MAX((uint64_t)(done + n), (uint64_t)done * 2), size);
+        uint8_t *larger = realloc(copy, room);
+        if (!larger) {
+            reader_fail(reader, CDACQ_ERR_NOMEM, 0, what);
+            return false;
+        }
+        copy = larger;
+        /* Fill what there is room for before growing again. */
+        size_t got = copy_runs(reader, address + done, copy + done, room - done);
+        done += got;
+    }
+    *ret = (struct window){copy, (size_t)size, copy};
+    copy = NULL;
+    return true;
+}
+
+bool reader_string(struct reader *reader, uint64_t address, size_t max, char **ret)
+{
+    CLEANUP_FREE char *string = NULL;
+    size_t length = 0;
+    while (reader_step(reader, "reading a string")) {
+        if (length >= max || address + length < address) {
+            reader_fail(reader, CDACQ_ERR_CORRUPT, address, "string without an end");
+            break;
+        }
+        if (!reader_run(reader, address + length, 1)) {
+            reader_fail(reader, CDACQ_ERR_MEMORY, address + length, "string");
+            break;
+        }
+        size_t n = (size_t)MIN(reader->hint.end - (address + length), (uint64_t)MIN(max - length, (size_t)256));
+        const uint8_t *run = reader_run(reader, address + length, n);
+        const uint8_t *nul = memchr(run, 0, n);
+        size_t used = nul ? (size_t)(nul - run) : n;
+        char *larger = realloc(string, length + used + 1);
+        if (!larger) {
+            reader_fail(reader, CDACQ_ERR_NOMEM, 0, "string");
+            break;
+        }
+        string = larger;
+        memcpy(string + length, run, used);
+        length += used;
+        string[length] = '\0';
+        if (nul) {
+            *ret = take_ptr(string);
+            return true;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,90 @@
+#include "target/target.h"
+
+#include <stdio.h>
+
+#include "src/error.h"
+#include "target/mapped_file.h"
+
+void target_destroy(struct target *target)
+{
+    if (target)
+        target->ops->destroy(target);
+}
+
+void target_deinit(struct target *target)
+{
+    mapped_files_destroy(target->files);
+    free(target->mappings);
+    if (target->recording) {
+        pages_deinit(&target->recording->pages);
+        while (target->recording->patches) {
+            struct patch *patch = target->recording->patches;
+            target->recording->patches = patch->next;
+            free(patch);
+        }
+        free(target->recording);
+    }
+}
+
+static int compare_mappings(const void *a, const void *b)
+{
+    const struct mapping *x = a, *y = b;
+    return (x->begin > y->begin) - (x->begin < y->begin);
+}
+
+void target_sort_mappings(struct target *target)
+{
+    qsort(target->mappings, target->mapping_count, sizeof *target->mappings, compare_mappings);
+}
+
+const struct mapping *target_mapping_at(const struct target *target, uint64_t address)
+{
+    size_t low = 0, high = target->mapping_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (target->mappings[middle].begin <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low && address < target->mappings[low - 1].end ? &target->mappings[low - 1] : NULL;
+}
+
+void target_record(struct target *target, uint64_t address, uint64_t size)
+{
+    if (!size)
+        return;
+    uint64_t last = align_down(add_saturated(address, size - 1), PAGE_SIZE);
+    for (uint64_t page = align_down(address, PAGE_SIZE); page <= last; page += PAGE_SIZE) {
+        pages_add(&target->recording->pages, page, NULL);
+        if (page == last)
+            break;
+    }
+}
+
+void target_record_patch(struct target *target, uint64_t address, const void *bytes, size_t size)
+{
+    struct patch *patch = malloc(sizeof *patch + size);
+    if (!patch)
+        return;
+    patch->address = address;
+    patch->size = size;
+    memcpy(patch->bytes, bytes, size);
+    patch->next = target->recording->patches;
+    target->recording->patches = patch;
+}
+
+void target_explain(const struct target *target, uint64_t address, char *buffer, size_t size)
+{
+    buffer[0] = '\0';
+    const struct mapping *mapping = target_mapping_at(target, address);
+    if (!mapping || !mapping->path)
+        return;
+    char path[160];
+    error_printable(path, sizeof path, mapping->path);
+    const char *problem = mapping->file ? mapped_file_problem(mapping->file) : NULL;
+    if (problem)
+        snprintf(buffer, size, "; %s", problem);
+    else
+        snprintf(buffer, size, "; it belongs to %s", path);
+}
