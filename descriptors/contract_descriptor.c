@@ -1,0 +1,217 @@
+#include "descriptors/contract_descriptor.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static const char magic_little[8] = "DNCCDAC"; /* and the NUL */
+static const char magic_big[8] = {'\0', 'C', 'A', 'D', 'C', 'C', 'N', 'D'};
+
+enum { FLAG_POINTERS_OF_32_BITS = 2 };
+
+/* One structure, as read. */
+struct header {
+    unsigned pointer_size;
+    bool big_endian;
+    uint32_t json_size, pointer_count;
+    uint64_t json, pointers;
+};
+
+/* A descriptor with all that belongs to it, on its way in. */
+struct loader {
+    struct target *target;
+    const struct image *image;
+    bool (*baseline)(const char *name, const char **ret_text, size_t *ret_size);
+    struct descriptor *descriptor;
+    struct contract_descriptor_info info;
+    uint64_t seen[64]; /* addresses of the structures read: a cycle ends */
+    size_t seen_count;
+    struct cdacq_error *err;
+};
+
+/* Bytes that the loader placed there: from the target, or relocated from the image's file. */
+static enum cdacq_status read_placed(struct loader *loader, uint64_t address, void *buffer, size_t size)
+{
+    bool from_file = false;
+    enum cdacq_status status;
+    if (loader->image) {
+        status = image_read_relocated(loader->image, address, buffer, size, &from_file, loader->err);
+    } else {
+        struct reader reader;
+        reader_init(&reader, loader->target, NULL, 8, false);
+        reader_copy(&reader, address, buffer, size);
+        status = reader_status(&reader, loader->err);
+    }
+    loader->info.from_file |= from_file;
+    return status;
+}
+
+static enum cdacq_status read_header(struct loader *loader, uint64_t address, struct header *ret)
+{
+    uint8_t bytes[40] = {0};
+    enum cdacq_status status = read_placed(loader, address, bytes, 16);
+    if (status < 0)
+        return status;
+    struct header header = {.big_endian = memcmp(bytes, magic_big, 8) == 0};
+    if (!header.big_endian && memcmp(bytes, magic_little, 8) != 0)
+        return error_set(loader->err, CDACQ_ERR_DESCRIPTOR, address,
+                         "no contract descriptor at 0x%" PRIx64 ": its magic number is not there", address);
+    bool big = header.big_endian, narrow = load_u32(bytes + 8, big) & FLAG_POINTERS_OF_32_BITS;
+    header.pointer_size = narrow ? 4 : 8;
+    status = read_placed(loader, address + 16, bytes + 16, narrow ? 16 : 24);
+    if (status < 0)
+        return status;
+    header.json_size = load_u32(bytes + 12, big);
+    header.json = narrow ? load_u32(bytes + 16, big) : load_u64(bytes + 16, big);
+    header.pointer_count = load_u32(bytes + (narrow ? 20 : 24), big);
+    header.pointers = narrow ? load_u32(bytes + 28, big) : load_u64(bytes + 32, big);
+    if (header.json_size > JSON_TEXT_MAX)
+        return error_set(loader->err, CDACQ_ERR_DESCRIPTOR, address,
+                         "contract descriptor at 0x%" PRIx64 ": %u bytes of JSON are more than the %d that are read",
+                         address, header.json_size, JSON_TEXT_MAX);
+    if (header.pointer_count > CONTRACT_POINTER_MAX)
+        return error_set(loader->err, CDACQ_ERR_DESCRIPTOR, address,
+                         "contract descriptor at 0x%" PRIx64 ": %u pointers are more than the %d that are read",
+                         address, header.pointer_count, CONTRACT_POINTER_MAX);
+    *ret = header;
+    return CDACQ_OK;
+}
+
+static enum cdacq_status read_pointers(struct loader *loader, const struct header *header, uint64_t **ret)
+{
+    CLEANUP_FREE uint64_t *values = calloc((size_t)header->pointer_count + 1, sizeof *values);
+    CLEANUP_FREE uint8_t *raw = malloc((size_t)header->pointer_count * header->pointer_size + 1);
+    if (!values || !raw)
+        return error_set(loader->err, CDACQ_ERR_NOMEM, 0, "out of memory for the descriptor");
+    if (header->pointer_count) {
+        enum cdacq_status status =
+            read_placed(loader, header->pointers, raw, (size_t)header->pointer_count * header->pointer_size);
+        if (status < 0)
+            return status;
+    }
+    for (uint32_t i = 0; i < header->pointer_count; i++)
+        values[i] = header->pointer_size == 4 ? load_u32(raw + i * 4, header->big_endian)
+                                              : load_u64(raw + i * 8, header->big_endian);
+    *ret = take_ptr(values);
+    return CDACQ_OK;
+}
+
+static enum cdacq_status add_baseline(struct loader *loader, const struct json *root)
+{
+    const struct json *name = json_get(root, "baseline");
+    if (!name || json_kind(name) != JSON_STRING || strcmp(json_text(name), "empty") == 0)
+        return CDACQ_OK;
+    const char *text;
+    size_t size;
+    struct json *baseline;
+    char origin[100], printable[60];
+    error_printable(printable, sizeof printable, json_text(name));
+    if (!loader->baseline || !loader->baseline(json_text(name), &text, &size))
+        return error_set(loader->err, CDACQ_ERR_DESCRIPTOR, 0,
+                         "the descriptor builds on the baseline \"%s\", which this build does not have", printable);
+    snprintf(origin, sizeof origin, "baseline %s", printable);
+    enum cdacq_status status = json_parse(text, size, origin, &baseline, loader->err);
+    if (status < 0)
+        return status;
+    struct pointer_data none = {0};
+    status = descriptor_add(loader->descriptor, baseline, origin, none, MERGE_ADD, loader->err);
+    json_free(baseline);
+    return status;
+}
+
+static enum cdacq_status load(struct loader *loader, uint64_t address, const char *origin, unsigned depth);
+
+/*
+ * {"GC": [[N], "pointer"]}: pointer N is the address of a variable that holds the address of another descriptor. Null
+ * means that there is none (yet). The variable is the process's own: no file can tell what it holds.
+ */
+static enum cdacq_status load_sub_descriptors(struct loader *loader, const struct json *root,
+                                              const struct header *header, const uint64_t *pointers, unsigned depth)
+{
+    const struct json *subs = json_get(root, "subDescriptors");
+    if (!subs || depth >= CONTRACT_DEPTH_MAX)
+        return CDACQ_OK;
+    for (const struct json *sub = json_first(subs); sub; sub = json_next(sub)) {
+        const struct json *value = json_kind(sub) == JSON_ARRAY && json_count(sub) == 2 ? json_first(sub) : sub;
+        uint64_t index;
+        if (json_kind(value) != JSON_ARRAY || json_count(value) != 1 || !json_integer(json_first(value), &index) ||
+            index >= header->pointer_count)
+            return error_set(loader->err, CDACQ_ERR_DESCRIPTOR, 0,
+                             "sub-descriptor: not an index into the pointer data");
+        struct reader reader;
+        reader_init(&reader, loader->target, NULL, header->pointer_size, header->big_endian);
+        uint64_t address = pointers[index] ? read_pointer(&reader, pointers[index]) : 0;
+        if (!address || reader_failed(&reader))
+            continue;
+        char origin[100], printable[60];
+        snprintf(origin, sizeof origin, "sub-descriptor %s",
+                 error_printable(printable, sizeof printable, json_key(sub)));
+        enum cdacq_status status = load(loader, address, origin, depth + 1);
+        if (status < 0)
+            return status;
+    }
+    return CDACQ_OK;
+}
+
+static enum cdacq_status load_json(struct loader *loader, const struct header *header, const char *origin,
+                                   unsigned depth)
+{
+    struct reader reader;
+    struct window text;
+    struct json *root;
+    CLEANUP_FREE uint64_t *pointers = NULL;
+    reader_init(&reader, loader->target, NULL, header->pointer_size, header->big_endian);
+    reader_begin(&reader, FUEL_OPEN);
+    if (!reader_window(&reader, header->json, header->json_size, "the descriptor's JSON", &text))
+        return reader_status(&reader, loader->err);
+    enum cdacq_status status = json_parse((const char *)text.bytes, text.size, origin, &root, loader->err);
+    window_deinit(&text);
+    if (status < 0)
+        return status;
+    status = read_pointers(loader, header, &pointers);
+    if (status >= 0 && depth == 0)
+        status = add_baseline(loader, root);
+    if (status >= 0) {
+        struct pointer_data data = {pointers, header->pointer_count};
+        status =
+            descriptor_add(loader->descriptor, root, origin, data, depth ? MERGE_ADD : MERGE_OVERRIDE, loader->err);
+    }
+    if (status >= 0)
+        status = load_sub_descriptors(loader, root, header, pointers, depth);
+    json_free(root);
+    return status;
+}
+
+static enum cdacq_status load(struct loader *loader, uint64_t address, const char *origin, unsigned depth)
+{
+    struct header header;
+    for (size_t i = 0; i < loader->seen_count; i++)
+        if (loader->seen[i] == address)
+            return CDACQ_OK;
+    if (loader->seen_count == ARRAY_SIZE(loader->seen))
+        return error_set(loader->err, CDACQ_ERR_DESCRIPTOR, address, "too many sub-descriptors");
+    loader->seen[loader->seen_count++] = address;
+    enum cdacq_status status = read_header(loader, address, &header);
+    if (status < 0)
+        return status;
+    if (depth == 0) {
+        loader->info.pointer_size = header.pointer_size;
+        loader->info.big_endian = header.big_endian;
+    } else if (header.pointer_size != loader->info.pointer_size || header.big_endian != loader->info.big_endian) {
+        return error_set(loader->err, CDACQ_ERR_DESCRIPTOR, address,
+                         "%s: its pointer size or byte order is not that of the main descriptor", origin);
+    }
+    return load_json(loader, &header, origin, depth);
+}
+
+enum cdacq_status contract_descriptor_read(struct target *target, const struct image *image, uint64_t address,
+                                           bool (*baseline)(const char *name, const char **ret_text, size_t *ret_size),
+                                           struct descriptor *descriptor, struct contract_descriptor_info *ret,
+                                           struct cdacq_error *err)
+{
+    struct loader loader = {
+        .target = target, .image = image, .baseline = baseline, .descriptor = descriptor, .err = err};
+    enum cdacq_status status = load(&loader, address, "runtime", 0);
+    if (status >= 0)
+        *ret = loader.info;
+    return status;
+}

@@ -1,0 +1,388 @@
+#include "descriptors/descriptor.h"
+
+#include <inttypes.h>
+
+enum { CHUNK_SIZE = 16 * 1024 };
+
+struct descriptor_chunk {
+    struct descriptor_chunk *next;
+    size_t used, size;
+    char data[];
+};
+
+void descriptor_deinit(struct descriptor *descriptor)
+{
+    while (descriptor->strings) {
+        struct descriptor_chunk *chunk = descriptor->strings;
+        descriptor->strings = chunk->next;
+        free(chunk);
+    }
+    free(descriptor->items);
+    free(descriptor->slots);
+    *descriptor = (struct descriptor){0};
+}
+
+/* A copy that lives as long as the descriptor; NULL stays NULL. Sets *failed when out of memory. */
+static const char *keep(struct descriptor *descriptor, const char *string, bool *failed)
+{
+    if (!string)
+        return NULL;
+    size_t size = strlen(string) + 1;
+    struct descriptor_chunk *chunk = descriptor->strings;
+    if (!chunk || chunk->size - chunk->used < size) {
+        size_t room = MAX(size, (size_t)CHUNK_SIZE);
+        chunk = malloc(sizeof *chunk + room);
+        if (!chunk) {
+            *failed = true;
+            return "";
+        }
+        *chunk = (struct descriptor_chunk){.next = descriptor->strings, .size = room};
+        descriptor->strings = chunk;
+    }
+    char *copy = memcpy(chunk->data + chunk->used, string, size);
+    chunk->used += size;
+    return copy;
+}
+
+static uint32_t hash_of(enum cdacq_descriptor_item_kind kind, const char *scope, const char *name)
+{
+    uint32_t hash = 2166136261u ^ (uint32_t)kind;
+    for (; *scope; scope++)
+        hash = (hash ^ (uint8_t)*scope) * 16777619u;
+    hash = (hash ^ '.') * 16777619u;
+    for (; *name; name++)
+        hash = (hash ^ (uint8_t)*name) * 16777619u;
+    return hash;
+}
+
+/* The slot that holds the item, or the empty one where it belongs. */
+static uint32_t *slot_of(const struct descriptor *descriptor, enum cdacq_descriptor_item_kind kind, const char *scope,
+                         const char *name)
+{
+    size_t mask = descriptor->slot_count - 1;
+    size_t i = hash_of(kind, scope, name) & mask;
+    for (; descriptor->slots[i]; i = (i + 1) & mask) {
+        const struct descriptor_item *item = &descriptor->items[descriptor->slots[i] - 1];
+        if (item->kind == kind && strcmp(item->name, name) == 0 && strcmp(item->scope, scope) == 0)
+            break;
+    }
+    return &descriptor->slots[i];
+}
+
+const struct descriptor_item *descriptor_find(const struct descriptor *descriptor, enum cdacq_descriptor_item_kind kind,
+                                              const char *scope, const char *name)
+{
+    if (!descriptor->slot_count)
+        return NULL;
+    uint32_t slot = *slot_of(descriptor, kind, scope, name);
+    return slot ? &descriptor->items[slot - 1] : NULL;
+}
+
+static bool grow(struct descriptor *descriptor)
+{
+    size_t capacity = MAX(descriptor->capacity * 2, (size_t)1024);
+    struct descriptor_item *items = realloc(descriptor->items, capacity * sizeof *items);
+    if (!items)
+        return false;
+    descriptor->items = items;
+    uint32_t *slots = calloc(capacity * 2, sizeof *slots);
+    if (!slots)
+        return false;
+    free(descriptor->slots);
+    descriptor->capacity = capacity;
+    descriptor->slots = slots;
+    descriptor->slot_count = capacity * 2;
+    for (size_t i = 0; i < descriptor->count; i++) {
+        const struct descriptor_item *item = &items[i];
+        *slot_of(descriptor, item->kind, item->scope, item->name) = (uint32_t)i + 1;
+    }
+    return true;
+}
+
+/* A document on its way into the table. */
+struct merger {
+    struct descriptor *descriptor;
+    const char *origin; /* kept */
+    struct pointer_data pointer_data;
+    enum descriptor_merge merge;
+    struct cdacq_error *err;
+};
+
+static enum cdacq_status malformed(const struct merger *merger, const char *what, const char *name, const char *problem)
+{
+    char printable[100];
+    return error_set(merger->err, CDACQ_ERR_DESCRIPTOR, 0, "%s: %s \"%s\": %s", merger->origin, what,
+                     error_printable(printable, sizeof printable, name), problem);
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+/* Two documents on one thing: the declared type is no disagreement where only one of them states it. */
+static bool agrees(const struct descriptor_item *a, const struct descriptor_item *b)
+{
+    if (a->has_value && b->has_value)
+        return a->value == b->value;
+    return a->has_value == b->has_value && same_text(a->text, b->text);
+}
+
+/* Puts one item into the table by the merge rule. Its strings are the document's: they are copied. */
+static enum cdacq_status put(struct merger *merger, struct descriptor_item item)
+{
+    struct descriptor *descriptor = merger->descriptor;
+    if (descriptor->count >= DESCRIPTOR_ITEM_MAX)
+        return malformed(merger, "descriptor", item.name, "too many items");
+    if (descriptor->count * 2 >= descriptor->slot_count / 2 && !grow(descriptor))
+        return error_set(merger->err, CDACQ_ERR_NOMEM, 0, "out of memory for the descriptor");
+    bool failed = false;
+    uint32_t *slot = slot_of(descriptor, item.kind, item.scope, item.name);
+    item.origin = merger->origin;
+    item.type = keep(descriptor, item.type, &failed);
+    item.text = keep(descriptor, item.text, &failed);
+    if (*slot) {
+        struct descriptor_item *old = &descriptor->items[*slot - 1];
+        bool unknown = !old->has_value && !old->text; /* a baseline's placeholder, or a size not known: fill it */
+        bool silent = !item.has_value && !item.text;  /* nothing said */
+        if (!unknown && !silent && !agrees(old, &item))
+            item.other = old->other = merger->merge == MERGE_OVERRIDE ? old->origin : merger->origin;
+        if (unknown || (merger->merge == MERGE_OVERRIDE && !silent)) {
+            item.scope = old->scope;
+            item.name = old->name;
+            if (!item.type)
+                item.type = old->type;
+            *old = item;
+        }
+    } else {
+        item.scope = keep(descriptor, item.scope, &failed);
+        item.name = keep(descriptor, item.name, &failed);
+        descriptor->items[descriptor->count++] = item;
+        *slot = (uint32_t)descriptor->count;
+    }
+    return failed ? error_set(merger->err, CDACQ_ERR_NOMEM, 0, "out of memory for the descriptor") : CDACQ_OK;
+}
+
+static bool is_word(const struct json *value, const char *word)
+{
+    return json_kind(value) == JSON_STRING && strcmp(json_text(value), word) == 0;
+}
+
+/* V, or [N] for pointer data, into the item. "unknown" leaves it without a value. */
+static enum cdacq_status read_plain_value(struct merger *merger, const struct json *value, struct descriptor_item *item)
+{
+    if (json_kind(value) == JSON_ARRAY) {
+        uint64_t index;
+        if (json_count(value) != 1 || !json_integer(json_first(value), &index))
+            return malformed(merger, "value", item->name, "an indirect value is [index]");
+        if (!merger->pointer_data.values)
+            return malformed(merger, "value", item->name, "an indirect value, but this document has no pointer data");
+        if (index >= merger->pointer_data.count)
+            return malformed(merger, "value", item->name, "an indirect value beyond the pointer data");
+        item->value = merger->pointer_data.values[index];
+        item->has_value = true;
+        return CDACQ_OK;
+    }
+    if (json_kind(value) != JSON_NUMBER && json_kind(value) != JSON_STRING)
+        return malformed(merger, "value", item->name, "neither a number nor a string");
+    item->has_value = json_integer(value, &item->value);
+    if (json_kind(value) == JSON_STRING && !is_word(value, "unknown"))
+        item->text = json_text(value);
+    else if (json_kind(value) == JSON_NUMBER && !item->has_value)
+        return malformed(merger, "value", item->name, "not a whole number of 64 bits");
+    return CDACQ_OK;
+}
+
+/* A global's value, compact form: V, [N], [V, "type"], [[N], "type"]. */
+static enum cdacq_status read_global_value(struct merger *merger, const struct json *value,
+                                           struct descriptor_item *item)
+{
+    if (json_kind(value) == JSON_ARRAY && json_count(value) == 2) {
+        const struct json *first = json_first(value), *second = json_next(first);
+        if (json_kind(second) != JSON_STRING)
+            return malformed(merger, "global", item->name, "its type is not a string");
+        item->type = json_text(second);
+        return read_plain_value(merger, first, item);
+    }
+    return read_plain_value(merger, value, item);
+}
+
+/* A field's offset: N, or [N, "type"]. */
+static enum cdacq_status read_offset(struct merger *merger, const struct json *value, struct descriptor_item *item)
+{
+    const struct json *offset = value;
+    if (json_kind(value) == JSON_ARRAY) {
+        offset = json_first(value);
+        const struct json *type = offset ? json_next(offset) : NULL;
+        if (json_count(value) != 2 || json_kind(type) != JSON_STRING)
+            return malformed(merger, "field", item->name, "an offset is N or [N, \"type\"]");
+        item->type = json_text(type);
+    }
+    if (is_word(offset, "unknown"))
+        return CDACQ_OK;
+    if (!json_integer(offset, &item->value) || item->value > UINT32_MAX)
+        return malformed(merger, "field", item->name, "its offset is no number of 32 bits");
+    item->has_value = true;
+    return CDACQ_OK;
+}
+
+static enum cdacq_status read_size(struct merger *merger, const struct json *value, struct descriptor_item *item)
+{
+    if (is_word(value, "indeterminate"))
+        return CDACQ_OK;
+    if (!json_integer(value, &item->value) || item->value > UINT32_MAX)
+        return malformed(merger, "type", item->name, "its size is no number of 32 bits");
+    item->has_value = true;
+    return CDACQ_OK;
+}
+
+/* A document's own duplicates are an error, since nobody can say which was meant. Quadratic, but a type is small. */
+static bool is_duplicate(const struct json *first, const struct json *item)
+{
+    for (const struct json *other = first; other != item; other = json_next(other))
+        if (strcmp(json_key(other), json_key(item)) == 0)
+            return true;
+    return false;
+}
+
+enum { FIELD_MAX = 1024 };
+
+/* {"!": SIZE, "Field": OFFSET, ...} */
+static enum cdacq_status add_compact_type(struct merger *merger, const struct json *value)
+{
+    const char *name = json_key(value);
+    struct descriptor_item type = {.kind = CDACQ_ITEM_TYPE, .scope = "", .name = name};
+    if (json_kind(value) != JSON_OBJECT)
+        return malformed(merger, "type", name, "not an object");
+    if (json_count(value) > FIELD_MAX)
+        return malformed(merger, "type", name, "too many fields");
+    const struct json *size = json_get(value, "!");
+    enum cdacq_status status = size ? read_size(merger, size, &type) : CDACQ_OK;
+    if (status >= 0)
+        status = put(merger, type);
+    for (const struct json *field = json_first(value); field && status >= 0; field = json_next(field)) {
+        struct descriptor_item item = {.kind = CDACQ_ITEM_FIELD, .scope = name, .name = json_key(field)};
+        if (is_duplicate(json_first(value), field))
+            return malformed(merger, "type", name, "a field stands twice");
+        if (strcmp(item.name, "!") == 0)
+            continue;
+        status = read_offset(merger, field, &item);
+        if (status >= 0)
+            status = put(merger, item);
+    }
+    return status;
+}
+
+/* {"name", "size", "fields": [{"name", "type", "offset"}]} */
+static enum cdacq_status add_regular_type(struct merger *merger, const struct json *value)
+{
+    const struct json *name = json_get(value, "name"), *size = json_get(value, "size");
+    const struct json *fields = json_get(value, "fields");
+    if (!name || json_kind(name) != JSON_STRING || (fields && json_kind(fields) != JSON_ARRAY))
+        return malformed(merger, "type", name ? json_text(name) : "", "needs a name and an array of fields");
+    struct descriptor_item type = {.kind = CDACQ_ITEM_TYPE, .scope = "", .name = json_text(name)};
+    enum cdacq_status status = size ? read_size(merger, size, &type) : CDACQ_OK;
+    if (status >= 0)
+        status = put(merger, type);
+    const struct json *field = fields ? json_first(fields) : NULL;
+    for (; field && status >= 0; field = json_next(field)) {
+        const struct json *field_name = json_get(field, "name"), *offset = json_get(field, "offset");
+        const struct json *field_type = json_get(field, "type");
+        if (!field_name || json_kind(field_name) != JSON_STRING)
+            return malformed(merger, "type", type.name, "a field without a name");
+        struct descriptor_item item = {.kind = CDACQ_ITEM_FIELD, .scope = type.name, .name = json_text(field_name)};
+        if (offset)
+            status = read_offset(merger, offset, &item);
+        if (field_type && json_kind(field_type) == JSON_STRING)
+            item.type = json_text(field_type);
+        if (status >= 0)
+            status = put(merger, item);
+    }
+    return status;
+}
+
+static enum cdacq_status add_types(struct merger *merger, const struct json *types)
+{
+    enum cdacq_status status = CDACQ_OK;
+    bool regular = json_kind(types) == JSON_ARRAY;
+    if (!regular && json_kind(types) != JSON_OBJECT)
+        return malformed(merger, "key", "types", "neither an object nor an array");
+    for (const struct json *type = json_first(types); type && status >= 0; type = json_next(type))
+        status = regular ? add_regular_type(merger, type) : add_compact_type(merger, type);
+    return status;
+}
+
+static enum cdacq_status add_globals(struct merger *merger, const struct json *globals)
+{
+    enum cdacq_status status = CDACQ_OK;
+    bool regular = json_kind(globals) == JSON_ARRAY;
+    if (!regular && json_kind(globals) != JSON_OBJECT)
+        return malformed(merger, "key", "globals", "neither an object nor an array");
+    for (const struct json *global = json_first(globals); global && status >= 0; global = json_next(global)) {
+        struct descriptor_item item = {.kind = CDACQ_ITEM_GLOBAL, .scope = "", .name = json_key(global)};
+        if (regular) {
+            const struct json *name = json_get(global, "name"), *type = json_get(global, "type");
+            const struct json *value = json_get(global, "value");
+            if (!name || json_kind(name) != JSON_STRING)
+                return malformed(merger, "key", "globals", "a global without a name");
+            item.name = json_text(name);
+            if (type && json_kind(type) == JSON_STRING)
+                item.type = json_text(type);
+            if (value)
+                status = read_plain_value(merger, value, &item);
+        } else {
+            status = read_global_value(merger, global, &item);
+        }
+        if (status >= 0)
+            status = put(merger, item);
+    }
+    return status;
+}
+
+/* {"Name": 2} or {"Name": "c1"}: kept as text, since numbers and texts are counted apart. */
+static enum cdacq_status add_contracts(struct merger *merger, const struct json *contracts)
+{
+    enum cdacq_status status = CDACQ_OK;
+    if (json_kind(contracts) != JSON_OBJECT)
+        return malformed(merger, "key", "contracts", "not an object");
+    for (const struct json *item = json_first(contracts); item && status >= 0; item = json_next(item)) {
+        const char *version = json_text(item);
+        if (!version)
+            return malformed(merger, "contract", json_key(item), "its version is neither a number nor a string");
+        status = put(merger, (struct descriptor_item){
+                                 .kind = CDACQ_ITEM_CONTRACT, .scope = "", .name = json_key(item), .text = version});
+    }
+    return status;
+}
+
+enum cdacq_status descriptor_add(struct descriptor *descriptor, const struct json *root, const char *origin,
+                                 struct pointer_data pointer_data, enum descriptor_merge merge, struct cdacq_error *err)
+{
+    bool failed = false;
+    struct merger merger = {
+        .descriptor = descriptor,
+        .origin = keep(descriptor, origin, &failed),
+        .pointer_data = pointer_data,
+        .merge = merge,
+        .err = err,
+    };
+    if (failed)
+        return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the descriptor");
+    if (json_kind(root) != JSON_OBJECT)
+        return malformed(&merger, "document", origin, "not an object");
+    const struct json *types = json_get(root, "types"), *globals = json_get(root, "globals");
+    const struct json *contracts = json_get(root, "contracts"), *version = json_get(root, "version");
+    uint64_t schema;
+    if (version && !json_integer(version, &schema))
+        return malformed(&merger, "key", "version", "not a number");
+    if (version && !descriptor->has_schema && schema <= UINT32_MAX) {
+        descriptor->schema = (unsigned)schema;
+        descriptor->has_schema = true;
+    }
+    enum cdacq_status status = types ? add_types(&merger, types) : CDACQ_OK;
+    if (status >= 0 && globals)
+        status = add_globals(&merger, globals);
+    if (status >= 0 && contracts)
+        status = add_contracts(&merger, contracts);
+    return status;
+}

@@ -1,0 +1,238 @@
+#include "descriptors/json.h"
+
+#include <cjson/cJSON.h>
+
+/* struct json is never defined: a value is a cJSON under a name of our own. */
+static const cJSON *node(const struct json *value)
+{
+    return (const cJSON *)(const void *)value;
+}
+
+static const struct json *value_of(const cJSON *item)
+{
+    return (const struct json *)(const void *)item;
+}
+
+/*
+ * Numbers go through cJSON as strings that start with this byte, which no string of a valid text can hold unescaped,
+ * and the rewriting below refuses it escaped.
+ */
+#define NUMBER_MARK '\x01'
+
+/* Rewrites a text into what cJSON can take. Output grows: three bytes for each number. */
+struct rewriter {
+    const char *at, *end;
+    char *out;
+    const char *problem;
+};
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+static bool is_number_char(char c)
+{
+    return (c >= '0' && c <= '9') || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E';
+}
+
+/* Skips white space and comments. */
+static void skip_blank(struct rewriter *r)
+{
+    while (r->at < r->end) {
+        if (is_space(*r->at)) {
+            r->at++;
+        } else if (r->end - r->at >= 2 && r->at[0] == '/' && r->at[1] == '/') {
+            while (r->at < r->end && *r->at != '\n')
+                r->at++;
+        } else if (r->end - r->at >= 2 && r->at[0] == '/' && r->at[1] == '*') {
+            const char *close = memmem(r->at + 2, (size_t)(r->end - r->at - 2), "*/", 2);
+            if (!close) {
+                r->problem = "a comment without an end";
+                r->at = r->end;
+                return;
+            }
+            r->at = close + 2;
+        } else {
+            return;
+        }
+    }
+}
+
+static void copy_string(struct rewriter *r)
+{
+    *r->out++ = *r->at++;
+    while (r->at < r->end && *r->at != '"') {
+        if ((unsigned char)*r->at < 0x20) {
+            r->problem = "a control character in a string";
+            return;
+        }
+        if (*r->at == '\\') {
+            if (r->end - r->at >= 6 && (strncmp(r->at, "\\u0000", 6) == 0 || strncmp(r->at, "\\u0001", 6) == 0)) {
+                r->problem = "an escaped NUL or mark in a string";
+                return;
+            }
+            if (r->end - r->at < 2)
+                break;
+            *r->out++ = *r->at++;
+        }
+        *r->out++ = *r->at++;
+    }
+    if (r->at == r->end)
+        r->problem = "a string without an end";
+    else
+        *r->out++ = *r->at++;
+}
+
+static void copy_number(struct rewriter *r)
+{
+    *r->out++ = '"';
+    *r->out++ = NUMBER_MARK;
+    while (r->at < r->end && is_number_char(*r->at))
+        *r->out++ = *r->at++;
+    *r->out++ = '"';
+}
+
+static void rewrite(struct rewriter *r)
+{
+    for (skip_blank(r); r->at < r->end && !r->problem; skip_blank(r)) {
+        char c = *r->at;
+        if (c == '"') {
+            copy_string(r);
+        } else if (c == '-' || (c >= '0' && c <= '9')) {
+            copy_number(r);
+        } else if (c == ',') {
+            r->at++;
+            skip_blank(r);
+            bool trailing = r->at < r->end && (*r->at == '}' || *r->at == ']');
+            if (!trailing)
+                *r->out++ = ',';
+        } else if ((unsigned char)c < 0x20 || (unsigned char)c >= 0x80) {
+            r->problem = "a byte that is no JSON";
+        } else {
+            *r->out++ = c;
+            r->at++;
+        }
+    }
+}
+
+enum cdacq_status json_parse(const char *text, size_t size, const char *origin, struct json **ret,
+                             struct cdacq_error *err)
+{
+    if (size > JSON_TEXT_MAX)
+        return error_set(err, CDACQ_ERR_DESCRIPTOR, 0, "%s: %zu bytes of JSON are more than the %d that are read",
+                         origin, size, JSON_TEXT_MAX);
+    CLEANUP_FREE char *clean = malloc(size * 4 + 1); /* worst: "1,1,1": 4 bytes out for each number of one digit */
+    if (!clean)
+        return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
+    struct rewriter rewriter = {.at = text, .end = text + size, .out = clean};
+    /* A terminator, or padding up to a page, behind the text is no part of it. */
+    while (rewriter.end > text && rewriter.end[-1] == '\0')
+        rewriter.end--;
+    rewrite(&rewriter);
+    if (rewriter.problem)
+        return error_set(err, CDACQ_ERR_DESCRIPTOR, 0, "%s: malformed JSON at byte %td: %s", origin, rewriter.at - text,
+                         rewriter.problem);
+    *rewriter.out = '\0';
+    const char *stop = NULL;
+    cJSON *root = cJSON_ParseWithLengthOpts(clean, (size_t)(rewriter.out - clean) + 1, &stop, true);
+    if (!root)
+        return error_set(err, CDACQ_ERR_DESCRIPTOR, 0, "%s: malformed JSON near \"%.20s\"", origin,
+                         stop && stop >= clean && stop <= rewriter.out ? stop : "");
+    *ret = (struct json *)(void *)root;
+    return CDACQ_OK;
+}
+
+void json_free(struct json *root)
+{
+    cJSON_Delete((cJSON *)(void *)root);
+}
+
+enum json_kind json_kind(const struct json *value)
+{
+    const cJSON *item = node(value);
+    if (cJSON_IsObject(item))
+        return JSON_OBJECT;
+    if (cJSON_IsArray(item))
+        return JSON_ARRAY;
+    if (cJSON_IsString(item))
+        return item->valuestring[0] == NUMBER_MARK ? JSON_NUMBER : JSON_STRING;
+    return cJSON_IsBool(item) ? JSON_BOOL : JSON_NULL;
+}
+
+const struct json *json_first(const struct json *container)
+{
+    const cJSON *item = node(container);
+    return cJSON_IsObject(item) || cJSON_IsArray(item) ? value_of(item->child) : NULL;
+}
+
+const struct json *json_next(const struct json *value)
+{
+    return value_of(node(value)->next);
+}
+
+size_t json_count(const struct json *container)
+{
+    size_t count = 0;
+    for (const struct json *item = json_first(container); item; item = json_next(item))
+        count++;
+    return count;
+}
+
+const char *json_key(const struct json *value)
+{
+    return node(value)->string ? node(value)->string : "";
+}
+
+const struct json *json_get(const struct json *object, const char *key)
+{
+    const struct json *found = NULL;
+    if (json_kind(object) != JSON_OBJECT)
+        return NULL;
+    for (const struct json *item = json_first(object); item; item = json_next(item))
+        if (strcmp(json_key(item), key) == 0)
+            found = item;
+    return found;
+}
+
+const char *json_text(const struct json *value)
+{
+    switch (json_kind(value)) {
+    case JSON_STRING:
+        return node(value)->valuestring;
+    case JSON_NUMBER:
+        return node(value)->valuestring + 1;
+    default:
+        return NULL;
+    }
+}
+
+bool json_integer(const struct json *value, uint64_t *ret)
+{
+    const char *p = json_text(value);
+    if (!p)
+        return false;
+    bool negative = *p == '-';
+    p += negative;
+    unsigned base = 10;
+    if (p[0] == '0' && (p[1] == 'x' || p[1] == 'X')) {
+        base = 16;
+        p += 2;
+    }
+    uint64_t number = 0;
+    if (!*p)
+        return false;
+    for (; *p; p++) {
+        unsigned digit = *p >= '0' && *p <= '9'   ? (unsigned)(*p - '0')
+                         : *p >= 'a' && *p <= 'f' ? (unsigned)(*p - 'a') + 10
+                         : *p >= 'A' && *p <= 'F' ? (unsigned)(*p - 'A') + 10
+                                                  : 16;
+        if (digit >= base || __builtin_mul_overflow(number, (uint64_t)base, &number) ||
+            __builtin_add_overflow(number, (uint64_t)digit, &number))
+            return false;
+    }
+    if (negative && number > UINT64_C(1) << 63)
+        return false;
+    *ret = negative ? -number : number;
+    return true;
+}

@@ -1,0 +1,212 @@
+#include "descriptors/layout.h"
+
+#include <stdio.h>
+
+enum { KIND_U8, KIND_U16, KIND_U32, KIND_U64, KIND_NUINT, KIND_POINTER, KIND_INLINE };
+enum { OPTIONAL, REQUIRED };
+
+struct row {
+    const char *type, *name, *alias;
+    uint8_t kind, contract, need;
+};
+
+static const struct row field_rows[F_COUNT] = {
+#define CDAC_FIELD(type, kind, field, contract, need) \
+    [F_##type##_##field] = {#type, #field, NULL, KIND_##kind, LAYOUT_##contract, need},
+#define CDAC_FIELD_ALIAS(type, kind, field, alias, contract, need) \
+    [F_##type##_##field] = {#type, #field, #alias, KIND_##kind, LAYOUT_##contract, need},
+#include "descriptors/layout.def"
+};
+
+static const char *const field_names[F_COUNT] = {
+#define CDAC_FIELD(type, kind, field, contract, need) [F_##type##_##field] = #type "." #field,
+#include "descriptors/layout.def"
+};
+
+static const char *const type_names[T_COUNT] = {
+#define CDAC_TYPE(type) [T_##type] = #type,
+#include "descriptors/layout.def"
+};
+
+static const struct row size_rows[T_COUNT] = {
+#define CDAC_SIZE(type, contract, need) [T_##type] = {#type, "!", NULL, KIND_INLINE, LAYOUT_##contract, need},
+#include "descriptors/layout.def"
+};
+
+static const struct row global_rows[G_COUNT] = {
+#define CDAC_GLOBAL(kind, name, contract, need) [G_##name] = {NULL, #name, NULL, KIND_##kind, LAYOUT_##contract, need},
+#include "descriptors/layout.def"
+};
+
+struct global_default {
+    enum layout_global global;
+    uint64_t value;
+};
+
+static const struct global_default global_defaults[] = {
+#define CDAC_GLOBAL_DEFAULT(kind, name, contract, value) {G_##name, value},
+#include "descriptors/layout.def"
+};
+
+const char *layout_field_name(enum layout_field field)
+{
+    return field_names[field];
+}
+
+const char *layout_type_name(enum layout_type type)
+{
+    return type_names[type];
+}
+
+uint64_t field_missing(struct reader *reader, enum layout_field field)
+{
+    return reader_fail(reader, CDACQ_ERR_FIELD, 0, field_names[field]);
+}
+
+static unsigned width_of(unsigned kind, unsigned pointer_size)
+{
+    static const uint8_t widths[] = {[KIND_U8] = 1, [KIND_U16] = 2, [KIND_U32] = 4, [KIND_U64] = 8, [KIND_INLINE] = 0};
+    return kind == KIND_NUINT || kind == KIND_POINTER ? pointer_size : widths[kind];
+}
+
+/* The width of a primitive type by the name that descriptors give it; 0 for any other name. */
+static unsigned declared_width(const char *type, unsigned pointer_size)
+{
+    static const struct {
+        const char *name;
+        uint8_t width; /* 0: that of a pointer */
+    } primitives[] = {
+        {"uint8", 1},  {"int8", 1},    {"bool", 1},      {"uint16", 2},      {"int16", 2},
+        {"uint32", 4}, {"int32", 4},   {"uint64", 8},    {"int64", 8},       {"nuint", 0},
+        {"nint", 0},   {"pointer", 0}, {"uintptr_t", 0}, {"intptr_t", 0},    {"char", 1},
+        {"float", 4},  {"double", 8},  {"TADDR", 0},     {"CodePointer", 0},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(primitives); i++)
+        if (strcmp(type, primitives[i].name) == 0)
+            return primitives[i].width ? primitives[i].width : pointer_size;
+    return 0;
+}
+
+static bool type_differs(const struct row *row, const struct descriptor_item *item, unsigned pointer_size)
+{
+    unsigned declared = item->type ? declared_width(item->type, pointer_size) : 0;
+    return row->kind != KIND_INLINE && declared && declared != width_of(row->kind, pointer_size);
+}
+
+static enum cdacq_status bind_fields(const struct descriptor *descriptor, struct layout *layout,
+                                     struct cdacq_error *err)
+{
+    for (size_t i = 0; i < F_COUNT; i++) {
+        const struct row *row = &field_rows[i];
+        const struct descriptor_item *item = descriptor_find(descriptor, CDACQ_ITEM_FIELD, row->type, row->name);
+        if (!item && row->alias)
+            item = descriptor_find(descriptor, CDACQ_ITEM_FIELD, row->type, row->alias);
+        if (!item || !item->has_value)
+            continue;
+        if (type_differs(row, item, layout->pointer_size))
+            return error_set(err, CDACQ_ERR_FIELD, 0, "%s: declared as %.40s, which has not the %u bytes expected (%s)",
+                             field_names[i], item->type, width_of(row->kind, layout->pointer_size), item->origin);
+        layout->fields[i] =
+            (struct layout_slot){(uint32_t)item->value, (uint8_t)width_of(row->kind, layout->pointer_size), true};
+    }
+    return CDACQ_OK;
+}
+
+static enum cdacq_status bind_globals(const struct descriptor *descriptor, struct layout *layout,
+                                      struct cdacq_error *err)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(global_defaults); i++) {
+        layout->globals[global_defaults[i].global] = global_defaults[i].value;
+        layout->global_present[global_defaults[i].global] = true;
+    }
+    for (size_t i = 0; i < G_COUNT; i++) {
+        const struct row *row = &global_rows[i];
+        const struct descriptor_item *item = descriptor_find(descriptor, CDACQ_ITEM_GLOBAL, "", row->name);
+        if (!item || !item->has_value)
+            continue;
+        if (type_differs(row, item, layout->pointer_size))
+            return error_set(err, CDACQ_ERR_FIELD, 0, "%s: declared as %.40s, which has not the %u bytes expected (%s)",
+                             row->name, item->type, width_of(row->kind, layout->pointer_size), item->origin);
+        layout->globals[i] = item->value;
+        layout->global_present[i] = true;
+    }
+    return CDACQ_OK;
+}
+
+/* Calls `found` for each required name that a contract lacks. */
+static void each_missing(const struct layout *layout, enum layout_contract contract,
+                         void (*found)(const char *type, const char *name, void *context), void *context)
+{
+    for (size_t i = 0; i < T_COUNT; i++)
+        if (size_rows[i].need == REQUIRED && size_rows[i].contract == contract && !layout->sizes[i])
+            found(size_rows[i].type, "size", context);
+    for (size_t i = 0; i < F_COUNT; i++)
+        if (field_rows[i].need == REQUIRED && field_rows[i].contract == contract && !layout->fields[i].present)
+            found(field_rows[i].type, field_rows[i].name, context);
+    for (size_t i = 0; i < G_COUNT; i++)
+        if (global_rows[i].need == REQUIRED && global_rows[i].contract == contract && !layout->global_present[i])
+            found(NULL, global_rows[i].name, context);
+}
+
+struct missing_list {
+    char *buffer;
+    size_t size, length, omitted;
+};
+
+static void append_missing(const char *type, const char *name, void *context)
+{
+    struct missing_list *list = context;
+    char item[96];
+    int n = snprintf(item, sizeof item, "%s%s%s%s", list->length ? ", " : "", type ? type : "", type ? "." : "", name);
+    if (n < 0 || list->length + (size_t)n + sizeof ", and 999 more" > list->size) {
+        list->omitted++;
+        return;
+    }
+    memcpy(list->buffer + list->length, item, (size_t)n + 1);
+    list->length += (size_t)n;
+}
+
+void layout_missing(const struct layout *layout, enum layout_contract contract, char *buffer, size_t size)
+{
+    struct missing_list list = {buffer, size, 0, 0};
+    if (size)
+        buffer[0] = '\0';
+    each_missing(layout, contract, append_missing, &list);
+    if (list.omitted)
+        snprintf(buffer + list.length, size - list.length, ", and %zu more", list.omitted);
+}
+
+static void count_missing(const char *type, const char *name, void *context)
+{
+    (void)type;
+    (void)name;
+    ++*(size_t *)context;
+}
+
+enum cdacq_status layout_bind(const struct descriptor *descriptor, unsigned pointer_size, uint32_t needed,
+                              struct layout *ret, struct cdacq_error *err)
+{
+    struct layout layout = {.pointer_size = pointer_size};
+    for (size_t i = 0; i < T_COUNT; i++) {
+        const struct descriptor_item *item = descriptor_find(descriptor, CDACQ_ITEM_TYPE, "", type_names[i]);
+        if (item && item->has_value)
+            layout.sizes[i] = (uint32_t)item->value;
+    }
+    enum cdacq_status status = bind_fields(descriptor, &layout, err);
+    if (status >= 0)
+        status = bind_globals(descriptor, &layout, err);
+    for (unsigned contract = 0; status >= 0 && contract < LAYOUT_CONTRACT_COUNT; contract++) {
+        size_t missing = 0;
+        each_missing(&layout, contract, count_missing, &missing);
+        if (!missing) {
+            layout.usable |= 1u << contract;
+        } else if (needed >> contract & 1) {
+            char names[CDACQ_ERROR_MESSAGE_SIZE - 80];
+            layout_missing(&layout, contract, names, sizeof names);
+            status = error_set(err, CDACQ_ERR_FIELD, 0, "the descriptor lacks what ExecutionManager needs: %s", names);
+        }
+    }
+    if (status >= 0)
+        *ret = layout;
+    return status;
+}

@@ -1,0 +1,104 @@
+/*
+ * layout.h: the fields and globals that the contracts read, bound once at open to where this runtime has them. After
+ * that no name is looked up: a read is a table access. This is the one place that knows names for messages, widths and
+ * what may be absent. A bound layout is immutable.
+ *
+ * The table is generated from layout.def: T_RangeSection is a type, F_RangeSection_Flags a field, G_StubCodeBlockLast
+ * a global, each spelled as the runtime spells it, so that one search joins specification, descriptor and code.
+ */
+#ifndef CDACQ_DESCRIPTORS_LAYOUT_H
+#define CDACQ_DESCRIPTORS_LAYOUT_H
+
+#include "descriptors/descriptor.h"
+#include "target/reader.h"
+
+enum layout_type {
+#define CDAC_TYPE(type) T_##type,
+#include "descriptors/layout.def"
+    T_COUNT
+};
+
+enum layout_field {
+#define CDAC_FIELD(type, kind, field, contract, need) F_##type##_##field,
+#include "descriptors/layout.def"
+    F_COUNT
+};
+
+enum layout_global {
+#define CDAC_GLOBAL(kind, name, contract, need) G_##name,
+#include "descriptors/layout.def"
+    G_COUNT
+};
+
+/* Contracts that rows of layout.def belong to; one bit each in `needed`. */
+enum layout_contract {
+    LAYOUT_ExecutionManager,
+    LAYOUT_PlatformMetadata,
+    LAYOUT_RuntimeTypeSystem,
+    LAYOUT_Loader,
+    LAYOUT_EcmaMetadata,
+    LAYOUT_CONTRACT_COUNT
+};
+
+struct layout_slot {
+    uint32_t offset;
+    uint8_t width; /* 0 for INLINE */
+    bool present;
+};
+
+struct layout {
+    struct layout_slot fields[F_COUNT];
+    uint32_t sizes[T_COUNT]; /* 0 where not known */
+    uint64_t globals[G_COUNT];
+    bool global_present[G_COUNT];
+    uint32_t usable; /* contracts none of whose required names is missing; a bit each */
+    unsigned pointer_size;
+};
+
+/*
+ * Binds every row. Fails with FIELD when a contract of `needed` lacks required names, all of which the message names
+ * as far as they fit, or when a declared type differs from the row's.
+ */
+enum cdacq_status layout_bind(const struct descriptor *descriptor, unsigned pointer_size, uint32_t needed,
+                              struct layout *ret, struct cdacq_error *err);
+
+/* Appends to `buffer` the required names that `contract` lacks, for messages. */
+void layout_missing(const struct layout *layout, enum layout_contract contract, char *buffer, size_t size);
+
+/* "RangeSection.Flags", a static string. */
+const char *layout_field_name(enum layout_field field);
+const char *layout_type_name(enum layout_type type);
+
+static inline bool has_field(const struct reader *reader, enum layout_field field)
+{
+    return reader->layout->fields[field].present;
+}
+
+/* Makes the reader fail because `field` is not described; for reads of what has_field() was not asked about. */
+uint64_t field_missing(struct reader *reader, enum layout_field field);
+
+/* Names the field in the message of a read that has just failed. */
+static inline uint64_t field_read(struct reader *reader, enum layout_field field, uint64_t value)
+{
+    if (reader_failed(reader) && !reader->what)
+        reader->what = layout_field_name(field);
+    return value;
+}
+
+/* The value of a field of the structure at `base`. 0, and the reader fails, when it is absent or unreadable. */
+static inline uint64_t read_field(struct reader *reader, uint64_t base, enum layout_field field)
+{
+    const struct layout_slot *slot = &reader->layout->fields[field];
+    if (UNLIKELY(!slot->present))
+        return field_missing(reader, field);
+    return field_read(reader, field, read_uint(reader, base + slot->offset, slot->width));
+}
+
+/* The address of an INLINE field. 0, and the reader fails, when it is absent. */
+static inline uint64_t field_address(struct reader *reader, uint64_t base, enum layout_field field)
+{
+    const struct layout_slot *slot = &reader->layout->fields[field];
+    return LIKELY(slot->present) ? base + slot->offset : field_missing(reader, field);
+}
+
+#endif
