@@ -1,0 +1,77 @@
+#include "contracts/contracts.h"
+
+#include <stdio.h>
+
+struct contract_row {
+    const char *name;
+    unsigned schema;
+    const char *version;
+    enum layout_contract contract;
+    const struct execution_manager_version *execution_manager; /* NULL for other contracts */
+};
+
+static const struct contract_row rows[] = {
+    {"ExecutionManager", 0, "2", LAYOUT_ExecutionManager, &execution_manager_2},
+    {"PlatformMetadata", 0, "1", LAYOUT_PlatformMetadata, NULL},
+    {"RuntimeTypeSystem", 0, "1", LAYOUT_RuntimeTypeSystem, NULL},
+    {"Loader", 0, "1", LAYOUT_Loader, NULL},
+    {"EcmaMetadata", 0, "1", LAYOUT_EcmaMetadata, NULL},
+};
+
+static const struct contract_row *find_row(const char *name, unsigned schema, const char *version)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+        if (rows[i].schema == schema && strcmp(rows[i].name, name) == 0 && strcmp(rows[i].version, version) == 0)
+            return &rows[i];
+    return NULL;
+}
+
+bool contracts_supported(const char *name, unsigned schema, const char *version)
+{
+    return find_row(name, schema, version) != NULL;
+}
+
+void contracts_known(const char *name, unsigned schema, char *buffer, size_t size)
+{
+    size_t length = 0;
+    buffer[0] = '\0';
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        if (rows[i].schema != schema || strcmp(rows[i].name, name) != 0)
+            continue;
+        int n = snprintf(buffer + length, size - length, "%s%s", length ? ", " : "", rows[i].version);
+        if (n < 0 || (size_t)n >= size - length)
+            return;
+        length += (size_t)n;
+    }
+}
+
+enum cdacq_status contracts_select(const struct descriptor *descriptor, struct contracts *ret, struct cdacq_error *err)
+{
+    struct contracts contracts = {0};
+    for (size_t i = 0; i < descriptor->count; i++) {
+        const struct descriptor_item *item = &descriptor->items[i];
+        const struct contract_row *row =
+            item->kind == CDACQ_ITEM_CONTRACT ? find_row(item->name, descriptor->schema, item->text) : NULL;
+        if (!row)
+            continue;
+        contracts.usable |= 1u << row->contract;
+        if (row->execution_manager)
+            contracts.execution_manager = row->execution_manager;
+    }
+    if (!contracts.execution_manager) {
+        const struct descriptor_item *published =
+            descriptor_find(descriptor, CDACQ_ITEM_CONTRACT, "", "ExecutionManager");
+        char known[64], version[32];
+        contracts_known("ExecutionManager", descriptor->schema, known, sizeof known);
+        if (published)
+            return error_set(err, CDACQ_ERR_CONTRACT, 0,
+                             "the runtime publishes ExecutionManager %s (descriptor version %u); this build reads %s",
+                             error_printable(version, sizeof version, published->text), descriptor->schema,
+                             known[0] ? known : "none of that descriptor version");
+        return error_set(err, CDACQ_ERR_CONTRACT, 0,
+                         "the runtime publishes no ExecutionManager contract, so methods cannot be found (.NET 9, or "
+                         "NativeAOT?); --descriptor FILE can supply it");
+    }
+    *ret = contracts;
+    return CDACQ_OK;
+}

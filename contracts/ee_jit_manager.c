@@ -1,0 +1,109 @@
+#include "contracts/ee_jit_manager.h"
+
+#include "contracts/execution_manager.h"
+#include "contracts/unwind_info.h"
+
+enum { UNWIND_INFO_MAX = 1024 * 1024 }; /* funclets of one method; a method with 300 handlers has some 300 */
+
+/* The code heap of a section. False, without failing, when `ip` is not in its used part. */
+static bool read_heap(struct reader *reader, const struct range_section *section, uint64_t ip, struct nibble_map *ret)
+{
+    uint64_t heap = section->heap_list;
+    if (!heap)
+        return false;
+    uint64_t start = read_field(reader, heap, F_CodeHeapListNode_StartAddress);
+    uint64_t end = read_field(reader, heap, F_CodeHeapListNode_EndAddress);
+    *ret = (struct nibble_map){
+        .base = read_field(reader, heap, F_CodeHeapListNode_MapBase),
+        .header_map = read_field(reader, heap, F_CodeHeapListNode_HeaderMap),
+    };
+    return ip >= start && ip <= end && !reader_failed(reader);
+}
+
+/*
+ * Where the method's code ends: its functions, the body and then its funclets, lie one behind the other, and each has a
+ * RUNTIME_FUNCTION in the header.
+ */
+static bool read_extent(struct reader *reader, uint64_t header, struct code_block *block)
+{
+    uint64_t count = read_field(reader, header, F_RealCodeHeader_NumUnwindInfos);
+    uint64_t infos = field_address(reader, header, F_RealCodeHeader_UnwindInfos);
+    uint32_t size = reader->layout->sizes[T_RuntimeFunction];
+    struct window window;
+    if (!count || count > UNWIND_INFO_MAX)
+        reader_fail(reader, CDACQ_ERR_CORRUPT, header, "RealCodeHeader.NumUnwindInfos");
+    if (reader_failed(reader))
+        return false;
+    /* The last one is enough for the end; the first one must be the method's start, or the header is none. */
+    struct unwind_table table = {.count = 2, .entry_size = size, .base = block->unwind_base};
+    uint8_t ends[2 * 64];
+    if (size > sizeof ends / 2)
+        return reader_fail(reader, CDACQ_ERR_CORRUPT, 0, "RuntimeFunction: size");
+    if (!reader_window(reader, infos, count * size, "RealCodeHeader.UnwindInfos", &window))
+        return false;
+    memcpy(ends, window.bytes, size);
+    memcpy(ends + size, window.bytes + (count - 1) * size, size);
+    window_deinit(&window);
+    table.entries = ends;
+    uint64_t begin = table.base + unwind_table_begin(reader, &table, 0);
+    uint64_t end = table.base + unwind_table_begin(reader, &table, 1) + unwind_table_length(reader, &table, 1);
+    if (!reader_failed(reader) && (begin != block->start || end <= block->start))
+        reader_fail(reader, CDACQ_ERR_CORRUPT, infos, "RealCodeHeader.UnwindInfos");
+    block->hot_size = end - block->start;
+    block->runtime_functions = infos;
+    block->runtime_function_count = (uint32_t)count;
+    return !reader_failed(reader);
+}
+
+bool ee_jit_manager_block_at(const struct execution_manager *manager, struct reader *reader,
+                             const struct range_section *section, uint64_t start, struct code_block *ret)
+{
+    struct code_block block = {.ip = start, .start = start, .unwind_base = section->begin};
+    uint64_t header = read_pointer(reader, start - reader->pointer_size);
+    if (reader_failed(reader))
+        return false;
+    if (header <= reader->layout->globals[G_StubCodeBlockLast]) {
+        block.kind = (uint8_t)execution_manager_stub_kind(manager, header);
+        *ret = block;
+        return true;
+    }
+    block.kind = CDACQ_CODE_JITTED;
+    block.method_desc = read_field(reader, header, F_RealCodeHeader_MethodDesc);
+    if (!read_extent(reader, header, &block))
+        return false;
+    *ret = block;
+    return true;
+}
+
+bool ee_jit_manager_find(const struct execution_manager *manager, struct reader *reader,
+                         const struct range_section *section, uint64_t ip, struct code_block *ret)
+{
+    struct nibble_map map;
+    struct code_block block;
+    if (!read_heap(reader, section, ip, &map))
+        return false;
+    uint64_t start = manager->version->nibble_map->find(reader, &map, ip);
+    if (!start || reader_failed(reader) || !ee_jit_manager_block_at(manager, reader, section, start, &block))
+        return false;
+    block.ip = ip;
+    block.offset = ip - start;
+    if (code_block_is_method(&block) && block.offset >= block.hot_size)
+        return false;
+    *ret = block;
+    return true;
+}
+
+bool ee_jit_manager_each(const struct execution_manager *manager, struct reader *reader,
+                         const struct range_section *section, bool (*found)(uint64_t start, void *context),
+                         void *context)
+{
+    uint64_t heap = section->heap_list;
+    if (!heap)
+        return true;
+    uint64_t start = read_field(reader, heap, F_CodeHeapListNode_StartAddress);
+    uint64_t end = read_field(reader, heap, F_CodeHeapListNode_EndAddress);
+    struct nibble_map map;
+    return read_heap(reader, section, start, &map) &&
+           nibble_map_each(reader, manager->version->nibble_map, &map, start, MIN(add_saturated(end, 1), section->end),
+                           found, context);
+}

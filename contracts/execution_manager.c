@@ -1,0 +1,120 @@
+#include "contracts/execution_manager.h"
+
+#include "contracts/ee_jit_manager.h"
+#include "contracts/platform_metadata.h"
+#include "contracts/r2r_jit_manager.h"
+#include "contracts/unwind_info.h"
+
+/* StubCodeBlockKind of .NET 8 to 10 (src/coreclr/vm/codeman.h); 2 is not used. */
+static const uint8_t stub_kinds_10[] = {
+    CDACQ_CODE_UNKNOWN,           CDACQ_CODE_JUMP_STUB,          CDACQ_CODE_UNKNOWN,
+    CDACQ_CODE_DYNAMIC_HELPER,    CDACQ_CODE_STUB_PRECODE,       CDACQ_CODE_FIXUP_PRECODE,
+    CDACQ_CODE_VSD_DISPATCH_STUB, CDACQ_CODE_VSD_RESOLVE_STUB,   CDACQ_CODE_VSD_LOOKUP_STUB,
+    CDACQ_CODE_VSD_VTABLE_STUB,   CDACQ_CODE_CALL_COUNTING_STUB,
+};
+
+const struct execution_manager_version execution_manager_2 = {
+    .nibble_map = &nibble_map_constant,
+    .stub_kinds = stub_kinds_10,
+    .stub_kind_count = ARRAY_SIZE(stub_kinds_10),
+};
+
+void execution_manager_init(struct execution_manager *manager, const struct execution_manager_version *version,
+                            const struct layout *layout)
+{
+    *manager = (struct execution_manager){
+        .version = version,
+        .layout = layout,
+        .map = layout->globals[G_ExecutionManagerCodeRangeMapAddress],
+    };
+    atomic_init(&manager->images, NULL);
+}
+
+void execution_manager_deinit(struct execution_manager *manager)
+{
+    struct r2r_image *image = atomic_load_explicit(&manager->images, memory_order_acquire);
+    while (image) {
+        struct r2r_image *next = image->next;
+        r2r_image_free(image);
+        image = next;
+    }
+    atomic_store_explicit(&manager->images, NULL, memory_order_release);
+}
+
+enum cdacq_code_kind execution_manager_stub_kind(const struct execution_manager *manager, uint64_t number)
+{
+    const struct execution_manager_version *version = manager->version;
+    return number < version->stub_kind_count ? version->stub_kinds[number] : CDACQ_CODE_UNKNOWN;
+}
+
+enum code_manager range_section_manager(const struct range_section *section)
+{
+    if (section->flags & RANGE_SECTION_INTERPRETER)
+        return CODE_MANAGER_NONE;
+    if (section->r2r_module)
+        return CODE_MANAGER_R2R;
+    if (section->flags & RANGE_SECTION_RANGE_LIST)
+        return CODE_MANAGER_RANGE_LIST;
+    return CODE_MANAGER_EE;
+}
+
+/* Precodes and other stubs that live in lists of ranges: what kind they are the list says, where it is described. */
+static bool range_list_find(const struct execution_manager *manager, struct reader *reader,
+                            const struct range_section *section, uint64_t ip, struct code_block *ret)
+{
+    uint64_t number = 0;
+    if (section->range_list && has_field(reader, F_CodeRangeMapRangeList_RangeListType))
+        number = read_field(reader, section->range_list, F_CodeRangeMapRangeList_RangeListType);
+    *ret = (struct code_block){.ip = ip, .start = ip, .kind = (uint8_t)execution_manager_stub_kind(manager, number)};
+    return !reader_failed(reader);
+}
+
+bool execution_manager_find(struct execution_manager *manager, struct reader *reader, uint64_t ip,
+                            struct code_block *ret)
+{
+    struct range_section section;
+    struct code_block block;
+    const struct r2r_image *image;
+    bool found = false;
+    uint64_t address = address_of_code_pointer(manager->code_pointer_flags, ip);
+    if (!range_section_map_find(reader, manager->map, address, &section))
+        return false;
+    switch (range_section_manager(&section)) {
+    case CODE_MANAGER_EE:
+        found = ee_jit_manager_find(manager, reader, &section, address, &block);
+        break;
+    case CODE_MANAGER_R2R:
+        image = r2r_jit_manager_image(manager, reader, &section);
+        found = image && r2r_jit_manager_find(image, reader, address, &block);
+        break;
+    case CODE_MANAGER_RANGE_LIST:
+        found = range_list_find(manager, reader, &section, address, &block);
+        break;
+    case CODE_MANAGER_NONE:
+        break;
+    }
+    if (!found || reader_failed(reader))
+        return false;
+    block.unverified |= reader->unverified;
+    *ret = block;
+    return true;
+}
+
+bool execution_manager_unwind_info(struct reader *reader, const struct code_block *block, uint64_t *ret_entry,
+                                   uint64_t *ret_function_start)
+{
+    uint64_t first = block->cold ? block->cold_functions : block->runtime_functions;
+    uint32_t count = block->cold ? block->cold_function_count : block->runtime_function_count;
+    uint32_t size = reader->layout->sizes[T_RuntimeFunction];
+    struct window window;
+    if (!count || !reader_window(reader, first, (uint64_t)count * size, "RuntimeFunction", &window))
+        return false;
+    struct unwind_table table = {window.bytes, count, size, block->unwind_base};
+    uint32_t i = unwind_table_find(reader, &table, (uint32_t)(block->ip - block->unwind_base));
+    if (i != UINT32_MAX) {
+        *ret_entry = first + (uint64_t)i * size;
+        *ret_function_start = block->unwind_base + unwind_table_begin(reader, &table, i);
+    }
+    window_deinit(&window);
+    return i != UINT32_MAX;
+}

@@ -1,0 +1,60 @@
+/*
+ * execution_manager.h: the ExecutionManager contract: from an address to the code block that owns it.
+ * Source: dotnet/runtime docs/design/datacontracts/ExecutionManager.md.
+ */
+#ifndef CDACQ_CONTRACTS_EXECUTION_MANAGER_H
+#define CDACQ_CONTRACTS_EXECUTION_MANAGER_H
+
+#include <stdatomic.h>
+
+#include "contracts/code_block.h"
+#include "contracts/nibble_map.h"
+#include "contracts/range_section_map.h"
+
+/* What differs between versions of the contract. */
+struct execution_manager_version {
+    const struct nibble_map_version *nibble_map;
+    /* Stub kinds by the number in front of a stub block; index up to StubCodeBlockLast. */
+    const uint8_t *stub_kinds;
+    size_t stub_kind_count;
+};
+
+extern const struct execution_manager_version execution_manager_2;
+
+struct r2r_image;
+
+struct execution_manager {
+    const struct execution_manager_version *version;
+    const struct layout *layout;
+    uint64_t map; /* of the RangeSectionMap */
+    uint8_t code_pointer_flags;
+    _Atomic(struct r2r_image *) images; /* a list that only grows */
+};
+
+void execution_manager_init(struct execution_manager *manager, const struct execution_manager_version *version,
+                            const struct layout *layout);
+void execution_manager_deinit(struct execution_manager *manager);
+
+enum code_manager { CODE_MANAGER_NONE, CODE_MANAGER_EE, CODE_MANAGER_R2R, CODE_MANAGER_RANGE_LIST };
+
+/* Which manager the code of a section belongs to. */
+enum code_manager range_section_manager(const struct range_section *section);
+
+/*
+ * The block that `ip` is in: a method (up to its real end) or a stub. False where there is none, or when the reader
+ * fails.
+ */
+bool execution_manager_find(struct execution_manager *manager, struct reader *reader, uint64_t ip,
+                            struct code_block *ret);
+
+/* The stub kind that the number in front of a stub block means. */
+enum cdacq_code_kind execution_manager_stub_kind(const struct execution_manager *manager, uint64_t number);
+
+/*
+ * The RUNTIME_FUNCTION of a method's block that covers block->ip, and where that function begins: the method's start,
+ * or that of a funclet. False, and the reader fails, where that cannot be read.
+ */
+bool execution_manager_unwind_info(struct reader *reader, const struct code_block *block, uint64_t *ret_entry,
+                                   uint64_t *ret_function_start);
+
+#endif

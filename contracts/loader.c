@@ -1,0 +1,248 @@
+#include "contracts/loader.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "src/text.h"
+
+enum {
+    IMAGE_SPAN_MAX = 0x7fffffff, /* RVAs of an image are below 2 GB */
+    PATH_UNITS_MAX = 4096,
+    LAYOUT_MAPPED = 1, /* PEImageLayout.Flags */
+    DYNAMIC_METADATA_MAX = 256 * 1024 * 1024,
+};
+
+static const void *target_window(void *context, uint64_t offset, size_t count)
+{
+    struct target_bytes *source = context;
+    uint64_t address = source->base + offset;
+    const uint8_t *view = reader_try_view(source->reader, address, count);
+    if (view)
+        return view;
+    if (count > source->joined_size) {
+        uint8_t *joined = realloc(source->joined, count);
+        if (!joined)
+            return NULL;
+        source->joined = joined;
+        source->joined_size = count;
+    }
+    if (reader_try_copy(source->reader, address, source->joined, count))
+        return source->joined;
+    if (!source->missing)
+        source->missing = address;
+    return NULL;
+}
+
+static struct bytes bytes_of_target(struct target_bytes *source, uint64_t size)
+{
+    return (struct bytes){.window = target_window, .context = source, .size = size};
+}
+
+void module_cache_init(struct module_cache *cache, struct reader *reader)
+{
+    *cache = (struct module_cache){.reader = reader};
+}
+
+void module_cache_deinit(struct module_cache *cache)
+{
+    while (cache->modules) {
+        struct module *module = cache->modules;
+        cache->modules = module->next;
+        free(module->path);
+        free(module->source.joined);
+        free(module);
+    }
+}
+
+enum cdacq_status module_error(const struct module *module, enum cdacq_status status, struct cdacq_error *err)
+{
+    const char *path = module->path ? path_basename(module->path) : "a module";
+    if (status == CDACQ_ERR_MEMORY && module->source.missing) {
+        char why[200];
+        target_explain(module->source.reader->target, module->source.missing, why, sizeof why);
+        return error_set(err, status, module->source.missing, "%s: metadata: no memory at 0x%" PRIx64 "%s", path,
+                         module->source.missing, why);
+    }
+    return error_set(err, status, module->base, "%s: metadata: %s", path, cdacq_status_text(status));
+}
+
+/* Where the loaded image is. Module.Base says it in .NET 9 and later; the PEImageLayout behind PEAssembly in all. */
+static uint64_t find_base(struct reader *reader, uint64_t module, uint64_t *ret_layout)
+{
+    *ret_layout = 0;
+    if (has_field(reader, F_Module_PEAssembly) && has_field(reader, F_PEAssembly_PEImage) &&
+        has_field(reader, F_PEImage_LoadedImageLayout)) {
+        uint64_t assembly = read_field(reader, module, F_Module_PEAssembly);
+        uint64_t image = assembly ? read_field(reader, assembly, F_PEAssembly_PEImage) : 0;
+        *ret_layout = image ? read_field(reader, image, F_PEImage_LoadedImageLayout) : 0;
+    }
+    if (has_field(reader, F_Module_Base))
+        return read_field(reader, module, F_Module_Base);
+    return *ret_layout ? read_field(reader, *ret_layout, F_PEImageLayout_Base) : 0;
+}
+
+/* A NUL-terminated UTF-16 string of the target, as UTF-8. Lone surrogates become what text_escape() shows as bytes. */
+static void append_utf16(struct reader *reader, uint64_t address, struct text *raw)
+{
+    uint32_t high = 0;
+    for (unsigned i = 0; i < PATH_UNITS_MAX; i++) {
+        uint32_t unit = read_u16(reader, address + i * 2);
+        if (!unit || reader_failed(reader))
+            return;
+        if (unit >= 0xd800 && unit < 0xdc00) {
+            high = unit;
+            continue;
+        }
+        uint32_t code =
+            high && unit >= 0xdc00 && unit < 0xe000 ? 0x10000 + ((high - 0xd800) << 10) + (unit - 0xdc00) : unit;
+        high = 0;
+        char utf8[4];
+        size_t n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+        static const uint8_t lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
+        for (size_t k = n; k-- > 1; code >>= 6)
+            utf8[k] = (char)(0x80 | (code & 0x3f));
+        utf8[0] = (char)(lead[n] | code);
+        text_append(raw, utf8, n);
+    }
+}
+
+/* The path of the mapping that holds the image, which is the file's; else what the runtime calls the module. */
+static char *find_path(struct reader *reader, uint64_t module, uint64_t base)
+{
+    struct text raw = {0}, escaped = {0};
+    const struct mapping *mapping = base ? target_mapping_at(reader->target, base) : NULL;
+    if (mapping && mapping->path && mapping->path[0] == '/') {
+        text_puts(&raw, mapping->path);
+    } else if (has_field(reader, F_Module_Path)) {
+        uint64_t path = read_field(reader, module, F_Module_Path);
+        if (path && !reader_failed(reader))
+            append_utf16(reader, path, &raw);
+    }
+    if (raw.length)
+        text_escape(&escaped, raw.data, raw.length);
+    text_deinit(&raw);
+    if (escaped.broken)
+        text_deinit(&escaped);
+    return escaped.data;
+}
+
+/* The metadata of an image that is laid out in one of the two ways. */
+static enum cdacq_status open_image(struct module *module, bool mapped, uint64_t size)
+{
+    struct bytes image = bytes_of_target(&module->source, size);
+    enum cdacq_status status = pe_open(&image, mapped, &module->pe);
+    if (status >= 0)
+        status = pe_metadata(&module->pe, &module->part, &module->metadata_bytes);
+    if (status >= 0)
+        status = metadata_open(&module->metadata_bytes, &module->metadata);
+    return status;
+}
+
+static void open_loaded_image(struct module *module, struct reader *reader, uint64_t layout)
+{
+    bool mapped = true, known = false;
+    uint64_t size = 0;
+    if (layout && has_field(reader, F_PEImageLayout_Flags) && has_field(reader, F_PEImageLayout_Size) &&
+        read_field(reader, layout, F_PEImageLayout_Base) == module->base) {
+        mapped = read_field(reader, layout, F_PEImageLayout_Flags) & LAYOUT_MAPPED;
+        size = read_field(reader, layout, F_PEImageLayout_Size);
+        known = !reader_failed(reader);
+    }
+    uint64_t span = size && size <= IMAGE_SPAN_MAX ? size : IMAGE_SPAN_MAX;
+    module->source.base = module->base;
+    module->status = open_image(module, mapped, span);
+    if (module->status == CDACQ_ERR_FORMAT && !known)
+        module->status = open_image(module, false, span);
+    /* The runtime knows the size of what it mapped: another one means that these are another image's bytes. */
+    if (module->status >= 0 && known && mapped && module->pe.image_size != size)
+        module->status = error_set(&module->error, CDACQ_ERR_MODULE, module->base,
+                                   "%s: SizeOfImage is %u, the runtime mapped %" PRIu64 " bytes: not the same image",
+                                   module->path ? path_basename(module->path) : "image", module->pe.image_size, size);
+    else if (module->status < 0)
+        module_error(module, module->status, &module->error);
+}
+
+/* Reflection.Emit: {size, bytes} that the runtime keeps up to date for debuggers. */
+static void open_dynamic(struct module *module, struct reader *reader)
+{
+    uint64_t metadata =
+        has_field(reader, F_Module_DynamicMetadata) ? read_field(reader, module->address, F_Module_DynamicMetadata) : 0;
+    uint64_t size = metadata ? read_field(reader, metadata, F_DynamicMetadata_Size) : 0;
+    uint64_t data = metadata ? field_address(reader, metadata, F_DynamicMetadata_Data) : 0;
+    if (!metadata || !size || size > DYNAMIC_METADATA_MAX || reader_failed(reader)) {
+        module->status =
+            error_set(&module->error, CDACQ_ERR_MODULE, module->address,
+                      "the module at 0x%" PRIx64 " has neither an image nor dynamic metadata", module->address);
+        return;
+    }
+    module->source.base = data;
+    module->metadata_bytes = bytes_of_target(&module->source, size);
+    module->status = metadata_open(&module->metadata_bytes, &module->metadata);
+    if (module->status < 0)
+        module_error(module, module->status, &module->error);
+}
+
+/* A dynamic module is called by the name in its metadata. */
+static void take_name_from_metadata(struct module *module)
+{
+    struct metadata_module row;
+    char buffer[METADATA_STRING_CAP];
+    const char *name;
+    size_t length;
+    struct text escaped = {0};
+    if (metadata_module(&module->metadata, &row) < 0 ||
+        metadata_string(&module->metadata, row.name, buffer, &name, &length) < 0 || !length)
+        return;
+    text_escape(&escaped, name, length);
+    if (escaped.broken)
+        text_deinit(&escaped);
+    module->path = escaped.data;
+}
+
+static void module_open(struct module *module, struct reader *reader)
+{
+    uint64_t layout;
+    module->base = find_base(reader, module->address, &layout);
+    if (!reader_failed(reader))
+        module->path = find_path(reader, module->address, module->base);
+    if (reader_failed(reader)) {
+        module->status = reader_status(reader, &module->error);
+        return;
+    }
+    bool unverified_before = reader->unverified;
+    reader->unverified = false;
+    if (module->base)
+        open_loaded_image(module, reader, layout);
+    else
+        open_dynamic(module, reader);
+    if (module->status >= 0 && !module->path)
+        take_name_from_metadata(module);
+    module->unverified = reader->unverified;
+    reader->unverified |= unverified_before;
+}
+
+struct module *module_cache_get(struct module_cache *cache, uint64_t address)
+{
+    for (struct module *module = cache->modules; module; module = module->next)
+        if (module->address == address)
+            return module;
+    struct module *module = cache->count < MODULE_MAX ? calloc(1, sizeof *module) : NULL;
+    if (!module)
+        return NULL;
+    module->address = address;
+    module->source.reader = cache->reader;
+    /* What opening a module runs into is the module's to remember, not the look-up's: give the reader a task of its
+     * own. */
+    struct reader saved = *cache->reader;
+    reader_begin(cache->reader, FUEL_NAME);
+    module_open(module, cache->reader);
+    cache->reader->status = saved.status;
+    cache->reader->what = saved.what;
+    cache->reader->address = saved.address;
+    cache->reader->fuel = saved.fuel;
+    cache->reader->unverified = saved.unverified;
+    module->next = cache->modules;
+    cache->modules = module;
+    cache->count++;
+    return module;
+}

@@ -1,0 +1,58 @@
+/*
+ * loader.h: the Loader and EcmaMetadata contracts: from a Module to its image, its path and its metadata, which is then
+ * read row by row from the target, not as a whole.
+ *
+ * An image is laid out in memory as a loader does (by RVA), or lies there flat, as in its file; both occur in one
+ * process. Modules made by Reflection.Emit have no image; the runtime keeps a copy of their metadata, which is read
+ * instead. A cache and its modules belong to one thread; they read through the reader that the cache was made with.
+ * Source: dotnet/runtime docs/design/datacontracts/{Loader,EcmaMetadata}.md.
+ */
+#ifndef CDACQ_CONTRACTS_LOADER_H
+#define CDACQ_CONTRACTS_LOADER_H
+
+#include "descriptors/layout.h"
+#include "src/formats/metadata.h"
+#include "src/formats/pe.h"
+
+enum { MODULE_MAX = 16 * 1024 }; /* modules that one cache keeps */
+
+/* Target memory as the source of a format reader. */
+struct target_bytes {
+    struct reader *reader;
+    uint64_t base;
+    uint64_t missing; /* the first address that was asked for in vain; 0 */
+    uint8_t *joined;  /* a copy of bytes that are not in one run */
+    size_t joined_size;
+};
+
+struct module {
+    struct module *next;
+    uint64_t address;         /* of the Module */
+    uint64_t base;            /* of the image; 0 for a module that has none */
+    char *path;               /* escaped, printable; NULL where not known */
+    bool unverified;          /* its image's bytes come from a file that nothing confirmed */
+    enum cdacq_status status; /* OK: `metadata` can be read */
+    struct cdacq_error error;
+    struct target_bytes source;
+    struct pe pe;
+    struct bytes_part part;
+    struct bytes metadata_bytes;
+    struct metadata metadata;
+};
+
+struct module_cache {
+    struct reader *reader;
+    struct module *modules;
+    size_t count;
+};
+
+void module_cache_init(struct module_cache *cache, struct reader *reader);
+void module_cache_deinit(struct module_cache *cache);
+
+/* The module at `address`, opened when it is first asked for. NULL only when out of memory or above MODULE_MAX. */
+struct module *module_cache_get(struct module_cache *cache, uint64_t address);
+
+/* What to say of a failure to read the module's metadata; `status` is what the metadata reader returned. */
+enum cdacq_status module_error(const struct module *module, enum cdacq_status status, struct cdacq_error *err);
+
+#endif

@@ -1,0 +1,58 @@
+#include "contracts/method_desc.h"
+
+enum { CLASSIFICATION_MASK = 7, TOKEN_BITS = 24, NAME_MAX_SIZE = 4096, SIGNATURE_MAX_SIZE = 64 * 1024 };
+
+/* The chunk's range bits, shifted up over the remainder bits of the MethodDesc: its methoddef rid. */
+static uint32_t read_rid(struct reader *reader, uint64_t chunk, uint64_t address)
+{
+    uint64_t remainder_bits = reader->layout->globals[G_MethodDescTokenRemainderBitCount];
+    if (remainder_bits == 0 || remainder_bits >= TOKEN_BITS)
+        return (uint32_t)reader_fail(reader, CDACQ_ERR_CORRUPT, 0, "MethodDescTokenRemainderBitCount");
+    uint32_t all = (UINT32_C(1) << TOKEN_BITS) - 1;
+    uint32_t range =
+        (uint32_t)read_field(reader, chunk, F_MethodDescChunk_FlagsAndTokenRange) & (all >> remainder_bits);
+    uint32_t remainder = (uint32_t)read_field(reader, address, F_MethodDesc_Flags3AndTokenRemainder) &
+                         (all >> (TOKEN_BITS - remainder_bits));
+    return range << remainder_bits | remainder;
+}
+
+bool method_desc_read(struct reader *reader, uint64_t address, struct method_desc *ret)
+{
+    const struct layout *layout = reader->layout;
+    uint64_t index = read_field(reader, address, F_MethodDesc_ChunkIndex);
+    uint64_t chunk = address - index * layout->globals[G_MethodDescAlignment] - layout->sizes[T_MethodDescChunk];
+    struct method_desc method = {
+        .address = address,
+        .method_table = read_field(reader, chunk, F_MethodDescChunk_MethodTable),
+        .classification = read_field(reader, address, F_MethodDesc_Flags) & CLASSIFICATION_MASK,
+    };
+    uint32_t rid = read_rid(reader, chunk, address);
+    if (method.classification != METHOD_DYNAMIC && !reader_failed(reader)) {
+        method.token = 0x06000000 | rid;
+        method.module = read_field(reader, method.method_table, F_MethodTable_Module);
+        if (!rid && method.classification != METHOD_ARRAY)
+            reader_fail(reader, CDACQ_ERR_CORRUPT, address, "MethodDesc: token");
+    }
+    if (reader_failed(reader))
+        return false;
+    *ret = method;
+    return true;
+}
+
+bool method_desc_dynamic_name(struct reader *reader, const struct method_desc *method, char **ret)
+{
+    uint64_t name = read_field(reader, method->address, F_DynamicMethodDesc_MethodName);
+    if (!reader_failed(reader) && !name)
+        reader_fail(reader, CDACQ_ERR_CORRUPT, method->address, "DynamicMethodDesc.MethodName");
+    return !reader_failed(reader) && reader_string(reader, name, NAME_MAX_SIZE, ret);
+}
+
+bool method_desc_stored_signature(struct reader *reader, const struct method_desc *method, struct window *ret)
+{
+    if (!has_field(reader, F_StoredSigMethodDesc_Sig) || !has_field(reader, F_StoredSigMethodDesc_cSig))
+        return false;
+    uint64_t address = read_field(reader, method->address, F_StoredSigMethodDesc_Sig);
+    uint64_t size = read_field(reader, method->address, F_StoredSigMethodDesc_cSig);
+    return !reader_failed(reader) && address && size && size <= SIGNATURE_MAX_SIZE &&
+           reader_window(reader, address, size, "StoredSigMethodDesc.Sig", ret);
+}

@@ -1,0 +1,28 @@
+/*
+ * method_name.h: from a code block to the name of its method: through the image's own tables where those tell which
+ * method it is, else through its MethodDesc.
+ */
+#ifndef CDACQ_CONTRACTS_METHOD_NAME_H
+#define CDACQ_CONTRACTS_METHOD_NAME_H
+
+#include "contracts/code_block.h"
+#include "contracts/loader.h"
+#include "contracts/r2r_image.h"
+#include "src/text.h"
+
+struct method_name {
+    struct text text;            /* empty where there is no name */
+    uint32_t token;              /* methoddef; 0 where there is none or it is not known */
+    const struct module *module; /* that declares it; NULL for dynamic methods, or where not known */
+    bool unverified;             /* a file that nothing confirmed has supplied a part of it */
+    struct cdacq_error error;    /* why there is no name */
+};
+
+/*
+ * Fills `ret`, which must be zero. Whatever can be told is told, also where the name cannot. `image` is that of a
+ * ReadyToRun block, NULL else. `runtime_types`: whether the target describes MethodDescs at all.
+ */
+void method_name_form(struct module_cache *cache, const struct code_block *block, const struct r2r_image *image,
+                      bool runtime_types, struct method_name *ret);
+
+#endif

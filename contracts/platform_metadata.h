@@ -1,0 +1,28 @@
+/*
+ * platform_metadata.h: PlatformMetadata: how a code pointer of the target differs from an address.
+ * Source: dotnet/runtime docs/design/datacontracts/PlatformMetadata.md.
+ */
+#ifndef CDACQ_CONTRACTS_PLATFORM_METADATA_H
+#define CDACQ_CONTRACTS_PLATFORM_METADATA_H
+
+#include "descriptors/layout.h"
+
+enum code_pointer_flags {
+    CODE_POINTER_ARM32_THUMB = 1,    /* bit 0 says Thumb; it is no part of the address */
+    CODE_POINTER_ARM64_PTR_AUTH = 2, /* the upper bits hold an authentication code */
+};
+
+static inline uint64_t address_of_code_pointer(unsigned flags, uint64_t pointer)
+{
+    if (flags & CODE_POINTER_ARM32_THUMB)
+        pointer &= ~UINT64_C(1);
+    if (flags & CODE_POINTER_ARM64_PTR_AUTH)
+        pointer &= (UINT64_C(1) << 48) - 1; /* user addresses of Linux on arm64 have 48 bits by default */
+    return pointer;
+}
+
+/* The flags that the target publishes; 0 where it publishes none, or they cannot be read: code pointers are addresses.
+ */
+unsigned platform_metadata_code_pointer_flags(struct reader *reader);
+
+#endif

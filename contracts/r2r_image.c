@@ -1,0 +1,298 @@
+#include "contracts/r2r_image.h"
+
+#include "contracts/hash_map.h"
+#include "src/formats/names.h"
+
+/* entries[]: what kind of entry, in the top two bits, and its number. 0 is none. */
+#define ENTRY_KIND_SHIFT 30
+#define ENTRY_VALUE_MASK ((UINT32_C(1) << ENTRY_KIND_SHIFT) - 1)
+
+enum { ENTRY_TAG_METHODDEF = 1, ENTRY_TAG_INSTANCE = 2, ENTRY_TAG_COMPONENT = 3 };
+
+enum { R2R_SIGNATURE = 0x00525452 }; /* "RTR" */
+
+void r2r_image_free(struct r2r_image *image)
+{
+    if (!image)
+        return;
+    window_deinit(&image->functions_window);
+    window_deinit(&image->hot_cold_window);
+    window_deinit(&image->instances_window);
+    free(image->entries);
+    free(image);
+}
+
+enum method_entry_kind r2r_image_entry(const struct r2r_image *image, uint32_t function, uint32_t *ret_entry)
+{
+    uint32_t entry = image->entries ? image->entries[function] : 0;
+    *ret_entry = entry & ENTRY_VALUE_MASK;
+    switch (entry >> ENTRY_KIND_SHIFT) {
+    case ENTRY_TAG_METHODDEF:
+        return ENTRY_METHODDEF;
+    case ENTRY_TAG_INSTANCE:
+        return ENTRY_INSTANCE;
+    default:
+        return ENTRY_NONE;
+    }
+}
+
+uint64_t r2r_image_method_desc(const struct r2r_image *image, struct reader *reader, uint32_t function)
+{
+    uint64_t start = image->base + unwind_table_begin(reader, &image->functions, function);
+    uint64_t method_desc = ptr_hash_map_find(reader, image->entry_point_map, start);
+    if (reader->status == CDACQ_ERR_MEMORY && image->entries) {
+        /* The image names the method all the same. */
+        reader->status = CDACQ_OK;
+        reader->what = NULL;
+        return 0;
+    }
+    return method_desc;
+}
+
+bool r2r_image_is_start(const struct r2r_image *image, struct reader *reader, uint32_t function)
+{
+    if (image->entries)
+        return image->entries[function] != 0;
+    return r2r_image_method_desc(image, reader, function) != 0;
+}
+
+/* A table of sections: {type, rva, size} each. In the image's header, and in that of each component of a composite. */
+struct sections {
+    uint64_t address;
+    uint32_t count;
+};
+
+struct section {
+    uint32_t rva, size;
+};
+
+static bool find_section(struct reader *reader, const struct sections *sections, uint32_t type, struct section *ret)
+{
+    for (uint32_t i = 0; i < sections->count && reader_step(reader, "ReadyToRun sections"); i++) {
+        uint64_t at = sections->address + (uint64_t)i * 12;
+        if (read_u32(reader, at) == type && !reader_failed(reader)) {
+            *ret = (struct section){read_u32(reader, at + 4), read_u32(reader, at + 8)};
+            return ret->size != 0 && !reader_failed(reader);
+        }
+    }
+    return false;
+}
+
+/* READYTORUN_HEADER: signature, version, flags, then the number of sections. False for anything else. */
+static bool read_header(struct reader *reader, uint64_t address, struct sections *ret)
+{
+    uint8_t signature[4];
+    if (!reader_try_copy(reader, address, signature, sizeof signature) ||
+        load_u32(signature, reader->big_endian) != R2R_SIGNATURE)
+        return false;
+    *ret = (struct sections){address + 16, read_u32(reader, address + 12)};
+    if (ret->count > R2R_SECTION_MAX)
+        reader_fail(reader, CDACQ_ERR_CORRUPT, address, "READYTORUN_HEADER");
+    return !reader_failed(reader);
+}
+
+static bool section_window(struct reader *reader, const struct r2r_image *image, const struct section *section,
+                           const char *what, struct window *ret)
+{
+    if (!range_fits(section->rva, section->size, image->end - image->base)) {
+        reader_fail(reader, CDACQ_ERR_CORRUPT, image->base + section->rva, what);
+        return false;
+    }
+    return reader_window(reader, image->base + section->rva, section->size, what, ret);
+}
+
+/* A method's runtime function index as both tables store it; the low bit says that fixups follow. */
+static bool entry_function(const struct native_section *section, uint32_t offset, uint32_t *ret)
+{
+    uint32_t id;
+    if (!native_unsigned(section, &offset, &id))
+        return false;
+    *ret = id & 1 ? id >> 2 : id >> 1;
+    return true;
+}
+
+static void set_entry(struct r2r_image *image, uint32_t function, unsigned tag, uint32_t value)
+{
+    /* A cold function is never a start, so an entry there is a lie; the first of two entries stands. */
+    if (function < image->first_cold && !image->entries[function] && value <= ENTRY_VALUE_MASK)
+        image->entries[function] = (uint32_t)tag << ENTRY_KIND_SHIFT | value;
+}
+
+static void add_methoddefs(struct reader *reader, struct r2r_image *image, const struct sections *sections,
+                           unsigned tag)
+{
+    struct section section;
+    struct window window;
+    struct native_array array;
+    if (!find_section(reader, sections, R2R_METHODDEF_ENTRYPOINTS, &section) ||
+        !section_window(reader, image, &section, "ReadyToRun section 103", &window))
+        return;
+    if (native_array_open((struct native_section){window.bytes, section.size}, &array)) {
+        /* Every element takes a bit of the section at least, so that its size bounds a count that lies. */
+        uint32_t count = (uint32_t)MIN(array.count, (uint64_t)section.size * 16);
+        for (uint32_t i = 0; i < count; i++) {
+            uint32_t offset, function;
+            if (native_array_at(&array, i, &offset) && entry_function(&array.section, offset, &function))
+                set_entry(image, function, tag, i + 1);
+        }
+    } else {
+        reader_fail(reader, CDACQ_ERR_CORRUPT, image->base + section.rva, "ReadyToRun section 103");
+    }
+    window_deinit(&window);
+}
+
+/* An instance's element is a method signature, which has to be decoded to find its end, and then the function. */
+static bool add_instance(uint32_t offset, void *context)
+{
+    struct r2r_image *image = context;
+    const struct native_section *section = &image->instances;
+    struct name_entry_point method;
+    uint32_t function;
+    if (name_entry_point_decode(section->bytes + offset, section->size - offset, &method) != CDACQ_OK ||
+        !entry_function(section, offset + (uint32_t)method.length, &function)) {
+        image->instances_incomplete = true;
+        return true;
+    }
+    set_entry(image, function, ENTRY_TAG_INSTANCE, offset);
+    return true;
+}
+
+static void add_instances(struct reader *reader, struct r2r_image *image, const struct sections *sections)
+{
+    struct section section;
+    struct native_hashtable table;
+    if (!find_section(reader, sections, R2R_INSTANCE_ENTRYPOINTS, &section) ||
+        !section_window(reader, image, &section, "ReadyToRun section 109", &image->instances_window))
+        return;
+    image->instances = (struct native_section){image->instances_window.bytes, section.size};
+    /* A start that is not known would give its code to the method before it: all, or no answer. */
+    if (!native_hashtable_open(image->instances, &table) || !native_hashtable_each(&table, add_instance, image) ||
+        image->instances_incomplete)
+        reader_fail(reader, CDACQ_ERR_CORRUPT, image->base + section.rva, "ReadyToRun section 109");
+}
+
+/*
+ * A composite image keeps the tables of its components apart: section 115 lists, for each, its CLR header and a header
+ * of its own with sections. Their methods' starts are taken; which component's rid they are, they are not named by yet.
+ */
+static bool add_components(struct reader *reader, struct r2r_image *image, const struct sections *sections)
+{
+    struct section list;
+    if (!find_section(reader, sections, R2R_COMPONENT_ASSEMBLIES, &list))
+        return false;
+    uint32_t count = list.size / 16;
+    if (count > R2R_COMPONENT_MAX)
+        reader_fail(reader, CDACQ_ERR_CORRUPT, image->base + list.rva, "ReadyToRun section 115");
+    for (uint32_t i = 0; i < count && reader_step(reader, "ReadyToRun section 115"); i++) {
+        /* READYTORUN_CORE_HEADER: flags, number of sections, sections. */
+        uint64_t header = image->base + read_u32(reader, image->base + list.rva + (uint64_t)i * 16 + 8);
+        struct sections component = {header + 8, read_u32(reader, header + 4)};
+        if (component.count > R2R_SECTION_MAX)
+            reader_fail(reader, CDACQ_ERR_CORRUPT, header, "READYTORUN_CORE_HEADER");
+        add_methoddefs(reader, image, &component, ENTRY_TAG_COMPONENT);
+    }
+    return true;
+}
+
+/* Inverts the entry point tables. An image without any, as a synthetic one may be, is left without entries. */
+static void read_entries(struct reader *reader, struct r2r_image *image, uint64_t header)
+{
+    struct sections sections;
+    struct section section;
+    if (!read_header(reader, header, &sections))
+        return;
+    bool has_tables = find_section(reader, &sections, R2R_METHODDEF_ENTRYPOINTS, &section) ||
+                      find_section(reader, &sections, R2R_INSTANCE_ENTRYPOINTS, &section) ||
+                      find_section(reader, &sections, R2R_COMPONENT_ASSEMBLIES, &section);
+    if (!has_tables || reader_failed(reader))
+        return;
+    image->entries = calloc((size_t)image->functions.count + 1, sizeof *image->entries);
+    if (!image->entries) {
+        reader_fail(reader, CDACQ_ERR_NOMEM, 0, "ReadyToRun entry points");
+        return;
+    }
+    if (!add_components(reader, image, &sections))
+        add_methoddefs(reader, image, &sections, ENTRY_TAG_METHODDEF);
+    add_instances(reader, image, &sections);
+}
+
+static void read_thunks(struct reader *reader, struct r2r_image *image, uint64_t info)
+{
+    if (!has_field(reader, F_ReadyToRunInfo_DelayLoadMethodCallThunks))
+        return;
+    uint64_t directory = read_field(reader, info, F_ReadyToRunInfo_DelayLoadMethodCallThunks);
+    if (!directory || !has_field(reader, F_ImageDataDirectory_VirtualAddress))
+        return;
+    image->thunks_rva = (uint32_t)read_field(reader, directory, F_ImageDataDirectory_VirtualAddress);
+    image->thunks_size = (uint32_t)read_field(reader, directory, F_ImageDataDirectory_Size);
+}
+
+static void read_hot_cold(struct reader *reader, struct r2r_image *image, uint64_t info)
+{
+    image->first_cold = image->functions.count;
+    if (!has_field(reader, F_ReadyToRunInfo_NumHotColdMap) || !has_field(reader, F_ReadyToRunInfo_HotColdMap))
+        return;
+    uint32_t count = (uint32_t)read_field(reader, info, F_ReadyToRunInfo_NumHotColdMap);
+    if (!count)
+        return;
+    uint64_t address = read_field(reader, info, F_ReadyToRunInfo_HotColdMap);
+    if (!reader_window(reader, address, (uint64_t)count * 4, "ReadyToRunInfo.HotColdMap", &image->hot_cold_window))
+        return;
+    image->hot_cold = (struct hot_cold_map){
+        .entries = image->hot_cold_window.bytes,
+        .pair_count = count / 2,
+        .function_count = image->functions.count,
+        .big_endian = reader->big_endian,
+    };
+    image->first_cold = hot_cold_first_cold(&image->hot_cold);
+}
+
+static void read_functions(struct reader *reader, struct r2r_image *image, uint64_t info)
+{
+    uint32_t count = (uint32_t)read_field(reader, info, F_ReadyToRunInfo_NumRuntimeFunctions);
+    uint32_t size = reader->layout->sizes[T_RuntimeFunction];
+    if (!count || reader_failed(reader))
+        return;
+    image->functions_address = read_field(reader, info, F_ReadyToRunInfo_RuntimeFunctions);
+    if (count > R2R_FUNCTION_MAX)
+        reader_fail(reader, CDACQ_ERR_CORRUPT, info, "ReadyToRunInfo.NumRuntimeFunctions");
+    if (!reader_window(reader, image->functions_address, (uint64_t)count * size, "ReadyToRunInfo.RuntimeFunctions",
+                       &image->functions_window))
+        return;
+    image->functions = (struct unwind_table){image->functions_window.bytes, count, size, image->base};
+    /* Some tables end with a sentinel whose begin no code can have; the count may or may not include it. */
+    while (image->functions.count &&
+           unwind_table_begin(reader, &image->functions, image->functions.count - 1) == UINT32_MAX)
+        image->functions.count--;
+}
+
+struct r2r_image *r2r_image_open(struct reader *reader, const struct range_section *section)
+{
+    struct r2r_image *image = calloc(1, sizeof *image);
+    if (!image) {
+        reader_fail(reader, CDACQ_ERR_NOMEM, 0, "ReadyToRun image");
+        return NULL;
+    }
+    bool unverified_before = reader->unverified;
+    reader->unverified = false;
+    image->module = section->r2r_module;
+    image->base = section->begin;
+    image->end = section->end;
+    uint64_t info = read_field(reader, section->r2r_module, F_Module_ReadyToRunInfo);
+    uint64_t composite = read_field(reader, info, F_ReadyToRunInfo_CompositeInfo);
+    uint64_t header = read_field(reader, info, F_ReadyToRunInfo_ReadyToRunHeader);
+    /* The map alone is the composite image's: everything else of it stands in each component's info too. */
+    image->entry_point_map = field_address(reader, composite, F_ReadyToRunInfo_EntryPointToMethodDescMap);
+    read_functions(reader, image, info);
+    read_hot_cold(reader, image, info);
+    read_thunks(reader, image, info);
+    if (!reader_failed(reader))
+        read_entries(reader, image, header);
+    image->unverified = reader->unverified;
+    reader->unverified |= unverified_before;
+    if (reader_failed(reader)) {
+        r2r_image_free(image);
+        return NULL;
+    }
+    return image;
+}

@@ -1,0 +1,65 @@
+/*
+ * r2r_image.h: a ReadyToRun image as the ReadyToRun JIT manager reads it: its runtime functions, where each method
+ * among them starts and which one it is, its hot/cold map and its thunks. Opened once for each image and kept.
+ *
+ * The runtime's own map from entry points to MethodDescs is filled when a method is first prepared, so it holds a few
+ * percent of them, and walking back to the nearest entry that is in it names a neighbour for all others. Therefore the
+ * starts come from the image's tables: METHODDEF_ENTRYPOINTS (103, a NativeArray by methoddef rid) and
+ * INSTANCE_ENTRYPOINTS (109, a hash table of signatures). Only an image that has neither is walked as specified.
+ * Source: dotnet/runtime docs/design/coreclr/botr/readytorun-format.md; ExecutionManager.md, "ReadyToRunJitManager".
+ */
+#ifndef CDACQ_CONTRACTS_R2R_IMAGE_H
+#define CDACQ_CONTRACTS_R2R_IMAGE_H
+
+#include "contracts/code_block.h"
+#include "contracts/hot_cold_map.h"
+#include "contracts/native_format.h"
+#include "contracts/range_section_map.h"
+#include "contracts/unwind_info.h"
+
+enum r2r_section {
+    R2R_METHODDEF_ENTRYPOINTS = 103,
+    R2R_INSTANCE_ENTRYPOINTS = 109,
+    R2R_COMPONENT_ASSEMBLIES = 115,
+};
+
+enum {
+    R2R_FUNCTION_MAX =
+        8 * 1024 * 1024, /* runtime functions of one image: the framework as one image has some 400,000 */
+    R2R_SECTION_MAX = 256,
+    R2R_COMPONENT_MAX = 4096,
+};
+
+struct r2r_image {
+    struct r2r_image *next;
+    uint64_t module;    /* the Module that the range section names */
+    uint64_t base, end; /* of the range section */
+    uint64_t functions_address;
+    struct unwind_table functions;
+    struct hot_cold_map hot_cold;
+    uint32_t first_cold;
+    uint32_t thunks_rva, thunks_size;
+    uint64_t entry_point_map; /* HashMap from entry point to MethodDesc */
+    uint32_t *entries;        /* of each function: which method starts there; NULL where the image has no such tables */
+    struct native_section instances; /* section 109: `entry` of an ENTRY_INSTANCE is an offset in it */
+    bool instances_incomplete;       /* an entry of it could not be decoded */
+    bool unverified;
+    struct window functions_window, hot_cold_window, instances_window;
+};
+
+/* Reads the image of a range section. NULL, and the reader fails, when that cannot be done. Free with r2r_image_free.
+ */
+struct r2r_image *r2r_image_open(struct reader *reader, const struct range_section *section);
+void r2r_image_free(struct r2r_image *image);
+
+/* Which method starts at a function, by the image's tables; ENTRY_NONE for funclets, and where there are no tables. */
+enum method_entry_kind r2r_image_entry(const struct r2r_image *image, uint32_t function, uint32_t *ret_entry);
+
+/* Whether a method starts at a function: by the tables, or, where the image has none, by the runtime's map. */
+bool r2r_image_is_start(const struct r2r_image *image, struct reader *reader, uint32_t function);
+
+/* The MethodDesc of the method that starts at a function; 0 where the runtime has not prepared it (or cannot be asked).
+ */
+uint64_t r2r_image_method_desc(const struct r2r_image *image, struct reader *reader, uint32_t function);
+
+#endif

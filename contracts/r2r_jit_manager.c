@@ -1,0 +1,119 @@
+#include "contracts/r2r_jit_manager.h"
+
+const struct r2r_image *r2r_jit_manager_image(struct execution_manager *manager, struct reader *reader,
+                                              const struct range_section *section)
+{
+    struct r2r_image *first = atomic_load_explicit(&manager->images, memory_order_acquire);
+    for (struct r2r_image *image = first; image; image = image->next)
+        if (image->base == section->begin && image->module == section->r2r_module && image->end == section->end)
+            return image;
+    /* An image has its own tank: inverting the tables of a large one must not be charged to the look-up. */
+    uint32_t fuel = reader->fuel;
+    reader->fuel = FUEL_INDEX;
+    struct r2r_image *image = r2r_image_open(reader, section);
+    reader->fuel = fuel;
+    if (!image)
+        return NULL;
+    /* Two threads may open the same image; both copies are right, and one more in the list does no harm. */
+    image->next = first;
+    while (!atomic_compare_exchange_weak_explicit(&manager->images, &image->next, image, memory_order_release,
+                                                  memory_order_acquire))
+        ;
+    return image;
+}
+
+/* The start that a hot function belongs to: the nearest one at or before it. UINT32_MAX where there is none. */
+static uint32_t start_of(const struct r2r_image *image, struct reader *reader, uint32_t function)
+{
+    for (uint32_t i = function + 1; i-- > 0 && reader_step(reader, "ReadyToRun method start");)
+        if (r2r_image_is_start(image, reader, i))
+            return i;
+    return UINT32_MAX;
+}
+
+/* Behind the last function of the method that starts at `start`: the next start, or the end of the hot code. */
+static uint32_t end_of(const struct r2r_image *image, struct reader *reader, uint32_t start)
+{
+    uint32_t end = start + 1;
+    while (end < image->first_cold && reader_step(reader, "ReadyToRun method end") &&
+           !r2r_image_is_start(image, reader, end))
+        end++;
+    return end;
+}
+
+static uint64_t address_of(const struct r2r_image *image, uint32_t function)
+{
+    return image->functions_address + (uint64_t)function * image->functions.entry_size;
+}
+
+bool r2r_jit_manager_block_at(const struct r2r_image *image, struct reader *reader, uint32_t start,
+                              struct code_block *ret)
+{
+    uint32_t end = end_of(image, reader, start);
+    struct code_block block = {
+        .start = image->base + unwind_table_begin(reader, &image->functions, start),
+        .unwind_base = image->base,
+        .runtime_functions = address_of(image, start),
+        .runtime_function_count = end - start,
+        .module = image->module,
+        .kind = CDACQ_CODE_READY_TO_RUN,
+        .unverified = image->unverified,
+    };
+    block.ip = block.start;
+    for (uint32_t i = start; i < end; i++)
+        block.hot_size += unwind_table_length(reader, &image->functions, i);
+    uint32_t cold_begin, cold_end;
+    if (hot_cold_cold_of(&image->hot_cold, start, &cold_begin, &cold_end)) {
+        uint32_t begin = unwind_table_begin(reader, &image->functions, cold_begin);
+        uint32_t last = unwind_table_begin(reader, &image->functions, cold_end - 1);
+        block.cold_start = image->base + begin;
+        block.cold_size = last - begin + unwind_table_length(reader, &image->functions, cold_end - 1);
+        block.cold_functions = address_of(image, cold_begin);
+        block.cold_function_count = cold_end - cold_begin;
+    }
+    block.entry_kind = (uint8_t)r2r_image_entry(image, start, &block.entry);
+    block.method_desc = r2r_image_method_desc(image, reader, start);
+    if (reader_failed(reader))
+        return false;
+    *ret = block;
+    return true;
+}
+
+static bool is_in_thunks(const struct r2r_image *image, uint64_t relative)
+{
+    return relative >= image->thunks_rva && relative - image->thunks_rva < image->thunks_size;
+}
+
+bool r2r_jit_manager_find(const struct r2r_image *image, struct reader *reader, uint64_t ip, struct code_block *ret)
+{
+    struct code_block block = {0};
+    uint64_t relative = ip - image->base;
+    if (is_in_thunks(image, relative)) {
+        *ret = (struct code_block){.ip = ip,
+                                   .start = image->base + image->thunks_rva,
+                                   .offset = relative - image->thunks_rva,
+                                   .kind = CDACQ_CODE_METHOD_CALL_THUNK,
+                                   .unverified = image->unverified};
+        return true;
+    }
+    if (relative > UINT32_MAX || !image->functions.count)
+        return false;
+    uint32_t function = unwind_table_find(reader, &image->functions, (uint32_t)relative);
+    if (function == UINT32_MAX)
+        return false;
+    uint32_t into = (uint32_t)relative - unwind_table_begin(reader, &image->functions, function);
+    if (into >= unwind_table_length(reader, &image->functions, function))
+        return false; /* between two functions, or behind the last one */
+    bool cold = function >= image->first_cold;
+    uint32_t hot = function;
+    if (cold && !hot_cold_hot_of(&image->hot_cold, function, &hot))
+        return false;
+    uint32_t start = start_of(image, reader, hot);
+    if (start == UINT32_MAX || !r2r_jit_manager_block_at(image, reader, start, &block))
+        return false;
+    block.ip = ip;
+    block.cold = cold;
+    block.offset = cold ? block.hot_size + (ip - block.cold_start) : ip - block.start;
+    *ret = block;
+    return true;
+}

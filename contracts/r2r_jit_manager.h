@@ -1,0 +1,22 @@
+/*
+ * r2r_jit_manager.h: the ReadyToRun JIT manager: code that was compiled ahead of time, in mapped images.
+ * Source: dotnet/runtime docs/design/datacontracts/ExecutionManager.md, "R2R JitManager".
+ */
+#ifndef CDACQ_CONTRACTS_R2R_JIT_MANAGER_H
+#define CDACQ_CONTRACTS_R2R_JIT_MANAGER_H
+
+#include "contracts/execution_manager.h"
+#include "contracts/r2r_image.h"
+
+/* The image of a section, opened when it is first asked for. NULL, and the reader fails, when that cannot be done. */
+const struct r2r_image *r2r_jit_manager_image(struct execution_manager *manager, struct reader *reader,
+                                              const struct range_section *section);
+
+/* The method or thunk that `ip` is in. False where there is none (padding, data), or when the reader fails. */
+bool r2r_jit_manager_find(const struct r2r_image *image, struct reader *reader, uint64_t ip, struct code_block *ret);
+
+/* The method that starts at hot function `start`; ret->ip is its start. */
+bool r2r_jit_manager_block_at(const struct r2r_image *image, struct reader *reader, uint32_t start,
+                              struct code_block *ret);
+
+#endif

@@ -1,0 +1,17 @@
+/*
+ * type_handle.h: TypeHandle, of the RuntimeTypeSystem contract: the name of a type that the runtime has loaded. Needed
+ * for signatures that hold handles instead of tokens, as those of dynamic methods do.
+ *
+ * Bit 1 of a handle tells a TypeDesc (pointers, references, type variables) from a MethodTable.
+ * Source: dotnet/runtime docs/design/datacontracts/RuntimeTypeSystem.md.
+ */
+#ifndef CDACQ_CONTRACTS_TYPE_HANDLE_H
+#define CDACQ_CONTRACTS_TYPE_HANDLE_H
+
+#include "contracts/loader.h"
+#include "src/text.h"
+
+/* Appends the name of a type, with its actual type arguments. On failure the text may hold a part of it. */
+enum cdacq_status type_handle_name(struct module_cache *cache, uint64_t handle, struct text *ret);
+
+#endif
