@@ -28,25 +28,15 @@ static bool read_extent(struct reader *reader, uint64_t header, struct code_bloc
 {
     uint64_t count = read_field(reader, header, F_RealCodeHeader_NumUnwindInfos);
     uint64_t infos = field_address(reader, header, F_RealCodeHeader_UnwindInfos);
-    uint32_t size = reader->layout->sizes[T_RuntimeFunction];
-    struct window window;
     if (!count || count > UNWIND_INFO_MAX)
         reader_fail(reader, CDACQ_ERR_CORRUPT, header, "RealCodeHeader.NumUnwindInfos");
     if (reader_failed(reader))
         return false;
     /* The last one is enough for the end; the first one must be the method's start, or the header is none. */
-    struct unwind_table table = {.count = 2, .entry_size = size, .base = block->unwind_base};
-    uint8_t ends[2 * 64];
-    if (size > sizeof ends / 2)
-        return reader_fail(reader, CDACQ_ERR_CORRUPT, 0, "RuntimeFunction: size");
-    if (!reader_window(reader, infos, count * size, "RealCodeHeader.UnwindInfos", &window))
-        return false;
-    memcpy(ends, window.bytes, size);
-    memcpy(ends + size, window.bytes + (count - 1) * size, size);
-    window_deinit(&window);
-    table.entries = ends;
+    struct unwind_table table = unwind_table_at(reader, infos, (uint32_t)count, block->unwind_base);
+    uint32_t last = (uint32_t)count - 1;
     uint64_t begin = table.base + unwind_table_begin(reader, &table, 0);
-    uint64_t end = table.base + unwind_table_begin(reader, &table, 1) + unwind_table_length(reader, &table, 1);
+    uint64_t end = table.base + unwind_table_begin(reader, &table, last) + unwind_table_length(reader, &table, last);
     if (!reader_failed(reader) && (begin != block->start || end <= block->start))
         reader_fail(reader, CDACQ_ERR_CORRUPT, infos, "RealCodeHeader.UnwindInfos");
     block->hot_size = end - block->start;

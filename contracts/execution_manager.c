@@ -105,16 +105,14 @@ bool execution_manager_unwind_info(struct reader *reader, const struct code_bloc
 {
     uint64_t first = block->cold ? block->cold_functions : block->runtime_functions;
     uint32_t count = block->cold ? block->cold_function_count : block->runtime_function_count;
-    uint32_t size = reader->layout->sizes[T_RuntimeFunction];
-    struct window window;
-    if (!count || !reader_window(reader, first, (uint64_t)count * size, "RuntimeFunction", &window))
-        return false;
-    struct unwind_table table = {window.bytes, count, size, block->unwind_base};
+    struct unwind_table table = unwind_table_at(reader, first, count, block->unwind_base);
     uint32_t i = unwind_table_find(reader, &table, (uint32_t)(block->ip - block->unwind_base));
-    if (i != UINT32_MAX) {
-        *ret_entry = first + (uint64_t)i * size;
-        *ret_function_start = block->unwind_base + unwind_table_begin(reader, &table, i);
-    }
-    window_deinit(&window);
-    return i != UINT32_MAX;
+    if (i == UINT32_MAX)
+        return false;
+    uint64_t begin = table.base + unwind_table_begin(reader, &table, i);
+    if (reader_failed(reader))
+        return false;
+    *ret_entry = first + (uint64_t)i * table.entry_size;
+    *ret_function_start = begin;
+    return true;
 }

@@ -15,7 +15,6 @@ void r2r_image_free(struct r2r_image *image)
 {
     if (!image)
         return;
-    window_deinit(&image->functions_window);
     window_deinit(&image->hot_cold_window);
     window_deinit(&image->instances_window);
     free(image->entries);
@@ -250,20 +249,23 @@ static void read_hot_cold(struct reader *reader, struct r2r_image *image, uint64
 static void read_functions(struct reader *reader, struct r2r_image *image, uint64_t info)
 {
     uint32_t count = (uint32_t)read_field(reader, info, F_ReadyToRunInfo_NumRuntimeFunctions);
-    uint32_t size = reader->layout->sizes[T_RuntimeFunction];
     if (!count || reader_failed(reader))
         return;
-    image->functions_address = read_field(reader, info, F_ReadyToRunInfo_RuntimeFunctions);
+    uint64_t address = read_field(reader, info, F_ReadyToRunInfo_RuntimeFunctions);
     if (count > R2R_FUNCTION_MAX)
         reader_fail(reader, CDACQ_ERR_CORRUPT, info, "ReadyToRunInfo.NumRuntimeFunctions");
-    if (!reader_window(reader, image->functions_address, (uint64_t)count * size, "ReadyToRunInfo.RuntimeFunctions",
-                       &image->functions_window))
+    if (reader_failed(reader))
         return;
-    image->functions = (struct unwind_table){image->functions_window.bytes, count, size, image->base};
+    image->functions = unwind_table_at(reader, address, count, image->base);
     /* Some tables end with a sentinel whose begin no code can have; the count may or may not include it. */
-    while (image->functions.count &&
-           unwind_table_begin(reader, &image->functions, image->functions.count - 1) == UINT32_MAX)
+    uint32_t last;
+    if (reader_try_copy(reader,
+                        address + (uint64_t)(count - 1) * image->functions.entry_size +
+                            reader->layout->fields[F_RuntimeFunction_BeginAddress].offset,
+                        &last, sizeof last) &&
+        last == UINT32_MAX)
         image->functions.count--;
+    unwind_table_view(reader, &image->functions);
 }
 
 struct r2r_image *r2r_image_open(struct reader *reader, const struct range_section *section)
@@ -291,8 +293,11 @@ struct r2r_image *r2r_image_open(struct reader *reader, const struct range_secti
     image->unverified = reader->unverified;
     reader->unverified |= unverified_before;
     if (reader_failed(reader)) {
-        r2r_image_free(image);
-        return NULL;
+        image->failure = reader->status;
+        image->failure_address = reader->address;
+        image->failure_what = reader->what;
+        reader->status = CDACQ_OK;
+        reader->what = NULL;
     }
     return image;
 }

@@ -34,7 +34,6 @@ struct r2r_image {
     struct r2r_image *next;
     uint64_t module;    /* the Module that the range section names */
     uint64_t base, end; /* of the range section */
-    uint64_t functions_address;
     struct unwind_table functions;
     struct hot_cold_map hot_cold;
     uint32_t first_cold;
@@ -44,7 +43,10 @@ struct r2r_image {
     struct native_section instances; /* section 109: `entry` of an ENTRY_INSTANCE is an offset in it */
     bool instances_incomplete;       /* an entry of it could not be decoded */
     bool unverified;
-    struct window functions_window, hot_cold_window, instances_window;
+    enum cdacq_status failure; /* it cannot be read: why, for every look-up in it; nothing else is set then */
+    uint64_t failure_address;
+    const char *failure_what;
+    struct window hot_cold_window, instances_window;
 };
 
 /* Reads the image of a range section. NULL, and the reader fails, when that cannot be done. Free with r2r_image_free.

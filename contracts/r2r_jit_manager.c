@@ -1,16 +1,25 @@
 #include "contracts/r2r_jit_manager.h"
 
+/* The image, unless it could not be read: then the reader fails with the reason, each time. */
+static const struct r2r_image *usable(const struct r2r_image *image, struct reader *reader)
+{
+    if (image->failure >= 0)
+        return image;
+    reader_fail(reader, image->failure, image->failure_address, image->failure_what);
+    return NULL;
+}
+
 const struct r2r_image *r2r_jit_manager_image(struct execution_manager *manager, struct reader *reader,
                                               const struct range_section *section)
 {
     struct r2r_image *first = atomic_load_explicit(&manager->images, memory_order_acquire);
     for (struct r2r_image *image = first; image; image = image->next)
         if (image->base == section->begin && image->module == section->r2r_module && image->end == section->end)
-            return image;
+            return usable(image, reader);
     /* An image has its own tank: inverting the tables of a large one must not be charged to the look-up. */
     uint32_t fuel = reader->fuel;
     reader->fuel = FUEL_INDEX;
-    struct r2r_image *image = r2r_image_open(reader, section);
+    struct r2r_image *image = reader_failed(reader) ? NULL : r2r_image_open(reader, section);
     reader->fuel = fuel;
     if (!image)
         return NULL;
@@ -19,7 +28,7 @@ const struct r2r_image *r2r_jit_manager_image(struct execution_manager *manager,
     while (!atomic_compare_exchange_weak_explicit(&manager->images, &image->next, image, memory_order_release,
                                                   memory_order_acquire))
         ;
-    return image;
+    return usable(image, reader);
 }
 
 /* The start that a hot function belongs to: the nearest one at or before it. UINT32_MAX where there is none. */
@@ -43,7 +52,7 @@ static uint32_t end_of(const struct r2r_image *image, struct reader *reader, uin
 
 static uint64_t address_of(const struct r2r_image *image, uint32_t function)
 {
-    return image->functions_address + (uint64_t)function * image->functions.entry_size;
+    return image->functions.address + (uint64_t)function * image->functions.entry_size;
 }
 
 bool r2r_jit_manager_block_at(const struct r2r_image *image, struct reader *reader, uint32_t start,

@@ -1,6 +1,27 @@
 #include "contracts/unwind_info.h"
 
-uint32_t unwind_table_find(const struct reader *reader, const struct unwind_table *table, uint32_t relative)
+struct unwind_table unwind_table_at(const struct reader *reader, uint64_t address, uint32_t count, uint64_t base)
+{
+    return (struct unwind_table){
+        .address = address,
+        .count = count,
+        .entry_size = reader->layout->sizes[T_RuntimeFunction],
+        .base = base,
+    };
+}
+
+void unwind_table_view(struct reader *reader, struct unwind_table *table)
+{
+    const struct layout_slot *fields = reader->layout->fields;
+    /* A view is read without checks, so every field must lie within an entry. */
+    bool fits = range_fits(fields[F_RuntimeFunction_BeginAddress].offset, 4, table->entry_size) &&
+                range_fits(fields[F_RuntimeFunction_UnwindData].offset, 4, table->entry_size) &&
+                range_fits(fields[F_RuntimeFunction_EndAddress].offset, 4, table->entry_size);
+    if (fits && !reader->target->recording)
+        table->view = reader_try_view(reader, table->address, (size_t)table->count * table->entry_size);
+}
+
+uint32_t unwind_table_find(struct reader *reader, const struct unwind_table *table, uint32_t relative)
 {
     uint32_t low = 0, high = table->count;
     while (low < high) {
@@ -10,20 +31,17 @@ uint32_t unwind_table_find(const struct reader *reader, const struct unwind_tabl
         else
             high = middle;
     }
-    return low ? low - 1 : UINT32_MAX;
+    return low && !reader_failed(reader) ? low - 1 : UINT32_MAX;
 }
 
 uint32_t unwind_table_length(struct reader *reader, const struct unwind_table *table, uint32_t i)
 {
-    const struct layout_slot *fields = reader->layout->fields;
-    const uint8_t *entry = table->entries + (size_t)i * table->entry_size;
     uint32_t begin = unwind_table_begin(reader, table, i);
-    if (fields[F_RuntimeFunction_EndAddress].present) {
-        uint32_t end = load_u32(entry + fields[F_RuntimeFunction_EndAddress].offset, reader->big_endian);
+    if (has_field(reader, F_RuntimeFunction_EndAddress)) {
+        uint32_t end = unwind_table_field(reader, table, i, F_RuntimeFunction_EndAddress);
         return end > begin ? end - begin : 0;
     }
-    uint64_t unwind_data =
-        table->base + load_u32(entry + fields[F_RuntimeFunction_UnwindData].offset, reader->big_endian);
+    uint64_t unwind_data = table->base + unwind_table_field(reader, table, i, F_RuntimeFunction_UnwindData);
     if (has_field(reader, F_UnwindInfo_FunctionLength))
         return (uint32_t)read_field(reader, unwind_data, F_UnwindInfo_FunctionLength);
     return (read_u32(reader, unwind_data) & ((1u << 18) - 1)) * (reader->pointer_size / 2u);

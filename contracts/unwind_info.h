@@ -7,23 +7,38 @@
 
 #include "descriptors/layout.h"
 
-/* A table that has been taken into a window, for many look-ups. */
+/* A table in the target's memory. Entries are read one by one, so that a search touches little of a large one. */
 struct unwind_table {
-    const uint8_t *entries;
+    uint64_t address;
     uint32_t count, entry_size;
-    uint64_t base; /* what its addresses are relative to */
+    uint64_t base;       /* what its addresses are relative to */
+    const uint8_t *view; /* the same bytes, where they are at hand in one run; else NULL */
 };
 
-/* The begin of an entry of a table in a window, relative. */
-static inline uint32_t unwind_table_begin(const struct reader *reader, const struct unwind_table *table, uint32_t i)
+/* The table of `count` entries at `address`. */
+struct unwind_table unwind_table_at(const struct reader *reader, uint64_t address, uint32_t count, uint64_t base);
+
+/* Takes a view of the whole table where that can be had: for many searches. Not of a recording target. */
+void unwind_table_view(struct reader *reader, struct unwind_table *table);
+
+/* The 32-bit field of an entry at a field's offset. 0, and the reader fails, when it cannot be read. */
+static inline uint32_t unwind_table_field(struct reader *reader, const struct unwind_table *table, uint32_t i,
+                                          enum layout_field field)
 {
-    return load_u32(table->entries + (size_t)i * table->entry_size +
-                        reader->layout->fields[F_RuntimeFunction_BeginAddress].offset,
-                    reader->big_endian);
+    uint64_t offset = (uint64_t)i * table->entry_size + reader->layout->fields[field].offset;
+    if (LIKELY(table->view != NULL))
+        return load_u32(table->view + offset, reader->big_endian);
+    return (uint32_t)field_read(reader, field, read_u32(reader, table->address + offset));
+}
+
+/* The begin of an entry, relative. */
+static inline uint32_t unwind_table_begin(struct reader *reader, const struct unwind_table *table, uint32_t i)
+{
+    return unwind_table_field(reader, table, i, F_RuntimeFunction_BeginAddress);
 }
 
 /* The last entry whose begin is at or before `relative`, by binary search; UINT32_MAX where there is none. */
-uint32_t unwind_table_find(const struct reader *reader, const struct unwind_table *table, uint32_t relative);
+uint32_t unwind_table_find(struct reader *reader, const struct unwind_table *table, uint32_t relative);
 
 /*
  * The length of the function of an entry: by its end address where the platform has one (x64); by UnwindInfo.

@@ -3,6 +3,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "src/text.h"
+
 const char *cdacq_status_text(enum cdacq_status status)
 {
     switch (status) {
@@ -15,12 +17,27 @@ const char *cdacq_status_text(enum cdacq_status status)
     return "unknown status";
 }
 
+/* Copies escaped text, cut between two characters. A backslash that belongs to an earlier escaping is kept as it is. */
+static void copy_escaped(char *buffer, size_t size, const char *string, bool keep_backslashes)
+{
+    size_t length = strlen(string), done = 0, n;
+    char escaped[TEXT_ESCAPE_MAX];
+    for (size_t i = 0; i < length;) {
+        bool backslash = string[i] == '\\';
+        i += text_escape_next(string + i, length - i, escaped, &n);
+        if (backslash && keep_backslashes)
+            n = 1;
+        if (done + n >= size)
+            break;
+        memcpy(buffer + done, escaped, n);
+        done += n;
+    }
+    buffer[done] = '\0';
+}
+
 const char *error_printable(char *buffer, size_t size, const char *string)
 {
-    size_t n = 0;
-    for (; string[n] && n + 1 < size; n++)
-        buffer[n] = (unsigned char)string[n] < 0x20 || string[n] == 0x7f ? '?' : string[n];
-    buffer[n] = '\0';
+    copy_escaped(buffer, size, string, false);
     return buffer;
 }
 
@@ -34,7 +51,8 @@ enum cdacq_status error_set(struct cdacq_error *err, enum cdacq_status status, u
     va_start(args, format);
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
-    error_printable(err->message, sizeof err->message, line);
+    /* A path of the user or of the system may have gone into it as it is. */
+    copy_escaped(err->message, sizeof err->message, line, true);
     err->status = status;
     err->address = address;
     return status;

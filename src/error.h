@@ -12,7 +12,10 @@
 enum cdacq_status error_set(struct cdacq_error *err, enum cdacq_status status, uint64_t address, const char *format,
                             ...) PRINTF_LIKE(4, 5);
 
-/* Copies a string of the target or of a file into a message-sized buffer with control bytes replaced by '?'. */
+/*
+ * Copies a string of the target, of a file or of the user into a buffer of a message, escaped as text_escape() does and
+ * cut between two characters where it does not fit. Returns the buffer.
+ */
 const char *error_printable(char *buffer, size_t size, const char *string);
 
 #endif

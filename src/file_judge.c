@@ -12,6 +12,7 @@ enum {
     BUILD_ID_SIZE_MAX = 64,
     RUNTIME_FUNCTIONS = 102, /* READYTORUN_SECTION_RUNTIME_FUNCTIONS */
     R2R_SECTIONS_MAX = 256,
+    R2R_SIGNATURE = 0x00525452, /* "RTR" */
 };
 
 /* The evidence so far. */
@@ -164,23 +165,38 @@ static bool find_r2r_header(const struct pe *pe, uint64_t *ret)
     return rva && pe_offset(pe, rva, 16, ret) == CDACQ_OK;
 }
 
-/* Runtime functions lie in a writable section, but nobody writes to them: they are constant, and they identify. */
-static void weigh_runtime_functions(struct trial *trial, const struct pe *pe)
+/* Tables of an image that are read by contracts/ and that nobody writes to, though they may lie in a writable section.
+ */
+static bool is_constant_table(uint32_t type)
+{
+    static const uint32_t tables[] = {
+        RUNTIME_FUNCTIONS,      103 /* methoddef entry points */, 104 /* exceptions */,
+        105 /* debug info */,   109 /* instance entry points */,  115 /* components */,
+        120 /* hot/cold map */,
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
+        if (tables[i] == type)
+            return true;
+    return false;
+}
+
+/* The ReadyToRun tables are constant wherever they lie; the runtime functions, which are dumped most, identify the
+ * file. */
+static void weigh_r2r_tables(struct trial *trial, const struct pe *pe)
 {
     uint64_t header, offset;
     uint32_t signature, count, type, rva, size;
-    if (!find_r2r_header(pe, &header) || !bytes_u32(&pe->bytes, header, &signature) || signature != 0x00525452 ||
+    if (!find_r2r_header(pe, &header) || !bytes_u32(&pe->bytes, header, &signature) || signature != R2R_SIGNATURE ||
         !bytes_u32(&pe->bytes, header + 12, &count))
         return;
     for (uint32_t i = 0; i < MIN(count, (uint32_t)R2R_SECTIONS_MAX); i++) {
         uint64_t row = header + 16 + (uint64_t)i * 12;
-        if (!bytes_u32(&pe->bytes, row, &type) || type != RUNTIME_FUNCTIONS)
-            continue;
-        if (!bytes_u32(&pe->bytes, row + 4, &rva) || !bytes_u32(&pe->bytes, row + 8, &size) ||
+        if (!bytes_u32(&pe->bytes, row, &type) || !bytes_u32(&pe->bytes, row + 4, &rva) ||
+            !bytes_u32(&pe->bytes, row + 8, &size) || !is_constant_table(type) ||
             pe_offset(pe, rva, size, &offset) != CDACQ_OK)
-            return;
+            continue;
         file_candidate_add_constant(trial->candidate, offset, offset + size, true);
-        for (unsigned part = 0; part < SAMPLE_MAX && size; part++) {
+        for (unsigned part = 0; type == RUNTIME_FUNCTIONS && part < SAMPLE_MAX && size; part++) {
             size_t n = MIN(size, 512u);
             weigh(trial, offset + (uint64_t)(size - n) / SAMPLE_MAX * part, n, "its runtime functions are other ones");
         }
@@ -230,7 +246,7 @@ static bool judge_pe(struct trial *trial)
     weigh_field(trial, coff + 4, "time stamp", pe.time_stamp);
     weigh_field(trial, coff + 20 + 56, "SizeOfImage", pe.image_size);
     weigh_mvid(trial, &pe);
-    weigh_runtime_functions(trial, &pe);
+    weigh_r2r_tables(trial, &pe);
     return true;
 }
 

@@ -127,22 +127,16 @@ struct session_range *session_table(struct cdacq_session *session, size_t index)
 
 /* ---- Forming answers ---- */
 
-/* Where each function of a method begins, for telling funclets. NULL-safe: without them funclets are not told. */
+/* Where each function of a method begins, for telling funclets: allocated, or NULL where there is only one. */
 static uint32_t read_function_begins(struct reader *reader, const struct code_block *block, uint32_t **ret)
 {
-    uint32_t size = reader->layout->sizes[T_RuntimeFunction], count = block->runtime_function_count;
-    struct window window;
-    *ret = NULL;
-    if (block->cold || count < 2 ||
-        !reader_window(reader, block->runtime_functions, (uint64_t)count * size, "RuntimeFunction", &window))
-        return 0;
-    struct unwind_table table = {window.bytes, count, size, block->unwind_base};
-    uint32_t *begins = calloc(count, sizeof *begins);
+    uint32_t count = block->runtime_function_count;
+    uint32_t *begins = !block->cold && count > 1 ? calloc(count, sizeof *begins) : NULL;
+    struct unwind_table table = unwind_table_at(reader, block->runtime_functions, count, block->unwind_base);
     for (uint32_t i = 0; begins && i < count; i++)
         begins[i] = unwind_table_begin(reader, &table, i);
-    window_deinit(&window);
     *ret = begins;
-    return begins ? count : 0;
+    return begins && !reader_failed(reader) ? count : 0;
 }
 
 static void set_name(struct cdacq_session *session, struct cdacq_method *method, const struct method_name *name)
@@ -329,8 +323,9 @@ static size_t find_range(struct cdacq_session *session, uint64_t address)
 /* `batch` says that more questions will follow, so that indexing pays; so do questions that have come before. */
 static void look_up(struct cdacq_session *session, uint64_t ip, bool batch, struct cdacq_method *ret)
 {
+    /* A recording target is to touch what a question needs, not what makes many questions fast. */
     bool many = batch || ++session->lookups > WALKS_BEFORE_INDEX;
-    if (!session->map && !(many && session_map(session))) {
+    if (session->target->target->recording || (!session->map && !(many && session_map(session)))) {
         walk(session, ip, ret);
         return;
     }

@@ -97,6 +97,25 @@ static bool rearranges_line(uint32_t code)
            (code >= 0x2066 && code <= 0x2069) || code == 0x200e || code == 0x200f || code == 0x061c || code == 0xfeff;
 }
 
+size_t text_escape_next(const void *data, size_t length, char *ret, size_t *ret_length)
+{
+    const uint8_t *p = data;
+    uint32_t code;
+    size_t n = utf8_decode(p, length, &code);
+    int out = 0;
+    if (*p == '\\')
+        out = snprintf(ret, TEXT_ESCAPE_MAX, "\\\\");
+    else if (n && code >= 0x20 && code != 0x7f && !(code >= 0x80 && code < 0xa0) && !rearranges_line(code))
+        memcpy(ret, p, (size_t)(out = (int)n));
+    else if (n && rearranges_line(code))
+        out = snprintf(ret, TEXT_ESCAPE_MAX, "\\u{%04x}", code);
+    else /* a control character, of which C1 ones have two bytes, or a byte that is no UTF-8 */
+        for (size_t i = 0; i < MAX(n, (size_t)1); i++)
+            out += snprintf(ret + out, (size_t)(TEXT_ESCAPE_MAX - out), "\\x%02x", p[i]);
+    *ret_length = (size_t)out;
+    return MAX(n, (size_t)1);
+}
+
 void text_escape(struct text *text, const void *data, size_t length)
 {
     const uint8_t *p = data, *end = p + length;
@@ -107,17 +126,9 @@ void text_escape(struct text *text, const void *data, size_t length)
         text_append(text, plain, (size_t)(p - plain));
         if (p == end)
             break;
-        uint32_t code;
-        size_t n = utf8_decode(p, (size_t)(end - p), &code);
-        if (*p == '\\')
-            text_puts(text, "\\\\");
-        else if (!n || code < 0xa0)
-            for (size_t i = 0; i < MAX(n, (size_t)1); i++)
-                text_printf(text, "\\x%02x", p[i]);
-        else if (rearranges_line(code))
-            text_printf(text, "\\u{%04x}", code);
-        else
-            text_append(text, p, n);
-        p += MAX(n, (size_t)1);
+        char escaped[TEXT_ESCAPE_MAX];
+        size_t n;
+        p += text_escape_next(p, (size_t)(end - p), escaped, &n);
+        text_append(text, escaped, n);
     }
 }

@@ -11,7 +11,7 @@
 enum {
     SEGMENT_MAX = 4 * 1024 * 1024, /* vm.max_map_count is 65,530 by default and int32 at most; a table of 224 MB */
     MAPPING_MAX = 1024 * 1024,
-    NOTE_MAX = 256 * 1024, /* NT_PRSTATUS and friends: a handful for each thread */
+    NOTE_MAX = 1024 * 1024, /* of a core; NT_PRSTATUS and friends: a handful for each thread */
 };
 
 struct core {
@@ -21,12 +21,14 @@ struct core {
     Elf *elf;
     const uint8_t *bytes; /* the whole file */
     size_t size;
+    unsigned note_count; /* read so far */
 };
 
-/* A PT_LOAD as the process had it, for the access of the mappings it covers. Sorted by begin once all are read. */
+/* A PT_LOAD as the process had it, for the access of the mappings it covers. */
 struct region {
-    uint64_t begin, end;
-    bool writable;
+    uint64_t begin, end; /* once sorted, the end of whichever of the regions up to this one reaches furthest */
+    bool readable, writable;
+    uint32_t readable_before, writable_before; /* how many of the regions before it are, once sorted */
 };
 
 struct regions {
@@ -102,20 +104,43 @@ static int compare_regions(const void *a, const void *b)
     return (x->begin > y->begin) - (x->begin < y->begin);
 }
 
-/* How the process could access a mapping: by the first segment in it, since a mapping has one protection. */
-static enum mapping_access access_of(const struct regions *regions, uint64_t begin, uint64_t end)
+/* Sorts, makes overlaps, which only a damaged core has, harmless for a binary search, and fills the sentinel behind. */
+static void sort_regions(struct regions *regions)
+{
+    qsort(regions->items, regions->count, sizeof *regions->items, compare_regions);
+    for (size_t i = 0; i < regions->count; i++) {
+        struct region *region = &regions->items[i], *next = region + 1;
+        next->readable_before = region->readable_before + region->readable;
+        next->writable_before = region->writable_before + region->writable;
+        if (i)
+            region->end = MAX(region->end, region[-1].end);
+    }
+}
+
+/* The first region whose begin (or end) is beyond `address`; the sentinel where there is none. */
+static const struct region *region_beyond(const struct regions *regions, uint64_t address, bool by_end)
 {
     size_t low = 0, high = regions->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (regions->items[middle].end <= begin)
+        const struct region *region = &regions->items[middle];
+        if ((by_end ? region->end : region->begin) <= address)
             low = middle + 1;
         else
             high = middle;
     }
-    if (low == regions->count || regions->items[low].begin >= end)
+    return &regions->items[low];
+}
+
+/* How the process could access a mapping, by the segments in it. `*ret_guard`: it could not at all. */
+static enum mapping_access access_of(const struct regions *regions, uint64_t begin, uint64_t end, bool *ret_guard)
+{
+    const struct region *first = region_beyond(regions, begin, true), *behind = region_beyond(regions, end - 1, false);
+    *ret_guard = false;
+    if (first >= behind)
         return MAPPING_UNKNOWN;
-    return regions->items[low].writable ? MAPPING_WRITABLE : MAPPING_READ_ONLY;
+    *ret_guard = behind->readable_before == first->readable_before;
+    return behind->writable_before > first->writable_before ? MAPPING_WRITABLE : MAPPING_READ_ONLY;
 }
 
 /*
@@ -133,6 +158,8 @@ static enum cdacq_status read_nt_file(struct core *core, const uint8_t *desc, si
     if (count > (size / word - 2) / 3 || count > MAPPING_MAX)
         return error_set(err, CDACQ_ERR_FORMAT, 0, "NT_FILE: %llu mappings do not fit a note of %zu bytes",
                          (unsigned long long)count, size);
+    if (count && !page_size)
+        return error_set(err, CDACQ_ERR_FORMAT, 0, "NT_FILE: its page size is 0: where files are mapped is not told");
     core->base.mappings = calloc(count + 1, sizeof *core->base.mappings);
     if (!core->base.mappings)
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for %llu mappings", (unsigned long long)count);
@@ -161,27 +188,32 @@ static int pid_of_prpsinfo(const uint8_t *desc, size_t size, bool wide, bool big
     return size >= offset + 4 ? (int)load_u32(desc + offset, big) : 0;
 }
 
+/*
+ * Read by hand: libelf copies notes in the other byte order or at odd addresses, and many headers may name the same
+ * bytes.
+ */
 static enum cdacq_status read_notes(struct core *core, const GElf_Phdr *phdr, bool wide, bool big,
                                     struct cdacq_error *err)
 {
-    if (phdr->p_offset >= core->size)
-        return CDACQ_OK;
-    size_t size = (size_t)MIN(phdr->p_filesz, core->size - phdr->p_offset);
-    Elf_Data *data =
-        elf_getdata_rawchunk(core->elf, (int64_t)phdr->p_offset, size, phdr->p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
-    GElf_Nhdr note;
-    size_t name, desc, offset = 0;
-    for (int i = 0; data && i < NOTE_MAX && (offset = gelf_getnote(data, offset, &note, &name, &desc)) > 0; i++) {
-        const uint8_t *bytes = (const uint8_t *)data->d_buf + desc;
-        if (!range_fits(desc, note.n_descsz, data->d_size))
+    uint64_t available = phdr->p_offset < core->size ? core->size - phdr->p_offset : 0;
+    uint64_t size = MIN(phdr->p_filesz, available), align = phdr->p_align == 8 ? 8 : 4;
+    core->base.truncated |= phdr->p_filesz > available;
+    const uint8_t *bytes = size ? core->bytes + phdr->p_offset : NULL;
+    for (uint64_t at = 0; range_fits(at, 12, size) && core->note_count < NOTE_MAX; core->note_count++) {
+        uint32_t name_size = load_u32(bytes + at, big), desc_size = load_u32(bytes + at + 4, big);
+        uint32_t type = load_u32(bytes + at + 8, big);
+        uint64_t desc = at + align_up(12 + (uint64_t)name_size, align);
+        if (!range_fits(desc, desc_size, size))
             break;
-        if (note.n_type == NT_PRPSINFO && !core->base.pid)
-            core->base.pid = pid_of_prpsinfo(bytes, note.n_descsz, wide, big);
-        if (note.n_type == NT_FILE) {
-            enum cdacq_status status = read_nt_file(core, bytes, note.n_descsz, wide, big, err);
+        bool core_note = (name_size == 4 || name_size == 5) && memcmp(bytes + at + 12, "CORE", 4) == 0;
+        if (core_note && type == NT_PRPSINFO && !core->base.pid)
+            core->base.pid = pid_of_prpsinfo(bytes + desc, desc_size, wide, big);
+        if (core_note && type == NT_FILE) {
+            enum cdacq_status status = read_nt_file(core, bytes + desc, desc_size, wide, big, err);
             if (status < 0)
                 return status;
         }
+        at = desc + align_up(desc_size, align);
     }
     return CDACQ_OK;
 }
@@ -192,13 +224,18 @@ static enum cdacq_status read_load(struct core *core, const GElf_Phdr *phdr, str
     uint64_t memory_end = add_saturated(phdr->p_vaddr, phdr->p_memsz);
     uint64_t size = MIN(phdr->p_filesz, memory_end - phdr->p_vaddr); /* bytes without memory are nobody's */
     core->base.segment_count++;
-    regions->items[regions->count++] = (struct region){phdr->p_vaddr, memory_end, (phdr->p_flags & PF_W) != 0};
+    if (phdr->p_vaddr < memory_end)
+        regions->items[regions->count++] = (struct region){
+            .begin = phdr->p_vaddr,
+            .end = memory_end,
+            .readable = (phdr->p_flags & PF_R) != 0,
+            .writable = (phdr->p_flags & PF_W) != 0,
+        };
+    uint64_t available = phdr->p_offset < core->size ? core->size - phdr->p_offset : 0;
+    core->base.truncated |= size > available;
+    size = MIN(size, available);
     if (!size)
         return CDACQ_OK;
-    uint64_t available = phdr->p_offset < core->size ? core->size - phdr->p_offset : 0;
-    if (size > available)
-        core->base.truncated = true;
-    size = MIN(size, available);
     core->base.dumped_size += size;
     struct span span = {phdr->p_vaddr, phdr->p_vaddr + size, core->bytes + phdr->p_offset, NULL, 0};
     if (!spans_add(&core->spans, span))
@@ -218,6 +255,7 @@ static enum cdacq_status read_segments(struct core *core, const char *path, stru
     if (count > SEGMENT_MAX)
         return error_set(err, CDACQ_ERR_FORMAT, 0, "%s: %zu segments are more than the %d that are supported", path,
                          count, SEGMENT_MAX);
+    core->base.truncated |= ehdr.e_phnum != PN_XNUM && count < ehdr.e_phnum; /* libelf counts those that are there */
     bool wide = ehdr.e_ident[EI_CLASS] == ELFCLASS64, big = ehdr.e_ident[EI_DATA] == ELFDATA2MSB;
     core->base.elf_machine = ehdr.e_machine;
     regions->items = calloc(count + 1, sizeof *regions->items);
@@ -234,7 +272,7 @@ static enum cdacq_status read_segments(struct core *core, const char *path, stru
         else if (phdr.p_type == PT_NOTE)
             status = read_notes(core, &phdr, wide, big, err);
     }
-    qsort(regions->items, regions->count, sizeof *regions->items, compare_regions);
+    sort_regions(regions);
     return status;
 }
 
@@ -244,7 +282,8 @@ static enum cdacq_status add_holes(struct spans *holes, struct target *target, s
 {
     for (size_t i = 0; i < target->mapping_count; i++) {
         struct mapping *mapping = &target->mappings[i];
-        mapping->access = access_of(regions, mapping->begin, mapping->end);
+        bool guard;
+        mapping->access = access_of(regions, mapping->begin, mapping->end, &guard);
         /* Neighbours mostly share a file: saves the search through the list. */
         if (i && strcmp(mapping[-1].path, mapping->path) == 0)
             mapping->file = mapping[-1].file;
@@ -252,8 +291,10 @@ static enum cdacq_status add_holes(struct spans *holes, struct target *target, s
             mapping->file = mapped_file_get(target, policy, mapping->path);
         if (!mapping->file)
             continue;
+        /* The loader leaves gaps between segments mapped without access, to beyond the file's end if they are wide. */
         uint64_t end = mapping->offset + (mapping->end - mapping->begin);
-        mapping->file->mapped_size = MAX(mapping->file->mapped_size, end);
+        if (!guard)
+            mapping->file->mapped_size = MAX(mapping->file->mapped_size, end);
         struct span hole = {mapping->begin, mapping->end, NULL, mapping->file, mapping->offset};
         if (!spans_add(holes, hole))
             return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the list of mappings");

@@ -216,6 +216,12 @@ bool reader_window(struct reader *reader, uint64_t address, uint64_t size, const
         /* Fill what there is room for before growing again. */
         size_t got = copy_runs(reader, address + done, copy + done, room - done);
         done += got;
+        /* A joined window costs what copying costs: a unit for each page, unlike a view. */
+        if (got / PAGE_SIZE > reader->fuel) {
+            reader_fail(reader, CDACQ_ERR_FUEL, 0, what);
+            return false;
+        }
+        reader->fuel -= (uint32_t)(got / PAGE_SIZE);
     }
     *ret = (struct window){copy, (size_t)size, copy};
     copy = NULL;
