@@ -1,0 +1,314 @@
+/*
+ * arguments.c: the command line. One table says what options there are; getopt's own tables, the check whether a
+ * command takes an option, and the help come from it. Options may stand anywhere, whatever POSIXLY_CORRECT says.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/cli/commands.h"
+#include "src/cli/console.h"
+#include "src/cli/ips.h"
+#include "src/cli/output.h"
+
+enum option_id {
+    OPTION_JSON = 256, /* beyond any letter */
+    OPTION_SYSROOT,
+    OPTION_MODULE_PATH,
+    OPTION_STOP,
+    OPTION_DESCRIPTOR,
+    OPTION_DESCRIPTOR_ADDRESS,
+    OPTION_RUNTIME,
+    OPTION_NAMES,
+    OPTION_STUBS,
+    OPTION_R2R,
+    OPTION_OUTPUT = 'o',
+    OPTION_HELP = 'h',
+    OPTION_VERSION = 'V',
+};
+
+static const struct option_row {
+    const char *name;
+    const char *argument; /* NULL: takes none */
+    const char *help;
+    unsigned groups; /* 0: every command takes it, and none needs to be given */
+    int id;
+} rows[] = {
+    {"json", NULL, "print JSON, one object a line", OPTIONS_RESULT, OPTION_JSON},
+    {"output", "FILE", "write to FILE instead of standard output", OPTIONS_RESULT, OPTION_OUTPUT},
+    {"sysroot", "DIR", "look for the target's files below DIR (repeatable)", OPTIONS_TARGET, OPTION_SYSROOT},
+    {"module-path", "DIR", "look for the target's files in DIR, by name (repeatable)", OPTIONS_TARGET,
+     OPTION_MODULE_PATH},
+    {"stop", NULL, "hold a running process while it is read", OPTIONS_TARGET, OPTION_STOP},
+    {"runtime", "N", "use runtime N, from 0, of a process that has several", OPTIONS_TARGET, OPTION_RUNTIME},
+    {"descriptor", "FILE", "JSON that overrides the runtime's descriptor (repeatable)", OPTIONS_TARGET,
+     OPTION_DESCRIPTOR},
+    {"descriptor-address", "ADDR", "where DotNetRuntimeContractDescriptor is, in hex", OPTIONS_TARGET,
+     OPTION_DESCRIPTOR_ADDRESS},
+    {"names", "STYLE", "how names are written: csharp", OPTIONS_NAMES, OPTION_NAMES},
+    {"stubs", NULL, "list the runtime's own stubs too", OPTIONS_METHODS, OPTION_STUBS},
+    {"r2r", "WHICH", "list 'prepared' ReadyToRun methods (default) or 'all'", OPTIONS_METHODS, OPTION_R2R},
+    {"help", NULL, "print this, or the help of COMMAND, and exit", 0, OPTION_HELP},
+    {"version", NULL, "print the version and exit", 0, OPTION_VERSION},
+};
+
+static bool has_letter(const struct option_row *row)
+{
+    return row->id < OPTION_JSON;
+}
+
+static const struct option_row *row_of(int id)
+{
+    const struct option_row *row = rows;
+    while (row->id != id)
+        row++;
+    return row;
+}
+
+void arguments_print_options(struct output *out, unsigned groups)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        const struct option_row *row = &rows[i];
+        if (row->groups && !(row->groups & groups))
+            continue;
+        char option[40];
+        snprintf(option, sizeof option, "--%s%s%s", row->name, row->argument ? " " : "",
+                 row->argument ? row->argument : "");
+        if (has_letter(row))
+            output_printf(out, "  -%c, %-26s %s\n", row->id, option, row->help);
+        else
+            output_printf(out, "      %-26s %s\n", option, row->help);
+    }
+}
+
+/* ---- Values ---------------------------------------------------------------------------------------------------- */
+
+struct arguments {
+    struct invocation *invocation;
+    const char **operands, **sysroots, **module_paths, **descriptors; /* each has room for every argument there is */
+    size_t operand_count;
+    uint32_t given; /* one bit for each row */
+    bool help, version;
+};
+
+static bool wrong_value(int id, const char *value, const char *problem)
+{
+    message("--%s '%s': %s", row_of(id)->name, value, problem);
+    return false;
+}
+
+static bool take_runtime(struct cdacq_options *options, const char *value)
+{
+    char *end;
+    errno = 0;
+    unsigned long number = strtoul(value, &end, 10);
+    if (value[0] < '0' || value[0] > '9' || *end || errno || number > UINT_MAX)
+        return wrong_value(OPTION_RUNTIME, value, "not a number");
+    options->runtime = (unsigned)number;
+    return true;
+}
+
+static bool take_descriptor_address(struct cdacq_options *options, const char *value)
+{
+    struct bad_ip bad;
+    if (!ips_parse(value, strlen(value), &options->descriptor_address, &bad))
+        return wrong_value(OPTION_DESCRIPTOR_ADDRESS, value, bad.problem);
+    if (!options->descriptor_address)
+        return wrong_value(OPTION_DESCRIPTOR_ADDRESS, value, "nothing can be at address 0");
+    return true;
+}
+
+static bool take_r2r(struct invocation *invocation, const char *value)
+{
+    invocation->r2r_all = !strcmp(value, "all");
+    return invocation->r2r_all || !strcmp(value, "prepared") ||
+           wrong_value(OPTION_R2R, value, "neither 'all' nor 'prepared'");
+}
+
+static bool take_option(struct arguments *arguments, int id, const char *value)
+{
+    struct invocation *invocation = arguments->invocation;
+    struct cdacq_options *options = &invocation->options;
+    arguments->given |= UINT32_C(1) << (row_of(id) - rows);
+    switch (id) {
+    case OPTION_JSON:
+        return invocation->json = true;
+    case OPTION_OUTPUT:
+        invocation->output = value;
+        return value[0] || wrong_value(id, value, "no name of a file");
+    case OPTION_SYSROOT:
+        arguments->sysroots[options->sysroot_count++] = value;
+        return true;
+    case OPTION_MODULE_PATH:
+        arguments->module_paths[options->module_path_count++] = value;
+        return true;
+    case OPTION_DESCRIPTOR:
+        arguments->descriptors[options->descriptor_count++] = value;
+        return true;
+    case OPTION_STOP:
+        options->flags |= CDACQ_OPEN_STOP;
+        return true;
+    case OPTION_DESCRIPTOR_ADDRESS:
+        return take_descriptor_address(options, value);
+    case OPTION_RUNTIME:
+        return take_runtime(options, value);
+    case OPTION_NAMES:
+        return !strcmp(value, "csharp") || wrong_value(id, value, "the only style is 'csharp'");
+    case OPTION_STUBS:
+        return invocation->stubs = true;
+    case OPTION_R2R:
+        return take_r2r(invocation, value);
+    case OPTION_HELP:
+        return arguments->help = true;
+    default:
+        return arguments->version = true;
+    }
+}
+
+/* ---- Parsing --------------------------------------------------------------------------------------------------- */
+
+/* getopt's tables. `-` hands out operands in their places, `:` leaves the messages to us. */
+static void make_tables(char *letters, struct option *longs)
+{
+    *letters++ = '-';
+    *letters++ = ':';
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        *longs++ = (struct option){rows[i].name, rows[i].argument ? required_argument : no_argument, NULL, rows[i].id};
+        if (!has_letter(&rows[i]))
+            continue;
+        *letters++ = (char)rows[i].id;
+        if (rows[i].argument)
+            *letters++ = ':';
+    }
+    *letters = '\0';
+    *longs = (struct option){0};
+}
+
+/* `shown` is the argument that getopt has just read. */
+static bool refuse(int id, const char *shown)
+{
+    if (id == ':')
+        message("option '%s' needs an argument", shown);
+    else if (optopt && optopt < OPTION_JSON)
+        message("there is no option '-%c'; see 'cdacq --help'", optopt);
+    else if (optopt)
+        message("option '%s' takes no argument", shown);
+    else
+        message("there is no option '%s', or several begin so; see 'cdacq --help'", shown);
+    return false;
+}
+
+static bool read_arguments(int argc, char **argv, struct arguments *arguments)
+{
+    enum { OPERAND = 1, END = -1 };
+    char letters[2 * ARRAY_SIZE(rows) + 3];
+    struct option longs[ARRAY_SIZE(rows) + 1];
+    make_tables(letters, longs);
+    for (;;) {
+        int id = getopt_long(argc, argv, letters, longs, NULL);
+        if (id == END)
+            break;
+        if (id == OPERAND)
+            arguments->operands[arguments->operand_count++] = optarg;
+        else if (id == '?' || id == ':')
+            return refuse(id, argv[optind - 1]);
+        else if (!take_option(arguments, id, optarg))
+            return false;
+    }
+    while (optind < argc) /* behind "--" */
+        arguments->operands[arguments->operand_count++] = argv[optind++];
+    return true;
+}
+
+static bool takes_options(const struct command *command, uint32_t given)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        if (!(given >> i & 1) || !rows[i].groups || rows[i].groups & command->options)
+            continue;
+        message("'%s' takes no option --%s; see 'cdacq %s --help'", command->name, rows[i].name, command->name);
+        return false;
+    }
+    return true;
+}
+
+static bool takes_operands(const struct command *command, struct arguments *arguments)
+{
+    struct invocation *invocation = arguments->invocation;
+    size_t count = arguments->operand_count - 1;
+    if (!count) {
+        message("usage: cdacq %s %s; see 'cdacq %s --help'", command->name, command->usage, command->name);
+        return false;
+    }
+    invocation->targets = arguments->operands + 1;
+    invocation->target_count = count < command->targets_max ? count : command->targets_max;
+    invocation->ips = invocation->targets + invocation->target_count;
+    invocation->ip_count = count - invocation->target_count;
+    if (invocation->ip_count && !command->takes_ips) {
+        message("'%s' is one argument too many: cdacq %s %s", invocation->ips[0], command->name, command->usage);
+        return false;
+    }
+    for (size_t i = 0; i < invocation->target_count; i++)
+        if (!invocation->targets[i][0]) {
+            message("'' is neither a path nor a pid");
+            return false;
+        }
+    return true;
+}
+
+/* What is to be done, once all is read. */
+static enum arguments_result decide(struct arguments *arguments)
+{
+    struct invocation *invocation = arguments->invocation;
+    if (arguments->version)
+        return ARGUMENTS_VERSION;
+    if (!arguments->operand_count) {
+        if (arguments->help)
+            return ARGUMENTS_HELP;
+        message("a command is needed; 'cdacq --help' lists them");
+        return ARGUMENTS_WRONG;
+    }
+    const struct command *command = command_find(arguments->operands[0]);
+    if (!command) {
+        message("there is no command '%s'; 'cdacq --help' lists them", arguments->operands[0]);
+        return ARGUMENTS_WRONG;
+    }
+    invocation->command = command;
+    if (arguments->help)
+        return ARGUMENTS_HELP;
+    if (!takes_options(command, arguments->given) || !takes_operands(command, arguments))
+        return ARGUMENTS_WRONG;
+    return ARGUMENTS_RUN;
+}
+
+enum arguments_result arguments_parse(int argc, char **argv, struct invocation *ret)
+{
+    size_t room = (size_t)argc + 1;
+    const char **strings = allocate(4 * room * sizeof *strings);
+    struct arguments arguments = {
+        .invocation = ret,
+        .operands = strings,
+        .sysroots = strings + room,
+        .module_paths = strings + 2 * room,
+        .descriptors = strings + 3 * room,
+    };
+    *ret = (struct invocation){
+        .strings = strings,
+        .options =
+            {
+                .size = sizeof ret->options,
+                .sysroots = arguments.sysroots,
+                .module_paths = arguments.module_paths,
+                .descriptors = arguments.descriptors,
+            },
+    };
+    return read_arguments(argc, argv, &arguments) ? decide(&arguments) : ARGUMENTS_WRONG;
+}
+
+void arguments_deinit(struct invocation *invocation)
+{
+    free(invocation->strings);
+    invocation->strings = NULL;
+}

@@ -1,0 +1,61 @@
+/*
+ * cli.h: what every command of the tool shares: the invocation that main.c has parsed, exit codes, opening the target
+ * and the few ways in which the tool speaks to people. A command is one file, cmd_NAME.c, and one row of the table in
+ * main.c. One thread; nothing outlives main.
+ */
+#ifndef CDACQ_CLI_CLI_H
+#define CDACQ_CLI_CLI_H
+
+#include "src/cdacq.h"
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+enum {
+    EXIT_ANSWERED = 0, /* everything that was asked */
+    EXIT_PARTLY = 1,   /* some of it was not; also: two descriptors differ */
+    EXIT_FAILED = 2,   /* nothing could be; a message says why */
+    EXIT_USAGE = 64,   /* EX_USAGE of sysexits.h */
+};
+
+struct command;
+
+/* The command line, parsed and checked. */
+struct invocation {
+    const struct command *command;
+    const char **strings;       /* owns the arrays below, not the strings */
+    const char *const *targets; /* TARGET, and OTHER of `descriptor` */
+    size_t target_count;
+    const char *const *ips; /* what stands behind TARGET, for commands that take IPs; not parsed */
+    size_t ip_count;
+    struct cdacq_options options;
+    const char *output; /* NULL: standard output */
+    bool json;
+    bool stubs;
+    bool r2r_all;
+};
+
+int cmd_descriptor(const struct invocation *invocation);
+int cmd_info(const struct invocation *invocation);
+int cmd_ip2method(const struct invocation *invocation);
+int cmd_methods(const struct invocation *invocation);
+int cmd_snapshot(const struct invocation *invocation);
+
+/* Opens a core by its path or a process by its decimal pid. On failure says why and returns NULL. */
+struct cdacq *target_open(const char *name, const struct cdacq_options *options);
+
+/*
+ * What a command about one target does: opens TARGET with the invocation's options and `more_flags`, runs `run`,
+ * closes. Returns run's exit code, EXIT_FAILED where there was nothing to run on.
+ */
+int target_run(const struct invocation *invocation, unsigned more_flags,
+               int (*run)(const struct invocation *invocation, struct cdacq *target, struct cdacq_session *session));
+
+/* Whether --output names one of the targets: writing there would destroy the core that is read. Says so where it is. */
+bool output_is_a_target(const struct invocation *invocation);
+
+/* Reports a failed allocation and ends the program: a tool this small has nothing to save. */
+_Noreturn void out_of_memory(void);
+void *allocate(size_t size); /* zeroed */
+void *reallocate(void *data, size_t size);
+
+#endif

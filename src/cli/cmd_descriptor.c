@@ -1,0 +1,340 @@
+/*
+ * cmd_descriptor.c: the descriptor that the library works with, merged from all documents, each value with the document
+ * that it came from; or how those of two targets differ. Not compared is where a value came from, nor the value of a
+ * global that is an address: that differs from run to run.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/cli/cli.h"
+#include "src/cli/output.h"
+
+/* One value and the type that it is a field of, NULL for others. Strings are the target's. */
+struct entry {
+    struct cdacq_descriptor_item item;
+    const char *scope;
+};
+
+struct list {
+    struct entry *entries;
+    size_t count, capacity;
+    const char *scope; /* the type visited last */
+    unsigned schema;
+};
+
+static int add_entry(const struct cdacq_descriptor_item *item, void *context)
+{
+    struct list *list = context;
+    if (list->count == list->capacity) {
+        list->capacity = list->capacity ? list->capacity * 2 : 512;
+        list->entries = reallocate(list->entries, list->capacity * sizeof *list->entries);
+    }
+    if (item->kind == CDACQ_ITEM_TYPE)
+        list->scope = item->name;
+    list->entries[list->count++] = (struct entry){*item, item->kind == CDACQ_ITEM_FIELD ? list->scope : NULL};
+    return 0;
+}
+
+static void list_fill(struct list *list, struct cdacq *target)
+{
+    struct cdacq_info info;
+    cdacq_get_info(target, &info);
+    *list = (struct list){.schema = info.schema};
+    cdacq_visit_descriptor(target, add_entry, list);
+}
+
+static bool is_address(const struct cdacq_descriptor_item *item)
+{
+    return item->kind == CDACQ_ITEM_GLOBAL && item->type && !strcmp(item->type, "pointer");
+}
+
+/* A size, an offset or a number as JSON; addresses, and what a reader's double might round, as "0x..". */
+static void write_value(struct output *out, const struct cdacq_descriptor_item *item)
+{
+    if (item->text)
+        output_json(out, item->text);
+    else if (!item->has_value)
+        output_literal(out, "null");
+    else if (is_address(item) || item->value > UINT64_C(1) << 53)
+        output_printf(out, "\"0x%" PRIx64 "\"", item->value);
+    else
+        output_printf(out, "%" PRIu64, item->value);
+}
+
+/* ---- One descriptor, as JSON ----------------------------------------------------------------------------------- */
+
+/* Indented for people and for diff; with --json all on one line. */
+struct writer {
+    struct output *out;
+    bool pretty;
+};
+
+/* `depth` is that of the member or the bracket that follows. */
+static void new_line(const struct writer *w, int depth)
+{
+    if (w->pretty)
+        output_printf(w->out, "\n%*s", depth * 2, "");
+}
+
+static void begin_member(const struct writer *w, int depth, bool first, const char *name)
+{
+    if (!first)
+        output_literal(w->out, ",");
+    new_line(w, depth);
+    output_json(w->out, name);
+    output_literal(w->out, w->pretty ? ": " : ":");
+}
+
+static void write_key(const struct writer *w, const char *key)
+{
+    output_printf(w->out, w->pretty ? ", \"%s\": " : ",\"%s\":", key);
+}
+
+/* A value and where it came from: the innermost objects, on one line in either form. */
+static void write_item(const struct writer *w, const struct cdacq_descriptor_item *item)
+{
+    static const char *const keys[] = {
+        [CDACQ_ITEM_TYPE] = "size",
+        [CDACQ_ITEM_FIELD] = "offset",
+        [CDACQ_ITEM_GLOBAL] = "value",
+        [CDACQ_ITEM_CONTRACT] = "version",
+    };
+    output_printf(w->out, w->pretty ? "{\"%s\": " : "{\"%s\":", keys[item->kind]);
+    write_value(w->out, item);
+    if (item->kind == CDACQ_ITEM_FIELD || item->kind == CDACQ_ITEM_GLOBAL) {
+        write_key(w, "type");
+        output_json(w->out, item->type);
+    }
+    write_key(w, "origin");
+    output_json_note(w->out, item->origin);
+    write_key(w, "overrides");
+    output_json_note(w->out, item->overrides);
+    output_literal(w->out, "}");
+}
+
+/* The type at `i` with its fields; returns the index behind them. */
+static size_t write_type(const struct writer *w, const struct list *list, size_t i)
+{
+    output_literal(w->out, "{");
+    begin_member(w, 3, true, "!");
+    write_item(w, &list->entries[i].item);
+    for (i++; i < list->count && list->entries[i].item.kind == CDACQ_ITEM_FIELD; i++) {
+        begin_member(w, 3, false, list->entries[i].item.name);
+        write_item(w, &list->entries[i].item);
+    }
+    new_line(w, 2);
+    output_literal(w->out, "}");
+    return i;
+}
+
+static void write_section(const struct writer *w, const struct list *list, const char *name,
+                          enum cdacq_descriptor_item_kind kind)
+{
+    bool first = true;
+    begin_member(w, 1, false, name);
+    output_literal(w->out, "{");
+    for (size_t i = 0; i < list->count;) {
+        const struct cdacq_descriptor_item *item = &list->entries[i].item;
+        if (item->kind != kind) {
+            i++;
+            continue;
+        }
+        begin_member(w, 2, first, item->name);
+        first = false;
+        if (kind == CDACQ_ITEM_TYPE) {
+            i = write_type(w, list, i);
+        } else {
+            write_item(w, item);
+            i++;
+        }
+    }
+    if (!first)
+        new_line(w, 1);
+    output_literal(w->out, "}");
+}
+
+static void write_descriptor(const struct writer *w, const struct list *list)
+{
+    output_literal(w->out, "{");
+    begin_member(w, 1, true, "version");
+    output_printf(w->out, "%u", list->schema);
+    write_section(w, list, "types", CDACQ_ITEM_TYPE);
+    write_section(w, list, "globals", CDACQ_ITEM_GLOBAL);
+    write_section(w, list, "contracts", CDACQ_ITEM_CONTRACT);
+    new_line(w, 0);
+    output_literal(w->out, "}\n");
+}
+
+/* ---- The difference -------------------------------------------------------------------------------------------- */
+
+/* Types by name, each with its fields behind it, then globals, then contracts. */
+static int compare_entries(const void *a, const void *b)
+{
+    const struct entry *x = a, *y = b;
+    int x_section = x->scope ? CDACQ_ITEM_TYPE : (int)x->item.kind;
+    int y_section = y->scope ? CDACQ_ITEM_TYPE : (int)y->item.kind;
+    if (x_section != y_section)
+        return x_section < y_section ? -1 : 1;
+    int order = strcmp(x->scope ? x->scope : x->item.name, y->scope ? y->scope : y->item.name);
+    if (order)
+        return order;
+    if (!x->scope || !y->scope)
+        return (x->scope != NULL) - (y->scope != NULL);
+    return strcmp(x->item.name, y->item.name);
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return a && b ? !strcmp(a, b) : a == b;
+}
+
+static bool same_value(const struct cdacq_descriptor_item *a, const struct cdacq_descriptor_item *b)
+{
+    if (!same_text(a->type, b->type) || !same_text(a->text, b->text) || a->has_value != b->has_value)
+        return false;
+    return !a->has_value || is_address(a) || a->value == b->value;
+}
+
+static const char *const kind_names[] = {
+    [CDACQ_ITEM_TYPE] = "type",
+    [CDACQ_ITEM_FIELD] = "field",
+    [CDACQ_ITEM_GLOBAL] = "global",
+    [CDACQ_ITEM_CONTRACT] = "contract",
+};
+
+/* "offset 8 uint32", "size 16", "1" */
+static void print_value(struct output *out, const struct cdacq_descriptor_item *item)
+{
+    if (item->kind == CDACQ_ITEM_TYPE)
+        output_literal(out, "size ");
+    if (item->kind == CDACQ_ITEM_FIELD)
+        output_literal(out, "offset ");
+    if (item->text)
+        output_text(out, item->text);
+    else if (item->has_value)
+        output_printf(out, is_address(item) ? "0x%" PRIx64 : "%" PRIu64, item->value);
+    else
+        output_literal(out, "unknown");
+    if (item->type) {
+        output_literal(out, " ");
+        output_text(out, item->type);
+    }
+}
+
+/* One of the two may be NULL. "- " is only in the first, "+ " only in the second, "~ " is in both and differs. */
+static void print_difference(struct output *out, const struct entry *first, const struct entry *second)
+{
+    const struct entry *any = first ? first : second;
+    output_literal(out, !second ? "- " : !first ? "+ " : "~ ");
+    output_printf(out, "%s ", kind_names[any->item.kind]);
+    if (any->scope) {
+        output_text(out, any->scope);
+        output_literal(out, ".");
+    }
+    output_text(out, any->item.name);
+    output_literal(out, ": ");
+    print_value(out, &any->item);
+    if (first && second) {
+        output_literal(out, " -> ");
+        print_value(out, &second->item);
+    }
+    output_literal(out, "\n");
+}
+
+static void write_side(const struct writer *w, const char *key, const struct entry *entry)
+{
+    write_key(w, key);
+    if (entry)
+        write_item(w, &entry->item);
+    else
+        output_literal(w->out, "null");
+}
+
+static void write_difference(struct output *out, const struct entry *first, const struct entry *second)
+{
+    const struct writer w = {.out = out};
+    const struct entry *any = first ? first : second;
+    output_printf(out, "{\"difference\":\"%s\"", !second ? "removed" : !first ? "added" : "changed");
+    output_printf(out, ",\"kind\":\"%s\",\"scope\":", kind_names[any->item.kind]);
+    output_json(out, any->scope);
+    output_literal(out, ",\"name\":");
+    output_json(out, any->item.name);
+    write_side(&w, "first", first);
+    write_side(&w, "second", second);
+    output_literal(out, "}\n");
+}
+
+static bool compare_schemas(struct output *out, const struct list *a, const struct list *b, bool json)
+{
+    if (a->schema == b->schema)
+        return true;
+    output_printf(out,
+                  json ? "{\"difference\":\"changed\",\"kind\":\"version\",\"scope\":null,\"name\":null,"
+                         "\"first\":{\"version\":%u},\"second\":{\"version\":%u}}\n"
+                       : "~ version: %u -> %u\n",
+                  a->schema, b->schema);
+    return false;
+}
+
+/* Both lists get sorted. Returns whether they are the same. */
+static bool compare_lists(struct output *out, struct list *a, struct list *b, bool json)
+{
+    bool same = compare_schemas(out, a, b, json);
+    if (a->count)
+        qsort(a->entries, a->count, sizeof *a->entries, compare_entries);
+    if (b->count)
+        qsort(b->entries, b->count, sizeof *b->entries, compare_entries);
+    for (size_t i = 0, j = 0; i < a->count || j < b->count;) {
+        const struct entry *first = i < a->count ? &a->entries[i] : NULL;
+        const struct entry *second = j < b->count ? &b->entries[j] : NULL;
+        int order = !first ? 1 : !second ? -1 : compare_entries(first, second);
+        i += order <= 0;
+        j += order >= 0;
+        if (order == 0 && same_value(&first->item, &second->item))
+            continue;
+        same = false;
+        (json ? write_difference : print_difference)(out, order <= 0 ? first : NULL, order >= 0 ? second : NULL);
+    }
+    return same;
+}
+
+/* ---- The command ------------------------------------------------------------------------------------------------ */
+
+static int show(const struct invocation *invocation, struct cdacq *target, struct cdacq *other)
+{
+    struct output out;
+    struct list list, other_list = {0};
+    bool same = true;
+    if (!output_open(&out, invocation->output))
+        return EXIT_FAILED;
+    list_fill(&list, target);
+    if (other) {
+        list_fill(&other_list, other);
+        same = compare_lists(&out, &list, &other_list, invocation->json);
+    } else {
+        write_descriptor(&(struct writer){&out, !invocation->json}, &list);
+    }
+    free(list.entries);
+    free(other_list.entries);
+    if (!output_close(&out))
+        return EXIT_FAILED;
+    return same ? EXIT_ANSWERED : EXIT_PARTLY;
+}
+
+int cmd_descriptor(const struct invocation *invocation)
+{
+    if (output_is_a_target(invocation))
+        return EXIT_FAILED;
+    struct cdacq *other = NULL, *target = target_open(invocation->targets[0], &invocation->options);
+    if (!target)
+        return EXIT_FAILED;
+    int status = EXIT_FAILED;
+    if (invocation->target_count > 1)
+        other = target_open(invocation->targets[1], &invocation->options);
+    if (other || invocation->target_count == 1)
+        status = show(invocation, target, other);
+    cdacq_close(other);
+    cdacq_close(target);
+    return status;
+}

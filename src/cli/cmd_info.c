@@ -1,0 +1,464 @@
+/*
+ * cmd_info.c: what the target is and whether questions about it can be answered: the first thing to look at when they
+ * cannot. As text it is for people; as JSON it is one object.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "src/cli/cli.h"
+#include "src/cli/console.h"
+#include "src/cli/output.h"
+
+enum {
+    KINDS_MAX = 16,
+    UNCONFIRMED_MAX = 5, /* they are seldom the reason of anything */
+};
+
+/* The code ranges of one kind. */
+struct kind {
+    char name[32];
+    uint64_t count, size, collectible;
+};
+
+struct work {
+    const char *target_name;
+    struct cdacq *target;
+    struct cdacq_session *session;
+    struct output out;
+    struct cdacq_info info;
+    struct kind kinds[KINDS_MAX];
+    size_t kind_count;
+    struct {
+        uint64_t all, missing, filled, unverified, problems;
+    } modules;
+    uint64_t listed; /* elements of the list that is being written */
+    int status;
+};
+
+/* ---- Collecting ---------------------------------------------------------------------------------------------- */
+
+static int count_range(const struct cdacq_code_range_info *range, void *context)
+{
+    struct work *work = context;
+    const char *name = range->kind ? range->kind : "unknown";
+    struct kind *kind = work->kinds;
+    while (kind < work->kinds + work->kind_count && strcmp(kind->name, name))
+        kind++;
+    if (kind == work->kinds + KINDS_MAX)
+        return 0; /* there are four */
+    if (kind == work->kinds + work->kind_count) {
+        snprintf(kind->name, sizeof kind->name, "%s", name);
+        work->kind_count++;
+    }
+    kind->count++;
+    kind->size += range->end - range->begin;
+    kind->collectible += range->collectible;
+    return 0;
+}
+
+static int count_module(const struct cdacq_module_info *module, void *context)
+{
+    struct work *work = context;
+    work->modules.all++;
+    work->modules.missing += module->missing_size > 0;
+    work->modules.filled += module->local_path && module->verified;
+    work->modules.unverified += module->local_path && !module->verified;
+    work->modules.problems += module->problem != NULL;
+    return 0;
+}
+
+static void keep_status(struct work *work, enum cdacq_status status, const struct cdacq_error *error)
+{
+    if (status >= 0)
+        return;
+    message("%s", error->message);
+    work->status = EXIT_PARTLY;
+}
+
+static void collect(struct work *work)
+{
+    struct cdacq_error error;
+    cdacq_get_info(work->target, &work->info);
+    keep_status(work, cdacq_visit_code_ranges(work->session, count_range, work, &error), &error);
+    keep_status(work, cdacq_visit_modules(work->target, count_module, work, &error), &error);
+}
+
+/* ---- Text ---------------------------------------------------------------------------------------------------- */
+
+static void label(struct output *out, const char *text)
+{
+    output_printf(out, "%-12s", text);
+}
+
+static void print_size(struct output *out, const char *format, uint64_t size)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    double value = (double)size;
+    size_t unit = 0;
+    for (; value >= 1024 && unit + 1 < ARRAY_SIZE(units); unit++)
+        value /= 1024;
+    char text[32];
+    snprintf(text, sizeof text, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
+    output_printf(out, format, text);
+}
+
+static const char *or_unknown(const char *text)
+{
+    return text ? text : "unknown";
+}
+
+static const char *plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+static const char *target_kind(const struct cdacq_info *info)
+{
+    return info->kind == CDACQ_TARGET_CORE ? "core" : info->kind == CDACQ_TARGET_PROCESS ? "process" : "memory";
+}
+
+static void print_target(struct work *work)
+{
+    struct output *out = &work->out;
+    const struct cdacq_info *info = &work->info;
+    label(out, "target");
+    output_printf(out, "%s ", target_kind(info));
+    output_text(out, work->target_name);
+    if (info->kind == CDACQ_TARGET_CORE && info->pid)
+        output_printf(out, ", of process %d", info->pid);
+    output_literal(out, "\n");
+
+    label(out, "machine");
+    output_text(out, or_unknown(info->elf_machine));
+    if (info->architecture) {
+        output_literal(out, " (");
+        output_text(out, info->architecture);
+        output_literal(out, ")");
+    }
+    output_printf(out, ", %u-bit, %s-endian\n", info->pointer_size * 8, info->big_endian ? "big" : "little");
+
+    label(out, "memory");
+    if (info->kind == CDACQ_TARGET_CORE) {
+        output_printf(out, "%" PRIu64 " segment%s, ", info->segment_count, plural(info->segment_count));
+        print_size(out, "%s dumped", info->dumped_size);
+        if (info->missing_size)
+            print_size(out, ", %s of mapped files not dumped", info->missing_size);
+    } else {
+        output_literal(out, "read as it is asked for");
+    }
+    output_literal(out, "\n");
+    if (info->truncated) {
+        label(out, "");
+        output_literal(out, "TRUNCATED: the file ends before its last segment does\n");
+    }
+}
+
+static void print_runtime(struct work *work)
+{
+    struct output *out = &work->out;
+    const struct cdacq_info *info = &work->info;
+    label(out, "runtime");
+    output_text(out, or_unknown(info->runtime_path));
+    output_literal(out, "\n");
+    label(out, "");
+    output_printf(out, "at %#" PRIx64 ", build-id ", info->runtime_base);
+    output_text(out, or_unknown(info->runtime_build_id));
+    if (info->runtime_count > 1)
+        output_printf(out, "; runtime %u of 0 to %u, see --runtime", info->runtime, info->runtime_count - 1);
+    output_literal(out, "\n");
+
+    label(out, "descriptor");
+    output_literal(out, "from ");
+    output_note(out, info->descriptor_origin ? info->descriptor_origin : "an unknown place");
+    if (info->descriptor_address)
+        output_printf(out, ", at %#" PRIx64, info->descriptor_address);
+    output_printf(out, ", schema %u\n", info->schema);
+}
+
+static void print_contract_name(struct output *out, const struct cdacq_contract_info *contract)
+{
+    output_text(out, contract->name);
+    output_literal(out, " ");
+    output_text(out, or_unknown(contract->version));
+}
+
+/* Those that this build knows, in this version or in another: a line each. */
+static int print_known_contract(const struct cdacq_contract_info *contract, void *context)
+{
+    struct work *work = context;
+    struct output *out = &work->out;
+    if (!contract->supported && !contract->known[0])
+        return 0;
+    label(out, work->listed++ ? "" : "contracts");
+    print_contract_name(out, contract);
+    if (!contract->supported) {
+        output_literal(out, ": NOT SUPPORTED, this build reads ");
+        output_literal(out, contract->known);
+    }
+    output_literal(out, "\n");
+    return 0;
+}
+
+/* The others are of no use for any question that can be asked: a few lines for all. */
+static int print_unused_contract(const struct cdacq_contract_info *contract, void *context)
+{
+    enum { A_LINE = 6 };
+    struct work *work = context;
+    if (contract->supported || contract->known[0])
+        return 0;
+    if (work->listed % A_LINE == 0) {
+        output_literal(&work->out, work->listed ? ",\n" : "");
+        label(&work->out, "");
+        output_literal(&work->out, work->listed ? "  " : "not used: ");
+    } else {
+        output_literal(&work->out, ", ");
+    }
+    work->listed++;
+    print_contract_name(&work->out, contract);
+    return 0;
+}
+
+static void print_contracts(struct work *work)
+{
+    work->listed = 0;
+    cdacq_visit_contracts(work->target, print_known_contract, work);
+    work->listed = 0;
+    cdacq_visit_contracts(work->target, print_unused_contract, work);
+    if (work->listed)
+        output_literal(&work->out, "\n");
+}
+
+static void print_code(struct work *work)
+{
+    struct output *out = &work->out;
+    for (size_t i = 0; i < work->kind_count; i++) {
+        const struct kind *kind = &work->kinds[i];
+        label(out, i ? "" : "code");
+        output_text(out, kind->name);
+        output_printf(out, ": %" PRIu64 " range%s, ", kind->count, plural(kind->count));
+        print_size(out, "%s", kind->size);
+        if (kind->collectible)
+            output_printf(out, ", %" PRIu64 " collectible", kind->collectible);
+        output_literal(out, "\n");
+    }
+    if (!work->kind_count) {
+        label(out, "code");
+        output_literal(out, "no range is known\n");
+    }
+}
+
+static int print_problem(const struct cdacq_module_info *module, void *context)
+{
+    struct work *work = context;
+    struct output *out = &work->out;
+    if (!module->problem)
+        return 0;
+    label(out, "");
+    output_text(out, or_unknown(module->path));
+    print_size(out, ": %s missing: ", module->missing_size);
+    output_note(out, module->problem);
+    output_literal(out, "\n");
+    return 0;
+}
+
+static int print_unconfirmed(const struct cdacq_module_info *module, void *context)
+{
+    struct work *work = context;
+    struct output *out = &work->out;
+    if (!module->local_path || module->verified || work->listed++ >= UNCONFIRMED_MAX)
+        return 0;
+    label(out, "");
+    output_literal(out, "unconfirmed: ");
+    output_text(out, module->local_path);
+    output_literal(out, "\n");
+    return 0;
+}
+
+static void print_modules(struct work *work)
+{
+    struct output *out = &work->out;
+    struct cdacq_error error;
+    label(out, "modules");
+    output_printf(out, "%" PRIu64 " mapped file%s", work->modules.all, plural(work->modules.all));
+    if (!work->modules.missing) {
+        output_literal(out, ", nothing missing\n");
+        return;
+    }
+    output_printf(out, ", %" PRIu64 " of them incomplete in the core\n", work->modules.missing);
+    label(out, "");
+    output_printf(out, "found the files of %" PRIu64 ", unconfirmed %" PRIu64 ", not found %" PRIu64 "\n",
+                  work->modules.filled, work->modules.unverified, work->modules.problems);
+    work->listed = 0; /* failures to visit were told the first time */
+    (void)cdacq_visit_modules(work->target, print_problem, work, &error);
+    (void)cdacq_visit_modules(work->target, print_unconfirmed, work, &error);
+    if (work->listed > UNCONFIRMED_MAX) {
+        label(out, "");
+        output_printf(out, "and %" PRIu64 " more unconfirmed; --json lists all\n", work->listed - UNCONFIRMED_MAX);
+    }
+    if (work->modules.problems) {
+        label(out, "");
+        output_literal(out, "give --sysroot DIR or --module-path DIR where the same files are\n");
+    }
+}
+
+static void print_text(struct work *work)
+{
+    print_target(work);
+    print_runtime(work);
+    print_contracts(work);
+    print_code(work);
+    print_modules(work);
+}
+
+/* ---- JSON ---------------------------------------------------------------------------------------------------- */
+
+/* `prefix` is what stands before the value: `,"key":` */
+static void string_value(struct output *out, const char *prefix, const char *value)
+{
+    output_literal(out, prefix);
+    output_json(out, value);
+}
+
+static void hex_value(struct output *out, const char *prefix, uint64_t value)
+{
+    output_literal(out, prefix);
+    output_json_hex(out, value);
+}
+
+static void number_value(struct output *out, const char *prefix, uint64_t value)
+{
+    output_literal(out, prefix);
+    output_printf(out, "%" PRIu64, value);
+}
+
+static void bool_value(struct output *out, const char *prefix, bool value)
+{
+    output_literal(out, prefix);
+    output_literal(out, value ? "true" : "false");
+}
+
+static void begin_element(struct work *work)
+{
+    if (work->listed++)
+        output_literal(&work->out, ",");
+}
+
+static int write_contract(const struct cdacq_contract_info *contract, void *context)
+{
+    struct work *work = context;
+    struct output *out = &work->out;
+    begin_element(work);
+    string_value(out, "{\"name\":", contract->name);
+    string_value(out, ",\"version\":", contract->version);
+    bool_value(out, ",\"supported\":", contract->supported);
+    string_value(out, ",\"known\":", contract->known);
+    string_value(out, ",\"origin\":", contract->origin);
+    output_literal(out, "}");
+    return 0;
+}
+
+static int write_module(const struct cdacq_module_info *module, void *context)
+{
+    struct work *work = context;
+    struct output *out = &work->out;
+    begin_element(work);
+    string_value(out, "{\"path\":", module->path);
+    hex_value(out, ",\"begin\":", module->begin);
+    hex_value(out, ",\"end\":", module->end);
+    string_value(out, ",\"build_id\":", module->build_id);
+    number_value(out, ",\"missing_size\":", module->missing_size);
+    string_value(out, ",\"local_path\":", module->local_path);
+    bool_value(out, ",\"verified\":", module->verified);
+    output_literal(out, ",\"problem\":");
+    output_json_note(out, module->problem);
+    output_literal(out, "}");
+    return 0;
+}
+
+static void write_runtime(struct work *work)
+{
+    struct output *out = &work->out;
+    const struct cdacq_info *info = &work->info;
+    number_value(out, ",\"runtime_count\":", info->runtime_count);
+    number_value(out, ",\"runtime\":", info->runtime);
+    string_value(out, ",\"runtime_path\":", info->runtime_path);
+    hex_value(out, ",\"runtime_base\":", info->runtime_base);
+    string_value(out, ",\"runtime_build_id\":", info->runtime_build_id);
+    hex_value(out, ",\"descriptor_address\":", info->descriptor_address);
+    output_literal(out, ",\"descriptor_origin\":");
+    output_json_note(out, info->descriptor_origin);
+    number_value(out, ",\"schema\":", info->schema);
+}
+
+static void write_memory(struct work *work)
+{
+    struct output *out = &work->out;
+    const struct cdacq_info *info = &work->info;
+    number_value(out, ",\"segment_count\":", info->segment_count);
+    number_value(out, ",\"dumped_size\":", info->dumped_size);
+    number_value(out, ",\"missing_size\":", info->missing_size);
+    bool_value(out, ",\"truncated\":", info->truncated);
+}
+
+static void write_code(struct work *work)
+{
+    struct output *out = &work->out;
+    output_literal(out, ",\"code_ranges\":[");
+    for (size_t i = 0; i < work->kind_count; i++) {
+        const struct kind *kind = &work->kinds[i];
+        string_value(out, i ? ",{\"kind\":" : "{\"kind\":", kind->name);
+        number_value(out, ",\"count\":", kind->count);
+        number_value(out, ",\"size\":", kind->size);
+        number_value(out, ",\"collectible\":", kind->collectible);
+        output_literal(out, "}");
+    }
+    output_literal(out, "]");
+}
+
+static void write_json(struct work *work)
+{
+    struct output *out = &work->out;
+    const struct cdacq_info *info = &work->info;
+    struct cdacq_error error;
+    string_value(out, "{\"target\":", work->target_name);
+    string_value(out, ",\"kind\":", target_kind(info));
+    output_literal(out, ",\"pid\":");
+    if (info->pid)
+        output_printf(out, "%d", info->pid);
+    else
+        output_literal(out, "null");
+    string_value(out, ",\"elf_machine\":", info->elf_machine);
+    string_value(out, ",\"architecture\":", info->architecture);
+    number_value(out, ",\"pointer_size\":", info->pointer_size);
+    bool_value(out, ",\"big_endian\":", info->big_endian);
+    write_runtime(work);
+    write_memory(work);
+    output_literal(out, ",\"contracts\":[");
+    work->listed = 0;
+    cdacq_visit_contracts(work->target, write_contract, work);
+    output_literal(out, "]");
+    write_code(work);
+    output_literal(out, ",\"modules\":[");
+    work->listed = 0;
+    (void)cdacq_visit_modules(work->target, write_module, work, &error);
+    output_literal(out, "]}\n");
+}
+
+static int show_info(const struct invocation *invocation, struct cdacq *target, struct cdacq_session *session)
+{
+    struct work work = {.target_name = invocation->targets[0], .target = target, .session = session};
+    collect(&work);
+    if (!output_open(&work.out, invocation->output))
+        return EXIT_FAILED;
+    if (invocation->json)
+        write_json(&work);
+    else
+        print_text(&work);
+    return output_close(&work.out) ? work.status : EXIT_FAILED;
+}
+
+int cmd_info(const struct invocation *invocation)
+{
+    return target_run(invocation, 0, show_info);
+}

@@ -1,0 +1,194 @@
+/*
+ * cmd_snapshot.c: writes a small core that answers the same questions with no other file. The target is opened so that
+ * it remembers what is read; then everything is asked that someone may ask of the snapshot.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/cli/cli.h"
+#include "src/cli/console.h"
+#include "src/cli/ips.h"
+#include "src/cli/output.h"
+
+enum { BATCH = 512 };
+
+struct work {
+    struct cdacq *target;
+    struct cdacq_session *session;
+    struct progress progress;
+    uint64_t *ips;
+    size_t count, capacity;
+    uint64_t unanswered;
+};
+
+static void add_ip(struct work *work, uint64_t ip)
+{
+    if (work->count == work->capacity) {
+        work->capacity = work->capacity ? work->capacity * 2 : 1024;
+        work->ips = reallocate(work->ips, work->capacity * sizeof *work->ips);
+    }
+    work->ips[work->count++] = ip;
+}
+
+/* The first, a middle and the last byte of a range: another path leads to each. */
+static void add_range(struct work *work, uint64_t begin, uint64_t size)
+{
+    if (!begin)
+        return;
+    add_ip(work, begin);
+    if (size > 2)
+        add_ip(work, begin + size / 2);
+    if (size > 1)
+        add_ip(work, begin + size - 1);
+}
+
+static int add_method(const struct cdacq_method *method, void *context)
+{
+    struct work *work = context;
+    if (method->answer == CDACQ_ANSWER_ERROR) {
+        message("%#" PRIx64 ": %s", method->code_start, method->error ? method->error : "no reason is known");
+        work->unanswered++;
+        return 0;
+    }
+    add_range(work, method->code_start, method->code_size);
+    add_range(work, method->cold_start, method->cold_size);
+    return 0;
+}
+
+static bool add_all_methods(struct work *work)
+{
+    struct cdacq_error error;
+    if (cdacq_visit_methods(work->session, CDACQ_VISIT_STUBS, add_method, work, &error) >= 0)
+        return true;
+    message("%s", error.message);
+    return false;
+}
+
+static void add_list(struct work *work, const char *const *ips, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint64_t ip;
+        struct bad_ip bad;
+        if (ips_parse(ips[i], strlen(ips[i]), &ip, &bad)) {
+            add_ip(work, ip);
+        } else {
+            message("'%.*s': %s", (int)(bad.length < 80 ? bad.length : 80), bad.text, bad.problem);
+            work->unanswered++;
+        }
+    }
+}
+
+/* All that the library tells of one IP; what fails here fails on the snapshot in the same way. */
+static void ask_about(struct work *work, uint64_t ip)
+{
+    struct cdacq_method method;
+    struct cdacq_code_block block;
+    struct cdacq_error error;
+    uint64_t address;
+    enum cdacq_status status = cdacq_method_at(work->session, ip, &method, &error);
+    if (status < 0) {
+        message("%#" PRIx64 ": %s", ip, error.message);
+        work->unanswered++;
+    }
+    /* Always: it finds its way alone, where the look-up above may go by an index that it has built. */
+    if (cdacq_get_code_block(work->session, ip, &block, &error) != CDACQ_OK)
+        return;
+    (void)cdacq_get_unwind_info(work->session, &block, &address, &error);
+    (void)cdacq_get_funclet_start_address(work->session, &block, &address, &error);
+}
+
+/* One by one and many at once: the library reads different pages for the two. */
+static void ask_all(struct work *work)
+{
+    struct cdacq_method *methods = allocate(BATCH * sizeof *methods);
+    for (size_t i = 0; i < work->count; i++) {
+        ask_about(work, work->ips[i]);
+        if (i % 64 == 0)
+            progress_step(&work->progress, i);
+    }
+    for (size_t i = 0; i < work->count; i += BATCH) {
+        size_t count = work->count - i < BATCH ? work->count - i : BATCH;
+        cdacq_methods_at(work->session, work->ips + i, count, methods);
+        progress_step(&work->progress, i);
+    }
+    free(methods);
+}
+
+static int ignore_range(const struct cdacq_code_range_info *range, void *context)
+{
+    (void)range, (void)context;
+    return 0;
+}
+
+static int ignore_module(const struct cdacq_module_info *module, void *context)
+{
+    (void)module, (void)context;
+    return 0;
+}
+
+/* What `info` shows; the snapshot should show it too. */
+static void ask_info(struct work *work)
+{
+    struct cdacq_info info;
+    struct cdacq_error error;
+    cdacq_get_info(work->target, &info);
+    (void)cdacq_visit_code_ranges(work->session, ignore_range, NULL, &error);
+    (void)cdacq_visit_modules(work->target, ignore_module, NULL, &error);
+}
+
+static bool report(const struct invocation *invocation, const struct work *work, uint64_t size)
+{
+    struct output out;
+    output_open(&out, NULL);
+    if (invocation->json) {
+        output_literal(&out, "{\"file\":");
+        output_json(&out, invocation->output);
+        output_printf(&out, ",\"size\":%" PRIu64 ",\"ips\":%zu,\"errors\":%" PRIu64 "}\n", size, work->count,
+                      work->unanswered);
+    } else {
+        output_text(&out, invocation->output);
+        output_printf(&out, ": %" PRIu64 " bytes, %zu addresses\n", size, work->count);
+    }
+    return output_close(&out);
+}
+
+static int write_snapshot(const struct invocation *invocation, struct work *work)
+{
+    struct cdacq_error error;
+    uint64_t size;
+    if (cdacq_write_snapshot(work->target, invocation->output, &size, &error) < 0) {
+        message("%s", error.message);
+        return EXIT_FAILED;
+    }
+    if (!report(invocation, work, size))
+        return EXIT_FAILED;
+    return work->unanswered ? EXIT_PARTLY : EXIT_ANSWERED;
+}
+
+static int take_snapshot(const struct invocation *invocation, struct cdacq *target, struct cdacq_session *session)
+{
+    struct work work = {.target = target, .session = session};
+    int status = EXIT_FAILED;
+    progress_begin(&work.progress, "addresses", -1);
+    if (invocation->ip_count)
+        add_list(&work, invocation->ips, invocation->ip_count);
+    if (invocation->ip_count || add_all_methods(&work)) {
+        ask_info(&work);
+        ask_all(&work);
+        progress_end(&work.progress);
+        status = write_snapshot(invocation, &work);
+    }
+    progress_end(&work.progress);
+    free(work.ips);
+    return status;
+}
+
+int cmd_snapshot(const struct invocation *invocation)
+{
+    if (!invocation->output) {
+        message("snapshot: -o FILE says where to write it");
+        return EXIT_USAGE;
+    }
+    return target_run(invocation, CDACQ_OPEN_RECORD, take_snapshot);
+}

@@ -1,0 +1,93 @@
+#include "src/cli/console.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/cli/cli.h"
+#include "src/cli/escape.h"
+
+#define ERASE_LINE "\r\033[K"
+
+/* Whether a progress line stands on the terminal: a message must not be glued to it. */
+static bool line_is_shown;
+
+static void write_stderr(const char *data, size_t length)
+{
+    /* Nobody is left to be told when this fails. */
+    if (write(STDERR_FILENO, data, length) < 0)
+        return;
+}
+
+static void erase_line(void)
+{
+    if (line_is_shown)
+        write_stderr(ERASE_LINE, strlen(ERASE_LINE));
+    line_is_shown = false;
+}
+
+void message(const char *format, ...)
+{
+    static const char prefix[] = "cdacq: ";
+    char text[4096], line[sizeof prefix + ESCAPED_SIZE(sizeof text) + 1];
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (length < 0)
+        return;
+    if ((size_t)length >= sizeof text)
+        length = (int)sizeof text - 1;
+
+    char *end = line + sizeof prefix - 1;
+    memcpy(line, prefix, sizeof prefix - 1);
+    end = escape(end, text, (size_t)length, ESCAPE_MESSAGE);
+    *end++ = '\n';
+    erase_line();
+    /* One write: lines of several processes that share a terminal or a log do not mix. */
+    write_stderr(line, (size_t)(end - line));
+}
+
+_Noreturn void out_of_memory(void)
+{
+    message("out of memory");
+    _exit(EXIT_FAILED); /* exit handlers might allocate */
+}
+
+static struct timespec now(void)
+{
+    struct timespec time = {0};
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time;
+}
+
+void progress_begin(struct progress *progress, const char *what, int results)
+{
+    *progress = (struct progress){.what = what, .wanted = isatty(STDERR_FILENO) && !isatty(results)};
+    if (progress->wanted)
+        progress->shown = now();
+}
+
+void progress_step(struct progress *progress, uint64_t done)
+{
+    if (!progress->wanted)
+        return;
+    struct timespec time = now();
+    int64_t elapsed_ms =
+        (int64_t)(time.tv_sec - progress->shown.tv_sec) * 1000 + (time.tv_nsec - progress->shown.tv_nsec) / 1000000;
+    if (elapsed_ms < (line_is_shown ? 200 : 1000))
+        return;
+    progress->shown = time;
+    char line[128];
+    int length = snprintf(line, sizeof line, ERASE_LINE "%" PRIu64 " %s", done, progress->what);
+    write_stderr(line, (size_t)length);
+    line_is_shown = true;
+}
+
+void progress_end(struct progress *progress)
+{
+    progress->wanted = false;
+    erase_line();
+}

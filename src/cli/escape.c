@@ -1,0 +1,92 @@
+#include "src/cli/escape.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+static const char hex_digits[] = "0123456789abcdef";
+
+/* Decodes one UTF-8 sequence (RFC 3629: no surrogates, no overlong forms). Returns its length, 0 when it is none. */
+static size_t utf8_decode(const uint8_t *p, size_t n, uint32_t *ret)
+{
+    static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
+    size_t length = p[0] < 0x80 ? 1 : p[0] >> 5 == 6 ? 2 : p[0] >> 4 == 14 ? 3 : p[0] >> 3 == 30 ? 4 : 0;
+    if (!length || length > n)
+        return 0;
+    uint32_t code = length == 1 ? p[0] : p[0] & (0x7fu >> length);
+    for (size_t i = 1; i < length; i++) {
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+        code = code << 6 | (p[i] & 0x3f);
+    }
+    if (code < smallest[length] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
+        return 0;
+    *ret = code;
+    return length;
+}
+
+static bool rearranges_line(uint32_t code)
+{
+    return code == 0x2028 || code == 0x2029 || (code >= 0x202a && code <= 0x202e) ||
+           (code >= 0x2066 && code <= 0x2069) || code == 0x200e || code == 0x200f || code == 0x061c || code == 0xfeff;
+}
+
+static char *put_backslash(char *to, bool json)
+{
+    *to++ = '\\';
+    if (json)
+        *to++ = '\\';
+    return to;
+}
+
+static char *put_byte(char *to, uint8_t byte, bool json)
+{
+    to = put_backslash(to, json);
+    *to++ = 'x';
+    *to++ = hex_digits[byte >> 4];
+    *to++ = hex_digits[byte & 15];
+    return to;
+}
+
+static char *put_code(char *to, uint32_t code, bool json)
+{
+    to = put_backslash(to, json);
+    *to++ = 'u';
+    *to++ = '{';
+    for (int shift = 12; shift >= 0; shift -= 4)
+        *to++ = hex_digits[code >> shift & 15];
+    *to++ = '}';
+    return to;
+}
+
+char *escape(char *to, const void *bytes, size_t length, enum escape_form form)
+{
+    bool json = form == ESCAPE_JSON_DATA || form == ESCAPE_JSON_MESSAGE;
+    bool twice = form == ESCAPE_DATA || form == ESCAPE_JSON_DATA;
+    const uint8_t *p = bytes, *end = p + length;
+    while (p < end) {
+        uint32_t code = 0;
+        size_t n = utf8_decode(p, (size_t)(end - p), &code);
+        if (!n) {
+            to = put_byte(to, *p++, json);
+            continue;
+        }
+        if (code == '\\') {
+            to = put_backslash(to, json);
+            if (twice)
+                to = put_backslash(to, json);
+        } else if (code < 0x20 || (code >= 0x7f && code < 0xa0)) {
+            for (size_t i = 0; i < n; i++)
+                to = put_byte(to, p[i], json);
+        } else if (rearranges_line(code)) {
+            to = put_code(to, code, json);
+        } else {
+            if (code == '"' && json)
+                *to++ = '\\';
+            memcpy(to, p, n);
+            to += n;
+        }
+        p += n;
+    }
+    return to;
+}

@@ -1,0 +1,132 @@
+#include "src/cli/ips.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/cli/cli.h"
+
+enum {
+    BUFFER_SIZE = 256 * 1024,
+    LINE_MAX_LENGTH = 4096,
+    IP_DIGITS = 16,
+};
+
+#define NO_4   16, 16, 16, 16
+#define NO_16  NO_4, NO_4, NO_4, NO_4
+#define LETTER 16, 10, 11, 12, 13, 14, 15, 16, NO_4, NO_4
+#define NO_64  NO_16, NO_16, NO_16, NO_16
+const uint8_t ips_digit[256] = {
+    NO_16, NO_16, NO_16, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 16, NO_4, LETTER, NO_16, LETTER, NO_16, NO_64, NO_64,
+};
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+static bool set_bad(struct bad_ip *bad, const char *text, size_t length, const char *problem)
+{
+    *bad = (struct bad_ip){text, length, problem};
+    return false;
+}
+
+bool ips_parse(const char *text, size_t length, uint64_t *ret, struct bad_ip *bad)
+{
+    while (length && is_blank(text[0]))
+        text++, length--;
+    while (length && is_blank(text[length - 1]))
+        length--;
+    if (!length)
+        return set_bad(bad, text, length, "an empty line, not an address");
+
+    size_t prefix = length >= 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X') ? 2 : 0;
+    uint64_t value = 0;
+    for (size_t i = prefix; i < length; i++) {
+        uint8_t digit = ips_digit[(uint8_t)text[i]];
+        if (digit >= 16)
+            return set_bad(bad, text, length, "not a hexadecimal address");
+        value = value << 4 | digit;
+    }
+    if (length == prefix)
+        return set_bad(bad, text, length, "not a hexadecimal address");
+    if (length - prefix > IP_DIGITS)
+        return set_bad(bad, text, length, "more than 16 hexadecimal digits");
+    *ret = value;
+    return true;
+}
+
+void ips_reader_init(struct ips_reader *reader, int fd)
+{
+    *reader = (struct ips_reader){.fd = fd, .data = reallocate(NULL, BUFFER_SIZE + 1)};
+    reader->next = reader->end = reader->data;
+    *reader->end = '\0';
+}
+
+void ips_reader_deinit(struct ips_reader *reader)
+{
+    free(reader->data);
+    reader->data = NULL;
+}
+
+bool ips_would_block(const struct ips_reader *reader)
+{
+    return !reader->at_end && poll(&(struct pollfd){.fd = reader->fd, .events = POLLIN}, 1, 0) == 0;
+}
+
+bool ips_fill(struct ips_reader *reader)
+{
+    size_t left = (size_t)(reader->end - reader->next);
+    memmove(reader->data, reader->next, left);
+    reader->next = reader->data;
+    reader->end = reader->data + left;
+    *reader->end = '\0';
+
+    ssize_t n;
+    while ((n = read(reader->fd, reader->end, BUFFER_SIZE - left)) < 0) {
+        if (errno == EAGAIN) /* a non-blocking stream: wait as a blocking one would */
+            poll(&(struct pollfd){.fd = reader->fd, .events = POLLIN}, 1, -1);
+        else if (errno != EINTR)
+            return false;
+    }
+    reader->at_end = n == 0;
+    reader->end += n;
+    *reader->end = '\0';
+    return true;
+}
+
+static enum ips_line take_long(struct ips_reader *reader, const char *newline)
+{
+    if (!reader->skipping) {
+        memcpy(reader->start, reader->next, sizeof reader->start);
+        reader->skipping = true;
+    }
+    reader->next = newline ? newline + 1 : reader->end;
+    if (!newline && !reader->at_end)
+        return IPS_MORE;
+    reader->skipping = false;
+    reader->line++;
+    set_bad(&reader->bad, reader->start, sizeof reader->start, "a line of more than 4096 bytes, not an address");
+    return IPS_BAD;
+}
+
+/* Every line, also those that are blank-padded, bad, long, or the last without its newline. */
+enum ips_line ips_take_any(struct ips_reader *reader, uint64_t *ret)
+{
+    const char *text = reader->next;
+    size_t left = (size_t)(reader->end - text);
+    const char *newline = memchr(text, '\n', left);
+    size_t length = newline ? (size_t)(newline - text) : left;
+    if (reader->skipping || length > LINE_MAX_LENGTH)
+        return take_long(reader, newline);
+    if (!newline && !reader->at_end)
+        return IPS_MORE;
+    if (!newline && !length)
+        return IPS_END;
+
+    reader->next += length + (newline != NULL);
+    reader->line++;
+    return ips_parse(text, length, ret, &reader->bad) ? IPS_GOOD : IPS_BAD;
+}

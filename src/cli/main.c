@@ -1,0 +1,152 @@
+/*
+ * main.c: the commands of the tool, their help, and the choice of one.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "src/cli/commands.h"
+#include "src/cli/output.h"
+
+static const struct command commands[] = {
+    {
+        .name = "ip2method",
+        .run = cmd_ip2method,
+        .usage = "TARGET [IP...]",
+        .summary = "name the method that owns each IP",
+        .details = "An IP is up to 16 hex digits, 0x optional. Without IPs they are read from standard input, one a\n"
+                   "line. Every IP gives one line, in order:\n"
+                   "  0x7f.. Demo.Program.Fib(int) +0x2f [jit Tier1] (Demo.dll)   a method owns it\n"
+                   "  0x7f.. - [stub FixupPrecode]                                code of the runtime's own\n"
+                   "  0x7f.. - [none]                                             anything else\n"
+                   "  0x7f.. ? [error] MESSAGE                                    it could not be told\n",
+        .options = OPTIONS_TARGET | OPTIONS_RESULT | OPTIONS_NAMES,
+        .targets_max = 1,
+        .takes_ips = true,
+    },
+    {
+        .name = "info",
+        .run = cmd_info,
+        .usage = "TARGET",
+        .summary = "show what the target is and what is missing in it",
+        .details = "Shows the runtime, where its descriptor came from, the contracts it publishes, the code it has,\n"
+                   "and the mapped files whose missing parts could not be found.\n",
+        .options = OPTIONS_TARGET | OPTIONS_RESULT,
+        .targets_max = 1,
+    },
+    {
+        .name = "methods",
+        .run = cmd_methods,
+        .usage = "TARGET",
+        .summary = "list the code of every method",
+        .details = "One line for each, by start address:\n"
+                   "  0x7f.. +0x123 Demo.Program.Fib(int) [jit Tier1] (Demo.dll)   start, size, name, kind\n",
+        .options = OPTIONS_TARGET | OPTIONS_RESULT | OPTIONS_NAMES | OPTIONS_METHODS,
+        .targets_max = 1,
+    },
+    {
+        .name = "descriptor",
+        .run = cmd_descriptor,
+        .usage = "TARGET [OTHER]",
+        .summary = "print the merged data descriptor, or how two of them differ",
+        .details = "Prints one JSON object, each value with the document it came from. With OTHER, a second target,\n"
+                   "one line for each difference: '-' only in TARGET, '+' only in OTHER, '~' in both. Origins and\n"
+                   "the values of addresses are not compared.\n",
+        .exit_partly = "the two descriptors differ",
+        .options = OPTIONS_TARGET | OPTIONS_RESULT,
+        .targets_max = 2,
+    },
+    {
+        .name = "snapshot",
+        .run = cmd_snapshot,
+        .usage = "TARGET -o FILE [IP...]",
+        .summary = "write a small core that answers for these IPs on any machine",
+        .details =
+            "FILE becomes an ELF core of just the pages that answering for these IPs reads (default: all methods\n"
+            "and stubs). It needs no other file and holds nothing else of the process's memory.\n",
+        .options = OPTIONS_TARGET | OPTIONS_RESULT,
+        .targets_max = 1,
+        .takes_ips = true,
+    },
+};
+
+const struct command *command_find(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+        if (!strcmp(commands[i].name, name))
+            return &commands[i];
+    return NULL;
+}
+
+/* ---- Help ------------------------------------------------------------------------------------------------------ */
+
+static void print_exit_codes(struct output *out, const char *exit_partly)
+{
+    output_literal(out, "\nExit status:\n"
+                        "   0  everything asked was answered\n"
+                        "   1  ");
+    output_literal(out, exit_partly ? exit_partly : "some of it was not");
+    output_literal(out, "\n"
+                        "   2  nothing could be answered, or the results not be written; a message says why\n"
+                        "  64  the command line is wrong\n");
+}
+
+static void print_command_help(struct output *out, const struct command *command)
+{
+    output_literal(out, "Usage: cdacq [OPTION...] ");
+    output_literal(out, command->name);
+    output_literal(out, " ");
+    output_literal(out, command->usage);
+    output_literal(out, "\n\n");
+    output_literal(out, command->details);
+    output_literal(out, "\nTARGET is the path of an ELF core, or the decimal pid of a running process.\n"
+                        "\nOptions:\n");
+    arguments_print_options(out, command->options);
+    print_exit_codes(out, command->exit_partly);
+}
+
+static void print_help(struct output *out)
+{
+    unsigned all = 0;
+    output_literal(out, "Usage: cdacq [OPTION...] COMMAND TARGET [ARGUMENT...]\n"
+                        "Reads a .NET process from outside and names the methods that own instruction pointers.\n"
+                        "\nTARGET is the path of an ELF core, or the decimal pid of a running process.\n"
+                        "Options may stand before or after the command.\n"
+                        "\nCommands:\n");
+    for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+        char usage[64];
+        snprintf(usage, sizeof usage, "%s %s", commands[i].name, commands[i].usage);
+        output_printf(out, "  %-32s %s\n", usage, commands[i].summary);
+        all |= commands[i].options;
+    }
+    output_literal(out, "\nOptions:\n");
+    arguments_print_options(out, all);
+    print_exit_codes(out, NULL);
+    output_literal(out, "\nExamples:\n"
+                        "  cdacq ip2method core.1234 7f21c8a31b47\n"
+                        "  cdacq ip2method --json 1234 < addresses\n"
+                        "  cdacq snapshot core.1234 -o small.core\n");
+}
+
+static int print_texts(enum arguments_result what, const struct command *command)
+{
+    struct output out;
+    output_open(&out, NULL);
+    if (what == ARGUMENTS_VERSION)
+        output_printf(&out, "cdacq %s\n", cdacq_version());
+    else if (command)
+        print_command_help(&out, command);
+    else
+        print_help(&out);
+    return output_close(&out) ? EXIT_ANSWERED : EXIT_FAILED;
+}
+
+int main(int argc, char **argv)
+{
+    struct invocation invocation;
+    enum arguments_result what = arguments_parse(argc, argv, &invocation);
+    int status = what == ARGUMENTS_WRONG ? EXIT_USAGE
+                 : what == ARGUMENTS_RUN ? invocation.command->run(&invocation)
+                                         : print_texts(what, invocation.command);
+    arguments_deinit(&invocation);
+    return status;
+}

@@ -1,0 +1,144 @@
+#include "src/cli/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/cli/cli.h"
+#include "src/cli/console.h"
+#include "src/cli/escape.h"
+#include "src/cli/put.h"
+
+enum { OUTPUT_CAPACITY = 256 * 1024 };
+
+bool output_open(struct output *out, const char *path)
+{
+    int fd = STDOUT_FILENO;
+    if (path) {
+        fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+        if (fd < 0) {
+            message("cannot write '%s': %s", path, strerror(errno));
+            return false;
+        }
+    }
+    *out = (struct output){.fd = fd, .name = path ? path : "standard output", .capacity = OUTPUT_CAPACITY};
+    out->data = reallocate(NULL, out->capacity);
+    return true;
+}
+
+bool output_close(struct output *out)
+{
+    output_flush(out);
+    /* Some file systems tell only here that the disk is full. */
+    if (close(out->fd) < 0 && !out->error)
+        out->error = errno;
+    free(out->data);
+    out->data = NULL;
+    if (out->error && out->error != EPIPE) /* a reader that has left, where SIGPIPE is ignored, needs no message */
+        message("cannot write '%s': %s", out->name, strerror(out->error));
+    return !out->error;
+}
+
+/* One write; false where it failed for good. */
+static bool write_some(struct output *out, size_t *written)
+{
+    ssize_t n = write(out->fd, out->data + *written, out->length - *written);
+    if (n >= 0) {
+        *written += (size_t)n;
+        return true;
+    }
+    if (errno == EAGAIN) /* someone else made the terminal or the pipe non-blocking */
+        return poll(&(struct pollfd){.fd = out->fd, .events = POLLOUT}, 1, -1) >= 0 || errno == EINTR;
+    return errno == EINTR;
+}
+
+void output_flush(struct output *out)
+{
+    for (size_t written = 0; written < out->length && !out->error;)
+        if (!write_some(out, &written))
+            out->error = errno;
+    out->length = 0;
+}
+
+char *output_make_room(struct output *out, size_t size)
+{
+    output_flush(out);
+    if (size > out->capacity) {
+        out->data = reallocate(out->data, size);
+        out->capacity = size;
+    }
+    return out->data;
+}
+
+void output_printf(struct output *out, const char *format, ...)
+{
+    enum { ROOM = 1024 };
+    char *p = output_reserve(out, ROOM);
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(p, ROOM, format, args);
+    va_end(args);
+    if (length > 0)
+        output_commit(out, p + (length < ROOM ? length : ROOM - 1));
+}
+
+void output_literal(struct output *out, const char *text)
+{
+    size_t length = strlen(text);
+    output_commit(out, put_bytes(output_reserve(out, length), text, length));
+}
+
+static void output_escaped(struct output *out, const char *text, enum escape_form form)
+{
+    size_t length = strlen(text);
+    output_commit(out, escape(output_reserve(out, ESCAPED_SIZE(length)), text, length, form));
+}
+
+void output_text(struct output *out, const char *text)
+{
+    output_escaped(out, text, ESCAPE_DATA);
+}
+
+void output_note(struct output *out, const char *text)
+{
+    output_escaped(out, text, ESCAPE_MESSAGE);
+}
+
+static void output_json_escaped(struct output *out, const char *text, enum escape_form form)
+{
+    if (!text) {
+        output_literal(out, "null");
+        return;
+    }
+    output_literal(out, "\"");
+    output_escaped(out, text, form);
+    output_literal(out, "\"");
+}
+
+void output_json(struct output *out, const char *text)
+{
+    output_json_escaped(out, text, ESCAPE_JSON_DATA);
+}
+
+void output_json_note(struct output *out, const char *text)
+{
+    output_json_escaped(out, text, ESCAPE_JSON_MESSAGE);
+}
+
+void output_json_hex(struct output *out, uint64_t value)
+{
+    char *p = output_reserve(out, PUT_NUMBER_ROOM + PUT_SLACK + 2);
+    if (value) {
+        *p++ = '"';
+        p = put_hex(p, value);
+        *p++ = '"';
+    } else {
+        p = PUT_LITERAL(p, "null");
+    }
+    output_commit(out, p);
+}

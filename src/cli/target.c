@@ -1,0 +1,100 @@
+/* target.c: opening what the command line calls TARGET, and what every tool needs: memory or an end. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "src/cli/cli.h"
+#include "src/cli/console.h"
+
+void *allocate(size_t size)
+{
+    void *data = calloc(1, size);
+    if (!data)
+        out_of_memory();
+    return data;
+}
+
+void *reallocate(void *data, size_t size)
+{
+    data = realloc(data, size);
+    if (!data)
+        out_of_memory();
+    return data;
+}
+
+/* A name of nothing but digits is a pid; "./1234" is how a core of that name is reached. */
+static bool is_pid(const char *name)
+{
+    return name[0] && name[strspn(name, "0123456789")] == '\0';
+}
+
+/* 0 for a number that no process can have. */
+static int parse_pid(const char *name)
+{
+    errno = 0;
+    long pid = strtol(name, NULL, 10);
+    return errno || pid > INT32_MAX ? 0 : (int)pid;
+}
+
+struct cdacq *target_open(const char *name, const struct cdacq_options *options)
+{
+    struct cdacq *target = NULL;
+    struct cdacq_error error;
+    enum cdacq_status status;
+    if (!is_pid(name)) {
+        status = cdacq_open_core(name, options, &target, &error);
+    } else {
+        int pid = parse_pid(name);
+        if (!pid) {
+            message("%s: no process can have this pid", name);
+            return NULL;
+        }
+        status = cdacq_open_pid(pid, options, &target, &error);
+    }
+    if (status < 0) {
+        message("%s", error.message);
+        return NULL;
+    }
+    return target;
+}
+
+bool output_is_a_target(const struct invocation *invocation)
+{
+    struct stat output, target;
+    if (!invocation->output || stat(invocation->output, &output) < 0)
+        return false;
+    for (size_t i = 0; i < invocation->target_count; i++) {
+        const char *name = invocation->targets[i];
+        if (is_pid(name) || stat(name, &target) < 0)
+            continue;
+        if (output.st_dev == target.st_dev && output.st_ino == target.st_ino) {
+            message("'%s' is the target itself: it will not be overwritten", invocation->output);
+            return true;
+        }
+    }
+    return false;
+}
+
+int target_run(const struct invocation *invocation, unsigned more_flags,
+               int (*run)(const struct invocation *invocation, struct cdacq *target, struct cdacq_session *session))
+{
+    struct cdacq_options options = invocation->options;
+    options.flags |= more_flags;
+    if (output_is_a_target(invocation))
+        return EXIT_FAILED;
+    struct cdacq *target = target_open(invocation->targets[0], &options);
+    if (!target)
+        return EXIT_FAILED;
+
+    int status = EXIT_FAILED;
+    struct cdacq_session *session = NULL;
+    struct cdacq_error error;
+    if (cdacq_session_create(target, &session, &error) < 0)
+        message("%s", error.message);
+    else
+        status = run(invocation, target, session);
+    cdacq_session_destroy(session);
+    cdacq_close(target);
+    return status;
+}
