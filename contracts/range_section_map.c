@@ -173,7 +173,8 @@ static int compare_sections(const void *a, const void *b)
 static bool read_sections(struct lister *lister, struct range_section_list *ret)
 {
     struct reader *reader = lister->reader;
-    qsort(lister->sections, lister->section_count, sizeof *lister->sections, compare_u64);
+    if (lister->section_count)
+        qsort(lister->sections, lister->section_count, sizeof *lister->sections, compare_u64);
     ret->items = calloc(lister->section_count + 1, sizeof *ret->items);
     if (!ret->items)
         return reader_fail(reader, CDACQ_ERR_NOMEM, 0, "range sections");

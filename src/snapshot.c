@@ -1,5 +1,5 @@
 /*
- * snapshot.c: writing a small core of just what was read: how a core is shared without its heap.
+ * snapshot.c: writing a small core of just what was read, to 64 bytes: how a core is shared without its heap.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,28 +35,36 @@ static bool add_segment(struct segments *segments, uint64_t address, const uint8
     return true;
 }
 
-/* What the target has of a page: all of it, mostly; less where its memory begins or ends within. */
-static bool add_page(struct segments *segments, struct target *target, uint64_t page)
+/* What the target has of a run of lines: all of it, mostly; less where its memory begins or ends within. */
+static bool add_lines(struct segments *segments, struct target *target, uint64_t address, uint64_t end)
 {
-    uint64_t address = page;
-    while (address < page + PAGE_SIZE) {
+    while (address < end) {
         struct memory memory;
         if (!target->ops->memory_at(target, address, &memory)) {
             address++;
             continue;
         }
-        uint64_t end = MIN(memory.end, page + PAGE_SIZE);
-        if (!add_segment(segments, address, memory.bytes + (address - memory.begin), end - address))
+        uint64_t stop = MIN(memory.end, end);
+        if (!add_segment(segments, address, memory.bytes + (address - memory.begin), stop - address))
             return false;
-        address = end;
+        address = stop;
     }
     return true;
 }
 
-static int compare_u64(const void *a, const void *b)
+static bool add_page(struct segments *segments, struct target *target, const struct page *page)
 {
-    const uint64_t *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
+    for (unsigned i = 0; i < PAGE_LINES; i++)
+        if ((page->lines >> i & 1) &&
+            !add_lines(segments, target, page->address + i * LINE_SIZE, page->address + (i + 1) * LINE_SIZE))
+            return false;
+    return true;
+}
+
+static int compare_pages(const void *a, const void *b)
+{
+    const struct page *x = a, *y = b;
+    return (x->address > y->address) - (x->address < y->address);
 }
 
 static int compare_segments(const void *a, const void *b)
@@ -68,16 +76,16 @@ static int compare_segments(const void *a, const void *b)
 static bool collect(struct target *target, struct segments *segments)
 {
     const struct recording *recording = target->recording;
-    CLEANUP_FREE uint64_t *pages = calloc(recording->pages.count + 1, sizeof *pages);
+    CLEANUP_FREE struct page *pages = calloc(recording->pages.count + 1, sizeof *pages);
     size_t count = 0;
     if (!pages)
         return false;
     for (size_t i = 0; i < recording->pages.capacity; i++)
         if (recording->pages.slots[i].address != UINT64_MAX)
-            pages[count++] = recording->pages.slots[i].address;
-    qsort(pages, count, sizeof *pages, compare_u64);
+            pages[count++] = recording->pages.slots[i];
+    qsort(pages, count, sizeof *pages, compare_pages);
     for (size_t i = 0; i < count; i++)
-        if (!add_page(segments, target, pages[i]))
+        if (!add_page(segments, target, &pages[i]))
             return false;
     for (const struct patch *patch = recording->patches; patch; patch = patch->next)
         if (!add_segment(segments, patch->address, patch->bytes, patch->size))
@@ -112,6 +120,7 @@ enum cdacq_status cdacq_write_snapshot(struct cdacq *handle, const char *path, u
     struct core_writer_image image = {
         .wide = handle->descriptor_info.pointer_size == 8,
         .big_endian = handle->descriptor_info.big_endian,
+        .packed = true,
         .machine = target->elf_machine,
         .pid = target->pid,
         .mappings = mappings,

@@ -243,7 +243,7 @@ static enum cdacq_status read_load(struct core *core, const GElf_Phdr *phdr, str
     return CDACQ_OK;
 }
 
-/* One pass over the program headers: `loads` selects PT_LOAD, else PT_NOTE. Order matters: the dump overlays files. */
+/* What PT_LOAD and PT_NOTE say. */
 static enum cdacq_status read_segments(struct core *core, const char *path, struct regions *regions,
                                        struct cdacq_error *err)
 {

@@ -1,5 +1,6 @@
 #include "target/mapped_file.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -70,14 +71,28 @@ static bool candidate_open(struct file_candidate *candidate, const char *path)
     return true;
 }
 
-/* A path that never had a file which could be opened: memfds, devices, shared memory, deleted files. */
+/*
+ * False for a path that never had a file which could be opened (memfds, devices, shared memory, deleted files), and for
+ * one that no kernel writes: a step up or sideways in it would lead out of a sysroot, or back to a device.
+ */
 static bool names_a_file(const char *path)
 {
+    for (const char *step = strchr(path, '/'); step; step = strchr(step + 1, '/')) {
+        size_t length = strcspn(step + 1, "/");
+        if (!length || (step[1] == '.' && (length == 1 || (length == 2 && step[2] == '.'))))
+            return false;
+    }
     static const char deleted[] = " (deleted)";
     size_t n = strlen(path);
     return path[0] == '/' && strncmp(path, "/memfd:", 7) != 0 && strncmp(path, "/dev/", 5) != 0 &&
            strncmp(path, "/SYSV", 5) != 0 && strncmp(path, "/proc/", 6) != 0 && strncmp(path, "/sys/", 5) != 0 &&
            !(n > sizeof deleted && strcmp(path + n - (sizeof deleted - 1), deleted) == 0);
+}
+
+/* The largest page that a kernel of the machine may map files by. */
+static uint64_t page_size_max(uint16_t elf_machine)
+{
+    return elf_machine == EM_X86_64 || elf_machine == EM_386 || elf_machine == EM_S390 ? PAGE_SIZE : 64 * 1024;
 }
 
 /* Keeps the better of what was accepted so far and a candidate at `path`. True once nothing can be better. */
@@ -91,7 +106,7 @@ static bool consider(struct mapped_file *file, const char *path, char *why, size
     char reason[160] = "";
     enum file_verdict verdict = FILE_UNKNOWN;
     /* The tail of the last page is the kernel's; a file that ends before that page was never mapped like this. */
-    if (align_up(candidate.size, PAGE_SIZE) < file->mapped_size) {
+    if (align_up(candidate.size, page_size_max(file->target->elf_machine)) < file->mapped_size) {
         verdict = FILE_CONTRADICTED;
         snprintf(reason, sizeof reason, "it has %llu bytes and %llu were mapped", (unsigned long long)candidate.size,
                  (unsigned long long)file->mapped_size);

@@ -7,11 +7,14 @@
 
 #include "src/base.h"
 
-#define PAGE_SIZE UINT64_C(4096)
+#define PAGE_SIZE  UINT64_C(4096)
+#define LINE_SIZE  UINT64_C(64)
+#define PAGE_LINES (PAGE_SIZE / LINE_SIZE)
 
 struct page {
     uint64_t address; /* of its first byte */
     uint8_t *bytes;   /* owned by the set; NULL where only membership counts */
+    uint64_t lines;   /* a bit for each of its PAGE_LINES lines: which of them the owner means */
 };
 
 struct pages {

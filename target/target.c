@@ -34,7 +34,8 @@ static int compare_mappings(const void *a, const void *b)
 
 void target_sort_mappings(struct target *target)
 {
-    qsort(target->mappings, target->mapping_count, sizeof *target->mappings, compare_mappings);
+    if (target->mapping_count) /* else there may be no array, which qsort may not be given */
+        qsort(target->mappings, target->mapping_count, sizeof *target->mappings, compare_mappings);
 }
 
 const struct mapping *target_mapping_at(const struct target *target, uint64_t address)
@@ -54,11 +55,13 @@ void target_record(struct target *target, uint64_t address, uint64_t size)
 {
     if (!size)
         return;
-    uint64_t last = align_down(add_saturated(address, size - 1), PAGE_SIZE);
-    for (uint64_t page = align_down(address, PAGE_SIZE); page <= last; page += PAGE_SIZE) {
-        pages_add(&target->recording->pages, page, NULL);
-        if (page == last)
-            break;
+    uint64_t line = align_down(address, LINE_SIZE), last = align_down(add_saturated(address, size - 1), LINE_SIZE);
+    for (;; line += LINE_SIZE) {
+        struct page *page = pages_add(&target->recording->pages, align_down(line, PAGE_SIZE), NULL);
+        if (page)
+            page->lines |= UINT64_C(1) << (line % PAGE_SIZE / LINE_SIZE);
+        if (line == last)
+            return;
     }
 }
 

@@ -38,7 +38,10 @@ struct patch {
     uint8_t bytes[];
 };
 
-/* What a recording target has seen being read. */
+/*
+ * What a recording target has seen being read. Lines, not whole pages: what lies beside it in the process's heap, its
+ * environment for instance, is nobody's business.
+ */
 struct recording {
     struct pages pages;
     struct patch *patches;

@@ -162,7 +162,7 @@ static void print_runtime(struct work *work)
     output_text(out, or_unknown(info->runtime_path));
     output_literal(out, "\n");
     label(out, "");
-    output_printf(out, "at %#" PRIx64 ", build-id ", info->runtime_base);
+    output_printf(out, "at 0x%" PRIx64 ", build-id ", info->runtime_base);
     output_text(out, or_unknown(info->runtime_build_id));
     if (info->runtime_count > 1)
         output_printf(out, "; runtime %u of 0 to %u, see --runtime", info->runtime, info->runtime_count - 1);
@@ -172,7 +172,7 @@ static void print_runtime(struct work *work)
     output_literal(out, "from ");
     output_note(out, info->descriptor_origin ? info->descriptor_origin : "an unknown place");
     if (info->descriptor_address)
-        output_printf(out, ", at %#" PRIx64, info->descriptor_address);
+        output_printf(out, ", at 0x%" PRIx64, info->descriptor_address);
     output_printf(out, ", schema %u\n", info->schema);
 }
 
@@ -255,8 +255,7 @@ static int print_problem(const struct cdacq_module_info *module, void *context)
     if (!module->problem)
         return 0;
     label(out, "");
-    output_text(out, or_unknown(module->path));
-    print_size(out, ": %s missing: ", module->missing_size);
+    print_size(out, "missing %s: ", module->missing_size);
     output_note(out, module->problem);
     output_literal(out, "\n");
     return 0;
@@ -295,10 +294,6 @@ static void print_modules(struct work *work)
     if (work->listed > UNCONFIRMED_MAX) {
         label(out, "");
         output_printf(out, "and %" PRIu64 " more unconfirmed; --json lists all\n", work->listed - UNCONFIRMED_MAX);
-    }
-    if (work->modules.problems) {
-        label(out, "");
-        output_literal(out, "give --sysroot DIR or --module-path DIR where the same files are\n");
     }
 }
 

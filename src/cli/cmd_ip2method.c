@@ -48,7 +48,7 @@ static void complain_of_input(const struct work *work, uint64_t line, const stru
 static void complain_of_answer(const struct work *work, const struct cdacq_method *method)
 {
     if (work->answers.errors <= COMPLAINTS_MAX)
-        message("%#" PRIx64 ": %s", method->ip, method->error ? method->error : "no reason is known");
+        message("0x%" PRIx64 ": %s", method->ip, method->error ? method->error : "no reason is known");
 }
 
 static void answer_pending(struct work *work)

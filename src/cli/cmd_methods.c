@@ -20,7 +20,7 @@ static int list_method(const struct cdacq_method *method, void *context)
     struct work *work = context;
     answers_write_method(&work->answers, method);
     if (method->answer == CDACQ_ANSWER_ERROR)
-        message("%#" PRIx64 ": %s", method->code_start, method->error ? method->error : "no reason is known");
+        message("0x%" PRIx64 ": %s", method->code_start, method->error ? method->error : "no reason is known");
     if (++work->done % 256 == 0)
         progress_step(&work->progress, work->done);
     return output_failed(&work->out); /* nobody takes the rest */

@@ -47,7 +47,7 @@ static int add_method(const struct cdacq_method *method, void *context)
 {
     struct work *work = context;
     if (method->answer == CDACQ_ANSWER_ERROR) {
-        message("%#" PRIx64 ": %s", method->code_start, method->error ? method->error : "no reason is known");
+        message("0x%" PRIx64 ": %s", method->code_start, method->error ? method->error : "no reason is known");
         work->unanswered++;
         return 0;
     }
@@ -88,7 +88,7 @@ static void ask_about(struct work *work, uint64_t ip)
     uint64_t address;
     enum cdacq_status status = cdacq_method_at(work->session, ip, &method, &error);
     if (status < 0) {
-        message("%#" PRIx64 ": %s", ip, error.message);
+        message("0x%" PRIx64 ": %s", ip, error.message);
         work->unanswered++;
     }
     /* Always: it finds its way alone, where the look-up above may go by an index that it has built. */

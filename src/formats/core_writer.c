@@ -78,10 +78,17 @@ struct plan {
     uint64_t end;
 };
 
-/* The place of a segment's bytes, `offset` being the first free one. */
-static uint64_t place(const struct core_writer_segment *segment, uint64_t offset)
+/* What p_offset and p_vaddr agree on: a page, so that a reader can map the file; nothing where it is packed. */
+static uint32_t alignment(const struct core_writer_image *image)
 {
-    return segment->filesz ? add_saturated(offset, (segment->vaddr - offset) % CORE_WRITER_PAGE) : offset;
+    return image->packed ? 1 : CORE_WRITER_PAGE;
+}
+
+/* The place of segment `i`'s bytes, `offset` being the first free one. */
+static uint64_t place(const struct core_writer_image *image, size_t i, uint64_t offset)
+{
+    const struct core_writer_segment *segment = &image->segments[i];
+    return segment->filesz ? add_saturated(offset, (segment->vaddr - offset) % alignment(image)) : offset;
 }
 
 static uint64_t page_size_of(const struct core_writer_image *image)
@@ -125,7 +132,7 @@ static void plan_file(const struct core_writer_image *image, struct plan *plan)
     plan->end += plan->note_size;
     for (size_t i = 0; i < image->segment_count; i++) {
         const struct core_writer_segment *segment = &image->segments[i];
-        plan->end = add_saturated(place(segment, plan->end), segment->filesz);
+        plan->end = add_saturated(place(image, i, plan->end), segment->filesz);
     }
 }
 
@@ -214,8 +221,8 @@ static void put_program_headers(struct sink *sink, const struct core_writer_imag
     put_program_header(sink, PT_NOTE, plan->note_offset, &note, 4);
     uint64_t offset = plan->note_offset + plan->note_size;
     for (size_t i = 0; i < image->segment_count; i++) {
-        offset = place(&image->segments[i], offset);
-        put_program_header(sink, PT_LOAD, offset, &image->segments[i], CORE_WRITER_PAGE);
+        offset = place(image, i, offset);
+        put_program_header(sink, PT_LOAD, offset, &image->segments[i], alignment(image));
         offset += image->segments[i].filesz;
     }
 }
@@ -289,7 +296,7 @@ enum cdacq_status core_writer_write(FILE *file, const struct core_writer_image *
         put_prpsinfo(&sink, image);
     put_nt_file(&sink, image, &plan);
     for (size_t i = 0; i < image->segment_count && !sink.failed; i++) {
-        put_zeros(&sink, place(&image->segments[i], sink.offset) - sink.offset);
+        put_zeros(&sink, place(image, i, sink.offset) - sink.offset);
         put_bytes(&sink, image->segments[i].bytes, image->segments[i].filesz);
     }
     errno = 0;

@@ -4,8 +4,8 @@
  * bytes.
  *
  * A segment's bytes lie in the file at an offset that is congruent to its address modulo CORE_WRITER_PAGE, so that
- * the file can be mapped page by page. What lies between filesz and memsz was not dumped: readers take it as missing.
- * Segments are written in the caller's order; ELF wants them by ascending address, without overlap.
+ * the file can be mapped page by page, unless it is packed. What lies between filesz and memsz was not dumped: readers
+ * take it as missing. Segments are written in the caller's order; ELF wants them by ascending address, without overlap.
  *
  * Threads: no state; any thread, one FILE each.
  * Source: ELF gABI chapters 4 and 5; core(5); Linux fs/binfmt_elf.c for NT_FILE, NT_PRPSINFO and PN_XNUM.
@@ -39,6 +39,7 @@ struct core_writer_mapping {
 struct core_writer_image {
     bool wide; /* ELFCLASS64, else ELFCLASS32 */
     bool big_endian;
+    bool packed;        /* bytes of segments lie one behind the other: small, for many segments of less than a page */
     uint16_t machine;   /* EM_* */
     int pid;            /* NT_PRPSINFO is written where it is not 0 */
     const char *name;   /* of the process, for NT_PRPSINFO; may be NULL */

@@ -403,8 +403,8 @@ static enum cdacq_status read_row(const struct metadata *metadata, enum metadata
     enum cdacq_status status = metadata_window(metadata, row_offset(layout, rid), layout->row_size, &p);
     if (status != CDACQ_OK)
         return status;
-    for (unsigned i = 0; i < METADATA_COLUMN_CAP && layout->column_width[i]; i++)
-        ret[i] = load_cell(p, layout, i);
+    for (unsigned i = 0; i < METADATA_COLUMN_CAP; i++)
+        ret[i] = layout->column_width[i] ? load_cell(p, layout, i) : 0;
     return CDACQ_OK;
 }
 
@@ -601,7 +601,7 @@ static enum cdacq_status read_long_string(const struct metadata *metadata, uint3
 enum cdacq_status metadata_string(const struct metadata *metadata, uint32_t index, char buffer[METADATA_STRING_CAP],
                                   const char **ret, size_t *ret_length)
 {
-    size_t count = STRING_WINDOW, length;
+    size_t count = STRING_WINDOW, length = 0;
     const uint8_t *p;
     if (index == 0) { /* the empty string, even of a heap that is not there */
         *ret = "";

@@ -1,0 +1,309 @@
+#!/usr/bin/env python3
+"""Builds the C# target, runs it, and takes dumps of that one process.
+
+As a program it leaves a directory with cores, jitdump, perf map, maps and the
+list of released names. As a module, `running_target()` gives a live process:
+
+    with running_target(work) as target:
+        core = target.createdump("full")
+"""
+
+import argparse
+import contextlib
+import glob
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+READY_SECONDS = 120
+SKIPPED = 77  # the exit code that test runners take for a skip
+CREATEDUMP_KINDS = {"full": "--full", "heap": "--withheap", "mini": "--normal", "triage": "--triage"}
+SIGNAL_OF_A_CORE = signal.SIGSYS  # the runtime swallows the first SIGSEGV and SIGABRT
+
+
+class LabError(Exception):
+    """Something outside (dotnet, gdb, the kernel) did not do its part."""
+
+
+class Skip(LabError):
+    """This machine can't do what was asked; says why."""
+
+
+def run(command, **options):
+    """Runs a command quietly; its output is the message if it fails."""
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, **options)
+    if done.returncode != 0:
+        raise LabError(f"{' '.join(command)}: exit {done.returncode}\n{done.stdout}")
+    return done.stdout
+
+
+def build_target(work, framework="net10.0"):
+    """Builds outside the source tree, so that a checkout stays clean. Returns the path of Demo.dll."""
+    if shutil.which("dotnet") is None:
+        raise Skip("dotnet is not installed")
+    out = os.path.join(work, "app-" + framework)
+    run(["dotnet", "build", os.path.join(HERE, "target"), "-c", "Release", "-o", out, "--nologo", "-v", "q",
+         f"-p:DemoFramework={framework}", f"-p:BaseIntermediateOutputPath={out}-obj/"])
+    return os.path.join(out, "Demo.dll")
+
+
+RESTORE_PROJECT = """<Project Sdk="Microsoft.NET.Sdk">
+  <PropertyGroup>
+    <TargetFramework>net{sdk}</TargetFramework>
+    <NuGetAudit>false</NuGetAudit>
+  </PropertyGroup>
+  <ItemGroup>
+    <PackageDownload Include="{package}" Version="[{version}]" />
+  </ItemGroup>
+</Project>
+"""
+
+
+def private_dotnet(work, version):
+    """A dotnet root of its own that has just this runtime, from its NuGet pack. Returns its `dotnet`."""
+    if shutil.which("dotnet") is None:
+        raise Skip("dotnet is not installed")
+    root = os.path.join(work, "dotnet-" + version)
+    framework = os.path.join(root, "shared", "Microsoft.NETCore.App", version)
+    if not os.path.isdir(framework):
+        pack = _restore_pack(work, "Microsoft.NETCore.App.Runtime.linux-x64", version)
+        installed = os.path.dirname(os.path.realpath(shutil.which("dotnet")))
+        shutil.copytree(os.path.join(installed, "host"), os.path.join(root, "host"))
+        shutil.copy(os.path.join(installed, "dotnet"), root)
+        for part in [os.path.join(pack, "native"), *glob.glob(os.path.join(pack, "lib", "net*"))]:
+            shutil.copytree(part, framework, dirs_exist_ok=True)
+        os.chmod(os.path.join(framework, "createdump"), 0o755)
+    return os.path.join(root, "dotnet")
+
+
+def _restore_pack(work, package, version):
+    """Only downloads the package; a project that needs nothing else is the simplest client."""
+    folder = os.path.join(work, "restore")
+    os.makedirs(folder, exist_ok=True)
+    sdk = ".".join(run(["dotnet", "--version"]).split(".")[:2])
+    with open(os.path.join(folder, "restore.csproj"), "w", encoding="utf-8") as file:
+        file.write(RESTORE_PROJECT.format(sdk=sdk, package=package, version=version))
+    run(["dotnet", "restore", folder, "--packages", os.path.join(folder, "packages")])
+    return os.path.join(folder, "packages", package.lower(), version, "runtimes", "linux-x64")
+
+
+class Target:
+    """A running, parked target process and its files."""
+
+    def __init__(self, work, process, log):
+        self.work = work
+        self.process = process
+        self.pid = process.pid
+        self.log = log
+        self.released = os.path.join(work, "released.txt")
+
+    @property
+    def jitdump(self):
+        return os.path.join(self.work, f"jit-{self.pid}.dump")
+
+    @property
+    def perfmap(self):
+        return os.path.join(self.work, f"perf-{self.pid}.map")
+
+    def runtime_directory(self):
+        """Where the libcoreclr in use lies; createdump lies beside it."""
+        with open(f"/proc/{self.pid}/maps", encoding="utf-8") as maps:
+            found = re.search(r"(/\S.*)/libcoreclr\.so$", maps.read(), re.MULTILINE)
+        if found is None:
+            raise LabError(f"process {self.pid} has no libcoreclr.so mapped")
+        return found[1]
+
+    def save_records(self):
+        """What goes with the cores: the process may compile more, and /proc ends with it."""
+        shutil.copyfile(self.jitdump, os.path.join(self.work, "jitdump"))
+        shutil.copyfile(self.perfmap, os.path.join(self.work, "perf.map"))
+        shutil.copyfile(f"/proc/{self.pid}/maps", os.path.join(self.work, "maps"))
+
+    def createdump(self, kind, path=None):
+        """A core by the runtime's own tool: full, heap, mini or triage."""
+        path = path or os.path.join(self.work, f"createdump-{kind}.core")
+        tool = os.path.join(self.runtime_directory(), "createdump")
+        run([tool, CREATEDUMP_KINDS[kind], "-f", path, str(self.pid)])
+        return path
+
+    def gcore(self, path=None):
+        """A core by gdb, which obeys coredump_filter. Never ask it for all mappings:
+        the garbage collector's address reservation alone has hundreds of GB."""
+        if shutil.which("gcore") is None:
+            raise Skip("gcore is not installed")
+        path = path or os.path.join(self.work, "gcore.core")
+        run(["gcore", "-o", path, str(self.pid)])
+        os.rename(f"{path}.{self.pid}", path)
+        return path
+
+    def kernel_core(self, path=None):
+        """Ends the process by a signal; the kernel writes the core into its directory."""
+        refuse_piped_cores()
+        path = path or os.path.join(self.work, "kernel.core")
+        os.kill(self.pid, SIGNAL_OF_A_CORE)
+        self.process.wait(timeout=60)
+        written = glob.glob(os.path.join(self.work, "core*"))
+        if not written:
+            raise LabError(f"signal {SIGNAL_OF_A_CORE} left no core in {self.work}")
+        os.rename(written[0], path)
+        return path
+
+    def stop(self):
+        """Ends the process, whatever it is doing."""
+        self.process.kill()
+        self.process.wait()
+        if self.process.stdin:
+            self.process.stdin.close()
+
+
+def refuse_piped_cores():
+    """Only a plain relative pattern puts the core where we can find it."""
+    with open("/proc/sys/kernel/core_pattern", encoding="utf-8") as file:
+        pattern = file.read().strip()
+    if not re.fullmatch(r"core[%.\w]*", pattern):
+        raise Skip(f"kernel.core_pattern is '{pattern}': no kernel core")
+
+
+def _allow_cores():
+    """In the child: a kernel core of any size."""
+    hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+    resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
+
+
+def start_target(work, runtime=None, keep_alive=False):
+    """Builds and starts the target; returns when it promised that nothing is compiled any more.
+    Without a runtime version it is the installed one."""
+    work = os.path.abspath(work)
+    os.makedirs(work, exist_ok=True)
+    if runtime:
+        command = [private_dotnet(work, runtime), "exec", "--fx-version", runtime]
+        application = build_target(work, f"net{runtime.partition('.')[0]}.0")
+    else:
+        command = ["dotnet"]
+        application = build_target(work)
+    environment = dict(
+        os.environ,
+        CDACQ_TARGET_RELEASED=os.path.join(work, "released.txt"),
+        DOTNET_PerfMapEnabled="1",
+        # Individual stubs. With the default of 10.0 the runtime gives up on the
+        # jitdump after two records.
+        DOTNET_PerfMapStubGranularity="2",
+        DOTNET_PerfMapJitDumpPath=work,
+    )
+    log = os.path.join(work, "target.log")
+    with open(log, "w", encoding="utf-8") as output:
+        with _never_ending_input(work) if keep_alive else contextlib.nullcontext(subprocess.PIPE) as standard_input:
+            process = subprocess.Popen([*command, application], cwd=work, env=environment,
+                                       stdin=standard_input, stdout=output, stderr=output,
+                                       start_new_session=True, preexec_fn=_allow_cores)
+    target = Target(work, process, log)
+    try:
+        _wait_for_ready(target)
+    except BaseException:
+        target.stop()
+        raise
+    return target
+
+
+def _never_ending_input(work):
+    """A pipe whose writing end the target holds itself, so that it outlives us."""
+    path = os.path.join(work, "stdin")
+    if not os.path.exists(path):
+        os.mkfifo(path)
+    return open(path, "r+b", buffering=0)
+
+
+def _wait_for_ready(target):
+    deadline = time.monotonic() + READY_SECONDS
+    while time.monotonic() < deadline:
+        with open(target.log, encoding="utf-8") as file:
+            text = file.read()
+        if f"READY {target.pid}\n" in text:
+            return
+        if target.process.poll() is not None:
+            break
+        time.sleep(0.1)
+    raise LabError(f"the target did not get ready:\n{text}")
+
+
+@contextlib.contextmanager
+def running_target(work, **options):
+    """A parked target that is ended when the block is left."""
+    target = start_target(work, **options)
+    try:
+        yield target
+    finally:
+        target.stop()
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--work", metavar="DIR", help="where everything goes (default: a new temporary directory)")
+    parser.add_argument("--runtime", metavar="VERSION", help="a runtime from its NuGet pack, for instance 8.0.33 (default: the installed one)")
+    parser.add_argument("--cores", default="full,gcore", metavar="LIST",
+                        help="of full, heap, mini, triage, gcore; kernel comes last and ends the process")
+    parser.add_argument("--keep-alive", action="store_true", help="leave the process running and print its pid")
+    arguments = parser.parse_args()
+    arguments.cores = [core for core in arguments.cores.split(",") if core]
+    unknown = set(arguments.cores) - {*CREATEDUMP_KINDS, "gcore", "kernel"}
+    if unknown:
+        parser.error(f"no such core: {', '.join(sorted(unknown))}")
+    if arguments.keep_alive and "kernel" in arguments.cores:
+        parser.error("a kernel core ends the process: not with --keep-alive")
+    return arguments
+
+
+def take(target, kind):
+    """One core by its name on the command line; a skip is told, not fatal."""
+    try:
+        if kind in CREATEDUMP_KINDS:
+            path = target.createdump(kind)
+        else:
+            path = {"gcore": target.gcore, "kernel": target.kernel_core}[kind]()
+    except Skip as reason:
+        print(f"skipped {kind}: {reason}")
+        return
+    print(f"{kind} {path}", flush=True)
+
+
+def check_quiet(target):
+    """The target promised to compile nothing more; records of later code would be in no core."""
+    if os.path.getsize(target.jitdump) != os.path.getsize(os.path.join(target.work, "jitdump")):
+        print("note: the process compiled code while the cores were taken", file=sys.stderr)
+
+
+def main():
+    arguments = parse_arguments()
+    work = arguments.work or tempfile.mkdtemp(prefix="cdacq-lab-")
+    target = start_target(work, arguments.runtime, keep_alive=arguments.keep_alive)
+    try:
+        target.save_records()
+        for kind in sorted(arguments.cores, key=lambda core: core == "kernel"):
+            take(target, kind)
+        check_quiet(target)
+    except BaseException:
+        target.stop()
+        raise
+    print("records", os.path.join(work, "jitdump"), target.released)
+    if arguments.keep_alive:
+        print("pid", target.pid)
+    else:
+        target.stop()
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except Skip as reason:
+        print(f"lab.py: skipped: {reason}", file=sys.stderr)
+        sys.exit(SKIPPED)
+    except LabError as error:
+        sys.exit(f"lab.py: {error}")

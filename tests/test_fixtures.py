@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""The bundled snapshots of real processes, judged by what the runtime itself recorded of its code: every chosen method at
+its first, middle and last byte; addresses right behind methods and in released code; and that the ways to ask agree."""
+
+import glob
+import json
+import os
+import subprocess
+import sys
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "dotnet"))
+
+import judge  # noqa: E402
+
+TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
+FIXTURES = sorted(os.path.dirname(core) for core in glob.glob(os.path.join(HERE, "fixtures", "*", "core")))
+
+
+def lines_of(path):
+    with open(path, encoding="ascii") as file:
+        return file.read().split()
+
+
+def run(*arguments, text=None):
+    return subprocess.run([TOOL, *arguments], input=text, capture_output=True, encoding="utf-8", check=False)
+
+
+class Fixtures(unittest.TestCase):
+    def test_there_are_some(self):
+        self.assertTrue(FIXTURES)
+
+    def test_methods_are_named_as_the_runtime_recorded_them(self):
+        for fixture in FIXTURES:
+            with self.subTest(fixture=fixture):
+                tally = judge.Tally()
+                expected = judge.read_expected(os.path.join(fixture, "expected.txt"))
+                self.assertGreater(len(expected), 50)
+                judge.judge_inside(TOOL, os.path.join(fixture, "core"), expected, tally)
+                if tally.has_failed:
+                    tally.report()
+                self.assertFalse(tally.has_failed)
+
+    def test_nothing_is_named_behind_a_method_or_in_released_code(self):
+        for fixture in FIXTURES:
+            ips = lines_of(os.path.join(fixture, "outside.txt"))
+            done = run("ip2method", "--json", os.path.join(fixture, "core"), text="\n".join(ips) + "\n")
+            answers = [json.loads(line) for line in done.stdout.splitlines()]
+            self.assertEqual(len(answers), len(ips), done.stderr)
+            self.assertEqual({answer["status"] for answer in answers} - {"none", "stub"}, set())
+            self.assertEqual(done.returncode, 0)
+
+    def test_one_by_one_and_all_at_once_agree(self):
+        for fixture in FIXTURES:
+            core = os.path.join(fixture, "core")
+            expected = judge.read_expected(os.path.join(fixture, "expected.txt"))
+            ips = [f"{one.address + one.size // 2:x}" for one in expected][::20]
+            single = "".join(run("ip2method", "--json", core, ip).stdout for ip in ips)
+            together = run("ip2method", "--json", core, text="\n".join(ips * 10) + "\n").stdout
+            self.assertEqual(single * 10, together)
+
+    def test_a_snapshot_of_a_snapshot_answers_the_same(self):
+        for fixture in FIXTURES:
+            core, ips = os.path.join(fixture, "core"), lines_of(os.path.join(fixture, "first-light.ips"))
+            copy = os.path.join(os.environ.get("TMPDIR", "/tmp"), f"cdacq-test-{os.getpid()}.core")
+            try:
+                done = run("snapshot", core, "-o", copy, *ips)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertLess(os.path.getsize(copy), os.path.getsize(core))
+                self.assertEqual(run("ip2method", copy, *ips).stdout, run("ip2method", core, *ips).stdout)
+            finally:
+                if os.path.exists(copy):
+                    os.unlink(copy)
+
+
+if __name__ == "__main__":
+    unittest.main()
