@@ -145,10 +145,10 @@ static bool add_instance(uint32_t offset, void *context)
 {
     struct r2r_image *image = context;
     const struct native_section *section = &image->instances;
-    struct name_entry_point method;
+    size_t length;
     uint32_t function;
-    if (name_entry_point_decode(section->bytes + offset, section->size - offset, &method) != CDACQ_OK ||
-        !entry_function(section, offset + (uint32_t)method.length, &function)) {
+    if (name_entry_point_skip(section->bytes + offset, section->size - offset, &length) != CDACQ_OK ||
+        !entry_function(section, offset + (uint32_t)length, &function)) {
         image->instances_incomplete = true;
         return true;
     }

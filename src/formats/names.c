@@ -808,6 +808,25 @@ enum cdacq_status name_entry_point_decode(const void *blob, size_t length, struc
     return CDACQ_OK;
 }
 
+enum cdacq_status name_entry_point_skip(const void *blob, size_t length, size_t *ret_length)
+{
+    struct signature s = signature_at(blob, length, 0, false);
+    uint32_t flags = signature_uint(&s);
+    if (flags & NAME_ENTRY_UPDATE_CONTEXT)
+        signature_skip_uint(&s);
+    if (flags & NAME_ENTRY_OWNER_TYPE)
+        signature_skip_type(&s);
+    signature_skip_uint(&s);
+    if (flags & NAME_ENTRY_METHOD_INSTANTIATION)
+        signature_skip_types_(&s, signature_uint(&s), 0);
+    if (flags & NAME_ENTRY_CONSTRAINED)
+        signature_skip_type(&s);
+    if (s.failed)
+        return CDACQ_ERR_FORMAT;
+    *ret_length = (size_t)(s.at - (const uint8_t *)blob);
+    return CDACQ_OK;
+}
+
 static void put_entry_method(struct namer *n, const struct metadata *m, const struct name_entry_point *entry)
 {
     struct metadata_method_def method;

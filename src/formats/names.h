@@ -115,6 +115,9 @@ struct name_entry_point {
 /* Decodes the signature at `blob`, which may be followed by anything within its `length`. Needs no metadata. */
 enum cdacq_status name_entry_point_decode(const void *blob, size_t length, struct name_entry_point *ret);
 
+/* Only how long it is: for going through a table of thousands. */
+enum cdacq_status name_entry_point_skip(const void *blob, size_t length, size_t *ret_length);
+
 /*
  * `Ns.List<int>.ConvertAll<string>`: the method as it is instantiated, without parameters, for where the formal name
  * cannot be had. Needs the module callback for all modules that occur in it (CDACQ_ERR_MODULE).

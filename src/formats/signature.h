@@ -196,74 +196,89 @@ static inline struct signature_header signature_method(struct signature *s)
     return header;
 }
 
-/* Takes one type, of any form. */
-static inline void signature_skip_type_(struct signature *s, unsigned depth)
+/* A number that is only to be passed over. */
+static inline void signature_skip_uint(struct signature *s)
+{
+    size_t size = s->at == s->end ? 1 : *s->at < 0x80 ? 1 : *s->at < 0xc0 ? 2 : 4;
+    if (UNLIKELY((size_t)(s->end - s->at) < size))
+        signature_fail(s);
+    else
+        s->at += size;
+}
+
+/*
+ * Takes `count` types, of any form. Most of the grammar is a prefix notation, in which a type only adds to the types that
+ * are still to come; what is not (arrays, function pointers) recurses.
+ */
+static inline void signature_skip_types_(struct signature *s, uint32_t count, unsigned depth)
 {
     struct signature_header header;
-    uint32_t count;
-    if (depth > SIGNATURE_DEPTH_CAP) {
+    uint64_t left = count;
+    if (depth > SIGNATURE_DEPTH_CAP)
         signature_fail(s);
-        return;
-    }
-    signature_skip_modifiers(s);
-    uint8_t element = signature_byte(s);
-    switch (element) {
-    case ELEMENT_VOID ... ELEMENT_STRING:
-    case ELEMENT_TYPEDBYREF:
-    case ELEMENT_I:
-    case ELEMENT_U:
-    case ELEMENT_OBJECT:
-    case ELEMENT_CANON_ZAPSIG:
-        return;
-    case ELEMENT_VALUETYPE:
-    case ELEMENT_CLASS:
-        signature_token(s);
-        return;
-    case ELEMENT_VAR:
-    case ELEMENT_MVAR:
-    case ELEMENT_VAR_ZAPSIG:
-        signature_uint(s);
-        return;
-    case ELEMENT_INTERNAL:
-        signature_handle(s);
-        return;
-    case ELEMENT_PTR:
-    case ELEMENT_BYREF:
-    case ELEMENT_SZARRAY:
-    case ELEMENT_NATIVE_VALUETYPE_ZAPSIG:
-        signature_skip_type_(s, depth + 1);
-        return;
-    case ELEMENT_MODULE_ZAPSIG:
-        signature_uint(s);
-        signature_skip_type_(s, depth + 1);
-        return;
-    case ELEMENT_ARRAY:
-        signature_skip_type_(s, depth + 1);
-        signature_array_shape(s);
-        return;
-    case ELEMENT_GENERICINST:
-        signature_skip_type_(s, depth + 1);
-        count = signature_uint(s);
-        while (count-- && !s->failed)
-            signature_skip_type_(s, depth + 1);
-        return;
-    case ELEMENT_FNPTR:
-        header = signature_method(s);
-        signature_skip_type_(s, depth + 1);
-        while (header.parameter_count-- && !s->failed) {
-            if (signature_peek(s) == ELEMENT_SENTINEL)
-                s->at++;
-            signature_skip_type_(s, depth + 1);
+    while (left && !s->failed) {
+        if (left > (uint64_t)(s->end - s->at)) { /* each takes a byte at least */
+            signature_fail(s);
+            return;
         }
-        return;
-    default:
-        signature_fail(s);
+        left--;
+        signature_skip_modifiers(s);
+        uint8_t element = signature_byte(s);
+        switch (element) {
+        case ELEMENT_VOID ... ELEMENT_STRING:
+        case ELEMENT_TYPEDBYREF:
+        case ELEMENT_I:
+        case ELEMENT_U:
+        case ELEMENT_OBJECT:
+        case ELEMENT_CANON_ZAPSIG:
+            break;
+        case ELEMENT_VALUETYPE:
+        case ELEMENT_CLASS:
+        case ELEMENT_VAR:
+        case ELEMENT_MVAR:
+        case ELEMENT_VAR_ZAPSIG:
+            signature_skip_uint(s);
+            break;
+        case ELEMENT_INTERNAL:
+            signature_handle(s);
+            break;
+        case ELEMENT_PTR:
+        case ELEMENT_BYREF:
+        case ELEMENT_SZARRAY:
+        case ELEMENT_NATIVE_VALUETYPE_ZAPSIG:
+            left++;
+            break;
+        case ELEMENT_MODULE_ZAPSIG:
+            signature_skip_uint(s);
+            left++;
+            break;
+        case ELEMENT_ARRAY:
+            signature_skip_types_(s, 1, depth + 1);
+            signature_array_shape(s);
+            break;
+        case ELEMENT_GENERICINST:
+            signature_skip_types_(s, 1, depth + 1);
+            left += signature_uint(s);
+            break;
+        case ELEMENT_FNPTR:
+            header = signature_method(s);
+            signature_skip_types_(s, 1, depth + 1);
+            while (header.parameter_count-- && !s->failed) {
+                if (signature_peek(s) == ELEMENT_SENTINEL)
+                    s->at++;
+                signature_skip_types_(s, 1, depth + 1);
+            }
+            break;
+        default:
+            signature_fail(s);
+        }
     }
 }
 
+/* Takes one type, of any form. */
 static inline void signature_skip_type(struct signature *s)
 {
-    signature_skip_type_(s, 0);
+    signature_skip_types_(s, 1, 0);
 }
 
 #endif
