@@ -11,8 +11,10 @@ struct contract_row {
 };
 
 static const struct contract_row rows[] = {
+    {"ExecutionManager", 0, "1", LAYOUT_ExecutionManager, &execution_manager_1},
     {"ExecutionManager", 0, "2", LAYOUT_ExecutionManager, &execution_manager_2},
     {"PlatformMetadata", 0, "1", LAYOUT_PlatformMetadata, NULL},
+    {"RuntimeTypeSystem", 0, "8.0", LAYOUT_RuntimeTypeSystem, NULL}, /* ours, for .NET 8: see type_handle.c */
     {"RuntimeTypeSystem", 0, "1", LAYOUT_RuntimeTypeSystem, NULL},
     {"Loader", 0, "1", LAYOUT_Loader, NULL},
     {"EcmaMetadata", 0, "1", LAYOUT_EcmaMetadata, NULL},

@@ -13,6 +13,12 @@ static const uint8_t stub_kinds_10[] = {
     CDACQ_CODE_VSD_VTABLE_STUB,   CDACQ_CODE_CALL_COUNTING_STUB,
 };
 
+const struct execution_manager_version execution_manager_1 = {
+    .nibble_map = &nibble_map_linear,
+    .stub_kinds = stub_kinds_10,
+    .stub_kind_count = ARRAY_SIZE(stub_kinds_10),
+};
+
 const struct execution_manager_version execution_manager_2 = {
     .nibble_map = &nibble_map_constant,
     .stub_kinds = stub_kinds_10,

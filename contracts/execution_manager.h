@@ -19,7 +19,7 @@ struct execution_manager_version {
     size_t stub_kind_count;
 };
 
-extern const struct execution_manager_version execution_manager_2;
+extern const struct execution_manager_version execution_manager_1, execution_manager_2;
 
 struct r2r_image;
 

@@ -162,14 +162,26 @@ static void open_loaded_image(struct module *module, struct reader *reader, uint
         module_error(module, module->status, &module->error);
 }
 
-/* Reflection.Emit: {size, bytes} that the runtime keeps up to date for debuggers. */
+/* Reflection.Emit: a copy of the metadata that the runtime keeps for debuggers: {size, bytes}, in .NET 8 an SBuffer. */
+static uint64_t find_dynamic_metadata(struct reader *reader, uint64_t module, uint64_t *ret_size)
+{
+    if (has_field(reader, F_Module_DynamicMetadata)) {
+        uint64_t metadata = read_field(reader, module, F_Module_DynamicMetadata);
+        *ret_size = metadata ? read_field(reader, metadata, F_DynamicMetadata_Size) : 0;
+        return metadata ? field_address(reader, metadata, F_DynamicMetadata_Data) : 0;
+    }
+    if (has_field(reader, F_Module_DynamicMetadataSBuffer)) {
+        uint64_t buffer = read_field(reader, module, F_Module_DynamicMetadataSBuffer);
+        *ret_size = buffer ? read_field(reader, buffer, F_SBuffer_Size) : 0;
+        return buffer ? read_field(reader, buffer, F_SBuffer_Buffer) : 0;
+    }
+    return 0;
+}
+
 static void open_dynamic(struct module *module, struct reader *reader)
 {
-    uint64_t metadata =
-        has_field(reader, F_Module_DynamicMetadata) ? read_field(reader, module->address, F_Module_DynamicMetadata) : 0;
-    uint64_t size = metadata ? read_field(reader, metadata, F_DynamicMetadata_Size) : 0;
-    uint64_t data = metadata ? field_address(reader, metadata, F_DynamicMetadata_Data) : 0;
-    if (!metadata || !size || size > DYNAMIC_METADATA_MAX || reader_failed(reader)) {
+    uint64_t size = 0, data = find_dynamic_metadata(reader, module->address, &size);
+    if (!data || !size || size > DYNAMIC_METADATA_MAX || reader_failed(reader)) {
         module->status =
             error_set(&module->error, CDACQ_ERR_MODULE, module->address,
                       "the module at 0x%" PRIx64 " has neither an image nor dynamic metadata", module->address);

@@ -33,7 +33,7 @@ struct nibble_map_version {
     bool (*is_pointer)(uint32_t unit);
 };
 
-extern const struct nibble_map_version nibble_map_constant;
+extern const struct nibble_map_version nibble_map_linear, nibble_map_constant;
 
 static inline unsigned nibble_shift(uint64_t bucket)
 {
@@ -44,6 +44,16 @@ static inline unsigned nibble_shift(uint64_t bucket)
 static inline uint64_t nibble_start(const struct nibble_map *map, uint64_t bucket, unsigned nibble)
 {
     return map->base + bucket * NIBBLE_BUCKET_SIZE + (uint64_t)(nibble - 1) * 4;
+}
+
+/* The last start in nibbles that have been shifted so that `bucket`'s is the lowest; 0 when all are empty. */
+static inline uint64_t nibble_last_start(const struct nibble_map *map, uint32_t nibbles, uint64_t bucket)
+{
+    while (nibbles && !(nibbles & 15)) {
+        nibbles >>= 4;
+        bucket--;
+    }
+    return nibbles ? nibble_start(map, bucket, nibbles & 15) : 0;
 }
 
 static inline uint32_t nibble_unit(struct reader *reader, const struct nibble_map *map, uint64_t bucket)

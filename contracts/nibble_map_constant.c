@@ -22,16 +22,6 @@ static uint64_t pointed_start(struct reader *reader, const struct nibble_map *ma
     return map->base + (unit & ~UINT32_C(15)) + (uint64_t)((unit & 15) - 9) * 4;
 }
 
-/* The last start in nibbles that have been shifted so that `bucket`'s is the lowest; 0 when all are empty. */
-static uint64_t last_start(const struct nibble_map *map, uint32_t nibbles, uint64_t bucket)
-{
-    while (nibbles && !(nibbles & 15)) {
-        nibbles >>= 4;
-        bucket--;
-    }
-    return nibbles ? nibble_start(map, bucket, nibbles & 15) : 0;
-}
-
 static uint64_t find(struct reader *reader, const struct nibble_map *map, uint64_t address)
 {
     if (address < map->base)
@@ -46,13 +36,13 @@ static uint64_t find(struct reader *reader, const struct nibble_map *map, uint64
     unsigned word = (unsigned)(relative % NIBBLE_BUCKET_SIZE / 4) + 1;
     if ((nibbles & 15) > word)
         nibbles &= ~UINT32_C(15);
-    uint64_t start = last_start(map, nibbles, bucket);
+    uint64_t start = nibble_last_start(map, nibbles, bucket);
     if (start || bucket < NIBBLES_PER_UNIT)
         return start;
 
     bucket = align_down(bucket, NIBBLES_PER_UNIT) - 1;
     unit = nibble_unit(reader, map, bucket);
-    return is_pointer(unit) ? pointed_start(reader, map, unit) : last_start(map, unit, bucket);
+    return is_pointer(unit) ? pointed_start(reader, map, unit) : nibble_last_start(map, unit, bucket);
 }
 
 const struct nibble_map_version nibble_map_constant = {.find = find, .is_pointer = is_pointer};

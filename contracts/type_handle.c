@@ -106,6 +106,15 @@ static uint32_t find_arguments(struct reader *reader, uint64_t method_table, uin
     return reader_failed(reader) ? 0 : (uint32_t)arguments;
 }
 
+/* In .NET 8 the low 16 bits stand alone, all set where the rid needs more; its upper bits are then elsewhere. */
+static uint32_t type_def_rid(struct reader *reader, uint64_t method_table)
+{
+    if (!has_field(reader, F_MethodTable_TypeDefRid))
+        return (uint32_t)read_field(reader, method_table, F_MethodTable_MTFlags2) >> 8;
+    uint32_t rid = (uint32_t)read_field(reader, method_table, F_MethodTable_TypeDefRid);
+    return rid == UINT16_MAX ? 0 : rid;
+}
+
 static enum cdacq_status name_method_table(const struct type_namer *namer, uint64_t method_table, struct text *ret)
 {
     struct reader *reader = namer->cache->reader;
@@ -115,7 +124,7 @@ static enum cdacq_status name_method_table(const struct type_namer *namer, uint6
         return failed_read(reader);
     if (category == MT_CATEGORY_ARRAY || category == MT_CATEGORY_SZARRAY)
         return name_array(namer, method_table, category == MT_CATEGORY_SZARRAY, ret);
-    uint32_t rid = (uint32_t)read_field(reader, method_table, F_MethodTable_MTFlags2) >> 8;
+    uint32_t rid = type_def_rid(reader, method_table);
     uint64_t address = read_field(reader, method_table, F_MethodTable_Module);
     if (reader_failed(reader) || !rid)
         return failed_read(reader);

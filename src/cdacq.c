@@ -52,7 +52,7 @@ void cdacq_close(struct cdacq *target)
     code_map_free(atomic_load_explicit(&target->code_map, memory_order_acquire));
     execution_manager_deinit(&target->manager);
     descriptor_deinit(&target->descriptor);
-    free(target->runtimes.items);
+    runtimes_deinit(&target->runtimes);
     target_destroy(target->target);
     free_strings(target->policy.sysroots);
     free_strings(target->policy.module_paths);
@@ -129,15 +129,21 @@ static enum cdacq_status choose_runtime(struct cdacq *target, const struct cdacq
         runtime->descriptor_address = options->descriptor_address;
     for (size_t i = 0; i < runtime->image.build_id_size; i++)
         snprintf(target->build_id + 2 * i, 3, "%02x", runtime->image.build_id[i]);
-    if (runtime->descriptor_address)
-        return CDACQ_OK;
+    status = runtime->has_image ? supplement_find(&runtime->image, &runtime->supplement, err) : CDACQ_OK;
+    if (status < 0 || runtime->descriptor_address || runtime->supplement.root)
+        return status;
     char path[120];
     error_printable(path, sizeof path, runtime->image.path);
     const char *problem = runtime->image.file ? mapped_file_problem(runtime->image.file) : NULL;
-    return error_set(err, CDACQ_ERR_NO_DESCRIPTOR, runtime->image.base,
-                     problem ? "%s (build-id %s): no contract descriptor found; %s"
-                             : "%s (build-id %s) exports no contract descriptor%s: .NET 8 or older?",
-                     path, target->build_id[0] ? target->build_id : "unknown", problem ? problem : "");
+    if (problem)
+        return error_set(err, CDACQ_ERR_NO_DESCRIPTOR, runtime->image.base,
+                         "%s (build-id %s): no contract descriptor found; %s", path,
+                         target->build_id[0] ? target->build_id : "unknown", problem);
+    return error_set(
+        err, CDACQ_ERR_NO_DESCRIPTOR, runtime->image.base,
+        "%s (build-id %s) exports no contract descriptor and is no runtime that this build knows (.NET 8.0, "
+        "9.0 and 10.0 for x86-64)",
+        path, target->build_id[0] ? target->build_id : "unknown");
 }
 
 /* Reads the descriptor and binds what the contracts need; which of them can be used is known afterwards. */

@@ -30,6 +30,14 @@ static void try_image(struct target *target, const struct mapping *mapping, bool
         runtimes->items[runtimes->count++] = runtime;
 }
 
+void runtimes_deinit(struct runtimes *runtimes)
+{
+    for (size_t i = 0; i < runtimes->count; i++)
+        supplement_deinit(&runtimes->items[i].supplement);
+    free(runtimes->items);
+    *runtimes = (struct runtimes){0};
+}
+
 enum cdacq_status runtimes_find(struct target *target, struct runtimes *ret, struct cdacq_error *err)
 {
     struct runtimes runtimes = {.items = calloc(RUNTIME_MAX, sizeof *runtimes.items)};
@@ -99,9 +107,16 @@ enum cdacq_status runtime_read_descriptor(struct target *target, const struct ru
                                           struct descriptor *descriptor, struct contract_descriptor_info *ret,
                                           struct cdacq_error *err)
 {
-    enum cdacq_status status =
-        contract_descriptor_read(target, runtime->has_image ? &runtime->image : NULL, runtime->descriptor_address,
-                                 find_baseline, descriptor, ret, err);
+    const struct image *image = runtime->has_image ? &runtime->image : NULL;
+    enum cdacq_status status = CDACQ_OK;
+    /* Without a descriptor, as .NET 8 is, the image tells what a descriptor's header would. */
+    *ret = (struct contract_descriptor_info){.pointer_size = image && !image->wide ? 4 : 8,
+                                             .big_endian = image && image->big_endian};
+    if (runtime->descriptor_address)
+        status =
+            contract_descriptor_read(target, image, runtime->descriptor_address, find_baseline, descriptor, ret, err);
+    if (status >= 0 && runtime->supplement.root)
+        status = supplement_add(&runtime->supplement, image, descriptor, err);
     for (size_t i = 0; i < override_count && status >= 0; i++)
         status = add_file(overrides[i], descriptor, err);
     return status;

@@ -5,6 +5,7 @@
 #define CDACQ_RUNTIME_H
 
 #include "descriptors/contract_descriptor.h"
+#include "descriptors/supplement.h"
 #include "target/image.h"
 
 enum { RUNTIME_MAX = 16 };
@@ -12,8 +13,9 @@ enum { RUNTIME_MAX = 16 };
 /* An image that publishes a descriptor, or should. */
 struct runtime {
     struct image image;
-    bool has_image;              /* false where only the descriptor's address was given */
-    uint64_t descriptor_address; /* 0: the image exports none */
+    bool has_image;               /* false where only the descriptor's address was given */
+    uint64_t descriptor_address;  /* 0: the image exports none */
+    struct supplement supplement; /* its root is NULL where none is for this runtime */
 };
 
 struct runtimes {
@@ -23,6 +25,8 @@ struct runtimes {
     struct cdacq_error problem;
 };
 
+void runtimes_deinit(struct runtimes *runtimes);
+
 /*
  * Finds every mapped image that exports DotNetRuntimeContractDescriptor: the ones named libcoreclr.so first; only when
  * there is none, all others (a single-file app has the runtime in its executable). Free `items`.
@@ -30,8 +34,8 @@ struct runtimes {
 enum cdacq_status runtimes_find(struct target *target, struct runtimes *ret, struct cdacq_error *err);
 
 /*
- * Reads the descriptor of `runtime`, then the supplements that come with this build, then the files in `overrides`.
- * `*ret_origin` is allocated: where the runtime's own part came from.
+ * Reads the descriptor of `runtime`, where it has one, then adds its supplement, then lets the files in `overrides`
+ * override both.
  */
 enum cdacq_status runtime_read_descriptor(struct target *target, const struct runtime *runtime,
                                           const char *const *overrides, size_t override_count,

@@ -1,0 +1,103 @@
+#include "descriptors/supplement.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "descriptors/embedded.h"
+
+enum { POINTER_DATA_MAX = 4096 };
+
+/* Whether every exported symbol is as the file says. */
+static bool symbols_match(const struct json *symbols, const struct image *image)
+{
+    for (const struct json *symbol = json_first(symbols); symbol; symbol = json_next(symbol)) {
+        uint64_t address, size = 0, wanted = 0;
+        bool found = image_find_symbol(image, json_key(symbol), &address, &size);
+        if (json_kind(symbol) == JSON_NULL ? found : !found || !json_integer(symbol, &wanted) || size != wanted)
+            return false;
+    }
+    return true;
+}
+
+static bool matches(const struct json *root, const struct image *image, const char **ret_runtime)
+{
+    const struct json *match = json_get(root, "$match");
+    const struct json *machine = match ? json_get(match, "elf_machine") : NULL;
+    const struct json *symbols = match ? json_get(match, "symbols") : NULL;
+    const struct json *runtime = match ? json_get(match, "runtime") : NULL;
+    uint64_t number;
+    if (!machine || !json_integer(machine, &number) || number != image->machine || !symbols ||
+        json_kind(symbols) != JSON_OBJECT || !runtime || !json_text(runtime) || !symbols_match(symbols, image))
+        return false;
+    *ret_runtime = json_text(runtime);
+    return true;
+}
+
+enum cdacq_status supplement_find(const struct image *image, struct supplement *ret, struct cdacq_error *err)
+{
+    *ret = (struct supplement){0};
+    for (size_t i = 0; i < embedded_descriptor_count; i++) {
+        const struct embedded_file *file = &embedded_descriptors[i];
+        struct json *root;
+        enum cdacq_status status = json_parse((const char *)file->data, file->size, file->name, &root, err);
+        if (status < 0)
+            return status;
+        if (matches(root, image, &ret->runtime)) {
+            ret->name = file->name;
+            ret->root = root;
+            return CDACQ_OK;
+        }
+        json_free(root);
+    }
+    return CDACQ_OK;
+}
+
+void supplement_deinit(struct supplement *supplement)
+{
+    json_free(supplement->root);
+    *supplement = (struct supplement){0};
+}
+
+/* The array that indirect values refer to. Its entries are the process's own: only memory can tell them. */
+static enum cdacq_status read_pointer_data(const struct image *image, const char *symbol, uint64_t **ret_values,
+                                           size_t *ret_count, struct cdacq_error *err)
+{
+    uint64_t address, size;
+    unsigned word = image->wide ? 8 : 4;
+    if (!image_find_symbol(image, symbol, &address, &size) || size / word > POINTER_DATA_MAX)
+        return error_set(err, CDACQ_ERR_DESCRIPTOR, 0, "the runtime's %s cannot be found", symbol);
+    uint64_t *values = calloc(size / word + 1, sizeof *values);
+    if (!values)
+        return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
+    struct reader reader;
+    reader_init(&reader, image->target, NULL, word, image->big_endian);
+    reader.dumped_only = true;
+    for (size_t i = 0; i < size / word; i++)
+        values[i] = read_pointer(&reader, address + i * word);
+    if (reader_failed(&reader)) {
+        free(values);
+        return error_set(err, CDACQ_ERR_MEMORY, address,
+                         "the runtime's %s at 0x%" PRIx64 " is not in the target, and no file can tell what it holds",
+                         symbol, address);
+    }
+    *ret_values = values;
+    *ret_count = size / word;
+    return CDACQ_OK;
+}
+
+enum cdacq_status supplement_add(const struct supplement *supplement, const struct image *image,
+                                 struct descriptor *descriptor, struct cdacq_error *err)
+{
+    const struct json *symbol = json_get(supplement->root, "$pointer_data");
+    CLEANUP_FREE uint64_t *values = NULL;
+    struct pointer_data pointer_data = {0};
+    char origin[100];
+    if (symbol && json_text(symbol)) {
+        enum cdacq_status status = read_pointer_data(image, json_text(symbol), &values, &pointer_data.count, err);
+        if (status < 0)
+            return status;
+        pointer_data.values = values;
+    }
+    snprintf(origin, sizeof origin, "supplement %s", supplement->name);
+    return descriptor_add(descriptor, supplement->root, origin, pointer_data, MERGE_ADD, err);
+}
