@@ -11,6 +11,12 @@ static enum cdacq_status append_type_handle(void *context, uint64_t handle, stru
     return type_handle_name(context, handle, ret);
 }
 
+static enum cdacq_status find_definition(void *context, uint64_t handle, const struct metadata **ret_metadata,
+                                         uint32_t *ret_token)
+{
+    return type_handle_definition(context, handle, ret_metadata, ret_token);
+}
+
 static void name_by_token(struct module_cache *cache, uint64_t module_address, uint32_t token, struct method_name *ret)
 {
     struct module *module = module_cache_get(cache, module_address);
@@ -47,6 +53,7 @@ static void name_dynamic(struct module_cache *cache, const struct method_desc *m
     size_t length = ret->text.length;
     struct name_source source = {
         .type_handle = append_type_handle,
+        .type_definition = find_definition,
         .pointer_size = reader->pointer_size,
         .big_endian = reader->big_endian,
         .context = cache,

@@ -115,6 +115,24 @@ static uint32_t type_def_rid(struct reader *reader, uint64_t method_table)
     return rid == UINT16_MAX ? 0 : rid;
 }
 
+enum cdacq_status type_handle_definition(struct module_cache *cache, uint64_t handle,
+                                         const struct metadata **ret_metadata, uint32_t *ret_token)
+{
+    struct reader *reader = cache->reader;
+    if (handle & TYPE_DESC_TAG)
+        return CDACQ_ERR_CORRUPT;
+    uint32_t rid = type_def_rid(reader, handle);
+    uint64_t address = read_field(reader, handle, F_MethodTable_Module);
+    if (reader_failed(reader) || !rid)
+        return failed_read(reader);
+    struct module *module = module_cache_get(cache, address);
+    if (!module || module->status < 0)
+        return module ? module->status : CDACQ_ERR_NOMEM;
+    *ret_metadata = &module->metadata;
+    *ret_token = metadata_token(METADATA_TYPE_DEF, rid);
+    return CDACQ_OK;
+}
+
 static enum cdacq_status name_method_table(const struct type_namer *namer, uint64_t method_table, struct text *ret)
 {
     struct reader *reader = namer->cache->reader;
@@ -124,15 +142,12 @@ static enum cdacq_status name_method_table(const struct type_namer *namer, uint6
         return failed_read(reader);
     if (category == MT_CATEGORY_ARRAY || category == MT_CATEGORY_SZARRAY)
         return name_array(namer, method_table, category == MT_CATEGORY_SZARRAY, ret);
-    uint32_t rid = type_def_rid(reader, method_table);
-    uint64_t address = read_field(reader, method_table, F_MethodTable_Module);
-    if (reader_failed(reader) || !rid)
-        return failed_read(reader);
-    struct module *module = module_cache_get(namer->cache, address);
-    if (!module || module->status < 0)
-        return module ? module->status : CDACQ_ERR_NOMEM;
-    struct name_source source = {.metadata = &module->metadata, .pointer_size = reader->pointer_size};
-    uint32_t token = metadata_token(METADATA_TYPE_DEF, rid), generics = flags & MT_GENERICS_MASK;
+    const struct metadata *metadata;
+    uint32_t token, generics = flags & MT_GENERICS_MASK;
+    enum cdacq_status status = type_handle_definition(namer->cache, method_table, &metadata, &token);
+    if (status < 0)
+        return status;
+    struct name_source source = {.metadata = metadata, .pointer_size = reader->pointer_size};
     if ((flags & MT_HAS_COMPONENT_SIZE) || !generics || generics == MT_GENERICS_TYPICAL)
         return name_type(&source, token, ret);
     struct type_namer inner = *namer;

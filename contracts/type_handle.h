@@ -14,4 +14,8 @@
 /* Appends the name of a type, with its actual type arguments. On failure the text may hold a part of it. */
 enum cdacq_status type_handle_name(struct module_cache *cache, uint64_t handle, struct text *ret);
 
+/* The TypeDef that the type of a handle, which is no TypeDesc and no array, is declared by. */
+enum cdacq_status type_handle_definition(struct module_cache *cache, uint64_t handle,
+                                         const struct metadata **ret_metadata, uint32_t *ret_token);
+
 #endif
