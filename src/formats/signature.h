@@ -207,6 +207,52 @@ static inline void signature_skip_uint(struct signature *s)
 }
 
 /*
+ * Takes the types at the head of the cursor that are of the plain forms, of `left` that are to come; returns how many are to
+ * come then. Tables hold tens of thousands of signatures, and nearly all of them are of these forms throughout.
+ */
+static inline uint64_t signature_skip_plain_(struct signature *s, uint64_t left)
+{
+    enum { LEAF = 1, TOKEN, PREFIX, INSTANCE };
+    static const uint8_t forms[256] = {
+        [ELEMENT_VOID ... ELEMENT_STRING] = LEAF,
+        [ELEMENT_I] = LEAF,
+        [ELEMENT_U] = LEAF,
+        [ELEMENT_OBJECT] = LEAF,
+        [ELEMENT_CANON_ZAPSIG] = LEAF,
+        [ELEMENT_VALUETYPE] = TOKEN,
+        [ELEMENT_CLASS] = TOKEN,
+        [ELEMENT_PTR] = PREFIX,
+        [ELEMENT_BYREF] = PREFIX,
+        [ELEMENT_SZARRAY] = PREFIX,
+        [ELEMENT_GENERICINST] = INSTANCE,
+    };
+    const uint8_t *p = s->at, *end = s->end;
+    /* Ten bytes are enough for any one of these forms, so that no byte needs a check of its own. */
+    while (left && end - p >= 10) {
+        uint8_t form = forms[*p];
+        if (form == LEAF) {
+            p++;
+            left--;
+        } else if (form == PREFIX) {
+            p++;
+        } else if (form == TOKEN) {
+            p += 1 + (p[1] < 0x80 ? 1 : p[1] < 0xc0 ? 2 : 4);
+            left--;
+        } else if (form == INSTANCE && (p[1] == ELEMENT_CLASS || p[1] == ELEMENT_VALUETYPE)) {
+            const uint8_t *count = p + 2 + (p[2] < 0x80 ? 1 : p[2] < 0xc0 ? 2 : 4);
+            if (*count >= 0x80)
+                break;
+            left += *count - UINT64_C(1);
+            p = count + 1;
+        } else {
+            break;
+        }
+    }
+    s->at = p;
+    return left;
+}
+
+/*
  * Takes `count` types, of any form. Most of the grammar is a prefix notation, in which a type only adds to the types that
  * are still to come; what is not (arrays, function pointers) recurses.
  */
@@ -216,6 +262,7 @@ static inline void signature_skip_types_(struct signature *s, uint32_t count, un
     uint64_t left = count;
     if (depth > SIGNATURE_DEPTH_CAP)
         signature_fail(s);
+    left = signature_skip_plain_(s, left);
     while (left && !s->failed) {
         if (left > (uint64_t)(s->end - s->at)) { /* each takes a byte at least */
             signature_fail(s);
@@ -272,6 +319,7 @@ static inline void signature_skip_types_(struct signature *s, uint32_t count, un
         default:
             signature_fail(s);
         }
+        left = signature_skip_plain_(s, left);
     }
 }
 
