@@ -320,12 +320,15 @@ static inline char *put_json_end(char *p, const struct cdacq_method *m)
     return PUT_LITERAL(p, "}\n");
 }
 
-static void write_json(struct answers *answers, const struct cdacq_method *m)
+/* The members of an answer's object, and its end. */
+static void write_json_members(struct answers *answers, const struct cdacq_method *m, bool open)
 {
     const struct shown *module = show(answers, SHOWN_MODULE, m->module), *tier = show(answers, SHOWN_TIER, m->tier),
                        *file = show(answers, SHOWN_FILE, m->file);
     char *p = output_reserve(answers->out, json_room(m, module, tier, file));
-    p = PUT_LITERAL(p, "{\"ip\":\"");
+    if (open)
+        *p++ = '{';
+    p = PUT_LITERAL(p, "\"ip\":\"");
     p = put_hex(p, m->ip);
     p = PUT_LITERAL(p, "\",");
     p = put_json_identity(p, answers, m, module);
@@ -402,11 +405,17 @@ void answers_write(struct answers *answers, const struct cdacq_method *method)
 {
     answers->errors += method->answer == CDACQ_ANSWER_ERROR;
     if (answers->json)
-        write_json(answers, method);
+        write_json_members(answers, method, true);
     else if (method->answer == CDACQ_ANSWER_ERROR)
         write_error_at(answers, method->ip, method->error);
     else
         write_text(answers, method);
+}
+
+void answers_write_members(struct answers *answers, const struct cdacq_method *method)
+{
+    answers->errors += method->answer == CDACQ_ANSWER_ERROR;
+    write_json_members(answers, method, false);
 }
 
 void answers_write_method(struct answers *answers, const struct cdacq_method *method)

@@ -39,6 +39,7 @@ int cmd_info(const struct invocation *invocation);
 int cmd_ip2method(const struct invocation *invocation);
 int cmd_methods(const struct invocation *invocation);
 int cmd_snapshot(const struct invocation *invocation);
+int cmd_stack(const struct invocation *invocation);
 
 /* Opens a core by its path or a process by its decimal pid. On failure says why and returns NULL. */
 struct cdacq *target_open(const char *name, const struct cdacq_options *options);

@@ -67,6 +67,16 @@ static const struct command commands[] = {
         .targets_max = 1,
         .takes_ips = true,
     },
+    {
+        .name = "stack",
+        .run = cmd_stack,
+        .usage = "TARGET",
+        .summary = "show every thread's frames, managed and native named",
+        .details = "libdwfl unwinds; a process is stopped meanwhile. Frames are numbered from the innermost; their\n"
+                   "addresses are where execution goes on.\n",
+        .options = OPTIONS_TARGET | OPTIONS_RESULT | OPTIONS_NAMES,
+        .targets_max = 1,
+    },
 };
 
 const struct command *command_find(const char *name)

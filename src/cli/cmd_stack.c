@@ -1,0 +1,121 @@
+/*
+ * cmd_stack.c: every thread's frames: managed ones named by us, native ones by libdwfl, which also unwinds.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/cli/answers.h"
+#include "src/cli/cli.h"
+#include "src/cli/console.h"
+#include "src/cli/native_stack.h"
+
+struct work {
+    struct cdacq_session *session;
+    struct output out;
+    struct answers answers;
+    uint64_t threads, unanswered;
+};
+
+static void begin_thread(pid_t tid, void *context)
+{
+    struct work *work = context;
+    work->threads++;
+    if (!work->answers.json)
+        output_printf(&work->out, "%sTID %d:\n", work->threads > 1 ? "\n" : "", tid);
+}
+
+/* The method at a frame. A call that never returns may be a method's last instruction: ask for the byte before. */
+static void look_up(struct work *work, const struct native_frame *frame, struct cdacq_method *ret)
+{
+    uint64_t ip = frame->pc - frame->is_call;
+    cdacq_methods_at(work->session, &ip, 1, ret);
+    ret->ip = frame->pc;
+    if (ret->answer == CDACQ_ANSWER_MANAGED || ret->answer == CDACQ_ANSWER_STUB)
+        ret->offset += frame->is_call;
+}
+
+static void write_text(struct work *work, const struct native_frame *frame, const struct cdacq_method *method)
+{
+    struct output *out = &work->out;
+    output_printf(out, "#%-3u ", frame->index);
+    if (method->answer != CDACQ_ANSWER_NONE || (!frame->symbol && !frame->module)) {
+        answers_write(&work->answers, method);
+        return;
+    }
+    output_printf(out, "0x%" PRIx64 " ", frame->pc);
+    if (frame->symbol) {
+        output_text(out, frame->symbol);
+        output_printf(out, " +0x%" PRIx64, frame->symbol_offset);
+    } else {
+        output_literal(out, "-");
+    }
+    if (frame->module) {
+        const char *slash = strrchr(frame->module, '/');
+        output_literal(out, " (");
+        output_text(out, slash ? slash + 1 : frame->module);
+        output_literal(out, ")");
+    }
+    output_literal(out, "\n");
+}
+
+static void write_json(struct work *work, pid_t tid, const struct native_frame *frame,
+                       const struct cdacq_method *method)
+{
+    struct output *out = &work->out;
+    output_printf(out, "{\"tid\":%d,\"frame\":%u,\"native\":", tid, frame->index);
+    if (frame->symbol || frame->module) {
+        output_literal(out, "{\"symbol\":");
+        output_json(out, frame->symbol);
+        output_printf(out, ",\"offset\":%" PRIu64 ",\"module\":", frame->symbol_offset);
+        output_json(out, frame->module);
+        output_literal(out, "}");
+    } else {
+        output_literal(out, "null");
+    }
+    output_literal(out, ",");
+    answers_write_members(&work->answers, method);
+}
+
+static void write_frame(pid_t tid, const struct native_frame *frame, void *context)
+{
+    struct work *work = context;
+    struct cdacq_method method;
+    look_up(work, frame, &method);
+    if (work->answers.json)
+        write_json(work, tid, frame, &method);
+    else
+        write_text(work, frame, &method);
+}
+
+static void end_broken(pid_t tid, const char *problem, void *context)
+{
+    struct work *work = context;
+    work->unanswered++;
+    output_flush(&work->out);
+    message("thread %d: the stack goes no further: %s", tid, problem);
+}
+
+static int list_stacks(const struct invocation *invocation, struct cdacq *target, struct cdacq_session *session)
+{
+    struct work work = {.session = session};
+    struct cdacq_info info;
+    cdacq_get_info(target, &info);
+    if (!output_open(&work.out, invocation->output))
+        return EXIT_FAILED;
+    answers_init(&work.answers, &work.out, invocation->json);
+    struct native_stack_visitor visitor = {begin_thread, write_frame, end_broken, &work};
+    const char *core = info.kind == CDACQ_TARGET_CORE ? invocation->targets[0] : NULL;
+    bool visited = native_stack_visit(core, info.pid, &invocation->options, &visitor);
+    bool written = output_close(&work.out);
+    uint64_t errors = work.answers.errors;
+    answers_deinit(&work.answers);
+    if (!written || !visited || !work.threads)
+        return EXIT_FAILED;
+    return errors || work.unanswered ? EXIT_PARTLY : EXIT_ANSWERED;
+}
+
+int cmd_stack(const struct invocation *invocation)
+{
+    return target_run(invocation, 0, list_stacks);
+}
