@@ -311,14 +311,18 @@ struct cdacq_info {
     unsigned runtime;         /* the one in use */
     const char *runtime_path; /* the image that publishes the descriptor */
     uint64_t runtime_base;
-    const char *runtime_build_id;  /* hex */
-    uint64_t descriptor_address;   /* 0 where it came from elsewhere */
-    const char *descriptor_origin; /* "memory", "file PATH", ... */
-    unsigned schema;               /* "version" of the descriptor's JSON */
-    uint64_t segment_count;        /* of the core: PT_LOADs */
-    uint64_t dumped_size;          /* bytes of memory that the core holds */
-    uint64_t missing_size;         /* bytes that file-backed mappings have and the core does not */
-    bool truncated;                /* the core ends before its last segment does */
+    const char *runtime_build_id;     /* hex */
+    const char *runtime_release;      /* "10.0"; NULL unless two sources in the target agree on it */
+    const char *runtime_version;      /* "10.0.12" */
+    const char *runtime_file_version; /* "10.0.1226.42308", from the image */
+    uint64_t descriptor_address;      /* 0 where it came from elsewhere */
+    const char *descriptor_origin;    /* "memory", or where else it came from; NULL where the runtime publishes none */
+    const char *supplement;           /* what this build adds to it; NULL where nothing */
+    unsigned schema;                  /* "version" of the descriptor's JSON */
+    uint64_t segment_count;           /* of the core: PT_LOADs */
+    uint64_t dumped_size;             /* bytes of memory that the core holds */
+    uint64_t missing_size;            /* bytes that file-backed mappings have and the core does not */
+    bool truncated;                   /* the core ends before its last segment does */
 };
 
 CDACQ_API void cdacq_get_info(struct cdacq *target, struct cdacq_info *ret);

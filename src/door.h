@@ -10,6 +10,7 @@
 #include "contracts/contracts.h"
 #include "contracts/loader.h"
 #include "src/runtime.h"
+#include "src/runtime_version.h"
 
 struct cdacq {
     struct file_policy policy;
@@ -24,6 +25,8 @@ struct cdacq {
     struct execution_manager manager;
     _Atomic(struct code_map *) code_map;
     char build_id[2 * BUILD_ID_MAX + 1];
+    struct runtime_version version; /* found when first asked for, under the policy's lock */
+    bool has_version;
 };
 
 /* Strings that live as long as a session. */

@@ -159,8 +159,33 @@ static const char *machine_name(unsigned machine)
     }
 }
 
+/* Looking for it reads much of the image: not at every open. */
+static const struct runtime_version *version_of(struct cdacq *target)
+{
+    struct runtime_version version;
+    bool known;
+    pthread_mutex_lock(&target->policy.lock);
+    known = target->has_version;
+    pthread_mutex_unlock(&target->policy.lock);
+    if (known)
+        return &target->version;
+    runtime_version_find(&target->runtimes.items[target->runtime], &version);
+    pthread_mutex_lock(&target->policy.lock);
+    if (!target->has_version)
+        target->version = version;
+    target->has_version = true;
+    pthread_mutex_unlock(&target->policy.lock);
+    return &target->version;
+}
+
+static const char *or_null(const char *string)
+{
+    return string[0] ? string : NULL;
+}
+
 void cdacq_get_info(struct cdacq *target, struct cdacq_info *ret)
 {
+    const struct runtime_version *version = version_of(target);
     const struct target *memory = target->target;
     const struct runtime *runtime = &target->runtimes.items[target->runtime];
     const struct descriptor_item *architecture =
@@ -176,9 +201,15 @@ void cdacq_get_info(struct cdacq *target, struct cdacq_info *ret)
         .runtime = target->runtime,
         .runtime_path = runtime->has_image ? runtime->image.path : NULL,
         .runtime_base = runtime->has_image ? runtime->image.base : 0,
-        .runtime_build_id = target->build_id[0] ? target->build_id : NULL,
+        .runtime_build_id = or_null(target->build_id),
+        .runtime_release = or_null(version->release),
+        .runtime_version = or_null(version->version),
+        .runtime_file_version = or_null(version->file_version),
         .descriptor_address = runtime->descriptor_address,
-        .descriptor_origin = target->descriptor_info.from_file ? "the runtime's file, relocated" : "memory",
+        .descriptor_origin = !runtime->descriptor_address        ? NULL
+                             : target->descriptor_info.from_file ? "the runtime's file, relocated"
+                                                                 : "memory",
+        .supplement = runtime->supplement.name,
         .schema = target->descriptor.schema,
         .segment_count = memory->segment_count,
         .dumped_size = memory->dumped_size,

@@ -158,7 +158,14 @@ static void print_runtime(struct work *work)
 {
     struct output *out = &work->out;
     const struct cdacq_info *info = &work->info;
+    const char *version = info->runtime_version ? info->runtime_version : info->runtime_release;
     label(out, "runtime");
+    output_literal(out, ".NET ");
+    output_text(out, or_unknown(version));
+    if (info->runtime_file_version)
+        output_printf(out, " (%s)", info->runtime_file_version);
+    output_literal(out, "\n");
+    label(out, "");
     output_text(out, or_unknown(info->runtime_path));
     output_literal(out, "\n");
     label(out, "");
@@ -169,11 +176,20 @@ static void print_runtime(struct work *work)
     output_literal(out, "\n");
 
     label(out, "descriptor");
-    output_literal(out, "from ");
-    output_note(out, info->descriptor_origin ? info->descriptor_origin : "an unknown place");
-    if (info->descriptor_address)
+    if (info->descriptor_address) {
+        output_literal(out, "from ");
+        output_note(out, or_unknown(info->descriptor_origin));
         output_printf(out, ", at 0x%" PRIx64, info->descriptor_address);
+    } else {
+        output_literal(out, "the runtime publishes none");
+    }
     output_printf(out, ", schema %u\n", info->schema);
+    if (info->supplement) {
+        label(out, "");
+        output_literal(out, "supplemented by ");
+        output_text(out, info->supplement);
+        output_literal(out, "\n");
+    }
 }
 
 static void print_contract_name(struct output *out, const struct cdacq_contract_info *contract)
@@ -377,12 +393,15 @@ static void write_runtime(struct work *work)
     const struct cdacq_info *info = &work->info;
     number_value(out, ",\"runtime_count\":", info->runtime_count);
     number_value(out, ",\"runtime\":", info->runtime);
+    string_value(out, ",\"runtime_version\":", info->runtime_version ? info->runtime_version : info->runtime_release);
+    string_value(out, ",\"runtime_file_version\":", info->runtime_file_version);
     string_value(out, ",\"runtime_path\":", info->runtime_path);
     hex_value(out, ",\"runtime_base\":", info->runtime_base);
     string_value(out, ",\"runtime_build_id\":", info->runtime_build_id);
     hex_value(out, ",\"descriptor_address\":", info->descriptor_address);
     output_literal(out, ",\"descriptor_origin\":");
     output_json_note(out, info->descriptor_origin);
+    string_value(out, ",\"supplement\":", info->supplement);
     number_value(out, ",\"schema\":", info->schema);
 }
 
