@@ -282,7 +282,7 @@ struct r2r_image *r2r_image_open(struct reader *reader, const struct range_secti
     image->end = section->end;
     uint64_t info = read_field(reader, section->r2r_module, F_Module_ReadyToRunInfo);
     uint64_t composite = read_field(reader, info, F_ReadyToRunInfo_CompositeInfo);
-    uint64_t header = read_field(reader, info, F_ReadyToRunInfo_ReadyToRunHeader);
+    uint64_t header = read_field(reader, composite, F_ReadyToRunInfo_ReadyToRunHeader);
     /* The map alone is the composite image's: everything else of it stands in each component's info too. */
     image->entry_point_map = field_address(reader, composite, F_ReadyToRunInfo_EntryPointToMethodDescMap);
     read_functions(reader, image, info);
