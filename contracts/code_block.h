@@ -35,7 +35,7 @@ struct code_block {
 
 static inline bool code_block_is_method(const struct code_block *block)
 {
-    return block->kind >= CDACQ_CODE_JITTED;
+    return block->kind >= CDACQ_CODE_JITTED && block->kind <= CDACQ_CODE_INTERPRETER;
 }
 
 #endif

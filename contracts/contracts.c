@@ -13,11 +13,22 @@ struct contract_row {
 static const struct contract_row rows[] = {
     {"ExecutionManager", 0, "1", LAYOUT_ExecutionManager, &execution_manager_1},
     {"ExecutionManager", 0, "2", LAYOUT_ExecutionManager, &execution_manager_2},
+    {"ExecutionManager", 0, "c1", LAYOUT_ExecutionManager, &execution_manager_1}, /* previews of .NET 11 */
+    {"ExecutionManager", 0, "c2", LAYOUT_ExecutionManager, &execution_manager_2},
+    {"ExecutionManager", 2, "c1", LAYOUT_ExecutionManager, &execution_manager_c1},
     {"PlatformMetadata", 0, "1", LAYOUT_PlatformMetadata, NULL},
+    {"PlatformMetadata", 0, "c1", LAYOUT_PlatformMetadata, NULL},
+    {"PlatformMetadata", 2, "c1", LAYOUT_PlatformMetadata, NULL},
     {"RuntimeTypeSystem", 0, "8.0", LAYOUT_RuntimeTypeSystem, NULL}, /* ours, for .NET 8: see type_handle.c */
     {"RuntimeTypeSystem", 0, "1", LAYOUT_RuntimeTypeSystem, NULL},
+    {"RuntimeTypeSystem", 0, "c1", LAYOUT_RuntimeTypeSystem, NULL},
+    {"RuntimeTypeSystem", 2, "c1", LAYOUT_RuntimeTypeSystem, NULL},
     {"Loader", 0, "1", LAYOUT_Loader, NULL},
+    {"Loader", 0, "c1", LAYOUT_Loader, NULL},
+    {"Loader", 2, "c1", LAYOUT_Loader, NULL},
     {"EcmaMetadata", 0, "1", LAYOUT_EcmaMetadata, NULL},
+    {"EcmaMetadata", 0, "c1", LAYOUT_EcmaMetadata, NULL},
+    {"EcmaMetadata", 2, "c1", LAYOUT_EcmaMetadata, NULL},
 };
 
 static const struct contract_row *find_row(const char *name, unsigned schema, const char *version)

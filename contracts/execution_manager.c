@@ -5,25 +5,34 @@
 #include "contracts/r2r_jit_manager.h"
 #include "contracts/unwind_info.h"
 
-/* StubCodeBlockKind of .NET 8 to 10 (src/coreclr/vm/codeman.h); 2 is not used. */
+/*
+ * StubCodeBlockKind (src/coreclr/vm/codeman.h). The numbers changed for .NET 11 without a contract version that says
+ * so; the schema of the descriptor does. In the older numbering 2 is not used.
+ */
 static const uint8_t stub_kinds_10[] = {
-    CDACQ_CODE_UNKNOWN,           CDACQ_CODE_JUMP_STUB,          CDACQ_CODE_UNKNOWN,
-    CDACQ_CODE_DYNAMIC_HELPER,    CDACQ_CODE_STUB_PRECODE,       CDACQ_CODE_FIXUP_PRECODE,
-    CDACQ_CODE_VSD_DISPATCH_STUB, CDACQ_CODE_VSD_RESOLVE_STUB,   CDACQ_CODE_VSD_LOOKUP_STUB,
-    CDACQ_CODE_VSD_VTABLE_STUB,   CDACQ_CODE_CALL_COUNTING_STUB,
+    [0] = CDACQ_CODE_UNKNOWN,          [1] = CDACQ_CODE_JUMP_STUB,
+    [3] = CDACQ_CODE_DYNAMIC_HELPER,   [4] = CDACQ_CODE_STUB_PRECODE,
+    [5] = CDACQ_CODE_FIXUP_PRECODE,    [6] = CDACQ_CODE_VSD_DISPATCH_STUB,
+    [7] = CDACQ_CODE_VSD_RESOLVE_STUB, [8] = CDACQ_CODE_VSD_LOOKUP_STUB,
+    [9] = CDACQ_CODE_VSD_VTABLE_STUB,  [10] = CDACQ_CODE_CALL_COUNTING_STUB,
+};
+static const uint8_t stub_kinds_11[] = {
+    [0] = CDACQ_CODE_UNKNOWN,          [1] = CDACQ_CODE_JUMP_STUB,
+    [2] = CDACQ_CODE_DYNAMIC_HELPER,   [3] = CDACQ_CODE_STUB_PRECODE,
+    [4] = CDACQ_CODE_FIXUP_PRECODE,    [5] = CDACQ_CODE_VSD_DISPATCH_STUB,
+    [6] = CDACQ_CODE_VSD_RESOLVE_STUB, [7] = CDACQ_CODE_VSD_LOOKUP_STUB,
+    [8] = CDACQ_CODE_VSD_VTABLE_STUB,  [9] = CDACQ_CODE_CALL_COUNTING_STUB,
+    [10] = CDACQ_CODE_WRAPPER_STUB,    [11] = CDACQ_CODE_SHUFFLE_THUNK,
 };
 
-const struct execution_manager_version execution_manager_1 = {
-    .nibble_map = &nibble_map_linear,
-    .stub_kinds = stub_kinds_10,
-    .stub_kind_count = ARRAY_SIZE(stub_kinds_10),
-};
+#define STUB_KINDS(table) .stub_kinds = (table), .stub_kind_count = ARRAY_SIZE(table)
 
-const struct execution_manager_version execution_manager_2 = {
-    .nibble_map = &nibble_map_constant,
-    .stub_kinds = stub_kinds_10,
-    .stub_kind_count = ARRAY_SIZE(stub_kinds_10),
-};
+const struct execution_manager_version execution_manager_1 = {.nibble_map = &nibble_map_linear,
+                                                              STUB_KINDS(stub_kinds_10)};
+const struct execution_manager_version execution_manager_2 = {.nibble_map = &nibble_map_constant,
+                                                              STUB_KINDS(stub_kinds_10)};
+const struct execution_manager_version execution_manager_c1 = {.nibble_map = &nibble_map_constant,
+                                                               STUB_KINDS(stub_kinds_11)};
 
 void execution_manager_init(struct execution_manager *manager, const struct execution_manager_version *version,
                             const struct layout *layout)

@@ -19,7 +19,8 @@ struct execution_manager_version {
     size_t stub_kind_count;
 };
 
-extern const struct execution_manager_version execution_manager_1, execution_manager_2;
+/* Of descriptors of schema 0, and, as they are counted anew from .NET 11 on, of schema 2. */
+extern const struct execution_manager_version execution_manager_1, execution_manager_2, execution_manager_c1;
 
 struct r2r_image;
 

@@ -19,6 +19,8 @@ const char *cdacq_code_kind_text(enum cdacq_code_kind kind)
         return text;
         CDACQ_CODE_KINDS(KIND_CASE)
 #undef KIND_CASE
+    case CDACQ_CODE_KIND_COUNT:
+        break;
     }
     return "Unknown";
 }

@@ -168,7 +168,7 @@ enum cdacq_answer {
     CDACQ_ANSWER_ERROR,   /* it could not be told */
 };
 
-/* What kind of code an address is in, numbered and spelled as the runtime's CodeKind. */
+/* What kind of code an address is in, spelled as the runtime's CodeKind. */
 #define CDACQ_CODE_KINDS(X)                      \
     X(UNKNOWN, 0, "Unknown")                     \
     X(JUMP_STUB, 1, "JumpStub")                  \
@@ -183,12 +183,15 @@ enum cdacq_answer {
     X(METHOD_CALL_THUNK, 10, "MethodCallThunk")  \
     X(JITTED, 11, "jit")                         \
     X(READY_TO_RUN, 12, "r2r")                   \
-    X(INTERPRETER, 13, "interpreter")
+    X(INTERPRETER, 13, "interpreter")            \
+    X(WRAPPER_STUB, 14, "WrapperStub")           \
+    X(SHUFFLE_THUNK, 15, "ShuffleThunk")
 
 enum cdacq_code_kind {
 #define CDACQ_CODE_KIND_(name, value, text) CDACQ_CODE_##name = value,
     CDACQ_CODE_KINDS(CDACQ_CODE_KIND_)
 #undef CDACQ_CODE_KIND_
+        CDACQ_CODE_KIND_COUNT
 };
 
 /* "jit", "r2r", "interpreter", or the runtime's name of a stub kind; a static string. */

@@ -27,7 +27,7 @@ struct answers {
     struct {
         const char *text;
         size_t length;
-    } kinds[CDACQ_CODE_INTERPRETER + 1];
+    } kinds[CDACQ_CODE_KIND_COUNT];
     struct shown (*shown)[SHOWN_SLOTS]; /* per role; a later string may take an earlier one's slot: constant memory */
     uint64_t errors;                    /* answers with the status error */
 };
