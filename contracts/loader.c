@@ -58,7 +58,7 @@ enum cdacq_status module_error(const struct module *module, enum cdacq_status st
 {
     const char *path = module->path ? path_basename(module->path) : "a module";
     if (status == CDACQ_ERR_MEMORY && module->source.missing) {
-        char why[200];
+        char why[360];
         target_explain(module->source.reader->target, module->source.missing, why, sizeof why);
         return error_set(err, status, module->source.missing, "%s: metadata: no memory at 0x%" PRIx64 "%s", path,
                          module->source.missing, why);

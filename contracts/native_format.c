@@ -91,12 +91,13 @@ bool native_array_at(const struct native_array *array, uint32_t index, uint32_t 
             continue;
         }
         /* No child that way: the node may be the one element of its subtree, whose index it then tells. */
-        if ((node & 3) == 0 && node >> 2 == (index & (BLOCK_SIZE - 1))) {
-            *ret_offset = behind;
-            return true;
-        }
-        return false;
+        if ((node & 3) != 0 || node >> 2 != (index & (BLOCK_SIZE - 1)))
+            return false;
+        offset = behind;
+        break;
     }
+    if (offset >= array->section.size)
+        return false;
     *ret_offset = offset;
     return true;
 }

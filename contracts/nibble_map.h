@@ -46,13 +46,20 @@ static inline uint64_t nibble_start(const struct nibble_map *map, uint64_t bucke
     return map->base + bucket * NIBBLE_BUCKET_SIZE + (uint64_t)(nibble - 1) * 4;
 }
 
-/* The last start in nibbles that have been shifted so that `bucket`'s is the lowest; 0 when all are empty. */
-static inline uint64_t nibble_last_start(const struct nibble_map *map, uint32_t nibbles, uint64_t bucket)
+/*
+ * The last start in nibbles that have been shifted so that `bucket`'s is the lowest. 0 when all are empty; also, and the
+ * reader fails, when it is above 8: a bucket has no more words.
+ */
+static inline uint64_t nibble_last_start(struct reader *reader, const struct nibble_map *map, uint32_t nibbles,
+                                         uint64_t bucket)
 {
     while (nibbles && !(nibbles & 15)) {
         nibbles >>= 4;
         bucket--;
     }
+    if ((nibbles & 15) > NIBBLE_BUCKET_SIZE / 4)
+        return reader_fail(reader, CDACQ_ERR_CORRUPT, map->header_map + bucket / NIBBLES_PER_UNIT * 4,
+                           "nibble map: unit");
     return nibbles ? nibble_start(map, bucket, nibbles & 15) : 0;
 }
 

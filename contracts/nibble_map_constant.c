@@ -36,13 +36,13 @@ static uint64_t find(struct reader *reader, const struct nibble_map *map, uint64
     unsigned word = (unsigned)(relative % NIBBLE_BUCKET_SIZE / 4) + 1;
     if ((nibbles & 15) > word)
         nibbles &= ~UINT32_C(15);
-    uint64_t start = nibble_last_start(map, nibbles, bucket);
+    uint64_t start = nibble_last_start(reader, map, nibbles, bucket);
     if (start || bucket < NIBBLES_PER_UNIT)
         return start;
 
     bucket = align_down(bucket, NIBBLES_PER_UNIT) - 1;
     unit = nibble_unit(reader, map, bucket);
-    return is_pointer(unit) ? pointed_start(reader, map, unit) : nibble_last_start(map, unit, bucket);
+    return is_pointer(unit) ? pointed_start(reader, map, unit) : nibble_last_start(reader, map, unit, bucket);
 }
 
 const struct nibble_map_version nibble_map_constant = {.find = find, .is_pointer = is_pointer};

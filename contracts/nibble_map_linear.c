@@ -24,10 +24,10 @@ static uint64_t find(struct reader *reader, const struct nibble_map *map, uint64
     unsigned word = (unsigned)(relative % NIBBLE_BUCKET_SIZE / 4) + 1;
     if ((nibbles & 15) > word)
         nibbles &= ~UINT32_C(15);
-    uint64_t start = nibble_last_start(map, nibbles, bucket);
+    uint64_t start = nibble_last_start(reader, map, nibbles, bucket);
     while (!start && bucket >= NIBBLES_PER_UNIT && reader_step(reader, "nibble map")) {
         bucket = align_down(bucket, NIBBLES_PER_UNIT) - 1;
-        start = nibble_last_start(map, nibble_unit(reader, map, bucket), bucket);
+        start = nibble_last_start(reader, map, nibble_unit(reader, map, bucket), bucket);
     }
     return reader_failed(reader) ? 0 : start;
 }

@@ -183,7 +183,7 @@ static enum cdacq_status load_json(struct loader *loader, const struct header *h
 
 static enum cdacq_status load(struct loader *loader, uint64_t address, const char *origin, unsigned depth)
 {
-    struct header header;
+    struct header header = {0};
     for (size_t i = 0; i < loader->seen_count; i++)
         if (loader->seen[i] == address)
             return CDACQ_OK;

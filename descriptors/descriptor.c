@@ -44,15 +44,16 @@ static const char *keep(struct descriptor *descriptor, const char *string, bool 
     return copy;
 }
 
-static uint32_t hash_of(enum cdacq_descriptor_item_kind kind, const char *scope, const char *name)
+/* FNV-1a. The seed is nothing that a writer of descriptors can know: nobody can make all names collide. */
+static uint32_t hash_of(uint32_t seed, enum cdacq_descriptor_item_kind kind, const char *scope, const char *name)
 {
-    uint32_t hash = 2166136261u ^ (uint32_t)kind;
+    uint32_t hash = 2166136261u ^ seed ^ (uint32_t)kind;
     for (; *scope; scope++)
         hash = (hash ^ (uint8_t)*scope) * 16777619u;
     hash = (hash ^ '.') * 16777619u;
     for (; *name; name++)
         hash = (hash ^ (uint8_t)*name) * 16777619u;
-    return hash;
+    return hash ^ hash >> 16;
 }
 
 /* The slot that holds the item, or the empty one where it belongs. */
@@ -60,7 +61,7 @@ static uint32_t *slot_of(const struct descriptor *descriptor, enum cdacq_descrip
                          const char *name)
 {
     size_t mask = descriptor->slot_count - 1;
-    size_t i = hash_of(kind, scope, name) & mask;
+    size_t i = hash_of((uint32_t)((uintptr_t)descriptor->slots >> 4), kind, scope, name) & mask;
     for (; descriptor->slots[i]; i = (i + 1) & mask) {
         const struct descriptor_item *item = &descriptor->items[descriptor->slots[i] - 1];
         if (item->kind == kind && strcmp(item->name, name) == 0 && strcmp(item->scope, scope) == 0)
@@ -245,6 +246,21 @@ static bool is_duplicate(const struct json *first, const struct json *item)
     return false;
 }
 
+static const char *name_of(const struct json *item)
+{
+    const struct json *name = json_get(item, "name");
+    return name && json_kind(name) == JSON_STRING ? json_text(name) : NULL;
+}
+
+/* The same in the regular form, where names are values. */
+static bool is_duplicate_name(const struct json *first, const struct json *item)
+{
+    for (const struct json *other = first; other != item; other = json_next(other))
+        if (same_text(name_of(other), name_of(item)))
+            return true;
+    return false;
+}
+
 enum { FIELD_MAX = 1024 };
 
 /* {"!": SIZE, "Field": OFFSET, ...} */
@@ -276,21 +292,24 @@ static enum cdacq_status add_compact_type(struct merger *merger, const struct js
 /* {"name", "size", "fields": [{"name", "type", "offset"}]} */
 static enum cdacq_status add_regular_type(struct merger *merger, const struct json *value)
 {
-    const struct json *name = json_get(value, "name"), *size = json_get(value, "size");
-    const struct json *fields = json_get(value, "fields");
-    if (!name || json_kind(name) != JSON_STRING || (fields && json_kind(fields) != JSON_ARRAY))
-        return malformed(merger, "type", name ? json_text(name) : "", "needs a name and an array of fields");
-    struct descriptor_item type = {.kind = CDACQ_ITEM_TYPE, .scope = "", .name = json_text(name)};
+    const char *name = name_of(value);
+    const struct json *size = json_get(value, "size"), *fields = json_get(value, "fields");
+    if (!name || (fields && json_kind(fields) != JSON_ARRAY))
+        return malformed(merger, "type", name ? name : "", "needs a name and an array of fields");
+    if (fields && json_count(fields) > FIELD_MAX)
+        return malformed(merger, "type", name, "too many fields");
+    struct descriptor_item type = {.kind = CDACQ_ITEM_TYPE, .scope = "", .name = name};
     enum cdacq_status status = size ? read_size(merger, size, &type) : CDACQ_OK;
     if (status >= 0)
         status = put(merger, type);
-    const struct json *field = fields ? json_first(fields) : NULL;
-    for (; field && status >= 0; field = json_next(field)) {
-        const struct json *field_name = json_get(field, "name"), *offset = json_get(field, "offset");
-        const struct json *field_type = json_get(field, "type");
-        if (!field_name || json_kind(field_name) != JSON_STRING)
-            return malformed(merger, "type", type.name, "a field without a name");
-        struct descriptor_item item = {.kind = CDACQ_ITEM_FIELD, .scope = type.name, .name = json_text(field_name)};
+    const struct json *first = fields ? json_first(fields) : NULL;
+    for (const struct json *field = first; field && status >= 0; field = json_next(field)) {
+        const struct json *offset = json_get(field, "offset"), *field_type = json_get(field, "type");
+        struct descriptor_item item = {.kind = CDACQ_ITEM_FIELD, .scope = name, .name = name_of(field)};
+        if (!item.name)
+            return malformed(merger, "type", name, "a field without a name");
+        if (is_duplicate_name(first, field))
+            return malformed(merger, "type", name, "a field stands twice");
         if (offset)
             status = read_offset(merger, offset, &item);
         if (field_type && json_kind(field_type) == JSON_STRING)
@@ -321,11 +340,10 @@ static enum cdacq_status add_globals(struct merger *merger, const struct json *g
     for (const struct json *global = json_first(globals); global && status >= 0; global = json_next(global)) {
         struct descriptor_item item = {.kind = CDACQ_ITEM_GLOBAL, .scope = "", .name = json_key(global)};
         if (regular) {
-            const struct json *name = json_get(global, "name"), *type = json_get(global, "type");
-            const struct json *value = json_get(global, "value");
-            if (!name || json_kind(name) != JSON_STRING)
+            const struct json *type = json_get(global, "type"), *value = json_get(global, "value");
+            item.name = name_of(global);
+            if (!item.name)
                 return malformed(merger, "key", "globals", "a global without a name");
-            item.name = json_text(name);
             if (type && json_kind(type) == JSON_STRING)
                 item.type = json_text(type);
             if (value)
@@ -373,11 +391,14 @@ enum cdacq_status descriptor_add(struct descriptor *descriptor, const struct jso
     const struct json *types = json_get(root, "types"), *globals = json_get(root, "globals");
     const struct json *contracts = json_get(root, "contracts"), *version = json_get(root, "version");
     uint64_t schema;
-    if (version && !json_integer(version, &schema))
-        return malformed(&merger, "key", "version", "not a number");
-    if (version && !descriptor->has_schema && schema <= UINT32_MAX) {
+    if (version && (!json_integer(version, &schema) || schema > UINT32_MAX))
+        return malformed(&merger, "key", "version", "not a number of 32 bits");
+    /* A baseline comes before the document that builds on it, but does not say what that one is. */
+    bool own = merge == MERGE_OVERRIDE;
+    if (version && (!descriptor->has_schema || (own && !descriptor->schema_is_own))) {
         descriptor->schema = (unsigned)schema;
         descriptor->has_schema = true;
+        descriptor->schema_is_own = own;
     }
     enum cdacq_status status = types ? add_types(&merger, types) : CDACQ_OK;
     if (status >= 0 && globals)

@@ -35,7 +35,7 @@ struct descriptor {
     size_t slot_count;
     struct descriptor_chunk *strings; /* all strings of the items */
     unsigned schema;                  /* "version" of the runtime's own document */
-    bool has_schema;
+    bool has_schema, schema_is_own;
 };
 
 enum descriptor_merge {

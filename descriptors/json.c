@@ -31,11 +31,6 @@ static bool is_space(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-static bool is_number_char(char c)
-{
-    return (c >= '0' && c <= '9') || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E';
-}
-
 /* Skips white space and comments. */
 static void skip_blank(struct rewriter *r)
 {
@@ -84,35 +79,92 @@ static void copy_string(struct rewriter *r)
         *r->out++ = *r->at++;
 }
 
+static bool is_digit(const struct rewriter *r)
+{
+    return r->at < r->end && *r->at >= '0' && *r->at <= '9';
+}
+
+static void copy_digits(struct rewriter *r)
+{
+    if (!is_digit(r))
+        r->problem = "a malformed number";
+    while (is_digit(r))
+        *r->out++ = *r->at++;
+}
+
+/* -? digits, then a fraction and an exponent if there are any; no zero before other digits. */
 static void copy_number(struct rewriter *r)
 {
     *r->out++ = '"';
     *r->out++ = NUMBER_MARK;
-    while (r->at < r->end && is_number_char(*r->at))
+    if (*r->at == '-')
         *r->out++ = *r->at++;
+    bool zero = is_digit(r) && *r->at == '0';
+    if (zero)
+        *r->out++ = *r->at++;
+    else
+        copy_digits(r);
+    if (zero && is_digit(r))
+        r->problem = "a malformed number";
+    if (r->at < r->end && *r->at == '.') {
+        *r->out++ = *r->at++;
+        copy_digits(r);
+    }
+    if (r->at < r->end && (*r->at == 'e' || *r->at == 'E')) {
+        *r->out++ = *r->at++;
+        if (r->at < r->end && (*r->at == '+' || *r->at == '-'))
+            *r->out++ = *r->at++;
+        copy_digits(r);
+    }
     *r->out++ = '"';
+    skip_blank(r);
+    if (!r->problem && r->at < r->end && *r->at == ':')
+        r->problem = "a number as a key";
+}
+
+/* true, false, null: whole, since what is between two of them will be gone. */
+static void copy_word(struct rewriter *r)
+{
+    static const char *const words[] = {"true", "false", "null"};
+    size_t length = 0;
+    while (r->at + length < r->end && r->at[length] >= 'a' && r->at[length] <= 'z')
+        length++;
+    for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+        if (length == strlen(words[i]) && memcmp(r->at, words[i], length) == 0) {
+            memcpy(r->out, r->at, length);
+            r->out += length;
+            r->at += length;
+            return;
+        }
+    r->problem = "a byte that is no JSON";
+}
+
+/* Drops a comma behind a value and before the end of an array or object; cJSON refuses any other that is too many. */
+static void copy_comma(struct rewriter *r, const char *begin)
+{
+    char before = r->out > begin ? r->out[-1] : '\0';
+    r->at++;
+    skip_blank(r);
+    bool trailing = r->at < r->end && (*r->at == '}' || *r->at == ']') && before && !strchr("[{,:", before);
+    if (!trailing)
+        *r->out++ = ',';
 }
 
 static void rewrite(struct rewriter *r)
 {
+    const char *begin = r->out;
     for (skip_blank(r); r->at < r->end && !r->problem; skip_blank(r)) {
         char c = *r->at;
-        if (c == '"') {
+        if (c == '"')
             copy_string(r);
-        } else if (c == '-' || (c >= '0' && c <= '9')) {
+        else if (c == '-' || (c >= '0' && c <= '9'))
             copy_number(r);
-        } else if (c == ',') {
-            r->at++;
-            skip_blank(r);
-            bool trailing = r->at < r->end && (*r->at == '}' || *r->at == ']');
-            if (!trailing)
-                *r->out++ = ',';
-        } else if ((unsigned char)c < 0x20 || (unsigned char)c >= 0x80) {
-            r->problem = "a byte that is no JSON";
-        } else {
-            *r->out++ = c;
-            r->at++;
-        }
+        else if (c == ',')
+            copy_comma(r, begin);
+        else if (c == '{' || c == '}' || c == '[' || c == ']' || c == ':')
+            *r->out++ = *r->at++;
+        else
+            copy_word(r);
     }
 }
 

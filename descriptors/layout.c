@@ -1,5 +1,6 @@
 #include "descriptors/layout.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 enum { KIND_U8, KIND_U16, KIND_U32, KIND_U64, KIND_NUINT, KIND_POINTER, KIND_INLINE };
@@ -36,6 +37,12 @@ static const struct row size_rows[T_COUNT] = {
 static const struct row global_rows[G_COUNT] = {
 #define CDAC_GLOBAL(kind, name, contract, need) [G_##name] = {NULL, #name, NULL, KIND_##kind, LAYOUT_##contract, need},
 #include "descriptors/layout.def"
+};
+
+static const char *const contract_names[LAYOUT_CONTRACT_COUNT] = {
+    [LAYOUT_ExecutionManager] = "ExecutionManager",   [LAYOUT_PlatformMetadata] = "PlatformMetadata",
+    [LAYOUT_RuntimeTypeSystem] = "RuntimeTypeSystem", [LAYOUT_Loader] = "Loader",
+    [LAYOUT_EcmaMetadata] = "EcmaMetadata",
 };
 
 struct global_default {
@@ -87,50 +94,68 @@ static unsigned declared_width(const char *type, unsigned pointer_size)
     return 0;
 }
 
-static bool type_differs(const struct row *row, const struct descriptor_item *item, unsigned pointer_size)
+/*
+ * Whether a row can be read as described. If not, a contract that is `needed` is told so; for another the row is as
+ * good as absent: a type that no contract in use needs never stands in the way.
+ */
+static bool row_fits(const struct row *row, const char *name, const struct descriptor_item *item, unsigned pointer_size,
+                     bool needed, enum cdacq_status *status, struct cdacq_error *err)
 {
+    unsigned width = width_of(row->kind, pointer_size);
     unsigned declared = item->type ? declared_width(item->type, pointer_size) : 0;
-    return row->kind != KIND_INLINE && declared && declared != width_of(row->kind, pointer_size);
+    if (row->kind == KIND_INLINE)
+        return true;
+    if (declared && declared != width) {
+        if (needed)
+            *status =
+                error_set(err, CDACQ_ERR_FIELD, 0, "%s: declared as %.40s, which has not the %u bytes expected (%s)",
+                          name, item->type, width, item->origin);
+        return false;
+    }
+    if (item->kind == CDACQ_ITEM_GLOBAL && width < 8 && item->value >> 8 * width) {
+        if (needed)
+            *status = error_set(err, CDACQ_ERR_FIELD, 0, "%s: its value 0x%" PRIx64 " does not fit %u bytes (%s)", name,
+                                item->value, width, item->origin);
+        return false;
+    }
+    return true;
 }
 
-static enum cdacq_status bind_fields(const struct descriptor *descriptor, struct layout *layout,
+static enum cdacq_status bind_fields(const struct descriptor *descriptor, uint32_t needed, struct layout *layout,
                                      struct cdacq_error *err)
 {
-    for (size_t i = 0; i < F_COUNT; i++) {
+    enum cdacq_status status = CDACQ_OK;
+    for (size_t i = 0; i < F_COUNT && status >= 0; i++) {
         const struct row *row = &field_rows[i];
         const struct descriptor_item *item = descriptor_find(descriptor, CDACQ_ITEM_FIELD, row->type, row->name);
-        if (!item && row->alias)
+        if ((!item || !item->has_value) && row->alias)
             item = descriptor_find(descriptor, CDACQ_ITEM_FIELD, row->type, row->alias);
-        if (!item || !item->has_value)
-            continue;
-        if (type_differs(row, item, layout->pointer_size))
-            return error_set(err, CDACQ_ERR_FIELD, 0, "%s: declared as %.40s, which has not the %u bytes expected (%s)",
-                             field_names[i], item->type, width_of(row->kind, layout->pointer_size), item->origin);
-        layout->fields[i] =
-            (struct layout_slot){(uint32_t)item->value, (uint8_t)width_of(row->kind, layout->pointer_size), true};
+        if (item && item->has_value &&
+            row_fits(row, field_names[i], item, layout->pointer_size, needed >> row->contract & 1, &status, err))
+            layout->fields[i] =
+                (struct layout_slot){(uint32_t)item->value, (uint8_t)width_of(row->kind, layout->pointer_size), true};
     }
-    return CDACQ_OK;
+    return status;
 }
 
-static enum cdacq_status bind_globals(const struct descriptor *descriptor, struct layout *layout,
+static enum cdacq_status bind_globals(const struct descriptor *descriptor, uint32_t needed, struct layout *layout,
                                       struct cdacq_error *err)
 {
+    enum cdacq_status status = CDACQ_OK;
     for (size_t i = 0; i < ARRAY_SIZE(global_defaults); i++) {
         layout->globals[global_defaults[i].global] = global_defaults[i].value;
         layout->global_present[global_defaults[i].global] = true;
     }
-    for (size_t i = 0; i < G_COUNT; i++) {
+    for (size_t i = 0; i < G_COUNT && status >= 0; i++) {
         const struct row *row = &global_rows[i];
         const struct descriptor_item *item = descriptor_find(descriptor, CDACQ_ITEM_GLOBAL, "", row->name);
         if (!item || !item->has_value)
             continue;
-        if (type_differs(row, item, layout->pointer_size))
-            return error_set(err, CDACQ_ERR_FIELD, 0, "%s: declared as %.40s, which has not the %u bytes expected (%s)",
-                             row->name, item->type, width_of(row->kind, layout->pointer_size), item->origin);
-        layout->globals[i] = item->value;
-        layout->global_present[i] = true;
+        layout->global_present[i] =
+            row_fits(row, row->name, item, layout->pointer_size, needed >> row->contract & 1, &status, err);
+        layout->globals[i] = layout->global_present[i] ? item->value : 0;
     }
-    return CDACQ_OK;
+    return status;
 }
 
 /* Calls `found` for each required name that a contract lacks. */
@@ -192,9 +217,9 @@ enum cdacq_status layout_bind(const struct descriptor *descriptor, unsigned poin
         if (item && item->has_value)
             layout.sizes[i] = (uint32_t)item->value;
     }
-    enum cdacq_status status = bind_fields(descriptor, &layout, err);
+    enum cdacq_status status = bind_fields(descriptor, needed, &layout, err);
     if (status >= 0)
-        status = bind_globals(descriptor, &layout, err);
+        status = bind_globals(descriptor, needed, &layout, err);
     for (unsigned contract = 0; status >= 0 && contract < LAYOUT_CONTRACT_COUNT; contract++) {
         size_t missing = 0;
         each_missing(&layout, contract, count_missing, &missing);
@@ -203,7 +228,8 @@ enum cdacq_status layout_bind(const struct descriptor *descriptor, unsigned poin
         } else if (needed >> contract & 1) {
             char names[CDACQ_ERROR_MESSAGE_SIZE - 80];
             layout_missing(&layout, contract, names, sizeof names);
-            status = error_set(err, CDACQ_ERR_FIELD, 0, "the descriptor lacks what ExecutionManager needs: %s", names);
+            status = error_set(err, CDACQ_ERR_FIELD, 0, "the descriptor lacks what %s needs: %s",
+                               contract_names[contract], names);
         }
     }
     if (status >= 0)

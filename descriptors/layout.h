@@ -57,7 +57,8 @@ struct layout {
 
 /*
  * Binds every row. Fails with FIELD when a contract of `needed` lacks required names, all of which the message names
- * as far as they fit, or when a declared type differs from the row's.
+ * as far as they fit, or when a type declared for one of its rows differs from the row's. Rows of other contracts that
+ * differ count as absent.
  */
 enum cdacq_status layout_bind(const struct descriptor *descriptor, unsigned pointer_size, uint32_t needed,
                               struct layout *ret, struct cdacq_error *err);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "contracts/platform_metadata.h"
+#include "src/debuginfod.h"
 #include "src/door.h"
 #include "src/file_judge.h"
 #include "target/core.h"
@@ -56,6 +57,7 @@ void cdacq_close(struct cdacq *target)
     descriptor_deinit(&target->descriptor);
     runtimes_deinit(&target->runtimes);
     target_destroy(target->target);
+    file_policy_deinit(&target->policy);
     free_strings(target->policy.sysroots);
     free_strings(target->policy.module_paths);
     pthread_mutex_destroy(&target->policy.lock);
@@ -84,6 +86,9 @@ static struct cdacq *target_new(const struct cdacq_options *options, struct cdac
         return NULL;
     }
     target->policy.judge = judge_mapped_file;
+    target->policy.identify = identify_mapped_file;
+    if (options->flags & CDACQ_OPEN_DEBUGINFOD)
+        target->policy.fetch = debuginfod_fetch;
     if (!copy_strings(options->sysroots, options->sysroot_count, &target->policy.sysroots) ||
         !copy_strings(options->module_paths, options->module_path_count, &target->policy.module_paths)) {
         error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");

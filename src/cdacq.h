@@ -71,7 +71,7 @@ enum cdacq_status {
 #undef CDACQ_STATUS_
 };
 
-#define CDACQ_ERROR_MESSAGE_SIZE 320
+#define CDACQ_ERROR_MESSAGE_SIZE 512
 
 /* Caller-owned; holds the last failure of the call it was passed to. `address` is 0 where none is concerned. */
 struct cdacq_error {
@@ -92,7 +92,8 @@ struct cdacq;
 
 enum cdacq_open_flags {
     CDACQ_OPEN_STOP = 1 << 0,   /* live: hold all threads (PTRACE_SEIZE) until cdacq_close, which lets them run on */
-    CDACQ_OPEN_RECORD = 1 << 1, /* remember every page that is read, for cdacq_write_snapshot */
+    CDACQ_OPEN_RECORD = 1 << 1, /* remember what is read, for cdacq_write_snapshot */
+    CDACQ_OPEN_DEBUGINFOD = 1 << 2, /* ask the servers in DEBUGINFOD_URLS for missing ELF files */
 };
 
 /* All optional: zero the struct, set `size`, then what is wanted. Strings and arrays are copied. */

@@ -4,6 +4,7 @@
 #include <gelf.h>
 #include <stdio.h>
 
+#include "src/error.h"
 #include "src/formats/metadata.h"
 #include "src/formats/pe.h"
 
@@ -128,6 +129,15 @@ static void weigh_build_id(struct trial *trial, Elf *elf, const GElf_Phdr *phdr)
             weigh(trial, phdr->p_offset + desc, note.n_descsz, "its build-id is another one");
 }
 
+static bool is_stripped_of_contents(Elf *elf)
+{
+    GElf_Shdr shdr;
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));)
+        if (gelf_getshdr(section, &shdr) && shdr.sh_type == SHT_NOBITS && (shdr.sh_flags & SHF_EXECINSTR))
+            return true;
+    return false;
+}
+
 static bool judge_elf(struct trial *trial)
 {
     struct file_candidate *candidate = trial->candidate;
@@ -138,6 +148,9 @@ static bool judge_elf(struct trial *trial)
     size_t count = 0;
     GElf_Phdr phdr;
     if (elf && elf_kind(elf) == ELF_K_ELF && elf_getphdrnum(elf, &count) == 0) {
+        /* A file of debugging information has the program's headers but not its contents. */
+        if (is_stripped_of_contents(elf))
+            contradict(trial, "it holds debugging information only");
         for (size_t i = 0; i < count && gelf_getphdr(elf, (int)i, &phdr); i++) {
             /* Relocation changes writable segments, and those it makes read-only afterwards (RELRO) too. */
             if (phdr.p_type == PT_LOAD && !(phdr.p_flags & PF_W))
@@ -260,4 +273,50 @@ enum file_verdict judge_mapped_file(struct target *target, const struct mapped_f
     if (trial.contradicted)
         return FILE_CONTRADICTED;
     return trial.agreed ? FILE_CONFIRMED : FILE_UNKNOWN;
+}
+
+/* ---- Identity ---- */
+
+static void identify_elf(uint8_t *head, size_t size, const char *name, struct file_identity *ret)
+{
+    Elf *elf = elf_memory((char *)head, size);
+    size_t count = 0;
+    GElf_Phdr phdr;
+    if (elf && elf_kind(elf) == ELF_K_ELF && elf_getphdrnum(elf, &count) == 0)
+        for (size_t i = 0; i < count && gelf_getphdr(elf, (int)i, &phdr); i++) {
+            if (phdr.p_type != PT_NOTE || !range_fits(phdr.p_offset, phdr.p_filesz, size))
+                continue;
+            Elf_Data *data = elf_getdata_rawchunk(elf, (int64_t)phdr.p_offset, phdr.p_filesz, ELF_T_NHDR);
+            GElf_Nhdr note;
+            size_t offset = 0, note_name, desc;
+            while (data && (offset = gelf_getnote(data, offset, &note, &note_name, &desc)) > 0)
+                if (note.n_type == NT_GNU_BUILD_ID && note.n_descsz <= sizeof ret->build_id) {
+                    memcpy(ret->build_id, head + phdr.p_offset + desc, note.n_descsz);
+                    ret->build_id_size = note.n_descsz;
+                }
+        }
+    elf_end(elf);
+    if (!ret->build_id_size)
+        return;
+    int n = snprintf(ret->key, sizeof ret->key, "%.60s/elf-buildid-", name);
+    for (size_t i = 0; i < ret->build_id_size && n + 3 < (int)sizeof ret->key; i++)
+        n += snprintf(ret->key + n, sizeof ret->key - (size_t)n, "%02x", ret->build_id[i]);
+    snprintf(ret->key + n, sizeof ret->key - (size_t)n, "/%.60s", name);
+}
+
+/* Source of both keys: dotnet/diagnostics documentation/symbols/SSQP_Key_Conventions.md. */
+void identify_mapped_file(struct target *target, const struct mapped_file *file, struct file_identity *ret)
+{
+    uint8_t head[PAGE_SIZE];
+    struct trial trial = {.target = target, .file = file};
+    char name[64];
+    error_printable(name, sizeof name, path_basename(file->path));
+    if (!dumped_at_offset(&trial, 0, head, sizeof head))
+        return;
+    struct bytes bytes = bytes_of_buffer(head, sizeof head);
+    struct pe pe;
+    if (memcmp(head, ELFMAG, SELFMAG) == 0)
+        identify_elf(head, sizeof head, name, ret);
+    else if (pe_open(&bytes, true, &pe) == CDACQ_OK)
+        snprintf(ret->key, sizeof ret->key, "%s/%08X%x/%s", name, pe.time_stamp, pe.image_size, name);
 }

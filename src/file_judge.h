@@ -11,4 +11,7 @@
 
 file_judge judge_mapped_file;
 
+/* By what a symbol server or debuginfod knows the file, from the headers that the target itself holds. */
+file_identify identify_mapped_file;
+
 #endif

@@ -1,8 +1,9 @@
 #include "target/core.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <gelf.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "src/error.h"
@@ -17,11 +18,16 @@ enum {
 struct core {
     struct target base;
     struct spans spans;
-    int fd;
-    Elf *elf;
     const uint8_t *bytes; /* the whole file */
     size_t size;
+    bool wide, big;      /* of the ELF headers, not of the runtime's data by definition */
     unsigned note_count; /* read so far */
+};
+
+/* A program header. */
+struct header {
+    uint32_t type, flags;
+    uint64_t offset, vaddr, file_size, memory_size, align;
 };
 
 /* A PT_LOAD as the process had it, for the access of the mappings it covers. */
@@ -46,9 +52,8 @@ static void core_destroy(struct target *target)
     struct core *core = core_of(target);
     spans_deinit(&core->spans);
     target_deinit(target);
-    elf_end(core->elf);
-    if (core->fd >= 0)
-        close(core->fd);
+    if (core->bytes)
+        munmap((void *)(uintptr_t)core->bytes, core->size);
     free(core);
 }
 
@@ -147,9 +152,9 @@ static enum mapping_access access_of(const struct regions *regions, uint64_t beg
  * NT_FILE: count and page size, then {begin, end, page offset} of each mapping, then their paths, one NUL each. Numbers
  * have the width of the ELF class. What does not fit ends the list; what came before it stands.
  */
-static enum cdacq_status read_nt_file(struct core *core, const uint8_t *desc, size_t size, bool wide, bool big,
-                                      struct cdacq_error *err)
+static enum cdacq_status read_nt_file(struct core *core, const uint8_t *desc, size_t size, struct cdacq_error *err)
 {
+    bool wide = core->wide, big = core->big;
     size_t word = wide ? 8 : 4;
     if (size < 2 * word || core->base.mappings)
         return CDACQ_OK;
@@ -188,28 +193,23 @@ static int pid_of_prpsinfo(const uint8_t *desc, size_t size, bool wide, bool big
     return size >= offset + 4 ? (int)load_u32(desc + offset, big) : 0;
 }
 
-/*
- * Read by hand: libelf copies notes in the other byte order or at odd addresses, and many headers may name the same
- * bytes.
- */
-static enum cdacq_status read_notes(struct core *core, const GElf_Phdr *phdr, bool wide, bool big,
-                                    struct cdacq_error *err)
+static enum cdacq_status read_notes(struct core *core, const struct header *header, struct cdacq_error *err)
 {
-    uint64_t available = phdr->p_offset < core->size ? core->size - phdr->p_offset : 0;
-    uint64_t size = MIN(phdr->p_filesz, available), align = phdr->p_align == 8 ? 8 : 4;
-    core->base.truncated |= phdr->p_filesz > available;
-    const uint8_t *bytes = size ? core->bytes + phdr->p_offset : NULL;
+    uint64_t available = header->offset < core->size ? core->size - header->offset : 0;
+    uint64_t size = MIN(header->file_size, available), align = header->align == 8 ? 8 : 4;
+    core->base.truncated |= header->file_size > available;
+    const uint8_t *bytes = size ? core->bytes + header->offset : NULL;
     for (uint64_t at = 0; range_fits(at, 12, size) && core->note_count < NOTE_MAX; core->note_count++) {
-        uint32_t name_size = load_u32(bytes + at, big), desc_size = load_u32(bytes + at + 4, big);
-        uint32_t type = load_u32(bytes + at + 8, big);
+        uint32_t name_size = load_u32(bytes + at, core->big), desc_size = load_u32(bytes + at + 4, core->big);
+        uint32_t type = load_u32(bytes + at + 8, core->big);
         uint64_t desc = at + align_up(12 + (uint64_t)name_size, align);
         if (!range_fits(desc, desc_size, size))
             break;
         bool core_note = (name_size == 4 || name_size == 5) && memcmp(bytes + at + 12, "CORE", 4) == 0;
         if (core_note && type == NT_PRPSINFO && !core->base.pid)
-            core->base.pid = pid_of_prpsinfo(bytes + desc, desc_size, wide, big);
+            core->base.pid = pid_of_prpsinfo(bytes + desc, desc_size, core->wide, core->big);
         if (core_note && type == NT_FILE) {
-            enum cdacq_status status = read_nt_file(core, bytes + desc, desc_size, wide, big, err);
+            enum cdacq_status status = read_nt_file(core, bytes + desc, desc_size, err);
             if (status < 0)
                 return status;
         }
@@ -218,59 +218,95 @@ static enum cdacq_status read_notes(struct core *core, const GElf_Phdr *phdr, bo
     return CDACQ_OK;
 }
 
-static enum cdacq_status read_load(struct core *core, const GElf_Phdr *phdr, struct regions *regions,
+static enum cdacq_status read_load(struct core *core, const struct header *header, struct regions *regions,
                                    struct cdacq_error *err)
 {
-    uint64_t memory_end = add_saturated(phdr->p_vaddr, phdr->p_memsz);
-    uint64_t size = MIN(phdr->p_filesz, memory_end - phdr->p_vaddr); /* bytes without memory are nobody's */
+    uint64_t memory_end = add_saturated(header->vaddr, header->memory_size);
+    uint64_t size = MIN(header->file_size, memory_end - header->vaddr); /* bytes without memory are nobody's */
     core->base.segment_count++;
-    if (phdr->p_vaddr < memory_end)
+    if (header->vaddr < memory_end)
         regions->items[regions->count++] = (struct region){
-            .begin = phdr->p_vaddr,
+            .begin = header->vaddr,
             .end = memory_end,
-            .readable = (phdr->p_flags & PF_R) != 0,
-            .writable = (phdr->p_flags & PF_W) != 0,
+            .readable = (header->flags & PF_R) != 0,
+            .writable = (header->flags & PF_W) != 0,
         };
-    uint64_t available = phdr->p_offset < core->size ? core->size - phdr->p_offset : 0;
+    uint64_t available = header->offset < core->size ? core->size - header->offset : 0;
     core->base.truncated |= size > available;
     size = MIN(size, available);
     if (!size)
         return CDACQ_OK;
     core->base.dumped_size += size;
-    struct span span = {phdr->p_vaddr, phdr->p_vaddr + size, core->bytes + phdr->p_offset, NULL, 0};
+    struct span span = {header->vaddr, header->vaddr + size, core->bytes + header->offset, NULL, 0};
     if (!spans_add(&core->spans, span))
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the core's segments");
     return CDACQ_OK;
 }
 
-/* What PT_LOAD and PT_NOTE say. */
+/* A field that is a word in both classes, at its offset in each. */
+static uint64_t word_at(const struct core *core, uint64_t at, unsigned wide_offset, unsigned narrow_offset)
+{
+    return core->wide ? load_u64(core->bytes + at + wide_offset, core->big)
+                      : load_u32(core->bytes + at + narrow_offset, core->big);
+}
+
+static struct header read_header(const struct core *core, uint64_t at)
+{
+    return (struct header){
+        .type = load_u32(core->bytes + at, core->big),
+        .flags = load_u32(core->bytes + at + (core->wide ? 4 : 24), core->big),
+        .offset = word_at(core, at, 8, 4),
+        .vaddr = word_at(core, at, 16, 8),
+        .file_size = word_at(core, at, 32, 16),
+        .memory_size = word_at(core, at, 40, 20),
+        .align = word_at(core, at, 48, 28),
+    };
+}
+
+/*
+ * How many program headers the core has. PN_XNUM: the first section header holds the count. Linux puts that at the end
+ * of the file: where it was cut off, the headers end where the contents of the first of them begin.
+ */
+static uint64_t count_headers(struct core *core, uint64_t table, uint64_t entry_size)
+{
+    uint64_t count = load_u16(core->bytes + (core->wide ? 56 : 44), core->big);
+    if (count != PN_XNUM)
+        return count;
+    uint64_t section = word_at(core, 0, 40, 32);
+    if (section && range_fits(section, core->wide ? 64 : 40, core->size))
+        return load_u32(core->bytes + section + (core->wide ? 44 : 28), core->big);
+    core->base.truncated = true;
+    uint64_t contents = range_fits(table, entry_size, core->size) ? read_header(core, table).offset : 0;
+    return contents > table ? (contents - table) / entry_size : count;
+}
+
+/*
+ * What PT_LOAD and PT_NOTE say. Headers and notes are read by hand: of a cut table libelf gives nothing, it copies
+ * notes in the other byte order once for each header that names them, and allocates for sections that a core has no use
+ * for.
+ */
 static enum cdacq_status read_segments(struct core *core, const char *path, struct regions *regions,
                                        struct cdacq_error *err)
 {
-    size_t count;
-    GElf_Ehdr ehdr;
-    GElf_Phdr phdr;
-    if (!gelf_getehdr(core->elf, &ehdr) || elf_getphdrnum(core->elf, &count) < 0)
-        return error_set(err, CDACQ_ERR_FORMAT, 0, "%s: program headers cannot be read: %s", path, elf_errmsg(-1));
+    uint64_t table = word_at(core, 0, 32, 28), entry_size = core->wide ? 56 : 32;
+    uint64_t claimed = count_headers(core, table, entry_size);
+    uint64_t count = MIN(claimed, table < core->size ? (core->size - table) / entry_size : 0);
+    if (!count)
+        return error_set(err, CDACQ_ERR_FORMAT, 0, "%s: no program headers: an empty core, or one that was cut", path);
     if (count > SEGMENT_MAX)
-        return error_set(err, CDACQ_ERR_FORMAT, 0, "%s: %zu segments are more than the %d that are supported", path,
-                         count, SEGMENT_MAX);
-    core->base.truncated |= ehdr.e_phnum != PN_XNUM && count < ehdr.e_phnum; /* libelf counts those that are there */
-    bool wide = ehdr.e_ident[EI_CLASS] == ELFCLASS64, big = ehdr.e_ident[EI_DATA] == ELFDATA2MSB;
-    core->base.elf_machine = ehdr.e_machine;
+        return error_set(err, CDACQ_ERR_FORMAT, 0, "%s: %llu segments are more than the %d that are supported", path,
+                         (unsigned long long)count, SEGMENT_MAX);
+    core->base.truncated |= count < claimed;
     regions->items = calloc(count + 1, sizeof *regions->items);
     if (!regions->items)
-        return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for %zu segments", count);
+        return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the core's segments");
     enum cdacq_status status = CDACQ_OK;
-    for (size_t i = 0; i < count && status >= 0; i++) {
-        if (!gelf_getphdr(core->elf, (int)i, &phdr)) {
-            core->base.truncated = true;
-            break;
-        }
-        if (phdr.p_type == PT_LOAD)
-            status = read_load(core, &phdr, regions, err);
-        else if (phdr.p_type == PT_NOTE)
-            status = read_notes(core, &phdr, wide, big, err);
+    for (uint64_t i = 0; i < count && status >= 0; i++) {
+        struct header header = read_header(core, table + i * entry_size);
+        if (header.type == PT_LOAD)
+            status = read_load(core, &header, regions, err);
+        else if (header.type == PT_NOTE)
+            status = read_notes(core, &header, err);
     }
     sort_regions(regions);
     return status;
@@ -327,6 +363,35 @@ static enum cdacq_status core_read(struct core *core, const char *path, struct f
     return status;
 }
 
+/* Maps the file and checks that it is a core. */
+static enum cdacq_status map_core(struct core *core, const char *path, struct cdacq_error *err)
+{
+    struct stat st;
+    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return error_set(err, CDACQ_ERR_IO, 0, "%s: %s", path, strerror(errno));
+    if (!S_ISREG(st.st_mode))
+        return error_set(err, CDACQ_ERR_IO, 0, "%s: not a regular file", path);
+    if (st.st_size < (off_t)sizeof(Elf32_Ehdr))
+        return error_set(err, CDACQ_ERR_FORMAT, 0, "%s: not an ELF file", path);
+    void *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (bytes == MAP_FAILED)
+        return error_set(err, CDACQ_ERR_IO, 0, "%s: cannot be mapped: %s", path, strerror(errno));
+    core->bytes = bytes;
+    core->size = (size_t)st.st_size;
+    const uint8_t *ident = core->bytes;
+    core->wide = ident[EI_CLASS] == ELFCLASS64;
+    core->big = ident[EI_DATA] == ELFDATA2MSB;
+    if (memcmp(ident, ELFMAG, SELFMAG) != 0 || (!core->wide && ident[EI_CLASS] != ELFCLASS32) ||
+        (!core->big && ident[EI_DATA] != ELFDATA2LSB) || ident[EI_VERSION] != EV_CURRENT ||
+        core->size < (core->wide ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr)))
+        return error_set(err, CDACQ_ERR_FORMAT, 0, "%s: not an ELF file", path);
+    if (load_u16(core->bytes + 16, core->big) != ET_CORE)
+        return error_set(err, CDACQ_ERR_FORMAT, 0, "%s: an ELF file, but not a core dump", path);
+    core->base.elf_machine = load_u16(core->bytes + 18, core->big);
+    return CDACQ_OK;
+}
+
 enum cdacq_status core_open(const char *path, struct file_policy *policy, bool record, struct target **ret,
                             struct cdacq_error *err)
 {
@@ -334,21 +399,7 @@ enum cdacq_status core_open(const char *path, struct file_policy *policy, bool r
     if (!core)
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
     core->base = (struct target){.ops = &core_ops, .kind = CDACQ_TARGET_CORE};
-    enum cdacq_status status = CDACQ_OK;
-    struct stat st;
-    elf_version(EV_CURRENT);
-    core->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (core->fd < 0 || fstat(core->fd, &st) < 0)
-        status = error_set(err, CDACQ_ERR_IO, 0, "%s: %s", path, strerror(errno));
-    else if (!S_ISREG(st.st_mode))
-        status = error_set(err, CDACQ_ERR_IO, 0, "%s: not a regular file", path);
-    else if (!(core->elf = elf_begin(core->fd, ELF_C_READ_MMAP, NULL)) || elf_kind(core->elf) != ELF_K_ELF)
-        status = error_set(err, CDACQ_ERR_FORMAT, 0, "%s: not an ELF file", path);
-    GElf_Ehdr ehdr;
-    if (status >= 0 && (!gelf_getehdr(core->elf, &ehdr) || ehdr.e_type != ET_CORE))
-        status = error_set(err, CDACQ_ERR_FORMAT, 0, "%s: an ELF file, but not a core dump", path);
-    if (status >= 0 && !(core->bytes = (const uint8_t *)elf_rawfile(core->elf, &core->size)))
-        status = error_set(err, CDACQ_ERR_IO, 0, "%s: cannot be mapped: %s", path, elf_errmsg(-1));
+    enum cdacq_status status = map_core(core, path, err);
     if (status >= 0 && record && !(core->base.recording = calloc(1, sizeof *core->base.recording)))
         status = error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
     if (status >= 0)

@@ -6,7 +6,7 @@
 #include "src/error.h"
 
 enum {
-    RELOCATION_MAX = 4 * 1024 * 1024, /* libcoreclr has some 20,000 */
+    RELOCATION_TABLE_MAX = 64 * 1024 * 1024, /* bytes; libcoreclr's has 452,088 */
     SYMBOL_NAME_MAX = 256,
     HASH_CHAIN_MAX = 64 * 1024,
 };
@@ -90,6 +90,12 @@ static void set_dynamic(struct image *image, uint64_t tag, uint64_t value)
     case DT_RELASZ:
         dynamic->relasz = value;
         break;
+    case DT_REL:
+        dynamic->rel = dynamic_address(image, value);
+        break;
+    case DT_RELSZ:
+        dynamic->relsz = value;
+        break;
     case 36: /* DT_RELR; glibc's elf.h of Debian 12 has it, older ones not */
         dynamic->relr = dynamic_address(image, value);
         break;
@@ -107,6 +113,7 @@ static void read_dynamic(struct image *image, struct reader *reader)
 {
     size_t word = image->wide ? 8 : 4;
     uint64_t address = image->base + image->dynamic_vaddr, count = image->dynamic_size / (2 * word);
+    image->dynamic_complete = !count;
     for (uint64_t i = 0; i < count && reader_step(reader, "PT_DYNAMIC"); i++) {
         uint8_t entry[16];
         uint64_t at = address + i * 2 * word;
@@ -118,9 +125,11 @@ static void read_dynamic(struct image *image, struct reader *reader)
         }
         uint64_t tag = image->wide ? load_u64(entry, image->big_endian) : load_u32(entry, image->big_endian);
         uint64_t value = image->wide ? load_u64(entry + 8, image->big_endian) : load_u32(entry + 4, image->big_endian);
+        if (tag != DT_NULL)
+            set_dynamic(image, tag, value);
+        image->dynamic_complete = tag == DT_NULL || i + 1 == count;
         if (tag == DT_NULL)
             return;
-        set_dynamic(image, tag, value);
     }
 }
 
@@ -151,9 +160,12 @@ static void read_program_header(struct image *image, struct reader *reader, uint
 static void place_segments(struct image *image, uint64_t first_byte)
 {
     uint64_t low = UINT64_MAX, high = 0;
+    bool placed = false;
     for (size_t i = 0; i < image->segment_count; i++) {
-        if (image->segments[i].file_offset == 0)
+        if (image->segments[i].file_offset == 0 && image->segments[i].file_size && !placed) {
             image->base = first_byte - image->segments[i].vaddr;
+            placed = true;
+        }
         low = MIN(low, image->segments[i].vaddr);
         high = MAX(high, image->segments[i].vaddr + image->segments[i].memory_size);
     }
@@ -172,7 +184,8 @@ enum cdacq_status image_open(struct target *target, const struct mapping *first,
     if (!reader_try_copy(&reader, first->begin, ident, sizeof ident))
         return error_set(err, CDACQ_ERR_MEMORY, first->begin, "%s: its ELF header at 0x%" PRIx64 " is missing", path,
                          first->begin);
-    if (memcmp(ident, ELFMAG, SELFMAG) != 0)
+    if (memcmp(ident, ELFMAG, SELFMAG) != 0 || (ident[EI_CLASS] != ELFCLASS32 && ident[EI_CLASS] != ELFCLASS64) ||
+        (ident[EI_DATA] != ELFDATA2LSB && ident[EI_DATA] != ELFDATA2MSB))
         return error_set(err, CDACQ_ERR_FORMAT, first->begin, "%s: not an ELF image at 0x%" PRIx64, path, first->begin);
     image.wide = ident[EI_CLASS] == ELFCLASS64;
     image.big_endian = ident[EI_DATA] == ELFDATA2MSB;
@@ -303,21 +316,36 @@ bool image_find_symbol(const struct image *image, const char *name, uint64_t *re
 /* A run of the file's bytes that is being relocated. */
 struct relocation {
     const struct image *image;
+    struct reader *reader;
     uint64_t vaddr; /* of the first byte */
     uint8_t *bytes;
     size_t size;
 };
 
-/* Puts base + addend where a pointer that lies wholly in the run belongs; RELR keeps the addend in place. */
-static void relocate(const struct relocation *relocation, uint64_t vaddr, const uint64_t *addend)
+static uint64_t load_word(const struct image *image, const uint8_t *at)
+{
+    return image->wide ? load_u64(at, image->big_endian) : load_u32(at, image->big_endian);
+}
+
+/*
+ * Puts base + addend where a pointer that lies in the run belongs; without `addend` it is what is in place. A pointer
+ * that is not `relative` is bound by name, and one that sticks out of the run cannot be put: then nobody can tell the
+ * bytes.
+ */
+static void relocate(const struct relocation *relocation, uint64_t vaddr, bool relative, const uint64_t *addend)
 {
     const struct image *image = relocation->image;
     size_t word = image->wide ? 8 : 4;
-    if (vaddr < relocation->vaddr || !range_fits(vaddr - relocation->vaddr, word, relocation->size))
+    uint64_t behind = vaddr - relocation->vaddr, before = relocation->vaddr - vaddr;
+    if (behind >= relocation->size && before >= word)
         return;
-    uint8_t *at = relocation->bytes + (vaddr - relocation->vaddr);
-    uint64_t in_place = image->wide ? load_u64(at, image->big_endian) : load_u32(at, image->big_endian);
-    uint64_t value = image->base + (addend ? *addend : in_place);
+    if (!relative || !range_fits(behind, word, relocation->size)) {
+        reader_fail(relocation->reader, CDACQ_ERR_MEMORY, image->base + vaddr,
+                    "a pointer that the loader binds by name");
+        return;
+    }
+    uint8_t *at = relocation->bytes + behind;
+    uint64_t value = image->base + (addend ? *addend : load_word(image, at));
     if (image->wide)
         store_u64(at, value, image->big_endian);
     else
@@ -347,52 +375,70 @@ static bool is_relative(uint16_t machine, uint32_t type)
     }
 }
 
-static void apply_rela(const struct relocation *relocation, struct reader *reader)
+/* A table of the dynamic section in one piece. False, and the reader fails, where it cannot be read as a whole. */
+static bool open_table(const struct relocation *relocation, uint64_t address, uint64_t size, const char *what,
+                       struct window *ret)
+{
+    if (size <= RELOCATION_TABLE_MAX)
+        return reader_window(relocation->reader, address, size, what, ret);
+    reader_fail(relocation->reader, CDACQ_ERR_CORRUPT, address, what);
+    return false;
+}
+
+/* Entries of address, info and, with `addends` (DT_RELA), addend; without (DT_REL) the addend is in place. */
+static void apply_table(const struct relocation *relocation, uint64_t address, uint64_t size, bool addends)
 {
     const struct image *image = relocation->image;
-    size_t word = image->wide ? 8 : 4;
-    uint64_t count = image->dynamic.rela ? image->dynamic.relasz / (3 * word) : 0;
+    size_t word = image->wide ? 8 : 4, entry_size = (addends ? 3 : 2) * word;
     struct window table;
-    if (!count || count > RELOCATION_MAX ||
-        !reader_window(reader, image->dynamic.rela, count * 3 * word, "DT_RELA", &table))
+    if (!address || !size || !open_table(relocation, address, size, addends ? "DT_RELA" : "DT_REL", &table))
         return;
-    for (uint64_t i = 0; i < count; i++) {
-        const uint8_t *entry = table.bytes + i * 3 * word;
-        uint64_t vaddr = image->wide ? load_u64(entry, image->big_endian) : load_u32(entry, image->big_endian);
-        uint64_t info =
-            image->wide ? load_u64(entry + word, image->big_endian) : load_u32(entry + word, image->big_endian);
-        uint64_t addend =
-            image->wide ? load_u64(entry + 2 * word, image->big_endian) : load_u32(entry + 2 * word, image->big_endian);
-        if (is_relative(image->machine, image->wide ? (uint32_t)info : (uint32_t)info & 0xff))
-            relocate(relocation, vaddr, &addend);
+    for (uint64_t i = 0; i < size / entry_size; i++) {
+        const uint8_t *entry = table.bytes + i * entry_size;
+        uint64_t info = load_word(image, entry + word), addend = addends ? load_word(image, entry + 2 * word) : 0;
+        uint32_t type = image->wide ? (uint32_t)info : (uint32_t)info & 0xff;
+        if (type) /* 0 is R_*_NONE everywhere */
+            relocate(relocation, load_word(image, entry), is_relative(image->machine, type), addends ? &addend : NULL);
     }
     window_deinit(&table);
 }
 
 /* An even entry is the address of a pointer; an odd one is a bitmap of the word-sized slots that follow it. */
-static void apply_relr(const struct relocation *relocation, struct reader *reader)
+static void apply_relr(const struct relocation *relocation)
 {
     const struct image *image = relocation->image;
     size_t word = image->wide ? 8 : 4;
-    uint64_t count = image->dynamic.relr ? image->dynamic.relrsz / word : 0, where = 0;
+    uint64_t where = 0;
     struct window table;
-    if (!count || count > RELOCATION_MAX ||
-        !reader_window(reader, image->dynamic.relr, count * word, "DT_RELR", &table))
+    if (!image->dynamic.relr || !image->dynamic.relrsz ||
+        !open_table(relocation, image->dynamic.relr, image->dynamic.relrsz, "DT_RELR", &table))
         return;
-    for (uint64_t i = 0; i < count; i++) {
-        const uint8_t *p = table.bytes + i * word;
-        uint64_t entry = image->wide ? load_u64(p, image->big_endian) : load_u32(p, image->big_endian);
+    for (uint64_t i = 0; i < image->dynamic.relrsz / word; i++) {
+        uint64_t entry = load_word(image, table.bytes + i * word);
         if (!(entry & 1)) {
-            relocate(relocation, entry, NULL);
+            relocate(relocation, entry, true, NULL);
             where = entry + word;
             continue;
         }
         for (size_t bit = 1; bit < word * 8; bit++)
             if (entry >> bit & 1)
-                relocate(relocation, where + (bit - 1) * word, NULL);
+                relocate(relocation, where + (bit - 1) * word, true, NULL);
         where += (word * 8 - 1) * word;
     }
     window_deinit(&table);
+}
+
+/* The dump wins over the file for every byte that it holds. */
+static void overlay_dumped(struct target *target, uint64_t address, uint8_t *bytes, size_t size)
+{
+    struct memory memory;
+    for (size_t done = 0, n; done < size; done += n) {
+        n = 1;
+        if (!target->ops->dumped_at(target, address + done, &memory))
+            continue;
+        n = (size_t)MIN(memory.end - (address + done), (uint64_t)(size - done));
+        memcpy(bytes + done, memory.bytes + (address + done - memory.begin), n);
+    }
 }
 
 enum cdacq_status image_read_relocated(const struct image *image, uint64_t address, void *buffer, size_t size,
@@ -404,7 +450,7 @@ enum cdacq_status image_read_relocated(const struct image *image, uint64_t addre
         return CDACQ_OK;
     }
     const uint8_t *bytes = link_time_bytes(image, address, size);
-    if (!bytes) {
+    if (!bytes || !image->dynamic_complete) { /* without knowing what is relocated nobody can tell */
         reader_fail(&reader, CDACQ_ERR_MEMORY, address, "initialised data of the runtime's image");
         return reader_status(&reader, err);
     }
@@ -412,11 +458,13 @@ enum cdacq_status image_read_relocated(const struct image *image, uint64_t addre
     if (!copy)
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
     memcpy(copy, bytes, size);
-    struct relocation relocation = {image, address - image->base, copy, size};
-    apply_rela(&relocation, &reader);
-    apply_relr(&relocation, &reader);
+    struct relocation relocation = {image, &reader, address - image->base, copy, size};
+    apply_table(&relocation, image->dynamic.rela, image->dynamic.relasz, true);
+    apply_table(&relocation, image->dynamic.rel, image->dynamic.relsz, false);
+    apply_relr(&relocation);
     if (reader_failed(&reader))
         return reader_status(&reader, err);
+    overlay_dumped(image->target, address, copy, size);
     memcpy(buffer, copy, size);
     if (image->target->recording)
         target_record_patch(image->target, address, copy, size);

@@ -4,8 +4,8 @@
  *
  * Everything is read through the target first. Where pages are missing, the mapped file supplies what is the same in
  * every process (mapped_file.h). For the few objects that only relocation changes, image_read_relocated() takes the
- * file's bytes and applies its relative relocations (RELA and RELR); it never yields what a process may have written.
- * Source: ELF gABI; GNU hash section; generic ABI proposal for RELR.
+ * file's bytes and applies its relative relocations (RELA, REL and RELR); it never yields what a process may have
+ * written. Source: ELF gABI; GNU hash section; generic ABI proposal for RELR.
  */
 #ifndef CDACQ_TARGET_IMAGE_H
 #define CDACQ_TARGET_IMAGE_H
@@ -22,7 +22,7 @@ struct image_segment {
 
 /* The DT_ values that are used; addresses are target addresses, 0 where there is none. */
 struct image_dynamic {
-    uint64_t symtab, strtab, strsz, gnu_hash, hash, rela, relasz, relr, relrsz;
+    uint64_t symtab, strtab, strsz, gnu_hash, hash, rela, relasz, rel, relsz, relr, relrsz;
 };
 
 struct image {
@@ -37,6 +37,7 @@ struct image {
     size_t segment_count;
     uint64_t dynamic_vaddr, dynamic_size;
     struct image_dynamic dynamic;
+    bool dynamic_complete; /* read to its end, or there is none */
     uint8_t build_id[BUILD_ID_MAX];
     size_t build_id_size;
 };
@@ -52,8 +53,9 @@ enum cdacq_status image_open(struct target *target, const struct mapping *first,
 bool image_find_symbol(const struct image *image, const char *name, uint64_t *ret_address, uint64_t *ret_size);
 
 /*
- * Copies [address, address + size) of the image's initialised data: from the target, else from the file with relative
- * relocations applied. `*ret_from_file` says which. Not for anything that the process writes to.
+ * Copies [address, address + size) of the image's initialised data: from the target, and what that does not hold from
+ * the file with relative relocations applied. `*ret_from_file` says whether any was. Fails with MEMORY where a pointer
+ * is bound by name: what the loader found for it is in no file. Not for anything that the process writes to.
  */
 enum cdacq_status image_read_relocated(const struct image *image, uint64_t address, void *buffer, size_t size,
                                        bool *ret_from_file, struct cdacq_error *err);

@@ -5,16 +5,21 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "src/error.h"
 
 enum {
     THREAD_MAX = 65536,
     STOP_ROUNDS = 64,        /* each holds all threads seen so far; new ones can only come from those not yet held */
+    STOP_SECONDS = 5,        /* a thread that waits in the kernel uninterruptibly may not stop at all */
     LIVE_PAGE_MAX = 1 << 18, /* 1 GiB of pages kept: far above what any question needs */
 };
 
@@ -23,12 +28,25 @@ struct held_thread {
     int signal; /* caught on its way to the thread when we stopped it; handed over when the thread runs on */
 };
 
+/*
+ * A thread of ours that holds the target's. ptrace knows a tracer by its thread: only that one may let go, which is not
+ * the one that opened where the target was handed to another; and when it ends, the kernel lets go of all it still has.
+ */
+struct holder {
+    pthread_t thread;
+    bool started;
+    sem_t settled, release; /* all is held or has failed; let go */
+    struct held_thread *held;
+    size_t held_count;
+    enum cdacq_status status;
+    struct cdacq_error error;
+};
+
 struct live {
     struct target base;
     struct pages pages;
     char *maps; /* the text of /proc/PID/maps, cut at its newlines: the mappings' paths point into it */
-    struct held_thread *held;
-    size_t held_count;
+    struct holder holder;
 };
 
 static struct live *live_of(struct target *target)
@@ -59,17 +77,27 @@ static bool live_memory_at(struct target *target, uint64_t address, struct memor
     return true;
 }
 
-static void let_run(struct live *live)
+static void wait_for(sem_t *semaphore)
 {
-    for (size_t i = 0; i < live->held_count; i++)
-        ptrace(PTRACE_DETACH, live->held[i].tid, NULL, (void *)(intptr_t)live->held[i].signal);
-    free(live->held);
+    while (sem_wait(semaphore) < 0 && errno == EINTR)
+        ;
+}
+
+static void let_run(struct holder *holder)
+{
+    if (!holder->started)
+        return;
+    sem_post(&holder->release);
+    pthread_join(holder->thread, NULL);
+    sem_destroy(&holder->settled);
+    sem_destroy(&holder->release);
+    free(holder->held);
 }
 
 static void live_destroy(struct target *target)
 {
     struct live *live = live_of(target);
-    let_run(live);
+    let_run(&live->holder);
     pages_deinit(&live->pages);
     target_deinit(target);
     free(live->maps);
@@ -161,77 +189,149 @@ static bool parse_maps(struct live *live, struct file_policy *policy)
     return true;
 }
 
-static bool is_held(const struct live *live, pid_t tid)
+/* What errno says of a process, in a user's words. */
+static enum cdacq_status process_error(const struct live *live, struct cdacq_error *err)
 {
-    for (size_t i = 0; i < live->held_count; i++)
-        if (live->held[i].tid == tid)
+    bool gone = errno == ENOENT || errno == ESRCH, refused = errno == EPERM || errno == EACCES;
+    return error_set(err, CDACQ_ERR_IO, 0, "process %d: %s", live->base.pid,
+                     gone      ? "there is no such process"
+                     : refused ? "not permitted to read its memory (same user, or root; see ptrace_scope)"
+                               : strerror(errno));
+}
+
+static bool is_held(const struct holder *holder, pid_t tid)
+{
+    for (size_t i = 0; i < holder->held_count; i++)
+        if (holder->held[i].tid == tid)
             return true;
     return false;
 }
 
-/* Stops one thread. A thread that ended meanwhile is no failure. */
-static enum cdacq_status hold_thread(struct live *live, pid_t tid, struct cdacq_error *err)
+/* Whether a thread has ended: one that leads others stays listed until they have ended too. */
+static bool has_ended(const struct live *live, pid_t tid)
 {
+    char path[64], stat[512];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/stat", live->base.pid, tid);
+    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? 0 : read(fd, stat, sizeof stat - 1);
+    stat[MAX(n, (ssize_t)0)] = '\0';
+    const char *state = strrchr(stat, ')'); /* the name before it may hold anything */
+    return n <= 0 || !state || strncmp(state, ") Z", 3) == 0 || strncmp(state, ") X", 3) == 0;
+}
+
+/* Stops one thread. A thread that ended meanwhile is no failure. */
+static enum cdacq_status hold_thread(struct live *live, pid_t tid, const struct timespec *deadline,
+                                     struct cdacq_error *err)
+{
+    struct holder *holder = &live->holder;
     int status = 0;
     if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0) {
-        if (errno == ESRCH)
+        int saved = errno;
+        if (saved == ESRCH || has_ended(live, tid))
             return CDACQ_OK;
-        return error_set(err, CDACQ_ERR_IO, 0, "process %d: thread %d cannot be stopped: %s", live->base.pid, tid,
-                         strerror(errno));
+        return error_set(err, CDACQ_ERR_IO, 0, "process %d: thread %d cannot be stopped: %s%s", live->base.pid, tid,
+                         strerror(saved), saved == EPERM ? " (is it traced by another process?)" : "");
     }
     ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
-    pid_t waited;
-    do
-        waited = waitpid(tid, &status, __WALL);
-    while (waited < 0 && errno == EINTR);
-    if (waited < 0 || !WIFSTOPPED(status))
+    for (long pause = 10 * 1000;; pause = MIN(pause * 2, 1000L * 1000)) {
+        pid_t waited = waitpid(tid, &status, __WALL | WNOHANG);
+        if (waited < 0 && errno != EINTR)
+            return CDACQ_OK; /* it has ended */
+        if (waited > 0)
+            break;
+        struct timespec now, nap = {0, pause};
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        if (now.tv_sec >= deadline->tv_sec)
+            return error_set(err, CDACQ_ERR_IO, 0, "process %d: thread %d did not stop within %d s", live->base.pid,
+                             tid, STOP_SECONDS);
+        nanosleep(&nap, NULL);
+    }
+    if (!WIFSTOPPED(status))
         return CDACQ_OK;
     /* Either our stop (an event in the high byte), or a signal that was on its way and must not get lost. */
     int signal = status >> 16 ? 0 : WSTOPSIG(status);
-    live->held[live->held_count++] = (struct held_thread){tid, signal};
+    holder->held[holder->held_count++] = (struct held_thread){tid, signal};
     return CDACQ_OK;
 }
 
 static enum cdacq_status hold_all_threads(struct live *live, struct cdacq_error *err)
 {
+    struct holder *holder = &live->holder;
+    struct timespec deadline;
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/task", live->base.pid);
-    live->held = calloc(THREAD_MAX, sizeof *live->held);
-    if (!live->held)
-        return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
+    clock_gettime(CLOCK_MONOTONIC, &deadline);
+    deadline.tv_sec += STOP_SECONDS;
     for (int round = 0; round < STOP_ROUNDS; round++) {
-        size_t before = live->held_count;
+        size_t before = holder->held_count;
         DIR *dir = opendir(path);
         if (!dir)
-            return error_set(err, CDACQ_ERR_IO, 0, "process %d: %s", live->base.pid, strerror(errno));
+            return process_error(live, err);
         enum cdacq_status status = CDACQ_OK;
         struct dirent *entry;
-        while (status >= 0 && (entry = readdir(dir)) && live->held_count < THREAD_MAX) {
+        while (status >= 0 && (entry = readdir(dir))) {
             pid_t tid = isdigit((unsigned char)entry->d_name[0]) ? atoi(entry->d_name) : 0;
-            if (tid && !is_held(live, tid))
-                status = hold_thread(live, tid, err);
+            if (!tid || is_held(holder, tid))
+                continue;
+            if (holder->held_count == THREAD_MAX)
+                status = error_set(err, CDACQ_ERR_IO, 0, "process %d: more than %d threads cannot be stopped",
+                                   live->base.pid, THREAD_MAX);
+            else
+                status = hold_thread(live, tid, &deadline, err);
         }
         closedir(dir);
-        if (status < 0 || live->held_count == before)
+        if (status < 0 || holder->held_count == before)
             return status;
     }
-    return CDACQ_OK;
+    return error_set(err, CDACQ_ERR_IO, 0, "process %d: cannot be stopped: new threads keep coming", live->base.pid);
+}
+
+static void *holder_main(void *context)
+{
+    struct live *live = context;
+    struct holder *holder = &live->holder;
+    holder->status = hold_all_threads(live, &holder->error);
+    sem_post(&holder->settled);
+    if (holder->status >= 0)
+        wait_for(&holder->release);
+    for (size_t i = 0; i < holder->held_count; i++)
+        ptrace(PTRACE_DETACH, holder->held[i].tid, NULL, (void *)(intptr_t)holder->held[i].signal);
+    return NULL;
+}
+
+static enum cdacq_status hold(struct live *live, struct cdacq_error *err)
+{
+    struct holder *holder = &live->holder;
+    sigset_t all, old;
+    holder->held = calloc(THREAD_MAX, sizeof *holder->held);
+    if (!holder->held)
+        return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
+    sem_init(&holder->settled, 0, 0);
+    sem_init(&holder->release, 0, 0);
+    sigfillset(&all); /* the process's signals are for its other threads */
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    holder->started = pthread_create(&holder->thread, NULL, holder_main, live) == 0;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (!holder->started) {
+        free(holder->held);
+        return error_set(err, CDACQ_ERR_NOMEM, 0, "no thread for holding process %d", live->base.pid);
+    }
+    wait_for(&holder->settled);
+    if (holder->status < 0 && err)
+        *err = holder->error;
+    return holder->status;
 }
 
 /* Whether memory can be read at all: a process that is gone or not ours to read is told apart here, once. */
-static enum cdacq_status check_readable(struct live *live, struct cdacq_error *err)
+static enum cdacq_status check_readable(const struct live *live, struct cdacq_error *err)
 {
     uint8_t byte;
     for (size_t i = 0; i < live->base.mapping_count; i++) {
         struct iovec local = {&byte, 1}, remote = {(void *)(uintptr_t)live->base.mappings[i].begin, 1};
         if (process_vm_readv(live->base.pid, &local, 1, &remote, 1, 0) == 1)
             return CDACQ_OK;
-        if (errno == EPERM || errno == ESRCH || errno == ENOSYS)
-            return error_set(err, CDACQ_ERR_IO, 0,
-                             errno == EPERM ? "process %d: not permitted to read its memory (same user, or root; see "
-                                              "ptrace_scope)"
-                                            : "process %d: its memory cannot be read",
-                             live->base.pid);
+        if (errno != EFAULT && errno != EIO) /* a page without access is no reason to give up */
+            return process_error(live, err);
     }
     return CDACQ_OK;
 }
@@ -257,11 +357,13 @@ enum cdacq_status live_open(int pid, struct file_policy *policy, bool stop, bool
     enum cdacq_status status = CDACQ_OK;
     char path[64];
     if (stop)
-        status = hold_all_threads(live, err);
+        status = hold(live, err);
     snprintf(path, sizeof path, "/proc/%d/maps", pid);
     if (status >= 0 && !(live->maps = read_proc_file(path)))
-        status = error_set(err, CDACQ_ERR_IO, 0, "process %d: %s", pid,
-                           errno == ENOENT ? "there is no such process" : strerror(errno));
+        status = process_error(live, err);
+    if (status >= 0 && !live->maps[0])
+        status = error_set(err, CDACQ_ERR_IO, 0,
+                           "process %d: it has no memory: its first thread has ended, or it is the kernel's", pid);
     if (status >= 0 && !parse_maps(live, policy))
         status = error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
     if (status >= 0 && record && !(live->base.recording = calloc(1, sizeof *live->base.recording)))

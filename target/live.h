@@ -10,8 +10,9 @@
 #include "target/mapped_file.h"
 
 /*
- * With `stop` every thread is held from before the first read until the target is destroyed; then, and also when this
- * process ends in any way, all run on. `policy` must outlive the target.
+ * With `stop` every thread is held from before the first read until the target is destroyed, from whatever thread;
+ * then, and also when this process ends in any way, all run on. A thread of the library does the holding; a waitpid(-1)
+ * of the caller's in another thread must not run meanwhile: it would take the stops. `policy` must outlive the target.
  */
 enum cdacq_status live_open(int pid, struct file_policy *policy, bool stop, bool record, struct target **ret,
                             struct cdacq_error *err);

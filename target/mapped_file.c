@@ -8,17 +8,23 @@
 #include <sys/stat.h>
 
 #include "src/error.h"
+#include "target/file_index.h"
+
+enum { FILE_BUCKETS = 1024 };
 
 struct mapped_file *mapped_file_get(struct target *target, struct file_policy *policy, const char *path)
 {
-    uint32_t hash = 2166136261u; /* FNV-1a: a comparison of every path with every other would be slow */
+    if (!target->file_buckets && !(target->file_buckets = calloc(FILE_BUCKETS, sizeof(struct mapped_file *))))
+        return NULL;
+    /* FNV-1a; it starts from what nobody who writes a core can know, so that nobody can fill one bucket with all. */
+    uint32_t hash = 2166136261u ^ (uint32_t)((uintptr_t)target->file_buckets >> 4);
     for (const char *p = path; *p; p++)
         hash = (hash ^ (uint8_t)*p) * 16777619u;
-    size_t count = 0;
-    for (struct mapped_file *file = target->files; file; file = file->next, count++)
+    struct mapped_file **bucket = &target->file_buckets[(hash ^ hash >> 16) % FILE_BUCKETS];
+    for (struct mapped_file *file = *bucket; file; file = file->next_in_bucket)
         if (file->hash == hash && strcmp(file->path, path) == 0)
             return file;
-    if (count >= FILE_MAX)
+    if (target->file_count >= FILE_MAX)
         return NULL;
     struct mapped_file *file = calloc(1, sizeof *file);
     if (!file || !(file->path = strdup(path))) {
@@ -29,7 +35,9 @@ struct mapped_file *mapped_file_get(struct target *target, struct file_policy *p
     file->target = target;
     file->policy = policy;
     file->next = target->files;
-    target->files = file;
+    file->next_in_bucket = *bucket;
+    target->files = *bucket = file;
+    target->file_count++;
     return file;
 }
 
@@ -135,19 +143,115 @@ static bool consider(struct mapped_file *file, const char *path, char *why, size
     return file->verified;
 }
 
-static void look_for(struct mapped_file *file, char *why, size_t why_size)
+/* Where the search for one file stands. */
+struct search {
+    struct mapped_file *file;
+    struct file_identity identity;
+    char *why;
+    size_t why_size;
+};
+
+static bool consider_at(struct search *search, const char *directory, const char *rest)
 {
     char path[4096];
-    const struct file_policy *policy = file->policy;
+    return snprintf(path, sizeof path, "%s%s", directory, rest) < (int)sizeof path &&
+           consider(search->file, path, search->why, search->why_size);
+}
+
+/* Every file of a module directory that is called `name`. */
+static bool consider_named(struct search *search, const struct file_index *index, const char *name)
+{
+    size_t count;
+    const struct file_index_entry *entries = file_index_find(index, name, &count);
+    for (size_t i = 0; i < count; i++)
+        if (consider(search->file, entries[i].path, search->why, search->why_size))
+            return true;
+    return false;
+}
+
+/* .build-id/xx/yyyy, .build-id/xx/yyyy.debug, or a folder or file named by the whole of it. */
+static bool consider_build_id(struct search *search, const struct file_index *index)
+{
+    char hex[2 * sizeof search->identity.build_id + sizeof ".debug"];
+    for (size_t i = 0; i < search->identity.build_id_size; i++)
+        snprintf(hex + 2 * i, 3, "%02x", search->identity.build_id[i]);
+    if (search->identity.build_id_size < 2)
+        return false;
+    if (consider_named(search, index, hex) || consider_named(search, index, hex + 2))
+        return true;
+    strcat(hex, ".debug");
+    return consider_named(search, index, hex + 2);
+}
+
+/* The index of module directory `i`. NULL when out of memory: what it holds is then not found. */
+static const struct file_index *index_of(struct file_policy *policy, size_t i)
+{
+    if (!policy->indexes) {
+        size_t count = 0;
+        while (policy->module_paths[count])
+            count++;
+        policy->indexes = calloc(count, sizeof *policy->indexes);
+        for (size_t k = 0; policy->indexes && k < count; k++)
+            file_index_build(policy->module_paths[k], &policy->indexes[k]);
+    }
+    return policy->indexes ? &policy->indexes[i] : NULL;
+}
+
+static bool look_below_modules(struct search *search)
+{
+    struct file_policy *policy = search->file->policy;
+    const char *name = path_basename(search->file->path);
+    for (size_t i = 0; policy->module_paths && policy->module_paths[i]; i++) {
+        char slash_name[512];
+        if (snprintf(slash_name, sizeof slash_name, "/%s", name) < (int)sizeof slash_name &&
+            consider_at(search, policy->module_paths[i], slash_name))
+            return true;
+        const struct file_index *index = index_of(policy, i);
+        if (index && (consider_named(search, index, name) || consider_build_id(search, index)))
+            return true;
+    }
+    return false;
+}
+
+static void look_for(struct search *search)
+{
+    struct mapped_file *file = search->file;
+    struct file_policy *policy = file->policy;
     for (char **root = policy->sysroots; root && *root; root++)
-        if (snprintf(path, sizeof path, "%s%s", *root, file->path) < (int)sizeof path &&
-            consider(file, path, why, why_size))
+        if (consider_at(search, *root, file->path))
             return;
-    for (char **dir = policy->module_paths; dir && *dir; dir++)
-        if (snprintf(path, sizeof path, "%s/%s", *dir, path_basename(file->path)) < (int)sizeof path &&
-            consider(file, path, why, why_size))
-            return;
-    consider(file, file->path, why, why_size);
+    if (look_below_modules(search))
+        return;
+    /* A running process may see other files under the same names than we do. */
+    char root[64] = "";
+    if (file->target->kind == CDACQ_TARGET_PROCESS)
+        snprintf(root, sizeof root, "/proc/%d/root", file->target->pid);
+    if (consider_at(search, root, file->path) || !policy->fetch || !search->identity.build_id_size)
+        return;
+    CLEANUP_FREE char *fetched = policy->fetch(search->identity.build_id, search->identity.build_id_size);
+    if (fetched)
+        consider(file, fetched, search->why, search->why_size);
+}
+
+void file_policy_deinit(struct file_policy *policy)
+{
+    for (size_t i = 0; policy->indexes && policy->module_paths[i]; i++)
+        file_index_deinit(&policy->indexes[i]);
+    free(policy->indexes);
+    policy->indexes = NULL;
+}
+
+/* What to say of a file that is needed and not there: its path, what it is known by, and what to do. */
+static void describe_missing(const struct search *search, char *why, size_t why_size)
+{
+    char path[140];
+    error_printable(path, sizeof path, search->file->path);
+    if (search->identity.key[0])
+        snprintf(why, why_size,
+                 "%s is needed and was not found (symbol server key %.200s): give --sysroot or --module-path", path,
+                 search->identity.key);
+    else
+        snprintf(why, why_size, "%s is needed and was not found: give --sysroot or --module-path", path);
 }
 
 bool mapped_file_resolve(struct mapped_file *file)
@@ -158,12 +262,14 @@ bool mapped_file_resolve(struct mapped_file *file)
         return false;
     pthread_mutex_lock(&file->policy->lock);
     if (!atomic_load_explicit(&file->resolved, memory_order_relaxed)) {
-        char why[CDACQ_ERROR_MESSAGE_SIZE] = "", path[160];
+        char why[CDACQ_ERROR_MESSAGE_SIZE] = "";
+        struct search search = {.file = file, .why = why, .why_size = sizeof why};
+        if (file->policy->identify)
+            file->policy->identify(file->target, file, &search.identity);
         if (names_a_file(file->path))
-            look_for(file, why, sizeof why);
+            look_for(&search);
         if (!file->local_path && !why[0])
-            snprintf(why, sizeof why, "%s is needed and was not found: give --sysroot DIR or --module-path DIR",
-                     error_printable(path, sizeof path, file->path));
+            describe_missing(&search, why, sizeof why);
         if (!file->local_path)
             file->problem = strdup(why);
         atomic_store_explicit(&file->resolved, true, memory_order_release);

@@ -1,7 +1,8 @@
 /*
  * mapped_file.h: a file on disk that stands behind mappings of a target, and when its bytes may stand in for memory
- * that was not dumped. It is looked for when first needed: below each sysroot, in each module directory by its name,
- * then at the target's own path. A file that anything in the target contradicts is refused, and why is remembered.
+ * that was not dumped. It is looked for when first needed: below each sysroot; anywhere below each module directory, by
+ * its name or by its build-id; at the target's own path; last, where that is wanted, over the network. A file that
+ * anything in the target contradicts is refused, and why is remembered.
  *
  * Who decides that is the `judge`, which the caller injects: target/ does not know what a PE file is.
  * Threads: resolving happens once, under a lock; afterwards a mapped file is immutable.
@@ -40,15 +41,30 @@ struct file_candidate {
 typedef enum file_verdict file_judge(struct target *target, const struct mapped_file *file,
                                      struct file_candidate *candidate, char *why, size_t why_size);
 
+/* What the target itself tells of a file: by what it can be asked for elsewhere. */
+struct file_identity {
+    uint8_t build_id[64]; /* of an ELF file */
+    size_t build_id_size; /* 0 where not known */
+    char key[256];        /* NAME/KEY/NAME, as symbol servers have it; "" where not known */
+};
+
+typedef void file_identify(struct target *target, const struct mapped_file *file, struct file_identity *ret);
+
 /* How files are found. Owned by the target's opener, outlives the target. */
 struct file_policy {
     char **sysroots, **module_paths; /* NULL-terminated; NULL where there are none */
+    struct file_index *indexes;      /* of module_paths, made when first needed; by mapped_file.c */
     file_judge *judge;
+    file_identify *identify;                                       /* NULL: never asked */
+    char *(*fetch)(const uint8_t *build_id, size_t build_id_size); /* a path, allocated; NULL: no network */
     pthread_mutex_t lock;
 };
 
+void file_policy_deinit(struct file_policy *policy);
+
 struct mapped_file {
     struct mapped_file *next;
+    struct mapped_file *next_in_bucket;
     char *path; /* as the target names it */
     uint32_t hash;
     struct target *target;

@@ -25,7 +25,7 @@ uint64_t reader_fail(struct reader *reader, enum cdacq_status status, uint64_t a
 enum cdacq_status reader_status(const struct reader *reader, struct cdacq_error *err)
 {
     const char *what = reader->what ? reader->what : "memory";
-    char why[200];
+    char why[360];
     switch (reader->status) {
     case CDACQ_ERR_MEMORY:
         target_explain(reader->target, reader->address, why, sizeof why);

@@ -14,6 +14,7 @@ void target_destroy(struct target *target)
 void target_deinit(struct target *target)
 {
     mapped_files_destroy(target->files);
+    free(target->file_buckets);
     free(target->mappings);
     if (target->recording) {
         pages_deinit(&target->recording->pages);

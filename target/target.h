@@ -63,7 +63,9 @@ struct target {
     uint16_t elf_machine;     /* EM_*, 0 where not known */
     struct mapping *mappings; /* sorted by begin */
     size_t mapping_count;
-    struct mapped_file *files; /* a list through `next` */
+    struct mapped_file *files;         /* a list through `next` */
+    struct mapped_file **file_buckets; /* FILE_BUCKETS of them, by path; NULL before the first file */
+    size_t file_count;
     struct recording *recording;
     uint64_t segment_count, dumped_size, missing_size;
     bool truncated;

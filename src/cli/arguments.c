@@ -19,6 +19,7 @@ enum option_id {
     OPTION_SYSROOT,
     OPTION_MODULE_PATH,
     OPTION_STOP,
+    OPTION_DEBUGINFOD,
     OPTION_DESCRIPTOR,
     OPTION_DESCRIPTOR_ADDRESS,
     OPTION_RUNTIME,
@@ -40,8 +41,9 @@ static const struct option_row {
     {"json", NULL, "print JSON, one object a line", OPTIONS_RESULT, OPTION_JSON},
     {"output", "FILE", "write to FILE instead of standard output", OPTIONS_RESULT, OPTION_OUTPUT},
     {"sysroot", "DIR", "look for the target's files below DIR (repeatable)", OPTIONS_TARGET, OPTION_SYSROOT},
-    {"module-path", "DIR", "look for the target's files in DIR, by name (repeatable)", OPTIONS_TARGET,
+    {"module-path", "DIR", "look for the target's files anywhere below DIR (repeatable)", OPTIONS_TARGET,
      OPTION_MODULE_PATH},
+    {"debuginfod", NULL, "ask the servers in DEBUGINFOD_URLS for missing ELF files", OPTIONS_TARGET, OPTION_DEBUGINFOD},
     {"stop", NULL, "hold a running process while it is read", OPTIONS_TARGET, OPTION_STOP},
     {"runtime", "N", "use runtime N, from 0, of a process that has several", OPTIONS_TARGET, OPTION_RUNTIME},
     {"descriptor", "FILE", "JSON that overrides the runtime's descriptor (repeatable)", OPTIONS_TARGET,
@@ -147,6 +149,9 @@ static bool take_option(struct arguments *arguments, int id, const char *value)
         return true;
     case OPTION_DESCRIPTOR:
         arguments->descriptors[options->descriptor_count++] = value;
+        return true;
+    case OPTION_DEBUGINFOD:
+        options->flags |= CDACQ_OPEN_DEBUGINFOD;
         return true;
     case OPTION_STOP:
         options->flags |= CDACQ_OPEN_STOP;

@@ -187,7 +187,8 @@ bool native_stack_visit(const char *core, pid_t pid, const struct cdacq_options 
     if (!load_libdw(&walk.dw))
         return false;
     /* libdw asks the servers named here by itself: not unless the user wants the network. */
-    unsetenv("DEBUGINFOD_URLS");
+    if (!(options->flags & CDACQ_OPEN_DEBUGINFOD))
+        unsetenv("DEBUGINFOD_URLS");
     find_options = options;
     find_libdw = &walk.dw;
     const Dwfl_Callbacks callbacks = {
