@@ -97,8 +97,9 @@ def as_expected(loads):
 
 
 def ask(cdacq, target, ips):
-    """One answer for each ip, in order."""
-    done = subprocess.run([cdacq, "ip2method", "--json", target], input="".join(f"{ip:x}\n" for ip in ips),
+    """One answer for each ip, in order. `target` may be a list: the target and options."""
+    words = [target] if isinstance(target, str) else target
+    done = subprocess.run([cdacq, "ip2method", "--json", *words], input="".join(f"{ip:x}\n" for ip in ips),
                           stdout=subprocess.PIPE, text=True, encoding="utf-8", check=False)
     answers = [json.loads(line) for line in done.stdout.split("\n") if line]
     if done.returncode not in (0, 1) or len(answers) != len(ips):

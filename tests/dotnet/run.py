@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""The tests on real runtimes: a C# target is built and run, and every record of its jitdump is asked of the running
-process, of a full core by createdump, of a core by gdb's gcore, and of a snapshot of the full core.
+"""The tests on real runtimes: for each, a C# target is built and run, and every record of its jitdump is asked of the running
+process, of cores of every kind, of a snapshot, and of cores whose files were moved away.
+
+    run.py [RUNTIME...]    "installed", or the version of a runtime pack; default: all that cdacq is made for
 
 Exit 77 (skipped) where dotnet or gdb is missing, unless CDACQ_REQUIRE_DOTNET=1: then that is a failure.
 """
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -16,84 +19,131 @@ import lab
 from jitdump import live_records, read_loads, read_released
 
 TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
+RUNTIMES = ["installed", "10.0.14", "9.0.22", "8.0.33"]
 LEAST_METHODS = 1000  # of the target, JIT and ReadyToRun together: fewer means that the jitdump is not whole
 
 
-def judge_target(label, target, loads, live):
-    """One target against all records. Returns whether it passed."""
-    tally = judge.Tally()
-    judge.judge_inside(TOOL, target, judge.as_expected(live), tally)
-    judge.judge_outside(TOOL, target, loads, live, tally)
-    print(f"--- {label}", flush=True)
-    tally.report()
-    return not tally.has_failed
+class Run:
+    """One runtime's target, and what became of the tests on it."""
+
+    def __init__(self, work, loads, live):
+        self.work, self.loads, self.live = work, loads, live
+        self.results = []
+
+    def note(self, label, passed, text=""):
+        print(f"  {'ok  ' if passed else 'FAIL'} {label}{': ' if text else ''}{text}", flush=True)
+        self.results.append(passed)
+
+    def judge(self, label, target):
+        """A target against all records."""
+        tally = judge.Tally()
+        judge.judge_inside(TOOL, target, judge.as_expected(self.live), tally)
+        judge.judge_outside(TOOL, target, self.loads, self.live, tally)
+        if tally.has_failed:
+            tally.report()
+        self.note(label, not tally.has_failed, f"{3 * len(self.live)} addresses in {len(self.live)} methods")
+
+    def answers(self, target):
+        """The raw lines for the middle of each method."""
+        text = "".join(f"{load.address + load.size // 2:x}\n" for load in self.live)
+        done = subprocess.run([TOOL, "ip2method", "--json", *target], input=text, capture_output=True, encoding="utf-8",
+                              check=False)
+        return done.stdout.splitlines()
+
+    def judge_snapshot(self, core):
+        """A snapshot of all methods must give the same answers as the core, to every question about them."""
+        path = os.path.join(self.work, "snapshot.core")
+        subprocess.run([TOOL, "snapshot", core, "-o", path], check=True, stdout=subprocess.DEVNULL)
+        sizes = f"{os.path.getsize(path) >> 10} KiB of {os.path.getsize(core) >> 10}"
+        self.note("snapshot", self.answers([core]) == self.answers([path]), sizes)
+
+    def judge_listing(self, core):
+        """`methods` lists every live JIT method once, with the record's start and size."""
+        listing = subprocess.run([TOOL, "methods", "--json", core], capture_output=True, encoding="utf-8", check=True).stdout
+        listed = {}
+        for line in listing.splitlines():
+            method = json.loads(line)
+            listed.setdefault(int(method["code_start"], 16), []).append(method["code_size"])
+        missing = [load for load in self.live if load.kind == "jit" and listed.get(load.address) != [load.size]]
+        self.note("methods", not missing, f"{len(listed)} listed, {len(missing)} of the jitdump's missing or different")
+
+    def judge_stop(self, pid):
+        """--stop answers the same, and leaves the process running."""
+        ip = f"{self.live[0].address:x}"
+        stopped, running = (subprocess.run([TOOL, "ip2method", *options, str(pid), ip], capture_output=True,
+                                           encoding="utf-8", check=False) for options in (["--stop"], []))
+        with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as status:
+            state = next(line.split()[1] for line in status if line.startswith("State:"))
+        good = stopped.returncode == 0 and stopped.stdout == running.stdout and state in "SR"
+        self.note("stop", good, f"then state {state}")
+
+    def judge_stacks(self, label, target):
+        """Every frame is native or named, and parked threads are found in the target's own methods."""
+        done = subprocess.run([TOOL, "stack", "--json", target], capture_output=True, encoding="utf-8", check=False)
+        frames = [json.loads(line) for line in done.stdout.splitlines()]
+        nameless = [frame for frame in frames if frame["status"] == "error" or
+                    (frame["status"] == "managed" and not frame["method"])]
+        own = [frame for frame in frames if (frame["method"] or "").startswith("Demo.Parked")]
+        self.note(f"stacks of {label}", not nameless and len(own) >= 5,
+                  f"{len(frames)} frames, {len(own)} of the target's, {len(nameless)} managed without a name")
+
+    def judge_moved(self, cores):
+        """The files are somewhere else: below another root, or in one heap."""
+        root = os.path.join(self.work, "elsewhere")
+        moved = root + self.work
+        os.makedirs(moved)
+        for name in os.listdir(self.work):
+            if name.startswith(("dotnet-", "app-")) and not name.endswith("-obj"):
+                shutil.move(os.path.join(self.work, name), os.path.join(moved, name))
+        for label, core in cores.items():
+            self.judge(f"{label}, files below --sysroot", [core, "--sysroot", root])
+            self.judge(f"{label}, files somewhere below --module-path", [core, "--module-path", moved])
 
 
-def answers(target, ips):
-    """The raw lines for a list of addresses."""
-    text = "".join(f"{ip:x}\n" for ip in ips)
-    done = subprocess.run([TOOL, "ip2method", "--json", target], input=text, capture_output=True, encoding="utf-8", check=False)
-    return done.stdout.splitlines()
-
-
-def judge_snapshot(work, core, live):
-    """A snapshot of all methods must give the same answers as the core, to every question about them."""
-    path = os.path.join(work, "snapshot.core")
-    subprocess.run([TOOL, "snapshot", core, "-o", path], check=True, stdout=subprocess.DEVNULL)
-    ips = [load.address + load.size // 2 for load in live]
-    same = answers(core, ips) == answers(path, ips)
-    print(f"--- snapshot: {os.path.getsize(path) >> 10} KiB of {os.path.getsize(core) >> 10}, {'same answers' if same else 'OTHER ANSWERS'}")
-    return same
-
-
-def judge_listing(core, live):
-    """`methods` lists every live JIT method once, with the record's start and size."""
-    listing = subprocess.run([TOOL, "methods", "--json", core], capture_output=True, encoding="utf-8", check=True).stdout
-    listed = {}
-    for line in listing.splitlines():
-        method = json.loads(line)
-        listed.setdefault(int(method["code_start"], 16), []).append(method["code_size"])
-    missing = [load for load in live if load.kind == "jit" and listed.get(load.address) != [load.size]]
-    print(f"--- methods: {len(listed)} listed, {len(missing)} of the jitdump's missing or different")
-    return not missing
-
-
-def judge_stop(pid, live):
-    """--stop answers the same, and leaves the process running."""
-    ips = [f"{live[0].address:x}"]
-    stopped = subprocess.run([TOOL, "ip2method", "--stop", str(pid), *ips], capture_output=True, encoding="utf-8", check=False)
-    running = subprocess.run([TOOL, "ip2method", str(pid), *ips], capture_output=True, encoding="utf-8", check=False)
-    with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as status:
-        state = next(line.split()[1] for line in status if line.startswith("State:"))
-    good = stopped.returncode == 0 and stopped.stdout == running.stdout and state in "SR"
-    print(f"--- stop: {'same answer' if good else stopped.stderr + stopped.stdout}, then state {state}")
-    return good
-
-
-def run_all(work):
-    with lab.running_target(work) as target:
+def test_runtime(runtime, work):
+    """All tests on one runtime; the list of their results."""
+    private = None if runtime == "installed" else runtime
+    with lab.running_target(work, runtime=private) as target:
         target.save_records()
         loads = read_loads(os.path.join(work, "jitdump"))
         live = live_records(loads, read_released(os.path.join(work, "released.txt")))
         if len(live) < LEAST_METHODS:
             raise lab.LabError(f"the jitdump has {len(live)} methods: was it cut?")
-        pid = target.process.pid
-        full, gcore = target.createdump("full"), target.gcore()
-        passed = [judge_target("process", str(pid), loads, live), judge_stop(pid, live)]
-    passed += [judge_target("createdump full", full, loads, live), judge_target("gcore", gcore, loads, live),
-               judge_snapshot(work, full, live), judge_listing(full, live)]
-    print(f"{sum(passed)} passed, {len(passed) - sum(passed)} failed")
-    return all(passed)
+        run = Run(work, loads, live)
+        run.judge("process", str(target.pid))
+        run.judge_stop(target.pid)
+        run.judge_stacks("the process", str(target.pid))
+        cores = {"createdump full": target.createdump("full"), "createdump heap": target.createdump("heap"),
+                 "gcore": target.gcore()}
+        minis = {kind: target.createdump(kind) for kind in ("mini", "triage")}
+        try:
+            cores["kernel"] = target.kernel_core()
+        except lab.Skip as reason:
+            print(f"  no kernel core: {reason}")
+    for label, core in cores.items():
+        run.judge(label, core)
+    for label, core in {**cores, **minis}.items():
+        run.judge_stacks(label, core)
+    run.judge_snapshot(cores["createdump full"])
+    run.judge_listing(cores["createdump full"])
+    if private:
+        run.judge_moved({label: core for label, core in cores.items() if label != "createdump full"})
+    return run.results
 
 
 def main():
     required = os.environ.get("CDACQ_REQUIRE_DOTNET") == "1"
+    results = []
     try:
-        with tempfile.TemporaryDirectory(prefix="cdacq-dotnet-") as work:
-            return 0 if run_all(work) else 1
+        for runtime in sys.argv[1:] or RUNTIMES:
+            print(f".NET {runtime}", flush=True)
+            with tempfile.TemporaryDirectory(prefix="cdacq-dotnet-") as work:
+                results += test_runtime(runtime, work)
     except lab.Skip as reason:
         print(f"{'FAILED' if required else 'skipped'}: {reason}")
         return 1 if required else lab.SKIPPED
+    print(f"{sum(results)} passed, {len(results) - sum(results)} failed")
+    return 0 if all(results) else 1
 
 
 if __name__ == "__main__":
