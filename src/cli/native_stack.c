@@ -21,6 +21,7 @@ enum { FRAME_MAX = 4096 };
     X(dwfl_errmsg)                  \
     X(dwfl_report_begin)            \
     X(dwfl_report_end)              \
+    X(dwfl_report_elf)              \
     X(dwfl_core_file_report)        \
     X(dwfl_core_file_attach)        \
     X(dwfl_linux_proc_report)       \
@@ -32,6 +33,8 @@ enum { FRAME_MAX = 4096 };
     X(dwfl_thread_getframes)        \
     X(dwfl_thread_tid)              \
     X(dwfl_frame_pc)                \
+    X(dwfl_getmodules)              \
+    X(dwfl_module_getelf)           \
     X(dwfl_addrmodule)              \
     X(dwfl_module_info)             \
     X(dwfl_module_addrinfo)
@@ -145,10 +148,75 @@ static int visit_thread(Dwfl_Thread *thread, void *context)
     return DWARF_CB_OK;
 }
 
-/* A core's modules and threads. *ret_elf and *ret_fd are the caller's to close, after dwfl_end. */
-static bool attach_core(struct walk *walk, const char *core, Elf **ret_elf, int *ret_fd)
+/* A module of a core whose file is at hand. */
+struct core_module {
+    char *name, *path;
+    Dwarf_Addr start;
+};
+
+struct core_modules {
+    const struct walk *walk;
+    struct core_module *items;
+    size_t count;
+    bool unreachable; /* some module's addresses do not lead to it */
+};
+
+static int list_module(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr start, void *context)
+{
+    (void)userdata;
+    struct core_modules *modules = context;
+    const struct libdw *dw = &modules->walk->dw;
+    const char *path = NULL;
+    Dwarf_Addr end = start;
+    GElf_Addr bias;
+    dw->dwfl_module_getelf(module, &bias); /* finds the file */
+    dw->dwfl_module_info(module, NULL, NULL, &end, NULL, NULL, &path, NULL);
+    modules->unreachable |= dw->dwfl_addrmodule(modules->walk->dwfl, start + (end - start) / 2) != module;
+    if (path && path[0] == '/') {
+        modules->items = reallocate(modules->items, (modules->count + 1) * sizeof *modules->items);
+        modules->items[modules->count].name = strdup(name);
+        modules->items[modules->count].path = strdup(path);
+        modules->items[modules->count++].start = start;
+    }
+    return DWARF_CB_OK;
+}
+
+/*
+ * Reports the modules of a core. libdwfl also reports the core's segments, and loses modules where one segment holds
+ * the end of one file and the beginning of the next, as createdump writes them. Then the modules are reported alone.
+ */
+static bool report_core(struct walk *walk, Elf *elf, const Dwfl_Callbacks *callbacks)
 {
     const struct libdw *dw = &walk->dw;
+    struct core_modules modules = {.walk = walk};
+    dw->dwfl_report_begin(walk->dwfl);
+    if (dw->dwfl_core_file_report(walk->dwfl, elf, NULL) < 0 || dw->dwfl_report_end(walk->dwfl, NULL, NULL) != 0)
+        return false;
+    dw->dwfl_getmodules(walk->dwfl, list_module, &modules, 0);
+    bool reported = true;
+    if (modules.unreachable && modules.count) {
+        dw->dwfl_end(walk->dwfl);
+        walk->dwfl = dw->dwfl_begin(callbacks);
+        reported = walk->dwfl != NULL;
+        if (reported)
+            dw->dwfl_report_begin(walk->dwfl);
+        for (size_t i = 0; reported && i < modules.count; i++)
+            dw->dwfl_report_elf(walk->dwfl, modules.items[i].name, modules.items[i].path, -1, modules.items[i].start,
+                                true);
+        reported = reported && dw->dwfl_report_end(walk->dwfl, NULL, NULL) == 0;
+    }
+    for (size_t i = 0; i < modules.count; i++) {
+        free(modules.items[i].name);
+        free(modules.items[i].path);
+    }
+    free(modules.items);
+    return reported;
+}
+
+/* A core's modules and threads. *ret_elf and *ret_fd are the caller's to close, after dwfl_end. */
+static bool attach_core(struct walk *walk, const char *core, const Dwfl_Callbacks *callbacks, Elf **ret_elf,
+                        int *ret_fd)
+{
     elf_version(EV_CURRENT);
     *ret_fd = open(core, O_RDONLY | O_CLOEXEC);
     *ret_elf = *ret_fd >= 0 ? elf_begin(*ret_fd, ELF_C_READ_MMAP, NULL) : NULL;
@@ -156,10 +224,8 @@ static bool attach_core(struct walk *walk, const char *core, Elf **ret_elf, int 
         message("%s: %s", core, *ret_fd < 0 ? strerror(errno) : elf_errmsg(-1));
         return false;
     }
-    dw->dwfl_report_begin(walk->dwfl);
-    if (dw->dwfl_core_file_report(walk->dwfl, *ret_elf, NULL) < 0 || dw->dwfl_report_end(walk->dwfl, NULL, NULL) != 0 ||
-        dw->dwfl_core_file_attach(walk->dwfl, *ret_elf) < 0) {
-        message("%s: no stacks: %s", core, dw->dwfl_errmsg(-1));
+    if (!report_core(walk, *ret_elf, callbacks) || walk->dw.dwfl_core_file_attach(walk->dwfl, *ret_elf) < 0) {
+        message("%s: no stacks: %s", core, walk->dw.dwfl_errmsg(-1));
         return false;
     }
     return true;
@@ -199,7 +265,7 @@ bool native_stack_visit(const char *core, pid_t pid, const struct cdacq_options 
     walk.dwfl = walk.dw.dwfl_begin(&callbacks);
     Elf *elf = NULL;
     int fd = -1;
-    bool attached = walk.dwfl && (core ? attach_core(&walk, core, &elf, &fd) : attach_process(&walk, pid));
+    bool attached = walk.dwfl && (core ? attach_core(&walk, core, &callbacks, &elf, &fd) : attach_process(&walk, pid));
     if (attached && walk.dw.dwfl_getthreads(walk.dwfl, visit_thread, &walk) < 0) {
         message("%s: no stacks: %s", core ? core : "process", walk.dw.dwfl_errmsg(-1));
         attached = false;
