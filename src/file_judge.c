@@ -100,6 +100,8 @@ static void weigh_samples(struct trial *trial)
     unsigned weighed = 0;
     for (size_t i = 0; i < candidate->constant_count; i++) {
         const struct file_range *range = &candidate->constant[i];
+        if (!(range->access & FILE_RANGE_UNKNOWN))
+            continue; /* may be written to in another mapping of the same part */
         uint64_t pages = (range->end - range->begin) / PAGE_SIZE, step = MAX(pages / SAMPLE_MAX, (uint64_t)1);
         for (uint64_t page = 0; page < pages && weighed < SAMPLE_MAX; page += step) {
             uint64_t offset = range->begin + page * PAGE_SIZE;
@@ -138,7 +140,8 @@ static bool is_stripped_of_contents(Elf *elf)
     return false;
 }
 
-static bool judge_elf(struct trial *trial)
+/* *ret_end is where what its loader maps, and may relocate, ends in the file. */
+static bool judge_elf(struct trial *trial, uint64_t *ret_end)
 {
     struct file_candidate *candidate = trial->candidate;
     if (candidate->size < SELFMAG || memcmp(candidate->bytes, ELFMAG, SELFMAG) != 0)
@@ -146,27 +149,38 @@ static bool judge_elf(struct trial *trial)
     /* libelf takes a writable pointer but does not write to an image that it only reads. */
     Elf *elf = elf_memory((char *)(uintptr_t)candidate->bytes, candidate->size);
     size_t count = 0;
+    uint64_t end = 0;
     GElf_Phdr phdr;
     if (elf && elf_kind(elf) == ELF_K_ELF && elf_getphdrnum(elf, &count) == 0) {
         /* A file of debugging information has the program's headers but not its contents. */
         if (is_stripped_of_contents(elf))
             contradict(trial, "it holds debugging information only");
         for (size_t i = 0; i < count && gelf_getphdr(elf, (int)i, &phdr); i++) {
+            if (phdr.p_type == PT_LOAD)
+                end = MAX(end, add_saturated(phdr.p_offset, phdr.p_filesz));
             /* Relocation changes writable segments, and those it makes read-only afterwards (RELRO) too. */
             if (phdr.p_type == PT_LOAD && !(phdr.p_flags & PF_W))
                 file_candidate_add_constant(candidate, phdr.p_offset, add_saturated(phdr.p_offset, phdr.p_filesz),
-                                            false);
+                                            FILE_RANGE_CONSTANT);
             else if (phdr.p_type == PT_NOTE)
                 weigh_build_id(trial, elf, &phdr);
         }
     }
     elf_end(elf);
+    *ret_end = end;
     return true;
 }
 
 /* ---- PE ---- */
 
-/* The READYTORUN_HEADER's file offset: the CLR header names it, or, in a composite image, an export does. */
+/* A PE image in a file: the whole of it, or one of those that a single-file app carries. */
+struct pe_in_file {
+    struct pe pe;
+    struct bytes_part part;
+    uint64_t begin; /* file offset of its first byte */
+};
+
+/* The READYTORUN_HEADER's offset in the image: the CLR header names it, or, in a composite image, an export does. */
 static bool find_r2r_header(const struct pe *pe, uint64_t *ret)
 {
     struct pe_clr clr;
@@ -195,8 +209,9 @@ static bool is_constant_table(uint32_t type)
 
 /* The ReadyToRun tables are constant wherever they lie; the runtime functions, which are dumped most, identify the
  * file. */
-static void weigh_r2r_tables(struct trial *trial, const struct pe *pe)
+static void weigh_r2r_tables(struct trial *trial, const struct pe_in_file *image)
 {
+    const struct pe *pe = &image->pe;
     uint64_t header, offset;
     uint32_t signature, count, type, rva, size;
     if (!find_r2r_header(pe, &header) || !bytes_u32(&pe->bytes, header, &signature) || signature != R2R_SIGNATURE ||
@@ -208,7 +223,8 @@ static void weigh_r2r_tables(struct trial *trial, const struct pe *pe)
             !bytes_u32(&pe->bytes, row + 8, &size) || !is_constant_table(type) ||
             pe_offset(pe, rva, size, &offset) != CDACQ_OK)
             continue;
-        file_candidate_add_constant(trial->candidate, offset, offset + size, true);
+        offset += image->begin;
+        file_candidate_add_constant(trial->candidate, offset, offset + size, FILE_RANGE_ALWAYS);
         for (unsigned part = 0; type == RUNTIME_FUNCTIONS && part < SAMPLE_MAX && size; part++) {
             size_t n = MIN(size, 512u);
             weigh(trial, offset + (uint64_t)(size - n) / SAMPLE_MAX * part, n, "its runtime functions are other ones");
@@ -227,48 +243,78 @@ static void weigh_field(struct trial *trial, uint64_t offset, const char *name, 
     weigh(trial, offset, 4, reason);
 }
 
-static void weigh_mvid(struct trial *trial, const struct pe *pe)
+static void weigh_mvid(struct trial *trial, const struct pe_in_file *image)
 {
     struct bytes_part part;
     struct bytes blob;
     struct metadata metadata;
     struct metadata_module module;
-    if (pe_metadata(pe, &part, &blob) < 0 || metadata_open(&blob, &metadata) < 0 ||
+    if (pe_metadata(&image->pe, &part, &blob) < 0 || metadata_open(&blob, &metadata) < 0 ||
         metadata_module(&metadata, &module) < 0 || !module.mvid)
         return;
-    uint64_t offset = part.offset + metadata.guids.offset + (uint64_t)(module.mvid - 1) * 16;
+    uint64_t offset = image->begin + part.offset + metadata.guids.offset + (uint64_t)(module.mvid - 1) * 16;
     weigh(trial, offset, 16, "its MVID is another one");
 }
 
-static bool judge_pe(struct trial *trial)
+/* The PE image at a file offset, where there is one. */
+static bool judge_pe(struct trial *trial, uint64_t begin)
 {
     struct file_candidate *candidate = trial->candidate;
-    struct bytes bytes = bytes_of_buffer(candidate->bytes, candidate->size);
-    struct pe pe;
-    if (pe_open(&bytes, false, &pe) < 0)
+    struct pe_in_file image = {.begin = begin};
+    struct bytes whole = bytes_of_buffer(candidate->bytes, candidate->size);
+    struct bytes bytes = bytes_of_part(&whole, begin, candidate->size - begin, &image.part);
+    if (pe_open(&bytes, false, &image.pe) < 0)
         return false;
-    file_candidate_add_constant(candidate, 0, pe.headers_size, false);
-    for (unsigned i = 0; i < pe.section_count; i++) {
-        const struct pe_section *section = &pe.sections[i];
+    const struct pe *pe = &image.pe;
+    file_candidate_add_constant(candidate, begin, begin + pe->headers_size, FILE_RANGE_CONSTANT);
+    for (unsigned i = 0; i < pe->section_count; i++) {
+        const struct pe_section *section = &pe->sections[i];
+        uint64_t offset = begin + section->file_offset;
         if (!(section->characteristics & (unsigned)PE_SECTION_WRITE))
-            file_candidate_add_constant(candidate, section->file_offset,
-                                        (uint64_t)section->file_offset + section->file_size, false);
+            file_candidate_add_constant(candidate, offset, offset + section->file_size, FILE_RANGE_CONSTANT);
     }
-    candidate->constant_when_read_only = true;
-    uint64_t coff = load_u32(candidate->bytes + 0x3c, false) + UINT64_C(4);
-    weigh_field(trial, coff + 4, "time stamp", pe.time_stamp);
-    weigh_field(trial, coff + 20 + 56, "SizeOfImage", pe.image_size);
-    weigh_mvid(trial, &pe);
-    weigh_r2r_tables(trial, &pe);
+    uint64_t coff = begin + load_u32(candidate->bytes + begin + 0x3c, false) + UINT64_C(4);
+    weigh_field(trial, coff + 4, "time stamp", pe->time_stamp);
+    weigh_field(trial, coff + 20 + 56, "SizeOfImage", pe->image_size);
+    weigh_mvid(trial, &image);
+    weigh_r2r_tables(trial, &image);
     return true;
+}
+
+enum { BUNDLE_ALIGNMENT = 16 };
+
+/*
+ * The assemblies that a single-file app carries behind its segments. They begin anywhere in a page, and are mapped from
+ * that page on: each is looked for in the first page of every mapping.
+ */
+static void judge_bundle(struct trial *trial, uint64_t segments_end)
+{
+    const struct target *target = trial->target;
+    const struct file_candidate *candidate = trial->candidate;
+    for (size_t i = 0; i < target->mapping_count; i++) {
+        const struct mapping *mapping = &target->mappings[i];
+        if (mapping->file != trial->file || mapping->offset + PAGE_SIZE <= segments_end)
+            continue;
+        for (uint64_t in_page = 0; in_page < PAGE_SIZE; in_page += BUNDLE_ALIGNMENT) {
+            uint64_t begin = mapping->offset + in_page;
+            if (range_fits(begin, 64, candidate->size) && memcmp(candidate->bytes + begin, "MZ", 2) == 0 &&
+                judge_pe(trial, begin))
+                break;
+        }
+    }
 }
 
 enum file_verdict judge_mapped_file(struct target *target, const struct mapped_file *file,
                                     struct file_candidate *candidate, char *why, size_t why_size)
 {
     struct trial trial = {target, file, candidate, false, false, why, why_size};
-    if (!judge_elf(&trial) && !judge_pe(&trial))
-        candidate->constant_when_read_only = true;
+    uint64_t segments_end = 0;
+    if (judge_elf(&trial, &segments_end))
+        judge_bundle(&trial, segments_end);
+    else
+        judge_pe(&trial, 0);
+    /* What the loader does not relocate is in a read-only mapping as it is in the file. */
+    file_candidate_add_constant(candidate, segments_end, candidate->size, FILE_RANGE_READ_ONLY);
     weigh_samples(&trial);
     if (trial.contradicted)
         return FILE_CONTRADICTED;

@@ -6,7 +6,7 @@
 static const char mark[] =
     "@(#)Version "; /* what(1) looks for the like; the runtime's build puts it into every image */
 
-enum { SCAN_MAX = 16 * 1024 * 1024 }; /* bytes of read-only data: libcoreclr has less than one MB of them */
+enum { SCAN_MAX = 16 * 1024 * 1024 }; /* bytes of a segment: those of libcoreclr have up to 6 MB */
 
 /* Copies digits and dots. */
 static void copy_version(char *ret, size_t size, const char *text, size_t length)
@@ -28,7 +28,7 @@ static void copy_release(char ret[16], const char *version)
     snprintf(ret, 16, "%.*s", (int)MIN(length, (size_t)15), version);
 }
 
-/* The string in the read-only parts of the image, which may have to come from its file. */
+/* The string in the image's initialised data: a constant, though compilers put it where data can be written. */
 static void find_file_version(const struct image *image, char *ret, size_t size)
 {
     struct reader reader;
@@ -37,8 +37,6 @@ static void find_file_version(const struct image *image, char *ret, size_t size)
         const struct image_segment *segment = &image->segments[i];
         struct memory memory;
         uint64_t address = image->base + segment->vaddr, end = address + MIN(segment->file_size, (uint64_t)SCAN_MAX);
-        if (segment->writable)
-            continue;
         while (address < end && !ret[0]) {
             if (!image->target->ops->memory_at(image->target, address, &memory)) {
                 address = align_down(address, PAGE_SIZE) + PAGE_SIZE;

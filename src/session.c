@@ -300,7 +300,8 @@ static void walk(struct cdacq_session *session, uint64_t ip, struct cdacq_method
     if (slot && !*slot)
         *slot = make_record(session, &block, image_of(session->target, &block));
     if (slot && *slot) {
-        record_answer(*slot, ip, ret);
+        record_answer(*slot, block.ip, ret);
+        ret->ip = ip; /* as asked: a code pointer may carry more than an address */
         return;
     }
     error_set(&session->error, CDACQ_ERR_NOMEM, 0, "out of memory");
@@ -352,10 +353,12 @@ static void look_up(struct cdacq_session *session, uint64_t ip, bool batch, stru
         return;
     }
     struct method_record *record = session_record(session, index, run);
-    if (record)
-        record_answer(record, ip, ret);
-    else
+    if (record) {
+        record_answer(record, address, ret);
+        ret->ip = ip;
+    } else {
         answer_error(session, ip, ret);
+    }
 }
 
 enum cdacq_status cdacq_method_at(struct cdacq_session *session, uint64_t ip, struct cdacq_method *ret,

@@ -41,11 +41,19 @@ struct mapped_file *mapped_file_get(struct target *target, struct file_policy *p
     return file;
 }
 
+void file_candidate_deinit(struct file_candidate *candidate)
+{
+    free(candidate->constant);
+    candidate->constant = NULL;
+    candidate->constant_count = 0;
+}
+
 static void candidate_close(struct file_candidate *candidate)
 {
     if (candidate->bytes)
         munmap((void *)(uintptr_t)candidate->bytes, candidate->size);
     candidate->bytes = NULL;
+    file_candidate_deinit(candidate);
 }
 
 void mapped_files_destroy(struct mapped_file *files)
@@ -287,13 +295,10 @@ bool mapped_file_constant(const struct mapped_file *file, enum mapping_access ac
                           uint64_t *end)
 {
     const struct file_candidate *content = &file->content;
-    struct file_range whole = {0, content->size, false};
     const struct file_range *range = NULL;
-    if (access == MAPPING_READ_ONLY && content->constant_when_read_only)
-        range = &whole;
     for (size_t i = 0; !range && i < content->constant_count; i++) {
         const struct file_range *constant = &content->constant[i];
-        if (offset >= constant->begin && offset < constant->end && (access != MAPPING_WRITABLE || constant->always))
+        if (offset >= constant->begin && offset < constant->end && (constant->access >> access & 1))
             range = constant;
     }
     if (!range || offset >= range->end)
@@ -303,9 +308,17 @@ bool mapped_file_constant(const struct mapped_file *file, enum mapping_access ac
     return true;
 }
 
-void file_candidate_add_constant(struct file_candidate *candidate, uint64_t begin, uint64_t end, bool always)
+void file_candidate_add_constant(struct file_candidate *candidate, uint64_t begin, uint64_t end, unsigned access)
 {
+    size_t count = candidate->constant_count;
     end = MIN(end, candidate->size);
-    if (begin < end && candidate->constant_count < FILE_RANGE_MAX)
-        candidate->constant[candidate->constant_count++] = (struct file_range){begin, end, always};
+    if (begin >= end || count == FILE_RANGE_MAX)
+        return;
+    if ((count & (count - 1)) == 0) { /* full at every power of two */
+        struct file_range *larger = realloc(candidate->constant, MAX(count * 2, (size_t)1) * sizeof *larger);
+        if (!larger)
+            return;
+        candidate->constant = larger;
+    }
+    candidate->constant[candidate->constant_count++] = (struct file_range){begin, end, access};
 }

@@ -21,21 +21,29 @@ enum file_verdict {
     FILE_CONFIRMED,
 };
 
+/* Under which access of the mapping a part of a file holds what every process has there. */
+enum file_range_access {
+    FILE_RANGE_READ_ONLY = 1 << MAPPING_READ_ONLY,
+    FILE_RANGE_UNKNOWN = 1 << MAPPING_UNKNOWN,
+    FILE_RANGE_WRITABLE = 1 << MAPPING_WRITABLE, /* a table in a data section that nobody writes to */
+    FILE_RANGE_CONSTANT = FILE_RANGE_READ_ONLY | FILE_RANGE_UNKNOWN,
+    FILE_RANGE_ALWAYS = FILE_RANGE_CONSTANT | FILE_RANGE_WRITABLE,
+};
+
 /* A part of a file whose bytes are the same in every process that maps it: neither written to nor relocated. */
 struct file_range {
     uint64_t begin, end; /* file offsets */
-    bool always;         /* also where the mapping is writable: a table in a data section that nobody writes to */
+    unsigned access;     /* enum file_range_access */
 };
 
-enum { FILE_RANGE_MAX = 128 };
+enum { FILE_RANGE_MAX = 8192 }; /* a single-file app has some ten for each of its assemblies */
 
 /* A candidate on disk, for the judge to look at and to describe. */
 struct file_candidate {
     const uint8_t *bytes;
     uint64_t size;
-    struct file_range constant[FILE_RANGE_MAX]; /* out */
+    struct file_range *constant; /* out; the first that covers an offset counts */
     size_t constant_count;
-    bool constant_when_read_only; /* out: in a mapping that is known to be read-only every byte is */
 };
 
 typedef enum file_verdict file_judge(struct target *target, const struct mapped_file *file,
@@ -98,7 +106,9 @@ const char *mapped_file_problem(const struct mapped_file *file);
 bool mapped_file_constant(const struct mapped_file *file, enum mapping_access access, uint64_t offset, uint64_t *begin,
                           uint64_t *end);
 
-/* Adds a constant part to a candidate; ignored when there is no room, which only makes less available. */
-void file_candidate_add_constant(struct file_candidate *candidate, uint64_t begin, uint64_t end, bool always);
+/* Adds a constant part to a candidate; ignored when there is no room, which only makes less available. It is freed with
+ * the candidate. */
+void file_candidate_deinit(struct file_candidate *candidate);
+void file_candidate_add_constant(struct file_candidate *candidate, uint64_t begin, uint64_t end, unsigned access);
 
 #endif

@@ -92,19 +92,19 @@ static size_t copy_runs(struct reader *reader, uint64_t address, uint8_t *buffer
 
 bool reader_try_copy(struct reader *reader, uint64_t address, void *buffer, size_t size)
 {
-    if (!reader_step(reader, "reading memory"))
+    if (!reader_spend(reader))
         return false;
     return copy_runs(reader, address, buffer, size) == size;
 }
 
 const uint8_t *reader_try_view(struct reader *reader, uint64_t address, size_t size)
 {
-    return reader_step(reader, "reading memory") ? reader_run(reader, address, size) : NULL;
+    return reader_spend(reader) ? reader_run(reader, address, size) : NULL;
 }
 
 bool reader_copy(struct reader *reader, uint64_t address, void *buffer, size_t size)
 {
-    if (!reader_step(reader, "reading memory"))
+    if (!reader_spend(reader))
         return false;
     size_t done = copy_runs(reader, address, buffer, size);
     if (done < size)
@@ -115,7 +115,7 @@ bool reader_copy(struct reader *reader, uint64_t address, void *buffer, size_t s
 /* A read of a few bytes: in one run nearly always; across two runs byte by byte. */
 static inline const uint8_t *read_bytes(struct reader *reader, uint64_t address, uint8_t *joined, size_t size)
 {
-    if (!reader_step(reader, "reading memory"))
+    if (!reader_spend(reader))
         return NULL;
     const uint8_t *bytes = reader_run(reader, address, size);
     if (LIKELY(bytes != NULL))

@@ -39,6 +39,7 @@ struct reader {
     enum cdacq_status status;
     uint64_t address; /* of the failed read */
     const char *what; /* "RangeSection.Flags", or the loop that ran dry; a static string, NULL where not known */
+    const char *loop; /* the loop that was in a step last: a read that finds the tank empty is on its account */
 };
 
 void reader_init(struct reader *reader, struct target *target, const struct layout *layout, unsigned pointer_size,
@@ -49,6 +50,7 @@ static inline void reader_begin(struct reader *reader, uint32_t fuel)
 {
     reader->status = CDACQ_OK;
     reader->what = NULL;
+    reader->loop = NULL;
     reader->fuel = fuel;
     reader->unverified = false;
 }
@@ -64,17 +66,24 @@ uint64_t reader_fail(struct reader *reader, enum cdacq_status status, uint64_t a
 /* The status of the task so far; on failure *err tells what could not be read, where, and why. */
 enum cdacq_status reader_status(const struct reader *reader, struct cdacq_error *err);
 
-/* One step of the loop `what`. False when the tank is empty or the reader has failed: leave the loop. */
-static inline bool reader_step(struct reader *reader, const char *what)
+/* One unit of fuel. False when the tank is empty or the reader has failed. */
+static inline bool reader_spend(struct reader *reader)
 {
     if (reader_failed(reader))
         return false;
     if (UNLIKELY(reader->fuel == 0)) {
-        reader_fail(reader, CDACQ_ERR_FUEL, 0, what);
+        reader_fail(reader, CDACQ_ERR_FUEL, 0, reader->loop ? reader->loop : "reading memory");
         return false;
     }
     reader->fuel--;
     return true;
+}
+
+/* One step of the loop `what`, which is named when the tank runs dry. False as reader_spend(): leave the loop. */
+static inline bool reader_step(struct reader *reader, const char *what)
+{
+    reader->loop = what;
+    return reader_spend(reader);
 }
 
 /* Copies [address, address + size); joins runs. False, and the reader fails, when any byte is missing. */
