@@ -120,16 +120,19 @@ static bool add_jit_block(uint64_t start, void *context)
 static void build_r2r(struct builder *builder, const struct r2r_image *image)
 {
     struct reader *reader = builder->reader;
+    const struct r2r_entries *entries = r2r_image_entries(image, reader);
     uint32_t start = UINT32_MAX;
+    if (!entries)
+        return;
     for (uint32_t i = 0; i < image->functions.count && reader_step(reader, "ReadyToRun functions"); i++) {
         bool cold = i >= image->first_cold;
         uint32_t hot = i;
-        if (!cold && r2r_image_is_start(image, reader, i))
+        if (!cold && r2r_image_is_start(image, entries, reader, i))
             start = i;
         if (cold) {
             start = UINT32_MAX;
             if (hot_cold_hot_of(&image->hot_cold, i, &hot))
-                for (start = hot; start && !r2r_image_is_start(image, reader, start) &&
+                for (start = hot; start && !r2r_image_is_start(image, entries, reader, start) &&
                                   reader_step(reader, "ReadyToRun method start");)
                     start--;
         }

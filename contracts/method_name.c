@@ -85,8 +85,13 @@ static void name_by_method_desc(struct module_cache *cache, uint64_t address, st
 static void name_instance(struct module_cache *cache, const struct code_block *block, const struct r2r_image *image,
                           struct method_name *ret)
 {
-    const struct native_section *section = &image->instances;
+    const struct r2r_entries *entries = r2r_image_entries(image, cache->reader);
     struct name_entry_point method;
+    if (!entries) {
+        reader_status(cache->reader, &ret->error);
+        return;
+    }
+    const struct native_section *section = &entries->instances;
     if (block->entry >= section->size ||
         name_entry_point_decode(section->bytes + block->entry, section->size - block->entry, &method) < 0 ||
         !method.token) {

@@ -47,8 +47,8 @@ static inline uint64_t nibble_start(const struct nibble_map *map, uint64_t bucke
 }
 
 /*
- * The last start in nibbles that have been shifted so that `bucket`'s is the lowest. 0 when all are empty; also, and the
- * reader fails, when it is above 8: a bucket has no more words.
+ * The last start in nibbles that have been shifted so that `bucket`'s is the lowest. 0 when all are empty; also, and
+ * the reader fails, when it is above 8: a bucket has no more words.
  */
 static inline uint64_t nibble_last_start(struct reader *reader, const struct nibble_map *map, uint32_t nibbles,
                                          uint64_t bucket)

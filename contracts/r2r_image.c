@@ -1,5 +1,6 @@
 #include "contracts/r2r_image.h"
 
+#include "contracts/gc_info.h"
 #include "contracts/hash_map.h"
 #include "src/formats/names.h"
 
@@ -11,19 +12,27 @@ enum { ENTRY_TAG_METHODDEF = 1, ENTRY_TAG_INSTANCE = 2, ENTRY_TAG_COMPONENT = 3 
 
 enum { R2R_SIGNATURE = 0x00525452 }; /* "RTR" */
 
+static void entries_free(struct r2r_entries *entries)
+{
+    if (!entries)
+        return;
+    window_deinit(&entries->instances_window);
+    free(entries->methods);
+    free(entries);
+}
+
 void r2r_image_free(struct r2r_image *image)
 {
     if (!image)
         return;
     window_deinit(&image->hot_cold_window);
-    window_deinit(&image->instances_window);
-    free(image->entries);
+    entries_free(atomic_load_explicit(&image->entries, memory_order_acquire));
     free(image);
 }
 
-enum method_entry_kind r2r_image_entry(const struct r2r_image *image, uint32_t function, uint32_t *ret_entry)
+enum method_entry_kind r2r_entry(const struct r2r_entries *entries, uint32_t function, uint32_t *ret_entry)
 {
-    uint32_t entry = image->entries ? image->entries[function] : 0;
+    uint32_t entry = entries->methods ? entries->methods[function] : 0;
     *ret_entry = entry & ENTRY_VALUE_MASK;
     switch (entry >> ENTRY_KIND_SHIFT) {
     case ENTRY_TAG_METHODDEF:
@@ -38,9 +47,11 @@ enum method_entry_kind r2r_image_entry(const struct r2r_image *image, uint32_t f
 uint64_t r2r_image_method_desc(const struct r2r_image *image, struct reader *reader, uint32_t function)
 {
     uint64_t start = image->base + unwind_table_begin(reader, &image->functions, function);
+    if (reader_failed(reader))
+        return 0;
     uint64_t method_desc = ptr_hash_map_find(reader, image->entry_point_map, start);
-    if (reader->status == CDACQ_ERR_MEMORY && image->entries) {
-        /* The image names the method all the same. */
+    if (reader->status == CDACQ_ERR_MEMORY) {
+        /* The image may name the method all the same. */
         reader->status = CDACQ_OK;
         reader->what = NULL;
         return 0;
@@ -48,11 +59,10 @@ uint64_t r2r_image_method_desc(const struct r2r_image *image, struct reader *rea
     return method_desc;
 }
 
-bool r2r_image_is_start(const struct r2r_image *image, struct reader *reader, uint32_t function)
+bool r2r_image_is_start(const struct r2r_image *image, const struct r2r_entries *entries, struct reader *reader,
+                        uint32_t function)
 {
-    if (image->entries)
-        return image->entries[function] != 0;
-    return r2r_image_method_desc(image, reader, function) != 0;
+    return entries->methods ? entries->methods[function] != 0 : r2r_image_method_desc(image, reader, function) != 0;
 }
 
 /* A table of sections: {type, rva, size} each. In the image's header, and in that of each component of a composite. */
@@ -110,21 +120,28 @@ static bool entry_function(const struct native_section *section, uint32_t offset
     return true;
 }
 
-static void set_entry(struct r2r_image *image, uint32_t function, unsigned tag, uint32_t value)
+/* The tables of an image on their way in. */
+struct inverter {
+    struct reader *reader;
+    const struct r2r_image *image;
+    struct r2r_entries *entries;
+};
+
+static void set_entry(const struct inverter *inverter, uint32_t function, unsigned tag, uint32_t value)
 {
+    uint32_t *methods = inverter->entries->methods;
     /* A cold function is never a start, so an entry there is a lie; the first of two entries stands. */
-    if (function < image->first_cold && !image->entries[function] && value <= ENTRY_VALUE_MASK)
-        image->entries[function] = (uint32_t)tag << ENTRY_KIND_SHIFT | value;
+    if (function < inverter->image->first_cold && !methods[function] && value <= ENTRY_VALUE_MASK)
+        methods[function] = (uint32_t)tag << ENTRY_KIND_SHIFT | value;
 }
 
-static void add_methoddefs(struct reader *reader, struct r2r_image *image, const struct sections *sections,
-                           unsigned tag)
+static void add_methoddefs(const struct inverter *inverter, const struct sections *sections, unsigned tag)
 {
     struct section section;
     struct window window;
     struct native_array array;
-    if (!find_section(reader, sections, R2R_METHODDEF_ENTRYPOINTS, &section) ||
-        !section_window(reader, image, &section, "ReadyToRun section 103", &window))
+    if (!find_section(inverter->reader, sections, R2R_METHODDEF_ENTRYPOINTS, &section) ||
+        !section_window(inverter->reader, inverter->image, &section, "ReadyToRun section 103", &window))
         return;
     if (native_array_open((struct native_section){window.bytes, section.size}, &array)) {
         /* Every element takes a bit of the section at least, so that its size bounds a count that lies. */
@@ -132,87 +149,141 @@ static void add_methoddefs(struct reader *reader, struct r2r_image *image, const
         for (uint32_t i = 0; i < count; i++) {
             uint32_t offset, function;
             if (native_array_at(&array, i, &offset) && entry_function(&array.section, offset, &function))
-                set_entry(image, function, tag, i + 1);
+                set_entry(inverter, function, tag, i + 1);
         }
     } else {
-        reader_fail(reader, CDACQ_ERR_CORRUPT, image->base + section.rva, "ReadyToRun section 103");
+        reader_fail(inverter->reader, CDACQ_ERR_CORRUPT, inverter->image->base + section.rva, "ReadyToRun section 103");
     }
     window_deinit(&window);
 }
 
-/* An instance's element is a method signature, which has to be decoded to find its end, and then the function. */
+/* An instance's element is a method signature, which has to be passed over to find the function behind it. */
 static bool add_instance(uint32_t offset, void *context)
 {
-    struct r2r_image *image = context;
-    const struct native_section *section = &image->instances;
+    const struct inverter *inverter = context;
+    const struct native_section *section = &inverter->entries->instances;
     size_t length;
     uint32_t function;
     if (name_entry_point_skip(section->bytes + offset, section->size - offset, &length) != CDACQ_OK ||
         !entry_function(section, offset + (uint32_t)length, &function)) {
-        image->instances_incomplete = true;
+        inverter->entries->instances_incomplete = true;
         return true;
     }
-    set_entry(image, function, ENTRY_TAG_INSTANCE, offset);
+    set_entry(inverter, function, ENTRY_TAG_INSTANCE, offset);
     return true;
 }
 
-static void add_instances(struct reader *reader, struct r2r_image *image, const struct sections *sections)
+static void add_instances(struct inverter *inverter, const struct sections *sections)
 {
+    struct r2r_entries *entries = inverter->entries;
     struct section section;
     struct native_hashtable table;
-    if (!find_section(reader, sections, R2R_INSTANCE_ENTRYPOINTS, &section) ||
-        !section_window(reader, image, &section, "ReadyToRun section 109", &image->instances_window))
+    if (!find_section(inverter->reader, sections, R2R_INSTANCE_ENTRYPOINTS, &section) ||
+        !section_window(inverter->reader, inverter->image, &section, "ReadyToRun section 109",
+                        &entries->instances_window))
         return;
-    image->instances = (struct native_section){image->instances_window.bytes, section.size};
+    entries->instances = (struct native_section){entries->instances_window.bytes, section.size};
     /* A start that is not known would give its code to the method before it: all, or no answer. */
-    if (!native_hashtable_open(image->instances, &table) || !native_hashtable_each(&table, add_instance, image) ||
-        image->instances_incomplete)
-        reader_fail(reader, CDACQ_ERR_CORRUPT, image->base + section.rva, "ReadyToRun section 109");
+    if (!native_hashtable_open(entries->instances, &table) || !native_hashtable_each(&table, add_instance, inverter) ||
+        entries->instances_incomplete)
+        reader_fail(inverter->reader, CDACQ_ERR_CORRUPT, inverter->image->base + section.rva, "ReadyToRun section 109");
 }
 
 /*
  * A composite image keeps the tables of its components apart: section 115 lists, for each, its CLR header and a header
  * of its own with sections. Their methods' starts are taken; which component's rid they are, they are not named by yet.
  */
-static bool add_components(struct reader *reader, struct r2r_image *image, const struct sections *sections)
+static bool add_components(const struct inverter *inverter, const struct sections *sections)
 {
+    struct reader *reader = inverter->reader;
+    uint64_t base = inverter->image->base;
     struct section list;
     if (!find_section(reader, sections, R2R_COMPONENT_ASSEMBLIES, &list))
         return false;
     uint32_t count = list.size / 16;
     if (count > R2R_COMPONENT_MAX)
-        reader_fail(reader, CDACQ_ERR_CORRUPT, image->base + list.rva, "ReadyToRun section 115");
+        reader_fail(reader, CDACQ_ERR_CORRUPT, base + list.rva, "ReadyToRun section 115");
     for (uint32_t i = 0; i < count && reader_step(reader, "ReadyToRun section 115"); i++) {
         /* READYTORUN_CORE_HEADER: flags, number of sections, sections. */
-        uint64_t header = image->base + read_u32(reader, image->base + list.rva + (uint64_t)i * 16 + 8);
+        uint64_t header = base + read_u32(reader, base + list.rva + (uint64_t)i * 16 + 8);
         struct sections component = {header + 8, read_u32(reader, header + 4)};
         if (component.count > R2R_SECTION_MAX)
             reader_fail(reader, CDACQ_ERR_CORRUPT, header, "READYTORUN_CORE_HEADER");
-        add_methoddefs(reader, image, &component, ENTRY_TAG_COMPONENT);
+        add_methoddefs(inverter, &component, ENTRY_TAG_COMPONENT);
     }
     return true;
 }
 
-/* Inverts the entry point tables. An image without any, as a synthetic one may be, is left without entries. */
-static void read_entries(struct reader *reader, struct r2r_image *image, uint64_t header)
+/* Inverts the entry point tables. An image without any, as a synthetic one may be, is left without. */
+static void invert(struct inverter *inverter)
 {
+    struct reader *reader = inverter->reader;
     struct sections sections;
     struct section section;
-    if (!read_header(reader, header, &sections))
+    if (!read_header(reader, inverter->image->header, &sections))
         return;
     bool has_tables = find_section(reader, &sections, R2R_METHODDEF_ENTRYPOINTS, &section) ||
                       find_section(reader, &sections, R2R_INSTANCE_ENTRYPOINTS, &section) ||
                       find_section(reader, &sections, R2R_COMPONENT_ASSEMBLIES, &section);
     if (!has_tables || reader_failed(reader))
         return;
-    image->entries = calloc((size_t)image->functions.count + 1, sizeof *image->entries);
-    if (!image->entries) {
+    inverter->entries->methods = calloc((size_t)inverter->image->functions.count + 1, sizeof(uint32_t));
+    if (!inverter->entries->methods) {
         reader_fail(reader, CDACQ_ERR_NOMEM, 0, "ReadyToRun entry points");
         return;
     }
-    if (!add_components(reader, image, &sections))
-        add_methoddefs(reader, image, &sections, ENTRY_TAG_METHODDEF);
-    add_instances(reader, image, &sections);
+    if (!add_components(inverter, &sections))
+        add_methoddefs(inverter, &sections, ENTRY_TAG_METHODDEF);
+    add_instances(inverter, &sections);
+}
+
+/* The reader's failure becomes the table's own, so that it is told at every use, and found out only once. */
+static struct r2r_entries *entries_read(const struct r2r_image *image, struct reader *reader)
+{
+    struct r2r_entries *entries = calloc(1, sizeof *entries);
+    if (!entries) {
+        reader_fail(reader, CDACQ_ERR_NOMEM, 0, "ReadyToRun entry points");
+        return NULL;
+    }
+    struct inverter inverter = {reader, image, entries};
+    uint32_t fuel = reader->fuel; /* not to be charged to the look-up that happens to be the first */
+    bool unverified = reader->unverified;
+    reader->fuel = FUEL_INDEX;
+    reader->unverified = false;
+    invert(&inverter);
+    entries->unverified = reader->unverified;
+    entries->failure = reader->status;
+    entries->failure_address = reader->address;
+    entries->failure_what = reader->what;
+    reader->status = CDACQ_OK;
+    reader->what = NULL;
+    reader->fuel = fuel;
+    reader->unverified = unverified;
+    return entries;
+}
+
+const struct r2r_entries *r2r_image_entries(const struct r2r_image *image, struct reader *reader)
+{
+    struct r2r_image *shared = (struct r2r_image *)(uintptr_t)image; /* only the atomic changes */
+    struct r2r_entries *entries = atomic_load_explicit(&shared->entries, memory_order_acquire);
+    if (reader_failed(reader))
+        return NULL;
+    if (!entries) {
+        struct r2r_entries *read = entries_read(image, reader);
+        if (!read)
+            return NULL;
+        if (atomic_compare_exchange_strong_explicit(&shared->entries, &entries, read, memory_order_acq_rel,
+                                                    memory_order_acquire))
+            entries = read;
+        else
+            entries_free(read);
+    }
+    reader->unverified |= entries->unverified;
+    if (entries->failure < 0) {
+        reader_fail(reader, entries->failure, entries->failure_address, entries->failure_what);
+        return NULL;
+    }
+    return entries;
 }
 
 static void read_thunks(struct reader *reader, struct r2r_image *image, uint64_t info)
@@ -268,6 +339,16 @@ static void read_functions(struct reader *reader, struct r2r_image *image, uint6
     unwind_table_view(reader, &image->functions);
 }
 
+/* The version tells how GC info is encoded; an image whose header cannot be read does without. */
+static void read_version(struct reader *reader, struct r2r_image *image)
+{
+    uint8_t header[8];
+    if (!reader_failed(reader) && reader_try_copy(reader, image->header, header, sizeof header) &&
+        load_u32(header, reader->big_endian) == R2R_SIGNATURE)
+        image->gc_info_version =
+            gc_info_version_of_r2r(load_u16(header + 4, reader->big_endian), load_u16(header + 6, reader->big_endian));
+}
+
 struct r2r_image *r2r_image_open(struct reader *reader, const struct range_section *section)
 {
     struct r2r_image *image = calloc(1, sizeof *image);
@@ -282,14 +363,13 @@ struct r2r_image *r2r_image_open(struct reader *reader, const struct range_secti
     image->end = section->end;
     uint64_t info = read_field(reader, section->r2r_module, F_Module_ReadyToRunInfo);
     uint64_t composite = read_field(reader, info, F_ReadyToRunInfo_CompositeInfo);
-    uint64_t header = read_field(reader, composite, F_ReadyToRunInfo_ReadyToRunHeader);
+    image->header = read_field(reader, composite, F_ReadyToRunInfo_ReadyToRunHeader);
     /* The map alone is the composite image's: everything else of it stands in each component's info too. */
     image->entry_point_map = field_address(reader, composite, F_ReadyToRunInfo_EntryPointToMethodDescMap);
     read_functions(reader, image, info);
     read_hot_cold(reader, image, info);
     read_thunks(reader, image, info);
-    if (!reader_failed(reader))
-        read_entries(reader, image, header);
+    read_version(reader, image);
     image->unverified = reader->unverified;
     reader->unverified |= unverified_before;
     if (reader_failed(reader)) {

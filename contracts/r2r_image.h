@@ -11,6 +11,8 @@
 #ifndef CDACQ_CONTRACTS_R2R_IMAGE_H
 #define CDACQ_CONTRACTS_R2R_IMAGE_H
 
+#include <stdatomic.h>
+
 #include "contracts/code_block.h"
 #include "contracts/hot_cold_map.h"
 #include "contracts/native_format.h"
@@ -30,6 +32,18 @@ enum {
     R2R_COMPONENT_MAX = 4096,
 };
 
+/* An image's entry point tables, inverted. That takes milliseconds for a large image, so it is done when needed. */
+struct r2r_entries {
+    uint32_t *methods; /* of each function: which method starts there; NULL where the image has no such tables */
+    struct native_section instances; /* section 109: `entry` of an ENTRY_INSTANCE is an offset in it */
+    bool instances_incomplete;       /* an entry of it could not be decoded */
+    bool unverified;
+    enum cdacq_status failure; /* they cannot be read: why, for every look-up that needs them */
+    uint64_t failure_address;
+    const char *failure_what;
+    struct window instances_window;
+};
+
 struct r2r_image {
     struct r2r_image *next;
     uint64_t module;    /* the Module that the range section names */
@@ -38,15 +52,15 @@ struct r2r_image {
     struct hot_cold_map hot_cold;
     uint32_t first_cold;
     uint32_t thunks_rva, thunks_size;
-    uint64_t entry_point_map; /* HashMap from entry point to MethodDesc */
-    uint32_t *entries;        /* of each function: which method starts there; NULL where the image has no such tables */
-    struct native_section instances; /* section 109: `entry` of an ENTRY_INSTANCE is an offset in it */
-    bool instances_incomplete;       /* an entry of it could not be decoded */
+    uint64_t entry_point_map;              /* HashMap from entry point to MethodDesc */
+    uint64_t header;                       /* READYTORUN_HEADER */
+    unsigned gc_info_version;              /* 0 where not known */
+    _Atomic(struct r2r_entries *) entries; /* NULL until they are asked for */
     bool unverified;
     enum cdacq_status failure; /* it cannot be read: why, for every look-up in it; nothing else is set then */
     uint64_t failure_address;
     const char *failure_what;
-    struct window hot_cold_window, instances_window;
+    struct window hot_cold_window;
 };
 
 /* Reads the image of a range section. NULL, and the reader fails, when that cannot be done. Free with r2r_image_free.
@@ -54,14 +68,18 @@ struct r2r_image {
 struct r2r_image *r2r_image_open(struct reader *reader, const struct range_section *section);
 void r2r_image_free(struct r2r_image *image);
 
+/* The image's tables, read when first asked for. NULL, and the reader fails, when that cannot be done. */
+const struct r2r_entries *r2r_image_entries(const struct r2r_image *image, struct reader *reader);
+
 /* Which method starts at a function, by the image's tables; ENTRY_NONE for funclets, and where there are no tables. */
-enum method_entry_kind r2r_image_entry(const struct r2r_image *image, uint32_t function, uint32_t *ret_entry);
+enum method_entry_kind r2r_entry(const struct r2r_entries *entries, uint32_t function, uint32_t *ret_entry);
 
 /* Whether a method starts at a function: by the tables, or, where the image has none, by the runtime's map. */
-bool r2r_image_is_start(const struct r2r_image *image, struct reader *reader, uint32_t function);
+bool r2r_image_is_start(const struct r2r_image *image, const struct r2r_entries *entries, struct reader *reader,
+                        uint32_t function);
 
-/* The MethodDesc of the method that starts at a function; 0 where the runtime has not prepared it (or cannot be asked).
- */
+/* The MethodDesc of the method that starts at a function; 0 where the runtime has not prepared it, or its map is not
+ * there. */
 uint64_t r2r_image_method_desc(const struct r2r_image *image, struct reader *reader, uint32_t function);
 
 #endif

@@ -1,5 +1,7 @@
 #include "contracts/r2r_jit_manager.h"
 
+#include "contracts/gc_info.h"
+
 /* The image, unless it could not be read: then the reader fails with the reason, each time. */
 static const struct r2r_image *usable(const struct r2r_image *image, struct reader *reader)
 {
@@ -32,20 +34,22 @@ const struct r2r_image *r2r_jit_manager_image(struct execution_manager *manager,
 }
 
 /* The start that a hot function belongs to: the nearest one at or before it. UINT32_MAX where there is none. */
-static uint32_t start_of(const struct r2r_image *image, struct reader *reader, uint32_t function)
+static uint32_t start_of(const struct r2r_image *image, const struct r2r_entries *entries, struct reader *reader,
+                         uint32_t function)
 {
     for (uint32_t i = function + 1; i-- > 0 && reader_step(reader, "ReadyToRun method start");)
-        if (r2r_image_is_start(image, reader, i))
+        if (r2r_image_is_start(image, entries, reader, i))
             return i;
     return UINT32_MAX;
 }
 
 /* Behind the last function of the method that starts at `start`: the next start, or the end of the hot code. */
-static uint32_t end_of(const struct r2r_image *image, struct reader *reader, uint32_t start)
+static uint32_t end_of(const struct r2r_image *image, const struct r2r_entries *entries, struct reader *reader,
+                       uint32_t start)
 {
     uint32_t end = start + 1;
     while (end < image->first_cold && reader_step(reader, "ReadyToRun method end") &&
-           !r2r_image_is_start(image, reader, end))
+           !r2r_image_is_start(image, entries, reader, end))
         end++;
     return end;
 }
@@ -58,7 +62,10 @@ static uint64_t address_of(const struct r2r_image *image, uint32_t function)
 bool r2r_jit_manager_block_at(const struct r2r_image *image, struct reader *reader, uint32_t start,
                               struct code_block *ret)
 {
-    uint32_t end = end_of(image, reader, start);
+    const struct r2r_entries *entries = r2r_image_entries(image, reader);
+    if (!entries)
+        return false;
+    uint32_t end = end_of(image, entries, reader, start);
     struct code_block block = {
         .start = image->base + unwind_table_begin(reader, &image->functions, start),
         .unwind_base = image->base,
@@ -66,7 +73,7 @@ bool r2r_jit_manager_block_at(const struct r2r_image *image, struct reader *read
         .runtime_function_count = end - start,
         .module = image->module,
         .kind = CDACQ_CODE_READY_TO_RUN,
-        .unverified = image->unverified,
+        .unverified = image->unverified || entries->unverified,
     };
     block.ip = block.start;
     for (uint32_t i = start; i < end; i++)
@@ -80,7 +87,7 @@ bool r2r_jit_manager_block_at(const struct r2r_image *image, struct reader *read
         block.cold_functions = address_of(image, cold_begin);
         block.cold_function_count = cold_end - cold_begin;
     }
-    block.entry_kind = (uint8_t)r2r_image_entry(image, start, &block.entry);
+    block.entry_kind = (uint8_t)r2r_entry(entries, start, &block.entry);
     block.method_desc = r2r_image_method_desc(image, reader, start);
     if (reader_failed(reader))
         return false;
@@ -91,6 +98,73 @@ bool r2r_jit_manager_block_at(const struct r2r_image *image, struct reader *read
 static bool is_in_thunks(const struct r2r_image *image, uint64_t relative)
 {
     return relative >= image->thunks_rva && relative - image->thunks_rva < image->thunks_size;
+}
+
+/* How many functions a method that is found without the tables may have before the address's own. */
+enum { PREPARED_FUNCLETS_MAX = 16 };
+
+/*
+ * The GC info lies behind the method's unwind info: header, codes padded to four bytes, and the personality routine's
+ * RVA, which ReadyToRun code has always. x64 alone: only there does a runtime function have an end address.
+ */
+static uint32_t code_length(const struct r2r_image *image, struct reader *reader, uint32_t function)
+{
+    uint8_t unwind_info[4];
+    uint64_t address =
+        image->base + unwind_table_field(reader, &image->functions, function, F_RuntimeFunction_UnwindData);
+    if (!image->gc_info_version || !has_field(reader, F_RuntimeFunction_EndAddress) ||
+        !reader_try_copy(reader, address, unwind_info, sizeof unwind_info))
+        return 0;
+    uint64_t codes = align_up(2 * (uint64_t)unwind_info[2], 4);
+    return gc_info_code_length_x64(reader, address + 4 + codes + 4, image->gc_info_version);
+}
+
+/* Behind the function that ends exactly where the method's code does; 0 where none does: then the length is no length.
+ */
+static uint32_t function_ending_at(const struct r2r_image *image, struct reader *reader, uint32_t first, uint32_t end)
+{
+    for (uint32_t i = first; i < image->first_cold && reader_step(reader, "ReadyToRun functions"); i++) {
+        uint32_t function_end =
+            unwind_table_begin(reader, &image->functions, i) + unwind_table_length(reader, &image->functions, i);
+        if (function_end >= end)
+            return function_end == end ? i + 1 : 0;
+    }
+    return 0;
+}
+
+/*
+ * A method that the runtime has prepared, told without the image's tables, which are large: the runtime's map knows its
+ * start, its GC info its length. Only where both agree with the runtime functions; false says nothing.
+ */
+static bool find_prepared(const struct r2r_image *image, struct reader *reader, uint32_t function, uint32_t relative,
+                          struct code_block *ret)
+{
+    uint64_t method_desc = 0;
+    uint32_t start = function + 1;
+    for (unsigned i = 0; i < PREPARED_FUNCLETS_MAX && start && !method_desc; i++)
+        method_desc = r2r_image_method_desc(image, reader, --start);
+    if (!method_desc)
+        return false;
+    uint32_t begin = unwind_table_begin(reader, &image->functions, start);
+    uint32_t length = code_length(image, reader, start);
+    if (!length || relative - begin >= length)
+        return false; /* not known, or another method's that was not prepared */
+    uint32_t end = function_ending_at(image, reader, start, begin + length);
+    if (!end || end <= function)
+        return false;
+    *ret = (struct code_block){
+        .start = image->base + begin,
+        .hot_size = length,
+        .offset = relative - begin,
+        .method_desc = method_desc,
+        .unwind_base = image->base,
+        .runtime_functions = address_of(image, start),
+        .runtime_function_count = end - start,
+        .module = image->module,
+        .kind = CDACQ_CODE_READY_TO_RUN,
+        .unverified = image->unverified,
+    };
+    return !reader_failed(reader);
 }
 
 bool r2r_jit_manager_find(const struct r2r_image *image, struct reader *reader, uint64_t ip, struct code_block *ret)
@@ -117,7 +191,15 @@ bool r2r_jit_manager_find(const struct r2r_image *image, struct reader *reader, 
     uint32_t hot = function;
     if (cold && !hot_cold_hot_of(&image->hot_cold, function, &hot))
         return false;
-    uint32_t start = start_of(image, reader, hot);
+    bool has_entries = atomic_load_explicit(&((struct r2r_image *)(uintptr_t)image)->entries, memory_order_acquire);
+    if (!has_entries && !image->hot_cold.pair_count &&
+        find_prepared(image, reader, function, (uint32_t)relative, &block)) {
+        block.ip = ip;
+        *ret = block;
+        return true;
+    }
+    const struct r2r_entries *entries = r2r_image_entries(image, reader);
+    uint32_t start = entries ? start_of(image, entries, reader, hot) : UINT32_MAX;
     if (start == UINT32_MAX || !r2r_jit_manager_block_at(image, reader, start, &block))
         return false;
     block.ip = ip;
