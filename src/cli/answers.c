@@ -23,9 +23,8 @@ void answers_init(struct answers *answers, struct output *out, bool json)
 
 void answers_deinit(struct answers *answers)
 {
-    for (size_t role = 0; role < SHOWN_ROLES; role++)
-        for (size_t i = 0; i < SHOWN_SLOTS; i++)
-            free(answers->shown[role][i].text);
+    for (struct shown *slot = answers->in_use; slot; slot = slot->next)
+        free(slot->text);
     free(answers->shown);
     answers->shown = NULL;
 }
@@ -41,8 +40,13 @@ static const char *last_component(const char *path)
     return slash && slash[1] ? slash + 1 : path;
 }
 
-static __attribute__((noinline)) void fill_slot(struct shown *slot, const char *string)
+static __attribute__((noinline)) void fill_slot(struct answers *answers, struct shown *slot, const char *string)
 {
+    struct shown *next = slot->next;
+    if (!slot->text) {
+        next = answers->in_use;
+        answers->in_use = slot;
+    }
     size_t length = strlen(string), before_base = (size_t)(last_component(string) - string);
     char *text = reallocate(slot->text, 2 * ESCAPED_SIZE(length) + 2);
     char *base = escape(text, string, before_base, ESCAPE_DATA);
@@ -52,6 +56,7 @@ static __attribute__((noinline)) void fill_slot(struct shown *slot, const char *
     end = escape(end, string, length, ESCAPE_JSON_DATA);
     *end++ = '"';
     *slot = (struct shown){
+        .next = next,
         .string = string,
         .text = text,
         .base = (size_t)(base - text),
@@ -69,7 +74,7 @@ static inline const struct shown *show(struct answers *answers, enum shown_role 
     struct shown *slot = &answers->shown[role][hash >> 53];
     _Static_assert(SHOWN_SLOTS == 1 << (64 - 53), "the hash's upper bits choose the slot");
     if (__builtin_expect(slot->string != string, 0))
-        fill_slot(slot, string);
+        fill_slot(answers, slot, string);
     return slot;
 }
 

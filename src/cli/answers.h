@@ -11,6 +11,7 @@
 
 /* What a string of the session looks like in output. */
 struct shown {
+    struct shown *next;       /* of those in use */
     const char *string;       /* as in the answer; its address is the key */
     char *text;               /* both forms, one allocation */
     size_t base, text_length; /* of the text's last path component, and of the whole text */
@@ -29,6 +30,7 @@ struct answers {
         size_t length;
     } kinds[CDACQ_CODE_KIND_COUNT];
     struct shown (*shown)[SHOWN_SLOTS]; /* per role; a later string may take an earlier one's slot: constant memory */
+    struct shown *in_use;               /* the rest is never touched: a page fault each */
     uint64_t errors;                    /* answers with the status error */
 };
 

@@ -28,8 +28,8 @@ struct work {
     struct progress progress;
     uint64_t done;
     size_t pending;
-    uint64_t ips[BATCH];
-    struct cdacq_method methods[BATCH];
+    uint64_t *ips; /* BATCH of each: not in the struct, which is zeroed */
+    struct cdacq_method *methods;
 };
 
 /* `line` is 0 for an IP of the command line. */
@@ -139,7 +139,11 @@ static int answer_all(const struct invocation *invocation, struct cdacq *target,
     (void)target;
     struct work *work = allocate(sizeof *work);
     work->session = session;
+    work->ips = reallocate(NULL, BATCH * sizeof *work->ips);
+    work->methods = reallocate(NULL, BATCH * sizeof *work->methods);
     if (!output_open(&work->out, invocation->output)) {
+        free(work->methods);
+        free(work->ips);
         free(work);
         return EXIT_FAILED;
     }
@@ -158,6 +162,8 @@ static int answer_all(const struct invocation *invocation, struct cdacq *target,
         message("%" PRIu64 " more could not be answered", errors - COMPLAINTS_MAX);
     ok = output_close(&work->out) && ok;
     answers_deinit(&work->answers);
+    free(work->methods);
+    free(work->ips);
     free(work);
     return !ok ? EXIT_FAILED : errors ? EXIT_PARTLY : EXIT_ANSWERED;
 }

@@ -1,0 +1,414 @@
+"""The cdacq tool as people and scripts meet it: usage, messages, exit codes, streams. What it says of real targets is
+judged elsewhere; where a bundled core is needed and is not there, those tests are skipped."""
+import json
+import os
+import pathlib
+import re
+import select
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TOOL = os.environ.get("CDACQ_TOOL")
+FIXTURES = pathlib.Path(os.environ.get("CDACQ_FIXTURES", "tests/fixtures"))
+CORE = FIXTURES / "net10-x64" / "core"
+COMMANDS = ["ip2method", "info", "methods", "descriptor", "snapshot"]
+ANSWERED, PARTLY, FAILED, USAGE = 0, 1, 2, 64
+MESSAGE = re.compile(rb"(cdacq: [^\x00-\x1f\x7f]+\n)*")
+KEYS = ["ip", "status", "kind", "method", "method_desc", "token", "module", "code_start", "code_size", "offset", "cold",
+        "funclet_start", "il_offset", "tier", "file", "line", "module_verified", "error"]
+METHOD_KEYS = ["status", "kind", "method", "method_desc", "token", "module", "code_start", "code_size", "cold",
+               "funclet_start", "tier", "cold_start", "cold_size", "module_verified", "error"]
+
+
+def run(*arguments, stdin=b"", **options):
+    """Runs the tool; what it says is bytes."""
+    options.setdefault("stdout", subprocess.PIPE)
+    return subprocess.run([TOOL, *map(os.fsencode, arguments)], input=stdin, stderr=subprocess.PIPE, timeout=120,
+                          check=False, **options)
+
+
+class Case(unittest.TestCase):
+    def assert_run(self, status, *arguments, lines=None, **options):
+        """Runs the tool, checks exit code and that stderr holds whole printable messages, `lines` of them."""
+        done = run(*arguments, **options)
+        self.assertEqual(done.returncode, status, (arguments, done.stderr))
+        self.assertTrue(MESSAGE.fullmatch(done.stderr), done.stderr)
+        done.stderr.decode("utf-8")
+        if lines is not None:
+            self.assertEqual(done.stderr.count(b"\n"), lines, done.stderr)
+        return done
+
+    def assert_usage_error(self, *arguments):
+        done = self.assert_run(USAGE, *arguments, lines=1)
+        self.assertEqual(done.stdout, b"")
+        return done.stderr.decode()
+
+
+class Usage(Case):
+    def test_needs_a_command(self):
+        self.assertIn("command", self.assert_usage_error())
+        self.assertIn("'frobnicate'", self.assert_usage_error("frobnicate", "core"))
+        self.assertIn("'frobnicate'", self.assert_usage_error("frobnicate", "--help"))
+
+    def test_needs_a_target(self):
+        for command in COMMANDS:
+            self.assertIn(command, self.assert_usage_error(command))
+            self.assert_usage_error(command, "")
+
+    def test_too_many_arguments(self):
+        self.assertIn("'b'", self.assert_usage_error("info", "a", "b"))
+        self.assertIn("'b'", self.assert_usage_error("methods", "a", "b"))
+        self.assertIn("'c'", self.assert_usage_error("descriptor", "a", "b", "c"))
+
+    def test_unknown_options(self):
+        self.assertIn("--frobnicate", self.assert_usage_error("--frobnicate", "info", "core"))
+        self.assertIn("-x", self.assert_usage_error("info", "-x", "core"))
+        self.assertIn("--json=1", self.assert_usage_error("info", "--json=1", "core"))
+
+    def test_missing_arguments_of_options(self):
+        for option in ["--sysroot", "--module-path", "--descriptor", "--descriptor-address", "--runtime", "--names",
+                       "--output", "-o", "--r2r"]:
+            self.assertIn(option, self.assert_usage_error("methods", "core", option))
+
+    def test_values_of_options(self):
+        self.assertIn("csharp", self.assert_usage_error("ip2method", "core", "--names", "sos"))
+        for value in ["", "-1", "x", "1x", "4294967296", "99999999999999999999"]:
+            self.assertIn("--runtime", self.assert_usage_error("info", "core", "--runtime", value))
+        for value in ["", "0", "0x", "g", "-1", "12345678901234567"]:
+            self.assertIn("--descriptor-address", self.assert_usage_error("info", "core", "--descriptor-address", value))
+        self.assertIn("prepared", self.assert_usage_error("methods", "core", "--r2r", "some"))
+        self.assertIn("--output", self.assert_usage_error("info", "core", "-o", ""))
+
+    def test_options_of_other_commands(self):
+        self.assertIn("--stubs", self.assert_usage_error("ip2method", "core", "--stubs"))
+        self.assertIn("--r2r", self.assert_usage_error("info", "--r2r", "all", "core"))
+        self.assertIn("--names", self.assert_usage_error("descriptor", "--names", "csharp", "core"))
+
+    def test_snapshot_needs_a_file(self):
+        self.assertIn("-o", self.assert_usage_error("snapshot", "core"))
+
+    def test_options_stand_anywhere(self):
+        for arguments in [["--json", "info", "/nowhere"], ["info", "--json", "/nowhere"], ["info", "/nowhere", "--json"],
+                          ["info", "--json", "--", "/nowhere"]]:
+            for environment in [{}, {"POSIXLY_CORRECT": "1"}]:
+                done = self.assert_run(FAILED, *arguments, lines=1, env=dict(os.environ, **environment))
+                self.assertIn(b"/nowhere", done.stderr)
+
+    def test_message_is_one_printable_line(self):
+        for bad in [b"a\nb", b"\x1b[31m", b"\xff\xfe", "\u202eabc".encode(), "\x85".encode(), b"%s%n"]:
+            self.assert_usage_error(bad)
+            self.assert_usage_error("info", "core", b"--" + bad)
+            self.assert_run(FAILED, "info", b"/nowhere/" + bad, lines=1)
+
+
+class Help(Case):
+    def test_help(self):
+        done = self.assert_run(ANSWERED, "--help", lines=0)
+        text = done.stdout.decode()
+        for command in COMMANDS:
+            self.assertIn(f"\n  {command} ", text)
+        for option in ["--json", "--sysroot", "--module-path", "--stop", "--descriptor", "--descriptor-address",
+                       "--runtime", "--names", "--output", "--stubs", "--r2r", "--help", "--version"]:
+            self.assertRegex(text, rf"\n  .*{option}\b")
+        for code in ["0", "1", "2", "64"]:
+            self.assertRegex(text, rf"\n +{code}  ")
+        self.assertLess(max(map(len, text.splitlines())), 110)
+
+    def test_help_of_commands(self):
+        for command in COMMANDS:
+            text = self.assert_run(ANSWERED, command, "--help", lines=0).stdout.decode()
+            self.assertEqual(text, self.assert_run(ANSWERED, "-h", command).stdout.decode())
+            self.assertIn(f" {command} TARGET", text)
+            self.assertEqual("--stubs" in text, command == "methods")
+            self.assertRegex(text, r"\n +64  ")
+
+    def test_version(self):
+        done = self.assert_run(ANSWERED, "--version", lines=0)
+        self.assertRegex(done.stdout.decode(), r"^cdacq \d+\.\d+\.\d+\n$")
+        self.assertEqual(self.assert_run(ANSWERED, "info", "-V").stdout, done.stdout)
+
+
+class BadTargets(Case):
+    """Each with its own line, whichever the command."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def assert_refused(self, target):
+        for command in COMMANDS:
+            output = os.path.join(self.folder.name, "out")
+            arguments = [command, target] + (["-o", output] if command == "snapshot" else [])
+            done = self.assert_run(FAILED, *arguments, lines=1)
+            self.assertEqual(done.stdout, b"")
+            self.assertFalse(os.path.exists(output))
+        return done.stderr.decode()
+
+    def file(self, data):
+        path = os.path.join(self.folder.name, "file")
+        pathlib.Path(path).write_bytes(data)
+        return path
+
+    def test_missing(self):
+        self.assertIn("No such file", self.assert_refused("/nowhere/core"))
+
+    def test_directory(self):
+        self.assertIn(self.folder.name, self.assert_refused(self.folder.name))
+
+    def test_not_an_elf(self):
+        self.assertIn("ELF", self.assert_refused(self.file(b"#!/bin/sh\n" * 100)))
+        self.assert_refused(self.file(b""))
+        self.assert_refused(self.file(b"\x7fELF"))
+
+    def test_not_a_core(self):
+        self.assertIn("core", self.assert_refused(TOOL))
+
+    def test_no_runtime(self):
+        header = b"\x7fELF\x02\x01\x01" + bytes(9) + (4).to_bytes(2, "little") + (62).to_bytes(2, "little")
+        header += (1).to_bytes(4, "little") + bytes(8) + (64).to_bytes(8, "little") + bytes(12)
+        header += (64).to_bytes(2, "little") + (56).to_bytes(2, "little") + (1).to_bytes(2, "little") + bytes(6)
+        self.assertEqual(len(header), 64)
+        load = (1).to_bytes(4, "little") + (6).to_bytes(4, "little") + (4096).to_bytes(8, "little") + bytes(48 - 8)
+        self.assertIn("runtime", self.assert_refused(self.file(header + load)))
+
+    def test_pids(self):
+        self.assert_refused("0")
+        self.assert_refused("4194999")  # beyond the kernel's limit
+        self.assertIn("99999999999999999999", self.assert_refused("99999999999999999999"))
+
+    def test_process_without_runtime(self):
+        self.assertIn("runtime", self.assert_refused(str(os.getpid())))
+
+    def test_second_target(self):
+        done = self.assert_run(FAILED, "descriptor", "/nowhere/1", "/nowhere/2", lines=1)
+        self.assertIn(b"/nowhere/1", done.stderr)
+
+    def test_output_on_the_target(self):
+        path = self.file(b"precious")
+        for command in COMMANDS:
+            self.assertIn(b"target itself", self.assert_run(FAILED, command, path, "-o", path, lines=1).stderr)
+        self.assertEqual(pathlib.Path(path).read_bytes(), b"precious")
+
+
+@unittest.skipUnless(CORE.exists(), f"{CORE} is not there")
+class Streams(Case):
+    """ip2method's own promises; some IPs of the core come from `methods`."""
+
+    @classmethod
+    def setUpClass(cls):
+        listing = run("methods", "--json", CORE)
+        cls.methods = [json.loads(line) for line in listing.stdout.splitlines()]
+        assert cls.methods, listing.stderr
+        cls.ip = cls.methods[0]["code_start"]
+
+    def ask(self, status, text, *arguments, **options):
+        done = self.assert_run(status, "ip2method", "--json", CORE, *arguments, stdin=text, **options)
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def test_forms_of_an_ip(self):
+        digits = self.ip[2:]
+        forms = [digits, "0x" + digits, "0X" + digits.upper(), digits.rjust(16, "0"), f"  {digits}\t", digits + "\r"]
+        answers = self.ask(ANSWERED, "\n".join(forms).encode(), lines=0)
+        self.assertEqual(len(answers), len(forms))
+        for answer in answers:
+            self.assertEqual(answer, answers[0])
+        self.assertEqual(self.ask(ANSWERED, b"", *forms), answers)
+        self.assertEqual(answers[0]["status"], "managed")
+        self.assertEqual(answers[0]["offset"], 0)
+
+    def test_keys(self):
+        for answer in self.ask(PARTLY, f"{self.ip}\n1\nzap\n".encode()):
+            self.assertEqual(list(answer), KEYS)
+        for method in self.methods:
+            self.assertEqual(list(method), METHOD_KEYS)
+
+    def test_nothing_asked(self):
+        self.assertEqual(self.ask(ANSWERED, b"", lines=0), [])
+
+    def test_bad_lines(self):
+        bad = [b"", b" ", b"0x", b"xyz", b"12 34", b"-1", b"12345678901234567", b"7f\x00", b"\x1b[2J", b"\xff\"\\",
+               "\u202e".encode(), b"a" * 4096, b"a" * 4097, b"0" * 1000000]
+        text = b"\n".join(line + b"\n" + self.ip.encode() for line in bad)
+        answers = self.ask(PARTLY, text, lines=len(bad))
+        self.assertEqual(len(answers), 2 * len(bad))
+        for line, wrong, good in zip(bad, answers[::2], answers[1::2]):
+            self.assertEqual((wrong["status"], good["status"]), ("error", "managed"), line[:80])
+            self.assertTrue(wrong["error"])
+        self.assertEqual([answer["ip"] for answer in answers[6:14:2]], ["xyz", "12 34", "-1", "12345678901234567"])
+        self.assertEqual([answer["ip"] for answer in answers[14:22:2]], ["7f\\x00", "\\x1b[2J", "\\xff\"\\\\", "\\u{202e}"])
+
+    def test_bad_lines_as_text(self):
+        done = self.assert_run(PARTLY, "ip2method", CORE, "x\x1b", self.ip, "", lines=2)
+        first, second, third = done.stdout.decode().splitlines()
+        self.assertEqual(first, "x\\x1b ? [error] not a hexadecimal address")
+        self.assertRegex(second, rf"^{self.ip} \S.* \+0x0 \[(jit|r2r)[^]]*\]")
+        self.assertRegex(third, r"^ \? \[error\] ")
+
+    def test_few_complaints(self):
+        done = self.assert_run(PARTLY, "ip2method", CORE, stdin=b"zap\n" * 1000, lines=21)
+        self.assertIn(b"980 more", done.stderr.splitlines()[-1])
+        self.assertEqual(done.stdout.count(b"\n"), 1000)
+
+    def test_order(self):
+        ips = [method["code_start"] for method in self.methods][:3000] * 3
+        answers = self.ask(ANSWERED, "\n".join(ips).encode(), lines=0)
+        self.assertEqual([answer["ip"] for answer in answers], ips)
+
+    def test_text_and_json_agree(self):
+        ips = [method["code_start"] for method in self.methods][:200] + ["0x1"]
+        lines = self.assert_run(ANSWERED, "ip2method", CORE, *ips).stdout.decode().splitlines()
+        for answer, line in zip(self.ask(ANSWERED, b"", *ips), lines, strict=True):
+            if answer["status"] == "none":
+                self.assertEqual(line, f"{answer['ip']} - [none]")
+                continue
+            tier = f" {answer['tier']}" if answer["tier"] else ""
+            head = f"{answer['ip']} {answer['method'] or '?'} +{answer['offset']:#x} [{answer['kind']}{tier}]"
+            self.assertTrue(line.startswith(head), (line, head))
+            if answer["module"]:
+                self.assertTrue(line.endswith(f"({os.path.basename(answer['module'])})"), line)
+
+    def test_interactive(self):
+        """An answer comes before the next question is asked."""
+        with subprocess.Popen([TOOL, "ip2method", CORE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as tool:
+            for _ in range(3):
+                tool.stdin.write(self.ip[:5].encode())
+                tool.stdin.write(self.ip[5:].encode() + b"\n")
+                self.assertTrue(select.select([tool.stdout], [], [], 60)[0], "no answer")
+                self.assertTrue(os.read(tool.stdout.fileno(), 65536).startswith(self.ip.encode() + b" "))
+            tool.stdin.close()
+            self.assertEqual(tool.stdout.read(), b"")
+        self.assertEqual(tool.returncode, ANSWERED)
+
+    def test_nonblocking_input(self):
+        reader, writer = os.pipe()
+        os.set_blocking(reader, False)
+        with subprocess.Popen([TOOL, "ip2method", CORE], stdin=reader, stdout=subprocess.PIPE) as tool:
+            os.close(reader)
+            self.assertFalse(select.select([tool.stdout], [], [], 0.3)[0])
+            os.write(writer, self.ip.encode())
+            os.close(writer)
+            self.assertTrue(tool.stdout.read().startswith(self.ip.encode()))
+        self.assertEqual(tool.returncode, ANSWERED)
+
+    def test_unreadable_input(self):
+        with tempfile.TemporaryDirectory() as folder:
+            stdin = os.open(folder, os.O_RDONLY)
+            done = subprocess.run([TOOL, "ip2method", CORE], stdin=stdin, capture_output=True, check=False)
+            os.close(stdin)
+        self.assertEqual(done.returncode, FAILED)
+        self.assertIn(b"standard input", done.stderr)
+
+    def test_full_disk(self):
+        for command in ["ip2method", "info", "methods", "descriptor"]:
+            with open("/dev/full", "wb") as full:
+                done = self.assert_run(FAILED, command, CORE, stdin=self.ip.encode(), stdout=full, lines=1)
+            self.assertIn(b"No space", done.stderr)
+            done = self.assert_run(FAILED, command, CORE, "-o", "/dev/full", stdin=self.ip.encode(), lines=1)
+            self.assertIn(b"/dev/full", done.stderr)
+        self.assert_run(FAILED, "info", CORE, "-o", "/nowhere/file", lines=1)
+
+    def test_reader_that_leaves(self):
+        for ignored in [False, True]:
+            reader, writer = os.pipe()
+            os.close(reader)
+            done = self.assert_run(FAILED if ignored else -13, "methods", CORE, stdout=writer, lines=0,
+                                   restore_signals=not ignored)
+            os.close(writer)
+            self.assertEqual(done.stderr, b"")
+
+    def test_output_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "out")
+            for command in ["ip2method", "info", "methods", "descriptor"]:
+                printed = self.assert_run(ANSWERED, command, CORE, stdin=self.ip.encode(), lines=0)
+                written = self.assert_run(ANSWERED, command, CORE, "-o", path, stdin=self.ip.encode(), lines=0)
+                self.assertEqual(written.stdout, b"")
+                self.assertEqual(pathlib.Path(path).read_bytes(), printed.stdout)
+
+
+@unittest.skipUnless(CORE.exists(), f"{CORE} is not there")
+class OtherCommands(Case):
+    def test_info(self):
+        text = self.assert_run(ANSWERED, "info", CORE, lines=0).stdout.decode()
+        for word in ["target", "machine", "memory", "runtime", "descriptor", "contracts", "code", "modules"]:
+            self.assertRegex(text, rf"(?m)^{word} ")
+        info = json.loads(self.assert_run(ANSWERED, "info", "--json", CORE, lines=0).stdout)
+        self.assertEqual((info["kind"], info["elf_machine"], info["pointer_size"]), ("core", "x86-64", 8))
+        self.assertIn(("ExecutionManager", "2", True),
+                      [(one["name"], one["version"], one["supported"]) for one in info["contracts"]])
+        self.assertTrue(info["modules"])
+        self.assertTrue(info["code_ranges"])
+
+    def test_methods(self):
+        methods = [json.loads(line) for line in self.assert_run(ANSWERED, "methods", "--json", CORE).stdout.splitlines()]
+        starts = [int(method["code_start"], 16) for method in methods]
+        self.assertEqual(starts, sorted(starts))
+        lines = self.assert_run(ANSWERED, "methods", CORE).stdout.decode().splitlines()
+        self.assertEqual(len(lines), len(methods))
+        for method, line in zip(methods, lines):
+            self.assertTrue(line.startswith(f"{method['code_start']} +{method['code_size']:#x} {method['method'] or '?'} ["))
+        stubs = self.assert_run(ANSWERED, "methods", "--stubs", CORE).stdout.decode().splitlines()
+        self.assertTrue(set(lines) < set(stubs))
+        self.assertTrue(all(" - [stub " in line for line in set(stubs) - set(lines)))
+
+    def test_descriptor(self):
+        pretty = json.loads(self.assert_run(ANSWERED, "descriptor", CORE, lines=0).stdout)
+        compact = self.assert_run(ANSWERED, "descriptor", "--json", CORE, lines=0).stdout
+        self.assertEqual(compact.count(b"\n"), 1)
+        self.assertEqual(json.loads(compact), pretty)
+        self.assertEqual(list(pretty), ["version", "types", "globals", "contracts"])
+        self.assertEqual(list(pretty["contracts"]["ExecutionManager"]), ["version", "origin", "overrides"])
+        self.assertEqual(list(pretty["types"]["RangeSectionFragment"]["Next"]), ["offset", "type", "origin", "overrides"])
+
+    def test_descriptor_differences(self):
+        self.assertEqual(self.assert_run(ANSWERED, "descriptor", CORE, CORE, lines=0).stdout, b"")
+        with tempfile.TemporaryDirectory() as folder:
+            other = os.path.join(folder, "core")
+            data = CORE.read_bytes()
+            changed = data.replace(b'"StressLog":2', b'"StressLog":3').replace(b'"ReJIT":', b'"ReXXX":')
+            pathlib.Path(other).write_bytes(changed)
+            lines = self.assert_run(PARTLY, "descriptor", CORE, other, lines=0).stdout.decode().splitlines()
+            self.assertEqual(lines, ["- contract ReJIT: 1", "+ contract ReXXX: 1", "~ contract StressLog: 2 -> 3"])
+            lines = self.assert_run(PARTLY, "descriptor", "--json", CORE, other, lines=0).stdout.splitlines()
+            self.assertEqual([(one["difference"], one["kind"], one["name"]) for one in map(json.loads, lines)],
+                             [("removed", "contract", "ReJIT"), ("added", "contract", "ReXXX"),
+                              ("changed", "contract", "StressLog")])
+
+    def test_descriptor_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "more.json")
+            pathlib.Path(path).write_text('{"version":0,"types":{"Extra":{"!":8,"Ptr":[0,"pointer"]}},"globals":{},'
+                                          '"contracts":{"StressLog":9}}')
+            merged = json.loads(self.assert_run(ANSWERED, "descriptor", CORE, "--descriptor", path).stdout)
+            self.assertEqual(merged["types"]["Extra"]["!"]["size"], 8)
+            self.assertEqual(merged["types"]["Extra"]["Ptr"]["type"], "pointer")
+            self.assertEqual(merged["contracts"]["StressLog"]["version"], "9")
+            self.assertEqual(merged["contracts"]["StressLog"]["origin"], path)
+            self.assertTrue(merged["contracts"]["StressLog"]["overrides"])
+            self.assert_run(FAILED, "descriptor", CORE, "--descriptor", "/nowhere/file", lines=1)
+
+    def test_snapshot(self):
+        methods = self.assert_run(ANSWERED, "methods", "--stubs", CORE).stdout
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "snapshot")
+            done = self.assert_run(ANSWERED, "snapshot", CORE, "-o", path, lines=0)
+            self.assertIn(path.encode(), done.stdout)
+            self.assertEqual(self.assert_run(ANSWERED, "methods", "--stubs", path).stdout, methods)
+
+            ip = methods.split(b" ")[0].decode()
+            done = self.assert_run(PARTLY, "snapshot", CORE, "--json", "-o", path, ip, "zap", lines=1)
+            report = json.loads(done.stdout)
+            self.assertEqual((report["file"], report["ips"], report["errors"]), (path, 1, 1))
+            self.assertEqual(report["size"], os.path.getsize(path))
+            self.assertEqual(self.assert_run(ANSWERED, "ip2method", path, ip).stdout,
+                             self.assert_run(ANSWERED, "ip2method", CORE, ip).stdout)
+            self.assert_run(FAILED, "snapshot", CORE, "-o", folder, ip, lines=1)
+
+
+if __name__ == "__main__":
+    if not TOOL:
+        print("CDACQ_TOOL names no tool to test")
+        sys.exit(77)
+    unittest.main()
