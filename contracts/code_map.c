@@ -132,9 +132,7 @@ static void build_r2r(struct builder *builder, const struct r2r_image *image)
         if (cold) {
             start = UINT32_MAX;
             if (hot_cold_hot_of(&image->hot_cold, i, &hot))
-                for (start = hot; start && !r2r_image_is_start(image, entries, reader, start) &&
-                                  reader_step(reader, "ReadyToRun method start");)
-                    start--;
+                start = r2r_jit_manager_start_of(image, entries, reader, hot);
         }
         if (start == UINT32_MAX)
             continue;

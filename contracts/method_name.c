@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "contracts/method_desc.h"
+#include "contracts/r2r_jit_manager.h"
 #include "contracts/type_handle.h"
 #include "src/formats/names.h"
 
@@ -114,7 +115,8 @@ static void name_instance(struct module_cache *cache, const struct code_block *b
                   "the method at 0x%" PRIx64 " is declared in another module and was not prepared", block->start);
 }
 
-void method_name_form(struct module_cache *cache, const struct code_block *block, const struct r2r_image *image,
+/* By the image's tables or by the MethodDesc: whichever tells more here. */
+static void form_name(struct module_cache *cache, const struct code_block *block, const struct r2r_image *image,
                       bool runtime_types, struct method_name *ret)
 {
     reader_begin(cache->reader, FUEL_NAME);
@@ -133,4 +135,23 @@ void method_name_form(struct module_cache *cache, const struct code_block *block
     ret->unverified |= cache->reader->unverified;
     if (ret->text.broken || ret->error.status < 0)
         text_clear(&ret->text);
+}
+
+void method_name_form(struct module_cache *cache, const struct code_block *block, const struct r2r_image *image,
+                      bool runtime_types, struct method_name *ret)
+{
+    form_name(cache, block, image, runtime_types, ret);
+    if (ret->error.status >= 0 || !image || block->entry_kind != ENTRY_NONE)
+        return;
+    /* Found without the image's tables, and the MethodDesc is not there: the tables may know. */
+    struct code_block named = *block;
+    reader_begin(cache->reader, FUEL_NAME);
+    r2r_jit_manager_entry(image, cache->reader, &named);
+    if (named.entry_kind == ENTRY_NONE || reader_failed(cache->reader))
+        return;
+    text_deinit(&ret->text);
+    *ret = (struct method_name){0};
+    if (named.entry_kind == ENTRY_INSTANCE)
+        named.method_desc = 0;
+    form_name(cache, &named, image, runtime_types, ret);
 }

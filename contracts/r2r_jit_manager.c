@@ -33,9 +33,8 @@ const struct r2r_image *r2r_jit_manager_image(struct execution_manager *manager,
     return usable(image, reader);
 }
 
-/* The start that a hot function belongs to: the nearest one at or before it. UINT32_MAX where there is none. */
-static uint32_t start_of(const struct r2r_image *image, const struct r2r_entries *entries, struct reader *reader,
-                         uint32_t function)
+uint32_t r2r_jit_manager_start_of(const struct r2r_image *image, const struct r2r_entries *entries,
+                                  struct reader *reader, uint32_t function)
 {
     for (uint32_t i = function + 1; i-- > 0 && reader_step(reader, "ReadyToRun method start");)
         if (r2r_image_is_start(image, entries, reader, i))
@@ -139,8 +138,12 @@ static uint32_t function_ending_at(const struct r2r_image *image, struct reader 
 static bool find_prepared(const struct r2r_image *image, struct reader *reader, uint32_t function, uint32_t relative,
                           struct code_block *ret)
 {
+    /* A MethodDesc is all that it finds: where that cannot be named, the tables say more. */
+    uint32_t types = 1u << LAYOUT_RuntimeTypeSystem | 1u << LAYOUT_Loader | 1u << LAYOUT_EcmaMetadata;
     uint64_t method_desc = 0;
     uint32_t start = function + 1;
+    if ((reader->layout->usable & types) != types)
+        return false;
     for (unsigned i = 0; i < PREPARED_FUNCLETS_MAX && start && !method_desc; i++)
         method_desc = r2r_image_method_desc(image, reader, --start);
     if (!method_desc)
@@ -199,7 +202,7 @@ bool r2r_jit_manager_find(const struct r2r_image *image, struct reader *reader, 
         return true;
     }
     const struct r2r_entries *entries = r2r_image_entries(image, reader);
-    uint32_t start = entries ? start_of(image, entries, reader, hot) : UINT32_MAX;
+    uint32_t start = entries ? r2r_jit_manager_start_of(image, entries, reader, hot) : UINT32_MAX;
     if (start == UINT32_MAX || !r2r_jit_manager_block_at(image, reader, start, &block))
         return false;
     block.ip = ip;
@@ -207,4 +210,12 @@ bool r2r_jit_manager_find(const struct r2r_image *image, struct reader *reader, 
     block.offset = cold ? block.hot_size + (ip - block.cold_start) : ip - block.start;
     *ret = block;
     return true;
+}
+
+void r2r_jit_manager_entry(const struct r2r_image *image, struct reader *reader, struct code_block *block)
+{
+    const struct r2r_entries *entries = r2r_image_entries(image, reader);
+    uint64_t function = (block->runtime_functions - image->functions.address) / image->functions.entry_size;
+    if (entries && function < image->functions.count)
+        block->entry_kind = (uint8_t)r2r_entry(entries, (uint32_t)function, &block->entry);
 }

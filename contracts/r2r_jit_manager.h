@@ -19,4 +19,11 @@ bool r2r_jit_manager_find(const struct r2r_image *image, struct reader *reader, 
 bool r2r_jit_manager_block_at(const struct r2r_image *image, struct reader *reader, uint32_t start,
                               struct code_block *ret);
 
+/* The start that a hot function belongs to: the nearest one at or before it. UINT32_MAX where there is none. */
+uint32_t r2r_jit_manager_start_of(const struct r2r_image *image, const struct r2r_entries *entries,
+                                  struct reader *reader, uint32_t function);
+
+/* Which method a block is by the image's tables, which are read for that: for a MethodDesc that cannot be read. */
+void r2r_jit_manager_entry(const struct r2r_image *image, struct reader *reader, struct code_block *block);
+
 #endif

@@ -12,7 +12,7 @@ import unittest
 
 TOOL = os.environ.get("CDACQ_TOOL")
 FIXTURES = pathlib.Path(os.environ.get("CDACQ_FIXTURES", "tests/fixtures"))
-CORE = FIXTURES / "net10-x64" / "core"
+CORE = FIXTURES / "hello-net10-x64" / "core"  # all methods of a small process
 COMMANDS = ["ip2method", "info", "methods", "descriptor", "snapshot"]
 ANSWERED, PARTLY, FAILED, USAGE = 0, 1, 2, 64
 MESSAGE = re.compile(rb"(cdacq: [^\x00-\x1f\x7f]+\n)*")

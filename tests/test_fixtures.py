@@ -15,7 +15,7 @@ sys.path.insert(0, os.path.join(HERE, "dotnet"))
 import judge  # noqa: E402
 
 TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
-FIXTURES = sorted(os.path.dirname(core) for core in glob.glob(os.path.join(HERE, "fixtures", "*", "core")))
+FIXTURES = sorted(os.path.dirname(path) for path in glob.glob(os.path.join(HERE, "fixtures", "*", "outside.txt")))
 
 
 def lines_of(path):
