@@ -169,7 +169,8 @@ static enum cdacq_status read_contracts(struct cdacq *target, const struct cdacq
     if (status < 0)
         return status;
     uint32_t types = 1u << LAYOUT_RuntimeTypeSystem | 1u << LAYOUT_Loader | 1u << LAYOUT_EcmaMetadata;
-    target->runtime_types = (target->contracts.usable & target->layout.usable & types) == types;
+    target->layout.usable &= target->contracts.usable;
+    target->runtime_types = (target->layout.usable & types) == types;
     execution_manager_init(&target->manager, target->contracts.execution_manager, &target->layout);
     struct reader reader;
     reader_init(&reader, target->target, &target->layout, target->descriptor_info.pointer_size,

@@ -52,7 +52,9 @@ START_TEST(a_message_is_one_printable_line)
     struct cdacq_error error;
     error_set(&error, CDACQ_ERR_IO, 0, "%s: cannot open", "/tmp/a\nb\x1b[31m\x7f\t");
     ck_assert_str_eq(error.message, "/tmp/a\\x0ab\\x1b[31m\\x7f\\x09: cannot open");
-    error_set(&error, CDACQ_ERR_IO, 0, "%s", "\xc2\x9b" "31m \xe2\x80\xae \xff");
+    error_set(&error, CDACQ_ERR_IO, 0, "%s",
+              "\xc2\x9b"
+              "31m \xe2\x80\xae \xff");
     ck_assert_str_eq(error.message, "\\xc2\\x9b31m \\u{202e} \\xff");
     error_set(&error, CDACQ_ERR_IO, 0, "%s", "/tmp/caf\xc3\xa9");
     ck_assert_str_eq(error.message, "/tmp/caf\xc3\xa9");

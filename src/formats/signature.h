@@ -207,14 +207,14 @@ static inline void signature_skip_uint(struct signature *s)
 }
 
 /*
- * Takes the types at the head of the cursor that are of the plain forms, of `left` that are to come; returns how many are to
- * come then. Tables hold tens of thousands of signatures, and nearly all of them are of these forms throughout.
+ * Takes the types at the head of the cursor that are of the plain forms, of `left` that are to come; returns how many
+ * are to come then. Tables hold tens of thousands of signatures, and nearly all of them are of these forms throughout.
  */
 static inline uint64_t signature_skip_plain_(struct signature *s, uint64_t left)
 {
     enum { LEAF = 1, TOKEN, PREFIX, INSTANCE };
     static const uint8_t forms[256] = {
-        [ELEMENT_VOID ... ELEMENT_STRING] = LEAF,
+        [ELEMENT_VOID... ELEMENT_STRING] = LEAF,
         [ELEMENT_I] = LEAF,
         [ELEMENT_U] = LEAF,
         [ELEMENT_OBJECT] = LEAF,
@@ -253,8 +253,8 @@ static inline uint64_t signature_skip_plain_(struct signature *s, uint64_t left)
 }
 
 /*
- * Takes `count` types, of any form. Most of the grammar is a prefix notation, in which a type only adds to the types that
- * are still to come; what is not (arrays, function pointers) recurses.
+ * Takes `count` types, of any form. Most of the grammar is a prefix notation, in which a type only adds to the types
+ * that are still to come; what is not (arrays, function pointers) recurses.
  */
 static inline void signature_skip_types_(struct signature *s, uint32_t count, unsigned depth)
 {

@@ -2,7 +2,7 @@
 """The tests on real runtimes: for each, a C# target is built and run, and every record of its jitdump is asked of the running
 process, of cores of every kind, of a snapshot, and of cores whose files were moved away.
 
-    run.py [RUNTIME...]    "installed", or the version of a runtime pack; default: all that cdacq is made for
+    run.py [RUNTIME...]    "installed", or the version of a runtime pack; default: those in CDACQ_RUNTIMES, else all
 
 Exit 77 (skipped) where dotnet or gdb is missing, unless CDACQ_REQUIRE_DOTNET=1: then that is a failure.
 """
@@ -136,7 +136,7 @@ def main():
     required = os.environ.get("CDACQ_REQUIRE_DOTNET") == "1"
     results = []
     try:
-        for runtime in sys.argv[1:] or RUNTIMES:
+        for runtime in sys.argv[1:] or os.environ.get("CDACQ_RUNTIMES", "").split() or RUNTIMES:
             print(f".NET {runtime}", flush=True)
             with tempfile.TemporaryDirectory(prefix="cdacq-dotnet-") as work:
                 results += test_runtime(runtime, work)
