@@ -144,8 +144,8 @@ static void add_methoddefs(const struct inverter *inverter, const struct section
         !section_window(inverter->reader, inverter->image, &section, "ReadyToRun section 103", &window))
         return;
     if (native_array_open((struct native_section){window.bytes, section.size}, &array)) {
-        /* Every element takes a bit of the section at least, so that its size bounds a count that lies. */
-        uint32_t count = (uint32_t)MIN(array.count, (uint64_t)section.size * 16);
+        /* A count that lies is bounded: a rid has 24 bits, and an element takes a bit of the section at least. */
+        uint32_t count = (uint32_t)MIN(MIN(array.count, UINT32_C(0xffffff)), (uint64_t)section.size * 16);
         for (uint32_t i = 0; i < count; i++) {
             uint32_t offset, function;
             if (native_array_at(&array, i, &offset) && entry_function(&array.section, offset, &function))

@@ -51,7 +51,8 @@ struct layout {
     uint32_t sizes[T_COUNT]; /* 0 where not known */
     uint64_t globals[G_COUNT];
     bool global_present[G_COUNT];
-    uint32_t usable; /* contracts none of whose required names is missing; a bit each */
+    uint32_t usable; /* contracts none of whose required names is missing, a bit each; who opens a target takes those
+                        out that are published in versions nobody here reads */
     unsigned pointer_size;
 };
 

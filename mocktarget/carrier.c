@@ -1,0 +1,153 @@
+/*
+ * carrier.c: one target, several carriers: the regions less the holes, as memory or as an ELF core file.
+ */
+#include <errno.h>
+
+#include "mocktarget/mock.h"
+#include "src/error.h"
+#include "src/formats/core_writer.h"
+
+enum { MOCK_PID = 4711 };
+
+/* What is left of the region around `address`; false where nothing is. */
+static bool piece_at(const struct mock *mock, const struct mock_region *region, uint64_t address,
+                     struct mock_range *ret)
+{
+    struct mock_range piece = {region->begin, region->begin + region->size};
+    for (size_t i = 0; i < mock->hole_count; i++) {
+        const struct mock_range *hole = &mock->holes[i];
+        if (address >= hole->begin && address < hole->end)
+            return false;
+        if (hole->end <= address)
+            piece.begin = MAX(piece.begin, hole->end);
+        else
+            piece.end = MIN(piece.end, hole->begin);
+    }
+    *ret = piece;
+    return true;
+}
+
+static bool span_at(void *context, uint64_t address, uint64_t *ret_begin, uint64_t *ret_end, const void **ret_bytes)
+{
+    const struct mock *mock = context;
+    struct mock_range piece;
+    size_t low = 0, high = mock->region_count, run = mock->options.run_size;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (mock->regions[middle].begin + mock->regions[middle].size <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const struct mock_region *region = &mock->regions[low];
+    if (low == mock->region_count || address < region->begin || !piece_at(mock, region, address, &piece))
+        return false;
+    if (run) {
+        uint64_t begin = region->begin + (address - region->begin) / run * run;
+        piece.begin = MAX(piece.begin, begin);
+        piece.end = MIN(piece.end, begin + run);
+    }
+    *ret_begin = piece.begin;
+    *ret_end = piece.end;
+    *ret_bytes = region->bytes + (piece.begin - region->begin);
+    return true;
+}
+
+const struct cdacq_memory *mock_memory(struct mock *mock)
+{
+    size_t count = 0;
+    free(mock->mappings);
+    mock->mappings = calloc(mock->region_count + 1, sizeof *mock->mappings);
+    for (size_t i = 0; mock->mappings && i < mock->region_count; i++) {
+        const struct mock_region *region = &mock->regions[i];
+        if (region->path)
+            mock->mappings[count++] =
+                (struct cdacq_mapping){region->begin, region->begin + region->size, region->file_offset, region->path};
+    }
+    mock->memory = (struct cdacq_memory){
+        .size = sizeof mock->memory,
+        .context = mock,
+        .span_at = span_at,
+        .mappings = mock->mappings,
+        .mapping_count = count,
+    };
+    return &mock->memory;
+}
+
+/* What a core file is made of. */
+struct core_parts {
+    struct core_writer_segment *segments;
+    struct core_writer_mapping *mappings;
+    size_t segment_count, segment_capacity, mapping_count;
+};
+
+static void add_segment(struct mock *mock, struct core_parts *parts, const struct mock_region *region, uint64_t begin,
+                        uint64_t size, bool dumped)
+{
+    if (!mock_grow(mock, &parts->segments, parts->segment_count, &parts->segment_capacity, sizeof *parts->segments))
+        return;
+    parts->segments[parts->segment_count++] = (struct core_writer_segment){
+        .vaddr = begin,
+        .bytes = dumped ? region->bytes + (begin - region->begin) : NULL,
+        .filesz = dumped ? size : 0,
+        .memsz = size,
+        .flags = region->access,
+    };
+}
+
+/* A segment for each piece of the region, and one without bytes for each hole in it. */
+static void add_region(struct mock *mock, struct core_parts *parts, const struct mock_region *region)
+{
+    uint64_t at = region->begin, end = region->begin + region->size;
+    while (at < end && !mock->failed) {
+        struct mock_range piece;
+        uint64_t next = end;
+        bool dumped = piece_at(mock, region, at, &piece);
+        if (dumped) {
+            next = piece.end;
+        } else {
+            for (next = at + 1; next < end && !piece_at(mock, region, next, &piece);)
+                next++;
+        }
+        add_segment(mock, parts, region, at, next - at, dumped);
+        at = next;
+    }
+    if (region->path)
+        parts->mappings[parts->mapping_count++] =
+            (struct core_writer_mapping){region->begin, end, region->file_offset, region->path};
+}
+
+bool mock_write_core(struct mock *mock, const char *path, struct cdacq_error *err)
+{
+    struct core_parts parts = {0};
+    parts.mappings = calloc(mock->region_count + 1, sizeof *parts.mappings);
+    if (!parts.mappings)
+        mock_fail(mock, "out of memory");
+    for (size_t i = 0; i < mock->region_count && !mock->failed; i++)
+        add_region(mock, &parts, &mock->regions[i]);
+    enum cdacq_status status = CDACQ_ERR_ARGUMENT;
+    FILE *file = mock->failed ? NULL : fopen(path, "wb");
+    if (mock->failed) {
+        status = error_set(err, status, 0, "%s", mock->error);
+    } else if (!file) {
+        status = error_set(err, CDACQ_ERR_IO, 0, "%s: %s", path, strerror(errno));
+    } else {
+        struct core_writer_image image = {
+            .wide = mock->word == 8,
+            .big_endian = mock->big,
+            .machine = mock->options.machine,
+            .pid = MOCK_PID,
+            .name = "mock",
+            .mappings = parts.mappings,
+            .mapping_count = parts.mapping_count,
+            .segments = parts.segments,
+            .segment_count = parts.segment_count,
+        };
+        status = core_writer_write(file, &image, NULL, err);
+    }
+    if (file && fclose(file) != 0 && status >= 0)
+        status = error_set(err, CDACQ_ERR_IO, 0, "%s: %s", path, strerror(errno));
+    free(parts.segments);
+    free(parts.mappings);
+    return status >= 0;
+}

@@ -1,0 +1,284 @@
+/*
+ * code_heap.c: JIT-compiled code: heaps with their nibble maps, methods with their headers, stub blocks.
+ *
+ * A block is a pointer, then code. For a method the pointer leads to its RealCodeHeader, for a block of stubs it is the
+ * small number of their kind. The nibble map is written by the runtime's rule for setting and deleting: the start's
+ * nibble, and, in version 2, in each further unit that the block covers as a whole a pointer to the start.
+ * Source: src/coreclr/vm/codeman.cpp, EECodeGenManager::NibbleMapSet and NibbleMapDelete.
+ */
+#include "mocktarget/mock.h"
+
+enum { BUCKET = 32, UNIT = 8 * BUCKET }; /* bytes of code that a nibble, and a 32-bit unit of the map, speak of */
+
+/* ---- The nibble map ---- */
+
+static uint32_t pointer_to(uint64_t delta)
+{
+    return (uint32_t)((delta & ~UINT64_C(15)) + ((delta & 15) >> 2) + 9);
+}
+
+static uint64_t unit_at(uint64_t header_map, uint64_t delta)
+{
+    return header_map + delta / UNIT * 4;
+}
+
+static unsigned shift_of(uint64_t delta)
+{
+    return 28 - 4 * (unsigned)(delta % UNIT / BUCKET);
+}
+
+void mock_nibble_set(struct mock *mock, uint64_t header_map, uint64_t map_base, uint64_t start, uint64_t size)
+{
+    uint64_t delta = start - map_base, end = delta + size, unit = unit_at(header_map, delta);
+    uint32_t value = (uint32_t)mock_read_uint(mock, unit, 4);
+    if (start % 4 || (value >> shift_of(delta) & 15)) {
+        mock_fail(mock, "no code can start at %#llx", (unsigned long long)start);
+        return;
+    }
+    value |= (uint32_t)(delta % BUCKET / 4 + 1) << shift_of(delta);
+    mock_write_uint(mock, unit, 4, value);
+    if (mock->options.version == 1)
+        return;
+    for (uint64_t covered = align_down(delta, UNIT) + UNIT; covered + UNIT <= end; covered += UNIT)
+        mock_write_uint(mock, unit_at(header_map, covered), 4, pointer_to(delta));
+}
+
+void mock_nibble_delete(struct mock *mock, uint64_t header_map, uint64_t map_base, uint64_t start)
+{
+    uint64_t delta = start - map_base, unit = unit_at(header_map, delta);
+    uint32_t value = (uint32_t)mock_read_uint(mock, unit, 4) & ~(UINT32_C(15) << shift_of(delta));
+    mock_write_uint(mock, unit, 4, value);
+    if (mock->options.version == 1)
+        return;
+    for (unit += 4; !mock->failed && mock_read_uint(mock, unit, 4) == pointer_to(delta); unit += 4)
+        mock_write_uint(mock, unit, 4, 0);
+}
+
+/* ---- Unwind information ---- */
+
+uint64_t mock_length_unit(const struct mock *mock)
+{
+    return mock->options.unwind == MOCK_UNWIND_HEADER ? mock->word / 2 : 1;
+}
+
+enum { X64_CODES_MAX = 6 };
+
+uint64_t mock_unwind_size(const struct mock *mock)
+{
+    return MAX(align_up(mock->sizes[T_UnwindInfo], 4), UINT64_C(4) + 2 * X64_CODES_MAX + 4);
+}
+
+/* UNWIND_INFO: version and flags, prologue, number of codes, frame register; codes, a multiple of four; the handler. */
+static uint64_t write_unwind_info_x64(struct mock *mock, uint64_t unwind)
+{
+    uint64_t codes = mock_random(mock, X64_CODES_MAX);
+    mock_write_uint(mock, unwind, 1, 0x19);
+    mock_write_uint(mock, unwind + 1, 1, mock_random(mock, 30));
+    mock_write_uint(mock, unwind + 2, 1, codes);
+    mock_write_uint(mock, unwind + 3, 1, 0);
+    return unwind + 4 + align_up(2 * codes, 4) + 4;
+}
+
+uint64_t mock_unwind_write(struct mock *mock, uint64_t unwind, uint64_t length)
+{
+    uint64_t units = length / mock_length_unit(mock);
+    if (mock->options.unwind == MOCK_UNWIND_END_ADDRESS)
+        return write_unwind_info_x64(mock, unwind);
+    if (mock->options.unwind == MOCK_UNWIND_FUNCTION_LENGTH) {
+        mock_put(mock, unwind, F_UnwindInfo_FunctionLength, length);
+    } else {
+        if (units >= 1 << 18)
+            mock_fail(mock, "a function of %llu bytes is too long", (unsigned long long)length);
+        mock_write_uint(mock, unwind, 4, units | mock_random(mock, 1 << 14) << 18);
+    }
+    return unwind + mock_unwind_size(mock);
+}
+
+/* Bits are filled in from the lowest on. */
+static void put_bits(uint8_t *bytes, unsigned *at, uint64_t value, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++, ++*at)
+        bytes[*at / 8] = (uint8_t)((bytes[*at / 8] & ~(1 << *at % 8)) | (value >> i & 1) << *at % 8);
+}
+
+/*
+ * A slim header (one flag) or a fat one (ten), up to version 3 with what the method returns, then the length, eight
+ * bits at a time, each with a ninth that says whether more follow. Source: src/coreclr/gcinfo/gcinfoencoder.cpp.
+ */
+void mock_gc_info_write(struct mock *mock, uint64_t address, uint64_t code_length, unsigned version)
+{
+    uint8_t *bytes = mock_bytes_at(mock, address, MOCK_GC_INFO_SIZE);
+    unsigned at = 0, fat = (unsigned)mock_random(mock, 2);
+    if (!bytes)
+        return;
+    put_bits(bytes, &at, fat, 1);
+    put_bits(bytes, &at, mock_random(mock, 1 << 10), fat ? 10 : 1);
+    if (version < 4)
+        put_bits(bytes, &at, mock_random(mock, 4), fat ? 4 : 2);
+    do {
+        put_bits(bytes, &at, code_length, 8);
+        code_length >>= 8;
+        put_bits(bytes, &at, code_length != 0, 1);
+    } while (code_length);
+}
+
+void mock_runtime_function(struct mock *mock, uint64_t entry, uint64_t begin, uint64_t length, uint64_t unwind)
+{
+    uint64_t thumb = mock->options.code_pointer_flags & 1; /* code addresses of arm have bit 0 set in the table */
+    mock_put(mock, entry, F_RuntimeFunction_BeginAddress, begin | thumb);
+    if (mock->fields[F_RuntimeFunction_EndAddress].present)
+        mock_put(mock, entry, F_RuntimeFunction_EndAddress, begin + length);
+    mock_put(mock, entry, F_RuntimeFunction_UnwindData, unwind);
+}
+
+/* ---- Heaps ---- */
+
+struct mock_heap *mock_heap_create(struct mock *mock, const struct mock_heap_options *options)
+{
+    struct mock_heap *heap = mock->failed ? NULL : calloc(1, sizeof *heap);
+    if (!heap) {
+        mock_fail(mock, "out of memory");
+        return NULL;
+    }
+    heap->next = mock->heaps;
+    mock->heaps = heap;
+    heap->mock = mock;
+    unsigned access = MOCK_READ | MOCK_WRITE | MOCK_EXECUTE;
+    heap->begin = mock_map(mock, options->begin, options->size, access, NULL, 0);
+    heap->end = heap->begin + options->size;
+    heap->map_base = align_down(heap->begin - options->map_slack, BUCKET);
+    heap->cursor = heap->begin + 4 * mock_random(mock, 40); /* a jump stub of the runtime's comes first */
+    uint64_t units = (heap->end - heap->map_base) / UNIT + 2;
+    heap->header_map = mock_alloc(mock, units * 4, 4);
+    heap->node = mock_object(mock, T_CodeHeapListNode, 0);
+    mock_put(mock, heap->node, F_CodeHeapListNode_StartAddress, heap->begin);
+    mock_put(mock, heap->node, F_CodeHeapListNode_EndAddress, heap->begin);
+    mock_put(mock, heap->node, F_CodeHeapListNode_MapBase, heap->map_base);
+    mock_put(mock, heap->node, F_CodeHeapListNode_HeaderMap, heap->header_map);
+    heap->section =
+        mock_section_add(mock, &(struct mock_section){.begin = heap->begin,
+                                                      .end = heap->end,
+                                                      .flags = MOCK_SECTION_CODE_HEAP |
+                                                               (options->collectible ? MOCK_SECTION_COLLECTIBLE : 0),
+                                                      .heap_list = heap->node});
+    return heap;
+}
+
+/* The start of the next block: behind its pointer, aligned, and in a bucket of its own. */
+static uint64_t next_start(const struct mock_heap *heap, uint64_t skip, uint64_t alignment)
+{
+    const struct mock *mock = heap->mock;
+    uint64_t start = align_up(heap->cursor + skip + mock->word, alignment);
+    while (heap->last_start && (start - heap->map_base) / BUCKET == (heap->last_start - heap->map_base) / BUCKET)
+        start += alignment;
+    return start;
+}
+
+/* Takes [start, end) and what stands before it. False where the heap is full. */
+static bool take(struct mock_heap *heap, uint64_t start, uint64_t end)
+{
+    struct mock *mock = heap->mock;
+    if (end > heap->end)
+        return mock_fail(mock, "the heap at %#llx is full", (unsigned long long)heap->begin);
+    heap->cursor = end;
+    heap->last_start = start;
+    mock_nibble_set(mock, heap->header_map, heap->map_base, start, end - start);
+    mock_put(mock, heap->node, F_CodeHeapListNode_EndAddress, end);
+    return !mock->failed;
+}
+
+static uint64_t rounded(const struct mock *mock, uint64_t size)
+{
+    return align_up(MAX(size, UINT64_C(1)), mock_length_unit(mock));
+}
+
+/* The body and the funclets: a RUNTIME_FUNCTION and a fact each. */
+static void add_function(struct mock_heap *heap, uint64_t entry, uint64_t unwind, uint64_t begin, uint64_t size,
+                         const struct mock_function *method)
+{
+    struct mock *mock = heap->mock;
+    struct mock_function function = *method;
+    mock_unwind_write(mock, unwind, size);
+    mock_runtime_function(mock, entry, begin - heap->begin, size, unwind - heap->begin);
+    function.begin = begin;
+    function.end = begin + size;
+    function.offset = begin - method->method;
+    function.unwind_info = entry;
+    mock_fact(mock, &function);
+}
+
+uint64_t mock_method(struct mock_heap *heap, const struct mock_method *method)
+{
+    struct mock *mock = heap ? heap->mock : NULL;
+    if (!mock || mock->failed)
+        return 0;
+    size_t count = method->funclet_count + 1;
+    uint64_t start = next_start(heap, method->skip, MAX(method->alignment ? method->alignment : 16u, 4u));
+    uint64_t total = rounded(mock, method->size);
+    for (size_t i = 0; i < method->funclet_count; i++)
+        total += rounded(mock, method->funclets[i]);
+    uint64_t unwind = align_up(start + total, 4);
+    if (!take(heap, start, unwind + count * mock_unwind_size(mock) + method->tail))
+        return 0;
+
+    uint64_t entry_size = mock->sizes[T_RuntimeFunction];
+    uint64_t header = mock_object(mock, T_RealCodeHeader, count * entry_size);
+    uint64_t entry = mock_address_of(mock, header, F_RealCodeHeader_UnwindInfos);
+    mock_write_pointer(mock, start - mock->word, header);
+    mock_put(mock, header, F_RealCodeHeader_MethodDesc, method->method_desc);
+    mock_put(mock, header, F_RealCodeHeader_NumUnwindInfos, count);
+
+    struct mock_function fact = {
+        .code = MOCK_CODE_JIT, .method = start, .method_desc = method->method_desc, .hot_size = total};
+    uint64_t begin = start;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t size = rounded(mock, i ? method->funclets[i - 1] : method->size);
+        add_function(heap, entry + i * entry_size, unwind + i * mock_unwind_size(mock), begin, size, &fact);
+        begin += size;
+    }
+    return mock->failed ? 0 : start;
+}
+
+uint64_t mock_method_header(struct mock_heap *heap, uint64_t start)
+{
+    return mock_read_pointer(heap->mock, start - heap->mock->word);
+}
+
+uint64_t mock_stub(struct mock_heap *heap, unsigned kind, uint64_t size)
+{
+    struct mock *mock = heap ? heap->mock : NULL;
+    if (!mock || mock->failed)
+        return 0;
+    uint64_t start = next_start(heap, 0, 16);
+    if (!take(heap, start, start + size))
+        return 0;
+    mock_write_pointer(mock, start - mock->word, kind);
+    mock_fact(mock,
+              &(struct mock_function){
+                  .begin = start, .end = start + size, .code = MOCK_CODE_STUB, .stub_kind = kind, .method = start});
+    return start;
+}
+
+void mock_code_free(struct mock_heap *heap, uint64_t start)
+{
+    mock_nibble_delete(heap->mock, heap->header_map, heap->map_base, start);
+    mock_facts_drop_method(heap->mock, start);
+}
+
+uint64_t mock_range_list(struct mock *mock, uint64_t size, unsigned kind, bool collectible, uint64_t *ret_begin)
+{
+    uint64_t begin = mock_map(mock, 0, size, MOCK_READ | MOCK_EXECUTE, NULL, 0);
+    uint64_t list = mock_object(mock, T_CodeRangeMapRangeList, 0);
+    mock_put(mock, list, F_CodeRangeMapRangeList_RangeListType, kind);
+    mock_fact(
+        mock,
+        &(struct mock_function){
+            .begin = begin, .end = begin + size, .code = MOCK_CODE_RANGE_LIST, .stub_kind = kind, .method = begin});
+    if (ret_begin)
+        *ret_begin = begin;
+    return mock_section_add(
+        mock, &(struct mock_section){.begin = begin,
+                                     .end = begin + size,
+                                     .flags = MOCK_SECTION_RANGE_LIST | (collectible ? MOCK_SECTION_COLLECTIBLE : 0),
+                                     .range_list = list});
+}

@@ -1,0 +1,170 @@
+/*
+ * descriptor.c: the contract descriptor: header, JSON and pointer data, in an ELF image that exports it.
+ *
+ * The JSON is in the compact form. How a value is spelled is the seed's to choose, among all that runtimes may write:
+ * fields with or without a type, globals as numbers, as numeric strings, or through the pointer data.
+ * Source: dotnet/runtime docs/design/datacontracts/{contract-descriptor,data_descriptor}.md.
+ */
+#include <stdio.h>
+
+#include "mocktarget/image.h"
+
+enum { POINTER_DATA_MAX = G_COUNT + 1 };
+
+struct pointer_data {
+    uint64_t values[POINTER_DATA_MAX]; /* the first one is never used */
+    size_t count;
+};
+
+static void put_field(struct mock *mock, struct text *json, enum mock_field field)
+{
+    const char *name = strchr(mock_field_name(field), '.') + 1, *kind = mock_field_kind(field);
+    unsigned offset = mock->fields[field].offset;
+    if (kind && mock_random(mock, 2))
+        text_printf(json, "\"%s\":[%u,\"%s\"]", name, offset, kind);
+    else
+        text_printf(json, "\"%s\":%u", name, offset);
+}
+
+static void put_type(struct mock *mock, struct text *json, enum mock_type type)
+{
+    const char *separator = "";
+    text_printf(json, "\"%s\":{", mock_type_name(type));
+    /* Runtimes state sizes that nobody needs too. */
+    if (!mock->size_hidden[type] && (mock_size_is_read(type) || mock_random(mock, 2))) {
+        text_printf(json, "\"!\":%u", mock->sizes[type]);
+        separator = ",";
+    }
+    for (int field = 0; field < F_COUNT; field++) {
+        const struct mock_slot *slot = &mock->fields[field];
+        if (mock_field_type(field) != type || !slot->present || slot->hidden)
+            continue;
+        text_puts(json, separator);
+        put_field(mock, json, field);
+        separator = ",";
+    }
+    text_puts(json, "}");
+}
+
+static void put_types(struct mock *mock, struct text *json)
+{
+    text_puts(json, "\"types\":{\"Unheard\":{\"!\":8,\"Of\":[0,\"pointer\"]}");
+    for (int type = 0; type < T_COUNT; type++)
+        if (!mock->type_hidden[type]) {
+            text_putc(json, ',');
+            put_type(mock, json, type);
+        }
+    text_puts(json, "}");
+}
+
+static void put_number(struct mock *mock, struct text *json, uint64_t value)
+{
+    if (value >> 53 || mock_random(mock, 2)) /* what a double cannot hold is written as a string */
+        text_printf(json, "\"%#llx\"", (unsigned long long)value);
+    else
+        text_printf(json, "%llu", (unsigned long long)value);
+}
+
+static void put_global(struct mock *mock, struct text *json, enum mock_global global, struct pointer_data *pointers)
+{
+    const char *kind = mock_global_kind(global);
+    bool pointer = kind && strcmp(kind, "pointer") == 0;
+    bool indirect = pointer && (!mock->options.seed || mock_random(mock, 4));
+    bool typed = !mock->options.seed || mock_random(mock, 2);
+    text_printf(json, ",\"%s\":%s", mock_global_name(global), typed ? "[" : "");
+    if (indirect) {
+        text_printf(json, "[%zu]", pointers->count);
+        pointers->values[pointers->count++] = mock->globals[global];
+    } else {
+        put_number(mock, json, mock->globals[global]);
+    }
+    if (typed)
+        text_printf(json, ",\"%s\"]", kind);
+}
+
+static void put_globals(struct mock *mock, struct text *json, struct pointer_data *pointers)
+{
+    const char *architecture = mock->options.unwind == MOCK_UNWIND_HEADER ? (mock->word == 4 ? "arm" : "arm64")
+                               : mock->word == 4                          ? "x86"
+                                                                          : "x64";
+    text_printf(json, ",\"globals\":{\"Architecture\":[\"%s\",\"string\"],\"OperatingSystem\":[\"1\",\"string\"]",
+                architecture);
+    for (int global = 0; global < G_COUNT; global++)
+        if (mock->global_set[global])
+            put_global(mock, json, global, pointers);
+    text_puts(json, "}");
+}
+
+static void put_contracts(const struct mock *mock, struct text *json)
+{
+    text_puts(json, ",\"contracts\":{");
+    for (size_t i = 0; i < mock->contract_count; i++) {
+        const char *version = mock->contracts[i].version;
+        const char *quote = version[strspn(version, "0123456789")] ? "\"" : "";
+        text_printf(json, "%s\"%s\":%s%s%s", i ? "," : "", mock->contracts[i].name, quote, version, quote);
+    }
+    text_puts(json, "}");
+}
+
+/* The header as the runtime declares it. Size 40 or 32. */
+static void put_header(struct mock *mock, uint64_t address, uint64_t json, size_t json_size, uint64_t pointers,
+                       size_t pointer_count)
+{
+    uint64_t at = address + 16;
+    mock_write_uint(mock, address, 8, UINT64_C(0x0043414443434e44)); /* "DNCCDAC" where little-endian */
+    mock_write_uint(mock, address + 8, 4, mock->word == 4 ? 3 : 1);
+    mock_write_uint(mock, address + 12, 4, json_size);
+    mock_write_pointer(mock, at, json);
+    mock_write_uint(mock, at + mock->word, 4, pointer_count);
+    mock_write_uint(mock, at + mock->word + 4, 4, 0);
+    mock_write_pointer(mock, at + mock->word + 8, pointers);
+}
+
+static void put_pointers(struct mock *mock, uint64_t address, const struct pointer_data *pointers)
+{
+    for (size_t i = 0; i < pointers->count; i++)
+        mock_write_pointer(mock, address + i * mock->word, pointers->values[i]);
+}
+
+uint64_t mock_publish(struct mock *mock, const struct mock_publish_options *options)
+{
+    static const struct mock_publish_options usual = {0};
+    struct pointer_data pointers = {.count = 1};
+    struct text json = {0};
+    options = options ? options : &usual;
+    if (mock->published)
+        mock_fail(mock, "published twice");
+    text_printf(&json, "{\"version\":%u,\"baseline\":\"empty\",", options->schema);
+    put_types(mock, &json);
+    put_globals(mock, &json, &pointers);
+    put_contracts(mock, &json);
+    text_puts(&json, "}");
+    if (options->json) {
+        text_clear(&json);
+        text_puts(&json, options->json);
+    }
+    if (json.broken)
+        mock_fail(mock, "out of memory");
+    struct image_plan plan = {
+        .path = options->path ? options->path : "/mock/libcoreclr.so",
+        .symbols = options->symbols,
+        .json_size = json.length,
+        .header_size = 24 + 2 * mock->word,
+        .pointers_size = pointers.count * mock->word,
+    };
+    uint64_t header = 0;
+    if (!mock->failed && options->no_image) {
+        plan.json = mock_alloc(mock, plan.json_size, 1);
+        plan.pointers = mock_alloc(mock, plan.pointers_size, 8);
+        plan.header = mock_alloc(mock, plan.header_size, 8);
+    } else if (!mock->failed) {
+        image_write(mock, &plan);
+    }
+    mock_write(mock, plan.json, json.data, json.length);
+    put_pointers(mock, plan.pointers, &pointers);
+    put_header(mock, plan.header, plan.json, json.length, plan.pointers, pointers.count);
+    header = plan.header;
+    text_deinit(&json);
+    mock->published = true;
+    return mock->failed ? 0 : header;
+}

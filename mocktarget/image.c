@@ -1,0 +1,291 @@
+/*
+ * image.c: the image: a read-only segment with headers, build-id, symbols, hash tables and the JSON; a writable one
+ * with the dynamic section, the descriptor and its pointer data, whose addresses in memory are not its offsets in the
+ * file. Source: ELF gABI chapters 4, 5; the GNU hash section as glibc's dl-lookup.c reads it.
+ */
+#include "mocktarget/image.h"
+
+#include <elf.h>
+
+enum { PAGE = 4096, BUCKET_COUNT = 3, BLOOM_SHIFT = 6, BLOOM_WORDS = 2, FIRST_HASHED = 1, NOTE_SIZE = 16 + 20 };
+
+/* The descriptor first. */
+static const char *const names[] = {
+    "DotNetRuntimeContractDescriptor",
+    "coreclr_set_error_writer",
+    "coreclr_initialize",
+    "coreclr_execute_assembly",
+    "coreclr_shutdown",
+    "g_CLREngineMetrics",
+    "MetaDataGetDispenser",
+};
+
+enum { SYMBOL_COUNT = sizeof names / sizeof *names };
+
+/* Where the parts are, relative to the image; `file` is what a file's offset lacks in the second segment. */
+struct parts {
+    uint64_t base, note, symtab, strtab, strtab_size, gnu_hash, hash, json, text_end;
+    uint64_t data, dynamic, header, pointers, data_end;
+    uint64_t data_offset; /* of the second segment, in the file */
+    const char *sorted[SYMBOL_COUNT];
+};
+
+static uint32_t gnu_hash(const char *name)
+{
+    uint32_t hash = 5381;
+    for (; *name; name++)
+        hash = hash * 33 + (uint8_t)*name;
+    return hash;
+}
+
+static uint32_t sysv_hash(const char *name)
+{
+    uint32_t hash = 0;
+    for (; *name; name++) {
+        hash = (hash << 4) + (uint8_t)*name;
+        uint32_t high = hash & 0xf0000000;
+        hash = (hash ^ high >> 24) & ~high;
+    }
+    return hash;
+}
+
+static void sort_symbols(const char **sorted, bool export)
+{
+    size_t count = 0;
+    for (uint32_t bucket = 0; bucket < BUCKET_COUNT; bucket++)
+        for (size_t i = 0; i < SYMBOL_COUNT; i++) {
+            const char *name = i || export ? names[i] : "SomethingElse";
+            if (gnu_hash(name) % BUCKET_COUNT == bucket)
+                sorted[count++] = name;
+        }
+}
+
+static uint64_t take(uint64_t *at, uint64_t size, uint64_t alignment)
+{
+    uint64_t place = align_up(*at, alignment);
+    *at = place + size;
+    return place;
+}
+
+static uint64_t symbol_size(const struct mock *mock)
+{
+    return mock->word == 8 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
+}
+
+static void plan_parts(struct mock *mock, const struct image_plan *plan, struct parts *parts)
+{
+    uint64_t word = mock->word, at = 0;
+    parts->strtab_size = 1;
+    for (size_t i = 0; i < SYMBOL_COUNT; i++)
+        parts->strtab_size += strlen(parts->sorted[i]) + 1;
+    take(&at, (word == 8 ? sizeof(Elf64_Ehdr) + 4 * sizeof(Elf64_Phdr) : sizeof(Elf32_Ehdr) + 4 * sizeof(Elf32_Phdr)),
+         1);
+    parts->note = take(&at, NOTE_SIZE, 4);
+    parts->symtab = take(&at, (SYMBOL_COUNT + 1) * symbol_size(mock), 8);
+    parts->strtab = take(&at, parts->strtab_size, 1);
+    parts->gnu_hash = take(&at, 16 + BLOOM_WORDS * word + (BUCKET_COUNT + SYMBOL_COUNT) * 4, 8);
+    parts->hash = take(&at, (2 + BUCKET_COUNT + SYMBOL_COUNT + 1) * 4, 8);
+    parts->json = take(&at, plan->json_size, 1 + mock_random(mock, 2));
+    parts->text_end = align_up(at, PAGE);
+    /* The second segment follows in the file at once, in memory only some pages later. */
+    at = parts->text_end + PAGE * (1 + mock_random(mock, 3));
+    parts->data = at;
+    parts->data_offset = parts->text_end;
+    parts->dynamic = take(&at, 10 * 2 * word, 8);
+    parts->header = take(&at, plan->header_size, 8);
+    parts->pointers = take(&at, plan->pointers_size, 8);
+    parts->data_end = align_up(at, PAGE);
+}
+
+/* ---- Headers ---- */
+
+static void word_at(struct mock *mock, uint64_t *at, uint64_t value)
+{
+    mock_write_pointer(mock, *at, value);
+    *at += mock->word;
+}
+
+static void half_at(struct mock *mock, uint64_t *at, uint32_t value, unsigned width)
+{
+    mock_write_uint(mock, *at, width, value);
+    *at += width;
+}
+
+static void put_elf_header(struct mock *mock, uint64_t at)
+{
+    bool wide = mock->word == 8;
+    const uint8_t ident[EI_NIDENT] = {
+        ELFMAG0,   ELFMAG1, ELFMAG2, ELFMAG3, wide ? ELFCLASS64 : ELFCLASS32, mock->big ? ELFDATA2MSB : ELFDATA2LSB,
+        EV_CURRENT};
+    mock_write(mock, at, ident, sizeof ident);
+    at += sizeof ident;
+    half_at(mock, &at, ET_DYN, 2);
+    half_at(mock, &at, mock->options.machine, 2);
+    half_at(mock, &at, EV_CURRENT, 4);
+    word_at(mock, &at, 0);
+    word_at(mock, &at, wide ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr));
+    word_at(mock, &at, 0);
+    half_at(mock, &at, 0, 4);
+    half_at(mock, &at, wide ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr), 2);
+    half_at(mock, &at, wide ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr), 2);
+    half_at(mock, &at, 4, 2);
+    half_at(mock, &at, 0, 2);
+    half_at(mock, &at, 0, 2);
+    half_at(mock, &at, 0, 2);
+}
+
+static void put_segment(struct mock *mock, uint64_t *at, uint32_t type, uint32_t flags, uint64_t offset, uint64_t vaddr,
+                        uint64_t size, uint64_t alignment)
+{
+    half_at(mock, at, type, 4);
+    if (mock->word == 8)
+        half_at(mock, at, flags, 4);
+    word_at(mock, at, offset);
+    word_at(mock, at, vaddr);
+    word_at(mock, at, vaddr);
+    word_at(mock, at, size);
+    word_at(mock, at, size);
+    if (mock->word == 4)
+        half_at(mock, at, flags, 4);
+    word_at(mock, at, alignment);
+}
+
+static void put_headers(struct mock *mock, const struct parts *parts)
+{
+    uint64_t at = parts->base + (mock->word == 8 ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr));
+    put_elf_header(mock, parts->base);
+    put_segment(mock, &at, PT_LOAD, PF_R | PF_X, 0, 0, parts->text_end, PAGE);
+    put_segment(mock, &at, PT_LOAD, PF_R | PF_W, parts->data_offset, parts->data, parts->data_end - parts->data, PAGE);
+    put_segment(mock, &at, PT_DYNAMIC, PF_R | PF_W, parts->data_offset + (parts->dynamic - parts->data), parts->dynamic,
+                10 * 2 * mock->word, 8);
+    put_segment(mock, &at, PT_NOTE, PF_R, parts->note, parts->note, NOTE_SIZE, 4);
+
+    at = parts->base + parts->note;
+    half_at(mock, &at, 4, 4);
+    half_at(mock, &at, 20, 4);
+    half_at(mock, &at, NT_GNU_BUILD_ID, 4);
+    mock_write(mock, at, "GNU", 4);
+    for (unsigned i = 0; i < 20; i++)
+        mock_write_uint(mock, at + 4 + i, 1, mock->options.seed ? mock_random(mock, 256) : i);
+}
+
+/* ---- Symbols ---- */
+
+static void put_symbol(struct mock *mock, uint64_t at, uint32_t name, uint64_t value, uint64_t size)
+{
+    uint32_t info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT), section = 1;
+    half_at(mock, &at, name, 4);
+    if (mock->word == 8) {
+        half_at(mock, &at, info, 1);
+        half_at(mock, &at, 0, 1);
+        half_at(mock, &at, section, 2);
+        word_at(mock, &at, value);
+        word_at(mock, &at, size);
+    } else {
+        word_at(mock, &at, value);
+        word_at(mock, &at, size);
+        half_at(mock, &at, info, 1);
+        half_at(mock, &at, 0, 1);
+        half_at(mock, &at, section, 2);
+    }
+}
+
+static void put_symbols(struct mock *mock, const struct parts *parts, const struct image_plan *plan)
+{
+    uint64_t size = symbol_size(mock), strings = parts->base + parts->strtab;
+    uint32_t name = 1;
+    for (uint64_t i = 0; i < size; i++)
+        mock_write_uint(mock, parts->base + parts->symtab + i, 1, 0);
+    mock_write(mock, strings, "", 1);
+    for (size_t i = 0; i < SYMBOL_COUNT; i++) {
+        bool descriptor = strcmp(parts->sorted[i], names[0]) == 0;
+        put_symbol(mock, parts->base + parts->symtab + (i + 1) * size, name,
+                   descriptor ? parts->header : parts->data + 16 * i, descriptor ? plan->header_size : 8);
+        mock_write(mock, strings + name, parts->sorted[i], strlen(parts->sorted[i]) + 1);
+        name += (uint32_t)strlen(parts->sorted[i]) + 1;
+    }
+}
+
+static void put_gnu_hash(struct mock *mock, const struct parts *parts)
+{
+    uint64_t at = parts->base + parts->gnu_hash, bits = mock->word * 8, bloom[BLOOM_WORDS] = {0};
+    uint32_t buckets[BUCKET_COUNT] = {0};
+    for (uint32_t i = 0; i < SYMBOL_COUNT; i++) {
+        uint32_t hash = gnu_hash(parts->sorted[i]);
+        bloom[hash / bits % BLOOM_WORDS] |= UINT64_C(1) << hash % bits | UINT64_C(1) << (hash >> BLOOM_SHIFT) % bits;
+        if (!buckets[hash % BUCKET_COUNT])
+            buckets[hash % BUCKET_COUNT] = i + FIRST_HASHED;
+    }
+    half_at(mock, &at, BUCKET_COUNT, 4);
+    half_at(mock, &at, FIRST_HASHED, 4);
+    half_at(mock, &at, BLOOM_WORDS, 4);
+    half_at(mock, &at, BLOOM_SHIFT, 4);
+    for (unsigned i = 0; i < BLOOM_WORDS; i++)
+        word_at(mock, &at, bloom[i]);
+    for (unsigned i = 0; i < BUCKET_COUNT; i++)
+        half_at(mock, &at, buckets[i], 4);
+    for (size_t i = 0; i < SYMBOL_COUNT; i++) {
+        uint32_t hash = gnu_hash(parts->sorted[i]);
+        bool last = i + 1 == SYMBOL_COUNT || gnu_hash(parts->sorted[i + 1]) % BUCKET_COUNT != hash % BUCKET_COUNT;
+        half_at(mock, &at, (hash & ~1u) | last, 4);
+    }
+}
+
+static void put_hash(struct mock *mock, const struct parts *parts)
+{
+    uint64_t at = parts->base + parts->hash;
+    uint32_t buckets[BUCKET_COUNT] = {0}, chains[SYMBOL_COUNT + 1] = {0};
+    for (uint32_t i = 1; i <= SYMBOL_COUNT; i++) {
+        uint32_t bucket = sysv_hash(parts->sorted[i - 1]) % BUCKET_COUNT;
+        chains[i] = buckets[bucket];
+        buckets[bucket] = i;
+    }
+    half_at(mock, &at, BUCKET_COUNT, 4);
+    half_at(mock, &at, SYMBOL_COUNT + 1, 4);
+    for (unsigned i = 0; i < BUCKET_COUNT; i++)
+        half_at(mock, &at, buckets[i], 4);
+    for (unsigned i = 0; i <= SYMBOL_COUNT; i++)
+        half_at(mock, &at, chains[i], 4);
+}
+
+static void put_tag(struct mock *mock, uint64_t *at, uint64_t tag, uint64_t value)
+{
+    word_at(mock, at, tag);
+    word_at(mock, at, value);
+}
+
+static void put_dynamic(struct mock *mock, const struct parts *parts, enum mock_symbols symbols)
+{
+    /* glibc relocates the addresses in it, musl does not. */
+    uint64_t at = parts->base + parts->dynamic, bias = mock_random(mock, 2) ? parts->base : 0;
+    put_tag(mock, &at, DT_SONAME, 1);
+    if (symbols != MOCK_SYMBOLS_GNU_HASH)
+        put_tag(mock, &at, DT_HASH, bias + parts->hash);
+    if (symbols != MOCK_SYMBOLS_HASH)
+        put_tag(mock, &at, DT_GNU_HASH, bias + parts->gnu_hash);
+    put_tag(mock, &at, DT_STRTAB, bias + parts->strtab);
+    put_tag(mock, &at, DT_SYMTAB, bias + parts->symtab);
+    put_tag(mock, &at, DT_STRSZ, parts->strtab_size);
+    put_tag(mock, &at, DT_SYMENT, symbol_size(mock));
+    put_tag(mock, &at, DT_NULL, 0);
+}
+
+void image_write(struct mock *mock, struct image_plan *plan)
+{
+    struct parts parts = {0};
+    sort_symbols(parts.sorted, plan->symbols != MOCK_SYMBOLS_NONE);
+    plan_parts(mock, plan, &parts);
+    parts.base = mock_free_place(mock, parts.data_end, PAGE);
+    mock->next = parts.base + parts.data_end + PAGE;
+    mock_map(mock, parts.base, parts.text_end, MOCK_READ | MOCK_EXECUTE, plan->path, 0);
+    mock_map(mock, parts.base + parts.data, parts.data_end - parts.data, MOCK_READ | MOCK_WRITE, plan->path,
+             parts.data_offset);
+    put_headers(mock, &parts);
+    put_symbols(mock, &parts, plan);
+    put_gnu_hash(mock, &parts);
+    put_hash(mock, &parts);
+    put_dynamic(mock, &parts, plan->symbols);
+    plan->json = parts.base + parts.json;
+    plan->header = parts.base + parts.header;
+    plan->pointers = parts.base + parts.pointers;
+}

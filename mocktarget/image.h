@@ -1,0 +1,20 @@
+/*
+ * image.h: an ELF shared library, as the loader has mapped it, that exports the contract descriptor among other
+ * symbols.
+ */
+#ifndef CDACQ_MOCKTARGET_IMAGE_H
+#define CDACQ_MOCKTARGET_IMAGE_H
+
+#include "mocktarget/mock.h"
+
+struct image_plan {
+    const char *path;
+    enum mock_symbols symbols;
+    size_t json_size, header_size, pointers_size;
+    uint64_t json, header, pointers; /* out: where they belong */
+};
+
+/* Maps the image; its contents other than the three parts are written. */
+void image_write(struct mock *mock, struct image_plan *plan);
+
+#endif

@@ -1,0 +1,350 @@
+/*
+ * layout.c: lays the types of layout.def out: fields in an order and with a padding that the seed gives, each aligned
+ * as a compiler would; and reads and writes them by name.
+ */
+#include "mocktarget/mock.h"
+
+enum { KIND_U8, KIND_U16, KIND_U32, KIND_U64, KIND_NUINT, KIND_POINTER, KIND_INLINE };
+
+static const char *const type_names[T_COUNT] = {
+#define CDAC_TYPE(type) [T_##type] = #type,
+#include "descriptors/layout.def"
+};
+
+static const struct {
+    const char *name, *contract;
+    uint8_t type, kind;
+} field_rows[F_COUNT] = {
+#define CDAC_FIELD(type, kind, field, contract, need) \
+    [F_##type##_##field] = {#type "." #field, #contract, T_##type, KIND_##kind},
+#include "descriptors/layout.def"
+};
+
+/* The contract that needs a type's size; NULL where none does. */
+static const char *const size_contracts[T_COUNT] = {
+#define CDAC_SIZE(type, contract, need) [T_##type] = #contract,
+#include "descriptors/layout.def"
+};
+
+static const struct {
+    const char *name, *contract;
+    uint8_t kind;
+} global_rows[G_COUNT] = {
+#define CDAC_GLOBAL(kind, name, contract, need) [G_##name] = {#name, #contract, KIND_##kind},
+#include "descriptors/layout.def"
+};
+
+static const char *const kind_names[] = {
+    [KIND_U8] = "uint8",    [KIND_U16] = "uint16",      [KIND_U32] = "uint32", [KIND_U64] = "uint64",
+    [KIND_NUINT] = "nuint", [KIND_POINTER] = "pointer", [KIND_INLINE] = NULL,
+};
+
+const char *mock_type_name(enum mock_type type)
+{
+    return type_names[type];
+}
+
+const char *mock_field_name(enum mock_field field)
+{
+    return field_rows[field].name;
+}
+
+enum mock_type mock_field_type(enum mock_field field)
+{
+    return field_rows[field].type;
+}
+
+const char *mock_field_kind(enum mock_field field)
+{
+    return kind_names[field_rows[field].kind];
+}
+
+const char *mock_global_name(enum mock_global global)
+{
+    return global_rows[global].name;
+}
+
+const char *mock_global_kind(enum mock_global global)
+{
+    return kind_names[global_rows[global].kind];
+}
+
+bool mock_size_is_read(enum mock_type type)
+{
+    return size_contracts[type] != NULL;
+}
+
+static unsigned width_of(const struct mock *mock, unsigned kind)
+{
+    static const uint8_t widths[] = {[KIND_U8] = 1, [KIND_U16] = 2, [KIND_U32] = 4, [KIND_U64] = 8, [KIND_INLINE] = 0};
+    return kind == KIND_NUINT || kind == KIND_POINTER ? mock->word : widths[kind];
+}
+
+/* What an inline field takes; 0 for an array at the end of its object, of which mock_object() is told the size. */
+static uint32_t inline_size(const struct mock *mock, enum mock_field field)
+{
+    switch ((int)field) {
+    case F_RangeSectionMap_TopLevelData:
+        return 256 * mock->word;
+    case F_Bucket_Keys:
+    case F_Bucket_Values:
+        return 4 * mock->word;
+    case F_ReadyToRunInfo_EntryPointToMethodDescMap:
+        return mock->sizes[T_HashMap];
+    default:
+        return 0;
+    }
+}
+
+/* Types whose objects begin with an object of another type. */
+static uint32_t base_size(const struct mock *mock, enum mock_type type)
+{
+    switch ((int)type) {
+    case T_StoredSigMethodDesc:
+        return mock->sizes[T_MethodDesc];
+    case T_DynamicMethodDesc:
+        return mock->sizes[T_StoredSigMethodDesc];
+    case T_ParamTypeDesc:
+    case T_TypeVarTypeDesc:
+        return mock->sizes[T_TypeDesc];
+    default:
+        return 0;
+    }
+}
+
+/* Fields that the target's architecture does not have. */
+static bool is_absent(const struct mock *mock, enum mock_field field)
+{
+    if (field == F_RuntimeFunction_EndAddress)
+        return mock->options.unwind != MOCK_UNWIND_END_ADDRESS;
+    return field == F_UnwindInfo_FunctionLength && mock->options.unwind != MOCK_UNWIND_FUNCTION_LENGTH;
+}
+
+static bool is_array_at_end(const struct mock *mock, enum mock_field field)
+{
+    return field_rows[field].kind == KIND_INLINE && !inline_size(mock, field);
+}
+
+/* The fields of a type in the order that the seed gives, arrays at the end last. */
+static size_t order_fields(struct mock *mock, enum mock_type type, enum mock_field *ret)
+{
+    size_t count = 0, fixed = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        for (int field = 0; field < F_COUNT; field++)
+            if (field_rows[field].type == type && !is_absent(mock, field) &&
+                is_array_at_end(mock, field) == (pass == 1))
+                ret[count++] = field;
+        fixed = pass ? fixed : count;
+    }
+    for (size_t i = fixed; i > 1; i--) {
+        size_t j = mock->options.seed ? mock_random(mock, i) : i - 1;
+        enum mock_field field = ret[i - 1];
+        ret[i - 1] = ret[j];
+        ret[j] = field;
+    }
+    return count;
+}
+
+static void lay_out(struct mock *mock, enum mock_type type)
+{
+    enum mock_field fields[F_COUNT];
+    size_t count = order_fields(mock, type, fields);
+    uint64_t end = base_size(mock, type), alignment = 1;
+    for (size_t i = 0; i < count; i++) {
+        unsigned width = width_of(mock, field_rows[fields[i]].kind);
+        uint64_t natural = width ? MIN(width, mock->word) : type == T_DynamicMetadata ? 1 : 4;
+        if (!width && !is_array_at_end(mock, fields[i]))
+            natural = mock->word;
+        alignment = MAX(alignment, natural);
+        end = align_up(end + natural * mock_random(mock, 3), natural);
+        mock->fields[fields[i]] = (struct mock_slot){(uint32_t)end, (uint8_t)width, true, false};
+        end += width ? width : inline_size(mock, fields[i]);
+    }
+    end += alignment * mock_random(mock, 3);
+    if (type == T_MethodDescChunk || type == T_MethodDesc)
+        alignment = MAX(alignment, (uint64_t)8); /* MethodDescAlignment */
+    mock->sizes[type] = (uint32_t)align_up(MAX(end, (uint64_t)1), alignment);
+}
+
+void mock_layout(struct mock *mock)
+{
+    /* A type that holds another one by value comes after it. */
+    lay_out(mock, T_HashMap);
+    for (int type = 0; type < T_COUNT; type++)
+        if (type != T_HashMap)
+            lay_out(mock, type);
+}
+
+uint64_t mock_object(struct mock *mock, enum mock_type type, uint64_t extra)
+{
+    uint64_t size = mock->sizes[type] + extra, object = mock_alloc(mock, size, 8);
+    uint8_t *bytes = mock_bytes_at(mock, object, size);
+    if (!bytes)
+        return 0;
+    for (uint64_t i = 0; i < mock->sizes[type]; i++)
+        bytes[i] = mock->options.seed ? (uint8_t)mock_random(mock, 256) : 0xcd;
+    memset(bytes, 0, base_size(mock, type)); /* what it begins with is set by that type's fields */
+    for (int field = 0; field < F_COUNT; field++) {
+        const struct mock_slot *slot = &mock->fields[field];
+        if (field_rows[field].type == type && slot->present)
+            memset(bytes + slot->offset, 0, slot->width ? slot->width : inline_size(mock, field));
+    }
+    return object;
+}
+
+uint64_t mock_address_of(struct mock *mock, uint64_t object, enum mock_field field)
+{
+    if (!mock->fields[field].present)
+        return mock_fail(mock, "%s is not in this layout", field_rows[field].name);
+    return mock->failed ? 0 : object + mock->fields[field].offset;
+}
+
+void mock_put(struct mock *mock, uint64_t object, enum mock_field field, uint64_t value)
+{
+    uint64_t address = mock_address_of(mock, object, field);
+    if (address)
+        mock_write_uint(mock, address, mock->fields[field].width, value);
+}
+
+uint64_t mock_fetch(struct mock *mock, uint64_t object, enum mock_field field)
+{
+    uint64_t address = mock_address_of(mock, object, field);
+    return address ? mock_read_uint(mock, address, mock->fields[field].width) : 0;
+}
+
+/* ---- By name ---- */
+
+static int find_type(const char *name)
+{
+    for (int type = 0; type < T_COUNT; type++)
+        if (strcmp(type_names[type], name) == 0)
+            return type;
+    return -1;
+}
+
+static int find_field(const char *name)
+{
+    for (int field = 0; field < F_COUNT; field++)
+        if (strcmp(field_rows[field].name, name) == 0)
+            return field;
+    return -1;
+}
+
+static int find_global(const char *name)
+{
+    for (int global = 0; global < G_COUNT; global++)
+        if (strcmp(global_rows[global].name, name) == 0)
+            return global;
+    return -1;
+}
+
+uint64_t mock_new(struct mock *mock, const char *type, uint64_t extra)
+{
+    int found = find_type(type);
+    return found < 0 ? mock_fail(mock, "no type %s", type) : mock_object(mock, found, extra);
+}
+
+void mock_set(struct mock *mock, uint64_t address, const char *field, uint64_t value)
+{
+    int found = find_field(field);
+    if (found < 0)
+        mock_fail(mock, "no field %s", field);
+    else
+        mock_put(mock, address, found, value);
+}
+
+uint64_t mock_get(struct mock *mock, uint64_t address, const char *field)
+{
+    int found = find_field(field);
+    return found < 0 ? mock_fail(mock, "no field %s", field) : mock_fetch(mock, address, found);
+}
+
+uint32_t mock_offset_of(struct mock *mock, const char *field)
+{
+    int found = find_field(field);
+    return found < 0 ? (uint32_t)mock_fail(mock, "no field %s", field) : mock->fields[found].offset;
+}
+
+uint32_t mock_size_of(struct mock *mock, const char *type)
+{
+    int found = find_type(type);
+    return found < 0 ? (uint32_t)mock_fail(mock, "no type %s", type) : mock->sizes[found];
+}
+
+void mock_global(struct mock *mock, const char *name, uint64_t value)
+{
+    int found = find_global(name);
+    if (found < 0) {
+        mock_fail(mock, "no global %s", name);
+        return;
+    }
+    mock->globals[found] = value;
+    mock->global_set[found] = true;
+}
+
+/* A contract with all that belongs to it. */
+static bool hide_contract(struct mock *mock, const char *name)
+{
+    bool found = false;
+    for (int field = 0; field < F_COUNT; field++)
+        if (strcmp(field_rows[field].contract, name) == 0)
+            found = mock->fields[field].hidden = true;
+    for (int type = 0; type < T_COUNT; type++)
+        if (size_contracts[type] && strcmp(size_contracts[type], name) == 0)
+            found = mock->size_hidden[type] = true;
+    for (int global = 0; global < G_COUNT; global++)
+        if (strcmp(global_rows[global].contract, name) == 0) {
+            found = true;
+            mock->global_set[global] = false;
+        }
+    if (found)
+        mock_contract(mock, name, NULL);
+    return found;
+}
+
+/* "Bucket.!" */
+static bool hide_size(struct mock *mock, const char *name)
+{
+    size_t length = strlen(name);
+    for (int type = 0; type < T_COUNT; type++)
+        if (strlen(type_names[type]) + 2 == length && strncmp(type_names[type], name, length - 2) == 0 &&
+            strcmp(name + length - 2, ".!") == 0)
+            return mock->size_hidden[type] = true;
+    return false;
+}
+
+/* Some names are a contract's, a type's and a global's: a contract comes first. */
+void mock_hide(struct mock *mock, const char *name)
+{
+    int field = find_field(name), type = find_type(name), global = find_global(name);
+    if (field >= 0) {
+        mock->fields[field].hidden = true;
+    } else if (!hide_size(mock, name) && !hide_contract(mock, name)) {
+        if (type >= 0)
+            mock->type_hidden[type] = true;
+        if (global >= 0)
+            mock->global_set[global] = false;
+        if (type < 0 && global < 0)
+            mock_fail(mock, "nothing is called %s", name);
+    }
+}
+
+void mock_contract(struct mock *mock, const char *name, const char *version)
+{
+    size_t i = 0;
+    while (i < mock->contract_count && strcmp(mock->contracts[i].name, name) != 0)
+        i++;
+    if (!version) {
+        if (i < mock->contract_count)
+            mock->contracts[i] = mock->contracts[--mock->contract_count];
+        return;
+    }
+    if (i == MOCK_CONTRACT_MAX || strlen(name) >= sizeof mock->contracts[i].name ||
+        strlen(version) >= sizeof mock->contracts[i].version) {
+        mock_fail(mock, "no room for contract %s", name);
+        return;
+    }
+    strcpy(mock->contracts[i].name, name);
+    strcpy(mock->contracts[i].version, version);
+    mock->contract_count = MAX(mock->contract_count, i + 1);
+}

@@ -1,0 +1,96 @@
+/*
+ * mock.c: a mock's beginning and end: what every target has before anything is added to it.
+ */
+#include "mocktarget/mock.h"
+
+#include <elf.h>
+
+static uint16_t usual_machine(const struct mock_options *options)
+{
+    if (options->big_endian)
+        return options->pointer_size == 4 ? EM_PPC : EM_PPC64;
+    switch (options->unwind) {
+    case MOCK_UNWIND_HEADER:
+        return options->pointer_size == 4 ? EM_ARM : EM_AARCH64;
+    default:
+        return options->pointer_size == 4 ? EM_386 : EM_X86_64;
+    }
+}
+
+static void set_globals(struct mock *mock)
+{
+    uint64_t value_mask = (mock->word == 4 ? UINT32_MAX : UINT64_MAX) >> 1;
+    mock_global(mock, "StubCodeBlockLast", 0xf);
+    mock_global(mock, "HashMapSlotsPerBucket", 4);
+    mock_global(mock, "HashMapValueMask", value_mask);
+    mock_global(mock, "GCInfoVersion", 4);
+    mock_global(mock, "MethodDescTokenRemainderBitCount", 12);
+    mock_global(mock, "MethodDescAlignment", 8);
+    mock_global(mock, "ExecutionManagerCodeRangeMapAddress", mock->map);
+}
+
+static void set_contracts(struct mock *mock)
+{
+    mock_contract(mock, "ExecutionManager", mock->options.version == 1 ? "1" : "2");
+    mock_contract(mock, "PlatformMetadata", "1");
+    mock_contract(mock, "RuntimeTypeSystem", "1");
+    mock_contract(mock, "Loader", "1");
+    mock_contract(mock, "EcmaMetadata", "1");
+    mock_contract(mock, "PrecodeStubs", "3");
+}
+
+struct mock *mock_create(const struct mock_options *options)
+{
+    struct mock_options known = *options;
+    if (!known.pointer_size)
+        known.pointer_size = 8;
+    if (known.pointer_size != 4 && known.pointer_size != 8)
+        return NULL;
+    if (known.version > 2)
+        return NULL;
+    if (!known.version)
+        known.version = 2;
+    if (!known.machine)
+        known.machine = usual_machine(&known);
+    if (!known.base)
+        known.base = known.pointer_size == 4 ? 0x10000000 : UINT64_C(0x7f0010000000);
+    struct mock *mock = calloc(1, sizeof *mock);
+    if (!mock)
+        return NULL;
+    mock->options = known;
+    mock->word = known.pointer_size;
+    mock->big = known.big_endian;
+    mock->random = known.seed;
+    mock->next = align_up(known.base, 4096);
+    mock_layout(mock);
+    mock->map = mock_object(mock, T_RangeSectionMap, mock->word);
+    mock->jit_manager = mock_alloc(mock, 64, 8);
+    set_globals(mock);
+    set_contracts(mock);
+    uint64_t platform = mock_object(mock, T_PlatformMetadata, 0);
+    mock_put(mock, platform, F_PlatformMetadata_CodePointerFlags, known.code_pointer_flags);
+    mock_global(mock, "PlatformMetadata", platform);
+    return mock;
+}
+
+void mock_destroy(struct mock *mock)
+{
+    if (!mock)
+        return;
+    mock_images_free(mock);
+    while (mock->heaps) {
+        struct mock_heap *next = mock->heaps->next;
+        free(mock->heaps);
+        mock->heaps = next;
+    }
+    for (size_t i = 0; i < mock->region_count; i++) {
+        free(mock->regions[i].bytes);
+        free(mock->regions[i].path);
+    }
+    free(mock->regions);
+    free(mock->holes);
+    free(mock->mappings);
+    free(mock->sections);
+    free(mock->functions);
+    free(mock);
+}

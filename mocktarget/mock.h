@@ -1,0 +1,177 @@
+/*
+ * mock.h: what the parts of the mock share: the address space (space.c), layouts (layout.c) and the list of facts
+ * (truth.c). layout.def gives the names; F_RangeSection_Flags here and in the readers are two enumerations of one list.
+ */
+#ifndef CDACQ_MOCKTARGET_MOCK_H
+#define CDACQ_MOCKTARGET_MOCK_H
+
+#include "mocktarget/mocktarget.h"
+#include "src/base.h"
+#include "src/cdacq.h"
+#include "src/text.h"
+
+enum mock_type {
+#define CDAC_TYPE(type) T_##type,
+#include "descriptors/layout.def"
+    T_COUNT
+};
+
+enum mock_field {
+#define CDAC_FIELD(type, kind, field, contract, need) F_##type##_##field,
+#include "descriptors/layout.def"
+    F_COUNT
+};
+
+enum mock_global {
+#define CDAC_GLOBAL(kind, name, contract, need) G_##name,
+#include "descriptors/layout.def"
+    G_COUNT
+};
+
+/* A piece of the address space. */
+struct mock_region {
+    uint64_t begin, size;
+    uint8_t *bytes;
+    unsigned access; /* enum mock_access */
+    char *path;      /* NULL where no file is mapped */
+    uint64_t file_offset;
+};
+
+struct mock_range {
+    uint64_t begin, end;
+};
+
+struct mock_slot {
+    uint32_t offset;
+    uint8_t width; /* 0: inline */
+    bool present;  /* in this layout */
+    bool hidden;   /* not published */
+};
+
+/* Where the fragments of a section are. */
+struct mock_fragments {
+    uint64_t section, first;
+    size_t count;
+    struct mock_range range;
+};
+
+enum { MOCK_CONTRACT_MAX = 16 };
+
+struct mock_contract {
+    char name[40], version[16];
+};
+
+struct mock {
+    struct mock_options options;
+    unsigned word; /* bytes of a pointer */
+    bool big, failed;
+    char error[240];
+    uint64_t random;
+
+    struct mock_region *regions; /* sorted by begin */
+    size_t region_count, region_capacity;
+    struct mock_range *holes; /* sorted by begin once carried */
+    size_t hole_count, hole_capacity;
+    uint64_t next;                  /* where the next region may lie */
+    uint64_t heap_cursor, heap_end; /* of mock_alloc */
+    struct cdacq_memory memory;     /* of the memory carrier */
+    struct cdacq_mapping *mappings;
+
+    struct mock_slot fields[F_COUNT];
+    uint32_t sizes[T_COUNT];
+    bool size_hidden[T_COUNT], type_hidden[T_COUNT];
+    uint64_t globals[G_COUNT];
+    bool global_set[G_COUNT];
+    struct mock_contract contracts[MOCK_CONTRACT_MAX];
+    size_t contract_count;
+    bool published;
+
+    uint64_t map, jit_manager;
+    struct mock_fragments *sections;
+    size_t section_count, section_capacity;
+    struct mock_heap *heaps;
+    struct mock_r2r *images;
+    struct mock_function *functions;
+    size_t function_count, function_capacity;
+};
+
+/* Remembers the first failure. Returns 0, so that a verb can end with it. */
+uint64_t mock_fail(struct mock *mock, const char *format, ...) PRINTF_LIKE(2, 3);
+
+/* A number below `bound`; always 0 for seed 0. */
+uint64_t mock_random(struct mock *mock, uint64_t bound);
+
+/* Makes room for one more element of an array; false, and the mock fails, when out of memory. */
+bool mock_grow(struct mock *mock, void *items, size_t count, size_t *capacity, size_t item_size);
+
+/* The bytes of [address, address + size), which lie in one region; NULL, and the mock fails, where they do not. */
+uint8_t *mock_bytes_at(struct mock *mock, uint64_t address, uint64_t size);
+
+/* A free place for `size` bytes, not yet taken. */
+uint64_t mock_free_place(struct mock *mock, uint64_t size, uint64_t alignment);
+
+/* ---- Layouts ---- */
+
+void mock_layout(struct mock *mock);
+const char *mock_type_name(enum mock_type type);
+const char *mock_field_name(enum mock_field field); /* "RangeSection.Flags" */
+enum mock_type mock_field_type(enum mock_field field);
+const char *mock_field_kind(enum mock_field field); /* as descriptors spell it; NULL for INLINE */
+const char *mock_global_name(enum mock_global global);
+const char *mock_global_kind(enum mock_global global);
+bool mock_size_is_read(enum mock_type type); /* whether readers need its size */
+
+uint64_t mock_object(struct mock *mock, enum mock_type type, uint64_t extra);
+void mock_put(struct mock *mock, uint64_t object, enum mock_field field, uint64_t value);
+uint64_t mock_fetch(struct mock *mock, uint64_t object, enum mock_field field);
+/* The address of a field; 0, and the mock fails, where this layout has none. */
+uint64_t mock_address_of(struct mock *mock, uint64_t object, enum mock_field field);
+
+/* ---- Code ---- */
+
+/* The unit that function lengths are told in; sizes are rounded up to it. */
+uint64_t mock_length_unit(const struct mock *mock);
+
+/* Room that the unwind data of a function takes, and the data itself. Returns where GC info may follow. */
+uint64_t mock_unwind_size(const struct mock *mock);
+uint64_t mock_unwind_write(struct mock *mock, uint64_t unwind, uint64_t length);
+
+enum { MOCK_GC_INFO_SIZE = 16 };
+
+/* The head of GC info for code of that length, in one of the versions 2 to 4. */
+void mock_gc_info_write(struct mock *mock, uint64_t address, uint64_t code_length, unsigned version);
+
+/* A RUNTIME_FUNCTION; `begin` and `unwind` are relative. */
+void mock_runtime_function(struct mock *mock, uint64_t entry, uint64_t begin, uint64_t length, uint64_t unwind);
+
+void mock_fact(struct mock *mock, const struct mock_function *function);
+void mock_facts_drop(struct mock *mock, uint64_t begin, uint64_t end);
+void mock_facts_drop_method(struct mock *mock, uint64_t method);
+
+/* ---- Images ---- */
+
+enum {
+    MOCK_PE_HEADERS = 0x400
+}; /* headers and section table of mock_pe_write, and where a flat image's section begins */
+
+struct mock_pe {
+    uint32_t size;        /* of the image in memory */
+    uint32_t text;        /* RVA of the one section */
+    uint32_t text_offset; /* of its bytes in a file */
+    uint32_t clr;         /* RVA of the CLR header, MOCK_CLR_HEADER bytes */
+    uint32_t metadata, metadata_size;
+    uint32_t managed_native, managed_native_size;
+};
+
+enum { MOCK_CLR_HEADER = 72 };
+
+/* Writes the headers at `address`, and the CLR header at its place in the image, which is mapped or flat. */
+void mock_pe_write(struct mock *mock, uint64_t address, const struct mock_pe *pe, bool flat);
+
+/* A Module and what leads from it to an image at `base` (0: none yet). */
+uint64_t mock_module_object(struct mock *mock, const char *path);
+void mock_module_place(struct mock *mock, uint64_t module, uint64_t base, uint32_t size, bool flat);
+
+void mock_images_free(struct mock *mock);
+
+#endif

@@ -1,0 +1,196 @@
+/*
+ * modules.c: Modules with their PE images, and the type system's way from a MethodDesc to its module and token.
+ * Source: dotnet/runtime docs/design/datacontracts/{Loader,RuntimeTypeSystem}.md; ECMA-335 II.25 for the images.
+ */
+#include <stdio.h>
+
+#include "mocktarget/mock.h"
+
+enum { LAYOUT_MAPPED = 1, FLAT_TEXT = MOCK_PE_HEADERS, MAPPED_TEXT = 0x2000 };
+
+/* ---- PE images: little-endian on every target ---- */
+
+static void le(struct mock *mock, uint64_t address, unsigned width, uint64_t value)
+{
+    uint8_t bytes[8];
+    store_u64(bytes, value, false);
+    mock_write(mock, address, bytes, width);
+}
+
+static void write_directory(struct mock *mock, uint64_t directories, unsigned i, uint32_t rva, uint32_t size)
+{
+    le(mock, directories + i * 8, 4, rva);
+    le(mock, directories + i * 8 + 4, 4, size);
+}
+
+static void write_clr_header(struct mock *mock, uint64_t address, const struct mock_pe *pe)
+{
+    le(mock, address, 4, MOCK_CLR_HEADER);
+    le(mock, address + 4, 2, 2); /* runtime version 2.5 */
+    le(mock, address + 6, 2, 5);
+    write_directory(mock, address + 8, 0, pe->metadata, pe->metadata_size);
+    le(mock, address + 16, 4, pe->managed_native ? 4 : 1); /* IL library, or IL only */
+    write_directory(mock, address + 64, 0, pe->managed_native, pe->managed_native_size);
+}
+
+static void zero(struct mock *mock, uint64_t address, uint64_t size)
+{
+    uint8_t *bytes = mock_bytes_at(mock, address, size);
+    if (bytes)
+        memset(bytes, 0, size);
+}
+
+void mock_pe_write(struct mock *mock, uint64_t address, const struct mock_pe *pe, bool flat)
+{
+    bool wide = mock->word == 8;
+    uint64_t coff = address + 0x84, optional = coff + 20, directories = optional + (wide ? 112 : 96);
+    uint64_t section = directories + 16 * 8, clr = address + pe->clr - (flat ? pe->text - pe->text_offset : 0);
+    zero(mock, address, MOCK_PE_HEADERS);
+    mock_write(mock, address, "MZ", 2);
+    le(mock, address + 0x3c, 4, 0x80);
+    mock_write(mock, address + 0x80, "PE\0", 4);
+    le(mock, coff, 2, wide ? 0x8664 : 0x14c);
+    le(mock, coff + 2, 2, 1);
+    le(mock, coff + 4, 4, 0x80000000 | mock_random(mock, 0x7fffffff));
+    le(mock, coff + 16, 2, section - optional);
+    le(mock, coff + 18, 2, 0x2022);
+    le(mock, optional, 2, wide ? 0x20b : 0x10b);
+    le(mock, optional + 32, 4, 0x1000); /* SectionAlignment, FileAlignment */
+    le(mock, optional + 36, 4, 0x200);
+    le(mock, optional + 56, 4, pe->size);
+    le(mock, optional + 60, 4, MOCK_PE_HEADERS);
+    le(mock, directories - 4, 4, 16);
+    write_directory(mock, directories, 14, pe->clr, MOCK_CLR_HEADER);
+    mock_write(mock, section, ".text\0\0", 8);
+    le(mock, section + 8, 4, pe->size - pe->text);
+    le(mock, section + 12, 4, pe->text);
+    le(mock, section + 16, 4, align_up(pe->size - pe->text, 0x200));
+    le(mock, section + 20, 4, pe->text_offset);
+    le(mock, section + 36, 4, 0x60000020); /* code, execute, read */
+    zero(mock, clr, MOCK_CLR_HEADER);
+    write_clr_header(mock, clr, pe);
+}
+
+/* ---- Modules ---- */
+
+/* UTF-16 in the target's order, as the runtime keeps paths. */
+static uint64_t put_utf16(struct mock *mock, const char *text)
+{
+    size_t length = strlen(text);
+    uint64_t at = mock_alloc(mock, 2 * (length + 1), 2);
+    for (size_t i = 0; i < length; i++)
+        mock_write_uint(mock, at + 2 * i, 2, (uint8_t)text[i]);
+    return at;
+}
+
+uint64_t mock_module_object(struct mock *mock, const char *path)
+{
+    uint64_t module = mock_object(mock, T_Module, 0);
+    uint64_t text = put_utf16(mock, path);
+    mock_put(mock, module, F_Module_Path, text);
+    mock_put(mock, module, F_Module_FileName, text);
+    return module;
+}
+
+void mock_module_place(struct mock *mock, uint64_t module, uint64_t base, uint32_t size, bool flat)
+{
+    uint64_t assembly = mock_object(mock, T_PEAssembly, 0), image = mock_object(mock, T_PEImage, 0);
+    uint64_t layout = mock_object(mock, T_PEImageLayout, 0);
+    mock_put(mock, layout, F_PEImageLayout_Base, base);
+    mock_put(mock, layout, F_PEImageLayout_Size, size);
+    mock_put(mock, layout, F_PEImageLayout_Flags, (flat ? 0x172 : 6 | LAYOUT_MAPPED));
+    mock_put(mock, image, F_PEImage_LoadedImageLayout, layout);
+    mock_put(mock, image, F_PEImage_FlatImageLayout, flat ? layout : 0);
+    mock_put(mock, assembly, F_PEAssembly_PEImage, image);
+    mock_put(mock, module, F_Module_PEAssembly, assembly);
+    mock_put(mock, module, F_Module_Base, base);
+}
+
+uint64_t mock_module(struct mock *mock, const struct mock_module_options *options)
+{
+    const char *path = options->path ? options->path : "/mock/module.dll";
+    uint64_t module = mock_module_object(mock, path);
+    if (!options->metadata)
+        return module;
+    uint32_t content = MOCK_CLR_HEADER + (uint32_t)align_up(options->metadata_size, 16);
+    struct mock_pe pe = {
+        .size = (uint32_t)align_up(MAPPED_TEXT + content, 0x1000),
+        .text = MAPPED_TEXT,
+        .text_offset = FLAT_TEXT,
+        .clr = MAPPED_TEXT,
+        .metadata = MAPPED_TEXT + MOCK_CLR_HEADER,
+        .metadata_size = (uint32_t)options->metadata_size,
+    };
+    uint32_t file_size = FLAT_TEXT + (uint32_t)align_up(pe.size - pe.text, 0x200);
+    uint32_t size = options->flat ? file_size : pe.size;
+    uint64_t base = mock_map(mock, 0, size, MOCK_READ, path, 0);
+    mock_pe_write(mock, base, &pe, options->flat);
+    uint64_t text = base + (options->flat ? pe.text_offset : pe.text);
+    mock_write(mock, text + MOCK_CLR_HEADER, options->metadata, options->metadata_size);
+    mock_module_place(mock, module, base, size, options->flat);
+    return module;
+}
+
+/* ---- Types and methods ---- */
+
+uint64_t mock_method_table(struct mock *mock, uint64_t module, uint32_t typedef_rid)
+{
+    uint64_t table = mock_object(mock, T_MethodTable, 0);
+    mock_put(mock, table, F_MethodTable_Module, module);
+    mock_put(mock, table, F_MethodTable_MTFlags2, (uint64_t)typedef_rid << 8 | mock_random(mock, 256));
+    mock_put(mock, table, F_MethodTable_BaseSize, 0x18);
+    mock_put(mock, table, F_MethodTable_EEClassOrCanonMT, mock_alloc(mock, 64, 8));
+    return table;
+}
+
+/* A chunk with room for `count` objects of `stride` bytes; returns the first. */
+static uint64_t new_chunk(struct mock *mock, uint64_t method_table, uint32_t token_range, size_t count, uint64_t stride)
+{
+    uint64_t chunk = mock_object(mock, T_MethodDescChunk, count * stride);
+    uint64_t alignment = mock->globals[G_MethodDescAlignment];
+    if ((count - 1) * stride / alignment > UINT8_MAX)
+        return mock_fail(mock, "%zu MethodDescs are too many for a chunk", count);
+    mock_put(mock, chunk, F_MethodDescChunk_MethodTable, method_table);
+    /* Flags stand above the upper bits of the token, where these leave room. */
+    uint64_t flags = 24 - mock->globals[G_MethodDescTokenRemainderBitCount] <= 14 ? mock_random(mock, 2) << 14 : 0;
+    mock_put(mock, chunk, F_MethodDescChunk_FlagsAndTokenRange, token_range | flags);
+    return chunk + mock->sizes[T_MethodDescChunk];
+}
+
+uint64_t mock_method_descs(struct mock *mock, uint64_t method_table, uint32_t rid, size_t count, uint64_t *ret_stride)
+{
+    unsigned bits = (unsigned)mock->globals[G_MethodDescTokenRemainderBitCount];
+    uint64_t stride = mock->sizes[T_MethodDesc];
+    if (rid >> bits != (rid + count - 1) >> bits)
+        return mock_fail(mock, "rids %#x and %zu more do not share a token range", rid, count - 1);
+    uint64_t first = new_chunk(mock, method_table, rid >> bits, count, stride);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t desc = first + i * stride;
+        uint64_t remainder = (rid + i) & ((1u << bits) - 1);
+        mock_put(mock, desc, F_MethodDesc_Flags3AndTokenRemainder, remainder | mock_random(mock, 16) << bits);
+        mock_put(mock, desc, F_MethodDesc_ChunkIndex, i * stride / mock->globals[G_MethodDescAlignment]);
+        mock_put(mock, desc, F_MethodDesc_Slot, i);
+        mock_put(mock, desc, F_MethodDesc_Flags, mock_random(mock, 2) << 3); /* IL, perhaps with a slot of its own */
+    }
+    if (ret_stride)
+        *ret_stride = stride;
+    return mock->failed ? 0 : first;
+}
+
+uint64_t mock_dynamic_method_desc(struct mock *mock, const char *name)
+{
+    enum { CLASSIFICATION_DYNAMIC = 7, LIGHTWEIGHT = 0x4000 };
+    uint64_t table = mock_method_table(mock, mock_module_object(mock, ""), 0);
+    uint64_t desc = new_chunk(mock, table, 0, 1, mock->sizes[T_DynamicMethodDesc]);
+    uint64_t text = mock_alloc(mock, strlen(name) + 1, 1);
+    mock_write(mock, text, name, strlen(name) + 1);
+    mock_put(mock, desc, F_MethodDesc_Flags3AndTokenRemainder, 0);
+    mock_put(mock, desc, F_MethodDesc_ChunkIndex, 0);
+    mock_put(mock, desc, F_MethodDesc_Slot, 0);
+    mock_put(mock, desc, F_MethodDesc_Flags, CLASSIFICATION_DYNAMIC);
+    mock_put(mock, desc, F_StoredSigMethodDesc_Sig, 0);
+    mock_put(mock, desc, F_StoredSigMethodDesc_cSig, 0);
+    mock_put(mock, desc, F_StoredSigMethodDesc_ExtendedFlags, LIGHTWEIGHT);
+    mock_put(mock, desc, F_DynamicMethodDesc_MethodName, text);
+    return mock->failed ? 0 : desc;
+}

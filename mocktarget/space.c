@@ -1,0 +1,215 @@
+/*
+ * space.c: the mock's address space: regions that never overlap, a bump allocator over regions of its own, and holes.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "mocktarget/mock.h"
+
+enum { PAGE = 4096, HEAP_PIECE = 64 * 1024, REGION_MAX = 1024 * 1024 * 1024 };
+
+uint64_t mock_fail(struct mock *mock, const char *format, ...)
+{
+    if (mock->failed)
+        return 0;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(mock->error, sizeof mock->error, format, args);
+    va_end(args);
+    mock->failed = true;
+    return 0;
+}
+
+const char *mock_error(const struct mock *mock)
+{
+    return mock->failed ? mock->error : NULL;
+}
+
+/* splitmix64 */
+static uint64_t next_random(struct mock *mock)
+{
+    uint64_t z = mock->random += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+uint64_t mock_random(struct mock *mock, uint64_t bound)
+{
+    return mock->options.seed && bound ? next_random(mock) % bound : 0;
+}
+
+bool mock_grow(struct mock *mock, void *items, size_t count, size_t *capacity, size_t item_size)
+{
+    if (count < *capacity)
+        return true;
+    size_t more = MAX(*capacity * 2, (size_t)16);
+    void *grown = realloc(*(void **)items, more * item_size);
+    if (!grown)
+        return mock_fail(mock, "out of memory");
+    *(void **)items = grown;
+    *capacity = more;
+    return true;
+}
+
+/* The first region that ends behind `address`. */
+static size_t region_index(const struct mock *mock, uint64_t address)
+{
+    size_t low = 0, high = mock->region_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (mock->regions[middle].begin + mock->regions[middle].size <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool is_free(const struct mock *mock, uint64_t begin, uint64_t size)
+{
+    size_t i = region_index(mock, begin);
+    return i == mock->region_count || mock->regions[i].begin >= begin + size;
+}
+
+static uint64_t top(const struct mock *mock)
+{
+    return mock->word == 4 ? UINT32_MAX : UINT64_MAX;
+}
+
+uint64_t mock_free_place(struct mock *mock, uint64_t size, uint64_t alignment)
+{
+    uint64_t place = align_up(mock->next, MAX(alignment, (uint64_t)PAGE));
+    while (!mock->failed && !is_free(mock, place, size)) {
+        const struct mock_region *region = &mock->regions[region_index(mock, place)];
+        place = align_up(region->begin + region->size + PAGE, MAX(alignment, (uint64_t)PAGE));
+    }
+    if (mock->failed || size > REGION_MAX || place > top(mock) - size)
+        return mock_fail(mock, "no room for %llu bytes", (unsigned long long)size);
+    return place;
+}
+
+/* What no one has written holds anything; a reader that looks there must not find zeros. */
+static void fill(struct mock *mock, uint8_t *bytes, uint64_t size)
+{
+    if (!mock->options.seed) {
+        memset(bytes, 0xcd, size);
+        return;
+    }
+    for (uint64_t i = 0; i < size; i++)
+        bytes[i] = i % 8 ? (uint8_t)(bytes[i - 1] * 5 + 113) : (uint8_t)next_random(mock);
+}
+
+uint64_t mock_map(struct mock *mock, uint64_t begin, uint64_t size, unsigned access, const char *path,
+                  uint64_t file_offset)
+{
+    if (!mock->failed && !begin) {
+        begin = mock_free_place(mock, size, PAGE);
+        mock->next = begin + size + PAGE * (1 + mock_random(mock, 4));
+    }
+    if (mock->failed)
+        return 0;
+    if (!size || size > REGION_MAX || size - 1 > top(mock) - begin || !is_free(mock, begin, size))
+        return mock_fail(mock, "[%#llx, +%#llx) is not free", (unsigned long long)begin, (unsigned long long)size);
+    if (!mock_grow(mock, &mock->regions, mock->region_count, &mock->region_capacity, sizeof *mock->regions))
+        return 0;
+    struct mock_region region = {
+        .begin = begin, .size = size, .bytes = malloc(size), .access = access, .file_offset = file_offset};
+    if (path)
+        region.path = strdup(path);
+    if (!region.bytes || (path && !region.path)) {
+        free(region.bytes);
+        free(region.path);
+        return mock_fail(mock, "out of memory");
+    }
+    fill(mock, region.bytes, size);
+    size_t i = region_index(mock, begin);
+    memmove(&mock->regions[i + 1], &mock->regions[i], (mock->region_count - i) * sizeof region);
+    mock->regions[i] = region;
+    mock->region_count++;
+    return begin;
+}
+
+uint8_t *mock_bytes_at(struct mock *mock, uint64_t address, uint64_t size)
+{
+    if (mock->failed)
+        return NULL;
+    size_t i = region_index(mock, address);
+    const struct mock_region *region = &mock->regions[i];
+    if (i == mock->region_count || address < region->begin ||
+        !range_fits(address - region->begin, size, region->size)) {
+        mock_fail(mock, "[%#llx, +%#llx) is not mapped", (unsigned long long)address, (unsigned long long)size);
+        return NULL;
+    }
+    return region->bytes + (address - region->begin);
+}
+
+uint64_t mock_alloc(struct mock *mock, uint64_t size, uint64_t alignment)
+{
+    uint64_t at = align_up(mock->heap_cursor + 8 * mock_random(mock, 8), alignment);
+    if (mock->failed)
+        return 0;
+    if (!mock->heap_end || !range_fits(at, size, mock->heap_end)) {
+        uint64_t piece = MAX((uint64_t)HEAP_PIECE, align_up(size + alignment, PAGE));
+        uint64_t begin = mock_map(mock, 0, piece, MOCK_READ | MOCK_WRITE, NULL, 0);
+        if (mock->failed)
+            return 0;
+        mock->heap_end = begin + piece;
+        at = align_up(begin, alignment);
+    }
+    mock->heap_cursor = at + size;
+    memset(mock_bytes_at(mock, at, size), 0, size);
+    return at;
+}
+
+void mock_write(struct mock *mock, uint64_t address, const void *bytes, size_t size)
+{
+    uint8_t *at = mock_bytes_at(mock, address, size);
+    if (at && size)
+        memcpy(at, bytes, size);
+}
+
+void mock_write_uint(struct mock *mock, uint64_t address, unsigned width, uint64_t value)
+{
+    uint8_t *at = mock_bytes_at(mock, address, width);
+    if (!at)
+        return;
+    if (width < 8 && value >> (8 * width) != 0)
+        mock_fail(mock, "%#llx does not fit the %u bytes at %#llx", (unsigned long long)value, width,
+                  (unsigned long long)address);
+    else if (width == 1)
+        *at = (uint8_t)value;
+    else if (width == 2)
+        store_u16(at, (uint16_t)value, mock->big);
+    else if (width == 4)
+        store_u32(at, (uint32_t)value, mock->big);
+    else
+        store_u64(at, value, mock->big);
+}
+
+void mock_write_pointer(struct mock *mock, uint64_t address, uint64_t value)
+{
+    mock_write_uint(mock, address, mock->word, value);
+}
+
+uint64_t mock_read_uint(struct mock *mock, uint64_t address, unsigned width)
+{
+    const uint8_t *at = mock_bytes_at(mock, address, width);
+    if (!at)
+        return 0;
+    return width == 1   ? *at
+           : width == 2 ? load_u16(at, mock->big)
+           : width == 4 ? load_u32(at, mock->big)
+                        : load_u64(at, mock->big);
+}
+
+uint64_t mock_read_pointer(struct mock *mock, uint64_t address)
+{
+    return mock_read_uint(mock, address, mock->word);
+}
+
+void mock_forget(struct mock *mock, uint64_t begin, uint64_t size)
+{
+    if (!mock->failed && mock_grow(mock, &mock->holes, mock->hole_count, &mock->hole_capacity, sizeof *mock->holes))
+        mock->holes[mock->hole_count++] = (struct mock_range){begin, begin + size};
+}

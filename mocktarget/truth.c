@@ -1,0 +1,51 @@
+/*
+ * truth.c: what is code in the target, as plain facts: never derived from the structures that are written into it.
+ */
+#include "mocktarget/mock.h"
+
+void mock_fact(struct mock *mock, const struct mock_function *function)
+{
+    if (!mock->failed &&
+        mock_grow(mock, &mock->functions, mock->function_count, &mock->function_capacity, sizeof *mock->functions))
+        mock->functions[mock->function_count++] = *function;
+}
+
+void mock_facts_drop(struct mock *mock, uint64_t begin, uint64_t end)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < mock->function_count; i++)
+        if (mock->functions[i].end <= begin || mock->functions[i].begin >= end)
+            mock->functions[kept++] = mock->functions[i];
+    mock->function_count = kept;
+}
+
+void mock_facts_drop_method(struct mock *mock, uint64_t method)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < mock->function_count; i++)
+        if (mock->functions[i].method != method)
+            mock->functions[kept++] = mock->functions[i];
+    mock->function_count = kept;
+}
+
+static int compare_functions(const void *a, const void *b)
+{
+    const struct mock_function *x = a, *y = b;
+    return (x->begin > y->begin) - (x->begin < y->begin);
+}
+
+const struct mock_function *mock_functions(struct mock *mock, size_t *ret_count)
+{
+    if (mock->function_count)
+        qsort(mock->functions, mock->function_count, sizeof *mock->functions, compare_functions);
+    *ret_count = mock->function_count;
+    return mock->functions;
+}
+
+const struct mock_function *mock_function_at(struct mock *mock, uint64_t address)
+{
+    for (size_t i = 0; i < mock->function_count; i++)
+        if (address >= mock->functions[i].begin && address < mock->functions[i].end)
+            return &mock->functions[i];
+    return NULL;
+}

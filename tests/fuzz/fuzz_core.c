@@ -1,0 +1,119 @@
+/*
+ * fuzz_core.c: any bytes as a core file: opening, reading at every address that the bytes name, images at every
+ * mapping, their symbols and relocated data. No file of the machine is looked at.
+ */
+#include <stdio.h>
+#include <sys/mman.h>
+
+#include "target/core.h"
+#include "target/image.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static volatile uint8_t sink;
+
+/* A run that is handed out must hold its address and be there as a whole. */
+static void touch(struct target *target, uint64_t address)
+{
+    struct memory memory;
+    if (!target->ops->memory_at(target, address, &memory))
+        return;
+    if (address < memory.begin || address >= memory.end || !memory.bytes)
+        abort();
+    sink = memory.bytes[0];
+    sink = memory.bytes[memory.end - memory.begin - 1];
+    sink = memory.bytes[address - memory.begin];
+}
+
+/* Typed reads across whatever lies around an address. */
+static void read_around(struct target *target, uint64_t address, bool wide, bool big)
+{
+    struct reader reader;
+    struct window window;
+    char *string;
+    reader_init(&reader, target, NULL, wide ? 8 : 4, big);
+    reader_begin(&reader, 1000);
+    for (unsigned width = 1; width <= 8; width *= 2)
+        read_uint(&reader, address - 3 * width + 1, width);
+    reader_begin(&reader, 1000);
+    if (reader_window(&reader, address, 300, "window", &window)) {
+        sink = window.bytes[0] ^ window.bytes[299];
+        window_deinit(&window);
+    }
+    reader_begin(&reader, 1000);
+    if (reader_string(&reader, address, 64, &string))
+        free(string);
+    reader_status(&reader, NULL);
+}
+
+/* Takes the input itself for the file behind a mapping, so that files fill what the core leaves out. */
+static void put_file(struct mapped_file *file, const uint8_t *data, size_t size)
+{
+    if (!file || file->local_path)
+        return;
+    file->content = (struct file_candidate){.bytes = data, .size = size};
+    file_candidate_add_constant(&file->content, 0, size / 2, size >> 3 & FILE_RANGE_ALWAYS);
+    file_candidate_add_constant(&file->content, size / 4, size, FILE_RANGE_READ_ONLY);
+    file->local_path = strdup("/x");
+    atomic_store(&file->resolved, true);
+}
+
+static void open_image(struct target *target, const struct mapping *mapping)
+{
+    static const char *const names[] = {"DotNetRuntimeContractDescriptor", "g_dacTable", "a"};
+    struct image image;
+    if (image_open(target, mapping, &image, NULL) < 0)
+        return;
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        uint64_t address, size;
+        uint8_t bytes[40];
+        bool from_file;
+        if (image_find_symbol(&image, names[i], &address, &size) &&
+            image_read_relocated(&image, address, bytes, sizeof bytes, &from_file, NULL) >= 0)
+            sink = bytes[0];
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    int fd = memfd_create("fuzz", MFD_CLOEXEC);
+    char path[64];
+    struct target *target;
+    struct cdacq_error error;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    if (fd < 0 || write(fd, data, size) != (ssize_t)size)
+        abort();
+    if (core_open(path, NULL, size & 1, &target, &error) < 0) {
+        if (!error.message[0] || error.status >= 0)
+            abort();
+        close(fd);
+        return 0;
+    }
+    for (size_t i = 0; i + 8 <= size && i < 4096; i += 4) {
+        touch(target, load_u64(data + i, false));
+        touch(target, load_u64(data + i, true));
+        touch(target, load_u32(data + i, false));
+        touch(target, load_u32(data + i, true));
+    }
+    for (size_t i = 0; i < target->mapping_count; i++) {
+        const struct mapping *mapping = &target->mappings[i];
+        if (mapping->begin >= mapping->end || !mapping->path || strlen(mapping->path) > size)
+            abort();
+        if (i && mapping[-1].begin > mapping->begin)
+            abort();
+        touch(target, mapping->begin);
+        put_file(mapping->file, data, size);
+        touch(target, mapping->begin);
+        touch(target, mapping->end - 1);
+        if (i >= 32)
+            continue;
+        read_around(target, mapping->begin, size & 2, size & 4);
+        read_around(target, mapping->end, size & 2, size & 4);
+        open_image(target, mapping);
+    }
+    for (struct mapped_file *file = target->files; file; file = file->next)
+        file->content.bytes = NULL; /* not its own */
+    target_destroy(target);
+    close(fd);
+    return 0;
+}

@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+"""Writes the seeds of corpus/fuzz_core and corpus/fuzz_json. Inputs that once failed are kept beside them by hand."""
+import pathlib
+import struct
+
+HERE = pathlib.Path(__file__).parent
+PT_LOAD, PT_DYNAMIC, PT_NOTE, ET_DYN, ET_CORE, NT_FILE, NT_PRPSINFO = 1, 2, 4, 3, 4, 0x46494C45, 3
+
+
+class Elf:
+    """Packs in one class and byte order."""
+
+    def __init__(self, wide, big):
+        self.wide, self.big = wide, big
+        self.order = ">" if big else "<"
+        self.word = "Q" if wide else "I"
+        self.header_size, self.entry_size = (64, 56) if wide else (52, 32)
+
+    def pack(self, format, *values):
+        return struct.pack(self.order + format.replace("W", self.word), *values)
+
+    def header(self, kind, machine, phnum, phoff=None, shoff=0, shnum=0):
+        ident = b"\x7fELF" + bytes([2 if self.wide else 1, 2 if self.big else 1, 1]) + bytes(9)
+        return ident + self.pack("HHIWWWIHHHHHH", kind, machine, 1, 0, self.header_size if phoff is None else phoff,
+                                 shoff, 0, self.header_size, self.entry_size, phnum, 64 if self.wide else 40, shnum, 0)
+
+    def program_header(self, kind, flags, offset, vaddr, filesz, memsz, align=4096):
+        if self.wide:
+            return self.pack("IIQQQQQQ", kind, flags, offset, vaddr, vaddr, filesz, memsz, align)
+        return self.pack("IIIIIIII", kind, offset, vaddr, vaddr, filesz, memsz, flags, align)
+
+    def note(self, name, kind, desc):
+        name += b"\0"
+        pad = lambda b: b + bytes(-len(b) % 4)
+        return self.pack("III", len(name), len(desc), kind) + pad(name) + pad(desc)
+
+    def nt_file(self, page_size, mappings):
+        desc = self.pack("WW", len(mappings), page_size)
+        for begin, end, offset, _ in mappings:
+            desc += self.pack("WWW", begin, end, offset)
+        return self.note(b"CORE", NT_FILE, desc + b"".join(path + b"\0" for *_, path in mappings))
+
+
+def image(elf, names, gnu, relocations):
+    """A shared object in one segment, with the tables that a reader of symbols and relocations uses."""
+    machine = 62 if elf.wide else 40
+    body = bytearray(elf.header_size + 3 * elf.entry_size)
+
+    def put(data):
+        while len(body) % 8:
+            body.append(0)
+        at = len(body)
+        body.extend(data)
+        return at
+
+    note = elf.note(b"GNU", 3, bytes(range(20)))
+    note_at = put(note)
+    strings, offsets = b"\0", []
+    for name in names:
+        offsets.append(len(strings))
+        strings += name + b"\0"
+    symbols = bytes(24 if elf.wide else 16)
+    for i, offset in enumerate(offsets):
+        value = 0x400 + 16 * i
+        symbols += elf.pack("IBBHQQ", offset, 0x11, 0, 5, value, 40) if elf.wide else elf.pack(
+            "IIIBBH", offset, value, 32, 0x11, 0, 5)
+    symtab, strtab = put(symbols), put(strings)
+    if gnu:
+        def hash_of(name):
+            h = 5381
+            for c in name:
+                h = (h * 33 + c) & 0xFFFFFFFF
+            return h
+        chain = b"".join(elf.pack("I", hash_of(n) & ~1 | (i + 1 == len(names))) for i, n in enumerate(names))
+        table = put(elf.pack("IIII", 1, 1, 1, 6) + elf.pack("W", (1 << (64 if elf.wide else 32)) - 1) +
+                    elf.pack("I", 1) + chain)
+    else:
+        table = put(elf.pack("II", 1, len(names) + 1) + elf.pack("I", 1) +
+                    b"".join(elf.pack("I", (i + 1) % (len(names) + 1)) for i in range(len(names) + 1)))
+    relative = 8 if elf.wide else 23
+    if relocations == "rela":
+        data, tags = elf.pack("WWW", 0x410, relative, 0x500) + elf.pack("WWW", 0x420, relative, 0x600), (7, 8)
+    elif relocations == "rel":
+        data, tags = elf.pack("WW", 0x410, relative), (17, 18)
+    else:
+        data, tags = elf.pack("WW", 0x410, 0x15), (36, 35)
+    relocation_at = put(data)
+    dynamic_at = put(b"".join(elf.pack("WW", tag, value) for tag, value in [
+        (6, symtab), (5, strtab), (10, len(strings)), (0x6FFFFEF5 if gnu else 4, table), (tags[0], relocation_at),
+        (tags[1], len(data)), (0, 0)]))
+    size = len(body)
+    body[:elf.header_size] = elf.header(ET_DYN, machine, 3)
+    headers = elf.program_header(PT_LOAD, 4, 0, 0, size, size) + \
+        elf.program_header(PT_DYNAMIC, 6, dynamic_at, dynamic_at, size - dynamic_at, size - dynamic_at) + \
+        elf.program_header(PT_NOTE, 4, note_at, note_at, len(note), len(note), 4)
+    body[elf.header_size:elf.header_size + len(headers)] = headers
+    return bytes(body)
+
+
+def core(elf, segments, notes, extended=False, machine=62):
+    """Segments: (vaddr, bytes, memsz, flags); notes: one bytes object a PT_NOTE."""
+    count = len(segments) + len(notes)
+    offset = elf.header_size + count * elf.entry_size
+    headers = contents = b""
+    for note in notes:
+        headers += elf.program_header(PT_NOTE, 0, offset + len(contents), 0, len(note), 0, 4)
+        contents += note
+    for vaddr, data, memsz, flags in segments:
+        headers += elf.program_header(PT_LOAD, flags, offset + len(contents), vaddr, len(data), memsz)
+        contents += data
+    if not extended:
+        return elf.header(ET_CORE, machine, count) + headers + contents
+    section = elf.pack("IIWWWWIIWW", 0, 0, 0, 0, 0, 1, 0, count, 0, 0)
+    return elf.header(ET_CORE, machine, 0xFFFF, shoff=offset + len(contents), shnum=1) + headers + contents + section
+
+
+def cores():
+    names = [b"DotNetRuntimeContractDescriptor", b"g_dacTable", b"a"]
+    for wide in (False, True):
+        for big in (False, True):
+            elf = Elf(wide, big)
+            base = 0x7F0000000000 if wide else 0x40000000
+            for gnu, relocations in ((True, "rela"), (False, "rel"), (True, "relr")):
+                lib = image(elf, names, gnu, relocations)
+                prpsinfo = elf.note(b"CORE", NT_PRPSINFO, bytes(24 if wide else 12) + elf.pack("I", 42) + bytes(100))
+                files = elf.nt_file(4096, [(base, base + 0x1000, 0, b"/app/libcoreclr.so"),
+                                           (base + 0x2000, base + 0x3000, 1, b"/app/x.dll")])
+                yield (f"image-{64 if wide else 32}{'be' if big else 'le'}-{'gnu' if gnu else 'sysv'}-{relocations}",
+                       core(elf, [(base, lib, 0x1000, 5), (base + 0x1000, b"data" * 8, 0x1000, 6)], [prpsinfo + files]))
+            yield f"plain-{64 if wide else 32}{'be' if big else 'le'}", core(elf, [(0x1000, b"abcd", 16, 4)], [])
+            yield (f"extended-{64 if wide else 32}{'be' if big else 'le'}",
+                   core(elf, [(0x1000, b"abcd", 4, 4), (0x1002, b"efgh", 4, 6)], [elf.note(b"CORE", 1, b"")], True))
+    elf = Elf(True, False)
+    yield "overlap", core(elf, [(0x1000 + 8 * i, b"x" * 16, 32, 4) for i in range(6)], [])
+    yield "page-size-1", core(elf, [(0x1000, b"abcd", 4, 4)], [elf.nt_file(1, [(0x1000, 0x1004, 0x2000, b"/lib/a")])])
+    yield "page-size-0", core(elf, [(0x1000, b"abcd", 4, 4)], [elf.nt_file(0, [(0x1000, 0x1004, 0x2000, b"/lib/a")])])
+    yield "wide-open", core(elf, [(0, b"abcd", 1 << 64 - 1, 4)], [elf.nt_file(4096, [(0, (1 << 64) - 1, 0, b"/x")])])
+    yield "cut", core(elf, [(0x1000, b"a" * 64, 64, 4)], [elf.nt_file(4096, [(0x1000, 0x2000, 0, b"/x")])])[:-40]
+
+
+def texts():
+    yield "net10", (HERE.parent / "fixtures/descriptors/10.0.json").read_bytes()
+    yield "compact", (b'{"version":0,"baseline":"empty","types":{"RangeSection":{"!":72,"Flags":[16,"uint32"],"HeapList":40},'
+                      b'"Bucket":{}},"globals":{"StubCodeBlockLast":["0xf","uint8"],"g":[1],"h":[[2],"pointer"],"s":"x64"},'
+                      b'"contracts":{"ExecutionManager":2,"Loader":"c1"},"subDescriptors":{"GC":[[3],"pointer"]}}')
+    yield "regular", (b'{"version":"0","types":[{"name":"A","size":"indeterminate","fields":[{"name":"x","type":"pointer",'
+                      b'"offset":"unknown"},{"name":"y","offset":4}]}],"globals":[{"name":"g","type":"uint8","value":"0x1"},'
+                      b'{"name":"h","type":"pointer","value":[1]},{"name":"i","value":"unknown"}]}')
+    yield "comments", b'// c\n{ /* c */ "types": { "A": { "x": 1, }, }, "globals": {"g": -1,}, } // end'
+    yield "numbers", b'{"globals":{"a":18446744073709551615,"b":"-0x8000000000000000","c":"0X1f","d":-0,"e":"1-x64"}}'
+    yield "strings", b'{"globals":{"a\\u20ac\\ud83d\\ude00\\"\\\\":"\\b\\f\\n\\r\\t\\/"}}'
+    yield "duplicates", b'{"types":{"A":{"x":1},"A":{"x":2}},"globals":{"g":1,"g":2},"globals":{"G":3}}'
+    yield "wrong-types", b'{"types":[{"name":{}}],"globals":null}'
+    yield "mismatch", b'{"types":{"RangeSection":{"Flags":[16,"uint64"]}},"globals":{"StubCodeBlockLast":[256,"uint8"]}}'
+    yield "nested", b"[" * 100 + b"]" * 100
+    yield "escaped-nul", b'{"a\\u0000b":1}'
+    yield "padded", b"{}\0\0\0"
+
+
+def main():
+    for name, inputs in (("fuzz_core", cores()), ("fuzz_json", texts())):
+        folder = HERE / "corpus" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        for seed, data in inputs:
+            (folder / seed).write_bytes(data)
+
+
+if __name__ == "__main__":
+    main()

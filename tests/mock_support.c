@@ -1,0 +1,334 @@
+#include "mock_support.h"
+
+#include <stdio.h>
+#include <sys/mman.h>
+
+#include "metadata_writer.h"
+
+struct mock *mock_of_arch(int arch, uint64_t seed)
+{
+    return mock_of_version(arch, seed, 2);
+}
+
+struct mock *mock_of_version(int arch, uint64_t seed, unsigned version)
+{
+    struct mock_options options = {
+        .pointer_size = arch & 1 ? 8 : 4,
+        .big_endian = arch & 2,
+        .seed = seed,
+        .version = version,
+        .unwind = (enum mock_unwind)(seed % 3),
+        .run_size = seed % 5 == 3   ? 64
+                    : seed % 5 == 4 ? 7
+                                    : 0,
+    };
+    struct mock *mock = mock_create(&options);
+    ck_assert_ptr_nonnull(mock);
+    return mock;
+}
+
+void mock_check(const struct mock *mock)
+{
+    if (mock_error(mock))
+        ck_abort_msg("mock: %s", mock_error(mock));
+}
+
+/* The core file lives until the process ends: a mapped core needs no file descriptor. */
+static enum cdacq_status open_core(struct mock *mock, const struct cdacq_options *options, struct cdacq **ret,
+                                   struct cdacq_error *err)
+{
+    char path[64];
+    int fd = memfd_create("core", MFD_CLOEXEC);
+    ck_assert_int_ge(fd, 0);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    if (!mock_write_core(mock, path, err))
+        ck_abort_msg("%s", err->message);
+    enum cdacq_status status = cdacq_open_core(path, options, ret, err);
+    close(fd);
+    return status;
+}
+
+struct cdacq *mock_open(struct mock *mock, enum carrier carrier, const struct cdacq_options *options)
+{
+    struct cdacq *target = NULL;
+    struct cdacq_error error = {0};
+    mock_check(mock);
+    enum cdacq_status status = carrier == CARRIER_CORE ? open_core(mock, options, &target, &error)
+                                                       : cdacq_open_memory(mock_memory(mock), options, &target, &error);
+    if (status < 0)
+        ck_abort_msg("%s", error.message);
+    return target;
+}
+
+struct cdacq *mock_publish_and_open(struct mock *mock)
+{
+    mock_publish(mock, NULL);
+    return mock_open(mock, CARRIER_MEMORY, NULL);
+}
+
+enum cdacq_status mock_open_fails(struct mock *mock, const struct cdacq_options *options, struct cdacq_error *err)
+{
+    struct cdacq *target = NULL;
+    mock_check(mock);
+    *err = (struct cdacq_error){0};
+    enum cdacq_status status = cdacq_open_memory(mock_memory(mock), options, &target, err);
+    ck_assert_int_lt(status, 0);
+    ck_assert_ptr_null(target);
+    ck_assert_int_eq(err->status, status);
+    ck_assert_int_ne(err->message[0], '\0');
+    return status;
+}
+
+struct reader mock_reader(struct cdacq *target)
+{
+    struct reader reader;
+    reader_init(&reader, target->target, &target->layout, target->descriptor_info.pointer_size,
+                target->descriptor_info.big_endian);
+    return reader;
+}
+
+struct cdacq_session *mock_session(struct cdacq *target)
+{
+    struct cdacq_session *session = NULL;
+    struct cdacq_error error;
+    if (cdacq_session_create(target, &session, &error) < 0)
+        ck_abort_msg("%s", error.message);
+    return session;
+}
+
+uint64_t roll(struct dice *dice, uint64_t bound)
+{
+    uint64_t x = dice->state += UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ x >> 32) * UINT64_C(0xd6e8feb86659fd93);
+    x = (x ^ x >> 32) * UINT64_C(0xd6e8feb86659fd93);
+    return (x ^ x >> 32) % bound;
+}
+
+/* ---- The scene ---- */
+
+/* Metadata of one type, N.T, with static methods M1() to Mn(). */
+static uint8_t *scene_metadata(size_t *ret_size)
+{
+    static const uint8_t signature[] = {0, 0, 1};     /* static void () */
+    static const uint8_t generic[] = {0x10, 1, 0, 1}; /* the same with a type parameter */
+    struct metadata_writer writer;
+    metadata_writer_init(&writer);
+    uint32_t blob = metadata_writer_blob(&writer, signature, sizeof signature);
+    METADATA_ROW(&writer, METADATA_TYPE_DEF, 1, metadata_writer_string(&writer, "T"),
+                 metadata_writer_string(&writer, "N"), 0, 1, 1);
+    for (int i = 1; i <= SCENE_METHODS; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "M%d", i);
+        METADATA_ROW(&writer, METADATA_METHOD_DEF, 0, 0, 0x16, metadata_writer_string(&writer, name), blob, 1);
+    }
+    uint32_t rid = METADATA_ROW(&writer, METADATA_METHOD_DEF, 0, 0, 0x16, metadata_writer_string(&writer, "G"),
+                                metadata_writer_blob(&writer, generic, sizeof generic), 1);
+    METADATA_ROW(&writer, METADATA_GENERIC_PARAM, 0, 0, rid << 1 | 1, metadata_writer_string(&writer, "U"));
+    uint8_t *metadata = metadata_writer_finish(&writer, ret_size);
+    metadata_writer_deinit(&writer);
+    return metadata;
+}
+
+enum { GENERIC_RID = SCENE_METHODS + 1 };
+
+static void add_range(struct scene *scene, uint64_t begin, uint64_t end)
+{
+    ck_assert_uint_lt(scene->range_count, SCENE_RANGES);
+    scene->ranges[scene->range_count].begin = begin;
+    scene->ranges[scene->range_count++].end = end;
+}
+
+enum { REMAINDER_BITS = 4 }; /* of a token in its MethodDesc, so that a type's methods need several token ranges */
+
+/* MethodDescs in chunks of one token range each, or just numbers. */
+static void make_method_descs(struct scene *scene, uint64_t module, uint64_t *ret, bool types)
+{
+    uint64_t table = types ? mock_method_table(scene->mock, module, 2) : 0, stride = 0, first = 0;
+    uint32_t in_range = 1 << REMAINDER_BITS, chunk = 1;
+    for (uint32_t rid = 1; rid <= SCENE_METHODS; rid++) {
+        if (types && (rid == 1 || rid % in_range == 0)) {
+            first = mock_method_descs(scene->mock, table, rid, in_range - rid % in_range, &stride);
+            chunk = rid;
+        }
+        ret[rid - 1] = types ? first + (rid - chunk) * stride : 0x1000 + rid * 8;
+    }
+}
+
+/* Methods of all sizes, alone and side by side, with stubs among them, some of which are freed again. */
+static void fill_heap(struct scene *scene, struct mock_heap *heap, struct dice *dice)
+{
+    uint64_t starts[64];
+    size_t count = 0;
+    while (count < ARRAY_SIZE(starts) && heap->end - heap->cursor > 0x3000) {
+        uint64_t funclets[4];
+        struct mock_method method = {
+            .size = 1 + roll(dice, count % 9 == 4 ? 0x1800 : 300),
+            .funclets = funclets,
+            .funclet_count = roll(dice, 3) ? 0 : 1 + roll(dice, ARRAY_SIZE(funclets)),
+            .method_desc =
+                roll(dice, 20) ? scene->method_descs[0][roll(dice, SCENE_METHODS)] : scene->dynamic_method_desc,
+            .alignment = roll(dice, 3) ? 32 : 4 << roll(dice, 4),
+            .skip = roll(dice, 3) ? 0 : roll(dice, count % 11 == 3 ? 0x900 : 100),
+            .tail = roll(dice, 3) ? 0 : roll(dice, 300),
+        };
+        for (size_t i = 0; i < ARRAY_SIZE(funclets); i++)
+            funclets[i] = 1 + roll(dice, 90);
+        starts[count++] = roll(dice, 6) ? mock_method(heap, &method)
+                                        : mock_stub(heap, (unsigned)roll(dice, SCENE_STUB_KINDS), 1 + roll(dice, 700));
+    }
+    for (size_t i = 0; i < count; i++)
+        if (!roll(dice, 5))
+            mock_code_free(heap, starts[i]);
+    add_range(scene, heap->begin, heap->end);
+}
+
+static void add_heaps(struct scene *scene, struct dice *dice)
+{
+    static const struct mock_heap_options heaps[] = {{.size = 0x30000},
+                                                     {.size = 0x5000, .collectible = true, .map_slack = 0x10},
+                                                     {.size = 0x4000},
+                                                     {.size = 0x4000}};
+    for (size_t i = 0; i < ARRAY_SIZE(heaps); i++) {
+        struct mock_heap *heap = mock_heap_create(scene->mock, &heaps[i]);
+        mock_check(scene->mock);
+        fill_heap(scene, heap, dice);
+        if (i == 3)
+            mock_section_delete(scene->mock, heap->section);
+    }
+    mock_heap_create(scene->mock, &(struct mock_heap_options){.size = 0x1000}); /* never used */
+}
+
+static void add_other_sections(struct scene *scene, struct dice *dice)
+{
+    uint64_t begin;
+    for (unsigned kind = 3; kind < 6; kind++) {
+        mock_range_list(scene->mock, 0x1800, kind, kind == 4, &begin);
+        add_range(scene, begin, begin + 0x1800);
+    }
+    /* What the interpreter runs is in a heap like others, but not code. */
+    struct mock_heap *heap = mock_heap_create(scene->mock, &(struct mock_heap_options){.size = 0x4000});
+    fill_heap(scene, heap, dice);
+    mock_section_delete(scene->mock, heap->section);
+    mock_set(scene->mock, heap->section, "RangeSection.NextForDelete", 0);
+    mock_set(scene->mock, heap->section, "RangeSection.Flags", MOCK_SECTION_CODE_HEAP | MOCK_SECTION_INTERPRETER);
+}
+
+/* One method of an image: with funclets, cold parts, padding, prepared or not as dice have it. */
+static void add_image_method(struct mock_r2r *image, const uint64_t *method_descs, struct dice *dice, unsigned tables,
+                             bool split, uint32_t rid)
+{
+    uint64_t sizes[6];
+    uint8_t instance[] = {0x04, GENERIC_RID, 1, (uint8_t)(0x08 + roll(dice, 4))}; /* G<int>, G<uint>, ... */
+    bool is_instance = tables & MOCK_R2R_INSTANCES && (!(tables & MOCK_R2R_METHODDEFS) || !roll(dice, 4));
+    bool prepared = !tables || !roll(dice, 3);
+    for (size_t i = 0; i < ARRAY_SIZE(sizes); i++)
+        sizes[i] = 1 + roll(dice, 200);
+    mock_r2r_method(image, &(struct mock_r2r_method){
+                               .hot = sizes,
+                               .hot_count = 1 + (roll(dice, 3) ? 0 : roll(dice, 3)),
+                               .cold = sizes + 3,
+                               .cold_count = !split || roll(dice, 4) ? 0 : 1 + roll(dice, 3),
+                               .skip = roll(dice, 2) ? 0 : roll(dice, 80),
+                               .method_desc = prepared ? method_descs[rid - 1] : 0,
+                               .rid = is_instance ? 0 : rid,
+                               .instance = is_instance ? instance : NULL,
+                               .instance_size = sizeof instance,
+                               .fixups = roll(dice, 2),
+                           });
+}
+
+static void add_images(struct scene *scene, struct dice *dice, const void *metadata, size_t size, bool types)
+{
+    enum { ALL = MOCK_R2R_METHODDEFS | MOCK_R2R_INSTANCES };
+    static const unsigned tables[] = {MOCK_R2R_NO_HEADER, MOCK_R2R_METHODDEFS, MOCK_R2R_INSTANCES, ALL, ALL};
+    static const char *const paths[] = {"/mock/none.dll", "/mock/defs.dll", "/mock/instances.dll", "/mock/all.dll",
+                                        "/mock/unsplit.dll"};
+    for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
+        struct mock_r2r *image = mock_r2r_create(scene->mock, &(struct mock_r2r_options){.path = paths[i],
+                                                                                         .tables = tables[i],
+                                                                                         .thunk_size = i % 2 ? 0x60 : 0,
+                                                                                         .bucket_count = i == 0   ? 17
+                                                                                                         : i == 3 ? 23
+                                                                                                                  : 0,
+                                                                                         .composite = i == 2,
+                                                                                         .sentinel_counted = i == 1,
+                                                                                         .metadata = metadata,
+                                                                                         .metadata_size = size});
+        mock_check(scene->mock);
+        make_method_descs(scene, image->module, scene->method_descs[1 + i], types);
+        for (uint32_t rid = 1; rid <= SCENE_METHODS; rid += 1 + (uint32_t)roll(dice, i ? 3 : 2))
+            add_image_method(image, scene->method_descs[1 + i], dice, tables[i], i < 4, rid);
+        mock_r2r_finish(image);
+        mock_check(scene->mock);
+        add_range(scene, image->begin, image->end);
+        scene->unsplit = image;
+    }
+}
+
+struct scene scene_build(int arch, uint64_t seed, unsigned version, bool types)
+{
+    struct scene scene = {.mock = mock_of_version(arch, seed, version)};
+    struct dice dice = {seed * 16 + (uint64_t)arch * 4 + version};
+    size_t size;
+    uint8_t *metadata = scene_metadata(&size);
+    mock_global(scene.mock, "MethodDescTokenRemainderBitCount", REMAINDER_BITS);
+    scene.module = mock_module(
+        scene.mock, &(struct mock_module_options){
+                        .path = "/mock/jit.dll", .metadata = metadata, .metadata_size = size, .flat = seed & 1});
+    scene.dynamic_method_desc = mock_dynamic_method_desc(scene.mock, "Emitted");
+    make_method_descs(&scene, scene.module, scene.method_descs[0], types);
+    add_heaps(&scene, &dice);
+    add_other_sections(&scene, &dice);
+    add_images(&scene, &dice, metadata, size, types);
+    free(metadata);
+    mock_check(scene.mock);
+    return scene;
+}
+
+void scene_destroy(struct scene *scene)
+{
+    mock_destroy(scene->mock);
+}
+
+const char *scene_name(const struct scene *scene, const struct mock_function *function)
+{
+    static char name[32];
+    uint32_t rid = function->rid;
+    if (function->code == MOCK_CODE_R2R && !rid && !function->method_desc)
+        return "N.T.G<U>()";
+    if (function->code == MOCK_CODE_JIT && function->method_desc == scene->dynamic_method_desc)
+        return "dynamicClass.Emitted(...)";
+    /* A MethodDesc is stronger than a place in the table of instances. */
+    for (size_t i = 0; i < ARRAY_SIZE(scene->method_descs); i++)
+        for (uint32_t j = 0; !rid && j < SCENE_METHODS; j++)
+            if (function->method_desc == scene->method_descs[i][j])
+                rid = j + 1;
+    snprintf(name, sizeof name, "N.T.M%u()", rid);
+    return name;
+}
+
+enum cdacq_code_kind scene_stub_kind(unsigned number)
+{
+    switch (number) {
+    case 1:
+        return CDACQ_CODE_JUMP_STUB;
+    case 3:
+        return CDACQ_CODE_DYNAMIC_HELPER;
+    case 4:
+        return CDACQ_CODE_STUB_PRECODE;
+    case 5:
+        return CDACQ_CODE_FIXUP_PRECODE;
+    case 6:
+        return CDACQ_CODE_VSD_DISPATCH_STUB;
+    case 7:
+        return CDACQ_CODE_VSD_RESOLVE_STUB;
+    case 8:
+        return CDACQ_CODE_VSD_LOOKUP_STUB;
+    case 9:
+        return CDACQ_CODE_VSD_VTABLE_STUB;
+    case 10:
+        return CDACQ_CODE_CALL_COUNTING_STUB;
+    default:
+        return CDACQ_CODE_UNKNOWN;
+    }
+}

@@ -1,0 +1,79 @@
+/*
+ * mock_support.h: mock targets in tests: every width and byte order, opened through every carrier, and random numbers
+ * that are the same in every run. Failures inside fail the running test.
+ */
+#ifndef CDACQ_TESTS_MOCK_SUPPORT_H
+#define CDACQ_TESTS_MOCK_SUPPORT_H
+
+#include <check.h>
+
+#include "mocktarget/mocktarget.h"
+#include "src/door.h"
+
+/* {32, 64} x {little, big}: the index of a loop test. */
+enum { ARCH_COUNT = 4 };
+
+/* A mock of architecture `arch`. The seed also chooses how function lengths are told, and how memory is cut into runs.
+ */
+struct mock *mock_of_arch(int arch, uint64_t seed);
+
+/* The same for version 1 or 2 of ExecutionManager. */
+struct mock *mock_of_version(int arch, uint64_t seed, unsigned version);
+
+/* Fails the test when the mock has failed. */
+void mock_check(const struct mock *mock);
+
+enum carrier { CARRIER_MEMORY, CARRIER_CORE, CARRIER_COUNT };
+
+/* The published target, opened through the public API. The mock must outlive it. */
+struct cdacq *mock_open(struct mock *mock, enum carrier carrier, const struct cdacq_options *options);
+
+/* Publishes the mock and opens it as memory. */
+struct cdacq *mock_publish_and_open(struct mock *mock);
+
+/* Its failure to open. */
+enum cdacq_status mock_open_fails(struct mock *mock, const struct cdacq_options *options, struct cdacq_error *err);
+
+/* A reader of an opened target, with a full tank. */
+struct reader mock_reader(struct cdacq *target);
+
+struct cdacq_session *mock_session(struct cdacq *target);
+
+/* ---- A process with some of everything ----
+ *
+ * JIT heaps (one over several chunks, one collectible) with methods, funclets, stubs and freed blocks, range lists, a
+ * section that is being deleted, ReadyToRun images with and without tables, prepared and unprepared methods, instances,
+ * hot and cold parts, thunks. What is where, mock_functions() tells.
+ */
+enum { SCENE_RANGES = 16, SCENE_METHODS = 60, SCENE_STUB_KINDS = 16 };
+
+struct scene {
+    struct mock *mock;
+    struct {
+        uint64_t begin, end;
+    } ranges[SCENE_RANGES]; /* all sections, also those that hold nothing any more */
+    size_t range_count;
+    uint64_t module, dynamic_method_desc;
+    uint64_t method_descs[6][SCENE_METHODS]; /* of methods M1() on, of the JIT's module and of each image */
+    struct mock_r2r *unsplit;                /* an image with all tables, and without cold code */
+};
+
+/* Not yet published. Without `types` MethodDescs are just numbers. */
+struct scene scene_build(int arch, uint64_t seed, unsigned version, bool types);
+void scene_destroy(struct scene *scene);
+
+/* The name of the method that a fact is of; in a static buffer. */
+const char *scene_name(const struct scene *scene, const struct mock_function *function);
+
+/* What the public API calls the stubs with that number. */
+enum cdacq_code_kind scene_stub_kind(unsigned number);
+
+/* ---- Random numbers ---- */
+
+struct dice {
+    uint64_t state;
+};
+
+uint64_t roll(struct dice *dice, uint64_t bound); /* below `bound`, which is not 0 */
+
+#endif

@@ -1,0 +1,164 @@
+#include "target/memory.h"
+
+#include "target/reader.h"
+#include "tests/check_main.h"
+
+static struct target *target;
+static struct cdacq_error error;
+
+/* What the callback answers, whatever it is asked. */
+static struct answer {
+    bool found;
+    uint64_t begin, end, asked;
+    const void *bytes;
+} answer;
+
+static bool span_at(void *context, uint64_t address, uint64_t *ret_begin, uint64_t *ret_end, const void **ret_bytes)
+{
+    struct answer *a = context;
+    a->asked = address;
+    if (!a->found)
+        return false;
+    *ret_begin = a->begin;
+    *ret_end = a->end;
+    *ret_bytes = a->bytes;
+    return true;
+}
+
+static void setup(void)
+{
+    answer = (struct answer){.found = true, .begin = 0x1000, .end = 0x1008, .bytes = "\1\2\3\4\5\6\7\x80"};
+}
+
+static void teardown(void)
+{
+    target_destroy(target);
+    target = NULL;
+}
+
+static struct cdacq_memory memory(void)
+{
+    return (struct cdacq_memory){.size = sizeof(struct cdacq_memory), .context = &answer, .span_at = span_at};
+}
+
+static void open_memory(void)
+{
+    struct cdacq_memory m = memory();
+    ck_assert_int_eq(memory_open(&m, false, &target, &error), CDACQ_OK);
+}
+
+START_TEST(hands_out_what_the_caller_has)
+{
+    open_memory();
+    ck_assert_int_eq(target->kind, CDACQ_TARGET_MEMORY);
+    struct memory run;
+    ck_assert(target->ops->memory_at(target, 0x1003, &run));
+    ck_assert_uint_eq(answer.asked, 0x1003);
+    ck_assert_uint_eq(run.begin, 0x1000);
+    ck_assert_uint_eq(run.end, 0x1008);
+    ck_assert_ptr_eq(run.bytes, answer.bytes);
+    ck_assert(!run.unverified);
+    ck_assert(target->ops->dumped_at(target, 0x1003, &run));
+    struct reader reader;
+    reader_init(&reader, target, NULL, 8, true);
+    ck_assert_uint_eq(read_u64(&reader, 0x1000), UINT64_C(0x0102030405060780));
+}
+END_TEST
+
+START_TEST(an_answer_about_another_place_is_none)
+{
+    struct memory run;
+    open_memory();
+    ck_assert(!target->ops->memory_at(target, 0x0fff, &run));
+    ck_assert(!target->ops->memory_at(target, 0x1008, &run));
+    answer.end = 0x0800; /* inverted */
+    ck_assert(!target->ops->memory_at(target, 0x1003, &run));
+    answer.end = 0x1008;
+    answer.bytes = NULL;
+    ck_assert(!target->ops->memory_at(target, 0x1003, &run));
+    answer.found = false;
+    ck_assert(!target->ops->memory_at(target, 0x1003, &run));
+}
+END_TEST
+
+START_TEST(refuses_arguments_that_make_no_sense)
+{
+    struct cdacq_memory wrong[] = {memory(), memory(), memory(), memory()};
+    wrong[0].size = 0;
+    wrong[1].size--;
+    wrong[2].span_at = NULL;
+    wrong[3].mapping_count = 1;
+    for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+        ck_assert_int_eq(memory_open(&wrong[i], false, &target, &error), CDACQ_ERR_ARGUMENT);
+        ck_assert_ptr_null(target);
+        ck_assert_str_ne(error.message, "");
+    }
+    ck_assert_int_eq(memory_open(NULL, false, &target, NULL), CDACQ_ERR_ARGUMENT);
+    /* A later version's larger struct is fine. */
+    wrong[0].size = sizeof(struct cdacq_memory) + 64;
+    ck_assert_int_eq(memory_open(&wrong[0], false, &target, &error), CDACQ_OK);
+}
+END_TEST
+
+START_TEST(mappings_are_sorted_and_filtered)
+{
+    struct cdacq_mapping mappings[] = {
+        {0x5000, 0x6000, 0x100, "/b"}, {0x1000, 0x2000, 0, "/a"},        {0x2000, 0x3000, 0, NULL},
+        {0x4000, 0x4000, 0, "/empty"}, {0x9000, 0x8000, 0, "/inverted"},
+    };
+    struct cdacq_memory m = memory();
+    m.mappings = mappings;
+    m.mapping_count = ARRAY_SIZE(mappings);
+    ck_assert_int_eq(memory_open(&m, false, &target, &error), CDACQ_OK);
+    ck_assert_uint_eq(target->mapping_count, 2);
+    ck_assert_str_eq(target->mappings[0].path, "/a");
+    ck_assert_str_eq(target->mappings[1].path, "/b");
+    ck_assert_uint_eq(target->mappings[1].offset, 0x100);
+    ck_assert_ptr_null(target->mappings[1].file); /* no file ever stands in */
+    ck_assert_ptr_null(target_mapping_at(target, 0x0fff));
+    ck_assert_ptr_eq(target_mapping_at(target, 0x1000), &target->mappings[0]);
+    ck_assert_ptr_eq(target_mapping_at(target, 0x1fff), &target->mappings[0]);
+    ck_assert_ptr_null(target_mapping_at(target, 0x2000));
+    ck_assert_ptr_eq(target_mapping_at(target, 0x5fff), &target->mappings[1]);
+    ck_assert_ptr_null(target_mapping_at(target, UINT64_MAX));
+}
+END_TEST
+
+START_TEST(records_when_asked)
+{
+    struct cdacq_memory m = memory();
+    ck_assert_int_eq(memory_open(&m, true, &target, &error), CDACQ_OK);
+    struct reader reader;
+    reader_init(&reader, target, NULL, 8, false);
+    read_u8(&reader, 0x1001);
+    ck_assert_uint_eq(target->recording->pages.count, 1);
+    ck_assert_ptr_nonnull(pages_find(&target->recording->pages, 0x1000));
+}
+END_TEST
+
+START_TEST(null_is_destroyed_quietly)
+{
+    target_destroy(NULL);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    const TTest *const tests[] = {
+        hands_out_what_the_caller_has,
+        an_answer_about_another_place_is_none,
+        refuses_arguments_that_make_no_sense,
+        mappings_are_sorted_and_filtered,
+        records_when_asked,
+        null_is_destroyed_quietly,
+    };
+    Suite *s = suite_create("memory");
+    TCase *tc = tcase_create("memory");
+    tcase_add_checked_fixture(tc, setup, teardown);
+    for (size_t i = 0; i < ARRAY_SIZE(tests); i++)
+        tcase_add_test(tc, tests[i]);
+    suite_add_tcase(s, tc);
+    return s;
+}
+
+CHECK_MAIN(suite)
