@@ -387,6 +387,25 @@ START_TEST(a_long_count_that_lies)
 }
 END_TEST
 
+START_TEST(too_many_segments)
+{
+    /* Of a file that is nearly all hole. */
+    const uint64_t count = UINT64_C(4194305), size = 64 + count * 56 + 64;
+    core.extended = true;
+    elf_core_load(&core, 0x1000, "abcd", 4, 4, PF_R);
+    build();
+    store_u64(file + 40, 64 + count * 56, false);
+    store_u32(file + core.section_at + 44, (uint32_t)count, false);
+    int fd;
+    const char *path = memory_file(file, 64 + 56, &fd);
+    ck_assert_int_eq(ftruncate(fd, (off_t)size), 0);
+    ck_assert_int_eq(pwrite(fd, file + core.section_at, 64, (off_t)(size - 64)), 64);
+    ck_assert_int_eq(core_open(path, &policy, false, &target, &error), CDACQ_ERR_FORMAT);
+    ck_assert_ptr_nonnull(strstr(error.message, "4194305 segments are more than the 4194304 that are supported"));
+    close(fd);
+}
+END_TEST
+
 /* ---- Cut files ---- */
 
 static void put_typical(void)
@@ -1177,6 +1196,7 @@ static Suite *suite(void)
         few_segments_counted_the_long_way,
         a_long_count_that_is_cut_off,
         a_long_count_that_lies,
+        too_many_segments,
         cut_in_the_notes,
         what_is_no_core,
         an_unreadable_file,

@@ -390,6 +390,38 @@ START_TEST(a_deleted_file_is_not_opened)
 }
 END_TEST
 
+enum { MANY = 6000 };
+
+static void body_with_many_mappings(void)
+{
+    int fd = open(mapped_path, O_RDONLY);
+    for (size_t i = 0; i < MANY; i++) /* the same page again and again: neighbours that the kernel does not join */
+        if (mmap(memory + i * 4096, 4096, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) == MAP_FAILED)
+            _exit(1);
+    shared->ready = 1;
+    for (;;)
+        pause();
+}
+
+START_TEST(many_mappings)
+{
+    static uint8_t bytes[4096];
+    mapped_path = test_file("a-file-with-a-name-of-some-length.so", bytes, sizeof bytes);
+    memory = mmap(NULL, MANY * 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ck_assert_ptr_ne(memory, MAP_FAILED);
+    start(body_with_many_mappings);
+    open_live(false);
+    ck_assert_uint_gt(target->mapping_count, MANY);
+    struct mapped_file *file = target_mapping_at(target, (uintptr_t)memory)->file;
+    for (size_t i = 0; i < MANY; i++) {
+        const struct mapping *mapping = target_mapping_at(target, (uintptr_t)memory + i * 4096 + 17);
+        if (!mapping || mapping->begin != (uintptr_t)memory + i * 4096 || mapping->offset || mapping->file != file)
+            ck_abort_msg("mapping %zu", i);
+    }
+    munmap(memory, MANY * 4096);
+}
+END_TEST
+
 /* ---- Processes that cannot be read ---- */
 
 static void body_that_ends(void)
@@ -768,10 +800,15 @@ END_TEST
 static Suite *suite(void)
 {
     const TTest *const tests[] = {
-        reads_without_stopping,       what_cannot_be_read_is_missing,
-        a_page_is_read_once,          records_when_asked,
-        reads_its_own_process,        mappings_as_the_kernel_tells_them,
-        a_deleted_file_is_not_opened, opening_leaves_outputs_alone_on_failure,
+        reads_without_stopping,
+        what_cannot_be_read_is_missing,
+        a_page_is_read_once,
+        records_when_asked,
+        reads_its_own_process,
+        mappings_as_the_kernel_tells_them,
+        a_deleted_file_is_not_opened,
+        many_mappings,
+        opening_leaves_outputs_alone_on_failure,
     };
     const TTest *const stop_tests[] = {
         no_such_process,

@@ -340,6 +340,38 @@ START_TEST(try_copy_fails_only_when_fuel_runs_out)
 }
 END_TEST
 
+START_TEST(views_are_of_one_run_or_none)
+{
+    uint8_t *bytes = fragment(0x1000, 16);
+    fragment(0x1010, 16);
+    reader_begin(&reader, 5);
+    ck_assert_ptr_eq(reader_try_view(&reader, 0x1004, 12), bytes + 4);
+    ck_assert_ptr_null(reader_try_view(&reader, 0x1004, 13));
+    ck_assert_ptr_null(reader_try_view(&reader, 0x2000, 1));
+    ck_assert_ptr_null(reader_try_view(&reader, UINT64_MAX, SIZE_MAX));
+    ck_assert(!reader_failed(&reader));
+    ck_assert_ptr_nonnull(reader_try_view(&reader, 0x1010, 16));
+    ck_assert_ptr_null(reader_try_view(&reader, 0x1010, 16)); /* no fuel */
+    ck_assert_int_eq(reader_status(&reader, &error), CDACQ_ERR_FUEL);
+}
+END_TEST
+
+START_TEST(a_dry_tank_names_the_loop)
+{
+    fragment(0x1000, 16);
+    reader_begin(&reader, 2);
+    reader_step(&reader, "fragment list");
+    read_u8(&reader, 0x1000);
+    read_u8(&reader, 0x1000);
+    reader_status(&reader, &error);
+    ck_assert_str_eq(error.message, "fragment list: gave up after too many steps");
+    reader_begin(&reader, 0);
+    read_u8(&reader, 0x1000);
+    reader_status(&reader, &error);
+    ck_assert_str_eq(error.message, "reading memory: gave up after too many steps");
+}
+END_TEST
+
 /* ---- Windows ---- */
 
 START_TEST(a_window_in_one_run_is_no_copy)
@@ -606,6 +638,8 @@ static Suite *suite(void)
         every_read_and_step_costs_fuel,
         a_cycle_ends,
         try_copy_fails_only_when_fuel_runs_out,
+        views_are_of_one_run_or_none,
+        a_dry_tank_names_the_loop,
         a_window_in_one_run_is_no_copy,
         a_window_across_runs_is_joined,
         an_empty_window_needs_no_memory,

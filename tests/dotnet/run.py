@@ -10,9 +10,11 @@ Exit 77 (skipped) where dotnet or gdb is missing, unless CDACQ_REQUIRE_DOTNET=1:
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 
 import judge
 import lab
@@ -101,6 +103,39 @@ class Run:
             self.judge(f"{label}, files somewhere below --module-path", [core, "--module-path", moved])
 
 
+    def judge_debuginfod(self, core):
+        """ELF files from a debuginfod server on loopback alone, assemblies from a folder. After judge_moved."""
+        if not shutil.which("debuginfod"):
+            raise lab.Skip("debuginfod is not installed")
+        moved = os.path.join(self.work, "elsewhere")
+        assemblies = os.path.join(self.work, "assemblies")
+        os.makedirs(assemblies)
+        for folder, _, names in os.walk(moved):
+            for name in names:
+                if name.endswith(".dll"):
+                    shutil.copy(os.path.join(folder, name), assemblies)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        environment = {key: value for key, value in os.environ.items() if key != "DEBUGINFOD_URLS"}
+        server = subprocess.Popen(["debuginfod", "-d", os.path.join(self.work, "debuginfod.sqlite"), "-p", str(port), "-F", moved],
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
+        try:
+            for line in server.stdout:
+                if "groomed" in line or "scanned=" in line and "scanned=0" not in line:
+                    break
+            threading.Thread(target=server.stdout.read, daemon=True).start()
+            os.environ["DEBUGINFOD_URLS"] = f"http://127.0.0.1:{port}"
+            os.environ["DEBUGINFOD_CACHE_PATH"] = os.path.join(self.work, "debuginfod-cache")
+            options = [core, "--module-path", assemblies]
+            silent = subprocess.run([TOOL, "info", *options], capture_output=True, check=False)
+            self.note("nothing is asked of a server without --debuginfod", silent.returncode == 2)
+            self.judge("kernel, ELF files from debuginfod", [*options, "--debuginfod"])
+        finally:
+            server.kill()
+            server.wait()
+
+
 def test_runtime(runtime, work):
     """All tests on one runtime; the list of their results."""
     private = None if runtime == "installed" else runtime
@@ -129,6 +164,8 @@ def test_runtime(runtime, work):
     run.judge_listing(cores["createdump full"])
     if private:
         run.judge_moved({label: core for label, core in cores.items() if label != "createdump full"})
+        if runtime.startswith("10.") and "kernel" in cores:
+            run.judge_debuginfod(cores["kernel"])
     return run.results
 
 
