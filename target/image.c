@@ -9,14 +9,16 @@ enum {
     RELOCATION_TABLE_MAX = 64 * 1024 * 1024, /* bytes; libcoreclr's has 452,088 */
     SYMBOL_NAME_MAX = 256,
     HASH_CHAIN_MAX = 64 * 1024,
+    FUEL_IMAGE =
+        20 * 1000, /* a look at the headers, or for a symbol; some 300 will do, and a core may name many images */
 };
 
 /* A reader in the image's own class and order, which are not those of the runtime's data by definition. */
-static struct reader image_reader(const struct image *image)
+static struct reader image_reader(const struct image *image, uint32_t fuel)
 {
     struct reader reader;
     reader_init(&reader, image->target, NULL, image->wide ? 8 : 4, image->big_endian);
-    reader_begin(&reader, FUEL_OPEN);
+    reader_begin(&reader, fuel);
     return reader;
 }
 
@@ -177,7 +179,7 @@ enum cdacq_status image_open(struct target *target, const struct mapping *first,
                              struct cdacq_error *err)
 {
     struct image image = {.target = target, .file = first->file, .path = first->path, .base = first->begin};
-    struct reader reader = image_reader(&image);
+    struct reader reader = image_reader(&image, FUEL_IMAGE);
     char path[160];
     uint8_t ident[EI_NIDENT];
     error_printable(path, sizeof path, first->path);
@@ -189,7 +191,7 @@ enum cdacq_status image_open(struct target *target, const struct mapping *first,
         return error_set(err, CDACQ_ERR_FORMAT, first->begin, "%s: not an ELF image at 0x%" PRIx64, path, first->begin);
     image.wide = ident[EI_CLASS] == ELFCLASS64;
     image.big_endian = ident[EI_DATA] == ELFDATA2MSB;
-    reader = image_reader(&image);
+    reader = image_reader(&image, FUEL_IMAGE);
     image.machine = read_u16(&reader, first->begin + 18);
     uint64_t headers = read_pointer(&reader, first->begin + (image.wide ? 32 : 28));
     uint16_t entry_size = read_u16(&reader, first->begin + (image.wide ? 54 : 42));
@@ -202,10 +204,11 @@ enum cdacq_status image_open(struct target *target, const struct mapping *first,
 
     for (unsigned i = 0; i < count && !image.build_id_size; i++) {
         uint64_t header = first->begin + headers + (uint64_t)i * entry_size;
-        struct reader notes = image_reader(&image);
+        struct reader notes = image_reader(&image, reader.fuel); /* one that fails leaves the others */
         if (read_u32(&notes, header) == PT_NOTE)
             read_build_id(&image, &notes, image.base + read_pointer(&notes, header + (image.wide ? 16 : 8)),
                           MIN(read_pointer(&notes, header + (image.wide ? 40 : 20)), (uint64_t)64 * 1024));
+        reader.fuel = notes.fuel;
     }
     read_dynamic(&image, &reader);
     *ret = image;
@@ -293,7 +296,7 @@ static uint64_t find_by_hash(const struct image *image, struct reader *reader, c
 
 bool image_find_symbol(const struct image *image, const char *name, uint64_t *ret_address, uint64_t *ret_size)
 {
-    struct reader reader = image_reader(image);
+    struct reader reader = image_reader(image, FUEL_IMAGE);
     struct symbol symbol;
     uint64_t index = 0;
     if (!image->dynamic.symtab || !image->dynamic.strtab)
@@ -301,7 +304,7 @@ bool image_find_symbol(const struct image *image, const char *name, uint64_t *re
     if (image->dynamic.gnu_hash)
         index = find_by_gnu_hash(image, &reader, name, &symbol);
     if (!index && image->dynamic.hash) {
-        reader = image_reader(image);
+        reader = image_reader(image, FUEL_IMAGE);
         index = find_by_hash(image, &reader, name, &symbol);
     }
     if (!index || reader_failed(&reader))
@@ -444,7 +447,7 @@ static void overlay_dumped(struct target *target, uint64_t address, uint8_t *byt
 enum cdacq_status image_read_relocated(const struct image *image, uint64_t address, void *buffer, size_t size,
                                        bool *ret_from_file, struct cdacq_error *err)
 {
-    struct reader reader = image_reader(image);
+    struct reader reader = image_reader(image, FUEL_OPEN);
     if (reader_try_copy(&reader, address, buffer, size)) {
         *ret_from_file = false;
         return CDACQ_OK;

@@ -14,7 +14,10 @@ void pages_deinit(struct pages *pages)
 static struct page *slot_of(const struct pages *pages, uint64_t address)
 {
     size_t mask = pages->capacity - 1;
-    size_t i = (size_t)((address / PAGE_SIZE * UINT64_C(0x9e3779b97f4a7c15)) >> 20) & mask;
+    /* Mixed with what nobody outside can know: a process could choose its pages so that all collide. */
+    uint64_t hash = (address / PAGE_SIZE ^ (uint64_t)(uintptr_t)pages->slots) * UINT64_C(0x9e3779b97f4a7c15);
+    hash = (hash ^ hash >> 32) * UINT64_C(0xd6e8feb86659fd93);
+    size_t i = (size_t)(hash >> 32) & mask;
     while (pages->slots[i].address != EMPTY && pages->slots[i].address != address)
         i = (i + 1) & mask;
     return &pages->slots[i];

@@ -487,6 +487,44 @@ START_TEST(dynamic_entries_that_lie)
 }
 END_TEST
 
+/* A core may name a hundred thousand mappings of one image that was made to be slow. */
+static void open_many(void)
+{
+    for (int i = 0; i < 500; i++) {
+        uint64_t address, size;
+        if (image_open(target, &target->mappings[0], &image, &error) == CDACQ_OK)
+            image_find_symbol(&image, "g_dacTable", &address, &size);
+    }
+}
+
+START_TEST(an_image_made_to_be_slow)
+{
+    object.sysv_hash = true;
+    put_symbols();
+    build(true);
+    open_in_memory();
+    /* 65,535 headers of nothing but zeros, which are PT_NULL, then as many PT_NOTE with notes of no size. */
+    enum { HEADERS = 65535 };
+    size_t old_size = loaded_size;
+    loaded_size += (size_t)HEADERS * 56 + 65536;
+    loaded = realloc(loaded, loaded_size);
+    ck_assert_ptr_nonnull(loaded);
+    memset(loaded + old_size, 0, loaded_size - old_size);
+    store_u64(loaded + 32, old_size, false);
+    store_u16(loaded + 56, HEADERS, false);
+    assert_quick(open_many);
+    for (size_t i = 0; i < HEADERS; i++) {
+        uint8_t *header = loaded + old_size + i * 56;
+        store_u32(header, PT_NOTE, false);
+        store_u64(header + 16, loaded_size - 65536, false);
+        store_u64(header + 40, 65536, false);
+    }
+    assert_quick(open_many);
+    store_u16(loaded + 56, 400, false); /* few enough to be read */
+    assert_quick(open_many);
+}
+END_TEST
+
 START_TEST(an_empty_segment_does_not_place_the_image)
 {
     put_symbols();
@@ -950,6 +988,7 @@ static Suite *suite(void)
         headers_that_are_missing,
         header_fields_that_lie,
         dynamic_entries_that_lie,
+        an_image_made_to_be_slow,
         an_empty_segment_does_not_place_the_image,
     };
     const TTest *const relocation_tests[] = {

@@ -93,6 +93,32 @@ START_TEST(many_at_any_stride)
 }
 END_TEST
 
+/* Addresses that would all start at one slot if everybody knew the hash. */
+START_TEST(addresses_made_to_collide)
+{
+    enum { COUNT = 500 };
+    uint64_t inverse = 1; /* of the multiplier, modulo 2^64 */
+    for (int i = 0; i < 6; i++)
+        inverse *= 2 - UINT64_C(0x9e3779b97f4a7c15) * inverse;
+    uint64_t state = 1;
+    for (size_t found = 0; found < COUNT;) {
+        state = state * UINT64_C(6364136223846793005) + 1;
+        uint64_t page = (state & ~(UINT64_C(0xfff) << 20)) * inverse;
+        if (page < UINT64_C(1) << 52) {
+            ck_assert_ptr_nonnull(pages_add(&pages, page * PAGE_SIZE, NULL));
+            found++;
+        }
+    }
+    ck_assert_uint_eq(pages.count, COUNT);
+    size_t longest = 0, run = 0;
+    for (size_t i = 0; i < pages.capacity; i++) {
+        run = pages.slots[i].address != UINT64_MAX ? run + 1 : 0;
+        longest = MAX(longest, run);
+    }
+    ck_assert_uint_lt(longest, COUNT / 4);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("pages");
@@ -102,6 +128,7 @@ static Suite *suite(void)
     tcase_add_test(tc, adds_once);
     tcase_add_test(tc, the_ends_of_the_address_space);
     tcase_add_test(tc, deinit_may_be_repeated);
+    tcase_add_test(tc, addresses_made_to_collide);
     tcase_add_loop_test(tc, many_at_any_stride, 0, 9);
     suite_add_tcase(s, tc);
     return s;

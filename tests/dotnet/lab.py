@@ -23,6 +23,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 READY_SECONDS = 120
+AHEAD = ["System.Linq", "System.Text.Json", "System.Collections"]  # compiled with the target
 SKIPPED = 77  # the exit code that test runners take for a skip
 CREATEDUMP_KINDS = {"full": "--full", "heap": "--withheap", "mini": "--normal", "triage": "--triage"}
 SIGNAL_OF_A_CORE = signal.SIGSYS  # the runtime swallows the first SIGSEGV and SIGABRT
@@ -177,9 +178,37 @@ def _allow_cores():
     resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
 
 
-def start_target(work, runtime=None, keep_alive=False):
+def installed_framework():
+    """The folder of the newest installed runtime's assemblies."""
+    found = re.findall(r"^Microsoft\.NETCore\.App (\S+) \[(.*)\]$", run(["dotnet", "--list-runtimes"]), re.MULTILINE)
+    if not found:
+        raise Skip("no runtime is installed")
+    version, folder = found[-1]
+    return os.path.join(folder, version), version
+
+
+def compile_ahead(work, *, composite=False):
+    """Compiles the built target and some of the framework ahead of time: split into hot and cold code, or composite."""
+    framework, version = installed_framework()
+    pack = os.path.dirname(os.path.dirname(_restore_pack(work, "Microsoft.NETCore.App.Crossgen2.linux-x64", version)))
+    tool = os.path.join(pack, "tools", "crossgen2")
+    os.chmod(tool, 0o755)
+    app, out = os.path.join(work, "app-net10.0"), os.path.join(work, "ahead")
+    os.makedirs(out)
+    inputs = [os.path.join(app, "Demo.dll")] + [os.path.join(framework, name + ".dll") for name in AHEAD]
+    common = ["-r", os.path.join(framework, "*.dll"), "--targetos", "linux", "--targetarch", "x64", "-O"]
+    if composite:
+        run([tool, "--composite", *inputs, "-o", os.path.join(out, "demo.r2r.dll"), *common])
+    else:
+        for path in inputs:
+            run([tool, path, "-o", os.path.join(out, os.path.basename(path)), "--hot-cold-splitting", *common])
+    for name in os.listdir(out):
+        shutil.copy(os.path.join(out, name), app)
+
+
+def start_target(work, runtime=None, keep_alive=False, prepare=None):
     """Builds and starts the target; returns when it promised that nothing is compiled any more.
-    Without a runtime version it is the installed one."""
+    Without a runtime version it is the installed one. `prepare` is called with `work` in between."""
     work = os.path.abspath(work)
     os.makedirs(work, exist_ok=True)
     if runtime:
@@ -188,6 +217,8 @@ def start_target(work, runtime=None, keep_alive=False):
     else:
         command = ["dotnet"]
         application = build_target(work)
+    if prepare:
+        prepare(work)
     environment = dict(
         os.environ,
         CDACQ_TARGET_RELEASED=os.path.join(work, "released.txt"),

@@ -2,7 +2,7 @@
 """The tests on real runtimes: for each, a C# target is built and run, and every record of its jitdump is asked of the running
 process, of cores of every kind, of a snapshot, and of cores whose files were moved away.
 
-    run.py [RUNTIME...]    "installed", or the version of a runtime pack; default: those in CDACQ_RUNTIMES, else all
+    run.py [RUNTIME...]    "installed", the version of a runtime pack, or "hot-cold" or "composite" images on the installed one; default: those in CDACQ_RUNTIMES, else all
 
 Exit 77 (skipped) where dotnet or gdb is missing, unless CDACQ_REQUIRE_DOTNET=1: then that is a failure.
 """
@@ -21,7 +21,7 @@ import lab
 from jitdump import live_records, read_loads, read_released
 
 TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
-RUNTIMES = ["installed", "10.0.14", "9.0.22", "8.0.33"]
+RUNTIMES = ["installed", "10.0.14", "9.0.22", "8.0.33", "hot-cold", "composite"]
 LEAST_METHODS = 1000  # of the target, JIT and ReadyToRun together: fewer means that the jitdump is not whole
 
 
@@ -169,6 +169,24 @@ def test_runtime(runtime, work):
     return run.results
 
 
+def test_images(kind, work):
+    """The installed runtime with images of another kind than it ships."""
+    def prepare(folder):
+        lab.compile_ahead(folder, composite=kind == "composite")
+    with lab.running_target(work, prepare=prepare) as target:
+        target.save_records()
+        loads = read_loads(os.path.join(work, "jitdump"))
+        run = Run(work, loads, live_records(loads, read_released(os.path.join(work, "released.txt"))))
+        core = target.createdump("full")
+        gcore = target.gcore()
+    cold = sum(load.kind == "r2r-cold" for load in run.live)
+    if kind == "hot-cold":
+        run.note("there is cold code", cold > 0, f"{cold} records")
+    run.judge("createdump full", core)
+    run.judge("gcore", gcore)
+    return run.results
+
+
 def main():
     required = os.environ.get("CDACQ_REQUIRE_DOTNET") == "1"
     results = []
@@ -176,7 +194,7 @@ def main():
         for runtime in sys.argv[1:] or os.environ.get("CDACQ_RUNTIMES", "").split() or RUNTIMES:
             print(f".NET {runtime}", flush=True)
             with tempfile.TemporaryDirectory(prefix="cdacq-dotnet-") as work:
-                results += test_runtime(runtime, work)
+                results += (test_images if runtime in ("hot-cold", "composite") else test_runtime)(runtime, work)
     except lab.Skip as reason:
         print(f"{'FAILED' if required else 'skipped'}: {reason}")
         return 1 if required else lab.SKIPPED
