@@ -11,6 +11,7 @@ enum method_entry_kind {
     ENTRY_NONE,      /* no table of the image names it */
     ENTRY_METHODDEF, /* `entry` is a methoddef rid */
     ENTRY_INSTANCE,  /* `entry` is the offset of a signature in the instance entry points */
+    ENTRY_COMPONENT, /* of a composite image: `entry` is a methoddef rid of `component` */
 };
 
 struct code_block {
@@ -27,7 +28,8 @@ struct code_block {
     uint64_t cold_functions; /* the first one's address */
     uint64_t module;         /* of ReadyToRun code: the image's Module; 0 else */
     uint32_t entry;
-    uint8_t kind; /* enum cdacq_code_kind */
+    uint16_t component; /* index among the assemblies of a composite image */
+    uint8_t kind;       /* enum cdacq_code_kind */
     uint8_t entry_kind;
     bool cold;       /* ip is in the cold part */
     bool unverified; /* bytes of a file that nothing confirmed have decided this */

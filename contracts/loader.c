@@ -213,8 +213,9 @@ static void take_name_from_metadata(struct module *module)
 
 static void module_open(struct module *module, struct reader *reader)
 {
-    uint64_t layout;
-    module->base = find_base(reader, module->address, &layout);
+    uint64_t layout = 0;
+    if (module->address)
+        module->base = find_base(reader, module->address, &layout);
     if (!reader_failed(reader))
         module->path = find_path(reader, module->address, module->base);
     if (reader_failed(reader)) {
@@ -233,18 +234,18 @@ static void module_open(struct module *module, struct reader *reader)
     reader->unverified |= unverified_before;
 }
 
-struct module *module_cache_get(struct module_cache *cache, uint64_t address)
+/*
+ * Adds a module to the cache. What opening it runs into is the module's to remember, not the look-up's: the reader gets
+ * a task of its own.
+ */
+static struct module *cache_add(struct module_cache *cache, uint64_t address, uint64_t base)
 {
-    for (struct module *module = cache->modules; module; module = module->next)
-        if (module->address == address)
-            return module;
     struct module *module = cache->count < MODULE_MAX ? calloc(1, sizeof *module) : NULL;
     if (!module)
         return NULL;
     module->address = address;
+    module->base = base;
     module->source.reader = cache->reader;
-    /* What opening a module runs into is the module's to remember, not the look-up's: give the reader a task of its
-     * own. */
     struct reader saved = *cache->reader;
     reader_begin(cache->reader, FUEL_NAME);
     module_open(module, cache->reader);
@@ -257,4 +258,33 @@ struct module *module_cache_get(struct module_cache *cache, uint64_t address)
     cache->modules = module;
     cache->count++;
     return module;
+}
+
+struct module *module_cache_get(struct module_cache *cache, uint64_t address)
+{
+    for (struct module *module = cache->modules; module; module = module->next)
+        if (module->address == address)
+            return module;
+    return cache_add(cache, address, 0);
+}
+
+/* Whether a mapping begins a file called NAME.dll. */
+static bool begins_assembly(const struct mapping *mapping, const char *name, size_t length)
+{
+    const char *base = path_basename(mapping->path);
+    return mapping->offset == 0 && strncmp(base, name, length) == 0 && strcmp(base + length, ".dll") == 0;
+}
+
+struct module *module_cache_find_assembly(struct module_cache *cache, const char *name, size_t length)
+{
+    const struct target *target = cache->reader->target;
+    for (size_t i = 0; i < target->mapping_count; i++) {
+        if (!begins_assembly(&target->mappings[i], name, length))
+            continue;
+        for (struct module *module = cache->modules; module; module = module->next)
+            if (!module->address && module->base == target->mappings[i].begin)
+                return module;
+        return cache_add(cache, 0, target->mappings[i].begin);
+    }
+    return NULL;
 }

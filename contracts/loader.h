@@ -52,6 +52,12 @@ void module_cache_deinit(struct module_cache *cache);
 /* The module at `address`, opened when it is first asked for. NULL only when out of memory or above MODULE_MAX. */
 struct module *module_cache_get(struct module_cache *cache, uint64_t address);
 
+/*
+ * The same for an assembly by its simple name alone, among the files mapped into the target: for a component of a
+ * composite image, whose Module is not at hand. NULL where no mapped file is called NAME.dll.
+ */
+struct module *module_cache_find_assembly(struct module_cache *cache, const char *name, size_t length);
+
 /* What to say of a failure to read the module's metadata; `status` is what the metadata reader returned. */
 enum cdacq_status module_error(const struct module *module, enum cdacq_status status, struct cdacq_error *err);
 

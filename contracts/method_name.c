@@ -18,11 +18,10 @@ static enum cdacq_status find_definition(void *context, uint64_t handle, const s
     return type_handle_definition(context, handle, ret_metadata, ret_token);
 }
 
-static void name_by_token(struct module_cache *cache, uint64_t module_address, uint32_t token, struct method_name *ret)
+static void name_in_module(struct module *module, uint32_t token, struct method_name *ret)
 {
-    struct module *module = module_cache_get(cache, module_address);
     if (!module) {
-        error_set(&ret->error, CDACQ_ERR_NOMEM, module_address, "too many modules, or out of memory");
+        error_set(&ret->error, CDACQ_ERR_NOMEM, 0, "too many modules, or out of memory");
         return;
     }
     ret->module = module;
@@ -37,6 +36,42 @@ static void name_by_token(struct module_cache *cache, uint64_t module_address, u
     if (status < 0)
         module_error(module, status, &ret->error);
     ret->unverified |= module->unverified;
+}
+
+static void name_by_token(struct module_cache *cache, uint64_t module_address, uint32_t token, struct method_name *ret)
+{
+    name_in_module(module_cache_get(cache, module_address), token, ret);
+}
+
+/* The assembly that the manifest metadata of a composite image calls by its `rid`-th AssemblyRef, where it is mapped.
+ */
+static struct module *find_manifest_assembly(struct module_cache *cache, const struct r2r_entries *entries,
+                                             uint32_t rid)
+{
+    struct metadata manifest;
+    struct metadata_assembly_ref reference;
+    char buffer[METADATA_STRING_CAP];
+    const char *name;
+    size_t length;
+    struct bytes bytes = bytes_of_buffer(entries->manifest.bytes, entries->manifest.size);
+    if (!entries->manifest.size || metadata_open(&bytes, &manifest) < 0 ||
+        metadata_assembly_ref(&manifest, rid, &reference) < 0 ||
+        metadata_string(&manifest, reference.name, buffer, &name, &length) < 0)
+        return NULL;
+    return module_cache_find_assembly(cache, name, length);
+}
+
+static void name_in_component(struct module_cache *cache, const struct code_block *block, const struct r2r_image *image,
+                              struct method_name *ret)
+{
+    const struct r2r_entries *entries = r2r_image_entries(image, cache->reader);
+    struct module *module = entries ? find_manifest_assembly(cache, entries, block->component + 1u) : NULL;
+    if (module)
+        name_in_module(module, metadata_token(METADATA_METHOD_DEF, block->entry), ret);
+    else
+        error_set(&ret->error, CDACQ_ERR_MODULE, block->start,
+                  "the method at 0x%" PRIx64 " belongs to assembly %u of a composite image, which is not mapped",
+                  block->start, block->component);
 }
 
 /* DynamicMethod and IL stubs: they belong to no module, and carry their name and their signature with them. */
@@ -101,6 +136,20 @@ static void name_instance(struct module_cache *cache, const struct code_block *b
         return;
     }
     bool own_type = !method.owner || metadata_token_table(method.owner_token) == METADATA_TYPE_DEF;
+    if (entries->components) {
+        /* Modules are numbered by the manifest: 1 is itself, then come its AssemblyRefs. */
+        struct module *module =
+            own_type && method.module > 1 && metadata_token_table(method.token) == METADATA_METHOD_DEF
+                ? find_manifest_assembly(cache, entries, method.module - 1)
+                : NULL;
+        if (module)
+            name_in_module(module, method.token, ret);
+        else
+            error_set(&ret->error, CDACQ_ERR_MODULE, block->start,
+                      "the method at 0x%" PRIx64 " is one of an assembly that is not mapped, and was not prepared",
+                      block->start);
+        return;
+    }
     if (method.module == 0 && own_type && metadata_token_table(method.token) == METADATA_METHOD_DEF) {
         name_by_token(cache, block->module, method.token, ret);
         return;
@@ -126,6 +175,8 @@ static void form_name(struct module_cache *cache, const struct code_block *block
         name_by_method_desc(cache, block->method_desc, ret);
     else if (block->entry_kind == ENTRY_INSTANCE && image)
         name_instance(cache, block, image, ret);
+    else if (block->entry_kind == ENTRY_COMPONENT && image)
+        name_in_component(cache, block, image, ret);
     else if (block->method_desc)
         error_set(&ret->error, CDACQ_ERR_CONTRACT, block->method_desc,
                   "the target does not describe MethodDescs: no name for 0x%" PRIx64, block->method_desc);

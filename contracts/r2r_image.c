@@ -17,6 +17,8 @@ static void entries_free(struct r2r_entries *entries)
     if (!entries)
         return;
     window_deinit(&entries->instances_window);
+    window_deinit(&entries->manifest);
+    free(entries->components);
     free(entries->methods);
     free(entries);
 }
@@ -30,15 +32,19 @@ void r2r_image_free(struct r2r_image *image)
     free(image);
 }
 
-enum method_entry_kind r2r_entry(const struct r2r_entries *entries, uint32_t function, uint32_t *ret_entry)
+enum method_entry_kind r2r_entry(const struct r2r_entries *entries, uint32_t function, uint32_t *ret_entry,
+                                 uint16_t *ret_component)
 {
     uint32_t entry = entries->methods ? entries->methods[function] : 0;
     *ret_entry = entry & ENTRY_VALUE_MASK;
+    *ret_component = entries->components ? entries->components[function] : 0;
     switch (entry >> ENTRY_KIND_SHIFT) {
     case ENTRY_TAG_METHODDEF:
         return ENTRY_METHODDEF;
     case ENTRY_TAG_INSTANCE:
         return ENTRY_INSTANCE;
+    case ENTRY_TAG_COMPONENT:
+        return ENTRY_COMPONENT;
     default:
         return ENTRY_NONE;
     }
@@ -125,14 +131,20 @@ struct inverter {
     struct reader *reader;
     const struct r2r_image *image;
     struct r2r_entries *entries;
+    uint16_t component; /* whose table is being read */
 };
 
 static void set_entry(const struct inverter *inverter, uint32_t function, unsigned tag, uint32_t value)
 {
     uint32_t *methods = inverter->entries->methods;
+    uint16_t *components = inverter->entries->components;
     /* A cold function is never a start, so an entry there is a lie; the first of two entries stands. */
     if (function < inverter->image->first_cold && !methods[function] && value <= ENTRY_VALUE_MASK)
         methods[function] = (uint32_t)tag << ENTRY_KIND_SHIFT | value;
+    else
+        return;
+    if (components)
+        components[function] = inverter->component;
 }
 
 static void add_methoddefs(const struct inverter *inverter, const struct sections *sections, unsigned tag)
@@ -191,24 +203,30 @@ static void add_instances(struct inverter *inverter, const struct sections *sect
 
 /*
  * A composite image keeps the tables of its components apart: section 115 lists, for each, its CLR header and a header
- * of its own with sections. Their methods' starts are taken; which component's rid they are, they are not named by yet.
+ * its own with sections. Which assembly the i-th component is, the i-th AssemblyRef of the manifest metadata says.
  */
-static bool add_components(const struct inverter *inverter, const struct sections *sections)
+static bool add_components(struct inverter *inverter, const struct sections *sections)
 {
     struct reader *reader = inverter->reader;
     uint64_t base = inverter->image->base;
-    struct section list;
+    struct section list, manifest;
     if (!find_section(reader, sections, R2R_COMPONENT_ASSEMBLIES, &list))
         return false;
     uint32_t count = list.size / 16;
     if (count > R2R_COMPONENT_MAX)
         reader_fail(reader, CDACQ_ERR_CORRUPT, base + list.rva, "ReadyToRun section 115");
+    inverter->entries->components = calloc((size_t)inverter->image->functions.count + 1, sizeof(uint16_t));
+    if (!inverter->entries->components)
+        reader_fail(reader, CDACQ_ERR_NOMEM, 0, "ReadyToRun entry points");
+    if (find_section(reader, sections, R2R_MANIFEST_METADATA, &manifest))
+        section_window(reader, inverter->image, &manifest, "ReadyToRun section 112", &inverter->entries->manifest);
     for (uint32_t i = 0; i < count && reader_step(reader, "ReadyToRun section 115"); i++) {
         /* READYTORUN_CORE_HEADER: flags, number of sections, sections. */
         uint64_t header = base + read_u32(reader, base + list.rva + (uint64_t)i * 16 + 8);
         struct sections component = {header + 8, read_u32(reader, header + 4)};
         if (component.count > R2R_SECTION_MAX)
             reader_fail(reader, CDACQ_ERR_CORRUPT, header, "READYTORUN_CORE_HEADER");
+        inverter->component = (uint16_t)i;
         add_methoddefs(inverter, &component, ENTRY_TAG_COMPONENT);
     }
     return true;
@@ -245,7 +263,7 @@ static struct r2r_entries *entries_read(const struct r2r_image *image, struct re
         reader_fail(reader, CDACQ_ERR_NOMEM, 0, "ReadyToRun entry points");
         return NULL;
     }
-    struct inverter inverter = {reader, image, entries};
+    struct inverter inverter = {reader, image, entries, 0};
     uint32_t fuel = reader->fuel; /* not to be charged to the look-up that happens to be the first */
     bool unverified = reader->unverified;
     reader->fuel = FUEL_INDEX;

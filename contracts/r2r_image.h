@@ -22,6 +22,7 @@
 enum r2r_section {
     R2R_METHODDEF_ENTRYPOINTS = 103,
     R2R_INSTANCE_ENTRYPOINTS = 109,
+    R2R_MANIFEST_METADATA = 112,
     R2R_COMPONENT_ASSEMBLIES = 115,
 };
 
@@ -34,7 +35,8 @@ enum {
 
 /* An image's entry point tables, inverted. That takes milliseconds for a large image, so it is done when needed. */
 struct r2r_entries {
-    uint32_t *methods; /* of each function: which method starts there; NULL where the image has no such tables */
+    uint32_t *methods;    /* of each function: which method starts there; NULL where the image has no such tables */
+    uint16_t *components; /* of each function: whose methoddef it is; NULL unless the image is composite */
     struct native_section instances; /* section 109: `entry` of an ENTRY_INSTANCE is an offset in it */
     bool instances_incomplete;       /* an entry of it could not be decoded */
     bool unverified;
@@ -42,6 +44,7 @@ struct r2r_entries {
     uint64_t failure_address;
     const char *failure_what;
     struct window instances_window;
+    struct window manifest; /* section 112: metadata whose AssemblyRefs are the components of a composite image */
 };
 
 struct r2r_image {
@@ -72,7 +75,8 @@ void r2r_image_free(struct r2r_image *image);
 const struct r2r_entries *r2r_image_entries(const struct r2r_image *image, struct reader *reader);
 
 /* Which method starts at a function, by the image's tables; ENTRY_NONE for funclets, and where there are no tables. */
-enum method_entry_kind r2r_entry(const struct r2r_entries *entries, uint32_t function, uint32_t *ret_entry);
+enum method_entry_kind r2r_entry(const struct r2r_entries *entries, uint32_t function, uint32_t *ret_entry,
+                                 uint16_t *ret_component);
 
 /* Whether a method starts at a function: by the tables, or, where the image has none, by the runtime's map. */
 bool r2r_image_is_start(const struct r2r_image *image, const struct r2r_entries *entries, struct reader *reader,

@@ -86,7 +86,7 @@ bool r2r_jit_manager_block_at(const struct r2r_image *image, struct reader *read
         block.cold_functions = address_of(image, cold_begin);
         block.cold_function_count = cold_end - cold_begin;
     }
-    block.entry_kind = (uint8_t)r2r_entry(entries, start, &block.entry);
+    block.entry_kind = (uint8_t)r2r_entry(entries, start, &block.entry, &block.component);
     block.method_desc = r2r_image_method_desc(image, reader, start);
     if (reader_failed(reader))
         return false;
@@ -217,5 +217,5 @@ void r2r_jit_manager_entry(const struct r2r_image *image, struct reader *reader,
     const struct r2r_entries *entries = r2r_image_entries(image, reader);
     uint64_t function = (block->runtime_functions - image->functions.address) / image->functions.entry_size;
     if (entries && function < image->functions.count)
-        block->entry_kind = (uint8_t)r2r_entry(entries, (uint32_t)function, &block->entry);
+        block->entry_kind = (uint8_t)r2r_entry(entries, (uint32_t)function, &block->entry, &block->component);
 }
