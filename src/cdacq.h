@@ -323,6 +323,7 @@ struct cdacq_info {
     const char *descriptor_origin;    /* "memory", or where else it came from; NULL where the runtime publishes none */
     const char *supplement;           /* what this build adds to it; NULL where nothing */
     unsigned schema;                  /* "version" of the descriptor's JSON */
+    const char *writer;               /* of a core: "createdump", "gdb", "the kernel", "cdacq snapshot" */
     uint64_t segment_count;           /* of the core: PT_LOADs */
     uint64_t dumped_size;             /* bytes of memory that the core holds */
     uint64_t missing_size;            /* bytes that file-backed mappings have and the core does not */
@@ -369,6 +370,13 @@ struct cdacq_code_range_info {
 CDACQ_API enum cdacq_status cdacq_visit_code_ranges(struct cdacq_session *session,
                                                     int (*visit)(const struct cdacq_code_range_info *, void *context),
                                                     void *context, struct cdacq_error *err);
+
+/*
+ * Whether the methods of the code range that holds `address` can be told from what the target and its files have; else
+ * *err says what is missing. CDACQ_NOT_MANAGED where no range holds it.
+ */
+CDACQ_API enum cdacq_status cdacq_check_code_range(struct cdacq_session *session, uint64_t address,
+                                                   struct cdacq_error *err);
 
 /* ---- The descriptor ------------------------------------------------------------------------------------------ */
 

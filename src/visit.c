@@ -135,6 +135,19 @@ enum cdacq_status cdacq_visit_code_ranges(struct cdacq_session *session,
     return CDACQ_OK;
 }
 
+enum cdacq_status cdacq_check_code_range(struct cdacq_session *session, uint64_t address, struct cdacq_error *err)
+{
+    const struct code_map *map = session_map(session);
+    const struct code_range *range = map ? code_map_range(map, address) : NULL;
+    if (!range)
+        return error_set(err, CDACQ_NOT_MANAGED, address, "no code range holds 0x%" PRIx64, address);
+    if (range->manager != CODE_MANAGER_EE && range->manager != CODE_MANAGER_R2R)
+        return CDACQ_OK;
+    size_t index = (size_t)(range - map->ranges);
+    session->ranges[index].no_table = false; /* what was in the way is in the reader only until the next task */
+    return session_table(session, index) ? CDACQ_OK : reader_status(&session->reader, err);
+}
+
 static const char *machine_name(unsigned machine)
 {
     switch (machine) {
@@ -211,6 +224,7 @@ void cdacq_get_info(struct cdacq *target, struct cdacq_info *ret)
                                                                  : "memory",
         .supplement = runtime->supplement.name,
         .schema = target->descriptor.schema,
+        .writer = memory->writer,
         .segment_count = memory->segment_count,
         .dumped_size = memory->dumped_size,
         .missing_size = memory->missing_size,

@@ -22,6 +22,7 @@ struct core {
     size_t size;
     bool wide, big;      /* of the ELF headers, not of the runtime's data by definition */
     unsigned note_count; /* read so far */
+    unsigned seen;       /* notes that tell who wrote it */
 };
 
 /* A program header. */
@@ -193,6 +194,19 @@ static int pid_of_prpsinfo(const uint8_t *desc, size_t size, bool wide, bool big
     return size >= offset + 4 ? (int)load_u32(desc + offset, big) : 0;
 }
 
+/* Kinds of notes that tell who wrote a core. */
+enum { SEEN_GDB = 1, SEEN_THREADS = 2, SEEN_SIGNAL = 4 };
+
+/* gdb leaves a note of its own; the kernel tells the signal; createdump does not; a snapshot has no threads. */
+static const char *writer_of(unsigned seen)
+{
+    if (seen & SEEN_GDB)
+        return "gdb";
+    if (!(seen & SEEN_THREADS))
+        return "cdacq snapshot";
+    return seen & SEEN_SIGNAL ? "the kernel" : "createdump";
+}
+
 static enum cdacq_status read_notes(struct core *core, const struct header *header, struct cdacq_error *err)
 {
     uint64_t available = header->offset < core->size ? core->size - header->offset : 0;
@@ -205,7 +219,13 @@ static enum cdacq_status read_notes(struct core *core, const struct header *head
         uint64_t desc = at + align_up(12 + (uint64_t)name_size, align);
         if (!range_fits(desc, desc_size, size))
             break;
+        if (name_size == 4 && memcmp(bytes + at + 12, "GDB", 4) == 0)
+            core->seen |= SEEN_GDB;
         bool core_note = (name_size == 4 || name_size == 5) && memcmp(bytes + at + 12, "CORE", 4) == 0;
+        if (core_note && type == NT_PRSTATUS)
+            core->seen |= SEEN_THREADS;
+        if (core_note && type == NT_SIGINFO)
+            core->seen |= SEEN_SIGNAL;
         if (core_note && type == NT_PRPSINFO && !core->base.pid)
             core->base.pid = pid_of_prpsinfo(bytes + desc, desc_size, core->wide, core->big);
         if (core_note && type == NT_FILE) {
@@ -408,6 +428,7 @@ enum cdacq_status core_open(const char *path, struct file_policy *policy, bool r
         core_destroy(&core->base);
         return status;
     }
+    core->base.writer = writer_of(core->seen);
     *ret = &core->base;
     return CDACQ_OK;
 }

@@ -67,6 +67,7 @@ struct target {
     struct mapped_file **file_buckets; /* FILE_BUCKETS of them, by path; NULL before the first file */
     size_t file_count;
     struct recording *recording;
+    const char *writer; /* of a core: who made it, as far as its notes tell; a static string */
     uint64_t segment_count, dumped_size, missing_size;
     bool truncated;
 };

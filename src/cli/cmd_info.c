@@ -19,6 +19,8 @@ enum {
 struct kind {
     char name[32];
     uint64_t count, size, collectible;
+    uint64_t unreadable;
+    char problem[CDACQ_ERROR_MESSAGE_SIZE]; /* of the last range that cannot be read */
 };
 
 struct work {
@@ -54,6 +56,11 @@ static int count_range(const struct cdacq_code_range_info *range, void *context)
     kind->count++;
     kind->size += range->end - range->begin;
     kind->collectible += range->collectible;
+    struct cdacq_error error;
+    if (cdacq_check_code_range(work->session, range->begin, &error) < 0) {
+        kind->unreadable++;
+        snprintf(kind->problem, sizeof kind->problem, "%s", error.message);
+    }
     return 0;
 }
 
@@ -127,6 +134,8 @@ static void print_target(struct work *work)
     output_text(out, work->target_name);
     if (info->kind == CDACQ_TARGET_CORE && info->pid)
         output_printf(out, ", of process %d", info->pid);
+    if (info->writer)
+        output_printf(out, ", written by %s", info->writer);
     output_literal(out, "\n");
 
     label(out, "machine");
@@ -256,6 +265,12 @@ static void print_code(struct work *work)
         print_size(out, "%s", kind->size);
         if (kind->collectible)
             output_printf(out, ", %" PRIu64 " collectible", kind->collectible);
+        if (kind->unreadable) {
+            output_printf(out, "; %" PRIu64 " cannot be told in full, one because\n", kind->unreadable);
+            label(out, "");
+            output_literal(out, "  ");
+            output_note(out, kind->problem);
+        }
         output_literal(out, "\n");
     }
     if (!work->kind_count) {
@@ -409,6 +424,7 @@ static void write_memory(struct work *work)
 {
     struct output *out = &work->out;
     const struct cdacq_info *info = &work->info;
+    string_value(out, ",\"writer\":", info->writer);
     number_value(out, ",\"segment_count\":", info->segment_count);
     number_value(out, ",\"dumped_size\":", info->dumped_size);
     number_value(out, ",\"missing_size\":", info->missing_size);
@@ -425,6 +441,9 @@ static void write_code(struct work *work)
         number_value(out, ",\"count\":", kind->count);
         number_value(out, ",\"size\":", kind->size);
         number_value(out, ",\"collectible\":", kind->collectible);
+        number_value(out, ",\"unreadable\":", kind->unreadable);
+        output_literal(out, ",\"problem\":");
+        output_json_note(out, kind->unreadable ? kind->problem : NULL);
         output_literal(out, "}");
     }
     output_literal(out, "]");
