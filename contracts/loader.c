@@ -45,13 +45,14 @@ void module_cache_init(struct module_cache *cache, struct reader *reader)
 
 void module_cache_deinit(struct module_cache *cache)
 {
-    while (cache->modules) {
-        struct module *module = cache->modules;
-        cache->modules = module->next;
-        free(module->path);
-        free(module->source.joined);
-        free(module);
-    }
+    for (size_t i = 0; i < MODULE_BUCKETS; i++)
+        while (cache->buckets[i]) {
+            struct module *module = cache->buckets[i];
+            cache->buckets[i] = module->next;
+            free(module->path);
+            free(module->source.joined);
+            free(module);
+        }
 }
 
 enum cdacq_status module_error(const struct module *module, enum cdacq_status status, struct cdacq_error *err)
@@ -234,13 +235,19 @@ static void module_open(struct module *module, struct reader *reader)
     reader->unverified |= unverified_before;
 }
 
+static struct module **bucket_of(struct module_cache *cache, uint64_t key)
+{
+    return &cache->buckets[(key * UINT64_C(0x9e3779b97f4a7c15)) >> 56];
+}
+
 /*
  * Adds a module to the cache. What opening it runs into is the module's to remember, not the look-up's: the reader gets
- * a task of its own.
+ * a task of its own, and the look-up pays a part of it.
  */
 static struct module *cache_add(struct module_cache *cache, uint64_t address, uint64_t base)
 {
     struct module *module = cache->count < MODULE_MAX ? calloc(1, sizeof *module) : NULL;
+    struct module **bucket = bucket_of(cache, address ? address : base);
     if (!module)
         return NULL;
     module->address = address;
@@ -252,17 +259,19 @@ static struct module *cache_add(struct module_cache *cache, uint64_t address, ui
     cache->reader->status = saved.status;
     cache->reader->what = saved.what;
     cache->reader->address = saved.address;
-    cache->reader->fuel = saved.fuel;
+    cache->reader->fuel = saved.fuel - MIN(saved.fuel, (uint32_t)MODULE_COST);
     cache->reader->unverified = saved.unverified;
-    module->next = cache->modules;
-    cache->modules = module;
+    module->next = *bucket;
+    *bucket = module;
     cache->count++;
     return module;
 }
 
 struct module *module_cache_get(struct module_cache *cache, uint64_t address)
 {
-    for (struct module *module = cache->modules; module; module = module->next)
+    if (!address)
+        return NULL;
+    for (struct module *module = *bucket_of(cache, address); module; module = module->next)
         if (module->address == address)
             return module;
     return cache_add(cache, address, 0);
@@ -275,16 +284,28 @@ static bool begins_assembly(const struct mapping *mapping, const char *name, siz
     return mapping->offset == 0 && strncmp(base, name, length) == 0 && strcmp(base + length, ".dll") == 0;
 }
 
-struct module *module_cache_find_assembly(struct module_cache *cache, const char *name, size_t length)
+static bool has_mvid(const struct module *module, const uint8_t *mvid)
+{
+    uint8_t found[16];
+    return module && module->status >= 0 && metadata_mvid(&module->metadata, found) >= 0 &&
+           memcmp(found, mvid, sizeof found) == 0;
+}
+
+struct module *module_cache_find_assembly(struct module_cache *cache, const char *name, size_t length,
+                                          const uint8_t *mvid)
 {
     const struct target *target = cache->reader->target;
-    for (size_t i = 0; i < target->mapping_count; i++) {
+    for (size_t i = 0; i < target->mapping_count && reader_step(cache->reader, "mapped files"); i++) {
+        uint64_t base = target->mappings[i].begin;
         if (!begins_assembly(&target->mappings[i], name, length))
             continue;
-        for (struct module *module = cache->modules; module; module = module->next)
-            if (!module->address && module->base == target->mappings[i].begin)
-                return module;
-        return cache_add(cache, 0, target->mappings[i].begin);
+        struct module *module = *bucket_of(cache, base);
+        while (module && (module->address || module->base != base))
+            module = module->next;
+        if (!module)
+            module = cache_add(cache, 0, base);
+        if (has_mvid(module, mvid))
+            return module;
     }
     return NULL;
 }

@@ -14,7 +14,11 @@
 #include "src/formats/metadata.h"
 #include "src/formats/pe.h"
 
-enum { MODULE_MAX = 16 * 1024 }; /* modules that one cache keeps */
+enum {
+    MODULE_MAX = 16 * 1024, /* modules that one cache keeps */
+    MODULE_BUCKETS = 256,
+    MODULE_COST = 100, /* fuel that opening one takes from the task that wants it */
+};
 
 /* Target memory as the source of a format reader. */
 struct target_bytes {
@@ -42,7 +46,7 @@ struct module {
 
 struct module_cache {
     struct reader *reader;
-    struct module *modules;
+    struct module *buckets[MODULE_BUCKETS]; /* by address, or by base */
     size_t count;
 };
 
@@ -53,10 +57,11 @@ void module_cache_deinit(struct module_cache *cache);
 struct module *module_cache_get(struct module_cache *cache, uint64_t address);
 
 /*
- * The same for an assembly by its simple name alone, among the files mapped into the target: for a component of a
- * composite image, whose Module is not at hand. NULL where no mapped file is called NAME.dll.
+ * The same for an assembly by its simple name and its MVID (16 bytes), among the files that are mapped: for a component
+ * of a composite image, whose Module is not at hand. NULL where none is that.
  */
-struct module *module_cache_find_assembly(struct module_cache *cache, const char *name, size_t length);
+struct module *module_cache_find_assembly(struct module_cache *cache, const char *name, size_t length,
+                                          const uint8_t *mvid);
 
 /* What to say of a failure to read the module's metadata; `status` is what the metadata reader returned. */
 enum cdacq_status module_error(const struct module *module, enum cdacq_status status, struct cdacq_error *err);

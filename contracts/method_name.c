@@ -21,7 +21,7 @@ static enum cdacq_status find_definition(void *context, uint64_t handle, const s
 static void name_in_module(struct module *module, uint32_t token, struct method_name *ret)
 {
     if (!module) {
-        error_set(&ret->error, CDACQ_ERR_NOMEM, 0, "too many modules, or out of memory");
+        error_set(&ret->error, CDACQ_ERR_MODULE, 0, "the method has no module, or there are too many");
         return;
     }
     ret->module = module;
@@ -56,9 +56,10 @@ static struct module *find_manifest_assembly(struct module_cache *cache, const s
     struct bytes bytes = bytes_of_buffer(entries->manifest.bytes, entries->manifest.size);
     if (!entries->manifest.size || metadata_open(&bytes, &manifest) < 0 ||
         metadata_assembly_ref(&manifest, rid, &reference) < 0 ||
-        metadata_string(&manifest, reference.name, buffer, &name, &length) < 0)
+        metadata_string(&manifest, reference.name, buffer, &name, &length) < 0 ||
+        !range_fits((uint64_t)(rid - 1) * 16, 16, entries->mvids.size))
         return NULL;
-    return module_cache_find_assembly(cache, name, length);
+    return module_cache_find_assembly(cache, name, length, entries->mvids.bytes + (size_t)(rid - 1) * 16);
 }
 
 static void name_in_component(struct module_cache *cache, const struct code_block *block, const struct r2r_image *image,
@@ -192,17 +193,19 @@ void method_name_form(struct module_cache *cache, const struct code_block *block
                       bool runtime_types, struct method_name *ret)
 {
     form_name(cache, block, image, runtime_types, ret);
-    if (ret->error.status >= 0 || !image || block->entry_kind != ENTRY_NONE)
+    if (ret->error.status >= 0 || !image || !block->method_desc || block->entry_kind == ENTRY_METHODDEF)
         return;
-    /* Found without the image's tables, and the MethodDesc is not there: the tables may know. */
+    /* The MethodDesc is not there, or what it leads to: the image's tables may know. */
     struct code_block named = *block;
     reader_begin(cache->reader, FUEL_NAME);
-    r2r_jit_manager_entry(image, cache->reader, &named);
+    if (named.entry_kind == ENTRY_NONE)
+        r2r_jit_manager_entry(image, cache->reader, &named);
+    bool unverified = cache->reader->unverified;
     if (named.entry_kind == ENTRY_NONE || reader_failed(cache->reader))
         return;
     text_deinit(&ret->text);
     *ret = (struct method_name){0};
-    if (named.entry_kind == ENTRY_INSTANCE)
-        named.method_desc = 0;
+    named.method_desc = 0;
     form_name(cache, &named, image, runtime_types, ret);
+    ret->unverified |= unverified;
 }

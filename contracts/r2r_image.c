@@ -10,7 +10,10 @@
 
 enum { ENTRY_TAG_METHODDEF = 1, ENTRY_TAG_INSTANCE = 2, ENTRY_TAG_COMPONENT = 3 };
 
-enum { R2R_SIGNATURE = 0x00525452 }; /* "RTR" */
+enum {
+    R2R_SIGNATURE = 0x00525452, /* "RTR" */
+    INSTANCE_SIGNATURE_MAX = 64 * 1024,
+};
 
 static void entries_free(struct r2r_entries *entries)
 {
@@ -18,6 +21,7 @@ static void entries_free(struct r2r_entries *entries)
         return;
     window_deinit(&entries->instances_window);
     window_deinit(&entries->manifest);
+    window_deinit(&entries->mvids);
     free(entries->components);
     free(entries->methods);
     free(entries);
@@ -50,25 +54,24 @@ enum method_entry_kind r2r_entry(const struct r2r_entries *entries, uint32_t fun
     }
 }
 
-uint64_t r2r_image_method_desc(const struct r2r_image *image, struct reader *reader, uint32_t function)
+/* What the runtime's map has for a function. 0 where it has nothing; also when the reader fails. */
+static uint64_t mapped_method_desc(const struct r2r_image *image, struct reader *reader, uint32_t function)
 {
     uint64_t start = image->base + unwind_table_begin(reader, &image->functions, function);
-    if (reader_failed(reader))
-        return 0;
-    uint64_t method_desc = ptr_hash_map_find(reader, image->entry_point_map, start);
-    if (reader->status == CDACQ_ERR_MEMORY) {
-        /* The image may name the method all the same. */
-        reader->status = CDACQ_OK;
-        reader->what = NULL;
-        return 0;
-    }
-    return method_desc;
+    return reader_failed(reader) ? 0 : ptr_hash_map_find(reader, image->entry_point_map, start);
+}
+
+uint64_t r2r_image_method_desc(const struct r2r_image *image, struct reader *reader, uint32_t function)
+{
+    uint64_t method_desc = mapped_method_desc(image, reader, function);
+    return reader_forgive(reader) ? 0 : method_desc; /* the image may name the method all the same */
 }
 
 bool r2r_image_is_start(const struct r2r_image *image, const struct r2r_entries *entries, struct reader *reader,
                         uint32_t function)
 {
-    return entries->methods ? entries->methods[function] != 0 : r2r_image_method_desc(image, reader, function) != 0;
+    /* Without tables the map alone tells the starts: what it lacks of itself must not be taken for "no start here". */
+    return entries->methods ? entries->methods[function] != 0 : mapped_method_desc(image, reader, function) != 0;
 }
 
 /* A table of sections: {type, rva, size} each. In the image's header, and in that of each component of a composite. */
@@ -93,15 +96,16 @@ static bool find_section(struct reader *reader, const struct sections *sections,
     return false;
 }
 
-/* READYTORUN_HEADER: signature, version, flags, then the number of sections. False for anything else. */
+/* READYTORUN_HEADER: signature, version, flags, then the number of sections. False without one, or when that cannot be
+ * read. */
 static bool read_header(struct reader *reader, uint64_t address, struct sections *ret)
 {
-    uint8_t signature[4];
-    if (!reader_try_copy(reader, address, signature, sizeof signature) ||
-        load_u32(signature, reader->big_endian) != R2R_SIGNATURE)
+    if (!address)
         return false;
+    uint32_t signature = read_u32(reader, address);
     *ret = (struct sections){address + 16, read_u32(reader, address + 12)};
-    if (ret->count > R2R_SECTION_MAX)
+    /* A header that is missing is no sign of an image without tables: that has a header that lists none. */
+    if (signature != R2R_SIGNATURE || ret->count > R2R_SECTION_MAX)
         reader_fail(reader, CDACQ_ERR_CORRUPT, address, "READYTORUN_HEADER");
     return !reader_failed(reader);
 }
@@ -158,9 +162,15 @@ static void add_methoddefs(const struct inverter *inverter, const struct section
     if (native_array_open((struct native_section){window.bytes, section.size}, &array)) {
         /* A count that lies is bounded: a rid has 24 bits, and an element takes a bit of the section at least. */
         uint32_t count = (uint32_t)MIN(MIN(array.count, UINT32_C(0xffffff)), (uint64_t)section.size * 16);
-        for (uint32_t i = 0; i < count; i++) {
-            uint32_t offset, function;
-            if (native_array_at(&array, i, &offset) && entry_function(&array.section, offset, &function))
+        for (uint32_t i = 0; i < count && reader_step(inverter->reader, "ReadyToRun section 103"); i++) {
+            uint32_t offset, function = UINT32_MAX;
+            if (!native_array_at(&array, i, &offset))
+                continue;
+            /* A start that is lost would give its code to the method before it: all, or no answer. */
+            if (!entry_function(&array.section, offset, &function) || function >= inverter->image->first_cold)
+                reader_fail(inverter->reader, CDACQ_ERR_CORRUPT, inverter->image->base + section.rva,
+                            "ReadyToRun section 103");
+            else
                 set_entry(inverter, function, tag, i + 1);
         }
     } else {
@@ -176,12 +186,17 @@ static bool add_instance(uint32_t offset, void *context)
     const struct native_section *section = &inverter->entries->instances;
     size_t length;
     uint32_t function;
-    if (name_entry_point_skip(section->bytes + offset, section->size - offset, &length) != CDACQ_OK ||
+    if (name_entry_point_skip(section->bytes + offset, MIN(section->size - offset, (uint32_t)INSTANCE_SIGNATURE_MAX),
+                              &length) != CDACQ_OK ||
         !entry_function(section, offset + (uint32_t)length, &function)) {
         inverter->entries->instances_incomplete = true;
         return true;
     }
     set_entry(inverter, function, ENTRY_TAG_INSTANCE, offset);
+    /* Many entries may share one long signature: each pays for what it has passed over. */
+    for (size_t paid = 0; paid <= length; paid += 64)
+        if (!reader_step(inverter->reader, "ReadyToRun section 109"))
+            return false;
     return true;
 }
 
@@ -209,7 +224,7 @@ static bool add_components(struct inverter *inverter, const struct sections *sec
 {
     struct reader *reader = inverter->reader;
     uint64_t base = inverter->image->base;
-    struct section list, manifest;
+    struct section list, part;
     if (!find_section(reader, sections, R2R_COMPONENT_ASSEMBLIES, &list))
         return false;
     uint32_t count = list.size / 16;
@@ -218,8 +233,13 @@ static bool add_components(struct inverter *inverter, const struct sections *sec
     inverter->entries->components = calloc((size_t)inverter->image->functions.count + 1, sizeof(uint16_t));
     if (!inverter->entries->components)
         reader_fail(reader, CDACQ_ERR_NOMEM, 0, "ReadyToRun entry points");
-    if (find_section(reader, sections, R2R_MANIFEST_METADATA, &manifest))
-        section_window(reader, inverter->image, &manifest, "ReadyToRun section 112", &inverter->entries->manifest);
+    /* Only names need these: where they are missing, the starts are known all the same. */
+    if (find_section(reader, sections, R2R_MANIFEST_METADATA, &part) &&
+        !section_window(reader, inverter->image, &part, "ReadyToRun section 112", &inverter->entries->manifest))
+        reader_forgive(reader);
+    if (find_section(reader, sections, R2R_MANIFEST_MVIDS, &part) &&
+        !section_window(reader, inverter->image, &part, "ReadyToRun section 118", &inverter->entries->mvids))
+        reader_forgive(reader);
     for (uint32_t i = 0; i < count && reader_step(reader, "ReadyToRun section 115"); i++) {
         /* READYTORUN_CORE_HEADER: flags, number of sections, sections. */
         uint64_t header = base + read_u32(reader, base + list.rva + (uint64_t)i * 16 + 8);

@@ -24,6 +24,7 @@ enum r2r_section {
     R2R_INSTANCE_ENTRYPOINTS = 109,
     R2R_MANIFEST_METADATA = 112,
     R2R_COMPONENT_ASSEMBLIES = 115,
+    R2R_MANIFEST_MVIDS = 118,
 };
 
 enum {
@@ -45,6 +46,7 @@ struct r2r_entries {
     const char *failure_what;
     struct window instances_window;
     struct window manifest; /* section 112: metadata whose AssemblyRefs are the components of a composite image */
+    struct window mvids;    /* section 118: 16 bytes for each of them */
 };
 
 struct r2r_image {

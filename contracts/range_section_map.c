@@ -82,13 +82,9 @@ struct lister {
 /* Whatever could not be read is counted and forgotten, so that the rest of the map is still listed. */
 static bool forgive(struct lister *lister)
 {
-    struct reader *reader = lister->reader;
-    if (reader->status != CDACQ_ERR_MEMORY)
-        return false;
-    reader->status = CDACQ_OK;
-    reader->what = NULL;
-    lister->unreadable++;
-    return true;
+    bool forgiven = reader_forgive(lister->reader);
+    lister->unreadable += forgiven;
+    return forgiven;
 }
 
 static bool add_section(struct lister *lister, uint64_t address)

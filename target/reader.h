@@ -66,6 +66,16 @@ uint64_t reader_fail(struct reader *reader, enum cdacq_status status, uint64_t a
 /* The status of the task so far; on failure *err tells what could not be read, where, and why. */
 enum cdacq_status reader_status(const struct reader *reader, struct cdacq_error *err);
 
+/* Takes back a failure that is memory missing, where something can be told without it. True where that was so. */
+static inline bool reader_forgive(struct reader *reader)
+{
+    if (reader->status != CDACQ_ERR_MEMORY)
+        return false;
+    reader->status = CDACQ_OK;
+    reader->what = NULL;
+    return true;
+}
+
 /* One unit of fuel. False when the tank is empty or the reader has failed. */
 static inline bool reader_spend(struct reader *reader)
 {

@@ -605,6 +605,33 @@ START_TEST(several_note_segments)
 }
 END_TEST
 
+START_TEST(who_wrote_it)
+{
+    static const struct {
+        uint32_t types[2];
+        const char *other, *writer;
+    } cases[] = {
+        {{NT_PRSTATUS, NT_SIGINFO}, NULL, "the kernel"},
+        {{NT_PRSTATUS, NT_SIGINFO}, "GDB", "gdb"},
+        {{NT_PRSTATUS, NT_PRSTATUS}, NULL, "createdump"},
+        {{NT_PRPSINFO, NT_PRPSINFO}, NULL, "cdacq snapshot"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct elf_segment *notes = elf_core_notes(&core);
+        for (size_t n = 0; n < 2; n++)
+            elf_note(notes, "CORE", cases[i].types[n], NULL, 0);
+        if (cases[i].other)
+            elf_note(notes, cases[i].other, 0xff000000, "x", 1);
+        open_core();
+        ck_assert_str_eq(target->writer, cases[i].writer);
+        target_destroy(target);
+        target = NULL;
+        elf_core_deinit(&core);
+        elf_core_init(&core, true, false);
+    }
+}
+END_TEST
+
 START_TEST(notes_aligned_to_eight)
 {
     const struct elf_mapping mapping = {0x1000, 0x2000, 0, "/bin/a"};
@@ -1202,6 +1229,7 @@ static Suite *suite(void)
         an_unreadable_file,
         damage_to_the_header,
         several_note_segments,
+        who_wrote_it,
         notes_aligned_to_eight,
         notes_of_others_are_not_ours,
         notes_that_do_not_fit,
