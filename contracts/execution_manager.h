@@ -30,6 +30,7 @@ struct execution_manager {
     uint64_t map; /* of the RangeSectionMap */
     uint8_t code_pointer_flags;
     _Atomic(struct r2r_image *) images; /* a list that only grows */
+    _Atomic(uint64_t) functions;        /* runtime functions of all of them: bounded */
 };
 
 void execution_manager_init(struct execution_manager *manager, const struct execution_manager_version *version,

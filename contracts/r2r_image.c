@@ -98,15 +98,21 @@ static bool find_section(struct reader *reader, const struct sections *sections,
 
 /* READYTORUN_HEADER: signature, version, flags, then the number of sections. False without one, or when that cannot be
  * read. */
-static bool read_header(struct reader *reader, uint64_t address, struct sections *ret)
+static bool read_header(struct reader *reader, const struct r2r_image *image, struct sections *ret)
 {
-    if (!address)
+    char magic[2];
+    if (!image->header)
         return false;
-    uint32_t signature = read_u32(reader, address);
-    *ret = (struct sections){address + 16, read_u32(reader, address + 12)};
-    /* A header that is missing is no sign of an image without tables: that has a header that lists none. */
+    uint32_t signature = read_u32(reader, image->header);
+    if (reader_failed(reader))
+        return false;
+    /* A synthetic target may publish an image that is none. A PE image has a header; if not, it was damaged. */
+    if (signature != R2R_SIGNATURE &&
+        !(reader_try_copy(reader, image->base, magic, sizeof magic) && memcmp(magic, "MZ", sizeof magic) == 0))
+        return false;
+    *ret = (struct sections){image->header + 16, read_u32(reader, image->header + 12)};
     if (signature != R2R_SIGNATURE || ret->count > R2R_SECTION_MAX)
-        reader_fail(reader, CDACQ_ERR_CORRUPT, address, "READYTORUN_HEADER");
+        reader_fail(reader, CDACQ_ERR_CORRUPT, image->header, "READYTORUN_HEADER");
     return !reader_failed(reader);
 }
 
@@ -258,7 +264,7 @@ static void invert(struct inverter *inverter)
     struct reader *reader = inverter->reader;
     struct sections sections;
     struct section section;
-    if (!read_header(reader, inverter->image->header, &sections))
+    if (!read_header(reader, inverter->image, &sections))
         return;
     bool has_tables = find_section(reader, &sections, R2R_METHODDEF_ENTRYPOINTS, &section) ||
                       find_section(reader, &sections, R2R_INSTANCE_ENTRYPOINTS, &section) ||

@@ -30,6 +30,7 @@ enum r2r_section {
 enum {
     R2R_FUNCTION_MAX =
         8 * 1024 * 1024, /* runtime functions of one image: the framework as one image has some 400,000 */
+    R2R_FUNCTION_TOTAL_MAX = 32 * 1024 * 1024, /* of all images of a target */
     R2R_SECTION_MAX = 256,
     R2R_COMPONENT_MAX = 4096,
 };

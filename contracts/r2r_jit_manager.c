@@ -25,6 +25,12 @@ const struct r2r_image *r2r_jit_manager_image(struct execution_manager *manager,
     reader->fuel = fuel;
     if (!image)
         return NULL;
+    /* Sections that all name one large image must not cost its tables each time. */
+    if (atomic_fetch_add(&manager->functions, image->functions.count) + image->functions.count >
+        R2R_FUNCTION_TOTAL_MAX) {
+        image->failure = CDACQ_ERR_FUEL;
+        image->failure_what = "ReadyToRun images: runtime functions of all";
+    }
     /* Two threads may open the same image; both copies are right, and one more in the list does no harm. */
     image->next = first;
     while (!atomic_compare_exchange_weak_explicit(&manager->images, &image->next, image, memory_order_release,

@@ -265,8 +265,6 @@ static void write_header(struct mock *mock, struct mock_r2r *r2r)
 {
     struct mock_r2r_plan *plan = r2r->plan;
     uint32_t count = 0;
-    if (!plan->options.tables)
-        return;
     r2r->header = r2r->begin + plan->header;
     mock_write_uint(mock, r2r->header, 4, 0x00525452); /* "RTR" */
     mock_write_uint(mock, r2r->header + 4, 2, plan->options.major);

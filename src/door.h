@@ -52,7 +52,10 @@ struct session_range {
     const struct code_table *table;
     struct method_record **records; /* by run; NULL where nobody has asked */
     unsigned walks;                 /* look-ups that went without the table */
-    bool no_table;                  /* it cannot be built */
+    bool no_table;                  /* it cannot be built: */
+    enum cdacq_status failure;      /* why, */
+    uint64_t failure_address;       /* where, */
+    const char *failure_what;       /* and what was read; a static string */
 };
 
 struct cdacq_session {
@@ -66,6 +69,7 @@ struct cdacq_session {
     unsigned lookups; /* single ones, until there is a map */
     const struct code_map *map;
     bool no_map;
+    struct cdacq_error map_error; /* why there is none */
     struct session_range *ranges; /* one for each of the map's */
     size_t hint;                  /* the range of the last look-up */
     struct cdacq_error error;     /* of the last failed look-up: what cdacq_method.error points to */
@@ -76,6 +80,10 @@ const struct code_map *session_map(struct cdacq_session *session);
 
 /* The table of a range, with this session's view of it. NULL where that cannot be built. */
 struct session_range *session_table(struct cdacq_session *session, size_t range);
+
+/* Why they are NULL. */
+enum cdacq_status session_map_error(const struct cdacq_session *session, struct cdacq_error *err);
+enum cdacq_status session_table_error(struct cdacq_session *session, size_t range, struct cdacq_error *err);
 
 /* The record of a run, formed when first asked for. NULL on failure, which `session->error` tells. */
 struct method_record *session_record(struct cdacq_session *session, size_t range, const struct code_run *run);

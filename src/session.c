@@ -104,6 +104,8 @@ const struct code_map *session_map(struct cdacq_session *session)
     }
     session->ranges = map ? calloc(map->count + 1, sizeof *session->ranges) : NULL;
     session->no_map = !session->ranges;
+    if (session->no_map && (map || reader_status(&session->reader, &session->map_error) >= 0))
+        error_set(&session->map_error, CDACQ_ERR_NOMEM, 0, "out of memory for the code ranges");
     session->map = session->ranges ? map : NULL;
     return session->map;
 }
@@ -118,11 +120,30 @@ struct session_range *session_table(struct cdacq_session *session, size_t index)
     if (range->table)
         range->records = calloc(range->table->count + 1, sizeof *range->records);
     if (!range->records) {
+        bool failed = reader_failed(&session->reader);
+        range->failure = failed ? session->reader.status : CDACQ_ERR_NOMEM;
+        range->failure_address = session->reader.address;
+        range->failure_what = failed ? session->reader.what : "code runs";
         range->table = NULL;
         range->no_table = true;
         return NULL;
     }
     return range;
+}
+
+enum cdacq_status session_map_error(const struct cdacq_session *session, struct cdacq_error *err)
+{
+    if (err)
+        *err = session->map_error;
+    return session->map_error.status;
+}
+
+enum cdacq_status session_table_error(struct cdacq_session *session, size_t index, struct cdacq_error *err)
+{
+    const struct session_range *range = &session->ranges[index];
+    reader_begin(&session->reader, FUEL_LOOKUP);
+    reader_fail(&session->reader, range->failure, range->failure_address, range->failure_what);
+    return reader_status(&session->reader, err);
 }
 
 /* ---- Forming answers ---- */

@@ -77,7 +77,7 @@ static enum cdacq_status visit_range(const struct visit *visit, size_t index)
         return visit_stub(visit, range->section.begin, range->section.end);
     struct session_range *table = session_table(session, index);
     if (!table) {
-        reader_status(&session->reader, &session->error);
+        session_table_error(session, index, &session->error);
         return visit_failure(visit, range->section.begin, range->section.end);
     }
     enum cdacq_status status = CDACQ_OK;
@@ -91,11 +91,8 @@ enum cdacq_status cdacq_visit_methods(struct cdacq_session *session, unsigned fl
                                       struct cdacq_error *err)
 {
     const struct code_map *map = session_map(session);
-    if (!map) {
-        reader_begin(&session->reader, FUEL_INDEX);
-        code_map_free(code_map_build(&session->target->manager, &session->reader)); /* for its reason */
-        return reader_status(&session->reader, err);
-    }
+    if (!map)
+        return session_map_error(session, err);
     struct visit all = {session, flags, visit, context};
     enum cdacq_status status = CDACQ_OK;
     for (size_t i = 0; i < map->count && status == CDACQ_OK; i++)
@@ -115,8 +112,7 @@ enum cdacq_status cdacq_visit_code_ranges(struct cdacq_session *session,
     };
     const struct code_map *map = session_map(session);
     if (!map)
-        return error_set(err, CDACQ_ERR_CORRUPT, session->target->manager.map,
-                         "the range section map at 0x%" PRIx64 " cannot be listed", session->target->manager.map);
+        return session_map_error(session, err);
     for (size_t i = 0; i < map->count; i++) {
         const struct code_range *range = &map->ranges[i];
         const struct mapping *mapping = range->manager == CODE_MANAGER_R2R
@@ -144,8 +140,7 @@ enum cdacq_status cdacq_check_code_range(struct cdacq_session *session, uint64_t
     if (range->manager != CODE_MANAGER_EE && range->manager != CODE_MANAGER_R2R)
         return CDACQ_OK;
     size_t index = (size_t)(range - map->ranges);
-    session->ranges[index].no_table = false; /* what was in the way is in the reader only until the next task */
-    return session_table(session, index) ? CDACQ_OK : reader_status(&session->reader, err);
+    return session_table(session, index) ? CDACQ_OK : session_table_error(session, index, err);
 }
 
 static const char *machine_name(unsigned machine)
@@ -254,35 +249,10 @@ void cdacq_visit_contracts(struct cdacq *target,
     }
 }
 
-/* Bytes of a mapping that the target itself does not hold. */
-static uint64_t missing_of(struct target *target, const struct mapping *mapping)
+static void describe_module(struct mapped_file *file, struct cdacq_module_info *ret)
 {
-    uint64_t missing = 0, address = mapping->begin;
-    while (address < mapping->end) {
-        struct memory memory;
-        if (target->ops->dumped_at(target, address, &memory)) {
-            address = MIN(memory.end, mapping->end);
-        } else {
-            missing += MIN(PAGE_SIZE, mapping->end - address);
-            address += MIN(PAGE_SIZE, mapping->end - address);
-        }
-    }
-    return missing;
-}
-
-/* One file: all its mappings together. */
-static void describe_module(struct target *target, struct mapped_file *file, struct cdacq_module_info *ret)
-{
-    struct cdacq_module_info info = {.path = file->path, .begin = UINT64_MAX};
-    for (size_t i = 0; i < target->mapping_count; i++) {
-        const struct mapping *mapping = &target->mappings[i];
-        if (mapping->file != file)
-            continue;
-        info.begin = MIN(info.begin, mapping->begin);
-        info.end = MAX(info.end, mapping->end);
-        if (target->kind == CDACQ_TARGET_CORE)
-            info.missing_size += missing_of(target, mapping);
-    }
+    struct cdacq_module_info info = {
+        .path = file->path, .begin = file->begin, .end = file->end, .missing_size = file->missing_size};
     if (info.missing_size && mapped_file_resolve(file)) {
         info.local_path = file->local_path;
         info.verified = file->verified;
@@ -300,7 +270,7 @@ enum cdacq_status cdacq_visit_modules(struct cdacq *target,
         struct cdacq_module_info info;
         if (file->path[0] != '/' || strncmp(file->path, "/memfd:", 7) == 0 || strncmp(file->path, "/dev/", 5) == 0)
             continue;
-        describe_module(target->target, file, &info);
+        describe_module(file, &info);
         if (visit(&info, context))
             return CDACQ_STOPPED;
     }

@@ -347,6 +347,7 @@ static enum cdacq_status add_holes(struct spans *holes, struct target *target, s
             mapping->file = mapped_file_get(target, policy, mapping->path);
         if (!mapping->file)
             continue;
+        mapped_file_extend(mapping->file, mapping->begin, mapping->end);
         /* The loader leaves gaps between segments mapped without access, to beyond the file's end if they are wide. */
         uint64_t end = mapping->offset + (mapping->end - mapping->begin);
         if (!guard)
@@ -375,9 +376,13 @@ static enum cdacq_status core_read(struct core *core, const char *path, struct f
         stored = spans_add(&core->spans, dumped.items[i]);
     if (status >= 0 && (!stored || !spans_seal(&core->spans)))
         status = error_set(err, CDACQ_ERR_NOMEM, 0, "%s: out of memory for its segments", path);
-    for (size_t i = 0; status >= 0 && i < core->spans.count; i++)
-        if (!core->spans.items[i].bytes)
-            core->base.missing_size += core->spans.items[i].end - core->spans.items[i].begin;
+    for (size_t i = 0; status >= 0 && i < core->spans.count; i++) {
+        const struct span *span = &core->spans.items[i];
+        if (span->bytes)
+            continue;
+        core->base.missing_size = add_saturated(core->base.missing_size, span->end - span->begin);
+        span->file->missing_size = add_saturated(span->file->missing_size, span->end - span->begin);
+    }
     spans_deinit(&dumped);
     free(regions.items);
     return status;

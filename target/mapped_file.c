@@ -48,6 +48,14 @@ void file_candidate_deinit(struct file_candidate *candidate)
     candidate->constant_count = 0;
 }
 
+void mapped_file_extend(struct mapped_file *file, uint64_t begin, uint64_t end)
+{
+    if (!file)
+        return;
+    file->begin = file->end ? MIN(file->begin, begin) : begin;
+    file->end = MAX(file->end, end);
+}
+
 static void candidate_close(struct file_candidate *candidate)
 {
     if (candidate->bytes)

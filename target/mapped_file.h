@@ -77,6 +77,8 @@ struct mapped_file {
     uint32_t hash;
     struct target *target;
     struct file_policy *policy; /* NULL: never look on disk */
+    uint64_t begin, end;        /* from its lowest to its highest mapping */
+    uint64_t missing_size;      /* bytes of its mappings that the target itself does not hold */
     uint64_t mapped_size;       /* the highest file offset that is mapped; page-rounded by the mapping */
     atomic_bool resolved;
     /* Once resolved: */
@@ -91,6 +93,9 @@ enum { FILE_MAX = 8192 }; /* files of one target; a real process has hundreds */
 /* The target's record of the file at `path`, made when there is none. NULL when there are FILE_MAX, or out of memory.
  */
 struct mapped_file *mapped_file_get(struct target *target, struct file_policy *policy, const char *path);
+/* Notes that the file has a mapping, for its begin and end. NULL is fine. */
+void mapped_file_extend(struct mapped_file *file, uint64_t begin, uint64_t end);
+
 void mapped_files_destroy(struct mapped_file *files);
 
 /* Looks for the file if that has not happened. True where one was accepted. */

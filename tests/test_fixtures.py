@@ -5,8 +5,10 @@ its first, middle and last byte; addresses right behind methods and in released 
 import glob
 import json
 import os
+import struct
 import subprocess
 import sys
+import tempfile
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -59,6 +61,19 @@ class Fixtures(unittest.TestCase):
             single = "".join(run("ip2method", "--json", core, ip).stdout for ip in ips)
             together = run("ip2method", "--json", core, text="\n".join(ips * 10) + "\n").stdout
             self.assertEqual(single * 10, together)
+
+    def test_a_mapping_of_the_whole_address_space_takes_no_time(self):
+        for fixture in FIXTURES:
+            with open(os.path.join(fixture, "core"), "rb") as file:
+                data = bytearray(file.read())
+            note = data.index(b"CORE\0\0\0\0", data.index(struct.pack("<I", 0x46494C45)))  # behind NT_FILE's type
+            count = struct.unpack_from("<Q", data, note + 8)[0]
+            struct.pack_into("<Q", data, note + 24 + 24 * (count - 1) + 8, 0xFFFFFFFFFFFFF000)
+            with tempfile.NamedTemporaryFile() as patched:
+                patched.write(data)
+                patched.flush()
+                done = subprocess.run([TOOL, "info", patched.name], capture_output=True, timeout=60, check=False)
+                self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_a_snapshot_of_a_snapshot_answers_the_same(self):
         for fixture in FIXTURES:

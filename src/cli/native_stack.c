@@ -95,6 +95,8 @@ static int find_elf(Dwfl_Module *module, void **userdata, const char *module_nam
     const struct cdacq_options *options = find_options;
     const char *slash = strrchr(module_name, '/');
     int fd = -1;
+    if (strstr(module_name, "/../"))
+        return -1; /* no path of a mapping: it would lead out of a sysroot */
     for (size_t i = 0; fd < 0 && module_name[0] == '/' && i < options->sysroot_count; i++)
         fd = open_at(options->sysroots[i], module_name, file_name);
     for (size_t i = 0; fd < 0 && slash && i < options->module_path_count; i++)
