@@ -7,6 +7,8 @@
 
 #include "descriptors/embedded.h"
 
+enum { PROBE_MAX = 8192 }; /* images that are looked at: each look may cost a read of its headers and symbols */
+
 static const char symbol_name[] = "DotNetRuntimeContractDescriptor";
 
 /* Opens the image that begins at a mapping and adds it when it publishes a descriptor, or when `named` says it should.
@@ -43,12 +45,15 @@ enum cdacq_status runtimes_find(struct target *target, struct runtimes *ret, str
     struct runtimes runtimes = {.items = calloc(RUNTIME_MAX, sizeof *runtimes.items)};
     if (!runtimes.items)
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
+    unsigned probes = 0;
     for (int named = 1; named >= 0 && !runtimes.count; named--)
-        for (size_t i = 0; i < target->mapping_count; i++) {
+        for (size_t i = 0; i < target->mapping_count && probes < PROBE_MAX; i++) {
             const struct mapping *mapping = &target->mappings[i];
             bool is_named = strcmp(path_basename(mapping->path), "libcoreclr.so") == 0;
-            if (mapping->offset == 0 && is_named == (named == 1))
-                try_image(target, mapping, named, &runtimes);
+            if (mapping->offset != 0 || is_named != (named == 1))
+                continue;
+            probes++;
+            try_image(target, mapping, named, &runtimes);
         }
     *ret = runtimes;
     return CDACQ_OK;
