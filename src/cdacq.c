@@ -168,6 +168,12 @@ static enum cdacq_status read_contracts(struct cdacq *target, const struct cdacq
                              &target->layout, err);
     if (status < 0)
         return status;
+    /* .NET 8 and 9 fill the table that tells it when they start. */
+    if (!target->layout.globals[G_ExecutionManagerCodeRangeMapAddress])
+        return error_set(
+            err, CDACQ_ERR_NO_RUNTIME, 0,
+            "the runtime has not started yet: it has no map of code ranges (the process ended early, or is "
+            "still loading)");
     uint32_t types = 1u << LAYOUT_RuntimeTypeSystem | 1u << LAYOUT_Loader | 1u << LAYOUT_EcmaMetadata;
     target->layout.usable &= target->contracts.usable;
     target->runtime_types = (target->layout.usable & types) == types;
