@@ -651,6 +651,18 @@ START_TEST(unsupported_versions)
 }
 END_TEST
 
+START_TEST(a_runtime_that_has_not_started)
+{
+    struct mock *mock = mock_of_arch(_i, 1);
+    struct cdacq_error error;
+    mock_global(mock, "ExecutionManagerCodeRangeMapAddress", 0);
+    mock_publish(mock, NULL);
+    ck_assert_int_eq(mock_open_fails(mock, NULL, &error), CDACQ_ERR_NO_RUNTIME);
+    ck_assert_msg(strstr(error.message, "has not started yet") != NULL, "%s", error.message);
+    mock_destroy(mock);
+}
+END_TEST
+
 /* ---- Damage ---- */
 
 static void assert_error(struct cdacq *target, uint64_t ip, enum cdacq_status status, const char *said)
@@ -847,6 +859,7 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, missing_names, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, each_missing_name, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, unsupported_versions, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, a_runtime_that_has_not_started, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, missing_memory, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, impossible_headers, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, cyclic_fragments, 0, ARCH_COUNT);
