@@ -210,7 +210,10 @@ enum cdacq_status cdacq_open_core(const char *path, const struct cdacq_options *
     if (!target)
         return status < 0 ? status : CDACQ_ERR_NOMEM;
     status = core_open(path, &target->policy, taken.flags & CDACQ_OPEN_RECORD, &target->target, err);
-    return finish_open(target, status, &taken, ret, err);
+    status = finish_open(target, status, &taken, ret, err);
+    if (status >= 0)
+        core_release_pages((*ret)->target);
+    return status;
 }
 
 enum cdacq_status cdacq_open_pid(int pid, const struct cdacq_options *options, struct cdacq **ret,

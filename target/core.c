@@ -437,3 +437,8 @@ enum cdacq_status core_open(const char *path, struct file_policy *policy, bool r
     *ret = &core->base;
     return CDACQ_OK;
 }
+
+void core_release_pages(struct target *core)
+{
+    (void)madvise((void *)(uintptr_t)core_of(core)->bytes, core_of(core)->size, MADV_DONTNEED);
+}

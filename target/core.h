@@ -15,4 +15,10 @@
 enum cdacq_status core_open(const char *path, struct file_policy *policy, bool record, struct target **ret,
                             struct cdacq_error *err);
 
+/*
+ * Gives back the resident pages of a core; what is read later is mapped again. Since Linux 6.18 one touched byte may
+ * map the whole 2 MB of page cache around it, and what opening read is mostly not what questions read.
+ */
+void core_release_pages(struct target *core);
+
 #endif
