@@ -108,8 +108,7 @@ static bool add_jit_block(uint64_t start, void *context)
     if (!ee_jit_manager_block_at(builder->manager, reader, &builder->range->section, start, &block)) {
         if (reader->status != CDACQ_ERR_MEMORY && reader->status != CDACQ_ERR_CORRUPT)
             return false;
-        reader->status = CDACQ_OK;
-        reader->what = NULL;
+        (void)reader_take_failure(reader);
         return add_run(builder, start, range_end, RUN_UNKNOWN, 0);
     }
     if (!code_block_is_method(&block))

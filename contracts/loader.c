@@ -223,8 +223,7 @@ static void module_open(struct module *module, struct reader *reader)
         module->status = reader_status(reader, &module->error);
         return;
     }
-    bool unverified_before = reader->unverified;
-    reader->unverified = false;
+    reader->unverified = false; /* where the image is does not tell whether its bytes can be trusted */
     if (module->base)
         open_loaded_image(module, reader, layout);
     else
@@ -232,7 +231,6 @@ static void module_open(struct module *module, struct reader *reader)
     if (module->status >= 0 && !module->path)
         take_name_from_metadata(module);
     module->unverified = reader->unverified;
-    reader->unverified |= unverified_before;
 }
 
 static struct module **bucket_of(struct module_cache *cache, uint64_t key)

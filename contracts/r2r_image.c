@@ -296,11 +296,7 @@ static struct r2r_entries *entries_read(const struct r2r_image *image, struct re
     reader->unverified = false;
     invert(&inverter);
     entries->unverified = reader->unverified;
-    entries->failure = reader->status;
-    entries->failure_address = reader->address;
-    entries->failure_what = reader->what;
-    reader->status = CDACQ_OK;
-    reader->what = NULL;
+    entries->failure = reader_take_failure(reader);
     reader->fuel = fuel;
     reader->unverified = unverified;
     return entries;
@@ -323,11 +319,7 @@ const struct r2r_entries *r2r_image_entries(const struct r2r_image *image, struc
             entries_free(read);
     }
     reader->unverified |= entries->unverified;
-    if (entries->failure < 0) {
-        reader_fail(reader, entries->failure, entries->failure_address, entries->failure_what);
-        return NULL;
-    }
-    return entries;
+    return reader_fail_again(reader, &entries->failure) ? NULL : entries;
 }
 
 static void read_thunks(struct reader *reader, struct r2r_image *image, uint64_t info)
@@ -416,12 +408,6 @@ struct r2r_image *r2r_image_open(struct reader *reader, const struct range_secti
     read_version(reader, image);
     image->unverified = reader->unverified;
     reader->unverified |= unverified_before;
-    if (reader_failed(reader)) {
-        image->failure = reader->status;
-        image->failure_address = reader->address;
-        image->failure_what = reader->what;
-        reader->status = CDACQ_OK;
-        reader->what = NULL;
-    }
+    image->failure = reader_take_failure(reader);
     return image;
 }

@@ -42,9 +42,7 @@ struct r2r_entries {
     struct native_section instances; /* section 109: `entry` of an ENTRY_INSTANCE is an offset in it */
     bool instances_incomplete;       /* an entry of it could not be decoded */
     bool unverified;
-    enum cdacq_status failure; /* they cannot be read: why, for every look-up that needs them */
-    uint64_t failure_address;
-    const char *failure_what;
+    struct reader_failure failure; /* they cannot be read: why, for every look-up that needs them */
     struct window instances_window;
     struct window manifest; /* section 112: metadata whose AssemblyRefs are the components of a composite image */
     struct window mvids;    /* section 118: 16 bytes for each of them */
@@ -63,9 +61,7 @@ struct r2r_image {
     unsigned gc_info_version;              /* 0 where not known */
     _Atomic(struct r2r_entries *) entries; /* NULL until they are asked for */
     bool unverified;
-    enum cdacq_status failure; /* it cannot be read: why, for every look-up in it; nothing else is set then */
-    uint64_t failure_address;
-    const char *failure_what;
+    struct reader_failure failure; /* it cannot be read: why, for every look-up in it; nothing else is set then */
     struct window hot_cold_window;
 };
 

@@ -5,10 +5,7 @@
 /* The image, unless it could not be read: then the reader fails with the reason, each time. */
 static const struct r2r_image *usable(const struct r2r_image *image, struct reader *reader)
 {
-    if (image->failure >= 0)
-        return image;
-    reader_fail(reader, image->failure, image->failure_address, image->failure_what);
-    return NULL;
+    return reader_fail_again(reader, &image->failure) ? NULL : image;
 }
 
 const struct r2r_image *r2r_jit_manager_image(struct execution_manager *manager, struct reader *reader,
@@ -28,8 +25,8 @@ const struct r2r_image *r2r_jit_manager_image(struct execution_manager *manager,
     /* Sections that all name one large image must not cost its tables each time. */
     if (atomic_fetch_add(&manager->functions, image->functions.count) + image->functions.count >
         R2R_FUNCTION_TOTAL_MAX) {
-        image->failure = CDACQ_ERR_FUEL;
-        image->failure_what = "ReadyToRun images: runtime functions of all";
+        image->failure.status = CDACQ_ERR_FUEL;
+        image->failure.what = "ReadyToRun images: runtime functions of all";
     }
     /* Two threads may open the same image; both copies are right, and one more in the list does no harm. */
     image->next = first;

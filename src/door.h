@@ -53,9 +53,7 @@ struct session_range {
     struct method_record **records; /* by run; NULL where nobody has asked */
     unsigned walks;                 /* look-ups that went without the table */
     bool no_table;                  /* it cannot be built: */
-    enum cdacq_status failure;      /* why, */
-    uint64_t failure_address;       /* where, */
-    const char *failure_what;       /* and what was read; a static string */
+    struct reader_failure failure;  /* why */
 };
 
 struct cdacq_session {

@@ -120,10 +120,8 @@ struct session_range *session_table(struct cdacq_session *session, size_t index)
     if (range->table)
         range->records = calloc(range->table->count + 1, sizeof *range->records);
     if (!range->records) {
-        bool failed = reader_failed(&session->reader);
-        range->failure = failed ? session->reader.status : CDACQ_ERR_NOMEM;
-        range->failure_address = session->reader.address;
-        range->failure_what = failed ? session->reader.what : "code runs";
+        reader_fail(&session->reader, CDACQ_ERR_NOMEM, 0, "code runs"); /* unless it has failed already */
+        range->failure = reader_take_failure(&session->reader);
         range->table = NULL;
         range->no_table = true;
         return NULL;
@@ -142,7 +140,7 @@ enum cdacq_status session_table_error(struct cdacq_session *session, size_t inde
 {
     const struct session_range *range = &session->ranges[index];
     reader_begin(&session->reader, FUEL_LOOKUP);
-    reader_fail(&session->reader, range->failure, range->failure_address, range->failure_what);
+    reader_fail_again(&session->reader, &range->failure);
     return reader_status(&session->reader, err);
 }
 

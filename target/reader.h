@@ -27,6 +27,13 @@ enum {
 
 struct layout;
 
+/* Why something cannot be read: kept with what is remembered of it, so that every use tells it again. */
+struct reader_failure {
+    enum cdacq_status status; /* CDACQ_OK: it can */
+    uint64_t address;
+    const char *what; /* a static string */
+};
+
 struct reader {
     struct target *target;
     const struct layout *layout; /* of descriptors/; NULL until it is bound */
@@ -66,13 +73,29 @@ uint64_t reader_fail(struct reader *reader, enum cdacq_status status, uint64_t a
 /* The status of the task so far; on failure *err tells what could not be read, where, and why. */
 enum cdacq_status reader_status(const struct reader *reader, struct cdacq_error *err);
 
+/* Takes the failure, if there is one, out of the reader, which goes on without it. */
+static inline struct reader_failure reader_take_failure(struct reader *reader)
+{
+    struct reader_failure failure = {.status = reader->status, .address = reader->address, .what = reader->what};
+    reader->status = CDACQ_OK;
+    reader->what = NULL;
+    return failure;
+}
+
+/* Makes the reader fail with a failure that was taken before. False where that was none. */
+static inline bool reader_fail_again(struct reader *reader, const struct reader_failure *failure)
+{
+    if (failure->status < 0)
+        reader_fail(reader, failure->status, failure->address, failure->what);
+    return failure->status < 0;
+}
+
 /* Takes back a failure that is memory missing, where something can be told without it. True where that was so. */
 static inline bool reader_forgive(struct reader *reader)
 {
     if (reader->status != CDACQ_ERR_MEMORY)
         return false;
-    reader->status = CDACQ_OK;
-    reader->what = NULL;
+    (void)reader_take_failure(reader);
     return true;
 }
 
