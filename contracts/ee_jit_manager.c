@@ -45,11 +45,16 @@ static bool read_extent(struct reader *reader, uint64_t header, struct code_bloc
     return !reader_failed(reader);
 }
 
+uint64_t ee_jit_manager_header(struct reader *reader, const struct code_block *block)
+{
+    return read_pointer(reader, block->start - reader->pointer_size);
+}
+
 bool ee_jit_manager_block_at(const struct execution_manager *manager, struct reader *reader,
                              const struct range_section *section, uint64_t start, struct code_block *ret)
 {
     struct code_block block = {.ip = start, .start = start, .unwind_base = section->begin};
-    uint64_t header = read_pointer(reader, start - reader->pointer_size);
+    uint64_t header = ee_jit_manager_header(reader, &block);
     if (reader_failed(reader))
         return false;
     if (header <= reader->layout->globals[G_StubCodeBlockLast]) {

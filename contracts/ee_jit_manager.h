@@ -25,6 +25,9 @@ bool ee_jit_manager_find(const struct execution_manager *manager, struct reader 
 bool ee_jit_manager_block_at(const struct execution_manager *manager, struct reader *reader,
                              const struct range_section *section, uint64_t start, struct code_block *ret);
 
+/* The RealCodeHeader of a method's block. 0, and the reader fails, when it cannot be read. */
+uint64_t ee_jit_manager_header(struct reader *reader, const struct code_block *block);
+
 /* Calls `found` for the start of every block of the section's code heap, ascending, until it returns false. */
 bool ee_jit_manager_each(const struct execution_manager *manager, struct reader *reader,
                          const struct range_section *section, bool (*found)(uint64_t start, void *context),

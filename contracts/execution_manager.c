@@ -115,8 +115,7 @@ bool execution_manager_find(struct execution_manager *manager, struct reader *re
     return true;
 }
 
-bool execution_manager_unwind_info(struct reader *reader, const struct code_block *block, uint64_t *ret_entry,
-                                   uint64_t *ret_function_start)
+bool execution_manager_unwind_info(struct reader *reader, const struct code_block *block, struct function_place *ret)
 {
     uint64_t first = block->cold ? block->cold_functions : block->runtime_functions;
     uint32_t count = block->cold ? block->cold_function_count : block->runtime_function_count;
@@ -124,10 +123,10 @@ bool execution_manager_unwind_info(struct reader *reader, const struct code_bloc
     uint32_t i = unwind_table_find(reader, &table, (uint32_t)(block->ip - block->unwind_base));
     if (i == UINT32_MAX)
         return false;
-    uint64_t begin = table.base + unwind_table_begin(reader, &table, i);
-    if (reader_failed(reader))
-        return false;
-    *ret_entry = first + (uint64_t)i * table.entry_size;
-    *ret_function_start = begin;
-    return true;
+    *ret = (struct function_place){
+        .entry = first + (uint64_t)i * table.entry_size,
+        .start = table.base + unwind_table_begin(reader, &table, i),
+        .unwind_data = table.base + unwind_table_field(reader, &table, i, F_RuntimeFunction_UnwindData),
+    };
+    return !reader_failed(reader);
 }

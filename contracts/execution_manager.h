@@ -52,11 +52,17 @@ bool execution_manager_find(struct execution_manager *manager, struct reader *re
 /* The stub kind that the number in front of a stub block means. */
 enum cdacq_code_kind execution_manager_stub_kind(const struct execution_manager *manager, uint64_t number);
 
+/* A function of a method: its body, a funclet, or a cold part of either. */
+struct function_place {
+    uint64_t entry;       /* of its RUNTIME_FUNCTION */
+    uint64_t start;       /* of its code */
+    uint64_t unwind_data; /* what the entry points to */
+};
+
 /*
- * The RUNTIME_FUNCTION of a method's block that covers block->ip, and where that function begins: the method's start,
- * or that of a funclet. False, and the reader fails, where that cannot be read.
+ * The function of a method's block that covers block->ip. False where none does, or when the reader fails; also where
+ * the method's manager keeps no RUNTIME_FUNCTIONs.
  */
-bool execution_manager_unwind_info(struct reader *reader, const struct code_block *block, uint64_t *ret_entry,
-                                   uint64_t *ret_function_start);
+bool execution_manager_unwind_info(struct reader *reader, const struct code_block *block, struct function_place *ret);
 
 #endif

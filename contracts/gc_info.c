@@ -24,7 +24,7 @@ static uint32_t bits_at(const uint8_t *head, unsigned at, unsigned count)
     return (uint32_t)(word >> at % 8 & ((UINT64_C(1) << count) - 1));
 }
 
-uint32_t gc_info_code_length_x64(struct reader *reader, uint64_t gc_info, unsigned version)
+uint32_t gc_info_code_length(struct reader *reader, uint64_t gc_info, unsigned version)
 {
     uint8_t head[HEAD_SIZE];
     if ((version != 4 && version != 3 && version != 2) || !reader_try_copy(reader, gc_info, head, sizeof head))

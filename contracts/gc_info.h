@@ -15,6 +15,6 @@
 unsigned gc_info_version_of_r2r(unsigned major, unsigned minor);
 
 /* Bytes that a method's code takes, hot and cold, on x64. 0 where that cannot be told: the reader does not fail. */
-uint32_t gc_info_code_length_x64(struct reader *reader, uint64_t gc_info, unsigned version);
+uint32_t gc_info_code_length(struct reader *reader, uint64_t gc_info, unsigned version);
 
 #endif

@@ -2,17 +2,26 @@
 
 enum { BLOCK_SIZE = 16 };
 
+/* [offset, offset + size), which lies within the section; `buffer` has room for it. NULL where that cannot be read. */
+static const uint8_t *bytes_at(const struct native_section *section, uint64_t offset, size_t size, uint8_t *buffer)
+{
+    if (LIKELY(section->bytes != NULL))
+        return section->bytes + offset;
+    return reader_copy(section->reader, section->address + offset, buffer, size) ? buffer : NULL;
+}
+
 /* The number of trailing one bits of the first byte tells how many bytes follow; the fifth form has none of its bits.
  */
 static bool native_integer(const struct native_section *section, uint32_t *offset, bool is_signed, uint32_t *ret)
 {
+    uint8_t buffer[5];
     if (*offset >= section->size)
         return false;
-    const uint8_t *p = section->bytes + *offset;
+    const uint8_t *p = bytes_at(section, *offset, MIN(sizeof buffer, section->size - *offset), buffer);
     unsigned more = 0;
-    while (more < 5 && (p[0] >> more & 1))
+    while (p && more < 5 && (p[0] >> more & 1))
         more++;
-    if (more == 5 || !range_fits(*offset, more + 1, section->size))
+    if (!p || more == 5 || !range_fits(*offset, more + 1, section->size))
         return false;
     uint32_t value;
     if (more == 4) {
@@ -49,10 +58,13 @@ bool native_signed(const struct native_section *section, uint32_t *offset, int32
 static bool index_entry(const struct native_section *section, uint32_t base, uint8_t index_size, uint64_t i,
                         uint32_t *ret)
 {
+    uint8_t buffer[4];
     uint64_t at = base + (i << index_size);
     if (!range_fits(at, UINT64_C(1) << index_size, section->size))
         return false;
-    const uint8_t *p = section->bytes + at;
+    const uint8_t *p = bytes_at(section, at, (size_t)1 << index_size, buffer);
+    if (!p)
+        return false;
     *ret = index_size == 0 ? p[0] : index_size == 1 ? load_u16(p, false) : load_u32(p, false);
     return true;
 }
@@ -104,9 +116,11 @@ bool native_array_at(const struct native_array *array, uint32_t index, uint32_t 
 
 bool native_hashtable_open(struct native_section section, struct native_hashtable *ret)
 {
-    if (!section.size)
+    uint8_t buffer;
+    const uint8_t *p = section.size ? bytes_at(&section, 0, 1, &buffer) : NULL;
+    if (!p)
         return false;
-    uint8_t header = section.bytes[0];
+    uint8_t header = *p;
     if ((header & 3) == 3 || header >> 2 > 24)
         return false;
     *ret = (struct native_hashtable){section, 1, UINT32_C(1) << (header >> 2), header & 3};

@@ -1,17 +1,20 @@
 /*
  * native_format.h: the compressed tables of ReadyToRun images: variable-length integers, NativeArray, NativeHashtable.
- * Pure functions of a section's bytes; every access is checked, and what is malformed reads as "not there".
+ * Pure functions of a section's bytes; every access is checked, and what is malformed reads as "not there". The bytes
+ * are at hand, or read as they are needed, so that one element of a large section touches little of it.
  * Source: dotnet/runtime docs/design/coreclr/botr/readytorun-format.md; src/coreclr/vm/nativeformatreader.h.
  */
 #ifndef CDACQ_CONTRACTS_NATIVE_FORMAT_H
 #define CDACQ_CONTRACTS_NATIVE_FORMAT_H
 
-#include "src/base.h"
+#include "target/reader.h"
 
 /* The bytes of a section. Offsets are relative to its start. */
 struct native_section {
-    const uint8_t *bytes;
+    const uint8_t *bytes; /* NULL: they are in the target, at `address` */
     uint32_t size;
+    uint64_t address;
+    struct reader *reader; /* fails where they are missing */
 };
 
 /* Reads an unsigned or signed integer at *offset and moves it behind. False where it does not fit. */

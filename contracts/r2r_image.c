@@ -80,16 +80,13 @@ struct sections {
     uint32_t count;
 };
 
-struct section {
-    uint32_t rva, size;
-};
-
-static bool find_section(struct reader *reader, const struct sections *sections, uint32_t type, struct section *ret)
+static bool find_section(struct reader *reader, const struct sections *sections, uint32_t type,
+                         struct r2r_section_place *ret)
 {
     for (uint32_t i = 0; i < sections->count && reader_step(reader, "ReadyToRun sections"); i++) {
         uint64_t at = sections->address + (uint64_t)i * 12;
         if (read_u32(reader, at) == type && !reader_failed(reader)) {
-            *ret = (struct section){read_u32(reader, at + 4), read_u32(reader, at + 8)};
+            *ret = (struct r2r_section_place){read_u32(reader, at + 4), read_u32(reader, at + 8)};
             return ret->size != 0 && !reader_failed(reader);
         }
     }
@@ -116,14 +113,45 @@ static bool read_header(struct reader *reader, const struct r2r_image *image, st
     return !reader_failed(reader);
 }
 
-static bool section_window(struct reader *reader, const struct r2r_image *image, const struct section *section,
-                           const char *what, struct window *ret)
+static bool section_window(struct reader *reader, const struct r2r_image *image,
+                           const struct r2r_section_place *section, const char *what, struct window *ret)
 {
     if (!range_fits(section->rva, section->size, image->end - image->base)) {
         reader_fail(reader, CDACQ_ERR_CORRUPT, image->base + section->rva, what);
         return false;
     }
     return reader_window(reader, image->base + section->rva, section->size, what, ret);
+}
+
+/* The runtime's pointer to a section's directory, where this runtime's descriptor has one: what the specification asks.
+ */
+static bool described_section(const struct r2r_image *image, struct reader *reader, enum layout_field field,
+                              struct r2r_section_place *ret)
+{
+    uint64_t directory = read_field(reader, image->info, field);
+    if (!directory || reader_failed(reader))
+        return false;
+    *ret = (struct r2r_section_place){
+        (uint32_t)read_field(reader, directory, F_ImageDataDirectory_VirtualAddress),
+        (uint32_t)read_field(reader, directory, F_ImageDataDirectory_Size),
+    };
+    return ret->size != 0 && !reader_failed(reader);
+}
+
+bool r2r_image_section(const struct r2r_image *image, struct reader *reader, enum r2r_section type,
+                       struct r2r_section_place *ret)
+{
+    struct sections sections;
+    enum layout_field field = type == R2R_DEBUG_INFO       ? F_ReadyToRunInfo_DebugInfoSection
+                              : type == R2R_EXCEPTION_INFO ? F_ReadyToRunInfo_ExceptionInfoSection
+                                                           : F_COUNT;
+    bool described = field != F_COUNT && has_field(reader, field);
+    if (described ? !described_section(image, reader, field, ret)
+                  : !read_header(reader, image, &sections) || !find_section(reader, &sections, type, ret))
+        return false;
+    if (!range_fits(ret->rva, ret->size, image->end - image->base))
+        reader_fail(reader, CDACQ_ERR_CORRUPT, image->base + ret->rva, "ReadyToRun section");
+    return !reader_failed(reader);
 }
 
 /* A method's runtime function index as both tables store it; the low bit says that fixups follow. */
@@ -159,13 +187,13 @@ static void set_entry(const struct inverter *inverter, uint32_t function, unsign
 
 static void add_methoddefs(const struct inverter *inverter, const struct sections *sections, unsigned tag)
 {
-    struct section section;
+    struct r2r_section_place section;
     struct window window;
     struct native_array array;
     if (!find_section(inverter->reader, sections, R2R_METHODDEF_ENTRYPOINTS, &section) ||
         !section_window(inverter->reader, inverter->image, &section, "ReadyToRun section 103", &window))
         return;
-    if (native_array_open((struct native_section){window.bytes, section.size}, &array)) {
+    if (native_array_open((struct native_section){.bytes = window.bytes, .size = section.size}, &array)) {
         /* A count that lies is bounded: a rid has 24 bits, and an element takes a bit of the section at least. */
         uint32_t count = (uint32_t)MIN(MIN(array.count, UINT32_C(0xffffff)), (uint64_t)section.size * 16);
         for (uint32_t i = 0; i < count && reader_step(inverter->reader, "ReadyToRun section 103"); i++) {
@@ -209,13 +237,13 @@ static bool add_instance(uint32_t offset, void *context)
 static void add_instances(struct inverter *inverter, const struct sections *sections)
 {
     struct r2r_entries *entries = inverter->entries;
-    struct section section;
+    struct r2r_section_place section;
     struct native_hashtable table;
     if (!find_section(inverter->reader, sections, R2R_INSTANCE_ENTRYPOINTS, &section) ||
         !section_window(inverter->reader, inverter->image, &section, "ReadyToRun section 109",
                         &entries->instances_window))
         return;
-    entries->instances = (struct native_section){entries->instances_window.bytes, section.size};
+    entries->instances = (struct native_section){.bytes = entries->instances_window.bytes, .size = section.size};
     /* A start that is not known would give its code to the method before it: all, or no answer. */
     if (!native_hashtable_open(entries->instances, &table) || !native_hashtable_each(&table, add_instance, inverter) ||
         entries->instances_incomplete)
@@ -230,7 +258,7 @@ static bool add_components(struct inverter *inverter, const struct sections *sec
 {
     struct reader *reader = inverter->reader;
     uint64_t base = inverter->image->base;
-    struct section list, part;
+    struct r2r_section_place list, part;
     if (!find_section(reader, sections, R2R_COMPONENT_ASSEMBLIES, &list))
         return false;
     uint32_t count = list.size / 16;
@@ -263,7 +291,7 @@ static void invert(struct inverter *inverter)
 {
     struct reader *reader = inverter->reader;
     struct sections sections;
-    struct section section;
+    struct r2r_section_place section;
     if (!read_header(reader, inverter->image, &sections))
         return;
     bool has_tables = find_section(reader, &sections, R2R_METHODDEF_ENTRYPOINTS, &section) ||
@@ -399,6 +427,7 @@ struct r2r_image *r2r_image_open(struct reader *reader, const struct range_secti
     image->end = section->end;
     uint64_t info = read_field(reader, section->r2r_module, F_Module_ReadyToRunInfo);
     uint64_t composite = read_field(reader, info, F_ReadyToRunInfo_CompositeInfo);
+    image->info = info;
     image->header = read_field(reader, composite, F_ReadyToRunInfo_ReadyToRunHeader);
     /* The map alone is the composite image's: everything else of it stands in each component's info too. */
     image->entry_point_map = field_address(reader, composite, F_ReadyToRunInfo_EntryPointToMethodDescMap);

@@ -21,6 +21,8 @@
 
 enum r2r_section {
     R2R_METHODDEF_ENTRYPOINTS = 103,
+    R2R_EXCEPTION_INFO = 104,
+    R2R_DEBUG_INFO = 105,
     R2R_INSTANCE_ENTRYPOINTS = 109,
     R2R_MANIFEST_METADATA = 112,
     R2R_COMPONENT_ASSEMBLIES = 115,
@@ -52,6 +54,7 @@ struct r2r_image {
     struct r2r_image *next;
     uint64_t module;    /* the Module that the range section names */
     uint64_t base, end; /* of the range section */
+    uint64_t info;      /* ReadyToRunInfo */
     struct unwind_table functions;
     struct hot_cold_map hot_cold;
     uint32_t first_cold;
@@ -72,6 +75,15 @@ void r2r_image_free(struct r2r_image *image);
 
 /* The image's tables, read when first asked for. NULL, and the reader fails, when that cannot be done. */
 const struct r2r_entries *r2r_image_entries(const struct r2r_image *image, struct reader *reader);
+
+/* Where a section of the image is, relative to its base. */
+struct r2r_section_place {
+    uint32_t rva, size;
+};
+
+/* The section of a type, within the image. False where it has none, or when the reader fails. */
+bool r2r_image_section(const struct r2r_image *image, struct reader *reader, enum r2r_section type,
+                       struct r2r_section_place *ret);
 
 /* Which method starts at a function, by the image's tables; ENTRY_NONE for funclets, and where there are no tables. */
 enum method_entry_kind r2r_entry(const struct r2r_entries *entries, uint32_t function, uint32_t *ret_entry,

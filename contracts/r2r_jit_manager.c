@@ -36,6 +36,15 @@ const struct r2r_image *r2r_jit_manager_image(struct execution_manager *manager,
     return usable(image, reader);
 }
 
+const struct r2r_image *r2r_jit_manager_image_of(const struct execution_manager *manager,
+                                                 const struct code_block *block)
+{
+    const struct r2r_image *image = atomic_load_explicit(&manager->images, memory_order_acquire);
+    while (image && (image->module != block->module || image->base != block->unwind_base))
+        image = image->next;
+    return image;
+}
+
 uint32_t r2r_jit_manager_start_of(const struct r2r_image *image, const struct r2r_entries *entries,
                                   struct reader *reader, uint32_t function)
 {
@@ -109,16 +118,31 @@ enum { PREPARED_FUNCLETS_MAX = 16 };
  * The GC info lies behind the method's unwind info: header, codes padded to four bytes, and the personality routine's
  * RVA, which ReadyToRun code has always. x64 alone: only there does a runtime function have an end address.
  */
-static uint32_t code_length(const struct r2r_image *image, struct reader *reader, uint32_t function)
+static uint64_t gc_info_behind(const struct r2r_image *image, struct reader *reader, uint32_t function)
 {
-    uint8_t unwind_info[4];
     uint64_t address =
         image->base + unwind_table_field(reader, &image->functions, function, F_RuntimeFunction_UnwindData);
-    if (!image->gc_info_version || !has_field(reader, F_RuntimeFunction_EndAddress) ||
-        !reader_try_copy(reader, address, unwind_info, sizeof unwind_info))
+    return address + 4 + align_up(2 * (uint64_t)read_u8(reader, address + 2), 4) + 4;
+}
+
+bool r2r_jit_manager_gc_info(const struct r2r_image *image, struct reader *reader, const struct code_block *block,
+                             uint64_t *ret, uint32_t *ret_version)
+{
+    if (!image || !has_field(reader, F_RuntimeFunction_EndAddress))
+        return false;
+    uint32_t function = (uint32_t)((block->runtime_functions - image->functions.address) / image->functions.entry_size);
+    *ret = gc_info_behind(image, reader, function);
+    *ret_version = image->gc_info_version;
+    return !reader_failed(reader);
+}
+
+/* The length of the code of a method that starts at a function, by its GC info; 0 where that cannot be told. */
+static uint32_t code_length(const struct r2r_image *image, struct reader *reader, uint32_t function)
+{
+    if (!image->gc_info_version || !has_field(reader, F_RuntimeFunction_EndAddress))
         return 0;
-    uint64_t codes = align_up(2 * (uint64_t)unwind_info[2], 4);
-    return gc_info_code_length_x64(reader, address + 4 + codes + 4, image->gc_info_version);
+    uint64_t gc_info = gc_info_behind(image, reader, function);
+    return reader_forgive(reader) ? 0 : gc_info_code_length(reader, gc_info, image->gc_info_version);
 }
 
 /* Behind the function that ends exactly where the method's code does; 0 where none does: then the length is no length.

@@ -12,6 +12,10 @@
 const struct r2r_image *r2r_jit_manager_image(struct execution_manager *manager, struct reader *reader,
                                               const struct range_section *section);
 
+/* The image that a block is of; NULL for blocks of other managers. */
+const struct r2r_image *r2r_jit_manager_image_of(const struct execution_manager *manager,
+                                                 const struct code_block *block);
+
 /* The method or thunk that `ip` is in. False where there is none (padding, data), or when the reader fails. */
 bool r2r_jit_manager_find(const struct r2r_image *image, struct reader *reader, uint64_t ip, struct code_block *ret);
 
@@ -22,6 +26,13 @@ bool r2r_jit_manager_block_at(const struct r2r_image *image, struct reader *read
 /* The start that a hot function belongs to: the nearest one at or before it. UINT32_MAX where there is none. */
 uint32_t r2r_jit_manager_start_of(const struct r2r_image *image, const struct r2r_entries *entries,
                                   struct reader *reader, uint32_t function);
+
+/*
+ * Where the GC info of a block's method is, and its version, 0 where that is not known. False when it cannot be told;
+ * the reader fails where something could not be read.
+ */
+bool r2r_jit_manager_gc_info(const struct r2r_image *image, struct reader *reader, const struct code_block *block,
+                             uint64_t *ret, uint32_t *ret_version);
 
 /* Which method a block is by the image's tables, which are read for that: for a MethodDesc that cannot be read. */
 void r2r_jit_manager_entry(const struct r2r_image *image, struct reader *reader, struct code_block *block);

@@ -46,3 +46,9 @@ uint32_t unwind_table_length(struct reader *reader, const struct unwind_table *t
         return (uint32_t)read_field(reader, unwind_data, F_UnwindInfo_FunctionLength);
     return (read_u32(reader, unwind_data) & ((1u << 18) - 1)) * (reader->pointer_size / 2u);
 }
+
+bool unwind_info_is_chained(struct reader *reader, uint64_t unwind_data)
+{
+    enum { FLAGS_SHIFT = 3, UNW_FLAG_CHAININFO = 4 };
+    return read_u8(reader, unwind_data) >> FLAGS_SHIFT & UNW_FLAG_CHAININFO;
+}

@@ -47,4 +47,10 @@ uint32_t unwind_table_find(struct reader *reader, const struct unwind_table *tab
  */
 uint32_t unwind_table_length(struct reader *reader, const struct unwind_table *table, uint32_t i);
 
+/*
+ * x64: whether unwind info continues that of another function (UNW_FLAG_CHAININFO), as that of a method's cold part
+ * does. False, and the reader fails, when it cannot be read.
+ */
+bool unwind_info_is_chained(struct reader *reader, uint64_t unwind_data);
+
 #endif

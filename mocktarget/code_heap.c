@@ -69,21 +69,22 @@ uint64_t mock_unwind_size(const struct mock *mock)
 }
 
 /* UNWIND_INFO: version and flags, prologue, number of codes, frame register; codes, a multiple of four; the handler. */
-static uint64_t write_unwind_info_x64(struct mock *mock, uint64_t unwind)
+static uint64_t write_unwind_info_x64(struct mock *mock, uint64_t unwind, bool chained)
 {
+    enum { VERSION_1 = 1, HANDLERS = 3 << 3, CHAININFO = 4 << 3 };
     uint64_t codes = mock_random(mock, X64_CODES_MAX);
-    mock_write_uint(mock, unwind, 1, 0x19);
+    mock_write_uint(mock, unwind, 1, VERSION_1 | (chained ? CHAININFO : HANDLERS));
     mock_write_uint(mock, unwind + 1, 1, mock_random(mock, 30));
     mock_write_uint(mock, unwind + 2, 1, codes);
     mock_write_uint(mock, unwind + 3, 1, 0);
     return unwind + 4 + align_up(2 * codes, 4) + 4;
 }
 
-uint64_t mock_unwind_write(struct mock *mock, uint64_t unwind, uint64_t length)
+uint64_t mock_unwind_write(struct mock *mock, uint64_t unwind, uint64_t length, bool chained)
 {
     uint64_t units = length / mock_length_unit(mock);
     if (mock->options.unwind == MOCK_UNWIND_END_ADDRESS)
-        return write_unwind_info_x64(mock, unwind);
+        return write_unwind_info_x64(mock, unwind, chained);
     if (mock->options.unwind == MOCK_UNWIND_FUNCTION_LENGTH) {
         mock_put(mock, unwind, F_UnwindInfo_FunctionLength, length);
     } else {
@@ -131,7 +132,61 @@ void mock_runtime_function(struct mock *mock, uint64_t entry, uint64_t begin, ui
     mock_put(mock, entry, F_RuntimeFunction_UnwindData, unwind);
 }
 
+/* ---- Exception clauses ---- */
+
+uint64_t mock_clause_size(const struct mock *mock, bool r2r)
+{
+    return mock->sizes[r2r ? T_R2RExceptionClause : T_EEExceptionClause];
+}
+
+void mock_clauses_write(struct mock *mock, uint64_t address, const struct mock_clause *clauses, size_t count, bool r2r)
+{
+#define PUT_CLAUSE(field, value) \
+    mock_put(mock, address, r2r ? F_R2RExceptionClause_##field : F_EEExceptionClause_##field, value)
+    for (size_t i = 0; i < count; i++, address += mock_clause_size(mock, r2r)) {
+        PUT_CLAUSE(Flags, clauses[i].flags);
+        PUT_CLAUSE(TryStartPC, clauses[i].try_start);
+        PUT_CLAUSE(TryEndPC, clauses[i].try_end);
+        PUT_CLAUSE(HandlerStartPC, clauses[i].handler_start);
+        PUT_CLAUSE(HandlerEndPC, clauses[i].handler_end);
+        /* A union of a pointer and 32 bits. */
+        uint64_t last =
+            mock_address_of(mock, address, r2r ? F_R2RExceptionClause_ClassToken : F_EEExceptionClause_TypeHandle);
+        if (clauses[i].flags & MOCK_CLAUSE_CACHED_CLASS)
+            mock_write_pointer(mock, last, clauses[i].what);
+        else
+            mock_write_uint(mock, last, 4, clauses[i].what);
+    }
+#undef PUT_CLAUSE
+}
+
+/* EE_ILEXCEPTION, with the number of clauses in front of it. */
+static uint64_t write_exception_info(struct mock *mock, const struct mock_method *method)
+{
+    if (!method->clause_count)
+        return 0;
+    uint64_t size = mock->sizes[T_EEILException] + method->clause_count * mock_clause_size(mock, false);
+    uint64_t info = mock_alloc(mock, mock->word + size, 8) + mock->word;
+    mock_write_pointer(mock, info - mock->word, method->clause_count);
+    mock_clauses_write(mock, mock_address_of(mock, info, F_EEILException_Clauses), method->clauses,
+                       method->clause_count, false);
+    return info;
+}
+
 /* ---- Heaps ---- */
+
+/* A LoaderCodeHeap, or, of dynamic methods, a HostCodeHeap. */
+static uint64_t write_code_heap(struct mock *mock, const struct mock_heap *heap, bool host)
+{
+    enum { LOADER_CODE_HEAP = 0, HOST_CODE_HEAP = 1 };
+    uint64_t object = mock_object(mock, host ? T_HostCodeHeap : T_LoaderCodeHeap, 64);
+    mock_put(mock, object, F_CodeHeap_HeapType, host ? HOST_CODE_HEAP : LOADER_CODE_HEAP);
+    if (host) {
+        mock_put(mock, object, F_HostCodeHeap_BaseAddress, heap->begin);
+        mock_put(mock, object, F_HostCodeHeap_CurrentAddress, heap->cursor);
+    }
+    return object;
+}
 
 struct mock_heap *mock_heap_create(struct mock *mock, const struct mock_heap_options *options)
 {
@@ -155,6 +210,10 @@ struct mock_heap *mock_heap_create(struct mock *mock, const struct mock_heap_opt
     mock_put(mock, heap->node, F_CodeHeapListNode_EndAddress, heap->begin);
     mock_put(mock, heap->node, F_CodeHeapListNode_MapBase, heap->map_base);
     mock_put(mock, heap->node, F_CodeHeapListNode_HeaderMap, heap->header_map);
+    mock_put(mock, heap->node, F_CodeHeapListNode_Heap, write_code_heap(mock, heap, options->collectible));
+    mock_put(mock, heap->node, F_CodeHeapListNode_Next,
+             mock_fetch(mock, mock->jit_manager, F_EEJitManager_AllCodeHeaps));
+    mock_put(mock, mock->jit_manager, F_EEJitManager_AllCodeHeaps, heap->node);
     heap->section =
         mock_section_add(mock, &(struct mock_section){.begin = heap->begin,
                                                       .end = heap->end,
@@ -198,11 +257,12 @@ static void add_function(struct mock_heap *heap, uint64_t entry, uint64_t unwind
 {
     struct mock *mock = heap->mock;
     struct mock_function function = *method;
-    mock_unwind_write(mock, unwind, size);
+    mock_unwind_write(mock, unwind, size, false);
     mock_runtime_function(mock, entry, begin - heap->begin, size, unwind - heap->begin);
     function.begin = begin;
     function.end = begin + size;
     function.offset = begin - method->method;
+    function.funclet = begin != method->method;
     function.unwind_info = entry;
     mock_fact(mock, &function);
 }
@@ -229,7 +289,21 @@ uint64_t mock_method(struct mock_heap *heap, const struct mock_method *method)
     mock_put(mock, header, F_RealCodeHeader_NumUnwindInfos, count);
 
     struct mock_function fact = {
-        .code = MOCK_CODE_JIT, .method = start, .method_desc = method->method_desc, .hot_size = total};
+        .code = MOCK_CODE_JIT,
+        .method = start,
+        .method_desc = method->method_desc,
+        .hot_size = total,
+        .debug_info = method->no_debug_info ? 0 : mock_alloc(mock, 16, 1),
+        .gc_info = method->no_gc_info ? 0 : mock_alloc(mock, MOCK_GC_INFO_SIZE, 4),
+        .gc_info_version = (unsigned)mock->globals[G_GCInfoVersion],
+        .clauses = mock_keep(mock, method->clauses, method->clause_count * sizeof *method->clauses),
+        .clause_count = method->clause_count,
+    };
+    if (fact.gc_info)
+        mock_gc_info_write(mock, fact.gc_info, total, fact.gc_info_version);
+    mock_put(mock, header, F_RealCodeHeader_DebugInfo, fact.debug_info);
+    mock_put(mock, header, F_RealCodeHeader_GCInfo, fact.gc_info);
+    mock_put(mock, header, F_RealCodeHeader_EHInfo, write_exception_info(mock, method));
     uint64_t begin = start;
     for (size_t i = 0; i < count; i++) {
         uint64_t size = rounded(mock, i ? method->funclets[i - 1] : method->size);

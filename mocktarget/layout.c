@@ -104,6 +104,9 @@ static uint32_t base_size(const struct mock *mock, enum mock_type type)
         return mock->sizes[T_MethodDesc];
     case T_DynamicMethodDesc:
         return mock->sizes[T_StoredSigMethodDesc];
+    case T_LoaderCodeHeap:
+    case T_HostCodeHeap:
+        return mock->sizes[T_CodeHeap];
     case T_ParamTypeDesc:
     case T_TypeVarTypeDesc:
         return mock->sizes[T_TypeDesc];

@@ -64,7 +64,10 @@ struct mock *mock_create(const struct mock_options *options)
     mock->next = align_up(known.base, 4096);
     mock_layout(mock);
     mock->map = mock_object(mock, T_RangeSectionMap, mock->word);
-    mock->jit_manager = mock_alloc(mock, 64, 8);
+    mock->jit_manager = mock_object(mock, T_EEJitManager, 64);
+    uint64_t variable = mock_alloc(mock, mock->word, mock->word);
+    mock_write_pointer(mock, variable, mock->jit_manager);
+    mock_global(mock, "EEJitManagerAddress", variable);
     set_globals(mock);
     set_contracts(mock);
     uint64_t platform = mock_object(mock, T_PlatformMetadata, 0);
@@ -73,11 +76,40 @@ struct mock *mock_create(const struct mock_options *options)
     return mock;
 }
 
+struct mock_kept {
+    struct mock_kept *next;
+    _Alignas(max_align_t) uint8_t data[];
+};
+
+const void *mock_keep(struct mock *mock, const void *data, size_t size)
+{
+    struct mock_kept *kept = malloc(sizeof *kept + size);
+    if (!kept) {
+        mock_fail(mock, "out of memory");
+        return NULL;
+    }
+    if (size)
+        memcpy(kept->data, data, size);
+    kept->next = mock->kept;
+    mock->kept = kept;
+    return kept->data;
+}
+
+uint64_t mock_jit_manager(const struct mock *mock)
+{
+    return mock->jit_manager;
+}
+
 void mock_destroy(struct mock *mock)
 {
     if (!mock)
         return;
     mock_images_free(mock);
+    while (mock->kept) {
+        struct mock_kept *next = mock->kept->next;
+        free(mock->kept);
+        mock->kept = next;
+    }
     while (mock->heaps) {
         struct mock_heap *next = mock->heaps->next;
         free(mock->heaps);

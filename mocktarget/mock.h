@@ -90,6 +90,7 @@ struct mock {
     struct mock_fragments *sections;
     size_t section_count, section_capacity;
     struct mock_heap *heaps;
+    struct mock_kept *kept; /* copies of what tests have handed over */
     struct mock_r2r *images;
     struct mock_function *functions;
     size_t function_count, function_capacity;
@@ -100,6 +101,9 @@ uint64_t mock_fail(struct mock *mock, const char *format, ...) PRINTF_LIKE(2, 3)
 
 /* A number below `bound`; always 0 for seed 0. */
 uint64_t mock_random(struct mock *mock, uint64_t bound);
+
+/* A copy that lives as long as the mock; NULL, and the mock fails, when out of memory. */
+const void *mock_keep(struct mock *mock, const void *data, size_t size);
 
 /* Makes room for one more element of an array; false, and the mock fails, when out of memory. */
 bool mock_grow(struct mock *mock, void *items, size_t count, size_t *capacity, size_t item_size);
@@ -134,7 +138,8 @@ uint64_t mock_length_unit(const struct mock *mock);
 
 /* Room that the unwind data of a function takes, and the data itself. Returns where GC info may follow. */
 uint64_t mock_unwind_size(const struct mock *mock);
-uint64_t mock_unwind_write(struct mock *mock, uint64_t unwind, uint64_t length);
+/* `chained`: it continues the unwind info of another function, as that of a cold part does; told on x64 alone. */
+uint64_t mock_unwind_write(struct mock *mock, uint64_t unwind, uint64_t length, bool chained);
 
 enum { MOCK_GC_INFO_SIZE = 16 };
 
@@ -143,6 +148,10 @@ void mock_gc_info_write(struct mock *mock, uint64_t address, uint64_t code_lengt
 
 /* A RUNTIME_FUNCTION; `begin` and `unwind` are relative. */
 void mock_runtime_function(struct mock *mock, uint64_t entry, uint64_t begin, uint64_t length, uint64_t unwind);
+
+/* The size of a clause of JIT-compiled code or of an image; and a method's clauses. */
+uint64_t mock_clause_size(const struct mock *mock, bool r2r);
+void mock_clauses_write(struct mock *mock, uint64_t address, const struct mock_clause *clauses, size_t count, bool r2r);
 
 void mock_fact(struct mock *mock, const struct mock_function *function);
 void mock_facts_drop(struct mock *mock, uint64_t begin, uint64_t end);

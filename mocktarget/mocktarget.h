@@ -200,18 +200,40 @@ struct mock_heap {
 /* A range of code with a nibble map. It is the mock's; so is what other verbs return. */
 struct mock_heap *mock_heap_create(struct mock *mock, const struct mock_heap_options *options);
 
+enum mock_clause_flags {
+    MOCK_CLAUSE_TYPED = 0,
+    MOCK_CLAUSE_FILTER = 1,
+    MOCK_CLAUSE_FINALLY = 2,
+    MOCK_CLAUSE_FAULT = 4,
+    MOCK_CLAUSE_DUPLICATED = 8,
+    MOCK_CLAUSE_CACHED_CLASS = 0x10000000, /* JIT-compiled code alone */
+};
+
+/* What handles exceptions of a part of a method; offsets count from its start. */
+struct mock_clause {
+    uint32_t flags; /* enum mock_clause_flags */
+    uint32_t try_start, try_end, handler_start, handler_end;
+    uint64_t what; /* of a FILTER its offset, of a CACHED_CLASS its TypeHandle, else the class token */
+};
+
 struct mock_method {
     uint64_t size;            /* of the method's body; rounded up to what its unwind information can tell */
     const uint64_t *funclets; /* their sizes; they follow the body */
     size_t funclet_count;
     uint64_t method_desc;
-    unsigned alignment; /* of the start; 0 is 16; at least 4 */
-    uint64_t skip;      /* bytes that stay free before it */
-    uint64_t tail;      /* bytes of its block behind the code */
+    unsigned alignment;                /* of the start; 0 is 16; at least 4 */
+    uint64_t skip;                     /* bytes that stay free before it */
+    uint64_t tail;                     /* bytes of its block behind the code */
+    const struct mock_clause *clauses; /* copied */
+    size_t clause_count;
+    bool no_debug_info, no_gc_info;
 };
 
 /* Returns the start of the code. */
 uint64_t mock_method(struct mock_heap *heap, const struct mock_method *method);
+
+/* The EEJitManager. */
+uint64_t mock_jit_manager(const struct mock *mock);
 
 /* The RealCodeHeader of the method that starts at `start`. */
 uint64_t mock_method_header(struct mock_heap *heap, uint64_t start);
@@ -291,6 +313,9 @@ struct mock_r2r_method {
     const void *instance; /* its signature, where it is in the table of instances; NULL where not */
     size_t instance_size;
     bool fixups; /* its entry says that fixups follow */
+    const struct mock_clause *clauses;
+    size_t clause_count;
+    bool no_debug_info;
 };
 
 /* Adds a method behind the last one; returns its number. Everything is copied. */
@@ -370,6 +395,12 @@ struct mock_function {
     uint64_t unwind_info; /* its RUNTIME_FUNCTION */
     uint32_t rid;
     bool cold;
+    bool funclet;        /* as the runtime decides it */
+    uint64_t debug_info; /* of the method; 0: none */
+    uint64_t gc_info;    /* of the method; 0: none */
+    unsigned gc_info_version;
+    const struct mock_clause *clauses; /* of the method; the mock's */
+    size_t clause_count;
 };
 
 /* All that is code, sorted by begin. Good until the next verb. */

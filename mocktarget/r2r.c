@@ -8,7 +8,7 @@
  */
 #include "mocktarget/mock.h"
 
-enum { HEADER = 16, SECTION = 12, SECTION_MAX = 4, CODE_ALIGNMENT = 16, SENTINEL_COUNT = 1 };
+enum { HEADER = 16, SECTION = 12, SECTION_MAX = 6, CODE_ALIGNMENT = 16, SENTINEL_COUNT = 1 };
 
 enum { COMPONENT = 16, CORE_HEADER = 8 }; /* an entry of section 115, and the header with sections that it leads to */
 
@@ -17,7 +17,9 @@ struct planned_method {
     struct mock_r2r_method spec;
     uint64_t *sizes; /* hot ones, then cold ones */
     uint8_t *instance;
+    const struct mock_clause *clauses;
     uint32_t hot_function, cold_function; /* the first ones' numbers */
+    uint32_t debug_info;                  /* in its section */
     uint64_t start;                       /* relative to the image */
 };
 
@@ -28,8 +30,10 @@ struct mock_r2r_plan {
     struct planned_method *methods;
     size_t count, capacity;
     uint32_t hot_count, cold_count;
-    struct mock_bytes methoddefs, instances;
-    uint32_t clr, metadata_at, header, methoddefs_at, instances_at, functions, map, unwind, code, end; /* RVAs */
+    struct mock_bytes methoddefs, instances, debug_info;
+    size_t method_with_clauses_count, clause_count;
+    uint32_t clr, metadata_at, header, methoddefs_at, instances_at, debug_info_at, exceptions, clauses, functions, map,
+        unwind, code, end; /* RVAs */
 };
 
 void mock_images_free(struct mock *mock)
@@ -47,6 +51,7 @@ void mock_images_free(struct mock *mock)
             free(r2r->plan->metadata);
             free(r2r->plan->methoddefs.data);
             free(r2r->plan->instances.data);
+            free(r2r->plan->debug_info.data);
         }
         free(r2r->plan);
         free(r2r);
@@ -107,6 +112,9 @@ size_t mock_r2r_method(struct mock_r2r *r2r, const struct mock_r2r_method *metho
     }
     if (method->instance)
         memcpy(planned.instance, method->instance, method->instance_size);
+    planned.clauses = mock_keep(mock, method->clauses, method->clause_count * sizeof *method->clauses);
+    r2r->plan->method_with_clauses_count += method->clause_count != 0;
+    r2r->plan->clause_count += method->clause_count;
     r2r->plan->hot_count += (uint32_t)method->hot_count;
     r2r->plan->cold_count += (uint32_t)method->cold_count;
     r2r->plan->methods[r2r->plan->count] = planned;
@@ -180,6 +188,52 @@ static void build_instances(struct mock *mock, struct mock_r2r_plan *plan)
     free(elements);
 }
 
+/* An element of the debug info: a distance in the five bytes of its longest form, then what tells it from others. */
+enum { DEBUG_ELEMENT = 12, DEBUG_DISTANCE = 5 };
+
+static void make_debug_element(uint8_t *element, uint32_t number)
+{
+    static const uint8_t zero[DEBUG_DISTANCE] = {0x0f};
+    memcpy(element, zero, sizeof zero);
+    store_u32(element + DEBUG_DISTANCE, number, false);
+    memcpy(element + DEBUG_DISTANCE + 4, "DBG", 3);
+}
+
+/*
+ * Debug info by a method's first function: an element is a distance back to the blob of an equal one, or 0 and then its
+ * own blob. The blobs here are a few bytes that nobody decodes.
+ */
+static void build_debug_info(struct mock *mock, struct mock_r2r_plan *plan)
+{
+    struct mock_element *elements = calloc(plan->hot_count + 1, sizeof *elements);
+    uint8_t *data = calloc(plan->hot_count + 1, DEBUG_ELEMENT);
+    for (size_t i = 0; elements && data && i < plan->count; i++) {
+        uint32_t function = plan->methods[i].hot_function;
+        make_debug_element(data + function * DEBUG_ELEMENT, function);
+        if (!plan->methods[i].spec.no_debug_info)
+            elements[function] = (struct mock_element){data + function * DEBUG_ELEMENT, DEBUG_ELEMENT, 0};
+    }
+    if (elements && data)
+        mock_native_array(&plan->debug_info, elements, plan->hot_count, 3);
+    plan->debug_info.failed |= !elements || !data;
+    uint32_t earlier = 0;
+    for (size_t i = 0; !plan->debug_info.failed && i < plan->count; i++) {
+        if (plan->methods[i].spec.no_debug_info)
+            continue;
+        uint8_t *place = memmem(plan->debug_info.data, plan->debug_info.size,
+                                data + plan->methods[i].hot_function * DEBUG_ELEMENT, DEBUG_ELEMENT);
+        uint32_t at = (uint32_t)(place - plan->debug_info.data);
+        bool shared = earlier && at > earlier && mock_random(mock, 3) == 1;
+        if (shared)
+            store_u32(place + 1, at - earlier, false);
+        else
+            earlier = at + DEBUG_DISTANCE;
+        plan->methods[i].debug_info = earlier;
+    }
+    free(elements);
+    free(data);
+}
+
 /* ---- Layout ---- */
 
 static uint32_t reserve(uint32_t *at, uint64_t size, uint32_t alignment)
@@ -226,6 +280,10 @@ static void place_tables(struct mock *mock, struct mock_r2r *r2r)
     plan->header = reserve(&at, HEADER + SECTION_MAX * SECTION + COMPONENT + CORE_HEADER + SECTION, 4);
     plan->methoddefs_at = reserve(&at, plan->methoddefs.size, 1);
     plan->instances_at = reserve(&at, plan->instances.size, 1);
+    plan->debug_info_at = reserve(&at, plan->debug_info.size, 1);
+    plan->exceptions =
+        reserve(&at, (plan->method_with_clauses_count + SENTINEL_COUNT) * mock->sizes[T_ExceptionLookupTableEntry], 4);
+    plan->clauses = reserve(&at, plan->clause_count * mock_clause_size(mock, true), 4);
     plan->functions = reserve(&at, (uint64_t)functions * mock->sizes[T_RuntimeFunction], 4);
     /* Real images do not align this one. */
     plan->map = reserve(&at, 8 * plan->count + 1, 1) + (uint32_t)mock_random(mock, 2);
@@ -261,6 +319,37 @@ static void write_component(struct mock *mock, const struct mock_r2r *r2r, uint3
     mock_write_uint(mock, r2r->begin + core + 4, 4, sections);
 }
 
+/* Section 104: the methods that have clauses, by their starts, each with where those are; a sentinel ends the last. */
+static size_t write_exceptions(struct mock *mock, const struct mock_r2r *r2r)
+{
+    const struct mock_r2r_plan *plan = r2r->plan;
+    uint64_t entry = r2r->begin + plan->exceptions;
+    uint32_t clauses = plan->clauses;
+    for (size_t i = 0; i < plan->count; i++) {
+        const struct planned_method *method = &plan->methods[i];
+        if (!method->spec.clause_count)
+            continue;
+        mock_put(mock, entry, F_ExceptionLookupTableEntry_MethodStartRVA, method->start);
+        mock_put(mock, entry, F_ExceptionLookupTableEntry_ExceptionInfoRVA, clauses);
+        mock_clauses_write(mock, r2r->begin + clauses, method->clauses, method->spec.clause_count, true);
+        clauses += (uint32_t)(method->spec.clause_count * mock_clause_size(mock, true));
+        entry += mock->sizes[T_ExceptionLookupTableEntry];
+    }
+    mock_put(mock, entry, F_ExceptionLookupTableEntry_MethodStartRVA, UINT32_MAX);
+    mock_put(mock, entry, F_ExceptionLookupTableEntry_ExceptionInfoRVA, clauses);
+    return (size_t)(entry + mock->sizes[T_ExceptionLookupTableEntry] - (r2r->begin + plan->exceptions));
+}
+
+/* The runtime keeps a pointer to the directory of a section, where the target describes that. */
+static void write_directory(struct mock *mock, const struct mock_r2r *r2r, enum mock_field field, uint32_t rva,
+                            size_t size)
+{
+    uint64_t directory = mock_object(mock, T_ImageDataDirectory, 0);
+    mock_put(mock, directory, F_ImageDataDirectory_VirtualAddress, rva);
+    mock_put(mock, directory, F_ImageDataDirectory_Size, size);
+    mock_put(mock, r2r->info, field, directory);
+}
+
 static void write_header(struct mock *mock, struct mock_r2r *r2r)
 {
     struct mock_r2r_plan *plan = r2r->plan;
@@ -287,8 +376,13 @@ static void write_header(struct mock *mock, struct mock_r2r *r2r)
         mock_write(mock, r2r->instances, plan->instances.data, plan->instances.size);
         write_section(mock, sections, &count, 109, plan->instances_at, plan->instances.size);
     }
+    mock_write(mock, r2r->begin + plan->debug_info_at, plan->debug_info.data, plan->debug_info.size);
+    write_section(mock, sections, &count, 104, plan->exceptions, write_exceptions(mock, r2r));
+    write_section(mock, sections, &count, 105, plan->debug_info_at, plan->debug_info.size);
     mock_write_uint(mock, r2r->header + 12, 4, count);
 }
+
+enum { LAST_KNOWN_MAJOR = 16 }; /* .NET 10: nobody can know what later images have */
 
 /* .NET 8, 9, and 10 and later. */
 static unsigned gc_info_version(const struct mock_r2r_options *options)
@@ -296,20 +390,24 @@ static unsigned gc_info_version(const struct mock_r2r_options *options)
     return options->major >= 11 ? 4 : options->major == 9 && options->minor < 2 ? 2 : 3;
 }
 
-/* A function's RUNTIME_FUNCTION, unwind data and fact. */
+/* A function's RUNTIME_FUNCTION, unwind data and fact; the method's first one has its GC info behind it. */
 static void write_function(struct mock *mock, const struct mock_r2r *r2r, uint32_t number, uint64_t begin,
-                           uint64_t size, struct mock_function fact)
+                           uint64_t size, struct mock_function *fact)
 {
     uint64_t entry = r2r->functions + (uint64_t)number * mock->sizes[T_RuntimeFunction];
     uint64_t unwind = r2r->plan->unwind + number * (mock_unwind_size(mock) + MOCK_GC_INFO_SIZE);
-    uint64_t gc_info = mock_unwind_write(mock, r2r->begin + unwind, size);
-    if (r2r->begin + begin == fact.method) /* of the whole method, behind its first function's */
-        mock_gc_info_write(mock, gc_info, fact.hot_size + fact.cold_size, gc_info_version(&r2r->plan->options));
+    uint64_t behind = mock_unwind_write(mock, r2r->begin + unwind, size, fact->cold && !fact->funclet);
+    if (r2r->begin + begin == fact->method) {
+        unsigned version = gc_info_version(&r2r->plan->options);
+        mock_gc_info_write(mock, behind, fact->hot_size + fact->cold_size, version);
+        fact->gc_info = behind;
+        fact->gc_info_version = r2r->plan->options.major <= LAST_KNOWN_MAJOR ? version : 0;
+    }
     mock_runtime_function(mock, entry, begin, size, unwind);
-    fact.begin = r2r->begin + begin;
-    fact.end = fact.begin + size;
-    fact.unwind_info = entry;
-    mock_fact(mock, &fact);
+    fact->begin = r2r->begin + begin;
+    fact->end = fact->begin + size;
+    fact->unwind_info = entry;
+    mock_fact(mock, fact);
 }
 
 /* Returns where the next method's cold code begins. */
@@ -321,6 +419,9 @@ static uint64_t write_method(struct mock *mock, const struct mock_r2r *r2r, cons
         .method = r2r->begin + method->start,
         .method_desc = method->spec.method_desc,
         .rid = method->spec.rid,
+        .debug_info = method->debug_info ? r2r->begin + r2r->plan->debug_info_at + method->debug_info : 0,
+        .clauses = method->clauses,
+        .clause_count = method->spec.clause_count,
     };
     for (size_t i = 0; i < method->spec.hot_count; i++)
         fact.hot_size += method->sizes[i];
@@ -330,14 +431,17 @@ static uint64_t write_method(struct mock *mock, const struct mock_r2r *r2r, cons
     uint64_t at = method->start;
     for (size_t i = 0; i < method->spec.hot_count; i++) {
         fact.offset = at - method->start;
-        write_function(mock, r2r, method->hot_function + (uint32_t)i, at, method->sizes[i], fact);
+        fact.funclet = i != 0;
+        write_function(mock, r2r, method->hot_function + (uint32_t)i, at, method->sizes[i], &fact);
         at += method->sizes[i];
     }
     fact.cold = true;
     fact.offset = fact.hot_size;
     for (size_t i = 0; i < method->spec.cold_count; i++) {
         uint64_t size = method->sizes[method->spec.hot_count + i];
-        write_function(mock, r2r, method->cold_function + (uint32_t)i, cold, size, fact);
+        /* The runtime takes cold code for a funclet's on x64 alone. */
+        fact.funclet = i != 0 && mock->options.unwind == MOCK_UNWIND_END_ADDRESS;
+        write_function(mock, r2r, method->cold_function + (uint32_t)i, cold, size, &fact);
         cold += size;
         fact.offset += size;
     }
@@ -391,11 +495,12 @@ static void write_info(struct mock *mock, struct mock_r2r *r2r, uint32_t hot_col
     mock_put(mock, r2r->info, F_ReadyToRunInfo_NumHotColdMap, hot_cold_count);
     mock_put(mock, r2r->info, F_ReadyToRunInfo_HotColdMap, hot_cold_count ? r2r->hot_cold_map : 0);
     mock_put(mock, r2r->module, F_Module_ReadyToRunInfo, r2r->info);
+    write_directory(mock, r2r, F_ReadyToRunInfo_DebugInfoSection, plan->debug_info_at, plan->debug_info.size);
+    write_directory(mock, r2r, F_ReadyToRunInfo_ExceptionInfoSection, plan->exceptions,
+                    (plan->method_with_clauses_count + SENTINEL_COUNT) * mock->sizes[T_ExceptionLookupTableEntry]);
     if (plan->options.thunk_size) {
-        uint64_t directory = mock_object(mock, T_ImageDataDirectory, 0);
-        mock_put(mock, directory, F_ImageDataDirectory_VirtualAddress, r2r->thunks - r2r->begin);
-        mock_put(mock, directory, F_ImageDataDirectory_Size, r2r->thunks_end - r2r->thunks);
-        mock_put(mock, r2r->info, F_ReadyToRunInfo_DelayLoadMethodCallThunks, directory);
+        write_directory(mock, r2r, F_ReadyToRunInfo_DelayLoadMethodCallThunks, (uint32_t)(r2r->thunks - r2r->begin),
+                        r2r->thunks_end - r2r->thunks);
         mock_fact(mock,
                   &(struct mock_function){
                       .begin = r2r->thunks, .end = r2r->thunks_end, .code = MOCK_CODE_THUNK, .method = r2r->thunks});
@@ -428,7 +533,8 @@ void mock_r2r_finish(struct mock_r2r *r2r)
         build_methoddefs(mock, plan);
     if (plan->options.tables & MOCK_R2R_INSTANCES)
         build_instances(mock, plan);
-    if (plan->methoddefs.failed || plan->instances.failed) {
+    build_debug_info(mock, plan);
+    if (plan->methoddefs.failed || plan->instances.failed || plan->debug_info.failed) {
         mock_fail(mock, "out of memory");
         return;
     }

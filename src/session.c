@@ -284,14 +284,6 @@ static struct method_record **walked_slot(struct cdacq_session *session, uint64_
     return &session->walked[i];
 }
 
-static const struct r2r_image *image_of(const struct cdacq *target, const struct code_block *block)
-{
-    const struct r2r_image *image = atomic_load_explicit(&target->manager.images, memory_order_acquire);
-    while (image && (image->module != block->module || image->base != block->unwind_base))
-        image = image->next;
-    return image;
-}
-
 /* One address, as the specification goes: nothing is indexed, little is touched. */
 static void walk(struct cdacq_session *session, uint64_t ip, struct cdacq_method *ret)
 {
@@ -317,7 +309,7 @@ static void walk(struct cdacq_session *session, uint64_t ip, struct cdacq_method
     }
     struct method_record **slot = walked_slot(session, block.start, block.cold);
     if (slot && !*slot)
-        *slot = make_record(session, &block, image_of(session->target, &block));
+        *slot = make_record(session, &block, r2r_jit_manager_image_of(&session->target->manager, &block));
     if (slot && *slot) {
         record_answer(*slot, block.ip, ret);
         ret->ip = ip; /* as asked: a code pointer may carry more than an address */

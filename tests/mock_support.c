@@ -154,15 +154,43 @@ static void make_method_descs(struct scene *scene, uint64_t module, uint64_t *re
     }
 }
 
+enum { CLAUSES = 4 };
+
+/* Up to CLAUSES clauses of every kind; a filter's offset is mostly that of the first funclet, at `funclet`. */
+static size_t roll_clauses(struct dice *dice, uint64_t funclet, bool jit, struct mock_clause *ret)
+{
+    static const uint32_t kinds[] = {MOCK_CLAUSE_TYPED, MOCK_CLAUSE_FILTER, MOCK_CLAUSE_FINALLY, MOCK_CLAUSE_FAULT,
+                                     MOCK_CLAUSE_CACHED_CLASS};
+    size_t count = roll(dice, 2) ? 0 : 1 + roll(dice, CLAUSES);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t flags = kinds[roll(dice, ARRAY_SIZE(kinds) - !jit)] | (roll(dice, 3) ? 0 : MOCK_CLAUSE_DUPLICATED);
+        ret[i] = (struct mock_clause){
+            .flags = flags,
+            .try_start = (uint32_t)roll(dice, 100),
+            .try_end = 100 + (uint32_t)roll(dice, 100),
+            .handler_start = 200 + (uint32_t)roll(dice, 100),
+            .handler_end = 300 + (uint32_t)roll(dice, 100),
+            .what = flags & MOCK_CLAUSE_FILTER ? funclet + (roll(dice, 3) ? 0 : 1) : 0x01000001 + roll(dice, 500),
+        };
+    }
+    return count;
+}
+
 /* Methods of all sizes, alone and side by side, with stubs among them, some of which are freed again. */
 static void fill_heap(struct scene *scene, struct mock_heap *heap, struct dice *dice)
 {
     uint64_t starts[64];
     size_t count = 0;
     while (count < ARRAY_SIZE(starts) && heap->end - heap->cursor > 0x3000) {
-        uint64_t funclets[4];
+        uint64_t funclets[4], size = 1 + roll(dice, count % 9 == 4 ? 0x1800 : 300);
+        struct mock_clause clauses[CLAUSES];
+        size_t clause_count = roll_clauses(dice, align_up(size, 4), true, clauses);
         struct mock_method method = {
-            .size = 1 + roll(dice, count % 9 == 4 ? 0x1800 : 300),
+            .size = clause_count ? align_up(size, 4) : size,
+            .clauses = clauses,
+            .clause_count = clause_count,
+            .no_debug_info = !roll(dice, 5),
+            .no_gc_info = !roll(dice, 5),
             .funclets = funclets,
             .funclet_count = roll(dice, 3) ? 0 : 1 + roll(dice, ARRAY_SIZE(funclets)),
             .method_desc =
@@ -221,8 +249,12 @@ static void add_image_method(struct mock_r2r *image, const uint64_t *method_desc
     uint8_t instance[] = {0x04, GENERIC_RID, 1, (uint8_t)(0x08 + roll(dice, 4))}; /* G<int>, G<uint>, ... */
     bool is_instance = tables & MOCK_R2R_INSTANCES && (!(tables & MOCK_R2R_METHODDEFS) || !roll(dice, 4));
     bool prepared = !tables || !roll(dice, 3);
+    struct mock_clause clauses[CLAUSES];
     for (size_t i = 0; i < ARRAY_SIZE(sizes); i++)
         sizes[i] = 1 + roll(dice, 200);
+    size_t clause_count = roll_clauses(dice, align_up(sizes[0], 4), false, clauses);
+    if (clause_count)
+        sizes[0] = align_up(sizes[0], 4);
     mock_r2r_method(image, &(struct mock_r2r_method){
                                .hot = sizes,
                                .hot_count = 1 + (roll(dice, 3) ? 0 : roll(dice, 3)),
@@ -234,6 +266,9 @@ static void add_image_method(struct mock_r2r *image, const uint64_t *method_desc
                                .instance = is_instance ? instance : NULL,
                                .instance_size = sizeof instance,
                                .fixups = roll(dice, 2),
+                               .clauses = clauses,
+                               .clause_count = clause_count,
+                               .no_debug_info = !roll(dice, 5),
                            });
 }
 

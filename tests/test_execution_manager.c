@@ -128,7 +128,7 @@ static bool may_be_taken_for_stub(const struct facts *facts, uint64_t ip, uint64
 static void check_block(struct reader *reader, const struct mock_function *fact, const struct code_block *block,
                         uint64_t ip)
 {
-    uint64_t entry = 0, function_start = 0;
+    struct function_place function = {0};
     expect(block->ip == ip, ip);
     expect(block->kind == kind_of(fact), ip);
     expect(block->start == (fact->code == MOCK_CODE_RANGE_LIST ? ip : fact->method), ip);
@@ -140,9 +140,9 @@ static void check_block(struct reader *reader, const struct mock_function *fact,
     expect(block->hot_size == fact->hot_size, ip);
     expect(block->cold_start == fact->cold_start && block->cold_size == fact->cold_size, ip);
     expect(block->cold == fact->cold, ip);
-    expect(execution_manager_unwind_info(reader, block, &entry, &function_start), ip);
-    expect(entry == fact->unwind_info, ip);
-    expect(function_start == fact->begin, ip);
+    expect(execution_manager_unwind_info(reader, block, &function), ip);
+    expect(function.entry == fact->unwind_info, ip);
+    expect(function.start == fact->begin, ip);
 }
 
 static void check_address(struct cdacq *target, struct reader *reader, const struct facts *facts, uint64_t ip)
@@ -412,43 +412,6 @@ START_TEST(a_visit_can_be_stopped)
 END_TEST
 
 /* The functions named as the specification names them. */
-START_TEST(contract_functions)
-{
-    struct scene scene = scene_build(_i, 2, 2, true);
-    struct facts facts;
-    struct cdacq_code_block handle;
-    struct cdacq_error error;
-    mock_publish(scene.mock, NULL);
-    facts.items = mock_functions(scene.mock, &facts.count);
-    struct cdacq *target = mock_open(scene.mock, CARRIER_MEMORY, NULL);
-    struct cdacq_session *session = mock_session(target);
-    for (size_t i = 0; i < facts.count; i++) {
-        const struct mock_function *fact = &facts.items[i];
-        uint64_t ip = fact->begin + (fact->end - fact->begin) / 2, hot_size, cold_start, cold_size, unwind, start;
-        enum cdacq_status status = cdacq_get_code_block(session, ip, &handle, &error);
-        expect(status == (is_method(fact) ? CDACQ_OK : CDACQ_NOT_MANAGED), ip);
-        if (status != CDACQ_OK)
-            continue;
-        expect(cdacq_get_method_desc(&handle) == fact->method_desc, ip);
-        expect(cdacq_get_start_address(&handle) == fact->method, ip);
-        expect(cdacq_get_relative_offset(&handle) == fact->offset + (ip - fact->begin), ip);
-        expect(cdacq_get_jit_type(&handle) == kind_of(fact), ip);
-        cdacq_get_method_region_info(&handle, &hot_size, &cold_start, &cold_size);
-        expect(hot_size == fact->hot_size && cold_start == fact->cold_start && cold_size == fact->cold_size, ip);
-        expect(cdacq_get_unwind_info(session, &handle, &unwind, &error) == CDACQ_OK && unwind == fact->unwind_info, ip);
-        expect(cdacq_get_funclet_start_address(session, &handle, &start, &error) == CDACQ_OK && start == fact->begin,
-               ip);
-        uint64_t base = cdacq_get_unwind_info_base_address(&handle);
-        expect(base + mock_get(scene.mock, unwind, "RuntimeFunction.BeginAddress") == fact->begin, ip);
-    }
-    expect(cdacq_get_code_block(session, 0, &handle, &error) == CDACQ_NOT_MANAGED, 0);
-    mock_check(scene.mock);
-    cdacq_session_destroy(session);
-    cdacq_close(target);
-    scene_destroy(&scene);
-}
-END_TEST
-
 /* An image without tables, whose first methods nobody has prepared: they belong to no one, their cold parts neither. */
 START_TEST(nothing_to_walk_back_to)
 {
@@ -851,7 +814,6 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, first_questions, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, first_questions_without_types, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, a_visit_can_be_stopped, 0, ARCH_COUNT);
-    tcase_add_loop_test(tcase, contract_functions, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, nothing_to_walk_back_to, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, composite_images, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, code_pointers, 0, ARCH_COUNT);

@@ -6,7 +6,7 @@
 static struct native_section section_of(const struct mock_bytes *bytes)
 {
     ck_assert(!bytes->failed);
-    return (struct native_section){bytes->data, (uint32_t)bytes->size};
+    return (struct native_section){.bytes = bytes->data, .size = (uint32_t)bytes->size};
 }
 
 /* An exact copy on the heap, so that a read beyond its end is caught. */
@@ -14,7 +14,7 @@ static struct native_section copy_of(const uint8_t *bytes, size_t size, uint8_t 
 {
     *ret = malloc(size ? size : 1);
     memcpy(*ret, bytes, size);
-    return (struct native_section){*ret, (uint32_t)size};
+    return (struct native_section){.bytes = *ret, .size = (uint32_t)size};
 }
 
 /* ---- Integers ---- */
@@ -97,12 +97,12 @@ START_TEST(no_integers)
 {
     for (unsigned first = 0x1f; first < 256; first += 0x20) {
         uint8_t bytes[8] = {(uint8_t)first};
-        struct native_section section = {bytes, sizeof bytes};
+        struct native_section section = {.bytes = bytes, .size = sizeof bytes};
         uint32_t offset = 0, value;
         ck_assert(!native_unsigned(&section, &offset, &value));
         ck_assert_uint_eq(offset, 0);
     }
-    struct native_section section = {(const uint8_t *)"", 0};
+    struct native_section section = {.bytes = (const uint8_t *)""};
     uint32_t offset = 0, value;
     ck_assert(!native_unsigned(&section, &offset, &value));
     offset = UINT32_MAX;
@@ -197,7 +197,7 @@ START_TEST(array_by_hand)
     };
     struct native_array array;
     uint32_t offset;
-    ck_assert(native_array_open((struct native_section){bytes, sizeof bytes}, &array));
+    ck_assert(native_array_open((struct native_section){.bytes = bytes, .size = sizeof bytes}, &array));
     ck_assert_uint_eq(array.count, 16);
     for (uint32_t i = 0; i < 20; i++) {
         ck_assert(native_array_at(&array, i, &offset) == (i == 0 || i == 9));
@@ -215,8 +215,9 @@ START_TEST(damaged_arrays)
     struct dice dice = {2};
     struct mock_bytes bytes = {0};
     struct native_array array;
-    ck_assert(!native_array_open((struct native_section){(const uint8_t *)"", 0}, &array));
-    ck_assert(!native_array_open((struct native_section){(const uint8_t *)"\x06", 1}, &array)); /* no index width */
+    ck_assert(!native_array_open((struct native_section){.bytes = (const uint8_t *)"", .size = 0}, &array));
+    ck_assert(!native_array_open((struct native_section){.bytes = (const uint8_t *)"\x06", .size = 1},
+                                 &array)); /* no index width */
     random_elements(&elements, &dice, 300, 5);
     mock_native_array(&bytes, elements.items, 300, 3);
     for (size_t size = 0; size < bytes.size; size++) {
@@ -309,9 +310,11 @@ START_TEST(damaged_hashtables)
     struct dice dice = {5};
     struct mock_bytes bytes = {0};
     struct native_hashtable table;
-    ck_assert(!native_hashtable_open((struct native_section){(const uint8_t *)"", 0}, &table));
-    ck_assert(!native_hashtable_open((struct native_section){(const uint8_t *)"\x03", 1}, &table)); /* no index width */
-    ck_assert(!native_hashtable_open((struct native_section){(const uint8_t *)"\xfc", 1}, &table)); /* 2^63 buckets */
+    ck_assert(!native_hashtable_open((struct native_section){.bytes = (const uint8_t *)"", .size = 0}, &table));
+    ck_assert(!native_hashtable_open((struct native_section){.bytes = (const uint8_t *)"\x03", .size = 1},
+                                     &table)); /* no index width */
+    ck_assert(!native_hashtable_open((struct native_section){.bytes = (const uint8_t *)"\xfc", .size = 1},
+                                     &table)); /* 2^63 buckets */
     random_elements(&elements, &dice, 200, 8);
     mock_native_hashtable(&bytes, elements.items, 200, 4, 3);
     for (size_t size = 1; size < bytes.size; size += 7) {

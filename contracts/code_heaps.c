@@ -1,0 +1,124 @@
+#include "contracts/code_heaps.h"
+
+/* CodeHeap::CodeHeapType */
+enum { CODE_HEAP_LOADER = 0, CODE_HEAP_HOST = 1 };
+
+/* The variable that points to a manager, and whether a range section is of that manager's code. */
+static uint64_t manager_variable(const struct reader *reader, enum cdacq_code_kind kind)
+{
+    const struct layout *layout = reader->layout;
+    return kind == CDACQ_CODE_JITTED && layout->global_present[G_EEJitManagerAddress]
+               ? layout->globals[G_EEJitManagerAddress]
+               : 0;
+}
+
+static bool has_heaps_of(const struct range_section *section, enum cdacq_code_kind kind)
+{
+    return kind == CDACQ_CODE_JITTED && range_section_manager(section) == CODE_MANAGER_EE && section->heap_list;
+}
+
+bool jit_manager_info(const struct execution_manager *manager, struct reader *reader, enum cdacq_code_kind kind,
+                      struct cdacq_jit_manager_info *ret)
+{
+    struct range_section_list list;
+    uint64_t variable = manager_variable(reader, kind);
+    *ret = (struct cdacq_jit_manager_info){.kind = kind};
+    if (variable) {
+        ret->address = read_pointer(reader, variable);
+        if (ret->address && has_field(reader, F_EEJitManager_AllCodeHeaps))
+            ret->heap_list = read_field(reader, ret->address, F_EEJitManager_AllCodeHeaps);
+        return !reader_failed(reader);
+    }
+    if (!range_section_map_list(reader, manager->map, &list))
+        return false;
+    for (size_t i = 0; i < list.count && !ret->address; i++)
+        if (has_heaps_of(&list.items[i], kind))
+            ret->address = list.items[i].jit_manager;
+    free(list.items);
+    return true;
+}
+
+static void read_code_heap(struct reader *reader, struct cdacq_code_heap_info *heap)
+{
+    switch (read_field(reader, heap->heap, F_CodeHeap_HeapType)) {
+    case CODE_HEAP_LOADER:
+        heap->type = CDACQ_CODE_HEAP_LOADER;
+        if (has_field(reader, F_LoaderCodeHeap_LoaderHeap))
+            heap->loader_heap = field_address(reader, heap->heap, F_LoaderCodeHeap_LoaderHeap);
+        break;
+    case CODE_HEAP_HOST:
+        heap->type = CDACQ_CODE_HEAP_HOST;
+        if (has_field(reader, F_HostCodeHeap_BaseAddress) && has_field(reader, F_HostCodeHeap_CurrentAddress)) {
+            heap->base = read_field(reader, heap->heap, F_HostCodeHeap_BaseAddress);
+            heap->current = read_field(reader, heap->heap, F_HostCodeHeap_CurrentAddress);
+        }
+        break;
+    }
+}
+
+static bool add_node(struct reader *reader, uint64_t node, struct code_heap_list *list)
+{
+    struct cdacq_code_heap_info heap = {
+        .node = node,
+        .begin = read_field(reader, node, F_CodeHeapListNode_StartAddress),
+        .end = read_field(reader, node, F_CodeHeapListNode_EndAddress),
+        .map_base = read_field(reader, node, F_CodeHeapListNode_MapBase),
+        .header_map = read_field(reader, node, F_CodeHeapListNode_HeaderMap),
+    };
+    if (has_field(reader, F_CodeHeapListNode_Heap))
+        heap.heap = read_field(reader, node, F_CodeHeapListNode_Heap);
+    if (heap.heap && has_field(reader, F_CodeHeap_HeapType))
+        read_code_heap(reader, &heap);
+    if (list->count == CODE_HEAP_MAX) /* the list is the target's: it may be a circle */
+        reader_fail(reader, CDACQ_ERR_CORRUPT, node, "CodeHeapListNode.Next");
+    if (reader_failed(reader))
+        return false;
+    if (list->count == list->capacity) {
+        size_t capacity = MAX(list->capacity * 2, (size_t)16);
+        struct cdacq_code_heap_info *items = realloc(list->items, capacity * sizeof *items);
+        if (!items) {
+            reader_fail(reader, CDACQ_ERR_NOMEM, 0, "code heaps");
+            return false;
+        }
+        list->items = items;
+        list->capacity = capacity;
+    }
+    list->items[list->count++] = heap;
+    return true;
+}
+
+/* Heaps by the range sections that they fill: one each. */
+static void add_by_sections(const struct execution_manager *manager, struct reader *reader, enum cdacq_code_kind kind,
+                            struct code_heap_list *ret)
+{
+    struct range_section_list list;
+    if (!range_section_map_list(reader, manager->map, &list))
+        return;
+    for (size_t i = 0; i < list.count; i++)
+        if (has_heaps_of(&list.items[i], kind) && !add_node(reader, list.items[i].heap_list, ret))
+            break;
+    if (list.unreadable)
+        reader_fail(reader, CDACQ_ERR_MEMORY, manager->map, "RangeSectionMap");
+    free(list.items);
+}
+
+bool code_heaps_list(const struct execution_manager *manager, struct reader *reader, enum cdacq_code_kind kind,
+                     struct code_heap_list *ret)
+{
+    struct code_heap_list list = {0};
+    struct cdacq_jit_manager_info info;
+    bool described = manager_variable(reader, kind) && has_field(reader, F_EEJitManager_AllCodeHeaps) &&
+                     has_field(reader, F_CodeHeapListNode_Next);
+    if (!described)
+        add_by_sections(manager, reader, kind, &list);
+    else if (jit_manager_info(manager, reader, kind, &info))
+        for (uint64_t node = info.heap_list;
+             node && reader_step(reader, "code heaps") && add_node(reader, node, &list);)
+            node = read_field(reader, node, F_CodeHeapListNode_Next);
+    if (reader_failed(reader)) {
+        free(list.items);
+        return false;
+    }
+    *ret = list;
+    return true;
+}

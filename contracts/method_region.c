@@ -1,0 +1,34 @@
+#include "contracts/method_region.h"
+
+#include "contracts/ee_jit_manager.h"
+#include "contracts/gc_info.h"
+#include "contracts/r2r_jit_manager.h"
+
+bool gc_info_of(const struct execution_manager *manager, struct reader *reader, const struct code_block *block,
+                uint64_t *ret, uint32_t *ret_version)
+{
+    *ret = 0;
+    *ret_version = 0;
+    if (block->kind == CDACQ_CODE_READY_TO_RUN)
+        return r2r_jit_manager_gc_info(r2r_jit_manager_image_of(manager, block), reader, block, ret, ret_version);
+    if (block->kind != CDACQ_CODE_JITTED)
+        return true;
+    *ret = read_field(reader, ee_jit_manager_header(reader, block), F_RealCodeHeader_GCInfo);
+    *ret_version = (uint32_t)reader->layout->globals[G_GCInfoVersion];
+    return !reader_failed(reader);
+}
+
+bool method_region_hot_size(const struct execution_manager *manager, struct reader *reader,
+                            const struct code_block *block, uint64_t *ret)
+{
+    uint64_t gc_info;
+    uint32_t version, length = 0;
+    *ret = block->hot_size;
+    if (gc_info_of(manager, reader, block, &gc_info, &version) && gc_info)
+        length = gc_info_code_length(reader, gc_info, version);
+    if (reader_failed(reader))
+        return reader_forgive(reader) || reader->status == CDACQ_ERR_FIELD;
+    if (length && length != block->hot_size + block->cold_size)
+        reader_fail(reader, CDACQ_ERR_CORRUPT, gc_info, "code length in the GC info");
+    return !reader_failed(reader);
+}
