@@ -124,7 +124,8 @@ bool execution_manager_unwind_info(struct reader *reader, const struct code_bloc
     uint32_t i = unwind_table_find(reader, &table, (uint32_t)(block->ip - block->unwind_base));
     if (i == UINT32_MAX)
         return false;
-    uint64_t begin = table.base + unwind_table_begin(reader, &table, i);
+    uint32_t root = unwind_table_root(reader, &table, i); /* a fragment belongs to the function before it */
+    uint64_t begin = table.base + unwind_table_begin(reader, &table, root);
     if (reader_failed(reader))
         return false;
     *ret_entry = first + (uint64_t)i * table.entry_size;

@@ -23,6 +23,13 @@ bool r2r_jit_manager_block_at(const struct r2r_image *image, struct reader *read
 uint32_t r2r_jit_manager_start_of(const struct r2r_image *image, const struct r2r_entries *entries,
                                   struct reader *reader, uint32_t function);
 
+/*
+ * GetGCInfo of a method's block: where its GC info is, and in which version. False without failing where the version or
+ * the architecture's encoding of unwind data is not known.
+ */
+bool r2r_jit_manager_gc_info(const struct r2r_image *image, struct reader *reader, const struct code_block *block,
+                             uint64_t *ret_address, uint32_t *ret_version);
+
 /* Which method a block is by the image's tables, which are read for that: for a MethodDesc that cannot be read. */
 void r2r_jit_manager_entry(const struct r2r_image *image, struct reader *reader, struct code_block *block);
 
