@@ -123,10 +123,12 @@ bool execution_manager_unwind_info(struct reader *reader, const struct code_bloc
     uint32_t i = unwind_table_find(reader, &table, (uint32_t)(block->ip - block->unwind_base));
     if (i == UINT32_MAX)
         return false;
+    uint32_t root = unwind_table_root(reader, &table, i); /* a fragment belongs to the function before it */
     *ret = (struct function_place){
         .entry = first + (uint64_t)i * table.entry_size,
-        .start = table.base + unwind_table_begin(reader, &table, i),
-        .unwind_data = table.base + unwind_table_field(reader, &table, i, F_RuntimeFunction_UnwindData),
+        .start = table.base + unwind_table_begin(reader, &table, root),
+        .table = table,
+        .index = i,
     };
     return !reader_failed(reader);
 }

@@ -10,6 +10,7 @@
 #include "contracts/code_block.h"
 #include "contracts/nibble_map.h"
 #include "contracts/range_section_map.h"
+#include "contracts/unwind_info.h"
 
 /* What differs between versions of the contract. */
 struct execution_manager_version {
@@ -54,9 +55,10 @@ enum cdacq_code_kind execution_manager_stub_kind(const struct execution_manager 
 
 /* A function of a method: its body, a funclet, or a cold part of either. */
 struct function_place {
-    uint64_t entry;       /* of its RUNTIME_FUNCTION */
-    uint64_t start;       /* of its code */
-    uint64_t unwind_data; /* what the entry points to */
+    uint64_t entry; /* its RUNTIME_FUNCTION */
+    uint64_t start; /* of its code, or, of a fragment, of the function's that it belongs to */
+    struct unwind_table table;
+    uint32_t index; /* of the entry in the table */
 };
 
 /*

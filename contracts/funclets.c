@@ -1,7 +1,6 @@
 #include "contracts/funclets.h"
 
 #include "contracts/exception_clauses.h"
-#include "contracts/unwind_info.h"
 
 bool block_is_funclet(struct reader *reader, const struct code_block *block, bool *ret)
 {
@@ -13,8 +12,8 @@ bool block_is_funclet(struct reader *reader, const struct code_block *block, boo
         return false;
     if (!block->cold)
         *ret = function.start != block->start;
-    else if (has_field(reader, F_RuntimeFunction_EndAddress))
-        *ret = !unwind_info_is_chained(reader, function.unwind_data);
+    else
+        *ret = unwind_table_is_cold_funclet(reader, &function.table, function.index);
     return !reader_failed(reader);
 }
 

@@ -14,7 +14,7 @@ bool gc_info_of(const struct execution_manager *manager, struct reader *reader, 
     if (block->kind != CDACQ_CODE_JITTED)
         return true;
     *ret = read_field(reader, ee_jit_manager_header(reader, block), F_RealCodeHeader_GCInfo);
-    *ret_version = (uint32_t)reader->layout->globals[G_GCInfoVersion];
+    *ret_version = gc_info_version_of_jit(reader->layout);
     return !reader_failed(reader);
 }
 

@@ -409,8 +409,8 @@ static void read_version(struct reader *reader, struct r2r_image *image)
     uint8_t header[8];
     if (!reader_failed(reader) && reader_try_copy(reader, image->header, header, sizeof header) &&
         load_u32(header, reader->big_endian) == R2R_SIGNATURE)
-        image->gc_info_version =
-            gc_info_version_of_r2r(load_u16(header + 4, reader->big_endian), load_u16(header + 6, reader->big_endian));
+        image->gc_info_version = gc_info_version_of_r2r(reader->layout, load_u16(header + 4, reader->big_endian),
+                                                        load_u16(header + 6, reader->big_endian));
 }
 
 struct r2r_image *r2r_image_open(struct reader *reader, const struct range_section *section)

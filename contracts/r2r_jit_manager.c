@@ -114,35 +114,39 @@ static bool is_in_thunks(const struct r2r_image *image, uint64_t relative)
 /* How many functions a method that is found without the tables may have before the address's own. */
 enum { PREPARED_FUNCLETS_MAX = 16 };
 
-/*
- * The GC info lies behind the method's unwind info: header, codes padded to four bytes, and the personality routine's
- * RVA, which ReadyToRun code has always. x64 alone: only there does a runtime function have an end address.
- */
-static uint64_t gc_info_behind(const struct r2r_image *image, struct reader *reader, uint32_t function)
+/* The GC info lies behind the unwind data of the method's first function. False without failing where it is not known
+ * where those end. */
+static bool gc_info_behind(const struct r2r_image *image, struct reader *reader, uint32_t function, uint64_t *ret)
 {
-    uint64_t address =
-        image->base + unwind_table_field(reader, &image->functions, function, F_RuntimeFunction_UnwindData);
-    return address + 4 + align_up(2 * (uint64_t)read_u8(reader, address + 2), 4) + 4;
+    uint64_t address;
+    uint32_t size;
+    if (!unwind_table_data(reader, &image->functions, function, &address, &size))
+        return false;
+    *ret = address + size;
+    return true;
 }
 
 bool r2r_jit_manager_gc_info(const struct r2r_image *image, struct reader *reader, const struct code_block *block,
                              uint64_t *ret, uint32_t *ret_version)
 {
-    if (!image || !has_field(reader, F_RuntimeFunction_EndAddress))
+    uint64_t function = image ? (block->runtime_functions - image->functions.address) / image->functions.entry_size : 0;
+    if (!image || function >= image->functions.count || !gc_info_behind(image, reader, (uint32_t)function, ret)) {
+        reader_fail(reader, CDACQ_ERR_FIELD, block->start, "unwind data of this architecture");
         return false;
-    uint32_t function = (uint32_t)((block->runtime_functions - image->functions.address) / image->functions.entry_size);
-    *ret = gc_info_behind(image, reader, function);
+    }
     *ret_version = image->gc_info_version;
-    return !reader_failed(reader);
+    return true;
 }
 
 /* The length of the code of a method that starts at a function, by its GC info; 0 where that cannot be told. */
 static uint32_t code_length(const struct r2r_image *image, struct reader *reader, uint32_t function)
 {
-    if (!image->gc_info_version || !has_field(reader, F_RuntimeFunction_EndAddress))
-        return 0;
-    uint64_t gc_info = gc_info_behind(image, reader, function);
-    return reader_forgive(reader) ? 0 : gc_info_code_length(reader, gc_info, image->gc_info_version);
+    uint64_t gc_info;
+    bool found = image->gc_info_version && gc_info_behind(image, reader, function, &gc_info);
+    /* Where the unwind data cannot be read, or are none, the image's tables say how long the method is. */
+    if (!found && reader->status != CDACQ_ERR_FUEL)
+        (void)reader_take_failure(reader);
+    return found ? gc_info_code_length(reader, gc_info, image->gc_info_version) : 0;
 }
 
 /* Behind the function that ends exactly where the method's code does; 0 where none does: then the length is no length.

@@ -28,8 +28,8 @@ uint32_t r2r_jit_manager_start_of(const struct r2r_image *image, const struct r2
                                   struct reader *reader, uint32_t function);
 
 /*
- * Where the GC info of a block's method is, and its version, 0 where that is not known. False when it cannot be told;
- * the reader fails where something could not be read.
+ * GetGCInfo of a method's block: where its GC info is, and in which version, 0 where that is not known. False, and the
+ * reader fails, when it cannot be told.
  */
 bool r2r_jit_manager_gc_info(const struct r2r_image *image, struct reader *reader, const struct code_block *block,
                              uint64_t *ret, uint32_t *ret_version);

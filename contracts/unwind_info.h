@@ -1,6 +1,19 @@
 /*
- * unwind_info.h: RUNTIME_FUNCTION tables: sorted {begin, [end,] unwind data}, all relative to a base address.
- * Source: dotnet/runtime docs/design/datacontracts/ExecutionManager.md, "GetUnwindInfo", "GetMethodRegionInfo".
+ * unwind_info.h: RUNTIME_FUNCTION tables: sorted {begin, [end,] unwind data}, all relative to a base address; and the
+ * unwind data that they lead to, which each architecture encodes in its own way:
+ *
+ *  - x64: UNWIND_INFO: four bytes, the unwind codes padded to four bytes, the RVA of the personality routine; or, of a
+ *    part of a function (UNW_FLAG_CHAININFO), the RUNTIME_FUNCTION of the function's beginning.
+ *  - x86: the function's length, four bytes.
+ *  - arm, arm64, riscv64, loongarch64: a header of one or two words, a word for each epilog unless the header describes
+ *    the only one (bit E), the unwind codes, the RVA of the personality routine; or, on arm and arm64, packed into the
+ *    entry.
+ *
+ * What follows the unwind data of a ReadyToRun method is its GC info. Where code is too long for one entry, or is
+ * split, further entries describe fragments, which have no prolog and belong to the function before them. Source:
+ * dotnet/runtime docs/design/datacontracts/ExecutionManager.md, "GetUnwindInfo", "GetMethodRegionInfo";
+ * src/coreclr/vm/codeman.cpp, GetUnwindDataBlob, IsFunctionFragment and LazyIsFunclet; Microsoft's "x64 exception
+ * handling", "ARM exception handling" and "ARM64 exception handling".
  */
 #ifndef CDACQ_CONTRACTS_UNWIND_INFO_H
 #define CDACQ_CONTRACTS_UNWIND_INFO_H
@@ -31,10 +44,11 @@ static inline uint32_t unwind_table_field(struct reader *reader, const struct un
     return (uint32_t)field_read(reader, field, read_u32(reader, table->address + offset));
 }
 
-/* The begin of an entry, relative. */
+/* The begin of an entry, relative. Tables of arm have the Thumb bit in it, which is no part of the address. */
 static inline uint32_t unwind_table_begin(struct reader *reader, const struct unwind_table *table, uint32_t i)
 {
-    return unwind_table_field(reader, table, i, F_RuntimeFunction_BeginAddress);
+    uint32_t begin = unwind_table_field(reader, table, i, F_RuntimeFunction_BeginAddress);
+    return reader->layout->architecture == ARCHITECTURE_ARM ? begin & ~UINT32_C(1) : begin;
 }
 
 /* The last entry whose begin is at or before `relative`, by binary search; UINT32_MAX where there is none. */
@@ -42,15 +56,37 @@ uint32_t unwind_table_find(struct reader *reader, const struct unwind_table *tab
 
 /*
  * The length of the function of an entry: by its end address where the platform has one (x64); by UnwindInfo.
- * FunctionLength where that is described (x86); else by the first word of its unwind data, whose low 18 bits count
- * units of half a pointer (arm, arm64 and kin). 0, and the reader fails, when it cannot be read.
+ * FunctionLength or the GC info where there are no funclets (x86); else by the entry itself where it is packed, or by
+ * the first word of its unwind data, whose low 18 bits count instructions of two bytes (arm) or four. 0, and the reader
+ * fails, when it cannot be read.
  */
 uint32_t unwind_table_length(struct reader *reader, const struct unwind_table *table, uint32_t i);
 
 /*
- * x64: whether unwind info continues that of another function (UNW_FLAG_CHAININFO), as that of a method's cold part
- * does. False, and the reader fails, when it cannot be read.
+ * Where the unwind data of an entry are, and how many bytes they take, the personality routine's RVA included. False
+ * where there are none (the entry is packed or refers to another one) or the architecture is not known; then, and when
+ * they are of a form that the runtime does not have or cannot be read, nothing is written, and the reader fails for the
+ * latter two.
  */
-bool unwind_info_is_chained(struct reader *reader, uint64_t unwind_data);
+bool unwind_table_data(struct reader *reader, const struct unwind_table *table, uint32_t i, uint64_t *ret_address,
+                       uint32_t *ret_size);
+
+/*
+ * Whether an entry describes a fragment. On x64 no entry does: a part that lies apart is chained. False also when the
+ * reader fails.
+ */
+bool unwind_table_is_fragment(struct reader *reader, const struct unwind_table *table, uint32_t i);
+
+/* The entry with which the function or funclet of entry `i` begins: itself, unless it describes a fragment. */
+uint32_t unwind_table_root(struct reader *reader, const struct unwind_table *table, uint32_t i);
+
+/* Whether x64 unwind data at `address` are chained to those of another function: UNW_FLAG_CHAININFO. */
+bool unwind_info_is_chained(struct reader *reader, uint64_t address);
+
+/*
+ * Whether an entry of a method's cold code describes a funclet, as the runtime tells it: on x64 unless it is chained to
+ * the method's body, elsewhere never. (By the addresses alone the body's cold part would pass for a funclet.)
+ */
+bool unwind_table_is_cold_funclet(struct reader *reader, const struct unwind_table *table, uint32_t i);
 
 #endif

@@ -9,7 +9,7 @@
 #ifndef CDACQ_DESCRIPTORS_LAYOUT_H
 #define CDACQ_DESCRIPTORS_LAYOUT_H
 
-#include "descriptors/descriptor.h"
+#include "descriptors/architecture.h"
 #include "target/reader.h"
 
 enum layout_type {
@@ -54,6 +54,7 @@ struct layout {
     uint32_t usable; /* contracts none of whose required names is missing, a bit each; who opens a target takes those
                         out that are published in versions nobody here reads */
     unsigned pointer_size;
+    enum architecture architecture; /* set by who opens a target */
 };
 
 /*

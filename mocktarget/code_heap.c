@@ -56,16 +56,22 @@ void mock_nibble_delete(struct mock *mock, uint64_t header_map, uint64_t map_bas
 
 /* ---- Unwind information ---- */
 
-uint64_t mock_length_unit(const struct mock *mock)
+bool mock_is_arm(const struct mock *mock)
 {
-    return mock->options.unwind == MOCK_UNWIND_HEADER ? mock->word / 2 : 1;
+    return mock->options.unwind == MOCK_UNWIND_HEADER && mock->word == 4;
 }
 
-enum { X64_CODES_MAX = 6 };
+uint64_t mock_length_unit(const struct mock *mock)
+{
+    return mock->options.unwind >= MOCK_UNWIND_HEADER ? mock->word / 2 : 1;
+}
+
+enum { X64_CODES_MAX = 6, EPILOGS_MAX = 3, CODE_WORDS_MAX = 3 };
 
 uint64_t mock_unwind_size(const struct mock *mock)
 {
-    return MAX(align_up(mock->sizes[T_UnwindInfo], 4), UINT64_C(4) + 2 * X64_CODES_MAX + 4);
+    uint64_t header = 8 + 4 * EPILOGS_MAX + 4 * CODE_WORDS_MAX + 4;
+    return MAX(align_up(mock->sizes[T_UnwindInfo], 4), header);
 }
 
 /* UNWIND_INFO: version and flags, prologue, number of codes, frame register; codes, a multiple of four; the handler. */
@@ -80,19 +86,38 @@ static uint64_t write_unwind_info_x64(struct mock *mock, uint64_t unwind, bool c
     return unwind + 4 + align_up(2 * codes, 4) + 4;
 }
 
+/*
+ * The header, in two words where the first has no room for the counts; an epilog scope for each epilog unless bit 21
+ * says that the header describes the only one; the codes, which are no phantom prolog's; the handler.
+ */
+static uint64_t write_unwind_header(struct mock *mock, uint64_t unwind, uint64_t units)
+{
+    unsigned arm = mock_is_arm(mock);
+    uint64_t only = mock_random(mock, 2), epilogs = mock_random(mock, EPILOGS_MAX + 1);
+    uint64_t codes = 1 + mock_random(mock, CODE_WORDS_MAX), first = units | 1 << 20 | only << 21, at = unwind;
+    if (units >= 1 << 18)
+        mock_fail(mock, "a function of %llu instructions is too long", (unsigned long long)units);
+    if (mock_random(mock, 3)) {
+        mock_write_uint(mock, at, 4, first | epilogs << (22 + arm) | codes << (27 + arm));
+        at += 4;
+    } else {
+        mock_write_uint(mock, at, 4, first);
+        mock_write_uint(mock, at + 4, 4, epilogs | codes << 16);
+        at += 8;
+    }
+    at += only ? 0 : 4 * epilogs;
+    mock_write_uint(mock, at, 1, 0xe4); /* end: an empty prolog that is one */
+    return at + 4 * codes + 4;
+}
+
 uint64_t mock_unwind_write(struct mock *mock, uint64_t unwind, uint64_t length, bool chained)
 {
-    uint64_t units = length / mock_length_unit(mock);
     if (mock->options.unwind == MOCK_UNWIND_END_ADDRESS)
         return write_unwind_info_x64(mock, unwind, chained);
-    if (mock->options.unwind == MOCK_UNWIND_FUNCTION_LENGTH) {
-        mock_put(mock, unwind, F_UnwindInfo_FunctionLength, length);
-    } else {
-        if (units >= 1 << 18)
-            mock_fail(mock, "a function of %llu bytes is too long", (unsigned long long)length);
-        mock_write_uint(mock, unwind, 4, units | mock_random(mock, 1 << 14) << 18);
-    }
-    return unwind + mock_unwind_size(mock);
+    if (mock->options.unwind != MOCK_UNWIND_FUNCTION_LENGTH)
+        return write_unwind_header(mock, unwind, length / mock_length_unit(mock));
+    mock_put(mock, unwind, F_UnwindInfo_FunctionLength, length);
+    return unwind + mock->fields[F_UnwindInfo_FunctionLength].offset + 4;
 }
 
 /* Bits are filled in from the lowest on. */
@@ -102,23 +127,40 @@ static void put_bits(uint8_t *bytes, unsigned *at, uint64_t value, unsigned coun
         bytes[*at / 8] = (uint8_t)((bytes[*at / 8] & ~(1 << *at % 8)) | (value >> i & 1) << *at % 8);
 }
 
+/* x86: seven bits a byte, the highest first. */
+static void put_length_x86(uint8_t *bytes, uint64_t length)
+{
+    unsigned shift = 0;
+    while (length >> shift > 0x7f)
+        shift += 7;
+    for (; shift; shift -= 7)
+        *bytes++ = (uint8_t)(0x80 | (length >> shift & 0x7f));
+    *bytes = length & 0x7f;
+}
+
 /*
- * A slim header (one flag) or a fat one (ten), up to version 3 with what the method returns, then the length, eight
- * bits at a time, each with a ninth that says whether more follow. Source: src/coreclr/gcinfo/gcinfoencoder.cpp.
+ * A slim header (one flag) or a fat one (ten), up to version 3 with what the method returns, then the length in
+ * instructions, some bits at a time, each with one more that says whether more follow.
+ * Source: src/coreclr/gcinfo/gcinfoencoder.cpp, src/coreclr/inc/gcinfotypes.h; for x86 src/coreclr/jit/gcencode.cpp.
  */
 void mock_gc_info_write(struct mock *mock, uint64_t address, uint64_t code_length, unsigned version)
 {
     uint8_t *bytes = mock_bytes_at(mock, address, MOCK_GC_INFO_SIZE);
-    unsigned at = 0, fat = (unsigned)mock_random(mock, 2);
+    unsigned at = 0, fat = (unsigned)mock_random(mock, 2), bits = mock_is_arm(mock) ? 7 : 8;
     if (!bytes)
         return;
+    if (mock->options.unwind == MOCK_UNWIND_FUNCTION_LENGTH) {
+        put_length_x86(bytes, code_length);
+        return;
+    }
     put_bits(bytes, &at, fat, 1);
     put_bits(bytes, &at, mock_random(mock, 1 << 10), fat ? 10 : 1);
     if (version < 4)
-        put_bits(bytes, &at, mock_random(mock, 4), fat ? 4 : 2);
+        put_bits(bytes, &at, mock_random(mock, 4), fat && !mock_is_arm(mock) ? 4 : 2);
+    code_length /= mock_length_unit(mock);
     do {
-        put_bits(bytes, &at, code_length, 8);
-        code_length >>= 8;
+        put_bits(bytes, &at, code_length, bits);
+        code_length >>= bits;
         put_bits(bytes, &at, code_length != 0, 1);
     } while (code_length);
 }

@@ -84,9 +84,11 @@ static void put_global(struct mock *mock, struct text *json, enum mock_global gl
 
 static void put_globals(struct mock *mock, struct text *json, struct pointer_data *pointers)
 {
-    const char *architecture = mock->options.unwind == MOCK_UNWIND_HEADER ? (mock->word == 4 ? "arm" : "arm64")
-                               : mock->word == 4                          ? "x86"
-                                                                          : "x64";
+    static const char *const names[] = {
+        [MOCK_UNWIND_END_ADDRESS] = "x64", [MOCK_UNWIND_FUNCTION_LENGTH] = "x86",     [MOCK_UNWIND_HEADER] = "arm64",
+        [MOCK_UNWIND_RISCV64] = "riscv64", [MOCK_UNWIND_LOONGARCH64] = "loongarch64",
+    };
+    const char *architecture = mock_is_arm(mock) ? "arm" : names[mock->options.unwind];
     text_printf(json, ",\"globals\":{\"Architecture\":[\"%s\",\"string\"],\"OperatingSystem\":[\"1\",\"string\"]",
                 architecture);
     for (int global = 0; global < G_COUNT; global++)

@@ -12,6 +12,10 @@ static uint16_t usual_machine(const struct mock_options *options)
     switch (options->unwind) {
     case MOCK_UNWIND_HEADER:
         return options->pointer_size == 4 ? EM_ARM : EM_AARCH64;
+    case MOCK_UNWIND_RISCV64:
+        return EM_RISCV;
+    case MOCK_UNWIND_LOONGARCH64:
+        return 258; /* EM_LOONGARCH, which older elf.h lack */
     default:
         return options->pointer_size == 4 ? EM_386 : EM_X86_64;
     }
@@ -46,7 +50,7 @@ struct mock *mock_create(const struct mock_options *options)
         known.pointer_size = 8;
     if (known.pointer_size != 4 && known.pointer_size != 8)
         return NULL;
-    if (known.version > 2)
+    if (known.version > 2 || (known.unwind >= MOCK_UNWIND_RISCV64 && known.pointer_size == 4))
         return NULL;
     if (!known.version)
         known.version = 2;

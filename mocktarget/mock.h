@@ -133,6 +133,9 @@ uint64_t mock_address_of(struct mock *mock, uint64_t object, enum mock_field fie
 
 /* ---- Code ---- */
 
+/* Whether the architecture is arm of 32 bits. */
+bool mock_is_arm(const struct mock *mock);
+
 /* The unit that function lengths are told in; sizes are rounded up to it. */
 uint64_t mock_length_unit(const struct mock *mock);
 

@@ -43,11 +43,13 @@ struct cdacq_error;
 
 struct mock;
 
-/* How the target tells the length of a function, which depends on its architecture. */
+/* How the target tells the length of a function: which architecture it is, but for its width and byte order. */
 enum mock_unwind {
-    MOCK_UNWIND_END_ADDRESS,     /* RuntimeFunction.EndAddress, as on x64 */
-    MOCK_UNWIND_FUNCTION_LENGTH, /* UnwindInfo.FunctionLength, as on x86 */
-    MOCK_UNWIND_HEADER,          /* the first word of the unwind data, as on arm and arm64 */
+    MOCK_UNWIND_END_ADDRESS,     /* RuntimeFunction.EndAddress: x64 */
+    MOCK_UNWIND_FUNCTION_LENGTH, /* UnwindInfo.FunctionLength: x86 */
+    MOCK_UNWIND_HEADER,          /* the first word of the unwind data: arm with 32 bits, arm64 with 64 */
+    MOCK_UNWIND_RISCV64,         /* the same; 64 bits alone */
+    MOCK_UNWIND_LOONGARCH64,
 };
 
 struct mock_options {

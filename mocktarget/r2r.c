@@ -382,8 +382,6 @@ static void write_header(struct mock *mock, struct mock_r2r *r2r)
     mock_write_uint(mock, r2r->header + 12, 4, count);
 }
 
-enum { LAST_KNOWN_MAJOR = 16 }; /* .NET 10: nobody can know what later images have */
-
 /* .NET 8, 9, and 10 and later. */
 static unsigned gc_info_version(const struct mock_r2r_options *options)
 {
@@ -401,7 +399,7 @@ static void write_function(struct mock *mock, const struct mock_r2r *r2r, uint32
         unsigned version = gc_info_version(&r2r->plan->options);
         mock_gc_info_write(mock, behind, fact->hot_size + fact->cold_size, version);
         fact->gc_info = behind;
-        fact->gc_info_version = r2r->plan->options.major <= LAST_KNOWN_MAJOR ? version : 0;
+        fact->gc_info_version = version;
     }
     mock_runtime_function(mock, entry, begin, size, unwind);
     fact->begin = r2r->begin + begin;

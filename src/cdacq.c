@@ -168,6 +168,7 @@ static enum cdacq_status read_contracts(struct cdacq *target, const struct cdacq
                              &target->layout, err);
     if (status < 0)
         return status;
+    target->layout.architecture = architecture_find(&target->descriptor, target->target->elf_machine);
     /* .NET 8 and 9 fill the table that tells it when they start. */
     if (!target->layout.globals[G_ExecutionManagerCodeRangeMapAddress])
         return error_set(

@@ -17,7 +17,7 @@ struct mock *mock_of_version(int arch, uint64_t seed, unsigned version)
         .big_endian = arch & 2,
         .seed = seed,
         .version = version,
-        .unwind = (enum mock_unwind)(seed % 3),
+        .unwind = (enum mock_unwind)(seed % (arch & 1 ? 5 : 3)),
         .run_size = seed % 5 == 3   ? 64
                     : seed % 5 == 4 ? 7
                                     : 0,

@@ -479,13 +479,13 @@ START_TEST(code_pointers)
                                    .big_endian = _i & 2,
                                    .seed = 3,
                                    .unwind = MOCK_UNWIND_HEADER,
-                                   .code_pointer_flags = _i & 1 ? 2 : 0};
+                                   .code_pointer_flags = _i & 1 ? 2 : 1};
     struct mock *mock = mock_create(&options);
     struct mock_heap *heap = mock_heap_create(mock, &(struct mock_heap_options){.size = 0x4000});
     uint64_t start = mock_method(heap, &(struct mock_method){.size = 100, .method_desc = 0x1234});
     struct cdacq *target = mock_publish_and_open(mock);
     struct cdacq_session *session = mock_session(target);
-    uint64_t ips[64], signature = _i & 1 ? UINT64_C(0x2a5) << 52 : 0;
+    uint64_t ips[64], signature = _i & 1 ? UINT64_C(0x2a5) << 52 : 0, address = _i & 1 ? UINT64_MAX : ~UINT64_C(1);
     struct cdacq_method methods[64];
     for (size_t i = 0; i < ARRAY_SIZE(ips); i++)
         ips[i] = (start + i) | signature;
@@ -497,7 +497,8 @@ START_TEST(code_pointers)
                 expect(cdacq_method_at(session, ips[i], &methods[i], NULL) == CDACQ_OK, ips[i]);
             expect(methods[i].answer == CDACQ_ANSWER_MANAGED, ips[i]);
             expect(methods[i].ip == ips[i], ips[i]);
-            expect(methods[i].code_start == start && methods[i].offset == i, ips[i]);
+            expect(methods[i].code_start == start && methods[i].offset == (i & address), ips[i]);
+            expect(methods[i].funclet_start == start, ips[i]);
             expect(methods[i].method_desc == 0x1234, ips[i]);
         }
     }
