@@ -36,6 +36,7 @@ struct invocation {
 
 int cmd_descriptor(const struct invocation *invocation);
 int cmd_info(const struct invocation *invocation);
+int cmd_inspect(const struct invocation *invocation);
 int cmd_ip2method(const struct invocation *invocation);
 int cmd_methods(const struct invocation *invocation);
 int cmd_snapshot(const struct invocation *invocation);

@@ -2,11 +2,8 @@
  * cmd_ip2method.c: names the method at each IP, from the command line or from standard input. It streams: memory stays
  * constant, answers come in order, and whoever writes one address and waits for it gets its answer at once.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "src/cli/answers.h"
 #include "src/cli/cli.h"
@@ -18,7 +15,6 @@ enum {
     BATCH = 512,         /* as many answers as stay in the processor's cache */
     AHEAD = 8,           /* answers that a name is fetched before it is written */
     COMPLAINTS_MAX = 20, /* lines on standard error: each answer tells its problem anyway */
-    QUOTED_MAX = 80,
 };
 
 struct work {
@@ -31,19 +27,6 @@ struct work {
     uint64_t *ips; /* BATCH of each: not in the struct, which is zeroed */
     struct cdacq_method *methods;
 };
-
-/* `line` is 0 for an IP of the command line. */
-static void complain_of_input(const struct work *work, uint64_t line, const struct bad_ip *bad)
-{
-    int length = bad->length < QUOTED_MAX ? (int)bad->length : QUOTED_MAX;
-    const char *dots = bad->length > QUOTED_MAX ? "..." : "";
-    if (work->answers.errors > COMPLAINTS_MAX)
-        return;
-    if (line)
-        message("line %" PRIu64 ": '%.*s%s': %s", line, length, bad->text, dots, bad->problem);
-    else
-        message("'%.*s%s': %s", length, bad->text, dots, bad->problem);
-}
 
 static void complain_of_answer(const struct work *work, const struct cdacq_method *method)
 {
@@ -68,70 +51,36 @@ static void answer_pending(struct work *work)
     progress_step(&work->progress, work->done);
 }
 
-static inline void ask(struct work *work, uint64_t ip)
+static void ask(void *context, uint64_t ip)
 {
+    struct work *work = context;
     work->ips[work->pending++] = ip;
     if (work->pending == BATCH)
         answer_pending(work);
 }
 
 /* Something that is no IP gets its line of output too, behind those that were asked before it. */
-static void answer_bad(struct work *work, uint64_t line, const struct bad_ip *bad)
+static void answer_bad(void *context, uint64_t line, const struct bad_ip *bad)
 {
+    struct work *work = context;
     answer_pending(work);
     answers_write_bad(&work->answers, bad);
-    complain_of_input(work, line, bad);
+    if (work->answers.errors <= COMPLAINTS_MAX)
+        ips_complain(line, bad);
 }
 
-static void answer_list(struct work *work, const char *const *ips, size_t count)
+static void pause_asking(void *context, bool waits)
 {
-    for (size_t i = 0; i < count; i++) {
-        uint64_t ip;
-        struct bad_ip bad;
-        if (ips_parse(ips[i], strlen(ips[i]), &ip, &bad))
-            ask(work, ip);
-        else
-            answer_bad(work, 0, &bad);
-    }
+    struct work *work = context;
     answer_pending(work);
+    if (waits)
+        output_flush(&work->out);
 }
 
-/* False where standard input cannot be read. */
-static bool answer_stream(struct work *work, struct ips_reader *reader)
+static bool stopped(void *context)
 {
-    while (!output_failed(&work->out)) {
-        uint64_t ip;
-        switch (ips_take(reader, &ip)) {
-        case IPS_GOOD:
-            ask(work, ip);
-            break;
-        case IPS_BAD:
-            answer_bad(work, reader->line, &reader->bad);
-            break;
-        case IPS_MORE:
-            answer_pending(work);
-            if (ips_would_block(reader))
-                output_flush(&work->out);
-            if (!ips_fill(reader)) {
-                message("cannot read standard input: %s", strerror(errno));
-                return false;
-            }
-            break;
-        case IPS_END:
-            answer_pending(work);
-            return true;
-        }
-    }
-    return true; /* output_close tells what is wrong */
-}
-
-static bool answer_stdin(struct work *work)
-{
-    struct ips_reader reader;
-    ips_reader_init(&reader, STDIN_FILENO);
-    bool ok = answer_stream(work, &reader);
-    ips_reader_deinit(&reader);
-    return ok;
+    const struct work *work = context;
+    return output_failed(&work->out);
 }
 
 static int answer_all(const struct invocation *invocation, struct cdacq *target, struct cdacq_session *session)
@@ -150,11 +99,8 @@ static int answer_all(const struct invocation *invocation, struct cdacq *target,
     answers_init(&work->answers, &work->out, invocation->json);
     progress_begin(&work->progress, "addresses", work->out.fd);
 
-    bool ok = true;
-    if (invocation->ip_count)
-        answer_list(work, invocation->ips, invocation->ip_count);
-    else
-        ok = answer_stdin(work);
+    struct ips_taker taker = {work, ask, answer_bad, pause_asking, stopped};
+    bool ok = ips_feed(invocation->ips, invocation->ip_count, &taker);
 
     progress_end(&work->progress);
     uint64_t errors = work->answers.errors;

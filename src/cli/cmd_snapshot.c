@@ -73,7 +73,7 @@ static void add_list(struct work *work, const char *const *ips, size_t count)
         if (ips_parse(ips[i], strlen(ips[i]), &ip, &bad)) {
             add_ip(work, ip);
         } else {
-            message("'%.*s': %s", (int)(bad.length < 80 ? bad.length : 80), bad.text, bad.problem);
+            ips_complain(0, &bad);
             work->unanswered++;
         }
     }

@@ -1,12 +1,14 @@
 #include "src/cli/ips.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "src/cli/cli.h"
+#include "src/cli/console.h"
 
 enum {
     BUFFER_SIZE = 256 * 1024,
@@ -129,4 +131,67 @@ enum ips_line ips_take_any(struct ips_reader *reader, uint64_t *ret)
     reader->next += length + (newline != NULL);
     reader->line++;
     return ips_parse(text, length, ret, &reader->bad) ? IPS_GOOD : IPS_BAD;
+}
+
+void ips_complain(uint64_t line, const struct bad_ip *bad)
+{
+    enum { QUOTED_MAX = 80 };
+    int length = bad->length < QUOTED_MAX ? (int)bad->length : QUOTED_MAX;
+    const char *dots = bad->length > QUOTED_MAX ? "..." : "";
+    if (line)
+        message("line %" PRIu64 ": '%.*s%s': %s", line, length, bad->text, dots, bad->problem);
+    else
+        message("'%.*s%s': %s", length, bad->text, dots, bad->problem);
+}
+
+static void feed_list(const char *const *ips, size_t count, const struct ips_taker *taker)
+{
+    for (size_t i = 0; i < count && !taker->stopped(taker->context); i++) {
+        uint64_t ip;
+        struct bad_ip bad;
+        if (ips_parse(ips[i], strlen(ips[i]), &ip, &bad))
+            taker->take(taker->context, ip);
+        else
+            taker->take_bad(taker->context, 0, &bad);
+    }
+    taker->pause(taker->context, false);
+}
+
+static bool feed_stream(struct ips_reader *reader, const struct ips_taker *taker)
+{
+    while (!taker->stopped(taker->context)) {
+        uint64_t ip;
+        switch (ips_take(reader, &ip)) {
+        case IPS_GOOD:
+            taker->take(taker->context, ip);
+            break;
+        case IPS_BAD:
+            taker->take_bad(taker->context, reader->line, &reader->bad);
+            break;
+        case IPS_MORE:
+            taker->pause(taker->context, ips_would_block(reader));
+            if (!ips_fill(reader)) {
+                message("cannot read standard input: %s", strerror(errno));
+                return false;
+            }
+            break;
+        case IPS_END:
+            taker->pause(taker->context, false);
+            return true;
+        }
+    }
+    return true; /* output_close tells what is wrong */
+}
+
+bool ips_feed(const char *const *ips, size_t count, const struct ips_taker *taker)
+{
+    struct ips_reader reader;
+    if (count) {
+        feed_list(ips, count, taker);
+        return true;
+    }
+    ips_reader_init(&reader, STDIN_FILENO);
+    bool ok = feed_stream(&reader, taker);
+    ips_reader_deinit(&reader);
+    return ok;
 }

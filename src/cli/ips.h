@@ -77,4 +77,21 @@ static inline enum ips_line ips_take(struct ips_reader *reader, uint64_t *ret)
     return IPS_GOOD;
 }
 
+/* Says what is wrong with one; `line` is 0 for one of the command line. */
+void ips_complain(uint64_t line, const struct bad_ip *bad);
+
+/* Where IPs go, one by one, in order. */
+struct ips_taker {
+    void *context;
+    void (*take)(void *context, uint64_t ip);
+    void (*take_bad)(void *context, uint64_t line, const struct bad_ip *bad);
+    /* What has been taken should be answered; handed out too where `waits` says that the writer is waited for. */
+    void (*pause)(void *context, bool waits);
+    bool (*stopped)(void *context); /* nobody wants more */
+};
+
+/* Hands out the IPs of the command line, or, where there are none, those on standard input. False, and it has been
+ * said, where that cannot be read. */
+bool ips_feed(const char *const *ips, size_t count, const struct ips_taker *taker);
+
 #endif

@@ -34,6 +34,18 @@ static const struct command commands[] = {
         .targets_max = 1,
     },
     {
+        .name = "inspect",
+        .run = cmd_inspect,
+        .usage = "TARGET [IP...]",
+        .summary = "show everything that the ExecutionManager contract says of each IP",
+        .details = "IPs as for ip2method. Shows the method's start, its hot and cold parts, the funclet, the entry of\n"
+                   "the unwind table, where debug info and GC info are, and the exception clauses. What cannot be\n"
+                   "told has its reason; the rest is shown all the same.\n",
+        .options = OPTIONS_TARGET | OPTIONS_RESULT | OPTIONS_NAMES,
+        .targets_max = 1,
+        .takes_ips = true,
+    },
+    {
         .name = "methods",
         .run = cmd_methods,
         .usage = "TARGET",

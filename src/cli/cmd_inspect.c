@@ -1,0 +1,432 @@
+/*
+ * cmd_inspect.c: everything that the ExecutionManager contract says of an IP. Each question is asked by itself: what
+ * one of them lacks is told beside the answers to the others.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/cli/cli.h"
+#include "src/cli/console.h"
+#include "src/cli/ips.h"
+#include "src/cli/output.h"
+
+/* Questions that can fail one by one, and the key under which JSON has the reason. */
+#define QUESTIONS(X)                          \
+    X(METHOD_REGION, "hot_size")              \
+    X(FUNCLET_START, "funclet_start")         \
+    X(IS_FUNCLET, "is_funclet")               \
+    X(IS_FILTER_FUNCLET, "is_filter_funclet") \
+    X(UNWIND_INFO, "unwind_info")             \
+    X(DEBUG_INFO, "debug_info")               \
+    X(GC_INFO, "gc_info")                     \
+    X(ENTRY_METHOD_DESC, "entry_method_desc") \
+    X(EXCEPTION_CLAUSES, "exception_clauses")
+
+enum question {
+#define QUESTION_(name, key) QUESTION_##name,
+    QUESTIONS(QUESTION_)
+#undef QUESTION_
+        QUESTION_COUNT
+};
+
+static const char *const keys[QUESTION_COUNT] = {
+#define QUESTION_(name, key) [QUESTION_##name] = key,
+    QUESTIONS(QUESTION_)
+#undef QUESTION_
+};
+
+struct clauses {
+    struct cdacq_exception_clause *items;
+    size_t count, capacity;
+};
+
+/* What is known of one IP. */
+struct inspection {
+    struct cdacq_method method;
+    bool has_block;
+    struct cdacq_code_block block;
+    uint64_t hot_size, cold_start, cold_size;
+    uint64_t funclet_start;
+    bool is_funclet, is_filter_funclet;
+    uint64_t unwind_info;
+    uint64_t debug_info;
+    bool has_flag_byte;
+    uint64_t gc_info;
+    uint32_t gc_version;
+    uint64_t entry_method_desc;
+    struct clauses clauses;
+    bool answered[QUESTION_COUNT];
+    char *problems[QUESTION_COUNT]; /* NULL where there is none; allocated */
+    size_t problem_count;
+};
+
+struct work {
+    struct cdacq_session *session;
+    struct output out;
+    struct progress progress;
+    struct inspection inspection;
+    bool json;
+    uint64_t done, errors; /* IPs of which something could not be told */
+};
+
+/* ---- Asking ---- */
+
+static void note(struct inspection *inspection, enum question question, enum cdacq_status status,
+                 const struct cdacq_error *error)
+{
+    inspection->answered[question] = status == CDACQ_OK;
+    if (status >= 0)
+        return;
+    inspection->problems[question] = strdup(error->message);
+    if (!inspection->problems[question])
+        out_of_memory();
+    inspection->problem_count++;
+}
+
+static int take_clause(const struct cdacq_exception_clause *clause, void *context)
+{
+    struct clauses *clauses = context;
+    if (clauses->count == clauses->capacity) {
+        clauses->capacity = clauses->capacity ? 2 * clauses->capacity : 16;
+        clauses->items = reallocate(clauses->items, clauses->capacity * sizeof *clauses->items);
+    }
+    clauses->items[clauses->count++] = *clause;
+    return 0;
+}
+
+static void ask_about_block(struct cdacq_session *session, struct inspection *inspection)
+{
+    const struct cdacq_code_block *block = &inspection->block;
+    struct cdacq_error error;
+    note(inspection, QUESTION_METHOD_REGION,
+         cdacq_get_method_region_info(session, block, &inspection->hot_size, &inspection->cold_start,
+                                      &inspection->cold_size, &error),
+         &error);
+    note(inspection, QUESTION_FUNCLET_START,
+         cdacq_get_funclet_start_address(session, block, &inspection->funclet_start, &error), &error);
+    note(inspection, QUESTION_IS_FUNCLET, cdacq_is_funclet(session, block, &inspection->is_funclet, &error), &error);
+    note(inspection, QUESTION_IS_FILTER_FUNCLET,
+         cdacq_is_filter_funclet(session, block, &inspection->is_filter_funclet, &error), &error);
+    note(inspection, QUESTION_UNWIND_INFO, cdacq_get_unwind_info(session, block, &inspection->unwind_info, &error),
+         &error);
+    note(inspection, QUESTION_DEBUG_INFO,
+         cdacq_get_debug_info(session, block, &inspection->debug_info, &inspection->has_flag_byte, &error), &error);
+    note(inspection, QUESTION_GC_INFO,
+         cdacq_get_gc_info(session, block, &inspection->gc_info, &inspection->gc_version, &error), &error);
+    note(inspection, QUESTION_EXCEPTION_CLAUSES,
+         cdacq_visit_exception_clauses(session, block, take_clause, &inspection->clauses, &error), &error);
+}
+
+static void ask(struct cdacq_session *session, uint64_t ip, struct inspection *inspection)
+{
+    struct clauses clauses = {.items = inspection->clauses.items, .capacity = inspection->clauses.capacity};
+    struct cdacq_error error;
+    *inspection = (struct inspection){.clauses = clauses};
+    cdacq_methods_at(session, &ip, 1, &inspection->method);
+    if (inspection->method.answer == CDACQ_ANSWER_MANAGED) {
+        inspection->has_block = cdacq_get_code_block(session, ip, &inspection->block, &error) == CDACQ_OK;
+        if (inspection->has_block)
+            ask_about_block(session, inspection);
+    }
+}
+
+static void forget(struct inspection *inspection)
+{
+    for (size_t i = 0; i < QUESTION_COUNT; i++)
+        free(inspection->problems[i]);
+}
+
+/* ---- Telling ---- */
+
+static const char *clause_text(enum cdacq_clause_kind kind)
+{
+    static const char *const texts[] = {[CDACQ_CLAUSE_TYPED] = "typed",
+                                        [CDACQ_CLAUSE_FILTER] = "filter",
+                                        [CDACQ_CLAUSE_FINALLY] = "finally",
+                                        [CDACQ_CLAUSE_FAULT] = "fault"};
+    return texts[kind];
+}
+
+static const char *status_text(enum cdacq_answer answer)
+{
+    static const char *const texts[] = {[CDACQ_ANSWER_NONE] = "none",
+                                        [CDACQ_ANSWER_MANAGED] = "managed",
+                                        [CDACQ_ANSWER_STUB] = "stub",
+                                        [CDACQ_ANSWER_ERROR] = "error"};
+    return texts[answer];
+}
+
+/* GetJITType's number: the specification's enumeration. 0 where it has none. */
+static unsigned jit_type(const struct inspection *inspection)
+{
+    if (!inspection->has_block)
+        return 0;
+    switch (cdacq_get_jit_type(&inspection->block)) {
+    case CDACQ_CODE_JITTED:
+        return 1;
+    case CDACQ_CODE_READY_TO_RUN:
+        return 2;
+    case CDACQ_CODE_INTERPRETER:
+        return 3;
+    default:
+        return 0;
+    }
+}
+
+static void json_hex(struct output *out, const char *key, bool known, uint64_t value)
+{
+    output_printf(out, ",\"%s\":", key);
+    output_json_hex(out, known ? value : 0);
+}
+
+static void json_number(struct output *out, const char *key, bool known, uint64_t value)
+{
+    if (known)
+        output_printf(out, ",\"%s\":%" PRIu64, key, value);
+    else
+        output_printf(out, ",\"%s\":null", key);
+}
+
+static void json_bool(struct output *out, const char *key, bool known, bool value)
+{
+    output_printf(out, ",\"%s\":%s", key, !known ? "null" : value ? "true" : "false");
+}
+
+static void json_text(struct output *out, const char *key, const char *text)
+{
+    output_printf(out, ",\"%s\":", key);
+    output_json(out, text);
+}
+
+static void json_clauses(struct output *out, const struct inspection *inspection)
+{
+    output_literal(out, ",\"exception_clauses\":");
+    if (!inspection->answered[QUESTION_EXCEPTION_CLAUSES]) {
+        output_literal(out, "null");
+        return;
+    }
+    output_literal(out, "[");
+    for (size_t i = 0; i < inspection->clauses.count; i++) {
+        const struct cdacq_exception_clause *clause = &inspection->clauses.items[i];
+        bool typed = clause->kind == CDACQ_CLAUSE_TYPED;
+        output_printf(out, "%s{\"kind\":\"%s\",\"flags\":%" PRIu32, i ? "," : "", clause_text(clause->kind),
+                      clause->flags);
+        output_printf(out, ",\"try_start\":%" PRIu32 ",\"try_end\":%" PRIu32, clause->try_start, clause->try_end);
+        output_printf(out, ",\"handler_start\":%" PRIu32 ",\"handler_end\":%" PRIu32, clause->handler_start,
+                      clause->handler_end);
+        json_number(out, "filter_offset", clause->kind == CDACQ_CLAUSE_FILTER, clause->filter_offset);
+        if (typed && clause->class_token)
+            output_printf(out, ",\"class_token\":\"0x%08" PRIx32 "\"", clause->class_token);
+        else
+            output_literal(out, ",\"class_token\":null");
+        json_hex(out, "type_handle", typed, clause->type_handle);
+        json_bool(out, "duplicated", true, clause->duplicated);
+        output_literal(out, "}");
+    }
+    output_literal(out, "]");
+}
+
+static void json_problems(struct output *out, const struct inspection *inspection)
+{
+    const char *separator = "";
+    output_literal(out, ",\"errors\":{");
+    for (size_t i = 0; i < QUESTION_COUNT; i++) {
+        if (!inspection->problems[i])
+            continue;
+        output_printf(out, "%s\"%s\":", separator, keys[i]);
+        output_json_note(out, inspection->problems[i]);
+        separator = ",";
+    }
+    output_literal(out, "}");
+}
+
+static void write_json(struct output *out, const struct inspection *inspection)
+{
+    const struct cdacq_method *method = &inspection->method;
+    const bool *answered = inspection->answered;
+    bool block = inspection->has_block, code = method->answer == CDACQ_ANSWER_MANAGED;
+    bool kind = code || method->answer == CDACQ_ANSWER_STUB;
+    unsigned type = jit_type(inspection);
+    output_printf(out, "{\"ip\":\"0x%" PRIx64 "\",\"status\":\"%s\"", method->ip, status_text(method->answer));
+    json_text(out, "kind", kind ? cdacq_code_kind_text(method->kind) : NULL);
+    json_hex(out, "method_desc", code, method->method_desc);
+    json_hex(out, "code_start", kind, method->code_start);
+    json_hex(out, "funclet_start", answered[QUESTION_FUNCLET_START], inspection->funclet_start);
+    json_bool(out, "is_funclet", answered[QUESTION_IS_FUNCLET], inspection->is_funclet);
+    json_bool(out, "is_filter_funclet", answered[QUESTION_IS_FILTER_FUNCLET], inspection->is_filter_funclet);
+    json_number(out, "offset", kind, method->offset);
+    json_number(out, "jit_type", type != 0, type);
+    json_number(out, "hot_size", answered[QUESTION_METHOD_REGION], inspection->hot_size);
+    json_hex(out, "cold_start", answered[QUESTION_METHOD_REGION], inspection->cold_start);
+    json_number(out, "cold_size", answered[QUESTION_METHOD_REGION] && inspection->cold_start, inspection->cold_size);
+    json_hex(out, "unwind_info", answered[QUESTION_UNWIND_INFO], inspection->unwind_info);
+    json_hex(out, "unwind_info_base", block, block ? cdacq_get_unwind_info_base_address(&inspection->block) : 0);
+    json_hex(out, "debug_info", answered[QUESTION_DEBUG_INFO], inspection->debug_info);
+    json_bool(out, "has_flag_byte", answered[QUESTION_DEBUG_INFO] && inspection->debug_info, inspection->has_flag_byte);
+    json_hex(out, "gc_info", answered[QUESTION_GC_INFO], inspection->gc_info);
+    json_number(out, "gc_version", answered[QUESTION_GC_INFO] && inspection->gc_version, inspection->gc_version);
+    json_hex(out, "entry_method_desc", answered[QUESTION_ENTRY_METHOD_DESC], inspection->entry_method_desc);
+    json_clauses(out, inspection);
+    json_text(out, "method", code ? method->name : NULL);
+    json_text(out, "module", method->module);
+    output_literal(out, ",\"error\":");
+    output_json_note(out, method->error);
+    json_problems(out, inspection);
+    output_literal(out, "}\n");
+}
+
+static void text_hex(struct output *out, const char *key, bool known, uint64_t value)
+{
+    if (known && value)
+        output_printf(out, "  %-18s 0x%" PRIx64 "\n", key, value);
+}
+
+static void text_clauses(struct output *out, const struct inspection *inspection)
+{
+    for (size_t i = 0; i < inspection->clauses.count; i++) {
+        const struct cdacq_exception_clause *clause = &inspection->clauses.items[i];
+        output_printf(out, "  %-18s %-7s try +0x%" PRIx32 "..+0x%" PRIx32 " handler +0x%" PRIx32 "..+0x%" PRIx32,
+                      "exception_clause", clause_text(clause->kind), clause->try_start, clause->try_end,
+                      clause->handler_start, clause->handler_end);
+        if (clause->kind == CDACQ_CLAUSE_FILTER)
+            output_printf(out, " filter +0x%" PRIx32, clause->filter_offset);
+        else if (clause->class_token)
+            output_printf(out, " class 0x%08" PRIx32, clause->class_token);
+        else if (clause->type_handle)
+            output_printf(out, " type 0x%" PRIx64, clause->type_handle);
+        output_literal(out, clause->duplicated ? " (duplicate)\n" : "\n");
+    }
+}
+
+/* The line that ip2method has for it, and below it what else is known. */
+static void write_text(struct output *out, const struct inspection *inspection)
+{
+    const struct cdacq_method *method = &inspection->method;
+    const bool *answered = inspection->answered;
+    output_printf(out, "0x%" PRIx64, method->ip);
+    switch (method->answer) {
+    case CDACQ_ANSWER_MANAGED:
+        output_literal(out, " ");
+        output_literal(out, method->name ? method->name : "?"); /* the library has escaped it */
+        output_printf(out, " +0x%" PRIx64 " [%s]\n", method->offset, cdacq_code_kind_text(method->kind));
+        break;
+    case CDACQ_ANSWER_STUB:
+        output_printf(out, " - [stub %s]\n", cdacq_code_kind_text(method->kind));
+        break;
+    case CDACQ_ANSWER_NONE:
+        output_literal(out, " - [none]\n");
+        break;
+    case CDACQ_ANSWER_ERROR:
+        output_literal(out, " ? [error] ");
+        output_note(out, method->error ? method->error : "no reason is known");
+        output_literal(out, "\n");
+        break;
+    }
+    text_hex(out, "method_desc", true, method->method_desc);
+    text_hex(out, "entry_method_desc", answered[QUESTION_ENTRY_METHOD_DESC], inspection->entry_method_desc);
+    text_hex(out, "code_start", true, method->code_start);
+    if (answered[QUESTION_METHOD_REGION]) {
+        output_printf(out, "  %-18s %" PRIu64 "\n", "hot_size", inspection->hot_size);
+        if (inspection->cold_start)
+            output_printf(out, "  %-18s 0x%" PRIx64 ", %" PRIu64 " bytes\n", "cold_start", inspection->cold_start,
+                          inspection->cold_size);
+    }
+    text_hex(out, "funclet_start", answered[QUESTION_FUNCLET_START], inspection->funclet_start);
+    if (answered[QUESTION_IS_FUNCLET] && inspection->is_funclet)
+        output_printf(out, "  %-18s %s\n", "is_funclet", inspection->is_filter_funclet ? "yes, a filter" : "yes");
+    text_hex(out, "unwind_info", answered[QUESTION_UNWIND_INFO], inspection->unwind_info);
+    if (inspection->has_block)
+        text_hex(out, "unwind_info_base", true, cdacq_get_unwind_info_base_address(&inspection->block));
+    if (answered[QUESTION_DEBUG_INFO] && inspection->debug_info)
+        output_printf(out, "  %-18s 0x%" PRIx64 "%s\n", "debug_info", inspection->debug_info,
+                      inspection->has_flag_byte ? ", behind a byte of flags" : "");
+    if (answered[QUESTION_GC_INFO] && inspection->gc_info) {
+        output_printf(out, "  %-18s 0x%" PRIx64, "gc_info", inspection->gc_info);
+        if (inspection->gc_version)
+            output_printf(out, ", version %" PRIu32, inspection->gc_version);
+        output_literal(out, "\n");
+    }
+    text_clauses(out, inspection);
+    for (size_t i = 0; i < QUESTION_COUNT; i++) {
+        if (!inspection->problems[i])
+            continue;
+        output_printf(out, "  %-18s ? ", keys[i]);
+        output_note(out, inspection->problems[i]);
+        output_literal(out, "\n");
+    }
+}
+
+/* ---- The command ---- */
+
+static void inspect(void *context, uint64_t ip)
+{
+    struct work *work = context;
+    struct inspection *inspection = &work->inspection;
+    ask(work->session, ip, inspection);
+    work->errors += inspection->method.answer == CDACQ_ANSWER_ERROR || inspection->problem_count;
+    if (work->json)
+        write_json(&work->out, inspection);
+    else
+        write_text(&work->out, inspection);
+    forget(inspection);
+    if (++work->done % 256 == 0)
+        progress_step(&work->progress, work->done);
+}
+
+/* Something that is no IP gets its line too. */
+static void inspect_bad(void *context, uint64_t line, const struct bad_ip *bad)
+{
+    struct work *work = context;
+    char *text = strndup(bad->text, bad->length);
+    if (!text)
+        out_of_memory();
+    ips_complain(line, bad);
+    work->errors++;
+    if (work->json) {
+        output_literal(&work->out, "{\"ip\":");
+        output_json(&work->out, text);
+        output_literal(&work->out, ",\"status\":\"error\",\"error\":");
+        output_json_note(&work->out, bad->problem);
+        output_literal(&work->out, "}\n");
+    } else {
+        output_text(&work->out, text);
+        output_literal(&work->out, " ? [error] ");
+        output_note(&work->out, bad->problem);
+        output_literal(&work->out, "\n");
+    }
+    free(text);
+}
+
+static void pause_inspecting(void *context, bool waits)
+{
+    struct work *work = context;
+    if (waits)
+        output_flush(&work->out);
+}
+
+static bool stopped(void *context)
+{
+    const struct work *work = context;
+    return output_failed(&work->out);
+}
+
+static int inspect_all(const struct invocation *invocation, struct cdacq *target, struct cdacq_session *session)
+{
+    (void)target;
+    struct work work = {.session = session, .json = invocation->json};
+    struct ips_taker taker = {&work, inspect, inspect_bad, pause_inspecting, stopped};
+    if (!output_open(&work.out, invocation->output))
+        return EXIT_FAILED;
+    progress_begin(&work.progress, "addresses", work.out.fd);
+    bool ok = ips_feed(invocation->ips, invocation->ip_count, &taker);
+    progress_end(&work.progress);
+    free(work.inspection.clauses.items);
+    ok = output_close(&work.out) && ok;
+    return !ok ? EXIT_FAILED : work.errors ? EXIT_PARTLY : EXIT_ANSWERED;
+}
+
+int cmd_inspect(const struct invocation *invocation)
+{
+    return target_run(invocation, 0, inspect_all);
+}
