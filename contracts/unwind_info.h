@@ -5,7 +5,7 @@
 #ifndef CDACQ_CONTRACTS_UNWIND_INFO_H
 #define CDACQ_CONTRACTS_UNWIND_INFO_H
 
-#include "descriptors/layout.h"
+#include "contracts/platform_metadata.h"
 
 /* A table in the target's memory. Entries are read one by one, so that a search touches little of a large one. */
 struct unwind_table {
@@ -31,10 +31,11 @@ static inline uint32_t unwind_table_field(struct reader *reader, const struct un
     return (uint32_t)field_read(reader, field, read_u32(reader, table->address + offset));
 }
 
-/* The begin of an entry, relative. */
+/* The begin of an entry, relative: it stands there as a code pointer. */
 static inline uint32_t unwind_table_begin(struct reader *reader, const struct unwind_table *table, uint32_t i)
 {
-    return unwind_table_field(reader, table, i, F_RuntimeFunction_BeginAddress);
+    return unwind_table_field(reader, table, i, F_RuntimeFunction_BeginAddress) &
+           ~(uint32_t)(reader->layout->code_pointer_flags & CODE_POINTER_ARM32_THUMB);
 }
 
 /* The last entry whose begin is at or before `relative`, by binary search; UINT32_MAX where there is none. */

@@ -34,6 +34,7 @@ enum layout_global {
 enum layout_contract {
     LAYOUT_ExecutionManager,
     LAYOUT_PlatformMetadata,
+    LAYOUT_PrecodeStubs,
     LAYOUT_RuntimeTypeSystem,
     LAYOUT_Loader,
     LAYOUT_EcmaMetadata,
@@ -54,6 +55,7 @@ struct layout {
     uint32_t usable; /* contracts none of whose required names is missing, a bit each; who opens a target takes those
                         out that are published in versions nobody here reads */
     unsigned pointer_size;
+    unsigned code_pointer_flags; /* of PlatformMetadata; set by who opens a target */
 };
 
 /*

@@ -2,9 +2,10 @@
  * code_heap.c: JIT-compiled code: heaps with their nibble maps, methods with their headers, stub blocks.
  *
  * A block is a pointer, then code. For a method the pointer leads to its RealCodeHeader, for a block of stubs it is the
- * small number of their kind. The nibble map is written by the runtime's rule for setting and deleting: the start's
- * nibble, and, in version 2, in each further unit that the block covers as a whole a pointer to the start.
- * Source: src/coreclr/vm/codeman.cpp, EECodeGenManager::NibbleMapSet and NibbleMapDelete.
+ * small number of their kind. In the interpreter's heaps the header is an InterpreterRealCodeHeader. The nibble map is
+ * written by the runtime's rule for setting and deleting: the start's nibble, and, in version 2, in each further unit
+ * that the block covers as a whole a pointer to the start. Source: src/coreclr/vm/codeman.cpp,
+ * EECodeGenManager::NibbleMapSet and NibbleMapDelete.
  */
 #include "mocktarget/mock.h"
 
@@ -143,6 +144,7 @@ struct mock_heap *mock_heap_create(struct mock *mock, const struct mock_heap_opt
     heap->next = mock->heaps;
     mock->heaps = heap;
     heap->mock = mock;
+    heap->interpreter = options->interpreter;
     unsigned access = MOCK_READ | MOCK_WRITE | MOCK_EXECUTE;
     heap->begin = mock_map(mock, options->begin, options->size, access, NULL, 0);
     heap->end = heap->begin + options->size;
@@ -159,7 +161,8 @@ struct mock_heap *mock_heap_create(struct mock *mock, const struct mock_heap_opt
         mock_section_add(mock, &(struct mock_section){.begin = heap->begin,
                                                       .end = heap->end,
                                                       .flags = MOCK_SECTION_CODE_HEAP |
-                                                               (options->collectible ? MOCK_SECTION_COLLECTIBLE : 0),
+                                                               (options->collectible ? MOCK_SECTION_COLLECTIBLE : 0) |
+                                                               (options->interpreter ? MOCK_SECTION_INTERPRETER : 0),
                                                       .heap_list = heap->node});
     return heap;
 }
@@ -207,11 +210,36 @@ static void add_function(struct mock_heap *heap, uint64_t entry, uint64_t unwind
     mock_fact(mock, &function);
 }
 
+/* One run of byte code, and a header whose GC info alone tells its length. */
+static uint64_t interpreted_method(struct mock_heap *heap, const struct mock_method *method)
+{
+    struct mock *mock = heap->mock;
+    uint64_t start = next_start(heap, method->skip, MAX(method->alignment ? method->alignment : 16u, 4u));
+    uint64_t size = MAX(method->size, UINT64_C(1));
+    if (!take(heap, start, start + size + method->tail))
+        return 0;
+    uint64_t header = mock_object(mock, T_InterpreterRealCodeHeader, 0);
+    uint64_t gc_info = mock_alloc(mock, MOCK_GC_INFO_SIZE, 4);
+    mock_gc_info_write(mock, gc_info, size, (unsigned)mock->globals[G_GCInfoVersion]);
+    mock_write_pointer(mock, start - mock->word, header);
+    mock_put(mock, header, F_InterpreterRealCodeHeader_MethodDesc, method->method_desc);
+    mock_put(mock, header, F_InterpreterRealCodeHeader_GCInfo, gc_info);
+    mock_fact(mock, &(struct mock_function){.begin = start,
+                                            .end = start + size,
+                                            .code = MOCK_CODE_INTERPRETER,
+                                            .method = start,
+                                            .method_desc = method->method_desc,
+                                            .hot_size = size});
+    return mock->failed ? 0 : start;
+}
+
 uint64_t mock_method(struct mock_heap *heap, const struct mock_method *method)
 {
     struct mock *mock = heap ? heap->mock : NULL;
     if (!mock || mock->failed)
         return 0;
+    if (heap->interpreter)
+        return interpreted_method(heap, method);
     size_t count = method->funclet_count + 1;
     uint64_t start = next_start(heap, method->skip, MAX(method->alignment ? method->alignment : 16u, 4u));
     uint64_t total = rounded(mock, method->size);

@@ -3,6 +3,9 @@
  */
 #include "contracts/execution_manager.h"
 
+#include <inttypes.h>
+
+#include "contracts/non_virtual_entry.h"
 #include "src/door.h"
 
 _Static_assert(sizeof(struct code_block) <= sizeof(struct cdacq_code_block), "a handle holds a block");
@@ -93,4 +96,17 @@ enum cdacq_status cdacq_get_funclet_start_address(struct cdacq_session *session,
     if (status >= 0)
         *ret = start;
     return status;
+}
+
+enum cdacq_status cdacq_non_virtual_entry_to_method_desc(struct cdacq_session *session, uint64_t entry_point,
+                                                         uint64_t *ret, struct cdacq_error *err)
+{
+    struct reader *reader = &session->reader;
+    reader_begin(reader, FUEL_LOOKUP);
+    if (execution_manager_entry_method_desc(&session->target->manager, reader, entry_point, ret))
+        return CDACQ_OK;
+    enum cdacq_status status = reader_status(reader, err);
+    return status < 0 ? status
+                      : error_set(err, CDACQ_NOT_MANAGED, entry_point,
+                                  "0x%" PRIx64 " enters no method with a MethodDesc", entry_point);
 }
