@@ -1,6 +1,7 @@
 #include "contracts/code_map.h"
 
 #include "contracts/ee_jit_manager.h"
+#include "contracts/interpreter_jit_manager.h"
 #include "contracts/unwind_info.h"
 
 void code_map_free(struct code_map *map)
@@ -98,14 +99,23 @@ static bool add_run(struct builder *builder, uint64_t begin, uint64_t end, enum 
     return true;
 }
 
-static bool add_jit_block(uint64_t start, void *context)
+/* The block of a code heap that starts there. */
+static bool heap_block_at(const struct execution_manager *manager, struct reader *reader,
+                          const struct code_range *range, uint64_t start, struct code_block *ret)
+{
+    if (range->manager == CODE_MANAGER_INTERPRETER)
+        return interpreter_jit_manager_block_at(manager, reader, &range->section, start, ret);
+    return ee_jit_manager_block_at(manager, reader, &range->section, start, ret);
+}
+
+static bool add_heap_block(uint64_t start, void *context)
 {
     struct builder *builder = context;
     struct reader *reader = builder->reader;
     struct code_block block;
     uint64_t range_end = builder->range->section.end;
-    /* A stub block, and one whose header is not readable, reach up to the next start. */
-    if (!ee_jit_manager_block_at(builder->manager, reader, &builder->range->section, start, &block)) {
+    /* A stub block, and one whose header or length is not readable, reach up to the next start. */
+    if (!heap_block_at(builder->manager, reader, builder->range, start, &block)) {
         if (reader->status != CDACQ_ERR_MEMORY && reader->status != CDACQ_ERR_CORRUPT)
             return false;
         (void)reader_take_failure(reader);
@@ -113,6 +123,8 @@ static bool add_jit_block(uint64_t start, void *context)
     }
     if (!code_block_is_method(&block))
         return add_run(builder, start, range_end, RUN_STUB, 0);
+    if (!block.hot_size)
+        return add_run(builder, start, range_end, RUN_UNKNOWN, 0);
     return add_run(builder, start, start + block.hot_size, RUN_METHOD, 0);
 }
 
@@ -154,8 +166,8 @@ const struct code_table *code_range_table(struct execution_manager *manager, str
         return NULL;
     }
     struct builder builder = {manager, reader, range, table, 0};
-    if (range->manager == CODE_MANAGER_EE) {
-        ee_jit_manager_each(manager, reader, &range->section, add_jit_block, &builder);
+    if (range->manager == CODE_MANAGER_EE || range->manager == CODE_MANAGER_INTERPRETER) {
+        code_heap_each(manager, reader, &range->section, add_heap_block, &builder);
     } else if (range->manager == CODE_MANAGER_R2R) {
         table->image = r2r_jit_manager_image(manager, reader, &range->section);
         if (table->image)
@@ -192,8 +204,8 @@ bool code_run_block(const struct execution_manager *manager, struct reader *read
                     const struct code_table *table, const struct code_run *run, struct code_block *ret)
 {
     uint64_t address = range->section.begin + run->begin;
-    if (range->manager == CODE_MANAGER_EE)
-        return ee_jit_manager_block_at(manager, reader, &range->section, address, ret);
+    if (range->manager != CODE_MANAGER_R2R)
+        return heap_block_at(manager, reader, range, address, ret);
     if (!r2r_jit_manager_block_at(table->image, reader, run->method, ret))
         return false;
     ret->cold = run->kind == RUN_COLD;

@@ -2,33 +2,41 @@
 
 #include <stdio.h>
 
+#include "contracts/precode_stubs.h"
+
 struct contract_row {
     const char *name;
     unsigned schema;
     const char *version;
     enum layout_contract contract;
     const struct execution_manager_version *execution_manager; /* NULL for other contracts */
+    const struct precode_stubs_version *precode_stubs;         /* likewise */
 };
 
 static const struct contract_row rows[] = {
-    {"ExecutionManager", 0, "1", LAYOUT_ExecutionManager, &execution_manager_1},
-    {"ExecutionManager", 0, "2", LAYOUT_ExecutionManager, &execution_manager_2},
-    {"ExecutionManager", 0, "c1", LAYOUT_ExecutionManager, &execution_manager_1}, /* previews of .NET 11 */
-    {"ExecutionManager", 0, "c2", LAYOUT_ExecutionManager, &execution_manager_2},
-    {"ExecutionManager", 2, "c1", LAYOUT_ExecutionManager, &execution_manager_c1},
-    {"PlatformMetadata", 0, "1", LAYOUT_PlatformMetadata, NULL},
-    {"PlatformMetadata", 0, "c1", LAYOUT_PlatformMetadata, NULL},
-    {"PlatformMetadata", 2, "c1", LAYOUT_PlatformMetadata, NULL},
-    {"RuntimeTypeSystem", 0, "8.0", LAYOUT_RuntimeTypeSystem, NULL}, /* ours, for .NET 8: see type_handle.c */
-    {"RuntimeTypeSystem", 0, "1", LAYOUT_RuntimeTypeSystem, NULL},
-    {"RuntimeTypeSystem", 0, "c1", LAYOUT_RuntimeTypeSystem, NULL},
-    {"RuntimeTypeSystem", 2, "c1", LAYOUT_RuntimeTypeSystem, NULL},
-    {"Loader", 0, "1", LAYOUT_Loader, NULL},
-    {"Loader", 0, "c1", LAYOUT_Loader, NULL},
-    {"Loader", 2, "c1", LAYOUT_Loader, NULL},
-    {"EcmaMetadata", 0, "1", LAYOUT_EcmaMetadata, NULL},
-    {"EcmaMetadata", 0, "c1", LAYOUT_EcmaMetadata, NULL},
-    {"EcmaMetadata", 2, "c1", LAYOUT_EcmaMetadata, NULL},
+    {"ExecutionManager", 0, "1", LAYOUT_ExecutionManager, &execution_manager_1, NULL},
+    {"ExecutionManager", 0, "2", LAYOUT_ExecutionManager, &execution_manager_2, NULL},
+    {"ExecutionManager", 0, "c1", LAYOUT_ExecutionManager, &execution_manager_1, NULL}, /* previews of .NET 11 */
+    {"ExecutionManager", 0, "c2", LAYOUT_ExecutionManager, &execution_manager_2, NULL},
+    {"ExecutionManager", 2, "c1", LAYOUT_ExecutionManager, &execution_manager_c1, NULL},
+    {"PlatformMetadata", 0, "1", LAYOUT_PlatformMetadata, NULL, NULL},
+    {"PlatformMetadata", 0, "c1", LAYOUT_PlatformMetadata, NULL, NULL},
+    {"PlatformMetadata", 2, "c1", LAYOUT_PlatformMetadata, NULL, NULL},
+    {"PrecodeStubs", 0, "1", LAYOUT_PrecodeStubs, NULL, &precode_stubs_1},
+    {"PrecodeStubs", 0, "2", LAYOUT_PrecodeStubs, NULL, &precode_stubs_2},
+    {"PrecodeStubs", 0, "3", LAYOUT_PrecodeStubs, NULL, &precode_stubs_3},
+    {"PrecodeStubs", 0, "c3", LAYOUT_PrecodeStubs, NULL, &precode_stubs_3}, /* previews of .NET 11 */
+    {"PrecodeStubs", 2, "c1", LAYOUT_PrecodeStubs, NULL, &precode_stubs_3},
+    {"RuntimeTypeSystem", 0, "8.0", LAYOUT_RuntimeTypeSystem, NULL, NULL}, /* ours, for .NET 8: see type_handle.c */
+    {"RuntimeTypeSystem", 0, "1", LAYOUT_RuntimeTypeSystem, NULL, NULL},
+    {"RuntimeTypeSystem", 0, "c1", LAYOUT_RuntimeTypeSystem, NULL, NULL},
+    {"RuntimeTypeSystem", 2, "c1", LAYOUT_RuntimeTypeSystem, NULL, NULL},
+    {"Loader", 0, "1", LAYOUT_Loader, NULL, NULL},
+    {"Loader", 0, "c1", LAYOUT_Loader, NULL, NULL},
+    {"Loader", 2, "c1", LAYOUT_Loader, NULL, NULL},
+    {"EcmaMetadata", 0, "1", LAYOUT_EcmaMetadata, NULL, NULL},
+    {"EcmaMetadata", 0, "c1", LAYOUT_EcmaMetadata, NULL, NULL},
+    {"EcmaMetadata", 2, "c1", LAYOUT_EcmaMetadata, NULL, NULL},
 };
 
 static const struct contract_row *find_row(const char *name, unsigned schema, const char *version)
@@ -70,6 +78,8 @@ enum cdacq_status contracts_select(const struct descriptor *descriptor, struct c
         contracts.usable |= 1u << row->contract;
         if (row->execution_manager)
             contracts.execution_manager = row->execution_manager;
+        if (row->precode_stubs)
+            contracts.precode_stubs = row->precode_stubs;
     }
     if (!contracts.execution_manager) {
         const struct descriptor_item *published =

@@ -11,6 +11,7 @@
 
 struct contracts {
     const struct execution_manager_version *execution_manager;
+    const struct precode_stubs_version *precode_stubs; /* NULL: in no version that this build reads */
     uint32_t usable; /* of enum layout_contract, a bit each: published in a version that this build reads */
 };
 

@@ -1,6 +1,6 @@
 #include "contracts/debug_info.h"
 
-#include "contracts/ee_jit_manager.h"
+#include "contracts/code_heap.h"
 #include "contracts/native_format.h"
 #include "contracts/r2r_jit_manager.h"
 
@@ -48,10 +48,9 @@ bool debug_info_of(const struct execution_manager *manager, struct reader *reade
     *ret_has_flag_byte = false;
     if (block->kind == CDACQ_CODE_READY_TO_RUN)
         return r2r_debug_info(manager, reader, block, ret);
-    *ret = 0;
-    if (block->kind != CDACQ_CODE_JITTED)
-        return true;
-    *ret = read_field(reader, ee_jit_manager_header(reader, block), F_RealCodeHeader_DebugInfo);
+    *ret = read_field(reader, code_block_header(reader, block),
+                      block->kind == CDACQ_CODE_JITTED ? F_RealCodeHeader_DebugInfo
+                                                       : F_InterpreterRealCodeHeader_DebugInfo);
     *ret_has_flag_byte = *ret && jit_has_flag_byte(reader);
     return !reader_failed(reader);
 }

@@ -5,21 +5,6 @@
 
 enum { UNWIND_INFO_MAX = 1024 * 1024 }; /* funclets of one method; a method with 300 handlers has some 300 */
 
-/* The code heap of a section. False, without failing, when `ip` is not in its used part. */
-static bool read_heap(struct reader *reader, const struct range_section *section, uint64_t ip, struct nibble_map *ret)
-{
-    uint64_t heap = section->heap_list;
-    if (!heap)
-        return false;
-    uint64_t start = read_field(reader, heap, F_CodeHeapListNode_StartAddress);
-    uint64_t end = read_field(reader, heap, F_CodeHeapListNode_EndAddress);
-    *ret = (struct nibble_map){
-        .base = read_field(reader, heap, F_CodeHeapListNode_MapBase),
-        .header_map = read_field(reader, heap, F_CodeHeapListNode_HeaderMap),
-    };
-    return ip >= start && ip <= end && !reader_failed(reader);
-}
-
 /*
  * Where the method's code ends: its functions, the body and then its funclets, lie one behind the other, and each has a
  * RUNTIME_FUNCTION in the header.
@@ -45,24 +30,13 @@ static bool read_extent(struct reader *reader, uint64_t header, struct code_bloc
     return !reader_failed(reader);
 }
 
-uint64_t ee_jit_manager_header(struct reader *reader, const struct code_block *block)
-{
-    return read_pointer(reader, block->start - reader->pointer_size);
-}
-
 bool ee_jit_manager_block_at(const struct execution_manager *manager, struct reader *reader,
                              const struct range_section *section, uint64_t start, struct code_block *ret)
 {
-    struct code_block block = {.ip = start, .start = start, .unwind_base = section->begin};
-    uint64_t header = ee_jit_manager_header(reader, &block);
-    if (reader_failed(reader))
-        return false;
-    if (header <= reader->layout->globals[G_StubCodeBlockLast]) {
-        block.kind = (uint8_t)execution_manager_stub_kind(manager, header);
-        *ret = block;
-        return true;
-    }
-    block.kind = CDACQ_CODE_JITTED;
+    struct code_block block = {.ip = start, .start = start, .unwind_base = section->begin, .kind = CDACQ_CODE_JITTED};
+    uint64_t header = code_heap_header(manager, reader, start, ret);
+    if (!header)
+        return !reader_failed(reader);
     block.method_desc = read_field(reader, header, F_RealCodeHeader_MethodDesc);
     if (!read_extent(reader, header, &block))
         return false;
@@ -73,12 +47,9 @@ bool ee_jit_manager_block_at(const struct execution_manager *manager, struct rea
 bool ee_jit_manager_find(const struct execution_manager *manager, struct reader *reader,
                          const struct range_section *section, uint64_t ip, struct code_block *ret)
 {
-    struct nibble_map map;
     struct code_block block;
-    if (!read_heap(reader, section, ip, &map))
-        return false;
-    uint64_t start = manager->version->nibble_map->find(reader, &map, ip);
-    if (!start || reader_failed(reader) || !ee_jit_manager_block_at(manager, reader, section, start, &block))
+    uint64_t start = code_heap_start(manager, reader, section, ip);
+    if (!start || !ee_jit_manager_block_at(manager, reader, section, start, &block))
         return false;
     block.ip = ip;
     block.offset = ip - start;
@@ -86,19 +57,4 @@ bool ee_jit_manager_find(const struct execution_manager *manager, struct reader 
         return false;
     *ret = block;
     return true;
-}
-
-bool ee_jit_manager_each(const struct execution_manager *manager, struct reader *reader,
-                         const struct range_section *section, bool (*found)(uint64_t start, void *context),
-                         void *context)
-{
-    uint64_t heap = section->heap_list;
-    if (!heap)
-        return true;
-    uint64_t start = read_field(reader, heap, F_CodeHeapListNode_StartAddress);
-    uint64_t end = read_field(reader, heap, F_CodeHeapListNode_EndAddress);
-    struct nibble_map map;
-    return read_heap(reader, section, start, &map) &&
-           nibble_map_each(reader, manager->version->nibble_map, &map, start, MIN(add_saturated(end, 1), section->end),
-                           found, context);
 }

@@ -1,6 +1,6 @@
 #include "contracts/exception_clauses.h"
 
-#include "contracts/ee_jit_manager.h"
+#include "contracts/code_heap.h"
 #include "contracts/r2r_jit_manager.h"
 
 /* CorExceptionFlag, and the runtime's own bit beyond. */
@@ -16,7 +16,9 @@ enum clause_flags {
 
 static bool jit_clauses(struct reader *reader, const struct code_block *block, struct exception_clauses *ret)
 {
-    uint64_t info = read_field(reader, ee_jit_manager_header(reader, block), F_RealCodeHeader_EHInfo);
+    uint64_t info =
+        read_field(reader, code_block_header(reader, block),
+                   block->kind == CDACQ_CODE_JITTED ? F_RealCodeHeader_EHInfo : F_InterpreterRealCodeHeader_JitEHInfo);
     *ret = (struct exception_clauses){0};
     if (!info || reader_failed(reader))
         return !reader_failed(reader);
@@ -76,15 +78,8 @@ static bool r2r_clauses(const struct execution_manager *manager, struct reader *
 bool exception_clauses_of(const struct execution_manager *manager, struct reader *reader,
                           const struct code_block *block, struct exception_clauses *ret)
 {
-    switch (block->kind) {
-    case CDACQ_CODE_JITTED:
-        return jit_clauses(reader, block, ret);
-    case CDACQ_CODE_READY_TO_RUN:
-        return r2r_clauses(manager, reader, block, ret);
-    default:
-        *ret = (struct exception_clauses){0};
-        return true;
-    }
+    return block->kind == CDACQ_CODE_READY_TO_RUN ? r2r_clauses(manager, reader, block, ret)
+                                                  : jit_clauses(reader, block, ret);
 }
 
 static enum cdacq_clause_kind kind_of(uint32_t flags)

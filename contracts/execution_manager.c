@@ -1,6 +1,7 @@
 #include "contracts/execution_manager.h"
 
 #include "contracts/ee_jit_manager.h"
+#include "contracts/interpreter_jit_manager.h"
 #include "contracts/platform_metadata.h"
 #include "contracts/r2r_jit_manager.h"
 #include "contracts/unwind_info.h"
@@ -56,6 +57,17 @@ void execution_manager_deinit(struct execution_manager *manager)
     atomic_store_explicit(&manager->images, NULL, memory_order_release);
 }
 
+void execution_manager_read_globals(struct execution_manager *manager, struct reader *reader)
+{
+    const struct layout *layout = manager->layout;
+    uint64_t code = layout->globals[G_ThePreStubAddress];
+    reader_begin(reader, FUEL_LOOKUP);
+    if (layout->globals[G_ThePreStub])
+        code = read_pointer(reader, layout->globals[G_ThePreStub]);
+    manager->the_pre_stub = reader_failed(reader) ? 0 : address_of_code_pointer(layout->code_pointer_flags, code);
+    (void)reader_take_failure(reader);
+}
+
 enum cdacq_code_kind execution_manager_stub_kind(const struct execution_manager *manager, uint64_t number)
 {
     const struct execution_manager_version *version = manager->version;
@@ -65,7 +77,7 @@ enum cdacq_code_kind execution_manager_stub_kind(const struct execution_manager 
 enum code_manager range_section_manager(const struct range_section *section)
 {
     if (section->flags & RANGE_SECTION_INTERPRETER)
-        return CODE_MANAGER_NONE;
+        return CODE_MANAGER_INTERPRETER;
     if (section->r2r_module)
         return CODE_MANAGER_R2R;
     if (section->flags & RANGE_SECTION_RANGE_LIST)
@@ -80,6 +92,8 @@ static bool range_list_find(const struct execution_manager *manager, struct read
     uint64_t number = 0;
     if (section->range_list && has_field(reader, F_CodeRangeMapRangeList_RangeListType))
         number = read_field(reader, section->range_list, F_CodeRangeMapRangeList_RangeListType);
+    if (reader_forgive(reader))
+        number = 0; /* stubs they are, whatever their kind */
     *ret = (struct code_block){.ip = ip, .start = ip, .kind = (uint8_t)execution_manager_stub_kind(manager, number)};
     return !reader_failed(reader);
 }
@@ -91,9 +105,13 @@ bool execution_manager_find(struct execution_manager *manager, struct reader *re
     struct code_block block;
     const struct r2r_image *image;
     bool found = false;
-    uint64_t address = address_of_code_pointer(manager->code_pointer_flags, ip);
-    if (!range_section_map_find(reader, manager->map, address, &section))
-        return false;
+    uint64_t address = address_of_code_pointer(manager->layout->code_pointer_flags, ip);
+    if (!range_section_map_find(reader, manager->map, address, &section)) {
+        if (reader_failed(reader) || !address || address != manager->the_pre_stub)
+            return false;
+        *ret = (struct code_block){.ip = address, .start = address, .kind = CDACQ_CODE_THE_PRE_STUB};
+        return true;
+    }
     switch (range_section_manager(&section)) {
     case CODE_MANAGER_EE:
         found = ee_jit_manager_find(manager, reader, &section, address, &block);
@@ -102,10 +120,11 @@ bool execution_manager_find(struct execution_manager *manager, struct reader *re
         image = r2r_jit_manager_image(manager, reader, &section);
         found = image && r2r_jit_manager_find(image, reader, address, &block);
         break;
+    case CODE_MANAGER_INTERPRETER:
+        found = interpreter_jit_manager_find(manager, reader, &section, address, &block);
+        break;
     case CODE_MANAGER_RANGE_LIST:
         found = range_list_find(manager, reader, &section, address, &block);
-        break;
-    case CODE_MANAGER_NONE:
         break;
     }
     if (!found || reader_failed(reader))
@@ -119,6 +138,10 @@ bool execution_manager_unwind_info(struct reader *reader, const struct code_bloc
 {
     uint64_t first = block->cold ? block->cold_functions : block->runtime_functions;
     uint32_t count = block->cold ? block->cold_function_count : block->runtime_function_count;
+    if (block->kind == CDACQ_CODE_INTERPRETER) {
+        *ret = (struct function_place){.start = block->start};
+        return true;
+    }
     struct unwind_table table = unwind_table_at(reader, first, count, block->unwind_base);
     uint32_t i = unwind_table_find(reader, &table, (uint32_t)(block->ip - block->unwind_base));
     if (i == UINT32_MAX)

@@ -24,12 +24,14 @@ struct execution_manager_version {
 extern const struct execution_manager_version execution_manager_1, execution_manager_2, execution_manager_c1;
 
 struct r2r_image;
+struct precode_stubs_version;
 
 struct execution_manager {
     const struct execution_manager_version *version;
+    const struct precode_stubs_version *precode_stubs; /* NULL: published in no version that this build reads */
     const struct layout *layout;
-    uint64_t map; /* of the RangeSectionMap */
-    uint8_t code_pointer_flags;
+    uint64_t map;                       /* of the RangeSectionMap */
+    uint64_t the_pre_stub;              /* where its code begins; 0 where the target does not tell */
     _Atomic(struct r2r_image *) images; /* a list that only grows */
     _Atomic(uint64_t) functions;        /* runtime functions of all of them: bounded */
 };
@@ -38,7 +40,15 @@ void execution_manager_init(struct execution_manager *manager, const struct exec
                             const struct layout *layout);
 void execution_manager_deinit(struct execution_manager *manager);
 
-enum code_manager { CODE_MANAGER_NONE, CODE_MANAGER_EE, CODE_MANAGER_R2R, CODE_MANAGER_RANGE_LIST };
+/* Reads what the target tells of code outside of all ranges: ThePreStub. What cannot be read is left out. */
+void execution_manager_read_globals(struct execution_manager *manager, struct reader *reader);
+
+enum code_manager {
+    CODE_MANAGER_EE,
+    CODE_MANAGER_R2R,
+    CODE_MANAGER_INTERPRETER,
+    CODE_MANAGER_RANGE_LIST,
+};
 
 /* Which manager the code of a section belongs to. */
 enum code_manager range_section_manager(const struct range_section *section);
@@ -62,8 +72,8 @@ struct function_place {
 };
 
 /*
- * The function of a method's block that covers block->ip. False where none does, or when the reader fails; also where
- * the method's manager keeps no RUNTIME_FUNCTIONs.
+ * The function of a method's block that covers block->ip. Interpreted methods have no RUNTIME_FUNCTION: its entry is 0
+ * then, and it starts where the method does. False where none covers it, or when the reader fails.
  */
 bool execution_manager_unwind_info(struct reader *reader, const struct code_block *block, struct function_place *ret);
 

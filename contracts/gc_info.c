@@ -48,12 +48,9 @@ static uint32_t length_x86(struct reader *reader, uint64_t gc_info)
     return 0;
 }
 
-uint32_t gc_info_code_length(struct reader *reader, uint64_t gc_info, unsigned version)
+static uint32_t length_of(struct reader *reader, const struct encoding *encoding, uint64_t gc_info, unsigned version)
 {
-    const struct encoding *encoding = &encodings[reader->layout->architecture];
     uint8_t bytes[8];
-    if (reader->layout->architecture == ARCHITECTURE_X86)
-        return length_x86(reader, gc_info);
     if (!encoding->length_bits || version < VERSION_MIN || version > VERSION_MAX ||
         !reader_try_copy(reader, gc_info, bytes, sizeof bytes))
         return 0;
@@ -71,4 +68,16 @@ uint32_t gc_info_code_length(struct reader *reader, uint64_t gc_info, unsigned v
         }
     }
     return 0;
+}
+
+uint32_t gc_info_code_length(struct reader *reader, uint64_t gc_info, unsigned version)
+{
+    enum architecture architecture = reader->layout->architecture;
+    return architecture == ARCHITECTURE_X86 ? length_x86(reader, gc_info)
+                                            : length_of(reader, &encodings[architecture], gc_info, version);
+}
+
+uint32_t gc_info_code_length_interpreter(struct reader *reader, uint64_t gc_info, unsigned version)
+{
+    return length_of(reader, &encodings[ARCHITECTURE_X64], gc_info, version);
 }

@@ -26,4 +26,7 @@ unsigned gc_info_version_of_jit(const struct layout *layout);
  */
 uint32_t gc_info_code_length(struct reader *reader, uint64_t gc_info, unsigned version);
 
+/* The same for byte code of the interpreter, whose encoding, on every architecture, begins as that of x64 does. */
+uint32_t gc_info_code_length_interpreter(struct reader *reader, uint64_t gc_info, unsigned version);
+
 #endif

@@ -1,6 +1,6 @@
 #include "contracts/method_region.h"
 
-#include "contracts/ee_jit_manager.h"
+#include "contracts/code_heap.h"
 #include "contracts/gc_info.h"
 #include "contracts/r2r_jit_manager.h"
 
@@ -11,9 +11,8 @@ bool gc_info_of(const struct execution_manager *manager, struct reader *reader, 
     *ret_version = 0;
     if (block->kind == CDACQ_CODE_READY_TO_RUN)
         return r2r_jit_manager_gc_info(r2r_jit_manager_image_of(manager, block), reader, block, ret, ret_version);
-    if (block->kind != CDACQ_CODE_JITTED)
-        return true;
-    *ret = read_field(reader, ee_jit_manager_header(reader, block), F_RealCodeHeader_GCInfo);
+    *ret = read_field(reader, code_block_header(reader, block),
+                      block->kind == CDACQ_CODE_JITTED ? F_RealCodeHeader_GCInfo : F_InterpreterRealCodeHeader_GCInfo);
     *ret_version = gc_info_version_of_jit(reader->layout);
     return !reader_failed(reader);
 }
@@ -24,6 +23,8 @@ bool method_region_hot_size(const struct execution_manager *manager, struct read
     uint64_t gc_info;
     uint32_t version, length = 0;
     *ret = block->hot_size;
+    if (block->kind == CDACQ_CODE_INTERPRETER) /* all that is known of it came from there */
+        return true;
     if (gc_info_of(manager, reader, block, &gc_info, &version) && gc_info)
         length = gc_info_code_length(reader, gc_info, version);
     if (reader_failed(reader))

@@ -1,6 +1,6 @@
 /*
- * platform_metadata.h: PlatformMetadata: how a code pointer of the target differs from an address.
- * Source: dotnet/runtime docs/design/datacontracts/PlatformMetadata.md.
+ * platform_metadata.h: PlatformMetadata: how a code pointer of the target differs from an address, and where its
+ * precodes are described. Source: dotnet/runtime docs/design/datacontracts/PlatformMetadata.md.
  */
 #ifndef CDACQ_CONTRACTS_PLATFORM_METADATA_H
 #define CDACQ_CONTRACTS_PLATFORM_METADATA_H
@@ -24,5 +24,8 @@ static inline uint64_t address_of_code_pointer(unsigned flags, uint64_t pointer)
 /* The flags that the target publishes; 0 where it publishes none, or they cannot be read: code pointers are addresses.
  */
 unsigned platform_metadata_code_pointer_flags(struct reader *reader);
+
+/* GetPrecodeMachineDescriptor: its address; 0 where the target publishes none. */
+uint64_t platform_metadata_precode_machine_descriptor(const struct reader *reader);
 
 #endif

@@ -18,7 +18,7 @@
 #ifndef CDACQ_CONTRACTS_UNWIND_INFO_H
 #define CDACQ_CONTRACTS_UNWIND_INFO_H
 
-#include "descriptors/layout.h"
+#include "contracts/platform_metadata.h"
 
 /* A table in the target's memory. Entries are read one by one, so that a search touches little of a large one. */
 struct unwind_table {
@@ -44,11 +44,13 @@ static inline uint32_t unwind_table_field(struct reader *reader, const struct un
     return (uint32_t)field_read(reader, field, read_u32(reader, table->address + offset));
 }
 
-/* The begin of an entry, relative. Tables of arm have the Thumb bit in it, which is no part of the address. */
+/* The begin of an entry, relative. It stands there as a code pointer, on arm with the Thumb bit. */
 static inline uint32_t unwind_table_begin(struct reader *reader, const struct unwind_table *table, uint32_t i)
 {
     uint32_t begin = unwind_table_field(reader, table, i, F_RuntimeFunction_BeginAddress);
-    return reader->layout->architecture == ARCHITECTURE_ARM ? begin & ~UINT32_C(1) : begin;
+    bool thumb = reader->layout->architecture == ARCHITECTURE_ARM ||
+                 reader->layout->code_pointer_flags & CODE_POINTER_ARM32_THUMB;
+    return thumb ? begin & ~UINT32_C(1) : begin;
 }
 
 /* The last entry whose begin is at or before `relative`, by binary search; UINT32_MAX where there is none. */

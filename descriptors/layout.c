@@ -40,8 +40,11 @@ static const struct row global_rows[G_COUNT] = {
 };
 
 static const char *const contract_names[LAYOUT_CONTRACT_COUNT] = {
-    [LAYOUT_ExecutionManager] = "ExecutionManager",   [LAYOUT_PlatformMetadata] = "PlatformMetadata",
-    [LAYOUT_RuntimeTypeSystem] = "RuntimeTypeSystem", [LAYOUT_Loader] = "Loader",
+    [LAYOUT_ExecutionManager] = "ExecutionManager",
+    [LAYOUT_PlatformMetadata] = "PlatformMetadata",
+    [LAYOUT_PrecodeStubs] = "PrecodeStubs",
+    [LAYOUT_RuntimeTypeSystem] = "RuntimeTypeSystem",
+    [LAYOUT_Loader] = "Loader",
     [LAYOUT_EcmaMetadata] = "EcmaMetadata",
 };
 

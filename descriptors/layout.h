@@ -34,6 +34,7 @@ enum layout_global {
 enum layout_contract {
     LAYOUT_ExecutionManager,
     LAYOUT_PlatformMetadata,
+    LAYOUT_PrecodeStubs,
     LAYOUT_RuntimeTypeSystem,
     LAYOUT_Loader,
     LAYOUT_EcmaMetadata,
@@ -55,6 +56,7 @@ struct layout {
                         out that are published in versions nobody here reads */
     unsigned pointer_size;
     enum architecture architecture; /* set by who opens a target */
+    unsigned code_pointer_flags; /* of PlatformMetadata; set by who opens a target */
 };
 
 /*

@@ -2,9 +2,10 @@
  * code_heap.c: JIT-compiled code: heaps with their nibble maps, methods with their headers, stub blocks.
  *
  * A block is a pointer, then code. For a method the pointer leads to its RealCodeHeader, for a block of stubs it is the
- * small number of their kind. The nibble map is written by the runtime's rule for setting and deleting: the start's
- * nibble, and, in version 2, in each further unit that the block covers as a whole a pointer to the start.
- * Source: src/coreclr/vm/codeman.cpp, EECodeGenManager::NibbleMapSet and NibbleMapDelete.
+ * small number of their kind. In the interpreter's heaps the header is an InterpreterRealCodeHeader. The nibble map is
+ * written by the runtime's rule for setting and deleting: the start's nibble, and, in version 2, in each further unit
+ * that the block covers as a whole a pointer to the start. Source: src/coreclr/vm/codeman.cpp,
+ * EECodeGenManager::NibbleMapSet and NibbleMapDelete.
  */
 #include "mocktarget/mock.h"
 
@@ -143,26 +144,27 @@ static void put_length_x86(uint8_t *bytes, uint64_t length)
  * instructions, some bits at a time, each with one more that says whether more follow.
  * Source: src/coreclr/gcinfo/gcinfoencoder.cpp, src/coreclr/inc/gcinfotypes.h; for x86 src/coreclr/jit/gcencode.cpp.
  */
-void mock_gc_info_write(struct mock *mock, uint64_t address, uint64_t code_length, unsigned version)
+static void put_gc_info(struct mock *mock, uint8_t *bytes, uint64_t length, unsigned version, bool arm)
 {
-    uint8_t *bytes = mock_bytes_at(mock, address, MOCK_GC_INFO_SIZE);
-    unsigned at = 0, fat = (unsigned)mock_random(mock, 2), bits = mock_is_arm(mock) ? 7 : 8;
-    if (!bytes)
-        return;
-    if (mock->options.unwind == MOCK_UNWIND_FUNCTION_LENGTH) {
-        put_length_x86(bytes, code_length);
-        return;
-    }
+    unsigned at = 0, fat = (unsigned)mock_random(mock, 2), bits = arm ? 7 : 8;
     put_bits(bytes, &at, fat, 1);
     put_bits(bytes, &at, mock_random(mock, 1 << 10), fat ? 10 : 1);
     if (version < 4)
-        put_bits(bytes, &at, mock_random(mock, 4), fat && !mock_is_arm(mock) ? 4 : 2);
-    code_length /= mock_length_unit(mock);
+        put_bits(bytes, &at, mock_random(mock, 4), fat && !arm ? 4 : 2);
     do {
-        put_bits(bytes, &at, code_length, bits);
-        code_length >>= bits;
-        put_bits(bytes, &at, code_length != 0, 1);
-    } while (code_length);
+        put_bits(bytes, &at, length, bits);
+        length >>= bits;
+        put_bits(bytes, &at, length != 0, 1);
+    } while (length);
+}
+
+void mock_gc_info_write(struct mock *mock, uint64_t address, uint64_t code_length, unsigned version)
+{
+    uint8_t *bytes = mock_bytes_at(mock, address, MOCK_GC_INFO_SIZE);
+    if (bytes && mock->options.unwind == MOCK_UNWIND_FUNCTION_LENGTH)
+        put_length_x86(bytes, code_length);
+    else if (bytes)
+        put_gc_info(mock, bytes, code_length / mock_length_unit(mock), version, mock_is_arm(mock));
 }
 
 void mock_runtime_function(struct mock *mock, uint64_t entry, uint64_t begin, uint64_t length, uint64_t unwind)
@@ -240,6 +242,7 @@ struct mock_heap *mock_heap_create(struct mock *mock, const struct mock_heap_opt
     heap->next = mock->heaps;
     mock->heaps = heap;
     heap->mock = mock;
+    heap->interpreter = options->interpreter;
     unsigned access = MOCK_READ | MOCK_WRITE | MOCK_EXECUTE;
     heap->begin = mock_map(mock, options->begin, options->size, access, NULL, 0);
     heap->end = heap->begin + options->size;
@@ -260,7 +263,8 @@ struct mock_heap *mock_heap_create(struct mock *mock, const struct mock_heap_opt
         mock_section_add(mock, &(struct mock_section){.begin = heap->begin,
                                                       .end = heap->end,
                                                       .flags = MOCK_SECTION_CODE_HEAP |
-                                                               (options->collectible ? MOCK_SECTION_COLLECTIBLE : 0),
+                                                               (options->collectible ? MOCK_SECTION_COLLECTIBLE : 0) |
+                                                               (options->interpreter ? MOCK_SECTION_INTERPRETER : 0),
                                                       .heap_list = heap->node});
     return heap;
 }
@@ -309,11 +313,56 @@ static void add_function(struct mock_heap *heap, uint64_t entry, uint64_t unwind
     mock_fact(mock, &function);
 }
 
+/* One run of byte code, and a header whose GC info alone tells its length. */
+/* What is the same for all of a method's functions. */
+static struct mock_function method_fact(struct mock *mock, const struct mock_method *method, uint64_t start,
+                                        uint64_t size)
+{
+    return (struct mock_function){
+        .method = start,
+        .method_desc = method->method_desc,
+        .hot_size = size,
+        .debug_info = method->no_debug_info ? 0 : mock_alloc(mock, 16, 1),
+        .gc_info = method->no_gc_info ? 0 : mock_alloc(mock, MOCK_GC_INFO_SIZE, 4),
+        .gc_info_version = (unsigned)mock->globals[G_GCInfoVersion],
+        .clauses = mock_keep(mock, method->clauses, method->clause_count * sizeof *method->clauses),
+        .clause_count = method->clause_count,
+    };
+}
+
+static uint64_t interpreted_method(struct mock_heap *heap, const struct mock_method *method)
+{
+    struct mock *mock = heap->mock;
+    uint64_t start = next_start(heap, method->skip, MAX(method->alignment ? method->alignment : 16u, 4u));
+    uint64_t size = MAX(method->size, UINT64_C(1));
+    if (!take(heap, start, start + size + method->tail))
+        return 0;
+    uint64_t header = mock_object(mock, T_InterpreterRealCodeHeader, 0);
+    struct mock_function fact = method_fact(mock, method, start, size);
+    fact.code = MOCK_CODE_INTERPRETER;
+    fact.begin = start;
+    fact.end = start + size;
+    if (!fact.gc_info) /* nothing else tells its length */
+        fact.gc_info = mock_alloc(mock, MOCK_GC_INFO_SIZE, 4);
+    uint8_t *gc_info = mock_bytes_at(mock, fact.gc_info, MOCK_GC_INFO_SIZE);
+    if (gc_info)
+        put_gc_info(mock, gc_info, size, fact.gc_info_version, false);
+    mock_write_pointer(mock, start - mock->word, header);
+    mock_put(mock, header, F_InterpreterRealCodeHeader_MethodDesc, method->method_desc);
+    mock_put(mock, header, F_InterpreterRealCodeHeader_DebugInfo, fact.debug_info);
+    mock_put(mock, header, F_InterpreterRealCodeHeader_GCInfo, fact.gc_info);
+    mock_put(mock, header, F_InterpreterRealCodeHeader_JitEHInfo, write_exception_info(mock, method));
+    mock_fact(mock, &fact);
+    return mock->failed ? 0 : start;
+}
+
 uint64_t mock_method(struct mock_heap *heap, const struct mock_method *method)
 {
     struct mock *mock = heap ? heap->mock : NULL;
     if (!mock || mock->failed)
         return 0;
+    if (heap->interpreter)
+        return interpreted_method(heap, method);
     size_t count = method->funclet_count + 1;
     uint64_t start = next_start(heap, method->skip, MAX(method->alignment ? method->alignment : 16u, 4u));
     uint64_t total = rounded(mock, method->size);
@@ -330,17 +379,8 @@ uint64_t mock_method(struct mock_heap *heap, const struct mock_method *method)
     mock_put(mock, header, F_RealCodeHeader_MethodDesc, method->method_desc);
     mock_put(mock, header, F_RealCodeHeader_NumUnwindInfos, count);
 
-    struct mock_function fact = {
-        .code = MOCK_CODE_JIT,
-        .method = start,
-        .method_desc = method->method_desc,
-        .hot_size = total,
-        .debug_info = method->no_debug_info ? 0 : mock_alloc(mock, 16, 1),
-        .gc_info = method->no_gc_info ? 0 : mock_alloc(mock, MOCK_GC_INFO_SIZE, 4),
-        .gc_info_version = (unsigned)mock->globals[G_GCInfoVersion],
-        .clauses = mock_keep(mock, method->clauses, method->clause_count * sizeof *method->clauses),
-        .clause_count = method->clause_count,
-    };
+    struct mock_function fact = method_fact(mock, method, start, total);
+    fact.code = MOCK_CODE_JIT;
     if (fact.gc_info)
         mock_gc_info_write(mock, fact.gc_info, total, fact.gc_info_version);
     mock_put(mock, header, F_RealCodeHeader_DebugInfo, fact.debug_info);

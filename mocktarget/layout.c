@@ -91,6 +91,13 @@ static uint32_t inline_size(const struct mock *mock, enum mock_field field)
         return 4 * mock->word;
     case F_ReadyToRunInfo_EntryPointToMethodDescMap:
         return mock->sizes[T_HashMap];
+    case F_PlatformMetadata_PrecodeMachineDescriptor:
+        return mock->sizes[T_PrecodeMachineDescriptor];
+    case F_PrecodeMachineDescriptor_StubBytes:
+    case F_PrecodeMachineDescriptor_StubIgnoredBytes:
+    case F_PrecodeMachineDescriptor_FixupBytes:
+    case F_PrecodeMachineDescriptor_FixupIgnoredBytes:
+        return MOCK_PRECODE_CODE;
     default:
         return 0;
     }
@@ -110,14 +117,46 @@ static uint32_t base_size(const struct mock *mock, enum mock_type type)
     case T_ParamTypeDesc:
     case T_TypeVarTypeDesc:
         return mock->sizes[T_TypeDesc];
+    case T_InterpreterPrecodeData: /* the type stands in both at the same place */
+        return mock->sizes[T_StubPrecodeData];
     default:
         return 0;
     }
 }
 
-/* Fields that the target's architecture does not have. */
+/* Fields that PrecodeStubs does not have in this version. */
+static bool is_absent_of_precodes(unsigned version, enum mock_field field)
+{
+    switch ((int)field) {
+    case F_StubPrecodeData_MethodDesc:
+        return version != 1;
+    case F_StubPrecodeData_SecretParam:
+    case F_ThisPtrRetBufPrecodeData_MethodDesc:
+        return version == 1;
+    case F_PrecodeMachineDescriptor_OffsetOfPrecodeType:
+    case F_PrecodeMachineDescriptor_ReadWidthOfPrecodeType:
+    case F_PrecodeMachineDescriptor_ShiftOfPrecodeType:
+        return version == 3;
+    case F_PrecodeMachineDescriptor_UMEntryPrecodeType:
+    case F_PrecodeMachineDescriptor_InterpreterPrecodeType:
+    case F_PrecodeMachineDescriptor_DynamicHelperPrecodeType:
+    case F_PrecodeMachineDescriptor_StubPrecodeSize:
+    case F_PrecodeMachineDescriptor_StubBytes:
+    case F_PrecodeMachineDescriptor_StubIgnoredBytes:
+    case F_PrecodeMachineDescriptor_FixupStubPrecodeSize:
+    case F_PrecodeMachineDescriptor_FixupBytes:
+    case F_PrecodeMachineDescriptor_FixupIgnoredBytes:
+        return version != 3;
+    default:
+        return false;
+    }
+}
+
+/* Fields that the target's architecture, or a version of a contract, does not have. */
 static bool is_absent(const struct mock *mock, enum mock_field field)
 {
+    if (is_absent_of_precodes(mock->options.precode_version, field))
+        return true;
     if (field == F_RuntimeFunction_EndAddress)
         return mock->options.unwind != MOCK_UNWIND_END_ADDRESS;
     return field == F_UnwindInfo_FunctionLength && mock->options.unwind != MOCK_UNWIND_FUNCTION_LENGTH;
@@ -173,8 +212,9 @@ void mock_layout(struct mock *mock)
 {
     /* A type that holds another one by value comes after it. */
     lay_out(mock, T_HashMap);
+    lay_out(mock, T_PrecodeMachineDescriptor);
     for (int type = 0; type < T_COUNT; type++)
-        if (type != T_HashMap)
+        if (type != T_HashMap && type != T_PrecodeMachineDescriptor)
             lay_out(mock, type);
 }
 

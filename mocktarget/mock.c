@@ -40,7 +40,7 @@ static void set_contracts(struct mock *mock)
     mock_contract(mock, "RuntimeTypeSystem", "1");
     mock_contract(mock, "Loader", "1");
     mock_contract(mock, "EcmaMetadata", "1");
-    mock_contract(mock, "PrecodeStubs", "3");
+    mock_contract(mock, "PrecodeStubs", (const char *const[]){"1", "2", "3"}[mock->options.precode_version - 1]);
 }
 
 struct mock *mock_create(const struct mock_options *options)
@@ -54,6 +54,10 @@ struct mock *mock_create(const struct mock_options *options)
         return NULL;
     if (!known.version)
         known.version = 2;
+    if (known.precode_version > 3)
+        return NULL;
+    if (!known.precode_version)
+        known.precode_version = 3;
     if (!known.machine)
         known.machine = usual_machine(&known);
     if (!known.base)
@@ -77,6 +81,7 @@ struct mock *mock_create(const struct mock_options *options)
     uint64_t platform = mock_object(mock, T_PlatformMetadata, 0);
     mock_put(mock, platform, F_PlatformMetadata_CodePointerFlags, known.code_pointer_flags);
     mock_global(mock, "PlatformMetadata", platform);
+    mock_precode_machine_write(mock, mock_address_of(mock, platform, F_PlatformMetadata_PrecodeMachineDescriptor));
     return mock;
 }
 
@@ -118,6 +123,11 @@ void mock_destroy(struct mock *mock)
         struct mock_heap *next = mock->heaps->next;
         free(mock->heaps);
         mock->heaps = next;
+    }
+    while (mock->precodes) {
+        struct mock_precodes *link = mock->precodes->link;
+        free(mock->precodes);
+        mock->precodes = link;
     }
     for (size_t i = 0; i < mock->region_count; i++) {
         free(mock->regions[i].bytes);

@@ -55,7 +55,16 @@ struct mock_fragments {
     struct mock_range range;
 };
 
-enum { MOCK_CONTRACT_MAX = 16 };
+enum { MOCK_CONTRACT_MAX = 16, MOCK_PRECODE_CODE = 24 };
+
+/* How this target's precodes look: fixup precodes, [1], and all others, [0]. */
+struct mock_precode_machine {
+    uint64_t page, piece;
+    uint8_t types[MOCK_PRECODE_COUNT];
+    uint8_t type_offset, type_width, type_shift; /* versions 1 and 2 */
+    uint8_t code[2][MOCK_PRECODE_CODE];          /* version 3 */
+    uint8_t ignored[2][MOCK_PRECODE_CODE];
+};
 
 struct mock_contract {
     char name[40], version[16];
@@ -91,6 +100,8 @@ struct mock {
     size_t section_count, section_capacity;
     struct mock_heap *heaps;
     struct mock_kept *kept; /* copies of what tests have handed over */
+    struct mock_precode_machine precode_machine;
+    struct mock_precodes *precodes;
     struct mock_r2r *images;
     struct mock_function *functions;
     size_t function_count, function_capacity;
@@ -159,6 +170,9 @@ void mock_clauses_write(struct mock *mock, uint64_t address, const struct mock_c
 void mock_fact(struct mock *mock, const struct mock_function *function);
 void mock_facts_drop(struct mock *mock, uint64_t begin, uint64_t end);
 void mock_facts_drop_method(struct mock *mock, uint64_t method);
+
+/* Chooses how precodes look, and says so in the PrecodeMachineDescriptor. */
+void mock_precode_machine_write(struct mock *mock, uint64_t descriptor);
 
 /* ---- Images ---- */
 

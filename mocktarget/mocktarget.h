@@ -59,6 +59,7 @@ struct mock_options {
     enum mock_unwind unwind;
     unsigned version;            /* of ExecutionManager: 1 (linear nibble maps) or 2; 0 is 2 */
     unsigned code_pointer_flags; /* PlatformMetadata.CodePointerFlags */
+    unsigned precode_version;    /* of PrecodeStubs: 1, 2 or 3; 0 is 3 */
     uint16_t machine;            /* EM_* of ELF files; 0: a usual one of that width and order */
     uint64_t base;               /* where memory is handed out from; 0: a usual place */
     size_t run_size;             /* memory is readable in runs of at most that many bytes; 0: no bound */
@@ -186,11 +187,13 @@ struct mock_heap_options {
     uint64_t begin; /* of the range; 0: a free place */
     uint64_t size;
     bool collectible;   /* a heap of dynamic methods */
+    bool interpreter;   /* of byte code that is interpreted: its methods have no funclets */
     uint64_t map_slack; /* the nibble map begins that many bytes before the range */
 };
 
 struct mock_heap {
-    uint64_t begin, end;    /* of the range */
+    uint64_t begin, end; /* of the range */
+    bool interpreter;
     uint64_t section, node; /* its RangeSection and CodeHeapListNode */
     uint64_t map_base, header_map;
     uint64_t cursor; /* the first free byte */
@@ -237,7 +240,7 @@ uint64_t mock_method(struct mock_heap *heap, const struct mock_method *method);
 /* The EEJitManager. */
 uint64_t mock_jit_manager(const struct mock *mock);
 
-/* The RealCodeHeader of the method that starts at `start`. */
+/* The RealCodeHeader, or InterpreterRealCodeHeader, of the method that starts at `start`. */
 uint64_t mock_method_header(struct mock_heap *heap, uint64_t start);
 
 /* A block of stubs, `kind` being the runtime's number for them (StubCodeBlockKind). */
@@ -253,6 +256,46 @@ void mock_nibble_delete(struct mock *mock, uint64_t header_map, uint64_t map_bas
 /* A range of stubs that a range list tells the kind of. Returns the section; *ret_begin, which may be NULL, the range.
  */
 uint64_t mock_range_list(struct mock *mock, uint64_t size, unsigned kind, bool collectible, uint64_t *ret_begin);
+
+/* ---- Precodes ----
+ *
+ * Pages of code and pages of data take turns, all of a range list. The pieces of a code page are all the same code;
+ * what one stands for is in the data page behind it, at the same place. Pieces that are not in use have data of zeros.
+ */
+enum mock_precode {
+    MOCK_PRECODE_STUB,
+    MOCK_PRECODE_PINVOKE,
+    MOCK_PRECODE_FIXUP, /* in precodes of their own */
+    MOCK_PRECODE_THIS_PTR_RET_BUF,
+    MOCK_PRECODE_UM_ENTRY,
+    MOCK_PRECODE_INTERPRETER,
+    MOCK_PRECODE_DYNAMIC_HELPER,
+    MOCK_PRECODE_COUNT
+};
+
+struct mock_precodes {
+    uint64_t begin, end;    /* of the range */
+    uint64_t section, list; /* its RangeSection and CodeRangeMapRangeList */
+    uint64_t next;          /* piece that is free */
+    struct mock *mock;
+    struct mock_precodes *link;
+};
+
+/* A range with that many pages of code, of fixup precodes or of all others. */
+struct mock_precodes *mock_precodes_create(struct mock *mock, bool fixup, size_t pages, bool collectible);
+
+/* A precode; returns its entry point, a code pointer. */
+uint64_t mock_precode(struct mock_precodes *precodes, enum mock_precode kind, uint64_t method_desc);
+
+/* The data of the precode at an address, and the distance from one precode to the next. */
+uint64_t mock_precode_data(const struct mock *mock, uint64_t address);
+uint64_t mock_precode_size(const struct mock *mock);
+
+/* Publishes PrecodeMachineDescriptor as values, as supplements do, and no PlatformMetadata. */
+void mock_precode_values(struct mock *mock);
+
+/* A PortableEntryPoint, for targets that set FeaturePortableEntrypoints. */
+uint64_t mock_portable_entry_point(struct mock *mock, uint64_t method_desc);
 
 /* ---- Hash maps
  * ----------------------------------------------------------------------------------------------------------- */
@@ -383,7 +426,14 @@ uint64_t mock_dynamic_method_desc(struct mock *mock, const char *name);
 /* ---- The truth
  * ----------------------------------------------------------------------------------------------------------------- */
 
-enum mock_code { MOCK_CODE_JIT, MOCK_CODE_R2R, MOCK_CODE_STUB, MOCK_CODE_RANGE_LIST, MOCK_CODE_THUNK };
+enum mock_code {
+    MOCK_CODE_JIT,
+    MOCK_CODE_R2R,
+    MOCK_CODE_INTERPRETER,
+    MOCK_CODE_STUB,
+    MOCK_CODE_RANGE_LIST,
+    MOCK_CODE_THUNK
+};
 
 /* A run of code: a method's body, one of its funclets, a part of it that is cold, or stubs. */
 struct mock_function {

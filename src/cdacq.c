@@ -182,7 +182,9 @@ static enum cdacq_status read_contracts(struct cdacq *target, const struct cdacq
     struct reader reader;
     reader_init(&reader, target->target, &target->layout, target->descriptor_info.pointer_size,
                 target->descriptor_info.big_endian);
-    target->manager.code_pointer_flags = (uint8_t)platform_metadata_code_pointer_flags(&reader);
+    target->layout.code_pointer_flags = platform_metadata_code_pointer_flags(&reader);
+    target->manager.precode_stubs = target->contracts.precode_stubs;
+    execution_manager_read_globals(&target->manager, &reader);
     return CDACQ_OK;
 }
 

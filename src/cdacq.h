@@ -186,7 +186,8 @@ enum cdacq_answer {
     X(READY_TO_RUN, 12, "r2r")                   \
     X(INTERPRETER, 13, "interpreter")            \
     X(WRAPPER_STUB, 14, "WrapperStub")           \
-    X(SHUFFLE_THUNK, 15, "ShuffleThunk")
+    X(SHUFFLE_THUNK, 15, "ShuffleThunk")         \
+    X(THE_PRE_STUB, 16, "ThePreStub")
 
 enum cdacq_code_kind {
 #define CDACQ_CODE_KIND_(name, value, text) CDACQ_CODE_##name = value,
@@ -298,7 +299,8 @@ CDACQ_API enum cdacq_status cdacq_get_method_region_info(struct cdacq_session *s
                                                          uint64_t *ret_cold_start, uint64_t *ret_cold_size,
                                                          struct cdacq_error *err);
 
-/* GetUnwindInfo: the address of the RUNTIME_FUNCTION that covers the block's ip. */
+/* GetUnwindInfo: the address of the RUNTIME_FUNCTION that covers the block's ip; 0 for interpreted methods, which have
+ * none. */
 CDACQ_API enum cdacq_status cdacq_get_unwind_info(struct cdacq_session *session, const struct cdacq_code_block *block,
                                                   uint64_t *ret, struct cdacq_error *err);
 
@@ -407,6 +409,19 @@ struct cdacq_code_heap_info {
 CDACQ_API enum cdacq_status cdacq_visit_code_heaps(struct cdacq_session *session, enum cdacq_code_kind kind,
                                                    int (*visit)(const struct cdacq_code_heap_info *heap, void *context),
                                                    void *context, struct cdacq_error *err);
+
+/*
+ * NonVirtualEntry2MethodDesc: the address of the MethodDesc that `entry_point` enters. It is a code pointer as it
+ * stands in a slot, a delegate or a call instruction (a Thumb bit and pointer authentication are taken off): the start
+ * of a method's code or, as in the specification, any address in it; or the start of a precode that stands for the
+ * method. Where the target has portable entry points it is the address of one. CDACQ_NOT_MANAGED, and *ret untouched,
+ * where it enters no method that has a MethodDesc: outside of all code, a stub that stands for no method, or ReadyToRun
+ * code that the runtime has not prepared. Failures: MEMORY, FIELD, CORRUPT, FUEL as everywhere; CONTRACT where
+ * `entry_point` may be a precode and the target publishes PrecodeStubs in no version that this build reads. Source:
+ * dotnet/runtime docs/design/datacontracts/ExecutionManager.md and PrecodeStubs.md.
+ */
+CDACQ_API enum cdacq_status cdacq_non_virtual_entry_to_method_desc(struct cdacq_session *session, uint64_t entry_point,
+                                                                   uint64_t *ret, struct cdacq_error *err);
 
 /* ---- What the target is ------------------------------------------------------------------------------------- */
 

@@ -1,11 +1,14 @@
 /*
  * execution_manager_api.c: the ExecutionManager contract as cdacq.h offers it: a thin layer over contracts/.
  */
-#include "contracts/code_heaps.h"
+#include <inttypes.h>
+
+#include "contracts/code_heap_infos.h"
 #include "contracts/debug_info.h"
 #include "contracts/exception_clauses.h"
 #include "contracts/funclets.h"
 #include "contracts/method_region.h"
+#include "contracts/non_virtual_entry.h"
 #include "src/door.h"
 
 _Static_assert(sizeof(struct code_block) <= sizeof(struct cdacq_code_block), "a handle holds a block");
@@ -240,4 +243,17 @@ enum cdacq_status cdacq_visit_code_heaps(struct cdacq_session *session, enum cda
             status = CDACQ_STOPPED;
     free(heaps.items);
     return status;
+}
+
+enum cdacq_status cdacq_non_virtual_entry_to_method_desc(struct cdacq_session *session, uint64_t entry_point,
+                                                         uint64_t *ret, struct cdacq_error *err)
+{
+    struct reader *reader = &session->reader;
+    reader_begin(reader, FUEL_LOOKUP);
+    if (execution_manager_entry_method_desc(&session->target->manager, reader, entry_point, ret))
+        return CDACQ_OK;
+    enum cdacq_status status = reader_status(reader, err);
+    return status < 0 ? status
+                      : error_set(err, CDACQ_NOT_MANAGED, entry_point,
+                                  "0x%" PRIx64 " enters no method with a MethodDesc", entry_point);
 }

@@ -341,11 +341,11 @@ static void look_up(struct cdacq_session *session, uint64_t ip, bool batch, stru
         walk(session, ip, ret);
         return;
     }
-    uint64_t address = address_of_code_pointer(session->target->manager.code_pointer_flags, ip);
+    uint64_t address = address_of_code_pointer(session->target->layout.code_pointer_flags, ip);
     size_t index = find_range(session, address);
     if (index == SIZE_MAX) {
-        if (session->map->unreadable)
-            walk(session, ip, ret); /* it may lie in what could not be listed */
+        if (session->map->unreadable || address == session->target->manager.the_pre_stub)
+            walk(session, ip, ret); /* it may lie in what could not be listed, or is code outside of all ranges */
         else
             answer_none(ip, ret);
         return;

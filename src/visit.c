@@ -3,7 +3,6 @@
  */
 #include <inttypes.h>
 
-#include "contracts/ee_jit_manager.h"
 #include "src/door.h"
 
 /* A visit of methods on its way. */
@@ -45,6 +44,16 @@ static enum cdacq_status visit_stub(const struct visit *visit, uint64_t begin, u
     return stopped(visit->visit(&method, visit->context));
 }
 
+/* A block of which the index does not know enough: its start tells what there is, or why there is nothing. */
+static enum cdacq_status visit_unknown(const struct visit *visit, uint64_t begin, uint64_t end)
+{
+    struct cdacq_method method;
+    cdacq_methods_at(visit->session, &begin, 1, &method);
+    if (method.answer != CDACQ_ANSWER_MANAGED)
+        return visit_failure(visit, begin, end);
+    return stopped(visit->visit(&method, visit->context));
+}
+
 static enum cdacq_status visit_run(const struct visit *visit, size_t index, const struct code_run *run)
 {
     uint64_t base = visit->session->map->ranges[index].section.begin;
@@ -53,13 +62,11 @@ static enum cdacq_status visit_run(const struct visit *visit, size_t index, cons
         return visit_stub(visit, base + run->begin, base + run->end);
     if (run->kind == RUN_COLD)
         return CDACQ_OK; /* told with its hot part */
-    const struct method_record *record = run->kind == RUN_METHOD ? session_record(visit->session, index, run) : NULL;
-    if (!record) {
-        if (run->kind == RUN_UNKNOWN)
-            error_set(&visit->session->error, CDACQ_ERR_MEMORY, base + run->begin,
-                      "the code header of the block at 0x%" PRIx64 " cannot be read", base + run->begin);
+    if (run->kind == RUN_UNKNOWN)
+        return visit_unknown(visit, base + run->begin, base + run->end);
+    const struct method_record *record = session_record(visit->session, index, run);
+    if (!record)
         return visit_failure(visit, base + run->begin, base + run->end);
-    }
     if (record->method.code_start != base + run->begin)
         return CDACQ_OK; /* a later run of the same method */
     if (record->method.kind == CDACQ_CODE_READY_TO_RUN && !record->method.method_desc &&
@@ -105,7 +112,7 @@ enum cdacq_status cdacq_visit_code_ranges(struct cdacq_session *session,
                                           void *context, struct cdacq_error *err)
 {
     static const char *const kinds[] = {
-        [CODE_MANAGER_NONE] = "interpreter",
+        [CODE_MANAGER_INTERPRETER] = "interpreter",
         [CODE_MANAGER_EE] = "jit",
         [CODE_MANAGER_R2R] = "r2r",
         [CODE_MANAGER_RANGE_LIST] = "stubs",
@@ -137,7 +144,7 @@ enum cdacq_status cdacq_check_code_range(struct cdacq_session *session, uint64_t
     const struct code_range *range = map ? code_map_range(map, address) : NULL;
     if (!range)
         return error_set(err, CDACQ_NOT_MANAGED, address, "no code range holds 0x%" PRIx64, address);
-    if (range->manager != CODE_MANAGER_EE && range->manager != CODE_MANAGER_R2R)
+    if (range->manager == CODE_MANAGER_RANGE_LIST)
         return CDACQ_OK;
     size_t index = (size_t)(range - map->ranges);
     return session_table(session, index) ? CDACQ_OK : session_table_error(session, index, err);

@@ -233,12 +233,8 @@ static void add_other_sections(struct scene *scene, struct dice *dice)
         mock_range_list(scene->mock, 0x1800, kind, kind == 4, &begin);
         add_range(scene, begin, begin + 0x1800);
     }
-    /* What the interpreter runs is in a heap like others, but not code. */
-    struct mock_heap *heap = mock_heap_create(scene->mock, &(struct mock_heap_options){.size = 0x4000});
-    fill_heap(scene, heap, dice);
-    mock_section_delete(scene->mock, heap->section);
-    mock_set(scene->mock, heap->section, "RangeSection.NextForDelete", 0);
-    mock_set(scene->mock, heap->section, "RangeSection.Flags", MOCK_SECTION_CODE_HEAP | MOCK_SECTION_INTERPRETER);
+    fill_heap(scene, mock_heap_create(scene->mock, &(struct mock_heap_options){.size = 0x8000, .interpreter = true}),
+              dice);
 }
 
 /* One method of an image: with funclets, cold parts, padding, prepared or not as dice have it. */
@@ -331,7 +327,7 @@ const char *scene_name(const struct scene *scene, const struct mock_function *fu
     uint32_t rid = function->rid;
     if (function->code == MOCK_CODE_R2R && !rid && !function->method_desc)
         return "N.T.G<U>()";
-    if (function->code == MOCK_CODE_JIT && function->method_desc == scene->dynamic_method_desc)
+    if (function->code != MOCK_CODE_R2R && function->method_desc == scene->dynamic_method_desc)
         return "dynamicClass.Emitted(...)";
     /* A MethodDesc is stronger than a place in the table of instances. */
     for (size_t i = 0; i < ARRAY_SIZE(scene->method_descs); i++)

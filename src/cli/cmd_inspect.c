@@ -129,6 +129,8 @@ static void ask(struct cdacq_session *session, uint64_t ip, struct inspection *i
         if (inspection->has_block)
             ask_about_block(session, inspection);
     }
+    note(inspection, QUESTION_ENTRY_METHOD_DESC,
+         cdacq_non_virtual_entry_to_method_desc(session, ip, &inspection->entry_method_desc, &error), &error);
 }
 
 static void forget(struct inspection *inspection)

@@ -79,6 +79,12 @@ static void add_list(struct work *work, const char *const *ips, size_t count)
     }
 }
 
+static int ignore_clause(const struct cdacq_exception_clause *clause, void *context)
+{
+    (void)clause, (void)context;
+    return 0;
+}
+
 /* All that the library tells of one IP; what fails here fails on the snapshot in the same way. */
 static void ask_about(struct work *work, uint64_t ip)
 {
@@ -86,16 +92,22 @@ static void ask_about(struct work *work, uint64_t ip)
     struct cdacq_code_block block;
     struct cdacq_error error;
     uint64_t address;
+    uint32_t version;
+    bool yes;
     enum cdacq_status status = cdacq_method_at(work->session, ip, &method, &error);
     if (status < 0) {
         message("0x%" PRIx64 ": %s", ip, error.message);
         work->unanswered++;
     }
+    (void)cdacq_non_virtual_entry_to_method_desc(work->session, ip, &address, &error);
     /* Always: it finds its way alone, where the look-up above may go by an index that it has built. */
     if (cdacq_get_code_block(work->session, ip, &block, &error) != CDACQ_OK)
         return;
-    (void)cdacq_get_unwind_info(work->session, &block, &address, &error);
-    (void)cdacq_get_funclet_start_address(work->session, &block, &address, &error);
+    (void)cdacq_get_method_region_info(work->session, &block, &address, &address, &address, &error);
+    (void)cdacq_is_filter_funclet(work->session, &block, &yes, &error); /* by way of the unwind info */
+    (void)cdacq_get_debug_info(work->session, &block, &address, &yes, &error);
+    (void)cdacq_get_gc_info(work->session, &block, &address, &version, &error);
+    (void)cdacq_visit_exception_clauses(work->session, &block, ignore_clause, NULL, &error);
 }
 
 /* One by one and many at once: the library reads different pages for the two. */

@@ -1,20 +1,20 @@
-#include "contracts/code_heaps.h"
+#include "contracts/code_heap_infos.h"
 
 /* CodeHeap::CodeHeapType */
 enum { CODE_HEAP_LOADER = 0, CODE_HEAP_HOST = 1 };
 
-/* The variable that points to a manager, and whether a range section is of that manager's code. */
+/* The variable that points to a manager; 0 where the target does not tell it. */
 static uint64_t manager_variable(const struct reader *reader, enum cdacq_code_kind kind)
 {
     const struct layout *layout = reader->layout;
-    return kind == CDACQ_CODE_JITTED && layout->global_present[G_EEJitManagerAddress]
-               ? layout->globals[G_EEJitManagerAddress]
-               : 0;
+    enum layout_global global = kind == CDACQ_CODE_JITTED ? G_EEJitManagerAddress : G_InterpreterJitManagerAddress;
+    return layout->global_present[global] ? layout->globals[global] : 0;
 }
 
-static bool has_heaps_of(const struct range_section *section, enum cdacq_code_kind kind)
+static bool has_heap_of(const struct range_section *section, enum cdacq_code_kind kind)
 {
-    return kind == CDACQ_CODE_JITTED && range_section_manager(section) == CODE_MANAGER_EE && section->heap_list;
+    return range_section_manager(section) == (kind == CDACQ_CODE_JITTED ? CODE_MANAGER_EE : CODE_MANAGER_INTERPRETER) &&
+           section->heap_list;
 }
 
 bool jit_manager_info(const struct execution_manager *manager, struct reader *reader, enum cdacq_code_kind kind,
@@ -23,6 +23,8 @@ bool jit_manager_info(const struct execution_manager *manager, struct reader *re
     struct range_section_list list;
     uint64_t variable = manager_variable(reader, kind);
     *ret = (struct cdacq_jit_manager_info){.kind = kind};
+    if (kind != CDACQ_CODE_JITTED && kind != CDACQ_CODE_INTERPRETER)
+        return true;
     if (variable) {
         ret->address = read_pointer(reader, variable);
         if (ret->address && has_field(reader, F_EEJitManager_AllCodeHeaps))
@@ -32,7 +34,7 @@ bool jit_manager_info(const struct execution_manager *manager, struct reader *re
     if (!range_section_map_list(reader, manager->map, &list))
         return false;
     for (size_t i = 0; i < list.count && !ret->address; i++)
-        if (has_heaps_of(&list.items[i], kind))
+        if (has_heap_of(&list.items[i], kind))
             ret->address = list.items[i].jit_manager;
     free(list.items);
     return true;
@@ -95,7 +97,7 @@ static void add_by_sections(const struct execution_manager *manager, struct read
     if (!range_section_map_list(reader, manager->map, &list))
         return;
     for (size_t i = 0; i < list.count; i++)
-        if (has_heaps_of(&list.items[i], kind) && !add_node(reader, list.items[i].heap_list, ret))
+        if (has_heap_of(&list.items[i], kind) && !add_node(reader, list.items[i].heap_list, ret))
             break;
     if (list.unreadable)
         reader_fail(reader, CDACQ_ERR_MEMORY, manager->map, "RangeSectionMap");
@@ -107,6 +109,10 @@ bool code_heaps_list(const struct execution_manager *manager, struct reader *rea
 {
     struct code_heap_list list = {0};
     struct cdacq_jit_manager_info info;
+    if (kind != CDACQ_CODE_JITTED && kind != CDACQ_CODE_INTERPRETER) {
+        *ret = list;
+        return true;
+    }
     bool described = manager_variable(reader, kind) && has_field(reader, F_EEJitManager_AllCodeHeaps) &&
                      has_field(reader, F_CodeHeapListNode_Next);
     if (!described)

@@ -1,10 +1,10 @@
 /*
- * code_heaps.h: GetCodeHeapInfos, GetJitManagerInfo: the heaps that JIT-compiled code lies in. The runtime's own list
- * of them is described from .NET 11 on; before that they are found by the range sections that they fill. Source:
+ * code_heap_infos.h: GetCodeHeapInfos, GetJitManagerInfo: the heaps that JIT-compiled code lies in. The runtime's own
+ * list of them is described from .NET 11 on; before that they are found by the range sections that they fill. Source:
  * dotnet/runtime docs/design/datacontracts/ExecutionManager.md; src/coreclr/vm/codeman.h, EEJitManager.
  */
-#ifndef CDACQ_CONTRACTS_CODE_HEAPS_H
-#define CDACQ_CONTRACTS_CODE_HEAPS_H
+#ifndef CDACQ_CONTRACTS_CODE_HEAP_INFOS_H
+#define CDACQ_CONTRACTS_CODE_HEAP_INFOS_H
 
 #include "contracts/execution_manager.h"
 
