@@ -372,6 +372,27 @@ void mock_r2r_finish(struct mock_r2r *r2r);
 /* The start of method `number` of a finished image. */
 uint64_t mock_r2r_start(const struct mock_r2r *r2r, size_t number);
 
+/*
+ * A ReadyToRun image from a file, as crossgen2 writes it, loaded and put into the map; its contents are what they are,
+ * so nothing in mock_functions() tells of them. The mock must have seed 0, whose structures are laid out as in such
+ * files, and the image's architecture.
+ */
+struct mock_r2r_file_options {
+    const char *path; /* copied; NULL: /mock/file.dll */
+    const void *bytes;
+    size_t size;
+    uint64_t begin;        /* 0: a free place */
+    uint32_t bucket_count; /* of the map from entry points to MethodDescs; 0: 5 */
+};
+
+struct mock_r2r_file {
+    uint64_t begin, end;
+    uint64_t section, module, info, entry_point_map;
+    uint32_t function_count; /* without the sentinel */
+};
+
+struct mock_r2r_file mock_r2r_load(struct mock *mock, const struct mock_r2r_file_options *options);
+
 /* ---- Tables of ReadyToRun images, for a buffer on its own
  * -------------------------------------------------------------------- */
 

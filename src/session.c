@@ -146,16 +146,18 @@ enum cdacq_status session_table_error(struct cdacq_session *session, size_t inde
 
 /* ---- Forming answers ---- */
 
-/* Where each function of a method begins, for telling funclets: allocated, or NULL where there is only one. */
+/* Where the method's body and each funclet begin: allocated, or NULL where there is only the body. */
 static uint32_t read_function_begins(struct reader *reader, const struct code_block *block, uint32_t **ret)
 {
     uint32_t count = block->runtime_function_count;
     uint32_t *begins = !block->cold && count > 1 ? calloc(count, sizeof *begins) : NULL;
     struct unwind_table table = unwind_table_at(reader, block->runtime_functions, count, block->unwind_base);
+    uint32_t found = 0;
     for (uint32_t i = 0; begins && i < count; i++)
-        begins[i] = unwind_table_begin(reader, &table, i);
+        if (i == 0 || !unwind_table_is_fragment(reader, &table, i))
+            begins[found++] = unwind_table_begin(reader, &table, i);
     *ret = begins;
-    return begins && !reader_failed(reader) ? count : 0;
+    return !reader_failed(reader) ? found : 0;
 }
 
 static void set_name(struct cdacq_session *session, struct cdacq_method *method, const struct method_name *name)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "check_main.h"
+#include "contracts/gc_info.h"
 #include "mock_support.h"
 
 enum { VERSIONS = 2, SEEDS = 6, COMBINATIONS = ARCH_COUNT * VERSIONS * SEEDS, PROBES = 400 };
@@ -473,6 +474,40 @@ START_TEST(composite_images)
 }
 END_TEST
 
+/* The GC info of a ReadyToRun method lies behind unwind data of any architecture, and tells the method's length. */
+START_TEST(gc_info_of_images)
+{
+    struct scene scene = scene_build(_i % ARCH_COUNT, (uint64_t)(_i / ARCH_COUNT), 2, true);
+    struct facts facts;
+    mock_publish(scene.mock, NULL);
+    facts.items = mock_functions(scene.mock, &facts.count);
+    struct cdacq *target = mock_open(scene.mock, CARRIER_MEMORY, NULL);
+    struct reader reader = mock_reader(target);
+    size_t asked = 0;
+    for (size_t i = 0; i < facts.count; i++) {
+        const struct mock_function *fact = &facts.items[i];
+        struct range_section section;
+        struct code_block block;
+        uint64_t gc_info;
+        uint32_t version;
+        if (fact->code != MOCK_CODE_R2R)
+            continue;
+        reader_begin(&reader, FUEL_INDEX);
+        expect(range_section_map_find(&reader, target->manager.map, fact->begin, &section), fact->begin);
+        const struct r2r_image *image = r2r_jit_manager_image(&target->manager, &reader, &section);
+        if (!image->gc_info_version)
+            continue; /* it has no header */
+        expect(execution_manager_find(&target->manager, &reader, fact->begin, &block), fact->begin);
+        expect(r2r_jit_manager_gc_info(image, &reader, &block, &gc_info, &version), fact->begin);
+        expect(gc_info_code_length(&reader, gc_info, version) == fact->hot_size + fact->cold_size, fact->begin);
+        asked++;
+    }
+    ck_assert_uint_gt(asked, 0);
+    cdacq_close(target);
+    scene_destroy(&scene);
+}
+END_TEST
+
 /* Code pointers carry more than an address: the Thumb bit of arm, the authentication code of arm64. */
 START_TEST(code_pointers)
 {
@@ -820,6 +855,7 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, a_visit_can_be_stopped, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, nothing_to_walk_back_to, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, composite_images, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, gc_info_of_images, 0, ARCH_COUNT * SEEDS);
     tcase_add_loop_test(tcase, code_pointers, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, execution_manager_alone, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, missing_names, 0, ARCH_COUNT);

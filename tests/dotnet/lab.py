@@ -187,21 +187,31 @@ def installed_framework():
     return os.path.join(folder, version), version
 
 
-def compile_ahead(work, *, composite=False):
-    """Compiles the built target and some of the framework ahead of time: split into hot and cold code, or composite."""
+def crossgen2(work):
+    """A function that runs the ahead-of-time compiler of the installed runtime's version, with its assemblies to refer to."""
     framework, version = installed_framework()
     pack = os.path.dirname(os.path.dirname(_restore_pack(work, "Microsoft.NETCore.App.Crossgen2.linux-x64", version)))
     tool = os.path.join(pack, "tools", "crossgen2")
     os.chmod(tool, 0o755)
+
+    def compile_(*arguments, system="linux", architecture="x64"):
+        run([tool, *arguments, "-r", os.path.join(framework, "*.dll"), "--targetos", system, "--targetarch", architecture, "-O"])
+
+    return compile_
+
+
+def compile_ahead(work, *, composite=False):
+    """Compiles the built target and some of the framework ahead of time: split into hot and cold code, or composite."""
+    framework, _ = installed_framework()
+    compile_ = crossgen2(work)
     app, out = os.path.join(work, "app-net10.0"), os.path.join(work, "ahead")
     os.makedirs(out)
     inputs = [os.path.join(app, "Demo.dll")] + [os.path.join(framework, name + ".dll") for name in AHEAD]
-    common = ["-r", os.path.join(framework, "*.dll"), "--targetos", "linux", "--targetarch", "x64", "-O"]
     if composite:
-        run([tool, "--composite", *inputs, "-o", os.path.join(out, "demo.r2r.dll"), *common])
+        compile_("--composite", *inputs, "-o", os.path.join(out, "demo.r2r.dll"))
     else:
         for path in inputs:
-            run([tool, path, "-o", os.path.join(out, os.path.basename(path)), "--hot-cold-splitting", *common])
+            compile_(path, "-o", os.path.join(out, os.path.basename(path)), "--hot-cold-splitting")
     for name in os.listdir(out):
         shutil.copy(os.path.join(out, name), app)
 

@@ -1,9 +1,14 @@
 #!/usr/bin/env python3
-"""Writes the seeds of corpus/fuzz_core and corpus/fuzz_json. Inputs that once failed are kept beside them by hand."""
+"""Writes the seeds of corpus/fuzz_core, corpus/fuzz_json and corpus/fuzz_unwind_info. Inputs that once failed are kept beside them by hand."""
 import pathlib
 import struct
+import sys
 
 HERE = pathlib.Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "dotnet"))
+
+import r2r_image  # noqa: E402
+
 PT_LOAD, PT_DYNAMIC, PT_NOTE, ET_DYN, ET_CORE, NT_FILE, NT_PRPSINFO = 1, 2, 4, 3, 4, 0x46494C45, 3
 
 
@@ -157,8 +162,34 @@ def texts():
     yield "padded", b"{}\0\0\0"
 
 
+ARCHITECTURES = {"x86": 1, "x64": 2, "arm": 3, "arm64": 4, "loongarch64": 5, "riscv64": 6}  # of fuzz_unwind_info.c
+
+
+def unwinds():
+    """Some functions of each bundled image, with their unwind data and GC info; and what no image shows."""
+    for path in sorted((HERE.parent / "fixtures" / "r2r").glob("*.dll")):
+        image = r2r_image.Image(path.read_bytes())
+        functions = r2r_image.Functions(image)
+        taken = range(0, len(functions.entries), 5)
+        table, data = b"", b""
+        for i in taken:
+            at = len(taken) * functions.entry_size + len(data)
+            entry = [functions.entries[i][0], *functions.entries[i][1:-1], at]
+            table += struct.pack("<" + "I" * len(entry), *entry)
+            data += image.at(functions.unwind(i), functions.unwind_size(i) + 24 & ~3)
+        yield path.stem, bytes([ARCHITECTURES[image.architecture], 4]) + table + data
+    header = struct.pack("<IIII", 0x1000, 16, 0x2000, 16)
+    for name in ("loongarch64", "riscv64", "arm64", "arm"):
+        kind = bytes([ARCHITECTURES[name], 3])
+        yield f"{name}-one-word", kind + header + struct.pack("<IIIIQ", 40 | 1 << 20 | 1 << 22 | 2 << 28, 3, 0xE5, 0, 0x1234) + bytes(32)
+        yield f"{name}-two-words", kind + header + struct.pack("<IIIIQ", 40 | 3 << 20, 2 << 16, 0xE4, 0, 0x4321) + bytes(32)
+        yield f"{name}-packed", kind + struct.pack("<IIII", 0x1000, 1 | 40 << 2, 0x2000, 2 | 9 << 2)
+    yield "x64-chained", bytes([2, 4]) + struct.pack("<IIIBBBBIII", 0x1000, 0x1020, 12, 0x21, 0, 0, 0, 0x500, 0x600, 12)
+    yield "x86-no-funclets", bytes([1 | 8, 2]) + struct.pack("<II", 0x1000, 8) + b"\x81\x05"
+
+
 def main():
-    for name, inputs in (("fuzz_core", cores()), ("fuzz_json", texts())):
+    for name, inputs in (("fuzz_core", cores()), ("fuzz_json", texts()), ("fuzz_unwind_info", unwinds())):
         folder = HERE / "corpus" / name
         folder.mkdir(parents=True, exist_ok=True)
         for seed, data in inputs:
