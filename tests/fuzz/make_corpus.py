@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the seeds of corpus/fuzz_core and corpus/fuzz_json. Inputs that once failed are kept beside them by hand."""
+"""Writes the seeds of corpus/fuzz_core, fuzz_json and fuzz_entry. Inputs that once failed are kept beside them by hand."""
 import pathlib
 import struct
 
@@ -157,8 +157,16 @@ def texts():
     yield "padded", b"{}\0\0\0"
 
 
+def entries():
+    """For fuzz_entry: every width, byte order and version, whole and damaged in many places."""
+    for choice in range(0, 24):
+        yield f"whole-{choice}", bytes([choice])
+        yield f"ones-{choice}", bytes([choice]) + b"".join(struct.pack("<HB", at, 1) for at in range(0, 600, 7))
+        yield f"high-{choice}", bytes([choice]) + b"".join(struct.pack("<HB", at, 255) for at in range(3, 900, 11))
+
+
 def main():
-    for name, inputs in (("fuzz_core", cores()), ("fuzz_json", texts())):
+    for name, inputs in (("fuzz_core", cores()), ("fuzz_json", texts()), ("fuzz_entry", entries())):
         folder = HERE / "corpus" / name
         folder.mkdir(parents=True, exist_ok=True)
         for seed, data in inputs:
