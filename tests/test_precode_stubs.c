@@ -157,6 +157,27 @@ START_TEST(nowhere_else_are_precodes)
 }
 END_TEST
 
+/* The same code and data where no precode can start. */
+START_TEST(precodes_are_aligned)
+{
+    struct mock *mock = mock_with(_i, 3, 1);
+    struct mock_precodes *stubs = mock_precodes_create(mock, false, 1, false);
+    uint64_t entry = mock_precode(stubs, MOCK_PRECODE_STUB, 0x1238), size = mock_precode_size(mock);
+    uint64_t word = _i & 1 ? 8 : 4, copies[] = {entry + 3 * size + word, entry + 6 * size + word / 2};
+    for (size_t i = 0; i < ARRAY_SIZE(copies); i++)
+        for (uint64_t at = 0; at < size; at++) {
+            mock_write_uint(mock, copies[i] + at, 1, mock_read_uint(mock, entry + at, 1));
+            mock_write_uint(mock, mock_precode_data(mock, copies[i]) + at, 1,
+                            mock_read_uint(mock, mock_precode_data(mock, entry) + at, 1));
+        }
+    struct cdacq *target = mock_publish_and_open(mock);
+    check_one(target, copies[0], 0x1238);
+    check_one(target, copies[1], 0);
+    cdacq_close(target);
+    mock_destroy(mock);
+}
+END_TEST
+
 /* Numbers that name no kind, or one that has other code; and code that is no precode's. */
 START_TEST(unknown_precodes)
 {
@@ -772,6 +793,7 @@ static Suite *suite(void)
     TCase *tcase = tcase_create("precode_stubs");
     tcase_add_loop_test(tcase, every_precode_leads_back, 0, COMBINATIONS);
     tcase_add_loop_test(tcase, nowhere_else_are_precodes, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, precodes_are_aligned, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, unknown_precodes, 0, ARCH_COUNT * VERSIONS);
     tcase_add_loop_test(tcase, values_from_a_supplement, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, signed_and_thumb_pointers, 0, ARCH_COUNT);
