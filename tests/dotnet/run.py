@@ -18,9 +18,11 @@ import threading
 
 import judge
 import lab
+import precodes
 from jitdump import live_records, read_loads, read_released
 
 TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
+ENTRY_POINTS = os.environ.get("CDACQ_ENTRY_POINTS", "entry_points")
 RUNTIMES = ["installed", "10.0.14", "9.0.22", "8.0.33", "hot-cold", "composite"]
 LEAST_METHODS = 1000  # of the target, JIT and ReadyToRun together: fewer means that the jitdump is not whole
 
@@ -68,6 +70,13 @@ class Run:
             listed.setdefault(int(method["code_start"], 16), []).append(method["code_size"])
         missing = [load for load in self.live if load.kind == "jit" and listed.get(load.address) != [load.size]]
         self.note("methods", not missing, f"{len(listed)} listed, {len(missing)} of the jitdump's missing or different")
+
+    def judge_entry_points(self, core):
+        """Precodes and stubs by the runtime's own structures and its jitdump."""
+        counts = precodes.judge(TOOL, ENTRY_POINTS, core, os.path.join(self.work, "jitdump"))
+        wrong = [f"{count} {label}" for label, count in counts.items() if label.startswith("FAILED")]
+        back = counts["temporary entry point leads back"]
+        self.note("entry points", not wrong and back >= LEAST_METHODS, f"{back} methods; {', '.join(wrong)}".rstrip("; "))
 
     def judge_stop(self, pid):
         """--stop answers the same, and leaves the process running."""
@@ -162,6 +171,7 @@ def test_runtime(runtime, work):
         run.judge_stacks(label, core)
     run.judge_snapshot(cores["createdump full"])
     run.judge_listing(cores["createdump full"])
+    run.judge_entry_points(cores["createdump full"])
     if private:
         run.judge_moved({label: core for label, core in cores.items() if label != "createdump full"})
         if runtime.startswith("10.") and "kernel" in cores:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the seeds of corpus/fuzz_core, corpus/fuzz_json and corpus/fuzz_unwind_info. Inputs that once failed are kept beside them by hand."""
+"""Writes the seeds of corpus/fuzz_core, fuzz_json, fuzz_unwind_info and fuzz_entry. Inputs that once failed are kept beside them by hand."""
 import pathlib
 import struct
 import sys
@@ -188,8 +188,21 @@ def unwinds():
     yield "x86-no-funclets", bytes([1 | 8, 2]) + struct.pack("<II", 0x1000, 8) + b"\x81\x05"
 
 
+def entries():
+    """For fuzz_entry: every width, byte order and version, whole and damaged in many places."""
+    for choice in range(0, 24):
+        yield f"whole-{choice}", bytes([choice])
+        yield f"ones-{choice}", bytes([choice]) + b"".join(struct.pack("<HB", at, 1) for at in range(0, 600, 7))
+        yield f"high-{choice}", bytes([choice]) + b"".join(struct.pack("<HB", at, 255) for at in range(3, 900, 11))
+
+
 def main():
-    for name, inputs in (("fuzz_core", cores()), ("fuzz_json", texts()), ("fuzz_unwind_info", unwinds())):
+    for name, inputs in (
+        ("fuzz_core", cores()),
+        ("fuzz_json", texts()),
+        ("fuzz_unwind_info", unwinds()),
+        ("fuzz_entry", entries()),
+    ):
         folder = HERE / "corpus" / name
         folder.mkdir(parents=True, exist_ok=True)
         for seed, data in inputs:
