@@ -107,10 +107,10 @@ class Help(Case):
     def test_help(self):
         done = self.assert_run(ANSWERED, "--help", lines=0)
         text = done.stdout.decode()
-        for command in COMMANDS:
+        for command in [*COMMANDS, "records"]:
             self.assertIn(f"\n  {command} ", text)
         for option in ["--json", "--sysroot", "--module-path", "--stop", "--descriptor", "--descriptor-address",
-                       "--runtime", "--names", "--output", "--stubs", "--r2r", "--help", "--version"]:
+                       "--runtime", "--names", "--output", "--stubs", "--r2r", "--follow", "--help", "--version"]:
             self.assertRegex(text, rf"\n  .*{option}\b")
         for code in ["0", "1", "2", "64"]:
             self.assertRegex(text, rf"\n +{code}  ")
