@@ -96,6 +96,13 @@ enum cdacq_open_flags {
     CDACQ_OPEN_DEBUGINFOD = 1 << 2, /* ask the servers in DEBUGINFOD_URLS for missing ELF files */
 };
 
+/* How methods are named. */
+enum cdacq_name_style {
+    CDACQ_NAMES_CSHARP, /* Ns.Outer.Inner<T>.M<U>(int, U): the definition, as C# writes it */
+    CDACQ_NAMES_SOS,    /* Ns.Outer+Inner`1[[System.Int32, System.Private.CoreLib]].M(Int32): SOS, the runtime's DAC */
+    CDACQ_NAMES_IL,     /* instance void [Asm] Ns.Outer+Inner`1[System.Int32]::M(!0): the runtime's perf map */
+};
+
 /* All optional: zero the struct, set `size`, then what is wanted. Strings and arrays are copied. */
 struct cdacq_options {
     size_t size;                 /* sizeof(struct cdacq_options) of the caller */
@@ -108,6 +115,7 @@ struct cdacq_options {
     const char *const *descriptors; /* JSON descriptor files that override what the target publishes, in order */
     size_t descriptor_count;
     uint64_t descriptor_address; /* DotNetRuntimeContractDescriptor is here: do not search for it */
+    enum cdacq_name_style names; /* of every session of the target */
 };
 
 /*

@@ -73,7 +73,7 @@ class Usage(Case):
             self.assertIn(option, self.assert_usage_error("methods", "core", option))
 
     def test_values_of_options(self):
-        self.assertIn("csharp", self.assert_usage_error("ip2method", "core", "--names", "sos"))
+        self.assertIn("csharp", self.assert_usage_error("ip2method", "core", "--names", "IL"))
         for value in ["", "-1", "x", "1x", "4294967296", "99999999999999999999"]:
             self.assertIn("--runtime", self.assert_usage_error("info", "core", "--runtime", value))
         for value in ["", "0", "0x", "g", "-1", "12345678901234567"]:
