@@ -280,11 +280,15 @@ static void name_instance(const struct method_namer *namer, const struct code_bl
     struct name_source source = {.metadata = composite ? NULL : &module->metadata,
                                  .module = composite ? composite_module : NULL,
                                  .context = &modules};
+    module->source.missing = 0;
     ret->unverified |= module->unverified;
-    if ((csharp ? name_entry_point(&source, &method, &ret->text)
-                : name_entry_point_runtime(&source, namer->style, &method, &ret->text)) < 0)
+    enum cdacq_status status = csharp ? name_entry_point(&source, &method, &ret->text)
+                                      : name_entry_point_runtime(&source, namer->style, &method, &ret->text);
+    if (status == CDACQ_ERR_MODULE)
         error_set(&ret->error, CDACQ_ERR_MODULE, block->start,
                   "the method at 0x%" PRIx64 " is declared in another module and was not prepared", block->start);
+    else if (status < 0)
+        module_error(module, status, &ret->error);
 }
 
 /* By the image's tables or by the MethodDesc: whichever tells more here. */

@@ -96,7 +96,11 @@ enum cdacq_open_flags {
     CDACQ_OPEN_DEBUGINFOD = 1 << 2, /* ask the servers in DEBUGINFOD_URLS for missing ELF files */
 };
 
-/* How methods are named. */
+/*
+ * How methods are named. SOS and IL are to the letter what the runtime's debugger services and its perf map have, but
+ * that backslashes in a method's name stand doubled and what is not printable is escaped. Of code that the runtime has
+ * not prepared they tell what its image tells: an assembly is then the one that is referred to, which may only forward.
+ */
 enum cdacq_name_style {
     CDACQ_NAMES_CSHARP, /* Ns.Outer.Inner<T>.M<U>(int, U): the definition, as C# writes it */
     CDACQ_NAMES_SOS,    /* Ns.Outer+Inner`1[[System.Int32, System.Private.CoreLib]].M(Int32): SOS, the runtime's DAC */
@@ -228,7 +232,7 @@ struct cdacq_method {
     uint32_t line;
     bool cold;
     bool module_verified; /* false: a file had to be used that nothing in the target could confirm */
-    const char *name;     /* Ns.Outer.Inner<T>.M<U>(int, U); printable UTF-8, NUL-terminated */
+    const char *name;     /* in the target's enum cdacq_name_style; printable UTF-8, NUL-terminated */
     size_t name_length;
     const char *module; /* path of the module that declares the method, as the target names it */
     const char *tier;

@@ -207,6 +207,18 @@ class Streams(Case):
         done = self.assert_run(status, "ip2method", "--json", CORE, *arguments, stdin=text, **options)
         return [json.loads(line) for line in done.stdout.splitlines()]
 
+    def test_styles_of_names(self):
+        ip = next(method["code_start"] for method in self.methods if "Interop.CheckIo<" in (method["method"] or ""))
+        for style, name in [("csharp", b"Interop.CheckIo<TSafeHandle>(TSafeHandle, string, bool)"),
+                            ("sos", b"Interop.CheckIo[[System.__Canon, System.Private.CoreLib]]"
+                                    b"(System.__Canon, System.String, Boolean)"),
+                            ("il", b"!!0 [System.Console] Interop::CheckIo(!!0,string,bool)")]:
+            done = self.assert_run(ANSWERED, "ip2method", "--names", style, CORE, ip)
+            self.assertIn(b" " + name + b" +0x", done.stdout)
+            listing = self.assert_run(ANSWERED, "methods", "--names", style, CORE, lines=None)
+            self.assertIn(b" " + name + b" [r2r]", listing.stdout)
+        self.assertEqual(run("ip2method", CORE, ip).stdout, run("ip2method", "--names=csharp", CORE, ip).stdout)
+
     def test_forms_of_an_ip(self):
         digits = self.ip[2:]
         forms = [digits, "0x" + digits, "0X" + digits.upper(), digits.rjust(16, "0"), f"  {digits}\t", digits + "\r"]
