@@ -1,6 +1,15 @@
 #include "contracts/method_desc.h"
 
-enum { CLASSIFICATION_MASK = 7, TOKEN_BITS = 24, NAME_MAX_SIZE = 4096, SIGNATURE_MAX_SIZE = 64 * 1024 };
+enum {
+    CLASSIFICATION_MASK = 7,
+    TOKEN_BITS = 24,
+    NAME_MAX_SIZE = 4096,
+    SIGNATURE_MAX_SIZE = 64 * 1024,
+    ARGUMENT_MAX = 256,
+    INSTANTIATED_KIND_MASK = 7, /* InstantiatedMethodDesc.Flags2 */
+    INSTANTIATED_DEFINITION = 0,
+    DYNAMIC_IS_IL_STUB = 0x8000, /* StoredSigMethodDesc.ExtendedFlags */
+};
 
 /* The chunk's range bits, shifted up over the remainder bits of the MethodDesc: its methoddef rid. */
 static uint32_t read_rid(struct reader *reader, uint64_t chunk, uint64_t address)
@@ -37,6 +46,26 @@ bool method_desc_read(struct reader *reader, uint64_t address, struct method_des
         return false;
     *ret = method;
     return true;
+}
+
+uint32_t method_desc_arguments(struct reader *reader, const struct method_desc *method, uint64_t *ret)
+{
+    if (method->classification != METHOD_INSTANTIATED || !has_field(reader, F_InstantiatedMethodDesc_PerInstInfo) ||
+        !has_field(reader, F_InstantiatedMethodDesc_NumGenericArgs) ||
+        !has_field(reader, F_InstantiatedMethodDesc_Flags2))
+        return 0;
+    uint64_t kind = read_field(reader, method->address, F_InstantiatedMethodDesc_Flags2) & INSTANTIATED_KIND_MASK;
+    uint64_t count = read_field(reader, method->address, F_InstantiatedMethodDesc_NumGenericArgs);
+    *ret = read_field(reader, method->address, F_InstantiatedMethodDesc_PerInstInfo);
+    if (reader_failed(reader) || kind == INSTANTIATED_DEFINITION || !*ret || count > ARGUMENT_MAX)
+        return 0;
+    return (uint32_t)count;
+}
+
+bool method_desc_is_il_stub(struct reader *reader, const struct method_desc *method)
+{
+    return has_field(reader, F_StoredSigMethodDesc_ExtendedFlags) &&
+           (read_field(reader, method->address, F_StoredSigMethodDesc_ExtendedFlags) & DYNAMIC_IS_IL_STUB);
 }
 
 bool method_desc_dynamic_name(struct reader *reader, const struct method_desc *method, char **ret)

@@ -23,13 +23,19 @@ enum method_classification {
 
 struct method_desc {
     uint64_t address, method_table;
-    uint64_t module; /* 0 for dynamic methods, which belong to none */
+    uint64_t module; /* 0 for dynamic methods, which are none of its own */
     uint32_t token;  /* methoddef; 0 for dynamic methods */
     uint8_t classification;
 };
 
 /* False, and the reader fails, when it cannot be read or is impossible. */
 bool method_desc_read(struct reader *reader, uint64_t address, struct method_desc *ret);
+
+/* How many type arguments the method itself has, 0 where it is no instantiation; *ret is where their handles are. */
+uint32_t method_desc_arguments(struct reader *reader, const struct method_desc *method, uint64_t *ret);
+
+/* Whether a dynamic method is a stub that the runtime has made, not a System.Reflection.Emit.DynamicMethod. */
+bool method_desc_is_il_stub(struct reader *reader, const struct method_desc *method);
 
 /* The name of a dynamic method, allocated. False, and the reader fails, where the runtime does not describe it. */
 bool method_desc_dynamic_name(struct reader *reader, const struct method_desc *method, char **ret);

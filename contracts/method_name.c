@@ -5,11 +5,11 @@
 #include "contracts/method_desc.h"
 #include "contracts/r2r_jit_manager.h"
 #include "contracts/type_handle.h"
-#include "src/formats/names.h"
+#include "src/formats/names_runtime.h"
 
 static enum cdacq_status append_type_handle(void *context, uint64_t handle, struct text *ret)
 {
-    return type_handle_name(context, handle, ret);
+    return type_handle_name(context, handle, NAME_TYPE_CSHARP, ret);
 }
 
 static enum cdacq_status find_definition(void *context, uint64_t handle, const struct metadata **ret_metadata,
@@ -18,7 +18,8 @@ static enum cdacq_status find_definition(void *context, uint64_t handle, const s
     return type_handle_definition(context, handle, ret_metadata, ret_token);
 }
 
-static void name_in_module(struct module *module, uint32_t token, struct method_name *ret)
+static void name_in_module(const struct method_namer *namer, struct module *module, uint32_t token,
+                           const struct name_instance *instance, struct method_name *ret)
 {
     if (!module) {
         error_set(&ret->error, CDACQ_ERR_MODULE, 0, "the method has no module, or there are too many");
@@ -32,15 +33,20 @@ static void name_in_module(struct module *module, uint32_t token, struct method_
     }
     struct name_source source = {.metadata = &module->metadata};
     module->source.missing = 0;
-    enum cdacq_status status = name_method(&source, token, &ret->text);
-    if (status < 0)
+    enum cdacq_status status = namer->style == CDACQ_NAMES_CSHARP
+                                   ? name_method(&source, token, &ret->text)
+                                   : name_method_runtime(&source, namer->style, token, instance, &ret->text);
+    if (reader_failed(namer->cache->reader))
+        reader_status(namer->cache->reader, &ret->error);
+    else if (status < 0)
         module_error(module, status, &ret->error);
     ret->unverified |= module->unverified;
 }
 
-static void name_by_token(struct module_cache *cache, uint64_t module_address, uint32_t token, struct method_name *ret)
+static void name_by_token(const struct method_namer *namer, uint64_t module_address, uint32_t token,
+                          struct method_name *ret)
 {
-    name_in_module(module_cache_get(cache, module_address), token, ret);
+    name_in_module(namer, module_cache_get(namer->cache, module_address), token, NULL, ret);
 }
 
 /* The assembly that the manifest metadata of a composite image calls by its `rid`-th AssemblyRef, where it is mapped.
@@ -62,32 +68,118 @@ static struct module *find_manifest_assembly(struct module_cache *cache, const s
     return module_cache_find_assembly(cache, name, length, entries->mvids.bytes + (size_t)(rid - 1) * 16);
 }
 
-static void name_in_component(struct module_cache *cache, const struct code_block *block, const struct r2r_image *image,
-                              struct method_name *ret)
+static void name_in_component(const struct method_namer *namer, const struct code_block *block,
+                              const struct r2r_image *image, struct method_name *ret)
 {
+    struct module_cache *cache = namer->cache;
     const struct r2r_entries *entries = r2r_image_entries(image, cache->reader);
     struct module *module = entries ? find_manifest_assembly(cache, entries, block->component + 1u) : NULL;
     if (module)
-        name_in_module(module, metadata_token(METADATA_METHOD_DEF, block->entry), ret);
+        name_in_module(namer, module, metadata_token(METADATA_METHOD_DEF, block->entry), NULL, ret);
     else
         error_set(&ret->error, CDACQ_ERR_MODULE, block->start,
                   "the method at 0x%" PRIx64 " belongs to assembly %u of a composite image, which is not mapped",
                   block->start, block->component);
 }
 
-/* DynamicMethod and IL stubs: they belong to no module, and carry their name and their signature with them. */
-static void name_dynamic(struct module_cache *cache, const struct method_desc *method, struct method_name *ret)
+/* ---- What a method is instantiated over, by its MethodDesc ---- */
+
+struct instance_context {
+    struct module_cache *cache;
+    enum name_type_form owner_form;
+    uint64_t method_table, type_arguments, method_arguments;
+};
+
+static enum cdacq_status append_owner(void *context, struct text *ret)
 {
-    struct reader *reader = cache->reader;
-    CLEANUP_FREE char *name = NULL;
-    struct window signature;
-    if (!method_desc_dynamic_name(reader, method, &name)) {
-        reader_status(reader, &ret->error);
-        return;
+    const struct instance_context *instance = context;
+    return type_handle_name(instance->cache, instance->method_table, instance->owner_form, ret);
+}
+
+static enum cdacq_status append_argument(void *context, bool of_method, uint32_t index, enum name_type_form form,
+                                         struct text *ret)
+{
+    const struct instance_context *instance = context;
+    return type_handle_argument(instance->cache, of_method ? instance->method_arguments : instance->type_arguments,
+                                index, form, ret);
+}
+
+/* Whose functions take an instance_context, which `context` is. */
+static struct name_instance instance_of(struct instance_context *context, const struct method_namer *namer,
+                                        const struct method_desc *method)
+{
+    bool sos = namer->style == CDACQ_NAMES_SOS;
+    struct name_instance instance = {.owner = append_owner, .argument = append_argument, .context = context};
+    *context = (struct instance_context){.cache = namer->cache,
+                                         .owner_form = sos ? NAME_TYPE_FULL : NAME_TYPE_BARE,
+                                         .method_table = method->method_table};
+    if (sos) { /* `il` does not say what it is instantiated over */
+        type_handle_arguments(namer->cache, method->method_table, &context->type_arguments, &instance.type_count);
+        instance.method_count = method_desc_arguments(namer->cache->reader, method, &context->method_arguments);
     }
+    return instance;
+}
+
+/* ---- By a MethodDesc ---- */
+
+/* The metadata that tokens in a dynamic method's signature belong to, NULL where they are not there. */
+static const struct metadata *signature_metadata(struct module_cache *cache, const struct method_desc *method)
+{
+    uint64_t address = read_field(cache->reader, method->method_table, F_MethodTable_Module);
+    struct module *module = reader_failed(cache->reader) ? NULL : module_cache_get(cache, address);
+    return module && module->status >= 0 ? &module->metadata : NULL;
+}
+
+/* `dynamicClass.Name(int)`, or `dynamicClass.Name(...)` where the parameters cannot be told. */
+static void name_dynamic_csharp(struct name_source *source, struct module_cache *cache,
+                                const struct method_desc *method, const char *name, const struct window *signature,
+                                struct method_name *ret)
+{
     text_puts(&ret->text, "dynamicClass.");
     text_escape(&ret->text, name, strlen(name));
     size_t length = ret->text.length;
+    enum cdacq_status status = CDACQ_ERR_MEMORY;
+    if (signature->bytes)
+        status = name_parameters(source, signature->bytes, signature->size, &ret->text);
+    if (status == CDACQ_ERR_MODULE && (source->metadata = signature_metadata(cache, method)))
+        status = name_parameters(source, signature->bytes, signature->size, &ret->text);
+    if (status < 0 && !ret->text.broken) {
+        ret->text.length = length;
+        text_puts(&ret->text, "(...)");
+    }
+}
+
+static void name_dynamic_runtime_form(const struct method_namer *namer, struct name_source *source,
+                                      const struct method_desc *method, const char *name,
+                                      const struct window *signature, struct method_name *ret)
+{
+    struct reader *reader = namer->cache->reader;
+    struct instance_context context;
+    struct name_instance instance = instance_of(&context, namer, method);
+    bool sos = namer->style == CDACQ_NAMES_SOS;
+    const char *owner = !sos ? "dynamicClass" : method_desc_is_il_stub(reader, method) ? "ILStubClass" : "DynamicClass";
+    source->metadata = signature_metadata(namer->cache, method);
+    enum cdacq_status status = CDACQ_ERR_MEMORY;
+    if (signature->bytes && !reader_failed(reader))
+        status = name_dynamic_runtime(source, namer->style, owner, name, signature->bytes, signature->size, &instance,
+                                      &ret->text);
+    if (reader_failed(reader))
+        reader_status(reader, &ret->error);
+    else if (status < 0)
+        error_set(&ret->error, status, method->address, "the dynamic method at 0x%" PRIx64 ": its signature: %s",
+                  method->address, cdacq_status_text(status));
+}
+
+/*
+ * DynamicMethod and IL stubs: they have no token, and carry their name and their signature with them. The signature's
+ * tokens belong to the module that their MethodTable is of.
+ */
+static void name_dynamic(const struct method_namer *namer, const struct method_desc *method, struct method_name *ret)
+{
+    struct module_cache *cache = namer->cache;
+    struct reader *reader = cache->reader;
+    CLEANUP_FREE char *name = NULL;
+    struct window signature = {0};
     struct name_source source = {
         .type_handle = append_type_handle,
         .type_definition = find_definition,
@@ -95,33 +187,58 @@ static void name_dynamic(struct module_cache *cache, const struct method_desc *m
         .big_endian = reader->big_endian,
         .context = cache,
     };
-    enum cdacq_status status = CDACQ_ERR_MEMORY;
-    if (method_desc_stored_signature(reader, method, &signature)) {
-        status = name_parameters(&source, signature.bytes, signature.size, &ret->text);
+    if (!method_desc_dynamic_name(reader, method, &name)) {
+        reader_status(reader, &ret->error);
+        return;
+    }
+    bool has_signature = method_desc_stored_signature(reader, method, &signature);
+    if (namer->style == CDACQ_NAMES_CSHARP)
+        name_dynamic_csharp(&source, cache, method, name, &signature, ret);
+    else
+        name_dynamic_runtime_form(namer, &source, method, name, &signature, ret);
+    if (has_signature)
         window_deinit(&signature);
-    }
-    if (status < 0 && !ret->text.broken) {
-        ret->text.length = length;
-        text_puts(&ret->text, "(...)");
-    }
 }
 
-static void name_by_method_desc(struct module_cache *cache, uint64_t address, struct method_name *ret)
+static void name_by_method_desc(const struct method_namer *namer, uint64_t address, struct method_name *ret)
 {
     struct method_desc method;
-    if (!method_desc_read(cache->reader, address, &method))
-        reader_status(cache->reader, &ret->error);
-    else if (method.classification == METHOD_DYNAMIC)
-        name_dynamic(cache, &method, ret);
-    else
-        name_by_token(cache, method.module, method.token, ret);
+    struct instance_context context;
+    struct name_instance instance = {0};
+    if (!method_desc_read(namer->cache->reader, address, &method)) {
+        reader_status(namer->cache->reader, &ret->error);
+        return;
+    }
+    if (method.classification == METHOD_DYNAMIC) {
+        name_dynamic(namer, &method, ret);
+        return;
+    }
+    if (namer->style != CDACQ_NAMES_CSHARP)
+        instance = instance_of(&context, namer, &method);
+    name_in_module(namer, module_cache_get(namer->cache, method.module), method.token, &instance, ret);
+}
+
+/* ---- By the image's tables ---- */
+
+struct image_modules {
+    struct module_cache *cache;
+    const struct r2r_entries *entries;
+};
+
+/* Modules of a composite image are numbered by the manifest: 1 is itself, then come its AssemblyRefs. */
+static const struct metadata *composite_module(void *context, uint32_t index)
+{
+    const struct image_modules *modules = context;
+    struct module *module = index > 1 ? find_manifest_assembly(modules->cache, modules->entries, index - 1) : NULL;
+    return module && module->status >= 0 ? &module->metadata : NULL;
 }
 
 /* An instance over types that the image knows: its signature tells the method, mostly by a token of the image itself.
  */
-static void name_instance(struct module_cache *cache, const struct code_block *block, const struct r2r_image *image,
-                          struct method_name *ret)
+static void name_instance(const struct method_namer *namer, const struct code_block *block,
+                          const struct r2r_image *image, struct method_name *ret)
 {
+    struct module_cache *cache = namer->cache;
     const struct r2r_entries *entries = r2r_image_entries(image, cache->reader);
     struct name_entry_point method;
     if (!entries) {
@@ -136,48 +253,58 @@ static void name_instance(struct module_cache *cache, const struct code_block *b
                   block->start);
         return;
     }
-    bool own_type = !method.owner || metadata_token_table(method.owner_token) == METADATA_TYPE_DEF;
-    if (entries->components) {
-        /* Modules are numbered by the manifest: 1 is itself, then come its AssemblyRefs. */
-        struct module *module =
-            own_type && method.module > 1 && metadata_token_table(method.token) == METADATA_METHOD_DEF
-                ? find_manifest_assembly(cache, entries, method.module - 1)
-                : NULL;
-        if (module)
-            name_in_module(module, method.token, ret);
-        else
-            error_set(&ret->error, CDACQ_ERR_MODULE, block->start,
-                      "the method at 0x%" PRIx64 " is one of an assembly that is not mapped, and was not prepared",
-                      block->start);
+    bool composite = entries->components, csharp = namer->style == CDACQ_NAMES_CSHARP;
+    bool own_definition = (!method.owner || metadata_token_table(method.owner_token) == METADATA_TYPE_DEF) &&
+                          metadata_token_table(method.token) == METADATA_METHOD_DEF;
+    struct module *module = !composite ? module_cache_get(cache, block->module)
+                            : own_definition && method.module > 1
+                                ? find_manifest_assembly(cache, entries, method.module - 1)
+                                : NULL;
+    if (own_definition && module && (composite || method.module == 0)) {
+        if (csharp) {
+            name_in_module(namer, module, method.token, NULL, ret);
+            return;
+        }
+        ret->module = module;
+        ret->token = method.token;
+    }
+    if (composite && !module) {
+        error_set(&ret->error, CDACQ_ERR_MODULE, block->start,
+                  "the method at 0x%" PRIx64 " is one of an assembly that is not mapped, and was not prepared",
+                  block->start);
         return;
     }
-    if (method.module == 0 && own_type && metadata_token_table(method.token) == METADATA_METHOD_DEF) {
-        name_by_token(cache, block->module, method.token, ret);
-        return;
-    }
-    struct module *module = module_cache_get(cache, block->module);
     if (!module || module->status < 0)
         return;
-    struct name_source source = {.metadata = &module->metadata};
+    struct image_modules modules = {.cache = cache, .entries = entries};
+    struct name_source source = {.metadata = composite ? NULL : &module->metadata,
+                                 .module = composite ? composite_module : NULL,
+                                 .context = &modules};
+    module->source.missing = 0;
     ret->unverified |= module->unverified;
-    if (name_entry_point(&source, &method, &ret->text) < 0)
+    enum cdacq_status status = csharp ? name_entry_point(&source, &method, &ret->text)
+                                      : name_entry_point_runtime(&source, namer->style, &method, &ret->text);
+    if (status == CDACQ_ERR_MODULE)
         error_set(&ret->error, CDACQ_ERR_MODULE, block->start,
                   "the method at 0x%" PRIx64 " is declared in another module and was not prepared", block->start);
+    else if (status < 0)
+        module_error(module, status, &ret->error);
 }
 
 /* By the image's tables or by the MethodDesc: whichever tells more here. */
-static void form_name(struct module_cache *cache, const struct code_block *block, const struct r2r_image *image,
-                      bool runtime_types, struct method_name *ret)
+static void form_name(const struct method_namer *namer, const struct code_block *block, const struct r2r_image *image,
+                      struct method_name *ret)
 {
+    struct module_cache *cache = namer->cache;
     reader_begin(cache->reader, FUEL_NAME);
     if (block->entry_kind == ENTRY_METHODDEF)
-        name_by_token(cache, block->module, metadata_token(METADATA_METHOD_DEF, block->entry), ret);
-    else if (block->method_desc && runtime_types)
-        name_by_method_desc(cache, block->method_desc, ret);
+        name_by_token(namer, block->module, metadata_token(METADATA_METHOD_DEF, block->entry), ret);
+    else if (block->method_desc && namer->runtime_types)
+        name_by_method_desc(namer, block->method_desc, ret);
     else if (block->entry_kind == ENTRY_INSTANCE && image)
-        name_instance(cache, block, image, ret);
+        name_instance(namer, block, image, ret);
     else if (block->entry_kind == ENTRY_COMPONENT && image)
-        name_in_component(cache, block, image, ret);
+        name_in_component(namer, block, image, ret);
     else if (block->method_desc)
         error_set(&ret->error, CDACQ_ERR_CONTRACT, block->method_desc,
                   "the target does not describe MethodDescs: no name for 0x%" PRIx64, block->method_desc);
@@ -189,23 +316,24 @@ static void form_name(struct module_cache *cache, const struct code_block *block
         text_clear(&ret->text);
 }
 
-void method_name_form(struct module_cache *cache, const struct code_block *block, const struct r2r_image *image,
-                      bool runtime_types, struct method_name *ret)
+void method_name_form(const struct method_namer *namer, const struct code_block *block, const struct r2r_image *image,
+                      struct method_name *ret)
 {
-    form_name(cache, block, image, runtime_types, ret);
+    struct reader *reader = namer->cache->reader;
+    form_name(namer, block, image, ret);
     if (ret->error.status >= 0 || !image || !block->method_desc || block->entry_kind == ENTRY_METHODDEF)
         return;
     /* The MethodDesc is not there, or what it leads to: the image's tables may know. */
     struct code_block named = *block;
-    reader_begin(cache->reader, FUEL_NAME);
+    reader_begin(reader, FUEL_NAME);
     if (named.entry_kind == ENTRY_NONE)
-        r2r_jit_manager_entry(image, cache->reader, &named);
-    bool unverified = cache->reader->unverified;
-    if (named.entry_kind == ENTRY_NONE || reader_failed(cache->reader))
+        r2r_jit_manager_entry(image, reader, &named);
+    bool unverified = reader->unverified;
+    if (named.entry_kind == ENTRY_NONE || reader_failed(reader))
         return;
     text_deinit(&ret->text);
     *ret = (struct method_name){0};
     named.method_desc = 0;
-    form_name(cache, &named, image, runtime_types, ret);
+    form_name(namer, &named, image, ret);
     ret->unverified |= unverified;
 }

@@ -18,11 +18,18 @@ struct method_name {
     struct cdacq_error error;    /* why there is no name */
 };
 
+/* Who asks. */
+struct method_namer {
+    struct module_cache *cache;
+    enum cdacq_name_style style;
+    bool runtime_types; /* the target describes MethodDescs */
+};
+
 /*
  * Fills `ret`, which must be zero. Whatever can be told is told, also where the name cannot. `image` is that of a
- * ReadyToRun block, NULL else. `runtime_types`: whether the target describes MethodDescs at all.
+ * ReadyToRun block, NULL else.
  */
-void method_name_form(struct module_cache *cache, const struct code_block *block, const struct r2r_image *image,
-                      bool runtime_types, struct method_name *ret);
+void method_name_form(const struct method_namer *namer, const struct code_block *block, const struct r2r_image *image,
+                      struct method_name *ret);
 
 #endif

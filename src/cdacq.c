@@ -74,6 +74,9 @@ static enum cdacq_status take_options(const struct cdacq_options *options, struc
     if (options->size < offsetof(struct cdacq_options, flags) + sizeof options->flags || options->size > 4096)
         return error_set(err, CDACQ_ERR_ARGUMENT, 0, "struct cdacq_options: size is not set");
     memcpy(ret, options, MIN(options->size, sizeof *ret));
+    if ((unsigned)ret->names > CDACQ_NAMES_IL)
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "struct cdacq_options: no such style of names: %u",
+                         (unsigned)ret->names);
     return CDACQ_OK;
 }
 
@@ -87,6 +90,7 @@ static struct cdacq *target_new(const struct cdacq_options *options, struct cdac
     }
     target->policy.judge = judge_mapped_file;
     target->policy.identify = identify_mapped_file;
+    target->names = options->names;
     if (options->flags & CDACQ_OPEN_DEBUGINFOD)
         target->policy.fetch = debuginfod_fetch;
     if (!copy_strings(options->sysroots, options->sysroot_count, &target->policy.sysroots) ||

@@ -97,6 +97,17 @@ enum cdacq_open_flags {
     CDACQ_OPEN_DEBUGINFOD = 1 << 2, /* ask the servers in DEBUGINFOD_URLS for missing ELF files */
 };
 
+/*
+ * How methods are named. SOS and IL are to the letter what the runtime's debugger services and its perf map have, but
+ * that backslashes in a method's name stand doubled and what is not printable is escaped. Of code that the runtime has
+ * not prepared they tell what its image tells: an assembly is then the one that is referred to, which may only forward.
+ */
+enum cdacq_name_style {
+    CDACQ_NAMES_CSHARP, /* Ns.Outer.Inner<T>.M<U>(int, U): the definition, as C# writes it */
+    CDACQ_NAMES_SOS,    /* Ns.Outer+Inner`1[[System.Int32, System.Private.CoreLib]].M(Int32): SOS, the runtime's DAC */
+    CDACQ_NAMES_IL,     /* instance void [Asm] Ns.Outer+Inner`1[System.Int32]::M(!0): the runtime's perf map */
+};
+
 /* All optional: zero the struct, set `size`, then what is wanted. Strings and arrays are copied. */
 struct cdacq_options {
     size_t size;                 /* sizeof(struct cdacq_options) of the caller */
@@ -109,6 +120,7 @@ struct cdacq_options {
     const char *const *descriptors; /* JSON descriptor files that override what the target publishes, in order */
     size_t descriptor_count;
     uint64_t descriptor_address; /* DotNetRuntimeContractDescriptor is here: do not search for it */
+    enum cdacq_name_style names; /* of every session of the target */
 };
 
 /*
@@ -222,7 +234,7 @@ struct cdacq_method {
     uint32_t line;
     bool cold;
     bool module_verified; /* false: a file had to be used that nothing in the target could confirm */
-    const char *name;     /* Ns.Outer.Inner<T>.M<U>(int, U); printable UTF-8, NUL-terminated */
+    const char *name;     /* in the target's enum cdacq_name_style; printable UTF-8, NUL-terminated */
     size_t name_length;
     const char *module; /* path of the module that declares the method, as the target names it */
     const char *tier;

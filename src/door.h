@@ -21,6 +21,7 @@ struct cdacq {
     struct contract_descriptor_info descriptor_info;
     struct layout layout;
     struct contracts contracts;
+    enum cdacq_name_style names;
     bool runtime_types; /* MethodDescs and metadata are described, in versions that this build reads */
     struct execution_manager manager;
     _Atomic(struct code_map *) code_map;

@@ -175,6 +175,25 @@ static void set_name(struct cdacq_session *session, struct cdacq_method *method,
         method->module_verified = false;
 }
 
+static void name_record(struct cdacq_session *session, const struct code_block *block, const struct r2r_image *image,
+                        struct method_record *record)
+{
+    struct method_name name = {0};
+    struct method_namer namer = {
+        .cache = &session->modules, .style = session->target->names, .runtime_types = session->target->runtime_types};
+    method_name_form(&namer, block, image, &name);
+    set_name(session, &record->method, &name);
+    text_deinit(&name.text);
+    if (!session->target->target->recording)
+        return;
+    /* What is recorded is to answer in every style. */
+    for (namer.style = CDACQ_NAMES_CSHARP; namer.style <= CDACQ_NAMES_IL; namer.style++) {
+        name = (struct method_name){0};
+        method_name_form(&namer, block, image, &name);
+        text_deinit(&name.text);
+    }
+}
+
 /* The answer for a block, but for the address: everything that is the same for all addresses of the method's part. */
 static struct method_record *make_record(struct cdacq_session *session, const struct code_block *block,
                                          const struct r2r_image *image)
@@ -205,10 +224,7 @@ static struct method_record *make_record(struct cdacq_session *session, const st
     };
     if (count)
         memcpy(record->function_begins, begins, count * sizeof *begins);
-    struct method_name name = {0};
-    method_name_form(&session->modules, block, image, session->target->runtime_types, &name);
-    set_name(session, &record->method, &name);
-    text_deinit(&name.text);
+    name_record(session, block, image, record);
     return record;
 }
 

@@ -73,7 +73,7 @@ class Usage(Case):
             self.assertIn(option, self.assert_usage_error("methods", "core", option))
 
     def test_values_of_options(self):
-        self.assertIn("csharp", self.assert_usage_error("ip2method", "core", "--names", "sos"))
+        self.assertIn("csharp", self.assert_usage_error("ip2method", "core", "--names", "IL"))
         for value in ["", "-1", "x", "1x", "4294967296", "99999999999999999999"]:
             self.assertIn("--runtime", self.assert_usage_error("info", "core", "--runtime", value))
         for value in ["", "0", "0x", "g", "-1", "12345678901234567"]:
@@ -206,6 +206,18 @@ class Streams(Case):
     def ask(self, status, text, *arguments, **options):
         done = self.assert_run(status, "ip2method", "--json", CORE, *arguments, stdin=text, **options)
         return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def test_styles_of_names(self):
+        ip = next(method["code_start"] for method in self.methods if "Interop.CheckIo<" in (method["method"] or ""))
+        for style, name in [("csharp", b"Interop.CheckIo<TSafeHandle>(TSafeHandle, string, bool)"),
+                            ("sos", b"Interop.CheckIo[[System.__Canon, System.Private.CoreLib]]"
+                                    b"(System.__Canon, System.String, Boolean)"),
+                            ("il", b"!!0 [System.Console] Interop::CheckIo(!!0,string,bool)")]:
+            done = self.assert_run(ANSWERED, "ip2method", "--names", style, CORE, ip)
+            self.assertIn(b" " + name + b" +0x", done.stdout)
+            listing = self.assert_run(ANSWERED, "methods", "--names", style, CORE, lines=None)
+            self.assertIn(b" " + name + b" [r2r]", listing.stdout)
+        self.assertEqual(run("ip2method", CORE, ip).stdout, run("ip2method", "--names=csharp", CORE, ip).stdout)
 
     def test_forms_of_an_ip(self):
         digits = self.ip[2:]

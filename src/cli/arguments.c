@@ -51,7 +51,7 @@ static const struct option_row {
      OPTION_DESCRIPTOR},
     {"descriptor-address", "ADDR", "where DotNetRuntimeContractDescriptor is, in hex", OPTIONS_TARGET,
      OPTION_DESCRIPTOR_ADDRESS},
-    {"names", "STYLE", "how names are written: csharp", OPTIONS_NAMES, OPTION_NAMES},
+    {"names", "STYLE", "how names are written: csharp, sos or il", OPTIONS_NAMES, OPTION_NAMES},
     {"stubs", NULL, "list the runtime's own stubs too", OPTIONS_METHODS, OPTION_STUBS},
     {"r2r", "WHICH", "list 'prepared' ReadyToRun methods (default) or 'all'", OPTIONS_METHODS, OPTION_R2R},
     {"follow", NULL, "wait for records that are not written yet", OPTIONS_RECORDS, OPTION_FOLLOW},
@@ -125,6 +125,18 @@ static bool take_descriptor_address(struct cdacq_options *options, const char *v
     return true;
 }
 
+static bool take_names(struct cdacq_options *options, const char *value)
+{
+    static const char *const styles[] = {
+        [CDACQ_NAMES_CSHARP] = "csharp", [CDACQ_NAMES_SOS] = "sos", [CDACQ_NAMES_IL] = "il"};
+    for (size_t i = 0; i < ARRAY_SIZE(styles); i++)
+        if (!strcmp(value, styles[i])) {
+            options->names = (enum cdacq_name_style)i;
+            return true;
+        }
+    return wrong_value(OPTION_NAMES, value, "none of 'csharp', 'sos' and 'il'");
+}
+
 static bool take_r2r(struct invocation *invocation, const char *value)
 {
     invocation->r2r_all = !strcmp(value, "all");
@@ -163,7 +175,7 @@ static bool take_option(struct arguments *arguments, int id, const char *value)
     case OPTION_RUNTIME:
         return take_runtime(options, value);
     case OPTION_NAMES:
-        return !strcmp(value, "csharp") || wrong_value(id, value, "the only style is 'csharp'");
+        return take_names(options, value);
     case OPTION_STUBS:
         return invocation->stubs = true;
     case OPTION_R2R:

@@ -156,6 +156,7 @@ enum {
     MEMBER_REF_PARENT_COLUMN = 0,
     MEMBER_REF_NAME = 1,
     MEMBER_REF_SIGNATURE = 2,
+    MODULE_REF_NAME = 0,
     TYPE_SPEC_SIGNATURE = 0,
     ASSEMBLY_NAME = 7,
     ASSEMBLY_REF_FLAGS = 4,
@@ -544,6 +545,11 @@ enum cdacq_status metadata_assembly_ref(const struct metadata *metadata, uint32_
 enum cdacq_status metadata_type_spec(const struct metadata *metadata, uint32_t rid, uint32_t *ret_signature)
 {
     return read_cell(metadata, METADATA_TYPE_SPEC, rid, TYPE_SPEC_SIGNATURE, ret_signature);
+}
+
+enum cdacq_status metadata_module_ref_name(const struct metadata *metadata, uint32_t rid, uint32_t *ret_name)
+{
+    return read_cell(metadata, METADATA_MODULE_REF, rid, MODULE_REF_NAME, ret_name);
 }
 
 enum cdacq_status metadata_assembly_name(const struct metadata *metadata, uint32_t *ret_name)

@@ -207,9 +207,10 @@ enum cdacq_status metadata_generic_param(const struct metadata *metadata, uint32
 enum cdacq_status metadata_assembly_ref(const struct metadata *metadata, uint32_t rid,
                                         struct metadata_assembly_ref *ret);
 
-/* The signature (index into #Blob) of a TypeSpec; the name (index into #Strings) of the Assembly, 0 where it has none.
- */
+/* The signature (index into #Blob) of a TypeSpec; the names (indexes into #Strings) of a ModuleRef and of the Assembly,
+ * which is 0 where it has none. */
 enum cdacq_status metadata_type_spec(const struct metadata *metadata, uint32_t rid, uint32_t *ret_signature);
+enum cdacq_status metadata_module_ref_name(const struct metadata *metadata, uint32_t rid, uint32_t *ret_name);
 enum cdacq_status metadata_assembly_name(const struct metadata *metadata, uint32_t *ret_name);
 
 /* ---- Relations ---- */

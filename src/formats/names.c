@@ -1,96 +1,7 @@
 #include "src/formats/names.h"
-#include "src/formats/signature.h"
+#include "src/formats/namer.h"
 
-enum {
-    NAME_FUEL = 1 << 18,   /* elements of signatures; real names take some hundreds */
-    NAME_BULK = 16,        /* bytes copied or rows searched for one unit of fuel */
-    NAME_DEPTH_CAP = 64,   /* types within types, through TypeSpecs too */
-    NAME_NESTING_CAP = 32, /* classes within classes */
-    ARRAY_CHAIN_CAP = 32,  /* arrays of arrays */
-};
-
-/* Where VAR or MVAR get their names from. */
-struct formals {
-    const struct metadata *metadata; /* NULL: not known */
-    struct metadata_generics generics;
-};
-
-/* One name in the making. The status is sticky: once it is a failure, every step does nothing. */
-struct namer {
-    const struct name_source *source;
-    struct text *text;
-    enum cdacq_status status;
-    uint32_t fuel;
-    unsigned depth;
-    const struct metadata *outer; /* what tokens in generic arguments refer to, whatever module their type is from */
-    struct formals type_formals, method_formals;
-    size_t text_length; /* when we began, to go back to */
-};
-
-static struct namer namer_begin(const struct name_source *source, struct text *text)
-{
-    return (struct namer){
-        .source = source,
-        .text = text,
-        .status = text->broken ? CDACQ_ERR_FUEL : CDACQ_OK,
-        .fuel = NAME_FUEL,
-        .outer = source->metadata,
-        .text_length = text->length,
-    };
-}
-
-static bool fail(struct namer *n, enum cdacq_status status)
-{
-    if (n->status == CDACQ_OK)
-        n->status = status;
-    return false;
-}
-
-static bool check(struct namer *n, enum cdacq_status status)
-{
-    return LIKELY(status == CDACQ_OK) ? n->status == CDACQ_OK : fail(n, status);
-}
-
-static bool spend(struct namer *n, uint32_t units)
-{
-    if (UNLIKELY(n->fuel < units || n->text->broken))
-        return fail(n, CDACQ_ERR_FUEL);
-    n->fuel -= units;
-    return n->status == CDACQ_OK;
-}
-
-static bool spend_bulk(struct namer *n, size_t amount)
-{
-    return spend(n, (uint32_t)MIN(1 + amount / NAME_BULK, (size_t)NAME_FUEL + 1));
-}
-
-static bool spend_search(struct namer *n, const struct metadata *m, enum metadata_table table)
-{
-    return spend_bulk(n, metadata_search_cost(m, table));
-}
-
-static enum cdacq_status namer_end(struct namer *n)
-{
-    if (n->text->broken)
-        fail(n, CDACQ_ERR_FUEL);
-    if (n->status != CDACQ_OK && n->text->data) {
-        n->text->length = n->text_length;
-        n->text->data[n->text_length] = '\0';
-    }
-    return n->status;
-}
-
-static const struct metadata *find_module(struct namer *n, uint32_t index)
-{
-    const struct metadata *m = NULL;
-    if (index == 0)
-        m = n->source->metadata;
-    else if (n->source->module)
-        m = n->source->module(n->source->context, index);
-    if (!m)
-        fail(n, CDACQ_ERR_MODULE);
-    return m;
-}
+enum { ARRAY_CHAIN_CAP = 32 /* arrays of arrays */ };
 
 /* ---- Pieces of a name ---- */
 
@@ -121,16 +32,6 @@ static const char *keyword(uint8_t element)
     return element < ARRAY_SIZE(keywords) ? keywords[element] : NULL;
 }
 
-/* Not inlined: its buffer must not be part of every frame of a recursion. */
-static __attribute__((noinline)) void put_string(struct namer *n, const struct metadata *m, uint32_t index)
-{
-    char buffer[METADATA_STRING_CAP];
-    const char *string;
-    size_t length;
-    if (check(n, metadata_string(m, index, buffer, &string, &length)) && spend_bulk(n, length))
-        text_escape(n->text, string, length);
-}
-
 /* The length of `name` without the `N that it ends in; *ret_arity is that N, 0 where it has none. */
 static size_t stem_length(const char *name, size_t length, uint32_t *ret_arity)
 {
@@ -151,106 +52,28 @@ static void put_formal(struct namer *n, const struct formals *formals, uint32_t 
     struct metadata_generic_param param;
     uint32_t rid = 0;
     if (formals->metadata) {
-        if (!formals->generics.first && !spend_search(n, formals->metadata, METADATA_GENERIC_PARAM))
+        if (!formals->generics.first && !namer_spend_search(n, formals->metadata, METADATA_GENERIC_PARAM))
             return;
-        if (!check(n, metadata_generics_at(formals->metadata, &formals->generics, number, &rid)))
+        if (!namer_check(n, metadata_generics_at(formals->metadata, &formals->generics, number, &rid)))
             return;
     }
     if (!rid)
         text_printf(n->text, "%s%u", mark, number);
-    else if (check(n, metadata_generic_param(formals->metadata, rid, &param)))
-        put_string(n, formals->metadata, param.name);
+    else if (namer_check(n, metadata_generic_param(formals->metadata, rid, &param)))
+        namer_put_string(n, formals->metadata, param.name);
 }
 
 static bool read_generics(struct namer *n, const struct metadata *m, uint32_t owner, struct formals *ret)
 {
     struct formals formals = {.metadata = m};
-    if (!spend_search(n, m, METADATA_GENERIC_PARAM) || !check(n, metadata_generics(m, owner, &formals.generics)))
+    if (!namer_spend_search(n, m, METADATA_GENERIC_PARAM) ||
+        !namer_check(n, metadata_generics(m, owner, &formals.generics)))
         return false;
     *ret = formals;
     return true;
 }
 
 /* ---- A type and the types around it ---- */
-
-struct type_level {
-    uint32_t rid;
-    uint32_t name, namespace_name;
-    struct formals formals; /* only where path_read_arities was called */
-};
-
-/* A type with those that enclose it, innermost first. */
-struct type_path {
-    const struct metadata *metadata;
-    unsigned count;
-    bool arities_known; /* by each level's own parameters; otherwise by its `N */
-    struct type_level levels[NAME_NESTING_CAP];
-};
-
-static struct type_level *path_add(struct namer *n, struct type_path *path)
-{
-    if (path->count == NAME_NESTING_CAP) {
-        fail(n, CDACQ_ERR_FUEL);
-        return NULL;
-    }
-    struct type_level *level = &path->levels[path->count++];
-    level->formals.metadata = NULL;
-    level->formals.generics = (struct metadata_generics){0};
-    return level;
-}
-
-static bool path_of_type_def(struct namer *n, uint32_t rid, struct type_path *path)
-{
-    enum { VISIBILITY_MASK = 7, NESTED_VISIBILITIES = 2 };
-    const struct metadata *m = path->metadata;
-    while (rid) {
-        struct metadata_type_def type;
-        struct type_level *level = path_add(n, path);
-        if (!level || !spend(n, 1) || !check(n, metadata_type_def(m, rid, &type)))
-            return false;
-        level->rid = rid;
-        level->name = type.name;
-        level->namespace_name = type.namespace_name;
-        if ((type.flags & VISIBILITY_MASK) < NESTED_VISIBILITIES)
-            return true;
-        if (!spend_search(n, m, METADATA_NESTED_CLASS) || !check(n, metadata_enclosing(m, rid, &rid)))
-            return false;
-    }
-    return path->count > 0 || fail(n, CDACQ_ERR_FORMAT);
-}
-
-static bool path_of_type_ref(struct namer *n, uint32_t rid, struct type_path *path)
-{
-    for (;;) {
-        struct metadata_type_ref type;
-        struct type_level *level = path_add(n, path);
-        if (!level || !spend(n, 1) || !check(n, metadata_type_ref(path->metadata, rid, &type)))
-            return false;
-        level->rid = rid;
-        level->name = type.name;
-        level->namespace_name = type.namespace_name;
-        if (metadata_token_table(type.scope) != METADATA_TYPE_REF || !metadata_rid(type.scope))
-            return true;
-        rid = metadata_rid(type.scope);
-    }
-}
-
-static bool path_of(struct namer *n, const struct metadata *m, uint32_t token, struct type_path *path)
-{
-    path->metadata = m;
-    path->count = 0;
-    path->arities_known = false;
-    if (!m)
-        return fail(n, CDACQ_ERR_MODULE);
-    switch (metadata_token_table(token)) {
-    case METADATA_TYPE_DEF:
-        return path_of_type_def(n, metadata_rid(token), path);
-    case METADATA_TYPE_REF:
-        return path_of_type_ref(n, metadata_rid(token), path);
-    default:
-        return fail(n, CDACQ_ERR_FORMAT);
-    }
-}
 
 /* For a path of TypeDefs: asks the parameters of every level. */
 static bool path_read_arities(struct namer *n, struct type_path *path)
@@ -293,12 +116,12 @@ static __attribute__((noinline)) uint32_t put_level_name(struct namer *n, const 
     uint32_t suffix;
     if (path->levels[i].namespace_name) {
         size_t before = n->text->length;
-        put_string(n, path->metadata, path->levels[i].namespace_name);
+        namer_put_string(n, path->metadata, path->levels[i].namespace_name);
         if (n->text->length != before)
             text_putc(n->text, '.');
     }
-    if (!check(n, metadata_string(path->metadata, path->levels[i].name, buffer, &name, &length)) ||
-        !spend_bulk(n, length))
+    if (!namer_check(n, metadata_string(path->metadata, path->levels[i].name, buffer, &name, &length)) ||
+        !namer_spend_bulk(n, length))
         return 0;
     size_t stem = stem_length(name, length, &suffix);
     uint32_t taken = path->arities_known ? path_arity(path, i) : suffix;
@@ -312,7 +135,7 @@ static void put_path(struct namer *n, const struct type_path *path, struct argum
 {
     for (unsigned i = path->count; i-- > 0 && n->status == CDACQ_OK;) {
         uint32_t count = put_level_name(n, path, i, arguments->left);
-        for (uint32_t k = 0; k < count && spend(n, 1); k++) {
+        for (uint32_t k = 0; k < count && namer_spend(n, 1); k++) {
             text_puts(n->text, k == 0 ? "<" : ", ");
             arguments->put(n, arguments, &path->levels[i]);
             arguments->number++;
@@ -334,7 +157,7 @@ static void put_formal_argument(struct namer *n, struct arguments *arguments, co
 static void put_formal_type(struct namer *n, const struct metadata *m, uint32_t rid, struct formals *ret)
 {
     struct type_path path;
-    if (!path_of(n, m, metadata_token(METADATA_TYPE_DEF, rid), &path) || !path_read_arities(n, &path))
+    if (!namer_path(n, m, metadata_token(METADATA_TYPE_DEF, rid), &path) || !path_read_arities(n, &path))
         return;
     struct arguments arguments = {.left = path.levels[0].formals.generics.count, .put = put_formal_argument};
     *ret = path.levels[0].formals;
@@ -345,26 +168,14 @@ static void put_formal_type(struct namer *n, const struct metadata *m, uint32_t 
 
 static void put_type(struct namer *n, struct signature *s, const struct metadata *m);
 
-/* Whether the cursor is good; a bad one fails the name. */
-static bool good(struct namer *n, const struct signature *s)
-{
-    return s->failed ? fail(n, CDACQ_ERR_FORMAT) : n->status == CDACQ_OK;
-}
-
-static struct signature cursor_over(const struct namer *n, const void *data, size_t length)
-{
-    bool handles = n->source->type_handle != NULL;
-    return signature_at(data, length, handles ? n->source->pointer_size : 0, n->source->big_endian);
-}
-
 static void put_type_spec(struct namer *n, const struct metadata *m, uint32_t rid)
 {
     CLEANUP_METADATA_BLOB struct metadata_blob blob;
     const struct metadata *outer = n->outer;
     uint32_t index;
     blob.allocated = NULL;
-    if (!check(n, metadata_type_spec(m, rid, &index)) || !check(n, metadata_blob_read(m, index, &blob)) ||
-        !spend_bulk(n, blob.length))
+    if (!namer_check(n, metadata_type_spec(m, rid, &index)) || !namer_check(n, metadata_blob_read(m, index, &blob)) ||
+        !namer_spend_bulk(n, blob.length))
         return;
     struct signature s = signature_at(blob.data, blob.length, 0, false);
     n->outer = m;
@@ -378,10 +189,10 @@ static void put_type_token(struct namer *n, const struct metadata *m, uint32_t t
     struct type_path path;
     struct arguments none = {0};
     if (!m)
-        fail(n, CDACQ_ERR_MODULE);
+        namer_fail(n, CDACQ_ERR_MODULE);
     else if (metadata_token_table(token) == METADATA_TYPE_SPEC)
         put_type_spec(n, m, metadata_rid(token));
-    else if (path_of(n, m, token, &path))
+    else if (namer_path(n, m, token, &path))
         put_path(n, &path, &none);
 }
 
@@ -396,17 +207,17 @@ static bool read_generic_type(struct namer *n, struct signature *s, const struct
 {
     uint8_t element = signature_byte(s);
     if (element == ELEMENT_MODULE_ZAPSIG) {
-        *m = find_module(n, signature_uint(s));
+        *m = namer_module(n, signature_uint(s));
         element = signature_byte(s);
     }
     if (element == ELEMENT_CLASS || element == ELEMENT_VALUETYPE) {
         *ret_token = signature_token(s);
-        return good(n, s);
+        return namer_good(n, s);
     }
     if (element != ELEMENT_INTERNAL || !n->source->type_definition)
-        return fail(n, CDACQ_ERR_FORMAT);
+        return namer_fail(n, CDACQ_ERR_FORMAT);
     uint64_t handle = signature_handle(s);
-    return good(n, s) && check(n, n->source->type_definition(n->source->context, handle, m, ret_token));
+    return namer_good(n, s) && namer_check(n, n->source->type_definition(n->source->context, handle, m, ret_token));
 }
 
 /* Not inlined, for its path. */
@@ -414,12 +225,12 @@ static __attribute__((noinline)) void put_instance(struct namer *n, struct signa
 {
     struct type_path path;
     uint32_t token;
-    if (!read_generic_type(n, s, &m, &token) || !path_of(n, m, token, &path))
+    if (!read_generic_type(n, s, &m, &token) || !namer_path(n, m, token, &path))
         return;
     struct arguments arguments = {.left = signature_uint(s), .put = put_signature_argument, .signature = s};
     if (arguments.left > (size_t)(s->end - s->at)) /* an argument takes a byte at least */
-        fail(n, CDACQ_ERR_FORMAT);
-    if (!good(n, s))
+        namer_fail(n, CDACQ_ERR_FORMAT);
+    if (!namer_good(n, s))
         return;
     if (path.count > 1 && metadata_token_table(token) == METADATA_TYPE_DEF && !path_read_arities(n, &path))
         return;
@@ -432,16 +243,16 @@ static void put_function_pointer(struct namer *n, struct signature *s, const str
     struct signature_header header = signature_method(s);
     struct signature result = *s;
     signature_skip_type(s);
-    if (!good(n, s) || !spend_bulk(n, (size_t)(s->at - result.at)))
+    if (!namer_good(n, s) || !namer_spend_bulk(n, (size_t)(s->at - result.at)))
         return;
     text_puts(n->text, "delegate*<");
-    for (uint32_t i = 0; i < header.parameter_count && good(n, s); i++) {
+    for (uint32_t i = 0; i < header.parameter_count && namer_good(n, s); i++) {
         if (signature_peek(s) == ELEMENT_SENTINEL)
             s->at++;
         put_type(n, s, m);
         text_puts(n->text, ", ");
     }
-    if (good(n, s))
+    if (namer_good(n, s))
         put_type(n, &result, m);
     text_putc(n->text, '>');
 }
@@ -449,8 +260,8 @@ static void put_function_pointer(struct namer *n, struct signature *s, const str
 static void put_handle(struct namer *n, struct signature *s)
 {
     uint64_t handle = signature_handle(s);
-    if (good(n, s))
-        check(n, n->source->type_handle(n->source->context, handle, n->text));
+    if (namer_good(n, s))
+        namer_check(n, n->source->type_handle(n->source->context, handle, n->text));
 }
 
 static void put_zapsig_variable(struct namer *n, struct signature *s, const struct metadata *m)
@@ -458,9 +269,9 @@ static void put_zapsig_variable(struct namer *n, struct signature *s, const stru
     struct metadata_generic_param param;
     uint32_t rid = signature_uint(s);
     if (!m)
-        fail(n, CDACQ_ERR_MODULE);
-    else if (good(n, s) && check(n, metadata_generic_param(m, rid, &param)))
-        put_string(n, m, param.name);
+        namer_fail(n, CDACQ_ERR_MODULE);
+    else if (namer_good(n, s) && namer_check(n, metadata_generic_param(m, rid, &param)))
+        namer_put_string(n, m, param.name);
 }
 
 /* A type that is no array. */
@@ -476,7 +287,7 @@ static void put_plain_type(struct namer *n, struct signature *s, const struct me
     case ELEMENT_CLASS:
     case ELEMENT_VALUETYPE: {
         uint32_t token = signature_token(s);
-        if (good(n, s))
+        if (namer_good(n, s))
             put_type_token(n, m, token);
         return;
     }
@@ -510,12 +321,12 @@ static void put_plain_type(struct namer *n, struct signature *s, const struct me
         put_type(n, s, m);
         return;
     case ELEMENT_MODULE_ZAPSIG:
-        m = find_module(n, signature_uint(s));
+        m = namer_module(n, signature_uint(s));
         if (m)
             put_type(n, s, m);
         return;
     default:
-        fail(n, CDACQ_ERR_FORMAT);
+        namer_fail(n, CDACQ_ERR_FORMAT);
     }
 }
 
@@ -535,7 +346,7 @@ static void put_type(struct namer *n, struct signature *s, const struct metadata
     uint8_t ranks[ARRAY_CHAIN_CAP]; /* 0 for a vector */
     unsigned count = 0;
     if (n->depth == NAME_DEPTH_CAP) {
-        fail(n, CDACQ_ERR_FUEL);
+        namer_fail(n, CDACQ_ERR_FUEL);
         return;
     }
     n->depth++;
@@ -543,22 +354,22 @@ static void put_type(struct namer *n, struct signature *s, const struct metadata
         const uint8_t *before = s->at;
         signature_skip_modifiers(s);
         uint8_t element = signature_peek(s);
-        if (!good(n, s) || !spend_bulk(n, (size_t)(s->at - before)) ||
+        if (!namer_good(n, s) || !namer_spend_bulk(n, (size_t)(s->at - before)) ||
             (element != ELEMENT_SZARRAY && element != ELEMENT_ARRAY))
             break;
         if (count == ARRAY_CHAIN_CAP) {
-            fail(n, CDACQ_ERR_FUEL);
+            namer_fail(n, CDACQ_ERR_FUEL);
             break;
         }
         s->at++;
         ranks[count++] = element == ELEMENT_ARRAY;
     }
-    if (good(n, s))
+    if (namer_good(n, s))
         put_plain_type(n, s, m);
     for (unsigned i = count; i-- > 0;)
         if (ranks[i])
             ranks[i] = (uint8_t)signature_array_shape(s);
-    if (good(n, s))
+    if (namer_good(n, s))
         for (unsigned i = 0; i < count; i++)
             put_rank(n, ranks[i]);
     n->depth--;
@@ -570,7 +381,7 @@ static void put_parameters(struct namer *n, struct signature *s, const struct me
     signature_skip_type(s);
     text_putc(n->text, '(');
     uint32_t i = 0;
-    for (; i < header->parameter_count && signature_peek(s) != ELEMENT_SENTINEL && good(n, s); i++) {
+    for (; i < header->parameter_count && signature_peek(s) != ELEMENT_SENTINEL && namer_good(n, s); i++) {
         if (i)
             text_puts(n->text, ", ");
         put_type(n, s, m);
@@ -578,7 +389,7 @@ static void put_parameters(struct namer *n, struct signature *s, const struct me
     if (header->kind == SIGNATURE_VARARG) /* what a call site passes beyond the sentinel is not part of the name */
         text_puts(n->text, i ? ", __arglist" : "__arglist");
     text_putc(n->text, ')');
-    good(n, s);
+    namer_good(n, s);
 }
 
 /* ---- Methods ---- */
@@ -586,7 +397,7 @@ static void put_parameters(struct namer *n, struct signature *s, const struct me
 /* `<U, V>` of a generic method; nothing for others. */
 static void put_method_formals(struct namer *n, uint32_t count)
 {
-    for (uint32_t i = 0; i < count && spend(n, 1); i++) {
+    for (uint32_t i = 0; i < count && namer_spend(n, 1); i++) {
         text_puts(n->text, i == 0 ? "<" : ", ");
         put_formal(n, &n->method_formals, i, "!!");
     }
@@ -599,12 +410,12 @@ static bool put_method_def_name(struct namer *n, const struct metadata *m, uint3
 {
     struct metadata_method_def method;
     uint32_t owner;
-    if (!check(n, metadata_method_def(m, rid, &method)) || !spend_search(n, m, METADATA_METHOD_PTR) ||
-        !check(n, metadata_method_owner(m, rid, &owner)))
+    if (!namer_check(n, metadata_method_def(m, rid, &method)) || !namer_spend_search(n, m, METADATA_METHOD_PTR) ||
+        !namer_check(n, metadata_method_owner(m, rid, &owner)))
         return false;
     put_formal_type(n, m, owner, &n->type_formals);
     text_putc(n->text, '.');
-    put_string(n, m, method.name);
+    namer_put_string(n, m, method.name);
     *ret_signature = method.signature;
     return n->status == CDACQ_OK;
 }
@@ -614,12 +425,12 @@ static void put_method_def(struct namer *n, const struct metadata *m, uint32_t r
     CLEANUP_METADATA_BLOB struct metadata_blob blob;
     uint32_t signature;
     blob.allocated = NULL;
-    if (!put_method_def_name(n, m, rid, &signature) || !check(n, metadata_blob_read(m, signature, &blob)) ||
-        !spend_bulk(n, blob.length))
+    if (!put_method_def_name(n, m, rid, &signature) || !namer_check(n, metadata_blob_read(m, signature, &blob)) ||
+        !namer_spend_bulk(n, blob.length))
         return;
     struct signature s = signature_at(blob.data, blob.length, 0, false);
     struct signature_header header = signature_method(&s);
-    if (!good(n, &s) ||
+    if (!namer_good(n, &s) ||
         (header.generic && !read_generics(n, m, metadata_token(METADATA_METHOD_DEF, rid), &n->method_formals)))
         return;
     put_method_formals(n, header.generic ? n->method_formals.generics.count : 0);
@@ -634,7 +445,8 @@ static void put_member_parent(struct namer *n, const struct metadata *m, uint32_
         put_formal_type(n, m, metadata_rid(parent), &n->type_formals);
         break;
     case METADATA_METHOD_DEF: /* a call site of a method with variable arguments */
-        if (spend_search(n, m, METADATA_METHOD_PTR) && check(n, metadata_method_owner(m, metadata_rid(parent), &owner)))
+        if (namer_spend_search(n, m, METADATA_METHOD_PTR) &&
+            namer_check(n, metadata_method_owner(m, metadata_rid(parent), &owner)))
             put_formal_type(n, m, owner, &n->type_formals);
         break;
     case METADATA_MODULE_REF:
@@ -650,16 +462,16 @@ static void put_member_ref(struct namer *n, const struct metadata *m, uint32_t r
     CLEANUP_METADATA_BLOB struct metadata_blob blob;
     struct metadata_member_ref member;
     blob.allocated = NULL;
-    if (!check(n, metadata_member_ref(m, rid, &member)) || !check(n, metadata_blob_read(m, member.signature, &blob)) ||
-        !spend_bulk(n, blob.length))
+    if (!namer_check(n, metadata_member_ref(m, rid, &member)) ||
+        !namer_check(n, metadata_blob_read(m, member.signature, &blob)) || !namer_spend_bulk(n, blob.length))
         return;
     struct signature s = signature_at(blob.data, blob.length, 0, false);
     struct signature_header header = signature_method(&s); /* refuses fields */
-    if (!good(n, &s))
+    if (!namer_good(n, &s))
         return;
     put_member_parent(n, m, member.parent);
     text_putc(n->text, '.');
-    put_string(n, m, member.name);
+    namer_put_string(n, m, member.name);
     put_method_formals(n, header.generic_count);
     put_parameters(n, &s, m, &header);
 }
@@ -668,13 +480,13 @@ enum cdacq_status name_method(const struct name_source *source, uint32_t token, 
 {
     struct namer n = namer_begin(source, ret);
     if (!source->metadata)
-        fail(&n, CDACQ_ERR_MODULE);
+        namer_fail(&n, CDACQ_ERR_MODULE);
     else if (metadata_token_table(token) == METADATA_METHOD_DEF)
         put_method_def(&n, source->metadata, metadata_rid(token));
     else if (metadata_token_table(token) == METADATA_MEMBER_REF)
         put_member_ref(&n, source->metadata, metadata_rid(token));
     else
-        fail(&n, CDACQ_ERR_FORMAT);
+        namer_fail(&n, CDACQ_ERR_FORMAT);
     return namer_end(&n);
 }
 
@@ -692,7 +504,7 @@ enum cdacq_status name_type(const struct name_source *source, uint32_t token, st
 static void put_callback_argument(struct namer *n, struct arguments *arguments, const struct type_level *level)
 {
     (void)level;
-    check(n, arguments->callback(arguments->context, arguments->number, n->text));
+    namer_check(n, arguments->callback(arguments->context, arguments->number, n->text));
 }
 
 enum cdacq_status name_type_instance(const struct name_source *source, uint32_t token, uint32_t count,
@@ -703,7 +515,7 @@ enum cdacq_status name_type_instance(const struct name_source *source, uint32_t 
     struct type_path path;
     struct arguments arguments = {
         .left = count, .put = put_callback_argument, .callback = argument, .context = context};
-    if (path_of(&n, source->metadata, token, &path) &&
+    if (namer_path(&n, source->metadata, token, &path) &&
         (metadata_token_table(token) != METADATA_TYPE_DEF || path.count == 1 || path_read_arities(&n, &path)))
         put_path(&n, &path, &arguments);
     return namer_end(&n);
@@ -713,9 +525,9 @@ enum cdacq_status name_parameters(const struct name_source *source, const void *
                                   struct text *ret)
 {
     struct namer n = namer_begin(source, ret);
-    struct signature s = cursor_over(&n, signature, length);
+    struct signature s = namer_cursor(&n, signature, length);
     struct signature_header header = signature_method(&s);
-    if (good(&n, &s))
+    if (namer_good(&n, &s))
         put_parameters(&n, &s, source->metadata, &header);
     return namer_end(&n);
 }
@@ -724,9 +536,9 @@ enum cdacq_status name_signature_type(const struct name_source *source, const vo
                                       struct text *ret, size_t *ret_length)
 {
     struct namer n = namer_begin(source, ret);
-    struct signature s = cursor_over(&n, signature, length);
+    struct signature s = namer_cursor(&n, signature, length);
     put_type(&n, &s, source->metadata);
-    good(&n, &s);
+    namer_good(&n, &s);
     enum cdacq_status status = namer_end(&n);
     if (status == CDACQ_OK && ret_length)
         *ret_length = (size_t)(s.at - (const uint8_t *)signature);
@@ -833,16 +645,16 @@ static void put_entry_method(struct namer *n, const struct metadata *m, const st
     struct metadata_member_ref member;
     uint32_t rid = metadata_rid(entry->token), signature;
     if (metadata_token_table(entry->token) == METADATA_MEMBER_REF) {
-        if (!check(n, metadata_member_ref(m, rid, &member)))
+        if (!namer_check(n, metadata_member_ref(m, rid, &member)))
             return;
         if (!entry->owner)
             put_member_parent(n, m, member.parent);
         text_putc(n->text, '.');
-        put_string(n, m, member.name);
+        namer_put_string(n, m, member.name);
     } else if (entry->owner) {
         text_putc(n->text, '.');
-        if (check(n, metadata_method_def(m, rid, &method)))
-            put_string(n, m, method.name);
+        if (namer_check(n, metadata_method_def(m, rid, &method)))
+            namer_put_string(n, m, method.name);
     } else {
         put_method_def_name(n, m, rid, &signature);
     }
@@ -852,13 +664,13 @@ enum cdacq_status name_entry_point(const struct name_source *source, const struc
                                    struct text *ret)
 {
     struct namer n = namer_begin(source, ret);
-    const struct metadata *context = find_module(&n, entry->context), *m = find_module(&n, entry->module);
+    const struct metadata *context = namer_module(&n, entry->context), *m = namer_module(&n, entry->module);
     if (!entry->token)
-        fail(&n, CDACQ_ERR_FORMAT);
+        namer_fail(&n, CDACQ_ERR_FORMAT);
     if (n.status == CDACQ_OK && entry->owner) {
         struct signature owner = signature_at(entry->owner, entry->owner_length, 0, false);
         put_type(&n, &owner, context);
-        good(&n, &owner);
+        namer_good(&n, &owner);
     }
     if (n.status == CDACQ_OK)
         put_entry_method(&n, m, entry);
@@ -866,7 +678,7 @@ enum cdacq_status name_entry_point(const struct name_source *source, const struc
     for (uint32_t i = 0; i < entry->argument_count && n.status == CDACQ_OK; i++) {
         text_puts(n.text, i == 0 ? "<" : ", ");
         put_type(&n, &s, n.outer);
-        good(&n, &s);
+        namer_good(&n, &s);
     }
     if (entry->argument_count)
         text_putc(n.text, '>');

@@ -19,6 +19,14 @@
 #include "src/formats/metadata.h"
 #include "src/text.h"
 
+/* How a type is written: what stands around it decides. */
+enum name_type_form {
+    NAME_TYPE_CSHARP,    /* Ns.Outer<string>.Inner<int> */
+    NAME_TYPE_BARE,      /* Ns.Outer`1+Inner`1[System.__Canon,System.Int32] */
+    NAME_TYPE_FULL,      /* Ns.Outer`1+Inner`1[[System.__Canon, System.Private.CoreLib],[System.Int32, ...]] */
+    NAME_TYPE_SIGNATURE, /* Inner`1<System.__Canon,Int32>: in a parameter list of CDACQ_NAMES_SOS */
+};
+
 /* What a name is made from. Only `metadata` is needed for tokens; the rest serves signatures that the runtime wrote. */
 struct name_source {
     const struct metadata *metadata; /* what tokens refer to; NULL where a signature has none */

@@ -57,6 +57,8 @@ enum {
     SIGNATURE_VARARG = 0x05,
     SIGNATURE_UNMANAGED = 0x09,
     SIGNATURE_GENERIC = 0x10,
+    SIGNATURE_HAS_THIS = 0x20,
+    SIGNATURE_EXPLICIT_THIS = 0x40,
 };
 
 enum {
@@ -112,6 +114,15 @@ static inline uint32_t signature_uint(struct signature *s)
     while (more--)
         value = value << 8 | *s->at++;
     return value;
+}
+
+/* A compressed signed integer (II.23.2): the sign stands in the lowest bit, below a number of 6, 13 or 28 bits. */
+static inline int32_t signature_int(struct signature *s)
+{
+    uint8_t first = s->at == s->end ? 0 : *s->at;
+    uint32_t negative = first < 0x80 ? UINT32_C(0x40) : first < 0xc0 ? UINT32_C(0x2000) : UINT32_C(0x10000000);
+    uint32_t value = signature_uint(s);
+    return (int32_t)(value >> 1) - (value & 1 ? (int32_t)negative : 0);
 }
 
 /* TypeDefOrRefOrSpecEncoded (II.23.2.8) as a token. */
@@ -175,7 +186,8 @@ static inline uint32_t signature_array_shape(struct signature *s)
 }
 
 struct signature_header {
-    uint8_t kind; /* calling convention: the low four bits */
+    uint8_t kind;  /* calling convention: the low four bits */
+    uint8_t flags; /* the upper four: SIGNATURE_HAS_THIS, SIGNATURE_EXPLICIT_THIS */
     bool generic;
     uint32_t generic_count;
     uint32_t parameter_count; /* not counting the return type, which comes next */
@@ -187,6 +199,7 @@ static inline struct signature_header signature_method(struct signature *s)
     struct signature_header header = {0};
     uint8_t first = signature_byte(s);
     header.kind = first & SIGNATURE_KIND_MASK;
+    header.flags = (uint8_t)(first & ~SIGNATURE_KIND_MASK);
     header.generic = first & SIGNATURE_GENERIC;
     if (header.kind > SIGNATURE_VARARG && header.kind != SIGNATURE_UNMANAGED)
         signature_fail(s);

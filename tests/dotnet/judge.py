@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """Judges `cdacq ip2method` by the runtime's own jitdump of the same process.
 
-Three questions: is every method that must be there named rightly at its first,
+Three questions, and a fourth on demand: is every method that must be there named rightly at its first,
 middle and last byte; is nothing outside of methods named as one; does each
-answer's range agree with the records. Every wrong answer is counted under the
+answer's range agree with the records; does --names il give the records' own
+text. Every wrong answer is counted under the
 first thing that is wrong with it.
 """
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 from collections import Counter, defaultdict
@@ -19,6 +21,7 @@ from runtime_names import Name, split_tiers
 
 EXAMPLES = 20
 EXPECTED_HEADER = "# address size kind name, from the runtime's jitdump"
+PERF_MAP_LINE = re.compile(r"0x([0-9a-f]+) ([0-9a-f]+) (.*)$")
 # Their records carry the address of a temporary mapping, which says nothing.
 GHOST_STUBS = "<DynamicHelper>"
 
@@ -207,6 +210,38 @@ def judge_outside(cdacq, target, loads, live, tally):
             tally.passed(f"{what}: {answer['status']}")
 
 
+def judge_spelling(cdacq, target, style, wanted, tally):
+    """`wanted` maps addresses to texts that --names STYLE has to equal to the last byte."""
+    words = [target] if isinstance(target, str) else target
+    for (ip, name), answer in zip(wanted.items(), ask(cdacq, [*words, "--names", style], wanted)):
+        if answer["method"] == name:
+            tally.passed(f"{style}: equal")
+        else:
+            tally.failed(f"{style}: differs", f"{ip:#x} {name} => {json.dumps(answer, ensure_ascii=False)}")
+
+
+def runtime_names(expected):
+    """The runtime's own names by the address of the code, without tiers."""
+    return {one.address: one.identity for one in expected}
+
+
+def read_perf_map(path, expected):
+    """The names in a perf map of the code that `expected` says is alive. JIT code only: the map has no other.
+
+    A line that is not all ASCII is no witness: the runtime writes such lines damaged, cut at their end and with
+    other bytes at their head.
+    """
+    alive = {(one.address, one.size): one for one in expected if one.kind == "jit"}
+    names = {}
+    with open(path, encoding="latin-1") as file:
+        for line in file.read().split("\n"):
+            found = PERF_MAP_LINE.match(line)
+            one = alive.get((int(found[1], 16), int(found[2], 16))) if found else None
+            if one and line.isascii() and not found[3].startswith("stub"):
+                names[one.address] = split_tiers(found[3])[0]
+    return names
+
+
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cdacq", nargs="?", help="the program to judge; without it nothing is asked")
@@ -215,6 +250,7 @@ def parse_arguments():
     parser.add_argument("--released", metavar="FILE", help="names whose code is gone, written by the test target")
     parser.add_argument("--expected", metavar="OUT", help="write the expected answers")
     parser.add_argument("--from-expected", metavar="FILE", help="take the expected answers from there, not from a jitdump")
+    parser.add_argument("--spelling", action="store_true", help="--names il, too: equal to the jitdump's text")
     arguments = parser.parse_args()
     if (arguments.jitdump is None) == (arguments.from_expected is None):
         parser.error("either --jitdump or --from-expected")
@@ -239,6 +275,8 @@ def main():
     judge_inside(arguments.cdacq, arguments.target, expected, tally)
     if loads:
         judge_outside(arguments.cdacq, arguments.target, loads, live, tally)
+    if arguments.spelling:
+        judge_spelling(arguments.cdacq, arguments.target, "il", runtime_names(expected), tally)
     tally.report()
     return 1 if tally.has_failed else 0
 

@@ -16,6 +16,7 @@ import sys
 import tempfile
 import threading
 
+import dac
 import judge
 import lab
 import precodes
@@ -46,6 +47,23 @@ class Run:
         if tally.has_failed:
             tally.report()
         self.note(label, not tally.has_failed, f"{3 * len(self.live)} addresses in {len(self.live)} methods")
+
+    def judge_names(self, core, services):
+        """--names il is the text of the runtime's own files, --names sos that of its debugger services."""
+        tally = judge.Tally()
+        expected = judge.as_expected(self.live)
+        names = judge.runtime_names(expected)
+        judge.judge_spelling(TOOL, core, "il", names, tally)
+        listed = judge.read_perf_map(os.path.join(self.work, "perf.map"), expected)
+        judge.judge_spelling(TOOL, core, "il", listed, tally)
+        asked = dict(zip(names, dac.names(services, core, names)))
+        judge.judge_spelling(TOOL, core, "sos", {ip: name for ip, name in asked.items() if name}, tally)
+        if tally.has_failed:
+            tally.report()
+        counts = tally.counts["il: equal"], tally.counts["sos: equal"]
+        enough = len(listed) > LEAST_METHODS // 2 and counts[1] > LEAST_METHODS
+        self.note("names as the runtime spells them", enough and not tally.has_failed,
+                  f"{counts[0]} il ({len(listed)} of a perf map), {counts[1]} sos")
 
     def answers(self, target):
         """The raw lines for the middle of each method."""
@@ -164,6 +182,7 @@ def test_runtime(runtime, work):
             raise lab.LabError(f"the jitdump has {len(live)} methods: was it cut?")
         run = Run(work, loads, live)
         run.judge_records(os.path.join(work, "jitdump"))
+        services = os.path.join(target.runtime_directory(), "libmscordaccore.so")
         run.judge("process", str(target.pid))
         run.judge_stop(target.pid)
         run.judge_stacks("the process", str(target.pid))
@@ -181,6 +200,7 @@ def test_runtime(runtime, work):
     run.judge_snapshot(cores["createdump full"])
     run.judge_listing(cores["createdump full"])
     run.judge_entry_points(cores["createdump full"])
+    run.judge_names(cores["createdump full"], services)
     if private:
         run.judge_moved({label: core for label, core in cores.items() if label != "createdump full"})
         if runtime.startswith("10.") and "kernel" in cores:
@@ -196,6 +216,7 @@ def test_images(kind, work):
         target.save_records()
         loads = read_loads(os.path.join(work, "jitdump"))
         run = Run(work, loads, live_records(loads, read_released(os.path.join(work, "released.txt"))))
+        services = os.path.join(target.runtime_directory(), "libmscordaccore.so")
         core = target.createdump("full")
         gcore = target.gcore()
     cold = sum(load.kind == "r2r-cold" for load in run.live)
@@ -203,6 +224,7 @@ def test_images(kind, work):
         run.note("there is cold code", cold > 0, f"{cold} records")
     run.judge("createdump full", core)
     run.judge("gcore", gcore)
+    run.judge_names(core, services)
     return run.results
 
 

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import unittest
 
+import judge
 from jitdump import live_records, read_loads
 from runtime_names import Name
 
@@ -35,6 +36,8 @@ for line in sys.stdin:
     for start, end, found in table:
         if start <= ip < end:
             answer.update(found)
+    if "--names" in sys.argv:
+        answer["method"] = answer.get(sys.argv[sys.argv.index("--names") + 1])
     print(json.dumps(answer))
 """
 
@@ -105,6 +108,27 @@ class JudgeTest(unittest.TestCase):
         self.assert_fault("r2r: wrong-name", 1, method="Demo.Outer.Inner<U>.Echo(T, U)")
         self.assert_fault("r2r-cold: wrong-cold", 2, cold=False)
         self.assert_fault("r2r-cold: wrong-start", 2, code_start="0x3000")
+
+    def test_spelling_is_compared_to_the_last_byte(self):
+        arguments = ("--jitdump", self.path("jitdump"), "--released", self.path("released"), "--spelling")
+        table = right_answers()
+        for row, name in enumerate([ADD, ECHO, ECHO]):
+            table[row][2]["il"] = name[:name.rindex("[")]
+        code, output = self.judge(table, *arguments)
+        self.assertEqual(code, 0, output)
+        self.assertIn("3 il: equal", output)
+        table[1][2]["il"] += " "
+        code, output = self.judge(table, *arguments)
+        self.assertEqual(code, 1, output)
+        self.assertIn("1 il: differs", output)
+
+    def test_perf_map_lines_of_living_code_alone_are_read(self):
+        lines = [f"0x1000 20 {ADD}", f"0x1000 21 {ADD}x", f"0x2000 30 {ECHO}", "0x9000 10 int32 [D] D::E()[Optimized]",
+                 "0x1000 20 stub<1> GenerateStub<X>", f"\xd8\x01{ADD}"]
+        with open(self.path("map"), "w", encoding="latin-1") as file:
+            file.write("\n".join(lines) + "\n")
+        expected = judge.as_expected(live_records(read_loads(self.path("jitdump"))))
+        self.assertEqual(judge.read_perf_map(self.path("map"), expected), {0x1000: ADD[:ADD.rindex("[")]})
 
     def test_wrong_answers_outside_are_found(self):
         add = managed(0x1000, 0x20, "jit", "Demo.Calc.Add(int, int)")

@@ -1,8 +1,9 @@
 /*
- * fuzz_metadata.c: names every method of a metadata blob, or of the PE image around it. The first byte selects: bit 0 a
- * PE image, bit 1 mapped, bit 2 a part of the source is missing, bit 3 the bytes are a signature that stands alone.
+ * fuzz_metadata.c: names every method of a metadata blob, or of the PE image around it, in every style. The first byte
+ * selects: bit 0 a PE image, bit 1 mapped, bit 2 a part of the source is missing, bit 3 the bytes are a signature that
+ * stands alone.
  */
-#include "src/formats/names.h"
+#include "src/formats/names_runtime.h"
 #include "src/formats/pe.h"
 #include "tests/paged_bytes.h"
 
@@ -46,6 +47,26 @@ static const struct name_source source = {.metadata = &metadata,
                                           .pointer_size = 4,
                                           .module = find_module};
 
+static enum cdacq_status name_owner(void *context, struct text *ret)
+{
+    (void)context;
+    text_puts(ret, "Owner");
+    return CDACQ_OK;
+}
+
+static enum cdacq_status name_argument(void *context, bool of_method, uint32_t index, enum name_type_form form,
+                                       struct text *ret)
+{
+    (void)context;
+    if (index >= 2)
+        abort();
+    text_printf(ret, "%d.%u.%d", of_method, index, (int)form);
+    return CDACQ_OK;
+}
+
+static const struct name_instance instance = {
+    .owner = name_owner, .argument = name_argument, .type_count = 2, .method_count = 2};
+
 static void check_text(const struct text *text, size_t before, enum cdacq_status status)
 {
     if (status != CDACQ_OK && text->length != before)
@@ -63,6 +84,16 @@ static void name_all(enum metadata_table table, struct text *text)
         uint32_t token = metadata_token(table, rid);
         text_clear(text);
         check_text(text, 0, (types ? name_type : name_method)(&source, token, text));
+        text_clear(text);
+        if (types) {
+            check_text(text, 0, name_type_alone(&source, token, text));
+            text_clear(text);
+            check_text(text, 0, name_type_row(&source, token, rid & 1, text));
+            continue;
+        }
+        check_text(text, 0, name_method_runtime(&source, CDACQ_NAMES_IL, token, NULL, text));
+        text_clear(text);
+        check_text(text, 0, name_method_runtime(&source, CDACQ_NAMES_SOS, token, rid & 1 ? &instance : NULL, text));
     }
 }
 
@@ -85,8 +116,16 @@ static void name_signatures(const uint8_t *data, size_t size, struct text *text)
     text_clear(text);
     check_text(text, 0, name_signature_type(&source, data, size, text, NULL));
     text_clear(text);
-    if (name_entry_point_decode(data, size, &entry) == CDACQ_OK)
+    bool decoded = name_entry_point_decode(data, size, &entry) == CDACQ_OK;
+    if (decoded)
         check_text(text, 0, name_entry_point(&source, &entry, text));
+    for (enum cdacq_name_style style = CDACQ_NAMES_SOS; style <= CDACQ_NAMES_IL; style++) {
+        text_clear(text);
+        check_text(text, 0, name_dynamic_runtime(&source, style, "Owner", "N(", data, size, &instance, text));
+        text_clear(text);
+        if (decoded)
+            check_text(text, 0, name_entry_point_runtime(&source, style, &entry, text));
+    }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
