@@ -338,28 +338,23 @@ const char *scene_name(const struct scene *scene, const struct mock_function *fu
     return name;
 }
 
-enum cdacq_code_kind scene_stub_kind(unsigned number)
+enum cdacq_code_kind scene_code_kind(const struct mock_function *fact)
 {
-    switch (number) {
-    case 1:
-        return CDACQ_CODE_JUMP_STUB;
-    case 3:
-        return CDACQ_CODE_DYNAMIC_HELPER;
-    case 4:
-        return CDACQ_CODE_STUB_PRECODE;
-    case 5:
-        return CDACQ_CODE_FIXUP_PRECODE;
-    case 6:
-        return CDACQ_CODE_VSD_DISPATCH_STUB;
-    case 7:
-        return CDACQ_CODE_VSD_RESOLVE_STUB;
-    case 8:
-        return CDACQ_CODE_VSD_LOOKUP_STUB;
-    case 9:
-        return CDACQ_CODE_VSD_VTABLE_STUB;
-    case 10:
-        return CDACQ_CODE_CALL_COUNTING_STUB;
-    default:
-        return CDACQ_CODE_UNKNOWN;
+    switch (fact->code) {
+    case MOCK_CODE_JIT:
+        return CDACQ_CODE_JITTED;
+    case MOCK_CODE_R2R:
+        return CDACQ_CODE_READY_TO_RUN;
+    case MOCK_CODE_INTERPRETER:
+        return CDACQ_CODE_INTERPRETER;
+    case MOCK_CODE_THUNK:
+        return CDACQ_CODE_METHOD_CALL_THUNK;
+    case MOCK_CODE_STUB:
+    case MOCK_CODE_RANGE_LIST:
+        break;
     }
+    enum cdacq_code_kind kind = CDACQ_CODE_UNKNOWN;
+    while (kind < CDACQ_CODE_KIND_COUNT && strcmp(cdacq_code_kind_text(kind), fact->stub_kind) != 0)
+        kind++;
+    return kind;
 }

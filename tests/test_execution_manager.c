@@ -9,7 +9,7 @@
 #include "contracts/gc_info.h"
 #include "mock_support.h"
 
-enum { VERSIONS = 2, SEEDS = 6, COMBINATIONS = ARCH_COUNT * VERSIONS * SEEDS, PROBES = 400 };
+enum { VERSIONS = 3, SEEDS = 6, COMBINATIONS = ARCH_COUNT * VERSIONS * SEEDS, PROBES = 400 };
 
 /* One of the combinations; the number of a loop test. */
 struct combination {
@@ -20,7 +20,8 @@ struct combination {
 
 static struct combination combination_of(int i)
 {
-    return (struct combination){i % ARCH_COUNT, 1 + (unsigned)(i / ARCH_COUNT) % VERSIONS,
+    static const unsigned versions[VERSIONS] = {1, 2, MOCK_NET_11};
+    return (struct combination){i % ARCH_COUNT, versions[i / ARCH_COUNT % VERSIONS],
                                 (uint64_t)(i / ARCH_COUNT / VERSIONS)};
 }
 
@@ -103,22 +104,6 @@ static bool is_method(const struct mock_function *fact)
     return fact->code == MOCK_CODE_JIT || fact->code == MOCK_CODE_R2R || fact->code == MOCK_CODE_INTERPRETER;
 }
 
-static enum cdacq_code_kind kind_of(const struct mock_function *fact)
-{
-    switch (fact->code) {
-    case MOCK_CODE_JIT:
-        return CDACQ_CODE_JITTED;
-    case MOCK_CODE_R2R:
-        return CDACQ_CODE_READY_TO_RUN;
-    case MOCK_CODE_INTERPRETER:
-        return CDACQ_CODE_INTERPRETER;
-    case MOCK_CODE_THUNK:
-        return CDACQ_CODE_METHOD_CALL_THUNK;
-    default:
-        return scene_stub_kind(fact->stub_kind);
-    }
-}
-
 /* Where a block of stubs ends no map tells: behind one, up to the next start, its kind may be named; a method never. */
 static bool may_be_taken_for_stub(const struct facts *facts, uint64_t ip, uint64_t start)
 {
@@ -133,7 +118,7 @@ static void check_block(struct reader *reader, const struct mock_function *fact,
 {
     struct function_place function = {0};
     expect(block->ip == ip, ip);
-    expect(block->kind == kind_of(fact), ip);
+    expect(block->kind == scene_code_kind(fact), ip);
     expect(block->start == (fact->code == MOCK_CODE_RANGE_LIST ? ip : fact->method), ip);
     expect(code_block_is_method(block) == is_method(fact), ip);
     if (!is_method(fact))
@@ -202,7 +187,7 @@ static void check_answer(const struct scene *scene, const struct facts *facts, c
         return;
     }
     expect(method->answer == (is_method(fact) ? CDACQ_ANSWER_MANAGED : CDACQ_ANSWER_STUB), ip);
-    expect(method->kind == kind_of(fact), ip);
+    expect(method->kind == scene_code_kind(fact), ip);
     if (!is_method(fact))
         return;
     expect(method->method_desc == fact->method_desc, ip);

@@ -17,6 +17,7 @@ sys.path.insert(0, os.path.join(HERE, "dotnet"))
 import judge  # noqa: E402
 
 TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
+HOT_COLD = os.path.join(HERE, "fixtures", "net10-hot-cold-x64")
 FIXTURES = sorted(os.path.dirname(path) for path in glob.glob(os.path.join(HERE, "fixtures", "*", "outside.txt")))
 
 
@@ -64,6 +65,25 @@ class Fixtures(unittest.TestCase):
             self.assertEqual(len(answers), len(ips), done.stderr)
             self.assertEqual({answer["status"] for answer in answers} - {"none", "stub"}, set())
             self.assertEqual(done.returncode, 0)
+
+    def test_cold_code_belongs_to_its_method(self):
+        """What the runtime records of a split method: two pieces of code, under names that differ in the tier alone."""
+        core = os.path.join(HOT_COLD, "core")
+        expected = judge.read_expected(os.path.join(HOT_COLD, "expected.txt"))
+        hot = {one.identity: one for one in expected if one.kind == "r2r"}
+        cold = [one for one in expected if one.kind == "r2r-cold"]
+        self.assertGreaterEqual(len(cold), 8)
+        for one in cold:
+            hot_start = hot[one.identity].address
+            start, *answers = map(json.loads, run("ip2method", "--json", core, *[
+                f"{ip:x}" for ip in [hot_start, *one.probes()]]).stdout.splitlines())
+            self.assertEqual((start["cold"], start["offset"], int(start["code_start"], 16)), (False, 0, hot_start))
+            self.assertGreaterEqual(start["code_size"], hot[one.identity].size)
+            for answer in answers:
+                self.assertEqual((answer["status"], answer["cold"]), ("managed", True), answer)
+                for key in ("code_start", "code_size", "method", "token", "module"):
+                    self.assertEqual(answer[key], start[key], key)
+                self.assertEqual(answer["offset"], start["code_size"] + int(answer["ip"], 16) - one.address)
 
     def test_one_by_one_and_all_at_once_agree(self):
         for fixture in FIXTURES:

@@ -603,8 +603,14 @@ static enum cdacq_code_kind kind_of_number(unsigned schema, unsigned number)
         CDACQ_CODE_VSD_VTABLE_STUB,  CDACQ_CODE_CALL_COUNTING_STUB,
         CDACQ_CODE_WRAPPER_STUB,     CDACQ_CODE_SHUFFLE_THUNK,
     };
+    static const enum cdacq_code_kind older[] = {
+        CDACQ_CODE_UNKNOWN,           CDACQ_CODE_JUMP_STUB,          CDACQ_CODE_UNKNOWN,
+        CDACQ_CODE_DYNAMIC_HELPER,    CDACQ_CODE_STUB_PRECODE,       CDACQ_CODE_FIXUP_PRECODE,
+        CDACQ_CODE_VSD_DISPATCH_STUB, CDACQ_CODE_VSD_RESOLVE_STUB,   CDACQ_CODE_VSD_LOOKUP_STUB,
+        CDACQ_CODE_VSD_VTABLE_STUB,   CDACQ_CODE_CALL_COUNTING_STUB,
+    };
     if (schema == 0)
-        return scene_stub_kind(number);
+        return number < ARRAY_SIZE(older) ? older[number] : CDACQ_CODE_UNKNOWN;
     return number < ARRAY_SIZE(newer) ? newer[number] : CDACQ_CODE_UNKNOWN;
 }
 

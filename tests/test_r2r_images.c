@@ -8,7 +8,9 @@
 #include <stdio.h>
 
 #include "check_main.h"
+#include "contracts/funclets.h"
 #include "contracts/gc_info.h"
+#include "contracts/method_region.h"
 #include "contracts/platform_metadata.h"
 #include "contracts/r2r_jit_manager.h"
 #include "fixture_file.h"
@@ -156,7 +158,7 @@ static void each_address(struct loaded *image,
                          void *context)
 {
     /* On arm an odd address is a code pointer with its Thumb bit. */
-    uint32_t mask = image->target->manager.code_pointer_flags & CODE_POINTER_ARM32_THUMB ? ~1u : ~0u;
+    uint32_t mask = image->target->layout.code_pointer_flags & CODE_POINTER_ARM32_THUMB ? ~1u : ~0u;
     for (uint32_t i = 0; i < image->count; i++) {
         const struct function *function = &image->functions[i];
         check(image, function, function->begin, context);
@@ -192,23 +194,24 @@ static const struct r2r_image *image_of(struct loaded *image, struct reader *rea
 static void check_unwind_and_gc(struct loaded *image, const struct function *function, uint32_t rva,
                                 const struct code_block *block, struct reader *reader)
 {
-    const struct r2r_image *opened = image_of(image, reader);
+    const struct r2r_image *opened = r2r_jit_manager_image_of(&image->target->manager, block);
     uint32_t number = (uint32_t)(function - image->functions), size = 0, version = 0;
-    uint64_t base = image->file.begin, entry = 0, start = 0, address = 0, gc_info = 0;
-    expect(execution_manager_unwind_info(reader, block, &entry, &start), rva);
-    expect(entry == opened->functions.address + (uint64_t)number * opened->functions.entry_size, rva);
-    expect(start == base + function->funclet_begin, rva);
-    struct unwind_table table = unwind_table_at(reader, entry, 1, base);
+    uint64_t base = image->file.begin, address = 0, gc_info = 0, hot_size = 0;
+    struct function_place place = {0};
+    bool is_funclet = false;
+    expect(execution_manager_unwind_info(reader, block, &place), rva);
+    expect(place.entry == opened->functions.address + (uint64_t)number * opened->functions.entry_size, rva);
+    expect(place.start == base + function->funclet_begin, rva);
+    struct unwind_table table = unwind_table_at(reader, place.entry, 1, base);
     expect(unwind_table_length(reader, &table, 0) == function->length, rva);
     expect(unwind_table_data(reader, &table, 0, &address, &size), rva);
     expect(address == base + function->unwind && size == function->unwind_size, rva);
-    if (is_cold(function))
-        expect(unwind_table_is_cold_funclet(reader, &table, 0) == function->is_funclet, rva);
-    else
-        expect((start != block->start) == function->is_funclet, rva);
-    expect(r2r_jit_manager_gc_info(opened, reader, block, &gc_info, &version), rva);
+    expect(block_is_funclet(reader, block, &is_funclet) && is_funclet == function->is_funclet, rva);
+    expect(gc_info_of(&image->target->manager, reader, block, &gc_info, &version), rva);
     expect(gc_info == base + function->gc_info && version == function->gc_version, rva);
     expect(gc_info_code_length(reader, gc_info, version) == function->hot_size + function->cold_size, rva);
+    expect(method_region_hot_size(&image->target->manager, reader, block, &hot_size), rva);
+    expect(hot_size == function->hot_size, rva);
     expect(!reader_failed(reader), rva);
 }
 
