@@ -26,6 +26,7 @@ enum option_id {
     OPTION_NAMES,
     OPTION_STUBS,
     OPTION_R2R,
+    OPTION_FOLLOW,
     OPTION_OUTPUT = 'o',
     OPTION_HELP = 'h',
     OPTION_VERSION = 'V',
@@ -53,6 +54,7 @@ static const struct option_row {
     {"names", "STYLE", "how names are written: csharp", OPTIONS_NAMES, OPTION_NAMES},
     {"stubs", NULL, "list the runtime's own stubs too", OPTIONS_METHODS, OPTION_STUBS},
     {"r2r", "WHICH", "list 'prepared' ReadyToRun methods (default) or 'all'", OPTIONS_METHODS, OPTION_R2R},
+    {"follow", NULL, "wait for records that are not written yet", OPTIONS_RECORDS, OPTION_FOLLOW},
     {"help", NULL, "print this, or the help of COMMAND, and exit", 0, OPTION_HELP},
     {"version", NULL, "print the version and exit", 0, OPTION_VERSION},
 };
@@ -166,6 +168,8 @@ static bool take_option(struct arguments *arguments, int id, const char *value)
         return invocation->stubs = true;
     case OPTION_R2R:
         return take_r2r(invocation, value);
+    case OPTION_FOLLOW:
+        return invocation->follow = true;
     case OPTION_HELP:
         return arguments->help = true;
     default:

@@ -32,6 +32,7 @@ struct invocation {
     bool json;
     bool stubs;
     bool r2r_all;
+    bool follow;
 };
 
 int cmd_descriptor(const struct invocation *invocation);
@@ -39,6 +40,7 @@ int cmd_info(const struct invocation *invocation);
 int cmd_inspect(const struct invocation *invocation);
 int cmd_ip2method(const struct invocation *invocation);
 int cmd_methods(const struct invocation *invocation);
+int cmd_records(const struct invocation *invocation);
 int cmd_snapshot(const struct invocation *invocation);
 int cmd_stack(const struct invocation *invocation);
 

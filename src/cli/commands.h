@@ -12,6 +12,7 @@ enum option_group {
     OPTIONS_RESULT = 1 << 1, /* --json, --output */
     OPTIONS_NAMES = 1 << 2,
     OPTIONS_METHODS = 1 << 3, /* which methods are listed */
+    OPTIONS_RECORDS = 1 << 4,
 };
 
 struct command {

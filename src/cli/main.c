@@ -80,6 +80,18 @@ static const struct command commands[] = {
         .takes_ips = true,
     },
     {
+        .name = "records",
+        .run = cmd_records,
+        .usage = "FILE",
+        .summary = "decode a jitdump file",
+        .details = "FILE is what a runtime writes as /tmp/jit-PID.dump (DOTNET_PerfMapEnabled=1). One line for each\n"
+                   "record: offset, time, kind, and what it says. With --follow a file that grows is read on until\n"
+                   "its runtime closes it, or SIGINT; one that is truncated or replaced is begun again.\n",
+        .exit_partly = "a record is damaged, or the last one cut",
+        .options = OPTIONS_RESULT | OPTIONS_RECORDS,
+        .targets_max = 1,
+    },
+    {
         .name = "stack",
         .run = cmd_stack,
         .usage = "TARGET",
@@ -120,8 +132,9 @@ static void print_command_help(struct output *out, const struct command *command
     output_literal(out, command->usage);
     output_literal(out, "\n\n");
     output_literal(out, command->details);
-    output_literal(out, "\nTARGET is the path of an ELF core, or the decimal pid of a running process.\n"
-                        "\nOptions:\n");
+    if (command->options & OPTIONS_TARGET)
+        output_literal(out, "\nTARGET is the path of an ELF core, or the decimal pid of a running process.\n");
+    output_literal(out, "\nOptions:\n");
     arguments_print_options(out, command->options);
     print_exit_codes(out, command->exit_partly);
 }

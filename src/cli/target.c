@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "src/cli/cli.h"
+#include "src/cli/commands.h"
 #include "src/cli/console.h"
 
 void *allocate(size_t size)
@@ -66,7 +66,8 @@ bool output_is_a_target(const struct invocation *invocation)
         return false;
     for (size_t i = 0; i < invocation->target_count; i++) {
         const char *name = invocation->targets[i];
-        if (is_pid(name) || stat(name, &target) < 0)
+        bool is_process = invocation->command->options & OPTIONS_TARGET && is_pid(name);
+        if (is_process || stat(name, &target) < 0)
             continue;
         if (output.st_dev == target.st_dev && output.st_ino == target.st_ino) {
             message("'%s' is the target itself: it will not be overwritten", invocation->output);
