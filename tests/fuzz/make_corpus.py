@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Writes the seeds of corpus/fuzz_core, fuzz_json, fuzz_unwind_info and fuzz_entry. Inputs that once failed are kept beside them by hand."""
+"""Writes the seeds of the corpora that are made here. Inputs that once failed are kept beside them by hand."""
 import pathlib
+import random
 import struct
 import sys
 
 HERE = pathlib.Path(__file__).parent
-sys.path.insert(0, str(HERE.parent / "dotnet"))
+sys.path[:0] = [str(HERE.parent), str(HERE.parent / "dotnet")]
 
+import jitdump_writer  # noqa: E402
 import r2r_image  # noqa: E402
 
 PT_LOAD, PT_DYNAMIC, PT_NOTE, ET_DYN, ET_CORE, NT_FILE, NT_PRPSINFO = 1, 2, 4, 3, 4, 0x46494C45, 3
@@ -196,12 +198,43 @@ def entries():
         yield f"high-{choice}", bytes([choice]) + b"".join(struct.pack("<HB", at, 255) for at in range(3, 900, 11))
 
 
+def jitdumps():
+    """Two bytes of options, then a file."""
+    for big in (False, True):
+        dump = jitdump_writer.Jitdump(big, version=2)
+        dump.debug_info(1, 0x10, [(0x10, 1, 0, b"a.c"), (0x12, 2, 1, b"b.c")])
+        dump.unwinding_info(1, b"unwind", 3, 6)
+        dump.samply(1, [b"f", b"g"], [b"n", b"m"], [(0, 0, 1, 0, 0), (1, 1, 2, 3, 0)],
+                    [(0, 1, 1, 4, 0), (1, 2, 1, 5, 6)], [(0, 1), (2, 1), (4, 1)], [(0, 0, 1, 0), (2, 1, 7, 8)])
+        dump.load(2, 3, 4, 0x10, b"code", 5, b"Name")
+        dump.move(3, 3, 4, 0x20, 0x10, 0x20, 4, 5)
+        dump.record(jitdump_writer.SAMPLY_TIER, 4, b"tier")
+        dump.record(99, 4, b"?")
+        dump.close(5)
+        order = "be" if big else "le"
+        yield f"all-{order}", b"\3\7" + dump.data
+        yield f"cut-{order}", b"\0\37" + dump.data[:-9]
+        yield f"random-{order}", b"\1\377" + next(
+            dump.data for dump in (jitdump_writer.random_jitdump(random.Random(seed), 8) for seed in range(999))
+            if (dump.order == ">") == big and 1000 < len(dump.data) < 4000)
+    yield "zeros", b"\0\0" + jitdump_writer.Jitdump().data + bytes(64)
+    yield "short-header", b"\2\3" + jitdump_writer.Jitdump(total_size=12).data + bytes(64)
+
+
+def perf_maps():
+    yield "runtime", b"0x7f1fe5960000 d8 stub<1> A<B>\n7f8c42e46000 0xa3 instance bool [L] List`1[C]::M()[Tier1]\n"
+    yield "odd", b"1 0 empty\r\n\n \t\r\n\t2  3\t two  blanks \r\n4 5\n6 7 \xff\0\x1b"
+    yield "broken", b"xyz\n0x 1 b\n1\n1 g h\n12345678901234567 1 j\nffffffffffffffff 1 k\n-1 1 l"
+
+
 def main():
     for name, inputs in (
         ("fuzz_core", cores()),
         ("fuzz_json", texts()),
         ("fuzz_unwind_info", unwinds()),
         ("fuzz_entry", entries()),
+        ("fuzz_jitdump", jitdumps()),
+        ("fuzz_perf_map", perf_maps()),
     ):
         folder = HERE / "corpus" / name
         folder.mkdir(parents=True, exist_ok=True)
