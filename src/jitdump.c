@@ -152,6 +152,8 @@ static enum cdacq_status read_header(struct cdacq_jitdump *jitdump, struct cdacq
 {
     size_t size = (size_t)MIN(jitdump->size, (uint64_t)JITDUMP_HEADER_SIZE);
     const uint8_t *bytes;
+    if (size < JITDUMP_HEADER_SIZE_MIN)
+        return CDACQ_END;
     enum cdacq_status status = window(jitdump, 0, size, &bytes, err);
     if (status == CDACQ_OK)
         status = jitdump_decode_header(bytes, size, ret, err);
