@@ -65,6 +65,13 @@ char *escape(char *to, const void *bytes, size_t length, enum escape_form form)
     bool twice = form == ESCAPE_DATA || form == ESCAPE_JSON_DATA;
     const uint8_t *p = bytes, *end = p + length;
     while (p < end) {
+        const uint8_t *plain = p;
+        while (p < end && *p >= 0x20 && *p < 0x7f && *p != '\\' && *p != '"')
+            p++;
+        memcpy(to, plain, (size_t)(p - plain));
+        to += p - plain;
+        if (p == end)
+            break;
         uint32_t code = 0;
         size_t n = utf8_decode(p, (size_t)(end - p), &code);
         if (!n) {
