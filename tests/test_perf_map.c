@@ -121,6 +121,18 @@ START_TEST(broken_lines_are_counted)
 }
 END_TEST
 
+/* As .NET writes a name that is not ASCII. */
+START_TEST(an_overwritten_start)
+{
+    static const char text[] = "h}\x8a"
+                               "d\x05\0\0\0\xd7\x1b\xf7\xc7!\xef\x90\x1c int32 [Demo] n\xc3\xa4me\n7f0 10 f\n";
+    open_text(text, sizeof text - 1);
+    assert_bad(1, "start");
+    assert_symbol(0x7f0, 0x10, "f");
+    assert_end(1);
+}
+END_TEST
+
 START_TEST(the_last_address)
 {
     OPEN("ffffffffffffffff 0 a\nfffffffffffffff0 f b\nfffffffffffffff0 10 c\n0 ffffffffffffffff d\n"
@@ -154,8 +166,8 @@ END_TEST
 static Suite *suite(void)
 {
     const TTest *const tests[] = {
-        as_runtimes_write_it,     odd_but_clear_lines, no_last_newline,  any_bytes_in_names,
-        broken_lines_are_counted, the_last_address,    a_very_long_line,
+        as_runtimes_write_it,     odd_but_clear_lines,  no_last_newline,  any_bytes_in_names,
+        broken_lines_are_counted, an_overwritten_start, the_last_address, a_very_long_line,
     };
     Suite *s = suite_create("perf_map");
     TCase *tc = tcase_create("perf_map");

@@ -78,6 +78,14 @@ class Run:
         back = counts["temporary entry point leads back"]
         self.note("entry points", not wrong and back >= LEAST_METHODS, f"{back} methods; {', '.join(wrong)}".rstrip("; "))
 
+    def judge_records(self, path):
+        """`records` reads what the other reader reads."""
+        done = subprocess.run([TOOL, "records", "--json", path], capture_output=True, encoding="utf-8", check=True)
+        found = [(record["timestamp"], int(record["code_addr"], 16), record["code_size"], record["name"])
+                 for record in map(json.loads, done.stdout.splitlines()) if record["type"] == "load"]
+        expected = [(load.timestamp, load.address, load.size, load.name.replace("\\", "\\\\")) for load in self.loads]
+        self.note("records", found == expected, f"{len(found)} of {len(expected)}")
+
     def judge_stop(self, pid):
         """--stop answers the same, and leaves the process running."""
         ip = f"{self.live[0].address:x}"
@@ -155,6 +163,7 @@ def test_runtime(runtime, work):
         if len(live) < LEAST_METHODS:
             raise lab.LabError(f"the jitdump has {len(live)} methods: was it cut?")
         run = Run(work, loads, live)
+        run.judge_records(os.path.join(work, "jitdump"))
         run.judge("process", str(target.pid))
         run.judge_stop(target.pid)
         run.judge_stacks("the process", str(target.pid))
