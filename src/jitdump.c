@@ -468,38 +468,3 @@ enum cdacq_status cdacq_jitdump_visit_places(struct cdacq_jitdump *jitdump,
             return CDACQ_STOPPED;
     return CDACQ_OK;
 }
-
-bool cdacq_jitdump_next_entry(const struct cdacq_jitdump_record *record, uint64_t *cursor,
-                              struct cdacq_jitdump_entry *ret)
-{
-    return jitdump_next_entry(record, cursor, ret);
-}
-
-bool cdacq_jitdump_next_string(const struct cdacq_jitdump_record *record, enum cdacq_jitdump_strings list,
-                               uint64_t *cursor, const char **ret, size_t *ret_length)
-{
-    return jitdump_next_string(record, list, cursor, ret, ret_length);
-}
-
-bool cdacq_jitdump_function(const struct cdacq_jitdump_record *record, uint32_t index,
-                            struct cdacq_jitdump_function *ret)
-{
-    return jitdump_function(record, index, ret);
-}
-
-bool cdacq_jitdump_inline_call(const struct cdacq_jitdump_record *record, uint32_t index,
-                               struct cdacq_jitdump_inline_call *ret)
-{
-    return jitdump_inline_call(record, index, ret);
-}
-
-bool cdacq_jitdump_range(const struct cdacq_jitdump_record *record, uint32_t index, struct cdacq_jitdump_range *ret)
-{
-    return jitdump_range(record, index, ret);
-}
-
-bool cdacq_jitdump_line_record(const struct cdacq_jitdump_record *record, uint32_t index,
-                               struct cdacq_jitdump_line_record *ret)
-{
-    return jitdump_line_record(record, index, ret);
-}

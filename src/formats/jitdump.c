@@ -173,7 +173,8 @@ static const char *string_at(const struct cdacq_jitdump_record *record, uint64_t
     return string;
 }
 
-bool jitdump_next_entry(const struct cdacq_jitdump_record *record, uint64_t *cursor, struct cdacq_jitdump_entry *ret)
+bool cdacq_jitdump_next_entry(const struct cdacq_jitdump_record *record, uint64_t *cursor,
+                              struct cdacq_jitdump_entry *ret)
 {
     if (record->kind != CDACQ_JITDUMP_DEBUG_INFO || !record->has_fields ||
         cursor_count(*cursor) >= record->as.debug_info.nr_entry)
@@ -223,8 +224,8 @@ static bool is_samply(const struct cdacq_jitdump_record *record)
     return record->kind == CDACQ_JITDUMP_SAMPLY_DEBUG_INFO2 && record->has_fields;
 }
 
-bool jitdump_next_string(const struct cdacq_jitdump_record *record, enum cdacq_jitdump_strings list, uint64_t *cursor,
-                         const char **ret, size_t *ret_length)
+bool cdacq_jitdump_next_string(const struct cdacq_jitdump_record *record, enum cdacq_jitdump_strings list,
+                               uint64_t *cursor, const char **ret, size_t *ret_length)
 {
     if (!is_samply(record) || (unsigned)list > CDACQ_JITDUMP_FUNCTION_NAMES)
         return false;
@@ -251,7 +252,8 @@ static const uint8_t *element_at(const struct cdacq_jitdump_record *record, enum
     return range_fits(at, size, record->opaque.size) ? record->opaque.bytes + at : NULL;
 }
 
-bool jitdump_function(const struct cdacq_jitdump_record *record, uint32_t index, struct cdacq_jitdump_function *ret)
+bool cdacq_jitdump_function(const struct cdacq_jitdump_record *record, uint32_t index,
+                            struct cdacq_jitdump_function *ret)
 {
     bool big = record->opaque.big_endian;
     const uint8_t *p =
@@ -268,8 +270,8 @@ bool jitdump_function(const struct cdacq_jitdump_record *record, uint32_t index,
     return true;
 }
 
-bool jitdump_inline_call(const struct cdacq_jitdump_record *record, uint32_t index,
-                         struct cdacq_jitdump_inline_call *ret)
+bool cdacq_jitdump_inline_call(const struct cdacq_jitdump_record *record, uint32_t index,
+                               struct cdacq_jitdump_inline_call *ret)
 {
     bool big = record->opaque.big_endian;
     const uint8_t *p = element_at(record, INLINE_CALLS, record->as.samply_debug_info2.inline_call_record_count, index,
@@ -286,7 +288,7 @@ bool jitdump_inline_call(const struct cdacq_jitdump_record *record, uint32_t ind
     return true;
 }
 
-bool jitdump_range(const struct cdacq_jitdump_record *record, uint32_t index, struct cdacq_jitdump_range *ret)
+bool cdacq_jitdump_range(const struct cdacq_jitdump_record *record, uint32_t index, struct cdacq_jitdump_range *ret)
 {
     const uint8_t *p = element_at(record, RANGES, record->as.samply_debug_info2.range_count, index, RANGE_SIZE);
     if (!p)
@@ -296,8 +298,8 @@ bool jitdump_range(const struct cdacq_jitdump_record *record, uint32_t index, st
     return true;
 }
 
-bool jitdump_line_record(const struct cdacq_jitdump_record *record, uint32_t index,
-                         struct cdacq_jitdump_line_record *ret)
+bool cdacq_jitdump_line_record(const struct cdacq_jitdump_record *record, uint32_t index,
+                               struct cdacq_jitdump_line_record *ret)
 {
     bool big = record->opaque.big_endian;
     const uint8_t *p =
@@ -369,7 +371,7 @@ static void decode_debug_info(const uint8_t *p, struct cdacq_jitdump_record *rec
     bool big = record->opaque.big_endian;
     *info = (struct cdacq_jitdump_debug_info){.code_addr = load_u64(p + 16, big), .nr_entry = load_u64(p + 24, big)};
     uint64_t count = 0;
-    for (uint64_t cursor = 0; jitdump_next_entry(record, &cursor, &entry);)
+    for (uint64_t cursor = 0; cdacq_jitdump_next_entry(record, &cursor, &entry);)
         count++;
     if (count < info->nr_entry)
         problem(problems, "JIT_CODE_DEBUG_INFO: nr_entry is %" PRIu64 ", and %" PRIu64 " entries are there",
@@ -410,7 +412,7 @@ static void check_strings(const struct cdacq_jitdump_record *record, enum cdacq_
     uint32_t expected = files ? info->file_count : info->function_names_count;
     uint64_t cursor = 0;
     size_t length;
-    while (jitdump_next_string(record, list, &cursor, &string, &length))
+    while (cdacq_jitdump_next_string(record, list, &cursor, &string, &length))
         ;
     if (cursor_count(cursor) < expected)
         problem(problems, "%s: %" PRIu32 " strings are there, and %" PRIu32 " should be", what, cursor_count(cursor),
@@ -432,7 +434,7 @@ static void check_functions(const struct cdacq_jitdump_record *record, struct pr
 {
     const struct cdacq_jitdump_samply_debug_info2 *info = &record->as.samply_debug_info2;
     struct cdacq_jitdump_function function;
-    for (uint32_t i = 0; jitdump_function(record, i, &function); i++) {
+    for (uint32_t i = 0; cdacq_jitdump_function(record, i, &function); i++) {
         check_index(problems, "function_list", i, "function_name_index", function.function_name_index,
                     info->function_names_count);
         check_index(problems, "function_list", i, "file_index", function.file_index, info->file_count);
@@ -445,7 +447,7 @@ static void check_inline_calls(const struct cdacq_jitdump_record *record, struct
     struct cdacq_jitdump_inline_call call;
     uint64_t deepest = 0, ranges = 0; /* the depth that this call may have at most */
     uint32_t i;
-    for (i = 0; jitdump_inline_call(record, i, &call); i++) {
+    for (i = 0; cdacq_jitdump_inline_call(record, i, &call); i++) {
         if (call.depth > deepest)
             problem(problems, "inline_call_list[%" PRIu32 "].depth is %" PRIu32 ", and at most %" PRIu64 " can be", i,
                     call.depth, deepest);
@@ -463,7 +465,7 @@ static void check_line_records(const struct cdacq_jitdump_record *record, struct
 {
     const struct cdacq_jitdump_samply_debug_info2 *info = &record->as.samply_debug_info2;
     struct cdacq_jitdump_line_record line;
-    for (uint32_t i = 0; jitdump_line_record(record, i, &line); i++)
+    for (uint32_t i = 0; cdacq_jitdump_line_record(record, i, &line); i++)
         check_index(problems, "line_record_list", i, "file_index", line.file_index, info->file_count);
 }
 

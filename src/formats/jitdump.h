@@ -1,7 +1,7 @@
 /*
  * jitdump.h: decodes the records of a jitdump file. Bytes in, records out: every pointer of a record leads into the
  * bytes that were handed in, nothing is copied or allocated. What a record says of itself is never believed before it
- * was compared with the bytes that are there. The structs are those of cdacq.h.
+ * was compared with the bytes that are there. The structs, and the functions for the lists in a record, are in cdacq.h.
  *
  * Sources: tools/perf/Documentation/jitdump-specification.txt of Linux (version 2 names the fields; version 1 differs
  * in having no JIT_CODE_UNWINDING_INFO, but its writers use that too); samply's extension, "Jitdump record format for
@@ -37,16 +37,5 @@ void jitdump_decode_prefix(const void *bytes, bool big_endian, uint64_t offset, 
  */
 enum cdacq_status jitdump_decode(const void *bytes, size_t size, bool big_endian, struct cdacq_jitdump_record *record,
                                  struct cdacq_error *err);
-
-/* As their namesakes in cdacq.h. */
-bool jitdump_next_entry(const struct cdacq_jitdump_record *record, uint64_t *cursor, struct cdacq_jitdump_entry *ret);
-bool jitdump_next_string(const struct cdacq_jitdump_record *record, enum cdacq_jitdump_strings list, uint64_t *cursor,
-                         const char **ret, size_t *ret_length);
-bool jitdump_function(const struct cdacq_jitdump_record *record, uint32_t index, struct cdacq_jitdump_function *ret);
-bool jitdump_inline_call(const struct cdacq_jitdump_record *record, uint32_t index,
-                         struct cdacq_jitdump_inline_call *ret);
-bool jitdump_range(const struct cdacq_jitdump_record *record, uint32_t index, struct cdacq_jitdump_range *ret);
-bool jitdump_line_record(const struct cdacq_jitdump_record *record, uint32_t index,
-                         struct cdacq_jitdump_line_record *ret);
 
 #endif
