@@ -167,7 +167,7 @@ static void each_address(struct loaded *image,
                          void *context)
 {
     /* On arm an odd address is a code pointer with its Thumb bit. */
-    uint32_t mask = image->target->manager.code_pointer_flags & CODE_POINTER_ARM32_THUMB ? ~1u : ~0u;
+    uint32_t mask = image->target->layout.code_pointer_flags & CODE_POINTER_ARM32_THUMB ? ~1u : ~0u;
     for (uint32_t i = 0; i < image->count; i++) {
         const struct function *function = &image->functions[i];
         check(image, function, function->begin, context);

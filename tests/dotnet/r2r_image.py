@@ -195,16 +195,15 @@ def gc_version(image):
     return 2 if (image.major, image.minor) < (9, 2) else 3 if image.major < 11 else 4
 
 
-def gc_code_length(image, rva):
-    """src/coreclr/vm/gcinfodecoder.cpp; of x86 src/coreclr/vm/gcdecode.cpp."""
-    if image.architecture == "x86":
+def gc_code_length(data, architecture, version):
+    """From the first ten bytes: src/coreclr/vm/gcinfodecoder.cpp; of x86 src/coreclr/vm/gcdecode.cpp."""
+    if architecture == "x86":
         value = 0
-        while True:
-            byte = image.u8(rva)
-            value, rva = value << 7 | byte & 0x7F, rva + 1
+        for byte in data:
+            value = value << 7 | byte & 0x7F
             if not byte & 0x80:
                 return value
-    bits = int.from_bytes(image.at(rva, 10), "little")
+    bits = int.from_bytes(data, "little")
 
     def take(count):
         nonlocal bits
@@ -212,10 +211,10 @@ def gc_code_length(image, rva):
         bits >>= count
         return value
 
-    base, unit, fat_return = {"x64": (8, 1, 4), "arm": (7, 2, 2), "arm64": (8, 4, 4)}[image.architecture]
+    base, unit, fat_return = {"x64": (8, 1, 4), "arm": (7, 2, 2), "arm64": (8, 4, 4)}[architecture]
     fat = take(1)
     take(10 if fat else 1)
-    if gc_version(image) < 4:
+    if version < 4:
         take(fat_return if fat else 2)
     length, shift = 0, 0
     while True:
@@ -298,7 +297,7 @@ def expected(image, map_path):
         if is_funclet and image.architecture != "x86":
             assert is_filter == (functions.personality(i) != functions.personality(0)), f"{begin:#x}: a filter, or not?"
         gc_info = functions.unwind(start) + functions.unwind_size(start)
-        length = gc_code_length(image, gc_info)
+        length = gc_code_length(image.at(gc_info, 10), image.architecture, gc_version(image))
         if length != method.size + method.cold_size:
             raise ValueError(f"GC info at {gc_info:#x}: {length} bytes of code, and the map has "
                              f"{method.size} and {method.cold_size}")
