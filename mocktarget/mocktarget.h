@@ -408,6 +408,7 @@ struct mock_r2r_file_options {
 struct mock_r2r_file {
     uint64_t begin, end;
     uint64_t section, module, info, entry_point_map;
+    uint64_t functions;      /* RUNTIME_FUNCTIONs */
     uint32_t function_count; /* without the sentinel */
 };
 

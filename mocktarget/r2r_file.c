@@ -13,6 +13,8 @@ enum {
     R2R_HEADER = 16,
     R2R_SECTION = 12,
     RUNTIME_FUNCTIONS = 102,
+    EXCEPTION_INFO = 104,
+    DEBUG_INFO = 105,
     THUNKS = 106,
     HOT_COLD_MAP = 120,
 };
@@ -86,7 +88,7 @@ static void fill_info(struct mock *mock, struct mock_r2r_file *file, uint64_t he
     uint64_t thunks = find_section(mock, header, THUNKS), hot_cold = find_section(mock, header, HOT_COLD_MAP);
     uint64_t info = file->info;
     uint32_t entry_size = mock->sizes[T_RuntimeFunction];
-    uint64_t table = file->begin + loaded_u32(mock, functions);
+    uint64_t table = file->functions = file->begin + loaded_u32(mock, functions);
     file->function_count = loaded_u32(mock, functions + 4) / entry_size;
     if (file->function_count &&
         loaded_u32(mock, table + (uint64_t)(file->function_count - 1) * entry_size) == UINT32_MAX)
@@ -99,8 +101,10 @@ static void fill_info(struct mock *mock, struct mock_r2r_file *file, uint64_t he
         mock_put(mock, info, F_ReadyToRunInfo_NumHotColdMap, loaded_u32(mock, hot_cold + 4) / 4);
         mock_put(mock, info, F_ReadyToRunInfo_HotColdMap, file->begin + loaded_u32(mock, hot_cold));
     }
-    if (thunks) /* the runtime points at the directory in the image */
-        mock_put(mock, info, F_ReadyToRunInfo_DelayLoadMethodCallThunks, thunks);
+    /* The runtime points at the directories in the image. */
+    mock_put(mock, info, F_ReadyToRunInfo_DelayLoadMethodCallThunks, thunks);
+    mock_put(mock, info, F_ReadyToRunInfo_DebugInfoSection, find_section(mock, header, DEBUG_INFO));
+    mock_put(mock, info, F_ReadyToRunInfo_ExceptionInfoSection, find_section(mock, header, EXCEPTION_INFO));
     file->entry_point_map = mock_address_of(mock, info, F_ReadyToRunInfo_EntryPointToMethodDescMap);
     mock_hash_map_init(mock, file->entry_point_map, bucket_count ? bucket_count : 5);
 }

@@ -8,9 +8,7 @@
 #include <stdio.h>
 
 #include "check_main.h"
-#include "contracts/funclets.h"
 #include "contracts/gc_info.h"
-#include "contracts/method_region.h"
 #include "contracts/platform_metadata.h"
 #include "contracts/r2r_jit_manager.h"
 #include "fixture_file.h"
@@ -31,16 +29,20 @@ static int name_count;
 struct function {
     uint32_t begin, length;
     uint32_t method, hot_size, cold_begin, cold_size, rid; /* rid 0: an instance */
-    uint32_t funclet_begin, is_funclet;
+    uint32_t funclet_begin, is_funclet, is_filter;
     uint32_t unwind, unwind_size;
-    uint32_t gc_info, gc_version;
+    uint32_t gc_info, gc_version, debug_info;
 };
 
-enum { FIELDS = sizeof(struct function) / sizeof(uint32_t) };
+/* Behind the functions, sorted by method: an exception clause. What is behind `method` is relative to that. */
+struct clause {
+    uint32_t method, flags, try_start, try_end, handler_start, handler_end, token_or_filter;
+};
 
 struct loaded {
     struct function *functions;
-    uint32_t count;
+    struct clause *clauses;
+    uint32_t count, clause_count;
     char architecture[16];
     struct mock *mock;
     struct mock_r2r_file file;
@@ -83,25 +85,31 @@ static uint8_t *read_file(const char *name, const char *suffix, size_t *ret_size
     return file_at(path, ret_size);
 }
 
+/* Lines of `field_count` hexadecimal numbers each. */
+static void *read_lines(const char **at, uint32_t count, size_t field_count)
+{
+    uint32_t *fields = calloc(count + 1, field_count * sizeof *fields);
+    ck_assert_ptr_nonnull(fields);
+    for (size_t i = 0; i < count * field_count; i++) {
+        char *end;
+        fields[i] = (uint32_t)strtoul(*at, &end, 16);
+        ck_assert_ptr_ne(end, *at);
+        *at = end;
+    }
+    return fields;
+}
+
 static void read_expected(struct loaded *image, const char *name)
 {
     size_t size;
-    char *text = (char *)read_file(name, ".txt", &size), *at = text;
-    ck_assert_int_eq(sscanf(text, "# %15[^,], ReadyToRun %*u.%*u, %u functions", image->architecture, &image->count),
-                     2);
+    char *text = (char *)read_file(name, ".txt", &size);
+    const char *at = strchr(text, '\n');
+    ck_assert_int_eq(sscanf(text, "# %15[^,], ReadyToRun %*u.%*u, %u functions, %u clauses", image->architecture,
+                            &image->count, &image->clause_count),
+                     3);
     ck_assert_uint_gt(image->count, 0);
-    image->functions = calloc(image->count, sizeof *image->functions);
-    ck_assert_ptr_nonnull(image->functions);
-    at = strchr(at, '\n');
-    for (uint32_t i = 0; i < image->count; i++) {
-        uint32_t *fields = (uint32_t *)&image->functions[i];
-        for (unsigned j = 0; j < FIELDS; j++) {
-            char *end;
-            fields[j] = (uint32_t)strtoul(at, &end, 16);
-            ck_assert_msg(end != at, "%s.txt, function %u", name, i);
-            at = end;
-        }
-    }
+    image->functions = read_lines(&at, image->count, sizeof *image->functions / sizeof(uint32_t));
+    image->clauses = read_lines(&at, image->clause_count, sizeof *image->clauses / sizeof(uint32_t));
     ck_assert_str_eq(at, "\n");
     free(text);
 }
@@ -139,6 +147,7 @@ static void unload(struct loaded *image)
     cdacq_close(image->target);
     mock_destroy(image->mock);
     free(image->functions);
+    free(image->clauses);
 }
 
 static bool is_cold(const struct function *function)
@@ -191,27 +200,22 @@ static const struct r2r_image *image_of(struct loaded *image, struct reader *rea
     return opened;
 }
 
+/* What is not asked through the public API: how far unwind data reach, and what GC info says. */
 static void check_unwind_and_gc(struct loaded *image, const struct function *function, uint32_t rva,
                                 const struct code_block *block, struct reader *reader)
 {
-    const struct r2r_image *opened = r2r_jit_manager_image_of(&image->target->manager, block);
-    uint32_t number = (uint32_t)(function - image->functions), size = 0, version = 0;
-    uint64_t base = image->file.begin, address = 0, gc_info = 0, hot_size = 0;
-    struct function_place place = {0};
-    bool is_funclet = false;
+    const struct r2r_image *opened = image_of(image, reader);
+    struct function_place place;
+    uint32_t size = 0, version = 0;
+    uint64_t base = image->file.begin, address = 0, gc_info = 0;
     expect(execution_manager_unwind_info(reader, block, &place), rva);
-    expect(place.entry == opened->functions.address + (uint64_t)number * opened->functions.entry_size, rva);
     expect(place.start == base + function->funclet_begin, rva);
-    struct unwind_table table = unwind_table_at(reader, place.entry, 1, base);
-    expect(unwind_table_length(reader, &table, 0) == function->length, rva);
-    expect(unwind_table_data(reader, &table, 0, &address, &size), rva);
+    expect(unwind_table_length(reader, &place.table, place.index) == function->length, rva);
+    expect(unwind_table_data(reader, &place.table, place.index, &address, &size), rva);
     expect(address == base + function->unwind && size == function->unwind_size, rva);
-    expect(block_is_funclet(reader, block, &is_funclet) && is_funclet == function->is_funclet, rva);
-    expect(gc_info_of(&image->target->manager, reader, block, &gc_info, &version), rva);
+    expect(r2r_jit_manager_gc_info(opened, reader, block, &gc_info, &version), rva);
     expect(gc_info == base + function->gc_info && version == function->gc_version, rva);
     expect(gc_info_code_length(reader, gc_info, version) == function->hot_size + function->cold_size, rva);
-    expect(method_region_hot_size(&image->target->manager, reader, block, &hot_size), rva);
-    expect(hot_size == function->hot_size, rva);
     expect(!reader_failed(reader), rva);
 }
 
@@ -233,6 +237,84 @@ START_TEST(every_function_of_an_image)
     load(&image, _i, false);
     struct reader reader = mock_reader(image.target);
     each_address(&image, check_walk, &reader);
+    unload(&image);
+}
+END_TEST
+
+/* ---- The ExecutionManager contract, by the public API ---- */
+
+struct clause_check {
+    const struct clause *next, *end;
+    uint32_t method;
+};
+
+static int check_clause(const struct cdacq_exception_clause *found, void *context)
+{
+    struct clause_check *check = context;
+    const struct clause *clause = check->next++;
+    expect(clause < check->end && clause->method == check->method, check->method);
+    expect(found->flags == clause->flags, check->method);
+    expect(found->try_start == clause->try_start && found->try_end == clause->try_end, check->method);
+    expect(found->handler_start == clause->handler_start && found->handler_end == clause->handler_end, check->method);
+    bool typed = found->kind == CDACQ_CLAUSE_TYPED, filter = found->kind == CDACQ_CLAUSE_FILTER;
+    expect(filter == (clause->flags % 8 == 1) && typed == (clause->flags % 8 == 0), check->method);
+    expect(found->filter_offset == (filter ? clause->token_or_filter : 0), check->method);
+    expect(found->class_token == (typed ? clause->token_or_filter : 0), check->method);
+    return 0;
+}
+
+static void check_clauses(struct loaded *image, struct cdacq_session *session, const struct cdacq_code_block *block,
+                          uint32_t method)
+{
+    const struct clause *clause = image->clauses, *end = image->clauses + image->clause_count;
+    while (clause < end && clause->method < method)
+        clause++;
+    struct clause_check check = {clause, end, method};
+    expect(cdacq_visit_exception_clauses(session, block, check_clause, &check, NULL) == CDACQ_OK, method);
+    expect(check.next == end || check.next->method != method, method);
+}
+
+static void check_contract(struct loaded *image, const struct function *function, uint32_t rva, void *context)
+{
+    struct cdacq_session *session = context;
+    struct cdacq_code_block block;
+    struct cdacq_error error = {0};
+    uint32_t number = (uint32_t)(function - image->functions), version;
+    uint64_t base = image->file.begin, hot_size, cold_start, cold_size, address;
+    bool is_funclet, is_filter, has_flag_byte;
+    expect(cdacq_get_code_block(session, base + rva, &block, &error) == CDACQ_OK, rva);
+    expect(cdacq_get_start_address(&block) == base + function->method, rva);
+    expect(cdacq_get_relative_offset(&block) == offset_of(function, rva), rva);
+    expect(cdacq_get_unwind_info_base_address(&block) == base, rva);
+    if (cdacq_get_method_region_info(session, &block, &hot_size, &cold_start, &cold_size, &error) < 0)
+        ck_abort_msg("at rva %#x: %s", rva, error.message);
+    expect(hot_size == function->hot_size && cold_size == function->cold_size, rva);
+    expect(cold_start == (cold_size ? base + function->cold_begin : 0), rva);
+    expect(cdacq_get_funclet_start_address(session, &block, &address, &error) == CDACQ_OK, rva);
+    expect(address == base + function->funclet_begin, rva);
+    expect(cdacq_is_funclet(session, &block, &is_funclet, &error) == CDACQ_OK, rva);
+    expect(is_funclet == function->is_funclet, rva);
+    if (cdacq_is_filter_funclet(session, &block, &is_filter, &error) < 0)
+        ck_abort_msg("at rva %#x: %s", rva, error.message);
+    expect(is_filter == function->is_filter, rva);
+    expect(cdacq_get_unwind_info(session, &block, &address, &error) == CDACQ_OK, rva);
+    expect(address == image->file.functions + (uint64_t)number * mock_size_of(image->mock, "RuntimeFunction"), rva);
+    expect(cdacq_get_gc_info(session, &block, &address, &version, &error) == CDACQ_OK, rva);
+    expect(address == base + function->gc_info && version == function->gc_version, rva);
+    if (cdacq_get_debug_info(session, &block, &address, &has_flag_byte, &error) < 0)
+        ck_abort_msg("at rva %#x: %s", rva, error.message);
+    expect(address == (function->debug_info ? base + function->debug_info : 0) && !has_flag_byte, rva);
+    if (rva == function->begin)
+        check_clauses(image, session, &block, function->method);
+}
+
+START_TEST(the_contract)
+{
+    struct loaded image = {0};
+    load(&image, _i, false);
+    struct cdacq_session *session = mock_session(image.target);
+    each_address(&image, check_contract, session);
+    cdacq_session_destroy(session);
     unload(&image);
 }
 END_TEST
@@ -347,6 +429,7 @@ static Suite *suite(void)
     find_images();
     tcase_add_test(tc, there_are_images);
     tcase_add_loop_test(tc, every_function_of_an_image, 0, name_count);
+    tcase_add_loop_test(tc, the_contract, 0, name_count);
     tcase_add_loop_test(tc, nothing_between_functions, 0, name_count);
     tcase_add_loop_test(tc, prepared_methods, 0, name_count);
     tcase_add_loop_test(tc, many_addresses, 0, name_count);

@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
-"""What a ReadyToRun image says of its functions, read without any code of cdacq's: by the ECMA-335 and Microsoft PE
+"""What a ReadyToRun image says of its functions and their exception clauses, read without any code of cdacq's: by the ECMA-335 and Microsoft PE
 formats, dotnet/runtime's readytorun-format.md, and the map that crossgen2 wrote beside the image, which is the judge of
 where each method starts and how long it is.
 
     r2r_image.py IMAGE MAP.csv > EXPECTED
 
-A line for each runtime function, in the table's order:
+A line for each runtime function, in the table's order, and then one for each exception clause, by its method:
 
-    BEGIN LENGTH METHOD HOT COLD_BEGIN COLD RID FUNCLET_BEGIN IS_FUNCLET UNWIND UNWIND_SIZE GC GC_VERSION
+    BEGIN LENGTH METHOD HOT COLD_BEGIN COLD RID FUNCLET_BEGIN IS_FUNCLET IS_FILTER UNWIND UNWIND_SIZE GC GC_VERSION DEBUG
+    METHOD FLAGS TRY_BEGIN TRY_END HANDLER_BEGIN HANDLER_END TOKEN_OR_FILTER
 
-Addresses are relative to the image, numbers hexadecimal. RID is 0 of an instance. GC is where the method's GC info is. Whatever
-contradicts the map (a GC info with another code length than the method has) is an error here.
+Addresses are relative to the image, those in clauses to the method; numbers are hexadecimal. RID is 0 of an instance. GC and DEBUG
+are where the method's GC and debug info are. A filter is told by its personality routine, as the runtime does it, on x86, which
+has none, by the clauses. What contradicts itself or the map (GC info with another code length than the method has) is an error here.
 """
 
 import csv
@@ -19,7 +21,7 @@ import sys
 
 SYSTEMS = {0xFD1D: "linux", 0x7B79: "linux", 0: "windows", 0x4644: "apple"}
 MACHINES = {0x8664: "x64", 0x14C: "x86", 0x1C4: "arm", 0xAA64: "arm64"}
-SECTION_RUNTIME_FUNCTIONS, SECTION_METHODDEFS, SECTION_THUNKS, SECTION_HOT_COLD = 102, 103, 106, 120
+SECTION_RUNTIME_FUNCTIONS, SECTION_METHODDEFS, SECTION_EXCEPTIONS, SECTION_DEBUG = 102, 103, 104, 105
 SENTINEL = 0xFFFFFFFF
 
 
@@ -69,13 +71,10 @@ def unsigned(image, rva):
     return image.u32(rva + 1), rva + 5
 
 
-def methoddefs(image):
-    """{runtime function: rid}, from the NativeArray of section 103."""
-    if SECTION_METHODDEFS not in image.tables:
-        return {}
-    head, base = unsigned(image, image.tables[SECTION_METHODDEFS][0])
+def native_array(image, rva):
+    """The (index, where it is) of each element of a NativeArray."""
+    head, base = unsigned(image, rva)
     count, width = head >> 2, 1 << (head & 3)
-    found = {}
 
     def leaves(at, bit, index):
         """The (index, element) of a block's tree below `at`."""
@@ -96,9 +95,36 @@ def methoddefs(image):
         offset = int.from_bytes(image.at(base + block * width, width), "little")
         for index, element in leaves(base + offset, 8, block * 16):
             if index < count:
-                id_, _ = unsigned(image, element)
-                found[id_ >> 2 if id_ & 1 else id_ >> 1] = index + 1
+                yield index, element
+
+
+def methoddefs(image):
+    """{runtime function: rid}."""
+    found = {}
+    for index, element in native_array(image, image.tables[SECTION_METHODDEFS][0]):
+        id_, _ = unsigned(image, element)
+        found[id_ >> 2 if id_ & 1 else id_ >> 1] = index + 1
     return found
+
+
+def debug_infos(image):
+    """{runtime function: where its debug info is}: each element says how far behind it a like one lies, if one does."""
+    found = {}
+    for index, element in native_array(image, image.tables[SECTION_DEBUG][0]):
+        back, behind = unsigned(image, element)
+        found[index] = element - back if back else behind
+    return found
+
+
+def exception_clauses(image):
+    """{method's RVA: its clauses of six numbers each}. The table's last entry ends the last method's clauses."""
+    if SECTION_EXCEPTIONS not in image.tables:
+        return {}
+    rva, size = image.tables[SECTION_EXCEPTIONS]
+    table = [struct.unpack("<II", image.at(rva + 8 * i, 8)) for i in range(size // 8)]
+    assert table[-1][0] == SENTINEL and table == sorted(table)
+    return {method: [struct.unpack("<6I", image.at(at, 24)) for at in range(begin, end, 24)]
+            for (method, begin), (_, end) in zip(table, table[1:])}
 
 
 class Functions:
@@ -152,6 +178,9 @@ class Functions:
     def is_chained(self, i):
         return self.image.architecture == "x64" and bool(self.image.u8(self.unwind(i)) >> 3 & 4)
 
+    def personality(self, i):
+        return self.image.u32(self.unwind(i) + self.unwind_size(i) - 4)
+
     def is_fragment(self, i):
         if self.image.architecture == "arm":
             return bool(self.image.u32(self.unwind(i)) >> 22 & 1)
@@ -166,16 +195,15 @@ def gc_version(image):
     return 2 if (image.major, image.minor) < (9, 2) else 3 if image.major < 11 else 4
 
 
-def gc_code_length(image, rva):
-    """src/coreclr/vm/gcinfodecoder.cpp; of x86 src/coreclr/vm/gcdecode.cpp."""
-    if image.architecture == "x86":
+def gc_code_length(data, architecture, version):
+    """From the first ten bytes: src/coreclr/vm/gcinfodecoder.cpp; of x86 src/coreclr/vm/gcdecode.cpp."""
+    if architecture == "x86":
         value = 0
-        while True:
-            byte = image.u8(rva)
-            value, rva = value << 7 | byte & 0x7F, rva + 1
+        for byte in data:
+            value = value << 7 | byte & 0x7F
             if not byte & 0x80:
                 return value
-    bits = int.from_bytes(image.at(rva, 10), "little")
+    bits = int.from_bytes(data, "little")
 
     def take(count):
         nonlocal bits
@@ -183,10 +211,10 @@ def gc_code_length(image, rva):
         bits >>= count
         return value
 
-    base, unit, fat_return = {"x64": (8, 1, 4), "arm": (7, 2, 2), "arm64": (8, 4, 4)}[image.architecture]
+    base, unit, fat_return = {"x64": (8, 1, 4), "arm": (7, 2, 2), "arm64": (8, 4, 4)}[architecture]
     fat = take(1)
     take(10 if fat else 1)
-    if gc_version(image) < 4:
+    if version < 4:
         take(fat_return if fat else 2)
     length, shift = 0, 0
     while True:
@@ -251,7 +279,7 @@ def expected(image, map_path):
     hot, cold = read_map(map_path)
     methods = methods_of(functions, hot, cold)
     cut_read_only_data(functions, methods)
-    rids = methoddefs(image)
+    rids, debug, clauses = methoddefs(image), debug_infos(image), exception_clauses(image)
     first = {}
     for i, method in enumerate(methods):
         first.setdefault(method.begin, i)
@@ -264,23 +292,27 @@ def expected(image, map_path):
         if not functions.is_fragment(i) or begin == part:
             funclet = begin
         is_funclet = image.architecture == "x64" and not functions.is_chained(i) if is_cold else funclet != method.begin
+        offset = method.size + funclet - method.cold_begin if is_cold else funclet - method.begin
+        is_filter = is_funclet and any(clause[0] & 7 == 1 and clause[5] == offset for clause in clauses.get(method.begin, []))
+        if is_funclet and image.architecture != "x86":
+            assert is_filter == (functions.personality(i) != functions.personality(0)), f"{begin:#x}: a filter, or not?"
         gc_info = functions.unwind(start) + functions.unwind_size(start)
-        length = gc_code_length(image, gc_info)
+        length = gc_code_length(image.at(gc_info, 10), image.architecture, gc_version(image))
         if length != method.size + method.cold_size:
             raise ValueError(f"GC info at {gc_info:#x}: {length} bytes of code, and the map has "
                              f"{method.size} and {method.cold_size}")
         lines.append([begin, functions.length(i), method.begin, method.size, method.cold_begin, method.cold_size,
-                      rids.get(start, 0), funclet, is_funclet, functions.unwind(i), functions.unwind_size(i), gc_info,
-                      gc_version(image)])
-    return lines
+                      rids.get(start, 0), funclet, is_funclet, is_filter, functions.unwind(i), functions.unwind_size(i), gc_info,
+                      gc_version(image), debug.get(start, 0)])
+    return lines, [[method, *clause] for method in sorted(clauses) for clause in clauses[method]]
 
 
 def write_expected(image_path, map_path, out):
     with open(image_path, "rb") as file:
         image = Image(file.read())
-    lines = expected(image, map_path)
-    out.write(f"# {image.architecture}, ReadyToRun {image.major}.{image.minor}, {len(lines)} functions\n")
-    for line in lines:
+    lines, clauses = expected(image, map_path)
+    out.write(f"# {image.architecture}, ReadyToRun {image.major}.{image.minor}, {len(lines)} functions, {len(clauses)} clauses\n")
+    for line in lines + clauses:
         out.write(" ".join(f"{int(value):x}" for value in line) + "\n")
 
 

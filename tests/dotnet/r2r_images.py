@@ -20,6 +20,7 @@ import r2r_image
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.join(os.path.dirname(HERE), "fixtures", "r2r", "source")
 TARGETS = [("linux", "x64"), ("linux", "arm"), ("linux", "arm64"), ("windows", "x86")]
+FUNCTION_FIELDS = 15  # of a line of r2r_image.py
 FRAMEWORK = "System.Text.Json.dll"  # some thousand functions of all kinds
 # More than the 18 bits of a length in unwind data can tell, on arm and arm64: the method is described in fragments.
 HUGE_STATEMENTS = 36000
@@ -99,8 +100,10 @@ def build_all(work, out):
 def count_functions(out, name):
     with open(os.path.join(out, name), encoding="ascii") as file:
         lines = [line.split() for line in file if not line.startswith("#")]
-    fragments = sum(line[0] != line[7] and line[8] == "0" for line in lines)
-    print(f"  {name[:-4]}: {len(lines)} functions, {sum(line[8] == '1' for line in lines)} funclets, {fragments} fragments")
+    functions = [line for line in lines if len(line) == FUNCTION_FIELDS]
+    fragments = sum(line[0] != line[7] and line[8] == "0" for line in functions)
+    print(f"  {name[:-4]}: {len(functions)} functions, {sum(line[8] == '1' for line in functions)} funclets, "
+          f"{sum(line[9] == '1' for line in functions)} filters, {fragments} fragments, {len(lines) - len(functions)} clauses")
     return fragments
 
 

@@ -8,10 +8,13 @@ process, of cores of every kind, of a snapshot, and of cores whose files were mo
 Exit 77 (skipped) where dotnet or gdb is missing, unless CDACQ_REQUIRE_DOTNET=1: then that is a failure.
 """
 
+import bisect
 import json
+import mmap
 import os
 import shutil
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -22,12 +25,31 @@ import judge
 import lab
 import precodes
 from jitdump import live_records, read_loads, read_released
+from r2r_image import gc_code_length
 
 TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
 ENTRY_POINTS = os.environ.get("CDACQ_ENTRY_POINTS", "entry_points")
 RUNTIMES = ["installed", "10.0.14", "9.0.22", "8.0.33", "hot-cold", "composite"]
 OLDER = ["9.0.19", "8.0.30"]  # offsets hold for a whole release: an older servicing version must answer too
+GC_VERSIONS = {"8": 2, "9": 3, "10": 4}  # of GC info, by the runtime's major version
 LEAST_METHODS = 1000  # of the target, JIT and ReadyToRun together: fewer means that the jitdump is not whole
+
+
+class CoreMemory:
+    """What a 64-bit little-endian ELF core holds."""
+
+    def __init__(self, path):
+        with open(path, "rb") as file:
+            self.bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        offset, count = struct.unpack_from("<Q", self.bytes, 32)[0], struct.unpack_from("<H", self.bytes, 56)[0]
+        headers = [struct.unpack_from("<IIQQQQQQ", self.bytes, offset + 56 * i) for i in range(count)]
+        self.segments = sorted((vaddr, size, at) for kind, _, at, vaddr, _, size, _, _ in headers if kind == 1)
+
+    def at(self, address, size):
+        """None where it is not dumped."""
+        i = bisect.bisect_right(self.segments, (address, 1 << 64, 0)) - 1
+        begin, length, at = self.segments[i]
+        return self.bytes[at + address - begin: at + address - begin + size] if i >= 0 and address + size <= begin + length else None
 
 
 class Run:
@@ -105,6 +127,25 @@ class Run:
                  for record in map(json.loads, done.stdout.splitlines()) if record["type"] == "load"]
         expected = [(load.timestamp, load.address, load.size, load.name.replace("\\", "\\\\")) for load in self.loads]
         self.note("records", found == expected, f"{len(found)} of {len(expected)}")
+
+    def judge_inspect(self, core, gc_version=None):
+        """The sizes that `inspect` tells are the record's, nothing is left out, and at its GC info stands the length of the
+        method's code: hot and cold, which the jitdump records apart."""
+        memory = CoreMemory(core)
+        text = "".join(f"{load.address + load.size // 2:x}\n" for load in self.live)
+        done = subprocess.run([TOOL, "inspect", "--json", core], input=text, capture_output=True, encoding="utf-8", check=False)
+        wrong, versions = [], set()
+        for load, line in zip(self.live, done.stdout.splitlines(), strict=True):
+            found = json.loads(line)
+            cold = load.kind == "r2r-cold"
+            size = found["hot_size"] + (found["cold_size"] or 0)
+            head = memory.at(int(found["gc_info"] or "0", 16), 10)
+            versions.add(found["gc_version"])
+            if (found["errors"] or found["cold_size" if cold else "hot_size"] != load.size or not head or
+                    gc_code_length(head, "x64", found["gc_version"]) != size):
+                wrong.append(line)
+        self.note("inspect", not wrong and (gc_version is None or versions == {gc_version}),
+                  f"{len(self.live)} methods, GC info version {versions}{': ' if wrong else ''}{wrong[0] if wrong else ''}")
 
     def judge_stop(self, pid):
         """--stop answers the same, and leaves the process running."""
