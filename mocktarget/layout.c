@@ -108,6 +108,7 @@ static uint32_t base_size(const struct mock *mock, enum mock_type type)
 {
     switch ((int)type) {
     case T_StoredSigMethodDesc:
+    case T_InstantiatedMethodDesc:
         return mock->sizes[T_MethodDesc];
     case T_DynamicMethodDesc:
         return mock->sizes[T_StoredSigMethodDesc];
@@ -198,7 +199,9 @@ static void lay_out(struct mock *mock, enum mock_type type)
         if (!width && !is_array_at_end(mock, fields[i]))
             natural = mock->word;
         alignment = MAX(alignment, natural);
-        end = align_up(end + natural * mock_random(mock, 3), natural);
+        /* GenericsDictInfo takes no more than a word, which is all the room that it has before the dictionaries. */
+        uint64_t padding = type == T_GenericsDictInfo ? 0 : natural * mock_random(mock, 3);
+        end = align_up(end + padding, natural);
         mock->fields[fields[i]] = (struct mock_slot){(uint32_t)end, (uint8_t)width, true, false};
         end += width ? width : inline_size(mock, fields[i]);
     }

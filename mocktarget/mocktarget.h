@@ -458,12 +458,33 @@ uint64_t mock_module(struct mock *mock, const struct mock_module_options *option
 /* A MethodTable of `module` for the TypeDef with that rid. */
 uint64_t mock_method_table(struct mock *mock, uint64_t module, uint32_t typedef_rid);
 
+/* The same over `count` type arguments, which are type handles. */
+uint64_t mock_generic_method_table(struct mock *mock, uint64_t module, uint32_t typedef_rid, const uint64_t *arguments,
+                                   size_t count);
+
+/* What the flags of a MethodTable say besides: a type that has an element type of its own. */
+void mock_make_primitive(struct mock *mock, uint64_t method_table);
+
+/* The MethodTable of an array of `rank` dimensions, 0 for a vector; the handle of a pointer or reference (by its
+ * element type). */
+uint64_t mock_array_method_table(struct mock *mock, uint64_t module, uint64_t element, unsigned rank);
+uint64_t mock_type_desc(struct mock *mock, uint8_t element_type, uint64_t argument);
+
 /* `count` MethodDescs in one chunk for the MethodDefs from `rid` on, which share a token range; the first one's
  * address. */
 uint64_t mock_method_descs(struct mock *mock, uint64_t method_table, uint32_t rid, size_t count, uint64_t *ret_stride);
 
+/* A MethodDesc over `count` type arguments of the method. */
+uint64_t mock_instantiated_method_desc(struct mock *mock, uint64_t method_table, uint32_t rid,
+                                       const uint64_t *arguments, size_t count);
+
 /* A MethodDesc of a dynamic method. */
 uint64_t mock_dynamic_method_desc(struct mock *mock, const char *name);
+
+/* The same with a signature, which is copied. `table`: whose module its tokens belong to. `stub`: one of the runtime's
+ * own. */
+uint64_t mock_dynamic_method_desc_of(struct mock *mock, uint64_t table, const char *name, bool stub,
+                                     const void *signature, size_t size);
 
 /* ---- The truth
  * ----------------------------------------------------------------------------------------------------------------- */

@@ -138,6 +138,7 @@ uint64_t mock_method_table(struct mock *mock, uint64_t module, uint32_t typedef_
     uint64_t table = mock_object(mock, T_MethodTable, 0);
     mock_put(mock, table, F_MethodTable_Module, module);
     mock_put(mock, table, F_MethodTable_MTFlags2, (uint64_t)typedef_rid << 8 | mock_random(mock, 256));
+    mock_put(mock, table, F_MethodTable_TypeDefRid, typedef_rid);
     mock_put(mock, table, F_MethodTable_BaseSize, 0x18);
     mock_put(mock, table, F_MethodTable_EEClassOrCanonMT, mock_alloc(mock, 64, 8));
     return table;
@@ -177,20 +178,95 @@ uint64_t mock_method_descs(struct mock *mock, uint64_t method_table, uint32_t ri
     return mock->failed ? 0 : first;
 }
 
-uint64_t mock_dynamic_method_desc(struct mock *mock, const char *name)
+static uint64_t write_handles(struct mock *mock, const uint64_t *handles, size_t count)
 {
-    enum { CLASSIFICATION_DYNAMIC = 7, LIGHTWEIGHT = 0x4000 };
-    uint64_t table = mock_method_table(mock, mock_module_object(mock, ""), 0);
-    uint64_t desc = new_chunk(mock, table, 0, 1, mock->sizes[T_DynamicMethodDesc]);
-    uint64_t text = mock_alloc(mock, strlen(name) + 1, 1);
-    mock_write(mock, text, name, strlen(name) + 1);
-    mock_put(mock, desc, F_MethodDesc_Flags3AndTokenRemainder, 0);
+    uint64_t array = mock_alloc(mock, MAX(count, (size_t)1) * mock->word, mock->word);
+    for (size_t i = 0; i < count; i++)
+        mock_write_pointer(mock, array + i * mock->word, handles[i]);
+    return array;
+}
+
+uint64_t mock_generic_method_table(struct mock *mock, uint64_t module, uint32_t typedef_rid, const uint64_t *arguments,
+                                   size_t count)
+{
+    enum { GENERIC_INSTANCE = 0x10 };
+    uint64_t table = mock_method_table(mock, module, typedef_rid);
+    size_t dictionaries = 1 + mock_random(mock, 3); /* of the types in the hierarchy; the last is its own */
+    uint64_t info = mock_alloc(mock, (1 + dictionaries) * mock->word, mock->word);
+    mock_put(mock, info, F_GenericsDictInfo_NumDicts, dictionaries);
+    mock_put(mock, info, F_GenericsDictInfo_NumTypeArgs, count);
+    uint64_t own = write_handles(mock, arguments, count);
+    for (size_t i = 1; i <= dictionaries; i++)
+        mock_write_pointer(mock, info + i * mock->word, i == dictionaries ? own : 0x10 * i);
+    mock_put(mock, table, F_MethodTable_PerInstInfo, info + mock->word);
+    mock_put(mock, table, F_MethodTable_MTFlags, GENERIC_INSTANCE);
+    return table;
+}
+
+void mock_make_primitive(struct mock *mock, uint64_t method_table)
+{
+    mock_put(mock, method_table, F_MethodTable_MTFlags, 0x70000);
+}
+
+uint64_t mock_array_method_table(struct mock *mock, uint64_t module, uint64_t element, unsigned rank)
+{
+    uint64_t table = mock_method_table(mock, module, 0);
+    mock_put(mock, table, F_MethodTable_PerInstInfo, element);
+    mock_put(mock, table, F_MethodTable_BaseSize, 3 * mock->word + 8 * rank);
+    mock_put(mock, table, F_MethodTable_MTFlags, rank ? 0x80080000 : 0x800a0000);
+    return table;
+}
+
+uint64_t mock_type_desc(struct mock *mock, uint8_t element_type, uint64_t argument)
+{
+    uint64_t desc = mock_object(mock, T_ParamTypeDesc, 0);
+    mock_put(mock, desc, F_TypeDesc_TypeAndFlags, element_type | mock_random(mock, 256) << 8);
+    mock_put(mock, desc, F_ParamTypeDesc_TypeArg, argument);
+    return desc | 2;
+}
+
+/* The parts that every MethodDesc has. */
+static void put_method_desc(struct mock *mock, uint64_t desc, uint32_t remainder, unsigned classification)
+{
+    mock_put(mock, desc, F_MethodDesc_Flags3AndTokenRemainder, remainder);
     mock_put(mock, desc, F_MethodDesc_ChunkIndex, 0);
     mock_put(mock, desc, F_MethodDesc_Slot, 0);
-    mock_put(mock, desc, F_MethodDesc_Flags, CLASSIFICATION_DYNAMIC);
-    mock_put(mock, desc, F_StoredSigMethodDesc_Sig, 0);
-    mock_put(mock, desc, F_StoredSigMethodDesc_cSig, 0);
-    mock_put(mock, desc, F_StoredSigMethodDesc_ExtendedFlags, LIGHTWEIGHT);
+    mock_put(mock, desc, F_MethodDesc_Flags, classification);
+}
+
+uint64_t mock_instantiated_method_desc(struct mock *mock, uint64_t method_table, uint32_t rid,
+                                       const uint64_t *arguments, size_t count)
+{
+    enum { CLASSIFICATION_INSTANTIATED = 5 };
+    unsigned bits = (unsigned)mock->globals[G_MethodDescTokenRemainderBitCount];
+    uint64_t desc = new_chunk(mock, method_table, rid >> bits, 1, mock->sizes[T_InstantiatedMethodDesc]);
+    put_method_desc(mock, desc, rid & ((1u << bits) - 1), CLASSIFICATION_INSTANTIATED);
+    mock_put(mock, desc, F_InstantiatedMethodDesc_PerInstInfo, write_handles(mock, arguments, count));
+    mock_put(mock, desc, F_InstantiatedMethodDesc_NumGenericArgs, count);
+    mock_put(mock, desc, F_InstantiatedMethodDesc_Flags2, 1 + mock_random(mock, 2)); /* unshared, or shared */
+    return mock->failed ? 0 : desc;
+}
+
+uint64_t mock_dynamic_method_desc_of(struct mock *mock, uint64_t table, const char *name, bool stub,
+                                     const void *signature, size_t size)
+{
+    enum { CLASSIFICATION_DYNAMIC = 7, LIGHTWEIGHT = 0x4000, IL_STUB = 0x8000 };
+    uint64_t desc = new_chunk(mock, table, 0, 1, mock->sizes[T_DynamicMethodDesc]);
+    uint64_t text = mock_alloc(mock, strlen(name) + 1, 1);
+    uint64_t bytes = size ? mock_alloc(mock, size, 1) : 0;
+    mock_write(mock, text, name, strlen(name) + 1);
+    if (size)
+        mock_write(mock, bytes, signature, size);
+    put_method_desc(mock, desc, 0, CLASSIFICATION_DYNAMIC);
+    mock_put(mock, desc, F_StoredSigMethodDesc_Sig, bytes);
+    mock_put(mock, desc, F_StoredSigMethodDesc_cSig, size);
+    mock_put(mock, desc, F_StoredSigMethodDesc_ExtendedFlags, stub ? IL_STUB : LIGHTWEIGHT);
     mock_put(mock, desc, F_DynamicMethodDesc_MethodName, text);
     return mock->failed ? 0 : desc;
+}
+
+uint64_t mock_dynamic_method_desc(struct mock *mock, const char *name)
+{
+    uint64_t table = mock_method_table(mock, mock_module_object(mock, ""), 0);
+    return mock_dynamic_method_desc_of(mock, table, name, false, NULL, 0);
 }

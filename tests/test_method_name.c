@@ -1,0 +1,247 @@
+/*
+ * What the runtime's own data say of a method's instantiation, in the spellings that show it, on every architecture of
+ * the mock; the grammar of the spellings is test_names_runtime's.
+ */
+#include <stdio.h>
+
+#include "check_main.h"
+#include "metadata_writer.h"
+#include "mock_support.h"
+
+enum { INT32 = 2, OUTER, INNER, OPEN }; /* rids of TypeDefs */
+enum { TAKE = 1, PLAIN };               /* of MethodDefs */
+enum { PTR = 0x0f, BYREF = 0x10, VAR = 0x13 };
+
+/* A process with one module, and a heap to put methods into. */
+struct process {
+    struct mock *mock;
+    struct mock_heap *heap;
+    uint64_t module, int32, outer_of_int32;
+    bool published;
+};
+
+static uint8_t *write_metadata(size_t *ret_size)
+{
+    struct metadata_writer writer;
+    metadata_writer_init(&writer);
+#define TYPE(flags, namespace_name, name)                                                      \
+    METADATA_ROW(&writer, METADATA_TYPE_DEF, flags, metadata_writer_string(&writer, name),     \
+                 (namespace_name) ? metadata_writer_string(&writer, namespace_name) : 0, 0, 1, \
+                 writer.tables[METADATA_METHOD_DEF].rows + 1)
+#define METHOD(name, ...)                                                                \
+    METADATA_ROW(                                                                        \
+        &writer, METADATA_METHOD_DEF, 0, 0, 0x10, metadata_writer_string(&writer, name), \
+        metadata_writer_blob(&writer, (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__})), 1)
+    METADATA_ROW(&writer, METADATA_ASSEMBLY, 0, 1, 0, 0, 0, 0, 0, metadata_writer_string(&writer, "Own"), 0);
+    TYPE(1, "System", "Int32");
+    TYPE(1, "Ns", "Outer`1");
+    TYPE(2, NULL, "In+ner");
+    METHOD("Take", 0x30, 1, 2, 1, 0x13, 0, 0x15, 0x12, OUTER << 2, 1, 0x1e, 0); /* instance void Take<U>(T, Outer<U>) */
+    METHOD("Plain", 0, 1, 1, 0x13, 0);
+    TYPE(1, "Ns", "Last");
+    METADATA_ROW(&writer, METADATA_NESTED_CLASS, INNER, OUTER);
+    uint8_t *metadata = metadata_writer_finish(&writer, ret_size);
+    metadata_writer_deinit(&writer);
+    return metadata;
+}
+
+static struct process make_process(int arch)
+{
+    size_t size;
+    uint8_t *metadata = write_metadata(&size);
+    struct process process = {.mock = mock_of_arch(arch, (uint64_t)arch + 5)};
+    mock_global(process.mock, "MethodDescTokenRemainderBitCount", 12);
+    process.module = mock_module(
+        process.mock,
+        &(struct mock_module_options){.path = "/mock/own.dll", .metadata = metadata, .metadata_size = size});
+    process.heap = mock_heap_create(process.mock, &(struct mock_heap_options){.size = 0x10000});
+    process.int32 = mock_method_table(process.mock, process.module, INT32);
+    mock_make_primitive(process.mock, process.int32);
+    process.outer_of_int32 = mock_generic_method_table(process.mock, process.module, OUTER, &process.int32, 1);
+    free(metadata);
+    mock_check(process.mock);
+    return process;
+}
+
+static uint64_t add_code(struct process *process, uint64_t method_desc)
+{
+    return mock_method(process->heap, &(struct mock_method){.size = 32, .method_desc = method_desc});
+}
+
+static struct cdacq *open_process(struct process *process, enum cdacq_name_style style)
+{
+    struct cdacq_options options = {.size = sizeof options, .names = style};
+    if (!process->published)
+        mock_publish(process->mock, NULL);
+    process->published = true;
+    return mock_open(process->mock, CARRIER_MEMORY, &options);
+}
+
+/* The name of the method at `ip`, or why there is none. */
+static void check_name(struct process *process, enum cdacq_name_style style, uint64_t ip, const char *expected)
+{
+    struct cdacq_method method;
+    struct cdacq *target = open_process(process, style);
+    struct cdacq_session *session = mock_session(target);
+    ck_assert_int_eq(cdacq_method_at(session, ip, &method, NULL), CDACQ_OK);
+    ck_assert_str_eq(method.name ? method.name : method.error, expected);
+    cdacq_session_destroy(session);
+    cdacq_close(target);
+}
+
+/* A method of Ns.Outer`1+In+ner over `argument`. */
+static void check_argument(struct process *process, uint64_t argument, const char *il, const char *sos)
+{
+    struct mock *mock = process->mock;
+    char expected[256];
+    uint64_t table = mock_generic_method_table(mock, process->module, INNER, &argument, 1);
+    uint64_t ip = add_code(process, mock_method_descs(mock, table, PLAIN, 1, NULL));
+    snprintf(expected, sizeof expected, "void [Own] Ns.Outer`1+In\\+ner[%s]::Plain(!0)", il);
+    check_name(process, CDACQ_NAMES_IL, ip, expected);
+    snprintf(expected, sizeof expected, "Ns.Outer`1+In\\+ner[[%s, Own]].Plain(%s)", il, sos);
+    check_name(process, CDACQ_NAMES_SOS, ip, expected);
+}
+
+START_TEST(type_arguments)
+{
+    struct process process = make_process(_i);
+    struct mock *mock = process.mock;
+    uint64_t last = mock_method_table(mock, process.module, 5), vector, pointer;
+    check_argument(&process, process.int32, "System.Int32", "Int32");
+    check_argument(&process, last, "Ns.Last", "Ns.Last");
+    vector = mock_array_method_table(mock, process.module, last, 0);
+    check_argument(&process, vector, "Ns.Last[]", "Ns.Last[]");
+    check_argument(&process, mock_array_method_table(mock, process.module, vector, 1), "Ns.Last[][*]", "Ns.Last[][]");
+    check_argument(&process, mock_array_method_table(mock, process.module, process.int32, 3), "System.Int32[,,]",
+                   "Int32[,,]");
+    pointer = mock_type_desc(mock, PTR, process.int32);
+    check_argument(&process, pointer, "System.Int32*", "Int32*");
+    check_argument(&process, mock_type_desc(mock, BYREF, pointer), "System.Int32*&", "Int32* ByRef");
+    mock_destroy(mock);
+}
+END_TEST
+
+START_TEST(arguments_of_arguments)
+{
+    struct process process = make_process(_i);
+    uint64_t table = mock_generic_method_table(process.mock, process.module, INNER, &process.outer_of_int32, 1);
+    uint64_t ip = add_code(&process, mock_method_descs(process.mock, table, PLAIN, 1, NULL));
+    check_name(&process, CDACQ_NAMES_IL, ip, "void [Own] Ns.Outer`1+In\\+ner[Ns.Outer`1[System.Int32]]::Plain(!0)");
+    check_name(&process, CDACQ_NAMES_SOS, ip,
+               "Ns.Outer`1+In\\+ner[[Ns.Outer`1[[System.Int32, Own]], Own]].Plain(Ns.Outer`1<Int32>)");
+    check_name(&process, CDACQ_NAMES_CSHARP, ip, "Ns.Outer`1.In+ner.Plain(!0)");
+    mock_destroy(process.mock);
+}
+END_TEST
+
+START_TEST(arguments_of_methods)
+{
+    struct process process = make_process(_i);
+    struct mock *mock = process.mock;
+    uint64_t table = mock_generic_method_table(mock, process.module, INNER, &process.int32, 1);
+    uint64_t ip = add_code(&process, mock_instantiated_method_desc(mock, table, TAKE, &process.outer_of_int32, 1));
+    check_name(&process, CDACQ_NAMES_IL, ip,
+               "instance void [Own] Ns.Outer`1+In\\+ner[System.Int32]::Take(!0,class Ns.Outer`1<!!0>)");
+    check_name(&process, CDACQ_NAMES_SOS, ip,
+               "Ns.Outer`1+In\\+ner[[System.Int32, Own]].Take[[Ns.Outer`1[[System.Int32, Own]], Own]](Int32, "
+               "Ns.Outer`1<Ns.Outer`1<Int32>>)");
+    mock_destroy(mock);
+}
+END_TEST
+
+START_TEST(dynamic_methods)
+{
+    struct process process = make_process(_i);
+    struct mock *mock = process.mock;
+    uint64_t table = mock_method_table(mock, process.module, 0);
+    const uint8_t tokens[] = {0, 1, 1, 0x12, INNER << 2};
+    uint64_t ip = add_code(&process, mock_dynamic_method_desc_of(mock, table, "Dyn(", false, tokens, sizeof tokens));
+    check_name(&process, CDACQ_NAMES_CSHARP, ip, "dynamicClass.Dyn((Ns.Outer`1.In+ner)");
+    check_name(&process, CDACQ_NAMES_IL, ip, "void [Own] dynamicClass::Dyn((class Ns.Outer`1/In+ner)");
+    check_name(&process, CDACQ_NAMES_SOS, ip, "DynamicClass.Dyn(((In+ner)");
+    uint8_t handle[16] = {0, 1, 1, 0x21};
+    size_t word = _i & 1 ? 8 : 4;
+    for (size_t i = 0; i < word; i++)
+        handle[4 + i] = (uint8_t)(process.int32 >> 8 * (_i & 2 ? word - 1 - i : i));
+    ip = add_code(&process, mock_dynamic_method_desc_of(mock, table, "IL_STUB", true, handle, 4 + word));
+    char expected[128];
+    snprintf(expected, sizeof expected, "void [Own] dynamicClass::IL_STUB(System.Int32 /* MT: 0x%llx */)",
+             (unsigned long long)process.int32);
+    check_name(&process, CDACQ_NAMES_IL, ip, expected);
+    check_name(&process, CDACQ_NAMES_SOS, ip, "ILStubClass.IL_STUB(System.Int32)");
+    check_name(&process, CDACQ_NAMES_CSHARP, ip, "dynamicClass.IL_STUB(int)");
+    const uint8_t variable[] = {0x20, 1, 1, 0x13, 0};
+    uint64_t array = mock_array_method_table(mock, process.module, process.int32, 2);
+    ip = add_code(&process, mock_dynamic_method_desc_of(mock, array, "Set", true, variable, sizeof variable));
+    check_name(&process, CDACQ_NAMES_SOS, ip, "ILStubClass.Set(Int32)"); /* the element is the array's argument */
+    check_name(&process, CDACQ_NAMES_IL, ip, "instance void [Own] dynamicClass::Set(!0)");
+    mock_destroy(mock);
+}
+END_TEST
+
+/* In the spellings that show arguments. The definition can still be told. */
+static void check_no_name(struct process *process, uint64_t ip, const char *why)
+{
+    for (enum cdacq_name_style style = CDACQ_NAMES_SOS; style <= CDACQ_NAMES_IL; style++) {
+        struct cdacq_method method;
+        struct cdacq *target = open_process(process, style);
+        struct cdacq_session *session = mock_session(target);
+        ck_assert_int_eq(cdacq_method_at(session, ip, &method, NULL), CDACQ_OK);
+        ck_assert_ptr_null(method.name);
+        ck_assert_ptr_nonnull(method.error);
+        if (!strstr(method.error, why))
+            ck_abort_msg("%s", method.error);
+        cdacq_session_destroy(session);
+        cdacq_close(target);
+    }
+}
+
+START_TEST(what_contradicts_itself_has_no_name)
+{
+    for (unsigned i = 0; i < 7; i++) {
+        struct process process = make_process(_i);
+        struct mock *mock = process.mock;
+        uint64_t vector = mock_array_method_table(mock, process.module, process.int32, 0);
+        uint64_t pointer = mock_type_desc(mock, PTR, vector);
+        uint64_t arguments[] = {i == 0   ? vector
+                                : i == 1 ? pointer
+                                : i == 2 ? mock_type_desc(mock, VAR, 0)
+                                         : process.int32};
+        uint64_t table = mock_generic_method_table(mock, process.module, INNER, arguments, 1);
+        uint64_t ip = add_code(&process, mock_method_descs(mock, table, PLAIN, 1, NULL));
+        uint64_t info = mock_get(mock, table, "MethodTable.PerInstInfo") - (_i & 1 ? 8 : 4);
+        const char *why = "";
+        if (i < 2) { /* an array of itself, or of pointers to itself */
+            mock_set(mock, vector, "MethodTable.PerInstInfo", i ? pointer : vector);
+            why = "bound";
+        } else if (i == 3) {
+            mock_set(mock, info, "GenericsDictInfo.NumDicts", 0);
+            why = "GenericsDictInfo";
+        } else if (i == 4) {
+            mock_set(mock, info, "GenericsDictInfo.NumTypeArgs", 0xffff);
+            why = "GenericsDictInfo";
+        } else if (i == 5) {
+            mock_set(mock, info, "GenericsDictInfo.NumDicts", 0xffff);
+        } else if (i == 6) {
+            mock_set(mock, process.int32, "MethodTable.Module", 0x10);
+        }
+        check_no_name(&process, ip, why);
+        mock_destroy(mock);
+    }
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    Suite *s = suite_create("method_name");
+    TCase *t = tcase_create("method_name");
+    tcase_add_loop_test(t, type_arguments, 0, ARCH_COUNT);
+    tcase_add_loop_test(t, arguments_of_arguments, 0, ARCH_COUNT);
+    tcase_add_loop_test(t, arguments_of_methods, 0, ARCH_COUNT);
+    tcase_add_loop_test(t, dynamic_methods, 0, ARCH_COUNT);
+    tcase_add_loop_test(t, what_contradicts_itself_has_no_name, 0, ARCH_COUNT);
+    suite_add_tcase(s, t);
+    return s;
+}
+
+CHECK_MAIN(suite)
