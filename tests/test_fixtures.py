@@ -17,6 +17,7 @@ sys.path.insert(0, os.path.join(HERE, "dotnet"))
 import judge  # noqa: E402
 
 TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
+HOT_COLD = os.path.join(HERE, "fixtures", "net10-hot-cold-x64")
 FIXTURES = sorted(os.path.dirname(path) for path in glob.glob(os.path.join(HERE, "fixtures", "*", "outside.txt")))
 
 
@@ -64,6 +65,26 @@ class Fixtures(unittest.TestCase):
             self.assertEqual(len(answers), len(ips), done.stderr)
             self.assertEqual({answer["status"] for answer in answers} - {"none", "stub"}, set())
             self.assertEqual(done.returncode, 0)
+
+    def test_cold_code_belongs_to_its_method(self):
+        """What the runtime records of a split method: two pieces of code, under names that differ in the tier alone."""
+        core = os.path.join(HOT_COLD, "core")
+        expected = judge.read_expected(os.path.join(HOT_COLD, "expected.txt"))
+        hot = {one.identity: one for one in expected if one.kind == "r2r"}
+        cold = [one for one in expected if one.kind == "r2r-cold"]
+        self.assertGreaterEqual(len(cold), 8)
+        listed = {int(method["code_start"], 16): method for method in
+                  map(json.loads, run("methods", "--json", "--r2r", "all", core).stdout.splitlines())}
+        for one in cold:
+            method = listed[hot[one.identity].address]
+            self.assertEqual((int(method["cold_start"], 16), method["cold_size"]), (one.address, one.size))
+            for ip in one.probes():
+                answer = json.loads(run("ip2method", "--json", core, f"{ip:x}").stdout)
+                self.assertEqual((answer["status"], answer["cold"]), ("managed", True), answer)
+                self.assertEqual((answer["code_start"], answer["method"]), (method["code_start"], method["method"]))
+                self.assertEqual(answer["offset"], method["code_size"] + ip - one.address)
+            start = json.loads(run("ip2method", "--json", core, method["code_start"]).stdout)
+            self.assertEqual((start["cold"], start["offset"], start["code_size"]), (False, 0, method["code_size"]))
 
     def test_one_by_one_and_all_at_once_agree(self):
         for fixture in FIXTURES:

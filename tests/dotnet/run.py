@@ -2,7 +2,8 @@
 """The tests on real runtimes: for each, a C# target is built and run, and every record of its jitdump is asked of the running
 process, of cores of every kind, of a snapshot, and of cores whose files were moved away.
 
-    run.py [RUNTIME...]    "installed", the version of a runtime pack, or "hot-cold" or "composite" images on the installed one; default: those in CDACQ_RUNTIMES, else all
+    run.py [RUNTIME...]    "installed", the version of a runtime pack, or "hot-cold" or "composite" images on the installed one;
+                           "older" stands for older servicing versions; default: those in CDACQ_RUNTIMES, else all but these
 
 Exit 77 (skipped) where dotnet or gdb is missing, unless CDACQ_REQUIRE_DOTNET=1: then that is a failure.
 """
@@ -25,6 +26,7 @@ from jitdump import live_records, read_loads, read_released
 TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
 ENTRY_POINTS = os.environ.get("CDACQ_ENTRY_POINTS", "entry_points")
 RUNTIMES = ["installed", "10.0.14", "9.0.22", "8.0.33", "hot-cold", "composite"]
+OLDER = ["9.0.19", "8.0.30"]  # offsets hold for a whole release: an older servicing version must answer too
 LEAST_METHODS = 1000  # of the target, JIT and ReadyToRun together: fewer means that the jitdump is not whole
 
 
@@ -232,7 +234,8 @@ def main():
     required = os.environ.get("CDACQ_REQUIRE_DOTNET") == "1"
     results = []
     try:
-        for runtime in sys.argv[1:] or os.environ.get("CDACQ_RUNTIMES", "").split() or RUNTIMES:
+        asked = sys.argv[1:] or os.environ.get("CDACQ_RUNTIMES", "").split() or RUNTIMES
+        for runtime in [one for name in asked for one in (OLDER if name == "older" else [name])]:
             print(f".NET {runtime}", flush=True)
             with tempfile.TemporaryDirectory(prefix="cdacq-dotnet-") as work:
                 results += (test_images if runtime in ("hot-cold", "composite") else test_runtime)(runtime, work)
