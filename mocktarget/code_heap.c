@@ -411,7 +411,7 @@ uint64_t mock_stub(struct mock_heap *heap, unsigned kind, uint64_t size)
     mock_write_pointer(mock, start - mock->word, kind);
     mock_fact(mock,
               &(struct mock_function){
-                  .begin = start, .end = start + size, .code = MOCK_CODE_STUB, .stub_kind = kind, .method = start});
+                  .begin = start, .end = start + size, .code = MOCK_CODE_STUB, .stub_kind = mock_stub_kind(mock, kind), .method = start});
     return start;
 }
 
@@ -429,7 +429,7 @@ uint64_t mock_range_list(struct mock *mock, uint64_t size, unsigned kind, bool c
     mock_fact(
         mock,
         &(struct mock_function){
-            .begin = begin, .end = begin + size, .code = MOCK_CODE_RANGE_LIST, .stub_kind = kind, .method = begin});
+            .begin = begin, .end = begin + size, .code = MOCK_CODE_RANGE_LIST, .stub_kind = mock_stub_kind(mock, kind), .method = begin});
     if (ret_begin)
         *ret_begin = begin;
     return mock_section_add(

@@ -9,18 +9,38 @@
 
 #include "mocktarget/image.h"
 
-enum { POINTER_DATA_MAX = G_COUNT + 1 };
+enum { POINTER_DATA_MAX = G_COUNT + 1 + MOCK_SUB_DESCRIPTOR_MAX };
 
 struct pointer_data {
     uint64_t values[POINTER_DATA_MAX]; /* the first one is never used */
     size_t count;
 };
 
+/* The type that a field is declared with; NULL where none is. */
+static const char *declared_type(struct mock *mock, enum mock_field field)
+{
+    const char *kind = mock_field_kind(field);
+    if (mock->options.version != MOCK_NET_11)
+        return mock_random(mock, 2) ? kind : NULL;
+    /* Checked builds of .NET 11 declare all, release builds none. What is an array is declared as a pointer. */
+    if (!(mock->options.seed & 1))
+        return NULL;
+    switch ((int)field) {
+    case F_RangeSection_Flags:
+    case F_CodeRangeMapRangeList_RangeListType:
+        return "int32";
+    case F_ReadyToRunInfo_EntryPointToMethodDescMap:
+        return "HashMap";
+    default:
+        return kind ? kind : "pointer";
+    }
+}
+
 static void put_field(struct mock *mock, struct text *json, enum mock_field field)
 {
-    const char *name = strchr(mock_field_name(field), '.') + 1, *kind = mock_field_kind(field);
+    const char *name = strchr(mock_field_name(field), '.') + 1, *kind = declared_type(mock, field);
     unsigned offset = mock->fields[field].offset;
-    if (kind && mock_random(mock, 2))
+    if (kind)
         text_printf(json, "\"%s\":[%u,\"%s\"]", name, offset, kind);
     else
         text_printf(json, "\"%s\":%u", name, offset);
@@ -97,6 +117,17 @@ static void put_globals(struct mock *mock, struct text *json, struct pointer_dat
     text_puts(json, "}");
 }
 
+/* Their pointers are the last ones, as the runtime's are. */
+static void put_sub_descriptors(struct mock *mock, struct text *json, struct pointer_data *pointers)
+{
+    for (size_t i = 0; i < mock->sub_descriptor_count; i++) {
+        const struct mock_sub_descriptor *sub = &mock->sub_descriptors[i];
+        text_printf(json, "%s\"%s\":[[%zu],\"pointer\"]", i ? "," : ",\"subDescriptors\":{", sub->name, pointers->count);
+        pointers->values[pointers->count++] = sub->variable;
+    }
+    text_puts(json, mock->sub_descriptor_count ? "}" : "");
+}
+
 static void put_contracts(const struct mock *mock, struct text *json)
 {
     text_puts(json, ",\"contracts\":{");
@@ -128,6 +159,27 @@ static void put_pointers(struct mock *mock, uint64_t address, const struct point
         mock_write_pointer(mock, address + i * mock->word, pointers->values[i]);
 }
 
+uint64_t mock_sub_descriptor(struct mock *mock, const char *name, const char *json, const uint64_t *pointers,
+                             size_t pointer_count)
+{
+    struct mock_sub_descriptor *sub = &mock->sub_descriptors[mock->sub_descriptor_count];
+    if (mock->sub_descriptor_count == MOCK_SUB_DESCRIPTOR_MAX || strlen(name) >= sizeof sub->name)
+        return mock_fail(mock, "no room for the sub-descriptor %s", name);
+    mock->sub_descriptor_count++;
+    strcpy(sub->name, name);
+    sub->variable = mock_alloc(mock, mock->word, mock->word);
+    if (!json)
+        return sub->variable;
+    uint64_t text = mock_alloc(mock, strlen(json) + 1, 1), header = mock_alloc(mock, 24 + 2 * mock->word, 8);
+    uint64_t data = mock_alloc(mock, (pointer_count + 1) * mock->word, mock->word);
+    mock_write(mock, text, json, strlen(json));
+    for (size_t i = 0; i < pointer_count; i++)
+        mock_write_pointer(mock, data + (i + 1) * mock->word, pointers[i]);
+    put_header(mock, header, text, strlen(json), data, pointer_count + 1);
+    mock_write_pointer(mock, sub->variable, header);
+    return mock->failed ? 0 : sub->variable;
+}
+
 uint64_t mock_publish(struct mock *mock, const struct mock_publish_options *options)
 {
     static const struct mock_publish_options usual = {0};
@@ -136,9 +188,11 @@ uint64_t mock_publish(struct mock *mock, const struct mock_publish_options *opti
     options = options ? options : &usual;
     if (mock->published)
         mock_fail(mock, "published twice");
-    text_printf(&json, "{\"version\":%u,\"baseline\":\"empty\",", options->schema);
+    unsigned schema = mock->options.version == MOCK_NET_11 && !options->schema ? 2 : options->schema;
+    text_printf(&json, "{\"version\":%u,\"baseline\":\"empty\",", schema);
     put_types(mock, &json);
     put_globals(mock, &json, &pointers);
+    put_sub_descriptors(mock, &json, &pointers);
     put_contracts(mock, &json);
     text_puts(&json, "}");
     if (options->json) {

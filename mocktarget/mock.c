@@ -35,12 +35,24 @@ static void set_globals(struct mock *mock)
 
 static void set_contracts(struct mock *mock)
 {
-    mock_contract(mock, "ExecutionManager", mock->options.version == 1 ? "1" : "2");
-    mock_contract(mock, "PlatformMetadata", "1");
-    mock_contract(mock, "RuntimeTypeSystem", "1");
-    mock_contract(mock, "Loader", "1");
-    mock_contract(mock, "EcmaMetadata", "1");
-    mock_contract(mock, "PrecodeStubs", (const char *const[]){"1", "2", "3"}[mock->options.precode_version - 1]);
+    static const char *const names[] = {"ExecutionManager", "PlatformMetadata", "RuntimeTypeSystem",
+                                        "Loader",           "EcmaMetadata",     "PrecodeStubs"};
+    bool new = mock->options.version == MOCK_NET_11;
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+        mock_contract(mock, names[i], new ? "c1" : "1");
+    if (!new && mock->options.version == 2)
+        mock_contract(mock, "ExecutionManager", "2");
+    if (!new)
+        mock_contract(mock, "PrecodeStubs", (const char *const[]){"1", "2", "3"}[mock->options.precode_version - 1]);
+}
+
+/* Names of layout.def that are those of other releases. */
+static void hide_older_names(struct mock *mock)
+{
+    static const char *const names[] = {"Module.DynamicMetadataSBuffer", "SBuffer", "MethodTable.TypeDefRid",
+                                        "PEImage.FlatImageLayout"};
+    for (size_t i = 0; i < ARRAY_SIZE(names) && mock->options.version == MOCK_NET_11; i++)
+        mock_hide(mock, names[i]);
 }
 
 struct mock *mock_create(const struct mock_options *options)
@@ -50,7 +62,8 @@ struct mock *mock_create(const struct mock_options *options)
         known.pointer_size = 8;
     if (known.pointer_size != 4 && known.pointer_size != 8)
         return NULL;
-    if (known.version > 2 || (known.unwind >= MOCK_UNWIND_RISCV64 && known.pointer_size == 4))
+    if ((known.version > 2 && known.version != MOCK_NET_11) ||
+        (known.unwind >= MOCK_UNWIND_RISCV64 && known.pointer_size == 4))
         return NULL;
     if (!known.version)
         known.version = 2;
@@ -78,6 +91,7 @@ struct mock *mock_create(const struct mock_options *options)
     mock_global(mock, "EEJitManagerAddress", variable);
     set_globals(mock);
     set_contracts(mock);
+    hide_older_names(mock);
     uint64_t platform = mock_object(mock, T_PlatformMetadata, 0);
     mock_put(mock, platform, F_PlatformMetadata_CodePointerFlags, known.code_pointer_flags);
     mock_global(mock, "PlatformMetadata", platform);

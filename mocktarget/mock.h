@@ -55,7 +55,7 @@ struct mock_fragments {
     struct mock_range range;
 };
 
-enum { MOCK_CONTRACT_MAX = 16, MOCK_PRECODE_CODE = 24 };
+enum { MOCK_CONTRACT_MAX = 16, MOCK_SUB_DESCRIPTOR_MAX = 4, MOCK_PRECODE_CODE = 24 };
 
 /* How this target's precodes look: fixup precodes, [1], and all others, [0]. */
 struct mock_precode_machine {
@@ -68,6 +68,11 @@ struct mock_precode_machine {
 
 struct mock_contract {
     char name[40], version[16];
+};
+
+struct mock_sub_descriptor {
+    char name[40];
+    uint64_t variable; /* holds the descriptor's address */
 };
 
 struct mock {
@@ -93,6 +98,8 @@ struct mock {
     bool global_set[G_COUNT];
     struct mock_contract contracts[MOCK_CONTRACT_MAX];
     size_t contract_count;
+    struct mock_sub_descriptor sub_descriptors[MOCK_SUB_DESCRIPTOR_MAX];
+    size_t sub_descriptor_count;
     bool published;
 
     uint64_t map, jit_manager;
@@ -168,6 +175,8 @@ uint64_t mock_clause_size(const struct mock *mock, bool r2r);
 void mock_clauses_write(struct mock *mock, uint64_t address, const struct mock_clause *clauses, size_t count, bool r2r);
 
 void mock_fact(struct mock *mock, const struct mock_function *function);
+/* The CodeKind that the number in front of a stub block, or in a range list, means. */
+const char *mock_stub_kind(const struct mock *mock, unsigned number);
 void mock_facts_drop(struct mock *mock, uint64_t begin, uint64_t end);
 void mock_facts_drop_method(struct mock *mock, uint64_t method);
 

@@ -52,12 +52,18 @@ enum mock_unwind {
     MOCK_UNWIND_LOONGARCH64,
 };
 
+/*
+ * What .NET 11 publishes: schema 2, whose contracts are counted anew as "c1"; the names and declared types of its
+ * datadescriptor.inc; other numbers of stub kinds. Its nibble maps are those of version 2.
+ */
+enum { MOCK_NET_11 = 11 };
+
 struct mock_options {
     unsigned pointer_size; /* 4 or 8; 0 is 8 */
     bool big_endian;
     uint64_t seed;
     enum mock_unwind unwind;
-    unsigned version;            /* of ExecutionManager: 1 (linear nibble maps) or 2; 0 is 2 */
+    unsigned version;            /* of ExecutionManager: 1 (linear nibble maps) or 2, or MOCK_NET_11; 0 is 2 */
     unsigned code_pointer_flags; /* PlatformMetadata.CodePointerFlags */
     unsigned precode_version;    /* of PrecodeStubs: 1, 2 or 3; 0 is 3 */
     uint16_t machine;            /* EM_* of ELF files; 0: a usual one of that width and order */
@@ -123,6 +129,14 @@ void mock_contract(struct mock *mock, const char *name, const char *version);
  */
 void mock_hide(struct mock *mock, const char *name);
 
+/*
+ * A sub-descriptor: a descriptor of its own, in plain memory, with the JSON and the pointer data given. The main one
+ * leads to it through a variable, whose address is returned. `json` NULL: the variable holds null, as the runtime's does
+ * until the garbage collector is initialised.
+ */
+uint64_t mock_sub_descriptor(struct mock *mock, const char *name, const char *json, const uint64_t *pointers,
+                             size_t pointer_count);
+
 enum mock_symbols {
     MOCK_SYMBOLS_GNU_HASH, /* DT_GNU_HASH alone */
     MOCK_SYMBOLS_HASH,     /* DT_HASH alone */
@@ -133,7 +147,7 @@ enum mock_symbols {
 struct mock_publish_options {
     enum mock_symbols symbols;
     const char *path; /* of the image; NULL: /mock/libcoreclr.so */
-    unsigned schema;  /* "version" in the JSON */
+    unsigned schema;  /* "version" in the JSON; 0: that of the version of .NET */
     const char *json; /* instead of what the mock would write */
     bool no_image;    /* put the descriptor into plain memory: it can be found by its address alone */
 };
@@ -460,7 +474,7 @@ enum mock_code {
 struct mock_function {
     uint64_t begin, end;
     enum mock_code code;
-    unsigned stub_kind;   /* of stubs: the runtime's number */
+    const char *stub_kind; /* of stubs: the name of their CodeKind */
     uint64_t method;      /* where the method's hot code starts */
     uint64_t method_desc; /* 0: not prepared */
     uint64_t offset;      /* GetRelativeOffset of `begin` */

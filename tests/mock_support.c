@@ -337,29 +337,3 @@ const char *scene_name(const struct scene *scene, const struct mock_function *fu
     snprintf(name, sizeof name, "N.T.M%u()", rid);
     return name;
 }
-
-enum cdacq_code_kind scene_stub_kind(unsigned number)
-{
-    switch (number) {
-    case 1:
-        return CDACQ_CODE_JUMP_STUB;
-    case 3:
-        return CDACQ_CODE_DYNAMIC_HELPER;
-    case 4:
-        return CDACQ_CODE_STUB_PRECODE;
-    case 5:
-        return CDACQ_CODE_FIXUP_PRECODE;
-    case 6:
-        return CDACQ_CODE_VSD_DISPATCH_STUB;
-    case 7:
-        return CDACQ_CODE_VSD_RESOLVE_STUB;
-    case 8:
-        return CDACQ_CODE_VSD_LOOKUP_STUB;
-    case 9:
-        return CDACQ_CODE_VSD_VTABLE_STUB;
-    case 10:
-        return CDACQ_CODE_CALL_COUNTING_STUB;
-    default:
-        return CDACQ_CODE_UNKNOWN;
-    }
-}

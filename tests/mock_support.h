@@ -17,7 +17,7 @@ enum { ARCH_COUNT = 4 };
  */
 struct mock *mock_of_arch(int arch, uint64_t seed);
 
-/* The same for version 1 or 2 of ExecutionManager. */
+/* The same for version 1 or 2 of ExecutionManager, or MOCK_NET_11. */
 struct mock *mock_of_version(int arch, uint64_t seed, unsigned version);
 
 /* Fails the test when the mock has failed. */
@@ -64,9 +64,6 @@ void scene_destroy(struct scene *scene);
 
 /* The name of the method that a fact is of; in a static buffer. */
 const char *scene_name(const struct scene *scene, const struct mock_function *function);
-
-/* What the public API calls the stubs with that number. */
-enum cdacq_code_kind scene_stub_kind(unsigned number);
 
 /* ---- Random numbers ---- */
 

@@ -9,7 +9,7 @@
 #include "contracts/gc_info.h"
 #include "mock_support.h"
 
-enum { VERSIONS = 2, SEEDS = 6, COMBINATIONS = ARCH_COUNT * VERSIONS * SEEDS, PROBES = 400 };
+enum { VERSIONS = 3, SEEDS = 6, COMBINATIONS = ARCH_COUNT * VERSIONS * SEEDS, PROBES = 400 };
 
 /* One of the combinations; the number of a loop test. */
 struct combination {
@@ -20,7 +20,8 @@ struct combination {
 
 static struct combination combination_of(int i)
 {
-    return (struct combination){i % ARCH_COUNT, 1 + (unsigned)(i / ARCH_COUNT) % VERSIONS,
+    static const unsigned versions[VERSIONS] = {1, 2, MOCK_NET_11};
+    return (struct combination){i % ARCH_COUNT, versions[i / ARCH_COUNT % VERSIONS],
                                 (uint64_t)(i / ARCH_COUNT / VERSIONS)};
 }
 
@@ -114,9 +115,14 @@ static enum cdacq_code_kind kind_of(const struct mock_function *fact)
         return CDACQ_CODE_INTERPRETER;
     case MOCK_CODE_THUNK:
         return CDACQ_CODE_METHOD_CALL_THUNK;
-    default:
-        return scene_stub_kind(fact->stub_kind);
+    case MOCK_CODE_STUB:
+    case MOCK_CODE_RANGE_LIST:
+        break;
     }
+    enum cdacq_code_kind kind = CDACQ_CODE_UNKNOWN;
+    while (kind < CDACQ_CODE_KIND_COUNT && strcmp(cdacq_code_kind_text(kind), fact->stub_kind) != 0)
+        kind++;
+    return kind;
 }
 
 /* Where a block of stubs ends no map tells: behind one, up to the next start, its kind may be named; a method never. */
