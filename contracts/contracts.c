@@ -66,6 +66,14 @@ void contracts_known(const char *name, unsigned schema, char *buffer, size_t siz
     }
 }
 
+bool contracts_native_aot(const struct descriptor *descriptor)
+{
+    /* Every CoreCLR describes its Modules and MethodDescs; code that was compiled ahead as a whole has neither. */
+    return descriptor->count && !descriptor_find(descriptor, CDACQ_ITEM_CONTRACT, "", "ExecutionManager") &&
+           !descriptor_find(descriptor, CDACQ_ITEM_TYPE, "", "Module") &&
+           !descriptor_find(descriptor, CDACQ_ITEM_TYPE, "", "MethodDesc");
+}
+
 enum cdacq_status contracts_select(const struct descriptor *descriptor, struct contracts *ret, struct cdacq_error *err)
 {
     struct contracts contracts = {0};
@@ -91,9 +99,14 @@ enum cdacq_status contracts_select(const struct descriptor *descriptor, struct c
                              "the runtime publishes ExecutionManager %s (descriptor version %u); this build reads %s",
                              error_printable(version, sizeof version, published->text), descriptor->schema,
                              known[0] ? known : "none of that descriptor version");
+        if (contracts_native_aot(descriptor))
+            return error_set(err, CDACQ_ERR_CONTRACT, 0,
+                             "the runtime looks like NativeAOT (its descriptor has no ExecutionManager, Module or "
+                             "MethodDesc): methods are native code, which a native debugger names by the "
+                             "application's symbol file");
         return error_set(err, CDACQ_ERR_CONTRACT, 0,
-                         "the runtime publishes no ExecutionManager contract, so methods cannot be found (.NET 9, or "
-                         "NativeAOT?); --descriptor FILE can supply it");
+                         "the runtime publishes no ExecutionManager contract (as .NET 9), and this build has no "
+                         "supplement for it, so methods cannot be found; --descriptor FILE can supply it");
     }
     *ret = contracts;
     return CDACQ_OK;

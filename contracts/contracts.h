@@ -18,6 +18,12 @@ struct contracts {
 /* Fails with CONTRACT unless the descriptor publishes ExecutionManager in a version that this build reads. */
 enum cdacq_status contracts_select(const struct descriptor *descriptor, struct contracts *ret, struct cdacq_error *err);
 
+/*
+ * Whether the descriptor, which publishes no ExecutionManager, looks like NativeAOT's. Source: dotnet/runtime
+ * src/coreclr/nativeaot/Runtime/datadescriptor/datadescriptor.inc.
+ */
+bool contracts_native_aot(const struct descriptor *descriptor);
+
 /* Whether this build reads that version of a contract. */
 bool contracts_supported(const char *name, unsigned schema, const char *version);
 

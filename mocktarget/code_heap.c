@@ -409,9 +409,11 @@ uint64_t mock_stub(struct mock_heap *heap, unsigned kind, uint64_t size)
     if (!take(heap, start, start + size))
         return 0;
     mock_write_pointer(mock, start - mock->word, kind);
-    mock_fact(mock,
-              &(struct mock_function){
-                  .begin = start, .end = start + size, .code = MOCK_CODE_STUB, .stub_kind = mock_stub_kind(mock, kind), .method = start});
+    mock_fact(mock, &(struct mock_function){.begin = start,
+                                            .end = start + size,
+                                            .code = MOCK_CODE_STUB,
+                                            .stub_kind = mock_stub_kind(mock, kind),
+                                            .method = start});
     return start;
 }
 
@@ -426,10 +428,11 @@ uint64_t mock_range_list(struct mock *mock, uint64_t size, unsigned kind, bool c
     uint64_t begin = mock_map(mock, 0, size, MOCK_READ | MOCK_EXECUTE, NULL, 0);
     uint64_t list = mock_object(mock, T_CodeRangeMapRangeList, 0);
     mock_put(mock, list, F_CodeRangeMapRangeList_RangeListType, kind);
-    mock_fact(
-        mock,
-        &(struct mock_function){
-            .begin = begin, .end = begin + size, .code = MOCK_CODE_RANGE_LIST, .stub_kind = mock_stub_kind(mock, kind), .method = begin});
+    mock_fact(mock, &(struct mock_function){.begin = begin,
+                                            .end = begin + size,
+                                            .code = MOCK_CODE_RANGE_LIST,
+                                            .stub_kind = mock_stub_kind(mock, kind),
+                                            .method = begin});
     if (ret_begin)
         *ret_begin = begin;
     return mock_section_add(

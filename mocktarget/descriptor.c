@@ -21,7 +21,7 @@ static const char *declared_type(struct mock *mock, enum mock_field field)
 {
     const char *kind = mock_field_kind(field);
     if (mock->options.version != MOCK_NET_11)
-        return mock_random(mock, 2) ? kind : NULL;
+        return kind && mock_random(mock, 2) ? kind : NULL;
     /* Checked builds of .NET 11 declare all, release builds none. What is an array is declared as a pointer. */
     if (!(mock->options.seed & 1))
         return NULL;
@@ -122,7 +122,8 @@ static void put_sub_descriptors(struct mock *mock, struct text *json, struct poi
 {
     for (size_t i = 0; i < mock->sub_descriptor_count; i++) {
         const struct mock_sub_descriptor *sub = &mock->sub_descriptors[i];
-        text_printf(json, "%s\"%s\":[[%zu],\"pointer\"]", i ? "," : ",\"subDescriptors\":{", sub->name, pointers->count);
+        text_printf(json, "%s\"%s\":[[%zu],\"pointer\"]", i ? "," : ",\"subDescriptors\":{", sub->name,
+                    pointers->count);
         pointers->values[pointers->count++] = sub->variable;
     }
     text_puts(json, mock->sub_descriptor_count ? "}" : "");

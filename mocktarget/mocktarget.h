@@ -102,6 +102,12 @@ uint64_t mock_read_pointer(struct mock *mock, uint64_t address);
 /* [begin, begin + size) is not in the target, as if it had not been dumped. */
 void mock_forget(struct mock *mock, uint64_t begin, uint64_t size);
 
+/*
+ * Moves all that `other` has mapped into `mock`: two runtimes in one process. Both are of one width and byte order, and
+ * are complete; `other` keeps its facts, and is still the caller's to destroy.
+ */
+void mock_join(struct mock *mock, struct mock *other);
+
 /* ---- Structures of the runtime ------------------------------------------------------------------------------------
  */
 
@@ -131,8 +137,8 @@ void mock_hide(struct mock *mock, const char *name);
 
 /*
  * A sub-descriptor: a descriptor of its own, in plain memory, with the JSON and the pointer data given. The main one
- * leads to it through a variable, whose address is returned. `json` NULL: the variable holds null, as the runtime's does
- * until the garbage collector is initialised.
+ * leads to it through a variable, whose address is returned. `json` NULL: the variable holds null, as the runtime's
+ * does until the garbage collector is initialised.
  */
 uint64_t mock_sub_descriptor(struct mock *mock, const char *name, const char *json, const uint64_t *pointers,
                              size_t pointer_count);
@@ -475,9 +481,9 @@ struct mock_function {
     uint64_t begin, end;
     enum mock_code code;
     const char *stub_kind; /* of stubs: the name of their CodeKind */
-    uint64_t method;      /* where the method's hot code starts */
-    uint64_t method_desc; /* 0: not prepared */
-    uint64_t offset;      /* GetRelativeOffset of `begin` */
+    uint64_t method;       /* where the method's hot code starts */
+    uint64_t method_desc;  /* 0: not prepared */
+    uint64_t offset;       /* GetRelativeOffset of `begin` */
     uint64_t hot_size, cold_start, cold_size;
     uint64_t unwind_info; /* its RUNTIME_FUNCTION */
     uint32_t rid;

@@ -100,6 +100,15 @@ static void fill(struct mock *mock, uint8_t *bytes, uint64_t size)
         bytes[i] = i % 8 ? (uint8_t)(bytes[i - 1] * 5 + 113) : (uint8_t)next_random(mock);
 }
 
+/* There is room for it, in the array and in the address space. */
+static void insert_region(struct mock *mock, const struct mock_region *region)
+{
+    size_t i = region_index(mock, region->begin);
+    memmove(&mock->regions[i + 1], &mock->regions[i], (mock->region_count - i) * sizeof *region);
+    mock->regions[i] = *region;
+    mock->region_count++;
+}
+
 uint64_t mock_map(struct mock *mock, uint64_t begin, uint64_t size, unsigned access, const char *path,
                   uint64_t file_offset)
 {
@@ -123,11 +132,28 @@ uint64_t mock_map(struct mock *mock, uint64_t begin, uint64_t size, unsigned acc
         return mock_fail(mock, "out of memory");
     }
     fill(mock, region.bytes, size);
-    size_t i = region_index(mock, begin);
-    memmove(&mock->regions[i + 1], &mock->regions[i], (mock->region_count - i) * sizeof region);
-    mock->regions[i] = region;
-    mock->region_count++;
+    insert_region(mock, &region);
     return begin;
+}
+
+void mock_join(struct mock *mock, struct mock *other)
+{
+    if (other->failed)
+        mock_fail(mock, "%s", other->error);
+    if (mock->word != other->word || mock->big != other->big)
+        mock_fail(mock, "no process has two widths or byte orders");
+    for (size_t i = 0; i < other->hole_count; i++)
+        mock_forget(mock, other->holes[i].begin, other->holes[i].end - other->holes[i].begin);
+    while (!mock->failed && other->region_count) {
+        const struct mock_region *region = &other->regions[other->region_count - 1];
+        if (!is_free(mock, region->begin, region->size)) {
+            mock_fail(mock, "[%#llx, +%#llx) is not free", (unsigned long long)region->begin,
+                      (unsigned long long)region->size);
+        } else if (mock_grow(mock, &mock->regions, mock->region_count, &mock->region_capacity, sizeof *mock->regions)) {
+            insert_region(mock, region);
+            other->region_count--;
+        }
+    }
 }
 
 uint8_t *mock_bytes_at(struct mock *mock, uint64_t address, uint64_t size)

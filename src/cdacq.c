@@ -119,22 +119,35 @@ static enum cdacq_status no_runtime(const struct cdacq *target, struct cdacq_err
         target->target->mapping_count);
 }
 
+/* Which runtime is meant, by its number. */
+static enum cdacq_status pick_runtime(struct cdacq *target, unsigned number, struct cdacq_error *err)
+{
+    size_t count = target->runtimes.count;
+    if (!count)
+        return no_runtime(target, err);
+    if (number >= count && count == 1)
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "runtime %u: the target has one, number 0", number);
+    if (number >= count)
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "runtime %u: the target has %zu, numbers 0 to %zu", number, count,
+                         count - 1);
+    target->runtime = number;
+    return CDACQ_OK;
+}
+
 /* Settles which runtime is meant and where its descriptor is. */
 static enum cdacq_status choose_runtime(struct cdacq *target, const struct cdacq_options *options,
                                         struct cdacq_error *err)
 {
-    enum cdacq_status status = runtimes_find(target->target, &target->runtimes, err);
     struct runtimes *runtimes = &target->runtimes;
+    bool all = options->runtime || options->flags & CDACQ_OPEN_PARTIAL;
+    enum cdacq_status status = runtimes_find(target->target, all, runtimes, err);
     if (status < 0)
         return status;
     if (options->descriptor_address && !runtimes->count)
         runtimes->count = 1;
-    if (!runtimes->count)
-        return no_runtime(target, err);
-    if (options->runtime >= runtimes->count)
-        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "runtime %u: the target has %zu, counted from 0", options->runtime,
-                         runtimes->count);
-    target->runtime = options->runtime;
+    status = pick_runtime(target, options->runtime, err);
+    if (status < 0)
+        return status;
     struct runtime *runtime = &runtimes->items[target->runtime];
     if (options->descriptor_address)
         runtime->descriptor_address = options->descriptor_address;
@@ -147,9 +160,8 @@ static enum cdacq_status choose_runtime(struct cdacq *target, const struct cdacq
     error_printable(path, sizeof path, runtime->image.path);
     const char *problem = runtime->image.file ? mapped_file_problem(runtime->image.file) : NULL;
     if (problem)
-        return error_set(err, CDACQ_ERR_NO_DESCRIPTOR, runtime->image.base,
-                         "%s (build-id %s): no contract descriptor found; %s", path,
-                         target->build_id[0] ? target->build_id : "unknown", problem);
+        return error_set(err, CDACQ_ERR_NO_DESCRIPTOR, runtime->image.base, "no contract descriptor found: %s",
+                         problem);
     return error_set(
         err, CDACQ_ERR_NO_DESCRIPTOR, runtime->image.base,
         "%s (build-id %s) exports no contract descriptor and is no runtime that this build knows (.NET 8.0, "
@@ -165,7 +177,9 @@ static enum cdacq_status read_contracts(struct cdacq *target, const struct cdacq
     enum cdacq_status status =
         runtime_read_descriptor(target->target, runtime, options->descriptors, options->descriptor_count,
                                 &target->descriptor, &target->descriptor_info, err);
-    if (status >= 0)
+    if (status < 0)
+        descriptor_deinit(&target->descriptor); /* half of one is none */
+    else
         status = contracts_select(&target->descriptor, &target->contracts, err);
     if (status >= 0)
         status = layout_bind(&target->descriptor, target->descriptor_info.pointer_size, 1u << LAYOUT_ExecutionManager,
@@ -192,18 +206,31 @@ static enum cdacq_status read_contracts(struct cdacq *target, const struct cdacq
     return CDACQ_OK;
 }
 
+/* Whether a failure is the target's, not the caller's or the machine's. */
+static bool is_of_the_target(enum cdacq_status status)
+{
+    return status < 0 && status != CDACQ_ERR_ARGUMENT && status != CDACQ_ERR_NOMEM && status != CDACQ_ERR_IO;
+}
+
 /* What is left to do once the target's memory is at hand. Takes the target over: closes it on failure. */
 static enum cdacq_status finish_open(struct cdacq *target, enum cdacq_status status,
                                      const struct cdacq_options *options, struct cdacq **ret, struct cdacq_error *err)
 {
-    if (status >= 0)
-        status = choose_runtime(target, options, err);
-    if (status >= 0)
-        status = read_contracts(target, options, err);
     if (status < 0) {
         cdacq_close(target);
         return status;
     }
+    status = choose_runtime(target, options, &target->problem);
+    if (status >= 0)
+        status = read_contracts(target, options, &target->problem);
+    if (status < 0 && !(options->flags & CDACQ_OPEN_PARTIAL && is_of_the_target(status))) {
+        if (err)
+            *err = target->problem;
+        cdacq_close(target);
+        return status;
+    }
+    if (status >= 0)
+        target->problem = (struct cdacq_error){0};
     *ret = target;
     return CDACQ_OK;
 }

@@ -95,6 +95,12 @@ enum cdacq_open_flags {
     CDACQ_OPEN_STOP = 1 << 0,   /* live: hold all threads (PTRACE_SEIZE) until cdacq_close, which lets them run on */
     CDACQ_OPEN_RECORD = 1 << 1, /* remember what is read, for cdacq_write_snapshot */
     CDACQ_OPEN_DEBUGINFOD = 1 << 2, /* ask the servers in DEBUGINFOD_URLS for missing ELF files */
+    /*
+     * Open also what no method can be found in: a process without a runtime, or with one that cannot be read.
+     * cdacq_get_info then says why, and everything that takes no session tells what is there; no session can be made.
+     * Runtimes are looked for in every mapped image, not just until libcoreclr.so is found.
+     */
+    CDACQ_OPEN_PARTIAL = 1 << 3,
 };
 
 /*
@@ -444,7 +450,7 @@ enum cdacq_target_kind { CDACQ_TARGET_CORE, CDACQ_TARGET_PROCESS, CDACQ_TARGET_M
 struct cdacq_info {
     enum cdacq_target_kind kind;
     int pid;                  /* of the process, also that of a core; 0 where not known */
-    unsigned pointer_size;    /* 4 or 8, as the descriptor says */
+    unsigned pointer_size;    /* 4 or 8, as the descriptor says; 0 without one */
     bool big_endian;          /* as the descriptor says */
     const char *architecture; /* the descriptor's global, "x64" */
     const char *elf_machine;  /* "x86-64", from the core or the process */
@@ -457,7 +463,7 @@ struct cdacq_info {
     const char *runtime_version;      /* "10.0.12" */
     const char *runtime_file_version; /* "10.0.1226.42308", from the image */
     uint64_t descriptor_address;      /* 0 where it came from elsewhere */
-    const char *descriptor_origin;    /* "memory", or where else it came from; NULL where the runtime publishes none */
+    const char *descriptor_origin;    /* "memory", or where else it came from; NULL where none could be read */
     const char *supplement;           /* what this build adds to it; NULL where nothing */
     unsigned schema;                  /* "version" of the descriptor's JSON */
     const char *writer;               /* of a core: "createdump", "gdb", "the kernel", "cdacq snapshot" */
@@ -465,9 +471,27 @@ struct cdacq_info {
     uint64_t dumped_size;             /* bytes of memory that the core holds */
     uint64_t missing_size;            /* bytes that file-backed mappings have and the core does not */
     bool truncated;                   /* the core ends before its last segment does */
+    enum cdacq_status problem_status; /* CDACQ_OK, or with CDACQ_OPEN_PARTIAL: as opening would have failed */
+    const char *problem;              /* one line: why no method can be found; NULL where they can */
+    bool native_aot;                  /* it is that the runtime looks like NativeAOT */
 };
 
 CDACQ_API void cdacq_get_info(struct cdacq *target, struct cdacq_info *ret);
+
+/* One of the process's runtimes, in the order by which cdacq_options.runtime counts them. Strings as in cdacq_info. */
+struct cdacq_runtime_info {
+    const char *path; /* NULL where only the descriptor's address is known */
+    uint64_t base;
+    const char *build_id;
+    const char *version; /* "10.0.12", or "10.0" */
+    uint64_t descriptor_address;
+    bool in_use;
+};
+
+/* Strings live until `visit` returns. */
+CDACQ_API void cdacq_visit_runtimes(struct cdacq *target,
+                                    int (*visit)(const struct cdacq_runtime_info *runtime, void *context),
+                                    void *context);
 
 struct cdacq_contract_info {
     const char *name;
@@ -481,13 +505,14 @@ CDACQ_API void cdacq_visit_contracts(struct cdacq *target,
                                      int (*visit)(const struct cdacq_contract_info *contract, void *context),
                                      void *context);
 
-/* A file that is mapped into the target. */
+/* A file that is mapped into the target. Strings live until `visit` returns. */
 struct cdacq_module_info {
     const char *path;
     uint64_t begin, end;    /* from its lowest to its highest mapping */
     uint64_t missing_size;  /* bytes that the target itself does not hold */
     const char *local_path; /* the file that supplies them; NULL where none was needed, found or accepted */
-    const char *build_id;   /* hex, of an ELF image; NULL where not known */
+    const char *build_id;   /* hex, of an ELF image: what debuginfod asks by; NULL where not known */
+    const char *symbol_key; /* NAME/KEY/NAME: what symbol servers ask by; NULL where not known */
     const char *problem;    /* why no file was used: one line; NULL where all is well */
     bool verified;          /* something in the target confirmed `local_path` */
 };

@@ -24,6 +24,7 @@ struct cdacq {
     enum cdacq_name_style names;
     bool runtime_types; /* MethodDescs and metadata are described, in versions that this build reads */
     struct execution_manager manager;
+    struct cdacq_error problem; /* status OK, or why no method can be found: a target that was opened in part */
     _Atomic(struct code_map *) code_map;
     char build_id[2 * BUILD_ID_MAX + 1];
     struct runtime_version version; /* found when first asked for, under the policy's lock */

@@ -323,46 +323,87 @@ enum file_verdict judge_mapped_file(struct target *target, const struct mapped_f
 
 /* ---- Identity ---- */
 
-static void identify_elf(uint8_t *head, size_t size, const char *name, struct file_identity *ret)
+enum { HEAD_LINE = 64 };
+
+/* What the target holds of a file's first page; what it lacks is zero. */
+struct head {
+    uint8_t bytes[PAGE_SIZE];
+    uint64_t lines; /* that are there, a bit each */
+};
+
+static void read_head(const struct trial *trial, struct head *head)
 {
-    Elf *elf = elf_memory((char *)head, size);
+    *head = (struct head){0};
+    if (dumped_at_offset(trial, 0, head->bytes, sizeof head->bytes)) {
+        head->lines = UINT64_MAX;
+        return;
+    }
+    for (unsigned i = 0; i < PAGE_SIZE / HEAD_LINE; i++)
+        if (dumped_at_offset(trial, i * HEAD_LINE, head->bytes + i * HEAD_LINE, HEAD_LINE))
+            head->lines |= UINT64_C(1) << i;
+        else if (!i)
+            return; /* without the beginning nothing is known */
+}
+
+static bool head_has(const struct head *head, uint64_t offset, uint64_t size)
+{
+    if (!size || !range_fits(offset, size, PAGE_SIZE))
+        return false;
+    for (uint64_t i = offset / HEAD_LINE; i <= (offset + size - 1) / HEAD_LINE; i++)
+        if (!(head->lines >> i & 1))
+            return false;
+    return true;
+}
+
+static void identify_elf(struct head *head, const char *name, struct file_identity *ret)
+{
+    Elf *elf = elf_memory((char *)head->bytes, sizeof head->bytes);
     size_t count = 0;
     GElf_Phdr phdr;
     if (elf && elf_kind(elf) == ELF_K_ELF && elf_getphdrnum(elf, &count) == 0)
         for (size_t i = 0; i < count && gelf_getphdr(elf, (int)i, &phdr); i++) {
-            if (phdr.p_type != PT_NOTE || !range_fits(phdr.p_offset, phdr.p_filesz, size))
+            if (phdr.p_type != PT_NOTE || !head_has(head, phdr.p_offset, phdr.p_filesz))
                 continue;
             Elf_Data *data = elf_getdata_rawchunk(elf, (int64_t)phdr.p_offset, phdr.p_filesz, ELF_T_NHDR);
             GElf_Nhdr note;
             size_t offset = 0, note_name, desc;
             while (data && (offset = gelf_getnote(data, offset, &note, &note_name, &desc)) > 0)
                 if (note.n_type == NT_GNU_BUILD_ID && note.n_descsz <= sizeof ret->build_id) {
-                    memcpy(ret->build_id, head + phdr.p_offset + desc, note.n_descsz);
+                    memcpy(ret->build_id, head->bytes + phdr.p_offset + desc, note.n_descsz);
                     ret->build_id_size = note.n_descsz;
                 }
         }
     elf_end(elf);
     if (!ret->build_id_size)
         return;
-    int n = snprintf(ret->key, sizeof ret->key, "%.60s/elf-buildid-", name);
-    for (size_t i = 0; i < ret->build_id_size && n + 3 < (int)sizeof ret->key; i++)
-        n += snprintf(ret->key + n, sizeof ret->key - (size_t)n, "%02x", ret->build_id[i]);
-    snprintf(ret->key + n, sizeof ret->key - (size_t)n, "/%.60s", name);
+    char hex[2 * sizeof ret->build_id + 1];
+    for (size_t i = 0; i < ret->build_id_size; i++)
+        snprintf(hex + 2 * i, 3, "%02x", ret->build_id[i]);
+    snprintf(ret->text, sizeof ret->text, "build-id %s", hex);
+    snprintf(ret->key, sizeof ret->key, "%.55s/elf-buildid-%s/%.55s", name, hex, name);
+}
+
+static void identify_pe(const struct head *head, const char *name, struct file_identity *ret)
+{
+    enum { UP_TO_SIZE_OF_IMAGE = 4 + 20 + 60 };
+    struct bytes bytes = bytes_of_buffer(head->bytes, sizeof head->bytes);
+    struct pe pe;
+    if (pe_open(&bytes, true, &pe) < 0 || !head_has(head, load_u32(head->bytes + 0x3c, false), UP_TO_SIZE_OF_IMAGE))
+        return;
+    snprintf(ret->text, sizeof ret->text, "time stamp %08x, size 0x%x", pe.time_stamp, pe.image_size);
+    snprintf(ret->key, sizeof ret->key, "%s/%08X%x/%s", name, pe.time_stamp, pe.image_size, name);
 }
 
 /* Source of both keys: dotnet/diagnostics documentation/symbols/SSQP_Key_Conventions.md. */
 void identify_mapped_file(struct target *target, const struct mapped_file *file, struct file_identity *ret)
 {
-    uint8_t head[PAGE_SIZE];
+    struct head head;
     struct trial trial = {.target = target, .file = file};
     char name[64];
     error_printable(name, sizeof name, path_basename(file->path));
-    if (!dumped_at_offset(&trial, 0, head, sizeof head))
-        return;
-    struct bytes bytes = bytes_of_buffer(head, sizeof head);
-    struct pe pe;
-    if (memcmp(head, ELFMAG, SELFMAG) == 0)
-        identify_elf(head, sizeof head, name, ret);
-    else if (pe_open(&bytes, true, &pe) == CDACQ_OK)
-        snprintf(ret->key, sizeof ret->key, "%s/%08X%x/%s", name, pe.time_stamp, pe.image_size, name);
+    read_head(&trial, &head);
+    if (memcmp(head.bytes, ELFMAG, SELFMAG) == 0)
+        identify_elf(&head, name, ret);
+    else if (head.lines)
+        identify_pe(&head, name, ret);
 }

@@ -40,13 +40,13 @@ void runtimes_deinit(struct runtimes *runtimes)
     *runtimes = (struct runtimes){0};
 }
 
-enum cdacq_status runtimes_find(struct target *target, struct runtimes *ret, struct cdacq_error *err)
+enum cdacq_status runtimes_find(struct target *target, bool all, struct runtimes *ret, struct cdacq_error *err)
 {
     struct runtimes runtimes = {.items = calloc(RUNTIME_MAX, sizeof *runtimes.items)};
     if (!runtimes.items)
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
     unsigned probes = 0;
-    for (int named = 1; named >= 0 && !runtimes.count; named--)
+    for (int named = 1; named >= 0 && (all || !runtimes.count); named--)
         for (size_t i = 0; i < target->mapping_count && probes < PROBE_MAX; i++) {
             const struct mapping *mapping = &target->mappings[i];
             bool is_named = strcmp(path_basename(mapping->path), "libcoreclr.so") == 0;

@@ -28,10 +28,11 @@ struct runtimes {
 void runtimes_deinit(struct runtimes *runtimes);
 
 /*
- * Finds every mapped image that exports DotNetRuntimeContractDescriptor: the ones named libcoreclr.so first; only when
- * there is none, all others (a single-file app has the runtime in its executable). Free `items`.
+ * Finds every mapped image that exports DotNetRuntimeContractDescriptor: the ones named libcoreclr.so first; when there
+ * is none, or `all` are wanted, others too (a single-file app has the runtime in its executable, a NativeAOT library
+ * its own). Numbers do not depend on `all`. Free `items`.
  */
-enum cdacq_status runtimes_find(struct target *target, struct runtimes *ret, struct cdacq_error *err);
+enum cdacq_status runtimes_find(struct target *target, bool all, struct runtimes *ret, struct cdacq_error *err);
 
 /*
  * Reads the descriptor of `runtime`, where it has one, then adds its supplement, then lets the files in `overrides`

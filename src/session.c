@@ -60,6 +60,11 @@ static const char *arena_string(struct arena *arena, const char *string, size_t 
 
 enum cdacq_status cdacq_session_create(struct cdacq *target, struct cdacq_session **ret, struct cdacq_error *err)
 {
+    if (target && target->problem.status < 0) {
+        if (err)
+            *err = target->problem;
+        return target->problem.status;
+    }
     struct cdacq_session *session = target ? calloc(1, sizeof *session) : NULL;
     if (!session)
         return error_set(err, target ? CDACQ_ERR_NOMEM : CDACQ_ERR_ARGUMENT, 0,

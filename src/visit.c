@@ -2,8 +2,10 @@
  * visit.c: going through everything: methods, code ranges, modules, contracts, the descriptor.
  */
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "src/door.h"
+#include "src/file_judge.h"
 
 /* A visit of methods on its way. */
 struct visit {
@@ -221,17 +223,49 @@ void cdacq_get_info(struct cdacq *target, struct cdacq_info *ret)
         .runtime_version = or_null(version->version),
         .runtime_file_version = or_null(version->file_version),
         .descriptor_address = runtime->descriptor_address,
-        .descriptor_origin = !runtime->descriptor_address        ? NULL
-                             : target->descriptor_info.from_file ? "the runtime's file, relocated"
-                                                                 : "memory",
-        .supplement = runtime->supplement.name,
+        .descriptor_origin = !runtime->descriptor_address || !target->descriptor.count ? NULL
+                             : target->descriptor_info.from_file                       ? "the runtime's file, relocated"
+                                                                                       : "memory",
+        .supplement = target->descriptor.count ? runtime->supplement.name : NULL,
         .schema = target->descriptor.schema,
         .writer = memory->writer,
         .segment_count = memory->segment_count,
         .dumped_size = memory->dumped_size,
         .missing_size = memory->missing_size,
         .truncated = memory->truncated,
+        .problem_status = target->problem.status,
+        .problem = or_null(target->problem.message),
+        .native_aot = target->problem.status == CDACQ_ERR_CONTRACT && contracts_native_aot(&target->descriptor),
     };
+}
+
+static void to_hex(char *hex, const uint8_t *bytes, size_t size)
+{
+    hex[0] = '\0';
+    for (size_t i = 0; i < size; i++)
+        snprintf(hex + 2 * i, 3, "%02x", bytes[i]);
+}
+
+void cdacq_visit_runtimes(struct cdacq *target, int (*visit)(const struct cdacq_runtime_info *runtime, void *context),
+                          void *context)
+{
+    for (size_t i = 0; i < target->runtimes.count; i++) {
+        const struct runtime *runtime = &target->runtimes.items[i];
+        struct runtime_version version;
+        char build_id[2 * BUILD_ID_MAX + 1];
+        to_hex(build_id, runtime->image.build_id, runtime->image.build_id_size);
+        runtime_version_find(runtime, &version);
+        struct cdacq_runtime_info info = {
+            .path = runtime->has_image ? runtime->image.path : NULL,
+            .base = runtime->has_image ? runtime->image.base : 0,
+            .build_id = or_null(build_id),
+            .version = or_null(version.version[0] ? version.version : version.release),
+            .descriptor_address = runtime->descriptor_address,
+            .in_use = i == target->runtime,
+        };
+        if (visit(&info, context))
+            return;
+    }
 }
 
 void cdacq_visit_contracts(struct cdacq *target,
@@ -256,10 +290,21 @@ void cdacq_visit_contracts(struct cdacq *target,
     }
 }
 
-static void describe_module(struct mapped_file *file, struct cdacq_module_info *ret)
+/* A module as it is told: what it is known by has no place in the target. */
+struct module_text {
+    struct file_identity identity;
+    char build_id[2 * sizeof((struct file_identity *)0)->build_id + 1];
+};
+
+static void describe_module(struct mapped_file *file, struct module_text *text, struct cdacq_module_info *ret)
 {
     struct cdacq_module_info info = {
         .path = file->path, .begin = file->begin, .end = file->end, .missing_size = file->missing_size};
+    *text = (struct module_text){0};
+    identify_mapped_file(file->target, file, &text->identity);
+    to_hex(text->build_id, text->identity.build_id, text->identity.build_id_size);
+    info.build_id = or_null(text->build_id);
+    info.symbol_key = or_null(text->identity.key);
     if (info.missing_size && mapped_file_resolve(file)) {
         info.local_path = file->local_path;
         info.verified = file->verified;
@@ -275,9 +320,10 @@ enum cdacq_status cdacq_visit_modules(struct cdacq *target,
     (void)err;
     for (struct mapped_file *file = target->target->files; file; file = file->next) {
         struct cdacq_module_info info;
+        struct module_text text;
         if (file->path[0] != '/' || strncmp(file->path, "/memfd:", 7) == 0 || strncmp(file->path, "/dev/", 5) == 0)
             continue;
-        describe_module(file, &info);
+        describe_module(file, &text, &info);
         if (visit(&info, context))
             return CDACQ_STOPPED;
     }

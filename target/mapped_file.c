@@ -257,17 +257,26 @@ void file_policy_deinit(struct file_policy *policy)
     policy->indexes = NULL;
 }
 
-/* What to say of a file that is needed and not there: its path, what it is known by, and what to do. */
+/*
+ * What to say of a file that is not there: its path, what it is known by, and what to do. `why` may hold what is wrong
+ * with a file that was found instead.
+ */
 static void describe_missing(const struct search *search, char *why, size_t why_size)
 {
-    char path[140];
+    const struct file_identity *identity = &search->identity;
+    size_t length = strlen(why);
+    char path[120], known[300] = "";
     error_printable(path, sizeof path, search->file->path);
-    if (search->identity.key[0])
-        snprintf(why, why_size,
-                 "%s is needed and was not found (symbol server key %.200s): give --sysroot or --module-path", path,
-                 search->identity.key);
-    else
-        snprintf(why, why_size, "%s is needed and was not found: give --sysroot or --module-path", path);
+    if (identity->key[0])
+        snprintf(known, sizeof known, "%.80s%ssymbol server key %.180s", identity->text, identity->text[0] ? ", " : "",
+                 identity->key);
+    if (length && known[0])
+        snprintf(why + length, why_size - length, "; wanted: %s", known);
+    else if (!length)
+        snprintf(why, why_size, "%s is needed and was not found%s%s%s: give --sysroot%s", path, known[0] ? " (" : "",
+                 known, known[0] ? ")" : "",
+                 identity->build_id_size && !search->file->policy->fetch ? ", --module-path or --debuginfod"
+                                                                         : " or --module-path");
 }
 
 bool mapped_file_resolve(struct mapped_file *file)
@@ -284,7 +293,7 @@ bool mapped_file_resolve(struct mapped_file *file)
             file->policy->identify(file->target, file, &search.identity);
         if (names_a_file(file->path))
             look_for(&search);
-        if (!file->local_path && !why[0])
+        if (!file->local_path)
             describe_missing(&search, why, sizeof why);
         if (!file->local_path)
             file->problem = strdup(why);

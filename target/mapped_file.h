@@ -54,6 +54,7 @@ struct file_identity {
     uint8_t build_id[64]; /* of an ELF file */
     size_t build_id_size; /* 0 where not known */
     char key[256];        /* NAME/KEY/NAME, as symbol servers have it; "" where not known */
+    char text[160];       /* "build-id ..." or "time stamp ..., size ...", for a person; "" where not known */
 };
 
 typedef void file_identify(struct target *target, const struct mapped_file *file, struct file_identity *ret);

@@ -137,12 +137,16 @@ class BadTargets(Case):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
 
-    def assert_refused(self, target):
+    def assert_refused(self, target, known=None):
+        """Nothing can be answered; `known` is what `info` prints of the target even so."""
         for command in COMMANDS:
             output = os.path.join(self.folder.name, "out")
             arguments = [command, target] + (["-o", output] if command == "snapshot" else [])
             done = self.assert_run(FAILED, *arguments, lines=1)
-            self.assertEqual(done.stdout, b"")
+            if known and command == "info":
+                self.assertRegex(done.stdout.decode(), rf"(?m)^{known}$")
+            else:
+                self.assertEqual(done.stdout, b"")
             self.assertFalse(os.path.exists(output))
         return done.stderr.decode()
 
@@ -171,7 +175,7 @@ class BadTargets(Case):
         header += (64).to_bytes(2, "little") + (56).to_bytes(2, "little") + (1).to_bytes(2, "little") + bytes(6)
         self.assertEqual(len(header), 64)
         load = (1).to_bytes(4, "little") + (6).to_bytes(4, "little") + (4096).to_bytes(8, "little") + bytes(48 - 8)
-        self.assertIn("runtime", self.assert_refused(self.file(header + load)))
+        self.assertIn("runtime", self.assert_refused(self.file(header + load), "runtime     none"))
 
     def test_pids(self):
         self.assert_refused("0")
@@ -179,7 +183,7 @@ class BadTargets(Case):
         self.assertIn("99999999999999999999", self.assert_refused("99999999999999999999"))
 
     def test_process_without_runtime(self):
-        self.assertIn("runtime", self.assert_refused(str(os.getpid())))
+        self.assertIn("runtime", self.assert_refused(str(os.getpid()), "runtime     none"))
 
     def test_second_target(self):
         done = self.assert_run(FAILED, "descriptor", "/nowhere/1", "/nowhere/2", lines=1)
@@ -352,6 +356,34 @@ class OtherCommands(Case):
                       [(one["name"], one["version"], one["supported"]) for one in info["contracts"]])
         self.assertTrue(info["modules"])
         self.assertTrue(info["code_ranges"])
+
+    def test_info_of_what_is_missing(self):
+        """The files have other names here, so that none is found: each is asked for."""
+        with tempfile.TemporaryDirectory() as folder:
+            moved = os.path.join(folder, "core")
+            pathlib.Path(moved).write_bytes(CORE.read_bytes().replace(b"/usr/share/dotnet/", b"/usr/gone/dotnet_/"))
+            info = json.loads(self.assert_run(ANSWERED, "info", "--json", moved).stdout)
+            text = self.assert_run(ANSWERED, "info", moved).stdout.decode()
+        self.assertRegex(text, r"(?m)^next        give a folder with the same build of the runtime ")
+        self.assertIn("files", [step["need"] for step in info["next_steps"]])
+        self.assertIsNone(info["problem"])
+        self.assertEqual([one["in_use"] for one in info["runtimes"]], [True])
+        self.assertEqual(info["runtimes"][0]["path"], info["runtime_path"])
+        self.assertEqual(info["runtimes"][0]["build_id"], info["runtime_build_id"])
+        files = {step["path"]: step for step in info["next_steps"] if step["need"] == "file"}
+        self.assertGreater(len(files), 5)
+        self.assertIn(info["runtime_path"], files)
+        self.assertEqual(files[info["runtime_path"]]["build_id"], info["runtime_build_id"])
+        for module in info["modules"]:
+            self.assertEqual(module["path"] in files, module["problem"] is not None)
+            self.assertEqual(module["build_id"] is None, "elf-buildid" not in (module["symbol_key"] or ""))
+        for path, step in files.items():
+            self.assertIn(path, step["text"])
+            self.assertIn(path, text)
+            self.assertEqual(step["options"][:2], ["--sysroot", "--module-path"])
+            self.assertEqual("--debuginfod" in step["options"], step["build_id"] is not None)
+            if step["symbol_key"]:
+                self.assertIn(step["symbol_key"], step["text"])
 
     def test_methods(self):
         methods = [json.loads(line) for line in self.assert_run(ANSWERED, "methods", "--json", CORE).stdout.splitlines()]

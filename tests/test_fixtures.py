@@ -73,18 +73,17 @@ class Fixtures(unittest.TestCase):
         hot = {one.identity: one for one in expected if one.kind == "r2r"}
         cold = [one for one in expected if one.kind == "r2r-cold"]
         self.assertGreaterEqual(len(cold), 8)
-        listed = {int(method["code_start"], 16): method for method in
-                  map(json.loads, run("methods", "--json", "--r2r", "all", core).stdout.splitlines())}
         for one in cold:
-            method = listed[hot[one.identity].address]
-            self.assertEqual((int(method["cold_start"], 16), method["cold_size"]), (one.address, one.size))
-            for ip in one.probes():
-                answer = json.loads(run("ip2method", "--json", core, f"{ip:x}").stdout)
+            hot_start = hot[one.identity].address
+            start, *answers = map(json.loads, run("ip2method", "--json", core, *[
+                f"{ip:x}" for ip in [hot_start, *one.probes()]]).stdout.splitlines())
+            self.assertEqual((start["cold"], start["offset"], int(start["code_start"], 16)), (False, 0, hot_start))
+            self.assertGreaterEqual(start["code_size"], hot[one.identity].size)
+            for answer in answers:
                 self.assertEqual((answer["status"], answer["cold"]), ("managed", True), answer)
-                self.assertEqual((answer["code_start"], answer["method"]), (method["code_start"], method["method"]))
-                self.assertEqual(answer["offset"], method["code_size"] + ip - one.address)
-            start = json.loads(run("ip2method", "--json", core, method["code_start"]).stdout)
-            self.assertEqual((start["cold"], start["offset"], start["code_size"]), (False, 0, method["code_size"]))
+                for key in ("code_start", "code_size", "method", "token", "module"):
+                    self.assertEqual(answer[key], start[key], key)
+                self.assertEqual(answer["offset"], start["code_size"] + int(answer["ip"], 16) - one.address)
 
     def test_one_by_one_and_all_at_once_agree(self):
         for fixture in FIXTURES:

@@ -330,6 +330,22 @@ START_TEST(a_missing_file_is_told_with_its_key)
     ck_assert(!mapped_file_resolve(file));
     ck_assert_str_eq(mapped_file_problem(file), "/app/lib.so is needed and was not found (symbol server key "
                                                 "lib.so/elf-buildid-00/lib.so): give --sysroot or --module-path");
+    /* A build-id can be asked for over the network, unless that has been done. */
+    set_build_id(20);
+    strcpy(identity.key, "lib.so/elf-buildid-00/lib.so");
+    strcpy(identity.text, "build-id 00");
+    ck_assert(!mapped_file_resolve(file = get("/app/lib2.so")));
+    ck_assert_str_eq(mapped_file_problem(file),
+                     "/app/lib2.so is needed and was not found (build-id 00, symbol server key "
+                     "lib.so/elf-buildid-00/lib.so): give --sysroot, --module-path or --debuginfod");
+    policy.fetch = fetch;
+    ck_assert(!mapped_file_resolve(file = get("/app/lib3.so")));
+    ck_assert_ptr_null(strstr(mapped_file_problem(file), "--debuginfod"));
+    /* Which file it should have been. */
+    use_sysroots(1);
+    test_file("root0/app/lib4.so", "X", 1);
+    ck_assert(!mapped_file_resolve(file = get("/app/lib4.so")));
+    ck_assert_ptr_nonnull(strstr(mapped_file_problem(file), "its first byte is 'X'; wanted: build-id 00, symbol"));
 }
 END_TEST
 

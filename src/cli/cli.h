@@ -49,7 +49,8 @@ struct cdacq *target_open(const char *name, const struct cdacq_options *options)
 
 /*
  * What a command about one target does: opens TARGET with the invocation's options and `more_flags`, runs `run`,
- * closes. Returns run's exit code, EXIT_FAILED where there was nothing to run on.
+ * closes. Returns run's exit code, EXIT_FAILED where there was nothing to run on. With CDACQ_OPEN_PARTIAL `run` gets no
+ * session where no method can be found; a message has said why.
  */
 int target_run(const struct invocation *invocation, unsigned more_flags,
                int (*run)(const struct invocation *invocation, struct cdacq *target, struct cdacq_session *session));

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "src/cli/cli.h"
+#include "src/cli/console.h"
 #include "src/cli/output.h"
 
 /* One value and the type that it is a field of, NULL for others. Strings are the target's. */
@@ -322,16 +323,42 @@ static int show(const struct invocation *invocation, struct cdacq *target, struc
     return same ? EXIT_ANSWERED : EXIT_PARTLY;
 }
 
+static int stop_at_first(const struct cdacq_descriptor_item *item, void *context)
+{
+    (void)item;
+    *(bool *)context = true;
+    return 1;
+}
+
+/* A descriptor can be shown whether or not methods can be found by it; but there must be one. */
+static struct cdacq *open_described(const char *name, const struct invocation *invocation)
+{
+    struct cdacq_options options = invocation->options;
+    options.flags |= CDACQ_OPEN_PARTIAL;
+    struct cdacq *target = target_open(name, &options);
+    if (!target)
+        return NULL;
+    struct cdacq_info info;
+    bool described = false;
+    cdacq_get_info(target, &info);
+    cdacq_visit_descriptor(target, stop_at_first, &described);
+    if (described || !info.problem)
+        return target;
+    message("%s", info.problem);
+    cdacq_close(target);
+    return NULL;
+}
+
 int cmd_descriptor(const struct invocation *invocation)
 {
     if (output_is_a_target(invocation))
         return EXIT_FAILED;
-    struct cdacq *other = NULL, *target = target_open(invocation->targets[0], &invocation->options);
+    struct cdacq *other = NULL, *target = open_described(invocation->targets[0], invocation);
     if (!target)
         return EXIT_FAILED;
     int status = EXIT_FAILED;
     if (invocation->target_count > 1)
-        other = target_open(invocation->targets[1], &invocation->options);
+        other = open_described(invocation->targets[1], invocation);
     if (other || invocation->target_count == 1)
         status = show(invocation, target, other);
     cdacq_close(other);

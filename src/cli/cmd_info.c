@@ -8,10 +8,12 @@
 
 #include "src/cli/cli.h"
 #include "src/cli/console.h"
+#include "src/cli/next_steps.h"
 #include "src/cli/output.h"
 
 enum {
     KINDS_MAX = 16,
+    ADDRESSES_MAX = 256,
     UNCONFIRMED_MAX = 5, /* they are seldom the reason of anything */
 };
 
@@ -25,8 +27,9 @@ struct kind {
 
 struct work {
     const char *target_name;
+    const struct cdacq_options *options;
     struct cdacq *target;
-    struct cdacq_session *session;
+    struct cdacq_session *session; /* NULL where no method can be found */
     struct output out;
     struct cdacq_info info;
     struct kind kinds[KINDS_MAX];
@@ -34,6 +37,8 @@ struct work {
     struct {
         uint64_t all, missing, filled, unverified, problems;
     } modules;
+    uint64_t unreadable[ADDRESSES_MAX]; /* what could not be read of code ranges, one address each; 0: a file has it */
+    size_t unreadable_count;
     uint64_t listed; /* elements of the list that is being written */
     int status;
 };
@@ -60,6 +65,8 @@ static int count_range(const struct cdacq_code_range_info *range, void *context)
     if (cdacq_check_code_range(work->session, range->begin, &error) < 0) {
         kind->unreadable++;
         snprintf(kind->problem, sizeof kind->problem, "%s", error.message);
+        if (error.status == CDACQ_ERR_MEMORY && work->unreadable_count < ADDRESSES_MAX)
+            work->unreadable[work->unreadable_count++] = error.address;
     }
     return 0;
 }
@@ -72,6 +79,9 @@ static int count_module(const struct cdacq_module_info *module, void *context)
     work->modules.filled += module->local_path && module->verified;
     work->modules.unverified += module->local_path && !module->verified;
     work->modules.problems += module->problem != NULL;
+    for (size_t i = 0; module->problem && i < work->unreadable_count; i++)
+        if (work->unreadable[i] >= module->begin && work->unreadable[i] < module->end)
+            work->unreadable[i] = 0;
     return 0;
 }
 
@@ -87,7 +97,8 @@ static void collect(struct work *work)
 {
     struct cdacq_error error;
     cdacq_get_info(work->target, &work->info);
-    keep_status(work, cdacq_visit_code_ranges(work->session, count_range, work, &error), &error);
+    if (work->session)
+        keep_status(work, cdacq_visit_code_ranges(work->session, count_range, work, &error), &error);
     keep_status(work, cdacq_visit_modules(work->target, count_module, work, &error), &error);
 }
 
@@ -145,7 +156,9 @@ static void print_target(struct work *work)
         output_text(out, info->architecture);
         output_literal(out, ")");
     }
-    output_printf(out, ", %u-bit, %s-endian\n", info->pointer_size * 8, info->big_endian ? "big" : "little");
+    if (info->pointer_size)
+        output_printf(out, ", %u-bit, %s-endian", info->pointer_size * 8, info->big_endian ? "big" : "little");
+    output_literal(out, "\n");
 
     label(out, "memory");
     if (info->kind == CDACQ_TARGET_CORE) {
@@ -163,13 +176,32 @@ static void print_target(struct work *work)
     }
 }
 
+static int print_other_runtime(const struct cdacq_runtime_info *runtime, void *context)
+{
+    struct work *work = context;
+    struct output *out = &work->out;
+    label(out, work->listed ? "" : "runtimes");
+    output_printf(out, "%" PRIu64 ": .NET ", work->listed++);
+    output_text(out, or_unknown(runtime->version));
+    output_literal(out, ", ");
+    output_text(out, or_unknown(runtime->path));
+    output_printf(out, " at 0x%" PRIx64 ", build-id ", runtime->base);
+    output_text(out, or_unknown(runtime->build_id));
+    output_literal(out, runtime->in_use ? " (in use)\n" : "\n");
+    return 0;
+}
+
 static void print_runtime(struct work *work)
 {
     struct output *out = &work->out;
     const struct cdacq_info *info = &work->info;
     const char *version = info->runtime_version ? info->runtime_version : info->runtime_release;
     label(out, "runtime");
-    output_literal(out, ".NET ");
+    if (!info->runtime_count) {
+        output_literal(out, "none\n");
+        return;
+    }
+    output_literal(out, info->native_aot ? ".NET NativeAOT " : ".NET ");
     output_text(out, or_unknown(version));
     if (info->runtime_file_version)
         output_printf(out, " (%s)", info->runtime_file_version);
@@ -184,10 +216,18 @@ static void print_runtime(struct work *work)
         output_printf(out, "; runtime %u of 0 to %u, see --runtime", info->runtime, info->runtime_count - 1);
     output_literal(out, "\n");
 
+    if (info->runtime_count > 1) {
+        work->listed = 0;
+        cdacq_visit_runtimes(work->target, print_other_runtime, work);
+    }
     label(out, "descriptor");
+    if (info->descriptor_address && !info->descriptor_origin) {
+        output_printf(out, "at 0x%" PRIx64 ", cannot be read\n", info->descriptor_address);
+        return;
+    }
     if (info->descriptor_address) {
         output_literal(out, "from ");
-        output_note(out, or_unknown(info->descriptor_origin));
+        output_note(out, info->descriptor_origin);
         output_printf(out, ", at 0x%" PRIx64, info->descriptor_address);
     } else {
         output_literal(out, "the runtime publishes none");
@@ -328,13 +368,39 @@ static void print_modules(struct work *work)
     }
 }
 
+static void print_step(const struct next_step *step, void *context)
+{
+    struct work *work = context;
+    if (step->path)
+        return; /* told with its module */
+    label(&work->out, work->listed++ ? "" : "next");
+    output_note(&work->out, step->text);
+    output_literal(&work->out, "\n");
+}
+
+static void visit_steps(struct work *work, void (*visit)(const struct next_step *step, void *context))
+{
+    struct next_steps_facts facts = {0};
+    for (size_t i = 0; i < work->unreadable_count; i++)
+        facts.memory_ranges += work->unreadable[i] != 0;
+    work->listed = 0;
+    next_steps_visit(work->target, work->options, &facts, visit, work);
+}
+
 static void print_text(struct work *work)
 {
     print_target(work);
     print_runtime(work);
     print_contracts(work);
-    print_code(work);
+    if (work->session)
+        print_code(work);
     print_modules(work);
+    if (work->info.problem) {
+        label(&work->out, "problem");
+        output_note(&work->out, work->info.problem);
+        output_literal(&work->out, "\n");
+    }
+    visit_steps(work, print_step);
 }
 
 /* ---- JSON ---------------------------------------------------------------------------------------------------- */
@@ -393,6 +459,7 @@ static int write_module(const struct cdacq_module_info *module, void *context)
     hex_value(out, ",\"begin\":", module->begin);
     hex_value(out, ",\"end\":", module->end);
     string_value(out, ",\"build_id\":", module->build_id);
+    string_value(out, ",\"symbol_key\":", module->symbol_key);
     number_value(out, ",\"missing_size\":", module->missing_size);
     string_value(out, ",\"local_path\":", module->local_path);
     bool_value(out, ",\"verified\":", module->verified);
@@ -402,10 +469,47 @@ static int write_module(const struct cdacq_module_info *module, void *context)
     return 0;
 }
 
+static int write_one_runtime(const struct cdacq_runtime_info *runtime, void *context)
+{
+    struct work *work = context;
+    struct output *out = &work->out;
+    begin_element(work);
+    string_value(out, "{\"path\":", runtime->path);
+    hex_value(out, ",\"base\":", runtime->base);
+    string_value(out, ",\"build_id\":", runtime->build_id);
+    string_value(out, ",\"version\":", runtime->version);
+    hex_value(out, ",\"descriptor_address\":", runtime->descriptor_address);
+    bool_value(out, ",\"in_use\":", runtime->in_use);
+    output_literal(out, "}");
+    return 0;
+}
+
+static void write_step(const struct next_step *step, void *context)
+{
+    struct work *work = context;
+    struct output *out = &work->out;
+    begin_element(work);
+    string_value(out, "{\"need\":", step->need);
+    output_literal(out, ",\"text\":");
+    output_json_note(out, step->text);
+    string_value(out, ",\"path\":", step->path);
+    string_value(out, ",\"build_id\":", step->build_id);
+    string_value(out, ",\"symbol_key\":", step->symbol_key);
+    output_literal(out, ",\"options\":[");
+    for (size_t i = 0; i < ARRAY_SIZE(step->options) && step->options[i]; i++)
+        string_value(out, i ? "," : "", step->options[i]);
+    output_literal(out, "]}");
+}
+
 static void write_runtime(struct work *work)
 {
     struct output *out = &work->out;
     const struct cdacq_info *info = &work->info;
+    output_literal(out, ",\"runtimes\":[");
+    work->listed = 0;
+    cdacq_visit_runtimes(work->target, write_one_runtime, work);
+    output_literal(out, "]");
+    bool_value(out, ",\"native_aot\":", info->native_aot);
     number_value(out, ",\"runtime_count\":", info->runtime_count);
     number_value(out, ",\"runtime\":", info->runtime);
     string_value(out, ",\"runtime_version\":", info->runtime_version ? info->runtime_version : info->runtime_release);
@@ -463,7 +567,10 @@ static void write_json(struct work *work)
         output_literal(out, "null");
     string_value(out, ",\"elf_machine\":", info->elf_machine);
     string_value(out, ",\"architecture\":", info->architecture);
-    number_value(out, ",\"pointer_size\":", info->pointer_size);
+    if (info->pointer_size)
+        number_value(out, ",\"pointer_size\":", info->pointer_size);
+    else
+        output_literal(out, ",\"pointer_size\":null");
     bool_value(out, ",\"big_endian\":", info->big_endian);
     write_runtime(work);
     write_memory(work);
@@ -475,12 +582,20 @@ static void write_json(struct work *work)
     output_literal(out, ",\"modules\":[");
     work->listed = 0;
     (void)cdacq_visit_modules(work->target, write_module, work, &error);
+    output_literal(out, "],\"problem\":");
+    output_json_note(out, work->info.problem);
+    output_literal(out, ",\"next_steps\":[");
+    visit_steps(work, write_step);
     output_literal(out, "]}\n");
 }
 
 static int show_info(const struct invocation *invocation, struct cdacq *target, struct cdacq_session *session)
 {
-    struct work work = {.target_name = invocation->targets[0], .target = target, .session = session};
+    struct work work = {.target_name = invocation->targets[0],
+                        .options = &invocation->options,
+                        .target = target,
+                        .session = session,
+                        .status = session ? EXIT_ANSWERED : EXIT_FAILED};
     collect(&work);
     if (!output_open(&work.out, invocation->output))
         return EXIT_FAILED;
@@ -493,5 +608,5 @@ static int show_info(const struct invocation *invocation, struct cdacq *target, 
 
 int cmd_info(const struct invocation *invocation)
 {
-    return target_run(invocation, 0, show_info);
+    return target_run(invocation, CDACQ_OPEN_PARTIAL, show_info);
 }

@@ -93,7 +93,7 @@ int target_run(const struct invocation *invocation, unsigned more_flags,
     struct cdacq_error error;
     if (cdacq_session_create(target, &session, &error) < 0)
         message("%s", error.message);
-    else
+    if (session || options.flags & CDACQ_OPEN_PARTIAL)
         status = run(invocation, target, session);
     cdacq_session_destroy(session);
     cdacq_close(target);

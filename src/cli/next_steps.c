@@ -1,0 +1,171 @@
+#include "src/cli/next_steps.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "src/cli/cli.h"
+
+struct steps {
+    const struct cdacq_options *options;
+    void (*visit)(const struct next_step *step, void *context);
+    void *context;
+    unsigned readable; /* of names_contracts, a bit each */
+    const char *runtime_path;
+    bool runtime_is_missing; /* its file */
+    uint64_t beside_it;      /* missing files in the same folder */
+};
+
+static void tell(const struct steps *steps, const struct next_step *step)
+{
+    steps->visit(step, steps->context);
+}
+
+/* ---- The runtime --------------------------------------------------------------------------------------------- */
+
+static void tell_problem(const struct steps *steps, const struct cdacq_info *info)
+{
+    struct next_step step = {.need = "runtime"};
+    switch (info->problem_status) {
+    case CDACQ_ERR_NO_RUNTIME:
+        step.text = info->runtime_count
+                        ? "take the core once the process runs managed code"
+                        : "name another process or core; where the address of DotNetRuntimeContractDescriptor is "
+                          "known, give it with --descriptor-address";
+        step.options[0] = info->runtime_count ? NULL : "--descriptor-address";
+        break;
+    case CDACQ_ERR_CONTRACT:
+    case CDACQ_ERR_FIELD:
+        if (info->native_aot) {
+            step.text = "name addresses by a native debugger (gdb, lldb, eu-addr2line) with the application's .dbg "
+                        "file";
+            break;
+        }
+        step.need = "descriptor";
+        step.text = "a version of cdacq that reads these contracts; or --descriptor FILE, a JSON data descriptor with "
+                    "what is missing";
+        step.options[0] = "--descriptor";
+        break;
+    case CDACQ_ERR_NO_DESCRIPTOR:
+        if (steps->runtime_is_missing)
+            return;
+        step.need = "descriptor";
+        step.text = "--descriptor FILE, a JSON data descriptor of this build of the runtime, together with "
+                    "--descriptor-address ADDR where the runtime has one";
+        step.options[0] = "--descriptor";
+        step.options[1] = "--descriptor-address";
+        break;
+    default: /* the files that are missing, or nothing that anybody could give */
+        return;
+    }
+    tell(steps, &step);
+}
+
+/* ---- Names --------------------------------------------------------------------------------------------------- */
+
+static const char *const names_contracts[] = {"RuntimeTypeSystem", "Loader", "EcmaMetadata"};
+
+static int note_contract(const struct cdacq_contract_info *contract, void *context)
+{
+    struct steps *steps = context;
+    for (unsigned i = 0; i < ARRAY_SIZE(names_contracts); i++)
+        if (contract->supported && !strcmp(contract->name, names_contracts[i]))
+            steps->readable |= 1u << i;
+    return 0;
+}
+
+static void tell_names(struct steps *steps, struct cdacq *target)
+{
+    char text[200];
+    size_t length = 0;
+    cdacq_visit_contracts(target, note_contract, steps);
+    for (unsigned i = 0; i < ARRAY_SIZE(names_contracts); i++)
+        if (!(steps->readable >> i & 1))
+            length +=
+                (size_t)snprintf(text + length, sizeof text - length, "%s%s", length ? ", " : "", names_contracts[i]);
+    if (!length)
+        return;
+    snprintf(text + length, sizeof text - length,
+             ": not published in a version that names can be formed by; --descriptor FILE can supply it");
+    tell(steps, &(struct next_step){.need = "names", .text = text, .options = {"--descriptor"}});
+}
+
+/* ---- Memory -------------------------------------------------------------------------------------------------- */
+
+static void tell_memory(const struct steps *steps, const struct cdacq_info *info, uint64_t ranges)
+{
+    char text[300];
+    if (info->truncated)
+        tell(steps, &(struct next_step){.need = "core",
+                                        .text = "copy the core again, or take it again with enough room (df, ulimit "
+                                                "-c): this one ends early"});
+    if (!ranges)
+        return;
+    snprintf(text, sizeof text,
+             "take a core with more of the process's memory (createdump --withheap or --full, gcore): %" PRIu64
+             " code range%s described by what this one lacks and no file has",
+             ranges, ranges == 1 ? " is" : "s are");
+    tell(steps, &(struct next_step){.need = "memory", .text = text});
+}
+
+/* ---- Files: how many there are is known before anything is told
+ * --------------------------------------------------------------------------------------------------- */
+
+static int note_file(const struct cdacq_module_info *module, void *context)
+{
+    struct steps *steps = context;
+    const char *slash = steps->runtime_path ? strrchr(steps->runtime_path, '/') : NULL;
+    if (!module->problem || !slash)
+        return 0;
+    size_t folder = (size_t)(slash - steps->runtime_path) + 1;
+    steps->runtime_is_missing |= !strcmp(module->path, steps->runtime_path);
+    steps->beside_it += !strncmp(module->path, steps->runtime_path, folder) && !strchr(module->path + folder, '/');
+    return 0;
+}
+
+/* Whoever lacks many of them lacks the runtime. */
+static void tell_runtime_folder(const struct steps *steps, const struct cdacq_info *info)
+{
+    char text[300];
+    const char *version = info->runtime_version ? info->runtime_version : info->runtime_release;
+    if (steps->beside_it < 2)
+        return;
+    snprintf(text, sizeof text,
+             "give a folder with the same build of the runtime (.NET %.40s) by --module-path: %" PRIu64
+             " of the missing files are from it",
+             version ? version : "of unknown version", steps->beside_it);
+    tell(steps, &(struct next_step){.need = "files", .text = text, .options = {"--module-path", "--sysroot"}});
+}
+
+static int tell_file(const struct cdacq_module_info *module, void *context)
+{
+    const struct steps *steps = context;
+    if (!module->problem)
+        return 0;
+    struct next_step step = {.need = "file",
+                             .text = module->problem,
+                             .path = module->path,
+                             .build_id = module->build_id,
+                             .symbol_key = module->symbol_key,
+                             .options = {"--sysroot", "--module-path"}};
+    if (module->build_id && !(steps->options->flags & CDACQ_OPEN_DEBUGINFOD))
+        step.options[2] = "--debuginfod";
+    tell(steps, &step);
+    return 0;
+}
+
+void next_steps_visit(struct cdacq *target, const struct cdacq_options *options, const struct next_steps_facts *facts,
+                      void (*visit)(const struct next_step *step, void *context), void *context)
+{
+    struct cdacq_info info;
+    cdacq_get_info(target, &info);
+    struct steps steps = {.options = options, .visit = visit, .context = context, .runtime_path = info.runtime_path};
+    (void)cdacq_visit_modules(target, note_file, &steps, NULL);
+    if (info.problem)
+        tell_problem(&steps, &info);
+    else
+        tell_names(&steps, target);
+    tell_memory(&steps, &info, facts->memory_ranges);
+    tell_runtime_folder(&steps, &info);
+    (void)cdacq_visit_modules(target, tell_file, &steps, NULL);
+}
