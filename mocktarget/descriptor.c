@@ -31,6 +31,14 @@ static const char *declared_type(struct mock *mock, enum mock_field field)
         return "int32";
     case F_ReadyToRunInfo_EntryPointToMethodDescMap:
         return "HashMap";
+    case F_RealCodeHeader_UnwindInfos:
+        return "RuntimeFunction";
+    case F_EEILException_Clauses:
+        return "EEExceptionClause";
+    case F_EEExceptionClause_TypeHandle:
+        return "nuint";
+    case F_EEJitManager_StoreRichDebugInfo:
+        return "bool";
     default:
         return kind ? kind : "pointer";
     }

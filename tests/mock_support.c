@@ -337,3 +337,24 @@ const char *scene_name(const struct scene *scene, const struct mock_function *fu
     snprintf(name, sizeof name, "N.T.M%u()", rid);
     return name;
 }
+
+enum cdacq_code_kind scene_code_kind(const struct mock_function *fact)
+{
+    switch (fact->code) {
+    case MOCK_CODE_JIT:
+        return CDACQ_CODE_JITTED;
+    case MOCK_CODE_R2R:
+        return CDACQ_CODE_READY_TO_RUN;
+    case MOCK_CODE_INTERPRETER:
+        return CDACQ_CODE_INTERPRETER;
+    case MOCK_CODE_THUNK:
+        return CDACQ_CODE_METHOD_CALL_THUNK;
+    case MOCK_CODE_STUB:
+    case MOCK_CODE_RANGE_LIST:
+        break;
+    }
+    enum cdacq_code_kind kind = CDACQ_CODE_UNKNOWN;
+    while (kind < CDACQ_CODE_KIND_COUNT && strcmp(cdacq_code_kind_text(kind), fact->stub_kind) != 0)
+        kind++;
+    return kind;
+}

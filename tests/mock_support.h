@@ -65,6 +65,9 @@ void scene_destroy(struct scene *scene);
 /* The name of the method that a fact is of; in a static buffer. */
 const char *scene_name(const struct scene *scene, const struct mock_function *function);
 
+/* What the public API calls the code that a fact is of. */
+enum cdacq_code_kind scene_code_kind(const struct mock_function *fact);
+
 /* ---- Random numbers ---- */
 
 struct dice {

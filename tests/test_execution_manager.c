@@ -104,27 +104,6 @@ static bool is_method(const struct mock_function *fact)
     return fact->code == MOCK_CODE_JIT || fact->code == MOCK_CODE_R2R || fact->code == MOCK_CODE_INTERPRETER;
 }
 
-static enum cdacq_code_kind kind_of(const struct mock_function *fact)
-{
-    switch (fact->code) {
-    case MOCK_CODE_JIT:
-        return CDACQ_CODE_JITTED;
-    case MOCK_CODE_R2R:
-        return CDACQ_CODE_READY_TO_RUN;
-    case MOCK_CODE_INTERPRETER:
-        return CDACQ_CODE_INTERPRETER;
-    case MOCK_CODE_THUNK:
-        return CDACQ_CODE_METHOD_CALL_THUNK;
-    case MOCK_CODE_STUB:
-    case MOCK_CODE_RANGE_LIST:
-        break;
-    }
-    enum cdacq_code_kind kind = CDACQ_CODE_UNKNOWN;
-    while (kind < CDACQ_CODE_KIND_COUNT && strcmp(cdacq_code_kind_text(kind), fact->stub_kind) != 0)
-        kind++;
-    return kind;
-}
-
 /* Where a block of stubs ends no map tells: behind one, up to the next start, its kind may be named; a method never. */
 static bool may_be_taken_for_stub(const struct facts *facts, uint64_t ip, uint64_t start)
 {
@@ -139,7 +118,7 @@ static void check_block(struct reader *reader, const struct mock_function *fact,
 {
     struct function_place function = {0};
     expect(block->ip == ip, ip);
-    expect(block->kind == kind_of(fact), ip);
+    expect(block->kind == scene_code_kind(fact), ip);
     expect(block->start == (fact->code == MOCK_CODE_RANGE_LIST ? ip : fact->method), ip);
     expect(code_block_is_method(block) == is_method(fact), ip);
     if (!is_method(fact))
@@ -208,7 +187,7 @@ static void check_answer(const struct scene *scene, const struct facts *facts, c
         return;
     }
     expect(method->answer == (is_method(fact) ? CDACQ_ANSWER_MANAGED : CDACQ_ANSWER_STUB), ip);
-    expect(method->kind == kind_of(fact), ip);
+    expect(method->kind == scene_code_kind(fact), ip);
     if (!is_method(fact))
         return;
     expect(method->method_desc == fact->method_desc, ip);
