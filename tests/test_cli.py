@@ -373,6 +373,7 @@ class OtherCommands(Case):
         files = {step["path"]: step for step in info["next_steps"] if step["need"] == "file"}
         self.assertGreater(len(files), 5)
         self.assertIn(info["runtime_path"], files)
+        self.assertTrue(any(step["symbol_key"] and not step["build_id"] for step in files.values()))  # a PE image
         self.assertEqual(files[info["runtime_path"]]["build_id"], info["runtime_build_id"])
         for module in info["modules"]:
             self.assertEqual(module["path"] in files, module["problem"] is not None)

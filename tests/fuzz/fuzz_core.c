@@ -1,10 +1,11 @@
 /*
  * fuzz_core.c: any bytes as a core file: opening, reading at every address that the bytes name, images at every
- * mapping, their symbols and relocated data. No file of the machine is looked at.
+ * mapping, their symbols and relocated data, what files are known by. No file of the machine is looked at.
  */
 #include <stdio.h>
 #include <sys/mman.h>
 
+#include "src/file_judge.h"
 #include "target/core.h"
 #include "target/image.h"
 
@@ -74,6 +75,17 @@ static void open_image(struct target *target, const struct mapping *mapping)
     }
 }
 
+/* What a file is known by: by the first page of it, whatever of that the core holds. */
+static void identify(struct target *target, const struct mapped_file *file)
+{
+    struct file_identity identity = {0};
+    identify_mapped_file(target, file, &identity);
+    if (identity.build_id_size > sizeof identity.build_id ||
+        strnlen(identity.key, sizeof identity.key) == sizeof identity.key ||
+        strnlen(identity.text, sizeof identity.text) == sizeof identity.text || !identity.key[0] != !identity.text[0])
+        abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     int fd = memfd_create("fuzz", MFD_CLOEXEC);
@@ -111,8 +123,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         read_around(target, mapping->end, size & 2, size & 4);
         open_image(target, mapping);
     }
-    for (struct mapped_file *file = target->files; file; file = file->next)
+    unsigned identified = 0;
+    for (struct mapped_file *file = target->files; file; file = file->next) {
+        if (identified++ < 32)
+            identify(target, file);
         file->content.bytes = NULL; /* not its own */
+    }
     target_destroy(target);
     close(fd);
     return 0;

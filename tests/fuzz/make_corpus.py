@@ -142,6 +142,9 @@ def cores():
     yield "page-size-1", core(elf, [(0x1000, b"abcd", 4, 4)], [elf.nt_file(1, [(0x1000, 0x1004, 0x2000, b"/lib/a")])])
     yield "page-size-0", core(elf, [(0x1000, b"abcd", 4, 4)], [elf.nt_file(0, [(0x1000, 0x1004, 0x2000, b"/lib/a")])])
     yield "wide-open", core(elf, [(0, b"abcd", 1 << 64 - 1, 4)], [elf.nt_file(4096, [(0, (1 << 64) - 1, 0, b"/x")])])
+    head = (HERE / "corpus/fuzz_metadata/Tiny.dll.image").read_bytes()
+    head = head[head.index(b"MZ"):][:1024]
+    yield "pe-head", core(elf, [(0x1000, head, 4096, 4)], [elf.nt_file(4096, [(0x1000, 0x2000, 0, b"/app/Tiny.dll")])])
     yield "cut", core(elf, [(0x1000, b"a" * 64, 64, 4)], [elf.nt_file(4096, [(0x1000, 0x2000, 0, b"/x")])])[:-40]
 
 
