@@ -394,6 +394,60 @@ START_TEST(memory_that_is_missing)
 }
 END_TEST
 
+/* ---- What a file is known by ---- */
+
+struct known {
+    char build_id[80], symbol_key[200];
+    unsigned count;
+};
+
+static int note_runtime_module(const struct cdacq_module_info *module, void *context)
+{
+    struct known *known = context;
+    ck_assert_str_eq(module->path, "/mock/libcoreclr.so");
+    snprintf(known->build_id, sizeof known->build_id, "%s", module->build_id ? module->build_id : "");
+    snprintf(known->symbol_key, sizeof known->symbol_key, "%s", module->symbol_key ? module->symbol_key : "");
+    known->count++;
+    return 0;
+}
+
+static struct known known_of(struct mock *mock, struct cdacq_info *ret)
+{
+    struct cdacq_options options = partial(0);
+    struct cdacq *target = mock_open(mock, CARRIER_CORE, &options);
+    struct known known = {0};
+    cdacq_get_info(target, ret);
+    ck_assert_int_eq(cdacq_visit_modules(target, note_runtime_module, &known, NULL), CDACQ_OK);
+    ck_assert_uint_eq(known.count, 1);
+    cdacq_close(target);
+    return known;
+}
+
+/* A build-id is told where all of it is in the core, though the page around it may be cut. */
+START_TEST(a_build_id_in_part)
+{
+    enum { SIZE = 20 };
+    uint64_t at = (_i & 1 ? 64 + 4 * 56 : 52 + 4 * 32) + 16; /* in its note, behind the headers */
+    struct mock *mock = mock_of_arch(_i, 6);
+    struct cdacq_info info;
+    char key[200];
+    mock_publish(mock, NULL);
+    struct known whole = known_of(mock, &info);
+    ck_assert_uint_eq(strlen(whole.build_id), 2 * SIZE);
+    snprintf(key, sizeof key, "libcoreclr.so/elf-buildid-%s/libcoreclr.so", whole.build_id);
+    ck_assert_str_eq(whole.symbol_key, key);
+    mock_forget(mock, info.runtime_base + 2000, 1); /* elsewhere in the page */
+    struct known cut = known_of(mock, &info);
+    ck_assert_str_eq(cut.build_id, whole.build_id);
+    ck_assert_str_eq(cut.symbol_key, whole.symbol_key);
+    mock_forget(mock, info.runtime_base + at + SIZE - 1, 1); /* its last byte */
+    struct known lost = known_of(mock, &info);
+    ck_assert_str_eq(lost.build_id, "");
+    ck_assert_str_eq(lost.symbol_key, "");
+    mock_destroy(mock);
+}
+END_TEST
+
 /* ---- A descriptor in parts ---- */
 
 /* An item of the merged descriptor, by its name and that of the type visited last. */
@@ -558,6 +612,7 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, a_runtime_that_has_not_started, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, methods_without_names, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, memory_that_is_missing, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, a_build_id_in_part, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, sub_descriptors, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, a_contract_of_a_sub_descriptor, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, broken_sub_descriptors, 0, ARCH_COUNT);
