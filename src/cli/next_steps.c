@@ -108,9 +108,9 @@ static void tell_memory(const struct steps *steps, const struct cdacq_info *info
     tell(steps, &(struct next_step){.need = "memory", .text = text});
 }
 
-/* ---- Files: how many there are is known before anything is told
- * --------------------------------------------------------------------------------------------------- */
+/* ---- Files --------------------------------------------------------------------------------------------------- */
 
+/* Before anything is told. */
 static int note_file(const struct cdacq_module_info *module, void *context)
 {
     struct steps *steps = context;
