@@ -51,6 +51,6 @@ bool debug_info_of(const struct execution_manager *manager, struct reader *reade
     *ret = read_field(reader, code_block_header(reader, block),
                       block->kind == CDACQ_CODE_JITTED ? F_RealCodeHeader_DebugInfo
                                                        : F_InterpreterRealCodeHeader_DebugInfo);
-    *ret_has_flag_byte = *ret && jit_has_flag_byte(reader);
+    *ret_has_flag_byte = *ret && block->kind == CDACQ_CODE_JITTED && jit_has_flag_byte(reader);
     return !reader_failed(reader);
 }

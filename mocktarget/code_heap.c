@@ -243,6 +243,9 @@ struct mock_heap *mock_heap_create(struct mock *mock, const struct mock_heap_opt
     mock->heaps = heap;
     heap->mock = mock;
     heap->interpreter = options->interpreter;
+    if (heap->interpreter && !mock->interpreter_manager)
+        mock->interpreter_manager = mock_new_manager(mock, "InterpreterJitManagerAddress");
+    uint64_t manager = heap->interpreter ? mock->interpreter_manager : mock->jit_manager;
     unsigned access = MOCK_READ | MOCK_WRITE | MOCK_EXECUTE;
     heap->begin = mock_map(mock, options->begin, options->size, access, NULL, 0);
     heap->end = heap->begin + options->size;
@@ -256,9 +259,8 @@ struct mock_heap *mock_heap_create(struct mock *mock, const struct mock_heap_opt
     mock_put(mock, heap->node, F_CodeHeapListNode_MapBase, heap->map_base);
     mock_put(mock, heap->node, F_CodeHeapListNode_HeaderMap, heap->header_map);
     mock_put(mock, heap->node, F_CodeHeapListNode_Heap, write_code_heap(mock, heap, options->collectible));
-    mock_put(mock, heap->node, F_CodeHeapListNode_Next,
-             mock_fetch(mock, mock->jit_manager, F_EEJitManager_AllCodeHeaps));
-    mock_put(mock, mock->jit_manager, F_EEJitManager_AllCodeHeaps, heap->node);
+    mock_put(mock, heap->node, F_CodeHeapListNode_Next, mock_fetch(mock, manager, F_EEJitManager_AllCodeHeaps));
+    mock_put(mock, manager, F_EEJitManager_AllCodeHeaps, heap->node);
     heap->section =
         mock_section_add(mock, &(struct mock_section){.begin = heap->begin,
                                                       .end = heap->end,
@@ -313,7 +315,6 @@ static void add_function(struct mock_heap *heap, uint64_t entry, uint64_t unwind
     mock_fact(mock, &function);
 }
 
-/* One run of byte code, and a header whose GC info alone tells its length. */
 /* What is the same for all of a method's functions. */
 static struct mock_function method_fact(struct mock *mock, const struct mock_method *method, uint64_t start,
                                         uint64_t size)
@@ -330,6 +331,7 @@ static struct mock_function method_fact(struct mock *mock, const struct mock_met
     };
 }
 
+/* One run of byte code, and a header whose GC info alone tells its length. */
 static uint64_t interpreted_method(struct mock_heap *heap, const struct mock_method *method)
 {
     struct mock *mock = heap->mock;

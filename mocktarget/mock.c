@@ -55,6 +55,14 @@ static void hide_older_names(struct mock *mock)
         mock_hide(mock, names[i]);
 }
 
+uint64_t mock_new_manager(struct mock *mock, const char *global)
+{
+    uint64_t manager = mock_object(mock, T_EEJitManager, 64), variable = mock_alloc(mock, mock->word, mock->word);
+    mock_write_pointer(mock, variable, manager);
+    mock_global(mock, global, variable);
+    return manager;
+}
+
 struct mock *mock_create(const struct mock_options *options)
 {
     struct mock_options known = *options;
@@ -85,10 +93,7 @@ struct mock *mock_create(const struct mock_options *options)
     mock->next = align_up(known.base, 4096);
     mock_layout(mock);
     mock->map = mock_object(mock, T_RangeSectionMap, mock->word);
-    mock->jit_manager = mock_object(mock, T_EEJitManager, 64);
-    uint64_t variable = mock_alloc(mock, mock->word, mock->word);
-    mock_write_pointer(mock, variable, mock->jit_manager);
-    mock_global(mock, "EEJitManagerAddress", variable);
+    mock->jit_manager = mock_new_manager(mock, "EEJitManagerAddress");
     set_globals(mock);
     set_contracts(mock);
     hide_older_names(mock);
@@ -121,6 +126,11 @@ const void *mock_keep(struct mock *mock, const void *data, size_t size)
 uint64_t mock_jit_manager(const struct mock *mock)
 {
     return mock->jit_manager;
+}
+
+uint64_t mock_interpreter_manager(const struct mock *mock)
+{
+    return mock->interpreter_manager;
 }
 
 void mock_destroy(struct mock *mock)

@@ -102,7 +102,7 @@ struct mock {
     size_t sub_descriptor_count;
     bool published;
 
-    uint64_t map, jit_manager;
+    uint64_t map, jit_manager, interpreter_manager;
     struct mock_fragments *sections;
     size_t section_count, section_capacity;
     struct mock_heap *heaps;
@@ -166,6 +166,9 @@ enum { MOCK_GC_INFO_SIZE = 16 };
 
 /* The head of GC info for code of that length, in one of the versions 2 to 4. */
 void mock_gc_info_write(struct mock *mock, uint64_t address, uint64_t code_length, unsigned version);
+
+/* A JIT manager, and a variable that points to it: the global of that name. */
+uint64_t mock_new_manager(struct mock *mock, const char *global);
 
 /* A RUNTIME_FUNCTION; `begin` and `unwind` are relative. */
 void mock_runtime_function(struct mock *mock, uint64_t entry, uint64_t begin, uint64_t length, uint64_t unwind);

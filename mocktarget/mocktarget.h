@@ -257,8 +257,9 @@ struct mock_method {
 /* Returns the start of the code. */
 uint64_t mock_method(struct mock_heap *heap, const struct mock_method *method);
 
-/* The EEJitManager. */
+/* The EEJitManager; and the interpreter's, once there is a heap of its own. */
 uint64_t mock_jit_manager(const struct mock *mock);
+uint64_t mock_interpreter_manager(const struct mock *mock);
 
 /* The RealCodeHeader, or InterpreterRealCodeHeader, of the method that starts at `start`. */
 uint64_t mock_method_header(struct mock_heap *heap, uint64_t start);

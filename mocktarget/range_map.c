@@ -73,7 +73,8 @@ static uint64_t new_section(struct mock *mock, const struct mock_section *sectio
     mock_put(mock, object, F_RangeSection_RangeBegin, section->begin);
     mock_put(mock, object, F_RangeSection_RangeEndOpen, section->end);
     mock_put(mock, object, F_RangeSection_Flags, section->flags);
-    mock_put(mock, object, F_RangeSection_JitManager, mock->jit_manager);
+    mock_put(mock, object, F_RangeSection_JitManager,
+             section->flags & MOCK_SECTION_INTERPRETER ? mock->interpreter_manager : mock->jit_manager);
     mock_put(mock, object, F_RangeSection_HeapList, section->heap_list);
     mock_put(mock, object, F_RangeSection_R2RModule, section->r2r_module);
     mock_put(mock, object, F_RangeSection_RangeList, section->range_list);

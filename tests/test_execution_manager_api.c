@@ -248,6 +248,60 @@ START_TEST(heaps_by_the_list)
 }
 END_TEST
 
+/* The interpreter has a manager and a list of its own; by the list, and by the range sections. */
+START_TEST(heaps_of_the_interpreter)
+{
+    for (int published = 0; published < 2; published++) {
+        struct mock *mock = mock_of_arch(_i, 5);
+        struct mock_heap *jit = mock_heap_create(mock, &(struct mock_heap_options){.size = 0x2000});
+        struct mock_heap *heap =
+            mock_heap_create(mock, &(struct mock_heap_options){.size = 0x2000, .interpreter = true});
+        if (!published)
+            mock_hide(mock, "InterpreterJitManagerAddress");
+        struct cdacq *target = mock_publish_and_open(mock);
+        struct cdacq_session *session = mock_session(target);
+        struct cdacq_jit_manager_info manager;
+        struct heaps heaps = {0};
+        ck_assert_int_eq(cdacq_get_jit_manager_info(session, CDACQ_CODE_INTERPRETER, &manager, NULL), CDACQ_OK);
+        ck_assert_uint_eq(manager.address, mock_interpreter_manager(mock));
+        ck_assert_uint_eq(manager.heap_list, published ? heap->node : 0);
+        ck_assert_int_eq(cdacq_visit_code_heaps(session, CDACQ_CODE_INTERPRETER, take_heap, &heaps, NULL), CDACQ_OK);
+        ck_assert_uint_eq(heaps.count, 1);
+        ck_assert_uint_eq(heaps.items[0].node, heap->node);
+        heaps = heaps_of(session);
+        ck_assert_uint_eq(heaps.count, 1);
+        ck_assert_uint_eq(heaps.items[0].node, jit->node);
+        cdacq_session_destroy(session);
+        cdacq_close(target);
+        mock_destroy(mock);
+    }
+}
+END_TEST
+
+/* The byte of flags in front of debug info is the JIT's: interpreted methods have none. */
+START_TEST(flag_bytes)
+{
+    for (int interpreter = 0; interpreter < 2; interpreter++) {
+        struct mock *mock = mock_of_arch(_i, 5);
+        struct mock_heap *heap =
+            mock_heap_create(mock, &(struct mock_heap_options){.size = 0x2000, .interpreter = interpreter});
+        uint64_t start = mock_method(heap, &(struct mock_method){.size = 100, .method_desc = 0x1000}), debug_info = 0;
+        mock_global(mock, "FeatureOnStackReplacement", 1);
+        struct cdacq *target = mock_publish_and_open(mock);
+        struct cdacq_session *session = mock_session(target);
+        struct cdacq_code_block block;
+        bool has_flag_byte = interpreter;
+        ck_assert_int_eq(cdacq_get_code_block(session, start, &block, NULL), CDACQ_OK);
+        ck_assert_int_eq(cdacq_get_debug_info(session, &block, &debug_info, &has_flag_byte, NULL), CDACQ_OK);
+        ck_assert_uint_ne(debug_info, 0);
+        ck_assert(has_flag_byte == !interpreter);
+        cdacq_session_destroy(session);
+        cdacq_close(target);
+        mock_destroy(mock);
+    }
+}
+END_TEST
+
 /* As .NET 8, 9 and 10 publish it: no list, no types of heaps. */
 START_TEST(heaps_by_the_range_sections)
 {
@@ -465,6 +519,8 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, every_question_about_every_function, 0, COMBINATIONS);
     tcase_add_loop_test(tcase, modules_of_images, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, heaps_by_the_list, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, heaps_of_the_interpreter, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, flag_bytes, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, heaps_by_the_range_sections, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, heaps_in_a_circle, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, one_field_is_not_described, 0, ARCH_COUNT);
