@@ -56,7 +56,7 @@ struct layout {
                         out that are published in versions nobody here reads */
     unsigned pointer_size;
     enum architecture architecture; /* set by who opens a target */
-    unsigned code_pointer_flags; /* of PlatformMetadata; set by who opens a target */
+    unsigned code_pointer_flags;    /* of PlatformMetadata; set by who opens a target */
 };
 
 /*
