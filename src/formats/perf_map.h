@@ -5,7 +5,8 @@
  * empty lines, a last line without its end. A line that makes no sense is told with its number and takes no other with
  * it.
  *
- * Such lines are real: .NET 8, 9 and 10 write 16 bytes of something else over the start of a line whose name is not ASCII.
+ * Such lines are real: .NET 8, 9 and 10 write 16 bytes of something else over the start of a line whose name is not
+ * ASCII.
  *
  * Source: tools/perf/Documentation/jit-interface.txt of Linux.
  *
