@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""What the runtime's own debugger services call the methods of a core: ISOSDacInterface::GetMethodDescName.
+"""What the runtime's own debugger services say of the methods of a core, through ISOSDacInterface.
 
-    dac.py LIBMSCORDACCORE CORE < IPS       one JSON string for each IP, or null
+    dac.py names LIBMSCORDACCORE CORE < IPS     GetMethodDescName: one JSON string for each IP, or null
+    dac.py code LIBMSCORDACCORE CORE < IPS      GetCodeHeaderData, TraverseEHInfo: one JSON object for each IP, or null
 
 Reads a full ELF core of x64 and nothing else. A program of its own, because the
 services bring a PAL with handlers of signals.
@@ -20,12 +21,26 @@ IXCLR_DATA_PROCESS = bytes.fromhex("b62a555c09fcb34c8e3622fa03c798b7")
 ISOS_DAC_INTERFACE = bytes.fromhex("f2006f432ab49f4b870ce73db66ae930")
 IUNKNOWN = bytes.fromhex("0000000000000000c000000000000046")
 ICLR_DATA_TARGET = bytes.fromhex("eecc113e")  # its first part is enough
-GET_METHOD_DESC_PTR_FROM_IP, GET_METHOD_DESC_NAME = 21, 22  # slots of ISOSDacInterface
+GET_METHOD_DESC_PTR_FROM_IP, GET_METHOD_DESC_NAME, GET_CODE_HEADER_DATA, TRAVERSE_EH_INFO = 21, 22, 26, 64  # of ISOSDacInterface
+CLAUSE_KINDS = ["fault", "finally", "filter", "typed", "unknown"]  # EHClauseType
 MACHINE_AMD64 = 0x8664
 PT_LOAD, PT_NOTE, NT_FILE = 1, 4, 0x46494C45
 NAME_MAX = 16384
 
 HRESULT, POINTER, ADDRESS = ctypes.c_int32, ctypes.c_void_p, ctypes.c_uint64
+
+
+class CodeHeaderData(ctypes.Structure):
+    """DacpCodeHeaderData"""
+    _fields_ = [("gc_info", ADDRESS), ("jit_type", ctypes.c_uint32), ("method_desc", ADDRESS), ("code_start", ADDRESS),
+                ("size", ctypes.c_uint32), ("cold_start", ADDRESS), ("cold_size", ctypes.c_uint32), ("hot_size", ctypes.c_uint32)]
+
+
+class Clause(ctypes.Structure):
+    """DACEHInfo"""
+    _fields_ = [("kind", ctypes.c_uint32), ("try_start", ADDRESS), ("try_end", ADDRESS), ("handler_start", ADDRESS),
+                ("handler_end", ADDRESS), ("duplicated", ctypes.c_int32), ("filter_offset", ADDRESS),
+                ("catches_all", ctypes.c_int32), ("module", ADDRESS), ("type_handle", ADDRESS), ("class_token", ctypes.c_uint32)]
 
 
 class Core:
@@ -152,19 +167,58 @@ def name_of(sos, ip):
     return bytes(name)[:2 * (needed.value - 1)].decode("utf-16-le", "backslashreplace")
 
 
-def names(library, core, ips):
-    """The names at `ips`, by a program that may die of it."""
-    done = subprocess.run([sys.executable, "-B", __file__, library, core], input="".join(f"{ip:x}\n" for ip in ips),
+def clause_of(found):
+    """As `inspect --json` has it."""
+    kind = CLAUSE_KINDS[found.kind]
+    return {
+        "kind": kind,
+        **{key: getattr(found, key) for key in ("try_start", "try_end", "handler_start", "handler_end")},
+        "filter_offset": found.filter_offset if kind == "filter" else None,
+        "class_token": f"0x{found.class_token:08x}" if kind == "typed" and found.module else None,
+        "type_handle": f"0x{found.type_handle:x}" if kind == "typed" and not found.module else None,
+        "duplicated": bool(found.duplicated),
+    }
+
+
+def code_of(sos, ip):
+    """None where the services know no code."""
+    header, clauses = CodeHeaderData(), []
+    if call(sos, GET_CODE_HEADER_DATA, ADDRESS(ip), ctypes.cast(ctypes.byref(header), POINTER)) or not header.method_desc:
+        return None
+
+    def take(_index, _count, found, _token):
+        clauses.append(clause_of(found[0]))
+        return 1
+
+    callback = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_uint32, ctypes.c_uint32, ctypes.POINTER(Clause), POINTER)(take)
+    call(sos, TRAVERSE_EH_INFO, ADDRESS(ip), ctypes.cast(callback, POINTER), POINTER())
+    return {**{key: getattr(header, key) for key, _ in CodeHeaderData._fields_}, "clauses": clauses}
+
+
+def ask(what, library, core, ips):
+    """What `what` says of `ips`, by a program that may die of it."""
+    done = subprocess.run([sys.executable, "-B", __file__, what, library, core], input="".join(f"{ip:x}\n" for ip in ips),
                           stdout=subprocess.PIPE, text=True, encoding="utf-8", check=True)
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+def names(library, core, ips):
+    """The names at `ips`."""
+    return ask("names", library, core, ips)
+
+
+def code(library, core, ips):
+    """The code at `ips`."""
+    return ask("code", library, core, ips)
+
+
 def main():
-    library, path = sys.argv[1:]
+    what, library, path = sys.argv[1:]
+    answer = {"names": name_of, "code": code_of}[what]
     target = DataTarget(Core(path))
     sos = open_services(library, target)
     for line in sys.stdin:
-        print(json.dumps(name_of(sos, int(line, 16))))
+        print(json.dumps(answer(sos, int(line, 16))))
 
 
 if __name__ == "__main__":

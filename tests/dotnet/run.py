@@ -21,6 +21,7 @@ import tempfile
 import threading
 
 import dac
+import debug_info
 import judge
 import lab
 import precodes
@@ -31,7 +32,7 @@ TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
 ENTRY_POINTS = os.environ.get("CDACQ_ENTRY_POINTS", "entry_points")
 RUNTIMES = ["installed", "10.0.14", "9.0.22", "8.0.33", "hot-cold", "composite"]
 OLDER = ["9.0.19", "8.0.30"]  # offsets hold for a whole release: an older servicing version must answer too
-GC_VERSIONS = {"8": 2, "9": 3, "10": 4}  # of GC info, by the runtime's major version
+GC_VERSIONS = {8: 2, 9: 3, 10: 4}  # of GC info, by the runtime's major version
 LEAST_METHODS = 1000  # of the target, JIT and ReadyToRun together: fewer means that the jitdump is not whole
 
 
@@ -50,6 +51,11 @@ class CoreMemory:
         i = bisect.bisect_right(self.segments, (address, 1 << 64, 0)) - 1
         begin, length, at = self.segments[i]
         return self.bytes[at + address - begin: at + address - begin + size] if i >= 0 and address + size <= begin + length else None
+
+
+def major_of(services):
+    """The runtime's major version, by the folder of its files."""
+    return int(os.path.basename(os.path.dirname(services)).split(".")[0])
 
 
 class Run:
@@ -128,24 +134,64 @@ class Run:
         expected = [(load.timestamp, load.address, load.size, load.name.replace("\\", "\\\\")) for load in self.loads]
         self.note("records", found == expected, f"{len(found)} of {len(expected)}")
 
-    def judge_inspect(self, core, gc_version=None):
+    def judge_inspect(self, core, gc_version):
         """The sizes that `inspect` tells are the record's, nothing is left out, and at its GC info stands the length of the
         method's code: hot and cold, which the jitdump records apart."""
-        memory = CoreMemory(core)
-        text = "".join(f"{load.address + load.size // 2:x}\n" for load in self.live)
-        done = subprocess.run([TOOL, "inspect", "--json", core], input=text, capture_output=True, encoding="utf-8", check=False)
-        wrong, versions = [], set()
-        for load, line in zip(self.live, done.stdout.splitlines(), strict=True):
-            found = json.loads(line)
+        memory, wrong, versions = CoreMemory(core), [], set()
+        inspected = self.inspect(core, [load.address + load.size // 2 for load in self.live])
+        for load, found in zip(self.live, inspected, strict=True):
             cold = load.kind == "r2r-cold"
             size = found["hot_size"] + (found["cold_size"] or 0)
             head = memory.at(int(found["gc_info"] or "0", 16), 10)
             versions.add(found["gc_version"])
             if (found["errors"] or found["cold_size" if cold else "hot_size"] != load.size or not head or
                     gc_code_length(head, "x64", found["gc_version"]) != size):
-                wrong.append(line)
-        self.note("inspect", not wrong and (gc_version is None or versions == {gc_version}),
-                  f"{len(self.live)} methods, GC info version {versions}{': ' if wrong else ''}{wrong[0] if wrong else ''}")
+                wrong.append(found["ip"])
+        self.note("inspect", not wrong and versions == {gc_version},
+                  f"{len(self.live)} methods, GC info version {versions} {' '.join(wrong[:5])}")
+
+    def judge_code(self, core, services):
+        """Starts, sizes, GC info and exception clauses are what the runtime's debugger services say; every handler and every
+        filter is a funclet; at a method's debug info stands a blob whose parts fill it."""
+        ips = [load.address + load.size // 2 for load in self.live]
+        inspected, told = self.inspect(core, ips), dac.code(services, core, ips)
+        keys = {"method_desc": "method_desc", "code_start": "code_start", "hot_size": "hot_size", "cold_start": "cold_start",
+                "cold_size": "cold_size", "gc_info": "gc_info", "jit_type": "jit_type"}
+        wrong, clauses, funclets = [], 0, {}
+        for ip, found, code in zip(ips, inspected, told, strict=True):
+            mine = {key: int(found[key] or 0, 16) if isinstance(found[key], str) else found[key] or 0 for key in keys}
+            mine["clauses"] = [{key: value for key, value in clause.items() if key != "flags"} for clause in found["exception_clauses"]]
+            if code is None or mine != {**{key: code[value] for key, value in keys.items()}, "clauses": code["clauses"]}:
+                wrong.append(f"{ip:x}")
+            clauses += len(mine["clauses"])
+            for clause in mine["clauses"]:
+                for key in ("handler_start", "filter_offset"):
+                    if clause[key] is not None and clause[key] < mine["hot_size"]:  # in a cold part: elsewhere
+                        funclets[mine["code_start"] + clause[key]] = key == "filter_offset"
+        for found in self.inspect(core, funclets):
+            if not (found["is_funclet"] and found["funclet_start"] == found["ip"] and
+                    found["is_filter_funclet"] == funclets[int(found["ip"], 16)]):
+                wrong.append(found["ip"])
+        self.note("code as the debugger services know it", not wrong and clauses > 0,
+                  f"{len(ips)} methods, {clauses} clauses, {len(funclets)} funclets {' '.join(wrong[:5])}")
+        self.judge_debug_info(core, inspected, major_of(services))
+
+    def judge_debug_info(self, core, inspected, major):
+        memory, wrong, filled = CoreMemory(core), [], 0
+        for found in inspected:
+            address = int(found["debug_info"] or "0", 16)
+            data = address and next(filter(None, (memory.at(address, 1 << bits) for bits in range(20, 4, -1))), None)
+            if data:
+                fills = debug_info.bounds_fill_their_place(data, found["has_flag_byte"], major)
+                filled += bool(fills)
+                if fills is False:
+                    wrong.append(found["ip"])
+        self.note("debug info", not wrong and filled > LEAST_METHODS, f"{filled} blobs {' '.join(wrong[:5])}")
+
+    def inspect(self, core, ips):
+        done = subprocess.run([TOOL, "inspect", "--json", core], input="".join(f"{ip:x}\n" for ip in ips),
+                              capture_output=True, encoding="utf-8", check=False)
+        return [json.loads(line) for line in done.stdout.splitlines()]
 
     def judge_stop(self, pid):
         """--stop answers the same, and leaves the process running."""
@@ -244,6 +290,8 @@ def test_runtime(runtime, work):
     run.judge_listing(cores["createdump full"])
     run.judge_entry_points(cores["createdump full"])
     run.judge_names(cores["createdump full"], services)
+    run.judge_code(cores["createdump full"], services)
+    run.judge_inspect(cores["createdump full"], GC_VERSIONS[major_of(services)])
     if private:
         run.judge_moved({label: core for label, core in cores.items() if label != "createdump full"})
         if runtime.startswith("10.") and "kernel" in cores:
@@ -268,6 +316,8 @@ def test_images(kind, work):
     run.judge("createdump full", core)
     run.judge("gcore", gcore)
     run.judge_names(core, services)
+    run.judge_code(core, services)
+    run.judge_inspect(core, GC_VERSIONS[major_of(services)])
     return run.results
 
 
