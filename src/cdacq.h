@@ -363,7 +363,7 @@ enum cdacq_clause_kind { CDACQ_CLAUSE_TYPED, CDACQ_CLAUSE_FILTER, CDACQ_CLAUSE_F
 struct cdacq_exception_clause {
     enum cdacq_clause_kind kind;
     uint32_t flags;     /* as they stand in the target */
-    bool duplicated;    /* for the copy of a protected block that stands in another funclet */
+    bool duplicated;    /* its handler is a copy of another one's, in the method's body: a finally block, no funclet */
     uint32_t try_start; /* protected are offsets [try_start, try_end) */
     uint32_t try_end;
     uint32_t handler_start;

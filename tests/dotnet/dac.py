@@ -2,6 +2,7 @@
 """What the runtime's own debugger services say of the methods of a core, through ISOSDacInterface.
 
     dac.py names LIBMSCORDACCORE CORE < IPS     GetMethodDescName: one JSON string for each IP, or null
+    dac.py methods LIBMSCORDACCORE CORE < IPS   GetMethodDescPtrFromIP: one JSON object for each IP, or null
     dac.py code LIBMSCORDACCORE CORE < IPS      GetCodeHeaderData, TraverseEHInfo: one JSON object for each IP, or null
 
 Reads a full ELF core of x64 and nothing else. A program of its own, because the
@@ -21,7 +22,9 @@ IXCLR_DATA_PROCESS = bytes.fromhex("b62a555c09fcb34c8e3622fa03c798b7")
 ISOS_DAC_INTERFACE = bytes.fromhex("f2006f432ab49f4b870ce73db66ae930")
 IUNKNOWN = bytes.fromhex("0000000000000000c000000000000046")
 ICLR_DATA_TARGET = bytes.fromhex("eecc113e")  # its first part is enough
-GET_METHOD_DESC_PTR_FROM_IP, GET_METHOD_DESC_NAME, GET_CODE_HEADER_DATA, TRAVERSE_EH_INFO = 21, 22, 26, 64  # of ISOSDacInterface
+# slots of ISOSDacInterface
+GET_METHOD_DESC_DATA, GET_METHOD_DESC_PTR_FROM_IP, GET_METHOD_DESC_NAME, GET_CODE_HEADER_DATA, TRAVERSE_EH_INFO = 20, 21, 22, 26, 64
+TOKEN_OF_METHOD_DESC_DATA = 56  # DacpMethodDescData.MDToken
 CLAUSE_KINDS = ["fault", "finally", "filter", "typed", "unknown"]  # EHClauseType
 MACHINE_AMD64 = 0x8664
 PT_LOAD, PT_NOTE, NT_FILE = 1, 4, 0x46494C45
@@ -157,14 +160,34 @@ def open_services(library, target):
 
 def name_of(sos, ip):
     """None where the services name nothing."""
-    method, needed = ADDRESS(), ctypes.c_uint32()
-    if call(sos, GET_METHOD_DESC_PTR_FROM_IP, ADDRESS(ip), ctypes.cast(ctypes.byref(method), POINTER)) or not method.value:
+    method, needed = method_desc_of(sos, ip), ctypes.c_uint32()
+    if not method:
         return None
     name = (ctypes.c_uint16 * NAME_MAX)()
-    if call(sos, GET_METHOD_DESC_NAME, method, ctypes.c_uint32(NAME_MAX), ctypes.cast(name, POINTER),
+    if call(sos, GET_METHOD_DESC_NAME, ADDRESS(method), ctypes.c_uint32(NAME_MAX), ctypes.cast(name, POINTER),
             ctypes.cast(ctypes.byref(needed), POINTER)):
         return None
     return bytes(name)[:2 * (needed.value - 1)].decode("utf-16-le", "backslashreplace")
+
+
+def method_desc_of(sos, ip):
+    """None where the services know no method."""
+    method = ADDRESS()
+    if call(sos, GET_METHOD_DESC_PTR_FROM_IP, ADDRESS(ip), ctypes.cast(ctypes.byref(method), POINTER)):
+        return None
+    return method.value or None
+
+
+def method_of(sos, ip):
+    """None where the services know no method."""
+    header, data = CodeHeaderData(), (ctypes.c_uint8 * 1024)()
+    method = method_desc_of(sos, ip)
+    if not method or call(sos, GET_CODE_HEADER_DATA, ADDRESS(ip), ctypes.cast(ctypes.byref(header), POINTER)):
+        return None
+    failed = call(sos, GET_METHOD_DESC_DATA, ADDRESS(method), ADDRESS(0), ctypes.cast(data, POINTER), ctypes.c_uint32(0),
+                  POINTER(), POINTER())
+    token = None if failed else struct.unpack_from("<I", data, TOKEN_OF_METHOD_DESC_DATA)[0]
+    return {"method_desc": method, "code_start": header.code_start, "token": token}
 
 
 def clause_of(found):
@@ -207,6 +230,11 @@ def names(library, core, ips):
     return ask("names", library, core, ips)
 
 
+def methods(library, core, ips):
+    """The methods at `ips`."""
+    return ask("methods", library, core, ips)
+
+
 def code(library, core, ips):
     """The code at `ips`."""
     return ask("code", library, core, ips)
@@ -214,7 +242,7 @@ def code(library, core, ips):
 
 def main():
     what, library, path = sys.argv[1:]
-    answer = {"names": name_of, "code": code_of}[what]
+    answer = {"names": name_of, "methods": method_of, "code": code_of}[what]
     target = DataTarget(Core(path))
     sos = open_services(library, target)
     for line in sys.stdin:

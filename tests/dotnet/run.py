@@ -25,6 +25,7 @@ import debug_info
 import judge
 import lab
 import precodes
+import random_ips
 from jitdump import live_records, read_loads, read_released
 from r2r_image import gc_code_length
 
@@ -51,6 +52,12 @@ class CoreMemory:
         i = bisect.bisect_right(self.segments, (address, 1 << 64, 0)) - 1
         begin, length, at = self.segments[i]
         return self.bytes[at + address - begin: at + address - begin + size] if i >= 0 and address + size <= begin + length else None
+
+    def up_to(self, address, size):
+        """As much as one segment has of it."""
+        i = bisect.bisect_right(self.segments, (address, 1 << 64, 0)) - 1
+        begin, length, at = self.segments[i]
+        return self.bytes[at + address - begin: at + min(address - begin + size, length)] if i >= 0 else b""
 
 
 def major_of(services):
@@ -166,7 +173,7 @@ class Run:
             clauses += len(mine["clauses"])
             for clause in mine["clauses"]:
                 for key in ("handler_start", "filter_offset"):
-                    if clause[key] is not None and clause[key] < mine["hot_size"]:  # in a cold part: elsewhere
+                    if not clause["duplicated"] and clause[key] is not None and clause[key] < mine["hot_size"]:  # in a cold part: elsewhere
                         funclets[mine["code_start"] + clause[key]] = key == "filter_offset"
         for found in self.inspect(core, funclets):
             if not (found["is_funclet"] and found["funclet_start"] == found["ip"] and
@@ -176,11 +183,16 @@ class Run:
                   f"{len(ips)} methods, {clauses} clauses, {len(funclets)} funclets {' '.join(wrong[:5])}")
         self.judge_debug_info(core, inspected, major_of(services))
 
+    def judge_random_ips(self, core, services):
+        counts = random_ips.judge(TOOL, services, core, self.loads, read_released(os.path.join(self.work, "released.txt")))
+        failed = any(kind.startswith("FAILED") for kind in counts)
+        self.note("random addresses", not failed, ", ".join(f"{number} {kind}" for kind, number in counts.most_common()))
+
     def judge_debug_info(self, core, inspected, major):
         memory, wrong, filled = CoreMemory(core), [], 0
         for found in inspected:
             address = int(found["debug_info"] or "0", 16)
-            data = address and next(filter(None, (memory.at(address, 1 << bits) for bits in range(20, 4, -1))), None)
+            data = address and memory.up_to(address, 4 << 20)
             if data:
                 fills = debug_info.bounds_fill_their_place(data, found["has_flag_byte"], major)
                 filled += bool(fills)
@@ -291,6 +303,7 @@ def test_runtime(runtime, work):
     run.judge_entry_points(cores["createdump full"])
     run.judge_names(cores["createdump full"], services)
     run.judge_code(cores["createdump full"], services)
+    run.judge_random_ips(cores["createdump full"], services)
     run.judge_inspect(cores["createdump full"], GC_VERSIONS[major_of(services)])
     if private:
         run.judge_moved({label: core for label, core in cores.items() if label != "createdump full"})
