@@ -55,6 +55,19 @@ def build_target(work, framework="net10.0"):
     return os.path.join(out, "Demo.dll")
 
 
+def publish_single_file(work):
+    """The target as one executable that holds the runtime too."""
+    if shutil.which("dotnet") is None:
+        raise Skip("dotnet is not installed")
+    out = os.path.join(work, "single")
+    run(["dotnet", "publish", os.path.join(HERE, "target"), "-c", "Release", "-o", out, "--nologo", "-v", "q", "-r", "linux-x64",
+         "--self-contained", "-p:PublishSingleFile=true", "-p:UseAppHost=true", "-p:EnableCompressionInSingleFile=false",
+         f"-p:BaseIntermediateOutputPath={out}-obj/"])
+    assembly, = glob.glob(f"{out}-obj/Release/*/linux-x64/Demo.dll")
+    shutil.copy(assembly, out)  # which the target loads a second time
+    return os.path.join(out, "Demo")
+
+
 RESTORE_PROJECT = """<Project Sdk="Microsoft.NET.Sdk">
   <PropertyGroup>
     <TargetFramework>net{sdk}</TargetFramework>
@@ -216,17 +229,19 @@ def compile_ahead(work, *, composite=False):
         shutil.copy(os.path.join(out, name), app)
 
 
-def start_target(work, runtime=None, keep_alive=False, prepare=None):
+def start_target(work, runtime=None, keep_alive=False, prepare=None, single_file=False):
     """Builds and starts the target; returns when it promised that nothing is compiled any more.
-    Without a runtime version it is the installed one. `prepare` is called with `work` in between."""
+    Without a runtime version it is the installed one, or, for a single file, the SDK's. `prepare` is called with `work` in
+    between."""
     work = os.path.abspath(work)
     os.makedirs(work, exist_ok=True)
-    if runtime:
-        command = [private_dotnet(work, runtime), "exec", "--fx-version", runtime]
-        application = build_target(work, f"net{runtime.partition('.')[0]}.0")
+    if single_file:
+        command = [publish_single_file(work)]
+    elif runtime:
+        command = [private_dotnet(work, runtime), "exec", "--fx-version", runtime,
+                   build_target(work, f"net{runtime.partition('.')[0]}.0")]
     else:
-        command = ["dotnet"]
-        application = build_target(work)
+        command = ["dotnet", build_target(work)]
     if prepare:
         prepare(work)
     environment = dict(
@@ -241,7 +256,7 @@ def start_target(work, runtime=None, keep_alive=False, prepare=None):
     log = os.path.join(work, "target.log")
     with open(log, "w", encoding="utf-8") as output:
         with _never_ending_input(work) if keep_alive else contextlib.nullcontext(subprocess.PIPE) as standard_input:
-            process = subprocess.Popen([*command, application], cwd=work, env=environment,
+            process = subprocess.Popen(command, cwd=work, env=environment,
                                        stdin=standard_input, stdout=output, stderr=output,
                                        start_new_session=True, preexec_fn=_allow_cores)
     target = Target(work, process, log)

@@ -2,7 +2,7 @@
 """The tests on real runtimes: for each, a C# target is built and run, and every record of its jitdump is asked of the running
 process, of cores of every kind, of a snapshot, and of cores whose files were moved away.
 
-    run.py [RUNTIME...]    "installed", the version of a runtime pack, or "hot-cold" or "composite" images on the installed one;
+    run.py [RUNTIME...]    "installed", the version of a runtime pack, "hot-cold" or "composite" images on the installed one, or "single-file";
                            "older" stands for older servicing versions; default: those in CDACQ_RUNTIMES, else all but these
 
 Exit 77 (skipped) where dotnet or gdb is missing, unless CDACQ_REQUIRE_DOTNET=1: then that is a failure.
@@ -31,7 +31,7 @@ from r2r_image import gc_code_length
 
 TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
 ENTRY_POINTS = os.environ.get("CDACQ_ENTRY_POINTS", "entry_points")
-RUNTIMES = ["installed", "10.0.14", "9.0.22", "8.0.33", "hot-cold", "composite"]
+RUNTIMES = ["installed", "10.0.14", "9.0.22", "8.0.33", "hot-cold", "composite", "single-file"]
 OLDER = ["9.0.19", "8.0.30"]  # offsets hold for a whole release: an older servicing version must answer too
 GC_VERSIONS = {8: 2, 9: 3, 10: 4}  # of GC info, by the runtime's major version
 LEAST_METHODS = 1000  # of the target, JIT and ReadyToRun together: fewer means that the jitdump is not whole
@@ -334,6 +334,25 @@ def test_images(kind, work):
     return run.results
 
 
+def test_single_file(work):
+    """The runtime in the executable itself, from the core that Linux makes and in the process."""
+    with lab.running_target(work, single_file=True) as target:
+        target.save_records()
+        loads = read_loads(os.path.join(work, "jitdump"))
+        run = Run(work, loads, live_records(loads, read_released(os.path.join(work, "released.txt"))))
+        run.judge("process", str(target.pid))
+        cores = {"gcore": target.gcore()}
+        try:
+            cores["kernel"] = target.kernel_core()
+        except lab.Skip as reason:
+            print(f"  no kernel core: {reason}")
+    run.note("there are methods", len(run.live) > LEAST_METHODS, f"{len(run.live)}")
+    for label, core in cores.items():
+        run.judge(label, core)
+        run.judge_stacks(label, core)
+    return run.results
+
+
 def main():
     required = os.environ.get("CDACQ_REQUIRE_DOTNET") == "1"
     results = []
@@ -342,7 +361,10 @@ def main():
         for runtime in [one for name in asked for one in (OLDER if name == "older" else [name])]:
             print(f".NET {runtime}", flush=True)
             with tempfile.TemporaryDirectory(prefix="cdacq-dotnet-") as work:
-                results += (test_images if runtime in ("hot-cold", "composite") else test_runtime)(runtime, work)
+                if runtime == "single-file":
+                    results += test_single_file(work)
+                else:
+                    results += (test_images if runtime in ("hot-cold", "composite") else test_runtime)(runtime, work)
     except lab.Skip as reason:
         print(f"{'FAILED' if required else 'skipped'}: {reason}")
         return 1 if required else lab.SKIPPED

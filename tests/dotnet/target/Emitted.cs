@@ -126,7 +126,7 @@ internal static class Emitted
     private static AssemblyLoadContext LoadMyself(string name)
     {
         var context = new AssemblyLoadContext(name, isCollectible: true);
-        context.LoadFromAssemblyPath(typeof(Emitted).Assembly.Location);
+        context.LoadFromAssemblyPath(Path.Combine(AppContext.BaseDirectory, "Demo.dll"));
         return context;
     }
 
