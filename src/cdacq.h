@@ -234,7 +234,7 @@ struct cdacq_method {
     uint64_t cold_start;  /* of the cold part; 0 where there is none */
     uint64_t cold_size;
     uint64_t offset;        /* from code_start; in the cold part: the whole hot length plus the offset there */
-    uint64_t funclet_start; /* equals code_start outside a funclet; 0 where not known */
+    uint64_t funclet_start; /* equals code_start outside a funclet, in the cold part of the body too; 0: not known */
     uint32_t token;         /* methoddef token of `module`, 0x06...; 0 for dynamic methods */
     int32_t il_offset;
     uint32_t line;

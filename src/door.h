@@ -41,12 +41,18 @@ struct arena {
 void *arena_allocate(struct arena *arena, size_t size);
 void arena_deinit(struct arena *arena);
 
+/* One of a method's functions, relative to unwind_base: where it begins, and the funclet, or else the method, it is of.
+ */
+struct method_function {
+    uint32_t begin, funclet;
+};
+
 /* A method that has been asked about: its answer but for the address asked. */
 struct method_record {
     struct cdacq_method method; /* without what depends on the address */
     uint64_t unwind_base;
     uint32_t function_count;
-    uint32_t function_begins[]; /* relative to unwind_base; only where there is more than one */
+    struct method_function functions[]; /* sorted; none where all is the body */
 };
 
 /* A code range of the map, as one session sees it. */

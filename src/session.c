@@ -151,18 +151,28 @@ enum cdacq_status session_table_error(struct cdacq_session *session, size_t inde
 
 /* ---- Forming answers ---- */
 
-/* Where the method's body and each funclet begin: allocated, or NULL where there is only the body. */
-static uint32_t read_function_begins(struct reader *reader, const struct code_block *block, uint32_t **ret)
+/*
+ * The functions of a block's part of its method, for telling funclets: allocated, or NULL where all of it is the body.
+ * What lies in a cold part is a funclet's only where the runtime takes it for that.
+ */
+static uint32_t read_functions(struct reader *reader, const struct code_block *block, struct method_function **ret)
 {
-    uint32_t count = block->runtime_function_count;
-    uint32_t *begins = !block->cold && count > 1 ? calloc(count, sizeof *begins) : NULL;
-    struct unwind_table table = unwind_table_at(reader, block->runtime_functions, count, block->unwind_base);
-    uint32_t found = 0;
-    for (uint32_t i = 0; begins && i < count; i++)
-        if (i == 0 || !unwind_table_is_fragment(reader, &table, i))
-            begins[found++] = unwind_table_begin(reader, &table, i);
-    *ret = begins;
-    return !reader_failed(reader) ? found : 0;
+    uint64_t first = block->cold ? block->cold_functions : block->runtime_functions;
+    uint32_t count = block->cold ? block->cold_function_count : block->runtime_function_count, found = 0;
+    struct method_function *functions = block->cold || count > 1 ? calloc(count, sizeof *functions) : NULL;
+    struct unwind_table table = unwind_table_at(reader, first, count, block->unwind_base);
+    uint32_t body = (uint32_t)(block->start - block->unwind_base);
+    for (uint32_t i = 0; functions && i < count; i++) {
+        bool is_funclet = block->cold ? unwind_table_is_cold_funclet(reader, &table, i)
+                                      : i > 0 && !unwind_table_is_fragment(reader, &table, i);
+        uint32_t begin = unwind_table_begin(reader, &table, i);
+        if (is_funclet || !i)
+            functions[found++] = (struct method_function){begin, is_funclet ? begin : body};
+        else if (block->cold)
+            functions[found++] = (struct method_function){begin, body};
+    }
+    *ret = functions;
+    return functions && !reader_failed(reader) ? found : 0;
 }
 
 static void set_name(struct cdacq_session *session, struct cdacq_method *method, const struct method_name *name)
@@ -203,9 +213,9 @@ static void name_record(struct cdacq_session *session, const struct code_block *
 static struct method_record *make_record(struct cdacq_session *session, const struct code_block *block,
                                          const struct r2r_image *image)
 {
-    CLEANUP_FREE uint32_t *begins = NULL;
-    uint32_t count = read_function_begins(&session->reader, block, &begins);
-    struct method_record *record = arena_allocate(&session->arena, sizeof *record + count * sizeof *begins);
+    CLEANUP_FREE struct method_function *functions = NULL;
+    uint32_t count = read_functions(&session->reader, block, &functions);
+    struct method_record *record = arena_allocate(&session->arena, sizeof *record + count * sizeof *functions);
     if (!record) {
         error_set(&session->error, CDACQ_ERR_NOMEM, 0, "out of memory");
         return NULL;
@@ -228,18 +238,25 @@ static struct method_record *make_record(struct cdacq_session *session, const st
         .function_count = count,
     };
     if (count)
-        memcpy(record->function_begins, begins, count * sizeof *begins);
+        memcpy(record->functions, functions, count * sizeof *functions);
     name_record(session, block, image, record);
     return record;
 }
 
-/* The begin of the function that holds `ip`. */
+/* The start of the funclet that `ip` is in, or of the method; 0 where the functions could not be read. */
 static uint64_t funclet_start(const struct method_record *record, uint64_t ip)
 {
-    uint64_t start = record->method.code_start;
-    for (uint32_t i = 1; i < record->function_count && record->unwind_base + record->function_begins[i] <= ip; i++)
-        start = record->unwind_base + record->function_begins[i];
-    return start;
+    uint32_t low = 0, high = record->function_count;
+    if (!high)
+        return record->method.cold ? 0 : record->method.code_start;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (record->unwind_base + record->functions[middle].begin <= ip)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return record->unwind_base + record->functions[low ? low - 1 : 0].funclet;
 }
 
 void record_answer(const struct method_record *record, uint64_t ip, struct cdacq_method *ret)
@@ -248,7 +265,7 @@ void record_answer(const struct method_record *record, uint64_t ip, struct cdacq
     *ret = *method;
     ret->ip = ip;
     ret->offset = method->cold ? method->code_size + (ip - method->cold_start) : ip - method->code_start;
-    ret->funclet_start = record->function_count ? funclet_start(record, ip) : method->cold ? 0 : method->code_start;
+    ret->funclet_start = funclet_start(record, ip);
 }
 
 struct method_record *session_record(struct cdacq_session *session, size_t index, const struct code_run *run)

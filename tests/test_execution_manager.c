@@ -196,7 +196,7 @@ static void check_answer(const struct scene *scene, const struct facts *facts, c
     expect(method->cold_start == fact->cold_start && method->cold_size == fact->cold_size, ip);
     expect(method->offset == fact->offset + (ip - fact->begin), ip);
     expect(method->cold == fact->cold, ip);
-    expect(method->funclet_start == (fact->cold ? 0 : fact->begin), ip);
+    expect(method->funclet_start == (fact->funclet ? fact->begin : fact->method), ip);
     if (types && (!method->name || strcmp(method->name, scene_name(scene, fact)) != 0))
         ck_abort_msg("at %#" PRIx64 ": \"%s\" is \"%s\" (%s)", ip, scene_name(scene, fact),
                      method->name ? method->name : "", method->error ? method->error : "");
