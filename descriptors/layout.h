@@ -36,6 +36,7 @@ enum layout_contract {
     LAYOUT_PlatformMetadata,
     LAYOUT_PrecodeStubs,
     LAYOUT_RuntimeTypeSystem,
+    LAYOUT_CodeVersions,
     LAYOUT_Loader,
     LAYOUT_EcmaMetadata,
     LAYOUT_CONTRACT_COUNT

@@ -35,8 +35,8 @@ static void set_globals(struct mock *mock)
 
 static void set_contracts(struct mock *mock)
 {
-    static const char *const names[] = {"ExecutionManager", "PlatformMetadata", "RuntimeTypeSystem",
-                                        "Loader",           "EcmaMetadata",     "PrecodeStubs"};
+    static const char *const names[] = {"ExecutionManager", "PlatformMetadata", "RuntimeTypeSystem", "Loader",
+                                        "EcmaMetadata",     "PrecodeStubs",     "CodeVersions"};
     bool new = mock->options.version == MOCK_NET_11;
     for (size_t i = 0; i < ARRAY_SIZE(names); i++)
         mock_contract(mock, names[i], new ? "c1" : "1");

@@ -479,6 +479,12 @@ uint64_t mock_method_descs(struct mock *mock, uint64_t method_table, uint32_t ri
 uint64_t mock_instantiated_method_desc(struct mock *mock, uint64_t method_table, uint32_t rid,
                                        const uint64_t *arguments, size_t count);
 
+/*
+ * Gives a method another version of its code, compiled for a tier by the runtime's number; `code` is a code pointer.
+ * The first version's tier (all ones: not known) is told with a `code` of 0.
+ */
+void mock_code_version(struct mock *mock, uint64_t method_desc, uint64_t code, uint32_t tier);
+
 /* A MethodDesc of a dynamic method. */
 uint64_t mock_dynamic_method_desc(struct mock *mock, const char *name);
 

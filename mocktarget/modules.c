@@ -172,6 +172,7 @@ uint64_t mock_method_descs(struct mock *mock, uint64_t method_table, uint32_t ri
         mock_put(mock, desc, F_MethodDesc_ChunkIndex, i * stride / mock->globals[G_MethodDescAlignment]);
         mock_put(mock, desc, F_MethodDesc_Slot, i);
         mock_put(mock, desc, F_MethodDesc_Flags, mock_random(mock, 2) << 3); /* IL, perhaps with a slot of its own */
+        mock_put(mock, desc, F_MethodDesc_CodeData, 0);
     }
     if (ret_stride)
         *ret_stride = stride;
@@ -232,6 +233,7 @@ static void put_method_desc(struct mock *mock, uint64_t desc, uint32_t remainder
     mock_put(mock, desc, F_MethodDesc_ChunkIndex, 0);
     mock_put(mock, desc, F_MethodDesc_Slot, 0);
     mock_put(mock, desc, F_MethodDesc_Flags, classification);
+    mock_put(mock, desc, F_MethodDesc_CodeData, 0);
 }
 
 uint64_t mock_instantiated_method_desc(struct mock *mock, uint64_t method_table, uint32_t rid,
@@ -245,6 +247,31 @@ uint64_t mock_instantiated_method_desc(struct mock *mock, uint64_t method_table,
     mock_put(mock, desc, F_InstantiatedMethodDesc_NumGenericArgs, count);
     mock_put(mock, desc, F_InstantiatedMethodDesc_Flags2, 1 + mock_random(mock, 2)); /* unshared, or shared */
     return mock->failed ? 0 : desc;
+}
+
+void mock_code_version(struct mock *mock, uint64_t method_desc, uint64_t code, uint32_t tier)
+{
+    uint64_t data = mock_fetch(mock, method_desc, F_MethodDesc_CodeData);
+    if (!data) {
+        data = mock_object(mock, T_MethodDescCodeData, 0);
+        mock_put(mock, data, F_MethodDescCodeData_OptimizationTier, UINT32_MAX);
+        mock_put(mock, method_desc, F_MethodDesc_CodeData, data);
+    }
+    if (!code) {
+        mock_put(mock, data, F_MethodDescCodeData_OptimizationTier, tier);
+        return;
+    }
+    uint64_t state = mock_fetch(mock, data, F_MethodDescCodeData_VersioningState);
+    if (!state) {
+        state = mock_object(mock, T_MethodDescVersioningState, 0);
+        mock_put(mock, data, F_MethodDescCodeData_VersioningState, state);
+    }
+    uint64_t node = mock_object(mock, T_NativeCodeVersionNode, 0);
+    mock_put(mock, node, F_NativeCodeVersionNode_NativeCode, code);
+    mock_put(mock, node, F_NativeCodeVersionNode_OptimizationTier, tier);
+    mock_put(mock, node, F_NativeCodeVersionNode_Next,
+             mock_fetch(mock, state, F_MethodDescVersioningState_NativeCodeVersionNode));
+    mock_put(mock, state, F_MethodDescVersioningState_NativeCodeVersionNode, node);
 }
 
 uint64_t mock_dynamic_method_desc_of(struct mock *mock, uint64_t table, const char *name, bool stub,

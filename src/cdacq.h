@@ -243,7 +243,7 @@ struct cdacq_method {
     const char *name;     /* in the target's enum cdacq_name_style; printable UTF-8, NUL-terminated */
     size_t name_length;
     const char *module; /* path of the module that declares the method, as the target names it */
-    const char *tier;
+    const char *tier;   /* Tier0, Tier1, Tier1OSR, Optimized, Tier0Instrumented, Tier1Instrumented; of JIT code */
     const char *file;
     const char *error; /* one line, only with CDACQ_ANSWER_ERROR; or why `name` is NULL */
 };

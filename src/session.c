@@ -5,6 +5,7 @@
  */
 #include "src/door.h"
 
+#include "contracts/code_versions.h"
 #include "contracts/method_name.h"
 #include "contracts/platform_metadata.h"
 #include "contracts/unwind_info.h"
@@ -209,6 +210,15 @@ static void name_record(struct cdacq_session *session, const struct code_block *
     }
 }
 
+static const char *find_tier(struct cdacq_session *session, const struct code_block *block)
+{
+    const struct cdacq *target = session->target;
+    if (block->kind != CDACQ_CODE_JITTED || !block->method_desc || !(target->layout.usable & 1u << LAYOUT_CodeVersions))
+        return NULL;
+    reader_begin(&session->reader, FUEL_LOOKUP);
+    return code_versions_tier(&session->reader, block->method_desc, block->start);
+}
+
 /* The answer for a block, but for the address: everything that is the same for all addresses of the method's part. */
 static struct method_record *make_record(struct cdacq_session *session, const struct code_block *block,
                                          const struct r2r_image *image)
@@ -239,6 +249,7 @@ static struct method_record *make_record(struct cdacq_session *session, const st
     };
     if (count)
         memcpy(record->functions, functions, count * sizeof *functions);
+    record->method.tier = find_tier(session, block);
     name_record(session, block, image, record);
     return record;
 }

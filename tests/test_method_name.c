@@ -1,6 +1,6 @@
 /*
- * What the runtime's own data say of a method's instantiation, in the spellings that show it, on every architecture of
- * the mock; the grammar of the spellings is test_names_runtime's.
+ * What the runtime's own data say of a method: its instantiation, in the spellings that show it (the grammar of which
+ * is test_names_runtime's), and the tier of its code. On every architecture of the mock.
  */
 #include <stdio.h>
 
@@ -231,6 +231,63 @@ START_TEST(what_contradicts_itself_has_no_name)
 }
 END_TEST
 
+static void check_tier(struct process *process, uint64_t ip, const char *expected)
+{
+    struct cdacq_method method;
+    struct cdacq *target = open_process(process, CDACQ_NAMES_CSHARP);
+    struct cdacq_session *session = mock_session(target);
+    ck_assert_int_eq(cdacq_method_at(session, ip, &method, NULL), CDACQ_OK);
+    ck_assert_pstr_eq(method.tier, expected);
+    ck_assert_str_eq(method.name, "Ns.Outer`1.In+ner.Plain(!0)");
+    cdacq_session_destroy(session);
+    cdacq_close(target);
+}
+
+START_TEST(tiers)
+{
+    static const char *const names[] = {
+        "Tier0", "Tier1", "Tier1OSR", "Optimized", "Tier0Instrumented", "Tier1Instrumented", NULL};
+    struct process process = make_process(_i);
+    struct mock *mock = process.mock;
+    uint64_t table = mock_generic_method_table(mock, process.module, INNER, &process.int32, 1);
+    uint64_t desc = mock_method_descs(mock, table, PLAIN, 1, NULL), code[ARRAY_SIZE(names)];
+    uint64_t first = add_code(&process, desc), other = mock_method_descs(mock, table, PLAIN, 1, NULL);
+    for (uint32_t tier = 0; tier < ARRAY_SIZE(names); tier++)
+        mock_code_version(mock, desc, code[tier] = add_code(&process, desc), tier);
+    uint64_t bare = add_code(&process, other);
+    for (size_t tier = 0; tier < ARRAY_SIZE(names); tier++)
+        check_tier(&process, code[tier] + 7, names[tier]);
+    check_tier(&process, first, NULL);
+    check_tier(&process, bare, NULL); /* there is nothing to ask */
+    mock_code_version(mock, desc, 0, 3);
+    check_tier(&process, first, "Optimized");
+    check_tier(&process, code[0], "Tier0");
+    /* Versions in a circle: no tier, and the name stands. */
+    uint64_t state = mock_get(mock, mock_get(mock, desc, "MethodDesc.CodeData"), "MethodDescCodeData.VersioningState");
+    uint64_t node = mock_get(mock, state, "MethodDescVersioningState.NativeCodeVersionNode");
+    mock_set(mock, node, "NativeCodeVersionNode.Next", node);
+    check_tier(&process, first, NULL);
+    check_tier(&process, code[ARRAY_SIZE(names) - 2], NULL);
+    mock_set(mock, desc, "MethodDesc.CodeData", 0x10); /* nothing is there */
+    check_tier(&process, first, NULL);
+    mock_destroy(mock);
+}
+END_TEST
+
+/* .NET 10 publishes the nodes, but not what they were compiled for. */
+START_TEST(tiers_that_are_not_published)
+{
+    struct process process = make_process(_i);
+    struct mock *mock = process.mock;
+    uint64_t table = mock_generic_method_table(mock, process.module, INNER, &process.int32, 1);
+    uint64_t desc = mock_method_descs(mock, table, PLAIN, 1, NULL), ip = add_code(&process, desc);
+    mock_code_version(mock, desc, ip, 1);
+    mock_hide(mock, "NativeCodeVersionNode.OptimizationTier");
+    check_tier(&process, ip, NULL);
+    mock_destroy(mock);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("method_name");
@@ -240,6 +297,8 @@ static Suite *suite(void)
     tcase_add_loop_test(t, arguments_of_methods, 0, ARCH_COUNT);
     tcase_add_loop_test(t, dynamic_methods, 0, ARCH_COUNT);
     tcase_add_loop_test(t, what_contradicts_itself_has_no_name, 0, ARCH_COUNT);
+    tcase_add_loop_test(t, tiers, 0, ARCH_COUNT);
+    tcase_add_loop_test(t, tiers_that_are_not_published, 0, ARCH_COUNT);
     suite_add_tcase(s, t);
     return s;
 }

@@ -273,7 +273,8 @@ enum cdacq_status name_entry_point_runtime(const struct name_source *source, enu
     struct metadata_member_ref member = {0};
     uint32_t rid = metadata_rid(entry->token);
     bool is_reference = metadata_token_table(entry->token) == METADATA_MEMBER_REF;
-    context.context = namer_module(&w.n, entry->context);
+    /* That of a composite image has no metadata, but mostly nothing refers to it. */
+    context.context = entry->context ? namer_module(&w.n, entry->context) : source->metadata;
     context.method = namer_module(&w.n, entry->module);
     owner_arguments(entry, &instance.type_count);
     w.n.outer = of_owner.n.outer = context.context;

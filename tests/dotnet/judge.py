@@ -22,6 +22,9 @@ from runtime_names import Name, split_tiers
 EXAMPLES = 20
 EXPECTED_HEADER = "# address size kind name, from the runtime's jitdump"
 PERF_MAP_LINE = re.compile(r"0x([0-9a-f]+) ([0-9a-f]+) (.*)$")
+# What the runtime's perf map calls the tiers of its own enumeration.
+TIERS = {"QuickJitted": "Tier0", "OptimizedTier1": "Tier1", "OptimizedTier1OSR": "Tier1OSR", "Optimized": "Optimized",
+         "InstrumentedTier": "Tier0Instrumented", "InstrumentedTierOptimized": "Tier1Instrumented"}
 # Their records carry the address of a temporary mapping, which says nothing.
 GHOST_STUBS = "<DynamicHelper>"
 
@@ -42,6 +45,11 @@ class Expected:
     def identity(self):
         """The name without tiers: a cold part and its hot part have the same."""
         return split_tiers(self.name)[0]
+
+    @property
+    def tier(self):
+        """As cdacq calls it; None for precompiled code."""
+        return TIERS.get(split_tiers(self.name)[1])
 
     def probes(self):
         """First, middle and last byte."""
@@ -131,6 +139,8 @@ def fault_of(one, answer, starts):
         return "wrong-start"
     if not cold and answer["code_size"] != one.size:
         return "wrong-size"
+    if answer.get("tier") not in (None, one.tier):
+        return "wrong-tier"
     fault = Name.parse(one.name).fault(answer["method"])
     return f"wrong-{fault}" if fault else None
 

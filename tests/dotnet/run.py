@@ -102,6 +102,12 @@ class Run:
         self.note("names as the runtime spells them", enough and not tally.has_failed,
                   f"{counts[0]} il ({len(listed)} of a perf map), {counts[1]} sos")
 
+    def judge_tiers(self, core):
+        """Of code that replaced other code the tier is told. (judge() has seen to it that no tier is wrong.)"""
+        later = [one for one in judge.as_expected(self.live) if one.tier not in (None, "Tier0", "Optimized")]
+        missing = [answer for answer in judge.ask(TOOL, core, [one.address for one in later]) if not answer["tier"]]
+        self.note("tiers of recompiled methods", later and not missing, f"{len(missing)} of {len(later)} not told")
+
     def answers(self, target):
         """The raw lines for the middle of each method."""
         text = "".join(f"{load.address + load.size // 2:x}\n" for load in self.live)
@@ -305,6 +311,8 @@ def test_runtime(runtime, work):
     run.judge_code(cores["createdump full"], services)
     run.judge_random_ips(cores["createdump full"], services)
     run.judge_inspect(cores["createdump full"], GC_VERSIONS[major_of(services)])
+    if not runtime.startswith("8."):
+        run.judge_tiers(cores["createdump full"])
     if private:
         run.judge_moved({label: core for label, core in cores.items() if label != "createdump full"})
         if runtime.startswith("10.") and "kernel" in cores:

@@ -103,6 +103,7 @@ class JudgeTest(unittest.TestCase):
         self.assert_fault("jit: wrong-start", 0, code_start="0x1004")
         self.assert_fault("jit: wrong-size", 0, code_size=0x1f)
         self.assert_fault("jit: wrong-kind", 0, kind="r2r")
+        self.assert_fault("jit: wrong-tier", 0, tier="Tier1")
         self.assert_fault("jit: wrong-name", 0, method="Demo.Calc.Sub(int, int)")
         self.assert_fault("jit: wrong-parameters", 0, method="Demo.Calc.Add(int)")
         self.assert_fault("r2r: wrong-name", 1, method="Demo.Outer.Inner<U>.Echo(T, U)")
