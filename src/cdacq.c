@@ -90,6 +90,9 @@ static struct cdacq *target_new(const struct cdacq_options *options, struct cdac
     }
     target->policy.judge = judge_mapped_file;
     target->policy.identify = identify_mapped_file;
+    target->policy.find = options->find_file;
+    target->policy.find_context = options->find_file_context;
+    target->policy.pread = options->flags & CDACQ_OPEN_PREAD;
     target->names = options->names;
     if (options->flags & CDACQ_OPEN_DEBUGINFOD)
         target->policy.fetch = debuginfod_fetch;
@@ -151,6 +154,9 @@ static enum cdacq_status choose_runtime(struct cdacq *target, const struct cdacq
     struct runtime *runtime = &runtimes->items[target->runtime];
     if (options->descriptor_address)
         runtime->descriptor_address = options->descriptor_address;
+    /* An emulator's executable is of another machine than what it runs. */
+    if (runtime->has_image && target->target->kind != CDACQ_TARGET_CORE)
+        target->target->elf_machine = runtime->image.machine;
     for (size_t i = 0; i < runtime->image.build_id_size; i++)
         snprintf(target->build_id + 2 * i, 3, "%02x", runtime->image.build_id[i]);
     status = runtime->has_image ? supplement_find(&runtime->image, &runtime->supplement, err) : CDACQ_OK;
@@ -273,6 +279,7 @@ enum cdacq_status cdacq_open_memory(const struct cdacq_memory *memory, const str
     struct cdacq *target = status >= 0 ? target_new(&taken, err) : NULL;
     if (!target)
         return status < 0 ? status : CDACQ_ERR_NOMEM;
-    status = memory_open(memory, taken.flags & CDACQ_OPEN_RECORD, &target->target, err);
+    target->policy.no_own_paths = true;
+    status = memory_open(memory, &target->policy, taken.flags & CDACQ_OPEN_RECORD, &target->target, err);
     return finish_open(target, status, &taken, ret, err);
 }

@@ -26,6 +26,8 @@
  *  - A target is hostile: sizes are capped and loops bounded, so a call ends on any input, with an answer that the
  *    data supports or with a status. No answer is preferred over a wrong one.
  *  - The library prints nothing and has no global or thread-local state.
+ *  - An address of code may be a code pointer as it stands in a register, a slot or a return address: a Thumb bit and
+ *    pointer authentication are taken off. What answers hold are plain addresses.
  *  - Threads: a `struct cdacq` of a dump or of caller's memory is immutable to its users and may be shared between
  *    threads. A `struct cdacq_session` belongs to one thread at a time. A live target and its sessions belong to one
  *    thread at a time together.
@@ -101,6 +103,13 @@ enum cdacq_open_flags {
      * Runtimes are looked for in every mapped image, not just until libcoreclr.so is found.
      */
     CDACQ_OPEN_PARTIAL = 1 << 3,
+    /*
+     * Read the core, and files that stand in for what it lacks, with pread into memory of the library's own; map
+     * nothing. For programs that must not die of SIGBUS when another one cuts such a file shorter: what is then not
+     * there is missing (MEMORY), what was read before stays. Pages of the core are kept as they are asked for, 1 GiB of
+     * them at most; a file that stands in is read as a whole, up to 1 GiB of it.
+     */
+    CDACQ_OPEN_PREAD = 1 << 4,
 };
 
 /*
@@ -112,6 +121,13 @@ enum cdacq_name_style {
     CDACQ_NAMES_CSHARP, /* Ns.Outer.Inner<T>.M<U>(int, U): the definition, as C# writes it */
     CDACQ_NAMES_SOS,    /* Ns.Outer+Inner`1[[System.Int32, System.Private.CoreLib]].M(Int32): SOS, the runtime's DAC */
     CDACQ_NAMES_IL,     /* instance void [Asm] Ns.Outer+Inner`1[System.Int32]::M(!0): the runtime's perf map */
+};
+
+/* A file that the target has mapped and whose bytes are wanted. Strings live until the callback returns. */
+struct cdacq_wanted_file {
+    const char *path;       /* as the target names it */
+    const char *build_id;   /* hex, of an ELF image: what debuginfod asks by; NULL where not known */
+    const char *symbol_key; /* NAME/KEY/NAME: what symbol servers ask by; NULL where not known */
 };
 
 /* All optional: zero the struct, set `size`, then what is wanted. Strings and arrays are copied. */
@@ -127,12 +143,22 @@ struct cdacq_options {
     size_t descriptor_count;
     uint64_t descriptor_address; /* DotNetRuntimeContractDescriptor is here: do not search for it */
     enum cdacq_name_style names; /* of every session of the target */
+    /*
+     * Where such a file is on this machine, as the host knows it: writes a path of at most `size` bytes, its NUL
+     * included, and returns true; or false, and the file is looked for as without it. Asked once for a file, when
+     * bytes of it are first missing, before sysroots and module paths. Its answer is checked as any file is: one that
+     * anything in the target contradicts is refused, and the search goes on. Called by one thread at a time, from
+     * within any call on the target or its sessions; it must not call back into them. Good until cdacq_close.
+     */
+    bool (*find_file)(void *context, const struct cdacq_wanted_file *file, char *ret_path, size_t size);
+    void *find_file_context;
 };
 
 /*
  * Opens an ELF core of either class and byte order. The file is mapped, never copied, and must not change while it is
- * open. Missing file-backed pages come from the files that the core's NT_FILE note names, where those can be found and
- * nothing in the core contradicts them. Fails with IO, FORMAT, NO_RUNTIME, NO_DESCRIPTOR, DESCRIPTOR, CONTRACT, FIELD.
+ * open (CDACQ_OPEN_PREAD for one that may). Missing file-backed pages come from the files that the core's NT_FILE note
+ * names, where those can be found and nothing in the core contradicts them. Fails with IO, FORMAT, NO_RUNTIME,
+ * NO_DESCRIPTOR, DESCRIPTOR, CONTRACT, FIELD.
  */
 CDACQ_API enum cdacq_status cdacq_open_core(const char *path, const struct cdacq_options *options, struct cdacq **ret,
                                             struct cdacq_error *err);
@@ -151,19 +177,47 @@ struct cdacq_mapping {
     const char *path;
 };
 
-/* Target memory that the caller provides. Everything must stay valid and unchanged until cdacq_close. */
+/*
+ * Target memory that the caller provides: of a debugger's target, a format of dumps of its own, an emulator. Zero the
+ * struct, set `size`, one of `span_at` and `read`, and what is known of the rest. Everything it points to must stay
+ * valid until cdacq_close, the mappings and their paths unchanged too.
+ */
 struct cdacq_memory {
     size_t size; /* sizeof(struct cdacq_memory) of the caller */
     void *context;
     /*
-     * The widest readable run of bytes that holds `address`: its bounds and its bytes. False where there is none.
-     * May be called from every thread that uses the target.
+     * For who has the memory at hand: the widest readable run of bytes that holds `address`, its bounds and its bytes,
+     * which stay as they are until cdacq_close: the library takes no copy. False where there is none. May be called
+     * from every thread that uses the target, by several at once.
      */
     bool (*span_at)(void *context, uint64_t address, uint64_t *ret_begin, uint64_t *ret_end, const void **ret_bytes);
     const struct cdacq_mapping *mappings; /* sorted or not; may be empty when options give a descriptor address */
     size_t mapping_count;
+    /*
+     * For who can only copy, as debuggers do: copies the bytes from `address` on, at most `size` of them, up to the
+     * first that cannot be read, and returns how many they were; 0 where that is the first. A host that can but
+     * succeed or fail as a whole may return 0 for less than all: it is then asked for less. What was copied is kept, in
+     * pages of 4 KiB and at most 1 GiB of them, and not asked for again: of a process that runs on, answers are those
+     * of the time of reading, and a look at the process as it is now takes a new cdacq_open_memory. Asked for are
+     * ranges that cross no page, from within any call on the target or its sessions, by one thread at a time; it must
+     * not call back into them.
+     */
+    size_t (*read)(void *context, uint64_t address, void *buffer, size_t size);
+    int pid;              /* of the process; 0 where not known: cdacq_info tells it, nothing depends on it */
+    uint16_t elf_machine; /* EM_* of the process; 0: as the runtime's image says */
 };
 
+/*
+ * Opens memory that the caller provides. The runtime is found through the mappings: one of them, with file offset 0,
+ * is the start of libcoreclr.so or of another image that exports the descriptor. Where only the descriptor's address is
+ * known, options->descriptor_address does without any mapping (.NET 9 and later; 8 publishes no descriptor). Mappings
+ * also give the ReadyToRun images their paths.
+ *
+ * What the callback does not have comes from the mapped files, under the rules of cdacq_open_core, only where the
+ * options say where these are (find_file, sysroots, module_paths, CDACQ_OPEN_DEBUGINFOD). Nothing else on this machine
+ * is looked at. CDACQ_OPEN_STOP has no meaning here. Fails as cdacq_open_core does, with ARGUMENT where the struct is
+ * not as it should be.
+ */
 CDACQ_API enum cdacq_status cdacq_open_memory(const struct cdacq_memory *memory, const struct cdacq_options *options,
                                               struct cdacq **ret, struct cdacq_error *err);
 
@@ -389,7 +443,8 @@ cdacq_visit_exception_clauses(struct cdacq_session *session, const struct cdacq_
 CDACQ_API enum cdacq_status cdacq_get_code_kind(struct cdacq_session *session, uint64_t address,
                                                 enum cdacq_code_kind *ret, struct cdacq_error *err);
 
-/* FindReadyToRunModule: the Module whose ReadyToRun image holds an address of any kind; CDACQ_NOT_MANAGED: none. */
+/* FindReadyToRunModule: the Module whose ReadyToRun image holds an address, of code or data; CDACQ_NOT_MANAGED: none.
+ */
 CDACQ_API enum cdacq_status cdacq_find_ready_to_run_module(struct cdacq_session *session, uint64_t address,
                                                            uint64_t *ret, struct cdacq_error *err);
 

@@ -9,6 +9,7 @@
 #include "contracts/funclets.h"
 #include "contracts/method_region.h"
 #include "contracts/non_virtual_entry.h"
+#include "contracts/platform_metadata.h"
 #include "src/door.h"
 
 _Static_assert(sizeof(struct code_block) <= sizeof(struct cdacq_code_block), "a handle holds a block");
@@ -207,7 +208,8 @@ enum cdacq_status cdacq_find_ready_to_run_module(struct cdacq_session *session, 
                                                  struct cdacq_error *err)
 {
     struct range_section section;
-    bool found = range_section_map_find(ask(session), session->target->manager.map, address, &section);
+    uint64_t plain = address_of_code_pointer(session->target->layout.code_pointer_flags, address);
+    bool found = range_section_map_find(ask(session), session->target->manager.map, plain, &section);
     if (!found && reader_failed(&session->reader))
         return reader_status(&session->reader, err);
     if (!found || range_section_manager(&section) != CODE_MANAGER_R2R)

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "contracts/platform_metadata.h"
 #include "src/door.h"
 #include "src/file_judge.h"
 
@@ -143,7 +144,8 @@ enum cdacq_status cdacq_visit_code_ranges(struct cdacq_session *session,
 enum cdacq_status cdacq_check_code_range(struct cdacq_session *session, uint64_t address, struct cdacq_error *err)
 {
     const struct code_map *map = session_map(session);
-    const struct code_range *range = map ? code_map_range(map, address) : NULL;
+    uint64_t plain = address_of_code_pointer(session->target->layout.code_pointer_flags, address);
+    const struct code_range *range = map ? code_map_range(map, plain) : NULL;
     if (!range)
         return error_set(err, CDACQ_NOT_MANAGED, address, "no code range holds 0x%" PRIx64, address);
     if (range->manager == CODE_MANAGER_RANGE_LIST)
@@ -305,11 +307,13 @@ static void describe_module(struct mapped_file *file, struct module_text *text, 
     to_hex(text->build_id, text->identity.build_id, text->identity.build_id_size);
     info.build_id = or_null(text->build_id);
     info.symbol_key = or_null(text->identity.key);
-    if (info.missing_size && mapped_file_resolve(file)) {
+    /* What the caller of cdacq_open_memory lacks of it is not known before it is asked for. */
+    bool asked = file->target->kind == CDACQ_TARGET_MEMORY && atomic_load(&file->resolved);
+    if ((info.missing_size || asked) && mapped_file_resolve(file)) {
         info.local_path = file->local_path;
         info.verified = file->verified;
     }
-    info.problem = info.missing_size ? mapped_file_problem(file) : NULL;
+    info.problem = info.missing_size || asked ? mapped_file_problem(file) : NULL;
     *ret = info;
 }
 

@@ -7,19 +7,32 @@
 #include <sys/stat.h>
 
 #include "src/error.h"
+#include "target/page_cache.h"
 #include "target/spans.h"
 
 enum {
     SEGMENT_MAX = 4 * 1024 * 1024, /* vm.max_map_count is 65,530 by default and int32 at most; a table of 224 MB */
     MAPPING_MAX = 1024 * 1024,
-    NOTE_MAX = 1024 * 1024, /* of a core; NT_PRSTATUS and friends: a handful for each thread */
+    NOTE_MAX = 1024 * 1024,             /* of a core; NT_PRSTATUS and friends: a handful for each thread */
+    NOTE_BYTES_MAX = 256 * 1024 * 1024, /* that are copied, of a core that is not mapped */
+};
+
+/* Notes of a core that is not mapped: paths point into them. */
+struct block {
+    struct block *next;
+    uint8_t bytes[];
 };
 
 struct core {
     struct target base;
     struct spans spans;
-    const uint8_t *bytes; /* the whole file */
+    const uint8_t *bytes; /* the whole file, or NULL where it is read by pages instead: */
     size_t size;
+    int fd; /* -1 where the file is mapped */
+    struct page_cache cache;
+    struct mapped_file self; /* what spans of its own bytes have for a file then: nothing but its address is used */
+    struct block *blocks;
+    uint64_t block_bytes;
     bool wide, big;      /* of the ELF headers, not of the runtime's data by definition */
     unsigned note_count; /* read so far */
     unsigned seen;       /* notes that tell who wrote it */
@@ -55,47 +68,66 @@ static void core_destroy(struct target *target)
     target_deinit(target);
     if (core->bytes)
         munmap((void *)(uintptr_t)core->bytes, core->size);
+    while (core->blocks) {
+        struct block *next = core->blocks->next;
+        free(core->blocks);
+        core->blocks = next;
+    }
+    page_cache_deinit(&core->cache);
+    if (core->fd >= 0)
+        close(core->fd);
     free(core);
 }
 
-static bool core_dumped_at(struct target *target, uint64_t address, struct memory *ret)
+static size_t read_core(void *context, uint64_t offset, void *buffer, size_t size)
 {
-    const struct span *span = spans_find(&core_of(target)->spans, address);
-    if (!span || !span->bytes)
-        return false;
-    *ret = (struct memory){span->begin, span->end, span->bytes, false};
-    return true;
+    return file_read(((const struct core *)context)->fd, offset, buffer, size);
 }
 
-/* The part of a hole around `address` that the mapped file may fill. */
-static bool core_memory_from_file(struct target *target, const struct span *span, uint64_t address, struct memory *ret)
+/* Whether a span's bytes are the core's own, not a file's. */
+static bool is_dumped(const struct core *core, const struct span *span)
 {
-    struct mapped_file *file = span->file;
-    if (!mapped_file_resolve(file))
+    return span->bytes || span->file == &core->self;
+}
+
+static bool dumped_memory_at(struct core *core, const struct span *span, uint64_t address, struct memory *ret)
+{
+    struct memory page;
+    if (span->bytes) {
+        *ret = (struct memory){span->begin, span->end, span->bytes, false};
+        return true;
+    }
+    /* A run of the file: its part that lies in the span. */
+    if (!page_cache_at(&core->cache, span->file_offset + (address - span->begin), &page))
         return false;
-    const struct mapping *mapping = target_mapping_at(target, address);
-    uint64_t begin = span->file_offset, end = span->file_offset + (span->end - span->begin);
-    uint64_t offset = span->file_offset + (address - span->begin);
-    if (!mapped_file_constant(file, mapping ? mapping->access : MAPPING_UNKNOWN, offset, &begin, &end))
-        return false;
+    uint64_t begin = MAX(page.begin, span->file_offset);
+    uint64_t end = MIN(page.end, span->file_offset + (span->end - span->begin));
     *ret = (struct memory){
         .begin = span->begin + (begin - span->file_offset),
         .end = span->begin + (end - span->file_offset),
-        .bytes = file->content.bytes + begin,
-        .unverified = !file->verified,
+        .bytes = page.bytes + (begin - page.begin),
     };
     return true;
 }
 
+static bool core_dumped_at(struct target *target, uint64_t address, struct memory *ret)
+{
+    struct core *core = core_of(target);
+    const struct span *span = spans_find(&core->spans, address);
+    return span && is_dumped(core, span) && dumped_memory_at(core, span, address, ret);
+}
+
 static bool core_memory_at(struct target *target, uint64_t address, struct memory *ret)
 {
-    const struct span *span = spans_find(&core_of(target)->spans, address);
+    struct core *core = core_of(target);
+    const struct span *span = spans_find(&core->spans, address);
     if (!span)
         return false;
-    if (!span->bytes)
-        return core_memory_from_file(target, span, address, ret);
-    *ret = (struct memory){span->begin, span->end, span->bytes, false};
-    return true;
+    if (is_dumped(core, span))
+        return dumped_memory_at(core, span, address, ret);
+    const struct mapping *mapping = target_mapping_at(target, address);
+    return mapped_file_memory_at(span->file, mapping ? mapping->access : MAPPING_UNKNOWN, span->begin, span->end,
+                                 span->file_offset, address, ret);
 }
 
 static const struct target_ops core_ops = {
@@ -103,6 +135,37 @@ static const struct target_ops core_ops = {
     .dumped_at = core_dumped_at,
     .destroy = core_destroy,
 };
+
+/* Some bytes of the file, which go into `buffer` where they are not at hand; zeros beyond its end. */
+static const uint8_t *core_peek(struct core *core, uint64_t offset, size_t size, uint8_t *buffer)
+{
+    struct memory run;
+    if (core->bytes && range_fits(offset, size, core->size))
+        return core->bytes + offset;
+    memset(buffer, 0, size);
+    for (size_t done = 0; !core->bytes && done < size; done++)
+        if (page_cache_at(&core->cache, offset + done, &run))
+            buffer[done] = run.bytes[offset + done - run.begin];
+    return buffer;
+}
+
+/* A part of the file that stays as long as the core does. NULL where it cannot be read, or out of memory. */
+static const uint8_t *core_block(struct core *core, uint64_t offset, uint64_t size)
+{
+    if (core->bytes)
+        return core->bytes + offset;
+    if (size > NOTE_BYTES_MAX - core->block_bytes)
+        return NULL;
+    struct block *block = malloc(sizeof *block + size);
+    if (!block || file_read(core->fd, offset, block->bytes, size) < size) {
+        free(block);
+        return NULL;
+    }
+    core->block_bytes += size;
+    block->next = core->blocks;
+    core->blocks = block;
+    return block->bytes;
+}
 
 static int compare_regions(const void *a, const void *b)
 {
@@ -212,7 +275,10 @@ static enum cdacq_status read_notes(struct core *core, const struct header *head
     uint64_t available = header->offset < core->size ? core->size - header->offset : 0;
     uint64_t size = MIN(header->file_size, available), align = header->align == 8 ? 8 : 4;
     core->base.truncated |= header->file_size > available;
-    const uint8_t *bytes = size ? core->bytes + header->offset : NULL;
+    const uint8_t *bytes = size ? core_block(core, header->offset, size) : NULL;
+    core->base.truncated |= size && !bytes;
+    if (!bytes)
+        return CDACQ_OK;
     for (uint64_t at = 0; range_fits(at, 12, size) && core->note_count < NOTE_MAX; core->note_count++) {
         uint32_t name_size = load_u32(bytes + at, core->big), desc_size = load_u32(bytes + at + 4, core->big);
         uint32_t type = load_u32(bytes + at + 8, core->big);
@@ -257,29 +323,36 @@ static enum cdacq_status read_load(struct core *core, const struct header *heade
     if (!size)
         return CDACQ_OK;
     core->base.dumped_size += size;
-    struct span span = {header->vaddr, header->vaddr + size, core->bytes + header->offset, NULL, 0};
+    struct span span = {
+        .begin = header->vaddr,
+        .end = header->vaddr + size,
+        .bytes = core->bytes ? core->bytes + header->offset : NULL,
+        .file = core->bytes ? NULL : &core->self,
+        .file_offset = header->offset,
+    };
     if (!spans_add(&core->spans, span))
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the core's segments");
     return CDACQ_OK;
 }
 
 /* A field that is a word in both classes, at its offset in each. */
-static uint64_t word_at(const struct core *core, uint64_t at, unsigned wide_offset, unsigned narrow_offset)
+static uint64_t word_at(const struct core *core, const uint8_t *bytes, unsigned wide_offset, unsigned narrow_offset)
 {
-    return core->wide ? load_u64(core->bytes + at + wide_offset, core->big)
-                      : load_u32(core->bytes + at + narrow_offset, core->big);
+    return core->wide ? load_u64(bytes + wide_offset, core->big) : load_u32(bytes + narrow_offset, core->big);
 }
 
-static struct header read_header(const struct core *core, uint64_t at)
+static struct header read_header(struct core *core, uint64_t at)
 {
+    uint8_t buffer[sizeof(Elf64_Phdr)];
+    const uint8_t *bytes = core_peek(core, at, core->wide ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr), buffer);
     return (struct header){
-        .type = load_u32(core->bytes + at, core->big),
-        .flags = load_u32(core->bytes + at + (core->wide ? 4 : 24), core->big),
-        .offset = word_at(core, at, 8, 4),
-        .vaddr = word_at(core, at, 16, 8),
-        .file_size = word_at(core, at, 32, 16),
-        .memory_size = word_at(core, at, 40, 20),
-        .align = word_at(core, at, 48, 28),
+        .type = load_u32(bytes, core->big),
+        .flags = load_u32(bytes + (core->wide ? 4 : 24), core->big),
+        .offset = word_at(core, bytes, 8, 4),
+        .vaddr = word_at(core, bytes, 16, 8),
+        .file_size = word_at(core, bytes, 32, 16),
+        .memory_size = word_at(core, bytes, 40, 20),
+        .align = word_at(core, bytes, 48, 28),
     };
 }
 
@@ -287,14 +360,16 @@ static struct header read_header(const struct core *core, uint64_t at)
  * How many program headers the core has. PN_XNUM: the first section header holds the count. Linux puts that at the end
  * of the file: where it was cut off, the headers end where the contents of the first of them begin.
  */
-static uint64_t count_headers(struct core *core, uint64_t table, uint64_t entry_size)
+static uint64_t count_headers(struct core *core, const uint8_t *ehdr, uint64_t table, uint64_t entry_size)
 {
-    uint64_t count = load_u16(core->bytes + (core->wide ? 56 : 44), core->big);
+    uint8_t buffer[sizeof(Elf64_Shdr)];
+    size_t section_size = core->wide ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr);
+    uint64_t count = load_u16(ehdr + (core->wide ? 56 : 44), core->big);
     if (count != PN_XNUM)
         return count;
-    uint64_t section = word_at(core, 0, 40, 32);
-    if (section && range_fits(section, core->wide ? 64 : 40, core->size))
-        return load_u32(core->bytes + section + (core->wide ? 44 : 28), core->big);
+    uint64_t section = word_at(core, ehdr, 40, 32);
+    if (section && range_fits(section, section_size, core->size))
+        return load_u32(core_peek(core, section, section_size, buffer) + (core->wide ? 44 : 28), core->big);
     core->base.truncated = true;
     uint64_t contents = range_fits(table, entry_size, core->size) ? read_header(core, table).offset : 0;
     return contents > table ? (contents - table) / entry_size : count;
@@ -308,8 +383,11 @@ static uint64_t count_headers(struct core *core, uint64_t table, uint64_t entry_
 static enum cdacq_status read_segments(struct core *core, const char *path, struct regions *regions,
                                        struct cdacq_error *err)
 {
-    uint64_t table = word_at(core, 0, 32, 28), entry_size = core->wide ? 56 : 32;
-    uint64_t claimed = count_headers(core, table, entry_size);
+    uint8_t buffer[sizeof(Elf64_Ehdr)];
+    const uint8_t *ehdr = core_peek(core, 0, core->wide ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr), buffer);
+    uint64_t table = word_at(core, ehdr, 32, 28);
+    uint64_t entry_size = core->wide ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr);
+    uint64_t claimed = count_headers(core, ehdr, table, entry_size);
     uint64_t count = MIN(claimed, table < core->size ? (core->size - table) / entry_size : 0);
     if (!count)
         return error_set(err, CDACQ_ERR_FORMAT, 0, "%s: no program headers: an empty core, or one that was cut", path);
@@ -378,7 +456,7 @@ static enum cdacq_status core_read(struct core *core, const char *path, struct f
         status = error_set(err, CDACQ_ERR_NOMEM, 0, "%s: out of memory for its segments", path);
     for (size_t i = 0; status >= 0 && i < core->spans.count; i++) {
         const struct span *span = &core->spans.items[i];
-        if (span->bytes)
+        if (is_dumped(core, span))
             continue;
         core->base.missing_size = add_saturated(core->base.missing_size, span->end - span->begin);
         span->file->missing_size = add_saturated(span->file->missing_size, span->end - span->begin);
@@ -388,8 +466,8 @@ static enum cdacq_status core_read(struct core *core, const char *path, struct f
     return status;
 }
 
-/* Maps the file and checks that it is a core. */
-static enum cdacq_status map_core(struct core *core, const char *path, struct cdacq_error *err)
+/* Opens the file, maps it where that is wanted, and checks that it is a core. */
+static enum cdacq_status open_file(struct core *core, const char *path, bool map, struct cdacq_error *err)
 {
     struct stat st;
     CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -399,21 +477,27 @@ static enum cdacq_status map_core(struct core *core, const char *path, struct cd
         return error_set(err, CDACQ_ERR_IO, 0, "%s: not a regular file", path);
     if (st.st_size < (off_t)sizeof(Elf32_Ehdr))
         return error_set(err, CDACQ_ERR_FORMAT, 0, "%s: not an ELF file", path);
-    void *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (bytes == MAP_FAILED)
-        return error_set(err, CDACQ_ERR_IO, 0, "%s: cannot be mapped: %s", path, strerror(errno));
-    core->bytes = bytes;
     core->size = (size_t)st.st_size;
-    const uint8_t *ident = core->bytes;
-    core->wide = ident[EI_CLASS] == ELFCLASS64;
-    core->big = ident[EI_DATA] == ELFDATA2MSB;
-    if (memcmp(ident, ELFMAG, SELFMAG) != 0 || (!core->wide && ident[EI_CLASS] != ELFCLASS32) ||
-        (!core->big && ident[EI_DATA] != ELFDATA2LSB) || ident[EI_VERSION] != EV_CURRENT ||
+    if (map) {
+        void *bytes = mmap(NULL, core->size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (bytes == MAP_FAILED)
+            return error_set(err, CDACQ_ERR_IO, 0, "%s: cannot be mapped: %s", path, strerror(errno));
+        core->bytes = bytes;
+    } else {
+        core->fd = fd;
+        fd = -1;
+    }
+    uint8_t buffer[sizeof(Elf32_Ehdr)];
+    const uint8_t *ehdr = core_peek(core, 0, sizeof buffer, buffer);
+    core->wide = ehdr[EI_CLASS] == ELFCLASS64;
+    core->big = ehdr[EI_DATA] == ELFDATA2MSB;
+    if (memcmp(ehdr, ELFMAG, SELFMAG) != 0 || (!core->wide && ehdr[EI_CLASS] != ELFCLASS32) ||
+        (!core->big && ehdr[EI_DATA] != ELFDATA2LSB) || ehdr[EI_VERSION] != EV_CURRENT ||
         core->size < (core->wide ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr)))
         return error_set(err, CDACQ_ERR_FORMAT, 0, "%s: not an ELF file", path);
-    if (load_u16(core->bytes + 16, core->big) != ET_CORE)
+    if (load_u16(ehdr + 16, core->big) != ET_CORE)
         return error_set(err, CDACQ_ERR_FORMAT, 0, "%s: an ELF file, but not a core dump", path);
-    core->base.elf_machine = load_u16(core->bytes + 18, core->big);
+    core->base.elf_machine = load_u16(ehdr + 18, core->big);
     return CDACQ_OK;
 }
 
@@ -421,10 +505,13 @@ enum cdacq_status core_open(const char *path, struct file_policy *policy, bool r
                             struct cdacq_error *err)
 {
     struct core *core = calloc(1, sizeof *core);
-    if (!core)
+    if (!core || !page_cache_init(&core->cache, read_core, core)) {
+        free(core);
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
+    }
     core->base = (struct target){.ops = &core_ops, .kind = CDACQ_TARGET_CORE};
-    enum cdacq_status status = map_core(core, path, err);
+    core->fd = -1;
+    enum cdacq_status status = open_file(core, path, !policy || !policy->pread, err);
     if (status >= 0 && record && !(core->base.recording = calloc(1, sizeof *core->base.recording)))
         status = error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
     if (status >= 0)
@@ -440,5 +527,6 @@ enum cdacq_status core_open(const char *path, struct file_policy *policy, bool r
 
 void core_release_pages(struct target *core)
 {
-    (void)madvise((void *)(uintptr_t)core_of(core)->bytes, core_of(core)->size, MADV_DONTNEED);
+    if (core_of(core)->bytes)
+        (void)madvise((void *)(uintptr_t)core_of(core)->bytes, core_of(core)->size, MADV_DONTNEED);
 }

@@ -1,6 +1,7 @@
 /*
- * core.h: an ELF core dump as a target. The file is mapped and never copied. Either class and byte order
- * will do, and more than 65,535 segments (PN_XNUM) too.
+ * core.h: an ELF core dump as a target. The file is mapped and never copied, or, where the policy says so, read a page
+ * at a time with pread, for a file that may be cut while it is open. Either class and byte order will do, and more than
+ * 65,535 segments (PN_XNUM) too.
  *
  * What the core holds always wins. What lies beyond a segment's p_filesz was not dumped: it is missing, not zero, and
  * comes from the file that NT_FILE names there if that may stand in (mapped_file.h), else from nowhere.

@@ -15,12 +15,12 @@
 #include <time.h>
 
 #include "src/error.h"
+#include "target/page_cache.h"
 
 enum {
     THREAD_MAX = 65536,
-    STOP_ROUNDS = 64,        /* each holds all threads seen so far; new ones can only come from those not yet held */
-    STOP_SECONDS = 5,        /* a thread that waits in the kernel uninterruptibly may not stop at all */
-    LIVE_PAGE_MAX = 1 << 18, /* 1 GiB of pages kept: far above what any question needs */
+    STOP_ROUNDS = 64, /* each holds all threads seen so far; new ones can only come from those not yet held */
+    STOP_SECONDS = 5, /* a thread that waits in the kernel uninterruptibly may not stop at all */
 };
 
 struct held_thread {
@@ -44,7 +44,7 @@ struct holder {
 
 struct live {
     struct target base;
-    struct pages pages;
+    struct page_cache cache;
     char *maps; /* the text of /proc/PID/maps, cut at its newlines: the mappings' paths point into it */
     struct holder holder;
 };
@@ -54,27 +54,17 @@ static struct live *live_of(struct target *target)
     return (struct live *)target;
 }
 
+static size_t read_process(void *context, uint64_t address, void *buffer, size_t size)
+{
+    const struct live *live = context;
+    struct iovec local = {buffer, size}, remote = {(void *)(uintptr_t)address, size};
+    ssize_t n = process_vm_readv(live->base.pid, &local, 1, &remote, 1, 0);
+    return n < 0 ? 0 : (size_t)n;
+}
+
 static bool live_memory_at(struct target *target, uint64_t address, struct memory *ret)
 {
-    struct live *live = live_of(target);
-    uint64_t begin = align_down(address, PAGE_SIZE);
-    struct page *page = pages_find(&live->pages, begin);
-    if (!page) {
-        if (live->pages.count >= LIVE_PAGE_MAX)
-            return false;
-        CLEANUP_FREE uint8_t *bytes = malloc(PAGE_SIZE);
-        if (!bytes)
-            return false;
-        struct iovec local = {bytes, PAGE_SIZE}, remote = {(void *)(uintptr_t)begin, PAGE_SIZE};
-        if (process_vm_readv(target->pid, &local, 1, &remote, 1, 0) != (ssize_t)PAGE_SIZE)
-            return false;
-        page = pages_add(&live->pages, begin, NULL);
-        if (!page)
-            return false;
-        page->bytes = take_ptr(bytes);
-    }
-    *ret = (struct memory){begin, begin + PAGE_SIZE, page->bytes, false};
-    return true;
+    return page_cache_at(&live_of(target)->cache, address, ret);
 }
 
 static void wait_for(sem_t *semaphore)
@@ -98,7 +88,7 @@ static void live_destroy(struct target *target)
 {
     struct live *live = live_of(target);
     let_run(&live->holder);
-    pages_deinit(&live->pages);
+    page_cache_deinit(&live->cache);
     target_deinit(target);
     free(live->maps);
     free(live);
@@ -352,8 +342,10 @@ enum cdacq_status live_open(int pid, struct file_policy *policy, bool stop, bool
                             struct cdacq_error *err)
 {
     struct live *live = calloc(1, sizeof *live);
-    if (!live)
+    if (!live || !page_cache_init(&live->cache, read_process, live)) {
+        free(live);
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
+    }
     live->base = (struct target){.ops = &live_ops, .kind = CDACQ_TARGET_PROCESS, .pid = pid};
     enum cdacq_status status = CDACQ_OK;
     char path[64];

@@ -9,8 +9,9 @@
 
 #include "src/error.h"
 #include "target/file_index.h"
+#include "target/page_cache.h"
 
-enum { FILE_BUCKETS = 1024 };
+enum { FILE_BUCKETS = 1024, FILE_READ_MAX = 1 << 30 };
 
 struct mapped_file *mapped_file_get(struct target *target, struct file_policy *policy, const char *path)
 {
@@ -58,9 +59,10 @@ void mapped_file_extend(struct mapped_file *file, uint64_t begin, uint64_t end)
 
 static void candidate_close(struct file_candidate *candidate)
 {
-    if (candidate->bytes)
+    free(candidate->owned);
+    if (candidate->bytes && !candidate->owned)
         munmap((void *)(uintptr_t)candidate->bytes, candidate->size);
-    candidate->bytes = NULL;
+    candidate->bytes = candidate->owned = NULL;
     file_candidate_deinit(candidate);
 }
 
@@ -77,8 +79,29 @@ void mapped_files_destroy(struct mapped_file *files)
     }
 }
 
-/* Maps a regular file. NULL bytes with errno set where that fails; a path may name a device or a pipe: never block. */
-static bool candidate_open(struct file_candidate *candidate, const char *path)
+/* The whole of a file, or as much as is left of one that was cut meanwhile. */
+static bool candidate_read(struct file_candidate *candidate, int fd, uint64_t size)
+{
+    if (size > FILE_READ_MAX) {
+        errno = EFBIG;
+        return false;
+    }
+    CLEANUP_FREE uint8_t *bytes = malloc((size_t)size);
+    if (!bytes)
+        return false;
+    size_t done = file_read(fd, 0, bytes, (size_t)size);
+    if (!done) {
+        errno = EINVAL;
+        return false;
+    }
+    candidate->size = done;
+    candidate->bytes = candidate->owned = take_ptr(bytes);
+    return true;
+}
+
+/* Maps or reads a regular file. False with errno set where that fails; a path may name a device or a pipe: never block.
+ */
+static bool candidate_open(struct file_candidate *candidate, const char *path, bool pread)
 {
     CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     struct stat st;
@@ -88,6 +111,8 @@ static bool candidate_open(struct file_candidate *candidate, const char *path)
         errno = EINVAL;
         return false;
     }
+    if (pread)
+        return candidate_read(candidate, fd, (uint64_t)st.st_size);
     void *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (bytes == MAP_FAILED)
         return false;
@@ -123,7 +148,7 @@ static uint64_t page_size_max(uint16_t elf_machine)
 static bool consider(struct mapped_file *file, const char *path, char *why, size_t why_size)
 {
     struct file_candidate candidate = {0};
-    if (!candidate_open(&candidate, path))
+    if (!candidate_open(&candidate, path, file->policy->pread))
         return false;
     char printable[160];
     error_printable(printable, sizeof printable, path);
@@ -229,6 +254,25 @@ static bool look_below_modules(struct search *search)
     return false;
 }
 
+/* Where the opener says it is. */
+static bool look_where_told(struct search *search)
+{
+    struct file_policy *policy = search->file->policy;
+    const struct file_identity *identity = &search->identity;
+    char hex[2 * sizeof identity->build_id + 1] = "", path[4096] = "";
+    if (!policy->find)
+        return false;
+    for (size_t i = 0; i < identity->build_id_size; i++)
+        snprintf(hex + 2 * i, 3, "%02x", identity->build_id[i]);
+    struct cdacq_wanted_file wanted = {
+        .path = search->file->path,
+        .build_id = hex[0] ? hex : NULL,
+        .symbol_key = identity->key[0] ? identity->key : NULL,
+    };
+    return policy->find(policy->find_context, &wanted, path, sizeof path) && memchr(path, 0, sizeof path) &&
+           consider(search->file, path, search->why, search->why_size);
+}
+
 static void look_for(struct search *search)
 {
     struct mapped_file *file = search->file;
@@ -242,7 +286,9 @@ static void look_for(struct search *search)
     char root[64] = "";
     if (file->target->kind == CDACQ_TARGET_PROCESS)
         snprintf(root, sizeof root, "/proc/%d/root", file->target->pid);
-    if (consider_at(search, root, file->path) || !policy->fetch || !search->identity.build_id_size)
+    if (!policy->no_own_paths && consider_at(search, root, file->path))
+        return;
+    if (!policy->fetch || !search->identity.build_id_size)
         return;
     CLEANUP_FREE char *fetched = policy->fetch(search->identity.build_id, search->identity.build_id_size);
     if (fetched)
@@ -291,7 +337,7 @@ bool mapped_file_resolve(struct mapped_file *file)
         struct search search = {.file = file, .why = why, .why_size = sizeof why};
         if (file->policy->identify)
             file->policy->identify(file->target, file, &search.identity);
-        if (names_a_file(file->path))
+        if (!look_where_told(&search) && names_a_file(file->path))
             look_for(&search);
         if (!file->local_path)
             describe_missing(&search, why, sizeof why);
@@ -322,6 +368,21 @@ bool mapped_file_constant(const struct mapped_file *file, enum mapping_access ac
         return false;
     *begin = MAX(*begin, range->begin);
     *end = MIN(*end, range->end);
+    return true;
+}
+
+bool mapped_file_memory_at(struct mapped_file *file, enum mapping_access access, uint64_t begin, uint64_t end,
+                           uint64_t offset, uint64_t address, struct memory *ret)
+{
+    uint64_t from = offset, to = offset + (end - begin);
+    if (!mapped_file_resolve(file) || !mapped_file_constant(file, access, offset + (address - begin), &from, &to))
+        return false;
+    *ret = (struct memory){
+        .begin = begin + (from - offset),
+        .end = begin + (to - offset),
+        .bytes = file->content.bytes + from,
+        .unverified = !file->verified,
+    };
     return true;
 }
 

@@ -1,7 +1,8 @@
 /*
  * mapped_file.h: a file on disk that stands behind mappings of a target, and when its bytes may stand in for memory
- * that was not dumped. It is looked for when first needed: below each sysroot; anywhere below each module directory, by
- * its name or by its build-id; at the target's own path; last, where that is wanted, over the network. A file that
+ * that was not dumped. It is looked for when first needed: where the opener's callback says; below each sysroot;
+ * anywhere below each module directory, by its name or by its build-id; at the target's own path; last, where that is
+ * wanted, over the network. A file that
  * anything in the target contradicts is refused, and why is remembered.
  *
  * Who decides that is the `judge`, which the caller injects: target/ does not know what a PE file is.
@@ -42,6 +43,7 @@ enum { FILE_RANGE_MAX = 8192 }; /* a single-file app has some ten for each of it
 struct file_candidate {
     const uint8_t *bytes;
     uint64_t size;
+    uint8_t *owned;              /* the bytes, where they were read and not mapped */
     struct file_range *constant; /* out; the first that covers an offset counts */
     size_t constant_count;
 };
@@ -64,8 +66,13 @@ struct file_policy {
     char **sysroots, **module_paths; /* NULL-terminated; NULL where there are none */
     struct file_index *indexes;      /* of module_paths, made when first needed; by mapped_file.c */
     file_judge *judge;
-    file_identify *identify;                                       /* NULL: never asked */
+    file_identify *identify; /* NULL: never asked */
+    /* Who opened the target knows where a file is: writes its path, at most `size` bytes. NULL: nobody does. */
+    bool (*find)(void *context, const struct cdacq_wanted_file *file, char *path, size_t size);
+    void *find_context;
     char *(*fetch)(const uint8_t *build_id, size_t build_id_size); /* a path, allocated; NULL: no network */
+    bool no_own_paths;                                             /* the target's own paths are not this machine's */
+    bool pread;                                                    /* files are read into memory, not mapped */
     pthread_mutex_t lock;
 };
 
@@ -104,6 +111,13 @@ bool mapped_file_resolve(struct mapped_file *file);
 
 /* Why there is no file: one line, or NULL where there is one or nobody has looked yet. */
 const char *mapped_file_problem(const struct mapped_file *file);
+
+/*
+ * What the accepted file has at `address` of a mapping, by which access it has: of [begin, end), which the mapping
+ * covers and lacks, `begin` being at `offset` in the file. False where the file may not stand in there.
+ */
+bool mapped_file_memory_at(struct mapped_file *file, enum mapping_access access, uint64_t begin, uint64_t end,
+                           uint64_t offset, uint64_t address, struct memory *ret);
 
 /*
  * Narrows [*begin, *end), file offsets around `offset`, to what the accepted file can stand in for under a mapping of

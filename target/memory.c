@@ -1,15 +1,20 @@
 #include "target/memory.h"
 
 #include "src/error.h"
+#include "target/page_cache.h"
 
 struct memory_target {
     struct target base;
     struct cdacq_memory memory;
+    struct page_cache cache; /* of what `read` gave */
 };
 
-static bool memory_target_at(struct target *target, uint64_t address, struct memory *ret)
+static bool memory_target_own(struct target *target, uint64_t address, struct memory *ret)
 {
-    const struct cdacq_memory *memory = &((struct memory_target *)target)->memory;
+    struct memory_target *own = (struct memory_target *)target;
+    const struct cdacq_memory *memory = &own->memory;
+    if (!memory->span_at)
+        return page_cache_at(&own->cache, address, ret);
     const void *bytes = NULL;
     uint64_t begin = 0, end = 0;
     if (!memory->span_at(memory->context, address, &begin, &end, &bytes) || !bytes)
@@ -20,46 +25,100 @@ static bool memory_target_at(struct target *target, uint64_t address, struct mem
     return true;
 }
 
+static bool memory_target_at(struct target *target, uint64_t address, struct memory *ret)
+{
+    if (memory_target_own(target, address, ret))
+        return true;
+    const struct mapping *mapping = target_mapping_at(target, address);
+    if (!mapping || !mapping->file)
+        return false;
+    /* What lies beyond this page the caller may have, and what the caller has counts. */
+    uint64_t begin = MAX(mapping->begin, align_down(address, PAGE_SIZE));
+    uint64_t end = MIN(mapping->end, add_saturated(align_down(address, PAGE_SIZE), PAGE_SIZE));
+    return mapped_file_memory_at(mapping->file, mapping->access, begin, end, mapping->offset + (begin - mapping->begin),
+                                 address, ret);
+}
+
+static size_t read_own(void *context, uint64_t address, void *buffer, size_t size)
+{
+    const struct cdacq_memory *memory = context;
+    return memory->read(memory->context, address, buffer, size);
+}
+
 static void memory_target_destroy(struct target *target)
 {
+    page_cache_deinit(&((struct memory_target *)target)->cache);
     target_deinit(target);
     free(target);
 }
 
 static const struct target_ops memory_target_ops = {
     .memory_at = memory_target_at,
-    .dumped_at = memory_target_at,
+    .dumped_at = memory_target_own,
     .destroy = memory_target_destroy,
 };
 
-enum cdacq_status memory_open(const struct cdacq_memory *memory, bool record, struct target **ret,
-                              struct cdacq_error *err)
+/* The caller's struct as far as it goes: what a newer header has added since is zero. */
+static bool take_memory(const struct cdacq_memory *memory, struct cdacq_memory *ret)
 {
-    if (!memory || memory->size < sizeof *memory || !memory->span_at || (memory->mapping_count && !memory->mappings))
-        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "struct cdacq_memory: size, span_at and mappings must be set");
+    size_t least = offsetof(struct cdacq_memory, mapping_count) + sizeof memory->mapping_count;
+    *ret = (struct cdacq_memory){0};
+    if (!memory || memory->size < least || memory->size > 4096)
+        return false;
+    memcpy(ret, memory, MIN(memory->size, sizeof *ret));
+    return !ret->span_at != !ret->read && (!ret->mapping_count || ret->mappings);
+}
+
+/* Whether anybody says where files are. */
+static bool finds_files(const struct file_policy *policy)
+{
+    return policy && (policy->find || policy->sysroots || policy->module_paths || policy->fetch);
+}
+
+static void take_mappings(struct target *target, const struct cdacq_memory *memory, struct file_policy *policy)
+{
+    for (size_t i = 0; i < memory->mapping_count; i++) {
+        const struct cdacq_mapping *mapping = &memory->mappings[i];
+        if (mapping->begin >= mapping->end || !mapping->path ||
+            mapping->file_offset > UINT64_MAX - (mapping->end - mapping->begin))
+            continue;
+        struct mapped_file *file = mapped_file_get(target, finds_files(policy) ? policy : NULL, mapping->path);
+        mapped_file_extend(file, mapping->begin, mapping->end);
+        target->mappings[target->mapping_count++] = (struct mapping){.begin = mapping->begin,
+                                                                     .end = mapping->end,
+                                                                     .offset = mapping->file_offset,
+                                                                     .path = mapping->path,
+                                                                     .file = file};
+    }
+    target_sort_mappings(target);
+}
+
+enum cdacq_status memory_open(const struct cdacq_memory *memory, struct file_policy *policy, bool record,
+                              struct target **ret, struct cdacq_error *err)
+{
+    struct cdacq_memory taken;
+    if (!take_memory(memory, &taken))
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0,
+                         "struct cdacq_memory: size, one of span_at and read, and mappings must be set");
     struct memory_target *target = calloc(1, sizeof *target);
-    struct mapping *mappings = calloc(memory->mapping_count + 1, sizeof *mappings);
-    struct recording *recording = record ? calloc(1, sizeof *recording) : NULL;
-    if (!target || !mappings || (record && !recording)) {
+    if (!target || !page_cache_init(&target->cache, read_own, &target->memory)) {
         free(target);
-        free(mappings);
-        free(recording);
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
     }
-    target->memory = *memory;
+    target->memory = taken;
     target->base = (struct target){
         .ops = &memory_target_ops,
         .kind = CDACQ_TARGET_MEMORY,
-        .mappings = mappings,
-        .recording = recording,
+        .pid = taken.pid,
+        .elf_machine = taken.elf_machine,
+        .mappings = calloc(taken.mapping_count + 1, sizeof *target->base.mappings),
+        .recording = record ? calloc(1, sizeof *target->base.recording) : NULL,
     };
-    for (size_t i = 0; i < memory->mapping_count; i++) {
-        const struct cdacq_mapping *mapping = &memory->mappings[i];
-        if (mapping->begin < mapping->end && mapping->path)
-            mappings[target->base.mapping_count++] = (struct mapping){
-                .begin = mapping->begin, .end = mapping->end, .offset = mapping->file_offset, .path = mapping->path};
+    if (!target->base.mappings || (record && !target->base.recording)) {
+        memory_target_destroy(&target->base);
+        return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
     }
-    target_sort_mappings(&target->base);
+    take_mappings(&target->base, &taken, policy);
     *ret = &target->base;
     return CDACQ_OK;
 }

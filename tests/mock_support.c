@@ -1,7 +1,14 @@
 #include "mock_support.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
 
 #include "metadata_writer.h"
 
@@ -48,14 +55,198 @@ static enum cdacq_status open_core(struct mock *mock, const struct cdacq_options
     return status;
 }
 
+/* ---- Memory that is copied ---- */
+
+static size_t read_span(void *context, uint64_t address, void *buffer, size_t size)
+{
+    static unsigned calls;
+    const struct cdacq_memory *memory = context;
+    uint64_t begin, end;
+    const void *bytes;
+    size_t done = 0;
+    while (done < size && memory->span_at(memory->context, address + done, &begin, &end, &bytes)) {
+        size_t n = (size_t)MIN(end - (address + done), (uint64_t)(size - done));
+        memcpy((uint8_t *)buffer + done, (const uint8_t *)bytes + (address + done - begin), n);
+        done += n;
+    }
+    return done < size && calls++ & 1 ? 0 : done;
+}
+
+static enum cdacq_status open_read(struct mock *mock, const struct cdacq_options *options, struct cdacq **ret,
+                                   struct cdacq_error *err)
+{
+    const struct cdacq_memory *memory = mock_memory(mock);
+    struct cdacq_memory copied = {
+        .size = sizeof copied,
+        .context = (void *)(uintptr_t)memory,
+        .read = read_span,
+        .mappings = memory->mappings,
+        .mapping_count = memory->mapping_count,
+    };
+    return cdacq_open_memory(&copied, options, ret, err);
+}
+
+/* ---- Processes ---- */
+
+enum { PROCESS_MAX = 8, PROCESS_TRIES = 16 };
+
+static const char process_directory[] = "/tmp/cdacq-process-XXXXXX";
+
+/* The last ones that were started, each with a directory of its files; the oldest ends when there are too many. */
+static struct process {
+    pid_t pid;
+    char directory[sizeof process_directory];
+} processes[PROCESS_MAX];
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *where)
+{
+    (void)st, (void)type, (void)where;
+    return remove(path);
+}
+
+static void end_process(struct process *process)
+{
+    if (process->pid > 0) {
+        kill(process->pid, SIGKILL);
+        waitpid(process->pid, NULL, 0);
+    }
+    if (process->directory[0])
+        nftw(process->directory, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+    *process = (struct process){0};
+}
+
+static void end_processes(void)
+{
+    for (size_t i = 0; i < PROCESS_MAX; i++)
+        end_process(&processes[i]);
+}
+
+/* Beside this program. */
+static void undump_path(char *path, size_t size)
+{
+    ssize_t n = readlink("/proc/self/exe", path, size - 1);
+    ck_assert_int_gt(n, 0);
+    path[n] = '\0';
+    char *name = strrchr(path, '/') + 1;
+    snprintf(name, size - (size_t)(name - path), "undump");
+}
+
+/* The exit code, or 0 once the process is ready, whose id is *ret. */
+static int start_process(char *core, char *directory, pid_t *ret)
+{
+    extern char **environ;
+    char path[4096], text[16];
+    char *arguments[] = {path, core, directory, NULL};
+    int ends[2], status;
+    posix_spawn_file_actions_t actions;
+    undump_path(path, sizeof path);
+    ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
+    if (posix_spawn(ret, path, &actions, NULL, arguments, environ) != 0)
+        ck_abort_msg("%s cannot be started", path);
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+    ssize_t n = read(ends[0], text, sizeof text);
+    close(ends[0]);
+    if (n > 0)
+        return 0;
+    waitpid(*ret, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+}
+
+static enum cdacq_status open_process(struct mock *mock, const struct cdacq_options *options, struct cdacq **ret,
+                                      struct cdacq_error *err)
+{
+    static unsigned next;
+    struct process *process = &processes[next % PROCESS_MAX];
+    char core[sizeof process->directory + 8];
+    enum { TAKEN = 3 };
+    if (!next++)
+        atexit(end_processes);
+    end_process(process);
+    memcpy(process->directory, process_directory, sizeof process_directory);
+    ck_assert_ptr_nonnull(mkdtemp(process->directory));
+    snprintf(core, sizeof core, "%s/core", process->directory);
+    if (!mock_write_core(mock, core, err))
+        ck_abort_msg("%s", err->message);
+    int result = TAKEN;
+    for (int i = 0; i < PROCESS_TRIES && result == TAKEN; i++)
+        result = start_process(core, process->directory, &process->pid);
+    if (result != 0) {
+        process->pid = 0;
+        ck_abort_msg("undump: exit code %d", result);
+    }
+    unlink(core);
+    return cdacq_open_pid(process->pid, options, ret, err);
+}
+
+const char *mock_path_of(const char *path)
+{
+    size_t fixed = strlen(process_directory) - strlen("XXXXXX");
+    return strncmp(path, process_directory, fixed) == 0 ? path + strlen(process_directory) : path;
+}
+
+enum carrier mock_carriers(void)
+{
+    static enum carrier count;
+    char byte = 'x', copy = 0;
+    int ends[2];
+    if (count)
+        return count;
+    ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
+    pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (!child) {
+        close(ends[1]);
+        _exit(read(ends[0], &copy, 1) > 0); /* until we have done */
+    }
+    struct iovec local = {&copy, 1}, remote = {&byte, 1};
+    bool permitted = process_vm_readv(child, &local, 1, &remote, 1, 0) == 1 && copy == byte;
+    int problem = errno;
+    close(ends[0]);
+    close(ends[1]);
+    waitpid(child, NULL, 0);
+    const char *required = getenv("CDACQ_REQUIRE_PTRACE");
+    if (!permitted && required && strcmp(required, "1") == 0)
+        ck_abort_msg("CDACQ_REQUIRE_PTRACE=1, and another process's memory cannot be read: %s", strerror(problem));
+    if (!permitted)
+        fprintf(stderr, "mocks as processes: skipped: another process's memory cannot be read: %s\n",
+                strerror(problem));
+    count = permitted ? CARRIER_COUNT : CARRIER_PROCESS;
+    return count;
+}
+
+enum cdacq_status mock_try_open(struct mock *mock, enum carrier carrier, const struct cdacq_options *options,
+                                struct cdacq **ret, struct cdacq_error *err)
+{
+    struct cdacq_options pread = {.size = sizeof pread};
+    mock_check(mock);
+    if (options)
+        pread = *options;
+    pread.flags |= CDACQ_OPEN_PREAD;
+    switch (carrier) {
+    case CARRIER_MEMORY:
+        return cdacq_open_memory(mock_memory(mock), options, ret, err);
+    case CARRIER_READ:
+        return open_read(mock, options, ret, err);
+    case CARRIER_CORE:
+        return open_core(mock, options, ret, err);
+    case CARRIER_CORE_PREAD:
+        return open_core(mock, &pread, ret, err);
+    case CARRIER_PROCESS:
+        return open_process(mock, options, ret, err);
+    case CARRIER_COUNT:
+        break;
+    }
+    return CDACQ_ERR_ARGUMENT;
+}
+
 struct cdacq *mock_open(struct mock *mock, enum carrier carrier, const struct cdacq_options *options)
 {
     struct cdacq *target = NULL;
     struct cdacq_error error = {0};
-    mock_check(mock);
-    enum cdacq_status status = carrier == CARRIER_CORE ? open_core(mock, options, &target, &error)
-                                                       : cdacq_open_memory(mock_memory(mock), options, &target, &error);
-    if (status < 0)
+    if (mock_try_open(mock, carrier, options, &target, &error) < 0)
         ck_abort_msg("%s", error.message);
     return target;
 }

@@ -23,10 +23,33 @@ struct mock *mock_of_version(int arch, uint64_t seed, unsigned version);
 /* Fails the test when the mock has failed. */
 void mock_check(const struct mock *mock);
 
-enum carrier { CARRIER_MEMORY, CARRIER_CORE, CARRIER_COUNT };
+enum carrier {
+    CARRIER_MEMORY,
+    CARRIER_READ, /* memory that can only be copied from; all or nothing where the number of the call is odd */
+    CARRIER_CORE,
+    CARRIER_CORE_PREAD,
+    CARRIER_PROCESS,
+    CARRIER_COUNT
+};
 
-/* The published target, opened through the public API. The mock must outlive it. */
+/*
+ * How many of the carriers there are here: without the permission to read another process's memory there is no
+ * CARRIER_PROCESS, which is said on stderr; with CDACQ_REQUIRE_PTRACE=1 that is a failure.
+ */
+enum carrier mock_carriers(void);
+
+/*
+ * The published target, opened through the public API. The mock must outlive it. What is written to the mock afterwards
+ * shows in CARRIER_MEMORY alone. CARRIER_PROCESS knows holes of whole pages only.
+ */
 struct cdacq *mock_open(struct mock *mock, enum carrier carrier, const struct cdacq_options *options);
+
+/* The same, which may fail. */
+enum cdacq_status mock_try_open(struct mock *mock, enum carrier carrier, const struct cdacq_options *options,
+                                struct cdacq **ret, struct cdacq_error *err);
+
+/* A path as the mock has it: CARRIER_PROCESS maps files from a directory of its own. */
+const char *mock_path_of(const char *path);
 
 /* Publishes the mock and opens it as memory. */
 struct cdacq *mock_publish_and_open(struct mock *mock);

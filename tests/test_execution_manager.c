@@ -159,7 +159,7 @@ START_TEST(every_address_has_its_method)
     struct facts facts;
     mock_publish(scene.mock, NULL);
     facts.items = mock_functions(scene.mock, &facts.count);
-    for (enum carrier carrier = 0; carrier < CARRIER_COUNT; carrier++) {
+    for (enum carrier carrier = 0; carrier < mock_carriers(); carrier++) {
         struct cdacq *target = mock_open(scene.mock, carrier, NULL);
         struct reader reader = mock_reader(target);
         for (size_t i = 0; i < addresses.count; i++)
@@ -246,7 +246,7 @@ START_TEST(bulk_equals_single)
     struct facts facts;
     mock_publish(scene.mock, NULL);
     facts.items = mock_functions(scene.mock, &facts.count);
-    struct cdacq *target = mock_open(scene.mock, (enum carrier)(_i % CARRIER_COUNT), NULL);
+    struct cdacq *target = mock_open(scene.mock, (enum carrier)(_i % mock_carriers()), NULL);
     struct cdacq_session *session = mock_session(target);
     cdacq_methods_at(session, addresses.items, addresses.count, methods);
     for (size_t i = 0; i < addresses.count; i++)

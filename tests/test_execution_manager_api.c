@@ -7,7 +7,7 @@
 #include "check_main.h"
 #include "mock_support.h"
 
-enum { VERSIONS = 3, SEEDS = 3, COMBINATIONS = ARCH_COUNT * VERSIONS * SEEDS };
+enum { VERSIONS = 3, SEEDS = CARRIER_COUNT, COMBINATIONS = ARCH_COUNT * VERSIONS * SEEDS };
 
 struct opened {
     struct scene scene;
@@ -30,7 +30,7 @@ static struct opened open_scene(struct scene scene, int i)
     struct opened opened = {.scene = scene};
     mock_publish(opened.scene.mock, NULL);
     opened.facts = mock_functions(opened.scene.mock, &opened.fact_count);
-    opened.target = mock_open(opened.scene.mock, i / ARCH_COUNT / VERSIONS % CARRIER_COUNT, NULL);
+    opened.target = mock_open(opened.scene.mock, i / ARCH_COUNT / VERSIONS % mock_carriers(), NULL);
     opened.session = mock_session(opened.target);
     return opened;
 }
@@ -512,6 +512,73 @@ START_TEST(gc_info_contradicts_unwind_info)
 }
 END_TEST
 
+/* ---- Code pointers ---- */
+
+/* What every function that takes an address of code says of one. */
+static void check_code_pointer(struct cdacq_session *session, uint64_t pointer, uint64_t plain, uint64_t module)
+{
+    struct cdacq_error error = {0};
+    struct cdacq_code_block block, expected;
+    struct cdacq_method method[2];
+    enum cdacq_code_kind kind;
+    uint64_t unwind_info[2], found = 0, entered[2];
+    expect(cdacq_get_code_block(session, plain, &expected, &error) == CDACQ_OK, plain);
+    expect(cdacq_get_code_block(session, pointer, &block, &error) == CDACQ_OK, pointer);
+    expect(cdacq_get_start_address(&block) == cdacq_get_start_address(&expected), pointer);
+    expect(cdacq_get_relative_offset(&block) == cdacq_get_relative_offset(&expected), pointer);
+    expect(cdacq_get_unwind_info(session, &expected, &unwind_info[0], &error) == CDACQ_OK, plain);
+    expect(cdacq_get_unwind_info(session, &block, &unwind_info[1], &error) == CDACQ_OK, pointer);
+    expect(unwind_info[0] == unwind_info[1], pointer);
+    expect(cdacq_get_code_kind(session, pointer, &kind, &error) == CDACQ_OK, pointer);
+    expect(kind == (module ? CDACQ_CODE_READY_TO_RUN : CDACQ_CODE_JITTED), pointer);
+    expect(cdacq_find_ready_to_run_module(session, pointer, &found, &error) == (module ? CDACQ_OK : CDACQ_NOT_MANAGED),
+           pointer);
+    expect(found == module, pointer);
+    expect(cdacq_non_virtual_entry_to_method_desc(session, plain, &entered[0], &error) == CDACQ_OK, plain);
+    expect(cdacq_non_virtual_entry_to_method_desc(session, pointer, &entered[1], &error) == CDACQ_OK, pointer);
+    expect(entered[0] == entered[1], pointer);
+    expect(cdacq_check_code_range(session, pointer, &error) == CDACQ_OK, pointer);
+    expect(cdacq_method_at(session, pointer, &method[0], &error) == CDACQ_OK, pointer);
+    cdacq_methods_at(session, &pointer, 1, &method[1]);
+    for (int i = 0; i < 2; i++) {
+        expect(method[i].ip == pointer && method[i].answer == CDACQ_ANSWER_MANAGED, pointer);
+        expect(method[i].code_start == cdacq_get_start_address(&expected), pointer);
+        expect(method[i].offset == cdacq_get_relative_offset(&expected), pointer);
+    }
+}
+
+/* The Thumb bit of arm, the authentication code of arm64. */
+START_TEST(code_pointers_everywhere)
+{
+    bool wide = _i & 1;
+    struct mock *mock = mock_create(&(struct mock_options){.pointer_size = wide ? 8 : 4,
+                                                           .big_endian = _i & 2,
+                                                           .seed = 6,
+                                                           .unwind = MOCK_UNWIND_HEADER,
+                                                           .code_pointer_flags = wide ? 2 : 1});
+    uint64_t sizes[2] = {64, 32}, signature = wide ? UINT64_C(0x93d1) << 48 : 1;
+    struct mock_heap *heap = mock_heap_create(mock, &(struct mock_heap_options){.size = 0x4000});
+    uint64_t start = mock_method(
+        heap, &(struct mock_method){.size = 96, .method_desc = 0x1238, .funclets = sizes, .funclet_count = 2});
+    struct mock_r2r *image = mock_r2r_create(mock, &(struct mock_r2r_options){.tables = MOCK_R2R_METHODDEFS});
+    for (uint32_t rid = 1; rid <= 9; rid++)
+        mock_r2r_method(image, &(struct mock_r2r_method){
+                                   .hot = sizes, .hot_count = 2, .rid = rid, .method_desc = 0x2000 + rid * 8});
+    mock_r2r_finish(image);
+    struct cdacq *target = mock_publish_and_open(mock);
+    struct cdacq_session *session = mock_session(target);
+    for (uint64_t offset = 0; offset < 96 + 64 + 32; offset += 4)
+        check_code_pointer(session, (start + offset) | signature, start + offset, 0);
+    for (size_t i = 0; i < 9; i++)
+        for (uint64_t offset = 0; offset < 64; offset += 4)
+            check_code_pointer(session, (mock_r2r_start(image, i) + offset) | signature,
+                               mock_r2r_start(image, i) + offset, image->module);
+    cdacq_session_destroy(session);
+    cdacq_close(target);
+    mock_destroy(mock);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *suite = suite_create("execution_manager_api");
@@ -520,6 +587,7 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, modules_of_images, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, heaps_by_the_list, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, heaps_of_the_interpreter, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, code_pointers_everywhere, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, flag_bytes, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, heaps_by_the_range_sections, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, heaps_in_a_circle, 0, ARCH_COUNT);

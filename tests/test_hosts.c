@@ -133,7 +133,7 @@ START_TEST(two_runtimes)
         hosts[i] = make_host(_i, i, i ? MOCK_NET_11 : 2, &(struct mock_publish_options){.path = paths[i]});
     struct mock *mock = hosts[0].mock;
     mock_join(mock, hosts[1].mock);
-    for (enum carrier carrier = 0; carrier < CARRIER_COUNT; carrier++)
+    for (enum carrier carrier = 0; carrier < mock_carriers(); carrier++)
         for (unsigned number = 0; number < 2; number++) {
             struct cdacq_options options = {.size = sizeof options, .runtime = number};
             struct cdacq *target = mock_open(mock, carrier, &options);
@@ -142,14 +142,14 @@ START_TEST(two_runtimes)
             cdacq_get_info(target, &info);
             ck_assert_uint_eq(info.runtime_count, 2);
             ck_assert_uint_eq(info.runtime, number);
-            ck_assert_str_eq(info.runtime_path, paths[number]);
+            ck_assert_str_eq(mock_path_of(info.runtime_path), paths[number]);
             ck_assert_uint_eq(info.schema, number ? 2 : 0);
             ck_assert_int_eq(info.problem_status, CDACQ_OK);
             cdacq_visit_runtimes(target, list_runtime, &listed);
             ck_assert_uint_eq(listed.count, 2);
             ck_assert_uint_eq(listed.in_use, number);
             for (unsigned i = 0; i < 2; i++) {
-                ck_assert_str_eq(listed.paths[i], paths[i]);
+                ck_assert_str_eq(mock_path_of(listed.paths[i]), paths[i]);
                 ck_assert(listed.bases[i] && listed.descriptors[i] > listed.bases[i] && listed.build_ids[i]);
             }
             ck_assert_uint_lt(listed.bases[0], listed.bases[1]);
@@ -248,11 +248,11 @@ START_TEST(a_native_aot_application)
     ck_assert_int_eq(mock_open_fails(host.mock, NULL, &error), CDACQ_ERR_CONTRACT);
     assert_said(error.message, "looks like NativeAOT");
     struct cdacq_options options = partial(0);
-    for (enum carrier carrier = 0; carrier < CARRIER_COUNT; carrier++) {
+    for (enum carrier carrier = 0; carrier < mock_carriers(); carrier++) {
         struct cdacq *target = mock_open(host.mock, carrier, &options);
         struct cdacq_info info;
         cdacq_get_info(target, &info);
-        ck_assert_str_eq(info.runtime_path, "/mock/app");
+        ck_assert_str_eq(mock_path_of(info.runtime_path), "/mock/app");
         ck_assert_uint_eq(info.pointer_size, _i & 1 ? 8 : 4);
         ck_assert(info.big_endian == !!(_i & 2));
         assert_native_aot(target);
@@ -340,7 +340,7 @@ START_TEST(no_runtime_at_all)
     struct mock *mock = mock_of_arch(_i, 6);
     mock_map(mock, 0, 0x1000, MOCK_READ, "/mock/native", 0);
     struct cdacq_options options = partial(0);
-    for (enum carrier carrier = 0; carrier < CARRIER_COUNT; carrier++) {
+    for (enum carrier carrier = 0; carrier < mock_carriers(); carrier++) {
         struct cdacq *target = mock_open(mock, carrier, &options);
         struct cdacq_info info;
         cdacq_get_info(target, &info);
@@ -522,7 +522,7 @@ START_TEST(sub_descriptors)
         mock_write_pointer(mock, cycle, mock_read_pointer(mock, variable));
         mock_publish(mock, NULL);
         uint64_t alignment = 8, flags = mock_offset_of(mock, "RangeSection.Flags");
-        for (enum carrier carrier = 0; carrier < CARRIER_COUNT; carrier++) {
+        for (enum carrier carrier = 0; carrier < mock_carriers(); carrier++) {
             struct cdacq *target = mock_open(mock, carrier, NULL);
             assert_item(target, "GCHeap", "MarkArray", 16, "sub-descriptor GC", "");
             assert_item(target, NULL, "HeapCount", 0x1234, "sub-descriptor GC", ""); /* its own pointer data */

@@ -424,7 +424,7 @@ START_TEST(fields_are_read_by_their_row)
 {
     struct cdacq_memory memory = {.size = sizeof memory, .span_at = span_at};
     struct target *target;
-    ck_assert_int_eq(memory_open(&memory, false, &target, &error), CDACQ_OK);
+    ck_assert_int_eq(memory_open(&memory, NULL, false, &target, &error), CDACQ_OK);
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (uint8_t)(i + 1);
     add("{\"types\":{\"RangeSection\":{\"RangeBegin\":0,\"Flags\":16,\"HeapList\":60},\"RangeSectionMap\":{"

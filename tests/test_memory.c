@@ -44,7 +44,7 @@ static struct cdacq_memory memory(void)
 static void open_memory(void)
 {
     struct cdacq_memory m = memory();
-    ck_assert_int_eq(memory_open(&m, false, &target, &error), CDACQ_OK);
+    ck_assert_int_eq(memory_open(&m, NULL, false, &target, &error), CDACQ_OK);
 }
 
 START_TEST(hands_out_what_the_caller_has)
@@ -81,22 +81,33 @@ START_TEST(an_answer_about_another_place_is_none)
 }
 END_TEST
 
+static size_t read_nothing(void *context, uint64_t address, void *buffer, size_t size)
+{
+    (void)context, (void)address, (void)buffer, (void)size;
+    return 0;
+}
+
 START_TEST(refuses_arguments_that_make_no_sense)
 {
-    struct cdacq_memory wrong[] = {memory(), memory(), memory(), memory()};
+    struct cdacq_memory wrong[] = {memory(), memory(), memory(), memory(), memory()};
     wrong[0].size = 0;
-    wrong[1].size--;
+    wrong[1].size = offsetof(struct cdacq_memory, mapping_count);
     wrong[2].span_at = NULL;
     wrong[3].mapping_count = 1;
+    wrong[4].read = read_nothing; /* and span_at: which of them? */
     for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
-        ck_assert_int_eq(memory_open(&wrong[i], false, &target, &error), CDACQ_ERR_ARGUMENT);
+        ck_assert_int_eq(memory_open(&wrong[i], NULL, false, &target, &error), CDACQ_ERR_ARGUMENT);
         ck_assert_ptr_null(target);
         ck_assert_str_ne(error.message, "");
     }
-    ck_assert_int_eq(memory_open(NULL, false, &target, NULL), CDACQ_ERR_ARGUMENT);
-    /* A later version's larger struct is fine. */
+    ck_assert_int_eq(memory_open(NULL, NULL, false, &target, NULL), CDACQ_ERR_ARGUMENT);
+    /* An earlier version's smaller struct is fine, and what lies behind it is not looked at. */
+    wrong[4].size = offsetof(struct cdacq_memory, read);
+    ck_assert_int_eq(memory_open(&wrong[4], NULL, false, &target, &error), CDACQ_OK);
+    target_destroy(target);
+    /* So is a later version's larger one. */
     wrong[0].size = sizeof(struct cdacq_memory) + 64;
-    ck_assert_int_eq(memory_open(&wrong[0], false, &target, &error), CDACQ_OK);
+    ck_assert_int_eq(memory_open(&wrong[0], NULL, false, &target, &error), CDACQ_OK);
 }
 END_TEST
 
@@ -109,12 +120,12 @@ START_TEST(mappings_are_sorted_and_filtered)
     struct cdacq_memory m = memory();
     m.mappings = mappings;
     m.mapping_count = ARRAY_SIZE(mappings);
-    ck_assert_int_eq(memory_open(&m, false, &target, &error), CDACQ_OK);
+    ck_assert_int_eq(memory_open(&m, NULL, false, &target, &error), CDACQ_OK);
     ck_assert_uint_eq(target->mapping_count, 2);
     ck_assert_str_eq(target->mappings[0].path, "/a");
     ck_assert_str_eq(target->mappings[1].path, "/b");
     ck_assert_uint_eq(target->mappings[1].offset, 0x100);
-    ck_assert_ptr_null(target->mappings[1].file); /* no file ever stands in */
+    ck_assert(!mapped_file_resolve(target->mappings[1].file)); /* no file stands in unless somebody says where it is */
     ck_assert_ptr_null(target_mapping_at(target, 0x0fff));
     ck_assert_ptr_eq(target_mapping_at(target, 0x1000), &target->mappings[0]);
     ck_assert_ptr_eq(target_mapping_at(target, 0x1fff), &target->mappings[0]);
@@ -127,7 +138,7 @@ END_TEST
 START_TEST(records_when_asked)
 {
     struct cdacq_memory m = memory();
-    ck_assert_int_eq(memory_open(&m, true, &target, &error), CDACQ_OK);
+    ck_assert_int_eq(memory_open(&m, NULL, true, &target, &error), CDACQ_OK);
     struct reader reader;
     reader_init(&reader, target, NULL, 8, false);
     read_u8(&reader, 0x1001);

@@ -241,7 +241,7 @@ START_TEST(every_way_to_find_it)
     static const enum mock_symbols symbols[] = {MOCK_SYMBOLS_GNU_HASH, MOCK_SYMBOLS_HASH, MOCK_SYMBOLS_BOTH};
     for (size_t i = 0; i < ARRAY_SIZE(symbols); i++)
         for (uint64_t seed = 0; seed < 6; seed++)
-            for (enum carrier carrier = 0; carrier < CARRIER_COUNT; carrier++) {
+            for (enum carrier carrier = 0; carrier < mock_carriers(); carrier++) {
                 struct mock *mock = mock_of_arch(_i, seed);
                 struct cdacq_info info;
                 uint64_t address = mock_publish(mock, &(struct mock_publish_options){.symbols = symbols[i]});
@@ -250,9 +250,12 @@ START_TEST(every_way_to_find_it)
                 ck_assert_uint_eq(info.descriptor_address, address);
                 ck_assert_uint_eq(info.pointer_size, _i & 1 ? 8 : 4);
                 ck_assert(info.big_endian == !!(_i & 2));
-                ck_assert_str_eq(info.runtime_path, "/mock/libcoreclr.so");
+                ck_assert_str_eq(mock_path_of(info.runtime_path), "/mock/libcoreclr.so");
                 ck_assert_uint_eq(strlen(info.runtime_build_id), 40);
-                ck_assert_int_eq(info.pid, carrier == CARRIER_CORE ? 4711 : 0);
+                if (carrier == CARRIER_PROCESS)
+                    ck_assert_int_eq(info.kind, CDACQ_TARGET_PROCESS);
+                else
+                    ck_assert_int_eq(info.pid, info.kind == CDACQ_TARGET_CORE ? 4711 : 0);
                 cdacq_close(target);
                 mock_destroy(mock);
             }
@@ -280,8 +283,8 @@ START_TEST(only_its_address)
     struct cdacq_options options = {.size = sizeof options};
     options.descriptor_address = mock_publish(mock, &(struct mock_publish_options){.no_image = true});
     ck_assert_int_eq(mock_open_fails(mock, NULL, &error), CDACQ_ERR_NO_RUNTIME);
-    cdacq_close(mock_open(mock, CARRIER_MEMORY, &options));
-    cdacq_close(mock_open(mock, CARRIER_CORE, &options));
+    for (enum carrier carrier = 0; carrier < mock_carriers(); carrier++)
+        cdacq_close(mock_open(mock, carrier, &options));
     mock_destroy(mock);
 }
 END_TEST

@@ -121,7 +121,7 @@ START_TEST(every_precode_leads_back)
     struct entries entries = {.count = 0};
     add_precodes(mock, version, &entries);
     mock_publish(mock, NULL);
-    for (enum carrier carrier = 0; carrier < CARRIER_COUNT; carrier++) {
+    for (enum carrier carrier = 0; carrier < mock_carriers(); carrier++) {
         struct cdacq *target = mock_open(mock, carrier, NULL);
         struct cdacq_session *session = mock_session(target);
         for (size_t i = 0; i < entries.count; i++)
@@ -259,7 +259,7 @@ START_TEST(entries_of_code)
     size_t count;
     mock_publish(scene.mock, NULL);
     const struct mock_function *facts = mock_functions(scene.mock, &count);
-    for (enum carrier carrier = 0; carrier < CARRIER_COUNT; carrier++) {
+    for (enum carrier carrier = 0; carrier < mock_carriers(); carrier++) {
         struct cdacq *target = mock_open(scene.mock, carrier, NULL);
         struct cdacq_session *session = mock_session(target);
         for (size_t i = 0; i < count; i++) {
@@ -621,7 +621,7 @@ START_TEST(kinds_of_stubs)
     for (unsigned number = 0; number < NUMBERS; number++)
         blocks[number] = mock_stub(heap, number, 100);
     mock_publish(mock, NULL);
-    for (enum carrier carrier = 0; carrier < CARRIER_COUNT; carrier++) {
+    for (enum carrier carrier = 0; carrier < mock_carriers(); carrier++) {
         struct cdacq *target = mock_open(mock, carrier, NULL);
         struct cdacq_session *session = mock_session(target);
         for (int round = 0; round < 3; round++) { /* by walking, then by the index */
@@ -694,7 +694,7 @@ START_TEST(interpreted_methods)
     uint64_t start = mock_method(heap, &(struct mock_method){.size = 300, .method_desc = 0x1238});
     uint64_t entry = mock_precode(stubs, MOCK_PRECODE_INTERPRETER, 0x1238);
     mock_publish(mock, NULL);
-    for (enum carrier carrier = 0; carrier < CARRIER_COUNT; carrier++) {
+    for (enum carrier carrier = 0; carrier < mock_carriers(); carrier++) {
         struct cdacq *target = mock_open(mock, carrier, NULL);
         struct cdacq_session *session = mock_session(target);
         struct cdacq_code_block block;

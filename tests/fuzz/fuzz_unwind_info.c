@@ -89,7 +89,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     unsigned version = data[1];
     struct bytes_at bytes = {data + 2, size - 2};
     struct cdacq_memory memory = {.size = sizeof memory, .context = &bytes, .span_at = span_at};
-    if (memory_open(&memory, false, &target, &error) != CDACQ_OK)
+    if (memory_open(&memory, NULL, false, &target, &error) != CDACQ_OK)
         abort();
     struct reader reader;
     reader_init(&reader, target, &layout, layout.architecture == ARCHITECTURE_ARM ? 4 : 8, data[0] & BIG_ENDIAN_TARGET);

@@ -1,0 +1,122 @@
+#include "target/page_cache.h"
+
+#include <errno.h>
+
+/* A page of which not all is there: which of its bytes are, a bit each, stands behind them. */
+enum { VALID_WORDS = PAGE_SIZE / 64 };
+
+static uint64_t *valid_of(const struct page *page)
+{
+    return (uint64_t *)(void *)(page->bytes + PAGE_SIZE);
+}
+
+static bool is_whole(const struct page *page)
+{
+    return page->lines == UINT64_MAX;
+}
+
+static bool is_valid(const struct page *page, uint64_t offset)
+{
+    return valid_of(page)[offset / 64] >> offset % 64 & 1;
+}
+
+bool page_cache_init(struct page_cache *cache, page_cache_read *read, void *context)
+{
+    *cache = (struct page_cache){.read = read, .context = context};
+    return pthread_mutex_init(&cache->lock, NULL) == 0;
+}
+
+void page_cache_deinit(struct page_cache *cache)
+{
+    pages_deinit(&cache->pages);
+    pthread_mutex_destroy(&cache->lock);
+}
+
+/* Fetches more of a page that has a gap: from `offset` to the end of its line, less what has been handed out before. */
+static bool fetch_line(struct page_cache *cache, struct page *page, uint64_t offset)
+{
+    uint8_t line[LINE_SIZE];
+    size_t wanted = (size_t)(LINE_SIZE - offset % LINE_SIZE);
+    size_t size = MIN(cache->read(cache->context, page->address + offset, line, wanted), wanted);
+    for (size_t i = 0; i < size; i++)
+        if (!is_valid(page, offset + i)) {
+            page->bytes[offset + i] = line[i];
+            valid_of(page)[(offset + i) / 64] |= UINT64_C(1) << (offset + i) % 64;
+        }
+    return size > 0;
+}
+
+/* Fetches a page that is not kept yet. False, and nothing is kept, where it has no byte at `offset`. */
+static bool fetch_page(struct page_cache *cache, struct page *page, uint64_t offset)
+{
+    CLEANUP_FREE uint8_t *bytes = calloc(1, PAGE_SIZE + VALID_WORDS * sizeof(uint64_t));
+    if (!bytes)
+        return false;
+    page->bytes = bytes;
+    size_t size = MIN(cache->read(cache->context, page->address, bytes, PAGE_SIZE), (size_t)PAGE_SIZE);
+    for (size_t i = 0; i < size; i++)
+        valid_of(page)[i / 64] |= UINT64_C(1) << i % 64;
+    if (size == PAGE_SIZE)
+        page->lines = UINT64_MAX;
+    else if (!is_valid(page, offset) && !fetch_line(cache, page, offset))
+        return false;
+    uint8_t *smaller = is_whole(page) ? realloc(bytes, PAGE_SIZE) : NULL;
+    if (smaller)
+        bytes = smaller;
+    page->bytes = take_ptr(bytes);
+    return true;
+}
+
+static bool find(struct page_cache *cache, uint64_t address, struct memory *ret)
+{
+    uint64_t begin = align_down(address, PAGE_SIZE), offset = address - begin;
+    if (begin > UINT64_MAX - PAGE_SIZE)
+        return false; /* its end has no address */
+    struct page *page = pages_find(&cache->pages, begin);
+    if (!page) {
+        struct page fetched = {.address = begin};
+        if (cache->pages.count >= PAGE_CACHE_MAX || !fetch_page(cache, &fetched, offset))
+            return false;
+        page = pages_add(&cache->pages, begin, NULL);
+        if (!page) {
+            free(fetched.bytes);
+            return false;
+        }
+        *page = fetched;
+    }
+    if (is_whole(page)) {
+        *ret = (struct memory){begin, begin + PAGE_SIZE, page->bytes, false};
+        return true;
+    }
+    if (!is_valid(page, offset) && !fetch_line(cache, page, offset))
+        return false;
+    uint64_t from = offset, to = offset + 1;
+    while (from && is_valid(page, from - 1))
+        from--;
+    while (to < PAGE_SIZE && is_valid(page, to))
+        to++;
+    *ret = (struct memory){begin + from, begin + to, page->bytes + from, false};
+    return true;
+}
+
+bool page_cache_at(struct page_cache *cache, uint64_t address, struct memory *ret)
+{
+    pthread_mutex_lock(&cache->lock);
+    bool found = find(cache, address, ret);
+    pthread_mutex_unlock(&cache->lock);
+    return found;
+}
+
+size_t file_read(int fd, uint64_t offset, void *buffer, size_t size)
+{
+    size_t done = 0;
+    while (done < size && offset + done <= INT64_MAX) {
+        ssize_t n = pread(fd, (uint8_t *)buffer + done, size - done, (off_t)(offset + done));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        done += (size_t)n;
+    }
+    return done;
+}
