@@ -171,7 +171,7 @@ static enum cdacq_status load_json(struct loader *loader, const struct header *h
     if (status >= 0 && depth == 0)
         status = add_baseline(loader, root);
     if (status >= 0) {
-        struct pointer_data data = {pointers, header->pointer_count};
+        struct pointer_data data = {.values = pointers, .count = header->pointer_count};
         status =
             descriptor_add(loader->descriptor, root, origin, data, depth ? MERGE_ADD : MERGE_OVERRIDE, loader->err);
     }

@@ -176,12 +176,12 @@ static enum cdacq_status read_plain_value(struct merger *merger, const struct js
         uint64_t index;
         if (json_count(value) != 1 || !json_integer(json_first(value), &index))
             return malformed(merger, "value", item->name, "an indirect value is [index]");
-        if (!merger->pointer_data.values)
+        if (!merger->pointer_data.values && !merger->pointer_data.unknown)
             return malformed(merger, "value", item->name, "an indirect value, but this document has no pointer data");
         if (index >= merger->pointer_data.count)
             return malformed(merger, "value", item->name, "an indirect value beyond the pointer data");
-        item->value = merger->pointer_data.values[index];
-        item->has_value = true;
+        item->has_value = !merger->pointer_data.unknown;
+        item->value = item->has_value ? merger->pointer_data.values[index] : 0;
         return CDACQ_OK;
     }
     if (json_kind(value) != JSON_NUMBER && json_kind(value) != JSON_STRING)

@@ -47,6 +47,7 @@ enum descriptor_merge {
 struct pointer_data {
     const uint64_t *values;
     size_t count;
+    bool unknown; /* there are `count`, but no process that has filled them in: such globals are left without a value */
 };
 
 /*

@@ -66,6 +66,7 @@ static enum cdacq_status read_pointer_data(const struct image *image, const char
     unsigned word = image->wide ? 8 : 4;
     if (!image_find_symbol(image, symbol, &address, &size) || size / word > POINTER_DATA_MAX)
         return error_set(err, CDACQ_ERR_DESCRIPTOR, 0, "the runtime's %s cannot be found", symbol);
+    *ret_count = size / word;
     uint64_t *values = calloc(size / word + 1, sizeof *values);
     if (!values)
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
@@ -81,7 +82,6 @@ static enum cdacq_status read_pointer_data(const struct image *image, const char
                          symbol, address);
     }
     *ret_values = values;
-    *ret_count = size / word;
     return CDACQ_OK;
 }
 
@@ -94,7 +94,8 @@ enum cdacq_status supplement_add(const struct supplement *supplement, const stru
     char origin[100];
     if (symbol && json_text(symbol)) {
         enum cdacq_status status = read_pointer_data(image, json_text(symbol), &values, &pointer_data.count, err);
-        if (status < 0)
+        pointer_data.unknown = status == CDACQ_ERR_MEMORY && image->target->kind == CDACQ_TARGET_IMAGE;
+        if (status < 0 && !pointer_data.unknown)
             return status;
         pointer_data.values = values;
     }

@@ -8,6 +8,7 @@
 #include "src/debuginfod.h"
 #include "src/door.h"
 #include "src/file_judge.h"
+#include "src/image_file.h"
 #include "target/core.h"
 #include "target/live.h"
 #include "target/memory.h"
@@ -57,6 +58,7 @@ void cdacq_close(struct cdacq *target)
     descriptor_deinit(&target->descriptor);
     runtimes_deinit(&target->runtimes);
     target_destroy(target->target);
+    free(target->image_path);
     file_policy_deinit(&target->policy);
     free_strings(target->policy.sysroots);
     free_strings(target->policy.module_paths);
@@ -237,6 +239,8 @@ static enum cdacq_status finish_open(struct cdacq *target, enum cdacq_status sta
     }
     if (status >= 0)
         target->problem = (struct cdacq_error){0};
+    else if (target->target->kind == CDACQ_TARGET_IMAGE && status == CDACQ_ERR_FIELD)
+        error_set(&target->problem, CDACQ_ERR_FIELD, 0, "what this runtime writes down as it starts is in no file");
     *ret = target;
     return CDACQ_OK;
 }
@@ -268,6 +272,19 @@ enum cdacq_status cdacq_open_pid(int pid, const struct cdacq_options *options, s
         return status < 0 ? status : CDACQ_ERR_NOMEM;
     status = live_open(pid, &target->policy, taken.flags & CDACQ_OPEN_STOP, taken.flags & CDACQ_OPEN_RECORD,
                        &target->target, err);
+    return finish_open(target, status, &taken, ret, err);
+}
+
+enum cdacq_status cdacq_open_image(const char *path, const struct cdacq_options *options, struct cdacq **ret,
+                                   struct cdacq_error *err)
+{
+    struct cdacq_options taken;
+    enum cdacq_status status = take_options(options, &taken, err);
+    struct cdacq *target = status >= 0 ? target_new(&taken, err) : NULL;
+    if (!target)
+        return status < 0 ? status : CDACQ_ERR_NOMEM;
+    status = image_file_open(path, &target->policy, taken.flags & CDACQ_OPEN_RECORD, &target->image_path,
+                             &target->target, err);
     return finish_open(target, status, &taken, ret, err);
 }
 

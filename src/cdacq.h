@@ -170,6 +170,14 @@ CDACQ_API enum cdacq_status cdacq_open_core(const char *path, const struct cdacq
 CDACQ_API enum cdacq_status cdacq_open_pid(int pid, const struct cdacq_options *options, struct cdacq **ret,
                                            struct cdacq_error *err);
 
+/*
+ * Opens an ELF image, libcoreclr.so or a single-file application, as if it were loaded and nothing had run: for its
+ * descriptor, and for what the runtime is. Globals that a runtime writes down only as it starts have no value (those of
+ * .NET 8 and 9, which then take CDACQ_OPEN_PARTIAL). No method is found in it.
+ */
+CDACQ_API enum cdacq_status cdacq_open_image(const char *path, const struct cdacq_options *options, struct cdacq **ret,
+                                             struct cdacq_error *err);
+
 /* One mapping of a target whose memory the caller provides. `path` is NULL for anonymous memory. */
 struct cdacq_mapping {
     uint64_t begin, end;
@@ -499,7 +507,7 @@ CDACQ_API enum cdacq_status cdacq_non_virtual_entry_to_method_desc(struct cdacq_
 
 /* ---- What the target is ------------------------------------------------------------------------------------- */
 
-enum cdacq_target_kind { CDACQ_TARGET_CORE, CDACQ_TARGET_PROCESS, CDACQ_TARGET_MEMORY };
+enum cdacq_target_kind { CDACQ_TARGET_CORE, CDACQ_TARGET_PROCESS, CDACQ_TARGET_MEMORY, CDACQ_TARGET_IMAGE };
 
 /* Strings are owned by the target and may be NULL where not known. */
 struct cdacq_info {

@@ -14,6 +14,7 @@
 
 struct cdacq {
     struct file_policy policy;
+    char *image_path; /* of a target that is a file: its one mapping's */
     struct target *target;
     struct runtimes runtimes;
     unsigned runtime; /* index of the one in use */

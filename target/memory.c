@@ -72,7 +72,8 @@ static bool take_memory(const struct cdacq_memory *memory, struct cdacq_memory *
 /* Whether anybody says where files are. */
 static bool finds_files(const struct file_policy *policy)
 {
-    return policy && (policy->find || policy->sysroots || policy->module_paths || policy->fetch);
+    return policy &&
+           (!policy->no_own_paths || policy->find || policy->sysroots || policy->module_paths || policy->fetch);
 }
 
 static void take_mappings(struct target *target, const struct cdacq_memory *memory, struct file_policy *policy)

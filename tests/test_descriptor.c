@@ -110,7 +110,7 @@ END_TEST
 START_TEST(globals_in_every_form)
 {
     const uint64_t values[] = {0, 0x1000, UINT64_MAX};
-    const struct pointer_data pointers = {values, 3};
+    const struct pointer_data pointers = {.values = values, .count = 3};
     const char *text = "{\"globals\":{\"direct\":1,\"negative\":-1,\"text\":\"x64\",\"hex\":\"0xff\","
                        "\"indirect\":[1],\"typed\":[2,\"uint8\"],\"typed-indirect\":[[2],\"pointer\"],"
                        "\"typed-text\":[\"1\",\"string\"],\"pure-text\":[\"linux\",\"string\"],"
@@ -210,7 +210,7 @@ START_TEST(the_runtime_fills_a_baseline)
         "\"value\":1}]}",
         "baseline", MERGE_ADD);
     const uint64_t values[] = {0, 0x5000};
-    const struct pointer_data pointers = {values, 2};
+    const struct pointer_data pointers = {.values = values, .count = 2};
     ck_assert_int_eq(
         try_add("{\"version\":2,\"types\":{\"A\":{\"!\":32,\"x\":16,\"y\":20}},\"globals\":{\"g\":[1],\"h\":2}}",
                 "runtime", pointers, MERGE_OVERRIDE),
@@ -328,7 +328,7 @@ END_TEST
 START_TEST(each_document_has_its_own_pointers)
 {
     const uint64_t first[] = {0, 0x1000}, second[] = {0, 0x2000};
-    const struct pointer_data a = {first, 2}, b = {second, 2};
+    const struct pointer_data a = {.values = first, .count = 2}, b = {.values = second, .count = 2};
     ck_assert_int_eq(try_add("{\"globals\":{\"g\":[[1],\"pointer\"]}}", "runtime", a, MERGE_OVERRIDE), CDACQ_OK);
     ck_assert_int_eq(try_add("{\"globals\":{\"h\":[[1],\"pointer\"]}}", "GC", b, MERGE_ADD), CDACQ_OK);
     assert_value(global("g"), 0x1000);
@@ -405,7 +405,7 @@ static const struct refused {
 START_TEST(what_is_no_descriptor_is_refused)
 {
     const uint64_t values[] = {0, 1, 2};
-    const struct pointer_data pointers = {values, 3};
+    const struct pointer_data pointers = {.values = values, .count = 3};
     ck_assert_int_eq(try_add(refused[_i].text, "runtime", pointers, MERGE_OVERRIDE), CDACQ_ERR_DESCRIPTOR);
     ck_assert_str_eq(error.message, refused[_i].message);
 }
@@ -547,7 +547,7 @@ START_TEST(the_descriptor_of_net_10)
     uint64_t values[24];
     for (size_t i = 0; i < ARRAY_SIZE(values); i++)
         values[i] = i ? 0x1000 + i * 8 : 0;
-    const struct pointer_data pointers = {values, ARRAY_SIZE(values)};
+    const struct pointer_data pointers = {.values = values, .count = ARRAY_SIZE(values)};
     ck_assert_msg(try_add((const char *)text, "runtime", pointers, MERGE_OVERRIDE) == CDACQ_OK, "%s", error.message);
     free(text);
     ck_assert_uint_eq(descriptor.schema, 0);
@@ -591,7 +591,7 @@ START_TEST(the_descriptor_of_net_10_with_too_few_pointers)
     size_t size;
     uint8_t *text = fixture_file("descriptors/10.0.json", &size);
     uint64_t values[23] = {0};
-    const struct pointer_data pointers = {values, ARRAY_SIZE(values)};
+    const struct pointer_data pointers = {.values = values, .count = ARRAY_SIZE(values)};
     ck_assert_int_eq(try_add((const char *)text, "runtime", pointers, MERGE_OVERRIDE), CDACQ_ERR_DESCRIPTOR);
     ck_assert_str_eq(error.message,
                      "runtime: value \"MethodDescSizeTable\": an indirect value beyond the pointer data");

@@ -55,7 +55,7 @@ static void add(const char *text, enum descriptor_merge merge)
     uint64_t values[24];
     for (size_t i = 0; i < ARRAY_SIZE(values); i++)
         values[i] = i ? 0x1000 + i * 8 : 0;
-    const struct pointer_data pointers = {values, ARRAY_SIZE(values)};
+    const struct pointer_data pointers = {.values = values, .count = ARRAY_SIZE(values)};
     struct json *root;
     ck_assert_msg(json_parse(text, strlen(text), "runtime", &root, &error) == CDACQ_OK, "%s", error.message);
     ck_assert_msg(descriptor_add(&descriptor, root, "runtime", pointers, merge, &error) == CDACQ_OK, "%s",

@@ -192,9 +192,9 @@ static bool same_text(const char *a, const char *b)
 
 static bool same_value(const struct cdacq_descriptor_item *a, const struct cdacq_descriptor_item *b)
 {
-    if (!same_text(a->type, b->type) || !same_text(a->text, b->text) || a->has_value != b->has_value)
+    if (!same_text(a->type, b->type) || !same_text(a->text, b->text))
         return false;
-    return !a->has_value || is_address(a) || a->value == b->value;
+    return is_address(a) || (a->has_value == b->has_value && a->value == b->value);
 }
 
 static const char *const kind_names[] = {

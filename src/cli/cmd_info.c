@@ -133,7 +133,11 @@ static const char *plural(uint64_t count)
 
 static const char *target_kind(const struct cdacq_info *info)
 {
-    return info->kind == CDACQ_TARGET_CORE ? "core" : info->kind == CDACQ_TARGET_PROCESS ? "process" : "memory";
+    static const char *const texts[] = {[CDACQ_TARGET_CORE] = "core",
+                                        [CDACQ_TARGET_PROCESS] = "process",
+                                        [CDACQ_TARGET_MEMORY] = "memory",
+                                        [CDACQ_TARGET_IMAGE] = "image"};
+    return texts[info->kind];
 }
 
 static void print_target(struct work *work)

@@ -60,9 +60,11 @@ static const struct command commands[] = {
         .run = cmd_descriptor,
         .usage = "TARGET [OTHER]",
         .summary = "print the merged data descriptor, or how two of them differ",
-        .details = "Prints one JSON object, each value with the document it came from. With OTHER, a second target,\n"
-                   "one line for each difference: '-' only in TARGET, '+' only in OTHER, '~' in both. Origins and\n"
-                   "the values of addresses are not compared.\n",
+        .details =
+            "Prints one JSON object, each value with the document it came from. TARGET may also be a runtime's\n"
+            "file, libcoreclr.so or a single-file application. With OTHER, a second target, one line for each\n"
+            "difference: '-' only in TARGET, '+' only in OTHER, '~' in both. Origins and the values of addresses\n"
+            "are not compared.\n",
         .exit_partly = "the two descriptors differ",
         .options = OPTIONS_TARGET | OPTIONS_RESULT,
         .targets_max = 2,

@@ -159,6 +159,8 @@ void next_steps_visit(struct cdacq *target, const struct cdacq_options *options,
 {
     struct cdacq_info info;
     cdacq_get_info(target, &info);
+    if (info.kind == CDACQ_TARGET_IMAGE) /* nothing is missing in a file that is read for its descriptor */
+        return;
     struct steps steps = {.options = options, .visit = visit, .context = context, .runtime_path = info.runtime_path};
     (void)cdacq_visit_modules(target, note_file, &steps, NULL);
     if (info.problem)

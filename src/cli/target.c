@@ -1,8 +1,11 @@
 /* target.c: opening what the command line calls TARGET, and what every tool needs: memory or an end. */
+#include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "src/cli/commands.h"
 #include "src/cli/console.h"
@@ -37,13 +40,31 @@ static int parse_pid(const char *name)
     return errno || pid > INT32_MAX ? 0 : (int)pid;
 }
 
+/* Whether a file is an ELF image, as libcoreclr.so, rather than a core. */
+static bool is_image(const char *name)
+{
+    uint8_t header[18] = {0};
+    int fd = open(name, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t n = read(fd, header, sizeof header);
+    close(fd);
+    unsigned type = header[EI_DATA] == ELFDATA2MSB ? header[16] << 8 | header[17] : header[17] << 8 | header[16];
+    return n == sizeof header && !memcmp(header, ELFMAG, SELFMAG) && (type == ET_DYN || type == ET_EXEC);
+}
+
 struct cdacq *target_open(const char *name, const struct cdacq_options *options)
 {
     struct cdacq *target = NULL;
     struct cdacq_error error;
     enum cdacq_status status;
     if (!is_pid(name)) {
-        status = cdacq_open_core(name, options, &target, &error);
+        if (is_image(name) && !(options->flags & CDACQ_OPEN_PARTIAL)) {
+            message("%s: an ELF image, no core: 'info' and 'descriptor' take one, methods are in none", name);
+            return NULL;
+        }
+        status = is_image(name) ? cdacq_open_image(name, options, &target, &error)
+                                : cdacq_open_core(name, options, &target, &error);
     } else {
         int pid = parse_pid(name);
         if (!pid) {

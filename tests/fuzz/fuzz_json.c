@@ -27,7 +27,7 @@ static void walk(const struct json *value)
 static void add(struct descriptor *descriptor, const struct json *root, enum descriptor_merge merge)
 {
     static const uint64_t values[24] = {0, 0x1000, UINT64_MAX};
-    const struct pointer_data pointers = {merge == MERGE_OVERRIDE ? values : NULL, ARRAY_SIZE(values)};
+    const struct pointer_data pointers = {.values = values, .count = ARRAY_SIZE(values)};
     struct cdacq_error error;
     if (descriptor_add(descriptor, root, "fuzz", pointers, merge, &error) < 0 && !error.message[0])
         abort();
