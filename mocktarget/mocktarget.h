@@ -22,6 +22,8 @@
  * layouts.
  *  - What the target holds is also kept as plain facts (mock_functions), for tests to compare answers with.
  *
+ * docs/mocktarget.md is the guide. Installed it is cdacq/mocktarget.h, which needs no other header.
+ *
  * Threads: a mock belongs to one thread while it is built; afterwards its memory may be read from many.
  * Source: dotnet/runtime docs/design/datacontracts; src/coreclr/vm/{codeman,hash}.cpp for the rules of writing.
  */

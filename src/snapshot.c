@@ -94,14 +94,21 @@ static bool collect(struct target *target, struct segments *segments)
     return true;
 }
 
-/* NT_FILE is as the target has it: paths are what answers name modules by. */
-static struct core_writer_mapping *list_mappings(const struct target *target)
+/*
+ * NT_FILE is as the target has it: paths are what answers name modules by. A runtime of 32 bits in an emulator has
+ * neighbours beyond what it can address itself, and a core of its class.
+ */
+static struct core_writer_mapping *list_mappings(const struct target *target, bool wide, size_t *ret_count)
 {
     struct core_writer_mapping *mappings = calloc(target->mapping_count + 1, sizeof *mappings);
+    size_t count = 0;
     for (size_t i = 0; mappings && i < target->mapping_count; i++) {
         const struct mapping *mapping = &target->mappings[i];
-        mappings[i] = (struct core_writer_mapping){mapping->begin, mapping->end, mapping->offset, mapping->path};
+        if (wide || mapping->end <= UINT32_MAX)
+            mappings[count++] =
+                (struct core_writer_mapping){mapping->begin, mapping->end, mapping->offset, mapping->path};
     }
+    *ret_count = count;
     return mappings;
 }
 
@@ -113,18 +120,20 @@ enum cdacq_status cdacq_write_snapshot(struct cdacq *handle, const char *path, u
     if (!target->recording)
         return error_set(err, CDACQ_ERR_ARGUMENT, 0,
                          "a snapshot needs a target that was opened with CDACQ_OPEN_RECORD");
-    CLEANUP_FREE struct core_writer_mapping *mappings = list_mappings(target);
+    bool wide = handle->descriptor_info.pointer_size == 8;
+    size_t mapping_count;
+    CLEANUP_FREE struct core_writer_mapping *mappings = list_mappings(target, wide, &mapping_count);
     enum cdacq_status status = CDACQ_OK;
     if (!mappings || !collect(target, &segments))
         status = error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the snapshot");
     struct core_writer_image image = {
-        .wide = handle->descriptor_info.pointer_size == 8,
+        .wide = wide,
         .big_endian = handle->descriptor_info.big_endian,
         .packed = true,
         .machine = target->elf_machine,
         .pid = target->pid,
         .mappings = mappings,
-        .mapping_count = target->mapping_count,
+        .mapping_count = mapping_count,
         .segments = segments.items,
         .segment_count = segments.count,
     };

@@ -143,9 +143,11 @@ static const uint8_t *core_peek(struct core *core, uint64_t offset, size_t size,
     if (core->bytes && range_fits(offset, size, core->size))
         return core->bytes + offset;
     memset(buffer, 0, size);
-    for (size_t done = 0; !core->bytes && done < size; done++)
-        if (page_cache_at(&core->cache, offset + done, &run))
-            buffer[done] = run.bytes[offset + done - run.begin];
+    for (size_t done = 0; !core->bytes && done < size && page_cache_at(&core->cache, offset + done, &run);) {
+        size_t n = (size_t)MIN(run.end - (offset + done), (uint64_t)(size - done));
+        memcpy(buffer + done, run.bytes + (offset + done - run.begin), n);
+        done += n;
+    }
     return buffer;
 }
 

@@ -58,6 +58,12 @@ static void setup(void)
     pthread_mutex_init(&policy.lock, NULL);
 }
 
+static void setup_pread(void)
+{
+    setup();
+    policy.pread = true;
+}
+
 static void teardown(void)
 {
     target_destroy(target);
@@ -1255,26 +1261,28 @@ static Suite *suite(void)
         threads_share_a_core,
     };
     Suite *s = suite_create("core");
-    TCase *tc = tcase_create("core");
-    tcase_add_checked_fixture(tc, setup, teardown);
-    for (size_t i = 0; i < ARRAY_SIZE(tests); i++)
-        tcase_add_test(tc, tests[i]);
-    tcase_add_loop_test(tc, both_classes_and_orders, 0, 4);
-    tcase_add_loop_test(tc, more_than_65535_segments, 0, 4);
-    tcase_add_loop_test(tc, truncated_anywhere, 0, 3);
-    tcase_add_loop_test(tc, random_damage, 0, 8);
-    tcase_add_loop_test(tc, many_headers_for_the_same_notes, 0, 4);
-    suite_add_tcase(s, tc);
-    TCase *files = tcase_create("files");
-    tcase_add_checked_fixture(files, setup, teardown);
-    for (size_t i = 0; i < ARRAY_SIZE(file_tests); i++)
-        tcase_add_test(files, file_tests[i]);
-    tcase_add_loop_test(files, found_below_a_sysroot_and_in_a_module_path, 0, 2);
-    tcase_add_loop_test(files, one_writable_segment_makes_a_mapping_writable, 0, 2);
-    tcase_add_loop_test(files, a_shorter_file_is_refused, 0, 2);
-    tcase_add_loop_test(files, gaps_without_access_do_not_make_a_file_short, 0, 2);
-    tcase_add_loop_test(files, large_pages_round_mappings_up, 0, 2);
-    suite_add_tcase(s, files);
+    for (int pread = 0; pread < 2; pread++) {
+        TCase *tc = tcase_create(pread ? "core, by pread" : "core");
+        tcase_add_checked_fixture(tc, pread ? setup_pread : setup, teardown);
+        for (size_t i = 0; i < ARRAY_SIZE(tests); i++)
+            tcase_add_test(tc, tests[i]);
+        tcase_add_loop_test(tc, both_classes_and_orders, 0, 4);
+        tcase_add_loop_test(tc, more_than_65535_segments, 0, 4);
+        tcase_add_loop_test(tc, truncated_anywhere, 0, 3);
+        tcase_add_loop_test(tc, random_damage, 0, 8);
+        tcase_add_loop_test(tc, many_headers_for_the_same_notes, 0, 4);
+        suite_add_tcase(s, tc);
+        TCase *files = tcase_create(pread ? "files, by pread" : "files");
+        tcase_add_checked_fixture(files, pread ? setup_pread : setup, teardown);
+        for (size_t i = 0; i < ARRAY_SIZE(file_tests); i++)
+            tcase_add_test(files, file_tests[i]);
+        tcase_add_loop_test(files, found_below_a_sysroot_and_in_a_module_path, 0, 2);
+        tcase_add_loop_test(files, one_writable_segment_makes_a_mapping_writable, 0, 2);
+        tcase_add_loop_test(files, a_shorter_file_is_refused, 0, 2);
+        tcase_add_loop_test(files, gaps_without_access_do_not_make_a_file_short, 0, 2);
+        tcase_add_loop_test(files, large_pages_round_mappings_up, 0, 2);
+        suite_add_tcase(s, files);
+    }
     return s;
 }
 

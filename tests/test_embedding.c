@@ -4,7 +4,7 @@
  */
 #include <elf.h>
 #include <fcntl.h>
-#include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
@@ -75,7 +75,7 @@ static void teardown(void)
 
 /* What the host was asked, and what it says. */
 struct host {
-    const char *answer; /* NULL: it knows nothing */
+    const char *answer; /* NULL: it knows nothing; "": more than there is room for, and no NUL */
     unsigned asked;
     bool fits;
 };
@@ -88,7 +88,10 @@ static bool find_file(void *context, const struct cdacq_wanted_file *file, char 
                  file->symbol_key && strstr(file->symbol_key, file->build_id);
     if (!host->answer)
         return false;
-    snprintf(ret_path, size, "%s", host->answer);
+    if (!host->answer[0])
+        memset(ret_path, '/', size);
+    else
+        snprintf(ret_path, size, "%s", host->answer);
     return true;
 }
 
@@ -234,6 +237,96 @@ START_TEST(machine_and_pid)
 }
 END_TEST
 
+/* ---- Threads and snapshots over what is copied ---- */
+
+enum { THREADS = 4 };
+
+struct asker {
+    pthread_t thread;
+    struct cdacq *target;
+    const struct mock_function *facts;
+    size_t count;
+    bool right;
+};
+
+/* A session of its own asks about everything, alone and at once. Check's asserts are for its main thread. */
+static void *ask_in_thread(void *context)
+{
+    struct asker *asker = context;
+    struct cdacq_session *session;
+    if (cdacq_session_create(asker->target, &session, NULL) < 0)
+        return NULL;
+    asker->right = true;
+    for (size_t i = 0; i < asker->count; i++) {
+        const struct mock_function *fact = &asker->facts[i];
+        struct cdacq_method method;
+        bool is_method = fact->code == MOCK_CODE_JIT || fact->code == MOCK_CODE_R2R;
+        if (i & 1)
+            cdacq_methods_at(session, &fact->begin, 1, &method);
+        else if (cdacq_method_at(session, fact->begin, &method, NULL) < 0)
+            asker->right = false;
+        asker->right &= !is_method || (method.answer == CDACQ_ANSWER_MANAGED && method.code_start == fact->method);
+    }
+    cdacq_session_destroy(session);
+    return NULL;
+}
+
+START_TEST(threads_share_a_target)
+{
+    struct scene scene = scene_build(_i, 4, 2, true);
+    size_t count;
+    mock_publish(scene.mock, NULL);
+    const struct mock_function *facts = mock_functions(scene.mock, &count);
+    for (enum carrier carrier = 0; carrier < CARRIER_PROCESS; carrier++) {
+        struct cdacq *target = mock_open(scene.mock, carrier, NULL);
+        struct asker askers[THREADS];
+        for (int i = 0; i < THREADS; i++) {
+            askers[i] = (struct asker){.target = target, .facts = facts, .count = count};
+            ck_assert_int_eq(pthread_create(&askers[i].thread, NULL, ask_in_thread, &askers[i]), 0);
+        }
+        for (int i = 0; i < THREADS; i++) {
+            pthread_join(askers[i].thread, NULL);
+            ck_assert(askers[i].right);
+        }
+        cdacq_close(target);
+    }
+    scene_destroy(&scene);
+}
+END_TEST
+
+static void ask_all(struct cdacq *target, const struct mock_function *facts, size_t count, unsigned *answers,
+                    unsigned *missing);
+
+START_TEST(snapshots_of_every_carrier)
+{
+    struct scene scene = scene_build(_i, 2, 2, true);
+    size_t count;
+    char path[512];
+    snprintf(path, sizeof path, "%s", test_path("snapshot"));
+    mock_publish(scene.mock, NULL);
+    const struct mock_function *facts = mock_functions(scene.mock, &count);
+    struct cdacq_options options = {.size = sizeof options, .flags = CDACQ_OPEN_RECORD};
+    unsigned expected = 0;
+    for (enum carrier carrier = 0; carrier < mock_carriers(); carrier++) {
+        unsigned answers[2] = {0}, missing = 0;
+        uint64_t size;
+        struct cdacq *target = mock_open(scene.mock, carrier, &options);
+        ask_all(target, facts, count, &answers[0], &missing);
+        ck_assert_int_eq(cdacq_write_snapshot(target, path, &size, &error), CDACQ_OK);
+        cdacq_close(target);
+        ck_assert_int_eq(cdacq_open_core(path, NULL, &target, &error), CDACQ_OK);
+        ask_all(target, facts, count, &answers[1], &missing);
+        cdacq_close(target);
+        ck_assert_uint_eq(missing, 0);
+        ck_assert_uint_eq(answers[0], answers[1]);
+        if (!carrier)
+            expected = answers[0];
+        ck_assert_uint_eq(answers[0], expected);
+    }
+    scene_destroy(&scene);
+}
+END_TEST
+
 /* ---- Files that are cut while they are open ---- */
 
 /* Everything about everything: what is told is right, what is not there is said to be missing. */
@@ -340,8 +433,15 @@ END_TEST
 static Suite *suite(void)
 {
     const TTest *const tests[] = {
-        the_host_finds_a_file, what_the_host_finds_is_checked,    own_paths_are_not_looked_at,  machine_and_pid,
-        a_core_is_cut,         a_core_is_cut_after_the_questions, a_file_that_stands_in_is_cut,
+        the_host_finds_a_file,
+        what_the_host_finds_is_checked,
+        own_paths_are_not_looked_at,
+        machine_and_pid,
+        threads_share_a_target,
+        snapshots_of_every_carrier,
+        a_core_is_cut,
+        a_core_is_cut_after_the_questions,
+        a_file_that_stands_in_is_cut,
     };
     Suite *s = suite_create("embedding");
     TCase *tc = tcase_create("embedding");

@@ -239,6 +239,7 @@ END_TEST
 START_TEST(every_way_to_find_it)
 {
     static const enum mock_symbols symbols[] = {MOCK_SYMBOLS_GNU_HASH, MOCK_SYMBOLS_HASH, MOCK_SYMBOLS_BOTH};
+    const char *machine = NULL; /* static strings; also of a process, which runs on this one */
     for (size_t i = 0; i < ARRAY_SIZE(symbols); i++)
         for (uint64_t seed = 0; seed < 6; seed++)
             for (enum carrier carrier = 0; carrier < mock_carriers(); carrier++) {
@@ -252,6 +253,9 @@ START_TEST(every_way_to_find_it)
                 ck_assert(info.big_endian == !!(_i & 2));
                 ck_assert_str_eq(mock_path_of(info.runtime_path), "/mock/libcoreclr.so");
                 ck_assert_uint_eq(strlen(info.runtime_build_id), 40);
+                if (carrier == CARRIER_MEMORY)
+                    machine = info.elf_machine;
+                ck_assert_pstr_eq(info.elf_machine, machine);
                 if (carrier == CARRIER_PROCESS)
                     ck_assert_int_eq(info.kind, CDACQ_TARGET_PROCESS);
                 else

@@ -1,0 +1,76 @@
+#!/bin/sh
+# Installs the build into a folder of its own, builds the examples against that copy, by pkg-config and by CMake, as C and
+# as C++, and runs them on a bundled core of a real process and on a mock.
+set -eu
+examples=$CDACQ_SOURCE_DIR/examples
+fixture=$CDACQ_FIXTURES/net10-x64/core
+cc=${CDACQ_CC:-cc}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+version=$(sed -n 's/^project(cdacq VERSION \([0-9.]*\).*/\1/p' "$CDACQ_SOURCE_DIR/CMakeLists.txt")
+flags='-Wall -Wextra -pedantic -Werror'
+
+cmake --install "$CDACQ_BUILD_DIR" --prefix "$work/prefix" >/dev/null
+pc=$(find "$work/prefix" -name libcdacq.pc)
+libdir=$(dirname "$(dirname "$pc")")
+PKG_CONFIG_PATH=$(dirname "$pc")
+export PKG_CONFIG_PATH
+[ "$(pkg-config --modversion libcdacq)" = "$version" ]
+if [ -n "${CDACQ_TOOL:-}" ]; then
+    "$work/prefix/bin/cdacq" --version | grep -F "$version"
+fi
+
+run() { LD_LIBRARY_PATH=$libdir "$@"; }
+expect() { # text, in the output
+    grep -qe "$1" "$work/output" || { echo "not in the output: $1"; cat "$work/output"; exit 1; }
+}
+
+# The smallest program
+$cc -std=c17 $flags -o "$work/method_at" "$examples/method_at.c" $(pkg-config --cflags --libs libcdacq)
+run "$work/method_at" | grep -Fx "cdacq $version"
+run "$work/method_at" "$fixture" 7f3e336bed0f | grep -Fx 'Demo.Outer<T>.Inner<U>..ctor() +0xf'
+
+cmake -S "$examples" -B "$work/build" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_C_COMPILER="$cc" >/dev/null
+cmake --build "$work/build" >/dev/null
+"$work/build/method_at" | grep -Fx "cdacq $version" # by the RPATH that CMake sets
+
+# A debugger's extension, over callbacks of its own
+check_extension() { # program
+    run "$1" "$fixture" 7f3e336bed0f 7f3e3376e8f9 7f3e3376e913 >"$work/output"
+    expect '^0x7f3e336bed0f  Demo.Outer<T>.Inner<U>..ctor() +0xf \[jit\]$'
+    expect '^0x7f3e3376e8f9  System.Collections.Generic.Stack<T>..ctor() +0x19 \[r2r\]$'
+    expect '^0x7f3e3376e913  Unknown$' # the end of the method before it
+    [ "$(grep -c '^  code ' "$work/output")" = 2 ]
+    [ "$(grep -c '^  unwind info   0x[0-9a-f]*, relative to 0x' "$work/output")" = 2 ]
+    [ "$(grep -c '^  GC info       0x[0-9a-f]*, version 4$' "$work/output")" = 2 ]
+    [ "$(grep -c '^  clause        none$' "$work/output")" = 2 ]
+}
+$cc -std=gnu17 $flags -o "$work/extension" "$examples/extension.c" $(pkg-config --cflags --libs libcdacq)
+check_extension "$work/extension"
+if echo 'int main() {}' | $cc -x c++ - -o "$work/any" -lstdc++ 2>/dev/null; then
+    $cc -x c++ -std=gnu++17 $flags -o "$work/extension++" "$examples/extension.c" $(pkg-config --cflags --libs libcdacq) -lstdc++
+    check_extension "$work/extension++"
+    echo 'extension as C++: ok'
+else
+    echo "extension as C++: skipped, $cc has no C++ compiler"
+fi
+
+# Mock targets: the example of the manual, whose core the extension reads
+[ -z "$(find "$work/prefix" -name '*mocktarget*')" ] # only when asked for
+cmake --install "$CDACQ_BUILD_DIR" --prefix "$work/prefix" --component mocktarget >/dev/null
+[ "$(pkg-config --modversion cdacq-mocktarget)" = "$version" ]
+sed -n '/^```c$/,/^```$/p' "$CDACQ_SOURCE_DIR/docs/mocktarget.md" | grep -v '^```' >"$work/mock.c"
+$cc -std=c17 $flags -o "$work/mock" "$work/mock.c" $(pkg-config --cflags --libs cdacq-mocktarget libcdacq)
+start=$(run "$work/mock" "$work/core")
+run "$work/extension" "$work/core" "$start" >"$work/output"
+expect "^0x$start  dynamicClass.Emitted(...) +0 \[jit\]$"
+expect '^  clause        typed: try \[0xa, 0x28), handler \[0x64, 0x7c)'
+run "$work/extension" "$work/core" >"$work/output"
+[ "$(grep -c '^heap 0x' "$work/output")" = 1 ]
+printf '#include <cdacq/mocktarget.h>\nint main(void) { return 0; }\n' >"$work/alone.c" # by itself
+$cc -std=c99 $flags -o "$work/alone" "$work/alone.c" $(pkg-config --cflags --libs cdacq-mocktarget)
+if [ -x "$work/extension++" ]; then
+    $cc -x c++ -std=c++11 $flags -fsyntax-only "$work/alone.c" $(pkg-config --cflags cdacq-mocktarget)
+fi
+# It defines nothing that could meet a name of the program's.
+[ -z "$(nm -g --defined-only "$libdir/libmocktarget.a" | awk 'NF == 3 { print $3 }' | grep -v '^mock_')" ]
