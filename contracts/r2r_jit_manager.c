@@ -175,7 +175,8 @@ static bool find_prepared(const struct r2r_image *image, struct reader *reader, 
     uint32_t start = function + 1;
     if ((reader->layout->usable & types) != types)
         return false;
-    for (unsigned i = 0; i < PREPARED_FUNCLETS_MAX && start && !method_desc; i++)
+    unsigned tries = has_funclets(reader) ? PREPARED_FUNCLETS_MAX : 1;
+    for (unsigned i = 0; i < tries && start && !method_desc; i++)
         method_desc = r2r_image_method_desc(image, reader, --start);
     if (!method_desc)
         return false;
