@@ -259,6 +259,47 @@ START_TEST(half_a_pair)
 }
 END_TEST
 
+/* Where an image's tables are missing, as in a snapshot, a method that the runtime has prepared is told without them:
+ * alone, among many, and after others that could not be. */
+START_TEST(prepared_methods_need_no_tables)
+{
+    struct mock *mock = mock_of_arch(_i, 0);
+    struct mock_r2r *image =
+        mock_r2r_create(mock, &(struct mock_r2r_options){.tables = MOCK_R2R_METHODDEFS, .major = 16});
+    uint64_t sizes[] = {64, 32}, ips[200];
+    struct cdacq_method methods[ARRAY_SIZE(ips)];
+    for (uint32_t i = 0; i < 40; i++)
+        mock_r2r_method(image, &(struct mock_r2r_method){.hot = sizes,
+                                                         .hot_count = 1 + i % 2,
+                                                         .method_desc = i % 4 < 2 ? 0x3000 + 8 * i : 0,
+                                                         .rid = i + 1});
+    mock_r2r_finish(image);
+    mock_forget(mock, image->methoddefs, image->methoddefs_size);
+    struct cdacq *target = mock_publish_and_open(mock);
+    struct cdacq_session *session = mock_session(target);
+    for (size_t i = 0; i < ARRAY_SIZE(ips); i++)
+        ips[i] = mock_r2r_start(image, i % 40) + 7 * (i / 40);
+    for (int round = 0; round < 2; round++) {
+        cdacq_methods_at(session, ips, ARRAY_SIZE(ips), methods);
+        for (size_t i = 0; i < ARRAY_SIZE(ips); i++) {
+            const struct mock_function *fact = mock_function_at(mock, ips[i]);
+            struct cdacq_error error = {0};
+            struct cdacq_code_block block;
+            enum cdacq_status status = cdacq_get_code_block(session, ips[i], &block, &error);
+            expect(status == (fact->method_desc ? CDACQ_OK : CDACQ_ERR_MEMORY), ips[i]);
+            expect(methods[i].answer == (fact->method_desc ? CDACQ_ANSWER_MANAGED : CDACQ_ANSWER_ERROR), ips[i]);
+            expect(!fact->method_desc ||
+                       (methods[i].code_start == fact->method && methods[i].code_size == fact->hot_size &&
+                        cdacq_get_start_address(&block) == fact->method),
+                   ips[i]);
+        }
+    }
+    cdacq_session_destroy(session);
+    cdacq_close(target);
+    mock_destroy(mock);
+}
+END_TEST
+
 /* ---- Debug info ---- */
 
 /* A byte of flags comes first where the JIT stores rich debug info; the variable that leads to the manager may be null.
@@ -351,6 +392,7 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, without_funclets_and_gc_info, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, sentinels, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, half_a_pair, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, prepared_methods_need_no_tables, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, rich_debug_info, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, debug_info_that_refers_back, 0, ARCH_COUNT);
     suite_add_tcase(suite, tcase);
