@@ -610,7 +610,7 @@ struct cdacq_descriptor_item {
     const char *name;
     const char *type; /* declared type; NULL where none */
     const char *text; /* string value; NULL where none */
-    uint64_t value;
+    uint64_t value;   /* a negative number as two's complement */
     bool has_value;
     const char *origin;    /* which document it came from */
     const char *overrides; /* another document that said something else, NULL where none did */

@@ -1,7 +1,7 @@
 /*
  * test_contract_cases.c: what the ExecutionManager contract names by the way and the runtimes at hand do not have:
- * code without funclets, hash maps with other buckets, counted sentinels, half a pair of hot and cold, flags of debug
- * info, and debug info that refers back.
+ * code without funclets, processes without code, counted sentinels, half a pair of hot and cold, images whose tables
+ * are missing, flags of debug info, and debug info that refers back.
  */
 #include <stdio.h>
 
@@ -178,6 +178,93 @@ START_TEST(without_funclets_and_gc_info)
         ck_assert_msg(strstr(error.message, said[i]) != NULL, "%s", error.message);
         cdacq_session_destroy(session);
         cdacq_close(target);
+        mock_destroy(mock);
+    }
+}
+END_TEST
+
+/* ---- Nothing ---- */
+
+static void check_no_code(struct cdacq_session *session, uint64_t ip)
+{
+    struct cdacq_error error = {0};
+    struct cdacq_code_block block;
+    struct cdacq_method method = {0};
+    enum cdacq_code_kind kind = CDACQ_CODE_JITTED;
+    uint64_t address = 1;
+    expect(cdacq_get_code_block(session, ip, &block, &error) == CDACQ_NOT_MANAGED, ip);
+    expect(cdacq_get_code_kind(session, ip, &kind, &error) == CDACQ_NOT_MANAGED && kind == CDACQ_CODE_UNKNOWN, ip);
+    expect(cdacq_find_ready_to_run_module(session, ip, &address, &error) == CDACQ_NOT_MANAGED && address == 1, ip);
+    expect(cdacq_non_virtual_entry_to_method_desc(session, ip, &address, &error) == CDACQ_NOT_MANAGED, ip);
+    expect(cdacq_method_at(session, ip, &method, &error) == CDACQ_NOT_MANAGED, ip);
+    expect(method.answer == CDACQ_ANSWER_NONE, ip);
+}
+
+static int count_method(const struct cdacq_method *method, void *context)
+{
+    (void)method;
+    ++*(size_t *)context;
+    return 0;
+}
+
+static int count_heap(const struct cdacq_code_heap_info *heap, void *context)
+{
+    (void)heap;
+    ++*(size_t *)context;
+    return 0;
+}
+
+/* A process that has no range of code, and one with a range in which nothing was compiled. */
+START_TEST(no_code)
+{
+    for (int ranges = 0; ranges < 2; ranges++)
+        for (unsigned version = 1; version <= 2; version++) {
+            struct mock *mock = mock_of_version(_i, version, version);
+            struct mock_heap *heap =
+                ranges ? mock_heap_create(mock, &(struct mock_heap_options){.size = 0xc000}) : NULL;
+            uint64_t begin = heap ? heap->begin : 0x0a0a0000, end = begin + 0xc000;
+            uint64_t ips[] = {0, 1, begin - 1, begin, begin + 0x6000, end - 1, end, UINT32_MAX, UINT64_MAX};
+            if (heap)
+                mock_set(mock, heap->node, "CodeHeapListNode.EndAddress", heap->end);
+            struct cdacq *target = mock_publish_and_open(mock);
+            struct cdacq_session *session = mock_session(target);
+            struct cdacq_jit_manager_info manager;
+            size_t methods = 0, heaps = 0, interpreted = 0;
+            for (int round = 0; round < 8; round++) /* by walking, then by the index */
+                for (size_t i = 0; i < ARRAY_SIZE(ips); i++)
+                    check_no_code(session, ips[i]);
+            ck_assert_int_eq(cdacq_visit_methods(session, CDACQ_VISIT_STUBS, count_method, &methods, NULL), CDACQ_OK);
+            ck_assert_int_eq(cdacq_visit_code_heaps(session, CDACQ_CODE_JITTED, count_heap, &heaps, NULL), CDACQ_OK);
+            ck_assert_int_eq(cdacq_visit_code_heaps(session, CDACQ_CODE_INTERPRETER, count_heap, &interpreted, NULL),
+                             CDACQ_OK);
+            ck_assert_uint_eq(methods, 0);
+            ck_assert_uint_eq(heaps, (size_t)ranges);
+            ck_assert_uint_eq(interpreted, 0);
+            ck_assert_int_eq(cdacq_get_jit_manager_info(session, CDACQ_CODE_INTERPRETER, &manager, NULL),
+                             CDACQ_NOT_MANAGED);
+            cdacq_session_destroy(session);
+            cdacq_close(target);
+            mock_destroy(mock);
+        }
+}
+END_TEST
+
+/* A descriptor's magic number tells that it is one, and its byte order. */
+START_TEST(another_magic_number)
+{
+    for (unsigned byte = 0; byte < 8; byte++) {
+        struct mock *mock = mock_of_arch(_i, byte);
+        struct cdacq_error error;
+        struct cdacq_options options = {.size = sizeof options};
+        uint64_t address = mock_publish(mock, NULL);
+        uint8_t magic = (uint8_t)mock_read_uint(mock, address + byte, 1);
+        mock_write_uint(mock, address + byte, 1, magic ^ 0xff);
+        ck_assert_int_eq(mock_open_fails(mock, NULL, &error), CDACQ_ERR_DESCRIPTOR);
+        options.descriptor_address = address;
+        ck_assert_int_eq(mock_open_fails(mock, &options, &error), CDACQ_ERR_DESCRIPTOR);
+        ck_assert_ptr_nonnull(strstr(error.message, "its magic number is not there"));
+        mock_write_uint(mock, address + byte, 1, magic);
+        cdacq_close(mock_open(mock, CARRIER_MEMORY, &options));
         mock_destroy(mock);
     }
 }
@@ -390,6 +477,8 @@ static Suite *suite(void)
     TCase *tcase = tcase_create("contract_cases");
     tcase_add_loop_test(tcase, without_funclets, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, without_funclets_and_gc_info, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, no_code, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, another_magic_number, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, sentinels, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, half_a_pair, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, prepared_methods_need_no_tables, 0, ARCH_COUNT);
