@@ -372,8 +372,8 @@ CDACQ_API enum cdacq_status cdacq_get_method_region_info(struct cdacq_session *s
                                                          uint64_t *ret_cold_start, uint64_t *ret_cold_size,
                                                          struct cdacq_error *err);
 
-/* GetUnwindInfo: the address of the RUNTIME_FUNCTION that covers the block's ip; 0 for interpreted methods, which have
- * none. */
+/* GetUnwindInfo: the address of the RUNTIME_FUNCTION that covers the block's ip; 0 for methods that have none: of the
+ * interpreter, and of a JIT without funclets (x86 for Windows before .NET 10). */
 CDACQ_API enum cdacq_status cdacq_get_unwind_info(struct cdacq_session *session, const struct cdacq_code_block *block,
                                                   uint64_t *ret, struct cdacq_error *err);
 
