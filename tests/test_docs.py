@@ -77,6 +77,16 @@ class Documents(unittest.TestCase):
 
 
 class Contracts(unittest.TestCase):
+    def test_every_version_is_listed(self):
+        """Each row of contracts.c, by contract, schema and version."""
+        rows = re.findall(r'^    \{"(\w+)", (\d), "([\w.]+)"', text_of("contracts/contracts.c"), re.MULTILINE)
+        self.assertGreater(len(rows), 20)
+        listed = {name: (row[1], row[2]) for row in rows_of("docs/contracts.md", "Which versions")
+                  for name in row[0].split(", ")}
+        for name, schema, version in rows:
+            self.assertIn(version, re.findall(r"[\w.]+", listed[name][schema == "2"]), (name, schema))
+        self.assertEqual(set(listed), {name for name, _, _ in rows})
+
     def test_every_function_of_the_contract_is_described(self):
         functions = execution_manager_functions()
         self.assertGreaterEqual(len(functions), 19)
