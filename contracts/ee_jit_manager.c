@@ -1,6 +1,7 @@
 #include "contracts/ee_jit_manager.h"
 
 #include "contracts/execution_manager.h"
+#include "contracts/gc_info.h"
 #include "contracts/unwind_info.h"
 
 enum { UNWIND_INFO_MAX = 1024 * 1024 }; /* funclets of one method; a method with 300 handlers has some 300 */
@@ -9,7 +10,7 @@ enum { UNWIND_INFO_MAX = 1024 * 1024 }; /* funclets of one method; a method with
  * Where the method's code ends: its functions, the body and then its funclets, lie one behind the other, and each has a
  * RUNTIME_FUNCTION in the header.
  */
-static bool read_extent(struct reader *reader, uint64_t header, struct code_block *block)
+static bool read_extent_of_functions(struct reader *reader, uint64_t header, struct code_block *block)
 {
     uint64_t count = read_field(reader, header, F_RealCodeHeader_NumUnwindInfos);
     uint64_t infos = field_address(reader, header, F_RealCodeHeader_UnwindInfos);
@@ -30,6 +31,18 @@ static bool read_extent(struct reader *reader, uint64_t header, struct code_bloc
     return !reader_failed(reader);
 }
 
+/* Without funclets headers have no RUNTIME_FUNCTIONs; the GC info tells the length. */
+static bool read_extent_by_gc_info(struct reader *reader, uint64_t header, struct code_block *block)
+{
+    uint64_t gc_info = read_field(reader, header, F_RealCodeHeader_GCInfo);
+    if (reader_failed(reader))
+        return false;
+    block->hot_size = gc_info ? gc_info_code_length(reader, gc_info, gc_info_version_of_jit(reader->layout)) : 0;
+    if (!block->hot_size)
+        reader_fail(reader, CDACQ_ERR_CORRUPT, header, "RealCodeHeader.GCInfo");
+    return !reader_failed(reader);
+}
+
 bool ee_jit_manager_block_at(const struct execution_manager *manager, struct reader *reader,
                              const struct range_section *section, uint64_t start, struct code_block *ret)
 {
@@ -38,7 +51,9 @@ bool ee_jit_manager_block_at(const struct execution_manager *manager, struct rea
     if (!header)
         return !reader_failed(reader);
     block.method_desc = read_field(reader, header, F_RealCodeHeader_MethodDesc);
-    if (!read_extent(reader, header, &block))
+    bool known = has_funclets(reader) ? read_extent_of_functions(reader, header, &block)
+                                      : read_extent_by_gc_info(reader, header, &block);
+    if (!known)
         return false;
     *ret = block;
     return true;

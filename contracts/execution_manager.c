@@ -138,7 +138,7 @@ bool execution_manager_unwind_info(struct reader *reader, const struct code_bloc
 {
     uint64_t first = block->cold ? block->cold_functions : block->runtime_functions;
     uint32_t count = block->cold ? block->cold_function_count : block->runtime_function_count;
-    if (block->kind == CDACQ_CODE_INTERPRETER) {
+    if (block->kind == CDACQ_CODE_INTERPRETER || (!has_funclets(reader) && !count)) {
         *ret = (struct function_place){.start = block->start};
         return true;
     }

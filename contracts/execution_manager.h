@@ -72,8 +72,9 @@ struct function_place {
 };
 
 /*
- * The function of a method's block that covers block->ip. Interpreted methods have no RUNTIME_FUNCTION: its entry is 0
- * then, and it starts where the method does. False where none covers it, or when the reader fails.
+ * The function of a method's block that covers block->ip. Interpreted methods, and those of a JIT without funclets,
+ * have no RUNTIME_FUNCTION: its entry is 0 then, and it starts where the method does. False where none covers it, or
+ * when the reader fails.
  */
 bool execution_manager_unwind_info(struct reader *reader, const struct code_block *block, struct function_place *ret);
 

@@ -6,7 +6,7 @@ bool block_is_funclet(struct reader *reader, const struct code_block *block, boo
 {
     struct function_place function;
     *ret = false;
-    if (block->kind == CDACQ_CODE_INTERPRETER || !reader->layout->globals[G_FeatureEHFunclets])
+    if (block->kind == CDACQ_CODE_INTERPRETER || !has_funclets(reader))
         return true;
     if (!execution_manager_unwind_info(reader, block, &function))
         return false;

@@ -70,6 +70,8 @@ uint64_t r2r_image_method_desc(const struct r2r_image *image, struct reader *rea
 bool r2r_image_is_start(const struct r2r_image *image, const struct r2r_entries *entries, struct reader *reader,
                         uint32_t function)
 {
+    if (!has_funclets(reader))
+        return true; /* and no cold code: a function is a method */
     /* Without tables the map alone tells the starts: what it lacks of itself must not be taken for "no start here". */
     return entries->methods ? entries->methods[function] != 0 : mapped_method_desc(image, reader, function) != 0;
 }
@@ -369,6 +371,8 @@ static void read_hot_cold(struct reader *reader, struct r2r_image *image, uint64
     uint32_t count = (uint32_t)read_field(reader, info, F_ReadyToRunInfo_NumHotColdMap);
     if (!count)
         return;
+    if (count % 2) /* half a pair: whose the last cold code is nobody can tell */
+        reader_fail(reader, CDACQ_ERR_CORRUPT, info, "ReadyToRunInfo.NumHotColdMap");
     uint64_t address = read_field(reader, info, F_ReadyToRunInfo_HotColdMap);
     if (!reader_window(reader, address, (uint64_t)count * 4, "ReadyToRunInfo.HotColdMap", &image->hot_cold_window))
         return;

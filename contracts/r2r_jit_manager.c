@@ -175,7 +175,8 @@ static bool find_prepared(const struct r2r_image *image, struct reader *reader, 
     uint32_t start = function + 1;
     if ((reader->layout->usable & types) != types)
         return false;
-    for (unsigned i = 0; i < PREPARED_FUNCLETS_MAX && start && !method_desc; i++)
+    unsigned tries = has_funclets(reader) ? PREPARED_FUNCLETS_MAX : 1;
+    for (unsigned i = 0; i < tries && start && !method_desc; i++)
         method_desc = r2r_image_method_desc(image, reader, --start);
     if (!method_desc)
         return false;
@@ -199,6 +200,14 @@ static bool find_prepared(const struct r2r_image *image, struct reader *reader, 
         .unverified = image->unverified,
     };
     return !reader_failed(reader);
+}
+
+/* Whether the tables have been read, and could be: what can be told without them is told without them else. */
+static bool has_tables(const struct r2r_image *image)
+{
+    const struct r2r_entries *entries =
+        atomic_load_explicit(&((struct r2r_image *)(uintptr_t)image)->entries, memory_order_acquire);
+    return entries && entries->failure.status >= 0;
 }
 
 bool r2r_jit_manager_find(const struct r2r_image *image, struct reader *reader, uint64_t ip, struct code_block *ret)
@@ -225,8 +234,7 @@ bool r2r_jit_manager_find(const struct r2r_image *image, struct reader *reader, 
     uint32_t hot = function;
     if (cold && !hot_cold_hot_of(&image->hot_cold, function, &hot))
         return false;
-    bool has_entries = atomic_load_explicit(&((struct r2r_image *)(uintptr_t)image)->entries, memory_order_acquire);
-    if (!has_entries && !image->hot_cold.pair_count &&
+    if (!has_tables(image) && !image->hot_cold.pair_count &&
         find_prepared(image, reader, function, (uint32_t)relative, &block)) {
         block.ip = ip;
         *ret = block;

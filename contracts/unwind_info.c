@@ -52,12 +52,7 @@ static uint32_t unwind_data_of(struct reader *reader, const struct unwind_table 
 
 /* ---- x86 ---- */
 
-/* Without funclets, as on Windows before .NET 10, there are no unwind data: the entry leads to the GC info. */
-static bool has_funclets(const struct reader *reader)
-{
-    return reader->layout->globals[G_FeatureEHFunclets] != 0;
-}
-
+/* Without funclets there are no unwind data: the entry leads to the GC info. */
 static uint32_t length_x86(struct reader *reader, uint64_t unwind_data)
 {
     if (has_field(reader, F_UnwindInfo_FunctionLength))

@@ -28,6 +28,13 @@ struct unwind_table {
     const uint8_t *view; /* the same bytes, where they are at hand in one run; else NULL */
 };
 
+/* Whether handlers are functions of their own; without it, as on x86 for Windows before .NET 10, code has no unwind
+ * data. */
+static inline bool has_funclets(const struct reader *reader)
+{
+    return reader->layout->globals[G_FeatureEHFunclets] != 0;
+}
+
 /* The table of `count` entries at `address`. */
 struct unwind_table unwind_table_at(const struct reader *reader, uint64_t address, uint32_t count, uint64_t base);
 

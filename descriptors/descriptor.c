@@ -208,7 +208,7 @@ static enum cdacq_status read_global_value(struct merger *merger, const struct j
     return read_plain_value(merger, value, item);
 }
 
-/* A field's offset: N, or [N, "type"]. */
+/* A field's offset: N, or [N, "type"]. A field may stand in front of its object: then it is negative. */
 static enum cdacq_status read_offset(struct merger *merger, const struct json *value, struct descriptor_item *item)
 {
     const struct json *offset = value;
@@ -221,7 +221,7 @@ static enum cdacq_status read_offset(struct merger *merger, const struct json *v
     }
     if (is_word(offset, "unknown"))
         return CDACQ_OK;
-    if (!json_integer(offset, &item->value) || item->value > UINT32_MAX)
+    if (!json_integer(offset, &item->value) || (item->value > UINT32_MAX && item->value < (uint64_t)(int64_t)INT32_MIN))
         return malformed(merger, "field", item->name, "its offset is no number of 32 bits");
     item->has_value = true;
     return CDACQ_OK;

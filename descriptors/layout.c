@@ -104,6 +104,12 @@ static bool row_fits(const struct row *row, const char *name, const struct descr
 {
     unsigned width = width_of(row->kind, pointer_size);
     unsigned declared = item->type ? declared_width(item->type, pointer_size) : 0;
+    if (item->kind == CDACQ_ITEM_FIELD && item->value > UINT32_MAX) {
+        if (needed)
+            *status = error_set(err, CDACQ_ERR_FIELD, 0, "%s: its offset %" PRId64 " is in front of the object (%s)",
+                                name, (int64_t)item->value, item->origin);
+        return false;
+    }
     if (row->kind == KIND_INLINE)
         return true;
     if (declared && declared != width) {

@@ -117,6 +117,8 @@ uint64_t mock_unwind_write(struct mock *mock, uint64_t unwind, uint64_t length, 
         return write_unwind_info_x64(mock, unwind, chained);
     if (mock->options.unwind != MOCK_UNWIND_FUNCTION_LENGTH)
         return write_unwind_header(mock, unwind, length / mock_length_unit(mock));
+    if (mock->options.no_funclets)
+        return unwind; /* the GC info stands where the unwind data would */
     mock_put(mock, unwind, F_UnwindInfo_FunctionLength, length);
     return unwind + mock->fields[F_UnwindInfo_FunctionLength].offset + 4;
 }
@@ -319,12 +321,13 @@ static void add_function(struct mock_heap *heap, uint64_t entry, uint64_t unwind
 static struct mock_function method_fact(struct mock *mock, const struct mock_method *method, uint64_t start,
                                         uint64_t size)
 {
+    bool gc_info = !method->no_gc_info || mock->options.no_funclets; /* nothing else tells the length then */
     return (struct mock_function){
         .method = start,
         .method_desc = method->method_desc,
         .hot_size = size,
         .debug_info = method->no_debug_info ? 0 : mock_alloc(mock, 16, 1),
-        .gc_info = method->no_gc_info ? 0 : mock_alloc(mock, MOCK_GC_INFO_SIZE, 4),
+        .gc_info = gc_info ? mock_alloc(mock, MOCK_GC_INFO_SIZE, 4) : 0,
         .gc_info_version = (unsigned)mock->globals[G_GCInfoVersion],
         .clauses = mock_keep(mock, method->clauses, method->clause_count * sizeof *method->clauses),
         .clause_count = method->clause_count,
@@ -376,10 +379,8 @@ uint64_t mock_method(struct mock_heap *heap, const struct mock_method *method)
 
     uint64_t entry_size = mock->sizes[T_RuntimeFunction];
     uint64_t header = mock_object(mock, T_RealCodeHeader, count * entry_size);
-    uint64_t entry = mock_address_of(mock, header, F_RealCodeHeader_UnwindInfos);
     mock_write_pointer(mock, start - mock->word, header);
     mock_put(mock, header, F_RealCodeHeader_MethodDesc, method->method_desc);
-    mock_put(mock, header, F_RealCodeHeader_NumUnwindInfos, count);
 
     struct mock_function fact = method_fact(mock, method, start, total);
     fact.code = MOCK_CODE_JIT;
@@ -388,7 +389,14 @@ uint64_t mock_method(struct mock_heap *heap, const struct mock_method *method)
     mock_put(mock, header, F_RealCodeHeader_DebugInfo, fact.debug_info);
     mock_put(mock, header, F_RealCodeHeader_GCInfo, fact.gc_info);
     mock_put(mock, header, F_RealCodeHeader_EHInfo, write_exception_info(mock, method));
-    uint64_t begin = start;
+    if (mock->options.no_funclets) {
+        fact.begin = start;
+        fact.end = start + total;
+        mock_fact(mock, &fact);
+        return mock->failed ? 0 : start;
+    }
+    mock_put(mock, header, F_RealCodeHeader_NumUnwindInfos, count);
+    uint64_t entry = mock_address_of(mock, header, F_RealCodeHeader_UnwindInfos), begin = start;
     for (size_t i = 0; i < count; i++) {
         uint64_t size = rounded(mock, i ? method->funclets[i - 1] : method->size);
         add_function(heap, entry + i * entry_size, unwind + i * mock_unwind_size(mock), begin, size, &fact);

@@ -6,8 +6,6 @@
  */
 #include "mocktarget/mock.h"
 
-enum { SLOTS = 4 };
-
 static uint64_t flag_bit(const struct mock *mock)
 {
     return UINT64_C(1) << (8 * mock->word - 1);
@@ -25,7 +23,7 @@ static bool insert_into(struct mock *mock, uint64_t bucket, uint64_t key, uint64
 {
     uint64_t keys = mock_address_of(mock, bucket, F_Bucket_Keys),
              values = mock_address_of(mock, bucket, F_Bucket_Values);
-    for (unsigned i = 0; i < SLOTS; i++) {
+    for (unsigned i = 0; i < mock->options.hash_slots; i++) {
         if (mock_read_pointer(mock, keys + i * mock->word) != 0)
             continue;
         uint64_t flag = mock_read_pointer(mock, values + i * mock->word) & flag_bit(mock);

@@ -88,7 +88,7 @@ static uint32_t inline_size(const struct mock *mock, enum mock_field field)
         return 256 * mock->word;
     case F_Bucket_Keys:
     case F_Bucket_Values:
-        return 4 * mock->word;
+        return mock->options.hash_slots * mock->word;
     case F_ReadyToRunInfo_EntryPointToMethodDescMap:
         return mock->sizes[T_HashMap];
     case F_PlatformMetadata_PrecodeMachineDescriptor:
@@ -157,6 +157,10 @@ static bool is_absent_of_precodes(unsigned version, enum mock_field field)
 static bool is_absent(const struct mock *mock, enum mock_field field)
 {
     if (is_absent_of_precodes(mock->options.precode_version, field))
+        return true;
+    if (mock->options.no_funclets &&
+        ((int)field == F_RealCodeHeader_NumUnwindInfos || (int)field == F_RealCodeHeader_UnwindInfos ||
+         (int)field == F_UnwindInfo_FunctionLength))
         return true;
     if (field == F_RuntimeFunction_EndAddress)
         return mock->options.unwind != MOCK_UNWIND_END_ADDRESS;

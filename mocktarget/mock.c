@@ -25,12 +25,14 @@ static void set_globals(struct mock *mock)
 {
     uint64_t value_mask = (mock->word == 4 ? UINT32_MAX : UINT64_MAX) >> 1;
     mock_global(mock, "StubCodeBlockLast", 0xf);
-    mock_global(mock, "HashMapSlotsPerBucket", 4);
+    mock_global(mock, "HashMapSlotsPerBucket", mock->options.hash_slots);
     mock_global(mock, "HashMapValueMask", value_mask);
     mock_global(mock, "GCInfoVersion", 4);
     mock_global(mock, "MethodDescTokenRemainderBitCount", 12);
     mock_global(mock, "MethodDescAlignment", 8);
     mock_global(mock, "ExecutionManagerCodeRangeMapAddress", mock->map);
+    if (mock->options.no_funclets)
+        mock_global(mock, "FeatureEHFunclets", 0);
 }
 
 static void set_contracts(struct mock *mock)
@@ -79,6 +81,10 @@ struct mock *mock_create(const struct mock_options *options)
         return NULL;
     if (!known.precode_version)
         known.precode_version = 3;
+    if (known.no_funclets && known.unwind != MOCK_UNWIND_FUNCTION_LENGTH)
+        return NULL;
+    if (!known.hash_slots)
+        known.hash_slots = 4;
     if (!known.machine)
         known.machine = usual_machine(&known);
     if (!known.base)

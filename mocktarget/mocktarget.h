@@ -71,6 +71,8 @@ struct mock_options {
     uint16_t machine;            /* EM_* of ELF files; 0: a usual one of that width and order */
     uint64_t base;               /* where memory is handed out from; 0: a usual place */
     size_t run_size;             /* memory is readable in runs of at most that many bytes; 0: no bound */
+    bool no_funclets;            /* as x86 was before .NET 10: FeatureEHFunclets 0; with FUNCTION_LENGTH alone */
+    unsigned hash_slots;         /* HashMapSlotsPerBucket; 0 is 4 */
 };
 
 /* NULL when out of memory or an option is not valid. */

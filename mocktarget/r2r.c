@@ -101,6 +101,8 @@ size_t mock_r2r_method(struct mock_r2r *r2r, const struct mock_r2r_method *metho
     uint64_t unit = mock_length_unit(mock);
     planned.sizes = calloc(method->hot_count + method->cold_count + 1, sizeof *planned.sizes);
     planned.instance = malloc(method->instance_size + 1);
+    if (mock->options.no_funclets && (method->hot_count > 1 || method->cold_count))
+        mock_fail(mock, "a method of several functions, without funclets");
     if (!planned.sizes || !planned.instance || !method->hot_count) {
         free(planned.sizes);
         free(planned.instance);

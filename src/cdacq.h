@@ -380,8 +380,8 @@ CDACQ_API enum cdacq_status cdacq_get_method_region_info(struct cdacq_session *s
                                                          uint64_t *ret_cold_start, uint64_t *ret_cold_size,
                                                          struct cdacq_error *err);
 
-/* GetUnwindInfo: the address of the RUNTIME_FUNCTION that covers the block's ip; 0 for interpreted methods, which have
- * none. */
+/* GetUnwindInfo: the address of the RUNTIME_FUNCTION that covers the block's ip; 0 for methods that have none: of the
+ * interpreter, and of a JIT without funclets (x86 for Windows before .NET 10). */
 CDACQ_API enum cdacq_status cdacq_get_unwind_info(struct cdacq_session *session, const struct cdacq_code_block *block,
                                                   uint64_t *ret, struct cdacq_error *err);
 
@@ -618,7 +618,7 @@ struct cdacq_descriptor_item {
     const char *name;
     const char *type; /* declared type; NULL where none */
     const char *text; /* string value; NULL where none */
-    uint64_t value;
+    uint64_t value;   /* a negative number as two's complement */
     bool has_value;
     const char *origin;    /* which document it came from */
     const char *overrides; /* another document that said something else, NULL where none did */

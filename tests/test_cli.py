@@ -13,13 +13,19 @@ import unittest
 TOOL = os.environ.get("CDACQ_TOOL")
 FIXTURES = pathlib.Path(os.environ.get("CDACQ_FIXTURES", "tests/fixtures"))
 CORE = FIXTURES / "hello-net10-x64" / "core"  # all methods of a small process
-COMMANDS = ["ip2method", "info", "methods", "descriptor", "snapshot"]
+COMMANDS = ["ip2method", "info", "methods", "descriptor", "snapshot", "inspect"]
 ANSWERED, PARTLY, FAILED, USAGE = 0, 1, 2, 64
 MESSAGE = re.compile(rb"(cdacq: [^\x00-\x1f\x7f]+\n)*")
 KEYS = ["ip", "status", "kind", "method", "method_desc", "token", "module", "code_start", "code_size", "offset", "cold",
         "funclet_start", "il_offset", "tier", "file", "line", "module_verified", "error"]
 METHOD_KEYS = ["status", "kind", "method", "method_desc", "token", "module", "code_start", "code_size", "cold",
                "funclet_start", "tier", "cold_start", "cold_size", "module_verified", "error"]
+INSPECT_KEYS = ["ip", "status", "kind", "method_desc", "code_start", "funclet_start", "is_funclet", "is_filter_funclet",
+                "offset", "jit_type", "hot_size", "cold_start", "cold_size", "unwind_info", "unwind_info_base", "debug_info",
+                "has_flag_byte", "gc_info", "gc_version", "entry_method_desc", "exception_clauses", "method", "module",
+                "error", "errors"]
+CLAUSE_KEYS = ["kind", "flags", "try_start", "try_end", "handler_start", "handler_end", "filter_offset", "class_token",
+               "type_handle", "duplicated"]
 
 
 def run(*arguments, stdin=b"", **options):
@@ -452,6 +458,145 @@ class OtherCommands(Case):
             self.assertEqual(self.assert_run(ANSWERED, "ip2method", path, ip).stdout,
                              self.assert_run(ANSWERED, "ip2method", CORE, ip).stdout)
             self.assert_run(FAILED, "snapshot", CORE, "-o", folder, ip, lines=1)
+
+
+@unittest.skipUnless(CORE.exists(), f"{CORE} is not there")
+class Inspect(Case):
+    """Everything that the contract says of an IP: what is told agrees with `methods`, what is not has a reason."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.methods = [json.loads(line) for line in run("methods", "--json", CORE).stdout.splitlines()]
+        cls.listing = run("methods", "--stubs", "--json", CORE).stdout.splitlines()
+        cls.jit = next(method for method in cls.methods if method["kind"] == "jit")
+        cls.stub = next(one for one in map(json.loads, cls.listing) if one["status"] == "stub")
+
+    def ask(self, core, *ips, arguments=(), lines=0, **options):
+        """The answers; checks what holds for any of them, and the exit code by them."""
+        done = run("inspect", "--json", core, *arguments, "--", *ips, **options)
+        answers = [json.loads(line) for line in done.stdout.splitlines()]
+        partly = any(answer["errors"] or answer["status"] == "error" for answer in answers)
+        self.assertEqual((done.returncode, done.stderr.count(b"\n")), (PARTLY if partly else ANSWERED, lines), done.stderr)
+        for answer in answers:
+            self.assertEqual(list(answer), INSPECT_KEYS)
+            self.assertEqual(answer["status"] == "error", answer["error"] is not None and answer["kind"] is None, answer)
+            for key, reason in answer["errors"].items():
+                self.assertTrue(reason)
+                self.assertIsNone(answer[key], key)
+            for clause in answer["exception_clauses"] or []:
+                self.assertEqual(list(clause), CLAUSE_KEYS)
+        return answers
+
+    def test_all_methods(self):
+        ips = [method["code_start"] for method in self.methods]
+        answers = self.ask(CORE, stdin="\n".join(ips).encode())
+        self.assertEqual([answer["ip"] for answer in answers], ips)
+        kinds, clauses = {"jit": 1, "r2r": 2}, 0
+        for method, answer in zip(self.methods, answers, strict=True):
+            for key in ("status", "kind", "method", "method_desc", "module", "code_start", "funclet_start"):
+                self.assertEqual(answer[key], method[key], key)
+            self.assertEqual(answer["offset"], 0)
+            self.assertEqual(answer["jit_type"], kinds[answer["kind"]])
+            if "hot_size" not in answer["errors"]:
+                self.assertEqual((answer["hot_size"], answer["cold_start"], answer["cold_size"]),
+                                 (method["code_size"], method["cold_start"], method["cold_size"] or None))
+            if "is_funclet" not in answer["errors"]:
+                self.assertIs(answer["is_funclet"], False)
+                self.assertIs(answer["is_filter_funclet"], False)
+            self.assertEqual(answer["entry_method_desc"], method["method_desc"])
+            self.assertLess(int(answer["unwind_info_base"], 16), int(answer["code_start"], 16))
+            if answer["gc_info"]:
+                self.assertEqual(answer["gc_version"], 4)
+            if answer["debug_info"]:
+                self.assertEqual(answer["has_flag_byte"], answer["kind"] == "jit")
+            clauses += len(answer["exception_clauses"] or [])
+            for clause in answer["exception_clauses"] or []:
+                self.assertIn(clause["kind"], ["typed", "filter", "finally", "fault"])
+                self.assertLess(clause["try_start"], clause["try_end"])
+                self.assertLess(clause["handler_start"], clause["handler_end"])
+                self.assertEqual(clause["class_token"] is not None or clause["type_handle"] is not None,
+                                 clause["kind"] == "typed")
+                self.assertEqual(clause["filter_offset"] is not None, clause["kind"] == "filter")
+        self.assertGreater(clauses, 10)
+
+    def test_handlers_are_funclets(self):
+        """Where a clause says that its handler begins, a funclet does, and it is the method's."""
+        with_clauses = [(answer, clause) for answer in self.ask(CORE, *[one["code_start"] for one in self.methods])
+                        for clause in answer["exception_clauses"] or []]
+        handlers = [int(answer["code_start"], 16) + clause["handler_start"] for answer, clause in with_clauses]
+        for (method, _), handler in zip(with_clauses, self.ask(CORE, *[f"{ip:x}" for ip in handlers]), strict=True):
+            self.assertEqual((handler["status"], handler["code_start"], handler["method_desc"]),
+                             ("managed", method["code_start"], method["method_desc"]))
+            self.assertIs(handler["is_funclet"], True)
+            self.assertEqual(handler["funclet_start"], handler["ip"])
+            self.assertNotEqual(handler["unwind_info"], method["unwind_info"])
+
+    def test_what_is_no_method(self):
+        bad = ["zap", "", "12345678901234567", "\u202e"]
+        none, stub, *wrong = self.ask(CORE, "1", self.stub["code_start"], *bad, lines=len(bad))
+        for answer, status, kind in [(none, "none", None), (stub, "stub", self.stub["kind"])]:
+            self.assertEqual((answer["status"], answer["kind"]), (status, kind))
+            self.assertEqual(set(answer["errors"]) - {"entry_method_desc"}, set())  # whether it is a precode's
+        known = {"ip", "status", "kind", "code_start", "offset", "entry_method_desc", "errors"}
+        for answer in (none, stub):
+            self.assertEqual({key for key, value in answer.items() if value is not None} - known, set())
+        self.assertEqual([answer["ip"] for answer in wrong], ["zap", "", "12345678901234567", "\\u{202e}"])
+        for answer in wrong:
+            self.assertEqual({key for key, value in answer.items() if value is not None},
+                             {"ip", "status", "error", "errors"})
+            self.assertEqual(answer["errors"], {})
+
+    def test_one_question_that_cannot_be_answered(self):
+        """The others are. Here a descriptor puts a field where no memory is."""
+        ip = self.jit["code_start"]
+        whole = self.ask(CORE, ip)[0]
+        for field, keys in [("DebugInfo", ["debug_info"]), ("EHInfo", ["exception_clauses"])]:
+            with tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "wrong.json")
+                pathlib.Path(path).write_text('{"version":0,"types":{"RealCodeHeader":{"%s":[1073741824,"pointer"]}},'
+                                              '"globals":{},"contracts":{}}' % field)
+                part = self.ask(CORE, ip, arguments=["--descriptor", path])[0]
+                text = self.assert_run(PARTLY, "inspect", CORE, ip, "--descriptor", path, lines=0).stdout.decode()
+            for key in keys:
+                self.assertIn(f"RealCodeHeader.{field}: no memory at", part["errors"][key])
+                self.assertRegex(text, rf"(?m)^  {key} +\? RealCodeHeader\.{field}: no memory at 0x[0-9a-f]+$")
+            left_out = {"errors", "has_flag_byte", *keys}
+            self.assertEqual({key: value for key, value in part.items() if key not in left_out},
+                             {key: value for key, value in whole.items() if key not in left_out})
+            self.assertEqual({key for key in part["errors"] if key not in keys},
+                             {key for key in whole["errors"] if key not in keys})
+
+    def test_text(self):
+        ips = [self.jit["code_start"], self.stub["code_start"], "1"]
+        done = run("inspect", CORE, *ips, "zap")
+        self.assertEqual(done.returncode, PARTLY)
+        blocks = re.findall(r"(?m)^\S.*\n(?: .*\n)*", done.stdout.decode())
+        self.assertEqual("".join(blocks), done.stdout.decode())
+        self.assertEqual(len(blocks), 4)
+        self.assertTrue(blocks[0].startswith(f"{ips[0]} {self.jit['method']} +0x0 [jit]\n"), blocks[0])
+        self.assertEqual(blocks[1].splitlines()[0], f"{ips[1]} - [stub {self.stub['kind']}]")
+        self.assertEqual(blocks[2:], ["0x1 - [none]\n", "zap ? [error] not a hexadecimal address\n"])
+        answer = self.ask(CORE, ips[0])[0]
+        lines = dict(line.split(maxsplit=1) for line in blocks[0].splitlines()[1:])
+        for key in ("method_desc", "entry_method_desc", "code_start", "funclet_start", "unwind_info", "unwind_info_base"):
+            self.assertEqual(lines[key], answer[key])
+        self.assertEqual(lines["hot_size"], str(answer["hot_size"]))
+        for key, reason in answer["errors"].items():
+            self.assertEqual(lines[key], "? " + reason)
+
+    def test_streams(self):
+        ip = self.jit["code_start"]
+        asked = run("inspect", CORE, ip).stdout
+        self.assertEqual(run("inspect", CORE, stdin=f"{ip[2:]}\r\n".encode()).stdout, asked)
+        self.assertEqual(self.assert_run(ANSWERED, "inspect", CORE, lines=0).stdout, b"")
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "out")
+            run("inspect", CORE, ip, "-o", path)
+            self.assertEqual(pathlib.Path(path).read_bytes(), asked)
+        with open("/dev/full", "wb") as full:
+            self.assertIn(b"No space", self.assert_run(FAILED, "inspect", CORE, ip, stdout=full, lines=1).stderr)
+        self.assertIn(b" +0x", self.assert_run(run("inspect", CORE, ip).returncode, "inspect", CORE, ip, "--names", "sos",
+                                               lines=0).stdout)
 
 
 if __name__ == "__main__":

@@ -107,6 +107,22 @@ START_TEST(types_and_fields)
 }
 END_TEST
 
+/* No runtime has these, but the format does. */
+START_TEST(offsets_in_every_form)
+{
+    add("{\"types\":{\"Odd\":{\"a\":-12,\"b\":\"0x12\",\"c\":\"-0x12\",\"d\":[\"0x100\",\"int\"],"
+        "\"least\":-2147483648,\"most\":4294967295}}}",
+        "runtime", MERGE_OVERRIDE);
+    assert_value(field("Odd", "a"), -12);
+    assert_value(field("Odd", "b"), 0x12);
+    assert_value(field("Odd", "c"), -0x12);
+    assert_value(field("Odd", "d"), 0x100);
+    assert_text(field("Odd", "d"), "int", NULL);
+    assert_value(field("Odd", "least"), INT32_MIN);
+    assert_value(field("Odd", "most"), UINT32_MAX);
+}
+END_TEST
+
 START_TEST(globals_in_every_form)
 {
     const uint64_t values[] = {0, 0x1000, UINT64_MAX};
@@ -355,7 +371,7 @@ static const struct refused {
     {"{\"types\":{\"A\":{\"!\":-1}}}", "runtime: type \"A\": its size is no number of 32 bits"},
     {"{\"types\":{\"A\":{\"!\":4294967296}}}", "runtime: type \"A\": its size is no number of 32 bits"},
     {"{\"types\":{\"A\":{\"!\":[8,\"x\"]}}}", "runtime: type \"A\": its size is no number of 32 bits"},
-    {"{\"types\":{\"A\":{\"x\":-1}}}", "runtime: field \"x\": its offset is no number of 32 bits"},
+    {"{\"types\":{\"A\":{\"x\":-2147483649}}}", "runtime: field \"x\": its offset is no number of 32 bits"},
     {"{\"types\":{\"A\":{\"x\":1.5}}}", "runtime: field \"x\": its offset is no number of 32 bits"},
     {"{\"types\":{\"A\":{\"x\":4294967296}}}", "runtime: field \"x\": its offset is no number of 32 bits"},
     {"{\"types\":{\"A\":{\"x\":\"y\"}}}", "runtime: field \"x\": its offset is no number of 32 bits"},
@@ -603,6 +619,7 @@ static Suite *suite(void)
 {
     const TTest *const tests[] = {
         types_and_fields,
+        offsets_in_every_form,
         globals_in_every_form,
         contracts_by_number_and_text,
         keys_that_nobody_knows,

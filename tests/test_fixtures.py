@@ -2,6 +2,7 @@
 """The bundled snapshots of real processes, judged by what the runtime itself recorded of its code: every chosen method at
 its first, middle and last byte; addresses right behind methods and in released code; and that the ways to ask agree."""
 
+import contextlib
 import glob
 import json
 import os
@@ -30,6 +31,17 @@ def run(*arguments, text=None):
     return subprocess.run([TOOL, *arguments], input=text, capture_output=True, encoding="utf-8", check=False)
 
 
+@contextlib.contextmanager
+def without_files(core):
+    """A copy in which mapped files have other names, so that nothing but the snapshot itself can answer."""
+    with open(core, "rb") as file:
+        data = file.read()
+    with tempfile.NamedTemporaryFile() as copy:
+        copy.write(data.replace(b"/usr/share/dotnet/", b"/usr/gone/dotnet_/").replace(b"/demo-", b"/gone-"))
+        copy.flush()
+        yield copy.name
+
+
 class Fixtures(unittest.TestCase):
     def test_there_are_some(self):
         self.assertTrue(FIXTURES)
@@ -46,16 +58,36 @@ class Fixtures(unittest.TestCase):
                 self.assertFalse(tally.has_failed)
 
     def test_names_are_the_runtime_s_own_text(self):
-        """--names il, of what is in the snapshot: one made before there was that style lacks some of the memory."""
+        """--names il: a snapshot answers in every style."""
         for fixture in FIXTURES:
-            with self.subTest(fixture=fixture):
+            with self.subTest(fixture=fixture), without_files(os.path.join(fixture, "core")) as core:
                 names = judge.runtime_names(judge.read_expected(os.path.join(fixture, "expected.txt")))
-                answers = judge.ask(TOOL, [os.path.join(fixture, "core"), "--names", "il"], names)
-                for name, answer in zip(names.values(), answers):
-                    if answer["method"] is None:
-                        self.assertIn("no memory at", answer["error"], name)
-                    else:
-                        self.assertEqual(answer["method"], name)
+                self.assertGreater(len(names), 50)
+                answers = judge.ask(TOOL, [core, "--names", "il"], names)
+                self.assertEqual([answer["method"] for answer in answers], list(names.values()))
+
+    def test_everything_that_the_contract_says_is_in_the_snapshot(self):
+        """Sizes are the record's, which tells hot and cold code apart; GC info has the version of the release."""
+        versions = {"net8": {2}, "net9": {3}, "net10": {4}}
+        for fixture in FIXTURES:
+            with self.subTest(fixture=fixture), without_files(os.path.join(fixture, "core")) as core:
+                expected = judge.read_expected(os.path.join(fixture, "expected.txt"))
+                done = run("inspect", "--json", core, text="".join(f"{ip:x}\n" for one in expected for ip in one.probes()))
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                answers = map(json.loads, done.stdout.splitlines())
+                kinds, found = {"jit": 1, "r2r": 2, "r2r-cold": 2}, set()
+                for one in expected:
+                    for _, answer in zip(one.probes(), answers):
+                        self.assertEqual(answer["errors"], {})
+                        self.assertEqual(answer["jit_type"], kinds[one.kind])
+                        size = "cold_size" if one.kind == "r2r-cold" else "hot_size"
+                        self.assertEqual(answer[size], one.size, answer)
+                        self.assertEqual(answer["code_start" if size == "hot_size" else "cold_start"], f"0x{one.address:x}")
+                        self.assertIsNotNone(answer["gc_info"])
+                        self.assertIsNotNone(answer["unwind_info"])
+                        found.add(answer["gc_version"] if answer["kind"] == "r2r" else None)
+                self.assertEqual(next(answers, None), None)
+                self.assertEqual(found - {None}, versions[os.path.basename(fixture).split("-")[0]])
 
     def test_nothing_is_named_behind_a_method_or_in_released_code(self):
         for fixture in FIXTURES:

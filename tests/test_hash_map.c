@@ -126,6 +126,31 @@ START_TEST(small_maps)
 }
 END_TEST
 
+/* Buckets of other sizes than the runtime's four slots; the map is told how many there are. */
+START_TEST(buckets_of_other_sizes)
+{
+    static const unsigned counts[] = {1, 2, 3, 5, 8, 16};
+    for (size_t n = 0; n < ARRAY_SIZE(counts); n++) {
+        struct fixture f = {
+            .mock = mock_create(&(struct mock_options){
+                .pointer_size = _i & 1 ? 8 : 4, .big_endian = _i & 2, .seed = n, .hash_slots = counts[n]})};
+        uint64_t count = 0;
+        f.map = mock_new(f.mock, "HashMap", 0);
+        mock_hash_map_init(f.mock, f.map, 11);
+        while (count < 11 * counts[n] * 2 / 3 + 1 &&
+               mock_ptr_hash_map_insert(f.mock, f.map, 0x1000 + 16 * count, 2 * (count + 1)))
+            count++;
+        ck_assert_uint_gt(count, 4);
+        f.target = mock_publish_and_open(f.mock);
+        for (uint64_t i = 0; i < count; i++) {
+            ck_assert_uint_eq(find_pointer(&f, 0x1000 + 16 * i), 2 * (i + 1));
+            ck_assert_uint_eq(find_pointer(&f, 0x1004 + 16 * i), 0);
+        }
+        close_fixture(&f);
+    }
+}
+END_TEST
+
 /* No array at all, as in a map that was never used. */
 START_TEST(no_buckets)
 {
@@ -212,6 +237,7 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, collisions, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, no_collision_ends_the_search, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, small_maps, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, buckets_of_other_sizes, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, no_buckets, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, random_maps, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, bounded, 0, ARCH_COUNT);

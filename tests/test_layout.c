@@ -373,6 +373,21 @@ START_TEST(values_must_fit_their_width)
 }
 END_TEST
 
+/* A field in front of its object is none that we know; of a type that nobody needs it harms nobody. */
+START_TEST(offsets_are_not_negative)
+{
+    add("{\"types\":{\"HashMap\":{\"Buckets\":-8},\"Unknown\":{\"Field\":-8}}}", MERGE_OVERRIDE);
+    add_all_but("HashMap.Buckets");
+    ck_assert_int_eq(bind(8, EXECUTION_MANAGER), CDACQ_ERR_FIELD);
+    ck_assert_ptr_nonnull(strstr(error.message, "HashMap.Buckets: its offset -8 is in front of the object"));
+    descriptor_deinit(&descriptor);
+    add("{\"types\":{\"RangeSection\":{\"RangeList\":-8},\"Unknown\":{\"Field\":-8}}}", MERGE_OVERRIDE);
+    add_all_but("RangeSection.RangeList");
+    ck_assert_int_eq(bind(8, 0), CDACQ_OK);
+    ck_assert(!layout.fields[F_RangeSection_RangeList].present);
+}
+END_TEST
+
 /* ---- Aliases ---- */
 
 static const struct {
@@ -515,6 +530,7 @@ static Suite *suite(void)
         what_nobody_needs_never_stands_in_the_way,
         inline_fields_have_any_type,
         values_must_fit_their_width,
+        offsets_are_not_negative,
         fields_that_have_two_names,
         fields_are_read_by_their_row,
         net_10_has_what_is_needed,

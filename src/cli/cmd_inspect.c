@@ -243,14 +243,20 @@ static void json_problems(struct output *out, const struct inspection *inspectio
     output_literal(out, "}");
 }
 
-static void write_json(struct output *out, const struct inspection *inspection)
+/* `no_ip`: the text in place of an IP; NULL where there is one. Either way all keys are there. */
+static void write_json(struct output *out, const struct inspection *inspection, const char *no_ip)
 {
     const struct cdacq_method *method = &inspection->method;
     const bool *answered = inspection->answered;
     bool block = inspection->has_block, code = method->answer == CDACQ_ANSWER_MANAGED;
     bool kind = code || method->answer == CDACQ_ANSWER_STUB;
     unsigned type = jit_type(inspection);
-    output_printf(out, "{\"ip\":\"0x%" PRIx64 "\",\"status\":\"%s\"", method->ip, status_text(method->answer));
+    output_literal(out, "{\"ip\":");
+    if (no_ip)
+        output_json(out, no_ip);
+    else
+        output_printf(out, "\"0x%" PRIx64 "\"", method->ip);
+    json_text(out, "status", status_text(method->answer));
     json_text(out, "kind", kind ? cdacq_code_kind_text(method->kind) : NULL);
     json_hex(out, "method_desc", code, method->method_desc);
     json_hex(out, "code_start", kind, method->code_start);
@@ -368,7 +374,7 @@ static void inspect(void *context, uint64_t ip)
     ask(work->session, ip, inspection);
     work->errors += inspection->method.answer == CDACQ_ANSWER_ERROR || inspection->problem_count;
     if (work->json)
-        write_json(&work->out, inspection);
+        write_json(&work->out, inspection, NULL);
     else
         write_text(&work->out, inspection);
     forget(inspection);
@@ -386,11 +392,8 @@ static void inspect_bad(void *context, uint64_t line, const struct bad_ip *bad)
     ips_complain(line, bad);
     work->errors++;
     if (work->json) {
-        output_literal(&work->out, "{\"ip\":");
-        output_json(&work->out, text);
-        output_literal(&work->out, ",\"status\":\"error\",\"error\":");
-        output_json_note(&work->out, bad->problem);
-        output_literal(&work->out, "}\n");
+        struct inspection nothing = {.method = {.answer = CDACQ_ANSWER_ERROR, .error = bad->problem}};
+        write_json(&work->out, &nothing, text);
     } else {
         output_text(&work->out, text);
         output_literal(&work->out, " ? [error] ");
