@@ -19,6 +19,7 @@ struct writing {
     struct cdacq_session *session;
     const struct cdacq_sink *sink;
     bool (*put)(struct writing *writing, const struct piece *piece); /* false: it has been left out */
+    bool with_bytes;                                                 /* a piece is written with its bytes */
     uint64_t time;                                                   /* of the last record */
     bool unverified;                                                 /* bytes of the last piece are */
     bool stopped;
@@ -84,11 +85,41 @@ static void write_part(struct writing *writing, const struct cdacq_method *metho
                 &(struct piece){method, begin, size, method->name, suffix, method->name_length, strlen(suffix)});
 }
 
-static void write_stub(struct writing *writing, const struct cdacq_method *method)
+/* The next run of memory that is there at or behind *begin: its end, or 0 where nothing is up to `end`. Memory is
+ * missing in pages. */
+static uint64_t next_run(struct reader *reader, uint64_t *begin, uint64_t end)
+{
+    while (*begin < end && reader_step(reader, "stubs") && !reader_try_view(reader, *begin, 1))
+        *begin = align_up(*begin + 1, PAGE_SIZE);
+    uint64_t at = *begin;
+    while (at < end && reader_step(reader, "stubs") && reader_try_view(reader, at, 1))
+        at = MIN(reader->hint.end, end);
+    return at > *begin && at <= end ? at : 0;
+}
+
+/* What is told of stubs is the range that the runtime has reserved for them; not all of it need be memory yet. */
+static void write_stubs(struct writing *writing, const struct cdacq_method *method)
 {
     char name[64];
     snprintf(name, sizeof name, "stub <%s>", cdacq_code_kind_text(method->kind));
-    write_piece(writing, &(struct piece){method, method->code_start, method->code_size, name, "", strlen(name), 0});
+    struct piece piece = {method, method->code_start, method->code_size, name, "", strlen(name), 0};
+    uint64_t begin = piece.begin, end = add_saturated(begin, piece.size), run_end;
+    struct reader reader = writing->session->reader;
+    reader_begin(&reader, FUEL_LOOKUP);
+    if (!writing->with_bytes || !(run_end = next_run(&reader, &begin, end))) {
+        write_piece(writing, &piece); /* of which it then says what is missing */
+        return;
+    }
+    for (; run_end && !writing->stopped; begin = run_end, run_end = next_run(&reader, &begin, end)) {
+        piece.begin = begin;
+        piece.size = run_end - begin;
+        write_piece(writing, &piece);
+    }
+    if (reader_failed(&reader)) {
+        struct cdacq_error error;
+        reader_status(&reader, &error);
+        leave_out(writing, method, begin, end - begin, error.message);
+    }
 }
 
 static int write_code(const struct cdacq_method *method, void *context)
@@ -97,7 +128,7 @@ static int write_code(const struct cdacq_method *method, void *context)
     if (method->answer == CDACQ_ANSWER_ERROR) {
         leave_out(writing, method, method->code_start, method->code_size, method->error);
     } else if (method->answer == CDACQ_ANSWER_STUB) {
-        write_stub(writing, method);
+        write_stubs(writing, method);
     } else if (method->kind == CDACQ_CODE_JITTED || method->kind == CDACQ_CODE_READY_TO_RUN) {
         write_part(writing, method, method->code_start, method->code_size, false);
         if (method->cold_start && !writing->stopped)
@@ -200,7 +231,7 @@ enum cdacq_status cdacq_write_jitdump(struct cdacq_session *session, unsigned fl
         return error_set(err, CDACQ_ERR_ARGUMENT, 0, "a jitdump needs a sink that writes");
     if (!session_map(session))
         return session_map_error(session, err);
-    struct writing writing = {.session = session, .sink = sink, .put = put_load};
+    struct writing writing = {.session = session, .sink = sink, .put = put_load, .with_bytes = true};
     struct cdacq_jitdump_record header = {
         .kind = CDACQ_JITDUMP_HEADER,
         .as.header = {.version = 1, .elf_mach = machine_of(session->target), .pid = process_of(&writing)},

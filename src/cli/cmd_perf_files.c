@@ -47,8 +47,7 @@ static void tell_counts(const struct work *work, const struct cdacq_written *wri
     if (work->left_out > COMPLAINTS_MAX)
         message("left out are %" PRIu64 " pieces of code in all", work->left_out);
     if (written->unverified)
-        message("%" PRIu64 " pieces of code are told by files that nothing in the target could confirm",
-                written->unverified);
+        message("%" PRIu64 " pieces of code go by files that nothing in the target could confirm", written->unverified);
 }
 
 /* What is not whole must not be taken for what it is not. Pipes and devices stay. */
