@@ -325,7 +325,8 @@ enum cdacq_visit_flags {
 
 /*
  * Calls `visit` for every method of the process, by start address. It returns 0 to go on; anything else ends the visit
- * with CDACQ_STOPPED. Code ranges that cannot be read are reported as one element with CDACQ_ANSWER_ERROR each.
+ * with CDACQ_STOPPED. Code ranges that cannot be read are reported as one element with CDACQ_ANSWER_ERROR each, and at
+ * the end, at address 0, those that could not even be found.
  */
 CDACQ_API enum cdacq_status cdacq_visit_methods(struct cdacq_session *session, unsigned flags,
                                                 int (*visit)(const struct cdacq_method *method, void *context),

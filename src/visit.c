@@ -100,6 +100,14 @@ static enum cdacq_status visit_range(const struct visit *visit, size_t index)
     return status;
 }
 
+/* Ranges of which not even the start is known. */
+static enum cdacq_status visit_holes(const struct visit *visit, size_t count)
+{
+    error_set(&visit->session->error, CDACQ_ERR_MEMORY, 0,
+              "%zu parts of the range section map cannot be read: there may be more code", count);
+    return visit_failure(visit, 0, 0);
+}
+
 enum cdacq_status cdacq_visit_methods(struct cdacq_session *session, unsigned flags,
                                       int (*visit)(const struct cdacq_method *method, void *context), void *context,
                                       struct cdacq_error *err)
@@ -111,7 +119,7 @@ enum cdacq_status cdacq_visit_methods(struct cdacq_session *session, unsigned fl
     enum cdacq_status status = CDACQ_OK;
     for (size_t i = 0; i < map->count && status == CDACQ_OK; i++)
         status = visit_range(&all, i);
-    return status;
+    return status == CDACQ_OK && map->unreadable ? visit_holes(&all, map->unreadable) : status;
 }
 
 enum cdacq_status cdacq_visit_code_ranges(struct cdacq_session *session,

@@ -45,7 +45,7 @@ static int tell_left_out(const struct cdacq_method *method, void *context)
 static void tell_counts(const struct work *work, const struct cdacq_written *written)
 {
     if (work->left_out > COMPLAINTS_MAX)
-        message("left out are %" PRIu64 " pieces of code in all", work->left_out);
+        message("%" PRIu64 " more pieces of code are left out", work->left_out - COMPLAINTS_MAX);
     if (written->unverified)
         message("%" PRIu64 " pieces of code go by files that nothing in the target could confirm", written->unverified);
 }
