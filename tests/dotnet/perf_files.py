@@ -19,12 +19,16 @@ from jitdump import Spans, live_records, read_loads, read_released
 from runtime_names import split_tiers
 
 
+class NotWritten(Exception):
+    """The tool did not write all of a file."""
+
+
 def write(cdacq, command, target, path, *options):
     """Has one of the two files written; nothing may be left out."""
     words = [target] if isinstance(target, str) else target
     done = subprocess.run([cdacq, command, *words, *options, "-o", path], capture_output=True, encoding="utf-8", check=False)
     if done.returncode != 0 or done.stderr:
-        raise RuntimeError(f"{command}: exit {done.returncode}\n{done.stderr}")
+        raise NotWritten(f"{command}: exit {done.returncode}\n{done.stderr}")
     return path
 
 
