@@ -639,7 +639,9 @@ CDACQ_API enum cdacq_status cdacq_write_snapshot(struct cdacq *target, const cha
  * Perf maps and jitdumps of a target, as its runtime writes them with DOTNET_PerfMapEnabled, also where it never did.
  * `flags` are those of cdacq_visit_methods; names are in the target's enum cdacq_name_style, CDACQ_NAMES_IL being the
  * runtime's. Code is told as the runtime tells it: a method with its funclets as one piece, the cold part of a
- * ReadyToRun method as another, behind each name what is known of the tier ("[PreJIT]", "[PreJit-cold]"). A stub is
+ * ReadyToRun method as another, behind each name the tier where it is known, in the words of these files
+ * ("[OptimizedTier1]", "[PreJIT]",
+ * "[PreJit-cold]"). A stub is
  * called "stub <FixupPrecode>", by its kind. Interpreted methods have no code of their own: none is written.
  *
  * What cannot be told is left out, never guessed, and takes nothing else with it: a part of the code that cannot be

@@ -69,12 +69,33 @@ static void write_piece(struct writing *writing, const struct piece *piece)
         writing->written.methods++;
 }
 
-/* A part of a method. The runtime has its own words for ReadyToRun code; for other code the tier's. */
+/* What the runtime writes behind a name: it has other words for tiers there. NULL where the tier is not known. */
+static const char *tier_of(const struct cdacq_method *method, bool cold)
+{
+    static const struct {
+        const char *tier, *written;
+    } words[] = {
+        {"Tier0", "QuickJitted"},
+        {"Tier1", "OptimizedTier1"},
+        {"Tier1OSR", "OptimizedTier1OSR"},
+        {"Optimized", "Optimized"},
+        {"Tier0Instrumented", "InstrumentedTier"},
+        {"Tier1Instrumented", "InstrumentedTierOptimized"},
+    };
+    if (method->kind == CDACQ_CODE_READY_TO_RUN)
+        return cold ? "PreJit-cold" : "PreJIT";
+    for (size_t i = 0; method->tier && i < ARRAY_SIZE(words); i++)
+        if (strcmp(method->tier, words[i].tier) == 0)
+            return words[i].written;
+    return NULL;
+}
+
+/* A part of a method. */
 static void write_part(struct writing *writing, const struct cdacq_method *method, uint64_t begin, uint64_t size,
                        bool cold)
 {
     char suffix[64] = "";
-    const char *tier = cold ? "PreJit-cold" : method->kind == CDACQ_CODE_READY_TO_RUN ? "PreJIT" : method->tier;
+    const char *tier = tier_of(method, cold);
     if (!method->name) {
         leave_out(writing, method, begin, size, method->error);
         return;

@@ -333,6 +333,53 @@ START_TEST(to_the_letter)
 }
 END_TEST
 
+/* In the words that the runtime has for these files. The first code's tier is not known. */
+START_TEST(tiers)
+{
+    static const char *const written[] = {"",
+                                          "[QuickJitted]",
+                                          "[OptimizedTier1]",
+                                          "[OptimizedTier1OSR]",
+                                          "[Optimized]",
+                                          "[InstrumentedTier]",
+                                          "[InstrumentedTierOptimized]",
+                                          ""};
+    enum { COUNT = ARRAY_SIZE(written) };
+    struct mock *mock = mock_of_arch(_i, 0);
+    struct mock_heap *heap = mock_heap_create(mock, &(struct mock_heap_options){.size = 0x4000});
+    uint64_t method_desc = mock_dynamic_method_desc(mock, "A");
+    for (uint32_t i = 0; i < COUNT; i++) {
+        uint64_t start = mock_method(heap, &(struct mock_method){.size = 40, .method_desc = method_desc});
+        if (i)
+            mock_code_version(mock, method_desc, start, i - 1);
+    }
+    mock_publish(mock, NULL);
+    struct cdacq *target = mock_open(mock, CARRIER_CORE, NULL);
+    struct cdacq_session *session = mock_session(target);
+    struct kept map = write_file(session, PERF_MAP, 0), jitdump = write_file(session, JITDUMP, 0);
+    struct cdacq_jitdump *reader = open_jitdump(&jitdump);
+    const char *line = map.bytes;
+    next_record(reader, CDACQ_JITDUMP_HEADER, 1);
+    for (uint64_t i = 0; i < COUNT; i++) {
+        char name[64];
+        int length = snprintf(name, sizeof name, "dynamicClass.A(...)%s", written[i]);
+        ck_assert_str_eq(next_record(reader, CDACQ_JITDUMP_LOAD, i + 2).as.load.name, name);
+        const char *end = memchr(line, '\n', (size_t)(map.bytes + map.size - line));
+        ck_assert_ptr_nonnull(end);
+        ck_assert_int_gt(end - line, length);
+        ck_assert_mem_eq(end - length, name, (size_t)length);
+        line = end + 1;
+    }
+    cdacq_jitdump_close(reader);
+    free(map.bytes);
+    free(jitdump.bytes);
+    cdacq_session_destroy(session);
+    cdacq_close(target);
+    mock_check(mock);
+    mock_destroy(mock);
+}
+END_TEST
+
 START_TEST(hostile_names)
 {
     static const char *const hostile[] = {"a\nb",     "a\r\n0x1 1 b", "\n",    "\x1b[2J",
@@ -581,7 +628,8 @@ START_TEST(no_map)
 }
 END_TEST
 
-/* elf_mach of a core is the core's; of memory, where nobody else tells, it goes by the descriptor's architecture. */
+/* elf_mach of a core is the core's; of memory without images, where nobody else tells, the descriptor's architecture.
+ */
 START_TEST(machines)
 {
     static const struct {
@@ -598,8 +646,12 @@ START_TEST(machines)
     };
     for (enum carrier carrier = 0; carrier < CARRIER_COUNT; carrier++) {
         struct mock *mock = mock_create(&cases[_i].options);
-        mock_publish(mock, NULL);
-        struct cdacq *target = mock_open(mock, carrier, NULL);
+        struct cdacq_options options = {.size = sizeof options};
+        if (carrier == CARRIER_MEMORY)
+            options.descriptor_address = mock_publish(mock, &(struct mock_publish_options){.no_image = true});
+        else
+            mock_publish(mock, NULL);
+        struct cdacq *target = mock_open(mock, carrier, &options);
         struct cdacq_session *session = mock_session(target);
         struct kept kept = write_file(session, JITDUMP, CDACQ_VISIT_STUBS | CDACQ_VISIT_R2R_ALL);
         struct cdacq_jitdump *jitdump = open_jitdump(&kept);
@@ -703,6 +755,7 @@ static Suite *suite(void)
     TCase *tcase = tcase_create("perf_files");
     tcase_add_loop_test(tcase, everything_that_is_asked_for, 0, COMBINATIONS);
     tcase_add_loop_test(tcase, to_the_letter, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, tiers, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, hostile_names, 0, 8);
     tcase_add_loop_test(tcase, code_is_missing, 0, ARCH_COUNT);
     tcase_add_test(tcase, name_is_missing);

@@ -146,8 +146,9 @@ class Run:
             tally.report()
         lines = tally.counts["perf map line"]
         codes = sum(tally.counts[f"jitdump, {kind}: code"] for kind in ("jit", "r2r", "r2r-cold"))
+        tiers = tally.counts["jitdump, jit: with its tier"]
         self.note(f"perf map and jitdump of {label}", not tally.has_failed and lines > LEAST_METHODS // 2 and codes == len(self.live),
-                  f"{lines} of the runtime's lines, {codes} of its records")
+                  f"{lines} of the runtime's lines, {codes} of its records, {tiers} tiers")
 
     def judge_entry_points(self, core):
         """Precodes and stubs by the runtime's own structures and its jitdump."""
