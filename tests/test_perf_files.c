@@ -628,6 +628,20 @@ START_TEST(no_map)
 }
 END_TEST
 
+/* As memory of which nothing is known but where the descriptor is. */
+static struct cdacq *open_bare(struct mock *mock, uint64_t descriptor)
+{
+    struct cdacq_memory memory = *mock_memory(mock);
+    struct cdacq_options options = {.size = sizeof options, .descriptor_address = descriptor};
+    struct cdacq *target = NULL;
+    struct cdacq_error error;
+    memory.mappings = NULL;
+    memory.mapping_count = 0;
+    if (cdacq_open_memory(&memory, &options, &target, &error) < 0)
+        ck_abort_msg("%s", error.message);
+    return target;
+}
+
 /* elf_mach of a core is the core's; of memory without images, where nobody else tells, the descriptor's architecture.
  */
 START_TEST(machines)
@@ -646,12 +660,8 @@ START_TEST(machines)
     };
     for (enum carrier carrier = 0; carrier < CARRIER_COUNT; carrier++) {
         struct mock *mock = mock_create(&cases[_i].options);
-        struct cdacq_options options = {.size = sizeof options};
-        if (carrier == CARRIER_MEMORY)
-            options.descriptor_address = mock_publish(mock, &(struct mock_publish_options){.no_image = true});
-        else
-            mock_publish(mock, NULL);
-        struct cdacq *target = mock_open(mock, carrier, &options);
+        uint64_t descriptor = mock_publish(mock, NULL);
+        struct cdacq *target = carrier == CARRIER_CORE ? mock_open(mock, carrier, NULL) : open_bare(mock, descriptor);
         struct cdacq_session *session = mock_session(target);
         struct kept kept = write_file(session, JITDUMP, CDACQ_VISIT_STUBS | CDACQ_VISIT_R2R_ALL);
         struct cdacq_jitdump *jitdump = open_jitdump(&kept);
