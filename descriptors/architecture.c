@@ -25,3 +25,8 @@ enum architecture architecture_find(const struct descriptor *descriptor, unsigne
             return (enum architecture)i;
     return ARCHITECTURE_UNKNOWN;
 }
+
+unsigned architecture_elf_machine(enum architecture architecture)
+{
+    return rows[architecture].elf_machine;
+}

@@ -22,4 +22,7 @@ enum architecture {
 /* By the descriptor's global "Architecture"; where it publishes none, by the ELF machine (EM_*). */
 enum architecture architecture_find(const struct descriptor *descriptor, unsigned elf_machine);
 
+/* Its EM_*; 0, EM_NONE, of ARCHITECTURE_UNKNOWN. */
+unsigned architecture_elf_machine(enum architecture architecture);
+
 #endif

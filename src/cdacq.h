@@ -326,13 +326,15 @@ CDACQ_API void cdacq_methods_at(struct cdacq_session *session, const uint64_t *i
                                 struct cdacq_method *ret);
 
 enum cdacq_visit_flags {
-    CDACQ_VISIT_STUBS = 1 << 0,   /* also code of the runtime's own */
-    CDACQ_VISIT_R2R_ALL = 1 << 1, /* every method of the ReadyToRun images, not just those that were prepared */
+    CDACQ_VISIT_STUBS = 1 << 0,    /* also code of the runtime's own */
+    CDACQ_VISIT_R2R_ALL = 1 << 1,  /* every method of the ReadyToRun images, not just those that were prepared */
+    CDACQ_VISIT_R2R_NONE = 1 << 2, /* none of them */
 };
 
 /*
  * Calls `visit` for every method of the process, by start address. It returns 0 to go on; anything else ends the visit
- * with CDACQ_STOPPED. Code ranges that cannot be read are reported as one element with CDACQ_ANSWER_ERROR each.
+ * with CDACQ_STOPPED. Code ranges that cannot be read are reported as one element with CDACQ_ANSWER_ERROR each, and at
+ * the end, at address 0, those that could not even be found.
  */
 CDACQ_API enum cdacq_status cdacq_visit_methods(struct cdacq_session *session, unsigned flags,
                                                 int (*visit)(const struct cdacq_method *method, void *context),
@@ -638,6 +640,59 @@ CDACQ_API void cdacq_visit_descriptor(struct cdacq *target,
  */
 CDACQ_API enum cdacq_status cdacq_write_snapshot(struct cdacq *target, const char *path, uint64_t *ret_size,
                                                  struct cdacq_error *err);
+
+/* ---- What perf reads ---------------------------------------------------------------------------------------- */
+
+/*
+ * Perf maps and jitdumps of a target, as its runtime writes them with DOTNET_PerfMapEnabled, also where it never did.
+ * `flags` are those of cdacq_visit_methods; names are in the target's enum cdacq_name_style, CDACQ_NAMES_IL being the
+ * runtime's. Code is told as the runtime tells it: a method with its funclets as one piece, the cold part of a
+ * ReadyToRun method as another, behind each name the tier where it is known, in the words of these files
+ * ("[OptimizedTier1]", "[PreJIT]",
+ * "[PreJit-cold]"). A stub is
+ * called "stub <FixupPrecode>", by its kind. Interpreted methods have no code of their own: none is written.
+ *
+ * What cannot be told is left out, never guessed, and takes nothing else with it: a part of the code that cannot be
+ * read, a method without a name, and of a jitdump code of which a byte is missing.
+ */
+
+/* Where it goes. Each returns 0 to go on; anything else ends the writing with CDACQ_STOPPED. */
+struct cdacq_sink {
+    size_t size; /* sizeof(struct cdacq_sink) of the caller */
+    void *context;
+    int (*write)(const void *bytes, size_t size, void *context); /* the next bytes of the file */
+    /*
+     * A piece of code that is left out: from `code_start` on, `code_size` bytes; `error` says why, what else is known
+     * of it is there too. May be NULL.
+     */
+    int (*left_out)(const struct cdacq_method *method, void *context);
+};
+
+struct cdacq_written {
+    uint64_t size;       /* bytes */
+    uint64_t methods;    /* pieces of methods: lines or records */
+    uint64_t stubs;      /* and of stubs */
+    uint64_t left_out;   /* pieces */
+    uint64_t unverified; /* of those written: by a file that nothing in the target could confirm */
+};
+
+/*
+ * "0x7f21c8a31b40 1a NAME", one line for each piece of code. Fails, before anything is written, as cdacq_visit_methods
+ * does. Source: tools/perf/Documentation/jit-interface.txt of Linux; dotnet/runtime src/coreclr/vm/perfmap.cpp.
+ */
+CDACQ_API enum cdacq_status cdacq_write_perf_map(struct cdacq_session *session, unsigned flags,
+                                                 const struct cdacq_sink *sink, struct cdacq_written *ret,
+                                                 struct cdacq_error *err);
+
+/*
+ * A jitdump of version 1, in the target's byte order: its header, a JIT_CODE_LOAD with the bytes of each piece of code,
+ * and JIT_CODE_CLOSE. When code was compiled, and by which thread, the target does not tell: the time of the records
+ * counts 1, 2, 3, ..., nanoseconds of CLOCK_MONOTONIC, so that the code is older than any sample; the thread is the
+ * process's first. Fails as cdacq_write_perf_map. Source: tools/perf/Documentation/jitdump-specification.txt of Linux.
+ */
+CDACQ_API enum cdacq_status cdacq_write_jitdump(struct cdacq_session *session, unsigned flags,
+                                                const struct cdacq_sink *sink, struct cdacq_written *ret,
+                                                struct cdacq_error *err);
 
 /* ---- jitdump files ------------------------------------------------------------------------------------------ */
 

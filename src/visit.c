@@ -59,12 +59,13 @@ static enum cdacq_status visit_unknown(const struct visit *visit, uint64_t begin
 
 static enum cdacq_status visit_run(const struct visit *visit, size_t index, const struct code_run *run)
 {
-    uint64_t base = visit->session->map->ranges[index].section.begin;
+    const struct code_range *range = &visit->session->map->ranges[index];
+    uint64_t base = range->section.begin;
     struct cdacq_method method;
     if (run->kind == RUN_STUB)
         return visit_stub(visit, base + run->begin, base + run->end);
-    if (run->kind == RUN_COLD)
-        return CDACQ_OK; /* told with its hot part */
+    if (run->kind == RUN_COLD || (range->manager == CODE_MANAGER_R2R && visit->flags & CDACQ_VISIT_R2R_NONE))
+        return CDACQ_OK; /* the former is told with its hot part */
     if (run->kind == RUN_UNKNOWN)
         return visit_unknown(visit, base + run->begin, base + run->end);
     const struct method_record *record = session_record(visit->session, index, run);
@@ -83,6 +84,9 @@ static enum cdacq_status visit_range(const struct visit *visit, size_t index)
 {
     struct cdacq_session *session = visit->session;
     const struct code_range *range = &session->map->ranges[index];
+    if (range->manager == CODE_MANAGER_R2R && (visit->flags & CDACQ_VISIT_R2R_NONE) &&
+        !(visit->flags & CDACQ_VISIT_STUBS)) /* which ReadyToRun images have too */
+        return CDACQ_OK;
     if (range->manager == CODE_MANAGER_RANGE_LIST)
         return visit_stub(visit, range->section.begin, range->section.end);
     struct session_range *table = session_table(session, index);
@@ -96,6 +100,14 @@ static enum cdacq_status visit_range(const struct visit *visit, size_t index)
     return status;
 }
 
+/* Ranges of which not even the start is known. */
+static enum cdacq_status visit_holes(const struct visit *visit, size_t count)
+{
+    error_set(&visit->session->error, CDACQ_ERR_MEMORY, 0,
+              "%zu parts of the range section map cannot be read: there may be more code", count);
+    return visit_failure(visit, 0, 0);
+}
+
 enum cdacq_status cdacq_visit_methods(struct cdacq_session *session, unsigned flags,
                                       int (*visit)(const struct cdacq_method *method, void *context), void *context,
                                       struct cdacq_error *err)
@@ -107,7 +119,7 @@ enum cdacq_status cdacq_visit_methods(struct cdacq_session *session, unsigned fl
     enum cdacq_status status = CDACQ_OK;
     for (size_t i = 0; i < map->count && status == CDACQ_OK; i++)
         status = visit_range(&all, i);
-    return status;
+    return status == CDACQ_OK && map->unreadable ? visit_holes(&all, map->unreadable) : status;
 }
 
 enum cdacq_status cdacq_visit_code_ranges(struct cdacq_session *session,

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import select
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import unittest
 TOOL = os.environ.get("CDACQ_TOOL")
 FIXTURES = pathlib.Path(os.environ.get("CDACQ_FIXTURES", "tests/fixtures"))
 CORE = FIXTURES / "hello-net10-x64" / "core"  # all methods of a small process
-COMMANDS = ["ip2method", "info", "methods", "descriptor", "snapshot", "inspect"]
+COMMANDS = ["ip2method", "info", "methods", "perfmap", "jitdump", "descriptor", "snapshot", "inspect"]
 ANSWERED, PARTLY, FAILED, USAGE = 0, 1, 2, 64
 MESSAGE = re.compile(rb"(cdacq: [^\x00-\x1f\x7f]+\n)*")
 KEYS = ["ip", "status", "kind", "method", "method_desc", "token", "module", "code_start", "code_size", "offset", "cold",
@@ -91,6 +92,16 @@ class Usage(Case):
         self.assertIn("--stubs", self.assert_usage_error("ip2method", "core", "--stubs"))
         self.assertIn("--r2r", self.assert_usage_error("info", "--r2r", "all", "core"))
         self.assertIn("--names", self.assert_usage_error("descriptor", "--names", "csharp", "core"))
+        for command in ["perfmap", "jitdump"]:
+            self.assertIn("--json", self.assert_usage_error(command, "core", "--json"))
+            self.assertIn("prepared", self.assert_usage_error(command, "core", "--r2r", "none"))
+
+    def test_jitdump_is_not_for_terminals(self):
+        leader, terminal = os.openpty()
+        self.addCleanup(os.close, leader)
+        done = self.assert_run(USAGE, "jitdump", "core", stdout=terminal, lines=1)
+        os.close(terminal)
+        self.assertIn(b"-o FILE", done.stderr)
 
     def test_snapshot_needs_a_file(self):
         self.assertIn("-o", self.assert_usage_error("snapshot", "core"))
@@ -127,7 +138,8 @@ class Help(Case):
             text = self.assert_run(ANSWERED, command, "--help", lines=0).stdout.decode()
             self.assertEqual(text, self.assert_run(ANSWERED, "-h", command).stdout.decode())
             self.assertIn(f" {command} TARGET", text)
-            self.assertEqual("--stubs" in text, command == "methods")
+            self.assertEqual("--stubs" in text, command in ("methods", "perfmap", "jitdump"))
+            self.assertEqual("--json" in text, command not in ("perfmap", "jitdump"))
             self.assertRegex(text, r"\n +64  ")
 
     def test_version(self):
@@ -325,11 +337,12 @@ class Streams(Case):
         self.assertIn(b"standard input", done.stderr)
 
     def test_full_disk(self):
-        for command in ["ip2method", "info", "methods", "descriptor"]:
+        for command in ["ip2method", "info", "methods", "perfmap", "descriptor"]:
+            names = ["--names=csharp"] if command == "perfmap" else []
             with open("/dev/full", "wb") as full:
-                done = self.assert_run(FAILED, command, CORE, stdin=self.ip.encode(), stdout=full, lines=1)
+                done = self.assert_run(FAILED, command, CORE, *names, stdin=self.ip.encode(), stdout=full, lines=1)
             self.assertIn(b"No space", done.stderr)
-            done = self.assert_run(FAILED, command, CORE, "-o", "/dev/full", stdin=self.ip.encode(), lines=1)
+            done = self.assert_run(FAILED, command, CORE, *names, "-o", "/dev/full", stdin=self.ip.encode(), lines=1)
             self.assertIn(b"/dev/full", done.stderr)
         self.assert_run(FAILED, "info", CORE, "-o", "/nowhere/file", lines=1)
 
@@ -345,9 +358,10 @@ class Streams(Case):
     def test_output_file(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "out")
-            for command in ["ip2method", "info", "methods", "descriptor"]:
-                printed = self.assert_run(ANSWERED, command, CORE, stdin=self.ip.encode(), lines=0)
-                written = self.assert_run(ANSWERED, command, CORE, "-o", path, stdin=self.ip.encode(), lines=0)
+            for command in ["ip2method", "info", "methods", "perfmap", "descriptor"]:
+                names = ["--names=csharp"] if command == "perfmap" else []
+                printed = self.assert_run(ANSWERED, command, CORE, *names, stdin=self.ip.encode(), lines=0)
+                written = self.assert_run(ANSWERED, command, CORE, *names, "-o", path, stdin=self.ip.encode(), lines=0)
                 self.assertEqual(written.stdout, b"")
                 self.assertEqual(pathlib.Path(path).read_bytes(), printed.stdout)
 
@@ -405,6 +419,62 @@ class OtherCommands(Case):
         stubs = self.assert_run(ANSWERED, "methods", "--stubs", CORE).stdout.decode().splitlines()
         self.assertTrue(set(lines) < set(stubs))
         self.assertTrue(all(" - [stub " in line for line in set(stubs) - set(lines)))
+
+    def test_perfmap(self):
+        """The lines are what `methods` says, in the runtime's form."""
+        def check(style, options=(), kinds=("jit",), more=()):
+            listing = self.assert_run(ANSWERED, "methods", "--json", CORE, "--names", style, *more, lines=0).stdout
+            methods = [one for one in map(json.loads, listing.splitlines()) if one["kind"] in kinds]
+            named = [one for one in methods if one["method"]]
+            self.assertGreater(len(named), 3)
+            missing = len(methods) - len(named)  # what a name needs beyond --names csharp the core does not hold for all
+            done = self.assert_run(PARTLY if missing else ANSWERED, "perfmap", CORE, *options, *more, lines=missing)
+            self.assertEqual(done.stdout.decode().splitlines(),
+                             [f"{one['code_start']} {one['code_size']:x} {one['method']}{'[PreJIT]' if one['kind'] == 'r2r' else ''}"
+                              for one in named])
+            return len(named)
+
+        jit = check("il")
+        self.assertEqual(check("il", ["--names", "il"]), jit)
+        self.assertGreaterEqual(check("csharp", ["--names", "csharp"]), jit)
+        prepared = check("il", ["--r2r", "prepared"], ["jit", "r2r"])
+        everything = check("csharp", ["--names=csharp"], ["jit", "r2r"], ["--r2r=all"])
+        self.assertTrue(jit < prepared < everything)
+        plain = self.assert_run(ANSWERED, "perfmap", CORE, "--names=csharp").stdout.splitlines()
+        stubs = self.assert_run(ANSWERED, "perfmap", CORE, "--names=csharp", "--stubs").stdout.splitlines()
+        self.assertEqual([line for line in stubs if b" stub <" not in line], plain)
+        self.assertGreater(len(stubs), len(plain))
+        for line in set(stubs) - set(plain):
+            self.assertRegex(line, rb"^0x[0-9a-f]+ [0-9a-f]+ stub <\w+>$")
+
+    def test_jitdump_of_a_core_without_code(self):
+        """A snapshot has little code: what lacks a byte is left out, with few messages; the rest is there."""
+        options = ["--names=csharp", "--r2r=prepared"]
+        with tempfile.TemporaryDirectory() as folder:
+            path, core = os.path.join(folder, "dump"), os.path.join(folder, "core")
+            pathlib.Path(core).write_bytes(CORE.read_bytes().replace(b"/usr/share/dotnet/", b"/usr/gone/dotnet_/"))
+            done = self.assert_run(PARTLY, "jitdump", core, *options, lines=21)
+            self.assert_run(PARTLY, "jitdump", core, *options, "-o", path, lines=21)
+            self.assertEqual(pathlib.Path(path).read_bytes(), done.stdout)
+            printed = self.assert_run(ANSWERED, "records", "--json", path, lines=0).stdout.splitlines()
+            lines = self.assert_run(ANSWERED, "perfmap", core, *options).stdout.decode().splitlines()
+        self.assertIn(b": left out: code: no memory at 0x", done.stderr)
+        header, *loads, close = map(json.loads, printed)
+        self.assertEqual((header["type"], header["elf_mach"], close["type"]), ("header", 62, "close"))
+        self.assertTrue(0 < len(loads) < len(lines))
+        self.assertIn(b"%d more" % (len(lines) - len(loads) - 20), done.stderr.splitlines()[-1])
+        for load in loads:
+            self.assertIn(f"{load['code_addr']} {load['code_size']:x} {load['name']}", lines)
+
+    def test_no_half_files(self):
+        """A file that does not fit its disk is not left behind."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "map")
+            done = self.assert_run(FAILED, "perfmap", CORE, "--names=csharp", "--r2r=all", "-o", path, lines=2, restore_signals=False,
+                                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100000, 100000)))
+            self.assertIn(b"cannot write", done.stderr)
+            self.assertIn(b"removed", done.stderr)
+            self.assertEqual(os.listdir(folder), [])
 
     def test_descriptor(self):
         pretty = json.loads(self.assert_run(ANSWERED, "descriptor", CORE, lines=0).stdout)

@@ -40,7 +40,7 @@ static const struct option_row {
     int id;
 } rows[] = {
     {"json", NULL, "print JSON, one object a line", OPTIONS_RESULT, OPTION_JSON},
-    {"output", "FILE", "write to FILE instead of standard output", OPTIONS_RESULT, OPTION_OUTPUT},
+    {"output", "FILE", "write to FILE instead of standard output", OPTIONS_RESULT | OPTIONS_FILE, OPTION_OUTPUT},
     {"sysroot", "DIR", "look for the target's files below DIR (repeatable)", OPTIONS_TARGET, OPTION_SYSROOT},
     {"module-path", "DIR", "look for the target's files anywhere below DIR (repeatable)", OPTIONS_TARGET,
      OPTION_MODULE_PATH},
@@ -52,8 +52,8 @@ static const struct option_row {
     {"descriptor-address", "ADDR", "where DotNetRuntimeContractDescriptor is, in hex", OPTIONS_TARGET,
      OPTION_DESCRIPTOR_ADDRESS},
     {"names", "STYLE", "how names are written: csharp, sos or il", OPTIONS_NAMES, OPTION_NAMES},
-    {"stubs", NULL, "list the runtime's own stubs too", OPTIONS_METHODS, OPTION_STUBS},
-    {"r2r", "WHICH", "list 'prepared' ReadyToRun methods (default) or 'all'", OPTIONS_METHODS, OPTION_R2R},
+    {"stubs", NULL, "take the runtime's own stubs too", OPTIONS_METHODS, OPTION_STUBS},
+    {"r2r", "WHICH", "take ReadyToRun methods that are 'prepared', or 'all'", OPTIONS_METHODS, OPTION_R2R},
     {"follow", NULL, "wait for records that are not written yet", OPTIONS_RECORDS, OPTION_FOLLOW},
     {"help", NULL, "print this, or the help of COMMAND, and exit", 0, OPTION_HELP},
     {"version", NULL, "print the version and exit", 0, OPTION_VERSION},
@@ -139,9 +139,8 @@ static bool take_names(struct cdacq_options *options, const char *value)
 
 static bool take_r2r(struct invocation *invocation, const char *value)
 {
-    invocation->r2r_all = !strcmp(value, "all");
-    return invocation->r2r_all || !strcmp(value, "prepared") ||
-           wrong_value(OPTION_R2R, value, "neither 'all' nor 'prepared'");
+    invocation->r2r = !strcmp(value, "all") ? R2R_ALL : !strcmp(value, "prepared") ? R2R_PREPARED : R2R_DEFAULT;
+    return invocation->r2r || wrong_value(OPTION_R2R, value, "neither 'all' nor 'prepared'");
 }
 
 static bool take_option(struct arguments *arguments, int id, const char *value)
@@ -299,6 +298,8 @@ static enum arguments_result decide(struct arguments *arguments)
     invocation->command = command;
     if (arguments->help)
         return ARGUMENTS_HELP;
+    if (!(arguments->given >> (row_of(OPTION_NAMES) - rows) & 1))
+        invocation->options.names = command->names;
     if (!takes_options(command, arguments->given) || !takes_operands(command, arguments))
         return ARGUMENTS_WRONG;
     return ARGUMENTS_RUN;

@@ -19,6 +19,9 @@ enum {
 
 struct command;
 
+/* --r2r; without it each command has its own default. */
+enum r2r_methods { R2R_DEFAULT, R2R_PREPARED, R2R_ALL };
+
 /* The command line, parsed and checked. */
 struct invocation {
     const struct command *command;
@@ -31,7 +34,7 @@ struct invocation {
     const char *output; /* NULL: standard output */
     bool json;
     bool stubs;
-    bool r2r_all;
+    enum r2r_methods r2r;
     bool follow;
 };
 
@@ -39,7 +42,9 @@ int cmd_descriptor(const struct invocation *invocation);
 int cmd_info(const struct invocation *invocation);
 int cmd_inspect(const struct invocation *invocation);
 int cmd_ip2method(const struct invocation *invocation);
+int cmd_jitdump(const struct invocation *invocation);
 int cmd_methods(const struct invocation *invocation);
+int cmd_perfmap(const struct invocation *invocation);
 int cmd_records(const struct invocation *invocation);
 int cmd_snapshot(const struct invocation *invocation);
 int cmd_stack(const struct invocation *invocation);

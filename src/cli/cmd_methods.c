@@ -31,7 +31,8 @@ static int list_all(const struct invocation *invocation, struct cdacq *target, s
     (void)target;
     struct work work = {0};
     struct cdacq_error error;
-    unsigned flags = (invocation->stubs ? CDACQ_VISIT_STUBS : 0u) | (invocation->r2r_all ? CDACQ_VISIT_R2R_ALL : 0u);
+    unsigned flags =
+        (invocation->stubs ? CDACQ_VISIT_STUBS : 0u) | (invocation->r2r == R2R_ALL ? CDACQ_VISIT_R2R_ALL : 0u);
     if (!output_open(&work.out, invocation->output))
         return EXIT_FAILED;
     answers_init(&work.answers, &work.out, invocation->json);

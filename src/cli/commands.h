@@ -13,16 +13,18 @@ enum option_group {
     OPTIONS_NAMES = 1 << 2,
     OPTIONS_METHODS = 1 << 3, /* which methods are listed */
     OPTIONS_RECORDS = 1 << 4,
+    OPTIONS_FILE = 1 << 5, /* --output alone: the result has a form of its own */
 };
 
 struct command {
     const char *name;
     int (*run)(const struct invocation *invocation);
-    const char *usage;       /* what stands behind the name */
-    const char *summary;     /* one line, for the list of commands */
-    const char *details;     /* lines for the command's own help */
-    const char *exit_partly; /* what exit code 1 means where it is something else than usual; or NULL */
-    unsigned options;        /* enum option_group */
+    const char *usage;           /* what stands behind the name */
+    const char *summary;         /* one line, for the list of commands */
+    const char *details;         /* lines for the command's own help */
+    const char *exit_partly;     /* what exit code 1 means where it is something else than usual; or NULL */
+    unsigned options;            /* enum option_group */
+    enum cdacq_name_style names; /* without --names */
     size_t targets_max;
     bool takes_ips;
 };

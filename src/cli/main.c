@@ -50,9 +50,36 @@ static const struct command commands[] = {
         .run = cmd_methods,
         .usage = "TARGET",
         .summary = "list the code of every method",
-        .details = "One line for each, by start address:\n"
+        .details = "One line for each, by start address; without --r2r those of ReadyToRun that are prepared:\n"
                    "  0x7f.. +0x123 Demo.Program.Fib(int) [jit Tier1] (Demo.dll)   start, size, name, kind\n",
         .options = OPTIONS_TARGET | OPTIONS_RESULT | OPTIONS_NAMES | OPTIONS_METHODS,
+        .targets_max = 1,
+    },
+    {
+        .name = "perfmap",
+        .run = cmd_perfmap,
+        .usage = "TARGET",
+        .summary = "write a perf map",
+        .details =
+            "As the runtime writes /tmp/perf-PID.map (DOTNET_PerfMapEnabled=1), also where it did not: one line\n"
+            "for each method that was compiled at run time; with --r2r for ReadyToRun methods, too, which the\n"
+            "runtime leaves out. Names are --names il, the runtime's own, without other choice.\n"
+            "  0x7f.. 1a int32 [Demo] Demo.Program::Fib(int32)   start, size, name\n",
+        .options = OPTIONS_TARGET | OPTIONS_FILE | OPTIONS_NAMES | OPTIONS_METHODS,
+        .names = CDACQ_NAMES_IL,
+        .targets_max = 1,
+    },
+    {
+        .name = "jitdump",
+        .run = cmd_jitdump,
+        .usage = "TARGET",
+        .summary = "write a jitdump: code with its bytes",
+        .details =
+            "As the runtime writes /tmp/jit-PID.dump (DOTNET_PerfMapEnabled=1), also where it did not: a record\n"
+            "for each method that was compiled at run time, and with --r2r for ReadyToRun methods. Code of which\n"
+            "a byte is missing is left out. Names are --names il, the runtime's own, without other choice.\n",
+        .options = OPTIONS_TARGET | OPTIONS_FILE | OPTIONS_NAMES | OPTIONS_METHODS,
+        .names = CDACQ_NAMES_IL,
         .targets_max = 1,
     },
     {

@@ -1,5 +1,8 @@
 #include "src/formats/perf_map.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 void perf_map_open(const void *bytes, size_t size, struct perf_map *ret)
 {
     *ret = (struct perf_map){.next = bytes, .end = (const char *)bytes + size};
@@ -79,4 +82,9 @@ enum perf_map_result perf_map_next(struct perf_map *map, struct perf_map_symbol 
         return PERF_MAP_SYMBOL;
     }
     return PERF_MAP_END;
+}
+
+size_t perf_map_encode(uint64_t address, uint64_t size, char *ret)
+{
+    return (size_t)snprintf(ret, PERF_MAP_HEAD_MAX, "0x%" PRIx64 " %" PRIx64 " ", address, size);
 }

@@ -36,7 +36,12 @@ from jitdump import live_records, read_loads, read_released  # noqa: E402
 SEED = 20
 HOT_METHODS = 500
 ROUNDS_OF_ONE = 25
-LISTS = ("one", "jit", "r2r", "mix", "sorted", "hot")
+LISTS = ("one", "jit", "r2r", "mix", "sorted", "hot", "files")
+WRITERS = {  # what lists all methods of a target, and how; the first is what the others are compared with
+    "methods": ["methods", "--names", "il"],
+    "perfmap": ["perfmap", "--r2r", "prepared"],
+    "jitdump": ["jitdump", "--r2r", "prepared"],
+}
 KEYS = re.compile(r"\b([a-z]\w*)=(-?[\d.]+)\b")
 RATES = {  # what a program may say of itself, as nanoseconds for one address
     "us_each": lambda value: value * 1e3,
@@ -198,6 +203,18 @@ class Target:
                 rows[name].add(sample.wall_ms * 1e6 / count, sample)
         return list(rows.values())
 
+    def all_methods(self, rounds):
+        """Rows of nanoseconds for one method of all, whole processes; and how many there are."""
+        rows = {name: Row(name) for name in WRITERS}
+        self.runner.run([self.arguments.cdacq, "perfmap", "--r2r", "prepared", self.value])
+        with open(self.runner.output, "rb") as file:
+            count = file.read().count(b"\n")
+        for _ in range(rounds):
+            for name, words in WRITERS.items():
+                sample = self.runner.run([self.arguments.cdacq, *words, self.value], is_read=False)
+                rows[name].add(sample.wall_ms * 1e6 / count, sample)
+        return list(rows.values()), count
+
     def one(self, paths, rounds):
         """Rows of milliseconds for one address and a whole process; another address each round."""
         rows = {name: Row(name) for name in (*self.peers, "library", "tool, text")}
@@ -286,8 +303,16 @@ def measure_many(target, name, addresses, rounds, work):
     print_many(f"{name}: {len(addresses)} addresses", rows, bool(target.peers))
 
 
+def measure_files(target, rounds):
+    rows, count = target.all_methods(rounds)
+    print_many(f"files: {count} methods", rows, True)
+
+
 def measure_target(target, arguments, questions, work):
     for name in arguments.lists:
+        if name == "files":
+            measure_files(target, arguments.rounds)
+            continue
         for kind in ("jit", "r2r") if name == "one" else (name,):
             addresses = questions.addresses(kind)
             if not addresses:

@@ -24,6 +24,7 @@ import dac
 import debug_info
 import judge
 import lab
+import perf_files
 import precodes
 import random_ips
 from jitdump import live_records, read_loads, read_released
@@ -131,6 +132,23 @@ class Run:
             listed.setdefault(int(method["code_start"], 16), []).append(method["code_size"])
         missing = [load for load in self.live if load.kind == "jit" and listed.get(load.address) != [load.size]]
         self.note("methods", not missing, f"{len(listed)} listed, {len(missing)} of the jitdump's missing or different")
+
+    def judge_perf_files(self, label, target, pid):
+        """What `perfmap` and `jitdump` write has all that the runtime's own files have."""
+        tally = judge.Tally()
+        try:
+            with tempfile.TemporaryDirectory(dir=self.work) as folder:
+                perf_files.judge_perf_map(TOOL, target, os.path.join(self.work, "perf.map"), self.live, folder, tally)
+                perf_files.judge_jitdump(TOOL, target, pid, self.live, folder, tally)
+        except perf_files.NotWritten as reason:
+            tally.failed("all is written", reason)
+        if tally.has_failed:
+            tally.report()
+        lines = tally.counts["perf map line"]
+        codes = sum(tally.counts[f"jitdump, {kind}: code"] for kind in ("jit", "r2r", "r2r-cold"))
+        tiers = tally.counts["jitdump, jit: with its tier"]
+        self.note(f"perf map and jitdump of {label}", not tally.has_failed and lines > LEAST_METHODS // 2 and codes == len(self.live),
+                  f"{lines} of the runtime's lines, {codes} of its records, {tiers} tiers")
 
     def judge_entry_points(self, core):
         """Precodes and stubs by the runtime's own structures and its jitdump."""
@@ -291,6 +309,7 @@ def test_runtime(runtime, work):
         run.judge_records(os.path.join(work, "jitdump"))
         services = os.path.join(target.runtime_directory(), "libmscordaccore.so")
         run.judge("process", str(target.pid))
+        run.judge_perf_files("the process", str(target.pid), target.pid)
         run.judge_stop(target.pid)
         run.judge_stacks("the process", str(target.pid))
         cores = {"createdump full": target.createdump("full"), "createdump heap": target.createdump("heap"),
@@ -306,6 +325,8 @@ def test_runtime(runtime, work):
         run.judge_stacks(label, core)
     run.judge_snapshot(cores["createdump full"])
     run.judge_listing(cores["createdump full"])
+    for label in ("createdump full", "createdump heap"):
+        run.judge_perf_files(label, cores[label], target.pid)
     run.judge_entry_points(cores["createdump full"])
     run.judge_names(cores["createdump full"], services)
     run.judge_code(cores["createdump full"], services)
@@ -336,6 +357,7 @@ def test_images(kind, work):
         run.note("there is cold code", cold > 0, f"{cold} records")
     run.judge("createdump full", core)
     run.judge("gcore", gcore)
+    run.judge_perf_files("createdump full", core, target.pid)
     run.judge_names(core, services)
     run.judge_code(core, services)
     run.judge_inspect(core, GC_VERSIONS[major_of(services)])

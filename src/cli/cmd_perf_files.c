@@ -1,0 +1,116 @@
+/*
+ * cmd_perf_files.c: `perfmap` and `jitdump`: the code of the process in the two forms that perf reads. Both go through
+ * the library's visit of methods; here is where the bytes go and who hears of what is left out.
+ */
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "src/cli/cli.h"
+#include "src/cli/console.h"
+#include "src/cli/output.h"
+
+enum { COMPLAINTS_MAX = 20 }; /* lines on standard error: a whole image may be missing */
+
+typedef enum cdacq_status write_function(struct cdacq_session *session, unsigned flags, const struct cdacq_sink *sink,
+                                         struct cdacq_written *ret, struct cdacq_error *err);
+
+struct work {
+    struct output out;
+    struct progress progress;
+    uint64_t pieces, left_out;
+};
+
+static int take_bytes(const void *bytes, size_t size, void *context)
+{
+    struct work *work = context;
+    char *p = output_reserve(&work->out, size);
+    memcpy(p, bytes, size);
+    output_commit(&work->out, p + size);
+    if (++work->pieces % 4096 == 0)
+        progress_step(&work->progress, work->pieces);
+    return output_failed(&work->out); /* nobody takes the rest */
+}
+
+static int tell_left_out(const struct cdacq_method *method, void *context)
+{
+    struct work *work = context;
+    if (work->left_out++ < COMPLAINTS_MAX)
+        message("0x%" PRIx64 "%s%s: left out: %s", method->code_start, method->name ? " " : "",
+                method->name ? method->name : "", method->error);
+    return 0;
+}
+
+static void tell_counts(const struct work *work, const struct cdacq_written *written)
+{
+    if (work->left_out > COMPLAINTS_MAX)
+        message("%" PRIu64 " more pieces of code are left out", work->left_out - COMPLAINTS_MAX);
+    if (written->unverified)
+        message("%" PRIu64 " pieces of code go by files that nothing in the target could confirm", written->unverified);
+}
+
+/* What is not whole must not be taken for what it is not. Pipes and devices stay. */
+static void remove_incomplete(const char *path)
+{
+    struct stat file;
+    if (path && lstat(path, &file) == 0 && S_ISREG(file.st_mode) && unlink(path) == 0)
+        message("'%s' could not be written whole and is removed", path);
+}
+
+static unsigned flags_of(const struct invocation *invocation)
+{
+    static const unsigned r2r[] = {
+        [R2R_DEFAULT] = CDACQ_VISIT_R2R_NONE, [R2R_PREPARED] = 0, [R2R_ALL] = CDACQ_VISIT_R2R_ALL};
+    return r2r[invocation->r2r] | (invocation->stubs ? CDACQ_VISIT_STUBS : 0u);
+}
+
+static int write_file(const struct invocation *invocation, struct cdacq_session *session, write_function *write)
+{
+    struct work work = {0};
+    struct cdacq_written written = {0};
+    struct cdacq_error error;
+    if (!output_open(&work.out, invocation->output))
+        return EXIT_FAILED;
+    const struct cdacq_sink sink = {
+        .size = sizeof sink, .context = &work, .write = take_bytes, .left_out = tell_left_out};
+    progress_begin(&work.progress, "pieces", work.out.fd);
+    enum cdacq_status status = write(session, flags_of(invocation), &sink, &written, &error);
+    progress_end(&work.progress);
+    if (status < 0)
+        message("%s", error.message);
+    if (!output_close(&work.out) || status < 0) {
+        remove_incomplete(invocation->output);
+        return EXIT_FAILED;
+    }
+    tell_counts(&work, &written);
+    if (!work.left_out)
+        return EXIT_ANSWERED;
+    return written.methods || written.stubs ? EXIT_PARTLY : EXIT_FAILED;
+}
+
+static int write_perf_map(const struct invocation *invocation, struct cdacq *target, struct cdacq_session *session)
+{
+    (void)target;
+    return write_file(invocation, session, cdacq_write_perf_map);
+}
+
+int cmd_perfmap(const struct invocation *invocation)
+{
+    return target_run(invocation, 0, write_perf_map);
+}
+
+static int write_jitdump(const struct invocation *invocation, struct cdacq *target, struct cdacq_session *session)
+{
+    (void)target;
+    return write_file(invocation, session, cdacq_write_jitdump);
+}
+
+int cmd_jitdump(const struct invocation *invocation)
+{
+    if (!invocation->output && isatty(STDOUT_FILENO)) {
+        message("jitdump: it is binary, and standard output a terminal; -o FILE says where to write it");
+        return EXIT_USAGE;
+    }
+    return target_run(invocation, 0, write_jitdump);
+}

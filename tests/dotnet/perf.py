@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""Has perf judge what `cdacq perfmap` and `cdacq jitdump` write: it must name the samples of a program that computes.
+
+The program writes no perf map of its own; ours, taken of the running process, is put where perf looks. The jitdump takes
+the place of the runtime's own, which on .NET 10 ends after its first record (dotnet/runtime#120419), for `perf inject`.
+
+Exit 77 (skipped) where dotnet or perf is missing, unless CDACQ_REQUIRE_DOTNET=1: then that is a failure. Skipped too where
+the kernel lets nobody sample.
+"""
+
+import contextlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+
+import judge
+import lab
+
+TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
+SAMPLE = re.compile(r"\s*([0-9a-f]+) (.*) \((.*)\)")
+RECORD = ["perf", "record", "-k", "mono", "-e", "cpu-clock", "-F", "999"]
+HOT = ("Busy.Program::Sieve(int32)", "Busy.Box`1[System.Int64]::Mix(int32)", "Busy.Pick`1[System.__Canon]::Count(int32)",
+       "Busy.Program+<>c::<Round>b__")
+READY_SECONDS = 60
+
+
+def build(work):
+    if shutil.which("dotnet") is None:
+        raise lab.Skip("dotnet is not installed")
+    out = os.path.join(work, "busy")
+    lab.run(["dotnet", "build", os.path.join(lab.HERE, "busy"), "-c", "Release", "-o", out, "--nologo", "-v", "q",
+             f"-p:BaseIntermediateOutputPath={out}-obj/"])
+    return os.path.join(out, "Busy.dll")
+
+
+@contextlib.contextmanager
+def running(command, **environment):
+    """The busy program, perhaps below perf; gives its own pid. Ends when the block is left, so that perf writes its file."""
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                               env=dict(os.environ, **environment))
+    try:
+        line = process.stdout.readline()  # a program that cannot start ends
+        if not line.startswith(b"READY "):
+            raise lab.LabError(f"{' '.join(command)}: not ready, but {line}")
+        yield int(line.split()[1])
+        process.stdin.close()
+        process.wait(READY_SECONDS)
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def samples(data):
+    """(ip, symbol, file) of each sample."""
+    done = subprocess.run(["perf", "script", "-i", data, "-F", "ip,sym,dso"], capture_output=True, encoding="utf-8", check=True)
+    return [(int(one[1], 16), one[2], one[3]) for one in map(SAMPLE.fullmatch, done.stdout.splitlines()) if one]
+
+
+def write(command, target, path, *options):
+    subprocess.run([TOOL, command, target, "-o", path, *options], check=True)
+
+
+def note(results, label, passed, text=""):
+    print(f"  {'ok  ' if passed else 'FAIL'} {label}{': ' if text else ''}{text}", flush=True)
+    results.append(passed)
+
+
+def report(results, label, found, names):
+    """Every sample in a method is named as ip2method names it, and the hot methods are there."""
+    wrong = [(hex(ip), symbol, names[ip]) for ip, symbol, _ in found if names[ip] and symbol != names[ip]]
+    seen = Counter(symbol for ip, symbol, _ in found if names[ip])
+    hot = [sum(count for symbol, count in seen.items() if part in symbol) for part in HOT]
+    note(results, label, not wrong and min(hot) > 0 and sum(hot) > len(found) // 2,
+         f"{sum(seen.values())} of {len(found)} samples of generated code named, {len(wrong)} otherwise{wrong[:3] or ''}")
+
+
+def ask(target, found):
+    ips = sorted({ip for ip, _, _ in found})
+    return dict(zip(ips, (answer["method"] for answer in judge.ask(TOOL, [str(target), "--names", "il"], ips))))
+
+
+def test_perf_map(work, program, results):
+    data = os.path.join(work, "map.data")
+    with running(["dotnet", program], DOTNET_EnableWriteXorExecute="0") as pid:
+        perf_map = f"/tmp/perf-{pid}.map"  # perf looks nowhere else
+        lab.run([*RECORD, "-o", data, "-p", str(pid), "--", "sleep", "2"])
+        before = [one for one in samples(data) if one[2] == perf_map]
+        note(results, "without a perf map nothing is named",
+             len(before) > 100 and {symbol for _, symbol, _ in before} == {"[unknown]"}, f"{len(before)} samples")
+        write("perfmap", str(pid), perf_map)
+        try:
+            found = [one for one in samples(data) if one[2] == perf_map]
+            report(results, "perf reads the perf map", found, ask(pid, found))
+        finally:
+            os.unlink(perf_map)
+
+
+def test_jitdump(work, program, results):
+    """Recorded from its start: that the process maps its jitdump is how perf inject learns of it."""
+    data, injected = os.path.join(work, "jit.data"), os.path.join(work, "injected.data")
+    with running([*RECORD, "-o", data, "--", "dotnet", program], DOTNET_PerfMapEnabled="2", DOTNET_PerfMapJitDumpPath=work) as pid:
+        time.sleep(2)
+        mine = os.path.join(work, "mine.dump")
+        write("jitdump", str(pid), mine, "--r2r", "prepared", "--stubs")
+        core = os.path.join(work, "core")
+        lab.run([TOOL, "snapshot", str(pid), "-o", core])  # to ask when the process has ended
+    os.replace(mine, os.path.join(work, f"jit-{pid}.dump"))  # a new file: the runtime may still be writing to its own
+    lab.run(["perf", "inject", "--jit", "-i", data, "-o", injected])
+    found = [one for one in samples(injected) if re.search(rf"/jitted-{pid}-\d+\.so$", one[2])]
+    report(results, "perf inject takes the jitdump", found, ask(core, found))
+
+
+def refuse_without_perf(work):
+    if shutil.which("perf") is None:
+        raise lab.Skip("perf is not installed")
+    trial = subprocess.run([*RECORD, "-o", os.path.join(work, "trial.data"), "--", "true"], capture_output=True, text=True, check=False)
+    if trial.returncode != 0:
+        print(f"skipped: perf may not sample here: {trial.stderr.strip()}")
+        sys.exit(lab.SKIPPED)
+
+
+def main():
+    results = []
+    try:
+        with tempfile.TemporaryDirectory(prefix="cdacq-perf-") as work:
+            refuse_without_perf(work)
+            program = build(work)
+            test_perf_map(work, program, results)
+            test_jitdump(work, program, results)
+    except lab.Skip as reason:
+        required = os.environ.get("CDACQ_REQUIRE_DOTNET") == "1"
+        print(f"{'FAILED' if required else 'skipped'}: {reason}")
+        return 1 if required else lab.SKIPPED
+    print(f"{sum(results)} passed, {len(results) - sum(results)} failed")
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""Judges `cdacq perfmap` and `cdacq jitdump` by the files that the runtime wrote of the same process.
+
+Every living method line of the runtime's perf map must be in ours, and every living method record of its jitdump, with
+the same start, size and name, and the same bytes of code; a tier at the end may be missing, but not be another. What we write besides (methods from
+before the runtime's file was opened) must not lie over a living method of the runtime's.
+"""
+
+import argparse
+import json
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+
+import judge
+from jitdump import Spans, live_records, read_loads, read_released
+from runtime_names import split_tiers
+
+
+class NotWritten(Exception):
+    """The tool did not write all of a file."""
+
+
+def write(cdacq, command, target, path, *options):
+    """Has one of the two files written; nothing may be left out."""
+    words = [target] if isinstance(target, str) else target
+    done = subprocess.run([cdacq, command, *words, *options, "-o", path], capture_output=True, encoding="utf-8", check=False)
+    if done.returncode != 0 or done.stderr:
+        raise NotWritten(f"{command}: exit {done.returncode}\n{done.stderr}")
+    return path
+
+
+def read_lines(path):
+    """(start, size, name) of each line of a perf map as we write it. Any other line is an error."""
+    with open(path, encoding="utf-8", newline="\n") as file:
+        lines = file.read().split("\n")
+    if lines.pop() != "":
+        raise ValueError("the last line has no end")
+    found = [judge.PERF_MAP_LINE.fullmatch(line) for line in lines]
+    return [(int(one[1], 16), int(one[2], 16), one[3]) for one in found]
+
+
+def written_names(load):
+    """What we may call a record of the runtime's. A cold part's name, which the runtime writes twice, is there once; a
+    backslash is doubled. Of JIT code the tier may be unknown: then it is not there."""
+    name, tier = split_tiers(load.name)
+    name = name.replace("\\", "\\\\")
+    return (f"{name}[{tier}]",) if load.kind != "jit" else (f"{name}[{tier}]", name)
+
+
+def judge_perf_map(cdacq, target, runtimes_map, live, folder, tally):
+    """JIT code alone by default, as the runtime's map has no other; then all that the jitdump knows."""
+    mine = read_lines(write(cdacq, "perfmap", target, os.path.join(folder, "mine.map")))
+    found = {(start, size, split_tiers(name)[0]) for start, size, name in mine}
+    sizes = {load.address: load.size for load in live}
+    for address, name in judge.read_perf_map(runtimes_map, judge.as_expected(live)).items():
+        _count(tally, "perf map line", (address, sizes[address], name.replace("\\", "\\\\")) in found, f"{address:#x} {name}")
+    _none_twice(tally, "perf map", mine)
+    everything = set(read_lines(write(cdacq, "perfmap", target, os.path.join(folder, "all.map"), "--r2r", "prepared")))
+    for load in live:
+        fits = any((load.address, load.size, name) in everything for name in written_names(load))
+        _count(tally, f"perf map, {load.kind}", fits, _show(load))
+    _count(tally, "perf map without --r2r is a part of that with it", set(mine) < everything, "")
+
+
+def judge_jitdump(cdacq, target, pid, live, folder, tally):
+    """All records, R2R too; then that the default has those of JIT code alone."""
+    path = write(cdacq, "jitdump", target, os.path.join(folder, "mine.dump"), "--r2r", "prepared")
+    mine = {(load.address, load.size): load for load in read_loads(path)}
+    for load in live:
+        one = mine.get((load.address, load.size))
+        if one is None:
+            tally.failed("jitdump: no such record", _show(load))
+        elif one.name not in written_names(load):
+            tally.failed("jitdump: name", f"{_show(load)} => {one.name}")
+        else:
+            if load.kind == "jit" and split_tiers(one.name)[1]:
+                tally.passed("jitdump, jit: with its tier")
+            _count(tally, f"jitdump, {load.kind}: code", one.code == load.code, _show(load))
+    jit = read_loads(write(cdacq, "jitdump", target, os.path.join(folder, "jit.dump")))
+    _none_twice(tally, "jitdump", [(load.address, load.size, load.name) for load in jit])
+    _count(tally, "jitdump without --r2r: JIT code alone",
+           {(load.address, load.name) for load in jit} == {(load.address, load.name) for load in mine.values() if load.kind == "jit"}, "")
+    overlaps = [load for load in jit if (load.address, load.size) not in {(one.address, one.size) for one in live} and
+                Spans(live).overlaps(load.address, load.end)]
+    _count(tally, "jitdump: nothing else lies over a living method", not overlaps, "; ".join(map(_show, overlaps[:3])))
+    _judge_records(cdacq, path, pid, tally)
+
+
+def _judge_records(cdacq, path, pid, tally):
+    """Our own reader takes the file whole, and its header and order are as the specification wants."""
+    done = subprocess.run([cdacq, "records", "--json", path], capture_output=True, encoding="utf-8", check=False)
+    header, *loads, close = [json.loads(line) for line in done.stdout.splitlines()]
+    times = [one["timestamp"] for one in (header, *loads, close)]
+    with open(path, "rb") as file:
+        magic = struct.unpack("<I", file.read(4))[0]
+    _count(tally, "jitdump: its own reader takes it", done.returncode == 0 and not done.stderr and close["type"] == "close" and
+           {one["type"] for one in loads} == {"load"}, done.stderr)
+    _count(tally, "jitdump: its header", magic == 0x4A695444 and header["version"] == 1 and header["elf_mach"] == 62 and
+           header["pid"] == pid and header["flags"] == 0, str(header))
+    _count(tally, "jitdump: times and indexes rise", times == sorted(set(times)) and
+           [one["code_index"] for one in loads] == list(range(1, len(loads) + 1)), "")
+
+
+def _none_twice(tally, what, pieces):
+    spans = sorted(pieces)
+    twice = [(one, two) for one, two in zip(spans, spans[1:]) if one[0] + one[1] > two[0]]
+    _count(tally, f"{what}: no two lie over each other", not twice, str(twice[:3]))
+
+
+def _show(load):
+    return f"{load.address:#x}+{load.size} {load.name}"
+
+
+def _count(tally, label, good, example):
+    if good:
+        tally.passed(label)
+    else:
+        tally.failed(label, example)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name in ("cdacq", "target", "jitdump", "perfmap"):
+        parser.add_argument(name)
+    parser.add_argument("--released", metavar="FILE")
+    arguments = parser.parse_args()
+    live = live_records(read_loads(arguments.jitdump), read_released(arguments.released))
+    with open(arguments.jitdump, "rb") as file:
+        pid = struct.unpack_from("<I", file.read(24), 20)[0]
+    tally = judge.Tally()
+    with tempfile.TemporaryDirectory(prefix="cdacq-perf-") as folder:
+        judge_perf_map(arguments.cdacq, arguments.target, arguments.perfmap, live, folder, tally)
+        judge_jitdump(arguments.cdacq, arguments.target, pid, live, folder, tally)
+    tally.report()
+    return 1 if tally.has_failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
