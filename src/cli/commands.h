@@ -25,6 +25,7 @@ struct command {
     unsigned options;        /* enum option_group */
     size_t targets_max;
     bool takes_ips;
+    bool takes_file; /* FILE behind TARGET */
 };
 
 /* The row of that name, or NULL. */
