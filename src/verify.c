@@ -16,7 +16,7 @@
 enum {
     PLACES_MAX = 16 * 1024 * 1024,
     CODE_CHUNK = 4096,
-    CANDIDATES_MAX = 256, /* missing methods of one size that are tried for a record */
+    CANDIDATES_MAX = 64, /* missing methods of one size that are tried for a record */
     DETAIL = 320,
 };
 
@@ -475,8 +475,10 @@ static enum cdacq_verdict judge(struct verifier *v, const struct file_record *re
         return CDACQ_VERDICT_DAMAGED;
     }
     enum agreement freed = can_be_freed(v, record->address);
-    bool replaced = has_later_record(v, record);
-    if (freed == AGREES && replaced)
+    bool later = has_later_record(v, record);
+    if (find_moved(v, record, evidence))
+        return difference(v, record, evidence);
+    if (freed == AGREES && later)
         return CDACQ_VERDICT_REPLACED;
     if (evidence->method.answer == CDACQ_ANSWER_ERROR || freed == UNKNOWN) {
         snprintf(v->detail, sizeof v->detail, "%s",
@@ -485,10 +487,8 @@ static enum cdacq_verdict judge(struct verifier *v, const struct file_record *re
     }
     if (finds_itself(v, record, evidence))
         return difference(v, record, evidence);
-    if (replaced)
+    if (later && evidence->at_start && is_taken(v, &evidence->method)) /* by a section that took another one's place */
         return CDACQ_VERDICT_REPLACED;
-    if (find_moved(v, record, evidence))
-        return difference(v, record, evidence);
     return absence(v, record, evidence, freed);
 }
 
