@@ -445,6 +445,8 @@ static enum cdacq_verdict absence(struct verifier *v, const struct file_record *
                                   enum agreement freed)
 {
     bool any_match = v->newest.number != 0, managed = evidence->method.answer == CDACQ_ANSWER_MANAGED;
+    if (evidence->at_start && is_taken(v, &evidence->method) && has_later_record(v, record))
+        return CDACQ_VERDICT_REPLACED; /* by a section that took another one's place */
     if (is_overwritten(v, record))
         return CDACQ_VERDICT_FREED;
     if (any_match && is_newer(v, record))
@@ -457,9 +459,13 @@ static enum cdacq_verdict absence(struct verifier *v, const struct file_record *
                                                               : "the target has no code there");
         return CDACQ_VERDICT_UNKNOWN_TO_TARGET;
     }
-    snprintf(v->detail, sizeof v->detail, "the target has another method at 0x%" PRIx64 " +0x%" PRIx64,
-             part_start(&evidence->method), part_size(&evidence->method));
-    return evidence->at_start ? CDACQ_VERDICT_NAME_DIFFERS : CDACQ_VERDICT_RANGE_DIFFERS;
+    bool named = evidence->name == AGREES; /* of a method that another record is of */
+    snprintf(v->detail, sizeof v->detail, "the target has %s at 0x%" PRIx64 " +0x%" PRIx64,
+             named ? "it, and matches another record," : "another method", part_start(&evidence->method),
+             part_size(&evidence->method));
+    if (evidence->at_start && !named)
+        return CDACQ_VERDICT_NAME_DIFFERS;
+    return evidence->same_range ? CDACQ_VERDICT_BYTES_DIFFER : CDACQ_VERDICT_RANGE_DIFFERS;
 }
 
 static enum cdacq_verdict judge(struct verifier *v, const struct file_record *record, struct evidence *evidence)
@@ -475,19 +481,15 @@ static enum cdacq_verdict judge(struct verifier *v, const struct file_record *re
         return CDACQ_VERDICT_DAMAGED;
     }
     enum agreement freed = can_be_freed(v, record->address);
-    bool later = has_later_record(v, record);
-    if (find_moved(v, record, evidence))
-        return difference(v, record, evidence);
-    if (freed == AGREES && later)
-        return CDACQ_VERDICT_REPLACED;
+    bool replaced = freed == AGREES && has_later_record(v, record);
     if (evidence->method.answer == CDACQ_ANSWER_ERROR || freed == UNKNOWN) {
         snprintf(v->detail, sizeof v->detail, "%s",
                  evidence->method.error ? evidence->method.error : "the map of code ranges cannot be read");
-        return CDACQ_VERDICT_UNTOLD;
+        return replaced ? CDACQ_VERDICT_REPLACED : CDACQ_VERDICT_UNTOLD;
     }
-    if (finds_itself(v, record, evidence))
+    if ((!replaced && finds_itself(v, record, evidence)) || find_moved(v, record, evidence))
         return difference(v, record, evidence);
-    if (later && evidence->at_start && is_taken(v, &evidence->method)) /* by a section that took another one's place */
+    if (replaced)
         return CDACQ_VERDICT_REPLACED;
     return absence(v, record, evidence, freed);
 }

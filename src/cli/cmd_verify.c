@@ -147,16 +147,16 @@ static void write_text_sum(struct output *out, const struct cdacq_verification *
     if (sum->code_not_compared)
         output_printf(out, "%10" PRIu64 "  of those that match: code that could not be compared\n",
                       sum->code_not_compared);
-    output_printf(out, "%s: %" PRIu64 " records, ", sum->perf_map ? "perf map" : "jitdump", sum->records);
+    output_printf(out, "%s, records: %" PRIu64 "; ", sum->perf_map ? "perf map" : "jitdump", sum->records);
     if (sum->contradictions)
-        output_printf(out, "%" PRIu64 " contradict the target\n", sum->contradictions);
+        output_printf(out, "contradictions: %" PRIu64 "\n", sum->contradictions);
     else
-        output_literal(out, sum->counts[CDACQ_VERDICT_MATCH] ? "none contradicts the target\n" : "none matches\n");
+        output_literal(out, sum->counts[CDACQ_VERDICT_MATCH] ? "no contradiction\n" : "none matches\n");
 }
 
 static void complain(const char *file, const struct cdacq_verification *sum)
 {
-    if (sum->cut[0])
+    if (sum->cut[0] && !sum->advice)
         message("'%s': %s", file, sum->cut);
     if (sum->methods_problem[0])
         message("not all methods could be looked for in the file: %s", sum->methods_problem);
