@@ -99,10 +99,17 @@ static struct known_method *known(const struct verifier *v, const struct cdacq_m
     return method->kind == CDACQ_CODE_JITTED ? find_method(v, method->code_start) : NULL;
 }
 
+/* Whether JIT-compiled methods may be missing from the list where it has a failure. */
+static bool is_jit_code(const struct verifier *v, uint64_t address)
+{
+    const struct code_range *range = v->session->map ? code_map_range(v->session->map, address) : NULL;
+    return !range || range->manager == CODE_MANAGER_EE;
+}
+
 static int add_method(const struct cdacq_method *method, void *context)
 {
     struct verifier *v = context;
-    if (method->answer == CDACQ_ANSWER_ERROR && !v->sum->methods_problem[0])
+    if (method->answer == CDACQ_ANSWER_ERROR && !v->sum->methods_problem[0] && is_jit_code(v, method->code_start))
         snprintf(v->sum->methods_problem, sizeof v->sum->methods_problem, "%s",
                  method->error ? method->error : "a code range cannot be listed");
     if (method->answer != CDACQ_ANSWER_MANAGED || method->kind != CDACQ_CODE_JITTED)
