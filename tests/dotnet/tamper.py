@@ -16,7 +16,7 @@ import tempfile
 from collections import Counter
 
 from jitdump import CODE_LOAD, MAGIC_BY_ORDER, live_records, read_loads, read_released
-from runtime_names import Name, split_tiers
+from runtime_names import Name
 
 CLASSES = ["match", "freed", "replaced", "stub", "later", "unknown-to-target", "name-differs", "range-differs", "bytes-differ",
            "missing-from-file"]
@@ -198,8 +198,8 @@ def fault_of_tampered(before, result, expected):
     return f"(found, expected): {wrong}" if wrong else None
 
 
-def judge(cdacq, target, jitdump, perf_map, live):
-    """(label, fault or None, text) of each question."""
+def judge(cdacq, target, jitdump, perf_map, live, tampered=True):
+    """(label, fault or None, text) of each question; on copies only where `tampered` asks for it."""
     results = []
     with tempfile.TemporaryDirectory(prefix="cdacq-tamper-") as work:
         for label, path, tamper in (("jitdump", jitdump, tamper_jitdump), ("perf map", perf_map, tamper_perf_map)):
@@ -207,6 +207,8 @@ def judge(cdacq, target, jitdump, perf_map, live):
             fault = fault_of_result(code, differences, before) or (None if code == 0 and before["match"] else "contradictions")
             text = ", ".join(f"{before[name]} {name}" for name in [*CLASSES, "damaged"] if before.get(name))
             results.append((f"verify {label}", fault, text))
+            if not tampered:
+                continue
             copy = os.path.join(work, "tampered")
             expected = tamper(path, copy, live)
             fault = fault_of_tampered(before, verify(cdacq, target, copy), expected)
