@@ -46,18 +46,28 @@ static bool is_being_deleted(struct reader *reader, uint64_t section)
            read_field(reader, section, F_RangeSection_NextForDelete) != 0;
 }
 
-bool range_section_map_find(struct reader *reader, uint64_t map, uint64_t address, struct range_section *ret)
+/* What the slots for `address` lead to, down to that of `last_level`; 0 where one is empty. */
+static uint64_t follow(struct reader *reader, uint64_t map, uint64_t address, unsigned last_level)
 {
     uint64_t table = field_address(reader, map, F_RangeSectionMap_TopLevelData);
-    for (unsigned level = level_count(reader); level; level--) {
+    for (unsigned level = level_count(reader); level >= last_level && table; level--) {
         uint64_t slot = address >> level_shift(reader, level) & (SLOTS - 1);
         table = untagged(read_pointer(reader, table + slot * reader->pointer_size));
         if (reader_failed(reader) && !reader->what)
             reader->what = "RangeSectionMap";
-        if (!table)
-            return false;
     }
-    for (uint64_t fragment = table; fragment && reader_step(reader, "RangeSectionFragment.Next list");
+    return table;
+}
+
+bool range_section_map_reaches(struct reader *reader, uint64_t map, uint64_t address)
+{
+    return follow(reader, map, address, 2) != 0;
+}
+
+bool range_section_map_find(struct reader *reader, uint64_t map, uint64_t address, struct range_section *ret)
+{
+    for (uint64_t fragment = follow(reader, map, address, 1);
+         fragment && reader_step(reader, "RangeSectionFragment.Next list");
          fragment = untagged(read_field(reader, fragment, F_RangeSectionFragment_Next))) {
         if (address < read_field(reader, fragment, F_RangeSectionFragment_RangeBegin) ||
             address >= read_field(reader, fragment, F_RangeSectionFragment_RangeEndOpen))

@@ -32,6 +32,12 @@ struct range_section {
  */
 bool range_section_map_find(struct reader *reader, uint64_t map, uint64_t address, struct range_section *ret);
 
+/*
+ * Whether the map has tables for `address` down to the innermost: a section near it was in the map at some time. Tables
+ * stay when their sections go (codeman.h, "memory safety model"). False, too, when the reader fails.
+ */
+bool range_section_map_reaches(struct reader *reader, uint64_t map, uint64_t address);
+
 /* All live sections, sorted by begin, each once. */
 struct range_section_list {
     struct range_section *items;

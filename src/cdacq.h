@@ -908,6 +908,87 @@ CDACQ_API enum cdacq_status cdacq_jitdump_visit_places(struct cdacq_jitdump *jit
                                                                     void *context),
                                                        void *context, struct cdacq_error *err);
 
+/* ---- Cross-checking ----------------------------------------------------------------------------------------- */
+
+/*
+ * What becomes of a record of a jitdump or perf map that is compared with the target: name, text, whether it is a
+ * contradiction, meaning. DAMAGED and UNTOLD are records that could not be compared.
+ */
+#define CDACQ_VERDICTS(X)                                                                                        \
+    X(MATCH, "match", false, "start, size, name and code are the same")                                          \
+    X(FREED, "freed", false, "its code was released")                                                            \
+    X(REPLACED, "replaced", false, "a later record is of the same start")                                        \
+    X(STUB, "stub", false, "code of the runtime's own")                                                          \
+    X(LATER, "later", false, "newer than the target")                                                            \
+    X(UNKNOWN_TO_TARGET, "unknown-to-target", true, "no method is there, and none can have been released there") \
+    X(NAME_DIFFERS, "name-differs", true, "the method there is called something else")                           \
+    X(RANGE_DIFFERS, "range-differs", true, "the method starts or ends elsewhere")                               \
+    X(BYTES_DIFFER, "bytes-differ", true, "the target's memory holds other code")                                \
+    X(MISSING_FROM_FILE, "missing-from-file", false, "JIT-compiled methods that no record is of")                \
+    X(DAMAGED, "damaged", false, "records that make no sense")                                                   \
+    X(UNTOLD, "untold", false, "the target lacks what telling takes")
+
+enum cdacq_verdict {
+#define CDACQ_VERDICT_(name, text, contradiction, meaning) CDACQ_VERDICT_##name,
+    CDACQ_VERDICTS(CDACQ_VERDICT_)
+#undef CDACQ_VERDICT_
+        CDACQ_VERDICT_COUNT
+};
+
+/* "name-differs"; and its meaning, a few words. Static strings. */
+CDACQ_API const char *cdacq_verdict_text(enum cdacq_verdict verdict);
+CDACQ_API const char *cdacq_verdict_meaning(enum cdacq_verdict verdict);
+
+/* Whether the file and the target contradict each other: UNKNOWN_TO_TARGET, NAME_, RANGE_DIFFERS, BYTES_DIFFER. */
+CDACQ_API bool cdacq_verdict_is_contradiction(enum cdacq_verdict verdict);
+
+/* A record of the file, or a method that it lacks. Everything it points to is good until `visit` returns. */
+struct cdacq_comparison {
+    enum cdacq_verdict verdict;
+    /* The record. Of MISSING_FROM_FILE all is 0. */
+    uint64_t offset;    /* of the record or the line in the file */
+    uint64_t line;      /* of a perf map, from 1; else 0 */
+    uint64_t timestamp; /* of a jitdump */
+    uint64_t address, size;
+    const char *name; /* any bytes; NUL-terminated in no case */
+    size_t name_length;
+    /* What the target has there, or the method that the record is of: named as CDACQ_NAMES_IL. NULL: nothing. */
+    const struct cdacq_method *method;
+    const char *detail; /* one line: how they differ, or why it cannot be told; NULL where there is nothing to add */
+};
+
+/* The sum of it. */
+struct cdacq_verification {
+    bool perf_map;                                  /* the file is one; else a jitdump */
+    uint64_t records;                               /* of the file, without those that are about no code */
+    uint64_t counts[CDACQ_VERDICT_COUNT];           /* of all but MISSING_FROM_FILE they add up to `records` */
+    uint64_t contradictions;                        /* the four of them that are one */
+    uint64_t names_not_compared;                    /* of MATCH: the target does not tell the name */
+    uint64_t code_not_compared;                     /* of MATCH in a jitdump: code that the target or file lacks */
+    const char *advice;                             /* what would make the runtime write a better file; or NULL */
+    char cut[CDACQ_ERROR_MESSAGE_SIZE];             /* "": the file ends at the end of a record; else a line */
+    char methods_problem[CDACQ_ERROR_MESSAGE_SIZE]; /* "": all methods were looked for in the file; else a line */
+};
+
+/*
+ * Compares every record of `path`, a jitdump or a perf map as a .NET runtime writes it (which of the two, its first
+ * bytes tell), with the target, and the JIT-compiled methods of the target with the file. `visit`, which may be NULL,
+ * is called for every record in the order of the file, then for every method that the file lacks; it returns 0 to go
+ * on, anything else ends with CDACQ_STOPPED and *ret holds what was counted so far.
+ *
+ * A record whose code is not what the target has at its start is REPLACED where a later record has that start; else
+ * LATER where it is newer, by time or in a perf map by order, than every record of a JIT-compiled method that matches;
+ * else FREED where code can be released there: in a section that is collectible, or that is gone. Code is compared byte
+ * by byte where the file holds it.
+ *
+ * The file is read twice, up to the size it has when it is opened. Memory: some for each method of the target, and 16
+ * bytes for each place of which a record does not match (FUEL beyond 16,777,216 of them). Names are those of
+ * CDACQ_NAMES_IL whatever the target was opened with. Fails with IO, NOMEM, FUEL, and FORMAT where the file is neither.
+ */
+CDACQ_API enum cdacq_status cdacq_verify(struct cdacq *target, const char *path,
+                                         int (*visit)(const struct cdacq_comparison *comparison, void *context),
+                                         void *context, struct cdacq_verification *ret, struct cdacq_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -67,6 +67,7 @@ struct session_range {
 
 struct cdacq_session {
     struct cdacq *target;
+    enum cdacq_name_style names;
     struct reader reader;
     struct module_cache modules;
     struct arena arena;            /* names and records */

@@ -71,6 +71,7 @@ enum cdacq_status cdacq_session_create(struct cdacq *target, struct cdacq_sessio
         return error_set(err, target ? CDACQ_ERR_NOMEM : CDACQ_ERR_ARGUMENT, 0,
                          target ? "out of memory" : "a session needs a target");
     session->target = target;
+    session->names = target->names;
     reader_init(&session->reader, target->target, &target->layout, target->descriptor_info.pointer_size,
                 target->descriptor_info.big_endian);
     module_cache_init(&session->modules, &session->reader);
@@ -196,7 +197,7 @@ static void name_record(struct cdacq_session *session, const struct code_block *
 {
     struct method_name name = {0};
     struct method_namer namer = {
-        .cache = &session->modules, .style = session->target->names, .runtime_types = session->target->runtime_types};
+        .cache = &session->modules, .style = session->names, .runtime_types = session->target->runtime_types};
     method_name_form(&namer, block, image, &name);
     set_name(session, &record->method, &name);
     text_deinit(&name.text);

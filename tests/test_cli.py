@@ -11,6 +11,8 @@ import sys
 import tempfile
 import unittest
 
+from jitdump_writer import Jitdump
+
 TOOL = os.environ.get("CDACQ_TOOL")
 FIXTURES = pathlib.Path(os.environ.get("CDACQ_FIXTURES", "tests/fixtures"))
 CORE = FIXTURES / "hello-net10-x64" / "core"  # all methods of a small process
@@ -124,7 +126,7 @@ class Help(Case):
     def test_help(self):
         done = self.assert_run(ANSWERED, "--help", lines=0)
         text = done.stdout.decode()
-        for command in [*COMMANDS, "records"]:
+        for command in [*COMMANDS, "records", "verify"]:
             self.assertIn(f"\n  {command} ", text)
         for option in ["--json", "--sysroot", "--module-path", "--stop", "--descriptor", "--descriptor-address",
                        "--runtime", "--names", "--output", "--stubs", "--r2r", "--follow", "--help", "--version"]:
@@ -667,6 +669,112 @@ class Inspect(Case):
             self.assertIn(b"No space", self.assert_run(FAILED, "inspect", CORE, ip, stdout=full, lines=1).stderr)
         self.assertIn(b" +0x", self.assert_run(run("inspect", CORE, ip).returncode, "inspect", CORE, ip, "--names", "sos",
                                                lines=0).stdout)
+
+
+VERDICTS = ["match", "freed", "replaced", "stub", "later", "unknown-to-target", "name-differs", "range-differs", "bytes-differ",
+            "missing-from-file", "damaged", "untold"]
+COMPARISON_KEYS = ["class", "offset", "line", "timestamp", "address", "size", "name", "kind", "method", "code_start", "code_size",
+                   "detail"]
+
+
+class Verify(Case):
+    """On a bundled snapshot, with a perf map of what the runtime's jitdump said of its methods. It is of some methods alone,
+    so that one line says that it lacks what others would take."""
+
+    def setUp(self):
+        self.core = FIXTURES / "net10-x64" / "core"
+        expected = FIXTURES / "net10-x64" / "expected.txt"
+        if not expected.exists():
+            self.skipTest("no bundled snapshot")
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.file = pathlib.Path(self.folder.name) / "perf-1.map"
+        self.records = [line.split(" ", 3) for line in expected.read_text("utf-8").splitlines() if line[0] != "#"]
+        self.jit = next(i for i, record in enumerate(self.records) if record[2] == "jit" and int(record[1]) > 40)
+
+    def write(self, *more):
+        lines = [f"0x{address} {int(size):x} {name}\n" for address, size, _, name in self.records]
+        self.file.write_text("".join([*more, *lines]), "utf-8")
+        return self.file
+
+    def json(self, status, **options):
+        done = self.assert_run(status, "verify", "--json", self.core, self.file, **options)
+        *differences, totals = map(json.loads, done.stdout.splitlines())
+        for one in differences:
+            self.assertEqual(list(one), COMPARISON_KEYS)
+        self.assertEqual(list(totals)[:len(VERDICTS) + 1], ["class", *VERDICTS])
+        return differences, totals
+
+    def test_all_agree(self):
+        self.write()
+        differences, totals = self.json(ANSWERED, lines=1)
+        self.assertEqual(totals["match"], len(self.records))
+        self.assertEqual({one["class"] for one in differences}, {"missing-from-file"})
+        self.assertEqual(len(differences), totals["missing-from-file"])
+        self.assertEqual(sum(totals[name] for name in VERDICTS), len(self.records) + len(differences))
+        done = self.assert_run(ANSWERED, "verify", self.core, self.file, lines=1)
+        text = done.stdout.decode()
+        self.assertRegex(text, rf"(?m)^ +{len(self.records)}  match ")
+        self.assertEqual(text.splitlines()[-1], f"perf map, records: {len(self.records)}; no contradiction")
+        self.assertLess(len(text.splitlines()), 16)
+
+    def test_contradictions(self):
+        self.records[self.jit][1] = str(int(self.records[self.jit][1]) - 1)
+        self.write("0x12345600000000 10 Nowhere\\\x1b::M()\n", "0x1 2\n", "not a line\n")
+        differences, totals = self.json(PARTLY)
+        found = {name: count for name, count in totals.items() if name in VERDICTS[1:] and count}
+        self.assertEqual({**found, "missing-from-file": 0},
+                         {"unknown-to-target": 2, "range-differs": 1, "missing-from-file": 0, "damaged": 1})
+        nowhere, nameless, damaged, changed = differences[:4]
+        self.assertEqual((nowhere["class"], nowhere["line"], nowhere["offset"], nowhere["address"], nowhere["size"]),
+                         ("unknown-to-target", 1, 0, "0x12345600000000", 16))
+        self.assertEqual(nowhere["name"], "Nowhere\\\\\\x1b::M()")
+        self.assertEqual((nameless["name"], damaged["class"], damaged["line"], damaged["name"]), ("", "damaged", 3, None))
+        address = f"0x{self.records[self.jit][0]}"
+        self.assertEqual((changed["class"], changed["address"], changed["code_start"]), ("range-differs", address, address))
+        self.assertEqual(changed["code_size"], changed["size"] + 1)
+        text = self.assert_run(PARTLY, "verify", self.core, self.file).stdout.decode()
+        self.assertTrue(text.startswith("unknown-to-target 0x12345600000000 +0x10 Nowhere\\\\\\x1b::M() [line 1]: "), text[:90])
+        self.assertEqual(text.splitlines()[-1], f"perf map, records: {len(self.records) + 3}; contradictions: 3")
+
+    def test_many_contradictions(self):
+        self.write(*(f"{i + 1:x} 1 Nowhere\n" for i in range(30)))
+        text = self.assert_run(PARTLY, "verify", self.core, self.file).stdout.decode()
+        self.assertEqual(text.count("Nowhere"), 20)
+        self.assertIn("... and 10 more", text)
+
+    def test_jitdump(self):
+        dump = Jitdump(timestamp=5)
+        self.file.write_bytes(dump.data)
+        _, totals = self.json(ANSWERED, lines=1)
+        self.assertEqual((totals["records"], totals["file"], totals["advice"]), (0, "jitdump", None))
+        dump.load(6, 1, 1, 0x1000, bytes(0x110), 1, b"stub InitThreadManagerPerfMapData<JIT_CopiedWriteBarriers>")
+        dump.load(7, 1, 1, 0x2000, bytes(0x9000), 2, b"stub ReportStubBlock<Unknown>")
+        self.file.write_bytes(dump.data[:-0x1000])
+        done = self.assert_run(FAILED, "verify", self.core, self.file, lines=2)
+        self.assertIn(b"DOTNET_PerfMapStubGranularity=2", done.stderr)
+        self.assertIn("none matches", done.stdout.decode().splitlines()[-1])
+
+    def test_refuses(self):
+        self.write()
+        self.assert_usage_error("verify")
+        self.assertIn("TARGET FILE", self.assert_usage_error("verify", self.core))
+        self.assert_usage_error("verify", self.core, self.file, "more")
+        self.assert_usage_error("verify", "--names", "sos", self.core, self.file)
+        self.assert_run(FAILED, "verify", self.core, "/nowhere/at/all", lines=1)
+        self.assert_run(FAILED, "verify", self.core, self.core, lines=1)
+        self.assert_run(FAILED, "verify", self.file, self.file, lines=1)
+        before = self.file.read_bytes()
+        self.assert_run(FAILED, "verify", "-o", self.file, self.core, self.file, lines=1)
+        self.assertEqual(self.file.read_bytes(), before)
+
+    def test_output(self):
+        self.write()
+        out = pathlib.Path(self.folder.name) / "out"
+        self.assert_run(ANSWERED, "verify", "-o", out, self.core, self.file, lines=1)
+        self.assertIn("no contradiction", out.read_text())
+        with open("/dev/full", "wb") as full:
+            self.assert_run(FAILED, "verify", self.core, self.file, stdout=full, lines=2)
 
 
 if __name__ == "__main__":

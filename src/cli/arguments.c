@@ -254,18 +254,28 @@ static bool takes_options(const struct command *command, uint32_t given)
     return true;
 }
 
+static bool wrong_usage(const struct command *command)
+{
+    message("usage: cdacq %s %s; see 'cdacq %s --help'", command->name, command->usage, command->name);
+    return false;
+}
+
 static bool takes_operands(const struct command *command, struct arguments *arguments)
 {
     struct invocation *invocation = arguments->invocation;
     size_t count = arguments->operand_count - 1;
-    if (!count) {
-        message("usage: cdacq %s %s; see 'cdacq %s --help'", command->name, command->usage, command->name);
-        return false;
-    }
+    if (!count)
+        return wrong_usage(command);
     invocation->targets = arguments->operands + 1;
     invocation->target_count = count < command->targets_max ? count : command->targets_max;
     invocation->ips = invocation->targets + invocation->target_count;
     invocation->ip_count = count - invocation->target_count;
+    if (command->takes_file) {
+        if (!invocation->ip_count)
+            return wrong_usage(command);
+        invocation->file = *invocation->ips++;
+        invocation->ip_count--;
+    }
     if (invocation->ip_count && !command->takes_ips) {
         message("'%s' is one argument too many: cdacq %s %s", invocation->ips[0], command->name, command->usage);
         return false;

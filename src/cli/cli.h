@@ -28,6 +28,7 @@ struct invocation {
     const char **strings;       /* owns the arrays below, not the strings */
     const char *const *targets; /* TARGET, and OTHER of `descriptor` */
     size_t target_count;
+    const char *file;       /* FILE of commands that take one behind TARGET */
     const char *const *ips; /* what stands behind TARGET, for commands that take IPs; not parsed */
     size_t ip_count;
     struct cdacq_options options;
@@ -48,6 +49,7 @@ int cmd_perfmap(const struct invocation *invocation);
 int cmd_records(const struct invocation *invocation);
 int cmd_snapshot(const struct invocation *invocation);
 int cmd_stack(const struct invocation *invocation);
+int cmd_verify(const struct invocation *invocation);
 
 /* Opens a core by its path or a process by its decimal pid. On failure says why and returns NULL. */
 struct cdacq *target_open(const char *name, const struct cdacq_options *options);

@@ -27,6 +27,7 @@ struct command {
     enum cdacq_name_style names; /* without --names */
     size_t targets_max;
     bool takes_ips;
+    bool takes_file; /* FILE behind TARGET */
 };
 
 /* The row of that name, or NULL. */

@@ -130,6 +130,22 @@ static const struct command commands[] = {
         .options = OPTIONS_TARGET | OPTIONS_RESULT | OPTIONS_NAMES,
         .targets_max = 1,
     },
+    {
+        .name = "verify",
+        .run = cmd_verify,
+        .usage = "TARGET FILE",
+        .summary = "compare a jitdump or perf map with the target",
+        .details =
+            "FILE is what the target's runtime wrote as jit-PID.dump or perf-PID.map (DOTNET_PerfMapEnabled=1).\n"
+            "Counts what became of its records, and shows those that contradict the target:\n"
+            "  unknown-to-target  no method is there, and none can have been released there\n"
+            "  name-differs, range-differs, bytes-differ\n"
+            "With --json every record that does not match has its line, and the last one has the counts.\n",
+        .exit_partly = "a record contradicts the target",
+        .options = OPTIONS_TARGET | OPTIONS_RESULT,
+        .targets_max = 1,
+        .takes_file = true,
+    },
 };
 
 const struct command *command_find(const char *name)

@@ -85,6 +85,11 @@ bool output_is_a_target(const struct invocation *invocation)
     struct stat output, target;
     if (!invocation->output || stat(invocation->output, &output) < 0)
         return false;
+    if (invocation->file && stat(invocation->file, &target) == 0 && output.st_dev == target.st_dev &&
+        output.st_ino == target.st_ino) {
+        message("'%s' is the file that is read: it will not be overwritten", invocation->output);
+        return true;
+    }
     for (size_t i = 0; i < invocation->target_count; i++) {
         const char *name = invocation->targets[i];
         bool is_process = invocation->command->options & OPTIONS_TARGET && is_pid(name);

@@ -17,6 +17,11 @@ enum {
 
 /* ---- Headers ---------------------------------------------------------------------------------------------------- */
 
+bool jitdump_is_magic(const void *bytes)
+{
+    return load_u32(bytes, true) == MAGIC || load_u32(bytes, false) == MAGIC;
+}
+
 enum cdacq_status jitdump_decode_header(const void *bytes, size_t size, struct cdacq_jitdump_record *ret,
                                         struct cdacq_error *err)
 {

@@ -21,6 +21,9 @@ enum {
     JITDUMP_LOAD_FIXED = 56,      /* a JIT_CODE_LOAD up to its name */
 };
 
+/* Whether a file that begins with these four bytes is a jitdump, of either byte order. */
+bool jitdump_is_magic(const void *bytes);
+
 /*
  * The file's header from its first bytes, of which JITDUMP_HEADER_SIZE are enough. CDACQ_END: these are too few to
  * tell. FORMAT: it is none, or of a version that is not known.

@@ -23,6 +23,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 READY_SECONDS = 120
+SOME_CODE = 1500000  # bytes of a jitdump, of some 4.5 million
 AHEAD = ["System.Linq", "System.Text.Json", "System.Collections"]  # compiled with the target
 SKIPPED = 77  # the exit code that test runners take for a skip
 CREATEDUMP_KINDS = {"full": "--full", "heap": "--withheap", "mini": "--normal", "triage": "--triage"}
@@ -229,10 +230,10 @@ def compile_ahead(work, *, composite=False):
         shutil.copy(os.path.join(out, name), app)
 
 
-def start_target(work, runtime=None, keep_alive=False, prepare=None, single_file=False):
+def start_target(work, runtime=None, keep_alive=False, prepare=None, granularity="2", meanwhile=None, single_file=False):
     """Builds and starts the target; returns when it promised that nothing is compiled any more.
     Without a runtime version it is the installed one, or, for a single file, the SDK's. `prepare` is called with `work` in
-    between."""
+    between, `meanwhile` with the target while it still compiles. `granularity` of stubs, as the runtime's setting has it."""
     work = os.path.abspath(work)
     os.makedirs(work, exist_ok=True)
     if single_file:
@@ -248,9 +249,9 @@ def start_target(work, runtime=None, keep_alive=False, prepare=None, single_file
         os.environ,
         CDACQ_TARGET_RELEASED=os.path.join(work, "released.txt"),
         DOTNET_PerfMapEnabled="1",
-        # Individual stubs. With the default of 10.0 the runtime gives up on the
-        # jitdump after two records.
-        DOTNET_PerfMapStubGranularity="2",
+        # 2 is individual stubs. With the default of 10.0, 0, the runtime gives up
+        # on the jitdump after two records.
+        DOTNET_PerfMapStubGranularity=granularity,
         DOTNET_PerfMapJitDumpPath=work,
     )
     log = os.path.join(work, "target.log")
@@ -261,6 +262,9 @@ def start_target(work, runtime=None, keep_alive=False, prepare=None, single_file
                                        start_new_session=True, preexec_fn=_allow_cores)
     target = Target(work, process, log)
     try:
+        if meanwhile:
+            _wait_for_code(target)
+            meanwhile(target)
         _wait_for_ready(target)
     except BaseException:
         target.stop()
@@ -274,6 +278,15 @@ def _never_ending_input(work):
     if not os.path.exists(path):
         os.mkfifo(path)
     return open(path, "r+b", buffering=0)
+
+
+def _wait_for_code(target):
+    """Until a good part of the target's code is compiled, but not all."""
+    deadline = time.monotonic() + READY_SECONDS
+    while not os.path.exists(target.jitdump) or os.path.getsize(target.jitdump) < SOME_CODE:
+        if time.monotonic() > deadline or target.process.poll() is not None:
+            raise LabError("the target compiled too little")
+        time.sleep(0.01)
 
 
 def _wait_for_ready(target):

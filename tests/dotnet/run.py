@@ -3,6 +3,7 @@
 process, of cores of every kind, of a snapshot, and of cores whose files were moved away.
 
     run.py [RUNTIME...]    "installed", the version of a runtime pack, "hot-cold" or "composite" images on the installed one, or "single-file";
+                           "other-times": files that are not of the time of the core, or given up;
                            "older" stands for older servicing versions; default: those in CDACQ_RUNTIMES, else all but these
 
 Exit 77 (skipped) where dotnet or gdb is missing, unless CDACQ_REQUIRE_DOTNET=1: then that is a failure.
@@ -27,12 +28,13 @@ import lab
 import perf_files
 import precodes
 import random_ips
+import tamper
 from jitdump import live_records, read_loads, read_released
 from r2r_image import gc_code_length
 
 TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
 ENTRY_POINTS = os.environ.get("CDACQ_ENTRY_POINTS", "entry_points")
-RUNTIMES = ["installed", "10.0.14", "9.0.22", "8.0.33", "hot-cold", "composite", "single-file"]
+RUNTIMES = ["installed", "10.0.14", "9.0.22", "8.0.33", "hot-cold", "composite", "single-file", "other-times"]
 OLDER = ["9.0.19", "8.0.30"]  # offsets hold for a whole release: an older servicing version must answer too
 GC_VERSIONS = {8: 2, 9: 3, 10: 4}  # of GC info, by the runtime's major version
 LEAST_METHODS = 1000  # of the target, JIT and ReadyToRun together: fewer means that the jitdump is not whole
@@ -164,6 +166,12 @@ class Run:
                  for record in map(json.loads, done.stdout.splitlines()) if record["type"] == "load"]
         expected = [(load.timestamp, load.address, load.size, load.name.replace("\\", "\\\\")) for load in self.loads]
         self.note("records", found == expected, f"{len(found)} of {len(expected)}")
+
+    def judge_verify(self, label, target, tampered=False):
+        """The process's own files contradict nothing, and what is tampered with is found."""
+        files = os.path.join(self.work, "jitdump"), os.path.join(self.work, "perf.map")
+        for what, fault, text in tamper.judge(TOOL, target, *files, self.live, tampered):
+            self.note(f"{label}: {what}", not fault, f"{text}{': ' if fault else ''}{fault or ''}")
 
     def judge_inspect(self, core, gc_version):
         """The sizes that `inspect` tells are the record's, nothing is left out, and at its GC info stands the length of the
@@ -310,6 +318,7 @@ def test_runtime(runtime, work):
         services = os.path.join(target.runtime_directory(), "libmscordaccore.so")
         run.judge("process", str(target.pid))
         run.judge_perf_files("the process", str(target.pid), target.pid)
+        run.judge_verify("process", str(target.pid))
         run.judge_stop(target.pid)
         run.judge_stacks("the process", str(target.pid))
         cores = {"createdump full": target.createdump("full"), "createdump heap": target.createdump("heap"),
@@ -328,6 +337,8 @@ def test_runtime(runtime, work):
     for label in ("createdump full", "createdump heap"):
         run.judge_perf_files(label, cores[label], target.pid)
     run.judge_entry_points(cores["createdump full"])
+    for label, core in cores.items():
+        run.judge_verify(label, core, tampered=label == "createdump full")
     run.judge_names(cores["createdump full"], services)
     run.judge_code(cores["createdump full"], services)
     run.judge_random_ips(cores["createdump full"], services)
@@ -361,6 +372,7 @@ def test_images(kind, work):
     run.judge_names(core, services)
     run.judge_code(core, services)
     run.judge_inspect(core, GC_VERSIONS[major_of(services)])
+    run.judge_verify("createdump full", core, tampered=True)
     return run.results
 
 
@@ -383,6 +395,34 @@ def test_single_file(work):
     return run.results
 
 
+def test_other_times(work):
+    """A core from before most of its files was written, a jitdump of another process, and one that the runtime gave up."""
+    def take_core(target):
+        target.createdump("full")
+    run = Run(work, [], [])
+    core = os.path.join(work, "createdump-full.core")
+    with lab.running_target(work, meanwhile=take_core) as target:
+        target.save_records()
+    for name in ("jitdump", "perf.map"):
+        code, differences, totals, _ = tamper.verify(TOOL, core, os.path.join(work, name))
+        fault = tamper.fault_of_result(code, differences, totals)
+        told = f"{totals['match']} match, {totals['later']} later"
+        run.note(f"core while compiling, {name}", not fault and code == 0 and min(totals["match"], totals["later"]) > 100,
+                 f"{told} {fault or ''}")
+    other = os.path.join(work, "given-up")
+    os.makedirs(other)
+    with lab.running_target(other, granularity="0") as target:
+        target.save_records()
+    code, _, totals, said = tamper.verify(TOOL, core, os.path.join(other, "jitdump"))
+    run.note("jitdump that was given up", code == 2 and totals["match"] == 0 and "DOTNET_PerfMapStubGranularity=2" in said,
+             said.strip())
+    code, differences, totals, _ = tamper.verify(TOOL, core, os.path.join(other, "perf.map"))
+    fault = tamper.fault_of_result(code, differences, totals)
+    run.note("perf map of another process", not fault and code == 1 and totals["match"] == 0 and totals["unknown-to-target"] > 100,
+             f"{totals['unknown-to-target']} unknown to the target {fault or ''}")
+    return run.results
+
+
 def main():
     required = os.environ.get("CDACQ_REQUIRE_DOTNET") == "1"
     results = []
@@ -393,6 +433,8 @@ def main():
             with tempfile.TemporaryDirectory(prefix="cdacq-dotnet-") as work:
                 if runtime == "single-file":
                     results += test_single_file(work)
+                elif runtime == "other-times":
+                    results += test_other_times(work)
                 else:
                     results += (test_images if runtime in ("hot-cold", "composite") else test_runtime)(runtime, work)
     except lab.Skip as reason:

@@ -230,6 +230,33 @@ def perf_maps():
     yield "broken", b"xyz\n0x 1 b\n1\n1 g h\n12345678901234567 1 j\nffffffffffffffff 1 k\n-1 1 l"
 
 
+def verified():
+    """For fuzz_verify: a byte that chooses the process, then a file about its methods, their neighbours and nothing."""
+    even, odd = b"void [] N.T::Even()", "void [] N.T::O\\d\u00e4\x01(string)".encode()
+    for choice in range(4):
+        step, rest = (0x60, 0x30) if choice & 1 else (0x50, 0x20)
+        lines = []
+        for heap in (0x40000000, 0x40100000):
+            starts = [heap + 0x10, heap + 0x10 + step, heap + 0x10 + 2 * step]
+            starts += [starts[-1] + step + 0x70]
+            lines += [(starts[0], 40, even + b"[Tier0]"), (starts[1], 40, odd), (starts[2], 0x5A, even + b"[PreJIT]" + even + b"[PreJit-cold]"),
+                      (starts[0], 40, b"void [] Gone::Gone()"), (starts[1] + 4, 40, odd), (starts[2], 50, even),
+                      (starts[1], 40, even), (heap + 0x3F00, 40, even), (heap + 0x3000, 40, b"void [] Gone::Gone()")]
+        lines += [(0x40200000 + at, 64, even) for at in range(0, 0x2000, 0x400)]
+        lines += [(0x40000000 + rest, 64, b"stub GenerateLookupStub<GenerateLookupStub>"), (0x7654321000, 8, b"void [] Nowhere::M()"),
+                  (0xFFFFFFFFFFFFFFF0, 15, odd), (0x40000010, 0, even)]
+        yield f"map-{choice}", bytes([choice]) + b"".join(b"0x%x %x %s\n" % line for line in lines)
+        yield f"half-{choice}", bytes([choice]) + b"".join(b"%x %x %s\r\n\n?\n" % line for line in lines)[:-9]
+        dump = jitdump_writer.Jitdump(bool(choice & 2))
+        for i, (address, size, name) in enumerate(lines):
+            dump.load(100 + i, 1, 1, (address + (i % 7 == 6)) % (1 << 64), bytes(size), i, name, code_addr=address)
+        dump.close(999)
+        yield f"dump-{choice}", bytes([choice]) + dump.data
+        yield f"cut-{choice}", bytes([choice]) + dump.data[:-40]
+    yield "given-up", b"\1" + jitdump_writer.Jitdump().data + struct.pack("<IIQ", 0, 65536, 1) + bytes(40) + b"stub ReportStubBlock<Unknown>\0"
+    yield "neither", b"\1neither\n"
+
+
 def main():
     for name, inputs in (
         ("fuzz_core", cores()),
@@ -238,6 +265,7 @@ def main():
         ("fuzz_entry", entries()),
         ("fuzz_jitdump", jitdumps()),
         ("fuzz_perf_map", perf_maps()),
+        ("fuzz_verify", verified()),
     ):
         folder = HERE / "corpus" / name
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,199 @@
+/*
+ * cmd_verify.c: compares a jitdump or perf map with the target, and tells the sum: first what contradicts, then a table
+ * that fits a screen, then one line that says it all. With --json every record that does not match has its object.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "src/cli/cli.h"
+#include "src/cli/console.h"
+#include "src/cli/escape.h"
+#include "src/cli/output.h"
+#include "src/cli/put.h"
+
+enum {
+    SHOWN_MAX = 20,        /* contradictions as text: a person reads no more */
+    NAME_MAX_SIZE = 65536, /* of a name in the file: what is longer is cut */
+    FIELDS_ROOM = 512,
+};
+
+struct work {
+    struct output out;
+    struct progress progress;
+    bool json;
+    uint64_t done, shown;
+};
+
+/* A name of the file: any bytes of any length. */
+static void write_name(struct output *out, const struct cdacq_comparison *comparison, enum escape_form form)
+{
+    size_t length = comparison->name_length < NAME_MAX_SIZE ? comparison->name_length : NAME_MAX_SIZE;
+    if (!comparison->name)
+        return;
+    char *p = output_reserve(out, ESCAPED_SIZE(length));
+    output_commit(out, escape(p, comparison->name, length, form));
+}
+
+static void write_number(struct output *out, const char *key, bool known, uint64_t value)
+{
+    char *p = output_reserve(out, FIELDS_ROOM);
+    p = put_bytes(p, key, strlen(key));
+    output_commit(out, known ? put_decimal(p, value) : PUT_LITERAL(p, "null"));
+}
+
+static void write_address(struct output *out, const char *key, bool known, uint64_t value)
+{
+    char *p = output_reserve(out, FIELDS_ROOM);
+    p = put_bytes(p, key, strlen(key));
+    if (known) {
+        *p++ = '"';
+        p = put_hex(p, value);
+        *p++ = '"';
+    } else {
+        p = PUT_LITERAL(p, "null");
+    }
+    output_commit(out, p);
+}
+
+static void write_json(struct output *out, const struct cdacq_comparison *comparison)
+{
+    const struct cdacq_method *method = comparison->method;
+    bool in_file = comparison->verdict != CDACQ_VERDICT_MISSING_FROM_FILE, is_symbol = in_file && comparison->name;
+    bool managed = method && method->answer == CDACQ_ANSWER_MANAGED;
+    output_printf(out, "{\"class\":\"%s\"", cdacq_verdict_text(comparison->verdict));
+    write_number(out, ",\"offset\":", in_file, comparison->offset);
+    write_number(out, ",\"line\":", comparison->line, comparison->line);
+    write_number(out, ",\"timestamp\":", comparison->timestamp, comparison->timestamp);
+    write_address(out, ",\"address\":", is_symbol, comparison->address);
+    write_number(out, ",\"size\":", is_symbol, comparison->size);
+    output_literal(out, ",\"name\":");
+    output_literal(out, is_symbol ? "\"" : "null");
+    if (is_symbol) {
+        write_name(out, comparison, ESCAPE_JSON_DATA);
+        output_literal(out, "\"");
+    }
+    output_literal(out, ",\"kind\":");
+    output_json(out, method ? cdacq_code_kind_text(method->kind) : NULL);
+    output_literal(out, ",\"method\":");
+    output_json_note(out, method ? method->name : NULL);
+    write_address(out, ",\"code_start\":", managed, method ? method->code_start : 0);
+    write_number(out, ",\"code_size\":", managed, method ? method->code_size : 0);
+    output_literal(out, ",\"detail\":");
+    output_json_note(out, comparison->detail);
+    output_literal(out, "}\n");
+}
+
+static void write_text(struct output *out, const struct cdacq_comparison *comparison)
+{
+    output_printf(out, "%s 0x%" PRIx64 " +0x%" PRIx64 " ", cdacq_verdict_text(comparison->verdict), comparison->address,
+                  comparison->size);
+    write_name(out, comparison, ESCAPE_DATA);
+    if (comparison->line)
+        output_printf(out, " [line %" PRIu64 "]", comparison->line);
+    else
+        output_printf(out, " [offset %" PRIu64 "]", comparison->offset);
+    output_literal(out, ": ");
+    output_note(out, comparison->detail);
+    if (comparison->verdict == CDACQ_VERDICT_NAME_DIFFERS && comparison->method && comparison->method->name) {
+        output_literal(out, ": ");
+        output_note(out, comparison->method->name);
+    }
+    output_literal(out, "\n");
+}
+
+static int take(const struct cdacq_comparison *comparison, void *context)
+{
+    struct work *work = context;
+    if (++work->done % 1024 == 0)
+        progress_step(&work->progress, work->done);
+    if (work->json && comparison->verdict != CDACQ_VERDICT_MATCH)
+        write_json(&work->out, comparison);
+    else if (!work->json && cdacq_verdict_is_contradiction(comparison->verdict) && work->shown++ < SHOWN_MAX)
+        write_text(&work->out, comparison);
+    return output_failed(&work->out);
+}
+
+/* ---- The sum ----------------------------------------------------------------------------------------------------- */
+
+static void write_json_sum(struct output *out, const struct cdacq_verification *sum)
+{
+    output_literal(out, "{\"class\":\"totals\"");
+    for (int i = 0; i < CDACQ_VERDICT_COUNT; i++)
+        output_printf(out, ",\"%s\":%" PRIu64, cdacq_verdict_text((enum cdacq_verdict)i), sum->counts[i]);
+    output_printf(out, ",\"records\":%" PRIu64 ",\"names_not_compared\":%" PRIu64 ",\"code_not_compared\":%" PRIu64,
+                  sum->records, sum->names_not_compared, sum->code_not_compared);
+    output_printf(out, ",\"file\":\"%s\",\"advice\":", sum->perf_map ? "perf map" : "jitdump");
+    output_json_note(out, sum->advice);
+    output_literal(out, "}\n");
+}
+
+static void write_text_sum(struct output *out, const struct cdacq_verification *sum, uint64_t shown)
+{
+    if (shown > SHOWN_MAX)
+        output_printf(out, "... and %" PRIu64 " more; --json has them all\n", shown - SHOWN_MAX);
+    if (shown)
+        output_literal(out, "\n");
+    for (int i = 0; i < CDACQ_VERDICT_COUNT; i++) {
+        enum cdacq_verdict verdict = (enum cdacq_verdict)i;
+        bool always = i < CDACQ_VERDICT_DAMAGED;
+        const char *meaning = verdict == CDACQ_VERDICT_MATCH && sum->perf_map ? "start, size and name are the same"
+                                                                              : cdacq_verdict_meaning(verdict);
+        if (always || sum->counts[i])
+            output_printf(out, "%10" PRIu64 "  %-18s %s\n", sum->counts[i], cdacq_verdict_text(verdict), meaning);
+    }
+    if (sum->names_not_compared)
+        output_printf(out, "%10" PRIu64 "  of those that match: the target does not tell the name\n",
+                      sum->names_not_compared);
+    if (sum->code_not_compared)
+        output_printf(out, "%10" PRIu64 "  of those that match: code that could not be compared\n",
+                      sum->code_not_compared);
+    output_printf(out, "%s, records: %" PRIu64 "; ", sum->perf_map ? "perf map" : "jitdump", sum->records);
+    if (sum->contradictions)
+        output_printf(out, "contradictions: %" PRIu64 "\n", sum->contradictions);
+    else
+        output_literal(out, sum->counts[CDACQ_VERDICT_MATCH] ? "no contradiction\n" : "none matches\n");
+}
+
+static void complain(const char *file, const struct cdacq_verification *sum)
+{
+    if (sum->cut[0] && !sum->advice)
+        message("'%s': %s", file, sum->cut);
+    if (sum->methods_problem[0])
+        message("not all methods could be looked for in the file: %s", sum->methods_problem);
+    if (sum->advice)
+        message("'%s': %s", file, sum->advice);
+}
+
+static int verify(const struct invocation *invocation, struct cdacq *target, struct cdacq_session *session)
+{
+    (void)session;
+    struct work work = {.json = invocation->json};
+    struct cdacq_verification sum;
+    struct cdacq_error error;
+    if (!output_open(&work.out, invocation->output))
+        return EXIT_FAILED;
+    progress_begin(&work.progress, "records", work.out.fd);
+    enum cdacq_status status = cdacq_verify(target, invocation->file, take, &work, &sum, &error);
+    progress_end(&work.progress);
+    if (status == CDACQ_OK) {
+        if (work.json)
+            write_json_sum(&work.out, &sum);
+        else
+            write_text_sum(&work.out, &sum, work.shown);
+        complain(invocation->file, &sum);
+    } else if (status < 0) {
+        message("'%s': %s", invocation->file, error.message);
+    }
+    if (!output_close(&work.out) || status != CDACQ_OK)
+        return EXIT_FAILED;
+    if (sum.contradictions)
+        return EXIT_PARTLY;
+    /* Nothing was compared: that there is no contradiction says nothing. */
+    return sum.advice || (!sum.counts[CDACQ_VERDICT_MATCH] && sum.counts[CDACQ_VERDICT_UNTOLD]) ? EXIT_FAILED
+                                                                                                : EXIT_ANSWERED;
+}
+
+int cmd_verify(const struct invocation *invocation)
+{
+    return target_run(invocation, 0, verify);
+}
