@@ -494,7 +494,7 @@ static void tiers(struct opened *opened, struct expected *expected)
         struct record record = opened->records[i];
         const char *name = opened->records[i].name;
         if (i % 3 == 1 && 2 * strlen(name) + 24 < sizeof record.name)
-            snprintf(record.name, sizeof record.name, "%s[PreJIT]%s[PreJit-cold]", name, name);
+            snprintf(record.name, sizeof record.name, "%.36s[PreJIT]%.36s[PreJit-cold]", name, name);
         else if (i % 3 == 2)
             snprintf(record.name, sizeof record.name, "%.80s[Tier1]", name);
         put_record(opened->scene.mock, &record);

@@ -63,7 +63,7 @@ def publish_single_file(work):
     out = os.path.join(work, "single")
     run(["dotnet", "publish", os.path.join(HERE, "target"), "-c", "Release", "-o", out, "--nologo", "-v", "q", "-r", "linux-x64",
          "--self-contained", "-p:PublishSingleFile=true", "-p:UseAppHost=true", "-p:EnableCompressionInSingleFile=false",
-         f"-p:BaseIntermediateOutputPath={out}-obj/"])
+         f"-p:BaseIntermediateOutputPath={out}-obj/", f"-p:BaseOutputPath={out}-bin/"])
     assembly, = glob.glob(f"{out}-obj/Release/*/linux-x64/Demo.dll")
     shutil.copy(assembly, out)  # which the target loads a second time
     return os.path.join(out, "Demo")
