@@ -69,12 +69,23 @@ static bool add_node(struct reader *reader, uint64_t node, struct code_heap_list
     };
     if (has_field(reader, F_CodeHeapListNode_Heap))
         heap.heap = read_field(reader, node, F_CodeHeapListNode_Heap);
-    if (heap.heap && has_field(reader, F_CodeHeap_HeapType))
-        read_code_heap(reader, &heap);
-    if (list->count == CODE_HEAP_MAX) /* the list is the target's: it may be a circle */
-        reader_fail(reader, CDACQ_ERR_CORRUPT, node, "CodeHeapListNode.Next");
     if (reader_failed(reader))
         return false;
+    if (heap.heap && has_field(reader, F_CodeHeap_HeapType)) {
+        read_code_heap(reader, &heap);
+        if (reader_forgive(reader)) /* of what type it is is the least of it */
+            heap = (struct cdacq_code_heap_info){.node = node,
+                                                 .heap = heap.heap,
+                                                 .begin = heap.begin,
+                                                 .end = heap.end,
+                                                 .map_base = heap.map_base,
+                                                 .header_map = heap.header_map};
+    }
+    if (list->count == CODE_HEAP_MAX) { /* the list is the target's: it may be a circle */
+        list->count = 0;
+        reader_fail(reader, CDACQ_ERR_CORRUPT, node, "CodeHeapListNode.Next");
+        return false;
+    }
     if (list->count == list->capacity) {
         size_t capacity = MAX(list->capacity * 2, (size_t)16);
         struct cdacq_code_heap_info *items = realloc(list->items, capacity * sizeof *items);
@@ -89,42 +100,34 @@ static bool add_node(struct reader *reader, uint64_t node, struct code_heap_list
     return true;
 }
 
-/* Heaps by the range sections that they fill: one each. */
+/* Heaps by the range sections that they fill: one each. One that cannot be read does not take the others with it. */
 static void add_by_sections(const struct execution_manager *manager, struct reader *reader, enum cdacq_code_kind kind,
                             struct code_heap_list *ret)
 {
     struct range_section_list list;
+    struct reader_failure failure = {0};
     if (!range_section_map_list(reader, manager->map, &list))
         return;
-    for (size_t i = 0; i < list.count; i++)
+    for (size_t i = 0; i < list.count && failure.status != CDACQ_ERR_NOMEM; i++)
         if (has_heap_of(&list.items[i], kind) && !add_node(reader, list.items[i].heap_list, ret))
-            break;
-    if (list.unreadable)
+            failure = reader_take_failure(reader);
+    if (!reader_fail_again(reader, &failure) && list.unreadable)
         reader_fail(reader, CDACQ_ERR_MEMORY, manager->map, "RangeSectionMap");
     free(list.items);
 }
 
-bool code_heaps_list(const struct execution_manager *manager, struct reader *reader, enum cdacq_code_kind kind,
+void code_heaps_list(const struct execution_manager *manager, struct reader *reader, enum cdacq_code_kind kind,
                      struct code_heap_list *ret)
 {
-    struct code_heap_list list = {0};
     struct cdacq_jit_manager_info info;
-    if (kind != CDACQ_CODE_JITTED && kind != CDACQ_CODE_INTERPRETER) {
-        *ret = list;
-        return true;
-    }
     bool described = manager_variable(reader, kind) && has_field(reader, F_EEJitManager_AllCodeHeaps) &&
                      has_field(reader, F_CodeHeapListNode_Next);
+    *ret = (struct code_heap_list){0};
+    if (kind != CDACQ_CODE_JITTED && kind != CDACQ_CODE_INTERPRETER)
+        return;
     if (!described)
-        add_by_sections(manager, reader, kind, &list);
+        add_by_sections(manager, reader, kind, ret);
     else if (jit_manager_info(manager, reader, kind, &info))
-        for (uint64_t node = info.heap_list;
-             node && reader_step(reader, "code heaps") && add_node(reader, node, &list);)
+        for (uint64_t node = info.heap_list; node && reader_step(reader, "code heaps") && add_node(reader, node, ret);)
             node = read_field(reader, node, F_CodeHeapListNode_Next);
-    if (reader_failed(reader)) {
-        free(list.items);
-        return false;
-    }
-    *ret = list;
-    return true;
 }

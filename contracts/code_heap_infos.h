@@ -19,8 +19,8 @@ struct code_heap_list {
     size_t count, capacity;
 };
 
-/* The heaps of a manager: all, or, when the reader fails, none. `ret->items` is the caller's to free. */
-bool code_heaps_list(const struct execution_manager *manager, struct reader *reader, enum cdacq_code_kind kind,
+/* The heaps of a manager. The reader fails where there may be more than these. `ret->items` is the caller's to free. */
+void code_heaps_list(const struct execution_manager *manager, struct reader *reader, enum cdacq_code_kind kind,
                      struct code_heap_list *ret);
 
 #endif

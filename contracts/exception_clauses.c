@@ -12,8 +12,6 @@ enum clause_flags {
     CLAUSE_CACHED_CLASS = 0x10000000, /* the union holds a TypeHandle, not a token */
 };
 
-#define METHOD_SENTINEL UINT32_MAX /* the last entry of an image's table is no method's */
-
 static bool jit_clauses(struct reader *reader, const struct code_block *block, struct exception_clauses *ret)
 {
     uint64_t info =

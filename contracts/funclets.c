@@ -34,7 +34,7 @@ bool block_is_filter_funclet(const struct execution_manager *manager, struct rea
         return false;
     uint64_t offset =
         block->cold ? block->hot_size + (function.start - block->cold_start) : function.start - block->start;
-    for (uint32_t i = 0; i < clauses.count && reader_step(reader, "exception clauses"); i++)
+    for (uint32_t i = 0; i < clauses.count && !*ret && reader_step(reader, "exception clauses"); i++)
         if (exception_clause_read(reader, &clauses, i, &clause) && clause.kind == CDACQ_CLAUSE_FILTER &&
             clause.filter_offset == offset)
             *ret = true;

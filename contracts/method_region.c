@@ -27,8 +27,8 @@ bool method_region_hot_size(const struct execution_manager *manager, struct read
         return true;
     if (gc_info_of(manager, reader, block, &gc_info, &version) && gc_info)
         length = gc_info_code_length(reader, gc_info, version);
-    if (reader_failed(reader))
-        return reader_forgive(reader) || reader->status == CDACQ_ERR_FIELD;
+    if (reader->status == CDACQ_ERR_FIELD || reader->status == CDACQ_ERR_MEMORY)
+        (void)reader_take_failure(reader); /* the unwind information has told it already */
     if (length && length != block->hot_size + block->cold_size)
         reader_fail(reader, CDACQ_ERR_CORRUPT, gc_info, "code length in the GC info");
     return !reader_failed(reader);

@@ -40,7 +40,7 @@ const struct r2r_image *r2r_jit_manager_image_of(const struct execution_manager 
                                                  const struct code_block *block)
 {
     const struct r2r_image *image = atomic_load_explicit(&manager->images, memory_order_acquire);
-    while (image && (image->module != block->module || image->base != block->unwind_base))
+    while (image && (image->module != block->module || image->base != block->unwind_base || image->failure.status < 0))
         image = image->next;
     return image;
 }

@@ -73,8 +73,13 @@ bool range_section_map_find(struct reader *reader, uint64_t map, uint64_t addres
             address >= read_field(reader, fragment, F_RangeSectionFragment_RangeEndOpen))
             continue;
         uint64_t section = read_field(reader, fragment, F_RangeSectionFragment_RangeSection);
-        if (!is_being_deleted(reader, section))
-            return read_section(reader, section, ret);
+        if (is_being_deleted(reader, section))
+            continue;
+        if (!read_section(reader, section, ret))
+            return false;
+        if (address >= ret->begin && address < ret->end)
+            return true;
+        reader_fail(reader, CDACQ_ERR_CORRUPT, fragment, "RangeSectionFragment.RangeSection");
     }
     return false;
 }

@@ -447,8 +447,8 @@ cdacq_visit_exception_clauses(struct cdacq_session *session, const struct cdacq_
                               struct cdacq_error *err);
 
 /*
- * GetCodeKind: what kind of code is at an address: a method's or a stub's. CDACQ_NOT_MANAGED, with
- * CDACQ_CODE_UNKNOWN in *ret, where it is no code that the runtime knows.
+ * GetCodeKind: what kind of code is at an address: a method's or a stub's, CDACQ_CODE_UNKNOWN for stubs of a kind that
+ * is not known. CDACQ_NOT_MANAGED, with CDACQ_CODE_UNKNOWN in *ret, where it is no code that the runtime knows.
  */
 CDACQ_API enum cdacq_status cdacq_get_code_kind(struct cdacq_session *session, uint64_t address,
                                                 enum cdacq_code_kind *ret, struct cdacq_error *err);
@@ -488,7 +488,8 @@ struct cdacq_code_heap_info {
 
 /*
  * GetCodeHeapInfos, of the manager of a kind of code: in the order of the runtime's list, or by address where the
- * runtime does not describe that. `visit` as above.
+ * runtime does not describe that. `visit` as above. Where some cannot be read the others are told, and the status says
+ * why there may be more.
  */
 CDACQ_API enum cdacq_status cdacq_visit_code_heaps(struct cdacq_session *session, enum cdacq_code_kind kind,
                                                    int (*visit)(const struct cdacq_code_heap_info *heap, void *context),

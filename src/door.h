@@ -53,6 +53,7 @@ struct method_record {
     struct cdacq_method method; /* without what depends on the address */
     uint64_t unwind_base;
     uint32_t function_count;
+    bool functions_unknown;             /* they could not be read, or are too many */
     struct method_function functions[]; /* sorted; none where all is the body */
 };
 
@@ -74,7 +75,8 @@ struct cdacq_session {
     struct arena scratch;          /* texts of the failures of the last call */
     struct method_record **walked; /* records of single look-ups, by start: open addressing, a power of two */
     size_t walked_count, walked_capacity;
-    unsigned lookups; /* single ones, until there is a map */
+    uint32_t function_total; /* of all records */
+    unsigned lookups;        /* single ones, until there is a map */
     const struct code_map *map;
     bool no_map;
     struct cdacq_error map_error; /* why there is none */

@@ -21,6 +21,11 @@ static struct code_block block_of(const struct cdacq_code_block *handle)
     return block;
 }
 
+static enum cdacq_status not_managed(uint64_t address, struct cdacq_error *err)
+{
+    return error_set(err, CDACQ_NOT_MANAGED, address, "%s", cdacq_status_text(CDACQ_NOT_MANAGED));
+}
+
 enum cdacq_status cdacq_get_code_block(struct cdacq_session *session, uint64_t ip, struct cdacq_code_block *ret,
                                        struct cdacq_error *err)
 {
@@ -33,7 +38,7 @@ enum cdacq_status cdacq_get_code_block(struct cdacq_session *session, uint64_t i
         return CDACQ_OK;
     }
     enum cdacq_status status = reader_status(reader, err);
-    return status < 0 ? status : error_set(err, CDACQ_NOT_MANAGED, ip, "%s", cdacq_status_text(CDACQ_NOT_MANAGED));
+    return status < 0 ? status : not_managed(ip, err);
 }
 
 uint64_t cdacq_get_method_desc(const struct cdacq_code_block *block)
@@ -188,11 +193,6 @@ enum cdacq_status cdacq_visit_exception_clauses(struct cdacq_session *session, c
     return CDACQ_OK;
 }
 
-static enum cdacq_status not_managed(uint64_t address, struct cdacq_error *err)
-{
-    return error_set(err, CDACQ_NOT_MANAGED, address, "%s", cdacq_status_text(CDACQ_NOT_MANAGED));
-}
-
 enum cdacq_status cdacq_get_code_kind(struct cdacq_session *session, uint64_t address, enum cdacq_code_kind *ret,
                                       struct cdacq_error *err)
 {
@@ -201,7 +201,7 @@ enum cdacq_status cdacq_get_code_kind(struct cdacq_session *session, uint64_t ad
     if (!found && reader_failed(&session->reader))
         return reader_status(&session->reader, err);
     *ret = found ? block.kind : CDACQ_CODE_UNKNOWN;
-    return *ret == CDACQ_CODE_UNKNOWN ? not_managed(address, err) : CDACQ_OK;
+    return found ? CDACQ_OK : not_managed(address, err);
 }
 
 enum cdacq_status cdacq_find_ready_to_run_module(struct cdacq_session *session, uint64_t address, uint64_t *ret,
@@ -237,10 +237,9 @@ enum cdacq_status cdacq_visit_code_heaps(struct cdacq_session *session, enum cda
 {
     struct code_heap_list heaps;
     reader_begin(&session->reader, FUEL_INDEX);
-    if (!code_heaps_list(&session->target->manager, &session->reader, kind, &heaps))
-        return reader_status(&session->reader, err);
-    enum cdacq_status status = CDACQ_OK;
-    for (size_t i = 0; i < heaps.count && status == CDACQ_OK; i++)
+    code_heaps_list(&session->target->manager, &session->reader, kind, &heaps);
+    enum cdacq_status status = reader_status(&session->reader, err); /* before `visit` asks questions of its own */
+    for (size_t i = 0; i < heaps.count && status != CDACQ_STOPPED; i++)
         if (visit(&heaps.items[i], context))
             status = CDACQ_STOPPED;
     free(heaps.items);

@@ -12,6 +12,7 @@
 
 enum {
     ARENA_CHUNK_SIZE = 64 * 1024,
+    FUNCTIONS_MAX = 4 * 1024 * 1024, /* of all methods that a session remembers: a large process has some 100,000 */
     WALKS_BEFORE_INDEX = 16, /* indexing a range costs about as much as this many look-ups that touch new pages */
 };
 
@@ -226,6 +227,11 @@ static struct method_record *make_record(struct cdacq_session *session, const st
 {
     CLEANUP_FREE struct method_function *functions = NULL;
     uint32_t count = read_functions(&session->reader, block, &functions);
+    /* Methods of a core can share one table: what is kept of them all is bounded. */
+    bool functions_unknown = reader_failed(&session->reader) || count > FUNCTIONS_MAX - session->function_total;
+    (void)reader_take_failure(&session->reader);
+    count = functions_unknown ? 0 : count;
+    session->function_total += count;
     struct method_record *record = arena_allocate(&session->arena, sizeof *record + count * sizeof *functions);
     if (!record) {
         error_set(&session->error, CDACQ_ERR_NOMEM, 0, "out of memory");
@@ -247,6 +253,7 @@ static struct method_record *make_record(struct cdacq_session *session, const st
             },
         .unwind_base = block->unwind_base,
         .function_count = count,
+        .functions_unknown = functions_unknown,
     };
     if (count)
         memcpy(record->functions, functions, count * sizeof *functions);
@@ -260,7 +267,7 @@ static uint64_t funclet_start(const struct method_record *record, uint64_t ip)
 {
     uint32_t low = 0, high = record->function_count;
     if (!high)
-        return record->method.cold ? 0 : record->method.code_start;
+        return record->functions_unknown ? 0 : record->method.code_start;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         if (record->unwind_base + record->functions[middle].begin <= ip)

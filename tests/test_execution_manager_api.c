@@ -348,6 +348,62 @@ START_TEST(heaps_in_a_circle)
 }
 END_TEST
 
+/* What cannot be read of one heap does not take the others with it. */
+START_TEST(heaps_in_part)
+{
+    for (int described = 0; described < 2; described++) {
+        struct mock *mock = mock_of_arch(_i, 5);
+        struct mock_heap *heaps[3];
+        for (size_t i = 0; i < ARRAY_SIZE(heaps); i++)
+            heaps[i] = mock_heap_create(mock, &(struct mock_heap_options){.size = 0x2000});
+        if (described)
+            mock_forget(mock, mock_get(mock, heaps[1]->node, "CodeHeapListNode.Heap"), mock_size_of(mock, "CodeHeap"));
+        else
+            mock_forget(mock, heaps[1]->node, mock_size_of(mock, "CodeHeapListNode"));
+        if (!described)
+            mock_hide(mock, "EEJitManagerAddress");
+        struct cdacq *target = mock_publish_and_open(mock);
+        struct cdacq_session *session = mock_session(target);
+        struct heaps told = {0};
+        struct cdacq_error error = {0};
+        enum cdacq_status status = cdacq_visit_code_heaps(session, CDACQ_CODE_JITTED, take_heap, &told, &error);
+        ck_assert_int_eq(status, described ? CDACQ_OK : CDACQ_ERR_MEMORY);
+        ck_assert_uint_eq(told.count, described ? 3 : 2);
+        for (size_t i = 0; i < told.count; i++)
+            ck_assert_int_eq(told.items[i].type,
+                             told.items[i].node == heaps[1]->node ? CDACQ_CODE_HEAP_UNKNOWN : CDACQ_CODE_HEAP_LOADER);
+        cdacq_session_destroy(session);
+        cdacq_close(target);
+        mock_destroy(mock);
+    }
+}
+END_TEST
+
+/* Funclets whose unwind table has a hole: in which one an address is, is then not known. */
+START_TEST(a_hole_among_the_functions)
+{
+    enum { FUNCLETS = 300 };
+    struct mock *mock = mock_of_arch(_i, 3);
+    struct mock_heap *heap = mock_heap_create(mock, &(struct mock_heap_options){.size = 0x10000});
+    uint64_t funclets[FUNCLETS];
+    for (size_t i = 0; i < FUNCLETS; i++)
+        funclets[i] = 16;
+    uint64_t start = mock_method(
+        heap, &(struct mock_method){.size = 64, .funclets = funclets, .funclet_count = FUNCLETS, .method_desc = 8});
+    uint64_t table = mock_method_header(heap, start) + mock_offset_of(mock, "RealCodeHeader.UnwindInfos");
+    mock_forget(mock, table + 100 * mock_size_of(mock, "RuntimeFunction"), 16);
+    struct cdacq *target = mock_publish_and_open(mock);
+    struct cdacq_session *session = mock_session(target);
+    struct cdacq_method method;
+    ck_assert_int_eq(cdacq_method_at(session, start + 64 + 16 * (FUNCLETS - 1), &method, NULL), CDACQ_OK);
+    ck_assert_uint_eq(method.code_start, start);
+    ck_assert_uint_eq(method.funclet_start, 0);
+    cdacq_session_destroy(session);
+    cdacq_close(target);
+    mock_destroy(mock);
+}
+END_TEST
+
 /* ---- What is missing ---- */
 
 /* One method with everything, JIT-compiled or of an image. */
@@ -591,6 +647,8 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, flag_bytes, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, heaps_by_the_range_sections, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, heaps_in_a_circle, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, heaps_in_part, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, a_hole_among_the_functions, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, one_field_is_not_described, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, clauses_are_missing, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, gc_info_is_missing, 0, ARCH_COUNT);

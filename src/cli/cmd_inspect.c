@@ -13,6 +13,7 @@
 
 /* Questions that can fail one by one, and the key under which JSON has the reason. */
 #define QUESTIONS(X)                          \
+    X(JIT_TYPE, "jit_type")                   \
     X(METHOD_REGION, "hot_size")              \
     X(FUNCLET_START, "funclet_start")         \
     X(IS_FUNCLET, "is_funclet")               \
@@ -61,12 +62,15 @@ struct inspection {
     size_t problem_count;
 };
 
+enum { COMPLAINTS_MAX = 20 }; /* lines on standard error: the output tells each anyway */
+
 struct work {
     struct cdacq_session *session;
     struct output out;
     struct progress progress;
     struct inspection inspection;
     bool json;
+    uint64_t bad;          /* what was no IP */
     uint64_t done, errors; /* IPs of which something could not be told */
 };
 
@@ -125,7 +129,8 @@ static void ask(struct cdacq_session *session, uint64_t ip, struct inspection *i
     *inspection = (struct inspection){.clauses = clauses};
     cdacq_methods_at(session, &ip, 1, &inspection->method);
     if (inspection->method.answer == CDACQ_ANSWER_MANAGED) {
-        inspection->has_block = cdacq_get_code_block(session, ip, &inspection->block, &error) == CDACQ_OK;
+        note(inspection, QUESTION_JIT_TYPE, cdacq_get_code_block(session, ip, &inspection->block, &error), &error);
+        inspection->has_block = inspection->answered[QUESTION_JIT_TYPE];
         if (inspection->has_block)
             ask_about_block(session, inspection);
     }
@@ -389,7 +394,8 @@ static void inspect_bad(void *context, uint64_t line, const struct bad_ip *bad)
     char *text = strndup(bad->text, bad->length);
     if (!text)
         out_of_memory();
-    ips_complain(line, bad);
+    if (++work->bad <= COMPLAINTS_MAX)
+        ips_complain(line, bad);
     work->errors++;
     if (work->json) {
         struct inspection nothing = {.method = {.answer = CDACQ_ANSWER_ERROR, .error = bad->problem}};
