@@ -20,6 +20,7 @@ from collections import Counter
 
 import judge
 import lab
+from runtime_names import split_tiers
 
 TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
 SAMPLE = re.compile(r"\s*([0-9a-f]+) (.*) \((.*)\)")
@@ -72,8 +73,8 @@ def note(results, label, passed, text=""):
 
 
 def report(results, label, found, names):
-    """Every sample in a method is named as ip2method names it, and the hot methods are there."""
-    wrong = [(hex(ip), symbol, names[ip]) for ip, symbol, _ in found if names[ip] and symbol != names[ip]]
+    """Every sample in a method is named as ip2method names it, a tier aside, and the hot methods are there."""
+    wrong = [(hex(ip), symbol, names[ip]) for ip, symbol, _ in found if names[ip] and split_tiers(symbol)[0] != names[ip]]
     seen = Counter(symbol for ip, symbol, _ in found if names[ip])
     hot = [sum(count for symbol, count in seen.items() if part in symbol) for part in HOT]
     note(results, label, not wrong and min(hot) > 0 and sum(hot) > len(found) // 2,
