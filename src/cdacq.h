@@ -212,7 +212,7 @@ struct cdacq_memory {
      */
     size_t (*read)(void *context, uint64_t address, void *buffer, size_t size);
     int pid;              /* of the process; 0 where not known: cdacq_info tells it, nothing depends on it */
-    uint16_t elf_machine; /* EM_* of the process; 0: as the runtime's image says */
+    uint16_t elf_machine; /* EM_* of the process; 0 where not known: the runtime's image, where there is one, tells */
 };
 
 /*

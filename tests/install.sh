@@ -33,6 +33,7 @@ run "$work/method_at" "$fixture" 7f3e336bed0f | grep -Fx 'Demo.Outer<T>.Inner<U>
 cmake -S "$examples" -B "$work/build" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_C_COMPILER="$cc" >/dev/null
 cmake --build "$work/build" >/dev/null
 "$work/build/method_at" | grep -Fx "cdacq $version" # by the RPATH that CMake sets
+"$work/build/extension" "$fixture" 7f3e336bed0f | grep -F '[jit]'
 
 # A debugger's extension, over callbacks of its own
 check_extension() { # program

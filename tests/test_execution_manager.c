@@ -159,7 +159,9 @@ START_TEST(every_address_has_its_method)
     struct facts facts;
     mock_publish(scene.mock, NULL);
     facts.items = mock_functions(scene.mock, &facts.count);
-    for (enum carrier carrier = 0; carrier < mock_carriers(); carrier++) {
+    /* As memory, and by one of the other carriers. */
+    enum carrier other = 1 + (unsigned)_i / ARCH_COUNT % ((unsigned)mock_carriers() - 1);
+    for (enum carrier carrier = 0; carrier <= other; carrier += other) {
         struct cdacq *target = mock_open(scene.mock, carrier, NULL);
         struct reader reader = mock_reader(target);
         for (size_t i = 0; i < addresses.count; i++)
