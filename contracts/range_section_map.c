@@ -61,7 +61,7 @@ static uint64_t follow(struct reader *reader, uint64_t map, uint64_t address, un
 
 bool range_section_map_reaches(struct reader *reader, uint64_t map, uint64_t address)
 {
-    return follow(reader, map, address, 2) != 0;
+    return reader->pointer_size == 4 || follow(reader, map, address, 3) != 0;
 }
 
 bool range_section_map_find(struct reader *reader, uint64_t map, uint64_t address, struct range_section *ret)

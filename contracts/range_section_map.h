@@ -33,8 +33,9 @@ struct range_section {
 bool range_section_map_find(struct reader *reader, uint64_t map, uint64_t address, struct range_section *ret);
 
 /*
- * Whether the map has tables for `address` down to the innermost: a section near it was in the map at some time. Tables
- * stay when their sections go (codeman.h, "memory safety model"). False, too, when the reader fails.
+ * Whether the map has tables for the 8 GiB around `address`: a section was near it at some time. (Tables of collectible
+ * sections go with the last of them; a runtime's code lies close together.) On 32-bit targets everything is near.
+ * False, too, when the reader fails.
  */
 bool range_section_map_reaches(struct reader *reader, uint64_t map, uint64_t address);
 

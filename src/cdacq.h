@@ -978,9 +978,10 @@ struct cdacq_verification {
  * on, anything else ends with CDACQ_STOPPED and *ret holds what was counted so far.
  *
  * A record whose code is not what the target has at its start is REPLACED where a later record has that start; else
- * LATER where it is newer, by time or in a perf map by order, than every record of a JIT-compiled method that matches;
- * else FREED where code can be released there: in a section that is collectible, or that is gone. Code is compared byte
- * by byte where the file holds it.
+ * LATER where it is newer, by time or in a perf map by order, than every first record of a JIT-compiled method that
+ * matches; else FREED where code can be released there: in a section that is collectible, or that is gone. Code is
+ * compared byte by byte where the file holds it. Take the file after the core: where it ends before it, in a process
+ * that releases code and compiles other in its place, such code may look like a contradiction.
  *
  * The file is read twice, up to the size it has when it is opened. Memory: some for each method of the target, and 16
  * bytes for each place of which a record does not match (FUEL beyond 16,777,216 of them). Names are those of

@@ -283,9 +283,11 @@ static enum cdacq_status learn(struct verifier *v, const struct file_record *rec
     if (!matches(&evidence))
         return note_place(v, record, true, err);
     struct known_method *method = known(v, &evidence.method);
+    /* A second one may be of code that came later and looks the same. */
+    bool first = evidence.method.kind == CDACQ_CODE_JITTED && (!method || !method->match);
     if (method)
         method->match = record->number;
-    if (evidence.method.kind == CDACQ_CODE_JITTED && is_newer(v, record)) {
+    if (first && is_newer(v, record)) {
         v->newest.timestamp = record->timestamp;
         v->newest.number = record->number;
     }
@@ -339,22 +341,36 @@ static bool is_taken(const struct verifier *v, const struct cdacq_method *method
 }
 
 /*
- * Whether the record is of the method at its start, and just differs: it is called the same, or its code is the same.
- * Without code to compare the start has to do, and the size, unless another record is of that method.
+ * Whether a method that is called what the record says, and that no other record is of, is the record's method. Where
+ * code is released another one of that name may have come: it has to have the same code, at least as far as can be
+ * told.
  */
-static bool is_of_method(const struct verifier *v, const struct evidence *evidence)
+static bool is_itself(struct verifier *v, const struct file_record *record, const struct cdacq_method *method,
+                      bool is_freed)
 {
-    if (evidence->method.answer != CDACQ_ANSWER_MANAGED || is_taken(v, &evidence->method))
+    uint64_t differs;
+    if (is_taken(v, method))
         return false;
-    if (evidence->name != DIFFERS)
-        return evidence->name == AGREES || evidence->at_start;
-    return evidence->same_range && evidence->code != DIFFERS;
+    if (!is_freed || (part_start(method) == record->address && part_size(method) == record->size))
+        return true;
+    if (part_size(method) != record->size && part_start(method) != record->address)
+        return false;
+    return compare_code(v, record, part_start(method), &differs) != DIFFERS;
 }
 
-/* The same of the methods in its middle and at its end. Sets *evidence to the one that it is of. */
-static bool finds_itself(struct verifier *v, const struct file_record *record, struct evidence *evidence)
+/*
+ * Whether the record is of a method that the target has at its start, in its middle or at its end, and just differs.
+ * Sets *evidence to that one.
+ */
+static bool finds_itself(struct verifier *v, const struct file_record *record, bool is_freed, struct evidence *evidence)
 {
-    if (is_of_method(v, evidence))
+    bool managed = evidence->method.answer == CDACQ_ANSWER_MANAGED;
+    if (managed && evidence->name == AGREES && is_itself(v, record, &evidence->method, is_freed))
+        return true;
+    /* Another name or none: its start or its code has to tell. */
+    if (managed && evidence->name == UNKNOWN && evidence->at_start && !is_taken(v, &evidence->method))
+        return true;
+    if (managed && evidence->same_range && evidence->code != DIFFERS && !is_taken(v, &evidence->method))
         return true;
     uint64_t last = add_saturated(record->address, record->size ? record->size - 1 : 0);
     uint64_t ips[] = {record->address + (last - record->address) / 2, last};
@@ -364,7 +380,7 @@ static bool finds_itself(struct verifier *v, const struct file_record *record, s
         if (other.method.answer != CDACQ_ANSWER_MANAGED)
             continue;
         other.name = compare_names(record, &other.method);
-        if (other.name != AGREES || is_taken(v, &other.method))
+        if (other.name != AGREES || !is_itself(v, record, &other.method, is_freed))
             continue;
         *evidence = other;
         return true;
@@ -374,10 +390,9 @@ static bool finds_itself(struct verifier *v, const struct file_record *record, s
 
 /*
  * A method without a record that is called what the record says, is as long and, where that can be told, has the same
- * code: the record tells a wrong place. Where only names can be compared code that can be released is left out: it may
- * have been loaded again.
+ * code: the record tells a wrong place. But code that can be released may just have been loaded again.
  */
-static bool find_moved(struct verifier *v, const struct file_record *record, struct evidence *evidence)
+static bool find_moved(struct verifier *v, const struct file_record *record, bool is_freed, struct evidence *evidence)
 {
     size_t low = 0, high = v->missing_count;
     while (low < high) {
@@ -399,7 +414,8 @@ static bool find_moved(struct verifier *v, const struct file_record *record, str
         if (other.method.answer != CDACQ_ANSWER_MANAGED || compare_names(record, &other.method) != AGREES)
             continue;
         enum agreement code = compare_code(v, record, method->start, &differs);
-        if (code == AGREES || (code == UNKNOWN && can_be_freed(v, method->start) == DIFFERS)) {
+        bool stays = can_be_freed(v, method->start) == DIFFERS;
+        if (code != DIFFERS && (stays || (!is_freed && code == AGREES))) {
             other.name = AGREES;
             *evidence = other;
             return true;
@@ -494,7 +510,8 @@ static enum cdacq_verdict judge(struct verifier *v, const struct file_record *re
                  evidence->method.error ? evidence->method.error : "the map of code ranges cannot be read");
         return replaced ? CDACQ_VERDICT_REPLACED : CDACQ_VERDICT_UNTOLD;
     }
-    if ((!replaced && finds_itself(v, record, evidence)) || find_moved(v, record, evidence))
+    bool is_freed = freed == AGREES;
+    if ((!replaced && finds_itself(v, record, is_freed, evidence)) || find_moved(v, record, is_freed, evidence))
         return difference(v, record, evidence);
     if (replaced)
         return CDACQ_VERDICT_REPLACED;
