@@ -526,7 +526,6 @@ static void tiers(struct opened *opened, struct expected *expected)
 /* What follows a damaged record is read all the same. */
 static void damaged(struct opened *opened, struct expected *expected)
 {
-    struct record record = stranger(1, 0);
     if (perf_map) {
         fprintf(file, "`=\x8aV\x05\n0x10 zz name\n");
         expect(expected, CDACQ_VERDICT_DAMAGED, false);
@@ -539,7 +538,6 @@ static void damaged(struct opened *opened, struct expected *expected)
         put32(0x41414141);
     }
     expect(expected, CDACQ_VERDICT_DAMAGED, false);
-    (void)record;
     put_all(opened);
 }
 

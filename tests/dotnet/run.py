@@ -392,6 +392,7 @@ def test_single_file(work):
     for label, core in cores.items():
         run.judge(label, core)
         run.judge_stacks(label, core)
+        run.judge_verify(label, core, tampered=label == "gcore")
     return run.results
 
 
@@ -418,8 +419,10 @@ def test_other_times(work):
              said.strip())
     code, differences, totals, _ = tamper.verify(TOOL, core, os.path.join(other, "perf.map"))
     fault = tamper.fault_of_result(code, differences, totals)
-    run.note("perf map of another process", not fault and code == 1 and totals["match"] == 0 and totals["unknown-to-target"] > 100,
-             f"{totals['unknown-to-target']} unknown to the target {fault or ''}")
+    # Unknown to the target where the process lies elsewhere, in another range where its methods are found by name.
+    wrong = sum(totals[name] for name in tamper.CONTRADICTIONS)
+    run.note("perf map of another process", not fault and code == 1 and totals["match"] == 0 and wrong > 100,
+             f"{wrong} contradictions {fault or ''}")
     return run.results
 
 
