@@ -7,8 +7,10 @@ enum {
     SIGNATURE_MAX_SIZE = 64 * 1024,
     ARGUMENT_MAX = 256,
     INSTANTIATED_KIND_MASK = 7, /* InstantiatedMethodDesc.Flags2 */
-    INSTANTIATED_DEFINITION = 0,
-    DYNAMIC_IS_IL_STUB = 0x8000, /* StoredSigMethodDesc.ExtendedFlags */
+    INSTANTIATED_UNSHARED = 2,
+    INSTANTIATED_SHARED = 3,
+    INSTANTIATED_WRAPPER_STUB = 4, /* also of methods that are not generic, of types that are */
+    DYNAMIC_IS_IL_STUB = 0x8000,   /* StoredSigMethodDesc.ExtendedFlags */
 };
 
 /* The chunk's range bits, shifted up over the remainder bits of the MethodDesc: its methoddef rid. */
@@ -56,9 +58,16 @@ uint32_t method_desc_arguments(struct reader *reader, const struct method_desc *
         return 0;
     uint64_t kind = read_field(reader, method->address, F_InstantiatedMethodDesc_Flags2) & INSTANTIATED_KIND_MASK;
     uint64_t count = read_field(reader, method->address, F_InstantiatedMethodDesc_NumGenericArgs);
+    bool instance = kind == INSTANTIATED_UNSHARED || kind == INSTANTIATED_SHARED ||
+                    (kind == INSTANTIATED_WRAPPER_STUB && count != 0);
     *ret = read_field(reader, method->address, F_InstantiatedMethodDesc_PerInstInfo);
-    if (reader_failed(reader) || kind == INSTANTIATED_DEFINITION || !*ret || count > ARGUMENT_MAX)
+    if (reader_failed(reader) || !instance)
         return 0;
+    if (count == 0 || count > ARGUMENT_MAX)
+        return (uint32_t)reader_fail(reader, CDACQ_ERR_CORRUPT, method->address,
+                                     "InstantiatedMethodDesc.NumGenericArgs");
+    if (!*ret)
+        return (uint32_t)reader_fail(reader, CDACQ_ERR_CORRUPT, method->address, "InstantiatedMethodDesc.PerInstInfo");
     return (uint32_t)count;
 }
 

@@ -31,7 +31,10 @@ struct method_desc {
 /* False, and the reader fails, when it cannot be read or is impossible. */
 bool method_desc_read(struct reader *reader, uint64_t address, struct method_desc *ret);
 
-/* How many type arguments the method itself has, 0 where it is no instantiation; *ret is where their handles are. */
+/*
+ * How many type arguments the method itself has, 0 where it is no instantiation; *ret is where their handles are. An
+ * instantiation over none or too many contradicts itself: the reader fails.
+ */
 uint32_t method_desc_arguments(struct reader *reader, const struct method_desc *method, uint64_t *ret);
 
 /* Whether a dynamic method is a stub that the runtime has made, not a System.Reflection.Emit.DynamicMethod. */

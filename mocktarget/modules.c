@@ -245,7 +245,7 @@ uint64_t mock_instantiated_method_desc(struct mock *mock, uint64_t method_table,
     put_method_desc(mock, desc, rid & ((1u << bits) - 1), CLASSIFICATION_INSTANTIATED);
     mock_put(mock, desc, F_InstantiatedMethodDesc_PerInstInfo, write_handles(mock, arguments, count));
     mock_put(mock, desc, F_InstantiatedMethodDesc_NumGenericArgs, count);
-    mock_put(mock, desc, F_InstantiatedMethodDesc_Flags2, 1 + mock_random(mock, 2)); /* unshared, or shared */
+    mock_put(mock, desc, F_InstantiatedMethodDesc_Flags2, 2 + mock_random(mock, 2)); /* unshared, or shared */
     return mock->failed ? 0 : desc;
 }
 

@@ -231,6 +231,57 @@ START_TEST(what_contradicts_itself_has_no_name)
 }
 END_TEST
 
+/* Arguments that are not there are never left out of the name. */
+START_TEST(methods_that_contradict_themselves_have_no_name)
+{
+    static const struct {
+        const char *field;
+        uint64_t value;
+    } cases[] = {{"InstantiatedMethodDesc.NumGenericArgs", 0},
+                 {"InstantiatedMethodDesc.NumGenericArgs", 300},
+                 {"InstantiatedMethodDesc.PerInstInfo", 0}};
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct process process = make_process(_i);
+        struct mock *mock = process.mock;
+        uint64_t table = mock_generic_method_table(mock, process.module, INNER, &process.int32, 1);
+        uint64_t desc = mock_instantiated_method_desc(mock, table, TAKE, &process.int32, 1);
+        uint64_t ip = add_code(&process, desc);
+        mock_set(mock, desc, cases[i].field, cases[i].value);
+        struct cdacq_method method;
+        struct cdacq *target = open_process(&process, CDACQ_NAMES_SOS);
+        struct cdacq_session *session = mock_session(target);
+        ck_assert_int_eq(cdacq_method_at(session, ip, &method, NULL), CDACQ_OK);
+        ck_assert_ptr_null(method.name);
+        ck_assert_ptr_nonnull(method.error);
+        ck_assert_msg(strstr(method.error, cases[i].field) != NULL, "%s", method.error);
+        cdacq_session_destroy(session);
+        cdacq_close(target);
+        mock_destroy(mock);
+    }
+}
+END_TEST
+
+/* A definition, and a stub that passes on what a method of a generic type is instantiated over. */
+START_TEST(methods_without_arguments_of_their_own)
+{
+    enum { DEFINITION = 1, WRAPPER_STUB = 4 };
+    struct process process = make_process(_i);
+    struct mock *mock = process.mock;
+    uint64_t table = mock_generic_method_table(mock, process.module, INNER, &process.int32, 1);
+    uint64_t definition = mock_instantiated_method_desc(mock, table, TAKE, &process.int32, 1);
+    uint64_t stub = mock_instantiated_method_desc(mock, table, PLAIN, &process.int32, 1);
+    uint64_t ips[] = {add_code(&process, definition), add_code(&process, stub)};
+    mock_set(mock, definition, "InstantiatedMethodDesc.Flags2", DEFINITION);
+    mock_set(mock, stub, "InstantiatedMethodDesc.Flags2", WRAPPER_STUB);
+    mock_set(mock, stub, "InstantiatedMethodDesc.NumGenericArgs", 0);
+    mock_set(mock, stub, "InstantiatedMethodDesc.PerInstInfo", 0);
+    check_name(&process, CDACQ_NAMES_SOS, ips[0],
+               "Ns.Outer`1+In\\+ner[[System.Int32, Own]].Take(Int32, Ns.Outer`1<!!0>)");
+    check_name(&process, CDACQ_NAMES_SOS, ips[1], "Ns.Outer`1+In\\+ner[[System.Int32, Own]].Plain(Int32)");
+    mock_destroy(mock);
+}
+END_TEST
+
 static void check_tier(struct process *process, uint64_t ip, const char *expected)
 {
     struct cdacq_method method;
@@ -297,6 +348,8 @@ static Suite *suite(void)
     tcase_add_loop_test(t, arguments_of_methods, 0, ARCH_COUNT);
     tcase_add_loop_test(t, dynamic_methods, 0, ARCH_COUNT);
     tcase_add_loop_test(t, what_contradicts_itself_has_no_name, 0, ARCH_COUNT);
+    tcase_add_loop_test(t, methods_that_contradict_themselves_have_no_name, 0, ARCH_COUNT);
+    tcase_add_loop_test(t, methods_without_arguments_of_their_own, 0, ARCH_COUNT);
     tcase_add_loop_test(t, tiers, 0, ARCH_COUNT);
     tcase_add_loop_test(t, tiers_that_are_not_published, 0, ARCH_COUNT);
     suite_add_tcase(s, t);
