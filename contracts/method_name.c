@@ -18,19 +18,23 @@ static enum cdacq_status find_definition(void *context, uint64_t handle, const s
     return type_handle_definition(context, handle, ret_metadata, ret_token);
 }
 
+/* Whether a module is there and has metadata; says what is missing of it. */
+static bool has_metadata(const struct module *module, struct cdacq_error *err)
+{
+    if (!module)
+        error_set(err, CDACQ_ERR_MODULE, 0, "the method has no module, or there are too many");
+    else if (module->status < 0)
+        *err = module->error;
+    return module && module->status >= 0;
+}
+
 static void name_in_module(const struct method_namer *namer, struct module *module, uint32_t token,
                            const struct name_instance *instance, struct method_name *ret)
 {
-    if (!module) {
-        error_set(&ret->error, CDACQ_ERR_MODULE, 0, "the method has no module, or there are too many");
-        return;
-    }
     ret->module = module;
-    ret->token = token;
-    if (module->status < 0) {
-        ret->error = module->error;
+    ret->token = module ? token : 0;
+    if (!has_metadata(module, &ret->error))
         return;
-    }
     struct name_source source = {.metadata = &module->metadata};
     module->source.missing = 0;
     enum cdacq_status status = namer->style == CDACQ_NAMES_CSHARP
@@ -274,7 +278,7 @@ static void name_instance(const struct method_namer *namer, const struct code_bl
                   block->start);
         return;
     }
-    if (!module || module->status < 0)
+    if (!has_metadata(module, &ret->error))
         return;
     struct image_modules modules = {.cache = cache, .entries = entries};
     struct name_source source = {.metadata = composite ? NULL : &module->metadata,
@@ -312,7 +316,11 @@ static void form_name(const struct method_namer *namer, const struct code_block 
         error_set(&ret->error, CDACQ_ERR_MODULE, block->start,
                   "the method at 0x%" PRIx64 " was not prepared, and its image does not name it here", block->start);
     ret->unverified |= cache->reader->unverified;
-    if (ret->text.broken || ret->error.status < 0)
+    if (ret->text.broken && ret->error.status >= 0)
+        error_set(&ret->error, CDACQ_ERR_FUEL, block->start,
+                  "the method at 0x%" PRIx64 ": its name is longer than %d bytes, or memory ran out", block->start,
+                  (int)TEXT_CAP);
+    if (ret->error.status < 0)
         text_clear(&ret->text);
 }
 

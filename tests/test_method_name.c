@@ -282,6 +282,59 @@ START_TEST(methods_without_arguments_of_their_own)
 }
 END_TEST
 
+/* That there is no name, in any spelling, is told with the reason. */
+static void check_no_name_at_all(struct process *process, uint64_t ip, const char *why)
+{
+    for (enum cdacq_name_style style = CDACQ_NAMES_CSHARP; style <= CDACQ_NAMES_IL; style++) {
+        struct cdacq_method method;
+        struct cdacq *target = open_process(process, style);
+        struct cdacq_session *session = mock_session(target);
+        ck_assert_int_eq(cdacq_method_at(session, ip, &method, NULL), CDACQ_OK);
+        ck_assert_ptr_null(method.name);
+        ck_assert_ptr_nonnull(method.error);
+        ck_assert_msg(strstr(method.error, why) != NULL, "%s", method.error);
+        cdacq_session_destroy(session);
+        cdacq_close(target);
+    }
+}
+
+START_TEST(images_without_metadata)
+{
+    struct process process = {.mock = mock_of_arch(_i, (uint64_t)_i + 5)};
+    const uint8_t instance[] = {0x04, 1, 1, 0x08}; /* MethodDef 1 over int */
+    const uint64_t size = 32;
+    struct mock_r2r *r2r =
+        mock_r2r_create(process.mock, &(struct mock_r2r_options){.tables = MOCK_R2R_INSTANCES | MOCK_R2R_METHODDEFS});
+    struct mock_r2r_method methods[] = {
+        {.hot = &size, .hot_count = 1, .instance = instance, .instance_size = sizeof instance},
+        {.hot = &size, .hot_count = 1, .rid = 1}};
+    for (size_t i = 0; i < ARRAY_SIZE(methods); i++)
+        mock_r2r_method(r2r, &methods[i]);
+    mock_r2r_finish(r2r);
+    for (size_t i = 0; i < ARRAY_SIZE(methods); i++)
+        check_no_name_at_all(&process, mock_r2r_start(r2r, i), "neither an image nor dynamic metadata");
+    mock_destroy(process.mock);
+}
+END_TEST
+
+START_TEST(names_that_are_too_long)
+{
+    enum { COUNT = 4200 };
+    struct process process = make_process(_i);
+    uint8_t signature[4 + 2 * COUNT] = {0, 0x80 | COUNT >> 8, COUNT & 0xff, 1};
+    for (size_t i = 0; i < COUNT; i++)
+        memcpy(signature + 4 + 2 * i, (const uint8_t[]){0x12, INNER << 2}, 2);
+    uint64_t table = mock_method_table(process.mock, process.module, 0);
+    uint64_t ip = add_code(
+        &process, mock_dynamic_method_desc_of(process.mock, table, "Long", false, signature, sizeof signature));
+    char expected[128];
+    snprintf(expected, sizeof expected, "the method at 0x%llx: its name is longer than 65536 bytes, or memory ran out",
+             (unsigned long long)ip);
+    check_name(&process, CDACQ_NAMES_CSHARP, ip, expected);
+    mock_destroy(process.mock);
+}
+END_TEST
+
 static void check_tier(struct process *process, uint64_t ip, const char *expected)
 {
     struct cdacq_method method;
@@ -350,6 +403,8 @@ static Suite *suite(void)
     tcase_add_loop_test(t, what_contradicts_itself_has_no_name, 0, ARCH_COUNT);
     tcase_add_loop_test(t, methods_that_contradict_themselves_have_no_name, 0, ARCH_COUNT);
     tcase_add_loop_test(t, methods_without_arguments_of_their_own, 0, ARCH_COUNT);
+    tcase_add_loop_test(t, images_without_metadata, 0, ARCH_COUNT);
+    tcase_add_loop_test(t, names_that_are_too_long, 0, ARCH_COUNT);
     tcase_add_loop_test(t, tiers, 0, ARCH_COUNT);
     tcase_add_loop_test(t, tiers_that_are_not_published, 0, ARCH_COUNT);
     suite_add_tcase(s, t);
