@@ -14,28 +14,32 @@ enum {
 
 static const void *target_window(void *context, uint64_t offset, size_t count)
 {
-    struct target_bytes *source = context;
+    struct module *module = context;
+    struct target_bytes *source = &module->source;
+    struct reader *reader = module->cache->reader;
     uint64_t address = source->base + offset;
-    const uint8_t *view = reader_try_view(source->reader, address, count);
+    const uint8_t *view = reader_try_view(reader, address, count);
     if (view)
         return view;
     if (count > source->joined_size) {
         uint8_t *joined = realloc(source->joined, count);
-        if (!joined)
+        if (!joined) {
+            source->missing = 0;
             return NULL;
+        }
         source->joined = joined;
         source->joined_size = count;
     }
-    if (reader_try_copy(source->reader, address, source->joined, count))
+    if (reader_try_copy(reader, address, source->joined, count))
         return source->joined;
-    if (!source->missing)
-        source->missing = address;
+    source->missing = address;
+    module->cache->failed = module;
     return NULL;
 }
 
-static struct bytes bytes_of_target(struct target_bytes *source, uint64_t size)
+static struct bytes bytes_of_target(struct module *module, uint64_t size)
 {
-    return (struct bytes){.window = target_window, .context = source, .size = size};
+    return (struct bytes){.window = target_window, .context = module, .size = size};
 }
 
 void module_cache_init(struct module_cache *cache, struct reader *reader)
@@ -55,16 +59,18 @@ void module_cache_deinit(struct module_cache *cache)
         }
 }
 
-enum cdacq_status module_error(const struct module *module, enum cdacq_status status, struct cdacq_error *err)
+/* What to say of a failure to read the module's metadata; `status` is what the metadata reader returned. */
+static void module_error(const struct module *module, enum cdacq_status status, struct cdacq_error *err)
 {
     const char *path = module->path ? path_basename(module->path) : "a module";
     if (status == CDACQ_ERR_MEMORY && module->source.missing) {
         char why[360];
-        target_explain(module->source.reader->target, module->source.missing, why, sizeof why);
-        return error_set(err, status, module->source.missing, "%s: metadata: no memory at 0x%" PRIx64 "%s", path,
-                         module->source.missing, why);
+        target_explain(module->cache->reader->target, module->source.missing, why, sizeof why);
+        error_set(err, status, module->source.missing, "%s: metadata: no memory at 0x%" PRIx64 "%s", path,
+                  module->source.missing, why);
+    } else {
+        error_set(err, status, module->base, "%s: metadata: %s", path, cdacq_status_text(status));
     }
-    return error_set(err, status, module->base, "%s: metadata: %s", path, cdacq_status_text(status));
 }
 
 /* Where the loaded image is. Module.Base says it in .NET 9 and later; the PEImageLayout behind PEAssembly in all. */
@@ -130,7 +136,7 @@ static char *find_path(struct reader *reader, uint64_t module, uint64_t base)
 /* The metadata of an image that is laid out in one of the two ways. */
 static enum cdacq_status open_image(struct module *module, bool mapped, uint64_t size)
 {
-    struct bytes image = bytes_of_target(&module->source, size);
+    struct bytes image = bytes_of_target(module, size);
     enum cdacq_status status = pe_open(&image, mapped, &module->pe);
     if (status >= 0)
         status = pe_metadata(&module->pe, &module->part, &module->metadata_bytes);
@@ -189,7 +195,7 @@ static void open_dynamic(struct module *module, struct reader *reader)
         return;
     }
     module->source.base = data;
-    module->metadata_bytes = bytes_of_target(&module->source, size);
+    module->metadata_bytes = bytes_of_target(module, size);
     module->status = metadata_open(&module->metadata_bytes, &module->metadata);
     if (module->status < 0)
         module_error(module, module->status, &module->error);
@@ -250,8 +256,9 @@ static struct module *cache_add(struct module_cache *cache, uint64_t address, ui
         return NULL;
     module->address = address;
     module->base = base;
-    module->source.reader = cache->reader;
+    module->cache = cache;
     struct reader saved = *cache->reader;
+    const struct module *failed = cache->failed;
     reader_begin(cache->reader, FUEL_NAME);
     module_open(module, cache->reader);
     cache->reader->status = saved.status;
@@ -259,6 +266,7 @@ static struct module *cache_add(struct module_cache *cache, uint64_t address, ui
     cache->reader->address = saved.address;
     cache->reader->fuel = saved.fuel - MIN(saved.fuel, (uint32_t)MODULE_COST);
     cache->reader->unverified = saved.unverified;
+    cache->failed = failed;
     module->next = *bucket;
     *bucket = module;
     cache->count++;
@@ -273,6 +281,31 @@ struct module *module_cache_get(struct module_cache *cache, uint64_t address)
         if (module->address == address)
             return module;
     return cache_add(cache, address, 0);
+}
+
+enum cdacq_status module_cache_metadata(struct module_cache *cache, uint64_t address, const struct metadata **ret)
+{
+    struct module *module = module_cache_get(cache, address);
+    if (!module)
+        return CDACQ_ERR_NOMEM;
+    if (module->status < 0)
+        cache->failed = module;
+    else
+        *ret = &module->metadata;
+    return module->status;
+}
+
+bool module_cache_blame(const struct module_cache *cache, enum cdacq_status status, const struct module *module,
+                        struct cdacq_error *err)
+{
+    /* Bytes that were asked for in vain were not needed unless their lack is what failed. */
+    if (cache->failed && (cache->failed->status < 0 || status == CDACQ_ERR_MEMORY))
+        module = cache->failed;
+    if (module && module->status < 0)
+        *err = module->error;
+    else if (module)
+        module_error(module, status, err);
+    return module != NULL;
 }
 
 /* Whether a mapping begins a file called NAME.dll. */
@@ -293,6 +326,7 @@ struct module *module_cache_find_assembly(struct module_cache *cache, const char
                                           const uint8_t *mvid)
 {
     const struct target *target = cache->reader->target;
+    const struct module *failed = cache->failed;
     for (size_t i = 0; i < target->mapping_count && reader_step(cache->reader, "mapped files"); i++) {
         uint64_t base = target->mappings[i].begin;
         if (!begins_assembly(&target->mappings[i], name, length))
@@ -302,8 +336,12 @@ struct module *module_cache_find_assembly(struct module_cache *cache, const char
             module = module->next;
         if (!module)
             module = cache_add(cache, 0, base);
-        if (has_mvid(module, mvid))
+        if (has_mvid(module, mvid)) {
+            cache->failed = failed;
             return module;
+        }
+        if (module && module->status < 0)
+            cache->failed = module;
     }
     return NULL;
 }

@@ -22,15 +22,17 @@ enum {
 
 /* Target memory as the source of a format reader. */
 struct target_bytes {
-    struct reader *reader;
     uint64_t base;
-    uint64_t missing; /* the first address that was asked for in vain; 0 */
+    uint64_t missing; /* the last address that was asked for in vain; 0 */
     uint8_t *joined;  /* a copy of bytes that are not in one run */
     size_t joined_size;
 };
 
+struct module_cache;
+
 struct module {
     struct module *next;
+    struct module_cache *cache;
     uint64_t address;         /* of the Module */
     uint64_t base;            /* of the image; 0 for a module that has none */
     char *path;               /* escaped, printable; NULL where not known */
@@ -48,6 +50,9 @@ struct module_cache {
     struct reader *reader;
     struct module *buckets[MODULE_BUCKETS]; /* by address, or by base */
     size_t count;
+
+    /* The module that was last asked in vain: it cannot be opened, or a part of it is missing. NULL: forgotten. */
+    const struct module *failed;
 };
 
 void module_cache_init(struct module_cache *cache, struct reader *reader);
@@ -57,13 +62,23 @@ void module_cache_deinit(struct module_cache *cache);
 struct module *module_cache_get(struct module_cache *cache, uint64_t address);
 
 /*
+ * The metadata of such a module. Where they cannot be read, the status says why, and the module is the cache's `failed`
+ * unless it is out of memory.
+ */
+enum cdacq_status module_cache_metadata(struct module_cache *cache, uint64_t address, const struct metadata **ret);
+
+/*
  * The same for an assembly by its simple name and its MVID (16 bytes), among the files that are mapped: for a component
  * of a composite image, whose Module is not at hand. NULL where none is that.
  */
 struct module *module_cache_find_assembly(struct module_cache *cache, const char *name, size_t length,
                                           const uint8_t *mvid);
 
-/* What to say of a failure to read the module's metadata; `status` is what the metadata reader returned. */
-enum cdacq_status module_error(const struct module *module, enum cdacq_status status, struct cdacq_error *err);
+/*
+ * Tells of what failed with `status` which module could not be read, and why: of several that took part the cache's
+ * `failed`, else `module`, which may be NULL. False, and *err is as it was, where there is none to blame.
+ */
+bool module_cache_blame(const struct module_cache *cache, enum cdacq_status status, const struct module *module,
+                        struct cdacq_error *err);
 
 #endif

@@ -36,14 +36,13 @@ static void name_in_module(const struct method_namer *namer, struct module *modu
     if (!has_metadata(module, &ret->error))
         return;
     struct name_source source = {.metadata = &module->metadata};
-    module->source.missing = 0;
     enum cdacq_status status = namer->style == CDACQ_NAMES_CSHARP
                                    ? name_method(&source, token, &ret->text)
                                    : name_method_runtime(&source, namer->style, token, instance, &ret->text);
     if (reader_failed(namer->cache->reader))
         reader_status(namer->cache->reader, &ret->error);
     else if (status < 0)
-        module_error(module, status, &ret->error);
+        module_cache_blame(namer->cache, status, module, &ret->error);
     ret->unverified |= module->unverified;
 }
 
@@ -80,7 +79,7 @@ static void name_in_component(const struct method_namer *namer, const struct cod
     struct module *module = entries ? find_manifest_assembly(cache, entries, block->component + 1u) : NULL;
     if (module)
         name_in_module(namer, module, metadata_token(METADATA_METHOD_DEF, block->entry), NULL, ret);
-    else
+    else if (!module_cache_blame(cache, CDACQ_ERR_MODULE, NULL, &ret->error))
         error_set(&ret->error, CDACQ_ERR_MODULE, block->start,
                   "the method at 0x%" PRIx64 " belongs to assembly %u of a composite image, which is not mapped",
                   block->start, block->component);
@@ -126,12 +125,14 @@ static struct name_instance instance_of(struct instance_context *context, const 
 
 /* ---- By a MethodDesc ---- */
 
-/* The metadata that tokens in a dynamic method's signature belong to, NULL where they are not there. */
-static const struct metadata *signature_metadata(struct module_cache *cache, const struct method_desc *method)
+/* The module that tokens in a dynamic method's signature belong to; the source gets its metadata where it has any. */
+static struct module *find_signature_module(struct module_cache *cache, const struct method_desc *method,
+                                            struct name_source *source)
 {
     uint64_t address = read_field(cache->reader, method->method_table, F_MethodTable_Module);
     struct module *module = reader_failed(cache->reader) ? NULL : module_cache_get(cache, address);
-    return module && module->status >= 0 ? &module->metadata : NULL;
+    source->metadata = module && module->status >= 0 ? &module->metadata : NULL;
+    return module;
 }
 
 /* `dynamicClass.Name(int)`, or `dynamicClass.Name(...)` where the parameters cannot be told. */
@@ -145,7 +146,7 @@ static void name_dynamic_csharp(struct name_source *source, struct module_cache 
     enum cdacq_status status = CDACQ_ERR_MEMORY;
     if (signature->bytes)
         status = name_parameters(source, signature->bytes, signature->size, &ret->text);
-    if (status == CDACQ_ERR_MODULE && (source->metadata = signature_metadata(cache, method)))
+    if (status == CDACQ_ERR_MODULE && find_signature_module(cache, method, source) && source->metadata)
         status = name_parameters(source, signature->bytes, signature->size, &ret->text);
     if (status < 0 && !ret->text.broken) {
         ret->text.length = length;
@@ -162,14 +163,15 @@ static void name_dynamic_runtime_form(const struct method_namer *namer, struct n
     struct name_instance instance = instance_of(&context, namer, method);
     bool sos = namer->style == CDACQ_NAMES_SOS;
     const char *owner = !sos ? "dynamicClass" : method_desc_is_il_stub(reader, method) ? "ILStubClass" : "DynamicClass";
-    source->metadata = signature_metadata(namer->cache, method);
+    const struct module *module = find_signature_module(namer->cache, method, source);
     enum cdacq_status status = CDACQ_ERR_MEMORY;
     if (signature->bytes && !reader_failed(reader))
         status = name_dynamic_runtime(source, namer->style, owner, name, signature->bytes, signature->size, &instance,
                                       &ret->text);
+    bool needed = module && module->status < 0 && status == CDACQ_ERR_MODULE;
     if (reader_failed(reader))
         reader_status(reader, &ret->error);
-    else if (status < 0)
+    else if (status < 0 && !module_cache_blame(namer->cache, status, needed ? module : NULL, &ret->error))
         error_set(&ret->error, status, method->address, "the dynamic method at 0x%" PRIx64 ": its signature: %s",
                   method->address, cdacq_status_text(status));
 }
@@ -234,7 +236,7 @@ static const struct metadata *composite_module(void *context, uint32_t index)
 {
     const struct image_modules *modules = context;
     struct module *module = index > 1 ? find_manifest_assembly(modules->cache, modules->entries, index - 1) : NULL;
-    return module && module->status >= 0 ? &module->metadata : NULL;
+    return module ? &module->metadata : NULL; /* one that is found can be read */
 }
 
 /* An instance over types that the image knows: its signature tells the method, mostly by a token of the image itself.
@@ -273,9 +275,10 @@ static void name_instance(const struct method_namer *namer, const struct code_bl
         ret->token = method.token;
     }
     if (composite && !module) {
-        error_set(&ret->error, CDACQ_ERR_MODULE, block->start,
-                  "the method at 0x%" PRIx64 " is one of an assembly that is not mapped, and was not prepared",
-                  block->start);
+        if (!module_cache_blame(cache, CDACQ_ERR_MODULE, NULL, &ret->error))
+            error_set(&ret->error, CDACQ_ERR_MODULE, block->start,
+                      "the method at 0x%" PRIx64 " is one of an assembly that is not mapped, and was not prepared",
+                      block->start);
         return;
     }
     if (!has_metadata(module, &ret->error))
@@ -284,15 +287,12 @@ static void name_instance(const struct method_namer *namer, const struct code_bl
     struct name_source source = {.metadata = composite ? NULL : &module->metadata,
                                  .module = composite ? composite_module : NULL,
                                  .context = &modules};
-    module->source.missing = 0;
     ret->unverified |= module->unverified;
     enum cdacq_status status = csharp ? name_entry_point(&source, &method, &ret->text)
                                       : name_entry_point_runtime(&source, namer->style, &method, &ret->text);
-    if (status == CDACQ_ERR_MODULE)
+    if (status < 0 && !module_cache_blame(cache, status, status == CDACQ_ERR_MODULE ? NULL : module, &ret->error))
         error_set(&ret->error, CDACQ_ERR_MODULE, block->start,
                   "the method at 0x%" PRIx64 " is declared in another module and was not prepared", block->start);
-    else if (status < 0)
-        module_error(module, status, &ret->error);
 }
 
 /* By the image's tables or by the MethodDesc: whichever tells more here. */
@@ -301,6 +301,7 @@ static void form_name(const struct method_namer *namer, const struct code_block 
 {
     struct module_cache *cache = namer->cache;
     reader_begin(cache->reader, FUEL_NAME);
+    cache->failed = NULL;
     if (block->entry_kind == ENTRY_METHODDEF)
         name_by_token(namer, block->module, metadata_token(METADATA_METHOD_DEF, block->entry), ret);
     else if (block->method_desc && namer->runtime_types)

@@ -115,6 +115,15 @@ static uint32_t type_def_rid(struct reader *reader, uint64_t method_table)
     return rid == UINT16_MAX ? 0 : rid;
 }
 
+/* The metadata of the module that the type is of. */
+static enum cdacq_status metadata_of(struct module_cache *cache, uint64_t method_table, const struct metadata **ret)
+{
+    uint64_t address = read_field(cache->reader, method_table, F_MethodTable_Module);
+    if (!address)
+        reader_fail(cache->reader, CDACQ_ERR_CORRUPT, method_table, "MethodTable.Module");
+    return reader_failed(cache->reader) ? failed_read(cache->reader) : module_cache_metadata(cache, address, ret);
+}
+
 enum cdacq_status type_handle_definition(struct module_cache *cache, uint64_t handle,
                                          const struct metadata **ret_metadata, uint32_t *ret_token)
 {
@@ -122,15 +131,8 @@ enum cdacq_status type_handle_definition(struct module_cache *cache, uint64_t ha
     if (handle & TYPE_DESC_TAG)
         return CDACQ_ERR_CORRUPT;
     uint32_t rid = type_def_rid(reader, handle);
-    uint64_t address = read_field(reader, handle, F_MethodTable_Module);
-    if (reader_failed(reader) || !rid)
-        return failed_read(reader);
-    struct module *module = module_cache_get(cache, address);
-    if (!module || module->status < 0)
-        return module ? module->status : CDACQ_ERR_NOMEM;
-    *ret_metadata = &module->metadata;
     *ret_token = metadata_token(METADATA_TYPE_DEF, rid);
-    return CDACQ_OK;
+    return reader_failed(reader) || !rid ? failed_read(reader) : metadata_of(cache, handle, ret_metadata);
 }
 
 /* The MethodTable of a type, or of what a pointer, a reference or an array is of; 0, and the reader fails. */
@@ -144,13 +146,9 @@ static uint64_t innermost_method_table(struct reader *reader, uint64_t handle)
 static enum cdacq_status name_assembly_of(struct module_cache *cache, uint64_t handle, struct text *ret)
 {
     uint64_t method_table = innermost_method_table(cache->reader, handle);
-    uint64_t address = read_field(cache->reader, method_table, F_MethodTable_Module);
-    if (reader_failed(cache->reader))
-        return failed_read(cache->reader);
-    struct module *module = module_cache_get(cache, address);
-    if (!module || module->status < 0)
-        return module ? module->status : CDACQ_ERR_NOMEM;
-    return name_assembly(&(struct name_source){.metadata = &module->metadata}, ret);
+    const struct metadata *metadata;
+    enum cdacq_status status = metadata_of(cache, method_table, &metadata);
+    return status < 0 ? status : name_assembly(&(struct name_source){.metadata = metadata}, ret);
 }
 
 static enum cdacq_status name_argument(void *context, uint32_t index, struct text *ret)

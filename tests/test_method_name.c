@@ -298,6 +298,53 @@ static void check_no_name_at_all(struct process *process, uint64_t ip, const cha
     }
 }
 
+/* The address of a string in a mapped image. */
+static uint64_t find_in_image(struct mock *mock, uint64_t base, const char *string)
+{
+    for (uint64_t at = base, end = base + 0x10000; at < end; at++) {
+        size_t n = 0;
+        while (mock_read_uint(mock, at + n, 1) == (uint8_t)string[n])
+            if (!string[n++])
+                return at;
+    }
+    ck_abort_msg("there is no %s", string);
+}
+
+/* Of the modules that a name takes the one is blamed that is missing, or of which a part is. */
+START_TEST(the_module_that_is_missing_is_named)
+{
+    for (unsigned partly = 0; partly < 2; partly++) {
+        struct process process = make_process(_i);
+        struct mock *mock = process.mock;
+        size_t size;
+        uint8_t *metadata = write_metadata(&size);
+        uint64_t other = mock_module(mock, &(struct mock_module_options){
+                                               .path = "/mock/other.dll", .metadata = metadata, .metadata_size = size});
+        uint64_t base = mock_get(mock, other, "Module.Base"), missing = base;
+        uint64_t last = mock_method_table(mock, other, 5);
+        uint64_t table = mock_generic_method_table(mock, process.module, INNER, &last, 1);
+        uint64_t ip = add_code(&process, mock_method_descs(mock, table, PLAIN, 1, NULL));
+        const uint8_t signature[] = {0, 1, 1, 0x12, 5 << 2};
+        uint64_t dynamic =
+            add_code(&process, mock_dynamic_method_desc_of(mock, last, "Dyn", false, signature, sizeof signature));
+        if (partly)
+            missing = find_in_image(mock, base, "Last");
+        mock_forget(mock, missing, partly ? 1 : 16);
+        char expected[128];
+        snprintf(expected, sizeof expected, "other.dll: metadata: no memory at 0x%llx; it belongs to /mock/other.dll",
+                 (unsigned long long)missing);
+        for (enum cdacq_name_style style = CDACQ_NAMES_SOS; style <= CDACQ_NAMES_IL; style++) {
+            check_name(&process, style, ip, expected);
+            check_name(&process, style, dynamic, expected);
+        }
+        check_name(&process, CDACQ_NAMES_CSHARP, ip, "Ns.Outer`1.In+ner.Plain(!0)");
+        check_name(&process, CDACQ_NAMES_CSHARP, dynamic, "dynamicClass.Dyn(...)");
+        free(metadata);
+        mock_destroy(mock);
+    }
+}
+END_TEST
+
 START_TEST(images_without_metadata)
 {
     struct process process = {.mock = mock_of_arch(_i, (uint64_t)_i + 5)};
@@ -403,6 +450,7 @@ static Suite *suite(void)
     tcase_add_loop_test(t, what_contradicts_itself_has_no_name, 0, ARCH_COUNT);
     tcase_add_loop_test(t, methods_that_contradict_themselves_have_no_name, 0, ARCH_COUNT);
     tcase_add_loop_test(t, methods_without_arguments_of_their_own, 0, ARCH_COUNT);
+    tcase_add_loop_test(t, the_module_that_is_missing_is_named, 0, ARCH_COUNT);
     tcase_add_loop_test(t, images_without_metadata, 0, ARCH_COUNT);
     tcase_add_loop_test(t, names_that_are_too_long, 0, ARCH_COUNT);
     tcase_add_loop_test(t, tiers, 0, ARCH_COUNT);
