@@ -638,6 +638,19 @@ class Inspect(Case):
             self.assertEqual({key for key in part["errors"] if key not in keys},
                              {key for key in whole["errors"] if key not in keys})
 
+    def test_a_method_without_a_name(self):
+        ip = self.jit["code_start"]
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "wrong.json")
+            pathlib.Path(path).write_text('{"version":0,"types":{"MethodDescChunk":{"MethodTable":[1073741824,"pointer"]}},'
+                                          '"globals":{},"contracts":{}}')
+            answer = self.ask(CORE, ip, arguments=["--descriptor", path])[0]
+            lines = run("inspect", CORE, ip, "--descriptor", path).stdout.decode().splitlines()
+        self.assertIsNone(answer["method"])
+        self.assertIn("MethodDescChunk.MethodTable: no memory at", answer["error"])
+        self.assertEqual(lines[0], f"{ip} ? +0x0 [jit]")
+        self.assertIn(["method", "? " + answer["error"]], [line.split(maxsplit=1) for line in lines])
+
     def test_text(self):
         ips = [self.jit["code_start"], self.stub["code_start"], "1"]
         done = run("inspect", CORE, *ips, "zap")

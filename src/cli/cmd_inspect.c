@@ -289,6 +289,13 @@ static void write_json(struct output *out, const struct inspection *inspection, 
     output_literal(out, "}\n");
 }
 
+static void text_problem(struct output *out, const char *key, const char *why)
+{
+    output_printf(out, "  %-18s ? ", key);
+    output_note(out, why);
+    output_literal(out, "\n");
+}
+
 static void text_hex(struct output *out, const char *key, bool known, uint64_t value)
 {
     if (known && value)
@@ -336,6 +343,8 @@ static void write_text(struct output *out, const struct inspection *inspection)
         output_literal(out, "\n");
         break;
     }
+    if (method->answer == CDACQ_ANSWER_MANAGED && !method->name)
+        text_problem(out, "method", method->error ? method->error : "no reason is known");
     text_hex(out, "method_desc", true, method->method_desc);
     text_hex(out, "entry_method_desc", answered[QUESTION_ENTRY_METHOD_DESC], inspection->entry_method_desc);
     text_hex(out, "code_start", true, method->code_start);
@@ -361,13 +370,9 @@ static void write_text(struct output *out, const struct inspection *inspection)
         output_literal(out, "\n");
     }
     text_clauses(out, inspection);
-    for (size_t i = 0; i < QUESTION_COUNT; i++) {
-        if (!inspection->problems[i])
-            continue;
-        output_printf(out, "  %-18s ? ", keys[i]);
-        output_note(out, inspection->problems[i]);
-        output_literal(out, "\n");
-    }
+    for (size_t i = 0; i < QUESTION_COUNT; i++)
+        if (inspection->problems[i])
+            text_problem(out, keys[i], inspection->problems[i]);
 }
 
 /* ---- The command ---- */
