@@ -1,8 +1,10 @@
 /*
  * native_format.h: the compressed tables of ReadyToRun images: variable-length integers, NativeArray, NativeHashtable.
- * Pure functions of a section's bytes; every access is checked, and what is malformed reads as "not there". The bytes
- * are at hand, or read as they are needed, so that one element of a large section touches little of it.
- * Source: dotnet/runtime docs/design/coreclr/botr/readytorun-format.md; src/coreclr/vm/nativeformatreader.h.
+ * Every access is checked, and what is malformed reads as "not there". A section's bytes are at hand, and then these
+ * are pure functions of them; or they are read through a reader as they are needed, so that one element of a large
+ * section touches little of it. Such reads spend the reader's fuel, and one that fails makes it fail, after which
+ * nothing more is "there": ask the reader. It belongs to one thread. Source: dotnet/runtime
+ * docs/design/coreclr/botr/readytorun-format.md; src/coreclr/vm/nativeformatreader.h.
  */
 #ifndef CDACQ_CONTRACTS_NATIVE_FORMAT_H
 #define CDACQ_CONTRACTS_NATIVE_FORMAT_H
