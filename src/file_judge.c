@@ -26,36 +26,53 @@ struct trial {
     size_t why_size;
 };
 
-/* Copies what the target itself holds of [offset, offset + size) of the file, wherever that is mapped. */
-static bool dumped_at_offset(const struct trial *trial, uint64_t offset, void *buffer, size_t size)
+/*
+ * What a look for a part of a file may cost: steps over its mappings, and LOOK_COST for each look into memory. A
+ * damaged core may map a file a million times; a real one does so a few times for each of the assemblies in it.
+ */
+enum { BUDGET = 16 * 1024, LOOK_COST = 16 };
+
+/* Copies what the target itself holds of [offset, offset + size) of the file in one mapping of it. */
+static bool dumped_in(const struct trial *trial, const struct mapping *mapping, uint64_t offset, void *buffer,
+                      size_t size, unsigned *budget)
 {
     struct target *target = trial->target;
-    for (size_t i = 0; i < target->mapping_count; i++) {
-        const struct mapping *mapping = &target->mappings[i];
-        uint64_t length = mapping->end - mapping->begin;
-        if (mapping->file != trial->file || offset < mapping->offset ||
-            !range_fits(offset - mapping->offset, size, length))
-            continue;
-        uint64_t address = mapping->begin + (offset - mapping->offset);
-        size_t done = 0;
-        struct memory memory;
-        while (done < size && target->ops->dumped_at(target, address + done, &memory)) {
-            size_t n = (size_t)MIN(memory.end - (address + done), (uint64_t)(size - done));
-            memcpy((uint8_t *)buffer + done, memory.bytes + (address + done - memory.begin), n);
-            done += n;
-        }
-        if (done == size)
-            return true;
+    struct memory memory;
+    if (offset < mapping->offset || !range_fits(offset - mapping->offset, size, mapping->end - mapping->begin))
+        return false;
+    uint64_t address = mapping->begin + (offset - mapping->offset);
+    size_t done = 0;
+    while (done < size && *budget >= LOOK_COST) {
+        *budget -= LOOK_COST;
+        if (!target->ops->dumped_at(target, address + done, &memory))
+            break;
+        size_t n = (size_t)MIN(memory.end - (address + done), (uint64_t)(size - done));
+        memcpy((uint8_t *)buffer + done, memory.bytes + (address + done - memory.begin), n);
+        done += n;
     }
-    return false;
+    return done == size;
+}
+
+/* Copies it from the first mapping in which the target holds it; returns that one, NULL where there is none. */
+static const struct mapping *dumped_at_offset(const struct trial *trial, uint64_t offset, void *buffer, size_t size,
+                                              unsigned *budget)
+{
+    const struct mapped_file *file = trial->file;
+    for (size_t i = mapped_file_mappings_to(file, offset); i-- > 0 && file->mappings[i]->reach > offset && *budget;) {
+        --*budget;
+        if (dumped_in(trial, file->mappings[i], offset, buffer, size, budget))
+            return file->mappings[i];
+    }
+    return NULL;
 }
 
 /* Compares a part of the file with the target. True where the target holds it. `*ret_equal` says how it went. */
 static bool compare(const struct trial *trial, uint64_t offset, size_t size, bool *ret_equal)
 {
     uint8_t dumped[PAGE_SIZE];
+    unsigned budget = BUDGET;
     if (size > sizeof dumped || !range_fits(offset, size, trial->candidate->size) ||
-        !dumped_at_offset(trial, offset, dumped, size))
+        !dumped_at_offset(trial, offset, dumped, size, &budget))
         return false;
     *ret_equal = memcmp(dumped, trial->candidate->bytes + offset, size) == 0;
     return true;
@@ -237,7 +254,8 @@ static void weigh_field(struct trial *trial, uint64_t offset, const char *name, 
 {
     uint8_t dumped[4];
     char reason[100];
-    if (!dumped_at_offset(trial, offset, dumped, sizeof dumped))
+    unsigned budget = BUDGET;
+    if (!dumped_at_offset(trial, offset, dumped, sizeof dumped, &budget))
         return;
     snprintf(reason, sizeof reason, "its %s is %08x, the target's %08x", name, value, load_u32(dumped, false));
     weigh(trial, offset, 4, reason);
@@ -289,14 +307,15 @@ enum { BUNDLE_ALIGNMENT = 16 };
  */
 static void judge_bundle(struct trial *trial, uint64_t segments_end)
 {
-    const struct target *target = trial->target;
     const struct file_candidate *candidate = trial->candidate;
-    for (size_t i = 0; i < target->mapping_count; i++) {
-        const struct mapping *mapping = &target->mappings[i];
-        if (mapping->file != trial->file || mapping->offset + PAGE_SIZE <= segments_end)
+    uint64_t seen = UINT64_MAX;
+    for (size_t i = 0; i < trial->file->mapping_count; i++) {
+        uint64_t page = align_down(trial->file->mappings[i]->offset, PAGE_SIZE);
+        if (page == seen || add_saturated(page, PAGE_SIZE) <= segments_end)
             continue;
+        seen = page;
         for (uint64_t in_page = 0; in_page < PAGE_SIZE; in_page += BUNDLE_ALIGNMENT) {
-            uint64_t begin = mapping->offset + in_page;
+            uint64_t begin = page + in_page;
             if (range_fits(begin, 64, candidate->size) && memcmp(candidate->bytes + begin, "MZ", 2) == 0 &&
                 judge_pe(trial, begin))
                 break;
@@ -325,7 +344,7 @@ enum file_verdict judge_mapped_file(struct target *target, const struct mapped_f
 
 enum { HEAD_LINE = 64 };
 
-/* What the target holds of a file's first page; what it lacks is zero. */
+/* What the target holds of a file's first page, in the first mapping that has its beginning; what it lacks is zero. */
 struct head {
     uint8_t bytes[PAGE_SIZE];
     uint64_t lines; /* that are there, a bit each */
@@ -333,16 +352,16 @@ struct head {
 
 static void read_head(const struct trial *trial, struct head *head)
 {
+    uint8_t line[HEAD_LINE];
+    unsigned budget = BUDGET;
     *head = (struct head){0};
-    if (dumped_at_offset(trial, 0, head->bytes, sizeof head->bytes)) {
-        head->lines = UINT64_MAX;
-        return;
-    }
-    for (unsigned i = 0; i < PAGE_SIZE / HEAD_LINE; i++)
-        if (dumped_at_offset(trial, i * HEAD_LINE, head->bytes + i * HEAD_LINE, HEAD_LINE))
+    /* Without the beginning nothing is known. */
+    const struct mapping *mapping = dumped_at_offset(trial, 0, line, sizeof line, &budget);
+    for (unsigned i = 0; mapping && i < PAGE_SIZE / HEAD_LINE; i++)
+        if (dumped_in(trial, mapping, i * HEAD_LINE, line, sizeof line, &budget)) {
+            memcpy(head->bytes + i * HEAD_LINE, line, sizeof line);
             head->lines |= UINT64_C(1) << i;
-        else if (!i)
-            return; /* without the beginning nothing is known */
+        }
 }
 
 static bool head_has(const struct head *head, uint64_t offset, uint64_t size)

@@ -304,21 +304,15 @@ void cdacq_visit_contracts(struct cdacq *target,
     }
 }
 
-/* A module as it is told: what it is known by has no place in the target. */
-struct module_text {
-    struct file_identity identity;
-    char build_id[2 * sizeof((struct file_identity *)0)->build_id + 1];
-};
-
-static void describe_module(struct mapped_file *file, struct module_text *text, struct cdacq_module_info *ret)
+/* `build_id` has room for the text of one. */
+static void describe_module(struct mapped_file *file, char *build_id, struct cdacq_module_info *ret)
 {
     struct cdacq_module_info info = {
         .path = file->path, .begin = file->begin, .end = file->end, .missing_size = file->missing_size};
-    *text = (struct module_text){0};
-    identify_mapped_file(file->target, file, &text->identity);
-    to_hex(text->build_id, text->identity.build_id, text->identity.build_id_size);
-    info.build_id = or_null(text->build_id);
-    info.symbol_key = or_null(text->identity.key);
+    const struct file_identity *identity = mapped_file_identity(file, identify_mapped_file);
+    to_hex(build_id, identity->build_id, identity->build_id_size);
+    info.build_id = or_null(build_id);
+    info.symbol_key = or_null(identity->key);
     /* What the caller of cdacq_open_memory lacks of it is not known before it is asked for. */
     bool asked = file->target->kind == CDACQ_TARGET_MEMORY && atomic_load(&file->resolved);
     if ((info.missing_size || asked) && mapped_file_resolve(file)) {
@@ -336,10 +330,10 @@ enum cdacq_status cdacq_visit_modules(struct cdacq *target,
     (void)err;
     for (struct mapped_file *file = target->target->files; file; file = file->next) {
         struct cdacq_module_info info;
-        struct module_text text;
+        char build_id[2 * sizeof((struct file_identity *)0)->build_id + 1];
         if (file->path[0] != '/' || strncmp(file->path, "/memfd:", 7) == 0 || strncmp(file->path, "/dev/", 5) == 0)
             continue;
-        describe_module(file, &text, &info);
+        describe_module(file, build_id, &info);
         if (visit(&info, context))
             return CDACQ_STOPPED;
     }

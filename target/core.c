@@ -427,7 +427,6 @@ static enum cdacq_status add_holes(struct spans *holes, struct target *target, s
             mapping->file = mapped_file_get(target, policy, mapping->path);
         if (!mapping->file)
             continue;
-        mapped_file_extend(mapping->file, mapping->begin, mapping->end);
         /* The loader leaves gaps between segments mapped without access, to beyond the file's end if they are wide. */
         uint64_t end = mapping->offset + (mapping->end - mapping->begin);
         if (!guard)
@@ -436,6 +435,8 @@ static enum cdacq_status add_holes(struct spans *holes, struct target *target, s
         if (!spans_add(holes, hole))
             return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the list of mappings");
     }
+    if (!mapped_files_index(target))
+        return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the list of mappings");
     return CDACQ_OK;
 }
 

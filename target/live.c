@@ -174,10 +174,9 @@ static bool parse_maps(struct live *live, struct file_policy *policy)
             .access = access[1] == 'w' ? MAPPING_WRITABLE : MAPPING_READ_ONLY,
             .file = mapped_file_get(&live->base, policy, line + path),
         };
-        mapped_file_extend(live->base.mappings[live->base.mapping_count - 1].file, begin, end);
     }
     target_sort_mappings(&live->base);
-    return true;
+    return mapped_files_index(&live->base);
 }
 
 /* What errno says of a process, in a user's words. */

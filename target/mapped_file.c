@@ -49,12 +49,71 @@ void file_candidate_deinit(struct file_candidate *candidate)
     candidate->constant_count = 0;
 }
 
-void mapped_file_extend(struct mapped_file *file, uint64_t begin, uint64_t end)
+static int compare_by_file(const void *a, const void *b)
 {
-    if (!file)
-        return;
-    file->begin = file->end ? MIN(file->begin, begin) : begin;
-    file->end = MAX(file->end, end);
+    const struct mapping *x = *(const struct mapping *const *)a, *y = *(const struct mapping *const *)b;
+    if (x->file != y->file)
+        return ((uintptr_t)x->file > (uintptr_t)y->file) - ((uintptr_t)x->file < (uintptr_t)y->file);
+    if (x->offset != y->offset)
+        return (x->offset > y->offset) - (x->offset < y->offset);
+    return (x->begin < y->begin) - (x->begin > y->begin); /* who goes down meets the lowest first */
+}
+
+bool mapped_files_index(struct target *target)
+{
+    const struct mapping **mappings = calloc(target->mapping_count + 1, sizeof *mappings);
+    size_t count = 0;
+    if (!mappings)
+        return false;
+    target->file_mappings = mappings;
+    for (size_t i = 0; i < target->mapping_count; i++)
+        if (target->mappings[i].file)
+            mappings[count++] = &target->mappings[i];
+    qsort(mappings, count, sizeof *mappings, compare_by_file);
+    for (size_t i = 0; i < count; i++) {
+        struct mapping *mapping = &target->mappings[mappings[i] - target->mappings];
+        struct mapped_file *file = mapping->file;
+        mapping->reach = mapping->offset + (mapping->end - mapping->begin);
+        if (!file->mapping_count) {
+            file->mappings = &mappings[i];
+            file->begin = mapping->begin;
+        } else {
+            mapping->reach = MAX(mapping->reach, mappings[i - 1]->reach);
+        }
+        file->mapping_count++;
+        file->begin = MIN(file->begin, mapping->begin);
+        file->end = MAX(file->end, mapping->end);
+    }
+    return true;
+}
+
+size_t mapped_file_mappings_to(const struct mapped_file *file, uint64_t offset)
+{
+    size_t low = 0, high = file->mapping_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (file->mappings[middle]->offset <= offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+const struct file_identity *mapped_file_identity(struct mapped_file *file, file_identify *identify)
+{
+    static const struct file_identity unknown;
+    struct file_identity *known = atomic_load_explicit(&file->identity, memory_order_acquire);
+    if (known)
+        return known;
+    struct file_identity *found = calloc(1, sizeof *found);
+    if (!found)
+        return &unknown;
+    identify(file->target, file, found);
+    if (atomic_compare_exchange_strong(&file->identity, &known, found))
+        return found;
+    free(found); /* another thread was faster */
+    return known;
 }
 
 static void candidate_close(struct file_candidate *candidate)
@@ -72,6 +131,7 @@ void mapped_files_destroy(struct mapped_file *files)
         struct mapped_file *file = files;
         files = file->next;
         candidate_close(&file->content);
+        free(file->identity);
         free(file->local_path);
         free(file->problem);
         free(file->path);
@@ -187,7 +247,7 @@ static bool consider(struct mapped_file *file, const char *path, char *why, size
 /* Where the search for one file stands. */
 struct search {
     struct mapped_file *file;
-    struct file_identity identity;
+    const struct file_identity *identity;
     char *why;
     size_t why_size;
 };
@@ -213,10 +273,11 @@ static bool consider_named(struct search *search, const struct file_index *index
 /* .build-id/xx/yyyy, .build-id/xx/yyyy.debug, or a folder or file named by the whole of it. */
 static bool consider_build_id(struct search *search, const struct file_index *index)
 {
-    char hex[2 * sizeof search->identity.build_id + sizeof ".debug"];
-    for (size_t i = 0; i < search->identity.build_id_size; i++)
-        snprintf(hex + 2 * i, 3, "%02x", search->identity.build_id[i]);
-    if (search->identity.build_id_size < 2)
+    const struct file_identity *identity = search->identity;
+    char hex[2 * sizeof identity->build_id + sizeof ".debug"];
+    for (size_t i = 0; i < identity->build_id_size; i++)
+        snprintf(hex + 2 * i, 3, "%02x", identity->build_id[i]);
+    if (identity->build_id_size < 2)
         return false;
     if (consider_named(search, index, hex) || consider_named(search, index, hex + 2))
         return true;
@@ -258,7 +319,7 @@ static bool look_below_modules(struct search *search)
 static bool look_where_told(struct search *search)
 {
     struct file_policy *policy = search->file->policy;
-    const struct file_identity *identity = &search->identity;
+    const struct file_identity *identity = search->identity;
     char hex[2 * sizeof identity->build_id + 1] = "", path[4096] = "";
     if (!policy->find)
         return false;
@@ -288,9 +349,9 @@ static void look_for(struct search *search)
         snprintf(root, sizeof root, "/proc/%d/root", file->target->pid);
     if (!policy->no_own_paths && consider_at(search, root, file->path))
         return;
-    if (!policy->fetch || !search->identity.build_id_size)
+    if (!policy->fetch || !search->identity->build_id_size)
         return;
-    CLEANUP_FREE char *fetched = policy->fetch(search->identity.build_id, search->identity.build_id_size);
+    CLEANUP_FREE char *fetched = policy->fetch(search->identity->build_id, search->identity->build_id_size);
     if (fetched)
         consider(file, fetched, search->why, search->why_size);
 }
@@ -309,7 +370,7 @@ void file_policy_deinit(struct file_policy *policy)
  */
 static void describe_missing(const struct search *search, char *why, size_t why_size)
 {
-    const struct file_identity *identity = &search->identity;
+    const struct file_identity *identity = search->identity;
     size_t length = strlen(why);
     char path[120], known[300] = "";
     error_printable(path, sizeof path, search->file->path);
@@ -334,9 +395,10 @@ bool mapped_file_resolve(struct mapped_file *file)
     pthread_mutex_lock(&file->policy->lock);
     if (!atomic_load_explicit(&file->resolved, memory_order_relaxed)) {
         char why[CDACQ_ERROR_MESSAGE_SIZE] = "";
-        struct search search = {.file = file, .why = why, .why_size = sizeof why};
+        static const struct file_identity unknown;
+        struct search search = {.file = file, .identity = &unknown, .why = why, .why_size = sizeof why};
         if (file->policy->identify)
-            file->policy->identify(file->target, file, &search.identity);
+            search.identity = mapped_file_identity(file, file->policy->identify);
         if (!look_where_told(&search) && names_a_file(file->path))
             look_for(&search);
         if (!file->local_path)

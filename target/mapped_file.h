@@ -84,10 +84,13 @@ struct mapped_file {
     char *path; /* as the target names it */
     uint32_t hash;
     struct target *target;
-    struct file_policy *policy; /* NULL: never look on disk */
-    uint64_t begin, end;        /* from its lowest to its highest mapping */
-    uint64_t missing_size;      /* bytes of its mappings that the target itself does not hold */
-    uint64_t mapped_size;       /* the highest file offset that is mapped; page-rounded by the mapping */
+    struct file_policy *policy;      /* NULL: never look on disk */
+    const struct mapping **mappings; /* of it, by file offset */
+    size_t mapping_count;
+    uint64_t begin, end;                      /* from its lowest to its highest mapping */
+    uint64_t missing_size;                    /* bytes of its mappings that the target itself does not hold */
+    uint64_t mapped_size;                     /* the highest file offset that is mapped; page-rounded by the mapping */
+    _Atomic(struct file_identity *) identity; /* NULL before somebody asked */
     atomic_bool resolved;
     /* Once resolved: */
     char *local_path; /* NULL where no file was accepted */
@@ -101,8 +104,21 @@ enum { FILE_MAX = 8192 }; /* files of one target; a real process has hundreds */
 /* The target's record of the file at `path`, made when there is none. NULL when there are FILE_MAX, or out of memory.
  */
 struct mapped_file *mapped_file_get(struct target *target, struct file_policy *policy, const char *path);
-/* Notes that the file has a mapping, for its begin and end. NULL is fine. */
-void mapped_file_extend(struct mapped_file *file, uint64_t begin, uint64_t end);
+
+/*
+ * Tells each file of the target its mappings, begin and end. For the backends: once all mappings have their files and
+ * have been sorted. False when out of memory.
+ */
+bool mapped_files_index(struct target *target);
+
+/*
+ * How many of the file's mappings begin at or before an offset in it. Going down from there, those that cover it are
+ * all met before the first whose `reach` is not beyond it.
+ */
+size_t mapped_file_mappings_to(const struct mapped_file *file, uint64_t offset);
+
+/* What the target tells of the file; found out by `identify` the first time, kept until the file is destroyed. */
+const struct file_identity *mapped_file_identity(struct mapped_file *file, file_identify *identify);
 
 void mapped_files_destroy(struct mapped_file *files);
 

@@ -76,7 +76,7 @@ static bool finds_files(const struct file_policy *policy)
            (!policy->no_own_paths || policy->find || policy->sysroots || policy->module_paths || policy->fetch);
 }
 
-static void take_mappings(struct target *target, const struct cdacq_memory *memory, struct file_policy *policy)
+static bool take_mappings(struct target *target, const struct cdacq_memory *memory, struct file_policy *policy)
 {
     for (size_t i = 0; i < memory->mapping_count; i++) {
         const struct cdacq_mapping *mapping = &memory->mappings[i];
@@ -84,7 +84,6 @@ static void take_mappings(struct target *target, const struct cdacq_memory *memo
             mapping->file_offset > UINT64_MAX - (mapping->end - mapping->begin))
             continue;
         struct mapped_file *file = mapped_file_get(target, finds_files(policy) ? policy : NULL, mapping->path);
-        mapped_file_extend(file, mapping->begin, mapping->end);
         target->mappings[target->mapping_count++] = (struct mapping){.begin = mapping->begin,
                                                                      .end = mapping->end,
                                                                      .offset = mapping->file_offset,
@@ -92,6 +91,7 @@ static void take_mappings(struct target *target, const struct cdacq_memory *memo
                                                                      .file = file};
     }
     target_sort_mappings(target);
+    return mapped_files_index(target);
 }
 
 enum cdacq_status memory_open(const struct cdacq_memory *memory, struct file_policy *policy, bool record,
@@ -115,11 +115,11 @@ enum cdacq_status memory_open(const struct cdacq_memory *memory, struct file_pol
         .mappings = calloc(taken.mapping_count + 1, sizeof *target->base.mappings),
         .recording = record ? calloc(1, sizeof *target->base.recording) : NULL,
     };
-    if (!target->base.mappings || (record && !target->base.recording)) {
+    if (!target->base.mappings || (record && !target->base.recording) ||
+        !take_mappings(&target->base, &taken, policy)) {
         memory_target_destroy(&target->base);
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
     }
-    take_mappings(&target->base, &taken, policy);
     *ret = &target->base;
     return CDACQ_OK;
 }

@@ -15,6 +15,7 @@ void target_deinit(struct target *target)
 {
     mapped_files_destroy(target->files);
     free(target->file_buckets);
+    free(target->file_mappings);
     free(target->mappings);
     if (target->recording) {
         pages_deinit(&target->recording->pages);

@@ -28,6 +28,7 @@ struct mapping {
     const char *path;
     enum mapping_access access;
     struct mapped_file *file; /* NULL where no file stands behind it */
+    uint64_t reach;           /* file offset: the furthest end of it and of those before it in file->mappings */
 };
 
 /* Bytes that stand for target memory although no page holds them: a relocated part of an image's file. */
@@ -63,8 +64,9 @@ struct target {
     uint16_t elf_machine;     /* EM_*, 0 where not known */
     struct mapping *mappings; /* sorted by begin */
     size_t mapping_count;
-    struct mapped_file *files;         /* a list through `next` */
-    struct mapped_file **file_buckets; /* FILE_BUCKETS of them, by path; NULL before the first file */
+    struct mapped_file *files;            /* a list through `next` */
+    struct mapped_file **file_buckets;    /* FILE_BUCKETS of them, by path; NULL before the first file */
+    const struct mapping **file_mappings; /* those of each file together: parts of it are mapped_file.mappings */
     size_t file_count;
     struct recording *recording;
     const char *writer; /* of a core: who made it, as far as its notes tell; a static string */

@@ -263,6 +263,54 @@ static void set_build_id(size_t size)
     fetches = 0;
 }
 
+/* Some mappings of three files, overlapping in them as no sane process has them; what each file is told of them. */
+START_TEST(mappings_by_file_and_offset)
+{
+    struct mapped_file *a = get("/a"), *b = get("/b"), *none = get("/none");
+    const struct mapping mappings[] = {
+        {.begin = 0x1000, .end = 0x2000, .offset = 0x3000, .file = a},
+        {.begin = 0x2000, .end = 0x3000, .offset = 0, .file = b},
+        {.begin = 0x4000, .end = 0x9000, .offset = 0x1000, .file = a},
+        {.begin = 0xa000, .end = 0xb000, .offset = 0},
+        {.begin = 0xb000, .end = 0xc000, .offset = 0x3000, .file = a},
+    };
+    target.mapping_count = ARRAY_SIZE(mappings);
+    target.mappings = malloc(sizeof mappings);
+    memcpy(target.mappings, mappings, sizeof mappings);
+    ck_assert(mapped_files_index(&target));
+    ck_assert_uint_eq(a->mapping_count, 3);
+    ck_assert_ptr_eq(a->mappings[0], &target.mappings[2]);
+    ck_assert_ptr_eq(a->mappings[1], &target.mappings[4]);
+    ck_assert_ptr_eq(a->mappings[2], &target.mappings[0]);
+    for (size_t i = 0; i < 3; i++)
+        ck_assert_uint_eq(a->mappings[i]->reach, 0x6000);
+    ck_assert_uint_eq(a->begin, 0x1000);
+    ck_assert_uint_eq(a->end, 0xc000);
+    ck_assert_uint_eq(mapped_file_mappings_to(a, 0xfff), 0);
+    ck_assert_uint_eq(mapped_file_mappings_to(a, 0x1000), 1);
+    ck_assert_uint_eq(mapped_file_mappings_to(a, 0x2fff), 1);
+    ck_assert_uint_eq(mapped_file_mappings_to(a, 0x3000), 3);
+    ck_assert_uint_eq(mapped_file_mappings_to(a, UINT64_MAX), 3);
+    ck_assert_uint_eq(b->mapping_count, 1);
+    ck_assert_uint_eq(b->begin, 0x2000);
+    ck_assert_uint_eq(b->end, 0x3000);
+    ck_assert_uint_eq(mapped_file_mappings_to(none, 0), 0);
+    ck_assert_uint_eq(none->end, 0);
+}
+END_TEST
+
+START_TEST(is_identified_once)
+{
+    set_build_id(4);
+    struct mapped_file *file = get("/app/lib.so");
+    const struct file_identity *known = mapped_file_identity(file, identify);
+    set_build_id(8);
+    ck_assert_ptr_eq(mapped_file_identity(file, identify), known);
+    ck_assert_uint_eq(known->build_id_size, 4);
+    ck_assert_uint_eq(mapped_file_identity(get("/app/other.so"), identify)->build_id_size, 8);
+}
+END_TEST
+
 START_TEST(by_build_id)
 {
     static const char *const names[] = {"modules0/.build-id/a1/a2a3a4", "modules0/.build-id/a1/a2a3a4.debug",
@@ -614,6 +662,8 @@ static Suite *suite(void)
         a_contradicted_file_does_not_end_the_search,
         anywhere_below_a_module_path,
         links_below_a_module_path,
+        mappings_by_file_and_offset,
+        is_identified_once,
         build_ids_of_any_size,
         over_the_network_last_and_only_if_wanted,
         a_missing_file_is_told_with_its_key,
