@@ -118,9 +118,9 @@ const struct file_identity *mapped_file_identity(struct mapped_file *file, file_
 
 static void candidate_close(struct file_candidate *candidate)
 {
-    free(candidate->owned);
     if (candidate->bytes && !candidate->owned)
         munmap((void *)(uintptr_t)candidate->bytes, candidate->size);
+    free(candidate->owned);
     candidate->bytes = candidate->owned = NULL;
     file_candidate_deinit(candidate);
 }
