@@ -222,9 +222,9 @@ struct cdacq_memory {
  * also give the ReadyToRun images their paths.
  *
  * What the callback does not have comes from the mapped files, under the rules of cdacq_open_core, only where the
- * options say where these are (find_file, sysroots, module_paths, CDACQ_OPEN_DEBUGINFOD). Nothing else on this machine
- * is looked at. CDACQ_OPEN_STOP has no meaning here. Fails as cdacq_open_core does, with ARGUMENT where the struct is
- * not as it should be.
+ * options say where these are (find_file, sysroots, module_paths, CDACQ_OPEN_DEBUGINFOD). What it has counts, to the
+ * byte, so it is asked about each byte that a file gives. Nothing else on this machine is looked at. CDACQ_OPEN_STOP
+ * has no meaning here. Fails as cdacq_open_core does, with ARGUMENT where the struct is not as it should be.
  */
 CDACQ_API enum cdacq_status cdacq_open_memory(const struct cdacq_memory *memory, const struct cdacq_options *options,
                                               struct cdacq **ret, struct cdacq_error *err);

@@ -25,6 +25,23 @@ static bool memory_target_own(struct target *target, uint64_t address, struct me
     return true;
 }
 
+/*
+ * Takes from a file's run around `address` what the caller has: that counts, however small it is. There is no way to
+ * learn where a gap ends but to ask about its bytes, so runs of files are short here.
+ */
+static void narrow_to_gap(struct target *target, uint64_t address, struct memory *run)
+{
+    uint64_t begin = address, end = address + 1;
+    struct memory own;
+    while (begin > run->begin && !memory_target_own(target, begin - 1, &own))
+        begin--;
+    while (end < run->end && !memory_target_own(target, end, &own))
+        end++;
+    run->bytes += begin - run->begin;
+    run->begin = begin;
+    run->end = end;
+}
+
 static bool memory_target_at(struct target *target, uint64_t address, struct memory *ret)
 {
     if (memory_target_own(target, address, ret))
@@ -32,11 +49,13 @@ static bool memory_target_at(struct target *target, uint64_t address, struct mem
     const struct mapping *mapping = target_mapping_at(target, address);
     if (!mapping || !mapping->file)
         return false;
-    /* What lies beyond this page the caller may have, and what the caller has counts. */
-    uint64_t begin = MAX(mapping->begin, align_down(address, PAGE_SIZE));
-    uint64_t end = MIN(mapping->end, add_saturated(align_down(address, PAGE_SIZE), PAGE_SIZE));
-    return mapped_file_memory_at(mapping->file, mapping->access, begin, end, mapping->offset + (begin - mapping->begin),
-                                 address, ret);
+    uint64_t begin = MAX(mapping->begin, align_down(address, LINE_SIZE));
+    uint64_t end = MIN(mapping->end, add_saturated(align_down(address, LINE_SIZE), LINE_SIZE));
+    if (!mapped_file_memory_at(mapping->file, mapping->access, begin, end, mapping->offset + (begin - mapping->begin),
+                               address, ret))
+        return false;
+    narrow_to_gap(target, address, ret);
+    return true;
 }
 
 static size_t read_own(void *context, uint64_t address, void *buffer, size_t size)

@@ -1,7 +1,10 @@
 #include "target/memory.h"
 
+#include <stdio.h>
+
 #include "target/reader.h"
 #include "tests/check_main.h"
+#include "tests/elf_support.h"
 
 static struct target *target;
 static struct cdacq_error error;
@@ -147,6 +150,101 @@ START_TEST(records_when_asked)
 }
 END_TEST
 
+/* ---- Files that fill what the caller does not have ---- */
+
+enum { MAPPED = 0x10000, FILE_SIZE = 0x1000 };
+
+/* A page of which the caller has some bytes, all 0xcc; its file has others everywhere. */
+static struct {
+    bool has[FILE_SIZE];
+    uint8_t patched[FILE_SIZE];
+    char path[256];
+} page;
+
+static bool patched_span_at(void *context, uint64_t address, uint64_t *ret_begin, uint64_t *ret_end,
+                            const void **ret_bytes)
+{
+    (void)context;
+    uint64_t from = address - MAPPED, to = from;
+    if (address < MAPPED || from >= FILE_SIZE || !page.has[from])
+        return false;
+    while (from && page.has[from - 1])
+        from--;
+    while (to < FILE_SIZE && page.has[to])
+        to++;
+    *ret_begin = MAPPED + from;
+    *ret_end = MAPPED + to;
+    *ret_bytes = page.patched + from;
+    return true;
+}
+
+static size_t patched_read(void *context, uint64_t address, void *buffer, size_t size)
+{
+    uint64_t begin, end;
+    const void *bytes;
+    if (!patched_span_at(context, address, &begin, &end, &bytes))
+        return 0;
+    size = MIN(size, (size_t)(end - address));
+    memset(buffer, 0xcc, size);
+    return size;
+}
+
+static bool find_page(void *context, const struct cdacq_wanted_file *file, char *path, size_t size)
+{
+    (void)context, (void)file;
+    snprintf(path, size, "%s", page.path);
+    return true;
+}
+
+static enum file_verdict judge_all_constant(struct target *of, const struct mapped_file *file,
+                                            struct file_candidate *candidate, char *why, size_t why_size)
+{
+    (void)of, (void)file, (void)why, (void)why_size;
+    file_candidate_add_constant(candidate, 0, candidate->size, FILE_RANGE_ALWAYS);
+    return FILE_CONFIRMED;
+}
+
+/* In whatever order bytes are read, forwards, backwards or across, the caller's own count; by both kinds of host. */
+START_TEST(what_the_caller_has_counts)
+{
+    static const size_t own[][2] = {{0, 1}, {63, 65}, {100, 101}, {0x140, 0x180}, {0x7f0, 0x900}, {0xfff, 0x1000}};
+    static const size_t steps[] = {1, FILE_SIZE - 1, 1021};
+    struct file_policy policy = {.judge = judge_all_constant, .find = find_page, .no_own_paths = true};
+    pthread_mutex_init(&policy.lock, NULL);
+    uint8_t *bytes = malloc(FILE_SIZE);
+    memset(bytes, 'F', FILE_SIZE);
+    snprintf(page.path, sizeof page.path, "%s", test_file("lib.so", bytes, FILE_SIZE));
+    free(bytes);
+    memset(page.patched, 0xcc, sizeof page.patched);
+    memset(page.has, 0, sizeof page.has);
+    for (size_t i = 0; i < ARRAY_SIZE(own); i++)
+        memset(page.has + own[i][0], 1, own[i][1] - own[i][0]);
+    struct cdacq_mapping mapping = {MAPPED, MAPPED + FILE_SIZE, 0, "/lib.so"};
+    struct cdacq_memory m = {.size = sizeof m, .mappings = &mapping, .mapping_count = 1};
+    if (_i & 1)
+        m.read = patched_read;
+    else
+        m.span_at = patched_span_at;
+    ck_assert_int_eq(memory_open(&m, &policy, false, &target, &error), CDACQ_OK);
+    struct reader reader;
+    reader_init(&reader, target, NULL, 8, false);
+    for (size_t i = 0, at = (size_t)_i * 77; i < FILE_SIZE; i++, at = (at + steps[_i / 2]) % FILE_SIZE) {
+        reader_begin(&reader, 10);
+        ck_assert_uint_eq(read_u8(&reader, MAPPED + at), page.has[at] ? 0xcc : 'F');
+    }
+    uint8_t all[FILE_SIZE];
+    ck_assert(reader_copy(&reader, MAPPED, all, sizeof all));
+    for (size_t i = 0; i < FILE_SIZE; i++)
+        ck_assert_uint_eq(all[i], page.has[i] ? 0xcc : 'F');
+    ck_assert_int_eq(reader_status(&reader, NULL), CDACQ_OK);
+    target_destroy(target);
+    target = NULL;
+    file_policy_deinit(&policy);
+    pthread_mutex_destroy(&policy.lock);
+    test_dir_remove();
+}
+END_TEST
+
 START_TEST(null_is_destroyed_quietly)
 {
     target_destroy(NULL);
@@ -168,6 +266,7 @@ static Suite *suite(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     for (size_t i = 0; i < ARRAY_SIZE(tests); i++)
         tcase_add_test(tc, tests[i]);
+    tcase_add_loop_test(tc, what_the_caller_has_counts, 0, 6);
     suite_add_tcase(s, tc);
     return s;
 }
