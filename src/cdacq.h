@@ -205,10 +205,10 @@ struct cdacq_memory {
      * For who can only copy, as debuggers do: copies the bytes from `address` on, at most `size` of them, up to the
      * first that cannot be read, and returns how many they were; 0 where that is the first. A host that can but
      * succeed or fail as a whole may return 0 for less than all: it is then asked for less. What was copied is kept, in
-     * pages of 4 KiB and at most 1 GiB of them, and not asked for again: of a process that runs on, answers are those
-     * of the time of reading, and a look at the process as it is now takes a new cdacq_open_memory. Asked for are
-     * ranges that cross no page, from within any call on the target or its sessions, by one thread at a time; it must
-     * not call back into them.
+     * pages of 4 KiB and at most 1 GiB of them, and not asked for again; nor is, mostly, what was not there: of a
+     * process that runs on, answers are those of the time of reading, and a look at the process as it is now takes a
+     * new cdacq_open_memory. Asked for are ranges that cross no page, from within any call on the target or its
+     * sessions, by one thread at a time; it must not call back into them.
      */
     size_t (*read)(void *context, uint64_t address, void *buffer, size_t size);
     int pid;              /* of the process; 0 where not known: cdacq_info tells it, nothing depends on it */

@@ -32,12 +32,34 @@ void page_cache_deinit(struct page_cache *cache)
     pthread_mutex_destroy(&cache->lock);
 }
 
+/* Addresses are kept inverted: an empty slot, 0, is then the last byte there is, of a page that is never asked for. */
+static uint64_t *missing_slot(uint64_t *missing, uint64_t address)
+{
+    return &missing[(address * UINT64_C(0x9e3779b97f4a7c15) >> 32) % PAGE_CACHE_MISSING];
+}
+
+static bool is_missing(uint64_t *missing, uint64_t address)
+{
+    return *missing_slot(missing, address) == ~address;
+}
+
+/* Reads, unless it is remembered that nothing came from there, or notes that. */
+static size_t read_from(struct page_cache *cache, uint64_t *missing, uint64_t address, void *buffer, size_t size)
+{
+    if (is_missing(missing, address))
+        return 0;
+    size_t got = cache->read(cache->context, address, buffer, size); /* which may say more than it was asked for */
+    if (!got)
+        *missing_slot(missing, address) = ~address;
+    return MIN(got, size);
+}
+
 /* Fetches more of a page that has a gap: from `offset` to the end of its line, less what has been handed out before. */
 static bool fetch_line(struct page_cache *cache, struct page *page, uint64_t offset)
 {
     uint8_t line[LINE_SIZE];
     size_t wanted = (size_t)(LINE_SIZE - offset % LINE_SIZE);
-    size_t size = MIN(cache->read(cache->context, page->address + offset, line, wanted), wanted);
+    size_t size = read_from(cache, cache->missing_bytes, page->address + offset, line, wanted);
     for (size_t i = 0; i < size; i++)
         if (!is_valid(page, offset + i)) {
             page->bytes[offset + i] = line[i];
@@ -53,7 +75,7 @@ static bool fetch_page(struct page_cache *cache, struct page *page, uint64_t off
     if (!bytes)
         return false;
     page->bytes = bytes;
-    size_t size = MIN(cache->read(cache->context, page->address, bytes, PAGE_SIZE), (size_t)PAGE_SIZE);
+    size_t size = read_from(cache, cache->missing_pages, page->address, bytes, PAGE_SIZE);
     for (size_t i = 0; i < size; i++)
         valid_of(page)[i / 64] |= UINT64_C(1) << i % 64;
     if (size == PAGE_SIZE)
@@ -75,6 +97,8 @@ static bool find(struct page_cache *cache, uint64_t address, struct memory *ret)
     struct page *page = pages_find(&cache->pages, begin);
     if (!page) {
         struct page fetched = {.address = begin};
+        if (is_missing(cache->missing_bytes, address))
+            return false;
         if (cache->pages.count >= PAGE_CACHE_MAX || !fetch_page(cache, &fetched, offset))
             return false;
         page = pages_add(&cache->pages, begin, NULL);

@@ -81,9 +81,10 @@ START_TEST(what_was_handed_out_stays)
     ck_assert_uint_eq(run.bytes[100], (uint8_t)(100 * 7));
     struct memory other;
     ck_assert(!page_cache_at(&cache, BASE + 4096, &other));
-    /* What was not there is asked for again. */
+    /* What was not there is not asked for again, though more of its page is. */
     memset(source.there, 1, sizeof source.there);
-    ck_assert_uint_eq(at(BASE + 4096).bytes[0], 0xee);
+    ck_assert(!page_cache_at(&cache, BASE + 4096, &other));
+    ck_assert_uint_eq(at(BASE + 4097).bytes[0], 0xee);
 }
 END_TEST
 
@@ -144,6 +145,37 @@ START_TEST(a_reader_that_says_more_than_it_was_asked_for)
 }
 END_TEST
 
+/* Loop index: what is there of the page, up to half of it. */
+START_TEST(what_is_missing_is_asked_for_once)
+{
+    struct memory run;
+    memset(source.there + _i * 64, 0, sizeof source.there - (size_t)_i * 64);
+    if (_i)
+        at(BASE);
+    source.calls = 0;
+    for (int i = 0; i < 1000; i++)
+        ck_assert(!page_cache_at(&cache, BASE + 0x900, &run));
+    ck_assert_uint_eq(source.calls, _i ? 1 : 2); /* the page and the line */
+    source.calls = 0;
+    for (uint64_t i = 0x900; i < 0x980; i++)
+        ck_assert(!page_cache_at(&cache, BASE + i, &run));
+    ck_assert_uint_eq(source.calls, 0x7f); /* one for each byte but the first: the page is known not to be there */
+}
+END_TEST
+
+/* More than can be remembered is asked for again, and nothing that is there gets lost by it. */
+START_TEST(what_is_missing_takes_no_more_room)
+{
+    struct memory run;
+    memset(source.there, 0, sizeof source.there / 2);
+    for (uint64_t i = 0; i < 100 * 1000; i++)
+        ck_assert(!page_cache_at(&cache, BASE + SIZE + i * 4093, &run));
+    for (uint64_t i = 0; i < SIZE; i++)
+        ck_assert(page_cache_at(&cache, BASE + i, &run) == source.there[i]);
+    ck_assert_uint_eq(cache.pages.count, SIZE / 4096 / 2);
+}
+END_TEST
+
 enum { THREADS = 4 };
 
 static void *ask_all(void *context)
@@ -182,6 +214,7 @@ static Suite *suite(void)
         what_was_handed_out_stays,
         nothing_is_kept_of_what_is_not_there,
         a_reader_that_says_more_than_it_was_asked_for,
+        what_is_missing_takes_no_more_room,
         threads_share_one,
     };
     Suite *s = suite_create("page_cache");
@@ -190,6 +223,7 @@ static Suite *suite(void)
     for (size_t i = 0; i < ARRAY_SIZE(tests); i++)
         tcase_add_test(tc, tests[i]);
     tcase_add_loop_test(tc, gaps_are_exact, 0, 6);
+    tcase_add_loop_test(tc, what_is_missing_is_asked_for_once, 0, 33);
     suite_add_tcase(s, tc);
     return s;
 }
