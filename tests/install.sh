@@ -4,6 +4,8 @@
 set -eu
 examples=$CDACQ_SOURCE_DIR/examples
 fixture=$CDACQ_FIXTURES/net10-x64/core
+{ read -r jit; read -r r2r; } <"$CDACQ_FIXTURES/net10-x64/first-light.ips"
+nobody=$(printf '%x' $((0x$r2r + 26))) # behind the end of the method
 cc=${CDACQ_CC:-cc}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -28,19 +30,19 @@ expect() { # text, in the output
 # The smallest program
 $cc -std=c17 $flags -o "$work/method_at" "$examples/method_at.c" $(pkg-config --cflags --libs libcdacq)
 run "$work/method_at" | grep -Fx "cdacq $version"
-run "$work/method_at" "$fixture" 7f3e336bed0f | grep -Fx 'Demo.Outer<T>.Inner<U>..ctor() +0xf'
+run "$work/method_at" "$fixture" "$jit" | grep -Fx 'Demo.Outer<T>.Inner<U>..ctor() +0xf'
 
 cmake -S "$examples" -B "$work/build" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_C_COMPILER="$cc" >/dev/null
 cmake --build "$work/build" >/dev/null
 "$work/build/method_at" | grep -Fx "cdacq $version" # by the RPATH that CMake sets
-"$work/build/extension" "$fixture" 7f3e336bed0f | grep -F '[jit]'
+"$work/build/extension" "$fixture" "$jit" | grep -F '[jit]'
 
 # A debugger's extension, over callbacks of its own
 check_extension() { # program
-    run "$1" "$fixture" 7f3e336bed0f 7f3e3376e8f9 7f3e3376e913 >"$work/output"
-    expect '^0x7f3e336bed0f  Demo.Outer<T>.Inner<U>..ctor() +0xf \[jit\]$'
-    expect '^0x7f3e3376e8f9  System.Collections.Generic.Stack<T>..ctor() +0x19 \[r2r\]$'
-    expect '^0x7f3e3376e913  Unknown$' # the end of the method before it
+    run "$1" "$fixture" "$jit" "$r2r" "$nobody" >"$work/output"
+    expect "^0x$jit  Demo.Outer<T>.Inner<U>..ctor() +0xf \[jit\]\$"
+    expect "^0x$r2r  System.Collections.Generic.Stack<T>..ctor() +0x19 \[r2r\]\$"
+    expect "^0x$nobody  Unknown\$"
     [ "$(grep -c '^  code ' "$work/output")" = 2 ]
     [ "$(grep -c '^  unwind info   0x[0-9a-f]*, relative to 0x' "$work/output")" = 2 ]
     [ "$(grep -c '^  GC info       0x[0-9a-f]*, version 4$' "$work/output")" = 2 ]
