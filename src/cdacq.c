@@ -9,6 +9,7 @@
 #include "src/door.h"
 #include "src/file_judge.h"
 #include "src/image_file.h"
+#include "src/text.h"
 #include "target/core.h"
 #include "target/live.h"
 #include "target/memory.h"
@@ -159,8 +160,7 @@ static enum cdacq_status choose_runtime(struct cdacq *target, const struct cdacq
     /* An emulator's executable is of another machine than what it runs. */
     if (runtime->has_image && target->target->kind != CDACQ_TARGET_CORE)
         target->target->elf_machine = runtime->image.machine;
-    for (size_t i = 0; i < runtime->image.build_id_size; i++)
-        snprintf(target->build_id + 2 * i, 3, "%02x", runtime->image.build_id[i]);
+    text_hex(target->build_id, runtime->image.build_id, runtime->image.build_id_size);
     status = runtime->has_image ? supplement_find(&runtime->image, &runtime->supplement, err) : CDACQ_OK;
     if (status < 0 || runtime->descriptor_address || runtime->supplement.root)
         return status;

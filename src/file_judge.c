@@ -7,6 +7,7 @@
 #include "src/error.h"
 #include "src/formats/metadata.h"
 #include "src/formats/pe.h"
+#include "src/text.h"
 
 enum {
     SAMPLE_MAX = 8, /* read-only pages that are compared when nothing better tells */
@@ -396,8 +397,7 @@ static void identify_elf(struct head *head, const char *name, struct file_identi
     if (!ret->build_id_size)
         return;
     char hex[2 * sizeof ret->build_id + 1];
-    for (size_t i = 0; i < ret->build_id_size; i++)
-        snprintf(hex + 2 * i, 3, "%02x", ret->build_id[i]);
+    text_hex(hex, ret->build_id, ret->build_id_size);
     snprintf(ret->text, sizeof ret->text, "build-id %s", hex);
     snprintf(ret->key, sizeof ret->key, "%.55s/elf-buildid-%s/%.55s", name, hex, name);
 }

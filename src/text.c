@@ -132,3 +132,13 @@ void text_escape(struct text *text, const void *data, size_t length)
         text_append(text, escaped, n);
     }
 }
+
+void text_hex(char *ret, const uint8_t *bytes, size_t size)
+{
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < size; i++) {
+        *ret++ = digits[bytes[i] >> 4];
+        *ret++ = digits[bytes[i] & 15];
+    }
+    *ret = '\0';
+}

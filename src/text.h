@@ -37,4 +37,7 @@ size_t text_escape_next(const void *data, size_t length, char *ret, size_t *ret_
  */
 void text_escape(struct text *text, const void *data, size_t length);
 
+/* `size` bytes as 2 * size lower-case digits and a NUL. */
+void text_hex(char *ret, const uint8_t *bytes, size_t size);
+
 #endif

@@ -7,6 +7,7 @@
 #include "contracts/platform_metadata.h"
 #include "src/door.h"
 #include "src/file_judge.h"
+#include "src/text.h"
 
 /* A visit of methods on its way. */
 struct visit {
@@ -253,13 +254,6 @@ void cdacq_get_info(struct cdacq *target, struct cdacq_info *ret)
     };
 }
 
-static void to_hex(char *hex, const uint8_t *bytes, size_t size)
-{
-    hex[0] = '\0';
-    for (size_t i = 0; i < size; i++)
-        snprintf(hex + 2 * i, 3, "%02x", bytes[i]);
-}
-
 void cdacq_visit_runtimes(struct cdacq *target, int (*visit)(const struct cdacq_runtime_info *runtime, void *context),
                           void *context)
 {
@@ -267,7 +261,7 @@ void cdacq_visit_runtimes(struct cdacq *target, int (*visit)(const struct cdacq_
         const struct runtime *runtime = &target->runtimes.items[i];
         struct runtime_version version;
         char build_id[2 * BUILD_ID_MAX + 1];
-        to_hex(build_id, runtime->image.build_id, runtime->image.build_id_size);
+        text_hex(build_id, runtime->image.build_id, runtime->image.build_id_size);
         runtime_version_find(runtime, &version);
         struct cdacq_runtime_info info = {
             .path = runtime->has_image ? runtime->image.path : NULL,
@@ -310,7 +304,7 @@ static void describe_module(struct mapped_file *file, char *build_id, struct cda
     struct cdacq_module_info info = {
         .path = file->path, .begin = file->begin, .end = file->end, .missing_size = file->missing_size};
     const struct file_identity *identity = mapped_file_identity(file, identify_mapped_file);
-    to_hex(build_id, identity->build_id, identity->build_id_size);
+    text_hex(build_id, identity->build_id, identity->build_id_size);
     info.build_id = or_null(build_id);
     info.symbol_key = or_null(identity->key);
     /* What the caller of cdacq_open_memory lacks of it is not known before it is asked for. */

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "src/error.h"
+#include "src/text.h"
 #include "target/file_index.h"
 #include "target/page_cache.h"
 
@@ -275,8 +276,7 @@ static bool consider_build_id(struct search *search, const struct file_index *in
 {
     const struct file_identity *identity = search->identity;
     char hex[2 * sizeof identity->build_id + sizeof ".debug"];
-    for (size_t i = 0; i < identity->build_id_size; i++)
-        snprintf(hex + 2 * i, 3, "%02x", identity->build_id[i]);
+    text_hex(hex, identity->build_id, identity->build_id_size);
     if (identity->build_id_size < 2)
         return false;
     if (consider_named(search, index, hex) || consider_named(search, index, hex + 2))
@@ -320,11 +320,10 @@ static bool look_where_told(struct search *search)
 {
     struct file_policy *policy = search->file->policy;
     const struct file_identity *identity = search->identity;
-    char hex[2 * sizeof identity->build_id + 1] = "", path[4096] = "";
+    char hex[2 * sizeof identity->build_id + 1], path[4096] = "";
     if (!policy->find)
         return false;
-    for (size_t i = 0; i < identity->build_id_size; i++)
-        snprintf(hex + 2 * i, 3, "%02x", identity->build_id[i]);
+    text_hex(hex, identity->build_id, identity->build_id_size);
     struct cdacq_wanted_file wanted = {
         .path = search->file->path,
         .build_id = hex[0] ? hex : NULL,

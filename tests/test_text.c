@@ -231,6 +231,18 @@ START_TEST(what_rearranges_a_line_is_escaped)
 }
 END_TEST
 
+START_TEST(bytes_as_digits)
+{
+    static const uint8_t bytes[] = {0x00, 0x0f, 0xf0, 0x9a, 0xff};
+    char hex[12];
+    memset(hex, 'x', sizeof hex);
+    text_hex(hex, bytes, sizeof bytes);
+    ck_assert_mem_eq(hex, "000ff09aff\0x", 12);
+    text_hex(hex, bytes, 0);
+    ck_assert_str_eq(hex, "");
+}
+END_TEST
+
 static Suite *suite(void)
 {
     const TTest *const tests[] = {
@@ -250,6 +262,7 @@ static Suite *suite(void)
         overlong_forms_are_escaped,
         surrogates_and_beyond_are_escaped,
         what_rearranges_a_line_is_escaped,
+        bytes_as_digits,
     };
     Suite *s = suite_create("text");
     TCase *tc = tcase_create("text");
