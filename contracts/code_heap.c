@@ -2,28 +2,33 @@
 
 #include "contracts/execution_manager.h"
 
-/* The code heap of a section. False, without failing, when `ip` is not in its used part. */
-static bool read_heap(struct reader *reader, const struct range_section *section, uint64_t ip, struct nibble_map *ret)
+struct code_heap {
+    uint64_t start, last; /* of its used part, `last` included */
+    struct nibble_map map;
+};
+
+/* The code heap of a section. False where it has none, without failing, and when the reader fails. */
+static bool read_heap(struct reader *reader, const struct range_section *section, struct code_heap *ret)
 {
     uint64_t heap = section->heap_list;
     if (!heap)
         return false;
-    uint64_t start = read_field(reader, heap, F_CodeHeapListNode_StartAddress);
-    uint64_t end = read_field(reader, heap, F_CodeHeapListNode_EndAddress);
-    *ret = (struct nibble_map){
-        .base = read_field(reader, heap, F_CodeHeapListNode_MapBase),
-        .header_map = read_field(reader, heap, F_CodeHeapListNode_HeaderMap),
+    *ret = (struct code_heap){
+        .start = read_field(reader, heap, F_CodeHeapListNode_StartAddress),
+        .last = read_field(reader, heap, F_CodeHeapListNode_EndAddress),
+        .map.base = read_field(reader, heap, F_CodeHeapListNode_MapBase),
+        .map.header_map = read_field(reader, heap, F_CodeHeapListNode_HeaderMap),
     };
-    return ip >= start && ip <= end && !reader_failed(reader);
+    return !reader_failed(reader);
 }
 
 uint64_t code_heap_start(const struct execution_manager *manager, struct reader *reader,
                          const struct range_section *section, uint64_t ip)
 {
-    struct nibble_map map;
-    if (!read_heap(reader, section, ip, &map))
+    struct code_heap heap;
+    if (!read_heap(reader, section, &heap) || ip < heap.start || ip > heap.last)
         return 0;
-    uint64_t start = manager->version->nibble_map->find(reader, &map, ip);
+    uint64_t start = manager->version->nibble_map->find(reader, &heap.map, ip);
     return reader_failed(reader) ? 0 : start;
 }
 
@@ -43,15 +48,12 @@ uint64_t code_heap_header(const struct execution_manager *manager, struct reader
 bool code_heap_each(const struct execution_manager *manager, struct reader *reader, const struct range_section *section,
                     bool (*found)(uint64_t start, void *context), void *context)
 {
-    uint64_t heap = section->heap_list;
-    if (!heap)
+    struct code_heap heap;
+    if (!section->heap_list)
         return true;
-    uint64_t start = read_field(reader, heap, F_CodeHeapListNode_StartAddress);
-    uint64_t end = read_field(reader, heap, F_CodeHeapListNode_EndAddress);
-    struct nibble_map map;
-    return read_heap(reader, section, start, &map) &&
-           nibble_map_each(reader, manager->version->nibble_map, &map, start, MIN(add_saturated(end, 1), section->end),
-                           found, context);
+    return read_heap(reader, section, &heap) && heap.start <= heap.last &&
+           nibble_map_each(reader, manager->version->nibble_map, &heap.map, heap.start,
+                           MIN(add_saturated(heap.last, 1), section->end), found, context);
 }
 
 uint64_t code_block_header(struct reader *reader, const struct code_block *block)

@@ -98,39 +98,44 @@ static bool range_list_find(const struct execution_manager *manager, struct read
     return !reader_failed(reader);
 }
 
-bool execution_manager_find(struct execution_manager *manager, struct reader *reader, uint64_t ip,
-                            struct code_block *ret)
+bool execution_manager_find_in(struct execution_manager *manager, struct reader *reader,
+                               const struct range_section *section, uint64_t address, struct code_block *ret)
 {
-    struct range_section section;
     struct code_block block;
     const struct r2r_image *image;
     bool found = false;
-    uint64_t address = address_of_code_pointer(manager->layout->code_pointer_flags, ip);
-    if (!range_section_map_find(reader, manager->map, address, &section)) {
-        if (reader_failed(reader) || !address || address != manager->the_pre_stub)
-            return false;
-        *ret = (struct code_block){.ip = address, .start = address, .kind = CDACQ_CODE_THE_PRE_STUB};
-        return true;
-    }
-    switch (range_section_manager(&section)) {
+    switch (range_section_manager(section)) {
     case CODE_MANAGER_EE:
-        found = ee_jit_manager_find(manager, reader, &section, address, &block);
+        found = ee_jit_manager_find(manager, reader, section, address, &block);
         break;
     case CODE_MANAGER_R2R:
-        image = r2r_jit_manager_image(manager, reader, &section);
+        image = r2r_jit_manager_image(manager, reader, section);
         found = image && r2r_jit_manager_find(image, reader, address, &block);
         break;
     case CODE_MANAGER_INTERPRETER:
-        found = interpreter_jit_manager_find(manager, reader, &section, address, &block);
+        found = interpreter_jit_manager_find(manager, reader, section, address, &block);
         break;
     case CODE_MANAGER_RANGE_LIST:
-        found = range_list_find(manager, reader, &section, address, &block);
+        found = range_list_find(manager, reader, section, address, &block);
         break;
     }
     if (!found || reader_failed(reader))
         return false;
     block.unverified |= reader->unverified;
     *ret = block;
+    return true;
+}
+
+bool execution_manager_find(struct execution_manager *manager, struct reader *reader, uint64_t ip,
+                            struct code_block *ret)
+{
+    struct range_section section;
+    uint64_t address = address_of_code_pointer(manager->layout->code_pointer_flags, ip);
+    if (range_section_map_find(reader, manager->map, address, &section))
+        return execution_manager_find_in(manager, reader, &section, address, ret);
+    if (reader_failed(reader) || !address || address != manager->the_pre_stub)
+        return false;
+    *ret = (struct code_block){.ip = address, .start = address, .kind = CDACQ_CODE_THE_PRE_STUB};
     return true;
 }
 

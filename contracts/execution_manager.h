@@ -60,6 +60,10 @@ enum code_manager range_section_manager(const struct range_section *section);
 bool execution_manager_find(struct execution_manager *manager, struct reader *reader, uint64_t ip,
                             struct code_block *ret);
 
+/* The same for an address whose section is known. It is no code pointer any more: it has lost its tag bits. */
+bool execution_manager_find_in(struct execution_manager *manager, struct reader *reader,
+                               const struct range_section *section, uint64_t address, struct code_block *ret);
+
 /* The stub kind that the number in front of a stub block means. */
 enum cdacq_code_kind execution_manager_stub_kind(const struct execution_manager *manager, uint64_t number);
 

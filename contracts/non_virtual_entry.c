@@ -22,7 +22,7 @@ static uint64_t method_desc_of(struct execution_manager *manager, struct reader 
         return 0;
     if (range_section_manager(&section) == CODE_MANAGER_RANGE_LIST)
         return precode_method_desc(manager, reader, address);
-    return execution_manager_find(manager, reader, address, &block) ? block.method_desc : 0;
+    return execution_manager_find_in(manager, reader, &section, address, &block) ? block.method_desc : 0;
 }
 
 bool execution_manager_entry_method_desc(struct execution_manager *manager, struct reader *reader, uint64_t entry,
