@@ -37,13 +37,13 @@ START_TEST(tiers_and_cold_parts)
         X "[Tier1",
         X "[Tier 1]",
         X "[Tier1]x",
-        X X,
+        (X X),
         X "[Tier1]" X,
         X "[Tier1][a]",
         X "[PreJIT]" X "[PreJit-cold]x",
         X "[PreJIT]void [A] N.T::M()[PreJit-cold]",
         X "\n",
-        " " X,
+        (" " X), /* one string: clang warns where a comma may have been forgotten */
         "Void [A] N.T`1[System.__Canon]::M(int32)",
         "void [A] N.T`1[System.__Canon]::M(int3",
     };
