@@ -56,7 +56,9 @@ bool code_heap_each(const struct execution_manager *manager, struct reader *read
                            MIN(add_saturated(heap.last, 1), section->end), found, context);
 }
 
-uint64_t code_block_header(struct reader *reader, const struct code_block *block)
+uint64_t code_block_field(struct reader *reader, const struct code_block *block, enum layout_field jit,
+                          enum layout_field interpreter)
 {
-    return read_pointer(reader, block->start - reader->pointer_size);
+    uint64_t header = read_pointer(reader, block->start - reader->pointer_size);
+    return read_field(reader, header, block->kind == CDACQ_CODE_JITTED ? jit : interpreter);
 }

@@ -26,10 +26,12 @@ uint64_t code_heap_start(const struct execution_manager *manager, struct reader 
 uint64_t code_heap_header(const struct execution_manager *manager, struct reader *reader, uint64_t start,
                           struct code_block *ret);
 
-/* The header of a method's block: of the type that the block's kind has. 0, and the reader fails, when it cannot be
- * read.
+/*
+ * A field that the headers of both kinds of methods have: `jit` of a RealCodeHeader, `interpreter` of the other. 0, and
+ * the reader fails, when it cannot be read.
  */
-uint64_t code_block_header(struct reader *reader, const struct code_block *block);
+uint64_t code_block_field(struct reader *reader, const struct code_block *block, enum layout_field jit,
+                          enum layout_field interpreter);
 
 /* Calls `found` for the start of every block of the section's code heap, ascending, until it returns false. */
 bool code_heap_each(const struct execution_manager *manager, struct reader *reader, const struct range_section *section,

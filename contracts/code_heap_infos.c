@@ -72,14 +72,10 @@ static bool add_node(struct reader *reader, uint64_t node, struct code_heap_list
     if (reader_failed(reader))
         return false;
     if (heap.heap && has_field(reader, F_CodeHeap_HeapType)) {
-        read_code_heap(reader, &heap);
-        if (reader_forgive(reader)) /* of what type it is is the least of it */
-            heap = (struct cdacq_code_heap_info){.node = node,
-                                                 .heap = heap.heap,
-                                                 .begin = heap.begin,
-                                                 .end = heap.end,
-                                                 .map_base = heap.map_base,
-                                                 .header_map = heap.header_map};
+        struct cdacq_code_heap_info typed = heap;
+        read_code_heap(reader, &typed);
+        if (!reader_forgive(reader)) /* of what type it is is the least of it */
+            heap = typed;
     }
     if (list->count == CODE_HEAP_MAX) { /* the list is the target's: it may be a circle */
         list->count = 0;

@@ -28,7 +28,7 @@ static bool r2r_debug_info(const struct execution_manager *manager, struct reade
     if (!image || !r2r_image_section(image, reader, R2R_DEBUG_INFO, &place))
         return !reader_failed(reader);
     struct native_section section = {.size = place.size, .reader = reader, .address = image->base + place.rva};
-    uint32_t function = (uint32_t)((block->runtime_functions - image->functions.address) / image->functions.entry_size);
+    uint32_t function = (uint32_t)r2r_jit_manager_function_of(image, block);
     if (!native_array_open(section, &array)) {
         reader_fail(reader, CDACQ_ERR_CORRUPT, section.address, "ReadyToRun section 105");
         return false;
@@ -48,9 +48,7 @@ bool debug_info_of(const struct execution_manager *manager, struct reader *reade
     *ret_has_flag_byte = false;
     if (block->kind == CDACQ_CODE_READY_TO_RUN)
         return r2r_debug_info(manager, reader, block, ret);
-    *ret = read_field(reader, code_block_header(reader, block),
-                      block->kind == CDACQ_CODE_JITTED ? F_RealCodeHeader_DebugInfo
-                                                       : F_InterpreterRealCodeHeader_DebugInfo);
+    *ret = code_block_field(reader, block, F_RealCodeHeader_DebugInfo, F_InterpreterRealCodeHeader_DebugInfo);
     *ret_has_flag_byte = *ret && block->kind == CDACQ_CODE_JITTED && jit_has_flag_byte(reader);
     return !reader_failed(reader);
 }

@@ -14,9 +14,7 @@ enum clause_flags {
 
 static bool jit_clauses(struct reader *reader, const struct code_block *block, struct exception_clauses *ret)
 {
-    uint64_t info =
-        read_field(reader, code_block_header(reader, block),
-                   block->kind == CDACQ_CODE_JITTED ? F_RealCodeHeader_EHInfo : F_InterpreterRealCodeHeader_JitEHInfo);
+    uint64_t info = code_block_field(reader, block, F_RealCodeHeader_EHInfo, F_InterpreterRealCodeHeader_JitEHInfo);
     *ret = (struct exception_clauses){0};
     if (!info || reader_failed(reader))
         return !reader_failed(reader);

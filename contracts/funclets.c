@@ -2,19 +2,28 @@
 
 #include "contracts/exception_clauses.h"
 
+/* The function that covers block->ip where that is a funclet. False where it is none, and when the reader fails. */
+static bool find_funclet(struct reader *reader, const struct code_block *block, struct function_place *ret,
+                         bool *ret_known)
+{
+    *ret_known = true;
+    if (block->kind == CDACQ_CODE_INTERPRETER || !has_funclets(reader))
+        return false;
+    *ret_known = execution_manager_unwind_info(reader, block, ret);
+    if (!*ret_known)
+        return false;
+    bool is_funclet =
+        block->cold ? unwind_table_is_cold_funclet(reader, &ret->table, ret->index) : ret->start != block->start;
+    *ret_known = !reader_failed(reader);
+    return *ret_known && is_funclet;
+}
+
 bool block_is_funclet(struct reader *reader, const struct code_block *block, bool *ret)
 {
     struct function_place function;
-    *ret = false;
-    if (block->kind == CDACQ_CODE_INTERPRETER || !has_funclets(reader))
-        return true;
-    if (!execution_manager_unwind_info(reader, block, &function))
-        return false;
-    if (!block->cold)
-        *ret = function.start != block->start;
-    else
-        *ret = unwind_table_is_cold_funclet(reader, &function.table, function.index);
-    return !reader_failed(reader);
+    bool known;
+    *ret = find_funclet(reader, block, &function, &known);
+    return known;
 }
 
 bool block_is_filter_funclet(const struct execution_manager *manager, struct reader *reader,
@@ -23,14 +32,11 @@ bool block_is_filter_funclet(const struct execution_manager *manager, struct rea
     struct exception_clauses clauses;
     struct cdacq_exception_clause clause;
     struct function_place function;
-    bool is_funclet;
+    bool known;
     *ret = false;
-    if (!block_is_funclet(reader, block, &is_funclet))
-        return false;
-    if (!is_funclet)
-        return true;
-    if (!execution_manager_unwind_info(reader, block, &function) ||
-        !exception_clauses_of(manager, reader, block, &clauses))
+    if (!find_funclet(reader, block, &function, &known))
+        return known;
+    if (!exception_clauses_of(manager, reader, block, &clauses))
         return false;
     uint64_t offset =
         block->cold ? block->hot_size + (function.start - block->cold_start) : function.start - block->start;

@@ -11,8 +11,7 @@ bool gc_info_of(const struct execution_manager *manager, struct reader *reader, 
     *ret_version = 0;
     if (block->kind == CDACQ_CODE_READY_TO_RUN)
         return r2r_jit_manager_gc_info(r2r_jit_manager_image_of(manager, block), reader, block, ret, ret_version);
-    *ret = read_field(reader, code_block_header(reader, block),
-                      block->kind == CDACQ_CODE_JITTED ? F_RealCodeHeader_GCInfo : F_InterpreterRealCodeHeader_GCInfo);
+    *ret = code_block_field(reader, block, F_RealCodeHeader_GCInfo, F_InterpreterRealCodeHeader_GCInfo);
     *ret_version = gc_info_version_of_jit(reader->layout);
     return !reader_failed(reader);
 }

@@ -129,7 +129,7 @@ static bool gc_info_behind(const struct r2r_image *image, struct reader *reader,
 bool r2r_jit_manager_gc_info(const struct r2r_image *image, struct reader *reader, const struct code_block *block,
                              uint64_t *ret, uint32_t *ret_version)
 {
-    uint64_t function = image ? (block->runtime_functions - image->functions.address) / image->functions.entry_size : 0;
+    uint64_t function = image ? r2r_jit_manager_function_of(image, block) : 0;
     if (!image || function >= image->functions.count || !gc_info_behind(image, reader, (uint32_t)function, ret)) {
         reader_fail(reader, CDACQ_ERR_FIELD, block->start, "unwind data of this architecture");
         return false;
@@ -254,7 +254,7 @@ bool r2r_jit_manager_find(const struct r2r_image *image, struct reader *reader, 
 void r2r_jit_manager_entry(const struct r2r_image *image, struct reader *reader, struct code_block *block)
 {
     const struct r2r_entries *entries = r2r_image_entries(image, reader);
-    uint64_t function = (block->runtime_functions - image->functions.address) / image->functions.entry_size;
+    uint64_t function = r2r_jit_manager_function_of(image, block);
     if (entries && function < image->functions.count)
         block->entry_kind = (uint8_t)r2r_entry(entries, (uint32_t)function, &block->entry, &block->component);
 }

@@ -16,6 +16,12 @@ const struct r2r_image *r2r_jit_manager_image(struct execution_manager *manager,
 const struct r2r_image *r2r_jit_manager_image_of(const struct execution_manager *manager,
                                                  const struct code_block *block);
 
+/* The runtime function with which a block's method starts; its caller checks that the image has it. */
+static inline uint64_t r2r_jit_manager_function_of(const struct r2r_image *image, const struct code_block *block)
+{
+    return (block->runtime_functions - image->functions.address) / image->functions.entry_size;
+}
+
 /* The method or thunk that `ip` is in. False where there is none (padding, data), or when the reader fails. */
 bool r2r_jit_manager_find(const struct r2r_image *image, struct reader *reader, uint64_t ip, struct code_block *ret);
 

@@ -220,6 +220,15 @@ static bool is_of_the_target(enum cdacq_status status)
     return status < 0 && status != CDACQ_ERR_ARGUMENT && status != CDACQ_ERR_NOMEM && status != CDACQ_ERR_IO;
 }
 
+/* The options, checked, and a target that has no memory yet. */
+static enum cdacq_status begin_open(const struct cdacq_options *options, struct cdacq_options *ret_options,
+                                    struct cdacq **ret, struct cdacq_error *err)
+{
+    enum cdacq_status status = take_options(options, ret_options, err);
+    *ret = status >= 0 ? target_new(ret_options, err) : NULL;
+    return status >= 0 && !*ret ? CDACQ_ERR_NOMEM : status;
+}
+
 /* What is left to do once the target's memory is at hand. Takes the target over: closes it on failure. */
 static enum cdacq_status finish_open(struct cdacq *target, enum cdacq_status status,
                                      const struct cdacq_options *options, struct cdacq **ret, struct cdacq_error *err)
@@ -249,10 +258,10 @@ enum cdacq_status cdacq_open_core(const char *path, const struct cdacq_options *
                                   struct cdacq_error *err)
 {
     struct cdacq_options taken;
-    enum cdacq_status status = take_options(options, &taken, err);
-    struct cdacq *target = status >= 0 ? target_new(&taken, err) : NULL;
-    if (!target)
-        return status < 0 ? status : CDACQ_ERR_NOMEM;
+    struct cdacq *target;
+    enum cdacq_status status = begin_open(options, &taken, &target, err);
+    if (status < 0)
+        return status;
     status = core_open(path, &target->policy, taken.flags & CDACQ_OPEN_RECORD, &target->target, err);
     status = finish_open(target, status, &taken, ret, err);
     if (status >= 0)
@@ -264,14 +273,13 @@ enum cdacq_status cdacq_open_pid(int pid, const struct cdacq_options *options, s
                                  struct cdacq_error *err)
 {
     struct cdacq_options taken;
-    enum cdacq_status status = take_options(options, &taken, err);
-    if (status >= 0 && pid <= 0)
-        status = error_set(err, CDACQ_ERR_ARGUMENT, 0, "%d is no process id", pid);
-    struct cdacq *target = status >= 0 ? target_new(&taken, err) : NULL;
-    if (!target)
-        return status < 0 ? status : CDACQ_ERR_NOMEM;
-    status = live_open(pid, &target->policy, taken.flags & CDACQ_OPEN_STOP, taken.flags & CDACQ_OPEN_RECORD,
-                       &target->target, err);
+    struct cdacq *target;
+    enum cdacq_status status = begin_open(options, &taken, &target, err);
+    if (status < 0)
+        return status;
+    status = pid <= 0 ? error_set(err, CDACQ_ERR_ARGUMENT, 0, "%d is no process id", pid)
+                      : live_open(pid, &target->policy, taken.flags & CDACQ_OPEN_STOP, taken.flags & CDACQ_OPEN_RECORD,
+                                  &target->target, err);
     return finish_open(target, status, &taken, ret, err);
 }
 
@@ -279,10 +287,10 @@ enum cdacq_status cdacq_open_image(const char *path, const struct cdacq_options 
                                    struct cdacq_error *err)
 {
     struct cdacq_options taken;
-    enum cdacq_status status = take_options(options, &taken, err);
-    struct cdacq *target = status >= 0 ? target_new(&taken, err) : NULL;
-    if (!target)
-        return status < 0 ? status : CDACQ_ERR_NOMEM;
+    struct cdacq *target;
+    enum cdacq_status status = begin_open(options, &taken, &target, err);
+    if (status < 0)
+        return status;
     status = image_file_open(path, &target->policy, taken.flags & CDACQ_OPEN_RECORD, &target->image_path,
                              &target->target, err);
     return finish_open(target, status, &taken, ret, err);
@@ -292,10 +300,10 @@ enum cdacq_status cdacq_open_memory(const struct cdacq_memory *memory, const str
                                     struct cdacq **ret, struct cdacq_error *err)
 {
     struct cdacq_options taken;
-    enum cdacq_status status = take_options(options, &taken, err);
-    struct cdacq *target = status >= 0 ? target_new(&taken, err) : NULL;
-    if (!target)
-        return status < 0 ? status : CDACQ_ERR_NOMEM;
+    struct cdacq *target;
+    enum cdacq_status status = begin_open(options, &taken, &target, err);
+    if (status < 0)
+        return status;
     target->policy.no_own_paths = true;
     status = memory_open(memory, &target->policy, taken.flags & CDACQ_OPEN_RECORD, &target->target, err);
     return finish_open(target, status, &taken, ret, err);

@@ -8,8 +8,6 @@
 #include "target/image.h"
 #include "target/memory.h"
 
-enum { PAGE = 4096 };
-
 /* Where the image would be loaded: anywhere but at 0, so that a pointer that nobody has relocated shows. */
 #define LOAD_BIAS UINT64_C(0x10000000)
 
@@ -31,14 +29,14 @@ static size_t read_mappings(int fd, const char *path, struct cdacq_mapping *ret,
                     (header.e_type == ET_DYN || header.e_type == ET_EXEC) && elf_getphdrnum(elf, &count) == 0;
     for (size_t i = 0; is_image && i < count && mapped < IMAGE_SEGMENT_MAX && gelf_getphdr(elf, (int)i, &segment);
          i++) {
-        uint64_t begin = LOAD_BIAS + align_down(segment.p_vaddr, PAGE), end;
+        uint64_t begin = LOAD_BIAS + align_down(segment.p_vaddr, PAGE_SIZE), end;
         if (segment.p_type != PT_LOAD || !segment.p_filesz || segment.p_vaddr > UINT64_MAX / 2 ||
-            __builtin_add_overflow(LOAD_BIAS + segment.p_vaddr, segment.p_filesz, &end) || end > UINT64_MAX - PAGE)
+            __builtin_add_overflow(LOAD_BIAS + segment.p_vaddr, segment.p_filesz, &end) || end > UINT64_MAX - PAGE_SIZE)
             continue;
         ret[mapped++] = (struct cdacq_mapping){
             .begin = begin,
-            .end = align_up(end, PAGE),
-            .file_offset = align_down(segment.p_offset, PAGE),
+            .end = align_up(end, PAGE_SIZE),
+            .file_offset = align_down(segment.p_offset, PAGE_SIZE),
             .path = path,
         };
     }

@@ -169,10 +169,8 @@ static uint32_t read_functions(struct reader *reader, const struct code_block *b
         bool is_funclet = block->cold ? unwind_table_is_cold_funclet(reader, &table, i)
                                       : i > 0 && !unwind_table_is_fragment(reader, &table, i);
         uint32_t begin = unwind_table_begin(reader, &table, i);
-        if (is_funclet || !i)
+        if (is_funclet || !i || block->cold)
             functions[found++] = (struct method_function){begin, is_funclet ? begin : body};
-        else if (block->cold)
-            functions[found++] = (struct method_function){begin, body};
     }
     *ret = functions;
     return functions && !reader_failed(reader) ? found : 0;
