@@ -7,7 +7,7 @@
 #ifndef CDACQ_CONTRACTS_CONTRACTS_H
 #define CDACQ_CONTRACTS_CONTRACTS_H
 
-#include "contracts/execution_manager.h"
+#include "contracts/execution_manager/execution_manager.h"
 
 struct contracts {
     const struct execution_manager_version *execution_manager;

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "src/text.h"
+#include "util/text.h"
 
 enum {
     IMAGE_SPAN_MAX = 0x7fffffff, /* RVAs of an image are below 2 GB */

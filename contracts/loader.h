@@ -11,8 +11,8 @@
 #define CDACQ_CONTRACTS_LOADER_H
 
 #include "descriptors/layout.h"
-#include "src/formats/metadata.h"
-#include "src/formats/pe.h"
+#include "formats/metadata.h"
+#include "formats/pe.h"
 
 enum {
     MODULE_MAX = 16 * 1024, /* modules that one cache keeps */

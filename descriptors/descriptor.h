@@ -10,6 +10,7 @@
 #ifndef CDACQ_DESCRIPTORS_DESCRIPTOR_H
 #define CDACQ_DESCRIPTORS_DESCRIPTOR_H
 
+#include "cdacq/target.h"
 #include "descriptors/json.h"
 
 enum { DESCRIPTOR_DOCUMENT_MAX = 64, DESCRIPTOR_ITEM_MAX = 128 * 1024 };

@@ -13,7 +13,7 @@
 #ifndef CDACQ_DESCRIPTORS_JSON_H
 #define CDACQ_DESCRIPTORS_JSON_H
 
-#include "src/error.h"
+#include "util/error.h"
 
 enum { JSON_TEXT_MAX = 1024 * 1024 };
 

@@ -150,8 +150,8 @@ static int print_method(struct cdacq_session *session, uint64_t ip)
 {
     struct cdacq_error error;
     struct cdacq_method method;
-    struct cdacq_code_block block;
-    enum cdacq_status status = cdacq_method_at(session, ip, &method, &error);
+    struct cdacq_block block;
+    enum cdacq_status status = cdacq_session_method_at(session, ip, &method, &error);
     if (status != CDACQ_OK) {
         printf("%#" PRIx64 "  %s\n", ip, status < 0 ? error.message : cdacq_code_kind_text(method.kind));
         return status < 0;
@@ -159,24 +159,24 @@ static int print_method(struct cdacq_session *session, uint64_t ip)
     printf("%#" PRIx64 "  %s +%#" PRIx64 " [%s]\n", ip, method.name ? method.name : method.error, method.offset,
            cdacq_code_kind_text(method.kind));
     printf("  code          [%#" PRIx64 ", %#" PRIx64 ")\n", method.code_start, method.code_start + method.code_size);
-    if (cdacq_get_code_block(session, ip, &block, &error) != CDACQ_OK)
+    if (cdacq_session_get_code_block(session, ip, &block, &error) != CDACQ_OK)
         return 1;
     uint64_t address;
     uint32_t version;
     bool is_funclet;
-    if (cdacq_get_unwind_info(session, &block, &address, &error) == CDACQ_OK)
+    if (cdacq_block_get_unwind_info(session, &block, &address, &error) == CDACQ_OK)
         printf("  unwind info   %#" PRIx64 ", relative to %#" PRIx64 "\n", address,
-               cdacq_get_unwind_info_base_address(&block));
+               cdacq_block_get_unwind_info_base_address(&block));
     else
         printf("  unwind info   %s\n", error.message);
-    if (cdacq_is_funclet(session, &block, &is_funclet, &error) == CDACQ_OK)
+    if (cdacq_block_is_funclet(session, &block, &is_funclet, &error) == CDACQ_OK)
         printf("  funclet       %s\n", is_funclet ? "yes" : "no");
-    if (cdacq_get_gc_info(session, &block, &address, &version, &error) == CDACQ_OK)
+    if (cdacq_block_get_gc_info(session, &block, &address, &version, &error) == CDACQ_OK)
         printf("  GC info       %#" PRIx64 ", version %" PRIu32 "\n", address, version);
     else
         printf("  GC info       %s\n", error.message);
     unsigned clauses = 0;
-    if (cdacq_visit_exception_clauses(session, &block, print_clause, &clauses, &error) < 0)
+    if (cdacq_block_visit_exception_clauses(session, &block, print_clause, &clauses, &error) < 0)
         printf("  clause        %s\n", error.message);
     else if (!clauses)
         printf("  clause        none\n");
@@ -198,7 +198,7 @@ int main(int argc, char **argv)
     struct cdacq_memory memory;
     struct cdacq_options options;
     struct cdacq_error error;
-    struct cdacq *target = NULL;
+    struct cdacq_target *target = NULL;
     struct cdacq_session *session = NULL;
     int failures = 0;
 
@@ -216,19 +216,20 @@ int main(int argc, char **argv)
     memset(&options, 0, sizeof options);
     options.size = sizeof options;
     options.find_file = debugger_find_file;
-    if (cdacq_open_memory(&memory, &options, &target, &error) < 0 ||
+    if (cdacq_target_open_memory(&memory, &options, &target, &error) < 0 ||
         cdacq_session_create(target, &session, &error) < 0) {
         fprintf(stderr, "%s\n", error.message);
         failures = 2;
     }
     for (int i = 2; session && i < argc; i++)
         failures |= print_method(session, strtoull(argv[i], NULL, 16));
-    if (session && argc == 2 && cdacq_visit_code_heaps(session, CDACQ_CODE_JITTED, print_heap, NULL, &error) < 0) {
+    if (session && argc == 2 &&
+        cdacq_session_visit_code_heaps(session, CDACQ_CODE_JITTED, print_heap, NULL, &error) < 0) {
         fprintf(stderr, "%s\n", error.message);
         failures = 1;
     }
     cdacq_session_destroy(session);
-    cdacq_close(target);
+    cdacq_target_close(target);
     debugger_close(&debugger);
     return failures;
 }

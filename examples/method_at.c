@@ -10,7 +10,7 @@
 int main(int argc, char **argv)
 {
     struct cdacq_error error;
-    struct cdacq *target = NULL;
+    struct cdacq_target *target = NULL;
     struct cdacq_session *session = NULL;
     struct cdacq_method method;
 
@@ -20,9 +20,10 @@ int main(int argc, char **argv)
     }
     int exit_code = 2;
     uint64_t ip = strtoull(argv[2], NULL, 16);
-    if (cdacq_open_core(argv[1], NULL, &target, &error) < 0 || cdacq_session_create(target, &session, &error) < 0)
+    if (cdacq_target_open_core(argv[1], NULL, &target, &error) < 0 ||
+        cdacq_session_create(target, &session, &error) < 0)
         goto failed;
-    enum cdacq_status status = cdacq_method_at(session, ip, &method, &error);
+    enum cdacq_status status = cdacq_session_method_at(session, ip, &method, &error);
     if (status < 0)
         goto failed;
     if (status == CDACQ_OK)
@@ -36,6 +37,6 @@ failed:
 done:
     if (session)
         cdacq_session_destroy(session);
-    cdacq_close(target);
+    cdacq_target_close(target);
     return exit_code;
 }

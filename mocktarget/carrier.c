@@ -4,8 +4,8 @@
 #include <errno.h>
 
 #include "mocktarget/mock.h"
-#include "src/error.h"
-#include "src/formats/core_writer.h"
+#include "util/error.h"
+#include "formats/core_writer.h"
 
 enum { MOCK_PID = 4711 };
 

@@ -6,9 +6,9 @@
 #define CDACQ_MOCKTARGET_MOCK_H
 
 #include "mocktarget/mocktarget.h"
-#include "src/base.h"
-#include "src/cdacq.h"
-#include "src/text.h"
+#include "util/base.h"
+#include "cdacq/target.h"
+#include "util/text.h"
 
 enum mock_type {
 #define CDAC_TYPE(type) T_##type,

@@ -539,7 +539,7 @@ const struct mock_function *mock_function_at(struct mock *mock, uint64_t address
  * ---------------------------------------------------------------------------------------------------------------------
  */
 
-/* The target as memory for cdacq_open_memory: good until the next verb. */
+/* The target as memory for cdacq_target_open_memory: good until the next verb. */
 const struct cdacq_memory *mock_memory(struct mock *mock);
 
 /* The target as an ELF core file. False on failure; *err, which may be NULL, says why. */

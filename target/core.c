@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "src/error.h"
+#include "util/error.h"
 #include "target/page_cache.h"
 #include "target/spans.h"
 

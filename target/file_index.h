@@ -6,7 +6,7 @@
 #ifndef CDACQ_TARGET_FILE_INDEX_H
 #define CDACQ_TARGET_FILE_INDEX_H
 
-#include "src/base.h"
+#include "util/base.h"
 
 enum { FILE_INDEX_MAX = 500 * 1000, FILE_INDEX_DEPTH_MAX = 24 };
 

@@ -3,7 +3,7 @@
 #include <elf.h>
 #include <inttypes.h>
 
-#include "src/error.h"
+#include "util/error.h"
 
 enum {
     RELOCATION_TABLE_MAX = 64 * 1024 * 1024, /* bytes; libcoreclr's has 452,088 */

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "src/error.h"
+#include "util/error.h"
 #include "target/page_cache.h"
 
 enum {

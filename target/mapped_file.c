@@ -7,8 +7,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "src/error.h"
-#include "src/text.h"
+#include "util/error.h"
+#include "util/text.h"
 #include "target/file_index.h"
 #include "target/page_cache.h"
 

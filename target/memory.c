@@ -1,6 +1,6 @@
 #include "target/memory.h"
 
-#include "src/error.h"
+#include "util/error.h"
 #include "target/page_cache.h"
 
 struct memory_target {

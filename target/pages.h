@@ -5,7 +5,7 @@
 #ifndef CDACQ_TARGET_PAGES_H
 #define CDACQ_TARGET_PAGES_H
 
-#include "src/base.h"
+#include "util/base.h"
 
 #define PAGE_SIZE  UINT64_C(4096)
 #define LINE_SIZE  UINT64_C(64)

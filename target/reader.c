@@ -2,7 +2,7 @@
 
 #include <inttypes.h>
 
-#include "src/error.h"
+#include "util/error.h"
 
 void reader_init(struct reader *reader, struct target *target, const struct layout *layout, unsigned pointer_size,
                  bool big_endian)

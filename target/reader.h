@@ -13,7 +13,7 @@
 #ifndef CDACQ_TARGET_READER_H
 #define CDACQ_TARGET_READER_H
 
-#include "src/base.h"
+#include "util/base.h"
 #include "target/target.h"
 
 /* Fuel of one call, in reads and steps. Stated in docs/limits.md: keep both in step. */

@@ -6,7 +6,7 @@
 #ifndef CDACQ_TARGET_SPANS_H
 #define CDACQ_TARGET_SPANS_H
 
-#include "src/base.h"
+#include "util/base.h"
 
 struct mapped_file;
 

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "src/error.h"
+#include "util/error.h"
 #include "target/mapped_file.h"
 
 void target_destroy(struct target *target)

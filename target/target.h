@@ -8,8 +8,8 @@
 #ifndef CDACQ_TARGET_TARGET_H
 #define CDACQ_TARGET_TARGET_H
 
-#include "src/base.h"
-#include "src/cdacq.h"
+#include "util/base.h"
+#include "cdacq/target.h"
 #include "target/pages.h"
 
 /* A run of target memory at hand. `bytes` belongs to `begin` and is good for the target's life. */

@@ -1,5 +1,5 @@
 """What the documents name exists: files, functions, tests; and the bounds that docs/limits.md states are those that
-tests/test_fuel.c holds the library to."""
+tests/contracts/test_fuel.c holds the library to."""
 import os
 import pathlib
 import re
@@ -7,9 +7,9 @@ import unittest
 
 ROOT = pathlib.Path(os.environ.get("CDACQ_SOURCE_DIR", pathlib.Path(__file__).resolve().parent.parent))
 DOCUMENTS = sorted([*ROOT.glob("docs/*.md"), *ROOT.glob("*.md")])
-FOLDERS = "contracts|descriptors|docs|mocktarget|scripts|src|target|tests"
+FOLDERS = "contracts|descriptors|docs|formats|include|mocktarget|scripts|src|target|tests|util"
 THEIRS = ("src/coreclr/", "src/native/", "docs/design/")  # of dotnet/runtime
-HEADER = (ROOT / "src/cdacq.h").read_text()
+HEADERS = {path.name: path.read_text() for path in ROOT.glob("include/**/*.h")}
 
 
 def text_of(document):
@@ -29,17 +29,14 @@ def rows_of(document, heading):
 
 
 def execution_manager_functions():
-    section = HEADER.split("---- The ExecutionManager contract ----", 1)[1].split("/* ---- ", 1)[0]
-    return re.findall(r"\b(cdacq_[a-z0-9_]+)\(([^;]*?)\)?;", section, re.DOTALL)
+    return re.findall(r"\b(cdacq_[a-z0-9_]+)\(([^;]*?)\)?;", HEADERS["block.h"], re.DOTALL)
 
 
 def test_exists(program, name):
-    source = ROOT / "tests" / (program + ".c")
-    if source.exists():  # it is there, and it runs
+    for source in ROOT.glob(f"tests/*/{program}.c"):  # it is there, and it runs
         text = source.read_text()
         return f"START_TEST({name})" in text and len(re.findall(rf"\b{name}\b", text)) > 1
-    script = ROOT / "tests" / (program + ".py")
-    return script.exists() and f"def {name}(self" in script.read_text()
+    return any(f"def {name}(self" in script.read_text() for script in ROOT.glob(f"tests/**/{program}.py"))
 
 
 class Documents(unittest.TestCase):
@@ -61,8 +58,10 @@ class Documents(unittest.TestCase):
 
     def test_functions_exist(self):
         for document in DOCUMENTS:
+            if document.name in ("CHANGELOG.md", "api.md"):  # names of the past, too
+                continue
             for name in re.findall(r"`(cdacq_[a-z0-9_]+)(?:\(\))?`", document.read_text()):
-                self.assertRegex(HEADER, rf"\b{name}\b", document.name)
+                self.assertRegex("\n".join(HEADERS.values()), rf"\b{name}\b", document.name)
 
     def test_tests_exist(self):
         named = re.findall(r"`(test_\w+): (\w+)`", text_of("docs/contracts.md"))
@@ -97,7 +96,7 @@ class Contracts(unittest.TestCase):
     def test_every_rule_has_a_file(self):
         for row in rows_of("docs/contracts.md", "ExecutionManager, call by call"):
             self.assertEqual(len(row), 4, row)
-            self.assertEqual(bool(row[1]), bool(re.search(r"`contracts/\w+\.[ch]`", row[2])), row)
+            self.assertEqual(bool(row[1]), bool(re.search(r"`contracts/[\w/]+\.[ch]`", row[2])), row)
 
     def test_every_test_of_theirs_has_an_answer(self):
         rows = rows_of("docs/contracts.md", "Microsoft's tests, and ours")
@@ -110,7 +109,7 @@ class Contracts(unittest.TestCase):
 class Limits(unittest.TestCase):
     def test_costs_are_those_that_are_tested(self):
         tested = {name: (int(most), int(usual)) for name, most, usual in
-                  re.findall(r"BOUND\((cdacq_\w+), (\d+), (\d+)\)", text_of("tests/test_fuel.c"))}
+                  re.findall(r"BOUND\((cdacq_\w+), (\d+), (\d+)\)", text_of("tests/contracts/test_fuel.c"))}
         stated = {row[0].strip("`"): (int(row[1].replace(",", "")), int(row[2].replace(",", "")))
                   for row in rows_of("docs/limits.md", "Work") if row[0].startswith("`")}
         self.assertEqual(stated, tested)

@@ -7,7 +7,7 @@
 
 #include "src/cli/ips.h"
 #include "src/cli/output.h"
-#include "src/cdacq.h"
+#include "cdacq.h"
 
 /* What a string of the session looks like in output. */
 struct shown {

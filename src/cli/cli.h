@@ -6,7 +6,7 @@
 #ifndef CDACQ_CLI_CLI_H
 #define CDACQ_CLI_CLI_H
 
-#include "src/cdacq.h"
+#include "cdacq.h"
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -52,7 +52,7 @@ int cmd_stack(const struct invocation *invocation);
 int cmd_verify(const struct invocation *invocation);
 
 /* Opens a core by its path or a process by its decimal pid. On failure says why and returns NULL. */
-struct cdacq *target_open(const char *name, const struct cdacq_options *options);
+struct cdacq_target *target_open(const char *name, const struct cdacq_options *options);
 
 /*
  * What a command about one target does: opens TARGET with the invocation's options and `more_flags`, runs `run`,
@@ -60,7 +60,8 @@ struct cdacq *target_open(const char *name, const struct cdacq_options *options)
  * session where no method can be found; a message has said why.
  */
 int target_run(const struct invocation *invocation, unsigned more_flags,
-               int (*run)(const struct invocation *invocation, struct cdacq *target, struct cdacq_session *session));
+               int (*run)(const struct invocation *invocation, struct cdacq_target *target,
+                          struct cdacq_session *session));
 
 /* Whether --output names one of the targets: writing there would destroy the core that is read. Says so where it is. */
 bool output_is_a_target(const struct invocation *invocation);

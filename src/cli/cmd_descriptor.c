@@ -37,12 +37,12 @@ static int add_entry(const struct cdacq_descriptor_item *item, void *context)
     return 0;
 }
 
-static void list_fill(struct list *list, struct cdacq *target)
+static void list_fill(struct list *list, struct cdacq_target *target)
 {
-    struct cdacq_info info;
-    cdacq_get_info(target, &info);
+    struct cdacq_target_info info;
+    cdacq_target_get_info(target, &info);
     *list = (struct list){.schema = info.schema};
-    cdacq_visit_descriptor(target, add_entry, list);
+    cdacq_target_visit_descriptor(target, add_entry, list);
 }
 
 static bool is_address(const struct cdacq_descriptor_item *item)
@@ -302,7 +302,7 @@ static bool compare_lists(struct output *out, struct list *a, struct list *b, bo
 
 /* ---- The command ------------------------------------------------------------------------------------------------ */
 
-static int show(const struct invocation *invocation, struct cdacq *target, struct cdacq *other)
+static int show(const struct invocation *invocation, struct cdacq_target *target, struct cdacq_target *other)
 {
     struct output out;
     struct list list, other_list = {0};
@@ -331,21 +331,21 @@ static int stop_at_first(const struct cdacq_descriptor_item *item, void *context
 }
 
 /* A descriptor can be shown whether or not methods can be found by it; but there must be one. */
-static struct cdacq *open_described(const char *name, const struct invocation *invocation)
+static struct cdacq_target *open_described(const char *name, const struct invocation *invocation)
 {
     struct cdacq_options options = invocation->options;
     options.flags |= CDACQ_OPEN_PARTIAL;
-    struct cdacq *target = target_open(name, &options);
+    struct cdacq_target *target = target_open(name, &options);
     if (!target)
         return NULL;
-    struct cdacq_info info;
+    struct cdacq_target_info info;
     bool described = false;
-    cdacq_get_info(target, &info);
-    cdacq_visit_descriptor(target, stop_at_first, &described);
+    cdacq_target_get_info(target, &info);
+    cdacq_target_visit_descriptor(target, stop_at_first, &described);
     if (described || !info.problem)
         return target;
     message("%s", info.problem);
-    cdacq_close(target);
+    cdacq_target_close(target);
     return NULL;
 }
 
@@ -353,7 +353,7 @@ int cmd_descriptor(const struct invocation *invocation)
 {
     if (output_is_a_target(invocation))
         return EXIT_FAILED;
-    struct cdacq *other = NULL, *target = open_described(invocation->targets[0], invocation);
+    struct cdacq_target *other = NULL, *target = open_described(invocation->targets[0], invocation);
     if (!target)
         return EXIT_FAILED;
     int status = EXIT_FAILED;
@@ -361,7 +361,7 @@ int cmd_descriptor(const struct invocation *invocation)
         other = open_described(invocation->targets[1], invocation);
     if (other || invocation->target_count == 1)
         status = show(invocation, target, other);
-    cdacq_close(other);
-    cdacq_close(target);
+    cdacq_target_close(other);
+    cdacq_target_close(target);
     return status;
 }

@@ -28,10 +28,10 @@ struct kind {
 struct work {
     const char *target_name;
     const struct cdacq_options *options;
-    struct cdacq *target;
+    struct cdacq_target *target;
     struct cdacq_session *session; /* NULL where no method can be found */
     struct output out;
-    struct cdacq_info info;
+    struct cdacq_target_info info;
     struct kind kinds[KINDS_MAX];
     size_t kind_count;
     struct {
@@ -62,7 +62,7 @@ static int count_range(const struct cdacq_code_range_info *range, void *context)
     kind->size += range->end - range->begin;
     kind->collectible += range->collectible;
     struct cdacq_error error;
-    if (cdacq_check_code_range(work->session, range->begin, &error) < 0) {
+    if (cdacq_session_check_code_range(work->session, range->begin, &error) < 0) {
         kind->unreadable++;
         snprintf(kind->problem, sizeof kind->problem, "%s", error.message);
         if (error.status == CDACQ_ERR_MEMORY && work->unreadable_count < ADDRESSES_MAX)
@@ -96,10 +96,10 @@ static void keep_status(struct work *work, enum cdacq_status status, const struc
 static void collect(struct work *work)
 {
     struct cdacq_error error;
-    cdacq_get_info(work->target, &work->info);
+    cdacq_target_get_info(work->target, &work->info);
     if (work->session)
-        keep_status(work, cdacq_visit_code_ranges(work->session, count_range, work, &error), &error);
-    keep_status(work, cdacq_visit_modules(work->target, count_module, work, &error), &error);
+        keep_status(work, cdacq_session_visit_code_ranges(work->session, count_range, work, &error), &error);
+    keep_status(work, cdacq_target_visit_modules(work->target, count_module, work, &error), &error);
 }
 
 /* ---- Text ---------------------------------------------------------------------------------------------------- */
@@ -131,7 +131,7 @@ static const char *plural(uint64_t count)
     return count == 1 ? "" : "s";
 }
 
-static const char *target_kind(const struct cdacq_info *info)
+static const char *target_kind(const struct cdacq_target_info *info)
 {
     static const char *const texts[] = {[CDACQ_TARGET_CORE] = "core",
                                         [CDACQ_TARGET_PROCESS] = "process",
@@ -143,7 +143,7 @@ static const char *target_kind(const struct cdacq_info *info)
 static void print_target(struct work *work)
 {
     struct output *out = &work->out;
-    const struct cdacq_info *info = &work->info;
+    const struct cdacq_target_info *info = &work->info;
     label(out, "target");
     output_printf(out, "%s ", target_kind(info));
     output_text(out, work->target_name);
@@ -198,7 +198,7 @@ static int print_other_runtime(const struct cdacq_runtime_info *runtime, void *c
 static void print_runtime(struct work *work)
 {
     struct output *out = &work->out;
-    const struct cdacq_info *info = &work->info;
+    const struct cdacq_target_info *info = &work->info;
     const char *version = info->runtime_version ? info->runtime_version : info->runtime_release;
     label(out, "runtime");
     if (!info->runtime_count) {
@@ -222,7 +222,7 @@ static void print_runtime(struct work *work)
 
     if (info->runtime_count > 1) {
         work->listed = 0;
-        cdacq_visit_runtimes(work->target, print_other_runtime, work);
+        cdacq_target_visit_runtimes(work->target, print_other_runtime, work);
     }
     label(out, "descriptor");
     if (info->descriptor_address && !info->descriptor_origin) {
@@ -291,9 +291,9 @@ static int print_unused_contract(const struct cdacq_contract_info *contract, voi
 static void print_contracts(struct work *work)
 {
     work->listed = 0;
-    cdacq_visit_contracts(work->target, print_known_contract, work);
+    cdacq_target_visit_contracts(work->target, print_known_contract, work);
     work->listed = 0;
-    cdacq_visit_contracts(work->target, print_unused_contract, work);
+    cdacq_target_visit_contracts(work->target, print_unused_contract, work);
     if (work->listed)
         output_literal(&work->out, "\n");
 }
@@ -364,8 +364,8 @@ static void print_modules(struct work *work)
     output_printf(out, "found the files of %" PRIu64 ", unconfirmed %" PRIu64 ", not found %" PRIu64 "\n",
                   work->modules.filled, work->modules.unverified, work->modules.problems);
     work->listed = 0; /* failures to visit were told the first time */
-    (void)cdacq_visit_modules(work->target, print_problem, work, &error);
-    (void)cdacq_visit_modules(work->target, print_unconfirmed, work, &error);
+    (void)cdacq_target_visit_modules(work->target, print_problem, work, &error);
+    (void)cdacq_target_visit_modules(work->target, print_unconfirmed, work, &error);
     if (work->listed > UNCONFIRMED_MAX) {
         label(out, "");
         output_printf(out, "and %" PRIu64 " more unconfirmed; --json lists all\n", work->listed - UNCONFIRMED_MAX);
@@ -508,10 +508,10 @@ static void write_step(const struct next_step *step, void *context)
 static void write_runtime(struct work *work)
 {
     struct output *out = &work->out;
-    const struct cdacq_info *info = &work->info;
+    const struct cdacq_target_info *info = &work->info;
     output_literal(out, ",\"runtimes\":[");
     work->listed = 0;
-    cdacq_visit_runtimes(work->target, write_one_runtime, work);
+    cdacq_target_visit_runtimes(work->target, write_one_runtime, work);
     output_literal(out, "]");
     bool_value(out, ",\"native_aot\":", info->native_aot);
     number_value(out, ",\"runtime_count\":", info->runtime_count);
@@ -531,7 +531,7 @@ static void write_runtime(struct work *work)
 static void write_memory(struct work *work)
 {
     struct output *out = &work->out;
-    const struct cdacq_info *info = &work->info;
+    const struct cdacq_target_info *info = &work->info;
     string_value(out, ",\"writer\":", info->writer);
     number_value(out, ",\"segment_count\":", info->segment_count);
     number_value(out, ",\"dumped_size\":", info->dumped_size);
@@ -560,7 +560,7 @@ static void write_code(struct work *work)
 static void write_json(struct work *work)
 {
     struct output *out = &work->out;
-    const struct cdacq_info *info = &work->info;
+    const struct cdacq_target_info *info = &work->info;
     struct cdacq_error error;
     string_value(out, "{\"target\":", work->target_name);
     string_value(out, ",\"kind\":", target_kind(info));
@@ -580,12 +580,12 @@ static void write_json(struct work *work)
     write_memory(work);
     output_literal(out, ",\"contracts\":[");
     work->listed = 0;
-    cdacq_visit_contracts(work->target, write_contract, work);
+    cdacq_target_visit_contracts(work->target, write_contract, work);
     output_literal(out, "]");
     write_code(work);
     output_literal(out, ",\"modules\":[");
     work->listed = 0;
-    (void)cdacq_visit_modules(work->target, write_module, work, &error);
+    (void)cdacq_target_visit_modules(work->target, write_module, work, &error);
     output_literal(out, "],\"problem\":");
     output_json_note(out, work->info.problem);
     output_literal(out, ",\"next_steps\":[");
@@ -593,7 +593,7 @@ static void write_json(struct work *work)
     output_literal(out, "]}\n");
 }
 
-static int show_info(const struct invocation *invocation, struct cdacq *target, struct cdacq_session *session)
+static int show_info(const struct invocation *invocation, struct cdacq_target *target, struct cdacq_session *session)
 {
     struct work work = {.target_name = invocation->targets[0],
                         .options = &invocation->options,

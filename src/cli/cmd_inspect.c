@@ -46,7 +46,7 @@ struct clauses {
 struct inspection {
     struct cdacq_method method;
     bool has_block;
-    struct cdacq_code_block block;
+    struct cdacq_block block;
     uint64_t hot_size, cold_start, cold_size;
     uint64_t funclet_start;
     bool is_funclet, is_filter_funclet;
@@ -101,25 +101,27 @@ static int take_clause(const struct cdacq_exception_clause *clause, void *contex
 
 static void ask_about_block(struct cdacq_session *session, struct inspection *inspection)
 {
-    const struct cdacq_code_block *block = &inspection->block;
+    const struct cdacq_block *block = &inspection->block;
     struct cdacq_error error;
     note(inspection, QUESTION_METHOD_REGION,
-         cdacq_get_method_region_info(session, block, &inspection->hot_size, &inspection->cold_start,
-                                      &inspection->cold_size, &error),
+         cdacq_block_get_method_region_info(session, block, &inspection->hot_size, &inspection->cold_start,
+                                            &inspection->cold_size, &error),
          &error);
     note(inspection, QUESTION_FUNCLET_START,
-         cdacq_get_funclet_start_address(session, block, &inspection->funclet_start, &error), &error);
-    note(inspection, QUESTION_IS_FUNCLET, cdacq_is_funclet(session, block, &inspection->is_funclet, &error), &error);
-    note(inspection, QUESTION_IS_FILTER_FUNCLET,
-         cdacq_is_filter_funclet(session, block, &inspection->is_filter_funclet, &error), &error);
-    note(inspection, QUESTION_UNWIND_INFO, cdacq_get_unwind_info(session, block, &inspection->unwind_info, &error),
+         cdacq_block_get_funclet_start_address(session, block, &inspection->funclet_start, &error), &error);
+    note(inspection, QUESTION_IS_FUNCLET, cdacq_block_is_funclet(session, block, &inspection->is_funclet, &error),
          &error);
+    note(inspection, QUESTION_IS_FILTER_FUNCLET,
+         cdacq_block_is_filter_funclet(session, block, &inspection->is_filter_funclet, &error), &error);
+    note(inspection, QUESTION_UNWIND_INFO,
+         cdacq_block_get_unwind_info(session, block, &inspection->unwind_info, &error), &error);
     note(inspection, QUESTION_DEBUG_INFO,
-         cdacq_get_debug_info(session, block, &inspection->debug_info, &inspection->has_flag_byte, &error), &error);
+         cdacq_block_get_debug_info(session, block, &inspection->debug_info, &inspection->has_flag_byte, &error),
+         &error);
     note(inspection, QUESTION_GC_INFO,
-         cdacq_get_gc_info(session, block, &inspection->gc_info, &inspection->gc_version, &error), &error);
+         cdacq_block_get_gc_info(session, block, &inspection->gc_info, &inspection->gc_version, &error), &error);
     note(inspection, QUESTION_EXCEPTION_CLAUSES,
-         cdacq_visit_exception_clauses(session, block, take_clause, &inspection->clauses, &error), &error);
+         cdacq_block_visit_exception_clauses(session, block, take_clause, &inspection->clauses, &error), &error);
 }
 
 static void ask(struct cdacq_session *session, uint64_t ip, struct inspection *inspection)
@@ -127,15 +129,16 @@ static void ask(struct cdacq_session *session, uint64_t ip, struct inspection *i
     struct clauses clauses = {.items = inspection->clauses.items, .capacity = inspection->clauses.capacity};
     struct cdacq_error error;
     *inspection = (struct inspection){.clauses = clauses};
-    cdacq_methods_at(session, &ip, 1, &inspection->method);
+    cdacq_session_methods_at(session, &ip, 1, &inspection->method);
     if (inspection->method.answer == CDACQ_ANSWER_MANAGED) {
-        note(inspection, QUESTION_JIT_TYPE, cdacq_get_code_block(session, ip, &inspection->block, &error), &error);
+        note(inspection, QUESTION_JIT_TYPE, cdacq_session_get_code_block(session, ip, &inspection->block, &error),
+             &error);
         inspection->has_block = inspection->answered[QUESTION_JIT_TYPE];
         if (inspection->has_block)
             ask_about_block(session, inspection);
     }
     note(inspection, QUESTION_ENTRY_METHOD_DESC,
-         cdacq_non_virtual_entry_to_method_desc(session, ip, &inspection->entry_method_desc, &error), &error);
+         cdacq_session_non_virtual_entry_to_method_desc(session, ip, &inspection->entry_method_desc, &error), &error);
 }
 
 static void forget(struct inspection *inspection)
@@ -169,7 +172,7 @@ static unsigned jit_type(const struct inspection *inspection)
 {
     if (!inspection->has_block)
         return 0;
-    switch (cdacq_get_jit_type(&inspection->block)) {
+    switch (cdacq_block_get_jit_type(&inspection->block)) {
     case CDACQ_CODE_JITTED:
         return 1;
     case CDACQ_CODE_READY_TO_RUN:
@@ -274,7 +277,7 @@ static void write_json(struct output *out, const struct inspection *inspection, 
     json_hex(out, "cold_start", answered[QUESTION_METHOD_REGION], inspection->cold_start);
     json_number(out, "cold_size", answered[QUESTION_METHOD_REGION] && inspection->cold_start, inspection->cold_size);
     json_hex(out, "unwind_info", answered[QUESTION_UNWIND_INFO], inspection->unwind_info);
-    json_hex(out, "unwind_info_base", block, block ? cdacq_get_unwind_info_base_address(&inspection->block) : 0);
+    json_hex(out, "unwind_info_base", block, block ? cdacq_block_get_unwind_info_base_address(&inspection->block) : 0);
     json_hex(out, "debug_info", answered[QUESTION_DEBUG_INFO], inspection->debug_info);
     json_bool(out, "has_flag_byte", answered[QUESTION_DEBUG_INFO] && inspection->debug_info, inspection->has_flag_byte);
     json_hex(out, "gc_info", answered[QUESTION_GC_INFO], inspection->gc_info);
@@ -359,7 +362,7 @@ static void write_text(struct output *out, const struct inspection *inspection)
         output_printf(out, "  %-18s %s\n", "is_funclet", inspection->is_filter_funclet ? "yes, a filter" : "yes");
     text_hex(out, "unwind_info", answered[QUESTION_UNWIND_INFO], inspection->unwind_info);
     if (inspection->has_block)
-        text_hex(out, "unwind_info_base", true, cdacq_get_unwind_info_base_address(&inspection->block));
+        text_hex(out, "unwind_info_base", true, cdacq_block_get_unwind_info_base_address(&inspection->block));
     if (answered[QUESTION_DEBUG_INFO] && inspection->debug_info)
         output_printf(out, "  %-18s 0x%" PRIx64 "%s\n", "debug_info", inspection->debug_info,
                       inspection->has_flag_byte ? ", behind a byte of flags" : "");
@@ -427,7 +430,7 @@ static bool stopped(void *context)
     return output_failed(&work->out);
 }
 
-static int inspect_all(const struct invocation *invocation, struct cdacq *target, struct cdacq_session *session)
+static int inspect_all(const struct invocation *invocation, struct cdacq_target *target, struct cdacq_session *session)
 {
     (void)target;
     struct work work = {.session = session, .json = invocation->json};

@@ -38,7 +38,7 @@ static void answer_pending(struct work *work)
 {
     if (!work->pending)
         return;
-    cdacq_methods_at(work->session, work->ips, work->pending, work->methods);
+    cdacq_session_methods_at(work->session, work->ips, work->pending, work->methods);
     for (size_t i = 0; i < work->pending; i++) {
         /* A name is seldom in the cache, and copying it is most of the work. */
         __builtin_prefetch(work->methods[i + AHEAD < work->pending ? i + AHEAD : i].name);
@@ -83,7 +83,7 @@ static bool stopped(void *context)
     return output_failed(&work->out);
 }
 
-static int answer_all(const struct invocation *invocation, struct cdacq *target, struct cdacq_session *session)
+static int answer_all(const struct invocation *invocation, struct cdacq_target *target, struct cdacq_session *session)
 {
     (void)target;
     struct work *work = allocate(sizeof *work);

@@ -26,7 +26,7 @@ static int list_method(const struct cdacq_method *method, void *context)
     return output_failed(&work->out); /* nobody takes the rest */
 }
 
-static int list_all(const struct invocation *invocation, struct cdacq *target, struct cdacq_session *session)
+static int list_all(const struct invocation *invocation, struct cdacq_target *target, struct cdacq_session *session)
 {
     (void)target;
     struct work work = {0};
@@ -38,7 +38,7 @@ static int list_all(const struct invocation *invocation, struct cdacq *target, s
     answers_init(&work.answers, &work.out, invocation->json);
     progress_begin(&work.progress, "methods", work.out.fd);
 
-    enum cdacq_status status = cdacq_visit_methods(session, flags, list_method, &work, &error);
+    enum cdacq_status status = cdacq_session_visit_methods(session, flags, list_method, &work, &error);
     progress_end(&work.progress);
     if (status < 0)
         message("%s", error.message);

@@ -89,10 +89,11 @@ static int write_file(const struct invocation *invocation, struct cdacq_session 
     return written.methods || written.stubs ? EXIT_PARTLY : EXIT_FAILED;
 }
 
-static int write_perf_map(const struct invocation *invocation, struct cdacq *target, struct cdacq_session *session)
+static int write_perf_map(const struct invocation *invocation, struct cdacq_target *target,
+                          struct cdacq_session *session)
 {
     (void)target;
-    return write_file(invocation, session, cdacq_write_perf_map);
+    return write_file(invocation, session, cdacq_session_write_perf_map);
 }
 
 int cmd_perfmap(const struct invocation *invocation)
@@ -100,10 +101,11 @@ int cmd_perfmap(const struct invocation *invocation)
     return target_run(invocation, 0, write_perf_map);
 }
 
-static int write_jitdump(const struct invocation *invocation, struct cdacq *target, struct cdacq_session *session)
+static int write_jitdump(const struct invocation *invocation, struct cdacq_target *target,
+                         struct cdacq_session *session)
 {
     (void)target;
-    return write_file(invocation, session, cdacq_write_jitdump);
+    return write_file(invocation, session, cdacq_session_write_jitdump);
 }
 
 int cmd_jitdump(const struct invocation *invocation)

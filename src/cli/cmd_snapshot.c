@@ -14,7 +14,7 @@
 enum { BATCH = 512 };
 
 struct work {
-    struct cdacq *target;
+    struct cdacq_target *target;
     struct cdacq_session *session;
     struct progress progress;
     uint64_t *ips;
@@ -59,7 +59,7 @@ static int add_method(const struct cdacq_method *method, void *context)
 static bool add_all_methods(struct work *work)
 {
     struct cdacq_error error;
-    if (cdacq_visit_methods(work->session, CDACQ_VISIT_STUBS, add_method, work, &error) >= 0)
+    if (cdacq_session_visit_methods(work->session, CDACQ_VISIT_STUBS, add_method, work, &error) >= 0)
         return true;
     message("%s", error.message);
     return false;
@@ -89,25 +89,25 @@ static int ignore_clause(const struct cdacq_exception_clause *clause, void *cont
 static void ask_about(struct work *work, uint64_t ip)
 {
     struct cdacq_method method;
-    struct cdacq_code_block block;
+    struct cdacq_block block;
     struct cdacq_error error;
     uint64_t address;
     uint32_t version;
     bool yes;
-    enum cdacq_status status = cdacq_method_at(work->session, ip, &method, &error);
+    enum cdacq_status status = cdacq_session_method_at(work->session, ip, &method, &error);
     if (status < 0) {
         message("0x%" PRIx64 ": %s", ip, error.message);
         work->unanswered++;
     }
-    (void)cdacq_non_virtual_entry_to_method_desc(work->session, ip, &address, &error);
+    (void)cdacq_session_non_virtual_entry_to_method_desc(work->session, ip, &address, &error);
     /* Always: it finds its way alone, where the look-up above may go by an index that it has built. */
-    if (cdacq_get_code_block(work->session, ip, &block, &error) != CDACQ_OK)
+    if (cdacq_session_get_code_block(work->session, ip, &block, &error) != CDACQ_OK)
         return;
-    (void)cdacq_get_method_region_info(work->session, &block, &address, &address, &address, &error);
-    (void)cdacq_is_filter_funclet(work->session, &block, &yes, &error); /* by way of the unwind info */
-    (void)cdacq_get_debug_info(work->session, &block, &address, &yes, &error);
-    (void)cdacq_get_gc_info(work->session, &block, &address, &version, &error);
-    (void)cdacq_visit_exception_clauses(work->session, &block, ignore_clause, NULL, &error);
+    (void)cdacq_block_get_method_region_info(work->session, &block, &address, &address, &address, &error);
+    (void)cdacq_block_is_filter_funclet(work->session, &block, &yes, &error); /* by way of the unwind info */
+    (void)cdacq_block_get_debug_info(work->session, &block, &address, &yes, &error);
+    (void)cdacq_block_get_gc_info(work->session, &block, &address, &version, &error);
+    (void)cdacq_block_visit_exception_clauses(work->session, &block, ignore_clause, NULL, &error);
 }
 
 /* One by one and many at once: the library reads different pages for the two. */
@@ -121,7 +121,7 @@ static void ask_all(struct work *work)
     }
     for (size_t i = 0; i < work->count; i += BATCH) {
         size_t count = work->count - i < BATCH ? work->count - i : BATCH;
-        cdacq_methods_at(work->session, work->ips + i, count, methods);
+        cdacq_session_methods_at(work->session, work->ips + i, count, methods);
         progress_step(&work->progress, i);
     }
     free(methods);
@@ -142,11 +142,11 @@ static int ignore_module(const struct cdacq_module_info *module, void *context)
 /* What `info` shows; the snapshot should show it too. */
 static void ask_info(struct work *work)
 {
-    struct cdacq_info info;
+    struct cdacq_target_info info;
     struct cdacq_error error;
-    cdacq_get_info(work->target, &info);
-    (void)cdacq_visit_code_ranges(work->session, ignore_range, NULL, &error);
-    (void)cdacq_visit_modules(work->target, ignore_module, NULL, &error);
+    cdacq_target_get_info(work->target, &info);
+    (void)cdacq_session_visit_code_ranges(work->session, ignore_range, NULL, &error);
+    (void)cdacq_target_visit_modules(work->target, ignore_module, NULL, &error);
 }
 
 static bool report(const struct invocation *invocation, const struct work *work, uint64_t size)
@@ -169,7 +169,7 @@ static int write_snapshot(const struct invocation *invocation, struct work *work
 {
     struct cdacq_error error;
     uint64_t size;
-    if (cdacq_write_snapshot(work->target, invocation->output, &size, &error) < 0) {
+    if (cdacq_target_write_snapshot(work->target, invocation->output, &size, &error) < 0) {
         message("%s", error.message);
         return EXIT_FAILED;
     }
@@ -178,7 +178,8 @@ static int write_snapshot(const struct invocation *invocation, struct work *work
     return work->unanswered ? EXIT_PARTLY : EXIT_ANSWERED;
 }
 
-static int take_snapshot(const struct invocation *invocation, struct cdacq *target, struct cdacq_session *session)
+static int take_snapshot(const struct invocation *invocation, struct cdacq_target *target,
+                         struct cdacq_session *session)
 {
     struct work work = {.target = target, .session = session};
     int status = EXIT_FAILED;

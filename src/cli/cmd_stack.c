@@ -29,7 +29,7 @@ static void begin_thread(pid_t tid, void *context)
 static void look_up(struct work *work, const struct native_frame *frame, struct cdacq_method *ret)
 {
     uint64_t ip = frame->pc - frame->is_call;
-    cdacq_methods_at(work->session, &ip, 1, ret);
+    cdacq_session_methods_at(work->session, &ip, 1, ret);
     ret->ip = frame->pc;
     if (ret->answer == CDACQ_ANSWER_MANAGED || ret->answer == CDACQ_ANSWER_STUB)
         ret->offset += frame->is_call;
@@ -96,11 +96,11 @@ static void end_broken(pid_t tid, const char *problem, void *context)
     message("thread %d: the stack goes no further: %s", tid, problem);
 }
 
-static int list_stacks(const struct invocation *invocation, struct cdacq *target, struct cdacq_session *session)
+static int list_stacks(const struct invocation *invocation, struct cdacq_target *target, struct cdacq_session *session)
 {
     struct work work = {.session = session};
-    struct cdacq_info info;
-    cdacq_get_info(target, &info);
+    struct cdacq_target_info info;
+    cdacq_target_get_info(target, &info);
     if (!output_open(&work.out, invocation->output))
         return EXIT_FAILED;
     answers_init(&work.answers, &work.out, invocation->json);

@@ -164,7 +164,7 @@ static void complain(const char *file, const struct cdacq_verification *sum)
         message("'%s': %s", file, sum->advice);
 }
 
-static int verify(const struct invocation *invocation, struct cdacq *target, struct cdacq_session *session)
+static int verify(const struct invocation *invocation, struct cdacq_target *target, struct cdacq_session *session)
 {
     (void)session;
     struct work work = {.json = invocation->json};
@@ -173,7 +173,7 @@ static int verify(const struct invocation *invocation, struct cdacq *target, str
     if (!output_open(&work.out, invocation->output))
         return EXIT_FAILED;
     progress_begin(&work.progress, "records", work.out.fd);
-    enum cdacq_status status = cdacq_verify(target, invocation->file, take, &work, &sum, &error);
+    enum cdacq_status status = cdacq_target_verify(target, invocation->file, take, &work, &sum, &error);
     progress_end(&work.progress);
     if (status == CDACQ_OK) {
         if (work.json)

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "src/cdacq.h"
+#include "cdacq.h"
 
 struct native_frame {
     unsigned index;     /* 0 is the innermost */

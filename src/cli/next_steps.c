@@ -23,7 +23,7 @@ static void tell(const struct steps *steps, const struct next_step *step)
 
 /* ---- The runtime --------------------------------------------------------------------------------------------- */
 
-static void tell_problem(const struct steps *steps, const struct cdacq_info *info)
+static void tell_problem(const struct steps *steps, const struct cdacq_target_info *info)
 {
     struct next_step step = {.need = "runtime"};
     switch (info->problem_status) {
@@ -74,11 +74,11 @@ static int note_contract(const struct cdacq_contract_info *contract, void *conte
     return 0;
 }
 
-static void tell_names(struct steps *steps, struct cdacq *target)
+static void tell_names(struct steps *steps, struct cdacq_target *target)
 {
     char text[200];
     size_t length = 0;
-    cdacq_visit_contracts(target, note_contract, steps);
+    cdacq_target_visit_contracts(target, note_contract, steps);
     for (unsigned i = 0; i < ARRAY_SIZE(names_contracts); i++)
         if (!(steps->readable >> i & 1))
             length +=
@@ -92,7 +92,7 @@ static void tell_names(struct steps *steps, struct cdacq *target)
 
 /* ---- Memory -------------------------------------------------------------------------------------------------- */
 
-static void tell_memory(const struct steps *steps, const struct cdacq_info *info, uint64_t ranges)
+static void tell_memory(const struct steps *steps, const struct cdacq_target_info *info, uint64_t ranges)
 {
     char text[300];
     if (info->truncated)
@@ -124,7 +124,7 @@ static int note_file(const struct cdacq_module_info *module, void *context)
 }
 
 /* Whoever lacks many of them lacks the runtime. */
-static void tell_runtime_folder(const struct steps *steps, const struct cdacq_info *info)
+static void tell_runtime_folder(const struct steps *steps, const struct cdacq_target_info *info)
 {
     char text[300];
     const char *version = info->runtime_version ? info->runtime_version : info->runtime_release;
@@ -154,20 +154,21 @@ static int tell_file(const struct cdacq_module_info *module, void *context)
     return 0;
 }
 
-void next_steps_visit(struct cdacq *target, const struct cdacq_options *options, const struct next_steps_facts *facts,
-                      void (*visit)(const struct next_step *step, void *context), void *context)
+void next_steps_visit(struct cdacq_target *target, const struct cdacq_options *options,
+                      const struct next_steps_facts *facts, void (*visit)(const struct next_step *step, void *context),
+                      void *context)
 {
-    struct cdacq_info info;
-    cdacq_get_info(target, &info);
+    struct cdacq_target_info info;
+    cdacq_target_get_info(target, &info);
     if (info.kind == CDACQ_TARGET_IMAGE) /* nothing is missing in a file that is read for its descriptor */
         return;
     struct steps steps = {.options = options, .visit = visit, .context = context, .runtime_path = info.runtime_path};
-    (void)cdacq_visit_modules(target, note_file, &steps, NULL);
+    (void)cdacq_target_visit_modules(target, note_file, &steps, NULL);
     if (info.problem)
         tell_problem(&steps, &info);
     else
         tell_names(&steps, target);
     tell_memory(&steps, &info, facts->memory_ranges);
     tell_runtime_folder(&steps, &info);
-    (void)cdacq_visit_modules(target, tell_file, &steps, NULL);
+    (void)cdacq_target_visit_modules(target, tell_file, &steps, NULL);
 }

@@ -5,7 +5,7 @@
 #ifndef CDACQ_CLI_NEXT_STEPS_H
 #define CDACQ_CLI_NEXT_STEPS_H
 
-#include "src/cdacq.h"
+#include "cdacq.h"
 
 struct next_step {
     const char *need; /* "file", "files", "core", "memory", "names", "descriptor" or "runtime" */
@@ -15,13 +15,14 @@ struct next_step {
     const char *options[4]; /* of this tool, that supply it; up to the first NULL */
 };
 
-/* What `info` has found out about the target beside cdacq_get_info. */
+/* What `info` has found out about the target beside cdacq_target_get_info. */
 struct next_steps_facts {
     uint64_t memory_ranges; /* code ranges that memory is missing for which no file can supply */
 };
 
 /* Calls `visit` for each, files last. */
-void next_steps_visit(struct cdacq *target, const struct cdacq_options *options, const struct next_steps_facts *facts,
-                      void (*visit)(const struct next_step *step, void *context), void *context);
+void next_steps_visit(struct cdacq_target *target, const struct cdacq_options *options,
+                      const struct next_steps_facts *facts, void (*visit)(const struct next_step *step, void *context),
+                      void *context);
 
 #endif

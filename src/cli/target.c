@@ -53,9 +53,9 @@ static bool is_image(const char *name)
     return n == sizeof header && !memcmp(header, ELFMAG, SELFMAG) && (type == ET_DYN || type == ET_EXEC);
 }
 
-struct cdacq *target_open(const char *name, const struct cdacq_options *options)
+struct cdacq_target *target_open(const char *name, const struct cdacq_options *options)
 {
-    struct cdacq *target = NULL;
+    struct cdacq_target *target = NULL;
     struct cdacq_error error;
     enum cdacq_status status;
     if (!is_pid(name)) {
@@ -63,15 +63,15 @@ struct cdacq *target_open(const char *name, const struct cdacq_options *options)
             message("%s: an ELF image, no core: 'info' and 'descriptor' take one, methods are in none", name);
             return NULL;
         }
-        status = is_image(name) ? cdacq_open_image(name, options, &target, &error)
-                                : cdacq_open_core(name, options, &target, &error);
+        status = is_image(name) ? cdacq_target_open_image(name, options, &target, &error)
+                                : cdacq_target_open_core(name, options, &target, &error);
     } else {
         int pid = parse_pid(name);
         if (!pid) {
             message("%s: no process can have this pid", name);
             return NULL;
         }
-        status = cdacq_open_pid(pid, options, &target, &error);
+        status = cdacq_target_open_pid(pid, options, &target, &error);
     }
     if (status < 0) {
         message("%s", error.message);
@@ -104,13 +104,14 @@ bool output_is_a_target(const struct invocation *invocation)
 }
 
 int target_run(const struct invocation *invocation, unsigned more_flags,
-               int (*run)(const struct invocation *invocation, struct cdacq *target, struct cdacq_session *session))
+               int (*run)(const struct invocation *invocation, struct cdacq_target *target,
+                          struct cdacq_session *session))
 {
     struct cdacq_options options = invocation->options;
     options.flags |= more_flags;
     if (output_is_a_target(invocation))
         return EXIT_FAILED;
-    struct cdacq *target = target_open(invocation->targets[0], &options);
+    struct cdacq_target *target = target_open(invocation->targets[0], &options);
     if (!target)
         return EXIT_FAILED;
 
@@ -122,6 +123,6 @@ int target_run(const struct invocation *invocation, unsigned more_flags,
     if (session || options.flags & CDACQ_OPEN_PARTIAL)
         status = run(invocation, target, session);
     cdacq_session_destroy(session);
-    cdacq_close(target);
+    cdacq_target_close(target);
     return status;
 }

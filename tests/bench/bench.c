@@ -13,7 +13,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "src/cdacq.h"
+#include "cdacq.h"
 
 enum { DEFAULT_BATCH = 1024, DEFAULT_PASSES = 2 };
 
@@ -22,7 +22,7 @@ struct bench {
     uint64_t *ips;
     size_t count, batch;
     unsigned passes;
-    struct cdacq *target;
+    struct cdacq_target *target;
     struct cdacq_session *session;
 };
 
@@ -86,8 +86,8 @@ static void open_target(struct bench *bench)
     unsigned long pid = strtoul(bench->target_name, &end, 10);
     bool is_pid = *bench->target_name && !*end;
     uint64_t start = now_ns();
-    enum cdacq_status status = is_pid ? cdacq_open_pid((int)pid, NULL, &bench->target, &error)
-                                      : cdacq_open_core(bench->target_name, NULL, &bench->target, &error);
+    enum cdacq_status status = is_pid ? cdacq_target_open_pid((int)pid, NULL, &bench->target, &error)
+                                      : cdacq_target_open_core(bench->target_name, NULL, &bench->target, &error);
     if (status == CDACQ_OK)
         status = cdacq_session_create(bench->target, &bench->session, &error);
     if (status < 0)
@@ -100,7 +100,7 @@ static void ask_first(struct bench *bench)
     struct cdacq_error error;
     struct cdacq_method method;
     uint64_t start = now_ns();
-    enum cdacq_status status = cdacq_method_at(bench->session, bench->ips[0], &method, &error);
+    enum cdacq_status status = cdacq_session_method_at(bench->session, bench->ips[0], &method, &error);
     printf("first_ms=%.4f\n", (double)(now_ns() - start) / 1e6);
     if (status < 0)
         fail("the first address", error.message);
@@ -114,7 +114,7 @@ static void ask_all(struct bench *bench, unsigned pass, struct cdacq_method *met
     uint64_t name_bytes = 0, start = now_ns();
     for (size_t i = 0; i < bench->count; i += bench->batch) {
         size_t count = bench->count - i < bench->batch ? bench->count - i : bench->batch;
-        cdacq_methods_at(bench->session, bench->ips + i, count, methods);
+        cdacq_session_methods_at(bench->session, bench->ips + i, count, methods);
         for (size_t k = 0; k < count; k++) {
             managed += methods[k].answer == CDACQ_ANSWER_MANAGED;
             errors += methods[k].answer == CDACQ_ANSWER_ERROR;
@@ -135,7 +135,7 @@ static void ask_each(struct bench *bench)
     uint64_t start = now_ns();
     size_t named = 0;
     for (size_t i = 0; i < bench->count; i++)
-        named += cdacq_method_at(bench->session, bench->ips[i], &method, NULL) == CDACQ_OK && method.name;
+        named += cdacq_session_method_at(bench->session, bench->ips[i], &method, NULL) == CDACQ_OK && method.name;
     printf("single_ns=%.2f\nsingle_named=%zu\n", (double)(now_ns() - start) / (double)bench->count, named);
 }
 
@@ -178,7 +178,7 @@ int main(int argc, char **argv)
     print_usage_counts("passes");
     ask_each(&bench);
     cdacq_session_destroy(bench.session);
-    cdacq_close(bench.target);
+    cdacq_target_close(bench.target);
     free(methods);
     free(bench.ips);
     return 0;

@@ -12,7 +12,7 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, os.pardir), os.path.join(HERE, os.pardir, "dotnet")]
+sys.path[:0] = [os.path.join(HERE, os.pardir, "support"), os.path.join(HERE, os.pardir, "dotnet")]
 
 from jitdump import read_loads  # noqa: E402
 from jitdump_writer import Jitdump  # noqa: E402

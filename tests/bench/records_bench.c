@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "src/cdacq.h"
+#include "cdacq.h"
 
 enum { ROUNDS = 7, BLOCK = 64 * 1024 };
 

@@ -12,7 +12,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
-#include "src/base.h"
+#include "util/base.h"
 
 #ifndef MAP_FIXED_NOREPLACE /* glibc of Debian 12 has it */
 #define MAP_FIXED_NOREPLACE 0x100000

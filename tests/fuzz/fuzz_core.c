@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 
-#include "src/file_judge.h"
+#include "src/api/file_judge.h"
 #include "target/core.h"
 #include "target/image.h"
 

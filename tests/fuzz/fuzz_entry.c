@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "mocktarget/mocktarget.h"
-#include "src/door.h"
+#include "src/api/handles.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -118,24 +118,24 @@ static void ask(struct cdacq_session *session, uint64_t entry)
     struct cdacq_error error = {0};
     struct cdacq_method method;
     uint64_t method_desc = 0;
-    enum cdacq_status status = cdacq_non_virtual_entry_to_method_desc(session, entry, &method_desc, &error);
+    enum cdacq_status status = cdacq_session_non_virtual_entry_to_method_desc(session, entry, &method_desc, &error);
     if ((status == CDACQ_OK) != (method_desc != 0) || (status < 0 && !error.message[0]))
         abort();
-    status = cdacq_method_at(session, entry, &method, &error);
+    status = cdacq_session_method_at(session, entry, &method, &error);
     if (status == CDACQ_OK && method.answer != CDACQ_ANSWER_MANAGED)
         abort();
-    cdacq_methods_at(session, &entry, 1, &method);
+    cdacq_session_methods_at(session, &entry, 1, &method);
     if (method.ip != entry)
         abort();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct cdacq *target;
+    struct cdacq_target *target;
     struct cdacq_session *session;
     struct scene scene = build(size ? data[0] : 0);
     uint64_t descriptor;
-    if (cdacq_open_memory(mock_memory(scene.mock), NULL, &target, NULL) < 0 ||
+    if (cdacq_target_open_memory(mock_memory(scene.mock), NULL, &target, NULL) < 0 ||
         cdacq_session_create(target, &session, NULL) < 0)
         abort(); /* nothing of it is damaged yet */
     descriptor = target->layout.globals[G_PlatformMetadata];
@@ -149,7 +149,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             for (uint64_t offset = 0; offset < 24; offset += 4)
                 ask(session, scene.entries[i] + offset);
     cdacq_session_destroy(session);
-    cdacq_close(target);
+    cdacq_target_close(target);
     mock_destroy(scene.mock);
     return 0;
 }

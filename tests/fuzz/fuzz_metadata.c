@@ -3,9 +3,9 @@
  * selects: bit 0 a PE image, bit 1 mapped, bit 2 a part of the source is missing, bit 3 the bytes are a signature that
  * stands alone.
  */
-#include "src/formats/names_runtime.h"
-#include "src/formats/pe.h"
-#include "tests/paged_bytes.h"
+#include "formats/names_runtime.h"
+#include "formats/pe.h"
+#include "tests/support/paged_bytes.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

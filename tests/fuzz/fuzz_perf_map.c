@@ -2,7 +2,7 @@
  * fuzz_perf_map.c: any bytes as a perf map. What comes out lies within them, in order, and every line is either empty,
  * a symbol or told as bad.
  */
-#include "src/formats/perf_map.h"
+#include "formats/perf_map.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

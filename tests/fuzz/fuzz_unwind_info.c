@@ -3,8 +3,8 @@
  * first byte chooses the architecture (low three bits), whether there are funclets, and the byte order; the second the
  * GC info's version. What follows is the memory that everything is in, the table at its start.
  */
-#include "contracts/gc_info.h"
-#include "contracts/unwind_info.h"
+#include "contracts/code_info/gc_info.h"
+#include "contracts/code_info/unwind_info.h"
 #include "target/memory.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -8,8 +8,8 @@
 #include <sys/mman.h>
 
 #include "mocktarget/mocktarget.h"
-#include "src/door.h"
-#include "tests/metadata_writer.h"
+#include "src/api/handles.h"
+#include "tests/support/metadata_writer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -18,7 +18,7 @@ enum { STAYS = 0x40000000, RELEASED = 0x40100000, IMAGE = 0x40200000, PROCESSES 
 
 static struct process {
     struct mock *mock;
-    struct cdacq *target;
+    struct cdacq_target *target;
 } processes[PROCESSES];
 
 /* N.T with static methods Even() and one of an odd name, (string). */
@@ -84,7 +84,7 @@ static struct process build(unsigned choice)
                                    .hot = hot, .hot_count = 1, .cold = cold, .cold_count = rid % 2, .rid = rid});
     mock_r2r_finish(image);
     mock_publish(mock, NULL);
-    if (mock_error(mock) || cdacq_open_memory(mock_memory(mock), NULL, &process.target, NULL) != CDACQ_OK)
+    if (mock_error(mock) || cdacq_target_open_memory(mock_memory(mock), NULL, &process.target, NULL) != CDACQ_OK)
         abort();
     return process;
 }
@@ -140,7 +140,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     if (ftruncate(fd, 0) < 0 || pwrite(fd, data + 1, size - 1, 0) != (ssize_t)(size - 1))
         abort();
-    enum cdacq_status status = cdacq_verify(process->target, path, count, &tally, &sum, &error);
+    enum cdacq_status status = cdacq_target_verify(process->target, path, count, &tally, &sum, &error);
     if (status == CDACQ_ERR_FORMAT) {
         if (!error.message[0])
             abort();

@@ -6,7 +6,7 @@ import struct
 import sys
 
 HERE = pathlib.Path(__file__).parent
-sys.path[:0] = [str(HERE.parent), str(HERE.parent / "dotnet")]
+sys.path[:0] = [str(HERE.parent / "support"), str(HERE.parent / "dotnet")]
 
 import jitdump_writer  # noqa: E402
 import r2r_image  # noqa: E402

@@ -1,0 +1,101 @@
+/*
+ * unwind_info.h: RUNTIME_FUNCTION tables: sorted {begin, [end,] unwind data}, all relative to a base address; and the
+ * unwind data that they lead to, which each architecture encodes in its own way:
+ *
+ *  - x64: UNWIND_INFO: four bytes, the unwind codes padded to four bytes, the RVA of the personality routine; or, of a
+ *    part of a function (UNW_FLAG_CHAININFO), the RUNTIME_FUNCTION of the function's beginning.
+ *  - x86: the function's length, four bytes.
+ *  - arm, arm64, riscv64, loongarch64: a header of one or two words, a word for each epilog unless the header describes
+ *    the only one (bit E), the unwind codes, the RVA of the personality routine; or, on arm and arm64, packed into the
+ *    entry.
+ *
+ * What follows the unwind data of a ReadyToRun method is its GC info. Where code is too long for one entry, or is
+ * split, further entries describe fragments, which have no prolog and belong to the function before them. Source:
+ * dotnet/runtime docs/design/datacontracts/ExecutionManager.md, "GetUnwindInfo", "GetMethodRegionInfo";
+ * src/coreclr/vm/codeman.cpp, GetUnwindDataBlob, IsFunctionFragment and LazyIsFunclet; Microsoft's "x64 exception
+ * handling", "ARM exception handling" and "ARM64 exception handling".
+ */
+#ifndef CDACQ_CONTRACTS_CODE_INFO_UNWIND_INFO_H
+#define CDACQ_CONTRACTS_CODE_INFO_UNWIND_INFO_H
+
+#include "contracts/platform_metadata.h"
+
+/* A table in the target's memory. Entries are read one by one, so that a search touches little of a large one. */
+struct unwind_table {
+    uint64_t address;
+    uint32_t count, entry_size;
+    uint64_t base;       /* what its addresses are relative to */
+    const uint8_t *view; /* the same bytes, where they are at hand in one run; else NULL */
+};
+
+/* Whether handlers are functions of their own; without it, as on x86 for Windows before .NET 10, code has no unwind
+ * data. */
+static inline bool has_funclets(const struct reader *reader)
+{
+    return reader->layout->globals[G_FeatureEHFunclets] != 0;
+}
+
+/* The table of `count` entries at `address`. */
+struct unwind_table unwind_table_at(const struct reader *reader, uint64_t address, uint32_t count, uint64_t base);
+
+/* Takes a view of the whole table where that can be had: for many searches. Not of a recording target. */
+void unwind_table_view(struct reader *reader, struct unwind_table *table);
+
+/* The 32-bit field of an entry at a field's offset. 0, and the reader fails, when it cannot be read. */
+static inline uint32_t unwind_table_field(struct reader *reader, const struct unwind_table *table, uint32_t i,
+                                          enum layout_field field)
+{
+    uint64_t offset = (uint64_t)i * table->entry_size + reader->layout->fields[field].offset;
+    if (LIKELY(table->view != NULL))
+        return load_u32(table->view + offset, reader->big_endian);
+    return (uint32_t)field_read(reader, field, read_u32(reader, table->address + offset));
+}
+
+/* The begin of an entry, relative. It stands there as a code pointer, on arm with the Thumb bit. */
+static inline uint32_t unwind_table_begin(struct reader *reader, const struct unwind_table *table, uint32_t i)
+{
+    uint32_t begin = unwind_table_field(reader, table, i, F_RuntimeFunction_BeginAddress);
+    bool thumb = reader->layout->architecture == ARCHITECTURE_ARM ||
+                 reader->layout->code_pointer_flags & CODE_POINTER_ARM32_THUMB;
+    return thumb ? begin & ~UINT32_C(1) : begin;
+}
+
+/* The last entry whose begin is at or before `relative`, by binary search; UINT32_MAX where there is none. */
+uint32_t unwind_table_find(struct reader *reader, const struct unwind_table *table, uint32_t relative);
+
+/*
+ * The length of the function of an entry: by its end address where the platform has one (x64); by UnwindInfo.
+ * FunctionLength or the GC info where there are no funclets (x86); else by the entry itself where it is packed, or by
+ * the first word of its unwind data, whose low 18 bits count instructions of two bytes (arm) or four. 0, and the reader
+ * fails, when it cannot be read.
+ */
+uint32_t unwind_table_length(struct reader *reader, const struct unwind_table *table, uint32_t i);
+
+/*
+ * Where the unwind data of an entry are, and how many bytes they take, the personality routine's RVA included. False
+ * where there are none (the entry is packed or refers to another one) or the architecture is not known; then, and when
+ * they are of a form that the runtime does not have or cannot be read, nothing is written, and the reader fails for the
+ * latter two.
+ */
+bool unwind_table_data(struct reader *reader, const struct unwind_table *table, uint32_t i, uint64_t *ret_address,
+                       uint32_t *ret_size);
+
+/*
+ * Whether an entry describes a fragment. On x64 no entry does: a part that lies apart is chained. False also when the
+ * reader fails.
+ */
+bool unwind_table_is_fragment(struct reader *reader, const struct unwind_table *table, uint32_t i);
+
+/* The entry with which the function or funclet of entry `i` begins: itself, unless it describes a fragment. */
+uint32_t unwind_table_root(struct reader *reader, const struct unwind_table *table, uint32_t i);
+
+/* Whether x64 unwind data at `address` are chained to those of another function: UNW_FLAG_CHAININFO. */
+bool unwind_info_is_chained(struct reader *reader, uint64_t address);
+
+/*
+ * Whether an entry of a method's cold code describes a funclet, as the runtime tells it: on x64 unless it is chained to
+ * the method's body, elsewhere never. (By the addresses alone the body's cold part would pass for a funclet.)
+ */
+bool unwind_table_is_cold_funclet(struct reader *reader, const struct unwind_table *table, uint32_t i);
+
+#endif

@@ -1,0 +1,226 @@
+#include "contracts/code_lookup/range_section_map.h"
+
+#define TAG_MASK UINT64_C(1)
+
+enum { SLOTS = 256 };
+
+static unsigned level_count(const struct reader *reader)
+{
+    return reader->pointer_size == 4 ? 2 : 5;
+}
+
+/* The lowest address bit that selects a slot of `level`; level 1 is the innermost. */
+static unsigned level_shift(const struct reader *reader, unsigned level)
+{
+    return (reader->pointer_size == 4 ? 16 : 17) + 8 * (level - 1);
+}
+
+static uint64_t untagged(uint64_t pointer)
+{
+    return pointer & ~TAG_MASK;
+}
+
+static bool read_section(struct reader *reader, uint64_t address, struct range_section *ret)
+{
+    struct range_section section = {
+        .address = address,
+        .begin = read_field(reader, address, F_RangeSection_RangeBegin),
+        .end = read_field(reader, address, F_RangeSection_RangeEndOpen),
+        .jit_manager = read_field(reader, address, F_RangeSection_JitManager),
+        .heap_list = read_field(reader, address, F_RangeSection_HeapList),
+        .r2r_module = read_field(reader, address, F_RangeSection_R2RModule),
+        .flags = (uint32_t)read_field(reader, address, F_RangeSection_Flags),
+    };
+    if (has_field(reader, F_RangeSection_RangeList))
+        section.range_list = read_field(reader, address, F_RangeSection_RangeList);
+    if (reader_failed(reader))
+        return false;
+    *ret = section;
+    return true;
+}
+
+/* The end of the deletion list is marked by 1, so any non-zero value means that the section is going away. */
+static bool is_being_deleted(struct reader *reader, uint64_t section)
+{
+    return has_field(reader, F_RangeSection_NextForDelete) &&
+           read_field(reader, section, F_RangeSection_NextForDelete) != 0;
+}
+
+/* What the slots for `address` lead to, down to that of `last_level`; 0 where one is empty. */
+static uint64_t follow(struct reader *reader, uint64_t map, uint64_t address, unsigned last_level)
+{
+    uint64_t table = field_address(reader, map, F_RangeSectionMap_TopLevelData);
+    for (unsigned level = level_count(reader); level >= last_level && table; level--) {
+        uint64_t slot = address >> level_shift(reader, level) & (SLOTS - 1);
+        table = untagged(read_pointer(reader, table + slot * reader->pointer_size));
+        if (reader_failed(reader) && !reader->what)
+            reader->what = "RangeSectionMap";
+    }
+    return table;
+}
+
+bool range_section_map_reaches(struct reader *reader, uint64_t map, uint64_t address)
+{
+    return reader->pointer_size == 4 || follow(reader, map, address, 3) != 0;
+}
+
+bool range_section_map_find(struct reader *reader, uint64_t map, uint64_t address, struct range_section *ret)
+{
+    for (uint64_t fragment = follow(reader, map, address, 1);
+         fragment && reader_step(reader, "RangeSectionFragment.Next list");
+         fragment = untagged(read_field(reader, fragment, F_RangeSectionFragment_Next))) {
+        if (address < read_field(reader, fragment, F_RangeSectionFragment_RangeBegin) ||
+            address >= read_field(reader, fragment, F_RangeSectionFragment_RangeEndOpen))
+            continue;
+        uint64_t section = read_field(reader, fragment, F_RangeSectionFragment_RangeSection);
+        if (is_being_deleted(reader, section))
+            continue;
+        if (!read_section(reader, section, ret))
+            return false;
+        if (address >= ret->begin && address < ret->end)
+            return true;
+        reader_fail(reader, CDACQ_ERR_CORRUPT, fragment, "RangeSectionFragment.RangeSection");
+    }
+    return false;
+}
+
+/* A listing of the whole map in progress. */
+struct lister {
+    struct reader *reader;
+    uint64_t tables[RANGE_TABLE_MAX];
+    size_t table_count;
+    uint64_t *sections; /* addresses, as met: the same one again and again */
+    size_t section_count, section_capacity, fragment_count;
+    size_t unreadable;
+};
+
+/* Whatever could not be read is counted and forgotten, so that the rest of the map is still listed. */
+static bool forgive(struct lister *lister)
+{
+    bool forgiven = reader_forgive(lister->reader);
+    lister->unreadable += forgiven;
+    return forgiven;
+}
+
+static bool add_section(struct lister *lister, uint64_t address)
+{
+    if (lister->section_count && lister->sections[lister->section_count - 1] == address)
+        return true;
+    if (lister->section_count == lister->section_capacity) {
+        size_t capacity = MAX(lister->section_capacity * 2, (size_t)256);
+        uint64_t *sections = realloc(lister->sections, capacity * sizeof *sections);
+        if (!sections)
+            return reader_fail(lister->reader, CDACQ_ERR_NOMEM, 0, "range sections");
+        lister->sections = sections;
+        lister->section_capacity = capacity;
+    }
+    lister->sections[lister->section_count++] = address;
+    return true;
+}
+
+static void list_fragments(struct lister *lister, uint64_t fragment)
+{
+    struct reader *reader = lister->reader;
+    while (fragment && reader_step(reader, "RangeSectionFragment.Next list")) {
+        if (++lister->fragment_count > RANGE_FRAGMENT_MAX) {
+            reader_fail(reader, CDACQ_ERR_FUEL, fragment, "RangeSectionFragment.Next list");
+            return;
+        }
+        uint64_t section = read_field(reader, fragment, F_RangeSectionFragment_RangeSection);
+        uint64_t next = untagged(read_field(reader, fragment, F_RangeSectionFragment_Next));
+        if (reader_failed(reader) || !add_section(lister, section)) {
+            forgive(lister);
+            return;
+        }
+        fragment = next;
+    }
+}
+
+static bool seen_before(struct lister *lister, uint64_t table)
+{
+    for (size_t i = lister->table_count; i--;)
+        if (lister->tables[i] == table)
+            return true;
+    return false;
+}
+
+static void list_table(struct lister *lister, uint64_t table, unsigned level)
+{
+    struct reader *reader = lister->reader;
+    struct window window;
+    if (lister->table_count == RANGE_TABLE_MAX || seen_before(lister, table)) {
+        reader_fail(reader, CDACQ_ERR_CORRUPT, table, "RangeSectionMap: a table stands in it twice, or too many do");
+        return;
+    }
+    lister->tables[lister->table_count++] = table;
+    if (!reader_window(reader, table, (uint64_t)SLOTS * reader->pointer_size, "RangeSectionMap", &window)) {
+        forgive(lister);
+        return;
+    }
+    for (unsigned slot = 0; slot < SLOTS && !reader_failed(reader); slot++) {
+        const uint8_t *p = window.bytes + slot * reader->pointer_size;
+        uint64_t next =
+            untagged(reader->pointer_size == 4 ? load_u32(p, reader->big_endian) : load_u64(p, reader->big_endian));
+        if (next && level == 1)
+            list_fragments(lister, next);
+        else if (next)
+            list_table(lister, next, level - 1);
+    }
+    window_deinit(&window);
+}
+
+static int compare_u64(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+static int compare_sections(const void *a, const void *b)
+{
+    const struct range_section *x = a, *y = b;
+    return (x->begin > y->begin) - (x->begin < y->begin);
+}
+
+static bool read_sections(struct lister *lister, struct range_section_list *ret)
+{
+    struct reader *reader = lister->reader;
+    if (lister->section_count)
+        qsort(lister->sections, lister->section_count, sizeof *lister->sections, compare_u64);
+    ret->items = calloc(lister->section_count + 1, sizeof *ret->items);
+    if (!ret->items)
+        return reader_fail(reader, CDACQ_ERR_NOMEM, 0, "range sections");
+    for (size_t i = 0; i < lister->section_count; i++) {
+        uint64_t address = lister->sections[i];
+        if (i && address == lister->sections[i - 1])
+            continue;
+        struct range_section section;
+        bool deleted = is_being_deleted(reader, address);
+        if (!deleted && read_section(reader, address, &section))
+            ret->items[ret->count++] = section;
+        else if (reader_failed(reader) && !forgive(lister))
+            return false;
+    }
+    qsort(ret->items, ret->count, sizeof *ret->items, compare_sections);
+    return true;
+}
+
+bool range_section_map_list(struct reader *reader, uint64_t map, struct range_section_list *ret)
+{
+    struct lister *lister = calloc(1, sizeof *lister);
+    struct range_section_list list = {0};
+    if (!lister)
+        return reader_fail(reader, CDACQ_ERR_NOMEM, 0, "range sections");
+    lister->reader = reader;
+    list_table(lister, field_address(reader, map, F_RangeSectionMap_TopLevelData), level_count(reader));
+    if (!reader_failed(reader))
+        read_sections(lister, &list);
+    list.unreadable = lister->unreadable;
+    free(lister->sections);
+    free(lister);
+    if (reader_failed(reader)) {
+        free(list.items);
+        return false;
+    }
+    *ret = list;
+    return true;
+}

@@ -1,0 +1,60 @@
+/*
+ * range_section_map.h: RangeSectionMap: which part of the address space holds which kind of code.
+ *
+ * The map is a radix tree over the address: five levels of 256 pointers on 64-bit targets (bits 17 to 56; higher ones
+ * are ignored), two on 32-bit ones (bits 16 to 31). A slot of level 1 is a list of fragments, each of which names a
+ * RangeSection. Bit 0 of every pointer, in slots and in RangeSectionFragment.Next, is a tag ("collectible"), not part
+ * of the address. A section that is being deleted is passed over and the list goes on, as in the runtime. Source:
+ * dotnet/runtime docs/design/datacontracts/ExecutionManager.md, "RangeSectionMap"; src/coreclr/vm/codeman.h.
+ */
+#ifndef CDACQ_CONTRACTS_CODE_LOOKUP_RANGE_SECTION_MAP_H
+#define CDACQ_CONTRACTS_CODE_LOOKUP_RANGE_SECTION_MAP_H
+
+#include "descriptors/layout.h"
+
+enum range_section_flags {
+    RANGE_SECTION_COLLECTIBLE = 1,
+    RANGE_SECTION_CODE_HEAP = 2,
+    RANGE_SECTION_RANGE_LIST = 4,
+    RANGE_SECTION_INTERPRETER = 8,
+};
+
+struct range_section {
+    uint64_t address; /* of the RangeSection */
+    uint64_t begin, end;
+    uint64_t jit_manager, heap_list, r2r_module, range_list;
+    uint32_t flags; /* enum range_section_flags */
+};
+
+/*
+ * The live section that holds `address`. False when none does, or when the reader fails: memory that is missing on the
+ * way means that it cannot be told.
+ */
+bool range_section_map_find(struct reader *reader, uint64_t map, uint64_t address, struct range_section *ret);
+
+/*
+ * Whether the map has tables for the 8 GiB around `address`: a section was near it at some time. (Tables of collectible
+ * sections go with the last of them; a runtime's code lies close together.) On 32-bit targets everything is near.
+ * False, too, when the reader fails.
+ */
+bool range_section_map_reaches(struct reader *reader, uint64_t map, uint64_t address);
+
+/* All live sections, sorted by begin, each once. */
+struct range_section_list {
+    struct range_section *items;
+    size_t count;
+    size_t unreadable; /* tables, fragments and sections that could not be read: the list has holes */
+};
+
+enum {
+    RANGE_TABLE_MAX = 8192,           /* tables of one map: a real one has a few dozen */
+    RANGE_FRAGMENT_MAX = 1024 * 1024, /* one for each 64 or 128 KiB of code */
+};
+
+/*
+ * Lists the whole map. False, and the reader fails, when the map is larger than the bounds, or a table stands in it
+ * twice; unreadable parts are counted instead. `ret->items` is the caller's to free.
+ */
+bool range_section_map_list(struct reader *reader, uint64_t map, struct range_section_list *ret);
+
+#endif

@@ -1,0 +1,27 @@
+/*
+ * code_heap_infos.h: GetCodeHeapInfos, GetJitManagerInfo: the heaps that JIT-compiled code lies in. The runtime's own
+ * list of them is described from .NET 11 on; before that they are found by the range sections that they fill. Source:
+ * dotnet/runtime docs/design/datacontracts/ExecutionManager.md; src/coreclr/vm/codeman.h, EEJitManager.
+ */
+#ifndef CDACQ_CONTRACTS_EXECUTION_MANAGER_CODE_HEAP_INFOS_H
+#define CDACQ_CONTRACTS_EXECUTION_MANAGER_CODE_HEAP_INFOS_H
+
+#include "cdacq/block.h"
+#include "contracts/execution_manager/execution_manager.h"
+
+enum { CODE_HEAP_MAX = 64 * 1024 };
+
+/* The manager of a kind of code. An address of 0: the target has none. False, and the reader fails, when unknown. */
+bool jit_manager_info(const struct execution_manager *manager, struct reader *reader, enum cdacq_code_kind kind,
+                      struct cdacq_jit_manager_info *ret);
+
+struct code_heap_list {
+    struct cdacq_code_heap_info *items;
+    size_t count, capacity;
+};
+
+/* The heaps of a manager. The reader fails where there may be more than these. `ret->items` is the caller's to free. */
+void code_heaps_list(const struct execution_manager *manager, struct reader *reader, enum cdacq_code_kind kind,
+                     struct code_heap_list *ret);
+
+#endif

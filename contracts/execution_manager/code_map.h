@@ -1,0 +1,65 @@
+/*
+ * code_map.h: all code of a process, sorted, for many look-ups: the ranges of the range section map, visited once, and
+ * for each range, when it is first asked for, its methods as runs of addresses. A look-up is then two binary searches,
+ * and enumerating methods is walking the runs: look-ups and listings cannot disagree.
+ *
+ * It says the same as execution_manager_find(), from which it is built; where something could not be read it says so,
+ * and the caller walks for the one address. Immutable once built; tables are published atomically.
+ */
+#ifndef CDACQ_CONTRACTS_EXECUTION_MANAGER_CODE_MAP_H
+#define CDACQ_CONTRACTS_EXECUTION_MANAGER_CODE_MAP_H
+
+#include "contracts/execution_manager/execution_manager.h"
+#include "contracts/execution_manager/r2r_jit_manager.h"
+
+enum code_run_kind {
+    RUN_METHOD,
+    RUN_COLD,    /* the cold part of a ReadyToRun method */
+    RUN_STUB,    /* a stub block; where it ends is not known, so that a look-up walks */
+    RUN_UNKNOWN, /* its header cannot be read: a look-up walks, and tells why */
+};
+
+/* Addresses [begin, end), relative to the range, of one method or stub; sorted, apart from each other. */
+struct code_run {
+    uint32_t begin, end;
+    uint32_t method : 30; /* ReadyToRun: the function at which the method starts */
+    uint32_t kind : 2;
+};
+
+struct code_table {
+    struct code_run *runs;
+    size_t count;
+    const struct r2r_image *image; /* of ReadyToRun code */
+};
+
+struct code_range {
+    struct range_section section;
+    enum code_manager manager;
+    _Atomic(struct code_table *) table;
+};
+
+struct code_map {
+    struct code_range *ranges; /* sorted by begin, apart from each other */
+    size_t count;
+    size_t unreadable; /* parts of the range section map that could not be read: gaps prove nothing */
+};
+
+/* NULL, and the reader fails, when the map cannot be listed or its sections overlap. Free with code_map_free. */
+struct code_map *code_map_build(struct execution_manager *manager, struct reader *reader);
+void code_map_free(struct code_map *map);
+
+/* The range that holds `address`, or NULL. */
+struct code_range *code_map_range(const struct code_map *map, uint64_t address);
+
+/* The range's methods; built when first asked for. NULL, and the reader fails, when that cannot be done. */
+const struct code_table *code_range_table(struct execution_manager *manager, struct reader *reader,
+                                          struct code_range *range);
+
+/* The run that holds `relative`, or NULL. */
+const struct code_run *code_table_find(const struct code_table *table, uint32_t relative);
+
+/* The block of a run, as execution_manager_find() has it for the run's first address. */
+bool code_run_block(const struct execution_manager *manager, struct reader *reader, const struct code_range *range,
+                    const struct code_table *table, const struct code_run *run, struct code_block *ret);
+
+#endif

@@ -1,0 +1,446 @@
+#include "contracts/ready_to_run/r2r_image.h"
+
+#include "contracts/code_info/gc_info.h"
+#include "contracts/code_lookup/hash_map.h"
+#include "formats/names.h"
+
+/* entries[]: what kind of entry, in the top two bits, and its number. 0 is none. */
+#define ENTRY_KIND_SHIFT 30
+#define ENTRY_VALUE_MASK ((UINT32_C(1) << ENTRY_KIND_SHIFT) - 1)
+
+enum { ENTRY_TAG_METHODDEF = 1, ENTRY_TAG_INSTANCE = 2, ENTRY_TAG_COMPONENT = 3 };
+
+enum {
+    R2R_SIGNATURE = 0x00525452, /* "RTR" */
+    INSTANCE_SIGNATURE_MAX = 64 * 1024,
+};
+
+static void entries_free(struct r2r_entries *entries)
+{
+    if (!entries)
+        return;
+    window_deinit(&entries->instances_window);
+    window_deinit(&entries->manifest);
+    window_deinit(&entries->mvids);
+    free(entries->components);
+    free(entries->methods);
+    free(entries);
+}
+
+void r2r_image_free(struct r2r_image *image)
+{
+    if (!image)
+        return;
+    window_deinit(&image->hot_cold_window);
+    entries_free(atomic_load_explicit(&image->entries, memory_order_acquire));
+    free(image);
+}
+
+enum method_entry_kind r2r_entry(const struct r2r_entries *entries, uint32_t function, uint32_t *ret_entry,
+                                 uint16_t *ret_component)
+{
+    uint32_t entry = entries->methods ? entries->methods[function] : 0;
+    *ret_entry = entry & ENTRY_VALUE_MASK;
+    *ret_component = entries->components ? entries->components[function] : 0;
+    switch (entry >> ENTRY_KIND_SHIFT) {
+    case ENTRY_TAG_METHODDEF:
+        return ENTRY_METHODDEF;
+    case ENTRY_TAG_INSTANCE:
+        return ENTRY_INSTANCE;
+    case ENTRY_TAG_COMPONENT:
+        return ENTRY_COMPONENT;
+    default:
+        return ENTRY_NONE;
+    }
+}
+
+/* What the runtime's map has for a function. 0 where it has nothing; also when the reader fails. */
+static uint64_t mapped_method_desc(const struct r2r_image *image, struct reader *reader, uint32_t function)
+{
+    uint64_t start = image->base + unwind_table_begin(reader, &image->functions, function);
+    return reader_failed(reader) ? 0 : ptr_hash_map_find(reader, image->entry_point_map, start);
+}
+
+uint64_t r2r_image_method_desc(const struct r2r_image *image, struct reader *reader, uint32_t function)
+{
+    uint64_t method_desc = mapped_method_desc(image, reader, function);
+    return reader_forgive(reader) ? 0 : method_desc; /* the image may name the method all the same */
+}
+
+bool r2r_image_is_start(const struct r2r_image *image, const struct r2r_entries *entries, struct reader *reader,
+                        uint32_t function)
+{
+    if (!has_funclets(reader))
+        return true; /* and no cold code: a function is a method */
+    /* Without tables the map alone tells the starts: what it lacks of itself must not be taken for "no start here". */
+    return entries->methods ? entries->methods[function] != 0 : mapped_method_desc(image, reader, function) != 0;
+}
+
+/* A table of sections: {type, rva, size} each. In the image's header, and in that of each component of a composite. */
+struct sections {
+    uint64_t address;
+    uint32_t count;
+};
+
+static bool find_section(struct reader *reader, const struct sections *sections, uint32_t type,
+                         struct r2r_section_place *ret)
+{
+    for (uint32_t i = 0; i < sections->count && reader_step(reader, "ReadyToRun sections"); i++) {
+        uint64_t at = sections->address + (uint64_t)i * 12;
+        if (read_u32(reader, at) == type && !reader_failed(reader)) {
+            *ret = (struct r2r_section_place){read_u32(reader, at + 4), read_u32(reader, at + 8)};
+            return ret->size != 0 && !reader_failed(reader);
+        }
+    }
+    return false;
+}
+
+/* READYTORUN_HEADER: signature, version, flags, then the number of sections. False without one, or when that cannot be
+ * read. */
+static bool read_header(struct reader *reader, const struct r2r_image *image, struct sections *ret)
+{
+    char magic[2];
+    if (!image->header)
+        return false;
+    uint32_t signature = read_u32(reader, image->header);
+    if (reader_failed(reader))
+        return false;
+    /* A synthetic target may publish an image that is none. A PE image has a header; if not, it was damaged. */
+    if (signature != R2R_SIGNATURE &&
+        !(reader_try_copy(reader, image->base, magic, sizeof magic) && memcmp(magic, "MZ", sizeof magic) == 0))
+        return false;
+    *ret = (struct sections){image->header + 16, read_u32(reader, image->header + 12)};
+    if (signature != R2R_SIGNATURE || ret->count > R2R_SECTION_MAX)
+        reader_fail(reader, CDACQ_ERR_CORRUPT, image->header, "READYTORUN_HEADER");
+    return !reader_failed(reader);
+}
+
+static bool section_window(struct reader *reader, const struct r2r_image *image,
+                           const struct r2r_section_place *section, const char *what, struct window *ret)
+{
+    if (!range_fits(section->rva, section->size, image->end - image->base)) {
+        reader_fail(reader, CDACQ_ERR_CORRUPT, image->base + section->rva, what);
+        return false;
+    }
+    return reader_window(reader, image->base + section->rva, section->size, what, ret);
+}
+
+/* The runtime's pointer to a section's directory, where this runtime's descriptor has one: what the specification asks.
+ */
+static bool described_section(const struct r2r_image *image, struct reader *reader, enum layout_field field,
+                              struct r2r_section_place *ret)
+{
+    uint64_t directory = read_field(reader, image->info, field);
+    if (!directory || reader_failed(reader))
+        return false;
+    *ret = (struct r2r_section_place){
+        (uint32_t)read_field(reader, directory, F_ImageDataDirectory_VirtualAddress),
+        (uint32_t)read_field(reader, directory, F_ImageDataDirectory_Size),
+    };
+    return ret->size != 0 && !reader_failed(reader);
+}
+
+bool r2r_image_section(const struct r2r_image *image, struct reader *reader, enum r2r_section type,
+                       struct r2r_section_place *ret)
+{
+    struct sections sections;
+    enum layout_field field = type == R2R_DEBUG_INFO       ? F_ReadyToRunInfo_DebugInfoSection
+                              : type == R2R_EXCEPTION_INFO ? F_ReadyToRunInfo_ExceptionInfoSection
+                                                           : F_COUNT;
+    bool described = field != F_COUNT && has_field(reader, field);
+    if (described ? !described_section(image, reader, field, ret)
+                  : !read_header(reader, image, &sections) || !find_section(reader, &sections, type, ret))
+        return false;
+    if (!range_fits(ret->rva, ret->size, image->end - image->base))
+        reader_fail(reader, CDACQ_ERR_CORRUPT, image->base + ret->rva, "ReadyToRun section");
+    return !reader_failed(reader);
+}
+
+/* A method's runtime function index as both tables store it; the low bit says that fixups follow. */
+static bool entry_function(const struct native_section *section, uint32_t offset, uint32_t *ret)
+{
+    uint32_t id;
+    if (!native_unsigned(section, &offset, &id))
+        return false;
+    *ret = id & 1 ? id >> 2 : id >> 1;
+    return true;
+}
+
+/* The tables of an image on their way in. */
+struct inverter {
+    struct reader *reader;
+    const struct r2r_image *image;
+    struct r2r_entries *entries;
+    uint16_t component; /* whose table is being read */
+};
+
+static void set_entry(const struct inverter *inverter, uint32_t function, unsigned tag, uint32_t value)
+{
+    uint32_t *methods = inverter->entries->methods;
+    uint16_t *components = inverter->entries->components;
+    /* A cold function is never a start, so an entry there is a lie; the first of two entries stands. */
+    if (function < inverter->image->first_cold && !methods[function] && value <= ENTRY_VALUE_MASK)
+        methods[function] = (uint32_t)tag << ENTRY_KIND_SHIFT | value;
+    else
+        return;
+    if (components)
+        components[function] = inverter->component;
+}
+
+static void add_methoddefs(const struct inverter *inverter, const struct sections *sections, unsigned tag)
+{
+    struct r2r_section_place section;
+    struct window window;
+    struct native_array array;
+    if (!find_section(inverter->reader, sections, R2R_METHODDEF_ENTRYPOINTS, &section) ||
+        !section_window(inverter->reader, inverter->image, &section, "ReadyToRun section 103", &window))
+        return;
+    if (native_array_open((struct native_section){.bytes = window.bytes, .size = section.size}, &array)) {
+        /* A count that lies is bounded: a rid has 24 bits, and an element takes a bit of the section at least. */
+        uint32_t count = (uint32_t)MIN(MIN(array.count, UINT32_C(0xffffff)), (uint64_t)section.size * 16);
+        for (uint32_t i = 0; i < count && reader_step(inverter->reader, "ReadyToRun section 103"); i++) {
+            uint32_t offset, function = UINT32_MAX;
+            if (!native_array_at(&array, i, &offset))
+                continue;
+            /* A start that is lost would give its code to the method before it: all, or no answer. */
+            if (!entry_function(&array.section, offset, &function) || function >= inverter->image->first_cold)
+                reader_fail(inverter->reader, CDACQ_ERR_CORRUPT, inverter->image->base + section.rva,
+                            "ReadyToRun section 103");
+            else
+                set_entry(inverter, function, tag, i + 1);
+        }
+    } else {
+        reader_fail(inverter->reader, CDACQ_ERR_CORRUPT, inverter->image->base + section.rva, "ReadyToRun section 103");
+    }
+    window_deinit(&window);
+}
+
+/* An instance's element is a method signature, which has to be passed over to find the function behind it. */
+static bool add_instance(uint32_t offset, void *context)
+{
+    const struct inverter *inverter = context;
+    const struct native_section *section = &inverter->entries->instances;
+    size_t length;
+    uint32_t function;
+    if (name_entry_point_skip(section->bytes + offset, MIN(section->size - offset, (uint32_t)INSTANCE_SIGNATURE_MAX),
+                              &length) != CDACQ_OK ||
+        !entry_function(section, offset + (uint32_t)length, &function)) {
+        inverter->entries->instances_incomplete = true;
+        return true;
+    }
+    set_entry(inverter, function, ENTRY_TAG_INSTANCE, offset);
+    /* Many entries may share one long signature: each pays for what it has passed over. */
+    for (size_t paid = 0; paid <= length; paid += 64)
+        if (!reader_step(inverter->reader, "ReadyToRun section 109"))
+            return false;
+    return true;
+}
+
+static void add_instances(struct inverter *inverter, const struct sections *sections)
+{
+    struct r2r_entries *entries = inverter->entries;
+    struct r2r_section_place section;
+    struct native_hashtable table;
+    if (!find_section(inverter->reader, sections, R2R_INSTANCE_ENTRYPOINTS, &section) ||
+        !section_window(inverter->reader, inverter->image, &section, "ReadyToRun section 109",
+                        &entries->instances_window))
+        return;
+    entries->instances = (struct native_section){.bytes = entries->instances_window.bytes, .size = section.size};
+    /* A start that is not known would give its code to the method before it: all, or no answer. */
+    if (!native_hashtable_open(entries->instances, &table) || !native_hashtable_each(&table, add_instance, inverter) ||
+        entries->instances_incomplete)
+        reader_fail(inverter->reader, CDACQ_ERR_CORRUPT, inverter->image->base + section.rva, "ReadyToRun section 109");
+}
+
+/*
+ * A composite image keeps the tables of its components apart: section 115 lists, for each, its CLR header and a header
+ * its own with sections. Which assembly the i-th component is, the i-th AssemblyRef of the manifest metadata says.
+ */
+static bool add_components(struct inverter *inverter, const struct sections *sections)
+{
+    struct reader *reader = inverter->reader;
+    uint64_t base = inverter->image->base;
+    struct r2r_section_place list, part;
+    if (!find_section(reader, sections, R2R_COMPONENT_ASSEMBLIES, &list))
+        return false;
+    uint32_t count = list.size / 16;
+    if (count > R2R_COMPONENT_MAX)
+        reader_fail(reader, CDACQ_ERR_CORRUPT, base + list.rva, "ReadyToRun section 115");
+    inverter->entries->components = calloc((size_t)inverter->image->functions.count + 1, sizeof(uint16_t));
+    if (!inverter->entries->components)
+        reader_fail(reader, CDACQ_ERR_NOMEM, 0, "ReadyToRun entry points");
+    /* Only names need these: where they are missing, the starts are known all the same. */
+    if (find_section(reader, sections, R2R_MANIFEST_METADATA, &part) &&
+        !section_window(reader, inverter->image, &part, "ReadyToRun section 112", &inverter->entries->manifest))
+        reader_forgive(reader);
+    if (find_section(reader, sections, R2R_MANIFEST_MVIDS, &part) &&
+        !section_window(reader, inverter->image, &part, "ReadyToRun section 118", &inverter->entries->mvids))
+        reader_forgive(reader);
+    for (uint32_t i = 0; i < count && reader_step(reader, "ReadyToRun section 115"); i++) {
+        /* READYTORUN_CORE_HEADER: flags, number of sections, sections. */
+        uint64_t header = base + read_u32(reader, base + list.rva + (uint64_t)i * 16 + 8);
+        struct sections component = {header + 8, read_u32(reader, header + 4)};
+        if (component.count > R2R_SECTION_MAX)
+            reader_fail(reader, CDACQ_ERR_CORRUPT, header, "READYTORUN_CORE_HEADER");
+        inverter->component = (uint16_t)i;
+        add_methoddefs(inverter, &component, ENTRY_TAG_COMPONENT);
+    }
+    return true;
+}
+
+/* Inverts the entry point tables. An image without any, as a synthetic one may be, is left without. */
+static void invert(struct inverter *inverter)
+{
+    struct reader *reader = inverter->reader;
+    struct sections sections;
+    struct r2r_section_place section;
+    if (!read_header(reader, inverter->image, &sections))
+        return;
+    bool has_tables = find_section(reader, &sections, R2R_METHODDEF_ENTRYPOINTS, &section) ||
+                      find_section(reader, &sections, R2R_INSTANCE_ENTRYPOINTS, &section) ||
+                      find_section(reader, &sections, R2R_COMPONENT_ASSEMBLIES, &section);
+    if (!has_tables || reader_failed(reader))
+        return;
+    inverter->entries->methods = calloc((size_t)inverter->image->functions.count + 1, sizeof(uint32_t));
+    if (!inverter->entries->methods) {
+        reader_fail(reader, CDACQ_ERR_NOMEM, 0, "ReadyToRun entry points");
+        return;
+    }
+    if (!add_components(inverter, &sections))
+        add_methoddefs(inverter, &sections, ENTRY_TAG_METHODDEF);
+    add_instances(inverter, &sections);
+}
+
+/* The reader's failure becomes the table's own, so that it is told at every use, and found out only once. */
+static struct r2r_entries *entries_read(const struct r2r_image *image, struct reader *reader)
+{
+    struct r2r_entries *entries = calloc(1, sizeof *entries);
+    if (!entries) {
+        reader_fail(reader, CDACQ_ERR_NOMEM, 0, "ReadyToRun entry points");
+        return NULL;
+    }
+    struct inverter inverter = {reader, image, entries, 0};
+    uint32_t fuel = reader->fuel; /* not to be charged to the look-up that happens to be the first */
+    bool unverified = reader->unverified;
+    reader->fuel = FUEL_INDEX;
+    reader->unverified = false;
+    invert(&inverter);
+    entries->unverified = reader->unverified;
+    entries->failure = reader_take_failure(reader);
+    reader->fuel = fuel;
+    reader->unverified = unverified;
+    return entries;
+}
+
+const struct r2r_entries *r2r_image_entries(const struct r2r_image *image, struct reader *reader)
+{
+    struct r2r_image *shared = (struct r2r_image *)(uintptr_t)image; /* only the atomic changes */
+    struct r2r_entries *entries = atomic_load_explicit(&shared->entries, memory_order_acquire);
+    if (reader_failed(reader))
+        return NULL;
+    if (!entries) {
+        struct r2r_entries *read = entries_read(image, reader);
+        if (!read)
+            return NULL;
+        if (atomic_compare_exchange_strong_explicit(&shared->entries, &entries, read, memory_order_acq_rel,
+                                                    memory_order_acquire))
+            entries = read;
+        else
+            entries_free(read);
+    }
+    reader->unverified |= entries->unverified;
+    return reader_fail_again(reader, &entries->failure) ? NULL : entries;
+}
+
+static void read_thunks(struct reader *reader, struct r2r_image *image, uint64_t info)
+{
+    if (!has_field(reader, F_ReadyToRunInfo_DelayLoadMethodCallThunks))
+        return;
+    uint64_t directory = read_field(reader, info, F_ReadyToRunInfo_DelayLoadMethodCallThunks);
+    if (!directory || !has_field(reader, F_ImageDataDirectory_VirtualAddress))
+        return;
+    image->thunks_rva = (uint32_t)read_field(reader, directory, F_ImageDataDirectory_VirtualAddress);
+    image->thunks_size = (uint32_t)read_field(reader, directory, F_ImageDataDirectory_Size);
+}
+
+static void read_hot_cold(struct reader *reader, struct r2r_image *image, uint64_t info)
+{
+    image->first_cold = image->functions.count;
+    if (!has_field(reader, F_ReadyToRunInfo_NumHotColdMap) || !has_field(reader, F_ReadyToRunInfo_HotColdMap))
+        return;
+    uint32_t count = (uint32_t)read_field(reader, info, F_ReadyToRunInfo_NumHotColdMap);
+    if (!count)
+        return;
+    if (count % 2) /* half a pair: whose the last cold code is nobody can tell */
+        reader_fail(reader, CDACQ_ERR_CORRUPT, info, "ReadyToRunInfo.NumHotColdMap");
+    uint64_t address = read_field(reader, info, F_ReadyToRunInfo_HotColdMap);
+    if (!reader_window(reader, address, (uint64_t)count * 4, "ReadyToRunInfo.HotColdMap", &image->hot_cold_window))
+        return;
+    image->hot_cold = (struct hot_cold_map){
+        .entries = image->hot_cold_window.bytes,
+        .pair_count = count / 2,
+        .function_count = image->functions.count,
+        .big_endian = reader->big_endian,
+    };
+    image->first_cold = hot_cold_first_cold(&image->hot_cold);
+}
+
+static void read_functions(struct reader *reader, struct r2r_image *image, uint64_t info)
+{
+    uint32_t count = (uint32_t)read_field(reader, info, F_ReadyToRunInfo_NumRuntimeFunctions);
+    if (!count || reader_failed(reader))
+        return;
+    uint64_t address = read_field(reader, info, F_ReadyToRunInfo_RuntimeFunctions);
+    if (count > R2R_FUNCTION_MAX)
+        reader_fail(reader, CDACQ_ERR_CORRUPT, info, "ReadyToRunInfo.NumRuntimeFunctions");
+    if (reader_failed(reader))
+        return;
+    image->functions = unwind_table_at(reader, address, count, image->base);
+    /* Some tables end with a sentinel whose begin no code can have; the count may or may not include it. */
+    uint32_t last;
+    if (reader_try_copy(reader,
+                        address + (uint64_t)(count - 1) * image->functions.entry_size +
+                            reader->layout->fields[F_RuntimeFunction_BeginAddress].offset,
+                        &last, sizeof last) &&
+        last == UINT32_MAX)
+        image->functions.count--;
+    unwind_table_view(reader, &image->functions);
+}
+
+/* The version tells how GC info is encoded; an image whose header cannot be read does without. */
+static void read_version(struct reader *reader, struct r2r_image *image)
+{
+    uint8_t header[8];
+    if (!reader_failed(reader) && reader_try_copy(reader, image->header, header, sizeof header) &&
+        load_u32(header, reader->big_endian) == R2R_SIGNATURE)
+        image->gc_info_version = gc_info_version_of_r2r(reader->layout, load_u16(header + 4, reader->big_endian),
+                                                        load_u16(header + 6, reader->big_endian));
+}
+
+struct r2r_image *r2r_image_open(struct reader *reader, const struct range_section *section)
+{
+    struct r2r_image *image = calloc(1, sizeof *image);
+    if (!image) {
+        reader_fail(reader, CDACQ_ERR_NOMEM, 0, "ReadyToRun image");
+        return NULL;
+    }
+    bool unverified_before = reader->unverified;
+    reader->unverified = false;
+    image->module = section->r2r_module;
+    image->base = section->begin;
+    image->end = section->end;
+    uint64_t info = read_field(reader, section->r2r_module, F_Module_ReadyToRunInfo);
+    uint64_t composite = read_field(reader, info, F_ReadyToRunInfo_CompositeInfo);
+    image->info = info;
+    image->header = read_field(reader, composite, F_ReadyToRunInfo_ReadyToRunHeader);
+    /* The map alone is the composite image's: everything else of it stands in each component's info too. */
+    image->entry_point_map = field_address(reader, composite, F_ReadyToRunInfo_EntryPointToMethodDescMap);
+    read_functions(reader, image, info);
+    read_hot_cold(reader, image, info);
+    read_thunks(reader, image, info);
+    read_version(reader, image);
+    image->unverified = reader->unverified;
+    reader->unverified |= unverified_before;
+    image->failure = reader_take_failure(reader);
+    return image;
+}

@@ -1,0 +1,100 @@
+/*
+ * r2r_image.h: a ReadyToRun image as the ReadyToRun JIT manager reads it: its runtime functions, where each method
+ * among them starts and which one it is, its hot/cold map and its thunks. Opened once for each image and kept.
+ *
+ * The runtime's own map from entry points to MethodDescs is filled when a method is first prepared, so it holds a few
+ * percent of them, and walking back to the nearest entry that is in it names a neighbour for all others. Therefore the
+ * starts come from the image's tables: METHODDEF_ENTRYPOINTS (103, a NativeArray by methoddef rid) and
+ * INSTANCE_ENTRYPOINTS (109, a hash table of signatures). Only an image that has neither is walked as specified.
+ * Source: dotnet/runtime docs/design/coreclr/botr/readytorun-format.md; ExecutionManager.md, "ReadyToRunJitManager".
+ */
+#ifndef CDACQ_CONTRACTS_READY_TO_RUN_R2R_IMAGE_H
+#define CDACQ_CONTRACTS_READY_TO_RUN_R2R_IMAGE_H
+
+#include <stdatomic.h>
+
+#include "contracts/execution_manager/code_block.h"
+#include "contracts/code_lookup/hot_cold_map.h"
+#include "contracts/ready_to_run/native_format.h"
+#include "contracts/code_lookup/range_section_map.h"
+#include "contracts/code_info/unwind_info.h"
+
+enum r2r_section {
+    R2R_METHODDEF_ENTRYPOINTS = 103,
+    R2R_EXCEPTION_INFO = 104,
+    R2R_DEBUG_INFO = 105,
+    R2R_INSTANCE_ENTRYPOINTS = 109,
+    R2R_MANIFEST_METADATA = 112,
+    R2R_COMPONENT_ASSEMBLIES = 115,
+    R2R_MANIFEST_MVIDS = 118,
+};
+
+enum {
+    R2R_FUNCTION_MAX =
+        8 * 1024 * 1024, /* runtime functions of one image: the framework as one image has some 400,000 */
+    R2R_FUNCTION_TOTAL_MAX = 32 * 1024 * 1024, /* of all images of a target */
+    R2R_SECTION_MAX = 256,
+    R2R_COMPONENT_MAX = 4096,
+};
+
+/* An image's entry point tables, inverted. That takes milliseconds for a large image, so it is done when needed. */
+struct r2r_entries {
+    uint32_t *methods;    /* of each function: which method starts there; NULL where the image has no such tables */
+    uint16_t *components; /* of each function: whose methoddef it is; NULL unless the image is composite */
+    struct native_section instances; /* section 109: `entry` of an ENTRY_INSTANCE is an offset in it */
+    bool instances_incomplete;       /* an entry of it could not be decoded */
+    bool unverified;
+    struct reader_failure failure; /* they cannot be read: why, for every look-up that needs them */
+    struct window instances_window;
+    struct window manifest; /* section 112: metadata whose AssemblyRefs are the components of a composite image */
+    struct window mvids;    /* section 118: 16 bytes for each of them */
+};
+
+struct r2r_image {
+    struct r2r_image *next;
+    uint64_t module;    /* the Module that the range section names */
+    uint64_t base, end; /* of the range section */
+    uint64_t info;      /* ReadyToRunInfo */
+    struct unwind_table functions;
+    struct hot_cold_map hot_cold;
+    uint32_t first_cold;
+    uint32_t thunks_rva, thunks_size;
+    uint64_t entry_point_map;              /* HashMap from entry point to MethodDesc */
+    uint64_t header;                       /* READYTORUN_HEADER */
+    unsigned gc_info_version;              /* 0 where not known */
+    _Atomic(struct r2r_entries *) entries; /* NULL until they are asked for */
+    bool unverified;
+    struct reader_failure failure; /* it cannot be read: why, for every look-up in it; nothing else is set then */
+    struct window hot_cold_window;
+};
+
+/* Reads the image of a range section. NULL, and the reader fails, when that cannot be done. Free with r2r_image_free.
+ */
+struct r2r_image *r2r_image_open(struct reader *reader, const struct range_section *section);
+void r2r_image_free(struct r2r_image *image);
+
+/* The image's tables, read when first asked for. NULL, and the reader fails, when that cannot be done. */
+const struct r2r_entries *r2r_image_entries(const struct r2r_image *image, struct reader *reader);
+
+/* Where a section of the image is, relative to its base. */
+struct r2r_section_place {
+    uint32_t rva, size;
+};
+
+/* The section of a type, within the image. False where it has none, or when the reader fails. */
+bool r2r_image_section(const struct r2r_image *image, struct reader *reader, enum r2r_section type,
+                       struct r2r_section_place *ret);
+
+/* Which method starts at a function, by the image's tables; ENTRY_NONE for funclets, and where there are no tables. */
+enum method_entry_kind r2r_entry(const struct r2r_entries *entries, uint32_t function, uint32_t *ret_entry,
+                                 uint16_t *ret_component);
+
+/* Whether a method starts at a function: by the tables, or, where the image has none, by the runtime's map. */
+bool r2r_image_is_start(const struct r2r_image *image, const struct r2r_entries *entries, struct reader *reader,
+                        uint32_t function);
+
+/* The MethodDesc of the method that starts at a function; 0 where the runtime has not prepared it, or its map is not
+ * there. */
+uint64_t r2r_image_method_desc(const struct r2r_image *image, struct reader *reader, uint32_t function);
+
+#endif

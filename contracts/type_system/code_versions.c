@@ -1,0 +1,47 @@
+#include "contracts/type_system/code_versions.h"
+
+#include "contracts/platform_metadata.h"
+
+/* The runtime's enumeration OptimizationTier; all ones where it does not know either. */
+static const char *tier_text(uint64_t tier)
+{
+    static const char *const texts[] = {
+        "Tier0", "Tier1", "Tier1OSR", "Optimized", "Tier0Instrumented", "Tier1Instrumented"};
+    return tier < ARRAY_SIZE(texts) ? texts[tier] : NULL;
+}
+
+static const char *read_tier(struct reader *reader, uint64_t address, enum layout_field field)
+{
+    uint64_t tier = has_field(reader, field) ? read_field(reader, address, field) : UINT64_MAX;
+    return reader_failed(reader) ? NULL : tier_text(tier);
+}
+
+/* The node of the version whose code starts there, 0 where none is that. */
+static uint64_t find_node(struct reader *reader, uint64_t code_data, uint64_t start)
+{
+    uint64_t state = read_field(reader, code_data, F_MethodDescCodeData_VersioningState);
+    if (!state || reader_failed(reader))
+        return 0;
+    uint64_t node = read_field(reader, state, F_MethodDescVersioningState_NativeCodeVersionNode);
+    while (node && reader_step(reader, "versions of a method's code")) {
+        uint64_t code = read_field(reader, node, F_NativeCodeVersionNode_NativeCode);
+        if (address_of_code_pointer(reader->layout->code_pointer_flags, code) == start)
+            return node;
+        node = read_field(reader, node, F_NativeCodeVersionNode_Next);
+    }
+    return 0;
+}
+
+const char *code_versions_tier(struct reader *reader, uint64_t method_desc, uint64_t start)
+{
+    if (!has_field(reader, F_NativeCodeVersionNode_OptimizationTier))
+        return NULL;
+    uint64_t code_data = read_field(reader, method_desc, F_MethodDesc_CodeData);
+    if (!code_data || reader_failed(reader))
+        return NULL;
+    uint64_t node = find_node(reader, code_data, start);
+    if (reader_failed(reader))
+        return NULL;
+    return node ? read_tier(reader, node, F_NativeCodeVersionNode_OptimizationTier)
+                : read_tier(reader, code_data, F_MethodDescCodeData_OptimizationTier);
+}

@@ -1,0 +1,35 @@
+/*
+ * method_name.h: from a code block to the name of its method: through the image's own tables where those tell which
+ * method it is, else through its MethodDesc.
+ */
+#ifndef CDACQ_CONTRACTS_TYPE_SYSTEM_METHOD_NAME_H
+#define CDACQ_CONTRACTS_TYPE_SYSTEM_METHOD_NAME_H
+
+#include "contracts/execution_manager/code_block.h"
+#include "contracts/loader.h"
+#include "contracts/ready_to_run/r2r_image.h"
+#include "util/text.h"
+
+struct method_name {
+    struct text text;            /* empty where there is no name */
+    uint32_t token;              /* methoddef; 0 where there is none or it is not known */
+    const struct module *module; /* that declares it; NULL for dynamic methods, or where not known */
+    bool unverified;             /* a file that nothing confirmed has supplied a part of it */
+    struct cdacq_error error;    /* why there is no name */
+};
+
+/* Who asks. */
+struct method_namer {
+    struct module_cache *cache;
+    enum cdacq_name_style style;
+    bool runtime_types; /* the target describes MethodDescs */
+};
+
+/*
+ * Fills `ret`, which must be zero. Whatever can be told is told, also where the name cannot. `image` is that of a
+ * ReadyToRun block, NULL else.
+ */
+void method_name_form(const struct method_namer *namer, const struct code_block *block, const struct r2r_image *image,
+                      struct method_name *ret);
+
+#endif

@@ -1,0 +1,128 @@
+#include "descriptors/runtime.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sys/stat.h>
+
+#include "descriptors/embedded.h"
+
+enum { PROBE_MAX = 8192 }; /* images that are looked at: each look may cost a read of its headers and symbols */
+
+static const char symbol_name[] = "DotNetRuntimeContractDescriptor";
+
+/* Opens the image that begins at a mapping and adds it when it publishes a descriptor, or when `named` says it should.
+ */
+static void try_image(struct target *target, const struct mapping *mapping, bool named, struct runtimes *runtimes)
+{
+    struct runtime runtime = {.has_image = true};
+    struct cdacq_error problem;
+    uint64_t size;
+    if (runtimes->count == RUNTIME_MAX)
+        return;
+    if (image_open(target, mapping, &runtime.image, &problem) < 0) {
+        if (named) {
+            runtimes->problem_path = mapping->path;
+            runtimes->problem = problem;
+        }
+        return;
+    }
+    bool found = image_find_symbol(&runtime.image, symbol_name, &runtime.descriptor_address, &size);
+    if (found || named)
+        runtimes->items[runtimes->count++] = runtime;
+}
+
+void runtimes_deinit(struct runtimes *runtimes)
+{
+    for (size_t i = 0; i < runtimes->count; i++)
+        supplement_deinit(&runtimes->items[i].supplement);
+    free(runtimes->items);
+    *runtimes = (struct runtimes){0};
+}
+
+enum cdacq_status runtimes_find(struct target *target, bool all, struct runtimes *ret, struct cdacq_error *err)
+{
+    struct runtimes runtimes = {.items = calloc(RUNTIME_MAX, sizeof *runtimes.items)};
+    if (!runtimes.items)
+        return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
+    unsigned probes = 0;
+    for (int named = 1; named >= 0 && (all || !runtimes.count); named--)
+        for (size_t i = 0; i < target->mapping_count && probes < PROBE_MAX; i++) {
+            const struct mapping *mapping = &target->mappings[i];
+            bool is_named = strcmp(path_basename(mapping->path), "libcoreclr.so") == 0;
+            if (mapping->offset != 0 || is_named != (named == 1))
+                continue;
+            probes++;
+            try_image(target, mapping, named, &runtimes);
+        }
+    *ret = runtimes;
+    return CDACQ_OK;
+}
+
+/* A baseline is an embedded document by its name. */
+static bool find_baseline(const char *name, const char **ret_text, size_t *ret_size)
+{
+    for (size_t i = 0; i < embedded_descriptor_count; i++) {
+        const struct embedded_file *file = &embedded_descriptors[i];
+        size_t length = strlen(name);
+        if (strncmp(file->name, "baseline-", 9) == 0 && strncmp(file->name + 9, name, length) == 0 &&
+            strcmp(file->name + 9 + length, ".json") == 0) {
+            *ret_text = (const char *)file->data;
+            *ret_size = file->size;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A JSON file that the user gives: it overrides what is there. */
+static enum cdacq_status add_file(const char *path, struct descriptor *descriptor, struct cdacq_error *err)
+{
+    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return error_set(err, CDACQ_ERR_IO, 0, "%s: %s", path, strerror(errno));
+    if (!S_ISREG(st.st_mode) || st.st_size > JSON_TEXT_MAX)
+        return error_set(err, CDACQ_ERR_DESCRIPTOR, 0, "%s: not a regular file of at most %d bytes", path,
+                         JSON_TEXT_MAX);
+    size_t size = (size_t)st.st_size, done = 0;
+    CLEANUP_FREE char *text = malloc(size + 1);
+    if (!text)
+        return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
+    while (done < size) {
+        ssize_t n = read(fd, text + done, size - done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return error_set(err, CDACQ_ERR_IO, 0, "%s: cannot be read", path);
+        done += (size_t)n;
+    }
+    struct json *root;
+    enum cdacq_status status = json_parse(text, size, path, &root, err);
+    if (status < 0)
+        return status;
+    struct pointer_data none = {0};
+    status = descriptor_add(descriptor, root, path, none, MERGE_OVERRIDE, err);
+    json_free(root);
+    return status;
+}
+
+enum cdacq_status runtime_read_descriptor(struct target *target, const struct runtime *runtime,
+                                          const char *const *overrides, size_t override_count,
+                                          struct descriptor *descriptor, struct contract_descriptor_info *ret,
+                                          struct cdacq_error *err)
+{
+    const struct image *image = runtime->has_image ? &runtime->image : NULL;
+    enum cdacq_status status = CDACQ_OK;
+    /* Without a descriptor, as .NET 8 is, the image tells what a descriptor's header would. */
+    *ret = (struct contract_descriptor_info){.pointer_size = image && !image->wide ? 4 : 8,
+                                             .big_endian = image && image->big_endian};
+    if (runtime->descriptor_address)
+        status =
+            contract_descriptor_read(target, image, runtime->descriptor_address, find_baseline, descriptor, ret, err);
+    if (status >= 0 && runtime->supplement.root)
+        status = supplement_add(&runtime->supplement, image, descriptor, err);
+    for (size_t i = 0; i < override_count && status >= 0; i++)
+        status = add_file(overrides[i], descriptor, err);
+    return status;
+}

@@ -1,0 +1,93 @@
+#include "descriptors/runtime_version.h"
+
+#include <ctype.h>
+#include <stdio.h>
+
+static const char mark[] =
+    "@(#)Version "; /* what(1) looks for the like; the runtime's build puts it into every image */
+
+enum { SCAN_MAX = 16 * 1024 * 1024 }; /* bytes of a segment: those of libcoreclr have up to 6 MB */
+
+/* Copies digits and dots. */
+static void copy_version(char *ret, size_t size, const char *text, size_t length)
+{
+    size_t n = 0;
+    while (n < length && n + 1 < size && (isdigit((unsigned char)text[n]) || text[n] == '.'))
+        n++;
+    memcpy(ret, text, n);
+    ret[n] = '\0';
+}
+
+/* "10.0" of "10.0.12"; "" of what has no second number. */
+static void copy_release(char ret[16], const char *version)
+{
+    const char *dot = strchr(version, '.'), *end = dot ? dot + 1 : version;
+    while (isdigit((unsigned char)*end))
+        end++;
+    size_t length = dot && end > dot + 1 ? (size_t)(end - version) : 0;
+    snprintf(ret, 16, "%.*s", (int)MIN(length, (size_t)15), version);
+}
+
+/* The string in the image's initialised data: a constant, though compilers put it where data can be written. */
+static void find_file_version(const struct image *image, char *ret, size_t size)
+{
+    struct reader reader;
+    ret[0] = '\0';
+    for (size_t i = 0; i < image->segment_count && !ret[0]; i++) {
+        const struct image_segment *segment = &image->segments[i];
+        struct memory memory;
+        uint64_t address = image->base + segment->vaddr, end = address + MIN(segment->file_size, (uint64_t)SCAN_MAX);
+        while (address < end && !ret[0]) {
+            if (!image->target->ops->memory_at(image->target, address, &memory)) {
+                address = align_down(address, PAGE_SIZE) + PAGE_SIZE;
+                continue;
+            }
+            size_t length = (size_t)(MIN(memory.end, end) - address);
+            const uint8_t *bytes = memory.bytes + (address - memory.begin);
+            const char *found = memmem(bytes, length, mark, sizeof mark - 1);
+            if (found) {
+                char text[64] = "";
+                reader_init(&reader, image->target, NULL, 8, false);
+                reader_try_copy(&reader, address + (uint64_t)((const uint8_t *)found - bytes) + sizeof mark - 1, text,
+                                sizeof text - 1);
+                copy_version(ret, size, text, sizeof text - 1);
+            }
+            address += length;
+        }
+    }
+}
+
+/* The folder's name: .../Microsoft.NETCore.App/10.0.12/libcoreclr.so */
+static void find_path_version(const char *path, char *ret, size_t size)
+{
+    const char *base = path_basename(path);
+    ret[0] = '\0';
+    if (base - path < 2)
+        return;
+    const char *folder = base - 1;
+    while (folder > path && folder[-1] != '/')
+        folder--;
+    copy_version(ret, size, folder, (size_t)(base - 1 - folder));
+}
+
+void runtime_version_find(const struct runtime *runtime, struct runtime_version *ret)
+{
+    struct runtime_version version = {0};
+    char by_symbols[16] = "", by_image[16] = "", by_path[16] = "", path_version[32] = "";
+    if (runtime->supplement.runtime)
+        copy_release(by_symbols, runtime->supplement.runtime + strcspn(runtime->supplement.runtime, "0123456789"));
+    if (runtime->has_image) {
+        find_file_version(&runtime->image, version.file_version, sizeof version.file_version);
+        find_path_version(runtime->image.path, path_version, sizeof path_version);
+    }
+    copy_release(by_image, version.file_version);
+    copy_release(by_path, path_version);
+    /* Any one source can lie: a folder may be renamed, and a symbol may come to have another one's size. */
+    if (by_image[0] && (!strcmp(by_image, by_symbols) || !strcmp(by_image, by_path)))
+        memcpy(version.release, by_image, sizeof by_image);
+    else if (by_symbols[0] && !strcmp(by_symbols, by_path))
+        memcpy(version.release, by_symbols, sizeof by_symbols);
+    if (version.release[0] && !strcmp(by_path, version.release))
+        memcpy(version.version, path_version, sizeof path_version);
+    *ret = version;
+}

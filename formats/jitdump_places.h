@@ -1,0 +1,34 @@
+/*
+ * jitdump_places.h: where the functions of a jitdump are after they were moved: a hash table by code_index of the
+ * JIT_CODE_LOADs, to which JIT_CODE_MOVEs are applied in the order of the file. One thread at a time.
+ */
+#ifndef CDACQ_FORMATS_JITDUMP_PLACES_H
+#define CDACQ_FORMATS_JITDUMP_PLACES_H
+
+#include "cdacq/jitdump.h"
+#include "util/error.h"
+
+enum { JITDUMP_PLACES_MAX = 1 << 23 };
+
+struct jitdump_places {
+    struct cdacq_jitdump_place *slots; /* free where `load` is 0: the file's header is there */
+    size_t count, capacity;
+};
+
+void jitdump_places_deinit(struct jitdump_places *places);
+
+/* A JIT_CODE_LOAD. A later one of the same index takes its place. NOMEM; FUEL at JITDUMP_PLACES_MAX. */
+enum cdacq_status jitdump_places_load(struct jitdump_places *places, const struct cdacq_jitdump_record *record,
+                                      struct cdacq_error *err);
+
+/*
+ * Applies a JIT_CODE_MOVE and sets its `load`. FORMAT where it contradicts what is known of its function, which is
+ * where the record says even so; or where there is no such function.
+ */
+enum cdacq_status jitdump_places_move(struct jitdump_places *places, struct cdacq_jitdump_record *record,
+                                      struct cdacq_error *err);
+
+/* The place of a function, NULL where there is none. Good until the next call that changes the table. */
+struct cdacq_jitdump_place *jitdump_places_find(const struct jitdump_places *places, uint64_t code_index);
+
+#endif

@@ -1,0 +1,255 @@
+/*
+ * metadata.h: the physical layout of .NET metadata: streams, heaps, tables, and the rows that naming a method needs.
+ * Reads the compressed `#~` and the uncompressed `#-` tables (the latter with its indirection tables, as
+ * Reflection.Emit and edit-and-continue leave them), lazily: opening touches the headers, a row touches a row, a search
+ * its probes. Nothing is ever copied as a whole and nothing is allocated but for an unusually long blob.
+ *
+ * The input is not trusted: row counts must fit their stream, indexes are checked when used, searches end. A row id
+ * (`rid`) counts from 1 and 0 is none; a token is table << 24 | rid. Every function returns CDACQ_OK, ERR_FORMAT
+ * (malformed), ERR_MEMORY (the source lacks these bytes) or ERR_FUEL (a linear search of more than METADATA_SCAN_CAP
+ * rows); outputs are untouched unless it is OK. An opened `struct metadata` is immutable; threads may share it if they
+ * may share its source. Source: ECMA-335 II.22 (tables), II.24 (physical layout).
+ */
+#ifndef CDACQ_FORMATS_METADATA_H
+#define CDACQ_FORMATS_METADATA_H
+
+#include "cdacq/error.h"
+#include "formats/bytes.h"
+
+enum metadata_table {
+    METADATA_MODULE = 0x00,
+    METADATA_TYPE_REF = 0x01,
+    METADATA_TYPE_DEF = 0x02,
+    METADATA_FIELD_PTR = 0x03,
+    METADATA_FIELD = 0x04,
+    METADATA_METHOD_PTR = 0x05,
+    METADATA_METHOD_DEF = 0x06,
+    METADATA_PARAM_PTR = 0x07,
+    METADATA_PARAM = 0x08,
+    METADATA_INTERFACE_IMPL = 0x09,
+    METADATA_MEMBER_REF = 0x0a,
+    METADATA_CONSTANT = 0x0b,
+    METADATA_CUSTOM_ATTRIBUTE = 0x0c,
+    METADATA_FIELD_MARSHAL = 0x0d,
+    METADATA_DECL_SECURITY = 0x0e,
+    METADATA_CLASS_LAYOUT = 0x0f,
+    METADATA_FIELD_LAYOUT = 0x10,
+    METADATA_STAND_ALONE_SIG = 0x11,
+    METADATA_EVENT_MAP = 0x12,
+    METADATA_EVENT_PTR = 0x13,
+    METADATA_EVENT = 0x14,
+    METADATA_PROPERTY_MAP = 0x15,
+    METADATA_PROPERTY_PTR = 0x16,
+    METADATA_PROPERTY = 0x17,
+    METADATA_METHOD_SEMANTICS = 0x18,
+    METADATA_METHOD_IMPL = 0x19,
+    METADATA_MODULE_REF = 0x1a,
+    METADATA_TYPE_SPEC = 0x1b,
+    METADATA_IMPL_MAP = 0x1c,
+    METADATA_FIELD_RVA = 0x1d,
+    METADATA_ENC_LOG = 0x1e,
+    METADATA_ENC_MAP = 0x1f,
+    METADATA_ASSEMBLY = 0x20,
+    METADATA_ASSEMBLY_PROCESSOR = 0x21,
+    METADATA_ASSEMBLY_OS = 0x22,
+    METADATA_ASSEMBLY_REF = 0x23,
+    METADATA_ASSEMBLY_REF_PROCESSOR = 0x24,
+    METADATA_ASSEMBLY_REF_OS = 0x25,
+    METADATA_FILE = 0x26,
+    METADATA_EXPORTED_TYPE = 0x27,
+    METADATA_MANIFEST_RESOURCE = 0x28,
+    METADATA_NESTED_CLASS = 0x29,
+    METADATA_GENERIC_PARAM = 0x2a,
+    METADATA_METHOD_SPEC = 0x2b,
+    METADATA_GENERIC_PARAM_CONSTRAINT = 0x2c,
+    METADATA_TABLE_COUNT = 0x2d,
+};
+
+enum {
+    METADATA_COLUMN_CAP = 9,       /* Assembly and AssemblyRef have the most */
+    METADATA_STRING_CAP = 4096,    /* compilers and the runtime stop at 1023 bytes */
+    METADATA_BLOB_CAP = 64 * 1024, /* of a signature */
+    METADATA_SCAN_CAP = 1 << 20,   /* rows that one linear search looks at */
+};
+
+struct metadata_table_layout {
+    uint64_t offset; /* of row 1 in the blob */
+    uint32_t rows;
+    uint8_t row_size;
+    uint8_t column_offset[METADATA_COLUMN_CAP];
+    uint8_t column_width[METADATA_COLUMN_CAP]; /* 2 or 4 */
+};
+
+struct metadata_heap {
+    uint64_t offset;
+    uint32_t size;
+};
+
+struct metadata {
+    struct bytes bytes; /* the blob, from its "BSJB" on; must outlive this */
+    bool uncompressed;  /* a `#-` stream */
+    uint64_t sorted;    /* bit per table, as the stream says */
+    struct metadata_heap strings, user_strings, guids, blobs;
+    struct metadata_table_layout tables[METADATA_TABLE_COUNT];
+};
+
+static inline uint32_t metadata_token(enum metadata_table table, uint32_t rid)
+{
+    return (uint32_t)table << 24 | rid;
+}
+
+static inline uint32_t metadata_rid(uint32_t token)
+{
+    return token & 0xffffff;
+}
+
+static inline uint32_t metadata_token_table(uint32_t token)
+{
+    return token >> 24;
+}
+
+enum cdacq_status metadata_open(const struct bytes *bytes, struct metadata *ret);
+
+/* 0 for a table that is not there. */
+static inline uint32_t metadata_row_count(const struct metadata *metadata, enum metadata_table table)
+{
+    return metadata->tables[table].rows;
+}
+
+/*
+ * How many rows a search by key in `table` may look at: what a caller that searches in a loop pays. Tables of a `#~`
+ * stream are sorted by definition, those of a `#-` stream where it says so.
+ */
+uint32_t metadata_search_cost(const struct metadata *metadata, enum metadata_table table);
+
+/* ---- Heaps ---- */
+
+/*
+ * The string at `index`, not NUL-terminated, raw: it may hold any bytes. It lies in the source's window or, where that
+ * is not possible, in `buffer`; either way it is good until the next call on the metadata.
+ */
+enum cdacq_status metadata_string(const struct metadata *metadata, uint32_t index, char buffer[METADATA_STRING_CAP],
+                                  const char **ret, size_t *ret_length);
+
+/* Whether the string at `index` is exactly `string`. */
+enum cdacq_status metadata_string_equals(const struct metadata *metadata, uint32_t index, const char *string,
+                                         size_t length, bool *ret);
+
+/* A copy of a blob. Must not be moved once filled; zero-initialised or filled ones can be deinitialised. */
+struct metadata_blob {
+    const uint8_t *data;
+    size_t length;
+    uint8_t *allocated;
+    uint8_t small[256];
+};
+
+enum cdacq_status metadata_blob_read(const struct metadata *metadata, uint32_t index, struct metadata_blob *ret);
+void metadata_blob_deinit(struct metadata_blob *blob);
+#define CLEANUP_METADATA_BLOB __attribute__((cleanup(metadata_blob_deinit)))
+
+/* ---- Rows. Names and signatures are indexes into #Strings and #Blob; a reference is a token, of rid 0 for none. ----
+ */
+
+struct metadata_module {
+    uint32_t name;
+    uint32_t mvid; /* index into #GUID, from 1 */
+};
+
+struct metadata_type_ref {
+    uint32_t scope; /* Module, ModuleRef, AssemblyRef, or the TypeRef that encloses it */
+    uint32_t name, namespace_name;
+};
+
+struct metadata_type_def {
+    uint32_t flags;
+    uint32_t name, namespace_name;
+    uint32_t extends;     /* TypeDef, TypeRef or TypeSpec */
+    uint32_t method_list; /* see metadata_methods */
+};
+
+struct metadata_method_def {
+    uint32_t rva;
+    uint16_t impl_flags, flags;
+    uint32_t name, signature;
+};
+
+struct metadata_member_ref {
+    uint32_t parent; /* TypeDef, TypeRef, ModuleRef, MethodDef or TypeSpec */
+    uint32_t name, signature;
+};
+
+struct metadata_method_spec {
+    uint32_t method; /* MethodDef or MemberRef */
+    uint32_t instantiation;
+};
+
+struct metadata_generic_param {
+    uint16_t number, flags;
+    uint32_t owner; /* TypeDef or MethodDef */
+    uint32_t name;
+};
+
+struct metadata_assembly_ref {
+    uint16_t version[4]; /* major, minor, build, revision */
+    uint32_t flags;
+    uint32_t name, culture;
+};
+
+enum cdacq_status metadata_module(const struct metadata *metadata, struct metadata_module *ret);
+enum cdacq_status metadata_mvid(const struct metadata *metadata, uint8_t ret[16]);
+enum cdacq_status metadata_type_ref(const struct metadata *metadata, uint32_t rid, struct metadata_type_ref *ret);
+enum cdacq_status metadata_type_def(const struct metadata *metadata, uint32_t rid, struct metadata_type_def *ret);
+enum cdacq_status metadata_method_def(const struct metadata *metadata, uint32_t rid, struct metadata_method_def *ret);
+enum cdacq_status metadata_member_ref(const struct metadata *metadata, uint32_t rid, struct metadata_member_ref *ret);
+enum cdacq_status metadata_method_spec(const struct metadata *metadata, uint32_t rid, struct metadata_method_spec *ret);
+enum cdacq_status metadata_generic_param(const struct metadata *metadata, uint32_t rid,
+                                         struct metadata_generic_param *ret);
+enum cdacq_status metadata_assembly_ref(const struct metadata *metadata, uint32_t rid,
+                                        struct metadata_assembly_ref *ret);
+
+/* The signature (index into #Blob) of a TypeSpec; the names (indexes into #Strings) of a ModuleRef and of the Assembly,
+ * which is 0 where it has none. */
+enum cdacq_status metadata_type_spec(const struct metadata *metadata, uint32_t rid, uint32_t *ret_signature);
+enum cdacq_status metadata_module_ref_name(const struct metadata *metadata, uint32_t rid, uint32_t *ret_name);
+enum cdacq_status metadata_assembly_name(const struct metadata *metadata, uint32_t *ret_name);
+
+/* ---- Relations ---- */
+
+/* The TypeDef that owns a MethodDef. */
+enum cdacq_status metadata_method_owner(const struct metadata *metadata, uint32_t method, uint32_t *ret_type);
+
+/* The TypeDef that encloses a TypeDef; 0 for a type that is not nested. */
+enum cdacq_status metadata_enclosing(const struct metadata *metadata, uint32_t type, uint32_t *ret_type);
+
+/* The generic parameters of a TypeDef or MethodDef: of a nested type they repeat those of the types around it. */
+struct metadata_generics {
+    uint32_t owner; /* coded, as the table stores it */
+    uint32_t first; /* rid; 0 where the table is not sorted and has to be searched for each */
+    uint32_t count;
+};
+
+enum cdacq_status metadata_generics(const struct metadata *metadata, uint32_t owner_token,
+                                    struct metadata_generics *ret);
+
+/* The rid of parameter `number`, from 0; *ret_rid is 0 where there is none. */
+enum cdacq_status metadata_generics_at(const struct metadata *metadata, const struct metadata_generics *generics,
+                                       uint32_t number, uint32_t *ret_rid);
+
+/*
+ * The methods of a TypeDef: elements [begin, end) of a list whose element is turned into a MethodDef by
+ * metadata_method_at. (Only in a `#-` stream with a MethodPtr table are the two different.)
+ */
+enum cdacq_status metadata_methods(const struct metadata *metadata, uint32_t type, uint32_t *ret_begin,
+                                   uint32_t *ret_end);
+enum cdacq_status metadata_method_at(const struct metadata *metadata, uint32_t element, uint32_t *ret_method);
+
+/*
+ * The TypeDef of that namespace and name inside `enclosing` (0: not nested), and the method of a TypeDef of that name
+ * and, unless `signature` is NULL, exactly that signature. Linear. The result is 0 where there is none.
+ */
+enum cdacq_status metadata_find_type(const struct metadata *metadata, const char *namespace_name, const char *name,
+                                     uint32_t enclosing, uint32_t *ret_type);
+enum cdacq_status metadata_find_method(const struct metadata *metadata, uint32_t type, const char *name,
+                                       const void *signature, size_t signature_length, uint32_t *ret_method);
+
+#endif

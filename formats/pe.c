@@ -1,0 +1,274 @@
+#include "formats/pe.h"
+
+enum {
+    DOS_NEW_HEADER_FIELD = 0x3c,
+    COFF_HEADER_SIZE = 24, /* with the signature "PE\0\0" before it */
+    OPTIONAL_MAGIC_PE32 = 0x10b,
+    OPTIONAL_MAGIC_PE32_PLUS = 0x20b,
+    SECTION_HEADER_SIZE = 40,
+    CLR_HEADER_SIZE = 72,
+    EXPORT_DIRECTORY_SIZE = 40,
+    EXPORT_NAME_CAP = 1 << 16, /* names that a look-up goes through */
+};
+
+/* A window, or why there is none: past the end of the source is malformed, within it is missing. */
+static enum cdacq_status pe_window(const struct pe *pe, uint64_t offset, size_t count, const uint8_t **ret)
+{
+    if (!range_fits(offset, count, pe->bytes.size))
+        return CDACQ_ERR_FORMAT;
+    const uint8_t *p = bytes_window(&pe->bytes, offset, count);
+    if (!p)
+        return CDACQ_ERR_MEMORY;
+    *ret = p;
+    return CDACQ_OK;
+}
+
+static enum cdacq_status pe_window_at_rva(const struct pe *pe, uint32_t rva, uint32_t count, const uint8_t **ret)
+{
+    uint64_t offset;
+    enum cdacq_status status = pe_offset(pe, rva, count, &offset);
+    return status != CDACQ_OK ? status : pe_window(pe, offset, count, ret);
+}
+
+static void read_directories(struct pe *pe, const uint8_t *optional, size_t size)
+{
+    size_t first = pe->wide ? 112 : 96;
+    uint32_t count = MIN(load_u32(optional + first - 4, false), (uint32_t)PE_DIRECTORY_COUNT);
+    for (uint32_t i = 0; i < count && first + 8 * (i + 1) <= size; i++) {
+        const uint8_t *p = optional + first + 8 * i;
+        pe->directories[i] = (struct pe_range){load_u32(p, false), load_u32(p + 4, false)};
+    }
+}
+
+static enum cdacq_status read_optional_header(struct pe *pe, uint64_t offset, size_t size)
+{
+    enum { PE32_FIXED = 96, PE32_PLUS_FIXED = 112 };
+    const uint8_t *p;
+    size = MIN(size, (size_t)PE32_PLUS_FIXED + 8 * PE_DIRECTORY_COUNT);
+    if (size < PE32_FIXED)
+        return CDACQ_ERR_FORMAT;
+    enum cdacq_status status = pe_window(pe, offset, size, &p);
+    if (status != CDACQ_OK)
+        return status;
+    uint16_t magic = load_u16(p, false);
+    if (magic != OPTIONAL_MAGIC_PE32 && magic != OPTIONAL_MAGIC_PE32_PLUS)
+        return CDACQ_ERR_FORMAT;
+    pe->wide = magic == OPTIONAL_MAGIC_PE32_PLUS;
+    if (pe->wide && size < PE32_PLUS_FIXED)
+        return CDACQ_ERR_FORMAT;
+    pe->image_base = pe->wide ? load_u64(p + 24, false) : load_u32(p + 28, false);
+    pe->image_size = load_u32(p + 56, false);
+    pe->headers_size = load_u32(p + 60, false);
+    read_directories(pe, p, size);
+    return CDACQ_OK;
+}
+
+static enum cdacq_status read_sections(struct pe *pe, uint64_t offset)
+{
+    for (unsigned i = 0; i < pe->section_count; i++, offset += SECTION_HEADER_SIZE) {
+        const uint8_t *p;
+        enum cdacq_status status = pe_window(pe, offset, SECTION_HEADER_SIZE, &p);
+        if (status != CDACQ_OK)
+            return status;
+        struct pe_section *section = &pe->sections[i];
+        memcpy(section->name, p, 8);
+        section->virtual_size = load_u32(p + 8, false);
+        section->rva = load_u32(p + 12, false);
+        section->file_size = load_u32(p + 16, false);
+        section->file_offset = load_u32(p + 20, false);
+        section->characteristics = load_u32(p + 36, false);
+    }
+    return CDACQ_OK;
+}
+
+enum cdacq_status pe_open(const struct bytes *bytes, bool mapped, struct pe *ret)
+{
+    struct pe pe = {.bytes = *bytes, .mapped = mapped};
+    const uint8_t *p;
+    enum cdacq_status status = pe_window(&pe, 0, 64, &p);
+    if (status != CDACQ_OK)
+        return status;
+    if (p[0] != 'M' || p[1] != 'Z')
+        return CDACQ_ERR_FORMAT;
+    uint64_t header = load_u32(p + DOS_NEW_HEADER_FIELD, false);
+
+    status = pe_window(&pe, header, COFF_HEADER_SIZE, &p);
+    if (status != CDACQ_OK)
+        return status;
+    if (memcmp(p, "PE\0\0", 4) != 0)
+        return CDACQ_ERR_FORMAT;
+    pe.machine = load_u16(p + 4, false);
+    pe.section_count = load_u16(p + 6, false);
+    pe.time_stamp = load_u32(p + 8, false);
+    size_t optional_size = load_u16(p + 20, false);
+    if (pe.section_count > PE_SECTION_CAP)
+        return CDACQ_ERR_FORMAT;
+
+    status = read_optional_header(&pe, header + COFF_HEADER_SIZE, optional_size);
+    if (status == CDACQ_OK)
+        status = read_sections(&pe, header + COFF_HEADER_SIZE + optional_size);
+    if (status == CDACQ_OK)
+        *ret = pe;
+    return status;
+}
+
+static uint32_t section_extent(const struct pe_section *section)
+{
+    return section->virtual_size ? section->virtual_size : section->file_size;
+}
+
+const struct pe_section *pe_section_at(const struct pe *pe, uint32_t rva)
+{
+    for (unsigned i = 0; i < pe->section_count; i++)
+        if (rva >= pe->sections[i].rva && rva - pe->sections[i].rva < section_extent(&pe->sections[i]))
+            return &pe->sections[i];
+    return NULL;
+}
+
+enum cdacq_status pe_offset(const struct pe *pe, uint32_t rva, uint32_t size, uint64_t *ret)
+{
+    if (pe->mapped || range_fits(rva, size, pe->headers_size)) {
+        if (!range_fits(rva, size, pe->mapped ? pe->image_size : pe->headers_size))
+            return CDACQ_ERR_FORMAT;
+        *ret = rva;
+        return CDACQ_OK;
+    }
+    for (unsigned i = 0; i < pe->section_count; i++) {
+        const struct pe_section *section = &pe->sections[i];
+        if (rva >= section->rva && range_fits(rva - section->rva, size, section->file_size)) {
+            *ret = (uint64_t)section->file_offset + (rva - section->rva);
+            return CDACQ_OK;
+        }
+    }
+    return CDACQ_ERR_FORMAT;
+}
+
+enum cdacq_status pe_read_clr(const struct pe *pe, struct pe_clr *ret)
+{
+    const struct pe_range *directory = &pe->directories[PE_DIRECTORY_CLR];
+    const uint8_t *p;
+    if (!directory->rva)
+        return CDACQ_ERR_MODULE;
+    if (directory->size < CLR_HEADER_SIZE)
+        return CDACQ_ERR_FORMAT;
+    enum cdacq_status status = pe_window_at_rva(pe, directory->rva, CLR_HEADER_SIZE, &p);
+    if (status != CDACQ_OK)
+        return status;
+    if (load_u32(p, false) < CLR_HEADER_SIZE)
+        return CDACQ_ERR_FORMAT;
+    *ret = (struct pe_clr){
+        .metadata = {load_u32(p + 8, false), load_u32(p + 12, false)},
+        .flags = load_u32(p + 16, false),
+        .entry_point = load_u32(p + 20, false),
+        .managed_native_header = {load_u32(p + 64, false), load_u32(p + 68, false)},
+    };
+    return CDACQ_OK;
+}
+
+/* Whether the NUL-terminated string at `rva` is `name`, whose length counts its NUL. */
+static enum cdacq_status export_name_equals(const struct pe *pe, uint32_t rva, const char *name, size_t length,
+                                            bool *ret)
+{
+    const uint8_t *p;
+    enum cdacq_status status = pe_window_at_rva(pe, rva, (uint32_t)length, &p);
+    if (status == CDACQ_ERR_FORMAT) { /* too close to the end to be that name */
+        *ret = false;
+        return CDACQ_OK;
+    }
+    if (status == CDACQ_OK)
+        *ret = memcmp(p, name, length) == 0;
+    return status;
+}
+
+/* The element of the export directory's name table that is `name`; `*ret` is `count` where none is. */
+static enum cdacq_status find_export_name(const struct pe *pe, uint32_t names, uint32_t count, const char *name,
+                                          uint32_t *ret)
+{
+    size_t length = strlen(name) + 1;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint8_t *p;
+        bool equal;
+        enum cdacq_status status = pe_window_at_rva(pe, names + 4 * i, 4, &p);
+        if (status == CDACQ_OK)
+            status = export_name_equals(pe, load_u32(p, false), name, length, &equal);
+        if (status != CDACQ_OK)
+            return status;
+        if (equal) {
+            *ret = i;
+            return CDACQ_OK;
+        }
+    }
+    *ret = count;
+    return CDACQ_OK;
+}
+
+/* The address of an export, through the table of ordinals that lies beside the names. */
+static enum cdacq_status read_export(const struct pe *pe, uint32_t functions, uint32_t function_count,
+                                     uint32_t ordinals, uint32_t element, uint32_t *ret)
+{
+    const uint8_t *p;
+    enum cdacq_status status = pe_window_at_rva(pe, ordinals + 2 * element, 2, &p);
+    if (status != CDACQ_OK)
+        return status;
+    uint32_t ordinal = load_u16(p, false);
+    if (ordinal >= function_count)
+        return CDACQ_ERR_FORMAT;
+    status = pe_window_at_rva(pe, functions + 4 * ordinal, 4, &p);
+    if (status == CDACQ_OK)
+        *ret = load_u32(p, false);
+    return status;
+}
+
+enum cdacq_status pe_find_export(const struct pe *pe, const char *name, uint32_t *ret_rva)
+{
+    const struct pe_range *directory = &pe->directories[PE_DIRECTORY_EXPORT];
+    const uint8_t *p;
+    if (!directory->rva) {
+        *ret_rva = 0;
+        return CDACQ_OK;
+    }
+    enum cdacq_status status = pe_window_at_rva(pe, directory->rva, EXPORT_DIRECTORY_SIZE, &p);
+    if (status != CDACQ_OK)
+        return status;
+    uint32_t function_count = load_u32(p + 20, false), name_count = load_u32(p + 24, false);
+    uint32_t functions = load_u32(p + 28, false), names = load_u32(p + 32, false), ordinals = load_u32(p + 36, false);
+    if (name_count > EXPORT_NAME_CAP || function_count > EXPORT_NAME_CAP)
+        return CDACQ_ERR_FUEL;
+
+    uint32_t element = 0, rva = 0;
+    status = find_export_name(pe, names, name_count, name, &element);
+    if (status == CDACQ_OK && element < name_count)
+        status = read_export(pe, functions, function_count, ordinals, element, &rva);
+    if (status != CDACQ_OK)
+        return status;
+    bool forwarder = rva >= directory->rva && rva - directory->rva < directory->size;
+    *ret_rva = forwarder ? 0 : rva;
+    return CDACQ_OK;
+}
+
+static const void *bytes_part_window(void *context, uint64_t offset, size_t count)
+{
+    struct bytes_part *part = context;
+    return bytes_window(&part->whole, part->offset + offset, count);
+}
+
+struct bytes bytes_of_part(const struct bytes *whole, uint64_t offset, uint64_t size, struct bytes_part *part)
+{
+    offset = MIN(offset, whole->size);
+    size = MIN(size, whole->size - offset);
+    *part = (struct bytes_part){.whole = *whole, .offset = offset};
+    return (struct bytes){.window = bytes_part_window, .context = part, .size = size};
+}
+
+enum cdacq_status pe_metadata(const struct pe *pe, struct bytes_part *part, struct bytes *ret)
+{
+    struct pe_clr clr;
+    uint64_t offset;
+    enum cdacq_status status = pe_read_clr(pe, &clr);
+    if (status == CDACQ_OK)
+        status = pe_offset(pe, clr.metadata.rva, clr.metadata.size, &offset);
+    if (status != CDACQ_OK)
+        return status;
+    *ret = bytes_of_part(&pe->bytes, offset, clr.metadata.size, part);
+    return CDACQ_OK;
+}

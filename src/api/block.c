@@ -1,0 +1,260 @@
+/*
+ * execution_manager_api.c: the ExecutionManager contract as cdacq.h offers it: a thin layer over contracts/.
+ */
+#include <inttypes.h>
+
+#include "contracts/execution_manager/code_heap_infos.h"
+#include "contracts/code_info/debug_info.h"
+#include "contracts/execution_manager/exception_clauses.h"
+#include "contracts/execution_manager/funclets.h"
+#include "contracts/execution_manager/method_region.h"
+#include "contracts/execution_manager/non_virtual_entry.h"
+#include "contracts/platform_metadata.h"
+#include "src/api/handles.h"
+
+_Static_assert(sizeof(struct code_block) <= sizeof(struct cdacq_block), "a handle holds a block");
+
+static struct code_block block_of(const struct cdacq_block *handle)
+{
+    struct code_block block;
+    memcpy(&block, handle->opaque, sizeof block);
+    return block;
+}
+
+static enum cdacq_status not_managed(uint64_t address, struct cdacq_error *err)
+{
+    return error_set(err, CDACQ_NOT_MANAGED, address, "%s", cdacq_status_text(CDACQ_NOT_MANAGED));
+}
+
+enum cdacq_status cdacq_session_get_code_block(struct cdacq_session *session, uint64_t ip, struct cdacq_block *ret,
+                                               struct cdacq_error *err)
+{
+    struct reader *reader = &session->reader;
+    struct code_block block;
+    reader_begin(reader, FUEL_LOOKUP);
+    if (execution_manager_find(&session->target->manager, reader, ip, &block) && code_block_is_method(&block)) {
+        *ret = (struct cdacq_block){0};
+        memcpy(ret->opaque, &block, sizeof block);
+        return CDACQ_OK;
+    }
+    enum cdacq_status status = reader_status(reader, err);
+    return status < 0 ? status : not_managed(ip, err);
+}
+
+uint64_t cdacq_block_get_method_desc(const struct cdacq_block *block)
+{
+    return block_of(block).method_desc;
+}
+
+uint64_t cdacq_block_get_start_address(const struct cdacq_block *block)
+{
+    return block_of(block).start;
+}
+
+uint64_t cdacq_block_get_relative_offset(const struct cdacq_block *block)
+{
+    return block_of(block).offset;
+}
+
+enum cdacq_code_kind cdacq_block_get_jit_type(const struct cdacq_block *block)
+{
+    return block_of(block).kind;
+}
+
+uint64_t cdacq_block_get_unwind_info_base_address(const struct cdacq_block *block)
+{
+    return block_of(block).unwind_base;
+}
+
+/* A question about a block begins: the reader that is to answer it. */
+static struct reader *ask(struct cdacq_session *session)
+{
+    reader_begin(&session->reader, FUEL_LOOKUP);
+    return &session->reader;
+}
+
+/* The status of a question that has been `answered`, or else why it was not. */
+static enum cdacq_status finish(struct cdacq_session *session, bool answered, uint64_t address, const char *problem,
+                                struct cdacq_error *err)
+{
+    enum cdacq_status status = answered ? CDACQ_OK : reader_status(&session->reader, err);
+    return answered || status < 0 ? status : error_set(err, CDACQ_ERR_CORRUPT, address, "%s", problem);
+}
+
+enum cdacq_status cdacq_block_get_method_region_info(struct cdacq_session *session, const struct cdacq_block *handle,
+                                                     uint64_t *ret_hot_size, uint64_t *ret_cold_start,
+                                                     uint64_t *ret_cold_size, struct cdacq_error *err)
+{
+    struct code_block block = block_of(handle);
+    uint64_t hot_size;
+    bool answered = method_region_hot_size(&session->target->manager, ask(session), &block, &hot_size);
+    if (answered) {
+        *ret_hot_size = hot_size;
+        *ret_cold_start = block.cold_start;
+        *ret_cold_size = block.cold_size;
+    }
+    return finish(session, answered, block.start, "the method's size cannot be told", err);
+}
+
+/* The function that covers the block's ip: two getters ask for a part of it. */
+static enum cdacq_status function_of(struct cdacq_session *session, const struct cdacq_block *handle,
+                                     struct function_place *ret, struct cdacq_error *err)
+{
+    struct code_block block = block_of(handle);
+    return finish(session, execution_manager_unwind_info(ask(session), &block, ret), block.ip,
+                  "no unwind info covers the address", err);
+}
+
+enum cdacq_status cdacq_block_get_unwind_info(struct cdacq_session *session, const struct cdacq_block *block,
+                                              uint64_t *ret, struct cdacq_error *err)
+{
+    struct function_place function;
+    enum cdacq_status status = function_of(session, block, &function, err);
+    if (status >= 0)
+        *ret = function.entry;
+    return status;
+}
+
+enum cdacq_status cdacq_block_get_funclet_start_address(struct cdacq_session *session, const struct cdacq_block *block,
+                                                        uint64_t *ret, struct cdacq_error *err)
+{
+    struct function_place function;
+    enum cdacq_status status = function_of(session, block, &function, err);
+    if (status >= 0)
+        *ret = function.start;
+    return status;
+}
+
+enum cdacq_status cdacq_block_is_funclet(struct cdacq_session *session, const struct cdacq_block *handle, bool *ret,
+                                         struct cdacq_error *err)
+{
+    struct code_block block = block_of(handle);
+    bool is_funclet, answered = block_is_funclet(ask(session), &block, &is_funclet);
+    if (answered)
+        *ret = is_funclet;
+    return finish(session, answered, block.ip, "no unwind info covers the address", err);
+}
+
+enum cdacq_status cdacq_block_is_filter_funclet(struct cdacq_session *session, const struct cdacq_block *handle,
+                                                bool *ret, struct cdacq_error *err)
+{
+    struct code_block block = block_of(handle);
+    bool is_filter, answered = block_is_filter_funclet(&session->target->manager, ask(session), &block, &is_filter);
+    if (answered)
+        *ret = is_filter;
+    return finish(session, answered, block.ip, "no unwind info covers the address", err);
+}
+
+enum cdacq_status cdacq_block_get_debug_info(struct cdacq_session *session, const struct cdacq_block *handle,
+                                             uint64_t *ret, bool *ret_has_flag_byte, struct cdacq_error *err)
+{
+    struct code_block block = block_of(handle);
+    uint64_t debug_info;
+    bool has_flag_byte,
+        answered = debug_info_of(&session->target->manager, ask(session), &block, &debug_info, &has_flag_byte);
+    if (answered) {
+        *ret = debug_info;
+        *ret_has_flag_byte = has_flag_byte;
+    }
+    return finish(session, answered, block.start, "the method's debug info cannot be told", err);
+}
+
+enum cdacq_status cdacq_block_get_gc_info(struct cdacq_session *session, const struct cdacq_block *handle,
+                                          uint64_t *ret, uint32_t *ret_version, struct cdacq_error *err)
+{
+    struct code_block block = block_of(handle);
+    uint64_t gc_info;
+    uint32_t version;
+    bool answered = gc_info_of(&session->target->manager, ask(session), &block, &gc_info, &version);
+    if (answered) {
+        *ret = gc_info;
+        *ret_version = version;
+    }
+    return finish(session, answered, block.start, "the method's GC info cannot be told", err);
+}
+
+enum cdacq_status cdacq_block_visit_exception_clauses(struct cdacq_session *session, const struct cdacq_block *handle,
+                                                      int (*visit)(const struct cdacq_exception_clause *clause,
+                                                                   void *context),
+                                                      void *context, struct cdacq_error *err)
+{
+    struct code_block block = block_of(handle);
+    struct exception_clauses clauses;
+    struct cdacq_exception_clause clause;
+    if (!exception_clauses_of(&session->target->manager, ask(session), &block, &clauses))
+        return reader_status(&session->reader, err);
+    for (uint32_t i = 0; i < clauses.count; i++) {
+        /* Each clause is a question of its own: `visit` may have asked others. */
+        if (!exception_clause_read(ask(session), &clauses, i, &clause))
+            return reader_status(&session->reader, err);
+        if (visit(&clause, context))
+            return CDACQ_STOPPED;
+    }
+    return CDACQ_OK;
+}
+
+enum cdacq_status cdacq_session_get_code_kind(struct cdacq_session *session, uint64_t address,
+                                              enum cdacq_code_kind *ret, struct cdacq_error *err)
+{
+    struct code_block block;
+    bool found = execution_manager_find(&session->target->manager, ask(session), address, &block);
+    if (!found && reader_failed(&session->reader))
+        return reader_status(&session->reader, err);
+    *ret = found ? block.kind : CDACQ_CODE_UNKNOWN;
+    return found ? CDACQ_OK : not_managed(address, err);
+}
+
+enum cdacq_status cdacq_session_find_ready_to_run_module(struct cdacq_session *session, uint64_t address, uint64_t *ret,
+                                                         struct cdacq_error *err)
+{
+    struct range_section section;
+    uint64_t plain = address_of_code_pointer(session->target->layout.code_pointer_flags, address);
+    bool found = range_section_map_find(ask(session), session->target->manager.map, plain, &section);
+    if (!found && reader_failed(&session->reader))
+        return reader_status(&session->reader, err);
+    if (!found || range_section_manager(&section) != CODE_MANAGER_R2R)
+        return not_managed(address, err);
+    *ret = section.r2r_module;
+    return CDACQ_OK;
+}
+
+enum cdacq_status cdacq_session_get_jit_manager_info(struct cdacq_session *session, enum cdacq_code_kind kind,
+                                                     struct cdacq_jit_manager_info *ret, struct cdacq_error *err)
+{
+    struct cdacq_jit_manager_info info;
+    reader_begin(&session->reader, FUEL_INDEX);
+    if (!jit_manager_info(&session->target->manager, &session->reader, kind, &info))
+        return reader_status(&session->reader, err);
+    if (!info.address)
+        return not_managed(0, err);
+    *ret = info;
+    return CDACQ_OK;
+}
+
+enum cdacq_status cdacq_session_visit_code_heaps(struct cdacq_session *session, enum cdacq_code_kind kind,
+                                                 int (*visit)(const struct cdacq_code_heap_info *heap, void *context),
+                                                 void *context, struct cdacq_error *err)
+{
+    struct code_heap_list heaps;
+    reader_begin(&session->reader, FUEL_INDEX);
+    code_heaps_list(&session->target->manager, &session->reader, kind, &heaps);
+    enum cdacq_status status = reader_status(&session->reader, err); /* before `visit` asks questions of its own */
+    for (size_t i = 0; i < heaps.count && status != CDACQ_STOPPED; i++)
+        if (visit(&heaps.items[i], context))
+            status = CDACQ_STOPPED;
+    free(heaps.items);
+    return status;
+}
+
+enum cdacq_status cdacq_session_non_virtual_entry_to_method_desc(struct cdacq_session *session, uint64_t entry_point,
+                                                                 uint64_t *ret, struct cdacq_error *err)
+{
+    struct reader *reader = &session->reader;
+    reader_begin(reader, FUEL_LOOKUP);
+    if (execution_manager_entry_method_desc(&session->target->manager, reader, entry_point, ret))
+        return CDACQ_OK;
+    enum cdacq_status status = reader_status(reader, err);
+    return status < 0 ? status
+                      : error_set(err, CDACQ_NOT_MANAGED, entry_point,
+                                  "0x%" PRIx64 " enters no method with a MethodDesc", entry_point);
+}

@@ -1,0 +1,428 @@
+#include "src/api/file_judge.h"
+
+#include <elf.h>
+#include <gelf.h>
+#include <stdio.h>
+
+#include "util/error.h"
+#include "formats/metadata.h"
+#include "formats/pe.h"
+#include "util/text.h"
+
+enum {
+    SAMPLE_MAX = 8, /* read-only pages that are compared when nothing better tells */
+    BUILD_ID_SIZE_MAX = 64,
+    RUNTIME_FUNCTIONS = 102, /* READYTORUN_SECTION_RUNTIME_FUNCTIONS */
+    R2R_SECTIONS_MAX = 256,
+    R2R_SIGNATURE = 0x00525452, /* "RTR" */
+};
+
+/* The evidence so far. */
+struct trial {
+    struct target *target;
+    const struct mapped_file *file;
+    struct file_candidate *candidate;
+    bool agreed, contradicted;
+    char *why;
+    size_t why_size;
+};
+
+/*
+ * What a look for a part of a file may cost: steps over its mappings, and LOOK_COST for each look into memory. A
+ * damaged core may map a file a million times; a real one does so a few times for each of the assemblies in it.
+ */
+enum { BUDGET = 16 * 1024, LOOK_COST = 16 };
+
+/* Copies what the target itself holds of [offset, offset + size) of the file in one mapping of it. */
+static bool dumped_in(const struct trial *trial, const struct mapping *mapping, uint64_t offset, void *buffer,
+                      size_t size, unsigned *budget)
+{
+    struct target *target = trial->target;
+    struct memory memory;
+    if (offset < mapping->offset || !range_fits(offset - mapping->offset, size, mapping->end - mapping->begin))
+        return false;
+    uint64_t address = mapping->begin + (offset - mapping->offset);
+    size_t done = 0;
+    while (done < size && *budget >= LOOK_COST) {
+        *budget -= LOOK_COST;
+        if (!target->ops->dumped_at(target, address + done, &memory))
+            break;
+        size_t n = (size_t)MIN(memory.end - (address + done), (uint64_t)(size - done));
+        memcpy((uint8_t *)buffer + done, memory.bytes + (address + done - memory.begin), n);
+        done += n;
+    }
+    return done == size;
+}
+
+/* Copies it from the first mapping in which the target holds it; returns that one, NULL where there is none. */
+static const struct mapping *dumped_at_offset(const struct trial *trial, uint64_t offset, void *buffer, size_t size,
+                                              unsigned *budget)
+{
+    const struct mapped_file *file = trial->file;
+    for (size_t i = mapped_file_mappings_to(file, offset); i-- > 0 && file->mappings[i]->reach > offset && *budget;) {
+        --*budget;
+        if (dumped_in(trial, file->mappings[i], offset, buffer, size, budget))
+            return file->mappings[i];
+    }
+    return NULL;
+}
+
+/* Compares a part of the file with the target. True where the target holds it. `*ret_equal` says how it went. */
+static bool compare(const struct trial *trial, uint64_t offset, size_t size, bool *ret_equal)
+{
+    uint8_t dumped[PAGE_SIZE];
+    unsigned budget = BUDGET;
+    if (size > sizeof dumped || !range_fits(offset, size, trial->candidate->size) ||
+        !dumped_at_offset(trial, offset, dumped, size, &budget))
+        return false;
+    *ret_equal = memcmp(dumped, trial->candidate->bytes + offset, size) == 0;
+    return true;
+}
+
+static void agree(struct trial *trial)
+{
+    trial->agreed = true;
+}
+
+static void contradict(struct trial *trial, const char *reason)
+{
+    if (!trial->contradicted)
+        snprintf(trial->why, trial->why_size, "%s", reason);
+    trial->contradicted = true;
+}
+
+/* Weighs one part that identifies the file. */
+static void weigh(struct trial *trial, uint64_t offset, size_t size, const char *reason)
+{
+    bool equal;
+    if (!compare(trial, offset, size, &equal))
+        return;
+    if (equal)
+        agree(trial);
+    else
+        contradict(trial, reason);
+}
+
+static bool is_blank(const uint8_t *bytes, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if (bytes[i])
+            return false;
+    return true;
+}
+
+/* A few pages of the constant parts, spread over them. Pages of nothing but zeros tell nothing. */
+static void weigh_samples(struct trial *trial)
+{
+    const struct file_candidate *candidate = trial->candidate;
+    unsigned weighed = 0;
+    for (size_t i = 0; i < candidate->constant_count; i++) {
+        const struct file_range *range = &candidate->constant[i];
+        if (!(range->access & FILE_RANGE_UNKNOWN))
+            continue; /* may be written to in another mapping of the same part */
+        uint64_t pages = (range->end - range->begin) / PAGE_SIZE, step = MAX(pages / SAMPLE_MAX, (uint64_t)1);
+        for (uint64_t page = 0; page < pages && weighed < SAMPLE_MAX; page += step) {
+            uint64_t offset = range->begin + page * PAGE_SIZE;
+            bool equal;
+            if (is_blank(candidate->bytes + offset, PAGE_SIZE) || !compare(trial, offset, PAGE_SIZE, &equal))
+                continue;
+            weighed++;
+            if (equal)
+                agree(trial);
+            else
+                contradict(trial, "its bytes are not those that the target holds");
+        }
+    }
+}
+
+/* ---- ELF ---- */
+
+static void weigh_build_id(struct trial *trial, Elf *elf, const GElf_Phdr *phdr)
+{
+    if (!range_fits(phdr->p_offset, phdr->p_filesz, trial->candidate->size))
+        return;
+    Elf_Data *data = elf_getdata_rawchunk(elf, (int64_t)phdr->p_offset, phdr->p_filesz, ELF_T_NHDR);
+    GElf_Nhdr note;
+    size_t offset = 0, name, desc;
+    while (data && (offset = gelf_getnote(data, offset, &note, &name, &desc)) > 0)
+        if (note.n_type == NT_GNU_BUILD_ID && note.n_descsz <= BUILD_ID_SIZE_MAX)
+            weigh(trial, phdr->p_offset + desc, note.n_descsz, "its build-id is another one");
+}
+
+static bool is_stripped_of_contents(Elf *elf)
+{
+    GElf_Shdr shdr;
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));)
+        if (gelf_getshdr(section, &shdr) && shdr.sh_type == SHT_NOBITS && (shdr.sh_flags & SHF_EXECINSTR))
+            return true;
+    return false;
+}
+
+/* *ret_end is where what its loader maps, and may relocate, ends in the file. */
+static bool judge_elf(struct trial *trial, uint64_t *ret_end)
+{
+    struct file_candidate *candidate = trial->candidate;
+    if (candidate->size < SELFMAG || memcmp(candidate->bytes, ELFMAG, SELFMAG) != 0)
+        return false;
+    /* libelf takes a writable pointer but does not write to an image that it only reads. */
+    Elf *elf = elf_memory((char *)(uintptr_t)candidate->bytes, candidate->size);
+    size_t count = 0;
+    uint64_t end = 0;
+    GElf_Phdr phdr;
+    if (elf && elf_kind(elf) == ELF_K_ELF && elf_getphdrnum(elf, &count) == 0) {
+        /* A file of debugging information has the program's headers but not its contents. */
+        if (is_stripped_of_contents(elf))
+            contradict(trial, "it holds debugging information only");
+        for (size_t i = 0; i < count && gelf_getphdr(elf, (int)i, &phdr); i++) {
+            if (phdr.p_type == PT_LOAD)
+                end = MAX(end, add_saturated(phdr.p_offset, phdr.p_filesz));
+            /* Relocation changes writable segments, and those it makes read-only afterwards (RELRO) too. */
+            if (phdr.p_type == PT_LOAD && !(phdr.p_flags & PF_W))
+                file_candidate_add_constant(candidate, phdr.p_offset, add_saturated(phdr.p_offset, phdr.p_filesz),
+                                            FILE_RANGE_CONSTANT);
+            else if (phdr.p_type == PT_NOTE)
+                weigh_build_id(trial, elf, &phdr);
+        }
+    }
+    elf_end(elf);
+    *ret_end = end;
+    return true;
+}
+
+/* ---- PE ---- */
+
+/* A PE image in a file: the whole of it, or one of those that a single-file app carries. */
+struct pe_in_file {
+    struct pe pe;
+    struct bytes_part part;
+    uint64_t begin; /* file offset of its first byte */
+};
+
+/* The READYTORUN_HEADER's offset in the image: the CLR header names it, or, in a composite image, an export does. */
+static bool find_r2r_header(const struct pe *pe, uint64_t *ret)
+{
+    struct pe_clr clr;
+    uint32_t rva = 0;
+    if (pe_read_clr(pe, &clr) == CDACQ_OK)
+        rva = clr.managed_native_header.rva;
+    if (!rva)
+        pe_find_export(pe, "RTR_HEADER", &rva);
+    return rva && pe_offset(pe, rva, 16, ret) == CDACQ_OK;
+}
+
+/* Tables of an image that are read by contracts/ and that nobody writes to, though they may lie in a writable section.
+ */
+static bool is_constant_table(uint32_t type)
+{
+    static const uint32_t tables[] = {
+        RUNTIME_FUNCTIONS,      103 /* methoddef entry points */, 104 /* exceptions */,
+        105 /* debug info */,   109 /* instance entry points */,  115 /* components */,
+        120 /* hot/cold map */,
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
+        if (tables[i] == type)
+            return true;
+    return false;
+}
+
+/* The ReadyToRun tables are constant wherever they lie; the runtime functions, which are dumped most, identify the
+ * file. */
+static void weigh_r2r_tables(struct trial *trial, const struct pe_in_file *image)
+{
+    const struct pe *pe = &image->pe;
+    uint64_t header, offset;
+    uint32_t signature, count, type, rva, size;
+    if (!find_r2r_header(pe, &header) || !bytes_u32(&pe->bytes, header, &signature) || signature != R2R_SIGNATURE ||
+        !bytes_u32(&pe->bytes, header + 12, &count))
+        return;
+    for (uint32_t i = 0; i < MIN(count, (uint32_t)R2R_SECTIONS_MAX); i++) {
+        uint64_t row = header + 16 + (uint64_t)i * 12;
+        if (!bytes_u32(&pe->bytes, row, &type) || !bytes_u32(&pe->bytes, row + 4, &rva) ||
+            !bytes_u32(&pe->bytes, row + 8, &size) || !is_constant_table(type) ||
+            pe_offset(pe, rva, size, &offset) != CDACQ_OK)
+            continue;
+        offset += image->begin;
+        file_candidate_add_constant(trial->candidate, offset, offset + size, FILE_RANGE_ALWAYS);
+        for (unsigned part = 0; type == RUNTIME_FUNCTIONS && part < SAMPLE_MAX && size; part++) {
+            size_t n = MIN(size, 512u);
+            weigh(trial, offset + (uint64_t)(size - n) / SAMPLE_MAX * part, n, "its runtime functions are other ones");
+        }
+    }
+}
+
+/* Name and message of a field of the headers that identifies an image. */
+static void weigh_field(struct trial *trial, uint64_t offset, const char *name, uint32_t value)
+{
+    uint8_t dumped[4];
+    char reason[100];
+    unsigned budget = BUDGET;
+    if (!dumped_at_offset(trial, offset, dumped, sizeof dumped, &budget))
+        return;
+    snprintf(reason, sizeof reason, "its %s is %08x, the target's %08x", name, value, load_u32(dumped, false));
+    weigh(trial, offset, 4, reason);
+}
+
+static void weigh_mvid(struct trial *trial, const struct pe_in_file *image)
+{
+    struct bytes_part part;
+    struct bytes blob;
+    struct metadata metadata;
+    struct metadata_module module;
+    if (pe_metadata(&image->pe, &part, &blob) < 0 || metadata_open(&blob, &metadata) < 0 ||
+        metadata_module(&metadata, &module) < 0 || !module.mvid)
+        return;
+    uint64_t offset = image->begin + part.offset + metadata.guids.offset + (uint64_t)(module.mvid - 1) * 16;
+    weigh(trial, offset, 16, "its MVID is another one");
+}
+
+/* The PE image at a file offset, where there is one. */
+static bool judge_pe(struct trial *trial, uint64_t begin)
+{
+    struct file_candidate *candidate = trial->candidate;
+    struct pe_in_file image = {.begin = begin};
+    struct bytes whole = bytes_of_buffer(candidate->bytes, candidate->size);
+    struct bytes bytes = bytes_of_part(&whole, begin, candidate->size - begin, &image.part);
+    if (pe_open(&bytes, false, &image.pe) < 0)
+        return false;
+    const struct pe *pe = &image.pe;
+    file_candidate_add_constant(candidate, begin, begin + pe->headers_size, FILE_RANGE_CONSTANT);
+    for (unsigned i = 0; i < pe->section_count; i++) {
+        const struct pe_section *section = &pe->sections[i];
+        uint64_t offset = begin + section->file_offset;
+        if (!(section->characteristics & (unsigned)PE_SECTION_WRITE))
+            file_candidate_add_constant(candidate, offset, offset + section->file_size, FILE_RANGE_CONSTANT);
+    }
+    uint64_t coff = begin + load_u32(candidate->bytes + begin + 0x3c, false) + UINT64_C(4);
+    weigh_field(trial, coff + 4, "time stamp", pe->time_stamp);
+    weigh_field(trial, coff + 20 + 56, "SizeOfImage", pe->image_size);
+    weigh_mvid(trial, &image);
+    weigh_r2r_tables(trial, &image);
+    return true;
+}
+
+enum { BUNDLE_ALIGNMENT = 16 };
+
+/*
+ * The assemblies that a single-file app carries behind its segments. They begin anywhere in a page, and are mapped from
+ * that page on: each is looked for in the first page of every mapping.
+ */
+static void judge_bundle(struct trial *trial, uint64_t segments_end)
+{
+    const struct file_candidate *candidate = trial->candidate;
+    uint64_t seen = UINT64_MAX;
+    for (size_t i = 0; i < trial->file->mapping_count; i++) {
+        uint64_t page = align_down(trial->file->mappings[i]->offset, PAGE_SIZE);
+        if (page == seen || add_saturated(page, PAGE_SIZE) <= segments_end)
+            continue;
+        seen = page;
+        for (uint64_t in_page = 0; in_page < PAGE_SIZE; in_page += BUNDLE_ALIGNMENT) {
+            uint64_t begin = page + in_page;
+            if (range_fits(begin, 64, candidate->size) && memcmp(candidate->bytes + begin, "MZ", 2) == 0 &&
+                judge_pe(trial, begin))
+                break;
+        }
+    }
+}
+
+enum file_verdict judge_mapped_file(struct target *target, const struct mapped_file *file,
+                                    struct file_candidate *candidate, char *why, size_t why_size)
+{
+    struct trial trial = {target, file, candidate, false, false, why, why_size};
+    uint64_t segments_end = 0;
+    if (judge_elf(&trial, &segments_end))
+        judge_bundle(&trial, segments_end);
+    else
+        judge_pe(&trial, 0);
+    /* What the loader does not relocate is in a read-only mapping as it is in the file. */
+    file_candidate_add_constant(candidate, segments_end, candidate->size, FILE_RANGE_READ_ONLY);
+    weigh_samples(&trial);
+    if (trial.contradicted)
+        return FILE_CONTRADICTED;
+    return trial.agreed ? FILE_CONFIRMED : FILE_UNKNOWN;
+}
+
+/* ---- Identity ---- */
+
+enum { HEAD_LINE = 64 };
+
+/* What the target holds of a file's first page, in the first mapping that has its beginning; what it lacks is zero. */
+struct head {
+    uint8_t bytes[PAGE_SIZE];
+    uint64_t lines; /* that are there, a bit each */
+};
+
+static void read_head(const struct trial *trial, struct head *head)
+{
+    uint8_t line[HEAD_LINE];
+    unsigned budget = BUDGET;
+    *head = (struct head){0};
+    /* Without the beginning nothing is known. */
+    const struct mapping *mapping = dumped_at_offset(trial, 0, line, sizeof line, &budget);
+    for (unsigned i = 0; mapping && i < PAGE_SIZE / HEAD_LINE; i++)
+        if (dumped_in(trial, mapping, i * HEAD_LINE, line, sizeof line, &budget)) {
+            memcpy(head->bytes + i * HEAD_LINE, line, sizeof line);
+            head->lines |= UINT64_C(1) << i;
+        }
+}
+
+static bool head_has(const struct head *head, uint64_t offset, uint64_t size)
+{
+    if (!size || !range_fits(offset, size, PAGE_SIZE))
+        return false;
+    for (uint64_t i = offset / HEAD_LINE; i <= (offset + size - 1) / HEAD_LINE; i++)
+        if (!(head->lines >> i & 1))
+            return false;
+    return true;
+}
+
+static void identify_elf(struct head *head, const char *name, struct file_identity *ret)
+{
+    Elf *elf = elf_memory((char *)head->bytes, sizeof head->bytes);
+    size_t count = 0;
+    GElf_Phdr phdr;
+    if (elf && elf_kind(elf) == ELF_K_ELF && elf_getphdrnum(elf, &count) == 0)
+        for (size_t i = 0; i < count && gelf_getphdr(elf, (int)i, &phdr); i++) {
+            if (phdr.p_type != PT_NOTE || !head_has(head, phdr.p_offset, phdr.p_filesz))
+                continue;
+            Elf_Data *data = elf_getdata_rawchunk(elf, (int64_t)phdr.p_offset, phdr.p_filesz, ELF_T_NHDR);
+            GElf_Nhdr note;
+            size_t offset = 0, note_name, desc;
+            while (data && (offset = gelf_getnote(data, offset, &note, &note_name, &desc)) > 0)
+                if (note.n_type == NT_GNU_BUILD_ID && note.n_descsz <= sizeof ret->build_id) {
+                    memcpy(ret->build_id, head->bytes + phdr.p_offset + desc, note.n_descsz);
+                    ret->build_id_size = note.n_descsz;
+                }
+        }
+    elf_end(elf);
+    if (!ret->build_id_size)
+        return;
+    char hex[2 * sizeof ret->build_id + 1];
+    text_hex(hex, ret->build_id, ret->build_id_size);
+    snprintf(ret->text, sizeof ret->text, "build-id %s", hex);
+    snprintf(ret->key, sizeof ret->key, "%.55s/elf-buildid-%s/%.55s", name, hex, name);
+}
+
+static void identify_pe(const struct head *head, const char *name, struct file_identity *ret)
+{
+    enum { UP_TO_SIZE_OF_IMAGE = 4 + 20 + 60 };
+    struct bytes bytes = bytes_of_buffer(head->bytes, sizeof head->bytes);
+    struct pe pe;
+    if (pe_open(&bytes, true, &pe) < 0 || !head_has(head, load_u32(head->bytes + 0x3c, false), UP_TO_SIZE_OF_IMAGE))
+        return;
+    snprintf(ret->text, sizeof ret->text, "time stamp %08x, size 0x%x", pe.time_stamp, pe.image_size);
+    snprintf(ret->key, sizeof ret->key, "%s/%08X%x/%s", name, pe.time_stamp, pe.image_size, name);
+}
+
+/* Source of both keys: dotnet/diagnostics documentation/symbols/SSQP_Key_Conventions.md. */
+void identify_mapped_file(struct target *target, const struct mapped_file *file, struct file_identity *ret)
+{
+    struct head head;
+    struct trial trial = {.target = target, .file = file};
+    char name[64];
+    error_printable(name, sizeof name, path_basename(file->path));
+    read_head(&trial, &head);
+    if (memcmp(head.bytes, ELFMAG, SELFMAG) == 0)
+        identify_elf(&head, name, ret);
+    else if (head.lines)
+        identify_pe(&head, name, ret);
+}

@@ -1,0 +1,105 @@
+/*
+ * door.h: the insides of the public handles, for the files that implement cdacq.h.
+ */
+#ifndef CDACQ_API_HANDLES_H
+#define CDACQ_API_HANDLES_H
+
+#include <stdatomic.h>
+
+#include "cdacq.h"
+#include "contracts/execution_manager/code_map.h"
+#include "contracts/contracts.h"
+#include "contracts/loader.h"
+#include "descriptors/runtime.h"
+#include "descriptors/runtime_version.h"
+
+struct cdacq_target {
+    struct file_policy policy;
+    char *image_path; /* of a target that is a file: its one mapping's */
+    struct target *target;
+    struct runtimes runtimes;
+    unsigned runtime; /* index of the one in use */
+    struct descriptor descriptor;
+    struct contract_descriptor_info descriptor_info;
+    struct layout layout;
+    struct contracts contracts;
+    enum cdacq_name_style names;
+    bool runtime_types; /* MethodDescs and metadata are described, in versions that this build reads */
+    struct execution_manager manager;
+    struct cdacq_error problem; /* status OK, or why no method can be found: a target that was opened in part */
+    _Atomic(struct code_map *) code_map;
+    char build_id[2 * BUILD_ID_MAX + 1];
+    struct runtime_version version; /* found when first asked for, under the policy's lock */
+    bool has_version;
+};
+
+/* Strings that live as long as a session. */
+struct arena_chunk;
+
+struct arena {
+    struct arena_chunk *chunks;
+};
+
+void *arena_allocate(struct arena *arena, size_t size);
+void arena_deinit(struct arena *arena);
+
+/* One of a method's functions, relative to unwind_base: where it begins, and the funclet, or else the method, it is of.
+ */
+struct method_function {
+    uint32_t begin, funclet;
+};
+
+/* A method that has been asked about: its answer but for the address asked. */
+struct method_record {
+    struct cdacq_method method; /* without what depends on the address */
+    uint64_t unwind_base;
+    uint32_t function_count;
+    bool functions_unknown;             /* they could not be read, or are too many */
+    struct method_function functions[]; /* sorted; none where all is the body */
+};
+
+/* A code range of the map, as one session sees it. */
+struct session_range {
+    const struct code_table *table;
+    struct method_record **records; /* by run; NULL where nobody has asked */
+    unsigned walks;                 /* look-ups that went without the table */
+    bool no_table;                  /* it cannot be built: */
+    struct reader_failure failure;  /* why */
+};
+
+struct cdacq_session {
+    struct cdacq_target *target;
+    enum cdacq_name_style names;
+    struct reader reader;
+    struct module_cache modules;
+    struct arena arena;            /* names and records */
+    struct arena scratch;          /* texts of the failures of the last call */
+    struct method_record **walked; /* records of single look-ups, by start: open addressing, a power of two */
+    size_t walked_count, walked_capacity;
+    uint32_t function_total; /* of all records */
+    unsigned lookups;        /* single ones, until there is a map */
+    const struct code_map *map;
+    bool no_map;
+    struct cdacq_error map_error; /* why there is none */
+    struct session_range *ranges; /* one for each of the map's */
+    size_t hint;                  /* the range of the last look-up */
+    struct cdacq_error error;     /* of the last failed look-up: what cdacq_method.error points to */
+};
+
+/* The map of all code, built when first asked for. NULL where that cannot be done: look-ups then walk. */
+const struct code_map *session_map(struct cdacq_session *session);
+
+/* The table of a range, with this session's view of it. NULL where that cannot be built. */
+struct session_range *session_table(struct cdacq_session *session, size_t range);
+
+/* Why they are NULL. */
+enum cdacq_status session_map_error(const struct cdacq_session *session, struct cdacq_error *err);
+enum cdacq_status session_table_error(struct cdacq_session *session, size_t range, struct cdacq_error *err);
+
+/* The record of a run, formed when first asked for. NULL on failure, which `session->error` tells. */
+struct method_record *session_record(struct cdacq_session *session, size_t range, const struct code_run *run);
+
+/* Fills an answer from a record. */
+void record_answer(const struct method_record *record, uint64_t ip, struct cdacq_method *ret);
+
+#endif

@@ -1,0 +1,459 @@
+/*
+ * session.c: look-ups: from an address, or from many, to methods with names. A few look-ups walk the runtime's
+ * structures for one address each, which touches little; when a range is asked about again and again its methods are
+ * indexed.
+ */
+#include "src/api/handles.h"
+
+#include "contracts/type_system/code_versions.h"
+#include "contracts/type_system/method_name.h"
+#include "contracts/platform_metadata.h"
+#include "contracts/code_info/unwind_info.h"
+
+enum {
+    ARENA_CHUNK_SIZE = 64 * 1024,
+    FUNCTIONS_MAX = 4 * 1024 * 1024, /* of all methods that a session remembers: a large process has some 100,000 */
+    WALKS_BEFORE_INDEX = 16, /* indexing a range costs about as much as this many look-ups that touch new pages */
+};
+
+struct arena_chunk {
+    struct arena_chunk *next;
+    size_t used, size;
+    _Alignas(max_align_t) uint8_t data[];
+};
+
+void *arena_allocate(struct arena *arena, size_t size)
+{
+    struct arena_chunk *chunk = arena->chunks;
+    size = (size_t)align_up(size, _Alignof(uint64_t));
+    if (!chunk || chunk->size - chunk->used < size) {
+        size_t room = MAX(size, (size_t)ARENA_CHUNK_SIZE);
+        chunk = malloc(sizeof *chunk + room);
+        if (!chunk)
+            return NULL;
+        chunk->next = arena->chunks;
+        chunk->used = 0;
+        chunk->size = room;
+        arena->chunks = chunk;
+    }
+    void *memory = chunk->data + chunk->used;
+    chunk->used += size;
+    return memory;
+}
+
+void arena_deinit(struct arena *arena)
+{
+    while (arena->chunks) {
+        struct arena_chunk *chunk = arena->chunks;
+        arena->chunks = chunk->next;
+        free(chunk);
+    }
+}
+
+static const char *arena_string(struct arena *arena, const char *string, size_t length)
+{
+    char *copy = arena_allocate(arena, length + 1);
+    if (!copy)
+        return NULL;
+    memcpy(copy, string, length);
+    copy[length] = '\0';
+    return copy;
+}
+
+enum cdacq_status cdacq_session_create(struct cdacq_target *target, struct cdacq_session **ret, struct cdacq_error *err)
+{
+    if (target && target->problem.status < 0) {
+        if (err)
+            *err = target->problem;
+        return target->problem.status;
+    }
+    struct cdacq_session *session = target ? calloc(1, sizeof *session) : NULL;
+    if (!session)
+        return error_set(err, target ? CDACQ_ERR_NOMEM : CDACQ_ERR_ARGUMENT, 0,
+                         target ? "out of memory" : "a session needs a target");
+    session->target = target;
+    session->names = target->names;
+    reader_init(&session->reader, target->target, &target->layout, target->descriptor_info.pointer_size,
+                target->descriptor_info.big_endian);
+    module_cache_init(&session->modules, &session->reader);
+    *ret = session;
+    return CDACQ_OK;
+}
+
+void cdacq_session_destroy(struct cdacq_session *session)
+{
+    if (!session)
+        return;
+    for (size_t i = 0; session->ranges && i < session->map->count; i++)
+        free(session->ranges[i].records);
+    free(session->ranges);
+    free(session->walked);
+    module_cache_deinit(&session->modules);
+    arena_deinit(&session->arena);
+    arena_deinit(&session->scratch);
+    free(session);
+}
+
+const struct code_map *session_map(struct cdacq_session *session)
+{
+    struct cdacq_target *target = session->target;
+    if (session->map || session->no_map)
+        return session->map;
+    struct code_map *map = atomic_load_explicit(&target->code_map, memory_order_acquire);
+    if (!map) {
+        reader_begin(&session->reader, FUEL_INDEX);
+        map = code_map_build(&target->manager, &session->reader);
+        struct code_map *other = NULL;
+        if (map && !atomic_compare_exchange_strong_explicit(&target->code_map, &other, map, memory_order_acq_rel,
+                                                            memory_order_acquire)) {
+            code_map_free(map);
+            map = other;
+        }
+    }
+    session->ranges = map ? calloc(map->count + 1, sizeof *session->ranges) : NULL;
+    session->no_map = !session->ranges;
+    if (session->no_map && (map || reader_status(&session->reader, &session->map_error) >= 0))
+        error_set(&session->map_error, CDACQ_ERR_NOMEM, 0, "out of memory for the code ranges");
+    session->map = session->ranges ? map : NULL;
+    return session->map;
+}
+
+struct session_range *session_table(struct cdacq_session *session, size_t index)
+{
+    struct session_range *range = &session->ranges[index];
+    if (range->table || range->no_table)
+        return range->table ? range : NULL;
+    reader_begin(&session->reader, FUEL_INDEX);
+    range->table = code_range_table(&session->target->manager, &session->reader, &session->map->ranges[index]);
+    if (range->table)
+        range->records = calloc(range->table->count + 1, sizeof *range->records);
+    if (!range->records) {
+        reader_fail(&session->reader, CDACQ_ERR_NOMEM, 0, "code runs"); /* unless it has failed already */
+        range->failure = reader_take_failure(&session->reader);
+        range->table = NULL;
+        range->no_table = true;
+        return NULL;
+    }
+    return range;
+}
+
+enum cdacq_status session_map_error(const struct cdacq_session *session, struct cdacq_error *err)
+{
+    if (err)
+        *err = session->map_error;
+    return session->map_error.status;
+}
+
+enum cdacq_status session_table_error(struct cdacq_session *session, size_t index, struct cdacq_error *err)
+{
+    const struct session_range *range = &session->ranges[index];
+    reader_begin(&session->reader, FUEL_LOOKUP);
+    reader_fail_again(&session->reader, &range->failure);
+    return reader_status(&session->reader, err);
+}
+
+/* ---- Forming answers ---- */
+
+/*
+ * The functions of a block's part of its method, for telling funclets: allocated, or NULL where all of it is the body.
+ * What lies in a cold part is a funclet's only where the runtime takes it for that.
+ */
+static uint32_t read_functions(struct reader *reader, const struct code_block *block, struct method_function **ret)
+{
+    uint64_t first = block->cold ? block->cold_functions : block->runtime_functions;
+    uint32_t count = block->cold ? block->cold_function_count : block->runtime_function_count, found = 0;
+    struct method_function *functions = block->cold || count > 1 ? calloc(count, sizeof *functions) : NULL;
+    struct unwind_table table = unwind_table_at(reader, first, count, block->unwind_base);
+    uint32_t body = (uint32_t)(block->start - block->unwind_base);
+    for (uint32_t i = 0; functions && i < count; i++) {
+        bool is_funclet = block->cold ? unwind_table_is_cold_funclet(reader, &table, i)
+                                      : i > 0 && !unwind_table_is_fragment(reader, &table, i);
+        uint32_t begin = unwind_table_begin(reader, &table, i);
+        if (is_funclet || !i || block->cold)
+            functions[found++] = (struct method_function){begin, is_funclet ? begin : body};
+    }
+    *ret = functions;
+    return functions && !reader_failed(reader) ? found : 0;
+}
+
+static void set_name(struct cdacq_session *session, struct cdacq_method *method, const struct method_name *name)
+{
+    struct arena *arena = &session->arena;
+    if (name->text.length) {
+        method->name = arena_string(arena, name->text.data, name->text.length);
+        method->name_length = method->name ? name->text.length : 0;
+    } else if (name->error.status < 0) {
+        method->error = arena_string(arena, name->error.message, strlen(name->error.message));
+    }
+    method->token = name->token;
+    method->module = name->module ? name->module->path : NULL;
+    if (name->unverified)
+        method->module_verified = false;
+}
+
+static void name_record(struct cdacq_session *session, const struct code_block *block, const struct r2r_image *image,
+                        struct method_record *record)
+{
+    struct method_name name = {0};
+    struct method_namer namer = {
+        .cache = &session->modules, .style = session->names, .runtime_types = session->target->runtime_types};
+    method_name_form(&namer, block, image, &name);
+    set_name(session, &record->method, &name);
+    text_deinit(&name.text);
+    if (!session->target->target->recording)
+        return;
+    /* What is recorded is to answer in every style. */
+    for (namer.style = CDACQ_NAMES_CSHARP; namer.style <= CDACQ_NAMES_IL; namer.style++) {
+        name = (struct method_name){0};
+        method_name_form(&namer, block, image, &name);
+        text_deinit(&name.text);
+    }
+}
+
+static const char *find_tier(struct cdacq_session *session, const struct code_block *block)
+{
+    const struct cdacq_target *target = session->target;
+    if (block->kind != CDACQ_CODE_JITTED || !block->method_desc || !(target->layout.usable & 1u << LAYOUT_CodeVersions))
+        return NULL;
+    reader_begin(&session->reader, FUEL_LOOKUP);
+    return code_versions_tier(&session->reader, block->method_desc, block->start);
+}
+
+/* The answer for a block, but for the address: everything that is the same for all addresses of the method's part. */
+static struct method_record *make_record(struct cdacq_session *session, const struct code_block *block,
+                                         const struct r2r_image *image)
+{
+    CLEANUP_FREE struct method_function *functions = NULL;
+    uint32_t count = read_functions(&session->reader, block, &functions);
+    /* Methods of a core can share one table: what is kept of them all is bounded. */
+    bool functions_unknown = reader_failed(&session->reader) || count > FUNCTIONS_MAX - session->function_total;
+    (void)reader_take_failure(&session->reader);
+    count = functions_unknown ? 0 : count;
+    session->function_total += count;
+    struct method_record *record = arena_allocate(&session->arena, sizeof *record + count * sizeof *functions);
+    if (!record) {
+        error_set(&session->error, CDACQ_ERR_NOMEM, 0, "out of memory");
+        return NULL;
+    }
+    *record = (struct method_record){
+        .method =
+            {
+                .answer = CDACQ_ANSWER_MANAGED,
+                .kind = block->kind,
+                .method_desc = block->method_desc,
+                .code_start = block->start,
+                .code_size = block->hot_size,
+                .cold_start = block->cold_start,
+                .cold_size = block->cold_size,
+                .cold = block->cold,
+                .il_offset = CDACQ_OFFSET_UNKNOWN,
+                .module_verified = !block->unverified,
+            },
+        .unwind_base = block->unwind_base,
+        .function_count = count,
+        .functions_unknown = functions_unknown,
+    };
+    if (count)
+        memcpy(record->functions, functions, count * sizeof *functions);
+    record->method.tier = find_tier(session, block);
+    name_record(session, block, image, record);
+    return record;
+}
+
+/* The start of the funclet that `ip` is in, or of the method; 0 where the functions could not be read. */
+static uint64_t funclet_start(const struct method_record *record, uint64_t ip)
+{
+    uint32_t low = 0, high = record->function_count;
+    if (!high)
+        return record->functions_unknown ? 0 : record->method.code_start;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (record->unwind_base + record->functions[middle].begin <= ip)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return record->unwind_base + record->functions[low ? low - 1 : 0].funclet;
+}
+
+void record_answer(const struct method_record *record, uint64_t ip, struct cdacq_method *ret)
+{
+    const struct cdacq_method *method = &record->method;
+    *ret = *method;
+    ret->ip = ip;
+    ret->offset = method->cold ? method->code_size + (ip - method->cold_start) : ip - method->code_start;
+    ret->funclet_start = funclet_start(record, ip);
+}
+
+struct method_record *session_record(struct cdacq_session *session, size_t index, const struct code_run *run)
+{
+    struct session_range *range = &session->ranges[index];
+    struct method_record **slot = &range->records[run - range->table->runs];
+    struct code_block block;
+    if (*slot)
+        return *slot;
+    reader_begin(&session->reader, FUEL_LOOKUP);
+    if (!code_run_block(&session->target->manager, &session->reader, &session->map->ranges[index], range->table, run,
+                        &block)) {
+        reader_status(&session->reader, &session->error);
+        return NULL;
+    }
+    block.unverified |= session->reader.unverified;
+    *slot = make_record(session, &block, range->table->image);
+    return *slot;
+}
+
+static void answer_none(uint64_t ip, struct cdacq_method *ret)
+{
+    *ret = (struct cdacq_method){
+        .ip = ip, .answer = CDACQ_ANSWER_NONE, .il_offset = CDACQ_OFFSET_UNKNOWN, .module_verified = true};
+}
+
+static void answer_error(struct cdacq_session *session, uint64_t ip, struct cdacq_method *ret)
+{
+    answer_none(ip, ret);
+    ret->answer = CDACQ_ANSWER_ERROR;
+    ret->error = session->error.message;
+}
+
+/* The slot of the record of a single look-up, for the part of a method that starts there; NULL when out of memory. */
+static struct method_record **walked_slot(struct cdacq_session *session, uint64_t start, bool cold)
+{
+    if (session->walked_count * 2 >= session->walked_capacity) {
+        size_t capacity = MAX(session->walked_capacity * 2, (size_t)64), old = session->walked_capacity;
+        struct method_record **walked = calloc(capacity, sizeof *walked), **before = session->walked;
+        if (!walked)
+            return NULL;
+        session->walked = walked;
+        session->walked_capacity = capacity;
+        session->walked_count = 0;
+        for (size_t i = 0; i < old; i++)
+            if (before[i])
+                *walked_slot(session, before[i]->method.code_start, before[i]->method.cold) = before[i];
+        free(before);
+    }
+    size_t mask = session->walked_capacity - 1, i = (size_t)((start * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & mask;
+    while (session->walked[i] &&
+           (session->walked[i]->method.code_start != start || session->walked[i]->method.cold != cold))
+        i = (i + 1) & mask;
+    if (!session->walked[i])
+        session->walked_count++;
+    return &session->walked[i];
+}
+
+/* One address, as the specification goes: nothing is indexed, little is touched. */
+static void walk(struct cdacq_session *session, uint64_t ip, struct cdacq_method *ret)
+{
+    struct reader *reader = &session->reader;
+    struct code_block block;
+    reader_begin(reader, FUEL_LOOKUP);
+    if (!execution_manager_find(&session->target->manager, reader, ip, &block)) {
+        if (!reader_failed(reader)) {
+            answer_none(ip, ret);
+            return;
+        }
+        reader_status(reader, &session->error);
+        answer_error(session, ip, ret);
+        return;
+    }
+    if (!code_block_is_method(&block)) {
+        answer_none(ip, ret);
+        ret->answer = CDACQ_ANSWER_STUB;
+        ret->kind = block.kind;
+        ret->code_start = block.start;
+        ret->offset = block.offset;
+        return;
+    }
+    struct method_record **slot = walked_slot(session, block.start, block.cold);
+    if (slot && !*slot)
+        *slot = make_record(session, &block, r2r_jit_manager_image_of(&session->target->manager, &block));
+    if (slot && *slot) {
+        record_answer(*slot, block.ip, ret);
+        ret->ip = ip; /* as asked: a code pointer may carry more than an address */
+        return;
+    }
+    error_set(&session->error, CDACQ_ERR_NOMEM, 0, "out of memory");
+    answer_error(session, ip, ret);
+}
+
+/* The range that holds `address`; mostly that of the address before. SIZE_MAX where there is none. */
+static size_t find_range(struct cdacq_session *session, uint64_t address)
+{
+    const struct code_map *map = session->map;
+    const struct range_section *hint = map->count ? &map->ranges[session->hint].section : NULL;
+    if (hint && address >= hint->begin && address < hint->end)
+        return session->hint;
+    struct code_range *range = code_map_range(map, address);
+    if (!range)
+        return SIZE_MAX;
+    return session->hint = (size_t)(range - map->ranges);
+}
+
+/* `batch` says that more questions will follow, so that indexing pays; so do questions that have come before. */
+static void look_up(struct cdacq_session *session, uint64_t ip, bool batch, struct cdacq_method *ret)
+{
+    /* A recording target is to touch what a question needs, not what makes many questions fast. */
+    bool many = batch || ++session->lookups > WALKS_BEFORE_INDEX;
+    if (session->target->target->recording || (!session->map && !(many && session_map(session)))) {
+        walk(session, ip, ret);
+        return;
+    }
+    uint64_t address = address_of_code_pointer(session->target->layout.code_pointer_flags, ip);
+    size_t index = find_range(session, address);
+    if (index == SIZE_MAX) {
+        if (session->map->unreadable || address == session->target->manager.the_pre_stub)
+            walk(session, ip, ret); /* it may lie in what could not be listed, or is code outside of all ranges */
+        else
+            answer_none(ip, ret);
+        return;
+    }
+    struct session_range *range = &session->ranges[index];
+    if (!range->table &&
+        (range->no_table || (++range->walks < WALKS_BEFORE_INDEX && !batch) || !session_table(session, index))) {
+        walk(session, ip, ret);
+        return;
+    }
+    uint64_t begin = session->map->ranges[index].section.begin;
+    const struct code_run *run =
+        address - begin <= UINT32_MAX ? code_table_find(range->table, (uint32_t)(address - begin)) : NULL;
+    if (!run || run->kind == RUN_STUB || run->kind == RUN_UNKNOWN) {
+        walk(session, ip, ret);
+        return;
+    }
+    struct method_record *record = session_record(session, index, run);
+    if (record) {
+        record_answer(record, address, ret);
+        ret->ip = ip;
+    } else {
+        answer_error(session, ip, ret);
+    }
+}
+
+enum cdacq_status cdacq_session_method_at(struct cdacq_session *session, uint64_t ip, struct cdacq_method *ret,
+                                          struct cdacq_error *err)
+{
+    struct cdacq_method method;
+    look_up(session, ip, false, &method);
+    if (method.answer == CDACQ_ANSWER_ERROR) {
+        if (err)
+            *err = session->error;
+        return session->error.status;
+    }
+    *ret = method;
+    return method.answer == CDACQ_ANSWER_MANAGED ? CDACQ_OK : CDACQ_NOT_MANAGED;
+}
+
+void cdacq_session_methods_at(struct cdacq_session *session, const uint64_t *ips, size_t count,
+                              struct cdacq_method *ret)
+{
+    enum { MANY = 32 };
+    arena_deinit(&session->scratch);
+    for (size_t i = 0; i < count; i++) {
+        look_up(session, ips[i], count >= MANY, &ret[i]);
+        /* Every failure needs its own text until the caller has read it. */
+        if (ret[i].answer == CDACQ_ANSWER_ERROR) {
+            const char *text = arena_string(&session->scratch, session->error.message, strlen(session->error.message));
+            ret[i].error = text ? text : "out of memory";
+        }
+    }
+}

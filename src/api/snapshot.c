@@ -1,0 +1,155 @@
+/*
+ * snapshot.c: writing a small core of just what was read, to 64 bytes: how a core is shared without its heap.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+
+#include "src/api/handles.h"
+#include "formats/core_writer.h"
+
+/* The segments of the snapshot in the making. */
+struct segments {
+    struct core_writer_segment *items;
+    size_t count, capacity;
+};
+
+static bool add_segment(struct segments *segments, uint64_t address, const uint8_t *bytes, uint64_t size)
+{
+    struct core_writer_segment *last = segments->count ? &segments->items[segments->count - 1] : NULL;
+    /* Neighbours in memory that are neighbours in the source too become one segment. */
+    if (last && last->vaddr + last->filesz == address && (const uint8_t *)last->bytes + last->filesz == bytes) {
+        last->filesz += size;
+        last->memsz += size;
+        return true;
+    }
+    if (segments->count == segments->capacity) {
+        size_t capacity = MAX(segments->capacity * 2, (size_t)256);
+        struct core_writer_segment *items = realloc(segments->items, capacity * sizeof *items);
+        if (!items)
+            return false;
+        segments->items = items;
+        segments->capacity = capacity;
+    }
+    segments->items[segments->count++] = (struct core_writer_segment){address, bytes, size, size, CORE_WRITER_R};
+    return true;
+}
+
+/* What the target has of a run of lines: all of it, mostly; less where its memory begins or ends within. */
+static bool add_lines(struct segments *segments, struct target *target, uint64_t address, uint64_t end)
+{
+    while (address < end) {
+        struct memory memory;
+        if (!target->ops->memory_at(target, address, &memory)) {
+            address++;
+            continue;
+        }
+        uint64_t stop = MIN(memory.end, end);
+        if (!add_segment(segments, address, memory.bytes + (address - memory.begin), stop - address))
+            return false;
+        address = stop;
+    }
+    return true;
+}
+
+static bool add_page(struct segments *segments, struct target *target, const struct page *page)
+{
+    for (unsigned i = 0; i < PAGE_LINES; i++)
+        if ((page->lines >> i & 1) &&
+            !add_lines(segments, target, page->address + i * LINE_SIZE, page->address + (i + 1) * LINE_SIZE))
+            return false;
+    return true;
+}
+
+static int compare_pages(const void *a, const void *b)
+{
+    const struct page *x = a, *y = b;
+    return (x->address > y->address) - (x->address < y->address);
+}
+
+static int compare_segments(const void *a, const void *b)
+{
+    const struct core_writer_segment *x = a, *y = b;
+    return (x->vaddr > y->vaddr) - (x->vaddr < y->vaddr);
+}
+
+static bool collect(struct target *target, struct segments *segments)
+{
+    const struct recording *recording = target->recording;
+    CLEANUP_FREE struct page *pages = calloc(recording->pages.count + 1, sizeof *pages);
+    size_t count = 0;
+    if (!pages)
+        return false;
+    for (size_t i = 0; i < recording->pages.capacity; i++)
+        if (recording->pages.slots[i].address != UINT64_MAX)
+            pages[count++] = recording->pages.slots[i];
+    qsort(pages, count, sizeof *pages, compare_pages);
+    for (size_t i = 0; i < count; i++)
+        if (!add_page(segments, target, &pages[i]))
+            return false;
+    for (const struct patch *patch = recording->patches; patch; patch = patch->next)
+        if (!add_segment(segments, patch->address, patch->bytes, patch->size))
+            return false;
+    qsort(segments->items, segments->count, sizeof *segments->items, compare_segments);
+    return true;
+}
+
+/*
+ * NT_FILE is as the target has it: paths are what answers name modules by. A runtime of 32 bits in an emulator has
+ * neighbours beyond what it can address itself, and a core of its class.
+ */
+static struct core_writer_mapping *list_mappings(const struct target *target, bool wide, size_t *ret_count)
+{
+    struct core_writer_mapping *mappings = calloc(target->mapping_count + 1, sizeof *mappings);
+    size_t count = 0;
+    for (size_t i = 0; mappings && i < target->mapping_count; i++) {
+        const struct mapping *mapping = &target->mappings[i];
+        if (wide || mapping->end <= UINT32_MAX)
+            mappings[count++] =
+                (struct core_writer_mapping){mapping->begin, mapping->end, mapping->offset, mapping->path};
+    }
+    *ret_count = count;
+    return mappings;
+}
+
+enum cdacq_status cdacq_target_write_snapshot(struct cdacq_target *handle, const char *path, uint64_t *ret_size,
+                                              struct cdacq_error *err)
+{
+    struct target *target = handle->target;
+    struct segments segments = {0};
+    if (!target->recording)
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0,
+                         "a snapshot needs a target that was opened with CDACQ_OPEN_RECORD");
+    bool wide = handle->descriptor_info.pointer_size == 8;
+    size_t mapping_count;
+    CLEANUP_FREE struct core_writer_mapping *mappings = list_mappings(target, wide, &mapping_count);
+    enum cdacq_status status = CDACQ_OK;
+    if (!mappings || !collect(target, &segments))
+        status = error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the snapshot");
+    struct core_writer_image image = {
+        .wide = wide,
+        .big_endian = handle->descriptor_info.big_endian,
+        .packed = true,
+        .machine = target->elf_machine,
+        .pid = target->pid,
+        .mappings = mappings,
+        .mapping_count = mapping_count,
+        .segments = segments.items,
+        .segment_count = segments.count,
+    };
+    FILE *file = NULL;
+    if (status >= 0) {
+        /* Not readable to others: it holds memory of a process. An existing file is replaced only when all is written.
+         */
+        int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0600);
+        file = fd >= 0 ? fdopen(fd, "wb") : NULL;
+        if (!file)
+            status = error_set(err, CDACQ_ERR_IO, 0, "%s: %s", path, strerror(errno));
+    }
+    if (status >= 0)
+        status = core_writer_write(file, &image, ret_size, err);
+    if (file && fclose(file) != 0 && status >= 0)
+        status = error_set(err, CDACQ_ERR_IO, 0, "%s: %s", path, strerror(errno));
+    free(segments.items);
+    return status;
+}

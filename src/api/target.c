@@ -1,0 +1,311 @@
+/*
+ * cdacq.c: opening and closing targets: the memory, the runtime in it, its descriptor, the contracts.
+ */
+#include <elf.h>
+#include <stdio.h>
+
+#include "contracts/platform_metadata.h"
+#include "src/api/debuginfod.h"
+#include "src/api/handles.h"
+#include "src/api/file_judge.h"
+#include "target/image_file.h"
+#include "util/text.h"
+#include "target/core.h"
+#include "target/live.h"
+#include "target/memory.h"
+
+const char *cdacq_code_kind_text(enum cdacq_code_kind kind)
+{
+    switch (kind) {
+#define KIND_CASE(name, value, text) \
+    case CDACQ_CODE_##name:          \
+        return text;
+        CDACQ_CODE_KINDS(KIND_CASE)
+#undef KIND_CASE
+    case CDACQ_CODE_KIND_COUNT:
+        break;
+    }
+    return "Unknown";
+}
+
+static void free_strings(char **strings)
+{
+    for (char **string = strings; string && *string; string++)
+        free(*string);
+    free(strings);
+}
+
+/* A NULL-terminated copy; *ret is NULL for an empty array. False when out of memory. */
+static bool copy_strings(const char *const *strings, size_t count, char ***ret)
+{
+    if (!count)
+        return true;
+    char **copy = calloc(count + 1, sizeof *copy);
+    for (size_t i = 0; copy && i < count; i++)
+        if (!(copy[i] = strdup(strings[i]))) {
+            free_strings(copy);
+            copy = NULL;
+        }
+    *ret = copy;
+    return copy != NULL;
+}
+
+void cdacq_target_close(struct cdacq_target *target)
+{
+    if (!target)
+        return;
+    code_map_free(atomic_load_explicit(&target->code_map, memory_order_acquire));
+    execution_manager_deinit(&target->manager);
+    descriptor_deinit(&target->descriptor);
+    runtimes_deinit(&target->runtimes);
+    target_destroy(target->target);
+    free(target->image_path);
+    file_policy_deinit(&target->policy);
+    free_strings(target->policy.sysroots);
+    free_strings(target->policy.module_paths);
+    pthread_mutex_destroy(&target->policy.lock);
+    free(target);
+}
+
+/* The caller's options as far as its struct goes: what a newer header has added since is zero. */
+static enum cdacq_status take_options(const struct cdacq_options *options, struct cdacq_options *ret,
+                                      struct cdacq_error *err)
+{
+    *ret = (struct cdacq_options){0};
+    if (!options)
+        return CDACQ_OK;
+    if (options->size < offsetof(struct cdacq_options, flags) + sizeof options->flags || options->size > 4096)
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "struct cdacq_options: size is not set");
+    memcpy(ret, options, MIN(options->size, sizeof *ret));
+    if ((unsigned)ret->names > CDACQ_NAMES_IL)
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "struct cdacq_options: no such style of names: %u",
+                         (unsigned)ret->names);
+    return CDACQ_OK;
+}
+
+static struct cdacq_target *target_new(const struct cdacq_options *options, struct cdacq_error *err)
+{
+    struct cdacq_target *target = calloc(1, sizeof *target);
+    if (!target || pthread_mutex_init(&target->policy.lock, NULL) != 0) {
+        free(target);
+        error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
+        return NULL;
+    }
+    target->policy.judge = judge_mapped_file;
+    target->policy.identify = identify_mapped_file;
+    target->policy.find = options->find_file;
+    target->policy.find_context = options->find_file_context;
+    target->policy.pread = options->flags & CDACQ_OPEN_PREAD;
+    target->names = options->names;
+    if (options->flags & CDACQ_OPEN_DEBUGINFOD)
+        target->policy.fetch = debuginfod_fetch;
+    if (!copy_strings(options->sysroots, options->sysroot_count, &target->policy.sysroots) ||
+        !copy_strings(options->module_paths, options->module_path_count, &target->policy.module_paths)) {
+        error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
+        cdacq_target_close(target);
+        return NULL;
+    }
+    return target;
+}
+
+static enum cdacq_status no_runtime(const struct cdacq_target *target, struct cdacq_error *err)
+{
+    if (target->runtimes.problem_path) {
+        if (err)
+            *err = target->runtimes.problem;
+        return target->runtimes.problem.status;
+    }
+    return error_set(
+        err, CDACQ_ERR_NO_RUNTIME, 0,
+        target->target->mapping_count
+            ? "no .NET runtime in the target: none of its %zu file mappings is libcoreclr.so or exports a "
+              "contract descriptor"
+            : "no .NET runtime in the target: it names no mapped files (%zu; for a core: no NT_FILE note); "
+              "give --descriptor-address",
+        target->target->mapping_count);
+}
+
+/* Which runtime is meant, by its number. */
+static enum cdacq_status pick_runtime(struct cdacq_target *target, unsigned number, struct cdacq_error *err)
+{
+    size_t count = target->runtimes.count;
+    if (!count)
+        return no_runtime(target, err);
+    if (number >= count && count == 1)
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "runtime %u: the target has one, number 0", number);
+    if (number >= count)
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "runtime %u: the target has %zu, numbers 0 to %zu", number, count,
+                         count - 1);
+    target->runtime = number;
+    return CDACQ_OK;
+}
+
+/* Settles which runtime is meant and where its descriptor is. */
+static enum cdacq_status choose_runtime(struct cdacq_target *target, const struct cdacq_options *options,
+                                        struct cdacq_error *err)
+{
+    struct runtimes *runtimes = &target->runtimes;
+    bool all = options->runtime || options->flags & CDACQ_OPEN_PARTIAL;
+    enum cdacq_status status = runtimes_find(target->target, all, runtimes, err);
+    if (status < 0)
+        return status;
+    if (options->descriptor_address && !runtimes->count)
+        runtimes->count = 1;
+    status = pick_runtime(target, options->runtime, err);
+    if (status < 0)
+        return status;
+    struct runtime *runtime = &runtimes->items[target->runtime];
+    if (options->descriptor_address)
+        runtime->descriptor_address = options->descriptor_address;
+    /* An emulator's executable is of another machine than what it runs. */
+    if (runtime->has_image && target->target->kind != CDACQ_TARGET_CORE)
+        target->target->elf_machine = runtime->image.machine;
+    text_hex(target->build_id, runtime->image.build_id, runtime->image.build_id_size);
+    status = runtime->has_image ? supplement_find(&runtime->image, &runtime->supplement, err) : CDACQ_OK;
+    if (status < 0 || runtime->descriptor_address || runtime->supplement.root)
+        return status;
+    char path[120];
+    error_printable(path, sizeof path, runtime->image.path);
+    const char *problem = runtime->image.file ? mapped_file_problem(runtime->image.file) : NULL;
+    if (problem)
+        return error_set(err, CDACQ_ERR_NO_DESCRIPTOR, runtime->image.base, "no contract descriptor found: %s",
+                         problem);
+    return error_set(
+        err, CDACQ_ERR_NO_DESCRIPTOR, runtime->image.base,
+        "%s (build-id %s) exports no contract descriptor and is no runtime that this build knows (.NET 8.0, "
+        "9.0 and 10.0 for x86-64)",
+        path, target->build_id[0] ? target->build_id : "unknown");
+}
+
+/* Reads the descriptor and binds what the contracts need; which of them can be used is known afterwards. */
+static enum cdacq_status read_contracts(struct cdacq_target *target, const struct cdacq_options *options,
+                                        struct cdacq_error *err)
+{
+    const struct runtime *runtime = &target->runtimes.items[target->runtime];
+    enum cdacq_status status =
+        runtime_read_descriptor(target->target, runtime, options->descriptors, options->descriptor_count,
+                                &target->descriptor, &target->descriptor_info, err);
+    if (status < 0)
+        descriptor_deinit(&target->descriptor); /* half of one is none */
+    else
+        status = contracts_select(&target->descriptor, &target->contracts, err);
+    if (status >= 0)
+        status = layout_bind(&target->descriptor, target->descriptor_info.pointer_size, 1u << LAYOUT_ExecutionManager,
+                             &target->layout, err);
+    if (status < 0)
+        return status;
+    target->layout.architecture = architecture_find(&target->descriptor, target->target->elf_machine);
+    /* .NET 8 and 9 fill the table that tells it when they start. */
+    if (!target->layout.globals[G_ExecutionManagerCodeRangeMapAddress])
+        return error_set(
+            err, CDACQ_ERR_NO_RUNTIME, 0,
+            "the runtime has not started yet: it has no map of code ranges (the process ended early, or is "
+            "still loading)");
+    uint32_t types = 1u << LAYOUT_RuntimeTypeSystem | 1u << LAYOUT_Loader | 1u << LAYOUT_EcmaMetadata;
+    target->layout.usable &= target->contracts.usable;
+    target->runtime_types = (target->layout.usable & types) == types;
+    execution_manager_init(&target->manager, target->contracts.execution_manager, &target->layout);
+    struct reader reader;
+    reader_init(&reader, target->target, &target->layout, target->descriptor_info.pointer_size,
+                target->descriptor_info.big_endian);
+    target->layout.code_pointer_flags = platform_metadata_code_pointer_flags(&reader);
+    target->manager.precode_stubs = target->contracts.precode_stubs;
+    execution_manager_read_globals(&target->manager, &reader);
+    return CDACQ_OK;
+}
+
+/* Whether a failure is the target's, not the caller's or the machine's. */
+static bool is_of_the_target(enum cdacq_status status)
+{
+    return status < 0 && status != CDACQ_ERR_ARGUMENT && status != CDACQ_ERR_NOMEM && status != CDACQ_ERR_IO;
+}
+
+/* The options, checked, and a target that has no memory yet. */
+static enum cdacq_status begin_open(const struct cdacq_options *options, struct cdacq_options *ret_options,
+                                    struct cdacq_target **ret, struct cdacq_error *err)
+{
+    enum cdacq_status status = take_options(options, ret_options, err);
+    *ret = status >= 0 ? target_new(ret_options, err) : NULL;
+    return status >= 0 && !*ret ? CDACQ_ERR_NOMEM : status;
+}
+
+/* What is left to do once the target's memory is at hand. Takes the target over: closes it on failure. */
+static enum cdacq_status finish_open(struct cdacq_target *target, enum cdacq_status status,
+                                     const struct cdacq_options *options, struct cdacq_target **ret,
+                                     struct cdacq_error *err)
+{
+    if (status < 0) {
+        cdacq_target_close(target);
+        return status;
+    }
+    status = choose_runtime(target, options, &target->problem);
+    if (status >= 0)
+        status = read_contracts(target, options, &target->problem);
+    if (status < 0 && !(options->flags & CDACQ_OPEN_PARTIAL && is_of_the_target(status))) {
+        if (err)
+            *err = target->problem;
+        cdacq_target_close(target);
+        return status;
+    }
+    if (status >= 0)
+        target->problem = (struct cdacq_error){0};
+    else if (target->target->kind == CDACQ_TARGET_IMAGE && status == CDACQ_ERR_FIELD)
+        error_set(&target->problem, CDACQ_ERR_FIELD, 0, "what this runtime writes down as it starts is in no file");
+    *ret = target;
+    return CDACQ_OK;
+}
+
+enum cdacq_status cdacq_target_open_core(const char *path, const struct cdacq_options *options,
+                                         struct cdacq_target **ret, struct cdacq_error *err)
+{
+    struct cdacq_options taken;
+    struct cdacq_target *target;
+    enum cdacq_status status = begin_open(options, &taken, &target, err);
+    if (status < 0)
+        return status;
+    status = core_open(path, &target->policy, taken.flags & CDACQ_OPEN_RECORD, &target->target, err);
+    status = finish_open(target, status, &taken, ret, err);
+    if (status >= 0)
+        core_release_pages((*ret)->target);
+    return status;
+}
+
+enum cdacq_status cdacq_target_open_pid(int pid, const struct cdacq_options *options, struct cdacq_target **ret,
+                                        struct cdacq_error *err)
+{
+    struct cdacq_options taken;
+    struct cdacq_target *target;
+    enum cdacq_status status = begin_open(options, &taken, &target, err);
+    if (status < 0)
+        return status;
+    status = pid <= 0 ? error_set(err, CDACQ_ERR_ARGUMENT, 0, "%d is no process id", pid)
+                      : live_open(pid, &target->policy, taken.flags & CDACQ_OPEN_STOP, taken.flags & CDACQ_OPEN_RECORD,
+                                  &target->target, err);
+    return finish_open(target, status, &taken, ret, err);
+}
+
+enum cdacq_status cdacq_target_open_image(const char *path, const struct cdacq_options *options,
+                                          struct cdacq_target **ret, struct cdacq_error *err)
+{
+    struct cdacq_options taken;
+    struct cdacq_target *target;
+    enum cdacq_status status = begin_open(options, &taken, &target, err);
+    if (status < 0)
+        return status;
+    status = image_file_open(path, &target->policy, taken.flags & CDACQ_OPEN_RECORD, &target->image_path,
+                             &target->target, err);
+    return finish_open(target, status, &taken, ret, err);
+}
+
+enum cdacq_status cdacq_target_open_memory(const struct cdacq_memory *memory, const struct cdacq_options *options,
+                                           struct cdacq_target **ret, struct cdacq_error *err)
+{
+    struct cdacq_options taken;
+    struct cdacq_target *target;
+    enum cdacq_status status = begin_open(options, &taken, &target, err);
+    if (status < 0)
+        return status;
+    target->policy.no_own_paths = true;
+    status = memory_open(memory, &target->policy, taken.flags & CDACQ_OPEN_RECORD, &target->target, err);
+    return finish_open(target, status, &taken, ret, err);
+}

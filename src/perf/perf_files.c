@@ -1,0 +1,271 @@
+/*
+ * perf_files.c: perf maps and jitdumps of a target: every piece of code that a visit tells, as a line or as a record.
+ */
+#include <stdio.h>
+
+#include "src/api/handles.h"
+#include "formats/jitdump_writer.h"
+#include "formats/perf_map.h"
+
+/* A piece of code that has a name: `name`, then `suffix`. */
+struct piece {
+    const struct cdacq_method *method;
+    uint64_t begin, size;
+    const char *name, *suffix;
+    size_t name_length, suffix_length;
+};
+
+struct writing {
+    struct cdacq_session *session;
+    const struct cdacq_sink *sink;
+    bool (*put)(struct writing *writing, const struct piece *piece); /* false: it has been left out */
+    bool with_bytes;                                                 /* a piece is written with its bytes */
+    uint64_t time;                                                   /* of the last record */
+    bool unverified;                                                 /* bytes of the last piece are */
+    bool stopped;
+    struct cdacq_written written;
+};
+
+static void emit(struct writing *writing, const void *bytes, size_t size)
+{
+    if (writing->stopped || !size)
+        return;
+    if (writing->sink->write(bytes, size, writing->sink->context))
+        writing->stopped = true;
+    else
+        writing->written.size += size;
+}
+
+static void emit_name(struct writing *writing, const struct piece *piece)
+{
+    emit(writing, piece->name, piece->name_length);
+    emit(writing, piece->suffix, piece->suffix_length);
+}
+
+static void leave_out(struct writing *writing, const struct cdacq_method *method, uint64_t begin, uint64_t size,
+                      const char *why)
+{
+    struct cdacq_method part = *method;
+    part.answer = CDACQ_ANSWER_ERROR;
+    part.ip = part.code_start = begin;
+    part.code_size = size;
+    part.error = why ? why : "no reason is known";
+    writing->written.left_out++;
+    if (writing->sink->left_out && writing->sink->left_out(&part, writing->sink->context))
+        writing->stopped = true;
+}
+
+/* ---- Pieces ---- */
+
+static void write_piece(struct writing *writing, const struct piece *piece)
+{
+    writing->unverified = !piece->method->module_verified;
+    if (!writing->put(writing, piece) || writing->stopped)
+        return;
+    writing->written.unverified += writing->unverified;
+    if (piece->method->answer == CDACQ_ANSWER_STUB)
+        writing->written.stubs++;
+    else
+        writing->written.methods++;
+}
+
+/* What the runtime writes behind a name: it has other words for tiers there. NULL where the tier is not known. */
+static const char *tier_of(const struct cdacq_method *method, bool cold)
+{
+    static const struct {
+        const char *tier, *written;
+    } words[] = {
+        {"Tier0", "QuickJitted"},
+        {"Tier1", "OptimizedTier1"},
+        {"Tier1OSR", "OptimizedTier1OSR"},
+        {"Optimized", "Optimized"},
+        {"Tier0Instrumented", "InstrumentedTier"},
+        {"Tier1Instrumented", "InstrumentedTierOptimized"},
+    };
+    if (method->kind == CDACQ_CODE_READY_TO_RUN)
+        return cold ? "PreJit-cold" : "PreJIT";
+    for (size_t i = 0; method->tier && i < ARRAY_SIZE(words); i++)
+        if (strcmp(method->tier, words[i].tier) == 0)
+            return words[i].written;
+    return NULL;
+}
+
+/* A part of a method. */
+static void write_part(struct writing *writing, const struct cdacq_method *method, uint64_t begin, uint64_t size,
+                       bool cold)
+{
+    char suffix[64] = "";
+    const char *tier = tier_of(method, cold);
+    if (!method->name) {
+        leave_out(writing, method, begin, size, method->error);
+        return;
+    }
+    if (tier)
+        snprintf(suffix, sizeof suffix, "[%s]", tier);
+    write_piece(writing,
+                &(struct piece){method, begin, size, method->name, suffix, method->name_length, strlen(suffix)});
+}
+
+/* The next run of memory that is there at or behind *begin: its end, or 0 where nothing is up to `end`. Memory is
+ * missing in pages. */
+static uint64_t next_run(struct reader *reader, uint64_t *begin, uint64_t end)
+{
+    while (*begin < end && reader_step(reader, "stubs") && !reader_try_view(reader, *begin, 1))
+        *begin = align_up(*begin + 1, PAGE_SIZE);
+    uint64_t at = *begin;
+    while (at < end && reader_step(reader, "stubs") && reader_try_view(reader, at, 1))
+        at = MIN(reader->hint.end, end);
+    return at > *begin && at <= end ? at : 0;
+}
+
+/* What is told of stubs is the range that the runtime has reserved for them; not all of it need be memory yet. */
+static void write_stubs(struct writing *writing, const struct cdacq_method *method)
+{
+    char name[64];
+    snprintf(name, sizeof name, "stub <%s>", cdacq_code_kind_text(method->kind));
+    struct piece piece = {method, method->code_start, method->code_size, name, "", strlen(name), 0};
+    uint64_t begin = piece.begin, end = add_saturated(begin, piece.size), run_end;
+    struct reader reader = writing->session->reader;
+    reader_begin(&reader, FUEL_LOOKUP);
+    if (!writing->with_bytes || !(run_end = next_run(&reader, &begin, end))) {
+        write_piece(writing, &piece); /* of which it then says what is missing */
+        return;
+    }
+    for (; run_end && !writing->stopped; begin = run_end, run_end = next_run(&reader, &begin, end)) {
+        piece.begin = begin;
+        piece.size = run_end - begin;
+        write_piece(writing, &piece);
+    }
+    if (reader_failed(&reader)) {
+        struct cdacq_error error;
+        reader_status(&reader, &error);
+        leave_out(writing, method, begin, end - begin, error.message);
+    }
+}
+
+static int write_code(const struct cdacq_method *method, void *context)
+{
+    struct writing *writing = context;
+    if (method->answer == CDACQ_ANSWER_ERROR) {
+        leave_out(writing, method, method->code_start, method->code_size, method->error);
+    } else if (method->answer == CDACQ_ANSWER_STUB) {
+        write_stubs(writing, method);
+    } else if (method->kind == CDACQ_CODE_JITTED || method->kind == CDACQ_CODE_READY_TO_RUN) {
+        write_part(writing, method, method->code_start, method->code_size, false);
+        if (method->cold_start && !writing->stopped)
+            write_part(writing, method, method->cold_start, method->cold_size, true);
+    }
+    return writing->stopped;
+}
+
+/* ---- The two files ---- */
+
+static bool put_line(struct writing *writing, const struct piece *piece)
+{
+    char head[PERF_MAP_HEAD_MAX];
+    emit(writing, head, perf_map_encode(piece->begin, piece->size, head));
+    emit_name(writing, piece);
+    emit(writing, "\n", 1);
+    return true;
+}
+
+static void put_record(struct writing *writing, struct cdacq_jitdump_record *record)
+{
+    uint8_t bytes[JITDUMP_ENCODED_MAX];
+    record->timestamp = ++writing->time;
+    emit(writing, bytes, jitdump_encode(record, writing->session->target->descriptor_info.big_endian, bytes));
+}
+
+static uint32_t process_of(const struct writing *writing)
+{
+    return (uint32_t)writing->session->target->target->pid;
+}
+
+/* Nothing is written of a record before all of its code is there: what a reader knows how to copy is WINDOW_MAX at
+ * most, and a name has its own cap, so that the record's size always fits its field. */
+static bool put_load(struct writing *writing, const struct piece *piece)
+{
+    struct reader *reader = &writing->session->reader;
+    struct window window = {0};
+    reader_begin(reader, FUEL_LOOKUP);
+    if (!reader_window(reader, piece->begin, piece->size, "code", &window)) {
+        struct cdacq_error error;
+        reader_status(reader, &error);
+        leave_out(writing, piece->method, piece->begin, piece->size, error.message);
+        return false;
+    }
+    writing->unverified |= reader->unverified;
+    struct cdacq_jitdump_record record = {
+        .kind = CDACQ_JITDUMP_LOAD,
+        .as.load =
+            {
+                .pid = process_of(writing),
+                .tid = process_of(writing),
+                .vma = piece->begin,
+                .code_addr = piece->begin,
+                .code_size = piece->size,
+                .code_index = writing->written.methods + writing->written.stubs + 1,
+                .name_length = piece->name_length + piece->suffix_length,
+            },
+    };
+    put_record(writing, &record);
+    emit_name(writing, piece);
+    emit(writing, "", 1);
+    emit(writing, window.bytes, window.size);
+    window_deinit(&window);
+    return true;
+}
+
+static uint32_t machine_of(const struct cdacq_target *target)
+{
+    return target->target->elf_machine ? target->target->elf_machine
+                                       : architecture_elf_machine(target->layout.architecture);
+}
+
+static enum cdacq_status write_all(struct writing *writing, unsigned flags, struct cdacq_error *err)
+{
+    enum cdacq_status status = cdacq_session_visit_methods(writing->session, flags, write_code, writing, err);
+    return status < 0 ? status : writing->stopped ? CDACQ_STOPPED : CDACQ_OK;
+}
+
+static bool is_sink(const struct cdacq_sink *sink)
+{
+    return sink && sink->size >= sizeof *sink && sink->write;
+}
+
+enum cdacq_status cdacq_session_write_perf_map(struct cdacq_session *session, unsigned flags,
+                                               const struct cdacq_sink *sink, struct cdacq_written *ret,
+                                               struct cdacq_error *err)
+{
+    if (!is_sink(sink))
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "a perf map needs a sink that writes");
+    struct writing writing = {.session = session, .sink = sink, .put = put_line};
+    enum cdacq_status status = write_all(&writing, flags, err);
+    if (status >= 0)
+        *ret = writing.written;
+    return status;
+}
+
+enum cdacq_status cdacq_session_write_jitdump(struct cdacq_session *session, unsigned flags,
+                                              const struct cdacq_sink *sink, struct cdacq_written *ret,
+                                              struct cdacq_error *err)
+{
+    if (!is_sink(sink))
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "a jitdump needs a sink that writes");
+    if (!session_map(session))
+        return session_map_error(session, err);
+    struct writing writing = {.session = session, .sink = sink, .put = put_load, .with_bytes = true};
+    struct cdacq_jitdump_record header = {
+        .kind = CDACQ_JITDUMP_HEADER,
+        .as.header = {.version = 1, .elf_mach = machine_of(session->target), .pid = process_of(&writing)},
+    };
+    put_record(&writing, &header);
+    enum cdacq_status status = writing.stopped ? CDACQ_STOPPED : write_all(&writing, flags, err);
+    if (status == CDACQ_OK) {
+        put_record(&writing, &(struct cdacq_jitdump_record){.kind = CDACQ_JITDUMP_CLOSE});
+        status = writing.stopped ? CDACQ_STOPPED : CDACQ_OK;
+    }
+    if (status >= 0)
+        *ret = writing.written;
+    return status;
+}

@@ -1,0 +1,198 @@
+#include "src/perf/record_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sys/stat.h>
+
+#include "formats/jitdump.h"
+
+enum {
+    BLOCK = 64 * 1024,
+    LINE_MAX_SIZE = 1024 * 1024, /* no name of a runtime comes near (TEXT_CAP) */
+};
+
+static enum cdacq_status io_error(const struct record_file *file, struct cdacq_error *err, const char *why)
+{
+    char path[160];
+    return error_set(err, CDACQ_ERR_IO, 0, "cannot read '%s': %s", error_printable(path, sizeof path, file->path), why);
+}
+
+static ssize_t read_at(int fd, void *to, size_t count, uint64_t offset)
+{
+    ssize_t n;
+    do
+        n = pread(fd, to, count, (off_t)offset);
+    while (n < 0 && errno == EINTR);
+    return n;
+}
+
+enum cdacq_status record_file_open(const char *path, struct record_file *ret, struct cdacq_error *err)
+{
+    struct record_file file = {.fd = -1, .path = strdup(path)};
+    enum cdacq_status status = CDACQ_OK;
+    struct stat st;
+    uint8_t magic[4] = {0};
+    if (!file.path)
+        return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
+    /* Not to wait for the writer of a pipe. */
+    file.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (file.fd < 0 || fstat(file.fd, &st) < 0)
+        status = io_error(&file, err, strerror(errno));
+    else if (!S_ISREG(st.st_mode))
+        status = io_error(&file, err, "it is not a regular file");
+    else if (read_at(file.fd, magic, sizeof magic, 0) < 0)
+        status = io_error(&file, err, strerror(errno));
+    else if (jitdump_is_magic(magic))
+        status = cdacq_jitdump_open(path, CDACQ_JITDUMP_CODE, &file.jitdump, err);
+    if (status < 0) {
+        record_file_close(&file);
+        return status;
+    }
+    file.size = (uint64_t)st.st_size;
+    *ret = file;
+    return CDACQ_OK;
+}
+
+void record_file_close(struct record_file *file)
+{
+    cdacq_jitdump_close(file->jitdump);
+    if (file->fd >= 0)
+        close(file->fd);
+    free(file->block);
+    free(file->path);
+    *file = (struct record_file){.fd = -1};
+}
+
+enum cdacq_status record_file_rewind(struct record_file *file, struct cdacq_error *err)
+{
+    if (file->jitdump) {
+        struct cdacq_jitdump *again;
+        enum cdacq_status status = cdacq_jitdump_open(file->path, CDACQ_JITDUMP_CODE, &again, err);
+        if (status < 0)
+            return status;
+        cdacq_jitdump_close(file->jitdump);
+        file->jitdump = again;
+    }
+    file->count = file->read = file->line = 0;
+    file->next = file->length = 0;
+    file->skipping = file->cut = false;
+    return CDACQ_OK;
+}
+
+/* ---- jitdump ----------------------------------------------------------------------------------------------------- */
+
+static enum cdacq_status next_load(struct record_file *file, struct file_record *ret, struct cdacq_error *err)
+{
+    struct cdacq_jitdump_record record;
+    enum cdacq_status status;
+    while ((status = cdacq_jitdump_next(file->jitdump, &record, &file->problem)) == CDACQ_OK &&
+           record.kind != CDACQ_JITDUMP_LOAD)
+        file->has_header = true;
+    if (status == CDACQ_ERR_FORMAT && file->has_header) { /* what was read before it is good */
+        file->cut = true;
+        return CDACQ_END;
+    }
+    if (status != CDACQ_OK) {
+        if (status < 0 && err)
+            *err = file->problem;
+        return status;
+    }
+    const struct cdacq_jitdump_load *load = &record.as.load;
+    *ret = (struct file_record){
+        .number = ++file->count,
+        .offset = record.offset,
+        .timestamp = record.timestamp,
+        .address = load->code_addr,
+        .size = load->code_size,
+        .name = load->name,
+        .name_length = load->name_length,
+        .code = load->code,
+        .two_places = load->vma != load->code_addr,
+        .problem = !record.has_fields || !load->name ? record.error : NULL,
+    };
+    return CDACQ_OK;
+}
+
+/* ---- perf map ---------------------------------------------------------------------------------------------------- */
+
+/* Reads on behind what is left of the block. CDACQ_END: the file has no more. */
+static enum cdacq_status fill(struct record_file *file, struct cdacq_error *err)
+{
+    size_t left = file->length - file->next;
+    if (left && file->next)
+        memmove(file->block, file->block + file->next, left);
+    file->length = left;
+    file->next = 0;
+    if (left == file->capacity) {
+        size_t capacity = MAX(file->capacity * 2, (size_t)BLOCK);
+        char *block = realloc(file->block, capacity);
+        if (!block)
+            return error_set(err, CDACQ_ERR_NOMEM, 0, "perf map: out of memory");
+        file->block = block;
+        file->capacity = capacity;
+    }
+    size_t room = (size_t)MIN((uint64_t)(file->capacity - left), file->size - file->read);
+    ssize_t n = room ? read_at(file->fd, file->block + left, room, file->read) : 0;
+    if (n < 0)
+        return io_error(file, err, strerror(errno));
+    file->length += (size_t)n;
+    file->read += (uint64_t)n;
+    return n ? CDACQ_OK : CDACQ_END;
+}
+
+static void take_line(struct record_file *file, size_t length, bool whole, struct file_record *ret)
+{
+    struct perf_map map;
+    struct perf_map_symbol symbol = {0};
+    const char *problem = NULL;
+    *ret = (struct file_record){
+        .offset = file->read - (file->length - file->next), .line = file->line, .unfinished = !whole};
+    perf_map_open(file->block + file->next, length, &map);
+    enum perf_map_result result = perf_map_next(&map, &symbol, &problem);
+    file->next += length + whole;
+    if (result == PERF_MAP_END)
+        return;
+    ret->number = ++file->count;
+    ret->problem = problem;
+    ret->address = symbol.address;
+    ret->size = symbol.size;
+    ret->name = symbol.name;
+    ret->name_length = symbol.name_length;
+}
+
+/* The next line that is not empty. */
+static enum cdacq_status next_line(struct record_file *file, struct file_record *ret, struct cdacq_error *err)
+{
+    for (;;) {
+        size_t left = file->length - file->next;
+        char *line = file->block ? file->block + file->next : NULL, *end = left ? memchr(line, '\n', left) : NULL;
+        enum cdacq_status status = CDACQ_OK;
+        if (!end && left < LINE_MAX_SIZE)
+            status = fill(file, err);
+        if (status < 0 || (status == CDACQ_END && !left))
+            return status;
+        if (!end && left < LINE_MAX_SIZE && status == CDACQ_OK)
+            continue;
+        bool too_long = !end && status == CDACQ_OK, rest = file->skipping;
+        size_t length = end ? (size_t)(end - line) : left;
+        file->skipping = too_long;
+        if (rest) { /* of a line that was told already */
+            file->next += length + !!end;
+            continue;
+        }
+        file->line++;
+        take_line(file, length, !!end, ret);
+        if (too_long)
+            ret->problem = "it is too long";
+        if (!ret->number)
+            continue;
+        file->cut = ret->unfinished && !too_long;
+        return CDACQ_OK;
+    }
+}
+
+enum cdacq_status record_file_next(struct record_file *file, struct file_record *ret, struct cdacq_error *err)
+{
+    return file->jitdump ? next_load(file, ret, err) : next_line(file, ret, err);
+}

@@ -1,0 +1,81 @@
+#include "target/image_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <unistd.h>
+
+#include "target/image.h"
+#include "target/memory.h"
+
+/* Where the image would be loaded: anywhere but at 0, so that a pointer that nobody has relocated shows. */
+#define LOAD_BIAS UINT64_C(0x10000000)
+
+static bool nothing_at(void *context, uint64_t address, uint64_t *ret_begin, uint64_t *ret_end, const void **ret_bytes)
+{
+    (void)context, (void)address, (void)ret_begin, (void)ret_end, (void)ret_bytes;
+    return false;
+}
+
+/* The mappings that a loader would make. Their number, 0 where this is no ELF image. */
+static size_t read_mappings(int fd, const char *path, struct cdacq_mapping *ret, uint16_t *ret_machine)
+{
+    size_t count = 0, mapped = 0;
+    GElf_Ehdr header;
+    GElf_Phdr segment;
+    elf_version(EV_CURRENT);
+    Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+    bool is_image = elf && elf_kind(elf) == ELF_K_ELF && gelf_getehdr(elf, &header) &&
+                    (header.e_type == ET_DYN || header.e_type == ET_EXEC) && elf_getphdrnum(elf, &count) == 0;
+    for (size_t i = 0; is_image && i < count && mapped < IMAGE_SEGMENT_MAX && gelf_getphdr(elf, (int)i, &segment);
+         i++) {
+        uint64_t begin = LOAD_BIAS + align_down(segment.p_vaddr, PAGE_SIZE), end;
+        if (segment.p_type != PT_LOAD || !segment.p_filesz || segment.p_vaddr > UINT64_MAX / 2 ||
+            __builtin_add_overflow(LOAD_BIAS + segment.p_vaddr, segment.p_filesz, &end) || end > UINT64_MAX - PAGE_SIZE)
+            continue;
+        ret[mapped++] = (struct cdacq_mapping){
+            .begin = begin,
+            .end = align_up(end, PAGE_SIZE),
+            .file_offset = align_down(segment.p_offset, PAGE_SIZE),
+            .path = path,
+        };
+    }
+    *ret_machine = is_image ? header.e_machine : 0;
+    elf_end(elf);
+    return mapped;
+}
+
+enum cdacq_status image_file_open(const char *path, struct file_policy *policy, bool record, char **ret_path,
+                                  struct target **ret, struct cdacq_error *err)
+{
+    struct cdacq_mapping mappings[IMAGE_SEGMENT_MAX];
+    char shown[256];
+    uint16_t machine;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    char *real = fd < 0 ? NULL : realpath(path, NULL);
+    if (!real) {
+        int error = errno;
+        if (fd >= 0)
+            close(fd);
+        return error_set(err, CDACQ_ERR_IO, 0, "%s: %s", error_printable(shown, sizeof shown, path), strerror(error));
+    }
+    size_t count = read_mappings(fd, real, mappings, &machine);
+    close(fd);
+    struct cdacq_memory memory = {
+        .size = sizeof memory,
+        .span_at = nothing_at,
+        .mappings = mappings,
+        .mapping_count = count,
+        .elf_machine = machine,
+    };
+    enum cdacq_status status =
+        count ? memory_open(&memory, policy, record, ret, err)
+              : error_set(err, CDACQ_ERR_FORMAT, 0, "%s: not an ELF image", error_printable(shown, sizeof shown, path));
+    if (status >= 0) {
+        (*ret)->kind = CDACQ_TARGET_IMAGE;
+        *ret_path = real;
+    } else {
+        free(real);
+    }
+    return status;
+}

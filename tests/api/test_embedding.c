@@ -1,0 +1,456 @@
+/*
+ * test_embedding.c: the library inside a program of somebody else's: memory by callbacks, files that the host finds,
+ * files that another program cuts while they are open.
+ */
+#include <elf.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "tests/support/check_main.h"
+#include "tests/support/elf_support.h"
+#include "tests/support/mock_support.h"
+
+static struct cdacq_error error;
+
+/* A process of one method, whose runtime's image has lost what it holds behind its headers: its file has it. */
+static struct lacking {
+    struct mock *mock;
+    uint64_t start;
+    char file[512]; /* on this machine, under another path than the target's */
+} lacking;
+
+enum { HEADERS = 0x180 };
+
+static const char runtime_path[] = "/mock/libcoreclr.so";
+
+/* What the mock has mapped from `path`, as a file. */
+static void write_mapped_file(struct mock *mock, const char *path, const char *name, char *ret, size_t ret_size)
+{
+    const struct cdacq_memory *memory = mock_memory(mock);
+    snprintf(ret, ret_size, "%s", test_file(name, "", 0));
+    int fd = open(ret, O_WRONLY | O_CLOEXEC);
+    ck_assert_int_ge(fd, 0);
+    for (size_t i = 0; i < memory->mapping_count; i++) {
+        const struct cdacq_mapping *mapping = &memory->mappings[i];
+        uint64_t begin, end;
+        const void *bytes;
+        for (uint64_t at = mapping->begin; strcmp(mapping->path, path) == 0 && at < mapping->end; at = end) {
+            ck_assert(memory->span_at(memory->context, at, &begin, &end, &bytes));
+            ck_assert_int_eq(pwrite(fd, (const uint8_t *)bytes + (at - begin), end - at,
+                                    (off_t)(mapping->file_offset + (at - mapping->begin))),
+                             (ssize_t)(end - at));
+        }
+    }
+    close(fd);
+}
+
+static void make_lacking(int arch, const char *path)
+{
+    lacking.mock = mock_of_arch(arch, 1);
+    struct mock_heap *heap = mock_heap_create(lacking.mock, &(struct mock_heap_options){.size = 0x4000});
+    lacking.start = mock_method(heap, &(struct mock_method){.size = 100, .method_desc = 0x1238});
+    mock_publish(lacking.mock, &(struct mock_publish_options){.path = path});
+    mock_check(lacking.mock);
+    write_mapped_file(lacking.mock, path, "elsewhere/runtime.bin", lacking.file, sizeof lacking.file);
+    const struct cdacq_memory *memory = mock_memory(lacking.mock);
+    for (size_t i = 0; i < memory->mapping_count; i++)
+        if (strcmp(memory->mappings[i].path, path) == 0 && !memory->mappings[i].file_offset)
+            mock_forget(lacking.mock, memory->mappings[i].begin + HEADERS,
+                        memory->mappings[i].end - memory->mappings[i].begin - HEADERS);
+}
+
+static void setup(void)
+{
+    lacking = (struct lacking){0};
+    error = (struct cdacq_error){0};
+}
+
+static void teardown(void)
+{
+    mock_destroy(lacking.mock);
+    test_dir_remove();
+}
+
+/* What the host was asked, and what it says. */
+struct host {
+    const char *answer; /* NULL: it knows nothing; "": more than there is room for, and no NUL */
+    unsigned asked;
+    bool fits;
+};
+
+static bool find_file(void *context, const struct cdacq_wanted_file *file, char *ret_path, size_t size)
+{
+    struct host *host = context;
+    host->asked++;
+    host->fits = strcmp(file->path, runtime_path) == 0 && file->build_id && strlen(file->build_id) == 40 &&
+                 file->symbol_key && strstr(file->symbol_key, file->build_id);
+    if (!host->answer)
+        return false;
+    if (!host->answer[0])
+        memset(ret_path, '/', size);
+    else
+        snprintf(ret_path, size, "%s", host->answer);
+    return true;
+}
+
+static struct cdacq_options options_of(struct host *host)
+{
+    return (struct cdacq_options){
+        .size = sizeof(struct cdacq_options), .find_file = find_file, .find_file_context = host};
+}
+
+static void check_method(struct cdacq_target *target)
+{
+    struct cdacq_session *session = mock_session(target);
+    struct cdacq_method method;
+    ck_assert_int_eq(cdacq_session_method_at(session, lacking.start + 5, &method, &error), CDACQ_OK);
+    ck_assert_uint_eq(method.code_start, lacking.start);
+    ck_assert_uint_eq(method.method_desc, 0x1238);
+    cdacq_session_destroy(session);
+}
+
+static int check_module(const struct cdacq_module_info *module, void *context)
+{
+    if (strcmp(module->path, runtime_path) != 0)
+        return 0;
+    ck_assert_ptr_nonnull(module->local_path);
+    ck_assert_str_eq(module->local_path, lacking.file);
+    ck_assert(module->verified && !module->problem);
+    ++*(int *)context;
+    return 0;
+}
+
+/* ---- Files that the host finds ---- */
+
+START_TEST(the_host_finds_a_file)
+{
+    make_lacking(_i, runtime_path);
+    for (enum carrier carrier = 0; carrier < CARRIER_PROCESS; carrier++) {
+        struct host host = {.answer = lacking.file};
+        struct cdacq_options options = options_of(&host);
+        struct cdacq_target *target = NULL;
+        int found = 0;
+        ck_assert_int_lt(mock_try_open(lacking.mock, carrier, NULL, &target, &error), 0);
+        target = mock_open(lacking.mock, carrier, &options);
+        ck_assert_uint_eq(host.asked, 1);
+        ck_assert(host.fits);
+        check_method(target);
+        ck_assert_int_eq(cdacq_target_visit_modules(target, check_module, &found, NULL), CDACQ_OK);
+        ck_assert_int_eq(found, 1);
+        ck_assert_uint_eq(host.asked, 1);
+        cdacq_target_close(target);
+    }
+}
+END_TEST
+
+START_TEST(what_the_host_finds_is_checked)
+{
+    make_lacking(_i, runtime_path);
+    char other[512];
+    struct stat st;
+    ck_assert_int_eq(stat(lacking.file, &st), 0);
+    uint8_t *bytes = malloc((size_t)st.st_size);
+    int fd = open(lacking.file, O_RDONLY | O_CLOEXEC);
+    ck_assert_int_eq(read(fd, bytes, (size_t)st.st_size), st.st_size);
+    close(fd);
+    for (size_t i = 0; i + 4 < HEADERS; i++)
+        if (memcmp(bytes + i, "GNU", 4) == 0)
+            bytes[i + 4] ^= 1; /* the build-id */
+    snprintf(other, sizeof other, "%s", test_file("other/runtime.bin", bytes, (size_t)st.st_size));
+    free(bytes);
+    const char *root = test_path("root");
+    ck_assert_int_eq(rename(lacking.file, test_file("root/mock/libcoreclr.so", "", 0)), 0);
+    const char *const answers[] = {other, "/no/such/file", "", "/dev/zero", NULL};
+    for (enum carrier carrier = 0; carrier < CARRIER_PROCESS; carrier++)
+        for (size_t i = 0; i < ARRAY_SIZE(answers); i++) {
+            struct host host = {.answer = answers[i]};
+            struct cdacq_options options = options_of(&host);
+            struct cdacq_target *target = NULL;
+            ck_assert_int_lt(mock_try_open(lacking.mock, carrier, &options, &target, &error), 0);
+            ck_assert_ptr_null(target);
+            ck_assert_uint_eq(host.asked, 1);
+            if (i == 0)
+                ck_assert_msg(strstr(error.message, "is not the file that was mapped: its build-id") != NULL, "%s",
+                              error.message);
+            /* The search goes on: below a sysroot the right one is found. */
+            options.sysroots = &root;
+            options.sysroot_count = 1;
+            target = mock_open(lacking.mock, carrier, &options);
+            check_method(target);
+            cdacq_target_close(target);
+        }
+}
+END_TEST
+
+/* What callbacks give is not of this machine: its files are nobody's business unless the host says so. */
+START_TEST(own_paths_are_not_looked_at)
+{
+    char own[512];
+    snprintf(own, sizeof own, "%s", test_path("own/libcoreclr.so"));
+    make_lacking(_i, own);
+    test_file("own/other", "", 0);
+    ck_assert_int_eq(link(lacking.file, own), 0);
+    struct cdacq_target *target = NULL;
+    ck_assert_int_lt(mock_try_open(lacking.mock, CARRIER_MEMORY, NULL, &target, &error), 0);
+    ck_assert_int_lt(mock_try_open(lacking.mock, CARRIER_READ, NULL, &target, &error), 0);
+    struct host host = {0};
+    struct cdacq_options options = options_of(&host);
+    ck_assert_int_lt(mock_try_open(lacking.mock, CARRIER_MEMORY, &options, &target, &error), 0);
+    cdacq_target_close(mock_open(lacking.mock, CARRIER_CORE, NULL)); /* a core's are */
+    cdacq_target_close(mock_open(lacking.mock, CARRIER_CORE_PREAD, NULL));
+}
+END_TEST
+
+/* ---- What callbacks give ---- */
+
+START_TEST(machine_and_pid)
+{
+    lacking.mock = mock_of_arch(_i, 1);
+    mock_publish(lacking.mock, NULL);
+    struct cdacq_memory memory = *mock_memory(lacking.mock);
+    struct cdacq_target *target;
+    struct cdacq_target_info info;
+    ck_assert_int_eq(cdacq_target_open_memory(&memory, NULL, &target, &error), CDACQ_OK);
+    cdacq_target_get_info(target, &info);
+    ck_assert_int_eq(info.pid, 0);
+    if (_i != 2)                                 /* EM_PPC has no name */
+        ck_assert_ptr_nonnull(info.elf_machine); /* the runtime's image tells it */
+    cdacq_target_close(target);
+    memory.pid = 4242;
+    ck_assert_int_eq(cdacq_target_open_memory(&memory, NULL, &target, &error), CDACQ_OK);
+    cdacq_target_get_info(target, &info);
+    ck_assert_int_eq(info.pid, 4242);
+    cdacq_target_close(target);
+    /* Without an image the caller's word is all there is. */
+    mock_destroy(lacking.mock);
+    lacking.mock = mock_of_arch(_i, 1);
+    struct cdacq_options options = {.size = sizeof options};
+    options.descriptor_address = mock_publish(lacking.mock, &(struct mock_publish_options){.no_image = true});
+    memory = *mock_memory(lacking.mock);
+    memory.elf_machine = EM_AARCH64;
+    ck_assert_int_eq(cdacq_target_open_memory(&memory, &options, &target, &error), CDACQ_OK);
+    cdacq_target_get_info(target, &info);
+    ck_assert_str_eq(info.elf_machine, "aarch64");
+    cdacq_target_close(target);
+}
+END_TEST
+
+/* ---- Threads and snapshots over what is copied ---- */
+
+enum { THREADS = 4 };
+
+struct asker {
+    pthread_t thread;
+    struct cdacq_target *target;
+    const struct mock_function *facts;
+    size_t count;
+    bool right;
+};
+
+/* A session of its own asks about everything, alone and at once. Check's asserts are for its main thread. */
+static void *ask_in_thread(void *context)
+{
+    struct asker *asker = context;
+    struct cdacq_session *session;
+    if (cdacq_session_create(asker->target, &session, NULL) < 0)
+        return NULL;
+    asker->right = true;
+    for (size_t i = 0; i < asker->count; i++) {
+        const struct mock_function *fact = &asker->facts[i];
+        struct cdacq_method method;
+        bool is_method = fact->code == MOCK_CODE_JIT || fact->code == MOCK_CODE_R2R;
+        if (i & 1)
+            cdacq_session_methods_at(session, &fact->begin, 1, &method);
+        else if (cdacq_session_method_at(session, fact->begin, &method, NULL) < 0)
+            asker->right = false;
+        asker->right &= !is_method || (method.answer == CDACQ_ANSWER_MANAGED && method.code_start == fact->method);
+    }
+    cdacq_session_destroy(session);
+    return NULL;
+}
+
+START_TEST(threads_share_a_target)
+{
+    struct scene scene = scene_build(_i, 4, 2, true);
+    size_t count;
+    mock_publish(scene.mock, NULL);
+    const struct mock_function *facts = mock_functions(scene.mock, &count);
+    for (enum carrier carrier = 0; carrier < CARRIER_PROCESS; carrier++) {
+        struct cdacq_target *target = mock_open(scene.mock, carrier, NULL);
+        struct asker askers[THREADS];
+        for (int i = 0; i < THREADS; i++) {
+            askers[i] = (struct asker){.target = target, .facts = facts, .count = count};
+            ck_assert_int_eq(pthread_create(&askers[i].thread, NULL, ask_in_thread, &askers[i]), 0);
+        }
+        for (int i = 0; i < THREADS; i++) {
+            pthread_join(askers[i].thread, NULL);
+            ck_assert(askers[i].right);
+        }
+        cdacq_target_close(target);
+    }
+    scene_destroy(&scene);
+}
+END_TEST
+
+static void ask_all(struct cdacq_target *target, const struct mock_function *facts, size_t count, unsigned *answers,
+                    unsigned *missing);
+
+START_TEST(snapshots_of_every_carrier)
+{
+    struct scene scene = scene_build(_i, 2, 2, true);
+    size_t count;
+    char path[512];
+    snprintf(path, sizeof path, "%s", test_path("snapshot"));
+    mock_publish(scene.mock, NULL);
+    const struct mock_function *facts = mock_functions(scene.mock, &count);
+    struct cdacq_options options = {.size = sizeof options, .flags = CDACQ_OPEN_RECORD};
+    unsigned expected = 0;
+    for (enum carrier carrier = 0; carrier < mock_carriers(); carrier++) {
+        unsigned answers[2] = {0}, missing = 0;
+        uint64_t size;
+        struct cdacq_target *target = mock_open(scene.mock, carrier, &options);
+        ask_all(target, facts, count, &answers[0], &missing);
+        ck_assert_int_eq(cdacq_target_write_snapshot(target, path, &size, &error), CDACQ_OK);
+        cdacq_target_close(target);
+        ck_assert_int_eq(cdacq_target_open_core(path, NULL, &target, &error), CDACQ_OK);
+        ask_all(target, facts, count, &answers[1], &missing);
+        cdacq_target_close(target);
+        ck_assert_uint_eq(missing, 0);
+        ck_assert_uint_eq(answers[0], answers[1]);
+        if (!carrier)
+            expected = answers[0];
+        ck_assert_uint_eq(answers[0], expected);
+    }
+    scene_destroy(&scene);
+}
+END_TEST
+
+/* ---- Files that are cut while they are open ---- */
+
+/* Everything about everything: what is told is right, what is not there is said to be missing. */
+static void ask_all(struct cdacq_target *target, const struct mock_function *facts, size_t count, unsigned *answers,
+                    unsigned *missing)
+{
+    struct cdacq_session *session = mock_session(target);
+    for (size_t i = 0; i < count; i++) {
+        bool is_method = facts[i].code == MOCK_CODE_JIT || facts[i].code == MOCK_CODE_R2R;
+        struct cdacq_method method;
+        if (!is_method)
+            continue;
+        enum cdacq_status status = cdacq_session_method_at(session, facts[i].begin, &method, &error);
+        if (status == CDACQ_OK) {
+            ck_assert_uint_eq(method.code_start, facts[i].method);
+            ++*answers;
+        } else {
+            ck_assert_msg(status == CDACQ_ERR_MEMORY, "%d: %s", status, error.message);
+            ++*missing;
+        }
+    }
+    struct cdacq_method method;
+    cdacq_session_methods_at(session, &facts[0].begin, 1, &method);
+    cdacq_session_destroy(session);
+}
+
+START_TEST(a_core_is_cut)
+{
+    struct scene scene = scene_build(_i, 2, 2, true);
+    size_t count;
+    unsigned all = 0, answers = 0, missing = 0;
+    char path[512];
+    struct stat st;
+    snprintf(path, sizeof path, "%s", test_path("core"));
+    mock_publish(scene.mock, NULL);
+    const struct mock_function *facts = mock_functions(scene.mock, &count);
+    struct cdacq_options options = {.size = sizeof options, .flags = CDACQ_OPEN_PREAD};
+    struct cdacq_target *target;
+    for (int eighths = 8; eighths >= 0; eighths--) {
+        unsigned before = answers;
+        if (!mock_write_core(scene.mock, path, &error) || stat(path, &st) < 0)
+            ck_abort_msg("%s", error.message);
+        ck_assert_int_eq(cdacq_target_open_core(path, &options, &target, &error), CDACQ_OK);
+        ck_assert_int_eq(truncate(path, st.st_size * eighths / 8), 0);
+        ask_all(target, facts, count, &answers, &missing);
+        if (eighths == 8) {
+            ck_assert_uint_eq(missing, 0);
+            all = answers;
+        }
+        if (eighths == 0)
+            ck_assert_uint_lt(answers - before, all);
+        cdacq_target_close(target);
+    }
+    ck_assert_uint_gt(all, 0);
+    ck_assert_uint_gt(missing, 0);
+    scene_destroy(&scene);
+}
+END_TEST
+
+/* What was read before stays. */
+START_TEST(a_core_is_cut_after_the_questions)
+{
+    struct scene scene = scene_build(_i, 2, 2, true);
+    size_t count;
+    unsigned answers[2] = {0}, missing = 0;
+    char path[512];
+    snprintf(path, sizeof path, "%s", test_path("core"));
+    mock_publish(scene.mock, NULL);
+    const struct mock_function *facts = mock_functions(scene.mock, &count);
+    struct cdacq_options options = {.size = sizeof options, .flags = CDACQ_OPEN_PREAD};
+    struct cdacq_target *target;
+    if (!mock_write_core(scene.mock, path, &error))
+        ck_abort_msg("%s", error.message);
+    ck_assert_int_eq(cdacq_target_open_core(path, &options, &target, &error), CDACQ_OK);
+    ask_all(target, facts, count, &answers[0], &missing);
+    ck_assert_int_eq(truncate(path, 0), 0);
+    ask_all(target, facts, count, &answers[1], &missing);
+    ck_assert_uint_eq(missing, 0);
+    ck_assert_uint_eq(answers[0], answers[1]);
+    cdacq_target_close(target);
+    scene_destroy(&scene);
+}
+END_TEST
+
+START_TEST(a_file_that_stands_in_is_cut)
+{
+    struct host host = {.answer = lacking.file};
+    struct cdacq_options options = options_of(&host);
+    struct cdacq_target_info info;
+    options.flags = CDACQ_OPEN_PREAD;
+    for (enum carrier carrier = 0; carrier < CARRIER_PROCESS; carrier++) {
+        make_lacking(_i, runtime_path);
+        struct cdacq_target *target = mock_open(lacking.mock, carrier, &options);
+        ck_assert_int_eq(truncate(lacking.file, 0), 0);
+        cdacq_target_get_info(target, &info); /* searches the image for its version */
+        check_method(target);
+        cdacq_target_close(target);
+        mock_destroy(lacking.mock);
+        lacking.mock = NULL;
+    }
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    const TTest *const tests[] = {
+        the_host_finds_a_file,
+        what_the_host_finds_is_checked,
+        own_paths_are_not_looked_at,
+        machine_and_pid,
+        threads_share_a_target,
+        snapshots_of_every_carrier,
+        a_core_is_cut,
+        a_core_is_cut_after_the_questions,
+        a_file_that_stands_in_is_cut,
+    };
+    Suite *s = suite_create("embedding");
+    TCase *tc = tcase_create("embedding");
+    tcase_set_timeout(tc, 60);
+    tcase_add_checked_fixture(tc, setup, teardown);
+    for (size_t i = 0; i < ARRAY_SIZE(tests); i++)
+        tcase_add_loop_test(tc, tests[i], 0, ARCH_COUNT);
+    suite_add_tcase(s, tc);
+    return s;
+}
+
+CHECK_MAIN(suite)

@@ -1,0 +1,799 @@
+"""The cdacq tool as people and scripts meet it: usage, messages, exit codes, streams. What it says of real targets is
+judged elsewhere; where a bundled core is needed and is not there, those tests are skipped."""
+import json
+import os
+import pathlib
+import re
+import resource
+import select
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+
+from jitdump_writer import Jitdump  # noqa: E402
+
+TOOL = os.environ.get("CDACQ_TOOL")
+FIXTURES = pathlib.Path(os.environ.get("CDACQ_FIXTURES", "tests/fixtures"))
+CORE = FIXTURES / "hello-net10-x64" / "core"  # all methods of a small process
+COMMANDS = ["ip2method", "info", "methods", "perfmap", "jitdump", "descriptor", "snapshot", "inspect"]
+ANSWERED, PARTLY, FAILED, USAGE = 0, 1, 2, 64
+MESSAGE = re.compile(rb"(cdacq: [^\x00-\x1f\x7f]+\n)*")
+KEYS = ["ip", "status", "kind", "method", "method_desc", "token", "module", "code_start", "code_size", "offset", "cold",
+        "funclet_start", "il_offset", "tier", "file", "line", "module_verified", "error"]
+METHOD_KEYS = ["status", "kind", "method", "method_desc", "token", "module", "code_start", "code_size", "cold",
+               "funclet_start", "tier", "cold_start", "cold_size", "module_verified", "error"]
+INSPECT_KEYS = ["ip", "status", "kind", "method_desc", "code_start", "funclet_start", "is_funclet", "is_filter_funclet",
+                "offset", "jit_type", "hot_size", "cold_start", "cold_size", "unwind_info", "unwind_info_base", "debug_info",
+                "has_flag_byte", "gc_info", "gc_version", "entry_method_desc", "exception_clauses", "method", "module",
+                "error", "errors"]
+CLAUSE_KEYS = ["kind", "flags", "try_start", "try_end", "handler_start", "handler_end", "filter_offset", "class_token",
+               "type_handle", "duplicated"]
+
+
+def run(*arguments, stdin=b"", **options):
+    """Runs the tool; what it says is bytes."""
+    options.setdefault("stdout", subprocess.PIPE)
+    return subprocess.run([TOOL, *map(os.fsencode, arguments)], input=stdin, stderr=subprocess.PIPE, timeout=120,
+                          check=False, **options)
+
+
+class Case(unittest.TestCase):
+    def assert_run(self, status, *arguments, lines=None, **options):
+        """Runs the tool, checks exit code and that stderr holds whole printable messages, `lines` of them."""
+        done = run(*arguments, **options)
+        self.assertEqual(done.returncode, status, (arguments, done.stderr))
+        self.assertTrue(MESSAGE.fullmatch(done.stderr), done.stderr)
+        done.stderr.decode("utf-8")
+        if lines is not None:
+            self.assertEqual(done.stderr.count(b"\n"), lines, done.stderr)
+        return done
+
+    def assert_usage_error(self, *arguments):
+        done = self.assert_run(USAGE, *arguments, lines=1)
+        self.assertEqual(done.stdout, b"")
+        return done.stderr.decode()
+
+
+class Usage(Case):
+    def test_needs_a_command(self):
+        self.assertIn("command", self.assert_usage_error())
+        self.assertIn("'frobnicate'", self.assert_usage_error("frobnicate", "core"))
+        self.assertIn("'frobnicate'", self.assert_usage_error("frobnicate", "--help"))
+
+    def test_needs_a_target(self):
+        for command in COMMANDS:
+            self.assertIn(command, self.assert_usage_error(command))
+            self.assert_usage_error(command, "")
+
+    def test_too_many_arguments(self):
+        self.assertIn("'b'", self.assert_usage_error("info", "a", "b"))
+        self.assertIn("'b'", self.assert_usage_error("methods", "a", "b"))
+        self.assertIn("'c'", self.assert_usage_error("descriptor", "a", "b", "c"))
+
+    def test_unknown_options(self):
+        self.assertIn("--frobnicate", self.assert_usage_error("--frobnicate", "info", "core"))
+        self.assertIn("-x", self.assert_usage_error("info", "-x", "core"))
+        self.assertIn("--json=1", self.assert_usage_error("info", "--json=1", "core"))
+
+    def test_missing_arguments_of_options(self):
+        for option in ["--sysroot", "--module-path", "--descriptor", "--descriptor-address", "--runtime", "--names",
+                       "--output", "-o", "--r2r"]:
+            self.assertIn(option, self.assert_usage_error("methods", "core", option))
+
+    def test_values_of_options(self):
+        self.assertIn("csharp", self.assert_usage_error("ip2method", "core", "--names", "IL"))
+        for value in ["", "-1", "x", "1x", "4294967296", "99999999999999999999"]:
+            self.assertIn("--runtime", self.assert_usage_error("info", "core", "--runtime", value))
+        for value in ["", "0", "0x", "g", "-1", "12345678901234567"]:
+            self.assertIn("--descriptor-address", self.assert_usage_error("info", "core", "--descriptor-address", value))
+        self.assertIn("prepared", self.assert_usage_error("methods", "core", "--r2r", "some"))
+        self.assertIn("--output", self.assert_usage_error("info", "core", "-o", ""))
+
+    def test_options_of_other_commands(self):
+        self.assertIn("--stubs", self.assert_usage_error("ip2method", "core", "--stubs"))
+        self.assertIn("--r2r", self.assert_usage_error("info", "--r2r", "all", "core"))
+        self.assertIn("--names", self.assert_usage_error("descriptor", "--names", "csharp", "core"))
+        for command in ["perfmap", "jitdump"]:
+            self.assertIn("--json", self.assert_usage_error(command, "core", "--json"))
+            self.assertIn("prepared", self.assert_usage_error(command, "core", "--r2r", "none"))
+
+    def test_jitdump_is_not_for_terminals(self):
+        leader, terminal = os.openpty()
+        self.addCleanup(os.close, leader)
+        done = self.assert_run(USAGE, "jitdump", "core", stdout=terminal, lines=1)
+        os.close(terminal)
+        self.assertIn(b"-o FILE", done.stderr)
+
+    def test_snapshot_needs_a_file(self):
+        self.assertIn("-o", self.assert_usage_error("snapshot", "core"))
+
+    def test_options_stand_anywhere(self):
+        for arguments in [["--json", "info", "/nowhere"], ["info", "--json", "/nowhere"], ["info", "/nowhere", "--json"],
+                          ["info", "--json", "--", "/nowhere"]]:
+            for environment in [{}, {"POSIXLY_CORRECT": "1"}]:
+                done = self.assert_run(FAILED, *arguments, lines=1, env=dict(os.environ, **environment))
+                self.assertIn(b"/nowhere", done.stderr)
+
+    def test_message_is_one_printable_line(self):
+        for bad in [b"a\nb", b"\x1b[31m", b"\xff\xfe", "\u202eabc".encode(), "\x85".encode(), b"%s%n"]:
+            self.assert_usage_error(bad)
+            self.assert_usage_error("info", "core", b"--" + bad)
+            self.assert_run(FAILED, "info", b"/nowhere/" + bad, lines=1)
+
+
+class Help(Case):
+    def test_help(self):
+        done = self.assert_run(ANSWERED, "--help", lines=0)
+        text = done.stdout.decode()
+        for command in [*COMMANDS, "records", "verify"]:
+            self.assertIn(f"\n  {command} ", text)
+        for option in ["--json", "--sysroot", "--module-path", "--stop", "--descriptor", "--descriptor-address",
+                       "--runtime", "--names", "--output", "--stubs", "--r2r", "--follow", "--help", "--version"]:
+            self.assertRegex(text, rf"\n  .*{option}\b")
+        for code in ["0", "1", "2", "64"]:
+            self.assertRegex(text, rf"\n +{code}  ")
+        self.assertLess(max(map(len, text.splitlines())), 110)
+
+    def test_help_of_commands(self):
+        for command in COMMANDS:
+            text = self.assert_run(ANSWERED, command, "--help", lines=0).stdout.decode()
+            self.assertEqual(text, self.assert_run(ANSWERED, "-h", command).stdout.decode())
+            self.assertIn(f" {command} TARGET", text)
+            self.assertEqual("--stubs" in text, command in ("methods", "perfmap", "jitdump"))
+            self.assertEqual("--json" in text, command not in ("perfmap", "jitdump"))
+            self.assertRegex(text, r"\n +64  ")
+
+    def test_version(self):
+        done = self.assert_run(ANSWERED, "--version", lines=0)
+        self.assertRegex(done.stdout.decode(), r"^cdacq \d+\.\d+\.\d+\n$")
+        self.assertEqual(self.assert_run(ANSWERED, "info", "-V").stdout, done.stdout)
+
+
+class BadTargets(Case):
+    """Each with its own line, whichever the command."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def assert_refused(self, target, known=None):
+        """Nothing can be answered; `known` is what `info` prints of the target even so."""
+        for command in COMMANDS:
+            output = os.path.join(self.folder.name, "out")
+            arguments = [command, target] + (["-o", output] if command == "snapshot" else [])
+            done = self.assert_run(FAILED, *arguments, lines=1)
+            if known and command == "info":
+                self.assertRegex(done.stdout.decode(), rf"(?m)^{known}$")
+            else:
+                self.assertEqual(done.stdout, b"")
+            self.assertFalse(os.path.exists(output))
+        return done.stderr.decode()
+
+    def file(self, data):
+        path = os.path.join(self.folder.name, "file")
+        pathlib.Path(path).write_bytes(data)
+        return path
+
+    def test_missing(self):
+        self.assertIn("No such file", self.assert_refused("/nowhere/core"))
+
+    def test_directory(self):
+        self.assertIn(self.folder.name, self.assert_refused(self.folder.name))
+
+    def test_not_an_elf(self):
+        self.assertIn("ELF", self.assert_refused(self.file(b"#!/bin/sh\n" * 100)))
+        self.assert_refused(self.file(b""))
+        self.assert_refused(self.file(b"\x7fELF"))
+
+    def test_not_a_core(self):
+        """An image is a target too, for what a runtime says of itself; this one is no runtime."""
+        self.assert_refused(TOOL, "target      image .*")
+        self.assertIn("no core", self.assert_run(FAILED, "ip2method", TOOL, "1", lines=1).stderr.decode())
+
+    def test_no_runtime(self):
+        header = b"\x7fELF\x02\x01\x01" + bytes(9) + (4).to_bytes(2, "little") + (62).to_bytes(2, "little")
+        header += (1).to_bytes(4, "little") + bytes(8) + (64).to_bytes(8, "little") + bytes(12)
+        header += (64).to_bytes(2, "little") + (56).to_bytes(2, "little") + (1).to_bytes(2, "little") + bytes(6)
+        self.assertEqual(len(header), 64)
+        load = (1).to_bytes(4, "little") + (6).to_bytes(4, "little") + (4096).to_bytes(8, "little") + bytes(48 - 8)
+        self.assertIn("runtime", self.assert_refused(self.file(header + load), "runtime     none"))
+
+    def test_pids(self):
+        self.assert_refused("0")
+        self.assert_refused("4194999")  # beyond the kernel's limit
+        self.assertIn("99999999999999999999", self.assert_refused("99999999999999999999"))
+
+    def test_process_without_runtime(self):
+        self.assertIn("runtime", self.assert_refused(str(os.getpid()), "runtime     none"))
+
+    def test_second_target(self):
+        done = self.assert_run(FAILED, "descriptor", "/nowhere/1", "/nowhere/2", lines=1)
+        self.assertIn(b"/nowhere/1", done.stderr)
+
+    def test_output_on_the_target(self):
+        path = self.file(b"precious")
+        for command in COMMANDS:
+            self.assertIn(b"target itself", self.assert_run(FAILED, command, path, "-o", path, lines=1).stderr)
+        self.assertEqual(pathlib.Path(path).read_bytes(), b"precious")
+
+
+@unittest.skipUnless(CORE.exists(), f"{CORE} is not there")
+class Streams(Case):
+    """ip2method's own promises; some IPs of the core come from `methods`."""
+
+    @classmethod
+    def setUpClass(cls):
+        listing = run("methods", "--json", CORE)
+        cls.methods = [json.loads(line) for line in listing.stdout.splitlines()]
+        assert cls.methods, listing.stderr
+        cls.ip = cls.methods[0]["code_start"]
+
+    def ask(self, status, text, *arguments, **options):
+        done = self.assert_run(status, "ip2method", "--json", CORE, *arguments, stdin=text, **options)
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def test_styles_of_names(self):
+        ip = next(method["code_start"] for method in self.methods if "Interop.CheckIo<" in (method["method"] or ""))
+        for style, name in [("csharp", b"Interop.CheckIo<TSafeHandle>(TSafeHandle, string, bool)"),
+                            ("sos", b"Interop.CheckIo[[System.__Canon, System.Private.CoreLib]]"
+                                    b"(System.__Canon, System.String, Boolean)"),
+                            ("il", b"!!0 [System.Console] Interop::CheckIo(!!0,string,bool)")]:
+            done = self.assert_run(ANSWERED, "ip2method", "--names", style, CORE, ip)
+            self.assertIn(b" " + name + b" +0x", done.stdout)
+            listing = self.assert_run(ANSWERED, "methods", "--names", style, CORE, lines=None)
+            self.assertIn(b" " + name + b" [r2r]", listing.stdout)
+        self.assertEqual(run("ip2method", CORE, ip).stdout, run("ip2method", "--names=csharp", CORE, ip).stdout)
+
+    def test_forms_of_an_ip(self):
+        digits = self.ip[2:]
+        forms = [digits, "0x" + digits, "0X" + digits.upper(), digits.rjust(16, "0"), f"  {digits}\t", digits + "\r"]
+        answers = self.ask(ANSWERED, "\n".join(forms).encode(), lines=0)
+        self.assertEqual(len(answers), len(forms))
+        for answer in answers:
+            self.assertEqual(answer, answers[0])
+        self.assertEqual(self.ask(ANSWERED, b"", *forms), answers)
+        self.assertEqual(answers[0]["status"], "managed")
+        self.assertEqual(answers[0]["offset"], 0)
+
+    def test_keys(self):
+        for answer in self.ask(PARTLY, f"{self.ip}\n1\nzap\n".encode()):
+            self.assertEqual(list(answer), KEYS)
+        for method in self.methods:
+            self.assertEqual(list(method), METHOD_KEYS)
+
+    def test_nothing_asked(self):
+        self.assertEqual(self.ask(ANSWERED, b"", lines=0), [])
+
+    def test_bad_lines(self):
+        bad = [b"", b" ", b"0x", b"xyz", b"12 34", b"-1", b"12345678901234567", b"7f\x00", b"\x1b[2J", b"\xff\"\\",
+               "\u202e".encode(), b"a" * 4096, b"a" * 4097, b"0" * 1000000]
+        text = b"\n".join(line + b"\n" + self.ip.encode() for line in bad)
+        answers = self.ask(PARTLY, text, lines=len(bad))
+        self.assertEqual(len(answers), 2 * len(bad))
+        for line, wrong, good in zip(bad, answers[::2], answers[1::2]):
+            self.assertEqual((wrong["status"], good["status"]), ("error", "managed"), line[:80])
+            self.assertTrue(wrong["error"])
+        self.assertEqual([answer["ip"] for answer in answers[6:14:2]], ["xyz", "12 34", "-1", "12345678901234567"])
+        self.assertEqual([answer["ip"] for answer in answers[14:22:2]], ["7f\\x00", "\\x1b[2J", "\\xff\"\\\\", "\\u{202e}"])
+
+    def test_bad_lines_as_text(self):
+        done = self.assert_run(PARTLY, "ip2method", CORE, "x\x1b", self.ip, "", lines=2)
+        first, second, third = done.stdout.decode().splitlines()
+        self.assertEqual(first, "x\\x1b ? [error] not a hexadecimal address")
+        self.assertRegex(second, rf"^{self.ip} \S.* \+0x0 \[(jit|r2r)[^]]*\]")
+        self.assertRegex(third, r"^ \? \[error\] ")
+
+    def test_few_complaints(self):
+        done = self.assert_run(PARTLY, "ip2method", CORE, stdin=b"zap\n" * 1000, lines=21)
+        self.assertIn(b"980 more", done.stderr.splitlines()[-1])
+        self.assertEqual(done.stdout.count(b"\n"), 1000)
+
+    def test_order(self):
+        ips = [method["code_start"] for method in self.methods][:3000] * 3
+        answers = self.ask(ANSWERED, "\n".join(ips).encode(), lines=0)
+        self.assertEqual([answer["ip"] for answer in answers], ips)
+
+    def test_text_and_json_agree(self):
+        ips = [method["code_start"] for method in self.methods][:200] + ["0x1"]
+        lines = self.assert_run(ANSWERED, "ip2method", CORE, *ips).stdout.decode().splitlines()
+        for answer, line in zip(self.ask(ANSWERED, b"", *ips), lines, strict=True):
+            if answer["status"] == "none":
+                self.assertEqual(line, f"{answer['ip']} - [none]")
+                continue
+            tier = f" {answer['tier']}" if answer["tier"] else ""
+            head = f"{answer['ip']} {answer['method'] or '?'} +{answer['offset']:#x} [{answer['kind']}{tier}]"
+            self.assertTrue(line.startswith(head), (line, head))
+            if answer["module"]:
+                self.assertTrue(line.endswith(f"({os.path.basename(answer['module'])})"), line)
+
+    def test_interactive(self):
+        """An answer comes before the next question is asked."""
+        with subprocess.Popen([TOOL, "ip2method", CORE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as tool:
+            for _ in range(3):
+                tool.stdin.write(self.ip[:5].encode())
+                tool.stdin.write(self.ip[5:].encode() + b"\n")
+                self.assertTrue(select.select([tool.stdout], [], [], 60)[0], "no answer")
+                self.assertTrue(os.read(tool.stdout.fileno(), 65536).startswith(self.ip.encode() + b" "))
+            tool.stdin.close()
+            self.assertEqual(tool.stdout.read(), b"")
+        self.assertEqual(tool.returncode, ANSWERED)
+
+    def test_nonblocking_input(self):
+        reader, writer = os.pipe()
+        os.set_blocking(reader, False)
+        with subprocess.Popen([TOOL, "ip2method", CORE], stdin=reader, stdout=subprocess.PIPE) as tool:
+            os.close(reader)
+            self.assertFalse(select.select([tool.stdout], [], [], 0.3)[0])
+            os.write(writer, self.ip.encode())
+            os.close(writer)
+            self.assertTrue(tool.stdout.read().startswith(self.ip.encode()))
+        self.assertEqual(tool.returncode, ANSWERED)
+
+    def test_unreadable_input(self):
+        with tempfile.TemporaryDirectory() as folder:
+            stdin = os.open(folder, os.O_RDONLY)
+            done = subprocess.run([TOOL, "ip2method", CORE], stdin=stdin, capture_output=True, check=False)
+            os.close(stdin)
+        self.assertEqual(done.returncode, FAILED)
+        self.assertIn(b"standard input", done.stderr)
+
+    def test_full_disk(self):
+        for command in ["ip2method", "info", "methods", "perfmap", "descriptor"]:
+            names = ["--names=csharp"] if command == "perfmap" else []
+            with open("/dev/full", "wb") as full:
+                done = self.assert_run(FAILED, command, CORE, *names, stdin=self.ip.encode(), stdout=full, lines=1)
+            self.assertIn(b"No space", done.stderr)
+            done = self.assert_run(FAILED, command, CORE, *names, "-o", "/dev/full", stdin=self.ip.encode(), lines=1)
+            self.assertIn(b"/dev/full", done.stderr)
+        self.assert_run(FAILED, "info", CORE, "-o", "/nowhere/file", lines=1)
+
+    def test_reader_that_leaves(self):
+        for ignored in [False, True]:
+            reader, writer = os.pipe()
+            os.close(reader)
+            done = self.assert_run(FAILED if ignored else -13, "methods", CORE, stdout=writer, lines=0,
+                                   restore_signals=not ignored)
+            os.close(writer)
+            self.assertEqual(done.stderr, b"")
+
+    def test_output_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "out")
+            for command in ["ip2method", "info", "methods", "perfmap", "descriptor"]:
+                names = ["--names=csharp"] if command == "perfmap" else []
+                printed = self.assert_run(ANSWERED, command, CORE, *names, stdin=self.ip.encode(), lines=0)
+                written = self.assert_run(ANSWERED, command, CORE, *names, "-o", path, stdin=self.ip.encode(), lines=0)
+                self.assertEqual(written.stdout, b"")
+                self.assertEqual(pathlib.Path(path).read_bytes(), printed.stdout)
+
+
+@unittest.skipUnless(CORE.exists(), f"{CORE} is not there")
+class OtherCommands(Case):
+    def test_info(self):
+        text = self.assert_run(ANSWERED, "info", CORE, lines=0).stdout.decode()
+        for word in ["target", "machine", "memory", "runtime", "descriptor", "contracts", "code", "modules"]:
+            self.assertRegex(text, rf"(?m)^{word} ")
+        info = json.loads(self.assert_run(ANSWERED, "info", "--json", CORE, lines=0).stdout)
+        self.assertEqual((info["kind"], info["elf_machine"], info["pointer_size"]), ("core", "x86-64", 8))
+        self.assertIn(("ExecutionManager", "2", True),
+                      [(one["name"], one["version"], one["supported"]) for one in info["contracts"]])
+        self.assertTrue(info["modules"])
+        self.assertTrue(info["code_ranges"])
+
+    def test_info_of_what_is_missing(self):
+        """The files have other names here, so that none is found: each is asked for."""
+        with tempfile.TemporaryDirectory() as folder:
+            moved = os.path.join(folder, "core")
+            pathlib.Path(moved).write_bytes(CORE.read_bytes().replace(b"/usr/share/dotnet/", b"/usr/gone/dotnet_/"))
+            info = json.loads(self.assert_run(ANSWERED, "info", "--json", moved).stdout)
+            text = self.assert_run(ANSWERED, "info", moved).stdout.decode()
+        self.assertRegex(text, r"(?m)^next        give a folder with the same build of the runtime ")
+        self.assertIn("files", [step["need"] for step in info["next_steps"]])
+        self.assertIsNone(info["problem"])
+        self.assertEqual([one["in_use"] for one in info["runtimes"]], [True])
+        self.assertEqual(info["runtimes"][0]["path"], info["runtime_path"])
+        self.assertEqual(info["runtimes"][0]["build_id"], info["runtime_build_id"])
+        files = {step["path"]: step for step in info["next_steps"] if step["need"] == "file"}
+        self.assertGreater(len(files), 5)
+        self.assertIn(info["runtime_path"], files)
+        self.assertTrue(any(step["symbol_key"] and not step["build_id"] for step in files.values()))  # a PE image
+        self.assertEqual(files[info["runtime_path"]]["build_id"], info["runtime_build_id"])
+        for module in info["modules"]:
+            self.assertEqual(module["path"] in files, module["problem"] is not None)
+            self.assertEqual(module["build_id"] is None, "elf-buildid" not in (module["symbol_key"] or ""))
+        for path, step in files.items():
+            self.assertIn(path, step["text"])
+            self.assertIn(path, text)
+            self.assertEqual(step["options"][:2], ["--sysroot", "--module-path"])
+            self.assertEqual("--debuginfod" in step["options"], step["build_id"] is not None)
+            if step["symbol_key"]:
+                self.assertIn(step["symbol_key"], step["text"])
+
+    def test_methods(self):
+        methods = [json.loads(line) for line in self.assert_run(ANSWERED, "methods", "--json", CORE).stdout.splitlines()]
+        starts = [int(method["code_start"], 16) for method in methods]
+        self.assertEqual(starts, sorted(starts))
+        lines = self.assert_run(ANSWERED, "methods", CORE).stdout.decode().splitlines()
+        self.assertEqual(len(lines), len(methods))
+        for method, line in zip(methods, lines):
+            self.assertTrue(line.startswith(f"{method['code_start']} +{method['code_size']:#x} {method['method'] or '?'} ["))
+        stubs = self.assert_run(ANSWERED, "methods", "--stubs", CORE).stdout.decode().splitlines()
+        self.assertTrue(set(lines) < set(stubs))
+        self.assertTrue(all(" - [stub " in line for line in set(stubs) - set(lines)))
+
+    def test_perfmap(self):
+        """The lines are what `methods` says, in the runtime's form."""
+        def check(style, options=(), kinds=("jit",), more=()):
+            listing = self.assert_run(ANSWERED, "methods", "--json", CORE, "--names", style, *more, lines=0).stdout
+            methods = [one for one in map(json.loads, listing.splitlines()) if one["kind"] in kinds]
+            named = [one for one in methods if one["method"]]
+            self.assertGreater(len(named), 3)
+            missing = len(methods) - len(named)  # what a name needs beyond --names csharp the core does not hold for all
+            done = self.assert_run(PARTLY if missing else ANSWERED, "perfmap", CORE, *options, *more, lines=missing)
+            self.assertEqual(done.stdout.decode().splitlines(),
+                             [f"{one['code_start']} {one['code_size']:x} {one['method']}{'[PreJIT]' if one['kind'] == 'r2r' else ''}"
+                              for one in named])
+            return len(named)
+
+        jit = check("il")
+        self.assertEqual(check("il", ["--names", "il"]), jit)
+        self.assertGreaterEqual(check("csharp", ["--names", "csharp"]), jit)
+        prepared = check("il", ["--r2r", "prepared"], ["jit", "r2r"])
+        everything = check("csharp", ["--names=csharp"], ["jit", "r2r"], ["--r2r=all"])
+        self.assertTrue(jit < prepared < everything)
+        plain = self.assert_run(ANSWERED, "perfmap", CORE, "--names=csharp").stdout.splitlines()
+        stubs = self.assert_run(ANSWERED, "perfmap", CORE, "--names=csharp", "--stubs").stdout.splitlines()
+        self.assertEqual([line for line in stubs if b" stub <" not in line], plain)
+        self.assertGreater(len(stubs), len(plain))
+        for line in set(stubs) - set(plain):
+            self.assertRegex(line, rb"^0x[0-9a-f]+ [0-9a-f]+ stub <\w+>$")
+
+    def test_jitdump_of_a_core_without_code(self):
+        """A snapshot has little code: what lacks a byte is left out, with few messages; the rest is there."""
+        options = ["--names=csharp", "--r2r=prepared"]
+        with tempfile.TemporaryDirectory() as folder:
+            path, core = os.path.join(folder, "dump"), os.path.join(folder, "core")
+            pathlib.Path(core).write_bytes(CORE.read_bytes().replace(b"/usr/share/dotnet/", b"/usr/gone/dotnet_/"))
+            done = self.assert_run(PARTLY, "jitdump", core, *options, lines=21)
+            self.assert_run(PARTLY, "jitdump", core, *options, "-o", path, lines=21)
+            self.assertEqual(pathlib.Path(path).read_bytes(), done.stdout)
+            printed = self.assert_run(ANSWERED, "records", "--json", path, lines=0).stdout.splitlines()
+            lines = self.assert_run(ANSWERED, "perfmap", core, *options).stdout.decode().splitlines()
+        self.assertIn(b": left out: code: no memory at 0x", done.stderr)
+        header, *loads, close = map(json.loads, printed)
+        self.assertEqual((header["type"], header["elf_mach"], close["type"]), ("header", 62, "close"))
+        self.assertTrue(0 < len(loads) < len(lines))
+        self.assertIn(b"%d more" % (len(lines) - len(loads) - 20), done.stderr.splitlines()[-1])
+        for load in loads:
+            self.assertIn(f"{load['code_addr']} {load['code_size']:x} {load['name']}", lines)
+
+    def test_no_half_files(self):
+        """A file that does not fit its disk is not left behind."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "map")
+            done = self.assert_run(FAILED, "perfmap", CORE, "--names=csharp", "--r2r=all", "-o", path, lines=2, restore_signals=False,
+                                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100000, 100000)))
+            self.assertIn(b"cannot write", done.stderr)
+            self.assertIn(b"removed", done.stderr)
+            self.assertEqual(os.listdir(folder), [])
+
+    def test_descriptor(self):
+        pretty = json.loads(self.assert_run(ANSWERED, "descriptor", CORE, lines=0).stdout)
+        compact = self.assert_run(ANSWERED, "descriptor", "--json", CORE, lines=0).stdout
+        self.assertEqual(compact.count(b"\n"), 1)
+        self.assertEqual(json.loads(compact), pretty)
+        self.assertEqual(list(pretty), ["version", "types", "globals", "contracts"])
+        self.assertEqual(list(pretty["contracts"]["ExecutionManager"]), ["version", "origin", "overrides"])
+        self.assertEqual(list(pretty["types"]["RangeSectionFragment"]["Next"]), ["offset", "type", "origin", "overrides"])
+
+    def test_descriptor_differences(self):
+        self.assertEqual(self.assert_run(ANSWERED, "descriptor", CORE, CORE, lines=0).stdout, b"")
+        with tempfile.TemporaryDirectory() as folder:
+            other = os.path.join(folder, "core")
+            data = CORE.read_bytes()
+            changed = data.replace(b'"StressLog":2', b'"StressLog":3').replace(b'"ReJIT":', b'"ReXXX":')
+            pathlib.Path(other).write_bytes(changed)
+            lines = self.assert_run(PARTLY, "descriptor", CORE, other, lines=0).stdout.decode().splitlines()
+            self.assertEqual(lines, ["- contract ReJIT: 1", "+ contract ReXXX: 1", "~ contract StressLog: 2 -> 3"])
+            lines = self.assert_run(PARTLY, "descriptor", "--json", CORE, other, lines=0).stdout.splitlines()
+            self.assertEqual([(one["difference"], one["kind"], one["name"]) for one in map(json.loads, lines)],
+                             [("removed", "contract", "ReJIT"), ("added", "contract", "ReXXX"),
+                              ("changed", "contract", "StressLog")])
+
+    def test_descriptor_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "more.json")
+            pathlib.Path(path).write_text('{"version":0,"types":{"Extra":{"!":8,"Ptr":[0,"pointer"]}},"globals":{},'
+                                          '"contracts":{"StressLog":9}}')
+            merged = json.loads(self.assert_run(ANSWERED, "descriptor", CORE, "--descriptor", path).stdout)
+            self.assertEqual(merged["types"]["Extra"]["!"]["size"], 8)
+            self.assertEqual(merged["types"]["Extra"]["Ptr"]["type"], "pointer")
+            self.assertEqual(merged["contracts"]["StressLog"]["version"], "9")
+            self.assertEqual(merged["contracts"]["StressLog"]["origin"], path)
+            self.assertTrue(merged["contracts"]["StressLog"]["overrides"])
+            self.assert_run(FAILED, "descriptor", CORE, "--descriptor", "/nowhere/file", lines=1)
+
+    def test_snapshot(self):
+        methods = self.assert_run(ANSWERED, "methods", "--stubs", CORE).stdout
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "snapshot")
+            done = self.assert_run(ANSWERED, "snapshot", CORE, "-o", path, lines=0)
+            self.assertIn(path.encode(), done.stdout)
+            self.assertEqual(self.assert_run(ANSWERED, "methods", "--stubs", path).stdout, methods)
+
+            ip = methods.split(b" ")[0].decode()
+            done = self.assert_run(PARTLY, "snapshot", CORE, "--json", "-o", path, ip, "zap", lines=1)
+            report = json.loads(done.stdout)
+            self.assertEqual((report["file"], report["ips"], report["errors"]), (path, 1, 1))
+            self.assertEqual(report["size"], os.path.getsize(path))
+            self.assertEqual(self.assert_run(ANSWERED, "ip2method", path, ip).stdout,
+                             self.assert_run(ANSWERED, "ip2method", CORE, ip).stdout)
+            self.assert_run(FAILED, "snapshot", CORE, "-o", folder, ip, lines=1)
+
+
+@unittest.skipUnless(CORE.exists(), f"{CORE} is not there")
+class Inspect(Case):
+    """Everything that the contract says of an IP: what is told agrees with `methods`, what is not has a reason."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.methods = [json.loads(line) for line in run("methods", "--json", CORE).stdout.splitlines()]
+        cls.listing = run("methods", "--stubs", "--json", CORE).stdout.splitlines()
+        cls.jit = next(method for method in cls.methods if method["kind"] == "jit")
+        cls.stub = next(one for one in map(json.loads, cls.listing) if one["status"] == "stub")
+
+    def ask(self, core, *ips, arguments=(), lines=0, **options):
+        """The answers; checks what holds for any of them, and the exit code by them."""
+        done = run("inspect", "--json", core, *arguments, "--", *ips, **options)
+        answers = [json.loads(line) for line in done.stdout.splitlines()]
+        partly = any(answer["errors"] or answer["status"] == "error" for answer in answers)
+        self.assertEqual((done.returncode, done.stderr.count(b"\n")), (PARTLY if partly else ANSWERED, lines), done.stderr)
+        for answer in answers:
+            self.assertEqual(list(answer), INSPECT_KEYS)
+            self.assertEqual(answer["status"] == "error", answer["error"] is not None and answer["kind"] is None, answer)
+            for key, reason in answer["errors"].items():
+                self.assertTrue(reason)
+                self.assertIsNone(answer[key], key)
+            for clause in answer["exception_clauses"] or []:
+                self.assertEqual(list(clause), CLAUSE_KEYS)
+        return answers
+
+    def test_all_methods(self):
+        ips = [method["code_start"] for method in self.methods]
+        answers = self.ask(CORE, stdin="\n".join(ips).encode())
+        self.assertEqual([answer["ip"] for answer in answers], ips)
+        kinds, clauses = {"jit": 1, "r2r": 2}, 0
+        for method, answer in zip(self.methods, answers, strict=True):
+            for key in ("status", "kind", "method", "method_desc", "module", "code_start", "funclet_start"):
+                self.assertEqual(answer[key], method[key], key)
+            self.assertEqual(answer["offset"], 0)
+            self.assertEqual(answer["jit_type"], kinds[answer["kind"]])
+            if "hot_size" not in answer["errors"]:
+                self.assertEqual((answer["hot_size"], answer["cold_start"], answer["cold_size"]),
+                                 (method["code_size"], method["cold_start"], method["cold_size"] or None))
+            if "is_funclet" not in answer["errors"]:
+                self.assertIs(answer["is_funclet"], False)
+                self.assertIs(answer["is_filter_funclet"], False)
+            self.assertEqual(answer["entry_method_desc"], method["method_desc"])
+            self.assertLess(int(answer["unwind_info_base"], 16), int(answer["code_start"], 16))
+            if answer["gc_info"]:
+                self.assertEqual(answer["gc_version"], 4)
+            if answer["debug_info"]:
+                self.assertEqual(answer["has_flag_byte"], answer["kind"] == "jit")
+            clauses += len(answer["exception_clauses"] or [])
+            for clause in answer["exception_clauses"] or []:
+                self.assertIn(clause["kind"], ["typed", "filter", "finally", "fault"])
+                self.assertLess(clause["try_start"], clause["try_end"])
+                self.assertLess(clause["handler_start"], clause["handler_end"])
+                self.assertEqual(clause["class_token"] is not None or clause["type_handle"] is not None,
+                                 clause["kind"] == "typed")
+                self.assertEqual(clause["filter_offset"] is not None, clause["kind"] == "filter")
+        self.assertGreater(clauses, 10)
+
+    def test_handlers_are_funclets(self):
+        """Where a clause says that its handler begins, a funclet does, and it is the method's."""
+        with_clauses = [(answer, clause) for answer in self.ask(CORE, *[one["code_start"] for one in self.methods])
+                        for clause in answer["exception_clauses"] or []]
+        handlers = [int(answer["code_start"], 16) + clause["handler_start"] for answer, clause in with_clauses]
+        for (method, _), handler in zip(with_clauses, self.ask(CORE, *[f"{ip:x}" for ip in handlers]), strict=True):
+            self.assertEqual((handler["status"], handler["code_start"], handler["method_desc"]),
+                             ("managed", method["code_start"], method["method_desc"]))
+            self.assertIs(handler["is_funclet"], True)
+            self.assertEqual(handler["funclet_start"], handler["ip"])
+            self.assertNotEqual(handler["unwind_info"], method["unwind_info"])
+
+    def test_what_is_no_method(self):
+        bad = ["zap", "", "12345678901234567", "\u202e"]
+        none, stub, *wrong = self.ask(CORE, "1", self.stub["code_start"], *bad, lines=len(bad))
+        for answer, status, kind in [(none, "none", None), (stub, "stub", self.stub["kind"])]:
+            self.assertEqual((answer["status"], answer["kind"]), (status, kind))
+            self.assertEqual(set(answer["errors"]) - {"entry_method_desc"}, set())  # whether it is a precode's
+        known = {"ip", "status", "kind", "code_start", "offset", "entry_method_desc", "errors"}
+        for answer in (none, stub):
+            self.assertEqual({key for key, value in answer.items() if value is not None} - known, set())
+        self.assertEqual([answer["ip"] for answer in wrong], ["zap", "", "12345678901234567", "\\u{202e}"])
+        for answer in wrong:
+            self.assertEqual({key for key, value in answer.items() if value is not None},
+                             {"ip", "status", "error", "errors"})
+            self.assertEqual(answer["errors"], {})
+
+    def test_one_question_that_cannot_be_answered(self):
+        """The others are. Here a descriptor puts a field where no memory is."""
+        ip = self.jit["code_start"]
+        whole = self.ask(CORE, ip)[0]
+        for field, keys in [("DebugInfo", ["debug_info"]), ("EHInfo", ["exception_clauses"])]:
+            with tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "wrong.json")
+                pathlib.Path(path).write_text('{"version":0,"types":{"RealCodeHeader":{"%s":[1073741824,"pointer"]}},'
+                                              '"globals":{},"contracts":{}}' % field)
+                part = self.ask(CORE, ip, arguments=["--descriptor", path])[0]
+                text = self.assert_run(PARTLY, "inspect", CORE, ip, "--descriptor", path, lines=0).stdout.decode()
+            for key in keys:
+                self.assertIn(f"RealCodeHeader.{field}: no memory at", part["errors"][key])
+                self.assertRegex(text, rf"(?m)^  {key} +\? RealCodeHeader\.{field}: no memory at 0x[0-9a-f]+$")
+            left_out = {"errors", "has_flag_byte", *keys}
+            self.assertEqual({key: value for key, value in part.items() if key not in left_out},
+                             {key: value for key, value in whole.items() if key not in left_out})
+            self.assertEqual({key for key in part["errors"] if key not in keys},
+                             {key for key in whole["errors"] if key not in keys})
+
+    def test_a_method_without_a_name(self):
+        ip = self.jit["code_start"]
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "wrong.json")
+            pathlib.Path(path).write_text('{"version":0,"types":{"MethodDescChunk":{"MethodTable":[1073741824,"pointer"]}},'
+                                          '"globals":{},"contracts":{}}')
+            answer = self.ask(CORE, ip, arguments=["--descriptor", path])[0]
+            lines = run("inspect", CORE, ip, "--descriptor", path).stdout.decode().splitlines()
+        self.assertIsNone(answer["method"])
+        self.assertIn("MethodDescChunk.MethodTable: no memory at", answer["error"])
+        self.assertEqual(lines[0], f"{ip} ? +0x0 [jit]")
+        self.assertIn(["method", "? " + answer["error"]], [line.split(maxsplit=1) for line in lines])
+
+    def test_text(self):
+        ips = [self.jit["code_start"], self.stub["code_start"], "1"]
+        done = run("inspect", CORE, *ips, "zap")
+        self.assertEqual(done.returncode, PARTLY)
+        blocks = re.findall(r"(?m)^\S.*\n(?: .*\n)*", done.stdout.decode())
+        self.assertEqual("".join(blocks), done.stdout.decode())
+        self.assertEqual(len(blocks), 4)
+        self.assertTrue(blocks[0].startswith(f"{ips[0]} {self.jit['method']} +0x0 [jit]\n"), blocks[0])
+        self.assertEqual(blocks[1].splitlines()[0], f"{ips[1]} - [stub {self.stub['kind']}]")
+        self.assertEqual(blocks[2:], ["0x1 - [none]\n", "zap ? [error] not a hexadecimal address\n"])
+        answer = self.ask(CORE, ips[0])[0]
+        lines = dict(line.split(maxsplit=1) for line in blocks[0].splitlines()[1:])
+        for key in ("method_desc", "entry_method_desc", "code_start", "funclet_start", "unwind_info", "unwind_info_base"):
+            self.assertEqual(lines[key], answer[key])
+        self.assertEqual(lines["hot_size"], str(answer["hot_size"]))
+        for key, reason in answer["errors"].items():
+            self.assertEqual(lines[key], "? " + reason)
+
+    def test_streams(self):
+        ip = self.jit["code_start"]
+        asked = run("inspect", CORE, ip).stdout
+        self.assertEqual(run("inspect", CORE, stdin=f"{ip[2:]}\r\n".encode()).stdout, asked)
+        self.assertEqual(self.assert_run(ANSWERED, "inspect", CORE, lines=0).stdout, b"")
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "out")
+            run("inspect", CORE, ip, "-o", path)
+            self.assertEqual(pathlib.Path(path).read_bytes(), asked)
+        with open("/dev/full", "wb") as full:
+            self.assertIn(b"No space", self.assert_run(FAILED, "inspect", CORE, ip, stdout=full, lines=1).stderr)
+        self.assertIn(b" +0x", self.assert_run(run("inspect", CORE, ip).returncode, "inspect", CORE, ip, "--names", "sos",
+                                               lines=0).stdout)
+
+
+VERDICTS = ["match", "freed", "replaced", "stub", "later", "unknown-to-target", "name-differs", "range-differs", "bytes-differ",
+            "missing-from-file", "damaged", "untold"]
+COMPARISON_KEYS = ["class", "offset", "line", "timestamp", "address", "size", "name", "kind", "method", "code_start", "code_size",
+                   "detail"]
+
+
+class Verify(Case):
+    """On a bundled snapshot, with a perf map of what the runtime's jitdump said of its methods. It is of some methods alone,
+    so that one line says that it lacks what others would take."""
+
+    def setUp(self):
+        self.core = FIXTURES / "net10-x64" / "core"
+        expected = FIXTURES / "net10-x64" / "expected.txt"
+        if not expected.exists():
+            self.skipTest("no bundled snapshot")
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.file = pathlib.Path(self.folder.name) / "perf-1.map"
+        self.records = [line.split(" ", 3) for line in expected.read_text("utf-8").splitlines() if line[0] != "#"]
+        self.jit = next(i for i, record in enumerate(self.records) if record[2] == "jit" and int(record[1]) > 40)
+
+    def write(self, *more):
+        lines = [f"0x{address} {int(size):x} {name}\n" for address, size, _, name in self.records]
+        self.file.write_text("".join([*more, *lines]), "utf-8")
+        return self.file
+
+    def json(self, status, **options):
+        done = self.assert_run(status, "verify", "--json", self.core, self.file, **options)
+        *differences, totals = map(json.loads, done.stdout.splitlines())
+        for one in differences:
+            self.assertEqual(list(one), COMPARISON_KEYS)
+        self.assertEqual(list(totals)[:len(VERDICTS) + 1], ["class", *VERDICTS])
+        return differences, totals
+
+    def test_all_agree(self):
+        self.write()
+        differences, totals = self.json(ANSWERED, lines=1)
+        self.assertEqual(totals["match"], len(self.records))
+        self.assertEqual({one["class"] for one in differences}, {"missing-from-file"})
+        self.assertEqual(len(differences), totals["missing-from-file"])
+        self.assertEqual(sum(totals[name] for name in VERDICTS), len(self.records) + len(differences))
+        done = self.assert_run(ANSWERED, "verify", self.core, self.file, lines=1)
+        text = done.stdout.decode()
+        self.assertRegex(text, rf"(?m)^ +{len(self.records)}  match ")
+        self.assertEqual(text.splitlines()[-1], f"perf map, records: {len(self.records)}; no contradiction")
+        self.assertLess(len(text.splitlines()), 16)
+
+    def test_contradictions(self):
+        self.records[self.jit][1] = str(int(self.records[self.jit][1]) - 1)
+        self.write("0x12345600000000 10 Nowhere\\\x1b::M()\n", "0x1 2\n", "not a line\n")
+        differences, totals = self.json(PARTLY)
+        found = {name: count for name, count in totals.items() if name in VERDICTS[1:] and count}
+        self.assertEqual({**found, "missing-from-file": 0},
+                         {"unknown-to-target": 2, "range-differs": 1, "missing-from-file": 0, "damaged": 1})
+        nowhere, nameless, damaged, changed = differences[:4]
+        self.assertEqual((nowhere["class"], nowhere["line"], nowhere["offset"], nowhere["address"], nowhere["size"]),
+                         ("unknown-to-target", 1, 0, "0x12345600000000", 16))
+        self.assertEqual(nowhere["name"], "Nowhere\\\\\\x1b::M()")
+        self.assertEqual((nameless["name"], damaged["class"], damaged["line"], damaged["name"]), ("", "damaged", 3, None))
+        address = f"0x{self.records[self.jit][0]}"
+        self.assertEqual((changed["class"], changed["address"], changed["code_start"]), ("range-differs", address, address))
+        self.assertEqual(changed["code_size"], changed["size"] + 1)
+        text = self.assert_run(PARTLY, "verify", self.core, self.file).stdout.decode()
+        self.assertTrue(text.startswith("unknown-to-target 0x12345600000000 +0x10 Nowhere\\\\\\x1b::M() [line 1]: "), text[:90])
+        self.assertEqual(text.splitlines()[-1], f"perf map, records: {len(self.records) + 3}; contradictions: 3")
+
+    def test_many_contradictions(self):
+        self.write(*(f"{i + 1:x} 1 Nowhere\n" for i in range(30)))
+        text = self.assert_run(PARTLY, "verify", self.core, self.file).stdout.decode()
+        self.assertEqual(text.count("Nowhere"), 20)
+        self.assertIn("... and 10 more", text)
+
+    def test_jitdump(self):
+        dump = Jitdump(timestamp=5)
+        self.file.write_bytes(dump.data)
+        _, totals = self.json(ANSWERED, lines=1)
+        self.assertEqual((totals["records"], totals["file"], totals["advice"]), (0, "jitdump", None))
+        dump.load(6, 1, 1, 0x1000, bytes(0x110), 1, b"stub InitThreadManagerPerfMapData<JIT_CopiedWriteBarriers>")
+        dump.load(7, 1, 1, 0x2000, bytes(0x9000), 2, b"stub ReportStubBlock<Unknown>")
+        self.file.write_bytes(dump.data[:-0x1000])
+        done = self.assert_run(FAILED, "verify", self.core, self.file, lines=2)
+        self.assertIn(b"DOTNET_PerfMapStubGranularity=2", done.stderr)
+        self.assertIn("none matches", done.stdout.decode().splitlines()[-1])
+
+    def test_refuses(self):
+        self.write()
+        self.assert_usage_error("verify")
+        self.assertIn("TARGET FILE", self.assert_usage_error("verify", self.core))
+        self.assert_usage_error("verify", self.core, self.file, "more")
+        self.assert_usage_error("verify", "--names", "sos", self.core, self.file)
+        self.assert_run(FAILED, "verify", self.core, "/nowhere/at/all", lines=1)
+        self.assert_run(FAILED, "verify", self.core, self.core, lines=1)
+        self.assert_run(FAILED, "verify", self.file, self.file, lines=1)
+        before = self.file.read_bytes()
+        self.assert_run(FAILED, "verify", "-o", self.file, self.core, self.file, lines=1)
+        self.assertEqual(self.file.read_bytes(), before)
+
+    def test_output(self):
+        self.write()
+        out = pathlib.Path(self.folder.name) / "out"
+        self.assert_run(ANSWERED, "verify", "-o", out, self.core, self.file, lines=1)
+        self.assertIn("no contradiction", out.read_text())
+        with open("/dev/full", "wb") as full:
+            self.assert_run(FAILED, "verify", self.core, self.file, stdout=full, lines=2)
+
+
+if __name__ == "__main__":
+    if not TOOL:
+        print("CDACQ_TOOL names no tool to test")
+        sys.exit(77)
+    unittest.main()

@@ -1,0 +1,477 @@
+"""`cdacq records`: files of random records in both byte orders against what their writer says of them; damaged records,
+cut files, and a file that is followed while it grows, is truncated and is replaced."""
+import json
+import os
+import pathlib
+import random
+import select
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path[:0] = [os.path.join(TESTS, "support"), os.path.join(TESTS, "dotnet")]
+
+import jitdump as judge  # noqa: E402
+import jitdump_writer  # noqa: E402
+from jitdump_writer import Jitdump  # noqa: E402
+
+TOOL = os.environ["CDACQ_TOOL"]
+ANSWERED, PARTLY, FAILED, USAGE = 0, 1, 2, 64
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.path = pathlib.Path(directory.name) / "jit-1.dump"
+
+    def run_tool(self, status, *arguments, lines=0):
+        done = subprocess.run([TOOL, "records", *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True,
+                              timeout=120, check=False)
+        self.assertEqual(done.returncode, status, done.stderr)
+        self.assertEqual(done.stderr.count(b"\n"), lines, done.stderr)
+        self.assertTrue(all(line.startswith(b"cdacq: ") for line in done.stderr.splitlines()), done.stderr)
+        return done
+
+    def records(self, data, status=ANSWERED, lines=0):
+        self.path.write_bytes(data)
+        done = self.run_tool(status, "--json", self.path, lines=lines)
+        return [json.loads(line) for line in done.stdout.decode("utf-8").splitlines()], done.stderr.decode()
+
+    def assert_text(self, data, status=ANSWERED, lines=0):
+        """Printable, and one line a record but for indented ones."""
+        self.path.write_bytes(data)
+        text = self.run_tool(status, self.path, lines=lines).stdout.decode("utf-8")
+        self.assertFalse([c for c in text if c != "\n" and not (" " <= c < "\x7f" or c >= "\xa0")])
+        return [line for line in text.splitlines() if not line.startswith("  ")]
+
+
+class Decoding(Case):
+    def test_random_files(self):
+        for seed in range(40):
+            dump = jitdump_writer.random_jitdump(random.Random(seed), 60)
+            with self.subTest(seed=seed):
+                found, _ = self.records(dump.data)
+                self.assertEqual(len(found), len(dump.expected))
+                for mine, theirs in zip(found, dump.expected):
+                    self.assertEqual(mine, theirs)
+                lines = self.assert_text(dump.data)
+                self.assertEqual([line.split(" ")[0] for line in lines],
+                                 [str(record.get("offset", 0)) for record in dump.expected])
+                loads = judge.read_loads(self.path)
+                self.assertEqual([(hex(load.address), load.size) for load in loads],
+                                 [(r["code_addr"], r["code_size"]) for r in found if r["type"] == "load"])
+
+    def test_key_order_of_the_header(self):
+        self.path.write_bytes(Jitdump(pid=7, timestamp=9).data)
+        self.assertEqual(self.run_tool(ANSWERED, "--json", self.path).stdout,
+                         b'{"type":"header","version":1,"total_size":40,"elf_mach":62,"pid":7,"timestamp":9,"flags":0,'
+                         b'"endian":"little"}\n')
+
+    def test_all_numbers_are_exact(self):
+        dump = Jitdump(timestamp=(1 << 64) - 1, flags=(1 << 63) + 1)
+        dump.load((1 << 64) - 2, 0xFFFFFFFF, 0, (1 << 64) - 1, b"", (1 << 53) + 1, b"")
+        found, _ = self.records(dump.data)
+        self.assertEqual(found, dump.expected)
+        self.assertEqual(found[1]["vma"], "0xffffffffffffffff")
+        self.assertEqual(found[1]["code_index"], 9007199254740993)
+
+    def test_short_header(self):
+        """Fields beyond total_size do not exist: records begin there."""
+        dump = Jitdump(total_size=32, timestamp=5)
+        dump.close(1)
+        found, _ = self.records(dump.data)
+        self.assertEqual(found, dump.expected)
+
+    def test_arch_timestamp(self):
+        self.assertIn("ticks", self.assert_text(Jitdump(flags=1).data)[0])
+        self.assertNotIn("ticks", self.assert_text(Jitdump(flags=2).data)[0])
+
+    def test_long_names(self):
+        """Of any length, also beyond every block; characters are not cut where output is."""
+        for big in (False, True):
+            for length in [400, 511, 512, 4095, 65000, 70000, 700001]:
+                dump = Jitdump(big)
+                name = ("é" * length + "x").encode() + b"\xbf" * 9 + "日".encode() * 9000
+                dump.debug_info(1, 5, [(5, 1, 0, name)])
+                dump.load(1, 1, 1, 5, b"code", 1, name)
+                dump.close(2)
+                self.assertEqual(self.records(dump.data)[0], dump.expected)
+
+    def test_large_code_is_passed_over(self):
+        dump = Jitdump()
+        for i in range(1, 5):
+            dump.load(i, 1, 1, 0x1000 * i, bytes(1 << 20), i, b"n")
+        self.assertEqual(self.records(dump.data)[0], dump.expected)
+
+
+class Binding(Case):
+    def test_only_the_next_load(self):
+        dump = Jitdump()
+        first = dump.debug_info(1, 0x10, [])
+        second = dump.debug_info(1, 0x10, [(0x10, 1, 0, b"f")])
+        dump.load(1, 1, 1, 0x10, b"", 1, b"a")
+        dump.load(1, 1, 1, 0x10, b"", 2, b"b")
+        found, _ = self.records(dump.data)
+        self.assertNotEqual(first, second)
+        self.assertEqual([r["debug_info"] for r in found if r["type"] == "load"], [second, None])
+
+    def test_debug_info_of_another_function(self):
+        dump = Jitdump()
+        dump.debug_info(1, 0x10, [])
+        dump.load(1, 1, 1, 0x20, b"", 1, b"a")
+        found, stderr = self.records(dump.data, PARTLY, 1)
+        self.assertIsNone(found[2]["debug_info"])
+        self.assertIn("0x10", found[2]["error"])
+        self.assertIn("0x10", stderr)
+
+    def test_moves(self):
+        dump = Jitdump()
+        dump.load(1, 1, 1, 0x10, b"12", 7, b"a")
+        dump.move(2, 1, 1, 0x20, 0x10, 0x20, 2, 7)
+        dump.move(3, 1, 1, 0x30, 0x20, 0x30, 2, 7)
+        dump.load(1, 1, 1, 0x10, b"123", 8, b"b")
+        dump.move(3, 1, 1, 0x40, 0x10, 0x40, 3, 8)
+        found, _ = self.records(dump.data)
+        self.assertEqual(found, dump.expected)
+
+    def test_moves_that_contradict(self):
+        for arguments, word in [((0x20, 0x11, 0x20, 2, 7), "old_code_addr"), ((0x20, 0x10, 0x20, 3, 7), "code_size"),
+                                ((0x20, 0x10, 0x20, 2, 6), "code_index")]:
+            dump = Jitdump()
+            dump.load(1, 1, 1, 0x10, b"12", 7, b"a")
+            dump.move(2, 1, 1, *arguments)
+            dump.close(3)
+            found, stderr = self.records(dump.data, PARTLY, 1)
+            self.assertIn(word, found[2]["error"])
+            self.assertIn(word, stderr)
+            self.assertEqual(found[3], dump.expected[3])
+
+
+class Damage(Case):
+    """A bad record is told, and takes no other with it."""
+
+    def assert_damaged(self, dump, word, **fields):
+        """The record at index 1 is bad, in the way that `word` says; what it still says is in `fields`."""
+        dump.load(9, 1, 1, 0x77, b"x", 1 << 40, b"after")
+        found, stderr = self.records(dump.data, PARTLY, 1)
+        self.assertIn(word, found[1]["error"] or "")
+        self.assertIn(word, stderr)
+        self.assertIn(str(found[1]["offset"]), stderr)
+        for key, value in fields.items():
+            self.assertEqual(found[1][key], value, key)
+        self.assertEqual(found[2]["name"], "after")
+        self.assertEqual(len(self.assert_text(dump.data, PARTLY, 1)), 3)
+        return found[1]
+
+    def test_short_records(self):
+        for kind in (0, 1, 2, 4, jitdump_writer.SAMPLY_DEBUG_INFO2):
+            for size in (0, 1, 15):
+                dump = Jitdump()
+                dump.record(kind, 1, bytes(size))
+                record = self.assert_damaged(dump, "bytes")
+                self.assertTrue(all(value is None for key, value in record.items()
+                                    if key not in ("type", "id", "offset", "size", "timestamp", "error")), record)
+
+    def test_name_without_an_end(self):
+        dump = Jitdump()
+        dump.record(0, 1, dump.pack("IIQQQQ", 1, 2, 3, 4, 0, 5) + b"abc")
+        self.assert_damaged(dump, "name", name=None, vma="0x3", code_index=5)
+
+    def test_code_size(self):
+        for size in (4, 1 << 63, (1 << 64) - 1):
+            dump = Jitdump()
+            dump.record(0, 1, dump.pack("IIQQQQ", 1, 2, 0, 4, size, 5) + b"abc\0xyz")
+            self.assert_damaged(dump, "code_size", name="abc", code_size=size)
+
+    def test_entries(self):
+        for count, body, left in [(1, b"", 0), (2, bytes(17), 1), ((1 << 64) - 1, bytes(17 * 3), 3), (1, bytes(16), 0),
+                                  (1, bytes(16) + b"abc", 0)]:
+            dump = Jitdump()
+            dump.record(2, 1, dump.pack("QQ", 0x77, count) + body)
+            record = self.assert_damaged(dump, "nr_entry", nr_entry=count)
+            self.assertEqual(len(record["entries"]), left)
+
+    def test_unwinding_info(self):
+        for sizes, word in [((4, 0, 0), "unwind_data_size"), (((1 << 64) - 1, 0, 0), "unwind_data_size"),
+                            ((3, 4, 0), "eh_frame_hdr_size")]:
+            dump = Jitdump()
+            dump.record(4, 1, dump.pack("QQQ", *sizes) + b"abc")
+            self.assert_damaged(dump, word, unwind_data_size=sizes[0])
+
+    def test_samply(self):
+        files, names, functions = [b"f"], [b"n", b"m"], [(0, 0, 1, 0, 0), (1, 0, 2, 0, 0)]
+        calls, ranges, lines = [(0, 1, 1, 1, 0), (1, 2, 1, 1, 0)], [(0, 1), (2, 1), (4, 1)], [(0, 0, 1, 0)]
+        good = [files, names, functions, calls, ranges, lines]
+        for index, value, word in [
+                (2, [(2, 0, 1, 0, 0)] * 2, "function_name_index"), (2, [(0, 1, 1, 0, 0)] * 2, "file_index"),
+                (3, [(1, 3, 1, 1, 0)], "depth"), (3, [(0, 1, 1, 1, 0), (2, 2, 1, 1, 0)], "depth"),
+                (3, [(0, 3, 2, 1, 0)], "function_index"), (3, [(0, 0, 1, 1, 0), (0, 3, 1, 1, 0)], "range_count"),
+                (3, [(0, 2, 1, 1, 0)], "range_count"), (4, [], "range_count"), (5, [(0, 1, 1, 0)], "file_index")]:
+            lists = good[:index] + [value] + good[index + 1:]
+            dump = Jitdump()
+            dump.samply(1, *lists)
+            expected = {key: value for key, value in dump.expected[1].items() if key != "error"}
+            self.assert_damaged(dump, word, **expected)
+
+    def test_samply_sizes(self):
+        """Every count and size wrong, and every cut: each is told, and none stands in the way of the next."""
+        whole = Jitdump()
+        whole.samply(1, [b"f", b"g"], [b"n"], [(0, 0, 1, 0, 0)], [(0, 1, 0, 1, 0)], [(0, 1)], [(0, 0, 1, 0)])
+        body = bytes(whole.data[56:])
+        dump = Jitdump()
+        for field in range(8):
+            for value in (0, 1, 3, 5, 100, 0x7FFFFFFF, 0xFFFFFFFF):
+                right = struct.unpack_from(whole.order + "I", body, 4 * field)[0]
+                if value == right or (field, value) in ((0, 1), (2, 3)):  # what is a string might be padding
+                    continue
+                dump.record(jitdump_writer.SAMPLY_DEBUG_INFO2, 1,
+                            body[:4 * field] + dump.pack("I", value) + body[4 * field + 4:])
+        for cut in range(32, len(body)):
+            dump.record(jitdump_writer.SAMPLY_DEBUG_INFO2, 1, body[:cut])
+        found, _ = self.records(dump.data, PARTLY, 21)
+        self.assertEqual([record["offset"] for record in found[1:]], [record["offset"] for record in dump.expected[1:]])
+        for record in found[1:]:
+            self.assertIsNotNone(record["error"], record)
+        self.assert_text(dump.data, PARTLY, 21)
+
+    def test_many_problems_are_counted(self):
+        dump = Jitdump()
+        dump.samply(1, [b"f"], [b"n"], [(1, 1, 0, 0, 0)] * 5, [], [], [])
+        self.assert_damaged(dump, "and 9 more")
+
+    def test_complaints_end(self):
+        dump = Jitdump()
+        for _ in range(50):
+            dump.record(1, 1, b"")
+        found, stderr = self.records(dump.data, PARTLY, 21)
+        self.assertEqual(len(found), 51)
+        self.assertIn("30 more", stderr)
+
+
+class Cut(Case):
+    def test_every_cut(self):
+        for big in (False, True):
+            dump = Jitdump(big)
+            ends = [len(dump.data)]
+            dump.load(1, 1, 1, 0x10, b"code", 1, b"a")
+            ends.append(len(dump.data))
+            dump.close(2)
+            ends.append(len(dump.data))
+            for size in range(0, len(dump.data) + 1, 3 if big else 1):
+                if size < 40:
+                    found, stderr = self.records(dump.data[:size], FAILED, 1)
+                    self.assertEqual(found, [])
+                elif size in ends:
+                    found, _ = self.records(dump.data[:size])
+                    self.assertEqual(found, dump.expected[:ends.index(size) + 1])
+                else:
+                    found, stderr = self.records(dump.data[:size], PARTLY, 1)
+                    whole = sum(end < size for end in ends)
+                    self.assertEqual(found, dump.expected[:whole])
+                    self.assertIn(f"offset {ends[whole - 1]},", stderr)
+
+    def test_sizes_that_lead_nowhere(self):
+        for size in (0, 1, 15):
+            dump = Jitdump()
+            dump.close(1)
+            found, stderr = self.records(dump.data + dump.pack("IIQ", 0, size, 0), PARTLY, 1)
+            self.assertEqual(found, dump.expected)
+            self.assertIn("56", stderr)
+        dump = Jitdump()
+        self.records(dump.data + dump.pack("IIQ", 0, 0xFFFFFFFF, 0) + bytes(100), PARTLY, 1)
+
+    def test_not_a_jitdump(self):
+        good = bytes(Jitdump().data)
+        for data in [b"\x7fELF" + good[4:], good[:4] + b"\3" + good[5:], good[:4] + bytes(4) + good[8:],
+                     good[:8] + b"\x0b" + good[9:], bytes(100)]:
+            found, _ = self.records(data, FAILED, 1)
+            self.assertEqual(found, [])
+
+    def test_no_file(self):
+        self.run_tool(FAILED, "/nowhere/at/all", lines=1)
+        self.run_tool(FAILED, self.path.parent, lines=1)
+        self.run_tool(FAILED, "/dev/null", lines=1)
+
+    def test_usage(self):
+        self.run_tool(USAGE, lines=1)
+        self.run_tool(USAGE, self.path, "x", lines=1)
+        self.run_tool(USAGE, self.path, "--stop", lines=1)
+
+    def test_the_file_is_not_overwritten(self):
+        data = bytes(Jitdump().data)
+        self.path.write_bytes(data)
+        self.run_tool(FAILED, self.path, "-o", self.path, lines=1)
+        self.assertEqual(self.path.read_bytes(), data)
+
+
+class Follow(Case):
+    """A writer and a reader at the same time."""
+
+    def start(self, *arguments):
+        self.process = subprocess.Popen([TOOL, "records", "--follow", "--json", *map(str, arguments or [self.path])],
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.buffer = b""
+        self.addCleanup(self.stop)
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+        self.process.stderr.close()
+
+    def line(self, seconds=20):
+        """The next line that the tool prints; None where none comes."""
+        end = time.monotonic() + seconds
+        while b"\n" not in self.buffer:
+            left = end - time.monotonic()
+            if left <= 0 or not select.select([self.process.stdout], [], [], left)[0]:
+                return None
+            more = os.read(self.process.stdout.fileno(), 65536)
+            if not more:
+                return None
+            self.buffer += more
+        line, _, self.buffer = self.buffer.partition(b"\n")
+        return json.loads(line)
+
+    def assert_ends(self, status, lines=0):
+        stdout, stderr = self.process.communicate(timeout=20)
+        self.assertEqual(self.process.returncode, status, stderr)
+        self.assertEqual(stderr.count(b"\n"), lines, stderr)
+        self.assertEqual(stdout, b"")
+        return stderr.decode()
+
+    def append(self, data):
+        with open(self.path, "ab") as file:
+            file.write(data)
+
+    def test_pieces(self):
+        """From an empty file, some bytes at a time: each record is printed once it is whole, and not before."""
+        source = random.Random(1)
+        dump = jitdump_writer.random_jitdump(source, 25)
+        while any(record["type"] == "close" for record in dump.expected):
+            dump = jitdump_writer.random_jitdump(source, 25)
+        dump.close(1)
+        self.path.write_bytes(b"")
+        self.start()
+        begins = [0] + [record["offset"] for record in dump.expected[1:]] + [len(dump.data)]
+        for expected, begin, end in zip(dump.expected, begins, begins[1:]):
+            cut = source.randrange(begin, end)
+            self.append(dump.data[begin:cut])
+            if source.random() < 0.1:
+                self.assertIsNone(self.line(0.3))
+            self.append(dump.data[cut:end])
+            self.assertEqual(self.line(), expected)
+        self.assert_ends(ANSWERED)
+
+    def test_room_that_is_not_filled_yet(self):
+        dump = Jitdump()
+        self.path.write_bytes(dump.data + bytes(4096))
+        self.start()
+        self.assertEqual(self.line(), dump.expected[0])
+        self.assertIsNone(self.line(0.3))
+        dump.load(1, 1, 1, 0x10, b"code", 1, b"a")
+        with open(self.path, "r+b") as file:
+            file.write(dump.data)
+        self.assertEqual(self.line(), dump.expected[1])
+        self.process.send_signal(signal.SIGINT)
+        self.assert_ends(ANSWERED)
+
+    def test_truncated(self):
+        first, second = Jitdump(pid=1), Jitdump(pid=2)
+        first.load(1, 1, 1, 0x10, bytes(5000), 1, b"first")
+        second.load(1, 1, 1, 0x20, b"code", 1, b"second")
+        second.close(1)
+        self.path.write_bytes(first.data)
+        self.start()
+        self.assertEqual([self.line(), self.line()], first.expected)
+        os.truncate(self.path, 0)
+        self.assertIsNone(self.line(0.3))
+        self.append(second.data)
+        self.assertEqual([self.line() for _ in second.expected], second.expected)
+        self.assertIn("truncated", self.assert_ends(ANSWERED, 1))
+
+    def test_rewritten(self):
+        """Truncated and longer than before again, when it is looked at next."""
+        first, second = Jitdump(pid=1), Jitdump(pid=2)
+        second.load(1, 1, 1, 0x20, bytes(500), 1, b"second")
+        second.close(1)
+        self.path.write_bytes(first.data)
+        self.start()
+        self.assertEqual(self.line(), first.expected[0])
+        with open(self.path, "r+b") as file:
+            file.write(second.data)
+        self.assertEqual([self.line() for _ in second.expected], second.expected)
+        self.assertIn("rewritten", self.assert_ends(ANSWERED, 1))
+
+    def test_replaced(self):
+        """What stood in the old file is read first, and moves are those of the new one."""
+        first, second = Jitdump(pid=1), Jitdump(True, pid=2)
+        first.load(1, 1, 1, 0x10, b"code", 1, b"first")
+        second.load(1, 1, 1, 0x20, b"12345", 1, b"second")
+        second.move(1, 1, 1, 0x30, 0x20, 0x30, 5, 1)
+        second.close(1)
+        self.path.write_bytes(first.data[:50])
+        self.start()
+        self.assertEqual(self.line(), first.expected[0])
+        self.append(first.data[50:])
+        other = self.path.with_name("new")
+        other.write_bytes(second.data)
+        os.rename(other, self.path)
+        self.assertEqual(self.line(), first.expected[1])
+        self.assertEqual([self.line() for _ in second.expected], second.expected)
+        self.assertIn("took its place", self.assert_ends(ANSWERED, 1))
+
+    def test_removed(self):
+        dump = Jitdump()
+        self.path.write_bytes(dump.data)
+        self.start()
+        self.assertEqual(self.line(), dump.expected[0])
+        dump.close(1)
+        with open(self.path, "ab") as file:
+            os.unlink(self.path)
+            time.sleep(0.3)
+            file.write(dump.data[40:])
+        self.assertEqual(self.line(), dump.expected[1])
+        self.assert_ends(ANSWERED)
+
+    def test_signals(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self.path.write_bytes(Jitdump().data)
+            self.start()
+            self.assertIsNotNone(self.line())
+            self.process.send_signal(number)
+            self.assert_ends(ANSWERED)
+
+    def test_damage_shows_in_the_exit_code(self):
+        dump = Jitdump()
+        dump.record(1, 1, b"")
+        dump.close(1)
+        self.path.write_bytes(dump.data)
+        self.start()
+        self.assertEqual([self.line()["type"] for _ in range(3)], ["header", "move", "close"])
+        self.assert_ends(PARTLY, 1)
+
+    def test_a_reader_that_leaves(self):
+        """Also while there is nothing to write."""
+        self.path.write_bytes(Jitdump().data)
+        self.start()
+        self.assertIsNotNone(self.line())
+        self.process.stdout.close()
+        self.process.wait(timeout=20)
+        self.assertEqual(self.process.stderr.read(), b"")
+
+    def test_not_a_jitdump(self):
+        self.path.write_bytes(bytes(100))
+        self.start()
+        self.assert_ends(FAILED, 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

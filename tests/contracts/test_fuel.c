@@ -1,0 +1,401 @@
+/*
+ * test_fuel.c: what each question of the ExecutionManager contract may cost, in units of fuel: on targets that would
+ * keep a careless reader busy for ever, and, for comparison, on the bundled cores of real processes. The bounds are
+ * those of docs/limits.md; tests/test_docs.py compares them.
+ */
+#include <stdio.h>
+
+#include "tests/support/check_main.h"
+#include "tests/support/mock_support.h"
+
+enum question {
+    CODE_BLOCK,
+    METHOD_REGION,
+    UNWIND_INFO,
+    FUNCLET_START,
+    IS_FUNCLET,
+    IS_FILTER_FUNCLET,
+    DEBUG_INFO,
+    GC_INFO,
+    EXCEPTION_CLAUSES,
+    CODE_KIND,
+    R2R_MODULE,
+    ENTRY_METHOD_DESC,
+    JIT_MANAGER,
+    CODE_HEAPS,
+    QUESTION_COUNT
+};
+
+/* What a call may cost; and what it costs of the bundled cores at most. */
+#define BOUND(function, most, usual) \
+    {                                \
+#function, most, usual       \
+    }
+static const struct {
+    const char *name;
+    uint32_t most, usual;
+} bounds[QUESTION_COUNT] = {
+    [CODE_BLOCK] = BOUND(cdacq_session_get_code_block, 100000, 500),
+    [METHOD_REGION] = BOUND(cdacq_block_get_method_region_info, 100000, 10),
+    [UNWIND_INFO] = BOUND(cdacq_block_get_unwind_info, 100000, 10),
+    [FUNCLET_START] = BOUND(cdacq_block_get_funclet_start_address, 100000, 10),
+    [IS_FUNCLET] = BOUND(cdacq_block_is_funclet, 100000, 10),
+    [IS_FILTER_FUNCLET] = BOUND(cdacq_block_is_filter_funclet, 100000, 100),
+    [DEBUG_INFO] = BOUND(cdacq_block_get_debug_info, 100000, 40),
+    [GC_INFO] = BOUND(cdacq_block_get_gc_info, 100000, 10),
+    [EXCEPTION_CLAUSES] = BOUND(cdacq_block_visit_exception_clauses, 100000, 50),
+    [CODE_KIND] = BOUND(cdacq_session_get_code_kind, 100000, 500),
+    [R2R_MODULE] = BOUND(cdacq_session_find_ready_to_run_module, 100000, 30),
+    [ENTRY_METHOD_DESC] = BOUND(cdacq_session_non_virtual_entry_to_method_desc, 100000, 500),
+    [JIT_MANAGER] = BOUND(cdacq_session_get_jit_manager_info, 64000000, 5000),
+    [CODE_HEAPS] = BOUND(cdacq_session_visit_code_heaps, 64000000, 5000),
+};
+
+static uint32_t tank(enum question question)
+{
+    return question == JIT_MANAGER || question == CODE_HEAPS ? FUEL_INDEX : FUEL_LOOKUP;
+}
+
+/* Clauses are a question each: the dearest counts. */
+struct clause_cost {
+    struct cdacq_session *session;
+    uint32_t most;
+    size_t count;
+};
+
+static int note_clause(const struct cdacq_exception_clause *clause, void *context)
+{
+    struct clause_cost *cost = context;
+    (void)clause;
+    cost->most = MAX(cost->most, FUEL_LOOKUP - cost->session->reader.fuel);
+    cost->count++;
+    return 0;
+}
+
+static int ignore_heap(const struct cdacq_code_heap_info *heap, void *context)
+{
+    (void)heap, (void)context;
+    return 0;
+}
+
+/* Asks about `ip`, and about its block where the question is about one. *ret_cost is in units. */
+static enum cdacq_status ask(struct cdacq_session *session, enum question question, uint64_t ip,
+                             const struct cdacq_block *block, uint32_t *ret_cost)
+{
+    struct clause_cost clauses = {.session = session};
+    struct cdacq_block other;
+    struct cdacq_jit_manager_info manager;
+    enum cdacq_code_kind kind;
+    enum cdacq_status status = CDACQ_OK;
+    uint64_t a, b, c;
+    uint32_t version;
+    bool yes;
+    session->reader.fuel = 0; /* so that a call that does not begin anew shows */
+    switch (question) {
+    case CODE_BLOCK:
+        status = cdacq_session_get_code_block(session, ip, &other, NULL);
+        break;
+    case METHOD_REGION:
+        status = cdacq_block_get_method_region_info(session, block, &a, &b, &c, NULL);
+        break;
+    case UNWIND_INFO:
+        status = cdacq_block_get_unwind_info(session, block, &a, NULL);
+        break;
+    case FUNCLET_START:
+        status = cdacq_block_get_funclet_start_address(session, block, &a, NULL);
+        break;
+    case IS_FUNCLET:
+        status = cdacq_block_is_funclet(session, block, &yes, NULL);
+        break;
+    case IS_FILTER_FUNCLET:
+        status = cdacq_block_is_filter_funclet(session, block, &yes, NULL);
+        break;
+    case DEBUG_INFO:
+        status = cdacq_block_get_debug_info(session, block, &a, &yes, NULL);
+        break;
+    case GC_INFO:
+        status = cdacq_block_get_gc_info(session, block, &a, &version, NULL);
+        break;
+    case EXCEPTION_CLAUSES:
+        status = cdacq_block_visit_exception_clauses(session, block, note_clause, &clauses, NULL);
+        break;
+    case CODE_KIND:
+        status = cdacq_session_get_code_kind(session, ip, &kind, NULL);
+        break;
+    case R2R_MODULE:
+        status = cdacq_session_find_ready_to_run_module(session, ip, &a, NULL);
+        break;
+    case ENTRY_METHOD_DESC:
+        status = cdacq_session_non_virtual_entry_to_method_desc(session, ip, &a, NULL);
+        break;
+    case JIT_MANAGER:
+        status = cdacq_session_get_jit_manager_info(session, CDACQ_CODE_JITTED, &manager, NULL);
+        break;
+    case CODE_HEAPS:
+        status = cdacq_session_visit_code_heaps(session, CDACQ_CODE_JITTED, ignore_heap, NULL, NULL);
+        break;
+    case QUESTION_COUNT:
+        break;
+    }
+    *ret_cost = MAX(tank(question) - session->reader.fuel, clauses.most);
+    return status;
+}
+
+static void check(struct cdacq_session *session, enum question question, uint64_t ip, const struct cdacq_block *block,
+                  enum cdacq_status expected)
+{
+    uint32_t cost;
+    enum cdacq_status status = ask(session, question, ip, block, &cost);
+    if (status != expected)
+        ck_abort_msg("%s: status %d, not %d", bounds[question].name, status, expected);
+    if (cost > bounds[question].most)
+        ck_abort_msg("%s: %u units", bounds[question].name, cost);
+    if (status == CDACQ_ERR_FUEL && session->reader.fuel && tank(question) == FUEL_LOOKUP)
+        ck_abort_msg("%s: gave up with %u units left", bounds[question].name, session->reader.fuel);
+}
+
+/* The stated numbers are those of the code. */
+START_TEST(stated_bounds)
+{
+    for (int i = 0; i < QUESTION_COUNT; i++)
+        ck_assert_uint_eq(bounds[i].most, tank((enum question)i));
+}
+END_TEST
+
+/* ---- Hostile targets ---- */
+
+struct hostile {
+    struct mock *mock;
+    struct cdacq_target *target;
+    struct cdacq_session *session;
+};
+
+static struct hostile open_hostile(struct mock *mock)
+{
+    struct hostile hostile = {.mock = mock, .target = mock_publish_and_open(mock)};
+    hostile.session = mock_session(hostile.target);
+    return hostile;
+}
+
+static void close_hostile(struct hostile *hostile)
+{
+    cdacq_session_destroy(hostile->session);
+    cdacq_target_close(hostile->target);
+    mock_destroy(hostile->mock);
+}
+
+/* A list of fragments that has no end, and no section for the address. */
+START_TEST(fragments_in_a_circle)
+{
+    struct mock *mock = mock_of_arch(_i, 7);
+    struct mock_heap *heap = mock_heap_create(mock, &(struct mock_heap_options){.size = 0x4000});
+    uint64_t stride, ip = heap->begin - 8;
+    size_t count;
+    uint64_t fragment = mock_section_fragments(mock, heap->section, &count, &stride);
+    mock_set(mock, fragment, "RangeSectionFragment.Next", fragment | 1);
+    mock_hide(mock, "EEJitManagerAddress"); /* so that heaps are looked for in the map */
+    struct hostile hostile = open_hostile(mock);
+    check(hostile.session, CODE_BLOCK, ip, NULL, CDACQ_ERR_FUEL);
+    check(hostile.session, CODE_KIND, ip, NULL, CDACQ_ERR_FUEL);
+    check(hostile.session, R2R_MODULE, ip, NULL, CDACQ_ERR_FUEL);
+    check(hostile.session, ENTRY_METHOD_DESC, ip, NULL, CDACQ_ERR_FUEL);
+    check(hostile.session, JIT_MANAGER, 0, NULL, CDACQ_ERR_FUEL);
+    check(hostile.session, CODE_HEAPS, 0, NULL, CDACQ_ERR_FUEL);
+    close_hostile(&hostile);
+}
+END_TEST
+
+/* A linear nibble map in which nothing begins for 16 MB. */
+START_TEST(an_empty_map)
+{
+    struct mock *mock = mock_of_version(_i, 5, 1);
+    struct mock_heap *heap = mock_heap_create(mock, &(struct mock_heap_options){.size = 0x1000000});
+    mock_set(mock, heap->node, "CodeHeapListNode.EndAddress", heap->end);
+    struct hostile hostile = open_hostile(mock);
+    check(hostile.session, CODE_BLOCK, heap->end - 1, NULL, CDACQ_ERR_FUEL);
+    check(hostile.session, CODE_KIND, heap->end - 1, NULL, CDACQ_ERR_FUEL);
+    check(hostile.session, ENTRY_METHOD_DESC, heap->end - 1, NULL, CDACQ_ERR_FUEL);
+    close_hostile(&hostile);
+}
+END_TEST
+
+/* Nothing in the image is prepared, and nothing else tells where its methods begin. */
+START_TEST(nothing_to_walk_back_to)
+{
+    enum { FUNCTIONS = 16000 };
+    struct mock *mock = mock_of_arch(_i, 0);
+    struct mock_r2r *image = mock_r2r_create(mock, &(struct mock_r2r_options){.bucket_count = 7});
+    uint64_t size = 16;
+    for (int i = 0; i < FUNCTIONS; i++)
+        mock_r2r_method(image, &(struct mock_r2r_method){.hot = &size, .hot_count = 1});
+    mock_r2r_finish(image);
+    struct hostile hostile = open_hostile(mock);
+    uint64_t ip = mock_r2r_start(image, FUNCTIONS - 1);
+    check(hostile.session, CODE_BLOCK, ip, NULL, CDACQ_ERR_FUEL);
+    check(hostile.session, CODE_KIND, ip, NULL, CDACQ_ERR_FUEL);
+    check(hostile.session, ENTRY_METHOD_DESC, ip, NULL, CDACQ_ERR_FUEL);
+    check(hostile.session, R2R_MODULE, ip, NULL, CDACQ_OK);
+    close_hostile(&hostile);
+}
+END_TEST
+
+/* A method in 40,000 pieces, each a fragment of the one before it. */
+static uint64_t method_of_fragments(struct mock *mock, struct mock_heap *heap)
+{
+    enum { COUNT = 40000, SIZE = 40 };
+    uint64_t start = mock_method(heap, &(struct mock_method){.size = SIZE, .method_desc = 0x1000});
+    uint64_t entry_size = mock_size_of(mock, "RuntimeFunction");
+    uint64_t header = mock_new(mock, "RealCodeHeader", COUNT * entry_size), unwind = heap->end - 64;
+    uint64_t infos = header + mock_offset_of(mock, "RealCodeHeader.UnwindInfos");
+    bool arm = mock_map_levels(mock) == 2; /* the header is that of arm, with 64 bits that of arm64 */
+    mock_write_uint(mock, unwind, 4, (arm ? 1u << 22 | 1u << 28 | SIZE / 2 : 1u << 27 | SIZE / 4) | 1u << 21);
+    mock_write_uint(mock, unwind + 4, 1, 0xe5);
+    for (uint64_t i = 0; i < COUNT; i++) {
+        mock_set(mock, infos + i * entry_size, "RuntimeFunction.BeginAddress", start - heap->begin);
+        mock_set(mock, infos + i * entry_size, "RuntimeFunction.UnwindData", unwind - heap->begin);
+    }
+    mock_set(mock, header, "RealCodeHeader.MethodDesc", 0x1000);
+    mock_set(mock, header, "RealCodeHeader.NumUnwindInfos", COUNT);
+    mock_write_pointer(mock, start - (arm ? 4 : 8), header);
+    return start;
+}
+
+START_TEST(endless_fragments)
+{
+    struct mock *mock = mock_create(
+        &(struct mock_options){.pointer_size = _i & 1 ? 8 : 4, .big_endian = _i & 2, .unwind = MOCK_UNWIND_HEADER});
+    struct mock_heap *heap = mock_heap_create(mock, &(struct mock_heap_options){.size = 0x4000});
+    uint64_t start = method_of_fragments(mock, heap);
+    struct hostile hostile = open_hostile(mock);
+    struct cdacq_block block;
+    ck_assert_int_eq(cdacq_session_get_code_block(hostile.session, start + 8, &block, NULL), CDACQ_OK);
+    check(hostile.session, UNWIND_INFO, 0, &block, CDACQ_ERR_FUEL);
+    check(hostile.session, FUNCLET_START, 0, &block, CDACQ_ERR_FUEL);
+    check(hostile.session, IS_FUNCLET, 0, &block, CDACQ_ERR_FUEL);
+    check(hostile.session, IS_FILTER_FUNCLET, 0, &block, CDACQ_ERR_FUEL);
+    check(hostile.session, METHOD_REGION, 0, &block, CDACQ_OK);
+    check(hostile.session, DEBUG_INFO, 0, &block, CDACQ_OK);
+    check(hostile.session, GC_INFO, 0, &block, CDACQ_OK);
+    check(hostile.session, EXCEPTION_CLAUSES, 0, &block, CDACQ_OK);
+    close_hostile(&hostile);
+}
+END_TEST
+
+/* As many clauses as a method may have: to look for a filter among them is too much; to visit them is not, for each is
+ * a question of its own. */
+START_TEST(many_clauses)
+{
+    enum { COUNT = 64 * 1024, CLAUSE_MOST = 8 };
+    static const uint64_t funclet = 20;
+    struct mock *mock = mock_of_arch(_i, 3);
+    struct mock_heap *heap = mock_heap_create(mock, &(struct mock_heap_options){.size = 0x4000});
+    uint64_t start = mock_method(
+        heap, &(struct mock_method){.size = 40, .funclets = &funclet, .funclet_count = 1, .method_desc = 0x1000});
+    uint64_t word = _i & 1 ? 8 : 4, size = mock_size_of(mock, "EEExceptionClause");
+    uint64_t info = mock_alloc(mock, word + mock_size_of(mock, "EEILException") + COUNT * size, 8) + word;
+    mock_write_pointer(mock, info - word, COUNT);
+    mock_set(mock, mock_method_header(heap, start), "RealCodeHeader.EHInfo", info);
+    struct hostile hostile = open_hostile(mock);
+    struct cdacq_block block;
+    struct clause_cost cost = {.session = hostile.session};
+    ck_assert_int_eq(cdacq_session_get_code_block(hostile.session, start + 44, &block, NULL), CDACQ_OK);
+    check(hostile.session, IS_FUNCLET, 0, &block, CDACQ_OK);
+    check(hostile.session, IS_FILTER_FUNCLET, 0, &block, CDACQ_ERR_FUEL);
+    ck_assert_int_eq(cdacq_block_visit_exception_clauses(hostile.session, &block, note_clause, &cost, NULL), CDACQ_OK);
+    ck_assert_uint_eq(cost.count, COUNT);
+    ck_assert_uint_le(cost.most, CLAUSE_MOST);
+    mock_write_pointer(mock, info - word, COUNT + 1);
+    check(hostile.session, EXCEPTION_CLAUSES, 0, &block, CDACQ_ERR_CORRUPT);
+    close_hostile(&hostile);
+}
+END_TEST
+
+/* A list of heaps without end: it ends long before the tank is empty. */
+START_TEST(heaps_in_a_circle)
+{
+    enum { HEAP_MOST = 16 };
+    struct mock *mock = mock_of_arch(_i, 5);
+    struct mock_heap *heap = mock_heap_create(mock, &(struct mock_heap_options){.size = 0x2000});
+    mock_set(mock, heap->node, "CodeHeapListNode.Next", heap->node);
+    struct hostile hostile = open_hostile(mock);
+    uint32_t cost;
+    ck_assert_int_eq(ask(hostile.session, CODE_HEAPS, 0, NULL, &cost), CDACQ_ERR_CORRUPT);
+    ck_assert_uint_le(cost, HEAP_MOST * 64 * 1024 + HEAP_MOST);
+    check(hostile.session, JIT_MANAGER, 0, NULL, CDACQ_OK);
+    close_hostile(&hostile);
+}
+END_TEST
+
+/* ---- Real processes ---- */
+
+/* The costs of all questions about one address; a method's block also in the middle. */
+static void note_costs(struct cdacq_target *target, uint64_t ip, uint32_t *most)
+{
+    struct cdacq_session *session = mock_session(target); /* that knows nothing yet */
+    struct cdacq_block block;
+    bool has_block = false;
+    for (enum question question = CODE_BLOCK; question < QUESTION_COUNT; question++) {
+        bool about_block = question >= METHOD_REGION && question <= EXCEPTION_CLAUSES;
+        uint32_t cost;
+        if (about_block && !has_block)
+            continue;
+        ask(session, question, ip, &block, &cost);
+        most[question] = MAX(most[question], cost);
+        if (question == CODE_BLOCK)
+            has_block = cdacq_session_get_code_block(session, ip, &block, NULL) == CDACQ_OK;
+    }
+    cdacq_session_destroy(session);
+}
+
+START_TEST(real_processes)
+{
+    static const char *const names[] = {"net8-x64", "net9-x64", "net10-x64", "net10-hot-cold-x64"};
+    const char *fixtures = getenv("CDACQ_FIXTURES");
+    uint32_t most[QUESTION_COUNT] = {0};
+    size_t count = 0;
+    ck_assert_msg(fixtures != NULL, "CDACQ_FIXTURES is not set");
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        char path[512], line[1024];
+        struct cdacq_target *target = NULL;
+        struct cdacq_error error;
+        snprintf(path, sizeof path, "%s/%s/core", fixtures, names[i]);
+        if (cdacq_target_open_core(path, NULL, &target, &error) < 0)
+            ck_abort_msg("%s", error.message);
+        snprintf(path, sizeof path, "%s/%s/expected.txt", fixtures, names[i]);
+        FILE *file = fopen(path, "r");
+        ck_assert_ptr_nonnull(file);
+        while (fgets(line, sizeof line, file)) {
+            unsigned long long begin, size;
+            if (sscanf(line, "%llx %llu", &begin, &size) != 2)
+                continue;
+            note_costs(target, begin, most);
+            note_costs(target, begin + size / 2, most);
+            count++;
+        }
+        fclose(file);
+        cdacq_target_close(target);
+    }
+    ck_assert_uint_gt(count, 500);
+    for (int i = 0; i < QUESTION_COUNT; i++)
+        if (most[i] > bounds[i].usual || !most[i])
+            ck_abort_msg("%s: %u units", bounds[i].name, most[i]);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    Suite *suite = suite_create("fuel");
+    TCase *tcase = tcase_create("fuel");
+    tcase_add_test(tcase, stated_bounds);
+    tcase_add_loop_test(tcase, fragments_in_a_circle, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, an_empty_map, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, nothing_to_walk_back_to, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, endless_fragments, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, many_clauses, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, heaps_in_a_circle, 0, ARCH_COUNT);
+    tcase_add_test(tcase, real_processes);
+    suite_add_tcase(suite, tcase);
+    return suite;
+}
+
+CHECK_MAIN(suite)

@@ -1,0 +1,253 @@
+/*
+ * The head of GC info: the code length in slim and fat headers, in every version and on every architecture, and which
+ * version an image or a runtime has. The bits are written here by the rules of the runtime's encoder.
+ */
+#include <stdio.h>
+
+#include "tests/support/check_main.h"
+#include "contracts/code_info/gc_info.h"
+#include "tests/support/unwind_support.h"
+
+static struct unwind_fixture f;
+
+static void setup(int architecture)
+{
+    unwind_fixture_setup(&f, architecture, 1);
+}
+
+static void teardown(void)
+{
+    unwind_fixture_teardown(&f);
+}
+
+#define expect(condition, number)                                                        \
+    do {                                                                                 \
+        if (!(condition))                                                                \
+            ck_abort_msg("%#llx: not so: %s", (unsigned long long)(number), #condition); \
+    } while (0)
+
+struct bits {
+    uint8_t bytes[32];
+    unsigned count;
+};
+
+static void put(struct bits *bits, uint64_t value, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++, bits->count++)
+        if (value >> i & 1)
+            bits->bytes[bits->count / 8] |= (uint8_t)(1 << bits->count % 8);
+}
+
+/* How each architecture encodes lengths: gcinfotypes.h. */
+struct rule {
+    unsigned base, unit, fat_return;
+};
+
+static struct rule rule_of(int architecture)
+{
+    switch (architecture) {
+    case ARCHITECTURE_X64:
+        return (struct rule){8, 1, 4};
+    case ARCHITECTURE_ARM:
+        return (struct rule){7, 2, 2};
+    default:
+        return (struct rule){8, 4, 4};
+    }
+}
+
+/* `filler` is what the fields around the length hold. */
+static void encode(struct bits *bits, const struct rule *rule, unsigned version, bool fat, uint64_t length,
+                   uint64_t filler)
+{
+    memset(bits, 0, sizeof *bits);
+    put(bits, fat, 1);
+    put(bits, filler, fat ? 10 : 1);
+    if (version < 4)
+        put(bits, filler >> 3, fat ? rule->fat_return : 2);
+    uint64_t units = length / rule->unit;
+    do {
+        put(bits, units, rule->base);
+        units >>= rule->base;
+        put(bits, units != 0, 1);
+    } while (units);
+    put(bits, filler, 40);
+}
+
+static uint32_t decode(const struct bits *bits, unsigned version)
+{
+    mock_write(f.mock, f.base + 3, bits->bytes, sizeof bits->bytes);
+    reader_begin(&f.reader, FUEL_LOOKUP);
+    uint32_t length = gc_info_code_length(&f.reader, f.base + 3, version);
+    ck_assert(!reader_failed(&f.reader));
+    return length;
+}
+
+START_TEST(lengths)
+{
+    setup(_i);
+    struct rule rule = rule_of(_i);
+    struct bits bits;
+    for (unsigned version = 2; version <= 4; version++)
+        for (unsigned fat = 0; fat < 2; fat++)
+            for (unsigned shift = 0; shift < 32; shift++)
+                for (int delta = -1; delta <= 1; delta++)
+                    for (uint64_t filler = 0; filler < 3; filler++) {
+                        uint64_t length = ((UINT64_C(1) << shift) + (uint64_t)delta) * rule.unit;
+                        if (!length || length > UINT32_MAX)
+                            continue;
+                        encode(&bits, &rule, version, fat, length, filler == 2 ? 0x5a5a5a5a5 : 0 - filler);
+                        expect(decode(&bits, version) == length, length);
+                    }
+    teardown();
+}
+END_TEST
+
+/* Lengths that no 32 bits hold, and ones that do not end. */
+START_TEST(too_long)
+{
+    setup(_i);
+    struct rule rule = rule_of(_i);
+    struct bits bits;
+    encode(&bits, &rule, 4, false, UINT64_C(0x100000000), 0);
+    ck_assert_uint_eq(decode(&bits, 4), 0);
+    encode(&bits, &rule, 4, true, UINT64_C(0x1ffffffff) * rule.unit, 0);
+    ck_assert_uint_eq(decode(&bits, 4), 0);
+    memset(&bits, 0xff, sizeof bits);
+    for (unsigned version = 2; version <= 4; version++)
+        ck_assert_uint_eq(decode(&bits, version), 0);
+    teardown();
+}
+END_TEST
+
+START_TEST(versions_that_are_none)
+{
+    setup(_i);
+    struct rule rule = rule_of(_i);
+    struct bits bits;
+    encode(&bits, &rule, 4, false, 64, 0);
+    ck_assert_uint_eq(decode(&bits, 4), 64);
+    ck_assert_uint_eq(decode(&bits, 0), 0);
+    ck_assert_uint_eq(decode(&bits, 1), 0);
+    ck_assert_uint_eq(decode(&bits, 5), 0);
+    ck_assert_uint_eq(decode(&bits, UINT32_MAX), 0);
+    teardown();
+}
+END_TEST
+
+/* Seven bits a byte, the highest first. */
+START_TEST(x86)
+{
+    setup(ARCHITECTURE_X86);
+    for (unsigned shift = 0; shift < 32; shift++)
+        for (int delta = -1; delta <= 1; delta++) {
+            uint32_t length = (UINT32_C(1) << shift) + (uint32_t)delta;
+            struct bits bits = {0};
+            unsigned groups = 1, at = 0;
+            while (groups < 5 && length >> (7 * groups))
+                groups++;
+            while (groups--)
+                bits.bytes[at++] = (uint8_t)((length >> (7 * groups) & 0x7f) | (groups ? 0x80 : 0));
+            bits.bytes[at] = 0x77;
+            for (unsigned version = 0; version < 6; version++) /* they differ in what comes later */
+                expect(decode(&bits, version) == length, length);
+        }
+    struct bits bits = {.bytes = {0x90, 0x80, 0x80, 0x80, 0x00}}; /* 1 << 32 */
+    ck_assert_uint_eq(decode(&bits, 4), 0);
+    memset(&bits, 0x80, sizeof bits);
+    ck_assert_uint_eq(decode(&bits, 4), 0);
+    bits.bytes[4] = 5;
+    ck_assert_uint_eq(decode(&bits, 4), 5); /* zeros in front say nothing */
+    teardown();
+}
+END_TEST
+
+START_TEST(missing_memory)
+{
+    setup(_i);
+    struct bits bits;
+    memset(&bits, 0xff, sizeof bits);
+    ck_assert_uint_eq(gc_info_code_length(&f.reader, f.base + UNWIND_ROOM, 4), 0);
+    mock_write(f.mock, f.base + UNWIND_ROOM - 2, "\xff\xff", 2);
+    ck_assert_uint_eq(gc_info_code_length(&f.reader, f.base + UNWIND_ROOM - 2, 4), 0);
+    ck_assert_uint_eq(gc_info_code_length(&f.reader, UINT64_MAX - 3, 4), 0);
+    ck_assert(!reader_failed(&f.reader));
+    f.layout.architecture = ARCHITECTURE_UNKNOWN;
+    ck_assert_uint_eq(gc_info_code_length(&f.reader, f.base, 4), 0);
+    teardown();
+}
+END_TEST
+
+START_TEST(versions_of_images)
+{
+    static const struct {
+        unsigned major, minor, version;
+    } rows[] = {
+        {0, 0, 0},  {5, 4, 0},  {8, 1, 0},  {9, 0, 2},  {9, 1, 2}, /* .NET 8 */
+        {9, 2, 3},  {9, 3, 3},  {10, 0, 3}, {10, 1, 3},            /* .NET 9 */
+        {11, 0, 4}, {12, 0, 4}, {14, 0, 4}, {15, 0, 4}, {16, 0, 4} /* .NET 10 */
+    };
+    struct layout layout = {0};
+    layout.globals[G_GCInfoVersion] = 7;
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+        ck_assert_uint_eq(gc_info_version_of_r2r(&layout, rows[i].major, rows[i].minor), rows[i].version);
+    /* Newer images have what their runtime has. */
+    ck_assert_uint_eq(gc_info_version_of_r2r(&layout, 17, 0), 7);
+    ck_assert_uint_eq(gc_info_version_of_r2r(&layout, UINT16_MAX, UINT16_MAX), 7);
+    ck_assert_uint_eq(gc_info_version_of_jit(&layout), 7);
+    layout.globals[G_GCInfoVersion] = 0;
+    ck_assert_uint_eq(gc_info_version_of_r2r(&layout, 17, 0), 0);
+    ck_assert_uint_eq(gc_info_version_of_jit(&layout), 0);
+}
+END_TEST
+
+/* The descriptor's word counts; the ELF machine only where it says nothing. */
+START_TEST(architectures)
+{
+    static const struct {
+        const char *name;
+        unsigned machine;
+        enum architecture architecture;
+    } rows[] = {
+        {"x86", 3, ARCHITECTURE_X86},           {"x64", 62, ARCHITECTURE_X64},
+        {"arm", 40, ARCHITECTURE_ARM},          {"arm64", 183, ARCHITECTURE_ARM64},
+        {"riscv64", 243, ARCHITECTURE_RISCV64}, {"loongarch64", 258, ARCHITECTURE_LOONGARCH64},
+        {"s390x", 22, ARCHITECTURE_UNKNOWN},    {"wasm", 0, ARCHITECTURE_UNKNOWN},
+    };
+    struct descriptor nothing = {0};
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        struct descriptor descriptor = {0};
+        struct cdacq_error error;
+        struct json *root;
+        char text[200];
+        snprintf(
+            text, sizeof text,
+            "{\"version\":0,\"baseline\":\"empty\",\"types\":{},\"globals\":{\"Architecture\":[\"%s\",\"string\"]},"
+            "\"contracts\":{}}",
+            rows[i].name);
+        ck_assert_int_eq(json_parse(text, strlen(text), "runtime", &root, &error), CDACQ_OK);
+        ck_assert_int_eq(descriptor_add(&descriptor, root, "runtime", (struct pointer_data){0}, MERGE_ADD, &error),
+                         CDACQ_OK);
+        json_free(root);
+        ck_assert_int_eq((int)architecture_find(&descriptor, 21), (int)rows[i].architecture);
+        ck_assert_int_eq((int)architecture_find(&nothing, rows[i].machine), (int)rows[i].architecture);
+        descriptor_deinit(&descriptor);
+    }
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    Suite *s = suite_create("gc_info");
+    TCase *tc = tcase_create("gc_info");
+    tcase_add_loop_test(tc, lengths, ARCHITECTURE_X64, END_ARCHITECTURE);
+    tcase_add_loop_test(tc, too_long, ARCHITECTURE_X64, END_ARCHITECTURE);
+    tcase_add_loop_test(tc, versions_that_are_none, ARCHITECTURE_X64, END_ARCHITECTURE);
+    tcase_add_test(tc, x86);
+    tcase_add_loop_test(tc, missing_memory, FIRST_ARCHITECTURE, END_ARCHITECTURE);
+    tcase_add_test(tc, versions_of_images);
+    tcase_add_test(tc, architectures);
+    suite_add_tcase(s, tc);
+    return s;
+}
+
+CHECK_MAIN(suite)

@@ -1,0 +1,462 @@
+/*
+ * What the runtime's own data say of a method: its instantiation, in the spellings that show it (the grammar of which
+ * is test_names_runtime's), and the tier of its code. On every architecture of the mock.
+ */
+#include <stdio.h>
+
+#include "tests/support/check_main.h"
+#include "tests/support/metadata_writer.h"
+#include "tests/support/mock_support.h"
+
+enum { INT32 = 2, OUTER, INNER, OPEN }; /* rids of TypeDefs */
+enum { TAKE = 1, PLAIN };               /* of MethodDefs */
+enum { PTR = 0x0f, BYREF = 0x10, VAR = 0x13 };
+
+/* A process with one module, and a heap to put methods into. */
+struct process {
+    struct mock *mock;
+    struct mock_heap *heap;
+    uint64_t module, int32, outer_of_int32;
+    bool published;
+};
+
+static uint8_t *write_metadata(size_t *ret_size)
+{
+    struct metadata_writer writer;
+    metadata_writer_init(&writer);
+#define TYPE(flags, namespace_name, name)                                                      \
+    METADATA_ROW(&writer, METADATA_TYPE_DEF, flags, metadata_writer_string(&writer, name),     \
+                 (namespace_name) ? metadata_writer_string(&writer, namespace_name) : 0, 0, 1, \
+                 writer.tables[METADATA_METHOD_DEF].rows + 1)
+#define METHOD(name, ...)                                                                \
+    METADATA_ROW(                                                                        \
+        &writer, METADATA_METHOD_DEF, 0, 0, 0x10, metadata_writer_string(&writer, name), \
+        metadata_writer_blob(&writer, (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__})), 1)
+    METADATA_ROW(&writer, METADATA_ASSEMBLY, 0, 1, 0, 0, 0, 0, 0, metadata_writer_string(&writer, "Own"), 0);
+    TYPE(1, "System", "Int32");
+    TYPE(1, "Ns", "Outer`1");
+    TYPE(2, NULL, "In+ner");
+    METHOD("Take", 0x30, 1, 2, 1, 0x13, 0, 0x15, 0x12, OUTER << 2, 1, 0x1e, 0); /* instance void Take<U>(T, Outer<U>) */
+    METHOD("Plain", 0, 1, 1, 0x13, 0);
+    TYPE(1, "Ns", "Last");
+    METADATA_ROW(&writer, METADATA_NESTED_CLASS, INNER, OUTER);
+    uint8_t *metadata = metadata_writer_finish(&writer, ret_size);
+    metadata_writer_deinit(&writer);
+    return metadata;
+}
+
+static struct process make_process(int arch)
+{
+    size_t size;
+    uint8_t *metadata = write_metadata(&size);
+    struct process process = {.mock = mock_of_arch(arch, (uint64_t)arch + 5)};
+    mock_global(process.mock, "MethodDescTokenRemainderBitCount", 12);
+    process.module = mock_module(
+        process.mock,
+        &(struct mock_module_options){.path = "/mock/own.dll", .metadata = metadata, .metadata_size = size});
+    process.heap = mock_heap_create(process.mock, &(struct mock_heap_options){.size = 0x10000});
+    process.int32 = mock_method_table(process.mock, process.module, INT32);
+    mock_make_primitive(process.mock, process.int32);
+    process.outer_of_int32 = mock_generic_method_table(process.mock, process.module, OUTER, &process.int32, 1);
+    free(metadata);
+    mock_check(process.mock);
+    return process;
+}
+
+static uint64_t add_code(struct process *process, uint64_t method_desc)
+{
+    return mock_method(process->heap, &(struct mock_method){.size = 32, .method_desc = method_desc});
+}
+
+static struct cdacq_target *open_process(struct process *process, enum cdacq_name_style style)
+{
+    struct cdacq_options options = {.size = sizeof options, .names = style};
+    if (!process->published)
+        mock_publish(process->mock, NULL);
+    process->published = true;
+    return mock_open(process->mock, CARRIER_MEMORY, &options);
+}
+
+/* The name of the method at `ip`, or why there is none. */
+static void check_name(struct process *process, enum cdacq_name_style style, uint64_t ip, const char *expected)
+{
+    struct cdacq_method method;
+    struct cdacq_target *target = open_process(process, style);
+    struct cdacq_session *session = mock_session(target);
+    ck_assert_int_eq(cdacq_session_method_at(session, ip, &method, NULL), CDACQ_OK);
+    ck_assert_str_eq(method.name ? method.name : method.error, expected);
+    cdacq_session_destroy(session);
+    cdacq_target_close(target);
+}
+
+/* A method of Ns.Outer`1+In+ner over `argument`. */
+static void check_argument(struct process *process, uint64_t argument, const char *il, const char *sos)
+{
+    struct mock *mock = process->mock;
+    char expected[256];
+    uint64_t table = mock_generic_method_table(mock, process->module, INNER, &argument, 1);
+    uint64_t ip = add_code(process, mock_method_descs(mock, table, PLAIN, 1, NULL));
+    snprintf(expected, sizeof expected, "void [Own] Ns.Outer`1+In\\+ner[%s]::Plain(!0)", il);
+    check_name(process, CDACQ_NAMES_IL, ip, expected);
+    snprintf(expected, sizeof expected, "Ns.Outer`1+In\\+ner[[%s, Own]].Plain(%s)", il, sos);
+    check_name(process, CDACQ_NAMES_SOS, ip, expected);
+}
+
+START_TEST(type_arguments)
+{
+    struct process process = make_process(_i);
+    struct mock *mock = process.mock;
+    uint64_t last = mock_method_table(mock, process.module, 5), vector, pointer;
+    check_argument(&process, process.int32, "System.Int32", "Int32");
+    check_argument(&process, last, "Ns.Last", "Ns.Last");
+    vector = mock_array_method_table(mock, process.module, last, 0);
+    check_argument(&process, vector, "Ns.Last[]", "Ns.Last[]");
+    check_argument(&process, mock_array_method_table(mock, process.module, vector, 1), "Ns.Last[][*]", "Ns.Last[][]");
+    check_argument(&process, mock_array_method_table(mock, process.module, process.int32, 3), "System.Int32[,,]",
+                   "Int32[,,]");
+    pointer = mock_type_desc(mock, PTR, process.int32);
+    check_argument(&process, pointer, "System.Int32*", "Int32*");
+    check_argument(&process, mock_type_desc(mock, BYREF, pointer), "System.Int32*&", "Int32* ByRef");
+    mock_destroy(mock);
+}
+END_TEST
+
+START_TEST(arguments_of_arguments)
+{
+    struct process process = make_process(_i);
+    uint64_t table = mock_generic_method_table(process.mock, process.module, INNER, &process.outer_of_int32, 1);
+    uint64_t ip = add_code(&process, mock_method_descs(process.mock, table, PLAIN, 1, NULL));
+    check_name(&process, CDACQ_NAMES_IL, ip, "void [Own] Ns.Outer`1+In\\+ner[Ns.Outer`1[System.Int32]]::Plain(!0)");
+    check_name(&process, CDACQ_NAMES_SOS, ip,
+               "Ns.Outer`1+In\\+ner[[Ns.Outer`1[[System.Int32, Own]], Own]].Plain(Ns.Outer`1<Int32>)");
+    check_name(&process, CDACQ_NAMES_CSHARP, ip, "Ns.Outer`1.In+ner.Plain(!0)");
+    mock_destroy(process.mock);
+}
+END_TEST
+
+START_TEST(arguments_of_methods)
+{
+    struct process process = make_process(_i);
+    struct mock *mock = process.mock;
+    uint64_t table = mock_generic_method_table(mock, process.module, INNER, &process.int32, 1);
+    uint64_t ip = add_code(&process, mock_instantiated_method_desc(mock, table, TAKE, &process.outer_of_int32, 1));
+    check_name(&process, CDACQ_NAMES_IL, ip,
+               "instance void [Own] Ns.Outer`1+In\\+ner[System.Int32]::Take(!0,class Ns.Outer`1<!!0>)");
+    check_name(&process, CDACQ_NAMES_SOS, ip,
+               "Ns.Outer`1+In\\+ner[[System.Int32, Own]].Take[[Ns.Outer`1[[System.Int32, Own]], Own]](Int32, "
+               "Ns.Outer`1<Ns.Outer`1<Int32>>)");
+    mock_destroy(mock);
+}
+END_TEST
+
+START_TEST(dynamic_methods)
+{
+    struct process process = make_process(_i);
+    struct mock *mock = process.mock;
+    uint64_t table = mock_method_table(mock, process.module, 0);
+    const uint8_t tokens[] = {0, 1, 1, 0x12, INNER << 2};
+    uint64_t ip = add_code(&process, mock_dynamic_method_desc_of(mock, table, "Dyn(", false, tokens, sizeof tokens));
+    check_name(&process, CDACQ_NAMES_CSHARP, ip, "dynamicClass.Dyn((Ns.Outer`1.In+ner)");
+    check_name(&process, CDACQ_NAMES_IL, ip, "void [Own] dynamicClass::Dyn((class Ns.Outer`1/In+ner)");
+    check_name(&process, CDACQ_NAMES_SOS, ip, "DynamicClass.Dyn(((In+ner)");
+    uint8_t handle[16] = {0, 1, 1, 0x21};
+    size_t word = _i & 1 ? 8 : 4;
+    for (size_t i = 0; i < word; i++)
+        handle[4 + i] = (uint8_t)(process.int32 >> 8 * (_i & 2 ? word - 1 - i : i));
+    ip = add_code(&process, mock_dynamic_method_desc_of(mock, table, "IL_STUB", true, handle, 4 + word));
+    char expected[128];
+    snprintf(expected, sizeof expected, "void [Own] dynamicClass::IL_STUB(System.Int32 /* MT: 0x%llx */)",
+             (unsigned long long)process.int32);
+    check_name(&process, CDACQ_NAMES_IL, ip, expected);
+    check_name(&process, CDACQ_NAMES_SOS, ip, "ILStubClass.IL_STUB(System.Int32)");
+    check_name(&process, CDACQ_NAMES_CSHARP, ip, "dynamicClass.IL_STUB(int)");
+    const uint8_t variable[] = {0x20, 1, 1, 0x13, 0};
+    uint64_t array = mock_array_method_table(mock, process.module, process.int32, 2);
+    ip = add_code(&process, mock_dynamic_method_desc_of(mock, array, "Set", true, variable, sizeof variable));
+    check_name(&process, CDACQ_NAMES_SOS, ip, "ILStubClass.Set(Int32)"); /* the element is the array's argument */
+    check_name(&process, CDACQ_NAMES_IL, ip, "instance void [Own] dynamicClass::Set(!0)");
+    mock_destroy(mock);
+}
+END_TEST
+
+/* In the spellings that show arguments. The definition can still be told. */
+static void check_no_name(struct process *process, uint64_t ip, const char *why)
+{
+    for (enum cdacq_name_style style = CDACQ_NAMES_SOS; style <= CDACQ_NAMES_IL; style++) {
+        struct cdacq_method method;
+        struct cdacq_target *target = open_process(process, style);
+        struct cdacq_session *session = mock_session(target);
+        ck_assert_int_eq(cdacq_session_method_at(session, ip, &method, NULL), CDACQ_OK);
+        ck_assert_ptr_null(method.name);
+        ck_assert_ptr_nonnull(method.error);
+        if (!strstr(method.error, why))
+            ck_abort_msg("%s", method.error);
+        cdacq_session_destroy(session);
+        cdacq_target_close(target);
+    }
+}
+
+START_TEST(what_contradicts_itself_has_no_name)
+{
+    for (unsigned i = 0; i < 7; i++) {
+        struct process process = make_process(_i);
+        struct mock *mock = process.mock;
+        uint64_t vector = mock_array_method_table(mock, process.module, process.int32, 0);
+        uint64_t pointer = mock_type_desc(mock, PTR, vector);
+        uint64_t arguments[] = {i == 0   ? vector
+                                : i == 1 ? pointer
+                                : i == 2 ? mock_type_desc(mock, VAR, 0)
+                                         : process.int32};
+        uint64_t table = mock_generic_method_table(mock, process.module, INNER, arguments, 1);
+        uint64_t ip = add_code(&process, mock_method_descs(mock, table, PLAIN, 1, NULL));
+        uint64_t info = mock_get(mock, table, "MethodTable.PerInstInfo") - (_i & 1 ? 8 : 4);
+        const char *why = "";
+        if (i < 2) { /* an array of itself, or of pointers to itself */
+            mock_set(mock, vector, "MethodTable.PerInstInfo", i ? pointer : vector);
+            why = "bound";
+        } else if (i == 3) {
+            mock_set(mock, info, "GenericsDictInfo.NumDicts", 0);
+            why = "GenericsDictInfo";
+        } else if (i == 4) {
+            mock_set(mock, info, "GenericsDictInfo.NumTypeArgs", 0xffff);
+            why = "GenericsDictInfo";
+        } else if (i == 5) {
+            mock_set(mock, info, "GenericsDictInfo.NumDicts", 0xffff);
+        } else if (i == 6) {
+            mock_set(mock, process.int32, "MethodTable.Module", 0x10);
+        }
+        check_no_name(&process, ip, why);
+        mock_destroy(mock);
+    }
+}
+END_TEST
+
+/* Arguments that are not there are never left out of the name. */
+START_TEST(methods_that_contradict_themselves_have_no_name)
+{
+    static const struct {
+        const char *field;
+        uint64_t value;
+    } cases[] = {{"InstantiatedMethodDesc.NumGenericArgs", 0},
+                 {"InstantiatedMethodDesc.NumGenericArgs", 300},
+                 {"InstantiatedMethodDesc.PerInstInfo", 0}};
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct process process = make_process(_i);
+        struct mock *mock = process.mock;
+        uint64_t table = mock_generic_method_table(mock, process.module, INNER, &process.int32, 1);
+        uint64_t desc = mock_instantiated_method_desc(mock, table, TAKE, &process.int32, 1);
+        uint64_t ip = add_code(&process, desc);
+        mock_set(mock, desc, cases[i].field, cases[i].value);
+        struct cdacq_method method;
+        struct cdacq_target *target = open_process(&process, CDACQ_NAMES_SOS);
+        struct cdacq_session *session = mock_session(target);
+        ck_assert_int_eq(cdacq_session_method_at(session, ip, &method, NULL), CDACQ_OK);
+        ck_assert_ptr_null(method.name);
+        ck_assert_ptr_nonnull(method.error);
+        ck_assert_msg(strstr(method.error, cases[i].field) != NULL, "%s", method.error);
+        cdacq_session_destroy(session);
+        cdacq_target_close(target);
+        mock_destroy(mock);
+    }
+}
+END_TEST
+
+/* A definition, and a stub that passes on what a method of a generic type is instantiated over. */
+START_TEST(methods_without_arguments_of_their_own)
+{
+    enum { DEFINITION = 1, WRAPPER_STUB = 4 };
+    struct process process = make_process(_i);
+    struct mock *mock = process.mock;
+    uint64_t table = mock_generic_method_table(mock, process.module, INNER, &process.int32, 1);
+    uint64_t definition = mock_instantiated_method_desc(mock, table, TAKE, &process.int32, 1);
+    uint64_t stub = mock_instantiated_method_desc(mock, table, PLAIN, &process.int32, 1);
+    uint64_t ips[] = {add_code(&process, definition), add_code(&process, stub)};
+    mock_set(mock, definition, "InstantiatedMethodDesc.Flags2", DEFINITION);
+    mock_set(mock, stub, "InstantiatedMethodDesc.Flags2", WRAPPER_STUB);
+    mock_set(mock, stub, "InstantiatedMethodDesc.NumGenericArgs", 0);
+    mock_set(mock, stub, "InstantiatedMethodDesc.PerInstInfo", 0);
+    check_name(&process, CDACQ_NAMES_SOS, ips[0],
+               "Ns.Outer`1+In\\+ner[[System.Int32, Own]].Take(Int32, Ns.Outer`1<!!0>)");
+    check_name(&process, CDACQ_NAMES_SOS, ips[1], "Ns.Outer`1+In\\+ner[[System.Int32, Own]].Plain(Int32)");
+    mock_destroy(mock);
+}
+END_TEST
+
+/* That there is no name, in any spelling, is told with the reason. */
+static void check_no_name_at_all(struct process *process, uint64_t ip, const char *why)
+{
+    for (enum cdacq_name_style style = CDACQ_NAMES_CSHARP; style <= CDACQ_NAMES_IL; style++) {
+        struct cdacq_method method;
+        struct cdacq_target *target = open_process(process, style);
+        struct cdacq_session *session = mock_session(target);
+        ck_assert_int_eq(cdacq_session_method_at(session, ip, &method, NULL), CDACQ_OK);
+        ck_assert_ptr_null(method.name);
+        ck_assert_ptr_nonnull(method.error);
+        ck_assert_msg(strstr(method.error, why) != NULL, "%s", method.error);
+        cdacq_session_destroy(session);
+        cdacq_target_close(target);
+    }
+}
+
+/* The address of a string in a mapped image. */
+static uint64_t find_in_image(struct mock *mock, uint64_t base, const char *string)
+{
+    for (uint64_t at = base, end = base + 0x10000; at < end; at++) {
+        size_t n = 0;
+        while (mock_read_uint(mock, at + n, 1) == (uint8_t)string[n])
+            if (!string[n++])
+                return at;
+    }
+    ck_abort_msg("there is no %s", string);
+}
+
+/* Of the modules that a name takes the one is blamed that is missing, or of which a part is. */
+START_TEST(the_module_that_is_missing_is_named)
+{
+    for (unsigned partly = 0; partly < 2; partly++) {
+        struct process process = make_process(_i);
+        struct mock *mock = process.mock;
+        size_t size;
+        uint8_t *metadata = write_metadata(&size);
+        uint64_t other = mock_module(mock, &(struct mock_module_options){
+                                               .path = "/mock/other.dll", .metadata = metadata, .metadata_size = size});
+        uint64_t base = mock_get(mock, other, "Module.Base"), missing = base;
+        uint64_t last = mock_method_table(mock, other, 5);
+        uint64_t table = mock_generic_method_table(mock, process.module, INNER, &last, 1);
+        uint64_t ip = add_code(&process, mock_method_descs(mock, table, PLAIN, 1, NULL));
+        const uint8_t signature[] = {0, 1, 1, 0x12, 5 << 2};
+        uint64_t dynamic =
+            add_code(&process, mock_dynamic_method_desc_of(mock, last, "Dyn", false, signature, sizeof signature));
+        if (partly)
+            missing = find_in_image(mock, base, "Last");
+        mock_forget(mock, missing, partly ? 1 : 16);
+        char expected[128];
+        snprintf(expected, sizeof expected, "other.dll: metadata: no memory at 0x%llx; it belongs to /mock/other.dll",
+                 (unsigned long long)missing);
+        for (enum cdacq_name_style style = CDACQ_NAMES_SOS; style <= CDACQ_NAMES_IL; style++) {
+            check_name(&process, style, ip, expected);
+            check_name(&process, style, dynamic, expected);
+        }
+        check_name(&process, CDACQ_NAMES_CSHARP, ip, "Ns.Outer`1.In+ner.Plain(!0)");
+        check_name(&process, CDACQ_NAMES_CSHARP, dynamic, "dynamicClass.Dyn(...)");
+        free(metadata);
+        mock_destroy(mock);
+    }
+}
+END_TEST
+
+START_TEST(images_without_metadata)
+{
+    struct process process = {.mock = mock_of_arch(_i, (uint64_t)_i + 5)};
+    const uint8_t instance[] = {0x04, 1, 1, 0x08}; /* MethodDef 1 over int */
+    const uint64_t size = 32;
+    struct mock_r2r *r2r =
+        mock_r2r_create(process.mock, &(struct mock_r2r_options){.tables = MOCK_R2R_INSTANCES | MOCK_R2R_METHODDEFS});
+    struct mock_r2r_method methods[] = {
+        {.hot = &size, .hot_count = 1, .instance = instance, .instance_size = sizeof instance},
+        {.hot = &size, .hot_count = 1, .rid = 1}};
+    for (size_t i = 0; i < ARRAY_SIZE(methods); i++)
+        mock_r2r_method(r2r, &methods[i]);
+    mock_r2r_finish(r2r);
+    for (size_t i = 0; i < ARRAY_SIZE(methods); i++)
+        check_no_name_at_all(&process, mock_r2r_start(r2r, i), "neither an image nor dynamic metadata");
+    mock_destroy(process.mock);
+}
+END_TEST
+
+START_TEST(names_that_are_too_long)
+{
+    enum { COUNT = 4200 };
+    struct process process = make_process(_i);
+    uint8_t signature[4 + 2 * COUNT] = {0, 0x80 | COUNT >> 8, COUNT & 0xff, 1};
+    for (size_t i = 0; i < COUNT; i++)
+        memcpy(signature + 4 + 2 * i, (const uint8_t[]){0x12, INNER << 2}, 2);
+    uint64_t table = mock_method_table(process.mock, process.module, 0);
+    uint64_t ip = add_code(
+        &process, mock_dynamic_method_desc_of(process.mock, table, "Long", false, signature, sizeof signature));
+    char expected[128];
+    snprintf(expected, sizeof expected, "the method at 0x%llx: its name is longer than 65536 bytes, or memory ran out",
+             (unsigned long long)ip);
+    check_name(&process, CDACQ_NAMES_CSHARP, ip, expected);
+    mock_destroy(process.mock);
+}
+END_TEST
+
+static void check_tier(struct process *process, uint64_t ip, const char *expected)
+{
+    struct cdacq_method method;
+    struct cdacq_target *target = open_process(process, CDACQ_NAMES_CSHARP);
+    struct cdacq_session *session = mock_session(target);
+    ck_assert_int_eq(cdacq_session_method_at(session, ip, &method, NULL), CDACQ_OK);
+    ck_assert_pstr_eq(method.tier, expected);
+    ck_assert_str_eq(method.name, "Ns.Outer`1.In+ner.Plain(!0)");
+    cdacq_session_destroy(session);
+    cdacq_target_close(target);
+}
+
+START_TEST(tiers)
+{
+    static const char *const names[] = {
+        "Tier0", "Tier1", "Tier1OSR", "Optimized", "Tier0Instrumented", "Tier1Instrumented", NULL};
+    struct process process = make_process(_i);
+    struct mock *mock = process.mock;
+    uint64_t table = mock_generic_method_table(mock, process.module, INNER, &process.int32, 1);
+    uint64_t desc = mock_method_descs(mock, table, PLAIN, 1, NULL), code[ARRAY_SIZE(names)];
+    uint64_t first = add_code(&process, desc), other = mock_method_descs(mock, table, PLAIN, 1, NULL);
+    for (uint32_t tier = 0; tier < ARRAY_SIZE(names); tier++)
+        mock_code_version(mock, desc, code[tier] = add_code(&process, desc), tier);
+    uint64_t bare = add_code(&process, other);
+    for (size_t tier = 0; tier < ARRAY_SIZE(names); tier++)
+        check_tier(&process, code[tier] + 7, names[tier]);
+    check_tier(&process, first, NULL);
+    check_tier(&process, bare, NULL); /* there is nothing to ask */
+    mock_code_version(mock, desc, 0, 3);
+    check_tier(&process, first, "Optimized");
+    check_tier(&process, code[0], "Tier0");
+    /* Versions in a circle: no tier, and the name stands. */
+    uint64_t state = mock_get(mock, mock_get(mock, desc, "MethodDesc.CodeData"), "MethodDescCodeData.VersioningState");
+    uint64_t node = mock_get(mock, state, "MethodDescVersioningState.NativeCodeVersionNode");
+    mock_set(mock, node, "NativeCodeVersionNode.Next", node);
+    check_tier(&process, first, NULL);
+    check_tier(&process, code[ARRAY_SIZE(names) - 2], NULL);
+    mock_set(mock, desc, "MethodDesc.CodeData", 0x10); /* nothing is there */
+    check_tier(&process, first, NULL);
+    mock_destroy(mock);
+}
+END_TEST
+
+/* .NET 10 publishes the nodes, but not what they were compiled for. */
+START_TEST(tiers_that_are_not_published)
+{
+    struct process process = make_process(_i);
+    struct mock *mock = process.mock;
+    uint64_t table = mock_generic_method_table(mock, process.module, INNER, &process.int32, 1);
+    uint64_t desc = mock_method_descs(mock, table, PLAIN, 1, NULL), ip = add_code(&process, desc);
+    mock_code_version(mock, desc, ip, 1);
+    mock_hide(mock, "NativeCodeVersionNode.OptimizationTier");
+    check_tier(&process, ip, NULL);
+    mock_destroy(mock);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    Suite *s = suite_create("method_name");
+    TCase *t = tcase_create("method_name");
+    tcase_add_loop_test(t, type_arguments, 0, ARCH_COUNT);
+    tcase_add_loop_test(t, arguments_of_arguments, 0, ARCH_COUNT);
+    tcase_add_loop_test(t, arguments_of_methods, 0, ARCH_COUNT);
+    tcase_add_loop_test(t, dynamic_methods, 0, ARCH_COUNT);
+    tcase_add_loop_test(t, what_contradicts_itself_has_no_name, 0, ARCH_COUNT);
+    tcase_add_loop_test(t, methods_that_contradict_themselves_have_no_name, 0, ARCH_COUNT);
+    tcase_add_loop_test(t, methods_without_arguments_of_their_own, 0, ARCH_COUNT);
+    tcase_add_loop_test(t, the_module_that_is_missing_is_named, 0, ARCH_COUNT);
+    tcase_add_loop_test(t, images_without_metadata, 0, ARCH_COUNT);
+    tcase_add_loop_test(t, names_that_are_too_long, 0, ARCH_COUNT);
+    tcase_add_loop_test(t, tiers, 0, ARCH_COUNT);
+    tcase_add_loop_test(t, tiers_that_are_not_published, 0, ARCH_COUNT);
+    suite_add_tcase(s, t);
+    return s;
+}
+
+CHECK_MAIN(suite)

@@ -1,0 +1,393 @@
+/* The range section map: every index, tags, deleted sections, and maps that no runtime would write. */
+#include "tests/support/check_main.h"
+#include "contracts/code_lookup/range_section_map.h"
+#include "tests/support/mock_support.h"
+
+/* The lowest address bit that selects a slot, level 1 first, as the specification has them. */
+static const unsigned shifts_32[] = {16, 24}, shifts_64[] = {17, 25, 33, 41, 49};
+
+static unsigned shift_of(int arch, unsigned level)
+{
+    return arch & 1 ? shifts_64[level - 1] : shifts_32[level - 1];
+}
+
+static unsigned levels(int arch)
+{
+    return arch & 1 ? 5 : 2;
+}
+
+static bool find(struct cdacq_target *target, uint64_t address, struct range_section *ret)
+{
+    struct reader reader = mock_reader(target);
+    bool found = range_section_map_find(&reader, target->manager.map, address, ret);
+    ck_assert_int_eq(reader.status, CDACQ_OK);
+    return found;
+}
+
+static void assert_found(struct cdacq_target *target, uint64_t address, uint64_t section)
+{
+    struct range_section found = {0};
+    ck_assert_msg(find(target, address, &found), "nothing at %#llx", (unsigned long long)address);
+    ck_assert_uint_eq(found.address, section);
+}
+
+static void assert_none(struct cdacq_target *target, uint64_t address)
+{
+    struct range_section found;
+    ck_assert_msg(!find(target, address, &found), "something at %#llx", (unsigned long long)address);
+}
+
+static uint64_t add(struct mock *mock, uint64_t begin, uint64_t end, uint32_t flags)
+{
+    return mock_section_add(mock, &(struct mock_section){.begin = begin, .end = end, .flags = flags});
+}
+
+START_TEST(no_sections)
+{
+    struct mock *mock = mock_of_arch(_i, 1);
+    struct cdacq_target *target = mock_publish_and_open(mock);
+    struct range_section_list list;
+    struct reader reader = mock_reader(target);
+    assert_none(target, 0);
+    assert_none(target, 0x12345678);
+    assert_none(target, UINT64_MAX);
+    ck_assert(range_section_map_list(&reader, target->manager.map, &list));
+    ck_assert_uint_eq(list.count, 0);
+    ck_assert_uint_eq(list.unreadable, 0);
+    free(list.items);
+    cdacq_target_close(target);
+    mock_destroy(mock);
+}
+END_TEST
+
+START_TEST(one_section)
+{
+    struct mock *mock = mock_of_arch(_i, 2);
+    uint64_t begin = 0x20003010, end = 0x20008000;
+    uint64_t section = mock_section_add(
+        mock,
+        &(struct mock_section){
+            .begin = begin, .end = end, .flags = 2, .heap_list = 0x1110, .r2r_module = 0x2220, .range_list = 0x3330});
+    struct cdacq_target *target = mock_publish_and_open(mock);
+    struct range_section found;
+    ck_assert(find(target, begin, &found));
+    ck_assert_uint_eq(found.address, section);
+    ck_assert_uint_eq(found.begin, begin);
+    ck_assert_uint_eq(found.end, end);
+    ck_assert_uint_eq(found.flags, 2);
+    ck_assert_uint_eq(found.heap_list, 0x1110);
+    ck_assert_uint_eq(found.r2r_module, 0x2220);
+    ck_assert_uint_eq(found.range_list, 0x3330);
+    ck_assert_uint_ne(found.jit_manager, 0);
+    assert_found(target, end - 1, section);
+    assert_none(target, begin - 1);
+    assert_none(target, end);
+    assert_none(target, begin + (_i & 1 ? UINT64_C(1) << 57 : UINT64_C(1) << 32)); /* bits that select nothing */
+    cdacq_target_close(target);
+    mock_destroy(mock);
+}
+END_TEST
+
+/* One level, and each of its 256 slots, with anything in the bits around. */
+static void check_level(int arch, unsigned level)
+{
+    struct mock *mock = mock_of_arch(arch, 3 + level);
+    struct dice dice = {level};
+    uint64_t begins[256], sections[256], chunk = mock_chunk_size(mock);
+    unsigned shift = shift_of(arch, level), top = shift_of(arch, levels(arch)) + 8;
+    uint64_t around = (UINT64_C(1) << top) - 1;
+    for (uint64_t i = 0; i < 256; i++) {
+        uint64_t bits = (roll(&dice, UINT64_MAX) & around & ~(UINT64_C(0xff) << shift)) | i << shift;
+        begins[i] = bits - bits % chunk;
+        sections[i] = add(mock, begins[i], begins[i] + chunk, 0);
+        /* The slot is where the specification puts it: level tables are found with the shifts above. */
+        uint64_t table = mock_map_address(mock) + mock_offset_of(mock, "RangeSectionMap.TopLevelData");
+        unsigned word = arch & 1 ? 8 : 4;
+        for (unsigned at = levels(arch); at > level; at--)
+            table = mock_read_pointer(mock, table + (begins[i] >> shift_of(arch, at) & 255) * word) & ~UINT64_C(1);
+        ck_assert_uint_eq(mock_map_slot(mock, begins[i], level), table + i * word);
+    }
+    struct cdacq_target *target = mock_publish_and_open(mock);
+    for (unsigned i = 0; i < 256; i++) {
+        assert_found(target, begins[i], sections[i]);
+        assert_found(target, begins[i] + chunk - 1, sections[i]);
+        assert_found(target, begins[i] + roll(&dice, chunk), sections[i]);
+    }
+    struct range_section_list list;
+    struct reader reader = mock_reader(target);
+    ck_assert(range_section_map_list(&reader, target->manager.map, &list));
+    ck_assert_uint_eq(list.count, 256);
+    for (size_t i = 1; i < list.count; i++)
+        ck_assert_uint_le(list.items[i - 1].end, list.items[i].begin);
+    free(list.items);
+    cdacq_target_close(target);
+    mock_destroy(mock);
+}
+
+START_TEST(every_index_of_every_level)
+{
+    for (unsigned level = 1; level <= levels(_i); level++)
+        check_level(_i, level);
+}
+END_TEST
+
+/* Sections over several chunks, several in one chunk, and the space between them. */
+START_TEST(many_sections)
+{
+    struct mock *mock = mock_of_arch(_i, 20 + (uint64_t)_i);
+    struct dice dice = {99};
+    enum { COUNT = 40 };
+    uint64_t begins[COUNT], ends[COUNT], sections[COUNT], at = 0x20000000;
+    for (int i = 0; i < COUNT; i++) {
+        begins[i] = at + 1 + roll(&dice, 0x4000);
+        ends[i] = begins[i] + 1 + roll(&dice, i % 5 ? 0x3000 : 0x80000);
+        sections[i] = add(mock, begins[i], ends[i], (uint32_t)roll(&dice, 4));
+        at = ends[i];
+    }
+    struct cdacq_target *target = mock_publish_and_open(mock);
+    for (int i = 0; i < COUNT; i++) {
+        assert_found(target, begins[i], sections[i]);
+        assert_found(target, ends[i] - 1, sections[i]);
+        assert_found(target, begins[i] + roll(&dice, ends[i] - begins[i]), sections[i]);
+        assert_none(target, begins[i] - 1);
+    }
+    struct range_section_list list;
+    struct reader reader = mock_reader(target);
+    ck_assert(range_section_map_list(&reader, target->manager.map, &list));
+    ck_assert_uint_eq(list.count, COUNT);
+    for (int i = 0; i < COUNT; i++)
+        ck_assert_uint_eq(list.items[i].address, sections[i]);
+    free(list.items);
+    cdacq_target_close(target);
+    mock_destroy(mock);
+}
+END_TEST
+
+/* Bit 0 of any pointer on the way says nothing about where it leads. */
+START_TEST(tags_anywhere)
+{
+    struct mock *mock = mock_of_arch(_i, 5);
+    struct dice dice = {(uint64_t)_i};
+    uint64_t chunk = mock_chunk_size(mock), begin = 0x30000000, end = begin + 3 * chunk;
+    uint64_t first = add(mock, begin, begin + chunk / 2, 0), second = add(mock, begin + chunk / 2, end, 1);
+    for (uint64_t address = begin; address < end; address += chunk)
+        for (unsigned level = 1; level <= levels(_i); level++) {
+            uint64_t slot = mock_map_slot(mock, address, level);
+            mock_write_pointer(mock, slot, (mock_read_pointer(mock, slot) & ~UINT64_C(1)) | roll(&dice, 2));
+        }
+    size_t count;
+    uint64_t stride, fragment = mock_section_fragments(mock, first, &count, &stride);
+    mock_set(mock, fragment, "RangeSectionFragment.Next", mock_get(mock, fragment, "RangeSectionFragment.Next") | 1);
+    struct cdacq_target *target = mock_publish_and_open(mock);
+    assert_found(target, begin, first);
+    assert_found(target, begin + chunk / 2, second);
+    assert_found(target, end - 1, second);
+    cdacq_target_close(target);
+    mock_destroy(mock);
+}
+END_TEST
+
+/* The runtime links collectible fragments behind the others, and tags what leads to them. */
+START_TEST(collectible_sections)
+{
+    struct mock *mock = mock_of_arch(_i, 6);
+    uint64_t a = add(mock, 0x30000000, 0x30001000, 1), b = add(mock, 0x30002000, 0x30003000, 0);
+    uint64_t c = add(mock, 0x30004000, 0x30005000, 1), d = add(mock, 0x30006000, 0x30007000, 0);
+    ck_assert_uint_eq(mock_read_pointer(mock, mock_map_slot(mock, 0x30000000, 1)) & 1, 0);
+    struct cdacq_target *target = mock_publish_and_open(mock);
+    assert_found(target, 0x30000000, a);
+    assert_found(target, 0x30002fff, b);
+    assert_found(target, 0x30004000, c);
+    assert_found(target, 0x30006000, d);
+    assert_none(target, 0x30001000);
+    cdacq_target_close(target);
+    mock_destroy(mock);
+}
+END_TEST
+
+/* A section that is being deleted is passed over, and one behind it that has taken its place is found. */
+START_TEST(deleted_sections)
+{
+    struct mock *mock = mock_of_arch(_i, 7);
+    uint64_t old = add(mock, 0x30000000, 0x30004000, 0), other = add(mock, 0x30008000, 0x30009000, 0);
+    uint64_t new = add(mock, 0x30000000, 0x30002000, 1);
+    mock_section_delete(mock, old);
+    struct cdacq_target *target = mock_publish_and_open(mock);
+    assert_found(target, 0x30000000, new);
+    assert_none(target, 0x30003000);
+    assert_found(target, 0x30008000, other);
+    struct range_section_list list;
+    struct reader reader = mock_reader(target);
+    ck_assert(range_section_map_list(&reader, target->manager.map, &list));
+    ck_assert_uint_eq(list.count, 2);
+    ck_assert_uint_eq(list.items[0].address, new);
+    free(list.items);
+    cdacq_target_close(target);
+    mock_destroy(mock);
+}
+END_TEST
+
+/* A runtime that does not describe NextForDelete: nothing is known to be deleted. */
+START_TEST(deletion_not_described)
+{
+    struct mock *mock = mock_of_arch(_i, 8);
+    uint64_t section = add(mock, 0x30000000, 0x30004000, 0);
+    mock_section_delete(mock, section);
+    mock_hide(mock, "RangeSection.NextForDelete");
+    mock_hide(mock, "RangeSection.RangeList");
+    struct cdacq_target *target = mock_publish_and_open(mock);
+    assert_found(target, 0x30000000, section);
+    cdacq_target_close(target);
+    mock_destroy(mock);
+}
+END_TEST
+
+/* ---- Maps that no runtime writes ---- */
+
+static uint32_t units_used(const struct reader *reader, uint32_t tank)
+{
+    return tank - reader->fuel;
+}
+
+static void check_cycle(struct cdacq_target *target, uint64_t inside, uint64_t outside)
+{
+    struct range_section found;
+    struct range_section_list list;
+    struct cdacq_error error;
+    struct reader reader = mock_reader(target);
+    if (inside)
+        ck_assert(range_section_map_find(&reader, target->manager.map, inside, &found));
+    reader_begin(&reader, FUEL_LOOKUP);
+    ck_assert(!range_section_map_find(&reader, target->manager.map, outside, &found));
+    ck_assert_int_eq(reader_status(&reader, &error), CDACQ_ERR_FUEL);
+    ck_assert_uint_eq(units_used(&reader, FUEL_LOOKUP), FUEL_LOOKUP);
+    reader_begin(&reader, FUEL_INDEX);
+    ck_assert(!range_section_map_list(&reader, target->manager.map, &list));
+    ck_assert_int_eq(reader_status(&reader, &error), CDACQ_ERR_FUEL);
+    ck_assert_ptr_nonnull(strstr(error.message, "RangeSectionFragment.Next list"));
+}
+
+START_TEST(cycles_of_fragments)
+{
+    /* A fragment that is its own next; two that are each other's; a tail that leads into a cycle. */
+    for (int length = 1; length <= 3; length++) {
+        struct mock *mock = mock_of_arch(_i, 9);
+        uint64_t fragments[3] = {0}, stride;
+        size_t count;
+        for (int i = 0; i < 3; i++) {
+            uint64_t begin = 0x30000000 + (uint64_t)i * 0x1000;
+            fragments[i] = mock_section_fragments(mock, add(mock, begin, begin + 0x1000, 0), &count, &stride);
+        }
+        /* A new fragment stands first, so the last in the list is the first one made. */
+        mock_set(mock, fragments[0], "RangeSectionFragment.Next", fragments[length - 1]);
+        struct cdacq_target *target = mock_publish_and_open(mock);
+        check_cycle(target, 0x30000800, 0x30008000);
+        cdacq_target_close(target);
+        mock_destroy(mock);
+    }
+}
+END_TEST
+
+/* Two slots that lead to one table: a look-up goes its way; a listing says that something is wrong. */
+START_TEST(shared_tables)
+{
+    struct mock *mock = mock_of_arch(_i, 10);
+    uint64_t section = add(mock, 0x30000000, 0x30004000, 0),
+             second = UINT64_C(0x30000000) + (UINT64_C(1) << (_i & 1 ? 25 : 24));
+    uint64_t table = mock_read_pointer(mock, mock_map_slot(mock, 0x30000000, 2));
+    mock_write_pointer(mock, mock_map_slot(mock, second, 2), table);
+    struct cdacq_target *target = mock_publish_and_open(mock);
+    assert_found(target, 0x30000000, section);
+    assert_none(target, second);
+    struct range_section_list list;
+    struct cdacq_error error;
+    struct reader reader = mock_reader(target);
+    ck_assert(!range_section_map_list(&reader, target->manager.map, &list));
+    ck_assert_int_eq(reader_status(&reader, &error), CDACQ_ERR_CORRUPT);
+    cdacq_target_close(target);
+    mock_destroy(mock);
+}
+END_TEST
+
+/* The outermost table again, one level down: a look-up does not go round; neither does a listing. */
+START_TEST(cycles_of_tables)
+{
+    struct mock *mock = mock_of_arch(_i, 11);
+    uint64_t section = add(mock, 0x30000000, 0x30004000, 0);
+    uint64_t top = mock_map_address(mock) + mock_offset_of(mock, "RangeSectionMap.TopLevelData");
+    uint64_t elsewhere = _i & 1 ? UINT64_C(1) << 50 : UINT64_C(0x7f) << 24;
+    mock_write_pointer(mock, mock_map_slot(mock, elsewhere, levels(_i)), top);
+    struct cdacq_target *target = mock_publish_and_open(mock);
+    struct range_section found;
+    struct range_section_list list;
+    struct reader reader = mock_reader(target);
+    assert_found(target, 0x30000000, section);
+    range_section_map_find(&reader, target->manager.map, elsewhere, &found); /* anything, but it ends */
+    reader_begin(&reader, FUEL_INDEX);
+    ck_assert(!range_section_map_list(&reader, target->manager.map, &list));
+    ck_assert_int_eq(reader.status, CDACQ_ERR_CORRUPT);
+    cdacq_target_close(target);
+    mock_destroy(mock);
+}
+END_TEST
+
+/* What was not dumped makes an address unknown, not free; the rest is found, and listed. */
+START_TEST(missing_memory)
+{
+    struct mock *mock = mock_of_arch(_i, 12);
+    uint64_t far = UINT64_C(0x30000000) + (UINT64_C(1) << (_i & 1 ? 25 : 24));
+    uint64_t near = add(mock, 0x30000000, 0x30004000, 0);
+    uint64_t no_table = add(mock, far, far + 0x1000, 0), no_fragment = add(mock, 0x30100000, 0x30101000, 0);
+    uint64_t no_section = add(mock, 0x30200000, 0x30201000, 0), stride;
+    size_t count;
+    ck_assert_uint_ne(no_table, 0);
+    mock_forget(mock, mock_read_pointer(mock, mock_map_slot(mock, far, 2)) & ~UINT64_C(1), 256 * 4);
+    uint64_t fragment = mock_section_fragments(mock, no_fragment, &count, &stride);
+    mock_forget(mock, fragment, stride);
+    mock_forget(mock, no_section, mock_size_of(mock, "RangeSection"));
+    struct cdacq_target *target = mock_publish_and_open(mock);
+    static const struct {
+        uint64_t address;
+        const char *what;
+    } cases[] = {{0, "RangeSectionMap"}, {0x30100000, "RangeSectionFragment."}, {0x30200000, "RangeSection."}};
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct reader reader = mock_reader(target);
+        struct range_section found;
+        struct cdacq_error error;
+        ck_assert(!range_section_map_find(&reader, target->manager.map, i ? cases[i].address : far, &found));
+        ck_assert_int_eq(reader_status(&reader, &error), CDACQ_ERR_MEMORY);
+        ck_assert_msg(strncmp(error.message, cases[i].what, strlen(cases[i].what)) == 0, "%s", error.message);
+    }
+    assert_found(target, 0x30000000, near);
+    struct range_section_list list;
+    struct reader reader = mock_reader(target);
+    ck_assert(range_section_map_list(&reader, target->manager.map, &list));
+    ck_assert_uint_eq(list.count, 1);
+    ck_assert_uint_eq(list.unreadable, 3);
+    free(list.items);
+    cdacq_target_close(target);
+    mock_destroy(mock);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    Suite *suite = suite_create("range_section_map");
+    TCase *tcase = tcase_create("range_section_map");
+    tcase_add_loop_test(tcase, no_sections, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, one_section, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, every_index_of_every_level, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, many_sections, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, tags_anywhere, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, collectible_sections, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, deleted_sections, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, deletion_not_described, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, cycles_of_fragments, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, shared_tables, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, cycles_of_tables, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, missing_memory, 0, ARCH_COUNT);
+    suite_add_tcase(suite, tcase);
+    return suite;
+}
+
+CHECK_MAIN(suite)

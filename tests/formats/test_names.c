@@ -1,0 +1,765 @@
+#include "formats/names.h"
+
+#include <time.h>
+
+#include "formats/pe.h"
+#include "formats/signature.h"
+#include "tests/support/check_main.h"
+#include "tests/support/fixture_file.h"
+#include "tests/support/metadata_writer.h"
+#include "tests/support/paged_bytes.h"
+
+static struct text text;
+
+static void teardown_text(void)
+{
+    text_deinit(&text);
+}
+
+/* What `call`, which appends to `text`, gives; macros so that a failure shows the caller's line. */
+#define assert_name(call, expected)            \
+    do {                                       \
+        text_clear(&text);                     \
+        ck_assert_int_eq(call, CDACQ_OK);      \
+        ck_assert_str_eq(text.data, expected); \
+    } while (0)
+
+#define assert_no_name(call, status)           \
+    do {                                       \
+        text_clear(&text);                     \
+        text_puts(&text, "before");            \
+        ck_assert_int_eq(call, status);        \
+        ck_assert_str_eq(text.data, "before"); \
+        ck_assert_uint_eq(text.length, 6);     \
+    } while (0)
+
+/* ---- An assembly that a compiler wrote, against what System.Reflection.Metadata says ---- */
+
+static uint8_t *file;
+static struct bytes whole, fixture_bytes;
+static struct bytes_part part;
+static struct metadata fixture;
+static struct name_source fixture_source = {.metadata = &fixture};
+
+static void setup_fixture(void)
+{
+    size_t size;
+    struct pe pe;
+    file = fixture_file("names/Names.dll", &size);
+    whole = bytes_of_buffer(file, size);
+    ck_assert_int_eq(pe_open(&whole, false, &pe), CDACQ_OK);
+    ck_assert_int_eq(pe_metadata(&pe, &part, &fixture_bytes), CDACQ_OK);
+    ck_assert_int_eq(metadata_open(&fixture_bytes, &fixture), CDACQ_OK);
+}
+
+static void teardown_fixture(void)
+{
+    free(file);
+    teardown_text();
+}
+
+/* Reads expected.txt; `lines[rid]` is the name of a method. */
+static char *read_expected(char *lines[], uint32_t count)
+{
+    size_t size;
+    char *expected = (char *)fixture_file("names/expected.txt", &size), *at = expected;
+    for (uint32_t rid = 1; rid <= count; rid++) {
+        char *tab = strchr(at, '\t'), *end = strchr(at, '\n');
+        ck_assert(tab && end && tab < end);
+        ck_assert_uint_eq(strtoul(at, NULL, 16), metadata_token(METADATA_METHOD_DEF, rid));
+        *end = '\0';
+        lines[rid] = tab + 1;
+        at = end + 1;
+    }
+    ck_assert_str_eq(at, "");
+    return expected;
+}
+
+START_TEST(names_every_method_of_the_fixture)
+{
+    enum { COUNT = 169 };
+    char *lines[COUNT + 1];
+    ck_assert_uint_eq(metadata_row_count(&fixture, METADATA_METHOD_DEF), COUNT);
+    char *expected = read_expected(lines, COUNT);
+    for (uint32_t rid = 1; rid <= COUNT; rid++)
+        assert_name(name_method(&fixture_source, metadata_token(METADATA_METHOD_DEF, rid), &text), lines[rid]);
+    free(expected);
+}
+END_TEST
+
+START_TEST(names_what_is_there_when_parts_are_missing)
+{
+    enum { COUNT = 169 };
+    char *lines[COUNT + 1];
+    char *expected = read_expected(lines, COUNT);
+    const uint8_t *data = bytes_window(&fixture_bytes, 0, fixture_bytes.size);
+    unsigned named = 0, missing = 0;
+    for (uint64_t at = 0; at < fixture_bytes.size; at += 128) {
+        struct paged_bytes paged;
+        struct metadata m;
+        struct name_source source = {.metadata = &m};
+        struct bytes bytes = paged_bytes_open(&paged, data, fixture_bytes.size);
+        paged.missing_begin = at;
+        paged.missing_end = at + 128;
+        if (metadata_open(&bytes, &m) == CDACQ_OK)
+            for (uint32_t rid = 1; rid <= COUNT; rid++) {
+                text_clear(&text);
+                enum cdacq_status status = name_method(&source, metadata_token(METADATA_METHOD_DEF, rid), &text);
+                if (status == CDACQ_OK)
+                    ck_assert_str_eq(text.data, lines[rid]);
+                else
+                    ck_assert_int_eq(status, CDACQ_ERR_MEMORY);
+                status == CDACQ_OK ? named++ : missing++;
+            }
+        paged_bytes_close(&paged);
+    }
+    ck_assert_uint_gt(named, 9 * missing);
+    ck_assert_uint_gt(missing, 0);
+    free(expected);
+}
+END_TEST
+
+START_TEST(names_types)
+{
+    uint32_t outer, plain, deep;
+    ck_assert_int_eq(metadata_find_type(&fixture, "Ns.Inner", "Outer`1", 0, &outer), CDACQ_OK);
+    ck_assert_int_eq(metadata_find_type(&fixture, "", "Plain", outer, &plain), CDACQ_OK);
+    ck_assert_int_eq(metadata_find_type(&fixture, "", "Deep`2", plain, &deep), CDACQ_OK);
+    assert_name(name_type(&fixture_source, 0x02000001, &text), "<Module>");
+    assert_name(name_type(&fixture_source, 0x02000000 | deep, &text),
+                "Ns.Inner.Outer<TOuter>.Plain.Deep<TDeep, TMore>");
+    assert_no_name(name_type(&fixture_source, 0x02000000, &text), CDACQ_ERR_FORMAT);
+    assert_no_name(name_type(&fixture_source, 0x02ffffff, &text), CDACQ_ERR_FORMAT);
+    assert_no_name(name_type(&fixture_source, 0x0a000001, &text), CDACQ_ERR_FORMAT);
+    assert_no_name(name_method(&fixture_source, 0x02000002, &text), CDACQ_ERR_FORMAT);
+    assert_no_name(name_method(&fixture_source, 0x06000000, &text), CDACQ_ERR_FORMAT);
+    assert_no_name(name_method(&fixture_source, 0x0600ffff, &text), CDACQ_ERR_FORMAT);
+}
+END_TEST
+
+static enum cdacq_status put_letter(void *context, uint32_t index, struct text *ret)
+{
+    (void)context;
+    text_putc(ret, (char)('p' + index));
+    return index < 4 ? CDACQ_OK : CDACQ_ERR_MEMORY;
+}
+
+START_TEST(names_instances)
+{
+    uint32_t outer, plain, deep;
+    ck_assert_int_eq(metadata_find_type(&fixture, "Ns.Inner", "Outer`1", 0, &outer), CDACQ_OK);
+    ck_assert_int_eq(metadata_find_type(&fixture, "", "Plain", outer, &plain), CDACQ_OK);
+    ck_assert_int_eq(metadata_find_type(&fixture, "", "Deep`2", plain, &deep), CDACQ_OK);
+#define INSTANCE(rid, count) name_type_instance(&fixture_source, 0x02000000 | (rid), count, put_letter, NULL, &text)
+    assert_name(INSTANCE(deep, 3), "Ns.Inner.Outer<p>.Plain.Deep<q, r>");
+    assert_name(INSTANCE(plain, 1), "Ns.Inner.Outer<p>.Plain");
+    assert_name(INSTANCE(outer, 0), "Ns.Inner.Outer`1");
+    assert_name(INSTANCE(1, 0), "<Module>");
+    assert_no_name(INSTANCE(deep, 5), CDACQ_ERR_MEMORY); /* the callback's failure */
+#undef INSTANCE
+}
+END_TEST
+
+/* The member references of the fixture: their types are mostly those of the framework. */
+START_TEST(names_member_references)
+{
+    unsigned named = 0, fields = 0;
+    for (uint32_t rid = 1; rid <= metadata_row_count(&fixture, METADATA_MEMBER_REF); rid++) {
+        text_clear(&text);
+        enum cdacq_status status = name_method(&fixture_source, metadata_token(METADATA_MEMBER_REF, rid), &text);
+        ck_assert(status == CDACQ_OK || status == CDACQ_ERR_FORMAT);
+        status == CDACQ_OK ? named++ : fields++;
+        if (status == CDACQ_OK)
+            ck_assert(strchr(text.data, '.') && text.data[text.length - 1] == ')');
+    }
+    ck_assert_uint_gt(named, 50);
+    ck_assert_uint_gt(fields, 0);
+}
+END_TEST
+
+START_TEST(survives_mutation)
+{
+    size_t size = (size_t)fixture_bytes.size;
+    uint8_t *data = malloc(size);
+    uint64_t state = 3;
+    for (unsigned round = 0; round < 400; round++) {
+        struct paged_bytes paged;
+        struct metadata m;
+        struct name_source source = {.metadata = &m};
+        memcpy(data, bytes_window(&fixture_bytes, 0, size), size);
+        for (unsigned i = 0; i < 30; i++) {
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            data[200 + (state >> 33) % (size - 200)] = (uint8_t)(state >> 25);
+        }
+        struct bytes bytes = paged_bytes_open(&paged, data, size);
+        if (metadata_open(&bytes, &m) == CDACQ_OK) {
+            for (uint32_t rid = 1; rid <= MIN(metadata_row_count(&m, METADATA_METHOD_DEF), 169u); rid++) {
+                text_clear(&text);
+                name_method(&source, metadata_token(METADATA_METHOD_DEF, rid), &text);
+            }
+            for (uint32_t rid = 1; rid <= MIN(metadata_row_count(&m, METADATA_MEMBER_REF), 100u); rid++) {
+                text_clear(&text);
+                name_method(&source, metadata_token(METADATA_MEMBER_REF, rid), &text);
+            }
+        }
+        paged_bytes_close(&paged);
+    }
+    free(data);
+}
+END_TEST
+
+/* ---- Written metadata ---- */
+
+static struct metadata_writer writer;
+static uint8_t *written;
+static struct bytes written_bytes;
+static struct metadata m;
+static struct name_source source;
+
+static void setup_writer(void)
+{
+    metadata_writer_init(&writer);
+    source = (struct name_source){.metadata = &m};
+}
+
+static void teardown_writer(void)
+{
+    free(written);
+    written = NULL;
+    metadata_writer_deinit(&writer);
+    teardown_text();
+}
+
+static void open_written(void)
+{
+    size_t size;
+    free(written);
+    written = metadata_writer_finish(&writer, &size);
+    written_bytes = bytes_of_buffer(written, size);
+    ck_assert_int_eq(metadata_open(&written_bytes, &m), CDACQ_OK);
+}
+
+static uint32_t string(const char *s)
+{
+    return metadata_writer_string(&writer, s);
+}
+
+#define BLOB(...) metadata_writer_blob(&writer, (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
+
+static uint32_t add_type(uint32_t flags, const char *namespace_name, const char *name)
+{
+    return METADATA_ROW(&writer, METADATA_TYPE_DEF, flags, string(name), *namespace_name ? string(namespace_name) : 0,
+                        0, 1, writer.tables[METADATA_METHOD_DEF].rows + 1);
+}
+
+static uint32_t add_method(const char *name, uint32_t signature)
+{
+    return METADATA_ROW(&writer, METADATA_METHOD_DEF, 0, 0, 0, string(name), signature, 1);
+}
+
+enum { PUBLIC = 1, NESTED = 2 };
+
+START_TEST(levels_list_what_they_add)
+{
+    uint32_t outer = add_type(PUBLIC, "Ns", "Outer`1"), lying = add_type(NESTED, "Odd", "Lying`7");
+    uint32_t fewer = add_type(NESTED, "", "Fewer`1");
+    add_method("M`1", BLOB(0, 1, 1, 0x15, 0x12, 0x0c, 2, 8, 14)); /* (Outer.Lying<int, string>) */
+    METADATA_ROW(&writer, METADATA_NESTED_CLASS, lying, outer);
+    METADATA_ROW(&writer, METADATA_NESTED_CLASS, fewer, lying);
+    METADATA_ROW(&writer, METADATA_GENERIC_PARAM, 0, 0, outer << 1, string("T"));
+    METADATA_ROW(&writer, METADATA_GENERIC_PARAM, 0, 0, lying << 1, string("T"));
+    METADATA_ROW(&writer, METADATA_GENERIC_PARAM, 1, 0, lying << 1, string("U\n"));
+    METADATA_ROW(&writer, METADATA_GENERIC_PARAM, 0, 0, fewer << 1, string("T"));
+    open_written();
+    assert_name(name_type(&source, 0x02000000 | outer, &text), "Ns.Outer<T>");
+    assert_name(name_type(&source, 0x02000000 | lying, &text), "Ns.Outer<T>.Odd.Lying`7<U\\x0a>");
+    assert_name(name_method(&source, 0x06000001, &text),
+                "Ns.Outer<T>.Odd.Lying`7.Fewer`1.M`1(Ns.Outer<int>.Odd.Lying`7<string>)");
+}
+END_TEST
+
+START_TEST(names_member_references_of_every_parent)
+{
+    uint32_t type = add_type(PUBLIC, "Ns", "Own`1");
+    uint32_t method = add_method("V", BLOB(5, 1, 1, 8));
+    METADATA_ROW(&writer, METADATA_GENERIC_PARAM, 0, 0, type << 1, string("T"));
+    uint32_t list =
+        METADATA_ROW(&writer, METADATA_TYPE_REF, 1 << 2 | CODED_ASSEMBLY_REF, string("List`1"), string("Ns"));
+    uint32_t inner = METADATA_ROW(&writer, METADATA_TYPE_REF, list << 2 | CODED_SCOPE_TYPE_REF, string("Inner"), 0);
+    uint32_t spec = METADATA_ROW(&writer, METADATA_TYPE_SPEC, BLOB(0x15, 0x12, (uint8_t)(inner << 2 | 1), 1, 8));
+    uint32_t array = METADATA_ROW(&writer, METADATA_TYPE_SPEC, BLOB(0x14, 0x08, 2, 0, 0));
+    METADATA_ROW(&writer, METADATA_MODULE_REF, string("native"));
+    uint32_t add = BLOB(0x20, 1, 1, 0x13, 0), generic = BLOB(0x30, 2, 1, 1, 0x1e, 1);
+    METADATA_ROW(&writer, METADATA_MEMBER_REF, spec << 3 | CODED_PARENT_TYPE_SPEC, string("Add"), add);
+    METADATA_ROW(&writer, METADATA_MEMBER_REF, list << 3 | CODED_PARENT_TYPE_REF, string("Add"), add);
+    METADATA_ROW(&writer, METADATA_MEMBER_REF, type << 3 | CODED_PARENT_TYPE_DEF, string("Add"), add);
+    METADATA_ROW(&writer, METADATA_MEMBER_REF, 1 << 3 | CODED_PARENT_MODULE_REF, string("Call"), generic);
+    METADATA_ROW(&writer, METADATA_MEMBER_REF, method << 3 | CODED_PARENT_METHOD_DEF, string("V"),
+                 BLOB(5, 3, 1, 8, 0x41, 14, 8));
+    METADATA_ROW(&writer, METADATA_MEMBER_REF, array << 3 | CODED_PARENT_TYPE_SPEC, string("Get"),
+                 BLOB(0x20, 2, 8, 8, 8));
+    METADATA_ROW(&writer, METADATA_MEMBER_REF, list << 3 | CODED_PARENT_TYPE_REF, string("Field"), BLOB(6, 8));
+    open_written();
+    assert_name(name_method(&source, 0x0a000001, &text), "Ns.List<int>.Inner.Add(!0)");
+    assert_name(name_method(&source, 0x0a000002, &text), "Ns.List`1.Add(!0)");
+    assert_name(name_method(&source, 0x0a000003, &text), "Ns.Own<T>.Add(T)");
+    assert_name(name_method(&source, 0x0a000004, &text), "<Module>.Call<!!0, !!1>(!!1)");
+    assert_name(name_method(&source, 0x0a000005, &text), "Ns.Own<T>.V(int, __arglist)");
+    assert_name(name_method(&source, 0x0a000006, &text), "int[,].Get(int, int)");
+    assert_no_name(name_method(&source, 0x0a000007, &text), CDACQ_ERR_FORMAT);
+    assert_name(name_method(&source, 0x06000001, &text), "Ns.Own<T>.V(int, __arglist)");
+    assert_name(name_type(&source, 0x1b000001, &text), "Ns.List<int>.Inner");
+    assert_name(name_type(&source, 0x01000002, &text), "Ns.List`1.Inner");
+}
+END_TEST
+
+START_TEST(nesting_in_circles_has_no_name)
+{
+    uint32_t a = add_type(NESTED, "", "A"), b = add_type(NESTED, "", "B"), self = add_type(NESTED, "", "Self");
+    add_method("M", BLOB(0, 0, 1));
+    METADATA_ROW(&writer, METADATA_NESTED_CLASS, a, b);
+    METADATA_ROW(&writer, METADATA_NESTED_CLASS, b, a);
+    METADATA_ROW(&writer, METADATA_NESTED_CLASS, self, self);
+    METADATA_ROW(&writer, METADATA_TYPE_REF, 1 << 2 | CODED_SCOPE_TYPE_REF, string("R"), 0);
+    open_written();
+    assert_no_name(name_type(&source, 0x02000000 | a, &text), CDACQ_ERR_FUEL);
+    assert_no_name(name_method(&source, 0x06000001, &text), CDACQ_ERR_FUEL);
+    assert_no_name(name_type(&source, 0x01000001, &text), CDACQ_ERR_FUEL);
+}
+END_TEST
+
+START_TEST(type_specs_in_circles_have_no_name)
+{
+    METADATA_ROW(&writer, METADATA_TYPE_SPEC, BLOB(0x12, 1 << 2 | 2));       /* itself */
+    METADATA_ROW(&writer, METADATA_TYPE_SPEC, BLOB(0x0f, 0x12, 2 << 2 | 2)); /* a pointer to itself */
+    open_written();
+    assert_no_name(name_type(&source, 0x1b000001, &text), CDACQ_ERR_FUEL);
+    assert_no_name(name_type(&source, 0x1b000002, &text), CDACQ_ERR_FUEL);
+}
+END_TEST
+
+/* Each TypeSpec is a function pointer over the next one, ten times: 10^30 types to print. */
+START_TEST(exponential_types_end)
+{
+    enum { LEVELS = 30 };
+    for (uint8_t i = 1; i <= LEVELS; i++) {
+        uint8_t signature[64] = {0x1b, 0, 10, 1};
+        size_t length = 4;
+        for (unsigned k = 0; k < 10; k++, length += 2) {
+            signature[length] = i == LEVELS ? 0x1c : 0x12;
+            signature[length + 1] = i == LEVELS ? 0x1c : (uint8_t)((i + 1) << 2 | 2);
+        }
+        if (i == LEVELS)
+            signature[2] = 20;
+        METADATA_ROW(&writer, METADATA_TYPE_SPEC, metadata_writer_blob(&writer, signature, length));
+    }
+    open_written();
+    struct timespec begin, end;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    assert_no_name(name_type(&source, 0x1b000001, &text), CDACQ_ERR_FUEL);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    ck_assert_int_lt(end.tv_sec - begin.tv_sec, 10);
+}
+END_TEST
+
+START_TEST(many_unsorted_rows_cost_fuel)
+{
+    uint32_t type = add_type(PUBLIC, "", "T");
+    uint8_t signature[4096 + 4] = {0, 0x88, 0, 1}; /* 2048 parameters */
+    for (size_t i = 0; i < 2048; i++) {
+        signature[4 + 2 * i] = 0x12;
+        signature[5 + 2 * i] = 3 << 2; /* a nested type: each asks the unsorted table */
+    }
+    uint32_t method = add_method("M", metadata_writer_blob(&writer, signature, sizeof signature));
+    uint32_t nested = add_type(NESTED, "", "N");
+    ck_assert_uint_eq(nested, 3);
+    for (uint32_t i = 0; i < 20000; i++)
+        METADATA_ROW(&writer, METADATA_NESTED_CLASS, i == 19999 ? nested : 9999, type);
+    writer.uncompressed = true;
+    open_written();
+    assert_name(name_type(&source, 0x02000003, &text), "T.N");
+    assert_no_name(name_method(&source, 0x06000000 | method, &text), CDACQ_ERR_FUEL);
+    assert_no_name(name_parameters(&source, signature, sizeof signature, &text), CDACQ_ERR_FUEL);
+}
+END_TEST
+
+START_TEST(text_has_its_cap)
+{
+    char name[3001];
+    memset(name, 'n', 3000);
+    name[3000] = '\0';
+    uint32_t type = add_type(PUBLIC, "", name);
+    uint8_t signature[3 + 60] = {0, 30, 1};
+    for (unsigned i = 0; i < 30; i++) {
+        signature[3 + 2 * i] = 0x12;
+        signature[4 + 2 * i] = (uint8_t)(type << 2);
+    }
+    add_method("M", metadata_writer_blob(&writer, signature, sizeof signature));
+    open_written();
+    assert_no_name(name_method(&source, 0x06000001, &text), CDACQ_ERR_FUEL);
+}
+END_TEST
+
+/* ---- Signatures that stand alone ---- */
+
+#define SIGNATURE(...)  (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__})
+#define TYPE(...)       name_signature_type(&source, SIGNATURE(__VA_ARGS__), &text, NULL)
+#define PARAMETERS(...) name_parameters(&source, SIGNATURE(__VA_ARGS__), &text)
+
+START_TEST(primitive_types)
+{
+    static const struct {
+        uint8_t element;
+        const char *name;
+    } primitives[] = {
+        {1, "void"},
+        {2, "bool"},
+        {3, "char"},
+        {4, "sbyte"},
+        {5, "byte"},
+        {6, "short"},
+        {7, "ushort"},
+        {8, "int"},
+        {9, "uint"},
+        {10, "long"},
+        {11, "ulong"},
+        {12, "float"},
+        {13, "double"},
+        {14, "string"},
+        {0x16, "System.TypedReference"},
+        {0x18, "nint"},
+        {0x19, "nuint"},
+        {0x1c, "object"},
+        {0x3e, "System.__Canon"},
+    };
+    for (unsigned i = 0; i < ARRAY_SIZE(primitives); i++)
+        assert_name(TYPE(primitives[i].element), primitives[i].name);
+    const uint8_t bad[] = {0, 0x17, 0x1a, 0x23, 0x3a, 0x3c, 0x40, 0x41, 0x7f, 0x80, 0xff};
+    for (unsigned i = 0; i < ARRAY_SIZE(bad); i++)
+        assert_no_name(TYPE(bad[i]), CDACQ_ERR_FORMAT);
+    assert_no_name(name_signature_type(&source, "", 0, &text, NULL), CDACQ_ERR_FORMAT);
+    assert_no_name(name_signature_type(&source, NULL, 0, &text, NULL), CDACQ_ERR_FORMAT);
+}
+END_TEST
+
+START_TEST(composed_types)
+{
+    size_t length = 0;
+    assert_name(TYPE(0x1d, 0x1d, 8), "int[][]");
+    assert_name(TYPE(0x1d, 0x14, 8, 2, 0, 0), "int[][,]");
+    assert_name(TYPE(0x14, 0x1d, 8, 3, 1, 5, 2, 0, 1), "int[,,][]");
+    assert_name(TYPE(0x14, 8, 1, 0, 0), "int[*]");
+    assert_name(TYPE(0x1d, 0x0f, 0x1d, 8), "int[]*[]");
+    assert_name(TYPE(0x10, 0x0f, 0x0f, 1), "ref void**");
+    assert_name(TYPE(0x1f, 5, 0x20, 5, 0x45, 0x1d, 0x1f, 5, 8), "int[]");
+    assert_name(TYPE(0x13, 0x81, 0), "!256");
+    assert_name(TYPE(0x1e, 3), "!!3");
+    assert_name(TYPE(0x1b, 0, 2, 1, 8, 0x10, 14), "delegate*<int, ref string, void>");
+    assert_name(TYPE(0x1d, 0x1b, 5, 2, 8, 8, 0x41, 14), "delegate*<int, string, int>[]");
+    assert_name(TYPE(0x1b, 9, 1, 0x1b, 0, 0, 1, 0x1b, 0, 0, 8), "delegate*<delegate*<int>, delegate*<void>>");
+    assert_name(name_signature_type(&source, SIGNATURE(0x1d, 8, 99), &text, &length), "int[]");
+    ck_assert_uint_eq(length, 2);
+    assert_no_name(TYPE(0x14, 8, 0, 0, 0), CDACQ_ERR_FORMAT);  /* no dimension */
+    assert_no_name(TYPE(0x14, 8, 33, 0, 0), CDACQ_ERR_FORMAT); /* too many */
+    assert_no_name(TYPE(0x14, 8, 2, 3, 1, 1, 1, 0), CDACQ_ERR_FORMAT);
+    assert_no_name(TYPE(0x14, 8, 2, 0), CDACQ_ERR_FORMAT);
+    assert_no_name(TYPE(0x15, 8, 1, 8), CDACQ_ERR_FORMAT); /* an instance of a primitive */
+    assert_no_name(TYPE(0x0f), CDACQ_ERR_FORMAT);
+    assert_no_name(TYPE(0x1b, 6, 0, 1), CDACQ_ERR_FORMAT);
+}
+END_TEST
+
+START_TEST(tokens_need_metadata)
+{
+    source.metadata = NULL;
+    assert_name(PARAMETERS(0, 2, 1, 8, 14), "(int, string)");
+    assert_no_name(PARAMETERS(0, 1, 1, 0x12, 4), CDACQ_ERR_MODULE);
+    assert_no_name(PARAMETERS(0, 1, 1, 0x15, 0x12, 4, 1, 8), CDACQ_ERR_MODULE);
+    assert_no_name(name_method(&source, 0x06000001, &text), CDACQ_ERR_MODULE);
+    assert_no_name(name_type(&source, 0x02000001, &text), CDACQ_ERR_MODULE);
+    assert_no_name(TYPE(0x3b, 1), CDACQ_ERR_MODULE);
+}
+END_TEST
+
+START_TEST(tokens_out_of_range)
+{
+    open_written();
+    assert_name(TYPE(0x12, 4), "<Module>");
+    assert_no_name(TYPE(0x12, 0), CDACQ_ERR_FORMAT);
+    assert_no_name(TYPE(0x12, 8), CDACQ_ERR_FORMAT);
+    assert_no_name(TYPE(0x12, 7), CDACQ_ERR_FORMAT); /* no such tag */
+    assert_no_name(TYPE(0x12, 0xdf, 0xff, 0xff, 0xfc), CDACQ_ERR_FORMAT);
+    assert_no_name(TYPE(0x12, 0xe0, 0, 0, 0), CDACQ_ERR_FORMAT);
+    assert_no_name(TYPE(0x12, 0xc0, 0, 0), CDACQ_ERR_FORMAT);
+}
+END_TEST
+
+START_TEST(parameters)
+{
+    assert_name(PARAMETERS(0, 0, 1), "()");
+    assert_name(PARAMETERS(0x20, 1, 0x1d, 8, 0x10, 2), "(ref bool)");
+    assert_name(PARAMETERS(0x10, 1, 1, 1, 0x1e, 0), "(!!0)");
+    assert_name(PARAMETERS(5, 0, 1), "(__arglist)");
+    assert_name(PARAMETERS(5, 2, 1, 8, 0x41, 14), "(int, __arglist)");
+    assert_no_name(PARAMETERS(6, 8), CDACQ_ERR_FORMAT);       /* a field */
+    assert_no_name(PARAMETERS(7, 1, 8), CDACQ_ERR_FORMAT);    /* locals */
+    assert_no_name(PARAMETERS(0x28, 0, 8), CDACQ_ERR_FORMAT); /* a property */
+    assert_no_name(PARAMETERS(0, 2, 1, 8), CDACQ_ERR_FORMAT);
+    assert_no_name(PARAMETERS(0, 0xdf, 0xff, 0xff, 0xff, 1, 8, 8), CDACQ_ERR_FORMAT);
+    assert_no_name(PARAMETERS(0, 1), CDACQ_ERR_FORMAT);
+    assert_no_name(name_parameters(&source, "", 0, &text), CDACQ_ERR_FORMAT);
+}
+END_TEST
+
+START_TEST(depth_has_its_cap)
+{
+    uint8_t deep[200000];
+    memset(deep, 0x0f, sizeof deep);
+    assert_no_name(name_signature_type(&source, deep, sizeof deep, &text, NULL), CDACQ_ERR_FUEL);
+    memset(deep, 0x1d, sizeof deep);
+    assert_no_name(name_signature_type(&source, deep, sizeof deep, &text, NULL), CDACQ_ERR_FUEL);
+    memset(deep, 0x45, sizeof deep);
+    assert_no_name(name_signature_type(&source, deep, sizeof deep, &text, NULL), CDACQ_ERR_FORMAT);
+    for (size_t i = 0; i + 2 < sizeof deep; i += 3)
+        memcpy(deep + i, "\x1b\x00\x01", 3); /* function pointers that return function pointers */
+    assert_no_name(name_signature_type(&source, deep, sizeof deep, &text, NULL), CDACQ_ERR_FORMAT);
+    deep[0] = 0;
+    deep[1] = 0;
+    memset(deep + 2, 0x0f, sizeof deep - 2); /* as a return type, which is skipped */
+    assert_no_name(name_parameters(&source, deep, sizeof deep, &text), CDACQ_ERR_FORMAT);
+}
+END_TEST
+
+/* A type handle is named by its number; 0x99 cannot be. */
+static enum cdacq_status put_handle(void *context, uint64_t address, struct text *ret)
+{
+    (void)context;
+    text_printf(ret, "H%llx", (unsigned long long)address);
+    return address == 0x99 ? CDACQ_ERR_MEMORY : CDACQ_OK;
+}
+
+static enum cdacq_status define_handle(void *context, uint64_t address, const struct metadata **ret_metadata,
+                                       uint32_t *ret_token)
+{
+    (void)context;
+    *ret_metadata = &m;
+    *ret_token = 0x02000000 | (uint32_t)address;
+    return CDACQ_OK;
+}
+
+START_TEST(type_handles)
+{
+    assert_no_name(PARAMETERS(0, 1, 1, 0x21, 1, 0, 0, 0, 0, 0, 0, 0), CDACQ_ERR_FORMAT); /* nobody to ask */
+    source.type_handle = put_handle;
+    source.pointer_size = 8;
+    assert_name(PARAMETERS(0, 2, 0x21, 1, 0, 0, 0, 0, 0, 0, 0, 0x21, 8, 7, 6, 5, 4, 3, 2, 1, 8),
+                "(H102030405060708, int)");
+    assert_name(PARAMETERS(0, 1, 1, 0x1d, 0x22, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0x21, 2, 0, 0, 0, 0, 0, 0, 0), "(H2[])");
+    assert_no_name(PARAMETERS(0, 1, 1, 0x21, 0x99, 0, 0, 0, 0, 0, 0, 0), CDACQ_ERR_MEMORY);
+    assert_no_name(PARAMETERS(0, 1, 1, 0x21, 1, 0, 0, 0, 0, 0, 0), CDACQ_ERR_FORMAT);
+    source.big_endian = true;
+    assert_name(PARAMETERS(0, 1, 1, 0x21, 8, 7, 6, 5, 4, 3, 2, 1), "(H807060504030201)");
+    source.pointer_size = 4;
+    assert_name(PARAMETERS(0, 2, 1, 0x21, 1, 2, 3, 4, 8), "(H1020304, int)");
+    source.big_endian = false;
+    assert_name(PARAMETERS(0, 2, 1, 0x21, 1, 2, 3, 4, 8), "(H4030201, int)");
+}
+END_TEST
+
+START_TEST(instances_of_type_handles)
+{
+    uint32_t type = add_type(PUBLIC, "Ns", "List`1");
+    open_written();
+    source.type_handle = put_handle;
+    source.pointer_size = 4;
+    assert_no_name(TYPE(0x15, 0x21, (uint8_t)type, 0, 0, 0, 1, 8), CDACQ_ERR_FORMAT);
+    source.type_definition = define_handle;
+    assert_name(TYPE(0x15, 0x21, (uint8_t)type, 0, 0, 0, 1, 0x21, 5, 0, 0, 0), "Ns.List<H5>");
+}
+END_TEST
+
+/* ---- ReadyToRun ---- */
+
+static const struct metadata *find_other(void *context, uint32_t index)
+{
+    (void)context;
+    return index == 3 ? &fixture : NULL;
+}
+
+START_TEST(entry_points)
+{
+    struct name_entry_point entry;
+    static const uint8_t plain[] = {0x04, 7, 2, 8, 0x3e, 0xaa};
+    ck_assert_int_eq(name_entry_point_decode(plain, sizeof plain, &entry), CDACQ_OK);
+    ck_assert_uint_eq(entry.token, 0x06000007);
+    ck_assert_uint_eq(entry.module, 0);
+    ck_assert_uint_eq(entry.argument_count, 2);
+    ck_assert_uint_eq(entry.length, 5);
+    ck_assert_ptr_null(entry.owner);
+    ck_assert_uint_eq(entry.owner_element, 0);
+
+    static const uint8_t owned[] = {0x40, 0x15, 0x11, 0x08, 1, 0x3e, 0x81, 0x23};
+    ck_assert_int_eq(name_entry_point_decode(owned, sizeof owned, &entry), CDACQ_OK);
+    ck_assert_uint_eq(entry.token, 0x06000123);
+    ck_assert_uint_eq(entry.owner_element, ELEMENT_VALUETYPE);
+    ck_assert_uint_eq(entry.owner_token, 0x02000002);
+    ck_assert_uint_eq(entry.owner_length, 5);
+
+    /* The type is another module's: so is the MethodDef. */
+    static const uint8_t foreign[] = {0x40, 0x3f, 3, 0x15, 0x12, 0x08, 1, 0x3f, 9, 0x12, 4, 5};
+    ck_assert_int_eq(name_entry_point_decode(foreign, sizeof foreign, &entry), CDACQ_OK);
+    ck_assert_uint_eq(entry.module, 3);
+    ck_assert_uint_eq(entry.context, 0);
+    ck_assert_uint_eq(entry.token, 0x06000005);
+
+    static const uint8_t updated[] = {0x80 | 0x80, 0x01 | 0x80, 0};
+    ck_assert_int_eq(name_entry_point_decode(updated, sizeof updated, &entry), CDACQ_ERR_FORMAT);
+    static const uint8_t member[] = {0x80, 0xd1, 4, 0x40, 0x12, 0x08, 6}; /* flags 0xd1 take two bytes */
+    ck_assert_int_eq(name_entry_point_decode(member, sizeof member, &entry), CDACQ_ERR_FORMAT);
+    static const uint8_t member_ok[] = {0x80, 0xd1, 4, 0x3f, 3, 0x12, 0x08, 6};
+    ck_assert_int_eq(name_entry_point_decode(member_ok, sizeof member_ok, &entry), CDACQ_OK);
+    ck_assert_uint_eq(entry.flags, 0xd1);
+    ck_assert_uint_eq(entry.token, 0x0a000006);
+    ck_assert_uint_eq(entry.context, 4);
+    ck_assert_uint_eq(entry.module, 4);
+    ck_assert_uint_eq(entry.owner_module, 3);
+    ck_assert_uint_eq(entry.owner_token, 0x02000002);
+
+    static const uint8_t of_string[] = {0x44, 0x0e, 9, 1, 8};
+    ck_assert_int_eq(name_entry_point_decode(of_string, sizeof of_string, &entry), CDACQ_OK);
+    ck_assert_uint_eq(entry.owner_element, ELEMENT_STRING);
+    ck_assert_uint_eq(entry.owner_token, 0);
+
+    static const uint8_t slot[] = {0x48, 0x1d, 8, 9};
+    ck_assert_int_eq(name_entry_point_decode(slot, sizeof slot, &entry), CDACQ_OK);
+    ck_assert_uint_eq(entry.slot, 9);
+    ck_assert_uint_eq(entry.token, 0);
+
+    entry.length = 77;
+    for (size_t length = 0; length < sizeof foreign; length++)
+        ck_assert_int_eq(name_entry_point_decode(foreign, length, &entry), CDACQ_ERR_FORMAT);
+    static const uint8_t unknown[] = {0x82, 0x00, 5};
+    ck_assert_int_eq(name_entry_point_decode(unknown, sizeof unknown, &entry), CDACQ_ERR_FORMAT);
+    static const uint8_t endless[] = {0x04, 5, 0xdf, 0xff, 0xff, 0xff, 8};
+    ck_assert_int_eq(name_entry_point_decode(endless, sizeof endless, &entry), CDACQ_ERR_FORMAT);
+    static const uint8_t none[] = {0, 0};
+    ck_assert_int_eq(name_entry_point_decode(none, sizeof none, &entry), CDACQ_ERR_FORMAT);
+    ck_assert_uint_eq(entry.length, 77);
+}
+END_TEST
+
+START_TEST(entry_points_as_instantiated)
+{
+    setup_fixture();
+    uint32_t outer, take, type = add_type(PUBLIC, "Ns", "Own`1");
+    add_method("Convert", BLOB(0x30, 1, 0, 1));
+    METADATA_ROW(&writer, METADATA_GENERIC_PARAM, 0, 0, type << 1, string("T"));
+    METADATA_ROW(&writer, METADATA_MEMBER_REF, type << 3 | CODED_PARENT_TYPE_DEF, string("Ref"), BLOB(0x20, 0, 1));
+    open_written();
+    source.module = find_other;
+    ck_assert_int_eq(metadata_find_type(&fixture, "Ns.Inner", "Outer`1", 0, &outer), CDACQ_OK);
+    ck_assert_int_eq(metadata_find_method(&fixture, outer, "Take", NULL, 0, &take), CDACQ_OK);
+    struct name_entry_point entry;
+
+    const uint8_t own[] = {0x44, 0x15, 0x12, (uint8_t)(type << 2), 1, 8, 1, 2, 0x3b, 1, 0x3e};
+    ck_assert_int_eq(name_entry_point_decode(own, sizeof own, &entry), CDACQ_OK);
+    assert_name(name_entry_point(&source, &entry, &text), "Ns.Own<int>.Convert<T, System.__Canon>");
+
+    /* The type is module 3's; the argument's token is ours, and the argument's argument again module 3's. */
+    const uint8_t foreign[] = {
+        0x40, 0x3f, 3, 0x15, 0x12,   (uint8_t)(outer << 2), 1, 0x15, 0x12, (uint8_t)(type << 2), 1,
+        0x3d, 0x3f, 3, 0x12, 8 << 2, (uint8_t)take};
+    ck_assert_int_eq(name_entry_point_decode(foreign, sizeof foreign, &entry), CDACQ_OK);
+    text_clear(&text);
+    ck_assert_int_eq(name_entry_point(&source, &entry, &text), CDACQ_OK);
+    struct text expected = {0};
+    text_puts(&expected, "Ns.Inner.Outer<Ns.Own<");
+    struct name_source other = {.metadata = &fixture};
+    ck_assert_int_eq(name_signature_type(&other, SIGNATURE(0x12, 8 << 2), &expected, NULL), CDACQ_OK);
+    text_puts(&expected, ">>.Take");
+    ck_assert_str_eq(text.data, expected.data);
+    text_deinit(&expected);
+
+    const uint8_t plain[] = {0, 1};
+    ck_assert_int_eq(name_entry_point_decode(plain, sizeof plain, &entry), CDACQ_OK);
+    assert_name(name_entry_point(&source, &entry, &text), "Ns.Own<T>.Convert");
+    const uint8_t member[] = {0x14, 1, 1, 8};
+    ck_assert_int_eq(name_entry_point_decode(member, sizeof member, &entry), CDACQ_OK);
+    assert_name(name_entry_point(&source, &entry, &text), "Ns.Own<T>.Ref<int>");
+    const uint8_t owned_member[] = {0x50, 0x15, 0x12, (uint8_t)(type << 2), 1, 8, 1};
+    ck_assert_int_eq(name_entry_point_decode(owned_member, sizeof owned_member, &entry), CDACQ_OK);
+    assert_name(name_entry_point(&source, &entry, &text), "Ns.Own<int>.Ref");
+    const uint8_t unknown[] = {0x40, 0x3f, 5, 0x12, 4, 1};
+    ck_assert_int_eq(name_entry_point_decode(unknown, sizeof unknown, &entry), CDACQ_OK);
+    assert_no_name(name_entry_point(&source, &entry, &text), CDACQ_ERR_MODULE);
+    const uint8_t slot[] = {0x48, 0x1d, 8, 9};
+    ck_assert_int_eq(name_entry_point_decode(slot, sizeof slot, &entry), CDACQ_OK);
+    assert_no_name(name_entry_point(&source, &entry, &text), CDACQ_ERR_FORMAT);
+    free(file);
+}
+END_TEST
+
+START_TEST(survives_random_signatures)
+{
+    uint64_t state = 11;
+    add_type(PUBLIC, "Ns", "T`2");
+    METADATA_ROW(&writer, METADATA_TYPE_REF, 1 << 2 | CODED_ASSEMBLY_REF, string("R`1"), 0);
+    METADATA_ROW(&writer, METADATA_TYPE_SPEC, BLOB(0x15, 0x12, 8, 2, 8, 8));
+    open_written();
+    source.type_handle = put_handle;
+    source.pointer_size = 4;
+    for (unsigned round = 0; round < 200000; round++) {
+        uint8_t *signature = malloc(24);
+        struct name_entry_point entry;
+        for (unsigned i = 0; i < 24; i++) {
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            signature[i] = (uint8_t)(state >> 60 ? state >> 40 & 0x1f : state >> 33);
+        }
+        text_clear(&text);
+        name_parameters(&source, signature, 24, &text);
+        name_signature_type(&source, signature, 24, &text, NULL);
+        if (name_entry_point_decode(signature, 24, &entry) == CDACQ_OK)
+            name_entry_point(&source, &entry, &text);
+        free(signature);
+    }
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    Suite *s = suite_create("names");
+    TCase *t = tcase_create("fixture");
+    tcase_add_checked_fixture(t, setup_fixture, teardown_fixture);
+    tcase_add_test(t, names_every_method_of_the_fixture);
+    tcase_add_test(t, names_what_is_there_when_parts_are_missing);
+    tcase_add_test(t, names_types);
+    tcase_add_test(t, names_instances);
+    tcase_add_test(t, names_member_references);
+    tcase_add_test(t, survives_mutation);
+    suite_add_tcase(s, t);
+
+    t = tcase_create("written");
+    tcase_add_checked_fixture(t, setup_writer, teardown_writer);
+    tcase_add_test(t, levels_list_what_they_add);
+    tcase_add_test(t, names_member_references_of_every_parent);
+    tcase_add_test(t, nesting_in_circles_has_no_name);
+    tcase_add_test(t, type_specs_in_circles_have_no_name);
+    tcase_add_test(t, exponential_types_end);
+    tcase_add_test(t, many_unsorted_rows_cost_fuel);
+    tcase_add_test(t, text_has_its_cap);
+    tcase_add_test(t, primitive_types);
+    tcase_add_test(t, composed_types);
+    tcase_add_test(t, tokens_need_metadata);
+    tcase_add_test(t, tokens_out_of_range);
+    tcase_add_test(t, parameters);
+    tcase_add_test(t, depth_has_its_cap);
+    tcase_add_test(t, type_handles);
+    tcase_add_test(t, instances_of_type_handles);
+    tcase_add_test(t, entry_points);
+    tcase_add_test(t, entry_points_as_instantiated);
+    tcase_add_test(t, survives_random_signatures);
+    suite_add_tcase(s, t);
+    return s;
+}
+
+CHECK_MAIN(suite)

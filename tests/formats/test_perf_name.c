@@ -1,0 +1,122 @@
+/*
+ * test_perf_name.c: the names of a runtime's own files against the names of methods.
+ */
+#include <stdio.h>
+
+#include "tests/support/check_main.h"
+#include "formats/perf_name.h"
+#include "util/text.h"
+
+static bool is_of(const char *name, const char *il)
+{
+    /* In allocations of their length, for the sanitizer. */
+    size_t length = strlen(name), il_length = strlen(il);
+    char *name_copy = malloc(length + 1), *il_copy = malloc(il_length + 1);
+    memmove(name_copy + 1, name, length);
+    memmove(il_copy + 1, il, il_length);
+    bool result = perf_name_is_of(name_copy + 1, length, il_copy + 1, il_length);
+    free(name_copy);
+    free(il_copy);
+    return result;
+}
+
+#define X "void [A] N.T`1[System.__Canon]::M(int32)"
+
+START_TEST(tiers_and_cold_parts)
+{
+    ck_assert(is_of(X, X));
+    ck_assert(is_of(X "[Tier0]", X));
+    ck_assert(is_of(X "[OptimizedTier1OSR]", X));
+    ck_assert(is_of(X "[PreJIT]" X "[PreJit-cold]", X));
+    static const char *const others[] = {
+        "",
+        "void",
+        X "x",
+        X "[",
+        X "[]",
+        X "[Tier1",
+        X "[Tier 1]",
+        X "[Tier1]x",
+        (X X),
+        X "[Tier1]" X,
+        X "[Tier1][a]",
+        X "[PreJIT]" X "[PreJit-cold]x",
+        X "[PreJIT]void [A] N.T::M()[PreJit-cold]",
+        X "\n",
+        (" " X), /* one string: clang warns where a comma may have been forgotten */
+        "Void [A] N.T`1[System.__Canon]::M(int32)",
+        "void [A] N.T`1[System.__Canon]::M(int3",
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+        ck_assert_msg(!is_of(others[i], X), "%s", others[i]);
+    ck_assert(is_of("", ""));
+    ck_assert(is_of("[Tier1]", ""));
+}
+END_TEST
+
+/* What CDACQ_NAMES_IL escapes stands in the file as it is. */
+START_TEST(escapes)
+{
+    static const char *const plain[] = {"a",    "\\",   "\\\\",   "\x01",         "\xc3\xa4",  "\xf0\x9f\x98\x80",
+                                        "\xff", "\x7f", "\\\x01", "\xe2\x80\xae", "x\\y\\\\z", "\xc3"};
+    for (size_t i = 0; i < ARRAY_SIZE(plain); i++) {
+        struct text il = {0};
+        char name[64];
+        snprintf(name, sizeof name, "void [A] T::%s(string)[Tier1]", plain[i]);
+        text_puts(&il, "void [A] T::");
+        text_escape(&il, plain[i], strlen(plain[i]));
+        text_puts(&il, "(string)");
+        ck_assert_msg(is_of(name, il.data), "%s", il.data);
+        name[12]++;
+        ck_assert(!is_of(name, il.data));
+        text_deinit(&il);
+    }
+    /* In the name of a type both have the runtime's backslashes. */
+    ck_assert(is_of("void [A] A\\+B\\\\C::M()", "void [A] A\\+B\\\\C::M()"));
+    ck_assert(!is_of("void [A] A\\\\\\B::M()", "void [A] A\\B::M()"));
+    ck_assert(!is_of("A\\", "A"));
+    ck_assert(!is_of("A", "A\\\\"));
+}
+END_TEST
+
+START_TEST(stubs)
+{
+    static const struct {
+        const char *name;
+        bool is_stub;
+    } names[] = {{"stub GenerateLookupStub<GenerateLookupStub>", true},
+                 {"stub<1> AllocateTemporaryEntryPoints<PRECODE_STUB>", true},
+                 {"stub<123456789> x", true},
+                 {"stub<> x", true},
+                 {"stub ", true},
+                 {"stub", false},
+                 {"stub<1>", false},
+                 {"stub<1", false},
+                 {"stub<", false},
+                 {"stub<a> x", false},
+                 {"stubs x", false},
+                 {"Stub x", false},
+                 {"", false},
+                 {"void [A] stub ::M()", false}};
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        size_t length = strlen(names[i].name);
+        char *copy = malloc(length + 1);
+        memcpy(copy + 1, names[i].name, length);
+        ck_assert_msg(perf_name_is_stub(copy + 1, length) == names[i].is_stub, "%s", names[i].name);
+        free(copy);
+    }
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    Suite *s = suite_create("perf_name");
+    TCase *tc = tcase_create("names");
+    tcase_add_test(tc, tiers_and_cold_parts);
+    tcase_add_test(tc, escapes);
+    tcase_add_test(tc, stubs);
+    suite_add_tcase(s, tc);
+    return s;
+}
+
+CHECK_MAIN(suite)

@@ -1,0 +1,552 @@
+#include "tests/support/mock_support.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+
+#include "cdacq.h"
+#include "tests/support/metadata_writer.h"
+
+struct mock *mock_of_arch(int arch, uint64_t seed)
+{
+    return mock_of_version(arch, seed, 2);
+}
+
+struct mock *mock_of_version(int arch, uint64_t seed, unsigned version)
+{
+    struct mock_options options = {
+        .pointer_size = arch & 1 ? 8 : 4,
+        .big_endian = arch & 2,
+        .seed = seed,
+        .version = version,
+        .unwind = (enum mock_unwind)(seed % (arch & 1 ? 5 : 3)),
+        .run_size = seed % 5 == 3   ? 64
+                    : seed % 5 == 4 ? 7
+                                    : 0,
+    };
+    struct mock *mock = mock_create(&options);
+    ck_assert_ptr_nonnull(mock);
+    return mock;
+}
+
+void mock_check(const struct mock *mock)
+{
+    if (mock_error(mock))
+        ck_abort_msg("mock: %s", mock_error(mock));
+}
+
+/* The core file lives until the process ends: a mapped core needs no file descriptor. */
+static enum cdacq_status open_core(struct mock *mock, const struct cdacq_options *options, struct cdacq_target **ret,
+                                   struct cdacq_error *err)
+{
+    char path[64];
+    int fd = memfd_create("core", MFD_CLOEXEC);
+    ck_assert_int_ge(fd, 0);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    if (!mock_write_core(mock, path, err))
+        ck_abort_msg("%s", err->message);
+    enum cdacq_status status = cdacq_target_open_core(path, options, ret, err);
+    close(fd);
+    return status;
+}
+
+/* ---- Memory that is copied ---- */
+
+static size_t read_span(void *context, uint64_t address, void *buffer, size_t size)
+{
+    static unsigned calls;
+    const struct cdacq_memory *memory = context;
+    uint64_t begin, end;
+    const void *bytes;
+    size_t done = 0;
+    while (done < size && memory->span_at(memory->context, address + done, &begin, &end, &bytes)) {
+        size_t n = (size_t)MIN(end - (address + done), (uint64_t)(size - done));
+        memcpy((uint8_t *)buffer + done, (const uint8_t *)bytes + (address + done - begin), n);
+        done += n;
+    }
+    return done < size && calls++ & 1 ? 0 : done;
+}
+
+static enum cdacq_status open_read(struct mock *mock, const struct cdacq_options *options, struct cdacq_target **ret,
+                                   struct cdacq_error *err)
+{
+    const struct cdacq_memory *memory = mock_memory(mock);
+    struct cdacq_memory copied = {
+        .size = sizeof copied,
+        .context = (void *)(uintptr_t)memory,
+        .read = read_span,
+        .mappings = memory->mappings,
+        .mapping_count = memory->mapping_count,
+    };
+    return cdacq_target_open_memory(&copied, options, ret, err);
+}
+
+/* ---- Processes ---- */
+
+enum { PROCESS_MAX = 8, PROCESS_TRIES = 16 };
+
+static const char process_directory[] = "/tmp/cdacq-process-XXXXXX";
+
+/* The last ones that were started, each with a directory of its files; the oldest ends when there are too many. */
+static struct process {
+    pid_t pid;
+    char directory[sizeof process_directory];
+} processes[PROCESS_MAX];
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *where)
+{
+    (void)st, (void)type, (void)where;
+    return remove(path);
+}
+
+static void end_process(struct process *process)
+{
+    if (process->pid > 0) {
+        kill(process->pid, SIGKILL);
+        waitpid(process->pid, NULL, 0);
+    }
+    if (process->directory[0])
+        nftw(process->directory, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+    *process = (struct process){0};
+}
+
+static void end_processes(void)
+{
+    for (size_t i = 0; i < PROCESS_MAX; i++)
+        end_process(&processes[i]);
+}
+
+/* Beside this program. */
+static void undump_path(char *path, size_t size)
+{
+    ssize_t n = readlink("/proc/self/exe", path, size - 1);
+    ck_assert_int_gt(n, 0);
+    path[n] = '\0';
+    char *name = strrchr(path, '/') + 1;
+    snprintf(name, size - (size_t)(name - path), "undump");
+}
+
+/* The exit code, or 0 once the process is ready, whose id is *ret. */
+static int start_process(char *core, char *directory, pid_t *ret)
+{
+    extern char **environ;
+    char path[4096], text[16];
+    char *arguments[] = {path, core, directory, NULL};
+    int ends[2], status;
+    posix_spawn_file_actions_t actions;
+    undump_path(path, sizeof path);
+    ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
+    if (posix_spawn(ret, path, &actions, NULL, arguments, environ) != 0)
+        ck_abort_msg("%s cannot be started", path);
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+    ssize_t n = read(ends[0], text, sizeof text);
+    close(ends[0]);
+    if (n > 0)
+        return 0;
+    waitpid(*ret, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+}
+
+static enum cdacq_status open_process(struct mock *mock, const struct cdacq_options *options, struct cdacq_target **ret,
+                                      struct cdacq_error *err)
+{
+    static unsigned next;
+    struct process *process = &processes[next % PROCESS_MAX];
+    char core[sizeof process->directory + 8];
+    enum { TAKEN = 3 };
+    if (!next++)
+        atexit(end_processes);
+    end_process(process);
+    memcpy(process->directory, process_directory, sizeof process_directory);
+    ck_assert_ptr_nonnull(mkdtemp(process->directory));
+    snprintf(core, sizeof core, "%s/core", process->directory);
+    if (!mock_write_core(mock, core, err))
+        ck_abort_msg("%s", err->message);
+    int result = TAKEN;
+    for (int i = 0; i < PROCESS_TRIES && result == TAKEN; i++)
+        result = start_process(core, process->directory, &process->pid);
+    if (result != 0) {
+        process->pid = 0;
+        ck_abort_msg("undump: exit code %d", result);
+    }
+    unlink(core);
+    return cdacq_target_open_pid(process->pid, options, ret, err);
+}
+
+const char *mock_path_of(const char *path)
+{
+    size_t fixed = strlen(process_directory) - strlen("XXXXXX");
+    return strncmp(path, process_directory, fixed) == 0 ? path + strlen(process_directory) : path;
+}
+
+enum carrier mock_carriers(void)
+{
+    static enum carrier count;
+    char byte = 'x', copy = 0;
+    int ends[2];
+    if (count)
+        return count;
+    ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
+    pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (!child) {
+        close(ends[1]);
+        _exit(read(ends[0], &copy, 1) > 0); /* until we have done */
+    }
+    struct iovec local = {&copy, 1}, remote = {&byte, 1};
+    bool permitted = process_vm_readv(child, &local, 1, &remote, 1, 0) == 1 && copy == byte;
+    int problem = errno;
+    close(ends[0]);
+    close(ends[1]);
+    waitpid(child, NULL, 0);
+    const char *required = getenv("CDACQ_REQUIRE_PTRACE");
+    if (!permitted && required && strcmp(required, "1") == 0)
+        ck_abort_msg("CDACQ_REQUIRE_PTRACE=1, and another process's memory cannot be read: %s", strerror(problem));
+    if (!permitted)
+        fprintf(stderr, "mocks as processes: skipped: another process's memory cannot be read: %s\n",
+                strerror(problem));
+    count = permitted ? CARRIER_COUNT : CARRIER_PROCESS;
+    return count;
+}
+
+enum cdacq_status mock_try_open(struct mock *mock, enum carrier carrier, const struct cdacq_options *options,
+                                struct cdacq_target **ret, struct cdacq_error *err)
+{
+    struct cdacq_options pread = {.size = sizeof pread};
+    mock_check(mock);
+    if (options)
+        pread = *options;
+    pread.flags |= CDACQ_OPEN_PREAD;
+    switch (carrier) {
+    case CARRIER_MEMORY:
+        return cdacq_target_open_memory(mock_memory(mock), options, ret, err);
+    case CARRIER_READ:
+        return open_read(mock, options, ret, err);
+    case CARRIER_CORE:
+        return open_core(mock, options, ret, err);
+    case CARRIER_CORE_PREAD:
+        return open_core(mock, &pread, ret, err);
+    case CARRIER_PROCESS:
+        return open_process(mock, options, ret, err);
+    case CARRIER_COUNT:
+        break;
+    }
+    return CDACQ_ERR_ARGUMENT;
+}
+
+struct cdacq_target *mock_open(struct mock *mock, enum carrier carrier, const struct cdacq_options *options)
+{
+    struct cdacq_target *target = NULL;
+    struct cdacq_error error = {0};
+    if (mock_try_open(mock, carrier, options, &target, &error) < 0)
+        ck_abort_msg("%s", error.message);
+    return target;
+}
+
+struct cdacq_target *mock_publish_and_open(struct mock *mock)
+{
+    mock_publish(mock, NULL);
+    return mock_open(mock, CARRIER_MEMORY, NULL);
+}
+
+enum cdacq_status mock_open_fails(struct mock *mock, const struct cdacq_options *options, struct cdacq_error *err)
+{
+    struct cdacq_target *target = NULL;
+    mock_check(mock);
+    *err = (struct cdacq_error){0};
+    enum cdacq_status status = cdacq_target_open_memory(mock_memory(mock), options, &target, err);
+    ck_assert_int_lt(status, 0);
+    ck_assert_ptr_null(target);
+    ck_assert_int_eq(err->status, status);
+    ck_assert_int_ne(err->message[0], '\0');
+    return status;
+}
+
+struct reader mock_reader(struct cdacq_target *target)
+{
+    struct reader reader;
+    reader_init(&reader, target->target, &target->layout, target->descriptor_info.pointer_size,
+                target->descriptor_info.big_endian);
+    return reader;
+}
+
+struct cdacq_session *mock_session(struct cdacq_target *target)
+{
+    struct cdacq_session *session = NULL;
+    struct cdacq_error error;
+    if (cdacq_session_create(target, &session, &error) < 0)
+        ck_abort_msg("%s", error.message);
+    return session;
+}
+
+uint64_t roll(struct dice *dice, uint64_t bound)
+{
+    uint64_t x = dice->state += UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ x >> 32) * UINT64_C(0xd6e8feb86659fd93);
+    x = (x ^ x >> 32) * UINT64_C(0xd6e8feb86659fd93);
+    return (x ^ x >> 32) % bound;
+}
+
+/* ---- The scene ---- */
+
+/* Metadata of one type, N.T, with static methods M1() to Mn(). */
+static uint8_t *scene_metadata(size_t *ret_size)
+{
+    static const uint8_t signature[] = {0, 0, 1};     /* static void () */
+    static const uint8_t generic[] = {0x10, 1, 0, 1}; /* the same with a type parameter */
+    struct metadata_writer writer;
+    metadata_writer_init(&writer);
+    uint32_t blob = metadata_writer_blob(&writer, signature, sizeof signature);
+    METADATA_ROW(&writer, METADATA_TYPE_DEF, 1, metadata_writer_string(&writer, "T"),
+                 metadata_writer_string(&writer, "N"), 0, 1, 1);
+    for (int i = 1; i <= SCENE_METHODS; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "M%d", i);
+        METADATA_ROW(&writer, METADATA_METHOD_DEF, 0, 0, 0x16, metadata_writer_string(&writer, name), blob, 1);
+    }
+    uint32_t rid = METADATA_ROW(&writer, METADATA_METHOD_DEF, 0, 0, 0x16, metadata_writer_string(&writer, "G"),
+                                metadata_writer_blob(&writer, generic, sizeof generic), 1);
+    METADATA_ROW(&writer, METADATA_GENERIC_PARAM, 0, 0, rid << 1 | 1, metadata_writer_string(&writer, "U"));
+    uint8_t *metadata = metadata_writer_finish(&writer, ret_size);
+    metadata_writer_deinit(&writer);
+    return metadata;
+}
+
+enum { GENERIC_RID = SCENE_METHODS + 1 };
+
+static void add_range(struct scene *scene, uint64_t begin, uint64_t end)
+{
+    ck_assert_uint_lt(scene->range_count, SCENE_RANGES);
+    scene->ranges[scene->range_count].begin = begin;
+    scene->ranges[scene->range_count++].end = end;
+}
+
+enum { REMAINDER_BITS = 4 }; /* of a token in its MethodDesc, so that a type's methods need several token ranges */
+
+/* MethodDescs in chunks of one token range each, or just numbers. */
+static void make_method_descs(struct scene *scene, uint64_t module, uint64_t *ret, bool types)
+{
+    uint64_t table = types ? mock_method_table(scene->mock, module, 2) : 0, stride = 0, first = 0;
+    uint32_t in_range = 1 << REMAINDER_BITS, chunk = 1;
+    for (uint32_t rid = 1; rid <= SCENE_METHODS; rid++) {
+        if (types && (rid == 1 || rid % in_range == 0)) {
+            first = mock_method_descs(scene->mock, table, rid, in_range - rid % in_range, &stride);
+            chunk = rid;
+        }
+        ret[rid - 1] = types ? first + (rid - chunk) * stride : 0x1000 + rid * 8;
+    }
+}
+
+enum { CLAUSES = 4 };
+
+/* Up to CLAUSES clauses of every kind; a filter's offset is mostly that of the first funclet, at `funclet`. */
+static size_t roll_clauses(struct dice *dice, uint64_t funclet, bool jit, struct mock_clause *ret)
+{
+    static const uint32_t kinds[] = {MOCK_CLAUSE_TYPED, MOCK_CLAUSE_FILTER, MOCK_CLAUSE_FINALLY, MOCK_CLAUSE_FAULT,
+                                     MOCK_CLAUSE_CACHED_CLASS};
+    size_t count = roll(dice, 2) ? 0 : 1 + roll(dice, CLAUSES);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t flags = kinds[roll(dice, ARRAY_SIZE(kinds) - !jit)] | (roll(dice, 3) ? 0 : MOCK_CLAUSE_DUPLICATED);
+        ret[i] = (struct mock_clause){
+            .flags = flags,
+            .try_start = (uint32_t)roll(dice, 100),
+            .try_end = 100 + (uint32_t)roll(dice, 100),
+            .handler_start = 200 + (uint32_t)roll(dice, 100),
+            .handler_end = 300 + (uint32_t)roll(dice, 100),
+            .what = flags & MOCK_CLAUSE_FILTER ? funclet + (roll(dice, 3) ? 0 : 1) : 0x01000001 + roll(dice, 500),
+        };
+    }
+    return count;
+}
+
+/* Methods of all sizes, alone and side by side, with stubs among them, some of which are freed again. */
+static void fill_heap(struct scene *scene, struct mock_heap *heap, struct dice *dice)
+{
+    uint64_t starts[64];
+    size_t count = 0;
+    while (count < ARRAY_SIZE(starts) && heap->end - heap->cursor > 0x3000) {
+        uint64_t funclets[4], size = 1 + roll(dice, count % 9 == 4 ? 0x1800 : 300);
+        struct mock_clause clauses[CLAUSES];
+        size_t clause_count = roll_clauses(dice, align_up(size, 4), true, clauses);
+        struct mock_method method = {
+            .size = clause_count ? align_up(size, 4) : size,
+            .clauses = clauses,
+            .clause_count = clause_count,
+            .no_debug_info = !roll(dice, 5),
+            .no_gc_info = !roll(dice, 5),
+            .funclets = funclets,
+            .funclet_count = roll(dice, 3) ? 0 : 1 + roll(dice, ARRAY_SIZE(funclets)),
+            .method_desc =
+                roll(dice, 20) ? scene->method_descs[0][roll(dice, SCENE_METHODS)] : scene->dynamic_method_desc,
+            .alignment = roll(dice, 3) ? 32 : 4 << roll(dice, 4),
+            .skip = roll(dice, 3) ? 0 : roll(dice, count % 11 == 3 ? 0x900 : 100),
+            .tail = roll(dice, 3) ? 0 : roll(dice, 300),
+        };
+        for (size_t i = 0; i < ARRAY_SIZE(funclets); i++)
+            funclets[i] = 1 + roll(dice, 90);
+        starts[count++] = roll(dice, 6) ? mock_method(heap, &method)
+                                        : mock_stub(heap, (unsigned)roll(dice, SCENE_STUB_KINDS), 1 + roll(dice, 700));
+    }
+    for (size_t i = 0; i < count; i++)
+        if (!roll(dice, 5))
+            mock_code_free(heap, starts[i]);
+    add_range(scene, heap->begin, heap->end);
+}
+
+static void add_heaps(struct scene *scene, struct dice *dice)
+{
+    static const struct mock_heap_options heaps[] = {{.size = 0x30000},
+                                                     {.size = 0x5000, .collectible = true, .map_slack = 0x10},
+                                                     {.size = 0x4000},
+                                                     {.size = 0x4000}};
+    for (size_t i = 0; i < ARRAY_SIZE(heaps); i++) {
+        struct mock_heap *heap = mock_heap_create(scene->mock, &heaps[i]);
+        mock_check(scene->mock);
+        fill_heap(scene, heap, dice);
+        if (i == 3)
+            mock_section_delete(scene->mock, heap->section);
+    }
+    mock_heap_create(scene->mock, &(struct mock_heap_options){.size = 0x1000}); /* never used */
+}
+
+static void add_other_sections(struct scene *scene, struct dice *dice)
+{
+    uint64_t begin;
+    for (unsigned kind = 3; kind < 6; kind++) {
+        mock_range_list(scene->mock, 0x1800, kind, kind == 4, &begin);
+        add_range(scene, begin, begin + 0x1800);
+    }
+    fill_heap(scene, mock_heap_create(scene->mock, &(struct mock_heap_options){.size = 0x8000, .interpreter = true}),
+              dice);
+}
+
+/* One method of an image: with funclets, cold parts, padding, prepared or not as dice have it. */
+static void add_image_method(struct mock_r2r *image, const uint64_t *method_descs, struct dice *dice, unsigned tables,
+                             bool split, uint32_t rid)
+{
+    uint64_t sizes[6];
+    uint8_t instance[] = {0x04, GENERIC_RID, 1, (uint8_t)(0x08 + roll(dice, 4))}; /* G<int>, G<uint>, ... */
+    bool is_instance = tables & MOCK_R2R_INSTANCES && (!(tables & MOCK_R2R_METHODDEFS) || !roll(dice, 4));
+    bool prepared = !tables || !roll(dice, 3);
+    struct mock_clause clauses[CLAUSES];
+    for (size_t i = 0; i < ARRAY_SIZE(sizes); i++)
+        sizes[i] = 1 + roll(dice, 200);
+    size_t clause_count = roll_clauses(dice, align_up(sizes[0], 4), false, clauses);
+    if (clause_count)
+        sizes[0] = align_up(sizes[0], 4);
+    mock_r2r_method(image, &(struct mock_r2r_method){
+                               .hot = sizes,
+                               .hot_count = 1 + (roll(dice, 3) ? 0 : roll(dice, 3)),
+                               .cold = sizes + 3,
+                               .cold_count = !split || roll(dice, 4) ? 0 : 1 + roll(dice, 3),
+                               .skip = roll(dice, 2) ? 0 : roll(dice, 80),
+                               .method_desc = prepared ? method_descs[rid - 1] : 0,
+                               .rid = is_instance ? 0 : rid,
+                               .instance = is_instance ? instance : NULL,
+                               .instance_size = sizeof instance,
+                               .fixups = roll(dice, 2),
+                               .clauses = clauses,
+                               .clause_count = clause_count,
+                               .no_debug_info = !roll(dice, 5),
+                           });
+}
+
+static void add_images(struct scene *scene, struct dice *dice, const void *metadata, size_t size, bool types)
+{
+    enum { ALL = MOCK_R2R_METHODDEFS | MOCK_R2R_INSTANCES };
+    static const unsigned tables[] = {MOCK_R2R_NO_HEADER, MOCK_R2R_METHODDEFS, MOCK_R2R_INSTANCES, ALL, ALL};
+    static const char *const paths[] = {"/mock/none.dll", "/mock/defs.dll", "/mock/instances.dll", "/mock/all.dll",
+                                        "/mock/unsplit.dll"};
+    for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
+        struct mock_r2r *image = mock_r2r_create(scene->mock, &(struct mock_r2r_options){.path = paths[i],
+                                                                                         .tables = tables[i],
+                                                                                         .thunk_size = i % 2 ? 0x60 : 0,
+                                                                                         .bucket_count = i == 0   ? 17
+                                                                                                         : i == 3 ? 23
+                                                                                                                  : 0,
+                                                                                         .composite = i == 2,
+                                                                                         .sentinel_counted = i == 1,
+                                                                                         .metadata = metadata,
+                                                                                         .metadata_size = size});
+        mock_check(scene->mock);
+        make_method_descs(scene, image->module, scene->method_descs[1 + i], types);
+        for (uint32_t rid = 1; rid <= SCENE_METHODS; rid += 1 + (uint32_t)roll(dice, i ? 3 : 2))
+            add_image_method(image, scene->method_descs[1 + i], dice, tables[i], i < 4, rid);
+        mock_r2r_finish(image);
+        mock_check(scene->mock);
+        add_range(scene, image->begin, image->end);
+        scene->unsplit = image;
+    }
+}
+
+struct scene scene_build(int arch, uint64_t seed, unsigned version, bool types)
+{
+    struct scene scene = {.mock = mock_of_version(arch, seed, version)};
+    struct dice dice = {seed * 16 + (uint64_t)arch * 4 + version};
+    size_t size;
+    uint8_t *metadata = scene_metadata(&size);
+    mock_global(scene.mock, "MethodDescTokenRemainderBitCount", REMAINDER_BITS);
+    scene.module = mock_module(
+        scene.mock, &(struct mock_module_options){
+                        .path = "/mock/jit.dll", .metadata = metadata, .metadata_size = size, .flat = seed & 1});
+    scene.dynamic_method_desc = mock_dynamic_method_desc(scene.mock, "Emitted");
+    make_method_descs(&scene, scene.module, scene.method_descs[0], types);
+    add_heaps(&scene, &dice);
+    add_other_sections(&scene, &dice);
+    add_images(&scene, &dice, metadata, size, types);
+    free(metadata);
+    mock_check(scene.mock);
+    return scene;
+}
+
+void scene_destroy(struct scene *scene)
+{
+    mock_destroy(scene->mock);
+}
+
+const char *scene_name(const struct scene *scene, const struct mock_function *function)
+{
+    static char name[32];
+    uint32_t rid = function->rid;
+    if (function->code == MOCK_CODE_R2R && !rid && !function->method_desc)
+        return "N.T.G<U>()";
+    if (function->code != MOCK_CODE_R2R && function->method_desc == scene->dynamic_method_desc)
+        return "dynamicClass.Emitted(...)";
+    /* A MethodDesc is stronger than a place in the table of instances. */
+    for (size_t i = 0; i < ARRAY_SIZE(scene->method_descs); i++)
+        for (uint32_t j = 0; !rid && j < SCENE_METHODS; j++)
+            if (function->method_desc == scene->method_descs[i][j])
+                rid = j + 1;
+    snprintf(name, sizeof name, "N.T.M%u()", rid);
+    return name;
+}
+
+enum cdacq_code_kind scene_code_kind(const struct mock_function *fact)
+{
+    switch (fact->code) {
+    case MOCK_CODE_JIT:
+        return CDACQ_CODE_JITTED;
+    case MOCK_CODE_R2R:
+        return CDACQ_CODE_READY_TO_RUN;
+    case MOCK_CODE_INTERPRETER:
+        return CDACQ_CODE_INTERPRETER;
+    case MOCK_CODE_THUNK:
+        return CDACQ_CODE_METHOD_CALL_THUNK;
+    case MOCK_CODE_STUB:
+    case MOCK_CODE_RANGE_LIST:
+        break;
+    }
+    enum cdacq_code_kind kind = CDACQ_CODE_UNKNOWN;
+    while (kind < CDACQ_CODE_KIND_COUNT && strcmp(cdacq_code_kind_text(kind), fact->stub_kind) != 0)
+        kind++;
+    return kind;
+}

@@ -1,0 +1,102 @@
+/*
+ * mock_support.h: mock targets in tests: every width and byte order, opened through every carrier, and random numbers
+ * that are the same in every run. Failures inside fail the running test.
+ */
+#ifndef CDACQ_TESTS_SUPPORT_MOCK_SUPPORT_H
+#define CDACQ_TESTS_SUPPORT_MOCK_SUPPORT_H
+
+#include <check.h>
+
+#include "mocktarget/mocktarget.h"
+#include "src/api/handles.h"
+
+/* {32, 64} x {little, big}: the index of a loop test. */
+enum { ARCH_COUNT = 4 };
+
+/* A mock of architecture `arch`. The seed also chooses how function lengths are told, and how memory is cut into runs.
+ */
+struct mock *mock_of_arch(int arch, uint64_t seed);
+
+/* The same for version 1 or 2 of ExecutionManager, or MOCK_NET_11. */
+struct mock *mock_of_version(int arch, uint64_t seed, unsigned version);
+
+/* Fails the test when the mock has failed. */
+void mock_check(const struct mock *mock);
+
+enum carrier {
+    CARRIER_MEMORY,
+    CARRIER_READ, /* memory that can only be copied from; all or nothing where the number of the call is odd */
+    CARRIER_CORE,
+    CARRIER_CORE_PREAD,
+    CARRIER_PROCESS,
+    CARRIER_COUNT
+};
+
+/*
+ * How many of the carriers there are here: without the permission to read another process's memory there is no
+ * CARRIER_PROCESS, which is said on stderr; with CDACQ_REQUIRE_PTRACE=1 that is a failure.
+ */
+enum carrier mock_carriers(void);
+
+/*
+ * The published target, opened through the public API. The mock must outlive it. What is written to the mock afterwards
+ * shows in CARRIER_MEMORY alone. CARRIER_PROCESS knows holes of whole pages only.
+ */
+struct cdacq_target *mock_open(struct mock *mock, enum carrier carrier, const struct cdacq_options *options);
+
+/* The same, which may fail. */
+enum cdacq_status mock_try_open(struct mock *mock, enum carrier carrier, const struct cdacq_options *options,
+                                struct cdacq_target **ret, struct cdacq_error *err);
+
+/* A path as the mock has it: CARRIER_PROCESS maps files from a directory of its own. */
+const char *mock_path_of(const char *path);
+
+/* Publishes the mock and opens it as memory. */
+struct cdacq_target *mock_publish_and_open(struct mock *mock);
+
+/* Its failure to open. */
+enum cdacq_status mock_open_fails(struct mock *mock, const struct cdacq_options *options, struct cdacq_error *err);
+
+/* A reader of an opened target, with a full tank. */
+struct reader mock_reader(struct cdacq_target *target);
+
+struct cdacq_session *mock_session(struct cdacq_target *target);
+
+/* ---- A process with some of everything ----
+ *
+ * JIT heaps (one over several chunks, one collectible) with methods, funclets, stubs and freed blocks, range lists, a
+ * section that is being deleted, ReadyToRun images with and without tables, prepared and unprepared methods, instances,
+ * hot and cold parts, thunks. What is where, mock_functions() tells.
+ */
+enum { SCENE_RANGES = 16, SCENE_METHODS = 60, SCENE_STUB_KINDS = 16 };
+
+struct scene {
+    struct mock *mock;
+    struct {
+        uint64_t begin, end;
+    } ranges[SCENE_RANGES]; /* all sections, also those that hold nothing any more */
+    size_t range_count;
+    uint64_t module, dynamic_method_desc;
+    uint64_t method_descs[6][SCENE_METHODS]; /* of methods M1() on, of the JIT's module and of each image */
+    struct mock_r2r *unsplit;                /* an image with all tables, and without cold code */
+};
+
+/* Not yet published. Without `types` MethodDescs are just numbers. */
+struct scene scene_build(int arch, uint64_t seed, unsigned version, bool types);
+void scene_destroy(struct scene *scene);
+
+/* The name of the method that a fact is of; in a static buffer. */
+const char *scene_name(const struct scene *scene, const struct mock_function *function);
+
+/* What the public API calls the code that a fact is of. */
+enum cdacq_code_kind scene_code_kind(const struct mock_function *fact);
+
+/* ---- Random numbers ---- */
+
+struct dice {
+    uint64_t state;
+};
+
+uint64_t roll(struct dice *dice, uint64_t bound); /* below `bound`, which is not 0 */
+
+#endif

@@ -1,0 +1,852 @@
+#include "target/live.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "target/reader.h"
+#include "tests/support/check_main.h"
+#include "tests/support/elf_support.h"
+
+enum { THREADS = 6 };
+
+/* What the processes of a test share. */
+static struct shared {
+    _Atomic uint64_t counts[64]; /* one for each thread: it moves while the thread runs */
+    _Atomic int ready, go, quit, signals;
+    sem_t done;
+} * shared;
+
+static struct target *target;
+static struct cdacq_error error;
+static struct file_policy policy;
+static pid_t child;
+
+static void setup(void)
+{
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ck_assert_ptr_ne(shared, MAP_FAILED);
+    sem_init(&shared->done, 1, 0);
+    policy = (struct file_policy){0};
+    pthread_mutex_init(&policy.lock, NULL);
+    memset(&error, 0, sizeof error);
+    target = NULL;
+    child = 0;
+}
+
+static void end_child(void)
+{
+    if (child > 0) {
+        kill(child, SIGKILL);
+        waitpid(child, NULL, 0);
+    }
+    child = 0;
+}
+
+static void teardown(void)
+{
+    target_destroy(target);
+    target = NULL;
+    end_child();
+    munmap(shared, sizeof *shared);
+    test_dir_remove();
+}
+
+/* Starts a process that dies with us. */
+static pid_t spawn(void (*body)(void))
+{
+    pid_t pid = fork();
+    ck_assert_int_ge(pid, 0);
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        signal(SIGTERM, SIG_DFL); /* Check's handler would end us all */
+        body();
+        _exit(0);
+    }
+    return pid;
+}
+
+static void nap(long microseconds)
+{
+    struct timespec time = {microseconds / 1000000, microseconds % 1000000 * 1000};
+    nanosleep(&time, NULL);
+}
+
+/* Waits at most 20 seconds. */
+#define await(condition)                                          \
+    do {                                                          \
+        for (int i_ = 0; i_ < 20000 && !(condition); i_++)        \
+            nap(1000);                                            \
+        ck_assert_msg(condition, "not within 20 s: " #condition); \
+    } while (0)
+
+static void start(void (*body)(void))
+{
+    child = spawn(body);
+    await(shared->ready);
+}
+
+static void open_live(bool stop)
+{
+    enum cdacq_status status = live_open(child, &policy, stop, false, &target, &error);
+    ck_assert_msg(status == CDACQ_OK, "%s", error.message);
+}
+
+static void close_live(void)
+{
+    target_destroy(target);
+    target = NULL;
+}
+
+/* ---- Children ---- */
+
+enum { PAGES = 8 };
+
+static uint8_t *memory; /* at the same place in parent and child */
+
+static void body_with_memory(void)
+{
+    for (size_t i = 0; i < PAGES * 4096; i++)
+        memory[i] = (uint8_t)(i * 31 + 5);
+    mprotect(memory + 5 * 4096, 4096, PROT_NONE);
+    munmap(memory + 6 * 4096, 4096);
+    shared->ready = 1;
+    for (;;) {
+        shared->counts[0]++;
+        if (shared->go)
+            memory[0] = memory[4096] = 'X';
+        nap(100);
+    }
+}
+
+static void map_memory(void)
+{
+    memory = mmap(NULL, PAGES * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ck_assert_ptr_ne(memory, MAP_FAILED);
+}
+
+static void *count(void *which)
+{
+    shared->ready++;
+    while (!shared->quit) {
+        shared->counts[(uintptr_t)which]++;
+        if (shared->counts[(uintptr_t)which] % 64 == 0)
+            nap(50);
+    }
+    return NULL;
+}
+
+static void body_with_threads(void)
+{
+    pthread_t threads[THREADS];
+    for (uintptr_t i = 1; i < THREADS; i++)
+        pthread_create(&threads[i], NULL, count, (void *)i);
+    count((void *)0);
+}
+
+/* ---- What /proc says ---- */
+
+static char state_of(pid_t pid, pid_t tid)
+{
+    char path[64], stat[512];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/stat", pid, tid);
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return '-';
+    size_t n = fread(stat, 1, sizeof stat - 1, file);
+    fclose(file);
+    stat[n] = '\0';
+    const char *end = strrchr(stat, ')');
+    return end ? end[2] : '-';
+}
+
+/* How many threads a process has, and how many of those are in one of `states`. */
+static size_t threads_in(pid_t pid, const char *states, size_t *ret_all)
+{
+    char path[64];
+    size_t all = 0, in = 0;
+    snprintf(path, sizeof path, "/proc/%d/task", pid);
+    DIR *dir = opendir(path);
+    ck_assert_ptr_nonnull(dir);
+    for (struct dirent *entry; (entry = readdir(dir));)
+        if (isdigit((unsigned char)entry->d_name[0])) {
+            all++;
+            in += strchr(states, state_of(pid, atoi(entry->d_name))) != NULL;
+        }
+    closedir(dir);
+    *ret_all = all;
+    return in;
+}
+
+static void assert_all_held(size_t expected)
+{
+    size_t all, held = threads_in(child, "t", &all);
+    ck_assert_uint_eq(all, expected);
+    ck_assert_uint_eq(held, all);
+    uint64_t before[THREADS];
+    for (size_t i = 0; i < THREADS; i++)
+        before[i] = shared->counts[i];
+    nap(20 * 1000);
+    for (size_t i = 0; i < THREADS; i++)
+        ck_assert_uint_eq(shared->counts[i], before[i]);
+}
+
+static bool runs(size_t which)
+{
+    uint64_t before = shared->counts[which];
+    for (int i = 0; i < 5000 && shared->counts[which] == before; i++)
+        nap(1000);
+    return shared->counts[which] != before;
+}
+
+static void assert_all_run(void)
+{
+    for (size_t i = 0; i < THREADS; i++)
+        ck_assert(runs(i));
+    size_t all;
+    ck_assert_uint_eq(threads_in(child, "tTZX", &all), 0);
+}
+
+/* ---- Reading ---- */
+
+START_TEST(reads_without_stopping)
+{
+    map_memory();
+    start(body_with_memory);
+    open_live(false);
+    ck_assert_int_eq(target->kind, CDACQ_TARGET_PROCESS);
+    ck_assert_int_eq(target->pid, child);
+    ck_assert_uint_ne(target->elf_machine, 0);
+    uint64_t base = (uintptr_t)memory;
+    struct reader reader;
+    reader_init(&reader, target, NULL, 8, false);
+    for (uint64_t i = 0; i < 5 * 4096; i += 97)
+        ck_assert_uint_eq(read_u8(&reader, base + i), (uint8_t)(i * 31 + 5));
+    uint8_t across[16];
+    ck_assert(reader_copy(&reader, base + 4096 - 8, across, sizeof across));
+    for (uint64_t i = 0; i < sizeof across; i++)
+        ck_assert_uint_eq(across[i], (uint8_t)((4096 - 8 + i) * 31 + 5));
+    struct window window;
+    ck_assert(reader_window(&reader, base + 100, 4 * 4096, "window", &window));
+    ck_assert_uint_eq(window.bytes[4 * 4096 - 1], (uint8_t)((100 + 4 * 4096 - 1) * 31 + 5));
+    window_deinit(&window);
+    ck_assert(!reader_failed(&reader));
+    size_t all;
+    ck_assert_uint_eq(threads_in(child, "tT", &all), 0);
+    ck_assert(runs(0));
+}
+END_TEST
+
+START_TEST(what_cannot_be_read_is_missing)
+{
+    map_memory();
+    start(body_with_memory);
+    open_live(false);
+    uint64_t base = (uintptr_t)memory;
+    struct reader reader;
+    const uint64_t missing[] = {base + 5 * 4096,   base + 6 * 4096,         0, 8, UINT64_MAX,
+                                UINT64_MAX - 4095, UINT64_C(0x800000000000)};
+    for (size_t i = 0; i < ARRAY_SIZE(missing); i++) {
+        reader_init(&reader, target, NULL, 8, false);
+        ck_assert_uint_eq(read_u8(&reader, missing[i]), 0);
+        ck_assert_int_eq(reader_status(&reader, &error), CDACQ_ERR_MEMORY);
+        ck_assert_uint_eq(error.address, missing[i]);
+    }
+    reader_init(&reader, target, NULL, 8, false);
+    read_u64(&reader, base + 5 * 4096 - 4);
+    reader_status(&reader, &error);
+    ck_assert_uint_eq(error.address, base + 5 * 4096);
+    reader_init(&reader, target, NULL, 8, false);
+    ck_assert_uint_eq(read_u8(&reader, base + 7 * 4096), (uint8_t)(7 * 4096 * 31 + 5));
+}
+END_TEST
+
+START_TEST(a_page_is_read_once)
+{
+    map_memory();
+    start(body_with_memory);
+    open_live(false);
+    uint64_t base = (uintptr_t)memory;
+    struct reader reader;
+    reader_init(&reader, target, NULL, 8, false);
+    ck_assert_uint_eq(read_u8(&reader, base), 5);
+    shared->go = 1;
+    uint64_t before = shared->counts[0];
+    await(shared->counts[0] > before + 2);
+    ck_assert_uint_eq(read_u8(&reader, base), 5);
+    ck_assert_uint_eq(read_u8(&reader, base + 4096), 'X');
+    ck_assert_uint_eq(read_u8(&reader, base), 5);
+}
+END_TEST
+
+START_TEST(records_when_asked)
+{
+    map_memory();
+    start(body_with_memory);
+    ck_assert_int_eq(live_open(child, &policy, false, true, &target, &error), CDACQ_OK);
+    struct reader reader;
+    reader_init(&reader, target, NULL, 8, false);
+    read_u8(&reader, (uintptr_t)memory);
+    ck_assert_ptr_nonnull(pages_find(&target->recording->pages, (uintptr_t)memory));
+}
+END_TEST
+
+START_TEST(reads_its_own_process)
+{
+    child = getpid();
+    open_live(false);
+    child = 0;
+    static const char text[] = "found";
+    struct reader reader;
+    char *string;
+    reader_init(&reader, target, NULL, 8, false);
+    ck_assert(reader_string(&reader, (uintptr_t)text, 64, &string));
+    ck_assert_str_eq(string, "found");
+    free(string);
+}
+END_TEST
+
+/* ---- Mappings ---- */
+
+static const int constant = 1;
+static int variable = 2;
+
+static const char *mapped_path;
+static int mapped_fd;
+
+static void body_that_maps_files(void)
+{
+    int fd = open(mapped_path, O_RDWR);
+    uint8_t *at = mmap(memory, 4096, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 4096);
+    uint8_t *of_memfd = mmap(memory + 4096, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, mapped_fd, 0);
+    if (at == MAP_FAILED || of_memfd == MAP_FAILED)
+        _exit(1);
+    shared->ready = 1;
+    for (;;)
+        pause();
+}
+
+START_TEST(mappings_as_the_kernel_tells_them)
+{
+    map_memory();
+    static uint8_t bytes[3 * 4096];
+    mapped_path = test_file("a file\nwith (deleted) in its name", bytes, sizeof bytes);
+    mapped_fd = memfd_create("doublemapper", MFD_CLOEXEC);
+    ck_assert_int_eq(ftruncate(mapped_fd, 4096), 0);
+    start(body_that_maps_files);
+    open_live(false);
+    char exe[512] = "";
+    ck_assert_int_gt(readlink("/proc/self/exe", exe, sizeof exe - 1), 0);
+    for (size_t i = 1; i < target->mapping_count; i++)
+        ck_assert(target->mappings[i - 1].end <= target->mappings[i].begin);
+    const struct mapping *mapping = target_mapping_at(target, (uintptr_t)&constant);
+    ck_assert_ptr_nonnull(mapping);
+    ck_assert_str_eq(mapping->path, exe);
+    ck_assert_int_eq(mapping->access, MAPPING_READ_ONLY);
+    mapping = target_mapping_at(target, (uintptr_t)&variable);
+    ck_assert_str_eq(mapping->path, exe);
+    ck_assert_int_eq(mapping->access, MAPPING_WRITABLE);
+    mapping = target_mapping_at(target, (uintptr_t)memory);
+    ck_assert_ptr_nonnull(mapping);
+    ck_assert_str_eq(mapping->path, mapped_path);
+    ck_assert_uint_eq(mapping->offset, 4096);
+    ck_assert(mapped_file_resolve(mapping->file));
+    /* The process's own view of its root, which in a container is not ours. */
+    char expected[600];
+    snprintf(expected, sizeof expected, "/proc/%d/root%s", child, mapped_path);
+    ck_assert_str_eq(mapping->file->local_path, expected);
+    mapping = target_mapping_at(target, (uintptr_t)memory + 4096);
+    ck_assert_str_eq(mapping->path, "/memfd:doublemapper (deleted)");
+    ck_assert(!mapped_file_resolve(mapping->file));
+    ck_assert_ptr_null(target_mapping_at(target, (uintptr_t)memory + 2 * 4096)); /* anonymous: of no interest */
+    ck_assert_ptr_null(target_mapping_at(target, (uintptr_t)__builtin_frame_address(0)));
+}
+END_TEST
+
+START_TEST(a_deleted_file_is_not_opened)
+{
+    map_memory();
+    static uint8_t bytes[2 * 4096];
+    mapped_path = test_file("lib.so", bytes, sizeof bytes);
+    mapped_fd = memfd_create("x", MFD_CLOEXEC);
+    ck_assert_int_eq(ftruncate(mapped_fd, 4096), 0);
+    start(body_that_maps_files);
+    ck_assert_int_eq(unlink(mapped_path), 0);
+    test_file("lib.so (deleted)", bytes, sizeof bytes); /* a trap */
+    open_live(false);
+    const struct mapping *mapping = target_mapping_at(target, (uintptr_t)memory);
+    ck_assert_ptr_nonnull(strstr(mapping->path, "lib.so (deleted)"));
+    ck_assert(!mapped_file_resolve(mapping->file));
+}
+END_TEST
+
+enum { MANY = 6000 };
+
+static void body_with_many_mappings(void)
+{
+    int fd = open(mapped_path, O_RDONLY);
+    for (size_t i = 0; i < MANY; i++) /* the same page again and again: neighbours that the kernel does not join */
+        if (mmap(memory + i * 4096, 4096, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) == MAP_FAILED)
+            _exit(1);
+    shared->ready = 1;
+    for (;;)
+        pause();
+}
+
+START_TEST(many_mappings)
+{
+    static uint8_t bytes[4096];
+    mapped_path = test_file("a-file-with-a-name-of-some-length.so", bytes, sizeof bytes);
+    memory = mmap(NULL, MANY * 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ck_assert_ptr_ne(memory, MAP_FAILED);
+    start(body_with_many_mappings);
+    open_live(false);
+    ck_assert_uint_gt(target->mapping_count, MANY);
+    struct mapped_file *file = target_mapping_at(target, (uintptr_t)memory)->file;
+    for (size_t i = 0; i < MANY; i++) {
+        const struct mapping *mapping = target_mapping_at(target, (uintptr_t)memory + i * 4096 + 17);
+        if (!mapping || mapping->begin != (uintptr_t)memory + i * 4096 || mapping->offset || mapping->file != file)
+            ck_abort_msg("mapping %zu", i);
+    }
+    munmap(memory, MANY * 4096);
+}
+END_TEST
+
+/* ---- Processes that cannot be read ---- */
+
+static void body_that_ends(void)
+{
+    shared->ready = 1;
+}
+
+START_TEST(no_such_process)
+{
+    start(body_that_ends);
+    pid_t gone = child;
+    ck_assert_int_eq(waitpid(child, NULL, 0), child);
+    child = 0;
+    const int pids[] = {gone, 0, -1, -gone, INT32_MAX, INT32_MIN};
+    for (size_t i = 0; i < ARRAY_SIZE(pids); i++)
+        for (int stop = 0; stop < 2; stop++) {
+            char expected[100];
+            snprintf(expected, sizeof expected, "process %d: there is no such process", pids[i]);
+            ck_assert_int_eq(live_open(pids[i], &policy, stop, false, &target, &error), CDACQ_ERR_IO);
+            ck_assert_str_eq(error.message, expected);
+            ck_assert_ptr_null(target);
+        }
+}
+END_TEST
+
+START_TEST(a_process_that_has_ended)
+{
+    start(body_that_ends);
+    siginfo_t info;
+    ck_assert_int_eq(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
+    for (int stop = 0; stop < 2; stop++) {
+        ck_assert_int_eq(live_open(child, &policy, stop, false, &target, &error), CDACQ_ERR_IO);
+        ck_assert_ptr_nonnull(strstr(error.message, "it has no memory"));
+    }
+}
+END_TEST
+
+static void body_of_nobody(void)
+{
+    /* Without the right to ptrace, even as root before. */
+    if (setgid(65534) < 0 || setuid(65534) < 0)
+        _exit(2);
+    for (int stop = 0; stop < 2; stop++) {
+        if (live_open(getppid(), &policy, stop, false, &target, &error) != CDACQ_ERR_IO)
+            _exit(3 + stop);
+        if (!strstr(error.message, stop ? "cannot be stopped" : "not permitted") || strchr(error.message, '\n'))
+            _exit(5 + stop);
+    }
+}
+
+START_TEST(a_process_of_somebody_else)
+{
+    pid_t nobody = spawn(body_of_nobody);
+    int status;
+    ck_assert_int_eq(waitpid(nobody, &status, 0), nobody);
+    ck_assert_int_eq(status, 0);
+}
+END_TEST
+
+START_TEST(opening_leaves_outputs_alone_on_failure)
+{
+    struct target *untouched = (struct target *)&policy;
+    ck_assert_int_lt(live_open(-1, &policy, false, false, &untouched, NULL), 0);
+    ck_assert_ptr_eq(untouched, (struct target *)&policy);
+}
+END_TEST
+
+/* ---- Stopping ---- */
+
+START_TEST(all_threads_are_held_and_run_on)
+{
+    start(body_with_threads);
+    await(shared->ready == THREADS);
+    for (int round = 0; round < 5; round++) {
+        open_live(true);
+        assert_all_held(THREADS);
+        close_live();
+        assert_all_run();
+    }
+}
+END_TEST
+
+static void *close_elsewhere(void *unused)
+{
+    (void)unused;
+    close_live();
+    return NULL;
+}
+
+START_TEST(another_thread_may_let_go)
+{
+    start(body_with_threads);
+    await(shared->ready == THREADS);
+    open_live(true);
+    assert_all_held(THREADS);
+    pthread_t thread;
+    ck_assert_int_eq(pthread_create(&thread, NULL, close_elsewhere, NULL), 0);
+    pthread_join(thread, NULL);
+    assert_all_run();
+}
+END_TEST
+
+static void *open_elsewhere(void *unused)
+{
+    (void)unused;
+    return (void *)(intptr_t)live_open(child, &policy, true, false, &target, &error);
+}
+
+START_TEST(the_thread_that_opened_may_end)
+{
+    start(body_with_threads);
+    await(shared->ready == THREADS);
+    pthread_t thread;
+    void *status;
+    ck_assert_int_eq(pthread_create(&thread, NULL, open_elsewhere, NULL), 0);
+    pthread_join(thread, &status);
+    ck_assert_int_eq((intptr_t)status, CDACQ_OK);
+    assert_all_held(THREADS);
+    close_live();
+    assert_all_run();
+}
+END_TEST
+
+static pid_t reader_target;
+
+static void body_that_holds(void)
+{
+    enum cdacq_status status = live_open(reader_target, &policy, true, false, &target, &error);
+    shared->go = status == CDACQ_OK ? 1 : 2;
+    for (;;)
+        pause();
+}
+
+static void assert_runs_when_reader_dies(int signal)
+{
+    start(body_with_threads);
+    await(shared->ready == THREADS);
+    reader_target = child;
+    pid_t reader = spawn(body_that_holds);
+    await(shared->go);
+    ck_assert_int_eq(shared->go, 1);
+    assert_all_held(THREADS);
+    ck_assert_int_eq(kill(reader, signal), 0);
+    ck_assert_int_eq(waitpid(reader, NULL, 0), reader);
+    assert_all_run();
+}
+
+START_TEST(all_run_on_when_the_reader_is_killed)
+{
+    assert_runs_when_reader_dies(SIGKILL);
+}
+END_TEST
+
+START_TEST(all_run_on_when_the_reader_is_terminated)
+{
+    assert_runs_when_reader_dies(SIGTERM);
+}
+END_TEST
+
+static void on_signal(int signal)
+{
+    (void)signal;
+    shared->signals++;
+}
+
+static void body_with_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    sigaction(SIGRTMIN, &action, NULL);
+    body_with_threads();
+}
+
+/* Sends signals as fast as the child takes them, so that some come between a thread's seizing and its stop. */
+static void *send_signals(void *unused)
+{
+    (void)unused;
+    intptr_t sent = 0;
+    while (!shared->go) {
+        if (sent - shared->signals < 200 && sigqueue(child, SIGRTMIN, (union sigval){0}) == 0)
+            sent++;
+        else
+            nap(20);
+    }
+    return (void *)sent;
+}
+
+START_TEST(no_signal_gets_lost)
+{
+    start(body_with_signals);
+    await(shared->ready == THREADS);
+    pthread_t sender;
+    void *sent;
+    ck_assert_int_eq(pthread_create(&sender, NULL, send_signals, NULL), 0);
+    for (int round = 0; round < 300; round++) {
+        open_live(true);
+        close_live();
+        nap(200);
+    }
+    shared->go = 1;
+    pthread_join(sender, &sent);
+    ck_assert_int_gt((intptr_t)sent, 300);
+    await(shared->signals == (intptr_t)sent);
+    assert_all_run();
+}
+END_TEST
+
+START_TEST(a_stopped_process_stays_stopped)
+{
+    start(body_with_threads);
+    await(shared->ready == THREADS);
+    size_t all;
+    ck_assert_int_eq(kill(child, SIGSTOP), 0);
+    await(threads_in(child, "T", &all) == THREADS);
+    open_live(true);
+    assert_all_held(THREADS);
+    close_live();
+    await(threads_in(child, "T", &all) == THREADS);
+    nap(20 * 1000);
+    ck_assert_uint_eq(threads_in(child, "T", &all), THREADS);
+    ck_assert_int_eq(kill(child, SIGCONT), 0);
+    assert_all_run();
+}
+END_TEST
+
+static void body_without_its_first_thread(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, count, (void *)1);
+    await(shared->ready);
+    pthread_exit(NULL);
+}
+
+START_TEST(a_first_thread_that_has_ended)
+{
+    start(body_without_its_first_thread);
+    await(state_of(child, child) == 'Z');
+    /* The kernel shows memory of nothing but the first thread then. */
+    for (int stop = 0; stop < 2; stop++) {
+        ck_assert_int_eq(live_open(child, &policy, stop, false, &target, &error), CDACQ_ERR_IO);
+        ck_assert_msg(strstr(error.message, "it has no memory"), "%s", error.message);
+        ck_assert(runs(1));
+    }
+}
+END_TEST
+
+static void *come_and_go(void *unused)
+{
+    (void)unused;
+    shared->counts[40]++;
+    return NULL;
+}
+
+static void *spawn_threads(void *unused)
+{
+    (void)unused;
+    shared->ready++;
+    for (;;) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, come_and_go, NULL) == 0)
+            pthread_join(thread, NULL);
+    }
+    return NULL;
+}
+
+static void body_with_churn(void)
+{
+    pthread_t threads[3];
+    for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
+        pthread_create(&threads[i], NULL, spawn_threads, NULL);
+    for (;;)
+        pause();
+}
+
+START_TEST(threads_that_come_and_go)
+{
+    start(body_with_churn);
+    await(shared->ready == 3);
+    for (int round = 0; round < 100; round++) {
+        size_t all;
+        open_live(true);
+        /* Those on their way out count as gone. */
+        size_t held = threads_in(child, "tXZ", &all);
+        ck_assert_uint_eq(held, all);
+        uint64_t before = shared->counts[40];
+        nap(500);
+        ck_assert_uint_eq(shared->counts[40], before);
+        close_live();
+    }
+    ck_assert(runs(40));
+}
+END_TEST
+
+START_TEST(killed_while_held)
+{
+    start(body_with_threads);
+    await(shared->ready == THREADS);
+    open_live(true);
+    ck_assert_int_eq(kill(child, SIGKILL), 0);
+    await(state_of(child, child) == 'Z');
+    struct reader reader;
+    reader_init(&reader, target, NULL, 8, false);
+    read_u8(&reader, (uintptr_t)&variable);
+    ck_assert_int_eq(reader_status(&reader, &error), CDACQ_ERR_MEMORY);
+    close_live();
+    int status;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFSIGNALED(status));
+    child = 0;
+}
+END_TEST
+
+static void body_traced_by_its_parent(void)
+{
+    shared->ready = 1;
+    for (;;)
+        pause();
+}
+
+static void body_that_traces(void)
+{
+    pid_t traced = spawn(body_traced_by_its_parent);
+    await(shared->ready);
+    if (live_open(traced, &policy, true, false, &target, &error) < 0)
+        _exit(1);
+    shared->go = traced;
+    for (;;)
+        pause();
+}
+
+START_TEST(a_process_that_is_traced_already)
+{
+    pid_t tracer = spawn(body_that_traces);
+    await(shared->go);
+    ck_assert_int_eq(live_open(shared->go, &policy, true, false, &target, &error), CDACQ_ERR_IO);
+    ck_assert_ptr_nonnull(strstr(error.message, "cannot be stopped"));
+    ck_assert_ptr_nonnull(strstr(error.message, "traced by another process"));
+    kill(tracer, SIGKILL);
+    waitpid(tracer, NULL, 0);
+}
+END_TEST
+
+START_TEST(its_own_process_cannot_be_stopped)
+{
+    ck_assert_int_eq(live_open(getpid(), &policy, true, false, &target, &error), CDACQ_ERR_IO);
+    ck_assert_ptr_nonnull(strstr(error.message, "cannot be stopped"));
+}
+END_TEST
+
+/* As after vfork(): the parent waits in the kernel until its child is done, and stops for nobody meanwhile. */
+static void body_that_waits_in_the_kernel(void)
+{
+    shared->ready = 1;
+    pid_t pid = (pid_t)syscall(SYS_clone, CLONE_VFORK | SIGCHLD, NULL, NULL, NULL, NULL);
+    if (pid == 0) {
+        while (!shared->quit)
+            nap(1000);
+        _exit(0);
+    }
+    shared->counts[0]++;
+    for (;;)
+        pause();
+}
+
+START_TEST(a_thread_that_does_not_stop)
+{
+    start(body_that_waits_in_the_kernel);
+    await(state_of(child, child) == 'D');
+    ck_assert_int_eq(live_open(child, &policy, true, false, &target, &error), CDACQ_ERR_IO);
+    ck_assert_ptr_nonnull(strstr(error.message, "did not stop within"));
+    shared->quit = 1;
+    await(shared->counts[0]);
+    await(state_of(child, child) == 'S');
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    const TTest *const tests[] = {
+        reads_without_stopping,
+        what_cannot_be_read_is_missing,
+        a_page_is_read_once,
+        records_when_asked,
+        reads_its_own_process,
+        mappings_as_the_kernel_tells_them,
+        a_deleted_file_is_not_opened,
+        many_mappings,
+        opening_leaves_outputs_alone_on_failure,
+    };
+    const TTest *const stop_tests[] = {
+        no_such_process,
+        a_process_that_has_ended,
+        all_threads_are_held_and_run_on,
+        another_thread_may_let_go,
+        the_thread_that_opened_may_end,
+        all_run_on_when_the_reader_is_killed,
+        all_run_on_when_the_reader_is_terminated,
+        no_signal_gets_lost,
+        a_stopped_process_stays_stopped,
+        a_first_thread_that_has_ended,
+        threads_that_come_and_go,
+        killed_while_held,
+        a_process_that_is_traced_already,
+        its_own_process_cannot_be_stopped,
+        a_thread_that_does_not_stop,
+    };
+    Suite *s = suite_create("live");
+    TCase *tc = tcase_create("live");
+    tcase_add_checked_fixture(tc, setup, teardown);
+    for (size_t i = 0; i < ARRAY_SIZE(tests); i++)
+        tcase_add_test(tc, tests[i]);
+    suite_add_tcase(s, tc);
+    if (getenv("CDACQ_VALGRIND")) {
+        puts("left out under valgrind: what needs ptrace");
+        return s;
+    }
+    TCase *stop = tcase_create("stop");
+    tcase_add_checked_fixture(stop, setup, teardown);
+    for (size_t i = 0; i < ARRAY_SIZE(stop_tests); i++)
+        tcase_add_test(stop, stop_tests[i]);
+    if (geteuid() == 0)
+        tcase_add_test(stop, a_process_of_somebody_else);
+    else
+        puts("left out: another user's process; that takes root");
+    suite_add_tcase(s, stop);
+    return s;
+}
+
+CHECK_MAIN(suite)

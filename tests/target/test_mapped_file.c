@@ -1,0 +1,690 @@
+#include "target/mapped_file.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "tests/support/check_main.h"
+#include "tests/support/elf_support.h"
+
+static struct target target;
+static struct file_policy policy;
+static char *sysroots[4], *module_paths[4];
+
+/* ---- The judge: its verdict stands in the file's first byte. ---- */
+
+static int asked;
+
+static enum file_verdict judge_by_content(struct target *of, const struct mapped_file *file,
+                                          struct file_candidate *candidate, char *why, size_t why_size)
+{
+    ck_assert_ptr_eq(of, &target);
+    ck_assert_ptr_eq(file->target, of);
+    __atomic_add_fetch(&asked, 1, __ATOMIC_RELAXED);
+    file_candidate_add_constant(candidate, 0, candidate->size, FILE_RANGE_READ_ONLY);
+    switch (candidate->bytes[0]) {
+    case 'C':
+        return FILE_CONFIRMED;
+    case 'U':
+        return FILE_UNKNOWN;
+    default:
+        snprintf(why, why_size, "its first byte is '%c'", candidate->bytes[0]);
+        return FILE_CONTRADICTED;
+    }
+}
+
+static void setup(void)
+{
+    target = (struct target){.elf_machine = EM_X86_64};
+    policy = (struct file_policy){.judge = judge_by_content};
+    memset(sysroots, 0, sizeof sysroots);
+    memset(module_paths, 0, sizeof module_paths);
+    pthread_mutex_init(&policy.lock, NULL);
+    asked = 0;
+}
+
+static void teardown(void)
+{
+    target_deinit(&target);
+    file_policy_deinit(&policy);
+    pthread_mutex_destroy(&policy.lock);
+    test_dir_remove();
+}
+
+static struct mapped_file *get(const char *path)
+{
+    struct mapped_file *file = mapped_file_get(&target, &policy, path);
+    ck_assert_ptr_nonnull(file);
+    return file;
+}
+
+static void use_sysroots(size_t count)
+{
+    static char paths[3][128];
+    for (size_t i = 0; i < count; i++) {
+        snprintf(paths[i], sizeof paths[i], "%s/root%zu", test_dir(), i);
+        sysroots[i] = paths[i];
+    }
+    policy.sysroots = sysroots;
+}
+
+static void use_module_paths(size_t count)
+{
+    static char paths[3][128];
+    for (size_t i = 0; i < count; i++) {
+        snprintf(paths[i], sizeof paths[i], "%s/modules%zu", test_dir(), i);
+        module_paths[i] = paths[i];
+    }
+    policy.module_paths = module_paths;
+}
+
+/* ---- The list ---- */
+
+START_TEST(one_record_for_each_path)
+{
+    struct mapped_file *a = get("/a"), *b = get("/b");
+    ck_assert_ptr_ne(a, b);
+    ck_assert_ptr_eq(get("/a"), a);
+    ck_assert_ptr_eq(get("/b"), b);
+    ck_assert_str_eq(a->path, "/a");
+    ck_assert_ptr_eq(a->target, &target);
+    ck_assert_ptr_null(mapped_file_problem(a)); /* nobody has looked */
+    size_t count = 0;
+    for (const struct mapped_file *file = target.files; file; file = file->next)
+        count++;
+    ck_assert_uint_eq(count, 2);
+}
+END_TEST
+
+START_TEST(the_number_of_files_is_capped)
+{
+    char path[32];
+    for (int i = 0; i < FILE_MAX; i++) {
+        snprintf(path, sizeof path, "/lib/%d.so", i);
+        if (!mapped_file_get(&target, &policy, path))
+            ck_abort_msg("file %d", i);
+    }
+    ck_assert_ptr_null(mapped_file_get(&target, &policy, "/one/more"));
+    ck_assert_str_eq(get("/lib/0.so")->path, "/lib/0.so"); /* those that are there are found */
+    ck_assert_str_eq(get("/lib/8191.so")->path, "/lib/8191.so");
+}
+END_TEST
+
+START_TEST(no_policy_no_file)
+{
+    const char *path = test_file("lib.so", "C", 1);
+    struct mapped_file *file = mapped_file_get(&target, NULL, path);
+    ck_assert(!mapped_file_resolve(file));
+    ck_assert_ptr_null(mapped_file_problem(file));
+}
+END_TEST
+
+/* ---- Where files are looked for ---- */
+
+START_TEST(at_the_targets_own_path)
+{
+    struct mapped_file *file = get(test_file("lib.so", "Cx", 2));
+    ck_assert(mapped_file_resolve(file));
+    ck_assert(file->verified);
+    ck_assert_uint_eq(file->content.size, 2);
+    ck_assert_mem_eq(file->content.bytes, "Cx", 2);
+    ck_assert_ptr_null(mapped_file_problem(file));
+    ck_assert(mapped_file_resolve(file));
+    ck_assert_int_eq(asked, 1);
+}
+END_TEST
+
+START_TEST(sysroots_come_first_then_module_paths_then_the_path)
+{
+    use_sysroots(2);
+    use_module_paths(2);
+    char own[200], expected[256];
+    snprintf(own, sizeof own, "%s", test_file("app/lib.so", "C5", 2));
+    /* Each round removes what was found in the one before. */
+    snprintf(expected, sizeof expected, "root0%s", own);
+    test_file(expected, "C1", 2);
+    snprintf(expected, sizeof expected, "root1%s", own);
+    test_file(expected, "C2", 2);
+    test_file("modules0/lib.so", "C3", 2);
+    test_file("modules1/lib.so", "C4", 2);
+    for (char which = '1'; which <= '5'; which++) {
+        struct mapped_file *file = get(own);
+        ck_assert(mapped_file_resolve(file));
+        ck_assert_int_eq(file->content.bytes[1], which);
+        ck_assert_int_eq(remove(file->local_path), 0);
+        target_deinit(&target);
+        target = (struct target){.elf_machine = EM_X86_64};
+    }
+    ck_assert(!mapped_file_resolve(get(own)));
+}
+END_TEST
+
+START_TEST(a_confirmed_file_is_better_than_an_earlier_unknown_one)
+{
+    use_sysroots(2);
+    test_file("root0/lib.so", "U1", 2);
+    test_file("root1/lib.so", "C2", 2);
+    struct mapped_file *file = get("/lib.so");
+    ck_assert(mapped_file_resolve(file));
+    ck_assert(file->verified);
+    ck_assert_str_eq(file->local_path, test_path("root1/lib.so"));
+    ck_assert_mem_eq(file->content.bytes, "C2", 2);
+    ck_assert_int_eq(asked, 2);
+}
+END_TEST
+
+START_TEST(the_first_of_equals_is_taken)
+{
+    use_sysroots(3);
+    test_file("root0/lib.so", "X0", 2);
+    test_file("root1/lib.so", "U1", 2);
+    test_file("root2/lib.so", "U2", 2);
+    struct mapped_file *file = get("/lib.so");
+    ck_assert(mapped_file_resolve(file));
+    ck_assert(!file->verified);
+    ck_assert_mem_eq(file->content.bytes, "U1", 2);
+    ck_assert_int_eq(asked, 3); /* something better could still have come */
+    ck_assert_ptr_null(mapped_file_problem(file));
+}
+END_TEST
+
+START_TEST(a_contradicted_file_does_not_end_the_search)
+{
+    use_sysroots(1);
+    use_module_paths(1);
+    test_file("root0/app/lib.so", "X", 1);
+    test_file("modules0/lib.so", "C", 1);
+    struct mapped_file *file = get("/app/lib.so");
+    ck_assert(mapped_file_resolve(file));
+    ck_assert_str_eq(file->local_path, test_path("modules0/lib.so"));
+}
+END_TEST
+
+START_TEST(anywhere_below_a_module_path)
+{
+    use_module_paths(2);
+    test_file("modules0/a/lib.so", "X", 1);
+    test_file("modules0/b/c/lib.so/ABCDEF/lib.so", "X", 1); /* as on a symbol server */
+    test_file("modules1/deep/er/lib.so", "U1", 2);
+    test_file("modules1/publish/lib.so", "C2", 2);
+    struct mapped_file *file = get("/app/lib.so");
+    ck_assert(mapped_file_resolve(file));
+    ck_assert(file->verified);
+    ck_assert_str_eq(file->local_path, test_path("modules1/publish/lib.so"));
+    ck_assert_int_eq(asked, 4);
+    ck_assert(!mapped_file_resolve(get("/app/li.so")));
+}
+END_TEST
+
+START_TEST(links_below_a_module_path)
+{
+    use_module_paths(1);
+    test_file("elsewhere/real", "C", 1);
+    test_file("modules0/x/y", "X", 1);
+    ck_assert_int_eq(symlink(test_path("elsewhere/real"), test_path("modules0/x/linked.so")), 0);
+    ck_assert_int_eq(symlink("..", test_path("modules0/x/circle")), 0);
+    ck_assert_int_eq(symlink("/dev/zero", test_path("modules0/x/device.so")), 0);
+    ck_assert_int_eq(mkfifo(test_path("modules0/x/fifo.so"), 0644), 0);
+    ck_assert(mapped_file_resolve(get("/a/linked.so")));
+    ck_assert(!mapped_file_resolve(get("/a/device.so")));
+    ck_assert(!mapped_file_resolve(get("/a/fifo.so")));
+}
+END_TEST
+
+/* ---- By what the target tells of a file ---- */
+
+static struct file_identity identity;
+static char *fetched_path;
+static int fetches;
+
+static void identify(struct target *of, const struct mapped_file *file, struct file_identity *ret)
+{
+    ck_assert_ptr_eq(of, &target);
+    ck_assert_ptr_nonnull(file);
+    *ret = identity;
+}
+
+static char *fetch(const uint8_t *build_id, size_t build_id_size)
+{
+    ck_assert_uint_eq(build_id_size, identity.build_id_size);
+    ck_assert_mem_eq(build_id, identity.build_id, build_id_size);
+    fetches++;
+    return fetched_path ? strdup(fetched_path) : NULL;
+}
+
+static void set_build_id(size_t size)
+{
+    memset(&identity, 0, sizeof identity);
+    for (size_t i = 0; i < size; i++)
+        identity.build_id[i] = (uint8_t)(0xa1 + i);
+    identity.build_id_size = size;
+    policy.identify = identify;
+    fetched_path = NULL;
+    fetches = 0;
+}
+
+/* Some mappings of three files, overlapping in them as no sane process has them; what each file is told of them. */
+START_TEST(mappings_by_file_and_offset)
+{
+    struct mapped_file *a = get("/a"), *b = get("/b"), *none = get("/none");
+    const struct mapping mappings[] = {
+        {.begin = 0x1000, .end = 0x2000, .offset = 0x3000, .file = a},
+        {.begin = 0x2000, .end = 0x3000, .offset = 0, .file = b},
+        {.begin = 0x4000, .end = 0x9000, .offset = 0x1000, .file = a},
+        {.begin = 0xa000, .end = 0xb000, .offset = 0},
+        {.begin = 0xb000, .end = 0xc000, .offset = 0x3000, .file = a},
+    };
+    target.mapping_count = ARRAY_SIZE(mappings);
+    target.mappings = malloc(sizeof mappings);
+    memcpy(target.mappings, mappings, sizeof mappings);
+    ck_assert(mapped_files_index(&target));
+    ck_assert_uint_eq(a->mapping_count, 3);
+    ck_assert_ptr_eq(a->mappings[0], &target.mappings[2]);
+    ck_assert_ptr_eq(a->mappings[1], &target.mappings[4]);
+    ck_assert_ptr_eq(a->mappings[2], &target.mappings[0]);
+    for (size_t i = 0; i < 3; i++)
+        ck_assert_uint_eq(a->mappings[i]->reach, 0x6000);
+    ck_assert_uint_eq(a->begin, 0x1000);
+    ck_assert_uint_eq(a->end, 0xc000);
+    ck_assert_uint_eq(mapped_file_mappings_to(a, 0xfff), 0);
+    ck_assert_uint_eq(mapped_file_mappings_to(a, 0x1000), 1);
+    ck_assert_uint_eq(mapped_file_mappings_to(a, 0x2fff), 1);
+    ck_assert_uint_eq(mapped_file_mappings_to(a, 0x3000), 3);
+    ck_assert_uint_eq(mapped_file_mappings_to(a, UINT64_MAX), 3);
+    ck_assert_uint_eq(b->mapping_count, 1);
+    ck_assert_uint_eq(b->begin, 0x2000);
+    ck_assert_uint_eq(b->end, 0x3000);
+    ck_assert_uint_eq(mapped_file_mappings_to(none, 0), 0);
+    ck_assert_uint_eq(none->end, 0);
+}
+END_TEST
+
+START_TEST(is_identified_once)
+{
+    set_build_id(4);
+    struct mapped_file *file = get("/app/lib.so");
+    const struct file_identity *known = mapped_file_identity(file, identify);
+    set_build_id(8);
+    ck_assert_ptr_eq(mapped_file_identity(file, identify), known);
+    ck_assert_uint_eq(known->build_id_size, 4);
+    ck_assert_uint_eq(mapped_file_identity(get("/app/other.so"), identify)->build_id_size, 8);
+}
+END_TEST
+
+START_TEST(by_build_id)
+{
+    static const char *const names[] = {"modules0/.build-id/a1/a2a3a4", "modules0/.build-id/a1/a2a3a4.debug",
+                                        "modules0/store/a1a2a3a4"};
+    set_build_id(4);
+    use_module_paths(1);
+    test_file(names[_i], "C", 1);
+    struct mapped_file *file = get("/app/lib.so");
+    ck_assert(mapped_file_resolve(file));
+    ck_assert_str_eq(file->local_path, test_path(names[_i]));
+}
+END_TEST
+
+START_TEST(build_ids_of_any_size)
+{
+    use_module_paths(1);
+    test_file("modules0/x", "C", 1);
+    static const size_t sizes[] = {0, 1, 2, 20, 63, 64};
+    for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+        char path[32];
+        set_build_id(sizes[i]);
+        snprintf(path, sizeof path, "/app/%zu.so", i);
+        ck_assert(!mapped_file_resolve(get(path)));
+    }
+}
+END_TEST
+
+START_TEST(over_the_network_last_and_only_if_wanted)
+{
+    char path[256];
+    set_build_id(20);
+    snprintf(path, sizeof path, "%s", test_file("cache/executable", "C", 1));
+    ck_assert(!mapped_file_resolve(get("/app/a.so"))); /* nobody wants it */
+    ck_assert_int_eq(fetches, 0);
+    policy.fetch = fetch;
+    ck_assert(!mapped_file_resolve(get("/app/b.so"))); /* wanted, not found */
+    ck_assert_int_eq(fetches, 1);
+    fetched_path = path;
+    struct mapped_file *file = get("/app/c.so");
+    ck_assert(mapped_file_resolve(file));
+    ck_assert_str_eq(file->local_path, path);
+    ck_assert_int_eq(fetches, 2);
+    ck_assert(mapped_file_resolve(get(test_file("app/d.so", "C", 1)))); /* it is here */
+    ck_assert_int_eq(fetches, 2);
+    ck_assert(!mapped_file_resolve(get("/memfd:doublemapper (deleted)"))); /* never was a file */
+    ck_assert_int_eq(fetches, 2);
+    set_build_id(0);
+    ck_assert(!mapped_file_resolve(get("/app/e.so"))); /* nothing to ask for */
+    ck_assert_int_eq(fetches, 0);
+    /* What comes is judged like any other file. */
+    set_build_id(20);
+    fetched_path = path;
+    test_file("cache/executable", "X", 1);
+    file = get("/app/f.so");
+    ck_assert(!mapped_file_resolve(file));
+    ck_assert_ptr_nonnull(strstr(mapped_file_problem(file), "its first byte is 'X'"));
+}
+END_TEST
+
+START_TEST(a_missing_file_is_told_with_its_key)
+{
+    set_build_id(0);
+    strcpy(identity.key, "lib.so/elf-buildid-00/lib.so");
+    struct mapped_file *file = get("/app/lib.so");
+    ck_assert(!mapped_file_resolve(file));
+    ck_assert_str_eq(mapped_file_problem(file), "/app/lib.so is needed and was not found (symbol server key "
+                                                "lib.so/elf-buildid-00/lib.so): give --sysroot or --module-path");
+    /* A build-id can be asked for over the network, unless that has been done. */
+    set_build_id(20);
+    strcpy(identity.key, "lib.so/elf-buildid-00/lib.so");
+    strcpy(identity.text, "build-id 00");
+    ck_assert(!mapped_file_resolve(file = get("/app/lib2.so")));
+    ck_assert_str_eq(mapped_file_problem(file),
+                     "/app/lib2.so is needed and was not found (build-id 00, symbol server key "
+                     "lib.so/elf-buildid-00/lib.so): give --sysroot, --module-path or --debuginfod");
+    policy.fetch = fetch;
+    ck_assert(!mapped_file_resolve(file = get("/app/lib3.so")));
+    ck_assert_ptr_null(strstr(mapped_file_problem(file), "--debuginfod"));
+    /* Which file it should have been. */
+    use_sysroots(1);
+    test_file("root0/app/lib4.so", "X", 1);
+    ck_assert(!mapped_file_resolve(file = get("/app/lib4.so")));
+    ck_assert_ptr_nonnull(strstr(mapped_file_problem(file), "its first byte is 'X'; wanted: build-id 00, symbol"));
+}
+END_TEST
+
+START_TEST(problems_are_told_in_one_line)
+{
+    struct mapped_file *none = get("/nowhere/lib\n.so");
+    ck_assert(!mapped_file_resolve(none));
+    ck_assert_str_eq(mapped_file_problem(none),
+                     "/nowhere/lib\\x0a.so is needed and was not found: give --sysroot or --module-path");
+    use_sysroots(1);
+    test_file("root0/lib.so", "X", 1);
+    struct mapped_file *wrong = get("/lib.so");
+    ck_assert(!mapped_file_resolve(wrong));
+    char expected[256];
+    snprintf(expected, sizeof expected, "%s is not the file that was mapped: its first byte is 'X'",
+             test_path("root0/lib.so"));
+    ck_assert_str_eq(mapped_file_problem(wrong), expected);
+    ck_assert(!mapped_file_resolve(wrong));
+    ck_assert_int_eq(asked, 1);
+}
+END_TEST
+
+START_TEST(long_paths)
+{
+    char path[6000];
+    memset(path, 'a', sizeof path - 1);
+    path[sizeof path - 1] = '\0';
+    for (size_t i = 0; i < sizeof path - 1; i += 100)
+        path[i] = '/';
+    use_sysroots(1);
+    use_module_paths(1);
+    struct mapped_file *file = get(path);
+    ck_assert(!mapped_file_resolve(file));
+    ck_assert_uint_lt(strlen(mapped_file_problem(file)), CDACQ_ERROR_MESSAGE_SIZE);
+}
+END_TEST
+
+/* ---- What is never opened ---- */
+
+/* Each of these would be found if it was tried: below a sysroot there are files of all these names. */
+static const char *const no_files[] = {
+    "/dev/shm/doublemapper",
+    "/dev/zero",
+    "/memfd:doublemapper (deleted)",
+    "/memfd:x",
+    "/SYSV00000000",
+    "/proc/self/exe",
+    "/sys/kernel/x",
+    "/app/lib.so (deleted)",
+    "/a (deleted)",
+    "//dev/zero",
+    "/./dev/zero",
+    "/x/../dev/zero",
+    "/../modules0/lib.so",
+    "/x/..",
+    "/x/.",
+    "/x/",
+    "/x//lib.so",
+    "/",
+    "",
+    "[vdso]",
+    "anon_inode:x",
+    "lib.so",
+    "../modules0/lib.so",
+};
+
+START_TEST(what_never_was_a_file_is_not_opened)
+{
+    const char *path = no_files[_i];
+    use_sysroots(1);
+    use_module_paths(1);
+    test_file("modules0/lib.so", "C", 1);
+    test_file("modules0/zero", "C", 1);
+    test_file("modules0/exe", "C", 1);
+    test_file("modules0/lib.so (deleted)", "C", 1);
+    test_file("root0/dev/shm/doublemapper", "C", 1);
+    test_file("root0/dev/zero", "C", 1);
+    test_file("root0/memfd:doublemapper (deleted)", "C", 1);
+    test_file("root0/memfd:x", "C", 1);
+    test_file("root0/SYSV00000000", "C", 1);
+    test_file("root0/proc/self/exe", "C", 1);
+    test_file("root0/sys/kernel/x", "C", 1);
+    test_file("root0/app/lib.so (deleted)", "C", 1);
+    test_file("root0/a (deleted)", "C", 1);
+    test_file("root0/x/lib.so", "C", 1);
+    test_file("root0lib.so", "C", 1);
+    struct mapped_file *file = get(path);
+    ck_assert(!mapped_file_resolve(file));
+    ck_assert_int_eq(asked, 0);
+    ck_assert_ptr_nonnull(mapped_file_problem(file));
+}
+END_TEST
+
+START_TEST(names_that_only_look_odd_are_files)
+{
+    static const char *const paths[] = {"/x/..data/lib.so", "/x/...",    "/x/.hidden", "/x/lib (deleted).so",
+                                        "/x/a b\tc.so",     "/device/x", "/x/memfd:1"};
+    use_sysroots(1);
+    for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+        char below[64];
+        snprintf(below, sizeof below, "root0%s", paths[i]);
+        test_file(below, "C", 1);
+        ck_assert_msg(mapped_file_resolve(get(paths[i])), "%s", paths[i]);
+    }
+}
+END_TEST
+
+START_TEST(what_is_no_regular_file_is_not_used)
+{
+    use_sysroots(1);
+    test_file("root0/x", "C", 1);
+    ck_assert_int_eq(mkdir(test_path("root0/directory"), 0755), 0);
+    ck_assert_int_eq(mkfifo(test_path("root0/fifo"), 0644), 0); /* opening it would block */
+    ck_assert_int_eq(symlink("/dev/zero", test_path("root0/device")), 0);
+    ck_assert_int_eq(symlink("loop", test_path("root0/loop")), 0);
+    test_file("root0/empty", "", 0);
+    static const char *const paths[] = {"/directory", "/fifo", "/device", "/loop", "/empty", "/x/below-a-file"};
+    for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
+        ck_assert(!mapped_file_resolve(get(paths[i])));
+    ck_assert_int_eq(asked, 0);
+}
+END_TEST
+
+/* ---- Which bytes may stand in ---- */
+
+START_TEST(a_file_shorter_than_what_was_mapped)
+{
+    static uint8_t bytes[3 * 4096];
+    memset(bytes, 'C', sizeof bytes);
+    static const struct {
+        size_t size;
+        uint64_t mapped;
+        uint16_t machine;
+        bool accepted;
+    } cases[] = {
+        {4096, 4096, EM_X86_64, true},     {4096, 4097, EM_X86_64, false}, {4097, 8192, EM_X86_64, true},
+        {1, 4096, EM_X86_64, true},        {1, 8192, EM_X86_64, false},    {8192, UINT64_MAX, EM_X86_64, false},
+        {1, 65536, EM_AARCH64, true},      {1, 65537, EM_AARCH64, false},  {8192, UINT64_MAX, EM_AARCH64, false},
+        {3 * 4096, 8192, EM_X86_64, true}, {1, 8192, EM_386, false},
+    };
+    char path[32];
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        snprintf(path, sizeof path, "file%zu", i);
+        struct mapped_file *file = get(test_file(path, bytes, cases[i].size));
+        file->mapped_size = cases[i].mapped;
+        target.elf_machine = cases[i].machine;
+        ck_assert_msg(mapped_file_resolve(file) == cases[i].accepted, "case %zu", i);
+    }
+}
+END_TEST
+
+static struct mapped_file with_ranges(bool all)
+{
+    struct mapped_file file = {.content = {.size = 1000}};
+    if (all)
+        file_candidate_add_constant(&file.content, 0, 1000, FILE_RANGE_READ_ONLY);
+    file_candidate_add_constant(&file.content, 100, 200, FILE_RANGE_CONSTANT);
+    file_candidate_add_constant(&file.content, 300, 400, FILE_RANGE_ALWAYS);
+    return file;
+}
+
+START_TEST(constant_parts_by_access)
+{
+    static const struct {
+        uint64_t offset;
+        uint64_t unknown[2], read_only[2], all_read_only[2], writable[2];
+    } cases[] = {
+        {99, {0}, {0}, {0, 1000}, {0}},
+        {100, {100, 200}, {100, 200}, {0, 1000}, {0}},
+        {199, {100, 200}, {100, 200}, {0, 1000}, {0}},
+        {200, {0}, {0}, {0, 1000}, {0}},
+        {300, {300, 400}, {300, 400}, {0, 1000}, {300, 400}},
+        {399, {300, 400}, {300, 400}, {0, 1000}, {300, 400}},
+        {400, {0}, {0}, {0, 1000}, {0}},
+        {999, {0}, {0}, {0, 1000}, {0}},
+        {1000, {0}, {0}, {0}, {0}},
+        {UINT64_MAX, {0}, {0}, {0}, {0}},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+        for (int all = 0; all < 2; all++)
+            for (int access = MAPPING_UNKNOWN; access <= MAPPING_WRITABLE; access++) {
+                const uint64_t *expected = access == MAPPING_UNKNOWN    ? cases[i].unknown
+                                           : access == MAPPING_WRITABLE ? cases[i].writable
+                                           : all                        ? cases[i].all_read_only
+                                                                        : cases[i].read_only;
+                uint64_t begin = 0, end = UINT64_MAX;
+                struct mapped_file file = with_ranges(all);
+                bool found = mapped_file_constant(&file, access, cases[i].offset, &begin, &end);
+                ck_assert_int_eq(found, expected[1] != 0);
+                ck_assert_uint_eq(begin, found ? expected[0] : 0);
+                ck_assert_uint_eq(end, found ? expected[1] : UINT64_MAX);
+                /* Narrowed, never widened. */
+                begin = cases[i].offset;
+                end = add_saturated(cases[i].offset, 1);
+                if (mapped_file_constant(&file, access, cases[i].offset, &begin, &end)) {
+                    ck_assert_uint_eq(begin, cases[i].offset);
+                    ck_assert_uint_eq(end, cases[i].offset + 1);
+                }
+                file_candidate_deinit(&file.content);
+            }
+}
+END_TEST
+
+START_TEST(constant_parts_stay_within_the_file)
+{
+    struct file_candidate candidate = {.size = 1000};
+    file_candidate_add_constant(&candidate, 900, UINT64_MAX, FILE_RANGE_CONSTANT);
+    file_candidate_add_constant(&candidate, 1000, 1001, FILE_RANGE_CONSTANT);
+    file_candidate_add_constant(&candidate, 5, 5, FILE_RANGE_CONSTANT);
+    file_candidate_add_constant(&candidate, 6, 5, FILE_RANGE_CONSTANT);
+    file_candidate_add_constant(&candidate, UINT64_MAX, UINT64_MAX, FILE_RANGE_CONSTANT);
+    ck_assert_uint_eq(candidate.constant_count, 1);
+    ck_assert_uint_eq(candidate.constant[0].end, 1000);
+    for (uint64_t i = 0; i < 2 * FILE_RANGE_MAX; i++)
+        file_candidate_add_constant(&candidate, i % 1000, i % 1000 + 1, FILE_RANGE_CONSTANT);
+    ck_assert_uint_eq(candidate.constant_count, FILE_RANGE_MAX);
+    file_candidate_deinit(&candidate);
+    ck_assert_uint_eq(candidate.constant_count, 0);
+    file_candidate_deinit(&candidate);
+}
+END_TEST
+
+/* ---- Threads ---- */
+
+enum { THREADS = 8, FILES = 50 };
+
+static void *resolve_all(void *context)
+{
+    struct mapped_file **files = context;
+    intptr_t found = 0;
+    for (size_t i = 0; i < FILES; i++)
+        found += mapped_file_resolve(files[i]);
+    return (void *)found;
+}
+
+START_TEST(resolved_once_whoever_asks)
+{
+    static struct mapped_file *files[FILES];
+    char path[32];
+    for (size_t i = 0; i < FILES; i++) {
+        snprintf(path, sizeof path, "file%zu", i);
+        files[i] = get(test_file(path, i % 2 ? "C" : "X", 1));
+    }
+    pthread_t threads[THREADS];
+    for (size_t i = 0; i < THREADS; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, resolve_all, files), 0);
+    for (size_t i = 0; i < THREADS; i++) {
+        void *found;
+        pthread_join(threads[i], &found);
+        ck_assert_int_eq((intptr_t)found, FILES / 2);
+    }
+    ck_assert_int_eq(asked, FILES);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    const TTest *const tests[] = {
+        one_record_for_each_path,
+        the_number_of_files_is_capped,
+        no_policy_no_file,
+        at_the_targets_own_path,
+        sysroots_come_first_then_module_paths_then_the_path,
+        a_confirmed_file_is_better_than_an_earlier_unknown_one,
+        the_first_of_equals_is_taken,
+        a_contradicted_file_does_not_end_the_search,
+        anywhere_below_a_module_path,
+        links_below_a_module_path,
+        mappings_by_file_and_offset,
+        is_identified_once,
+        build_ids_of_any_size,
+        over_the_network_last_and_only_if_wanted,
+        a_missing_file_is_told_with_its_key,
+        problems_are_told_in_one_line,
+        long_paths,
+        names_that_only_look_odd_are_files,
+        what_is_no_regular_file_is_not_used,
+        a_file_shorter_than_what_was_mapped,
+        constant_parts_by_access,
+        constant_parts_stay_within_the_file,
+        resolved_once_whoever_asks,
+    };
+    Suite *s = suite_create("mapped_file");
+    TCase *tc = tcase_create("mapped_file");
+    tcase_add_checked_fixture(tc, setup, teardown);
+    for (size_t i = 0; i < ARRAY_SIZE(tests); i++)
+        tcase_add_test(tc, tests[i]);
+    tcase_add_loop_test(tc, what_never_was_a_file_is_not_opened, 0, ARRAY_SIZE(no_files));
+    tcase_add_loop_test(tc, by_build_id, 0, 3);
+    suite_add_tcase(s, tc);
+    return s;
+}
+
+CHECK_MAIN(suite)

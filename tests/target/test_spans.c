@@ -1,0 +1,304 @@
+#include "target/spans.h"
+
+#include <time.h>
+
+#include "tests/support/check_main.h"
+
+static struct spans spans;
+
+static void teardown(void)
+{
+    spans_deinit(&spans);
+}
+
+/* Where a span's bytes are said to be; only arithmetic is done with these. */
+static uint8_t memory[3][4096];
+
+static void add(uint64_t begin, uint64_t end, size_t which)
+{
+    struct span span = {begin, end, memory[which], NULL, 0};
+    if (!spans_add(&spans, span)) /* ck_assert writes to a file each time: too slow for many */
+        ck_abort();
+}
+
+static void add_hole(uint64_t begin, uint64_t end, struct mapped_file *file, uint64_t offset)
+{
+    struct span span = {begin, end, NULL, file, offset};
+    if (!spans_add(&spans, span))
+        ck_abort();
+}
+
+/* Sorted, not empty, not overlapping. */
+static void assert_sealed(void)
+{
+    for (size_t i = 0; i < spans.count; i++)
+        if (spans.items[i].begin >= spans.items[i].end || (i && spans.items[i - 1].end > spans.items[i].begin))
+            ck_abort_msg("span %zu of %zu", i, spans.count);
+}
+
+START_TEST(nothing)
+{
+    ck_assert(spans_seal(&spans));
+    ck_assert_ptr_null(spans_find(&spans, 0));
+    ck_assert_ptr_null(spans_next(&spans, 0));
+    ck_assert_ptr_null(spans_find(&spans, UINT64_MAX));
+}
+END_TEST
+
+START_TEST(one)
+{
+    add(100, 200, 0);
+    ck_assert(spans_seal(&spans));
+    ck_assert_ptr_null(spans_find(&spans, 99));
+    ck_assert_ptr_eq(spans_find(&spans, 100), &spans.items[0]);
+    ck_assert_ptr_eq(spans_find(&spans, 199), &spans.items[0]);
+    ck_assert_ptr_null(spans_find(&spans, 200));
+    ck_assert_ptr_eq(spans_next(&spans, 0), &spans.items[0]);
+    ck_assert_ptr_eq(spans_next(&spans, 199), &spans.items[0]);
+    ck_assert_ptr_null(spans_next(&spans, 200));
+}
+END_TEST
+
+START_TEST(empty_and_inverted_are_ignored)
+{
+    add(100, 100, 0);
+    add(100, 99, 0);
+    add(UINT64_MAX, 0, 0);
+    ck_assert_uint_eq(spans.count, 0);
+    ck_assert(spans_seal(&spans));
+    ck_assert_ptr_null(spans_find(&spans, 100));
+}
+END_TEST
+
+/* How a later span B = [begin, end) may lie to an earlier A = [100, 200): each end before, at or behind A's. */
+static const struct overlap {
+    uint64_t begin, end;
+    struct {
+        uint64_t begin, end;
+        char who;
+    } expected[3];
+} overlaps[] = {
+    {50, 150, {{50, 150, 'B'}, {150, 200, 'A'}}},
+    {50, 200, {{50, 200, 'B'}}},
+    {50, 250, {{50, 250, 'B'}}},
+    {100, 150, {{100, 150, 'B'}, {150, 200, 'A'}}},
+    {100, 200, {{100, 200, 'B'}}},
+    {100, 250, {{100, 250, 'B'}}},
+    {120, 180, {{100, 120, 'A'}, {120, 180, 'B'}, {180, 200, 'A'}}},
+    {150, 200, {{100, 150, 'A'}, {150, 200, 'B'}}},
+    {150, 250, {{100, 150, 'A'}, {150, 250, 'B'}}},
+    /* no overlap: apart, and touching */
+    {50, 90, {{50, 90, 'B'}, {100, 200, 'A'}}},
+    {50, 100, {{50, 100, 'B'}, {100, 200, 'A'}}},
+    {200, 250, {{100, 200, 'A'}, {200, 250, 'B'}}},
+    {210, 250, {{100, 200, 'A'}, {210, 250, 'B'}}},
+};
+
+START_TEST(a_later_span_overlays_an_earlier_one)
+{
+    const struct overlap *c = &overlaps[_i];
+    struct mapped_file *file = (struct mapped_file *)memory; /* a name, never looked into */
+    add_hole(100, 200, file, 5000);
+    add(c->begin, c->end, 1);
+    ck_assert(spans_seal(&spans));
+    assert_sealed();
+    size_t count = 0;
+    while (count < 3 && c->expected[count].who)
+        count++;
+    ck_assert_uint_eq(spans.count, count);
+    for (size_t i = 0; i < count; i++) {
+        const struct span *span = &spans.items[i];
+        ck_assert_uint_eq(span->begin, c->expected[i].begin);
+        ck_assert_uint_eq(span->end, c->expected[i].end);
+        if (c->expected[i].who == 'B') {
+            ck_assert_ptr_eq(span->bytes, memory[1] + (span->begin - c->begin));
+            ck_assert_ptr_null(span->file);
+        } else {
+            ck_assert_ptr_null(span->bytes);
+            ck_assert_ptr_eq(span->file, file);
+            ck_assert_uint_eq(span->file_offset, 5000 + (span->begin - 100));
+        }
+        ck_assert_ptr_eq(spans_find(&spans, span->begin), span);
+        ck_assert_ptr_eq(spans_find(&spans, span->end - 1), span);
+    }
+}
+END_TEST
+
+START_TEST(neighbours_stay_apart)
+{
+    add(200, 300, 1);
+    add(100, 200, 0);
+    ck_assert(spans_seal(&spans));
+    ck_assert_uint_eq(spans.count, 2);
+    ck_assert_ptr_eq(spans_find(&spans, 199)->bytes, memory[0]);
+    ck_assert_ptr_eq(spans_find(&spans, 200)->bytes, memory[1]);
+    ck_assert_ptr_eq(spans_next(&spans, 200), spans_find(&spans, 200));
+}
+END_TEST
+
+START_TEST(an_overlaid_span_is_whole_again_behind)
+{
+    /* Three deep: the middle one ends before the top one does, the lowest shows on both sides. */
+    add(0, 1000, 0);
+    add(100, 500, 1);
+    add(200, 600, 2);
+    ck_assert(spans_seal(&spans));
+    assert_sealed();
+    ck_assert_uint_eq(spans.count, 4);
+    ck_assert_ptr_eq(spans_find(&spans, 0)->bytes, memory[0]);
+    ck_assert_ptr_eq(spans_find(&spans, 100)->bytes, memory[1]);
+    ck_assert_ptr_eq(spans_find(&spans, 200)->bytes, memory[2]);
+    ck_assert_ptr_eq(spans_find(&spans, 600)->bytes, memory[0] + 600);
+}
+END_TEST
+
+START_TEST(cut_by_a_neighbour_that_loses)
+{
+    /* A lower span begins within a higher one: the higher stays one span. */
+    add(150, 300, 0);
+    add(100, 200, 1);
+    ck_assert(spans_seal(&spans));
+    ck_assert_uint_eq(spans.count, 2);
+    ck_assert_uint_eq(spans.items[0].end, 200);
+    ck_assert_ptr_eq(spans.items[1].bytes, memory[0] + 50);
+}
+END_TEST
+
+START_TEST(the_top_of_the_address_space)
+{
+    add(UINT64_MAX - 100, UINT64_MAX, 0);
+    add(UINT64_MAX - 50, UINT64_MAX, 1);
+    add(0, UINT64_MAX, 2);
+    add(UINT64_MAX - 10, UINT64_MAX, 1);
+    ck_assert(spans_seal(&spans));
+    assert_sealed();
+    ck_assert_uint_eq(spans.count, 2);
+    ck_assert_ptr_eq(spans_find(&spans, UINT64_MAX - 11)->bytes, memory[2]);
+    ck_assert_ptr_eq(spans_find(&spans, UINT64_MAX - 1)->bytes, memory[1]);
+    ck_assert_ptr_null(spans_find(&spans, UINT64_MAX)); /* the one byte that no range reaches */
+}
+END_TEST
+
+static uint64_t next_random(uint64_t *state)
+{
+    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return *state >> 33;
+}
+
+START_TEST(as_painting_every_byte_would_do)
+{
+    enum { SIZE = 300 };
+    uint64_t state = (uint64_t)_i + 1;
+    int owner[SIZE];
+    uint64_t begins[40];
+    size_t count = 1 + next_random(&state) % ARRAY_SIZE(begins);
+    memset(owner, -1, sizeof owner);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t begin = next_random(&state) % SIZE, end = begin + next_random(&state) % (SIZE - begin + 1);
+        begins[i] = begin;
+        add_hole(begin, end, (struct mapped_file *)(memory[0] + i), 10000 * i);
+        for (uint64_t at = begin; at < end; at++)
+            owner[at] = (int)i;
+    }
+    ck_assert(spans_seal(&spans));
+    assert_sealed();
+    ck_assert_uint_le(spans.count, 2 * count);
+    for (uint64_t at = 0; at < SIZE; at++) {
+        const struct span *span = spans_find(&spans, at);
+        size_t i = (size_t)owner[at];
+        bool right = span ? owner[at] >= 0 && span->file == (struct mapped_file *)(memory[0] + i) &&
+                                span->file_offset + (at - span->begin) == 10000 * i + (at - begins[i])
+                          : owner[at] < 0;
+        if (!right)
+            ck_abort_msg("byte %lu is the %d'th span's", (unsigned long)at, owner[at]);
+    }
+}
+END_TEST
+
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* The shapes that make a naive cut quadratic. The bound is generous: sanitizers, valgrind, a slow machine. */
+START_TEST(huge_counts_take_no_quadratic_time)
+{
+    enum { COUNT = 200 * 1000 };
+    double start = seconds();
+    for (uint64_t i = 0; i < COUNT; i++)
+        switch (_i) {
+        case 0: /* apart, in order */
+            add(i * 16, i * 16 + 8, 0);
+            break;
+        case 1: /* apart, backwards */
+            add((COUNT - i) * 16, (COUNT - i) * 16 + 8, 0);
+            break;
+        case 2: /* nested, the widest last */
+            add(COUNT - i, COUNT + i + 1, 0);
+            break;
+        case 3: /* nested, the narrowest last: every one shows on both sides */
+            add(i, 2 * COUNT - i, 0);
+            break;
+        case 4: /* all the same */
+            add(100, 200, 0);
+            break;
+        case 5: /* a staircase */
+            add(i, i + 1000, 0);
+            break;
+        default: /* the same begin, ever shorter */
+            add(0, COUNT - i, 0);
+            break;
+        }
+    ck_assert(spans_seal(&spans));
+    assert_sealed();
+    static const size_t expected[] = {COUNT, COUNT, 1, 2 * COUNT - 1, 1, COUNT, COUNT};
+    ck_assert_uint_eq(spans.count, expected[_i]);
+    for (size_t i = 0; i < spans.count; i++)
+        if (spans_find(&spans, spans.items[i].end - 1) != &spans.items[i])
+            ck_abort_msg("span %zu of %zu is not found", i, spans.count);
+    ck_assert_msg(seconds() - start < 30, "%g s", seconds() - start);
+}
+END_TEST
+
+START_TEST(sealing_again_changes_nothing)
+{
+    add(0, 100, 0);
+    add(50, 150, 1);
+    add(120, 130, 2);
+    ck_assert(spans_seal(&spans));
+    size_t count = spans.count;
+    struct span before[8];
+    memcpy(before, spans.items, count * sizeof *before);
+    ck_assert(spans_seal(&spans));
+    ck_assert_uint_eq(spans.count, count);
+    ck_assert_mem_eq(before, spans.items, count * sizeof *before);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    const TTest *const tests[] = {
+        nothing,
+        one,
+        empty_and_inverted_are_ignored,
+        neighbours_stay_apart,
+        an_overlaid_span_is_whole_again_behind,
+        cut_by_a_neighbour_that_loses,
+        the_top_of_the_address_space,
+        sealing_again_changes_nothing,
+    };
+    Suite *s = suite_create("spans");
+    TCase *tc = tcase_create("spans");
+    tcase_add_checked_fixture(tc, NULL, teardown);
+    for (size_t i = 0; i < ARRAY_SIZE(tests); i++)
+        tcase_add_test(tc, tests[i]);
+    tcase_add_loop_test(tc, a_later_span_overlays_an_earlier_one, 0, ARRAY_SIZE(overlaps));
+    tcase_add_loop_test(tc, as_painting_every_byte_would_do, 0, 200);
+    tcase_add_loop_test(tc, huge_counts_take_no_quadratic_time, 0, 7);
+    suite_add_tcase(s, tc);
+    return s;
+}
+
+CHECK_MAIN(suite)
