@@ -16,9 +16,9 @@ static const void *target_window(void *context, uint64_t offset, size_t count)
 {
     struct module *module = context;
     struct target_bytes *source = &module->source;
-    struct reader *reader = module->cache->reader;
+    struct field_reader *reader = module->cache->reader;
     uint64_t address = source->base + offset;
-    const uint8_t *view = reader_try_view(reader, address, count);
+    const uint8_t *view = reader_try_view(&reader->raw, address, count);
     if (view)
         return view;
     if (count > source->joined_size) {
@@ -30,7 +30,7 @@ static const void *target_window(void *context, uint64_t offset, size_t count)
         source->joined = joined;
         source->joined_size = count;
     }
-    if (reader_try_copy(reader, address, source->joined, count))
+    if (reader_try_copy(&reader->raw, address, source->joined, count))
         return source->joined;
     source->missing = address;
     module->cache->failed = module;
@@ -42,7 +42,7 @@ static struct bytes bytes_of_target(struct module *module, uint64_t size)
     return (struct bytes){.window = target_window, .context = module, .size = size};
 }
 
-void module_cache_init(struct module_cache *cache, struct reader *reader)
+void module_cache_init(struct module_cache *cache, struct field_reader *reader)
 {
     *cache = (struct module_cache){.reader = reader};
 }
@@ -65,7 +65,7 @@ static void module_error(const struct module *module, enum cdacq_status status, 
     const char *path = module->path ? path_basename(module->path) : "a module";
     if (status == CDACQ_ERR_MEMORY && module->source.missing) {
         char why[360];
-        target_explain(module->cache->reader->target, module->source.missing, why, sizeof why);
+        target_explain(module->cache->reader->raw.target, module->source.missing, why, sizeof why);
         error_set(err, status, module->source.missing, "%s: metadata: no memory at 0x%" PRIx64 "%s", path,
                   module->source.missing, why);
     } else {
@@ -74,7 +74,7 @@ static void module_error(const struct module *module, enum cdacq_status status, 
 }
 
 /* Where the loaded image is. Module.Base says it in .NET 9 and later; the PEImageLayout behind PEAssembly in all. */
-static uint64_t find_base(struct reader *reader, uint64_t module, uint64_t *ret_layout)
+static uint64_t find_base(struct field_reader *reader, uint64_t module, uint64_t *ret_layout)
 {
     *ret_layout = 0;
     if (has_field(reader, F_Module_PEAssembly) && has_field(reader, F_PEAssembly_PEImage) &&
@@ -89,12 +89,12 @@ static uint64_t find_base(struct reader *reader, uint64_t module, uint64_t *ret_
 }
 
 /* A NUL-terminated UTF-16 string of the target, as UTF-8. Lone surrogates become what text_escape() shows as bytes. */
-static void append_utf16(struct reader *reader, uint64_t address, struct text *raw)
+static void append_utf16(struct field_reader *reader, uint64_t address, struct text *raw)
 {
     uint32_t high = 0;
     for (unsigned i = 0; i < PATH_UNITS_MAX; i++) {
-        uint32_t unit = read_u16(reader, address + i * 2);
-        if (!unit || reader_failed(reader))
+        uint32_t unit = read_u16(&reader->raw, address + i * 2);
+        if (!unit || reader_failed(&reader->raw))
             return;
         if (unit >= 0xd800 && unit < 0xdc00) {
             high = unit;
@@ -114,15 +114,15 @@ static void append_utf16(struct reader *reader, uint64_t address, struct text *r
 }
 
 /* The path of the mapping that holds the image, which is the file's; else what the runtime calls the module. */
-static char *find_path(struct reader *reader, uint64_t module, uint64_t base)
+static char *find_path(struct field_reader *reader, uint64_t module, uint64_t base)
 {
     struct text raw = {0}, escaped = {0};
-    const struct mapping *mapping = base ? target_mapping_at(reader->target, base) : NULL;
+    const struct mapping *mapping = base ? target_mapping_at(reader->raw.target, base) : NULL;
     if (mapping && mapping->path && mapping->path[0] == '/') {
         text_puts(&raw, mapping->path);
     } else if (has_field(reader, F_Module_Path)) {
         uint64_t path = read_field(reader, module, F_Module_Path);
-        if (path && !reader_failed(reader))
+        if (path && !reader_failed(&reader->raw))
             append_utf16(reader, path, &raw);
     }
     if (raw.length)
@@ -145,7 +145,7 @@ static enum cdacq_status open_image(struct module *module, bool mapped, uint64_t
     return status;
 }
 
-static void open_loaded_image(struct module *module, struct reader *reader, uint64_t layout)
+static void open_loaded_image(struct module *module, struct field_reader *reader, uint64_t layout)
 {
     bool mapped = true, known = false;
     uint64_t size = 0;
@@ -153,7 +153,7 @@ static void open_loaded_image(struct module *module, struct reader *reader, uint
         read_field(reader, layout, F_PEImageLayout_Base) == module->base) {
         mapped = read_field(reader, layout, F_PEImageLayout_Flags) & LAYOUT_MAPPED;
         size = read_field(reader, layout, F_PEImageLayout_Size);
-        known = !reader_failed(reader);
+        known = !reader_failed(&reader->raw);
     }
     uint64_t span = size && size <= IMAGE_SPAN_MAX ? size : IMAGE_SPAN_MAX;
     module->source.base = module->base;
@@ -170,7 +170,7 @@ static void open_loaded_image(struct module *module, struct reader *reader, uint
 }
 
 /* Reflection.Emit: a copy of the metadata that the runtime keeps for debuggers: {size, bytes}, in .NET 8 an SBuffer. */
-static uint64_t find_dynamic_metadata(struct reader *reader, uint64_t module, uint64_t *ret_size)
+static uint64_t find_dynamic_metadata(struct field_reader *reader, uint64_t module, uint64_t *ret_size)
 {
     if (has_field(reader, F_Module_DynamicMetadata)) {
         uint64_t metadata = read_field(reader, module, F_Module_DynamicMetadata);
@@ -185,10 +185,10 @@ static uint64_t find_dynamic_metadata(struct reader *reader, uint64_t module, ui
     return 0;
 }
 
-static void open_dynamic(struct module *module, struct reader *reader)
+static void open_dynamic(struct module *module, struct field_reader *reader)
 {
     uint64_t size = 0, data = find_dynamic_metadata(reader, module->address, &size);
-    if (!data || !size || size > DYNAMIC_METADATA_MAX || reader_failed(reader)) {
+    if (!data || !size || size > DYNAMIC_METADATA_MAX || reader_failed(&reader->raw)) {
         module->status =
             error_set(&module->error, CDACQ_ERR_MODULE, module->address,
                       "the module at 0x%" PRIx64 " has neither an image nor dynamic metadata", module->address);
@@ -218,25 +218,25 @@ static void take_name_from_metadata(struct module *module)
     module->path = escaped.data;
 }
 
-static void module_open(struct module *module, struct reader *reader)
+static void module_open(struct module *module, struct field_reader *reader)
 {
     uint64_t layout = 0;
     if (module->address)
         module->base = find_base(reader, module->address, &layout);
-    if (!reader_failed(reader))
+    if (!reader_failed(&reader->raw))
         module->path = find_path(reader, module->address, module->base);
-    if (reader_failed(reader)) {
-        module->status = reader_status(reader, &module->error);
+    if (reader_failed(&reader->raw)) {
+        module->status = reader_status(&reader->raw, &module->error);
         return;
     }
-    reader->unverified = false; /* where the image is does not tell whether its bytes can be trusted */
+    reader->raw.unverified = false; /* where the image is does not tell whether its bytes can be trusted */
     if (module->base)
         open_loaded_image(module, reader, layout);
     else
         open_dynamic(module, reader);
     if (module->status >= 0 && !module->path)
         take_name_from_metadata(module);
-    module->unverified = reader->unverified;
+    module->unverified = reader->raw.unverified;
 }
 
 static struct module **bucket_of(struct module_cache *cache, uint64_t key)
@@ -257,15 +257,15 @@ static struct module *cache_add(struct module_cache *cache, uint64_t address, ui
     module->address = address;
     module->base = base;
     module->cache = cache;
-    struct reader saved = *cache->reader;
+    struct reader saved = cache->reader->raw;
     const struct module *failed = cache->failed;
-    reader_begin(cache->reader, FUEL_NAME);
+    reader_begin(&cache->reader->raw, FUEL_NAME);
     module_open(module, cache->reader);
-    cache->reader->status = saved.status;
-    cache->reader->what = saved.what;
-    cache->reader->address = saved.address;
-    cache->reader->fuel = saved.fuel - MIN(saved.fuel, (uint32_t)MODULE_COST);
-    cache->reader->unverified = saved.unverified;
+    cache->reader->raw.status = saved.status;
+    cache->reader->raw.what = saved.what;
+    cache->reader->raw.address = saved.address;
+    cache->reader->raw.fuel = saved.fuel - MIN(saved.fuel, (uint32_t)MODULE_COST);
+    cache->reader->raw.unverified = saved.unverified;
     cache->failed = failed;
     module->next = *bucket;
     *bucket = module;
@@ -325,9 +325,9 @@ static bool has_mvid(const struct module *module, const uint8_t *mvid)
 struct module *module_cache_find_assembly(struct module_cache *cache, const char *name, size_t length,
                                           const uint8_t *mvid)
 {
-    const struct target *target = cache->reader->target;
+    const struct target *target = cache->reader->raw.target;
     const struct module *failed = cache->failed;
-    for (size_t i = 0; i < target->mapping_count && reader_step(cache->reader, "mapped files"); i++) {
+    for (size_t i = 0; i < target->mapping_count && reader_step(&cache->reader->raw, "mapped files"); i++) {
         uint64_t base = target->mappings[i].begin;
         if (!begins_assembly(&target->mappings[i], name, length))
             continue;

@@ -10,7 +10,7 @@
 #ifndef CDACQ_CONTRACTS_LOADER_H
 #define CDACQ_CONTRACTS_LOADER_H
 
-#include "descriptors/layout.h"
+#include "descriptors/field_reader.h"
 #include "formats/metadata.h"
 #include "formats/pe.h"
 
@@ -47,7 +47,7 @@ struct module {
 };
 
 struct module_cache {
-    struct reader *reader;
+    struct field_reader *reader;
     struct module *buckets[MODULE_BUCKETS]; /* by address, or by base */
     size_t count;
 
@@ -55,7 +55,7 @@ struct module_cache {
     const struct module *failed;
 };
 
-void module_cache_init(struct module_cache *cache, struct reader *reader);
+void module_cache_init(struct module_cache *cache, struct field_reader *reader);
 void module_cache_deinit(struct module_cache *cache);
 
 /* The module at `address`, opened when it is first asked for. NULL only when out of memory or above MODULE_MAX. */

@@ -5,7 +5,7 @@
 #ifndef CDACQ_CONTRACTS_PLATFORM_METADATA_H
 #define CDACQ_CONTRACTS_PLATFORM_METADATA_H
 
-#include "descriptors/layout.h"
+#include "descriptors/field_reader.h"
 
 enum code_pointer_flags {
     CODE_POINTER_ARM32_THUMB = 1,    /* bit 0 says Thumb; it is no part of the address */
@@ -23,9 +23,9 @@ static inline uint64_t address_of_code_pointer(unsigned flags, uint64_t pointer)
 
 /* The flags that the target publishes; 0 where it publishes none, or they cannot be read: code pointers are addresses.
  */
-unsigned platform_metadata_code_pointer_flags(struct reader *reader);
+unsigned platform_metadata_code_pointer_flags(struct field_reader *reader);
 
 /* GetPrecodeMachineDescriptor: its address; 0 where the target publishes none. */
-uint64_t platform_metadata_precode_machine_descriptor(const struct reader *reader);
+uint64_t platform_metadata_precode_machine_descriptor(const struct field_reader *reader);
 
 #endif

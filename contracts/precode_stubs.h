@@ -13,7 +13,7 @@
 #ifndef CDACQ_CONTRACTS_PRECODE_STUBS_H
 #define CDACQ_CONTRACTS_PRECODE_STUBS_H
 
-#include "descriptors/layout.h"
+#include "descriptors/field_reader.h"
 
 /* What precodes there are, in the order in which the specification compares types. */
 enum precode_kind {
@@ -43,9 +43,9 @@ struct precode_machine {
 /* What differs between versions of the contract. */
 struct precode_stubs_version {
     /* What the code at `address` is, as far as code tells: PRECODE_STUB, PRECODE_FIXUP, another kind, or none. */
-    enum precode_kind (*code_at)(struct reader *reader, const struct precode_machine *machine, uint64_t address);
+    enum precode_kind (*code_at)(struct field_reader *reader, const struct precode_machine *machine, uint64_t address);
     /* Reads the part of the machine descriptor that code_at needs. */
-    void (*read_code)(struct reader *reader, uint64_t descriptor, struct precode_machine *machine);
+    void (*read_code)(struct field_reader *reader, uint64_t descriptor, struct precode_machine *machine);
     /* The field of StubPrecodeData that leads to the MethodDesc. */
     enum layout_field stub_target;
 };
@@ -57,7 +57,7 @@ extern const struct precode_stubs_version precode_stubs_1, precode_stubs_2, prec
  * more. 0 where no precode starts there, or one that stands for no method (UMEntry thunks, dynamic helpers, pieces not
  * yet in use); that too, and the reader fails, where it cannot be told.
  */
-uint64_t precode_stubs_method_desc(const struct precode_stubs_version *version, struct reader *reader,
+uint64_t precode_stubs_method_desc(const struct precode_stubs_version *version, struct field_reader *reader,
                                    uint64_t address);
 
 #endif

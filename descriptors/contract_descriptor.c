@@ -37,7 +37,7 @@ static enum cdacq_status read_placed(struct loader *loader, uint64_t address, vo
         status = image_read_relocated(loader->image, address, buffer, size, &from_file, loader->err);
     } else {
         struct reader reader;
-        reader_init(&reader, loader->target, NULL, 8, false);
+        reader_init(&reader, loader->target, 8, false);
         reader_copy(&reader, address, buffer, size);
         status = reader_status(&reader, loader->err);
     }
@@ -138,7 +138,7 @@ static enum cdacq_status load_sub_descriptors(struct loader *loader, const struc
             return error_set(loader->err, CDACQ_ERR_DESCRIPTOR, 0,
                              "sub-descriptor: not an index into the pointer data");
         struct reader reader;
-        reader_init(&reader, loader->target, NULL, header->pointer_size, header->big_endian);
+        reader_init(&reader, loader->target, header->pointer_size, header->big_endian);
         uint64_t address = pointers[index] ? read_pointer(&reader, pointers[index]) : 0;
         if (!address || reader_failed(&reader))
             continue;
@@ -159,7 +159,7 @@ static enum cdacq_status load_json(struct loader *loader, const struct header *h
     struct window text;
     struct json *root;
     CLEANUP_FREE uint64_t *pointers = NULL;
-    reader_init(&reader, loader->target, NULL, header->pointer_size, header->big_endian);
+    reader_init(&reader, loader->target, header->pointer_size, header->big_endian);
     reader_begin(&reader, FUEL_OPEN);
     if (!reader_window(&reader, header->json, header->json_size, "the descriptor's JSON", &text))
         return reader_status(&reader, loader->err);

@@ -10,7 +10,7 @@
 #define CDACQ_DESCRIPTORS_LAYOUT_H
 
 #include "descriptors/architecture.h"
-#include "target/reader.h"
+#include "descriptors/descriptor.h"
 
 enum layout_type {
 #define CDAC_TYPE(type) T_##type,
@@ -74,37 +74,5 @@ void layout_missing(const struct layout *layout, enum layout_contract contract, 
 /* "RangeSection.Flags", a static string. */
 const char *layout_field_name(enum layout_field field);
 const char *layout_type_name(enum layout_type type);
-
-static inline bool has_field(const struct reader *reader, enum layout_field field)
-{
-    return reader->layout->fields[field].present;
-}
-
-/* Makes the reader fail because `field` is not described; for reads of what has_field() was not asked about. */
-uint64_t field_missing(struct reader *reader, enum layout_field field);
-
-/* Names the field in the message of a read that has just failed. */
-static inline uint64_t field_read(struct reader *reader, enum layout_field field, uint64_t value)
-{
-    if (reader_failed(reader) && !reader->what)
-        reader->what = layout_field_name(field);
-    return value;
-}
-
-/* The value of a field of the structure at `base`. 0, and the reader fails, when it is absent or unreadable. */
-static inline uint64_t read_field(struct reader *reader, uint64_t base, enum layout_field field)
-{
-    const struct layout_slot *slot = &reader->layout->fields[field];
-    if (UNLIKELY(!slot->present))
-        return field_missing(reader, field);
-    return field_read(reader, field, read_uint(reader, base + slot->offset, slot->width));
-}
-
-/* The address of an INLINE field. 0, and the reader fails, when it is absent. */
-static inline uint64_t field_address(struct reader *reader, uint64_t base, enum layout_field field)
-{
-    const struct layout_slot *slot = &reader->layout->fields[field];
-    return LIKELY(slot->present) ? base + slot->offset : field_missing(reader, field);
-}
 
 #endif

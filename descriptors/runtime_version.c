@@ -47,7 +47,7 @@ static void find_file_version(const struct image *image, char *ret, size_t size)
             const char *found = memmem(bytes, length, mark, sizeof mark - 1);
             if (found) {
                 char text[64] = "";
-                reader_init(&reader, image->target, NULL, 8, false);
+                reader_init(&reader, image->target, 8, false);
                 reader_try_copy(&reader, address + (uint64_t)((const uint8_t *)found - bytes) + sizeof mark - 1, text,
                                 sizeof text - 1);
                 copy_version(ret, size, text, sizeof text - 1);

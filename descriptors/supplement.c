@@ -71,7 +71,7 @@ static enum cdacq_status read_pointer_data(const struct image *image, const char
     if (!values)
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
     struct reader reader;
-    reader_init(&reader, image->target, NULL, word, image->big_endian);
+    reader_init(&reader, image->target, word, image->big_endian);
     reader.dumped_only = true;
     for (size_t i = 0; i < size / word; i++)
         values[i] = read_pointer(&reader, address + i * word);

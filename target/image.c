@@ -17,7 +17,7 @@ enum {
 static struct reader image_reader(const struct image *image, uint32_t fuel)
 {
     struct reader reader;
-    reader_init(&reader, image->target, NULL, image->wide ? 8 : 4, image->big_endian);
+    reader_init(&reader, image->target, image->wide ? 8 : 4, image->big_endian);
     reader_begin(&reader, fuel);
     return reader;
 }

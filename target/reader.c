@@ -4,11 +4,9 @@
 
 #include "util/error.h"
 
-void reader_init(struct reader *reader, struct target *target, const struct layout *layout, unsigned pointer_size,
-                 bool big_endian)
+void reader_init(struct reader *reader, struct target *target, unsigned pointer_size, bool big_endian)
 {
-    *reader = (struct reader){
-        .target = target, .layout = layout, .pointer_size = (uint8_t)pointer_size, .big_endian = big_endian};
+    *reader = (struct reader){.target = target, .pointer_size = (uint8_t)pointer_size, .big_endian = big_endian};
     reader_begin(reader, FUEL_LOOKUP);
 }
 

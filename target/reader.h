@@ -25,8 +25,6 @@ enum {
     WINDOW_MAX = 256 * 1024 * 1024, /* bytes that one window may span */
 };
 
-struct layout;
-
 /* Why something cannot be read: kept with what is remembered of it, so that every use tells it again. */
 struct reader_failure {
     enum cdacq_status status; /* CDACQ_OK: it can */
@@ -36,8 +34,7 @@ struct reader_failure {
 
 struct reader {
     struct target *target;
-    const struct layout *layout; /* of descriptors/; NULL until it is bound */
-    struct memory hint;          /* where the last read was: most reads are near */
+    struct memory hint; /* where the last read was: most reads are near */
     uint32_t fuel;
     uint8_t pointer_size;
     bool big_endian;
@@ -49,8 +46,7 @@ struct reader {
     const char *loop; /* the loop that was in a step last: a read that finds the tank empty is on its account */
 };
 
-void reader_init(struct reader *reader, struct target *target, const struct layout *layout, unsigned pointer_size,
-                 bool big_endian);
+void reader_init(struct reader *reader, struct target *target, unsigned pointer_size, bool big_endian);
 
 /* Starts a new task: no error, a full tank. */
 static inline void reader_begin(struct reader *reader, uint32_t fuel)

@@ -13,7 +13,7 @@
  * The blob of the method of a block, 0 where it has none, and whether it begins with a byte of flags. False, and the
  * reader fails, when that cannot be told.
  */
-bool debug_info_of(const struct execution_manager *manager, struct reader *reader, const struct code_block *block,
+bool debug_info_of(const struct execution_manager *manager, struct field_reader *reader, const struct code_block *block,
                    uint64_t *ret, bool *ret_has_flag_byte);
 
 #endif

@@ -36,11 +36,11 @@ unsigned gc_info_version_of_r2r(const struct layout *layout, unsigned major, uns
 }
 
 /* A number of seven bits a byte, the highest first; bit 7 says that more follow. 0 where it has no end. */
-static uint32_t length_x86(struct reader *reader, uint64_t gc_info)
+static uint32_t length_x86(struct field_reader *reader, uint64_t gc_info)
 {
     uint64_t length = 0;
     uint8_t byte;
-    for (unsigned i = 0; i < 5 && reader_try_copy(reader, gc_info + i, &byte, 1); i++) {
+    for (unsigned i = 0; i < 5 && reader_try_copy(&reader->raw, gc_info + i, &byte, 1); i++) {
         length = length << 7 | (byte & 0x7f);
         if (!(byte & 0x80))
             return length <= UINT32_MAX ? (uint32_t)length : 0;
@@ -48,11 +48,12 @@ static uint32_t length_x86(struct reader *reader, uint64_t gc_info)
     return 0;
 }
 
-static uint32_t length_of(struct reader *reader, const struct encoding *encoding, uint64_t gc_info, unsigned version)
+static uint32_t length_of(struct field_reader *reader, const struct encoding *encoding, uint64_t gc_info,
+                          unsigned version)
 {
     uint8_t bytes[8];
     if (!encoding->length_bits || version < VERSION_MIN || version > VERSION_MAX ||
-        !reader_try_copy(reader, gc_info, bytes, sizeof bytes))
+        !reader_try_copy(&reader->raw, gc_info, bytes, sizeof bytes))
         return 0;
     uint64_t head = load_u64(bytes, false); /* no length reaches further */
     bool fat = head & 1;
@@ -70,14 +71,14 @@ static uint32_t length_of(struct reader *reader, const struct encoding *encoding
     return 0;
 }
 
-uint32_t gc_info_code_length(struct reader *reader, uint64_t gc_info, unsigned version)
+uint32_t gc_info_code_length(struct field_reader *reader, uint64_t gc_info, unsigned version)
 {
     enum architecture architecture = reader->layout->architecture;
     return architecture == ARCHITECTURE_X86 ? length_x86(reader, gc_info)
                                             : length_of(reader, &encodings[architecture], gc_info, version);
 }
 
-uint32_t gc_info_code_length_interpreter(struct reader *reader, uint64_t gc_info, unsigned version)
+uint32_t gc_info_code_length_interpreter(struct field_reader *reader, uint64_t gc_info, unsigned version)
 {
     return length_of(reader, &encodings[ARCHITECTURE_X64], gc_info, version);
 }

@@ -8,7 +8,7 @@
 #ifndef CDACQ_CONTRACTS_CODE_INFO_GC_INFO_H
 #define CDACQ_CONTRACTS_CODE_INFO_GC_INFO_H
 
-#include "descriptors/layout.h"
+#include "descriptors/field_reader.h"
 
 /*
  * The version of the GC info in a ReadyToRun image of format `major`.`minor`; 0 where that is not known. .NET 8 has
@@ -24,9 +24,9 @@ unsigned gc_info_version_of_jit(const struct layout *layout);
  * Bytes that a method's code takes, hot and cold, funclets included. On x86 `version` does not matter. 0 where that
  * cannot be told: the reader does not fail.
  */
-uint32_t gc_info_code_length(struct reader *reader, uint64_t gc_info, unsigned version);
+uint32_t gc_info_code_length(struct field_reader *reader, uint64_t gc_info, unsigned version);
 
 /* The same for byte code of the interpreter, whose encoding, on every architecture, begins as that of x64 does. */
-uint32_t gc_info_code_length_interpreter(struct reader *reader, uint64_t gc_info, unsigned version);
+uint32_t gc_info_code_length_interpreter(struct field_reader *reader, uint64_t gc_info, unsigned version);
 
 #endif

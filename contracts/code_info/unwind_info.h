@@ -30,29 +30,29 @@ struct unwind_table {
 
 /* Whether handlers are functions of their own; without it, as on x86 for Windows before .NET 10, code has no unwind
  * data. */
-static inline bool has_funclets(const struct reader *reader)
+static inline bool has_funclets(const struct field_reader *reader)
 {
     return reader->layout->globals[G_FeatureEHFunclets] != 0;
 }
 
 /* The table of `count` entries at `address`. */
-struct unwind_table unwind_table_at(const struct reader *reader, uint64_t address, uint32_t count, uint64_t base);
+struct unwind_table unwind_table_at(const struct field_reader *reader, uint64_t address, uint32_t count, uint64_t base);
 
 /* Takes a view of the whole table where that can be had: for many searches. Not of a recording target. */
-void unwind_table_view(struct reader *reader, struct unwind_table *table);
+void unwind_table_view(struct field_reader *reader, struct unwind_table *table);
 
 /* The 32-bit field of an entry at a field's offset. 0, and the reader fails, when it cannot be read. */
-static inline uint32_t unwind_table_field(struct reader *reader, const struct unwind_table *table, uint32_t i,
+static inline uint32_t unwind_table_field(struct field_reader *reader, const struct unwind_table *table, uint32_t i,
                                           enum layout_field field)
 {
     uint64_t offset = (uint64_t)i * table->entry_size + reader->layout->fields[field].offset;
     if (LIKELY(table->view != NULL))
-        return load_u32(table->view + offset, reader->big_endian);
-    return (uint32_t)field_read(reader, field, read_u32(reader, table->address + offset));
+        return load_u32(table->view + offset, reader->raw.big_endian);
+    return (uint32_t)field_read(reader, field, read_u32(&reader->raw, table->address + offset));
 }
 
 /* The begin of an entry, relative. It stands there as a code pointer, on arm with the Thumb bit. */
-static inline uint32_t unwind_table_begin(struct reader *reader, const struct unwind_table *table, uint32_t i)
+static inline uint32_t unwind_table_begin(struct field_reader *reader, const struct unwind_table *table, uint32_t i)
 {
     uint32_t begin = unwind_table_field(reader, table, i, F_RuntimeFunction_BeginAddress);
     bool thumb = reader->layout->architecture == ARCHITECTURE_ARM ||
@@ -61,7 +61,7 @@ static inline uint32_t unwind_table_begin(struct reader *reader, const struct un
 }
 
 /* The last entry whose begin is at or before `relative`, by binary search; UINT32_MAX where there is none. */
-uint32_t unwind_table_find(struct reader *reader, const struct unwind_table *table, uint32_t relative);
+uint32_t unwind_table_find(struct field_reader *reader, const struct unwind_table *table, uint32_t relative);
 
 /*
  * The length of the function of an entry: by its end address where the platform has one (x64); by UnwindInfo.
@@ -69,7 +69,7 @@ uint32_t unwind_table_find(struct reader *reader, const struct unwind_table *tab
  * the first word of its unwind data, whose low 18 bits count instructions of two bytes (arm) or four. 0, and the reader
  * fails, when it cannot be read.
  */
-uint32_t unwind_table_length(struct reader *reader, const struct unwind_table *table, uint32_t i);
+uint32_t unwind_table_length(struct field_reader *reader, const struct unwind_table *table, uint32_t i);
 
 /*
  * Where the unwind data of an entry are, and how many bytes they take, the personality routine's RVA included. False
@@ -77,25 +77,25 @@ uint32_t unwind_table_length(struct reader *reader, const struct unwind_table *t
  * they are of a form that the runtime does not have or cannot be read, nothing is written, and the reader fails for the
  * latter two.
  */
-bool unwind_table_data(struct reader *reader, const struct unwind_table *table, uint32_t i, uint64_t *ret_address,
+bool unwind_table_data(struct field_reader *reader, const struct unwind_table *table, uint32_t i, uint64_t *ret_address,
                        uint32_t *ret_size);
 
 /*
  * Whether an entry describes a fragment. On x64 no entry does: a part that lies apart is chained. False also when the
  * reader fails.
  */
-bool unwind_table_is_fragment(struct reader *reader, const struct unwind_table *table, uint32_t i);
+bool unwind_table_is_fragment(struct field_reader *reader, const struct unwind_table *table, uint32_t i);
 
 /* The entry with which the function or funclet of entry `i` begins: itself, unless it describes a fragment. */
-uint32_t unwind_table_root(struct reader *reader, const struct unwind_table *table, uint32_t i);
+uint32_t unwind_table_root(struct field_reader *reader, const struct unwind_table *table, uint32_t i);
 
 /* Whether x64 unwind data at `address` are chained to those of another function: UNW_FLAG_CHAININFO. */
-bool unwind_info_is_chained(struct reader *reader, uint64_t address);
+bool unwind_info_is_chained(struct field_reader *reader, uint64_t address);
 
 /*
  * Whether an entry of a method's cold code describes a funclet, as the runtime tells it: on x64 unless it is chained to
  * the method's body, elsewhere never. (By the addresses alone the body's cold part would pass for a funclet.)
  */
-bool unwind_table_is_cold_funclet(struct reader *reader, const struct unwind_table *table, uint32_t i);
+bool unwind_table_is_cold_funclet(struct field_reader *reader, const struct unwind_table *table, uint32_t i);
 
 #endif

@@ -4,15 +4,15 @@
 
 enum { SLOTS = 256 };
 
-static unsigned level_count(const struct reader *reader)
+static unsigned level_count(const struct field_reader *reader)
 {
-    return reader->pointer_size == 4 ? 2 : 5;
+    return reader->raw.pointer_size == 4 ? 2 : 5;
 }
 
 /* The lowest address bit that selects a slot of `level`; level 1 is the innermost. */
-static unsigned level_shift(const struct reader *reader, unsigned level)
+static unsigned level_shift(const struct field_reader *reader, unsigned level)
 {
-    return (reader->pointer_size == 4 ? 16 : 17) + 8 * (level - 1);
+    return (reader->raw.pointer_size == 4 ? 16 : 17) + 8 * (level - 1);
 }
 
 static uint64_t untagged(uint64_t pointer)
@@ -20,7 +20,7 @@ static uint64_t untagged(uint64_t pointer)
     return pointer & ~TAG_MASK;
 }
 
-static bool read_section(struct reader *reader, uint64_t address, struct range_section *ret)
+static bool read_section(struct field_reader *reader, uint64_t address, struct range_section *ret)
 {
     struct range_section section = {
         .address = address,
@@ -33,41 +33,41 @@ static bool read_section(struct reader *reader, uint64_t address, struct range_s
     };
     if (has_field(reader, F_RangeSection_RangeList))
         section.range_list = read_field(reader, address, F_RangeSection_RangeList);
-    if (reader_failed(reader))
+    if (reader_failed(&reader->raw))
         return false;
     *ret = section;
     return true;
 }
 
 /* The end of the deletion list is marked by 1, so any non-zero value means that the section is going away. */
-static bool is_being_deleted(struct reader *reader, uint64_t section)
+static bool is_being_deleted(struct field_reader *reader, uint64_t section)
 {
     return has_field(reader, F_RangeSection_NextForDelete) &&
            read_field(reader, section, F_RangeSection_NextForDelete) != 0;
 }
 
 /* What the slots for `address` lead to, down to that of `last_level`; 0 where one is empty. */
-static uint64_t follow(struct reader *reader, uint64_t map, uint64_t address, unsigned last_level)
+static uint64_t follow(struct field_reader *reader, uint64_t map, uint64_t address, unsigned last_level)
 {
     uint64_t table = field_address(reader, map, F_RangeSectionMap_TopLevelData);
     for (unsigned level = level_count(reader); level >= last_level && table; level--) {
         uint64_t slot = address >> level_shift(reader, level) & (SLOTS - 1);
-        table = untagged(read_pointer(reader, table + slot * reader->pointer_size));
-        if (reader_failed(reader) && !reader->what)
-            reader->what = "RangeSectionMap";
+        table = untagged(read_pointer(&reader->raw, table + slot * reader->raw.pointer_size));
+        if (reader_failed(&reader->raw) && !reader->raw.what)
+            reader->raw.what = "RangeSectionMap";
     }
     return table;
 }
 
-bool range_section_map_reaches(struct reader *reader, uint64_t map, uint64_t address)
+bool range_section_map_reaches(struct field_reader *reader, uint64_t map, uint64_t address)
 {
-    return reader->pointer_size == 4 || follow(reader, map, address, 3) != 0;
+    return reader->raw.pointer_size == 4 || follow(reader, map, address, 3) != 0;
 }
 
-bool range_section_map_find(struct reader *reader, uint64_t map, uint64_t address, struct range_section *ret)
+bool range_section_map_find(struct field_reader *reader, uint64_t map, uint64_t address, struct range_section *ret)
 {
     for (uint64_t fragment = follow(reader, map, address, 1);
-         fragment && reader_step(reader, "RangeSectionFragment.Next list");
+         fragment && reader_step(&reader->raw, "RangeSectionFragment.Next list");
          fragment = untagged(read_field(reader, fragment, F_RangeSectionFragment_Next))) {
         if (address < read_field(reader, fragment, F_RangeSectionFragment_RangeBegin) ||
             address >= read_field(reader, fragment, F_RangeSectionFragment_RangeEndOpen))
@@ -79,14 +79,14 @@ bool range_section_map_find(struct reader *reader, uint64_t map, uint64_t addres
             return false;
         if (address >= ret->begin && address < ret->end)
             return true;
-        reader_fail(reader, CDACQ_ERR_CORRUPT, fragment, "RangeSectionFragment.RangeSection");
+        reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, fragment, "RangeSectionFragment.RangeSection");
     }
     return false;
 }
 
 /* A listing of the whole map in progress. */
 struct lister {
-    struct reader *reader;
+    struct field_reader *reader;
     uint64_t tables[RANGE_TABLE_MAX];
     size_t table_count;
     uint64_t *sections; /* addresses, as met: the same one again and again */
@@ -97,7 +97,7 @@ struct lister {
 /* Whatever could not be read is counted and forgotten, so that the rest of the map is still listed. */
 static bool forgive(struct lister *lister)
 {
-    bool forgiven = reader_forgive(lister->reader);
+    bool forgiven = reader_forgive(&lister->reader->raw);
     lister->unreadable += forgiven;
     return forgiven;
 }
@@ -110,7 +110,7 @@ static bool add_section(struct lister *lister, uint64_t address)
         size_t capacity = MAX(lister->section_capacity * 2, (size_t)256);
         uint64_t *sections = realloc(lister->sections, capacity * sizeof *sections);
         if (!sections)
-            return reader_fail(lister->reader, CDACQ_ERR_NOMEM, 0, "range sections");
+            return reader_fail(&lister->reader->raw, CDACQ_ERR_NOMEM, 0, "range sections");
         lister->sections = sections;
         lister->section_capacity = capacity;
     }
@@ -120,15 +120,15 @@ static bool add_section(struct lister *lister, uint64_t address)
 
 static void list_fragments(struct lister *lister, uint64_t fragment)
 {
-    struct reader *reader = lister->reader;
-    while (fragment && reader_step(reader, "RangeSectionFragment.Next list")) {
+    struct field_reader *reader = lister->reader;
+    while (fragment && reader_step(&reader->raw, "RangeSectionFragment.Next list")) {
         if (++lister->fragment_count > RANGE_FRAGMENT_MAX) {
-            reader_fail(reader, CDACQ_ERR_FUEL, fragment, "RangeSectionFragment.Next list");
+            reader_fail(&reader->raw, CDACQ_ERR_FUEL, fragment, "RangeSectionFragment.Next list");
             return;
         }
         uint64_t section = read_field(reader, fragment, F_RangeSectionFragment_RangeSection);
         uint64_t next = untagged(read_field(reader, fragment, F_RangeSectionFragment_Next));
-        if (reader_failed(reader) || !add_section(lister, section)) {
+        if (reader_failed(&reader->raw) || !add_section(lister, section)) {
             forgive(lister);
             return;
         }
@@ -146,21 +146,22 @@ static bool seen_before(struct lister *lister, uint64_t table)
 
 static void list_table(struct lister *lister, uint64_t table, unsigned level)
 {
-    struct reader *reader = lister->reader;
+    struct field_reader *reader = lister->reader;
     struct window window;
     if (lister->table_count == RANGE_TABLE_MAX || seen_before(lister, table)) {
-        reader_fail(reader, CDACQ_ERR_CORRUPT, table, "RangeSectionMap: a table stands in it twice, or too many do");
+        reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, table,
+                    "RangeSectionMap: a table stands in it twice, or too many do");
         return;
     }
     lister->tables[lister->table_count++] = table;
-    if (!reader_window(reader, table, (uint64_t)SLOTS * reader->pointer_size, "RangeSectionMap", &window)) {
+    if (!reader_window(&reader->raw, table, (uint64_t)SLOTS * reader->raw.pointer_size, "RangeSectionMap", &window)) {
         forgive(lister);
         return;
     }
-    for (unsigned slot = 0; slot < SLOTS && !reader_failed(reader); slot++) {
-        const uint8_t *p = window.bytes + slot * reader->pointer_size;
-        uint64_t next =
-            untagged(reader->pointer_size == 4 ? load_u32(p, reader->big_endian) : load_u64(p, reader->big_endian));
+    for (unsigned slot = 0; slot < SLOTS && !reader_failed(&reader->raw); slot++) {
+        const uint8_t *p = window.bytes + slot * reader->raw.pointer_size;
+        uint64_t next = untagged(reader->raw.pointer_size == 4 ? load_u32(p, reader->raw.big_endian)
+                                                               : load_u64(p, reader->raw.big_endian));
         if (next && level == 1)
             list_fragments(lister, next);
         else if (next)
@@ -183,12 +184,12 @@ static int compare_sections(const void *a, const void *b)
 
 static bool read_sections(struct lister *lister, struct range_section_list *ret)
 {
-    struct reader *reader = lister->reader;
+    struct field_reader *reader = lister->reader;
     if (lister->section_count)
         qsort(lister->sections, lister->section_count, sizeof *lister->sections, compare_u64);
     ret->items = calloc(lister->section_count + 1, sizeof *ret->items);
     if (!ret->items)
-        return reader_fail(reader, CDACQ_ERR_NOMEM, 0, "range sections");
+        return reader_fail(&reader->raw, CDACQ_ERR_NOMEM, 0, "range sections");
     for (size_t i = 0; i < lister->section_count; i++) {
         uint64_t address = lister->sections[i];
         if (i && address == lister->sections[i - 1])
@@ -197,27 +198,27 @@ static bool read_sections(struct lister *lister, struct range_section_list *ret)
         bool deleted = is_being_deleted(reader, address);
         if (!deleted && read_section(reader, address, &section))
             ret->items[ret->count++] = section;
-        else if (reader_failed(reader) && !forgive(lister))
+        else if (reader_failed(&reader->raw) && !forgive(lister))
             return false;
     }
     qsort(ret->items, ret->count, sizeof *ret->items, compare_sections);
     return true;
 }
 
-bool range_section_map_list(struct reader *reader, uint64_t map, struct range_section_list *ret)
+bool range_section_map_list(struct field_reader *reader, uint64_t map, struct range_section_list *ret)
 {
     struct lister *lister = calloc(1, sizeof *lister);
     struct range_section_list list = {0};
     if (!lister)
-        return reader_fail(reader, CDACQ_ERR_NOMEM, 0, "range sections");
+        return reader_fail(&reader->raw, CDACQ_ERR_NOMEM, 0, "range sections");
     lister->reader = reader;
     list_table(lister, field_address(reader, map, F_RangeSectionMap_TopLevelData), level_count(reader));
-    if (!reader_failed(reader))
+    if (!reader_failed(&reader->raw))
         read_sections(lister, &list);
     list.unreadable = lister->unreadable;
     free(lister->sections);
     free(lister);
-    if (reader_failed(reader)) {
+    if (reader_failed(&reader->raw)) {
         free(list.items);
         return false;
     }

@@ -10,7 +10,7 @@
 #ifndef CDACQ_CONTRACTS_CODE_LOOKUP_RANGE_SECTION_MAP_H
 #define CDACQ_CONTRACTS_CODE_LOOKUP_RANGE_SECTION_MAP_H
 
-#include "descriptors/layout.h"
+#include "descriptors/field_reader.h"
 
 enum range_section_flags {
     RANGE_SECTION_COLLECTIBLE = 1,
@@ -30,14 +30,14 @@ struct range_section {
  * The live section that holds `address`. False when none does, or when the reader fails: memory that is missing on the
  * way means that it cannot be told.
  */
-bool range_section_map_find(struct reader *reader, uint64_t map, uint64_t address, struct range_section *ret);
+bool range_section_map_find(struct field_reader *reader, uint64_t map, uint64_t address, struct range_section *ret);
 
 /*
  * Whether the map has tables for the 8 GiB around `address`: a section was near it at some time. (Tables of collectible
  * sections go with the last of them; a runtime's code lies close together.) On 32-bit targets everything is near.
  * False, too, when the reader fails.
  */
-bool range_section_map_reaches(struct reader *reader, uint64_t map, uint64_t address);
+bool range_section_map_reaches(struct field_reader *reader, uint64_t map, uint64_t address);
 
 /* All live sections, sorted by begin, each once. */
 struct range_section_list {
@@ -55,6 +55,6 @@ enum {
  * Lists the whole map. False, and the reader fails, when the map is larger than the bounds, or a table stands in it
  * twice; unreadable parts are counted instead. `ret->items` is the caller's to free.
  */
-bool range_section_map_list(struct reader *reader, uint64_t map, struct range_section_list *ret);
+bool range_section_map_list(struct field_reader *reader, uint64_t map, struct range_section_list *ret);
 
 #endif

@@ -17,24 +17,24 @@ struct execution_manager;
 
 /* The start of the block that `ip` is in, as far as the nibble map tells; 0 where there is none, or the reader fails.
  */
-uint64_t code_heap_start(const struct execution_manager *manager, struct reader *reader,
+uint64_t code_heap_start(const struct execution_manager *manager, struct field_reader *reader,
                          const struct range_section *section, uint64_t ip);
 
 /*
  * The header of the block that starts at `start`. 0 for stubs, whose block *ret then is, and when the reader fails.
  */
-uint64_t code_heap_header(const struct execution_manager *manager, struct reader *reader, uint64_t start,
+uint64_t code_heap_header(const struct execution_manager *manager, struct field_reader *reader, uint64_t start,
                           struct code_block *ret);
 
 /*
  * A field that the headers of both kinds of methods have: `jit` of a RealCodeHeader, `interpreter` of the other. 0, and
  * the reader fails, when it cannot be read.
  */
-uint64_t code_block_field(struct reader *reader, const struct code_block *block, enum layout_field jit,
+uint64_t code_block_field(struct field_reader *reader, const struct code_block *block, enum layout_field jit,
                           enum layout_field interpreter);
 
 /* Calls `found` for the start of every block of the section's code heap, ascending, until it returns false. */
-bool code_heap_each(const struct execution_manager *manager, struct reader *reader, const struct range_section *section,
-                    bool (*found)(uint64_t start, void *context), void *context);
+bool code_heap_each(const struct execution_manager *manager, struct field_reader *reader,
+                    const struct range_section *section, bool (*found)(uint64_t start, void *context), void *context);
 
 #endif

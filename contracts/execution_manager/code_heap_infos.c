@@ -4,7 +4,7 @@
 enum { CODE_HEAP_LOADER = 0, CODE_HEAP_HOST = 1 };
 
 /* The variable that points to a manager; 0 where the target does not tell it. */
-static uint64_t manager_variable(const struct reader *reader, enum cdacq_code_kind kind)
+static uint64_t manager_variable(const struct field_reader *reader, enum cdacq_code_kind kind)
 {
     const struct layout *layout = reader->layout;
     enum layout_global global = kind == CDACQ_CODE_JITTED ? G_EEJitManagerAddress : G_InterpreterJitManagerAddress;
@@ -17,7 +17,7 @@ static bool has_heap_of(const struct range_section *section, enum cdacq_code_kin
            section->heap_list;
 }
 
-bool jit_manager_info(const struct execution_manager *manager, struct reader *reader, enum cdacq_code_kind kind,
+bool jit_manager_info(const struct execution_manager *manager, struct field_reader *reader, enum cdacq_code_kind kind,
                       struct cdacq_jit_manager_info *ret)
 {
     struct range_section_list list;
@@ -26,10 +26,10 @@ bool jit_manager_info(const struct execution_manager *manager, struct reader *re
     if (kind != CDACQ_CODE_JITTED && kind != CDACQ_CODE_INTERPRETER)
         return true;
     if (variable) {
-        ret->address = read_pointer(reader, variable);
+        ret->address = read_pointer(&reader->raw, variable);
         if (ret->address && has_field(reader, F_EEJitManager_AllCodeHeaps))
             ret->heap_list = read_field(reader, ret->address, F_EEJitManager_AllCodeHeaps);
-        return !reader_failed(reader);
+        return !reader_failed(&reader->raw);
     }
     if (!range_section_map_list(reader, manager->map, &list))
         return false;
@@ -40,7 +40,7 @@ bool jit_manager_info(const struct execution_manager *manager, struct reader *re
     return true;
 }
 
-static void read_code_heap(struct reader *reader, struct cdacq_code_heap_info *heap)
+static void read_code_heap(struct field_reader *reader, struct cdacq_code_heap_info *heap)
 {
     switch (read_field(reader, heap->heap, F_CodeHeap_HeapType)) {
     case CODE_HEAP_LOADER:
@@ -58,7 +58,7 @@ static void read_code_heap(struct reader *reader, struct cdacq_code_heap_info *h
     }
 }
 
-static bool add_node(struct reader *reader, uint64_t node, struct code_heap_list *list)
+static bool add_node(struct field_reader *reader, uint64_t node, struct code_heap_list *list)
 {
     struct cdacq_code_heap_info heap = {
         .node = node,
@@ -69,24 +69,24 @@ static bool add_node(struct reader *reader, uint64_t node, struct code_heap_list
     };
     if (has_field(reader, F_CodeHeapListNode_Heap))
         heap.heap = read_field(reader, node, F_CodeHeapListNode_Heap);
-    if (reader_failed(reader))
+    if (reader_failed(&reader->raw))
         return false;
     if (heap.heap && has_field(reader, F_CodeHeap_HeapType)) {
         struct cdacq_code_heap_info typed = heap;
         read_code_heap(reader, &typed);
-        if (!reader_forgive(reader)) /* of what type it is is the least of it */
+        if (!reader_forgive(&reader->raw)) /* of what type it is is the least of it */
             heap = typed;
     }
     if (list->count == CODE_HEAP_MAX) { /* the list is the target's: it may be a circle */
         list->count = 0;
-        reader_fail(reader, CDACQ_ERR_CORRUPT, node, "CodeHeapListNode.Next");
+        reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, node, "CodeHeapListNode.Next");
         return false;
     }
     if (list->count == list->capacity) {
         size_t capacity = MAX(list->capacity * 2, (size_t)16);
         struct cdacq_code_heap_info *items = realloc(list->items, capacity * sizeof *items);
         if (!items) {
-            reader_fail(reader, CDACQ_ERR_NOMEM, 0, "code heaps");
+            reader_fail(&reader->raw, CDACQ_ERR_NOMEM, 0, "code heaps");
             return false;
         }
         list->items = items;
@@ -97,8 +97,8 @@ static bool add_node(struct reader *reader, uint64_t node, struct code_heap_list
 }
 
 /* Heaps by the range sections that they fill: one each. One that cannot be read does not take the others with it. */
-static void add_by_sections(const struct execution_manager *manager, struct reader *reader, enum cdacq_code_kind kind,
-                            struct code_heap_list *ret)
+static void add_by_sections(const struct execution_manager *manager, struct field_reader *reader,
+                            enum cdacq_code_kind kind, struct code_heap_list *ret)
 {
     struct range_section_list list;
     struct reader_failure failure = {0};
@@ -106,13 +106,13 @@ static void add_by_sections(const struct execution_manager *manager, struct read
         return;
     for (size_t i = 0; i < list.count && failure.status != CDACQ_ERR_NOMEM; i++)
         if (has_heap_of(&list.items[i], kind) && !add_node(reader, list.items[i].heap_list, ret))
-            failure = reader_take_failure(reader);
-    if (!reader_fail_again(reader, &failure) && list.unreadable)
-        reader_fail(reader, CDACQ_ERR_MEMORY, manager->map, "RangeSectionMap");
+            failure = reader_take_failure(&reader->raw);
+    if (!reader_fail_again(&reader->raw, &failure) && list.unreadable)
+        reader_fail(&reader->raw, CDACQ_ERR_MEMORY, manager->map, "RangeSectionMap");
     free(list.items);
 }
 
-void code_heaps_list(const struct execution_manager *manager, struct reader *reader, enum cdacq_code_kind kind,
+void code_heaps_list(const struct execution_manager *manager, struct field_reader *reader, enum cdacq_code_kind kind,
                      struct code_heap_list *ret)
 {
     struct cdacq_jit_manager_info info;
@@ -124,6 +124,7 @@ void code_heaps_list(const struct execution_manager *manager, struct reader *rea
     if (!described)
         add_by_sections(manager, reader, kind, ret);
     else if (jit_manager_info(manager, reader, kind, &info))
-        for (uint64_t node = info.heap_list; node && reader_step(reader, "code heaps") && add_node(reader, node, ret);)
+        for (uint64_t node = info.heap_list;
+             node && reader_step(&reader->raw, "code heaps") && add_node(reader, node, ret);)
             node = read_field(reader, node, F_CodeHeapListNode_Next);
 }

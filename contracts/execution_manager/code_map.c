@@ -18,7 +18,7 @@ void code_map_free(struct code_map *map)
     free(map);
 }
 
-struct code_map *code_map_build(struct execution_manager *manager, struct reader *reader)
+struct code_map *code_map_build(struct execution_manager *manager, struct field_reader *reader)
 {
     struct range_section_list list;
     if (!range_section_map_list(reader, manager->map, &list))
@@ -29,7 +29,7 @@ struct code_map *code_map_build(struct execution_manager *manager, struct reader
     if (!map || !ranges) {
         free(map);
         free(ranges);
-        reader_fail(reader, CDACQ_ERR_NOMEM, 0, "code ranges");
+        reader_fail(&reader->raw, CDACQ_ERR_NOMEM, 0, "code ranges");
         return NULL;
     }
     map->ranges = ranges;
@@ -37,7 +37,7 @@ struct code_map *code_map_build(struct execution_manager *manager, struct reader
     uint64_t end = 0;
     for (size_t i = 0; i < list.count; i++) {
         if (sections[i].begin >= sections[i].end || sections[i].begin < end) {
-            reader_fail(reader, CDACQ_ERR_CORRUPT, sections[i].address, "RangeSection: overlaps another one");
+            reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, sections[i].address, "RangeSection: overlaps another one");
             code_map_free(map);
             return NULL;
         }
@@ -64,7 +64,7 @@ struct code_range *code_map_range(const struct code_map *map, uint64_t address)
 /* A table being built. */
 struct builder {
     const struct execution_manager *manager;
-    struct reader *reader;
+    struct field_reader *reader;
     const struct code_range *range;
     struct code_table *table;
     size_t capacity;
@@ -81,7 +81,7 @@ static bool add_run(struct builder *builder, uint64_t begin, uint64_t end, enum 
         size_t capacity = MAX(builder->capacity * 2, (size_t)64);
         struct code_run *runs = realloc(table->runs, capacity * sizeof *runs);
         if (!runs)
-            return reader_fail(builder->reader, CDACQ_ERR_NOMEM, 0, "code runs");
+            return reader_fail(&builder->reader->raw, CDACQ_ERR_NOMEM, 0, "code runs");
         table->runs = runs;
         builder->capacity = capacity;
     }
@@ -100,7 +100,7 @@ static bool add_run(struct builder *builder, uint64_t begin, uint64_t end, enum 
 }
 
 /* The block of a code heap that starts there. */
-static bool heap_block_at(const struct execution_manager *manager, struct reader *reader,
+static bool heap_block_at(const struct execution_manager *manager, struct field_reader *reader,
                           const struct code_range *range, uint64_t start, struct code_block *ret)
 {
     if (range->manager == CODE_MANAGER_INTERPRETER)
@@ -111,14 +111,14 @@ static bool heap_block_at(const struct execution_manager *manager, struct reader
 static bool add_heap_block(uint64_t start, void *context)
 {
     struct builder *builder = context;
-    struct reader *reader = builder->reader;
+    struct field_reader *reader = builder->reader;
     struct code_block block;
     uint64_t range_end = builder->range->section.end;
     /* A stub block, and one whose header or length is not readable, reach up to the next start. */
     if (!heap_block_at(builder->manager, reader, builder->range, start, &block)) {
-        if (reader->status != CDACQ_ERR_MEMORY && reader->status != CDACQ_ERR_CORRUPT)
+        if (reader->raw.status != CDACQ_ERR_MEMORY && reader->raw.status != CDACQ_ERR_CORRUPT)
             return false;
-        (void)reader_take_failure(reader);
+        (void)reader_take_failure(&reader->raw);
         return add_run(builder, start, range_end, RUN_UNKNOWN, 0);
     }
     if (!code_block_is_method(&block))
@@ -130,12 +130,12 @@ static bool add_heap_block(uint64_t start, void *context)
 
 static void build_r2r(struct builder *builder, const struct r2r_image *image)
 {
-    struct reader *reader = builder->reader;
+    struct field_reader *reader = builder->reader;
     const struct r2r_entries *entries = r2r_image_entries(image, reader);
     uint32_t start = UINT32_MAX;
     if (!entries)
         return;
-    for (uint32_t i = 0; i < image->functions.count && reader_step(reader, "ReadyToRun functions"); i++) {
+    for (uint32_t i = 0; i < image->functions.count && reader_step(&reader->raw, "ReadyToRun functions"); i++) {
         bool cold = i >= image->first_cold;
         uint32_t hot = i;
         if (!cold && r2r_image_is_start(image, entries, reader, i))
@@ -154,7 +154,7 @@ static void build_r2r(struct builder *builder, const struct r2r_image *image)
     }
 }
 
-const struct code_table *code_range_table(struct execution_manager *manager, struct reader *reader,
+const struct code_table *code_range_table(struct execution_manager *manager, struct field_reader *reader,
                                           struct code_range *range)
 {
     struct code_table *existing = atomic_load_explicit(&range->table, memory_order_acquire);
@@ -162,7 +162,7 @@ const struct code_table *code_range_table(struct execution_manager *manager, str
         return existing;
     struct code_table *table = calloc(1, sizeof *table);
     if (!table) {
-        reader_fail(reader, CDACQ_ERR_NOMEM, 0, "code runs");
+        reader_fail(&reader->raw, CDACQ_ERR_NOMEM, 0, "code runs");
         return NULL;
     }
     struct builder builder = {manager, reader, range, table, 0};
@@ -173,7 +173,7 @@ const struct code_table *code_range_table(struct execution_manager *manager, str
         if (table->image)
             build_r2r(&builder, table->image);
     }
-    if (reader_failed(reader)) {
+    if (reader_failed(&reader->raw)) {
         free(table->runs);
         free(table);
         return NULL;
@@ -200,8 +200,9 @@ const struct code_run *code_table_find(const struct code_table *table, uint32_t 
     return count && runs[low].begin <= relative && relative < runs[low].end ? &runs[low] : NULL;
 }
 
-bool code_run_block(const struct execution_manager *manager, struct reader *reader, const struct code_range *range,
-                    const struct code_table *table, const struct code_run *run, struct code_block *ret)
+bool code_run_block(const struct execution_manager *manager, struct field_reader *reader,
+                    const struct code_range *range, const struct code_table *table, const struct code_run *run,
+                    struct code_block *ret)
 {
     uint64_t address = range->section.begin + run->begin;
     if (range->manager != CODE_MANAGER_R2R)

@@ -45,21 +45,22 @@ struct code_map {
 };
 
 /* NULL, and the reader fails, when the map cannot be listed or its sections overlap. Free with code_map_free. */
-struct code_map *code_map_build(struct execution_manager *manager, struct reader *reader);
+struct code_map *code_map_build(struct execution_manager *manager, struct field_reader *reader);
 void code_map_free(struct code_map *map);
 
 /* The range that holds `address`, or NULL. */
 struct code_range *code_map_range(const struct code_map *map, uint64_t address);
 
 /* The range's methods; built when first asked for. NULL, and the reader fails, when that cannot be done. */
-const struct code_table *code_range_table(struct execution_manager *manager, struct reader *reader,
+const struct code_table *code_range_table(struct execution_manager *manager, struct field_reader *reader,
                                           struct code_range *range);
 
 /* The run that holds `relative`, or NULL. */
 const struct code_run *code_table_find(const struct code_table *table, uint32_t relative);
 
 /* The block of a run, as execution_manager_find() has it for the run's first address. */
-bool code_run_block(const struct execution_manager *manager, struct reader *reader, const struct code_range *range,
-                    const struct code_table *table, const struct code_run *run, struct code_block *ret);
+bool code_run_block(const struct execution_manager *manager, struct field_reader *reader,
+                    const struct code_range *range, const struct code_table *table, const struct code_run *run,
+                    struct code_block *ret);
 
 #endif

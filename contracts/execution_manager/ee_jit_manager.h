@@ -12,11 +12,11 @@
  * The method or stub block that `ip` is in. False where there is none: no block starts before it, or the method's code
  * ends before it; also when the reader fails.
  */
-bool ee_jit_manager_find(const struct execution_manager *manager, struct reader *reader,
+bool ee_jit_manager_find(const struct execution_manager *manager, struct field_reader *reader,
                          const struct range_section *section, uint64_t ip, struct code_block *ret);
 
 /* The method or stub block that starts at `start`, which a nibble map told; ret->ip is `start`. */
-bool ee_jit_manager_block_at(const struct execution_manager *manager, struct reader *reader,
+bool ee_jit_manager_block_at(const struct execution_manager *manager, struct field_reader *reader,
                              const struct range_section *section, uint64_t start, struct code_block *ret);
 
 #endif

@@ -21,11 +21,11 @@ struct exception_clauses {
 };
 
 /* The clauses of the method of a block; none is a count of 0. False, and the reader fails, when it cannot be told. */
-bool exception_clauses_of(const struct execution_manager *manager, struct reader *reader,
+bool exception_clauses_of(const struct execution_manager *manager, struct field_reader *reader,
                           const struct code_block *block, struct exception_clauses *ret);
 
 /* Clause `i`, which is below the count. False, and the reader fails, when it cannot be read. */
-bool exception_clause_read(struct reader *reader, const struct exception_clauses *clauses, uint32_t i,
+bool exception_clause_read(struct field_reader *reader, const struct exception_clauses *clauses, uint32_t i,
                            struct cdacq_exception_clause *ret);
 
 #endif

@@ -57,15 +57,15 @@ void execution_manager_deinit(struct execution_manager *manager)
     atomic_store_explicit(&manager->images, NULL, memory_order_release);
 }
 
-void execution_manager_read_globals(struct execution_manager *manager, struct reader *reader)
+void execution_manager_read_globals(struct execution_manager *manager, struct field_reader *reader)
 {
     const struct layout *layout = manager->layout;
     uint64_t code = layout->globals[G_ThePreStubAddress];
-    reader_begin(reader, FUEL_LOOKUP);
+    reader_begin(&reader->raw, FUEL_LOOKUP);
     if (layout->globals[G_ThePreStub])
-        code = read_pointer(reader, layout->globals[G_ThePreStub]);
-    manager->the_pre_stub = reader_failed(reader) ? 0 : address_of_code_pointer(layout->code_pointer_flags, code);
-    (void)reader_take_failure(reader);
+        code = read_pointer(&reader->raw, layout->globals[G_ThePreStub]);
+    manager->the_pre_stub = reader_failed(&reader->raw) ? 0 : address_of_code_pointer(layout->code_pointer_flags, code);
+    (void)reader_take_failure(&reader->raw);
 }
 
 enum cdacq_code_kind execution_manager_stub_kind(const struct execution_manager *manager, uint64_t number)
@@ -86,19 +86,19 @@ enum code_manager range_section_manager(const struct range_section *section)
 }
 
 /* Precodes and other stubs that live in lists of ranges: what kind they are the list says, where it is described. */
-static bool range_list_find(const struct execution_manager *manager, struct reader *reader,
+static bool range_list_find(const struct execution_manager *manager, struct field_reader *reader,
                             const struct range_section *section, uint64_t ip, struct code_block *ret)
 {
     uint64_t number = 0;
     if (section->range_list && has_field(reader, F_CodeRangeMapRangeList_RangeListType))
         number = read_field(reader, section->range_list, F_CodeRangeMapRangeList_RangeListType);
-    if (reader_forgive(reader))
+    if (reader_forgive(&reader->raw))
         number = 0; /* stubs they are, whatever their kind */
     *ret = (struct code_block){.ip = ip, .start = ip, .kind = (uint8_t)execution_manager_stub_kind(manager, number)};
-    return !reader_failed(reader);
+    return !reader_failed(&reader->raw);
 }
 
-bool execution_manager_find_in(struct execution_manager *manager, struct reader *reader,
+bool execution_manager_find_in(struct execution_manager *manager, struct field_reader *reader,
                                const struct range_section *section, uint64_t address, struct code_block *ret)
 {
     struct code_block block;
@@ -119,27 +119,28 @@ bool execution_manager_find_in(struct execution_manager *manager, struct reader 
         found = range_list_find(manager, reader, section, address, &block);
         break;
     }
-    if (!found || reader_failed(reader))
+    if (!found || reader_failed(&reader->raw))
         return false;
-    block.unverified |= reader->unverified;
+    block.unverified |= reader->raw.unverified;
     *ret = block;
     return true;
 }
 
-bool execution_manager_find(struct execution_manager *manager, struct reader *reader, uint64_t ip,
+bool execution_manager_find(struct execution_manager *manager, struct field_reader *reader, uint64_t ip,
                             struct code_block *ret)
 {
     struct range_section section;
     uint64_t address = address_of_code_pointer(manager->layout->code_pointer_flags, ip);
     if (range_section_map_find(reader, manager->map, address, &section))
         return execution_manager_find_in(manager, reader, &section, address, ret);
-    if (reader_failed(reader) || !address || address != manager->the_pre_stub)
+    if (reader_failed(&reader->raw) || !address || address != manager->the_pre_stub)
         return false;
     *ret = (struct code_block){.ip = address, .start = address, .kind = CDACQ_CODE_THE_PRE_STUB};
     return true;
 }
 
-bool execution_manager_unwind_info(struct reader *reader, const struct code_block *block, struct function_place *ret)
+bool execution_manager_unwind_info(struct field_reader *reader, const struct code_block *block,
+                                   struct function_place *ret)
 {
     uint64_t first = block->cold ? block->cold_functions : block->runtime_functions;
     uint32_t count = block->cold ? block->cold_function_count : block->runtime_function_count;
@@ -158,5 +159,5 @@ bool execution_manager_unwind_info(struct reader *reader, const struct code_bloc
         .table = table,
         .index = i,
     };
-    return !reader_failed(reader);
+    return !reader_failed(&reader->raw);
 }

@@ -41,7 +41,7 @@ void execution_manager_init(struct execution_manager *manager, const struct exec
 void execution_manager_deinit(struct execution_manager *manager);
 
 /* Reads what the target tells of code outside of all ranges: ThePreStub. What cannot be read is left out. */
-void execution_manager_read_globals(struct execution_manager *manager, struct reader *reader);
+void execution_manager_read_globals(struct execution_manager *manager, struct field_reader *reader);
 
 enum code_manager {
     CODE_MANAGER_EE,
@@ -57,11 +57,11 @@ enum code_manager range_section_manager(const struct range_section *section);
  * The block that `ip` is in: a method (up to its real end) or a stub. False where there is none, or when the reader
  * fails.
  */
-bool execution_manager_find(struct execution_manager *manager, struct reader *reader, uint64_t ip,
+bool execution_manager_find(struct execution_manager *manager, struct field_reader *reader, uint64_t ip,
                             struct code_block *ret);
 
 /* The same for an address whose section is known. It is no code pointer any more: it has lost its tag bits. */
-bool execution_manager_find_in(struct execution_manager *manager, struct reader *reader,
+bool execution_manager_find_in(struct execution_manager *manager, struct field_reader *reader,
                                const struct range_section *section, uint64_t address, struct code_block *ret);
 
 /* The stub kind that the number in front of a stub block means. */
@@ -80,6 +80,7 @@ struct function_place {
  * have no RUNTIME_FUNCTION: its entry is 0 then, and it starts where the method does. False where none covers it, or
  * when the reader fails.
  */
-bool execution_manager_unwind_info(struct reader *reader, const struct code_block *block, struct function_place *ret);
+bool execution_manager_unwind_info(struct field_reader *reader, const struct code_block *block,
+                                   struct function_place *ret);
 
 #endif

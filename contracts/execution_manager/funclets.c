@@ -3,7 +3,7 @@
 #include "contracts/execution_manager/exception_clauses.h"
 
 /* The function that covers block->ip where that is a funclet. False where it is none, and when the reader fails. */
-static bool find_funclet(struct reader *reader, const struct code_block *block, struct function_place *ret,
+static bool find_funclet(struct field_reader *reader, const struct code_block *block, struct function_place *ret,
                          bool *ret_known)
 {
     *ret_known = true;
@@ -14,11 +14,11 @@ static bool find_funclet(struct reader *reader, const struct code_block *block, 
         return false;
     bool is_funclet =
         block->cold ? unwind_table_is_cold_funclet(reader, &ret->table, ret->index) : ret->start != block->start;
-    *ret_known = !reader_failed(reader);
+    *ret_known = !reader_failed(&reader->raw);
     return *ret_known && is_funclet;
 }
 
-bool block_is_funclet(struct reader *reader, const struct code_block *block, bool *ret)
+bool block_is_funclet(struct field_reader *reader, const struct code_block *block, bool *ret)
 {
     struct function_place function;
     bool known;
@@ -26,7 +26,7 @@ bool block_is_funclet(struct reader *reader, const struct code_block *block, boo
     return known;
 }
 
-bool block_is_filter_funclet(const struct execution_manager *manager, struct reader *reader,
+bool block_is_filter_funclet(const struct execution_manager *manager, struct field_reader *reader,
                              const struct code_block *block, bool *ret)
 {
     struct exception_clauses clauses;
@@ -40,9 +40,9 @@ bool block_is_filter_funclet(const struct execution_manager *manager, struct rea
         return false;
     uint64_t offset =
         block->cold ? block->hot_size + (function.start - block->cold_start) : function.start - block->start;
-    for (uint32_t i = 0; i < clauses.count && !*ret && reader_step(reader, "exception clauses"); i++)
+    for (uint32_t i = 0; i < clauses.count && !*ret && reader_step(&reader->raw, "exception clauses"); i++)
         if (exception_clause_read(reader, &clauses, i, &clause) && clause.kind == CDACQ_CLAUSE_FILTER &&
             clause.filter_offset == offset)
             *ret = true;
-    return !reader_failed(reader);
+    return !reader_failed(&reader->raw);
 }

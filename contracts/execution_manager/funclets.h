@@ -11,10 +11,10 @@
 #include "contracts/execution_manager/execution_manager.h"
 
 /* False, and the reader fails, when it cannot be told. */
-bool block_is_funclet(struct reader *reader, const struct code_block *block, bool *ret);
+bool block_is_funclet(struct field_reader *reader, const struct code_block *block, bool *ret);
 
 /* Whether block->ip is in a filter: a funclet that begins where a clause of the method has its filter. */
-bool block_is_filter_funclet(const struct execution_manager *manager, struct reader *reader,
+bool block_is_filter_funclet(const struct execution_manager *manager, struct field_reader *reader,
                              const struct code_block *block, bool *ret);
 
 #endif

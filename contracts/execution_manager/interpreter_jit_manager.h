@@ -14,14 +14,14 @@
  * The method or stub block that `ip` is in. False where there is none, and when the reader fails. Where GC info does
  * not tell the length the method answers at its start alone; further on the reader fails.
  */
-bool interpreter_jit_manager_find(const struct execution_manager *manager, struct reader *reader,
+bool interpreter_jit_manager_find(const struct execution_manager *manager, struct field_reader *reader,
                                   const struct range_section *section, uint64_t ip, struct code_block *ret);
 
 /*
  * The method or stub block that starts at `start`, which a nibble map told; ret->ip is `start`. hot_size is 0 where it
  * is not known.
  */
-bool interpreter_jit_manager_block_at(const struct execution_manager *manager, struct reader *reader,
+bool interpreter_jit_manager_block_at(const struct execution_manager *manager, struct field_reader *reader,
                                       const struct range_section *section, uint64_t start, struct code_block *ret);
 
 #endif

@@ -4,7 +4,7 @@
 #include "contracts/code_info/gc_info.h"
 #include "contracts/execution_manager/r2r_jit_manager.h"
 
-bool gc_info_of(const struct execution_manager *manager, struct reader *reader, const struct code_block *block,
+bool gc_info_of(const struct execution_manager *manager, struct field_reader *reader, const struct code_block *block,
                 uint64_t *ret, uint32_t *ret_version)
 {
     *ret = 0;
@@ -13,10 +13,10 @@ bool gc_info_of(const struct execution_manager *manager, struct reader *reader, 
         return r2r_jit_manager_gc_info(r2r_jit_manager_image_of(manager, block), reader, block, ret, ret_version);
     *ret = code_block_field(reader, block, F_RealCodeHeader_GCInfo, F_InterpreterRealCodeHeader_GCInfo);
     *ret_version = gc_info_version_of_jit(reader->layout);
-    return !reader_failed(reader);
+    return !reader_failed(&reader->raw);
 }
 
-bool method_region_hot_size(const struct execution_manager *manager, struct reader *reader,
+bool method_region_hot_size(const struct execution_manager *manager, struct field_reader *reader,
                             const struct code_block *block, uint64_t *ret)
 {
     uint64_t gc_info;
@@ -26,9 +26,9 @@ bool method_region_hot_size(const struct execution_manager *manager, struct read
         return true;
     if (gc_info_of(manager, reader, block, &gc_info, &version) && gc_info)
         length = gc_info_code_length(reader, gc_info, version);
-    if (reader->status == CDACQ_ERR_FIELD || reader->status == CDACQ_ERR_MEMORY)
-        (void)reader_take_failure(reader); /* the unwind information has told it already */
+    if (reader->raw.status == CDACQ_ERR_FIELD || reader->raw.status == CDACQ_ERR_MEMORY)
+        (void)reader_take_failure(&reader->raw); /* the unwind information has told it already */
     if (length && length != block->hot_size + block->cold_size)
-        reader_fail(reader, CDACQ_ERR_CORRUPT, gc_info, "code length in the GC info");
-    return !reader_failed(reader);
+        reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, gc_info, "code length in the GC info");
+    return !reader_failed(&reader->raw);
 }

@@ -13,11 +13,11 @@
  * Where the GC info of a block's method is, and its version, 0 where that is not known. False, and the reader fails,
  * when it cannot be told.
  */
-bool gc_info_of(const struct execution_manager *manager, struct reader *reader, const struct code_block *block,
+bool gc_info_of(const struct execution_manager *manager, struct field_reader *reader, const struct code_block *block,
                 uint64_t *ret, uint32_t *ret_version);
 
 /* The length of a method's hot part. False, and the reader fails, when it cannot be told or has two answers. */
-bool method_region_hot_size(const struct execution_manager *manager, struct reader *reader,
+bool method_region_hot_size(const struct execution_manager *manager, struct field_reader *reader,
                             const struct code_block *block, uint64_t *ret);
 
 #endif

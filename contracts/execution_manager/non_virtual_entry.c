@@ -4,14 +4,15 @@
 #include "contracts/precode_stubs.h"
 
 /* A range list holds precodes and other stubs side by side: which it is the code there tells. */
-static uint64_t precode_method_desc(const struct execution_manager *manager, struct reader *reader, uint64_t address)
+static uint64_t precode_method_desc(const struct execution_manager *manager, struct field_reader *reader,
+                                    uint64_t address)
 {
     if (!manager->precode_stubs)
-        return reader_fail(reader, CDACQ_ERR_CONTRACT, address, "PrecodeStubs");
+        return reader_fail(&reader->raw, CDACQ_ERR_CONTRACT, address, "PrecodeStubs");
     return precode_stubs_method_desc(manager->precode_stubs, reader, address);
 }
 
-static uint64_t method_desc_of(struct execution_manager *manager, struct reader *reader, uint64_t entry)
+static uint64_t method_desc_of(struct execution_manager *manager, struct field_reader *reader, uint64_t entry)
 {
     struct range_section section;
     struct code_block block;
@@ -25,11 +26,11 @@ static uint64_t method_desc_of(struct execution_manager *manager, struct reader 
     return execution_manager_find_in(manager, reader, &section, address, &block) ? block.method_desc : 0;
 }
 
-bool execution_manager_entry_method_desc(struct execution_manager *manager, struct reader *reader, uint64_t entry,
+bool execution_manager_entry_method_desc(struct execution_manager *manager, struct field_reader *reader, uint64_t entry,
                                          uint64_t *ret)
 {
     uint64_t method_desc = method_desc_of(manager, reader, entry);
-    if (reader_failed(reader) || !method_desc)
+    if (reader_failed(&reader->raw) || !method_desc)
         return false;
     *ret = method_desc;
     return true;

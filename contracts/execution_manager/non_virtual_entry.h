@@ -14,7 +14,7 @@
  * that has a MethodDesc: it is outside of all code, in a stub that stands for no method, or in ReadyToRun code that the
  * runtime has not prepared; also when the reader fails.
  */
-bool execution_manager_entry_method_desc(struct execution_manager *manager, struct reader *reader, uint64_t entry,
+bool execution_manager_entry_method_desc(struct execution_manager *manager, struct field_reader *reader, uint64_t entry,
                                          uint64_t *ret);
 
 #endif

@@ -3,12 +3,12 @@
 #include "contracts/code_info/gc_info.h"
 
 /* The image, unless it could not be read: then the reader fails with the reason, each time. */
-static const struct r2r_image *usable(const struct r2r_image *image, struct reader *reader)
+static const struct r2r_image *usable(const struct r2r_image *image, struct field_reader *reader)
 {
-    return reader_fail_again(reader, &image->failure) ? NULL : image;
+    return reader_fail_again(&reader->raw, &image->failure) ? NULL : image;
 }
 
-const struct r2r_image *r2r_jit_manager_image(struct execution_manager *manager, struct reader *reader,
+const struct r2r_image *r2r_jit_manager_image(struct execution_manager *manager, struct field_reader *reader,
                                               const struct range_section *section)
 {
     struct r2r_image *first = atomic_load_explicit(&manager->images, memory_order_acquire);
@@ -16,10 +16,10 @@ const struct r2r_image *r2r_jit_manager_image(struct execution_manager *manager,
         if (image->base == section->begin && image->module == section->r2r_module && image->end == section->end)
             return usable(image, reader);
     /* An image has its own tank: inverting the tables of a large one must not be charged to the look-up. */
-    uint32_t fuel = reader->fuel;
-    reader->fuel = FUEL_INDEX;
-    struct r2r_image *image = reader_failed(reader) ? NULL : r2r_image_open(reader, section);
-    reader->fuel = fuel;
+    uint32_t fuel = reader->raw.fuel;
+    reader->raw.fuel = FUEL_INDEX;
+    struct r2r_image *image = reader_failed(&reader->raw) ? NULL : r2r_image_open(reader, section);
+    reader->raw.fuel = fuel;
     if (!image)
         return NULL;
     /* Sections that all name one large image must not cost its tables each time. */
@@ -46,20 +46,20 @@ const struct r2r_image *r2r_jit_manager_image_of(const struct execution_manager 
 }
 
 uint32_t r2r_jit_manager_start_of(const struct r2r_image *image, const struct r2r_entries *entries,
-                                  struct reader *reader, uint32_t function)
+                                  struct field_reader *reader, uint32_t function)
 {
-    for (uint32_t i = function + 1; i-- > 0 && reader_step(reader, "ReadyToRun method start");)
+    for (uint32_t i = function + 1; i-- > 0 && reader_step(&reader->raw, "ReadyToRun method start");)
         if (r2r_image_is_start(image, entries, reader, i))
             return i;
     return UINT32_MAX;
 }
 
 /* Behind the last function of the method that starts at `start`: the next start, or the end of the hot code. */
-static uint32_t end_of(const struct r2r_image *image, const struct r2r_entries *entries, struct reader *reader,
+static uint32_t end_of(const struct r2r_image *image, const struct r2r_entries *entries, struct field_reader *reader,
                        uint32_t start)
 {
     uint32_t end = start + 1;
-    while (end < image->first_cold && reader_step(reader, "ReadyToRun method end") &&
+    while (end < image->first_cold && reader_step(&reader->raw, "ReadyToRun method end") &&
            !r2r_image_is_start(image, entries, reader, end))
         end++;
     return end;
@@ -70,7 +70,7 @@ static uint64_t address_of(const struct r2r_image *image, uint32_t function)
     return image->functions.address + (uint64_t)function * image->functions.entry_size;
 }
 
-bool r2r_jit_manager_block_at(const struct r2r_image *image, struct reader *reader, uint32_t start,
+bool r2r_jit_manager_block_at(const struct r2r_image *image, struct field_reader *reader, uint32_t start,
                               struct code_block *ret)
 {
     const struct r2r_entries *entries = r2r_image_entries(image, reader);
@@ -100,7 +100,7 @@ bool r2r_jit_manager_block_at(const struct r2r_image *image, struct reader *read
     }
     block.entry_kind = (uint8_t)r2r_entry(entries, start, &block.entry, &block.component);
     block.method_desc = r2r_image_method_desc(image, reader, start);
-    if (reader_failed(reader))
+    if (reader_failed(&reader->raw))
         return false;
     *ret = block;
     return true;
@@ -116,7 +116,7 @@ enum { PREPARED_FUNCLETS_MAX = 16 };
 
 /* The GC info lies behind the unwind data of the method's first function. False without failing where it is not known
  * where those end. */
-static bool gc_info_behind(const struct r2r_image *image, struct reader *reader, uint32_t function, uint64_t *ret)
+static bool gc_info_behind(const struct r2r_image *image, struct field_reader *reader, uint32_t function, uint64_t *ret)
 {
     uint64_t address;
     uint32_t size;
@@ -126,12 +126,12 @@ static bool gc_info_behind(const struct r2r_image *image, struct reader *reader,
     return true;
 }
 
-bool r2r_jit_manager_gc_info(const struct r2r_image *image, struct reader *reader, const struct code_block *block,
+bool r2r_jit_manager_gc_info(const struct r2r_image *image, struct field_reader *reader, const struct code_block *block,
                              uint64_t *ret, uint32_t *ret_version)
 {
     uint64_t function = image ? r2r_jit_manager_function_of(image, block) : 0;
     if (!image || function >= image->functions.count || !gc_info_behind(image, reader, (uint32_t)function, ret)) {
-        reader_fail(reader, CDACQ_ERR_FIELD, block->start, "unwind data of this architecture");
+        reader_fail(&reader->raw, CDACQ_ERR_FIELD, block->start, "unwind data of this architecture");
         return false;
     }
     *ret_version = image->gc_info_version;
@@ -139,21 +139,22 @@ bool r2r_jit_manager_gc_info(const struct r2r_image *image, struct reader *reade
 }
 
 /* The length of the code of a method that starts at a function, by its GC info; 0 where that cannot be told. */
-static uint32_t code_length(const struct r2r_image *image, struct reader *reader, uint32_t function)
+static uint32_t code_length(const struct r2r_image *image, struct field_reader *reader, uint32_t function)
 {
     uint64_t gc_info;
     bool found = image->gc_info_version && gc_info_behind(image, reader, function, &gc_info);
     /* Where the unwind data cannot be read, or are none, the image's tables say how long the method is. */
-    if (!found && reader->status != CDACQ_ERR_FUEL)
-        (void)reader_take_failure(reader);
+    if (!found && reader->raw.status != CDACQ_ERR_FUEL)
+        (void)reader_take_failure(&reader->raw);
     return found ? gc_info_code_length(reader, gc_info, image->gc_info_version) : 0;
 }
 
 /* Behind the function that ends exactly where the method's code does; 0 where none does: then the length is no length.
  */
-static uint32_t function_ending_at(const struct r2r_image *image, struct reader *reader, uint32_t first, uint32_t end)
+static uint32_t function_ending_at(const struct r2r_image *image, struct field_reader *reader, uint32_t first,
+                                   uint32_t end)
 {
-    for (uint32_t i = first; i < image->first_cold && reader_step(reader, "ReadyToRun functions"); i++) {
+    for (uint32_t i = first; i < image->first_cold && reader_step(&reader->raw, "ReadyToRun functions"); i++) {
         uint32_t function_end =
             unwind_table_begin(reader, &image->functions, i) + unwind_table_length(reader, &image->functions, i);
         if (function_end >= end)
@@ -166,8 +167,8 @@ static uint32_t function_ending_at(const struct r2r_image *image, struct reader 
  * A method that the runtime has prepared, told without the image's tables, which are large: the runtime's map knows its
  * start, its GC info its length. Only where both agree with the runtime functions; false says nothing.
  */
-static bool find_prepared(const struct r2r_image *image, struct reader *reader, uint32_t function, uint32_t relative,
-                          struct code_block *ret)
+static bool find_prepared(const struct r2r_image *image, struct field_reader *reader, uint32_t function,
+                          uint32_t relative, struct code_block *ret)
 {
     /* A MethodDesc is all that it finds: where that cannot be named, the tables say more. */
     uint32_t types = 1u << LAYOUT_RuntimeTypeSystem | 1u << LAYOUT_Loader | 1u << LAYOUT_EcmaMetadata;
@@ -199,7 +200,7 @@ static bool find_prepared(const struct r2r_image *image, struct reader *reader, 
         .kind = CDACQ_CODE_READY_TO_RUN,
         .unverified = image->unverified,
     };
-    return !reader_failed(reader);
+    return !reader_failed(&reader->raw);
 }
 
 /* Whether the tables have been read, and could be: what can be told without them is told without them else. */
@@ -210,7 +211,8 @@ static bool has_tables(const struct r2r_image *image)
     return entries && entries->failure.status >= 0;
 }
 
-bool r2r_jit_manager_find(const struct r2r_image *image, struct reader *reader, uint64_t ip, struct code_block *ret)
+bool r2r_jit_manager_find(const struct r2r_image *image, struct field_reader *reader, uint64_t ip,
+                          struct code_block *ret)
 {
     struct code_block block = {0};
     uint64_t relative = ip - image->base;
@@ -251,7 +253,7 @@ bool r2r_jit_manager_find(const struct r2r_image *image, struct reader *reader, 
     return true;
 }
 
-void r2r_jit_manager_entry(const struct r2r_image *image, struct reader *reader, struct code_block *block)
+void r2r_jit_manager_entry(const struct r2r_image *image, struct field_reader *reader, struct code_block *block)
 {
     const struct r2r_entries *entries = r2r_image_entries(image, reader);
     uint64_t function = r2r_jit_manager_function_of(image, block);

@@ -55,19 +55,19 @@ enum method_entry_kind r2r_entry(const struct r2r_entries *entries, uint32_t fun
 }
 
 /* What the runtime's map has for a function. 0 where it has nothing; also when the reader fails. */
-static uint64_t mapped_method_desc(const struct r2r_image *image, struct reader *reader, uint32_t function)
+static uint64_t mapped_method_desc(const struct r2r_image *image, struct field_reader *reader, uint32_t function)
 {
     uint64_t start = image->base + unwind_table_begin(reader, &image->functions, function);
-    return reader_failed(reader) ? 0 : ptr_hash_map_find(reader, image->entry_point_map, start);
+    return reader_failed(&reader->raw) ? 0 : ptr_hash_map_find(reader, image->entry_point_map, start);
 }
 
-uint64_t r2r_image_method_desc(const struct r2r_image *image, struct reader *reader, uint32_t function)
+uint64_t r2r_image_method_desc(const struct r2r_image *image, struct field_reader *reader, uint32_t function)
 {
     uint64_t method_desc = mapped_method_desc(image, reader, function);
-    return reader_forgive(reader) ? 0 : method_desc; /* the image may name the method all the same */
+    return reader_forgive(&reader->raw) ? 0 : method_desc; /* the image may name the method all the same */
 }
 
-bool r2r_image_is_start(const struct r2r_image *image, const struct r2r_entries *entries, struct reader *reader,
+bool r2r_image_is_start(const struct r2r_image *image, const struct r2r_entries *entries, struct field_reader *reader,
                         uint32_t function)
 {
     if (!has_funclets(reader))
@@ -82,14 +82,14 @@ struct sections {
     uint32_t count;
 };
 
-static bool find_section(struct reader *reader, const struct sections *sections, uint32_t type,
+static bool find_section(struct field_reader *reader, const struct sections *sections, uint32_t type,
                          struct r2r_section_place *ret)
 {
-    for (uint32_t i = 0; i < sections->count && reader_step(reader, "ReadyToRun sections"); i++) {
+    for (uint32_t i = 0; i < sections->count && reader_step(&reader->raw, "ReadyToRun sections"); i++) {
         uint64_t at = sections->address + (uint64_t)i * 12;
-        if (read_u32(reader, at) == type && !reader_failed(reader)) {
-            *ret = (struct r2r_section_place){read_u32(reader, at + 4), read_u32(reader, at + 8)};
-            return ret->size != 0 && !reader_failed(reader);
+        if (read_u32(&reader->raw, at) == type && !reader_failed(&reader->raw)) {
+            *ret = (struct r2r_section_place){read_u32(&reader->raw, at + 4), read_u32(&reader->raw, at + 8)};
+            return ret->size != 0 && !reader_failed(&reader->raw);
         }
     }
     return false;
@@ -97,50 +97,50 @@ static bool find_section(struct reader *reader, const struct sections *sections,
 
 /* READYTORUN_HEADER: signature, version, flags, then the number of sections. False without one, or when that cannot be
  * read. */
-static bool read_header(struct reader *reader, const struct r2r_image *image, struct sections *ret)
+static bool read_header(struct field_reader *reader, const struct r2r_image *image, struct sections *ret)
 {
     char magic[2];
     if (!image->header)
         return false;
-    uint32_t signature = read_u32(reader, image->header);
-    if (reader_failed(reader))
+    uint32_t signature = read_u32(&reader->raw, image->header);
+    if (reader_failed(&reader->raw))
         return false;
     /* A synthetic target may publish an image that is none. A PE image has a header; if not, it was damaged. */
     if (signature != R2R_SIGNATURE &&
-        !(reader_try_copy(reader, image->base, magic, sizeof magic) && memcmp(magic, "MZ", sizeof magic) == 0))
+        !(reader_try_copy(&reader->raw, image->base, magic, sizeof magic) && memcmp(magic, "MZ", sizeof magic) == 0))
         return false;
-    *ret = (struct sections){image->header + 16, read_u32(reader, image->header + 12)};
+    *ret = (struct sections){image->header + 16, read_u32(&reader->raw, image->header + 12)};
     if (signature != R2R_SIGNATURE || ret->count > R2R_SECTION_MAX)
-        reader_fail(reader, CDACQ_ERR_CORRUPT, image->header, "READYTORUN_HEADER");
-    return !reader_failed(reader);
+        reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, image->header, "READYTORUN_HEADER");
+    return !reader_failed(&reader->raw);
 }
 
-static bool section_window(struct reader *reader, const struct r2r_image *image,
+static bool section_window(struct field_reader *reader, const struct r2r_image *image,
                            const struct r2r_section_place *section, const char *what, struct window *ret)
 {
     if (!range_fits(section->rva, section->size, image->end - image->base)) {
-        reader_fail(reader, CDACQ_ERR_CORRUPT, image->base + section->rva, what);
+        reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, image->base + section->rva, what);
         return false;
     }
-    return reader_window(reader, image->base + section->rva, section->size, what, ret);
+    return reader_window(&reader->raw, image->base + section->rva, section->size, what, ret);
 }
 
 /* The runtime's pointer to a section's directory, where this runtime's descriptor has one: what the specification asks.
  */
-static bool described_section(const struct r2r_image *image, struct reader *reader, enum layout_field field,
+static bool described_section(const struct r2r_image *image, struct field_reader *reader, enum layout_field field,
                               struct r2r_section_place *ret)
 {
     uint64_t directory = read_field(reader, image->info, field);
-    if (!directory || reader_failed(reader))
+    if (!directory || reader_failed(&reader->raw))
         return false;
     *ret = (struct r2r_section_place){
         (uint32_t)read_field(reader, directory, F_ImageDataDirectory_VirtualAddress),
         (uint32_t)read_field(reader, directory, F_ImageDataDirectory_Size),
     };
-    return ret->size != 0 && !reader_failed(reader);
+    return ret->size != 0 && !reader_failed(&reader->raw);
 }
 
-bool r2r_image_section(const struct r2r_image *image, struct reader *reader, enum r2r_section type,
+bool r2r_image_section(const struct r2r_image *image, struct field_reader *reader, enum r2r_section type,
                        struct r2r_section_place *ret)
 {
     struct sections sections;
@@ -152,8 +152,8 @@ bool r2r_image_section(const struct r2r_image *image, struct reader *reader, enu
                   : !read_header(reader, image, &sections) || !find_section(reader, &sections, type, ret))
         return false;
     if (!range_fits(ret->rva, ret->size, image->end - image->base))
-        reader_fail(reader, CDACQ_ERR_CORRUPT, image->base + ret->rva, "ReadyToRun section");
-    return !reader_failed(reader);
+        reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, image->base + ret->rva, "ReadyToRun section");
+    return !reader_failed(&reader->raw);
 }
 
 /* A method's runtime function index as both tables store it; the low bit says that fixups follow. */
@@ -168,7 +168,7 @@ static bool entry_function(const struct native_section *section, uint32_t offset
 
 /* The tables of an image on their way in. */
 struct inverter {
-    struct reader *reader;
+    struct field_reader *reader;
     const struct r2r_image *image;
     struct r2r_entries *entries;
     uint16_t component; /* whose table is being read */
@@ -198,19 +198,20 @@ static void add_methoddefs(const struct inverter *inverter, const struct section
     if (native_array_open((struct native_section){.bytes = window.bytes, .size = section.size}, &array)) {
         /* A count that lies is bounded: a rid has 24 bits, and an element takes a bit of the section at least. */
         uint32_t count = (uint32_t)MIN(MIN(array.count, UINT32_C(0xffffff)), (uint64_t)section.size * 16);
-        for (uint32_t i = 0; i < count && reader_step(inverter->reader, "ReadyToRun section 103"); i++) {
+        for (uint32_t i = 0; i < count && reader_step(&inverter->reader->raw, "ReadyToRun section 103"); i++) {
             uint32_t offset, function = UINT32_MAX;
             if (!native_array_at(&array, i, &offset))
                 continue;
             /* A start that is lost would give its code to the method before it: all, or no answer. */
             if (!entry_function(&array.section, offset, &function) || function >= inverter->image->first_cold)
-                reader_fail(inverter->reader, CDACQ_ERR_CORRUPT, inverter->image->base + section.rva,
+                reader_fail(&inverter->reader->raw, CDACQ_ERR_CORRUPT, inverter->image->base + section.rva,
                             "ReadyToRun section 103");
             else
                 set_entry(inverter, function, tag, i + 1);
         }
     } else {
-        reader_fail(inverter->reader, CDACQ_ERR_CORRUPT, inverter->image->base + section.rva, "ReadyToRun section 103");
+        reader_fail(&inverter->reader->raw, CDACQ_ERR_CORRUPT, inverter->image->base + section.rva,
+                    "ReadyToRun section 103");
     }
     window_deinit(&window);
 }
@@ -231,7 +232,7 @@ static bool add_instance(uint32_t offset, void *context)
     set_entry(inverter, function, ENTRY_TAG_INSTANCE, offset);
     /* Many entries may share one long signature: each pays for what it has passed over. */
     for (size_t paid = 0; paid <= length; paid += 64)
-        if (!reader_step(inverter->reader, "ReadyToRun section 109"))
+        if (!reader_step(&inverter->reader->raw, "ReadyToRun section 109"))
             return false;
     return true;
 }
@@ -249,7 +250,8 @@ static void add_instances(struct inverter *inverter, const struct sections *sect
     /* A start that is not known would give its code to the method before it: all, or no answer. */
     if (!native_hashtable_open(entries->instances, &table) || !native_hashtable_each(&table, add_instance, inverter) ||
         entries->instances_incomplete)
-        reader_fail(inverter->reader, CDACQ_ERR_CORRUPT, inverter->image->base + section.rva, "ReadyToRun section 109");
+        reader_fail(&inverter->reader->raw, CDACQ_ERR_CORRUPT, inverter->image->base + section.rva,
+                    "ReadyToRun section 109");
 }
 
 /*
@@ -258,30 +260,30 @@ static void add_instances(struct inverter *inverter, const struct sections *sect
  */
 static bool add_components(struct inverter *inverter, const struct sections *sections)
 {
-    struct reader *reader = inverter->reader;
+    struct field_reader *reader = inverter->reader;
     uint64_t base = inverter->image->base;
     struct r2r_section_place list, part;
     if (!find_section(reader, sections, R2R_COMPONENT_ASSEMBLIES, &list))
         return false;
     uint32_t count = list.size / 16;
     if (count > R2R_COMPONENT_MAX)
-        reader_fail(reader, CDACQ_ERR_CORRUPT, base + list.rva, "ReadyToRun section 115");
+        reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, base + list.rva, "ReadyToRun section 115");
     inverter->entries->components = calloc((size_t)inverter->image->functions.count + 1, sizeof(uint16_t));
     if (!inverter->entries->components)
-        reader_fail(reader, CDACQ_ERR_NOMEM, 0, "ReadyToRun entry points");
+        reader_fail(&reader->raw, CDACQ_ERR_NOMEM, 0, "ReadyToRun entry points");
     /* Only names need these: where they are missing, the starts are known all the same. */
     if (find_section(reader, sections, R2R_MANIFEST_METADATA, &part) &&
         !section_window(reader, inverter->image, &part, "ReadyToRun section 112", &inverter->entries->manifest))
-        reader_forgive(reader);
+        reader_forgive(&reader->raw);
     if (find_section(reader, sections, R2R_MANIFEST_MVIDS, &part) &&
         !section_window(reader, inverter->image, &part, "ReadyToRun section 118", &inverter->entries->mvids))
-        reader_forgive(reader);
-    for (uint32_t i = 0; i < count && reader_step(reader, "ReadyToRun section 115"); i++) {
+        reader_forgive(&reader->raw);
+    for (uint32_t i = 0; i < count && reader_step(&reader->raw, "ReadyToRun section 115"); i++) {
         /* READYTORUN_CORE_HEADER: flags, number of sections, sections. */
-        uint64_t header = base + read_u32(reader, base + list.rva + (uint64_t)i * 16 + 8);
-        struct sections component = {header + 8, read_u32(reader, header + 4)};
+        uint64_t header = base + read_u32(&reader->raw, base + list.rva + (uint64_t)i * 16 + 8);
+        struct sections component = {header + 8, read_u32(&reader->raw, header + 4)};
         if (component.count > R2R_SECTION_MAX)
-            reader_fail(reader, CDACQ_ERR_CORRUPT, header, "READYTORUN_CORE_HEADER");
+            reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, header, "READYTORUN_CORE_HEADER");
         inverter->component = (uint16_t)i;
         add_methoddefs(inverter, &component, ENTRY_TAG_COMPONENT);
     }
@@ -291,7 +293,7 @@ static bool add_components(struct inverter *inverter, const struct sections *sec
 /* Inverts the entry point tables. An image without any, as a synthetic one may be, is left without. */
 static void invert(struct inverter *inverter)
 {
-    struct reader *reader = inverter->reader;
+    struct field_reader *reader = inverter->reader;
     struct sections sections;
     struct r2r_section_place section;
     if (!read_header(reader, inverter->image, &sections))
@@ -299,11 +301,11 @@ static void invert(struct inverter *inverter)
     bool has_tables = find_section(reader, &sections, R2R_METHODDEF_ENTRYPOINTS, &section) ||
                       find_section(reader, &sections, R2R_INSTANCE_ENTRYPOINTS, &section) ||
                       find_section(reader, &sections, R2R_COMPONENT_ASSEMBLIES, &section);
-    if (!has_tables || reader_failed(reader))
+    if (!has_tables || reader_failed(&reader->raw))
         return;
     inverter->entries->methods = calloc((size_t)inverter->image->functions.count + 1, sizeof(uint32_t));
     if (!inverter->entries->methods) {
-        reader_fail(reader, CDACQ_ERR_NOMEM, 0, "ReadyToRun entry points");
+        reader_fail(&reader->raw, CDACQ_ERR_NOMEM, 0, "ReadyToRun entry points");
         return;
     }
     if (!add_components(inverter, &sections))
@@ -312,31 +314,31 @@ static void invert(struct inverter *inverter)
 }
 
 /* The reader's failure becomes the table's own, so that it is told at every use, and found out only once. */
-static struct r2r_entries *entries_read(const struct r2r_image *image, struct reader *reader)
+static struct r2r_entries *entries_read(const struct r2r_image *image, struct field_reader *reader)
 {
     struct r2r_entries *entries = calloc(1, sizeof *entries);
     if (!entries) {
-        reader_fail(reader, CDACQ_ERR_NOMEM, 0, "ReadyToRun entry points");
+        reader_fail(&reader->raw, CDACQ_ERR_NOMEM, 0, "ReadyToRun entry points");
         return NULL;
     }
     struct inverter inverter = {reader, image, entries, 0};
-    uint32_t fuel = reader->fuel; /* not to be charged to the look-up that happens to be the first */
-    bool unverified = reader->unverified;
-    reader->fuel = FUEL_INDEX;
-    reader->unverified = false;
+    uint32_t fuel = reader->raw.fuel; /* not to be charged to the look-up that happens to be the first */
+    bool unverified = reader->raw.unverified;
+    reader->raw.fuel = FUEL_INDEX;
+    reader->raw.unverified = false;
     invert(&inverter);
-    entries->unverified = reader->unverified;
-    entries->failure = reader_take_failure(reader);
-    reader->fuel = fuel;
-    reader->unverified = unverified;
+    entries->unverified = reader->raw.unverified;
+    entries->failure = reader_take_failure(&reader->raw);
+    reader->raw.fuel = fuel;
+    reader->raw.unverified = unverified;
     return entries;
 }
 
-const struct r2r_entries *r2r_image_entries(const struct r2r_image *image, struct reader *reader)
+const struct r2r_entries *r2r_image_entries(const struct r2r_image *image, struct field_reader *reader)
 {
     struct r2r_image *shared = (struct r2r_image *)(uintptr_t)image; /* only the atomic changes */
     struct r2r_entries *entries = atomic_load_explicit(&shared->entries, memory_order_acquire);
-    if (reader_failed(reader))
+    if (reader_failed(&reader->raw))
         return NULL;
     if (!entries) {
         struct r2r_entries *read = entries_read(image, reader);
@@ -348,11 +350,11 @@ const struct r2r_entries *r2r_image_entries(const struct r2r_image *image, struc
         else
             entries_free(read);
     }
-    reader->unverified |= entries->unverified;
-    return reader_fail_again(reader, &entries->failure) ? NULL : entries;
+    reader->raw.unverified |= entries->unverified;
+    return reader_fail_again(&reader->raw, &entries->failure) ? NULL : entries;
 }
 
-static void read_thunks(struct reader *reader, struct r2r_image *image, uint64_t info)
+static void read_thunks(struct field_reader *reader, struct r2r_image *image, uint64_t info)
 {
     if (!has_field(reader, F_ReadyToRunInfo_DelayLoadMethodCallThunks))
         return;
@@ -363,7 +365,7 @@ static void read_thunks(struct reader *reader, struct r2r_image *image, uint64_t
     image->thunks_size = (uint32_t)read_field(reader, directory, F_ImageDataDirectory_Size);
 }
 
-static void read_hot_cold(struct reader *reader, struct r2r_image *image, uint64_t info)
+static void read_hot_cold(struct field_reader *reader, struct r2r_image *image, uint64_t info)
 {
     image->first_cold = image->functions.count;
     if (!has_field(reader, F_ReadyToRunInfo_NumHotColdMap) || !has_field(reader, F_ReadyToRunInfo_HotColdMap))
@@ -372,33 +374,34 @@ static void read_hot_cold(struct reader *reader, struct r2r_image *image, uint64
     if (!count)
         return;
     if (count % 2) /* half a pair: whose the last cold code is nobody can tell */
-        reader_fail(reader, CDACQ_ERR_CORRUPT, info, "ReadyToRunInfo.NumHotColdMap");
+        reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, info, "ReadyToRunInfo.NumHotColdMap");
     uint64_t address = read_field(reader, info, F_ReadyToRunInfo_HotColdMap);
-    if (!reader_window(reader, address, (uint64_t)count * 4, "ReadyToRunInfo.HotColdMap", &image->hot_cold_window))
+    if (!reader_window(&reader->raw, address, (uint64_t)count * 4, "ReadyToRunInfo.HotColdMap",
+                       &image->hot_cold_window))
         return;
     image->hot_cold = (struct hot_cold_map){
         .entries = image->hot_cold_window.bytes,
         .pair_count = count / 2,
         .function_count = image->functions.count,
-        .big_endian = reader->big_endian,
+        .big_endian = reader->raw.big_endian,
     };
     image->first_cold = hot_cold_first_cold(&image->hot_cold);
 }
 
-static void read_functions(struct reader *reader, struct r2r_image *image, uint64_t info)
+static void read_functions(struct field_reader *reader, struct r2r_image *image, uint64_t info)
 {
     uint32_t count = (uint32_t)read_field(reader, info, F_ReadyToRunInfo_NumRuntimeFunctions);
-    if (!count || reader_failed(reader))
+    if (!count || reader_failed(&reader->raw))
         return;
     uint64_t address = read_field(reader, info, F_ReadyToRunInfo_RuntimeFunctions);
     if (count > R2R_FUNCTION_MAX)
-        reader_fail(reader, CDACQ_ERR_CORRUPT, info, "ReadyToRunInfo.NumRuntimeFunctions");
-    if (reader_failed(reader))
+        reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, info, "ReadyToRunInfo.NumRuntimeFunctions");
+    if (reader_failed(&reader->raw))
         return;
     image->functions = unwind_table_at(reader, address, count, image->base);
     /* Some tables end with a sentinel whose begin no code can have; the count may or may not include it. */
     uint32_t last;
-    if (reader_try_copy(reader,
+    if (reader_try_copy(&reader->raw,
                         address + (uint64_t)(count - 1) * image->functions.entry_size +
                             reader->layout->fields[F_RuntimeFunction_BeginAddress].offset,
                         &last, sizeof last) &&
@@ -408,24 +411,24 @@ static void read_functions(struct reader *reader, struct r2r_image *image, uint6
 }
 
 /* The version tells how GC info is encoded; an image whose header cannot be read does without. */
-static void read_version(struct reader *reader, struct r2r_image *image)
+static void read_version(struct field_reader *reader, struct r2r_image *image)
 {
     uint8_t header[8];
-    if (!reader_failed(reader) && reader_try_copy(reader, image->header, header, sizeof header) &&
-        load_u32(header, reader->big_endian) == R2R_SIGNATURE)
-        image->gc_info_version = gc_info_version_of_r2r(reader->layout, load_u16(header + 4, reader->big_endian),
-                                                        load_u16(header + 6, reader->big_endian));
+    if (!reader_failed(&reader->raw) && reader_try_copy(&reader->raw, image->header, header, sizeof header) &&
+        load_u32(header, reader->raw.big_endian) == R2R_SIGNATURE)
+        image->gc_info_version = gc_info_version_of_r2r(reader->layout, load_u16(header + 4, reader->raw.big_endian),
+                                                        load_u16(header + 6, reader->raw.big_endian));
 }
 
-struct r2r_image *r2r_image_open(struct reader *reader, const struct range_section *section)
+struct r2r_image *r2r_image_open(struct field_reader *reader, const struct range_section *section)
 {
     struct r2r_image *image = calloc(1, sizeof *image);
     if (!image) {
-        reader_fail(reader, CDACQ_ERR_NOMEM, 0, "ReadyToRun image");
+        reader_fail(&reader->raw, CDACQ_ERR_NOMEM, 0, "ReadyToRun image");
         return NULL;
     }
-    bool unverified_before = reader->unverified;
-    reader->unverified = false;
+    bool unverified_before = reader->raw.unverified;
+    reader->raw.unverified = false;
     image->module = section->r2r_module;
     image->base = section->begin;
     image->end = section->end;
@@ -439,8 +442,8 @@ struct r2r_image *r2r_image_open(struct reader *reader, const struct range_secti
     read_hot_cold(reader, image, info);
     read_thunks(reader, image, info);
     read_version(reader, image);
-    image->unverified = reader->unverified;
-    reader->unverified |= unverified_before;
-    image->failure = reader_take_failure(reader);
+    image->unverified = reader->raw.unverified;
+    reader->raw.unverified |= unverified_before;
+    image->failure = reader_take_failure(&reader->raw);
     return image;
 }

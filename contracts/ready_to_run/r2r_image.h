@@ -70,11 +70,11 @@ struct r2r_image {
 
 /* Reads the image of a range section. NULL, and the reader fails, when that cannot be done. Free with r2r_image_free.
  */
-struct r2r_image *r2r_image_open(struct reader *reader, const struct range_section *section);
+struct r2r_image *r2r_image_open(struct field_reader *reader, const struct range_section *section);
 void r2r_image_free(struct r2r_image *image);
 
 /* The image's tables, read when first asked for. NULL, and the reader fails, when that cannot be done. */
-const struct r2r_entries *r2r_image_entries(const struct r2r_image *image, struct reader *reader);
+const struct r2r_entries *r2r_image_entries(const struct r2r_image *image, struct field_reader *reader);
 
 /* Where a section of the image is, relative to its base. */
 struct r2r_section_place {
@@ -82,7 +82,7 @@ struct r2r_section_place {
 };
 
 /* The section of a type, within the image. False where it has none, or when the reader fails. */
-bool r2r_image_section(const struct r2r_image *image, struct reader *reader, enum r2r_section type,
+bool r2r_image_section(const struct r2r_image *image, struct field_reader *reader, enum r2r_section type,
                        struct r2r_section_place *ret);
 
 /* Which method starts at a function, by the image's tables; ENTRY_NONE for funclets, and where there are no tables. */
@@ -90,11 +90,11 @@ enum method_entry_kind r2r_entry(const struct r2r_entries *entries, uint32_t fun
                                  uint16_t *ret_component);
 
 /* Whether a method starts at a function: by the tables, or, where the image has none, by the runtime's map. */
-bool r2r_image_is_start(const struct r2r_image *image, const struct r2r_entries *entries, struct reader *reader,
+bool r2r_image_is_start(const struct r2r_image *image, const struct r2r_entries *entries, struct field_reader *reader,
                         uint32_t function);
 
 /* The MethodDesc of the method that starts at a function; 0 where the runtime has not prepared it, or its map is not
  * there. */
-uint64_t r2r_image_method_desc(const struct r2r_image *image, struct reader *reader, uint32_t function);
+uint64_t r2r_image_method_desc(const struct r2r_image *image, struct field_reader *reader, uint32_t function);
 
 #endif

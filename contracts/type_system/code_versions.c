@@ -10,20 +10,20 @@ static const char *tier_text(uint64_t tier)
     return tier < ARRAY_SIZE(texts) ? texts[tier] : NULL;
 }
 
-static const char *read_tier(struct reader *reader, uint64_t address, enum layout_field field)
+static const char *read_tier(struct field_reader *reader, uint64_t address, enum layout_field field)
 {
     uint64_t tier = has_field(reader, field) ? read_field(reader, address, field) : UINT64_MAX;
-    return reader_failed(reader) ? NULL : tier_text(tier);
+    return reader_failed(&reader->raw) ? NULL : tier_text(tier);
 }
 
 /* The node of the version whose code starts there, 0 where none is that. */
-static uint64_t find_node(struct reader *reader, uint64_t code_data, uint64_t start)
+static uint64_t find_node(struct field_reader *reader, uint64_t code_data, uint64_t start)
 {
     uint64_t state = read_field(reader, code_data, F_MethodDescCodeData_VersioningState);
-    if (!state || reader_failed(reader))
+    if (!state || reader_failed(&reader->raw))
         return 0;
     uint64_t node = read_field(reader, state, F_MethodDescVersioningState_NativeCodeVersionNode);
-    while (node && reader_step(reader, "versions of a method's code")) {
+    while (node && reader_step(&reader->raw, "versions of a method's code")) {
         uint64_t code = read_field(reader, node, F_NativeCodeVersionNode_NativeCode);
         if (address_of_code_pointer(reader->layout->code_pointer_flags, code) == start)
             return node;
@@ -32,15 +32,15 @@ static uint64_t find_node(struct reader *reader, uint64_t code_data, uint64_t st
     return 0;
 }
 
-const char *code_versions_tier(struct reader *reader, uint64_t method_desc, uint64_t start)
+const char *code_versions_tier(struct field_reader *reader, uint64_t method_desc, uint64_t start)
 {
     if (!has_field(reader, F_NativeCodeVersionNode_OptimizationTier))
         return NULL;
     uint64_t code_data = read_field(reader, method_desc, F_MethodDesc_CodeData);
-    if (!code_data || reader_failed(reader))
+    if (!code_data || reader_failed(&reader->raw))
         return NULL;
     uint64_t node = find_node(reader, code_data, start);
-    if (reader_failed(reader))
+    if (reader_failed(&reader->raw))
         return NULL;
     return node ? read_tier(reader, node, F_NativeCodeVersionNode_OptimizationTier)
                 : read_tier(reader, code_data, F_MethodDescCodeData_OptimizationTier);

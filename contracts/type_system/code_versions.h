@@ -8,12 +8,12 @@
 #ifndef CDACQ_CONTRACTS_TYPE_SYSTEM_CODE_VERSIONS_H
 #define CDACQ_CONTRACTS_TYPE_SYSTEM_CODE_VERSIONS_H
 
-#include "descriptors/layout.h"
+#include "descriptors/field_reader.h"
 
 /*
  * The tier of the JIT-compiled code of a method that starts at `start`: "Tier0", "Tier1", "Tier1OSR", "Optimized",
  * "Tier0Instrumented", "Tier1Instrumented". NULL where it cannot be told; then the reader may have failed.
  */
-const char *code_versions_tier(struct reader *reader, uint64_t method_desc, uint64_t start);
+const char *code_versions_tier(struct field_reader *reader, uint64_t method_desc, uint64_t start);
 
 #endif

@@ -14,11 +14,11 @@ enum {
 };
 
 /* The chunk's range bits, shifted up over the remainder bits of the MethodDesc: its methoddef rid. */
-static uint32_t read_rid(struct reader *reader, uint64_t chunk, uint64_t address)
+static uint32_t read_rid(struct field_reader *reader, uint64_t chunk, uint64_t address)
 {
     uint64_t remainder_bits = reader->layout->globals[G_MethodDescTokenRemainderBitCount];
     if (remainder_bits == 0 || remainder_bits >= TOKEN_BITS)
-        return (uint32_t)reader_fail(reader, CDACQ_ERR_CORRUPT, 0, "MethodDescTokenRemainderBitCount");
+        return (uint32_t)reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, 0, "MethodDescTokenRemainderBitCount");
     uint32_t all = (UINT32_C(1) << TOKEN_BITS) - 1;
     uint32_t range =
         (uint32_t)read_field(reader, chunk, F_MethodDescChunk_FlagsAndTokenRange) & (all >> remainder_bits);
@@ -27,7 +27,7 @@ static uint32_t read_rid(struct reader *reader, uint64_t chunk, uint64_t address
     return range << remainder_bits | remainder;
 }
 
-bool method_desc_read(struct reader *reader, uint64_t address, struct method_desc *ret)
+bool method_desc_read(struct field_reader *reader, uint64_t address, struct method_desc *ret)
 {
     const struct layout *layout = reader->layout;
     uint64_t index = read_field(reader, address, F_MethodDesc_ChunkIndex);
@@ -38,19 +38,19 @@ bool method_desc_read(struct reader *reader, uint64_t address, struct method_des
         .classification = read_field(reader, address, F_MethodDesc_Flags) & CLASSIFICATION_MASK,
     };
     uint32_t rid = read_rid(reader, chunk, address);
-    if (method.classification != METHOD_DYNAMIC && !reader_failed(reader)) {
+    if (method.classification != METHOD_DYNAMIC && !reader_failed(&reader->raw)) {
         method.token = 0x06000000 | rid;
         method.module = read_field(reader, method.method_table, F_MethodTable_Module);
         if (!rid && method.classification != METHOD_ARRAY)
-            reader_fail(reader, CDACQ_ERR_CORRUPT, address, "MethodDesc: token");
+            reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, address, "MethodDesc: token");
     }
-    if (reader_failed(reader))
+    if (reader_failed(&reader->raw))
         return false;
     *ret = method;
     return true;
 }
 
-uint32_t method_desc_arguments(struct reader *reader, const struct method_desc *method, uint64_t *ret)
+uint32_t method_desc_arguments(struct field_reader *reader, const struct method_desc *method, uint64_t *ret)
 {
     if (method->classification != METHOD_INSTANTIATED || !has_field(reader, F_InstantiatedMethodDesc_PerInstInfo) ||
         !has_field(reader, F_InstantiatedMethodDesc_NumGenericArgs) ||
@@ -61,36 +61,37 @@ uint32_t method_desc_arguments(struct reader *reader, const struct method_desc *
     bool instance = kind == INSTANTIATED_UNSHARED || kind == INSTANTIATED_SHARED ||
                     (kind == INSTANTIATED_WRAPPER_STUB && count != 0);
     *ret = read_field(reader, method->address, F_InstantiatedMethodDesc_PerInstInfo);
-    if (reader_failed(reader) || !instance)
+    if (reader_failed(&reader->raw) || !instance)
         return 0;
     if (count == 0 || count > ARGUMENT_MAX)
-        return (uint32_t)reader_fail(reader, CDACQ_ERR_CORRUPT, method->address,
+        return (uint32_t)reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, method->address,
                                      "InstantiatedMethodDesc.NumGenericArgs");
     if (!*ret)
-        return (uint32_t)reader_fail(reader, CDACQ_ERR_CORRUPT, method->address, "InstantiatedMethodDesc.PerInstInfo");
+        return (uint32_t)reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, method->address,
+                                     "InstantiatedMethodDesc.PerInstInfo");
     return (uint32_t)count;
 }
 
-bool method_desc_is_il_stub(struct reader *reader, const struct method_desc *method)
+bool method_desc_is_il_stub(struct field_reader *reader, const struct method_desc *method)
 {
     return has_field(reader, F_StoredSigMethodDesc_ExtendedFlags) &&
            (read_field(reader, method->address, F_StoredSigMethodDesc_ExtendedFlags) & DYNAMIC_IS_IL_STUB);
 }
 
-bool method_desc_dynamic_name(struct reader *reader, const struct method_desc *method, char **ret)
+bool method_desc_dynamic_name(struct field_reader *reader, const struct method_desc *method, char **ret)
 {
     uint64_t name = read_field(reader, method->address, F_DynamicMethodDesc_MethodName);
-    if (!reader_failed(reader) && !name)
-        reader_fail(reader, CDACQ_ERR_CORRUPT, method->address, "DynamicMethodDesc.MethodName");
-    return !reader_failed(reader) && reader_string(reader, name, NAME_MAX_SIZE, ret);
+    if (!reader_failed(&reader->raw) && !name)
+        reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, method->address, "DynamicMethodDesc.MethodName");
+    return !reader_failed(&reader->raw) && reader_string(&reader->raw, name, NAME_MAX_SIZE, ret);
 }
 
-bool method_desc_stored_signature(struct reader *reader, const struct method_desc *method, struct window *ret)
+bool method_desc_stored_signature(struct field_reader *reader, const struct method_desc *method, struct window *ret)
 {
     if (!has_field(reader, F_StoredSigMethodDesc_Sig) || !has_field(reader, F_StoredSigMethodDesc_cSig))
         return false;
     uint64_t address = read_field(reader, method->address, F_StoredSigMethodDesc_Sig);
     uint64_t size = read_field(reader, method->address, F_StoredSigMethodDesc_cSig);
-    return !reader_failed(reader) && address && size && size <= SIGNATURE_MAX_SIZE &&
-           reader_window(reader, address, size, "StoredSigMethodDesc.Sig", ret);
+    return !reader_failed(&reader->raw) && address && size && size <= SIGNATURE_MAX_SIZE &&
+           reader_window(&reader->raw, address, size, "StoredSigMethodDesc.Sig", ret);
 }

@@ -8,7 +8,7 @@
 #ifndef CDACQ_CONTRACTS_TYPE_SYSTEM_METHOD_DESC_H
 #define CDACQ_CONTRACTS_TYPE_SYSTEM_METHOD_DESC_H
 
-#include "descriptors/layout.h"
+#include "descriptors/field_reader.h"
 
 enum method_classification {
     METHOD_IL,
@@ -29,21 +29,21 @@ struct method_desc {
 };
 
 /* False, and the reader fails, when it cannot be read or is impossible. */
-bool method_desc_read(struct reader *reader, uint64_t address, struct method_desc *ret);
+bool method_desc_read(struct field_reader *reader, uint64_t address, struct method_desc *ret);
 
 /*
  * How many type arguments the method itself has, 0 where it is no instantiation; *ret is where their handles are. An
  * instantiation over none or too many contradicts itself: the reader fails.
  */
-uint32_t method_desc_arguments(struct reader *reader, const struct method_desc *method, uint64_t *ret);
+uint32_t method_desc_arguments(struct field_reader *reader, const struct method_desc *method, uint64_t *ret);
 
 /* Whether a dynamic method is a stub that the runtime has made, not a System.Reflection.Emit.DynamicMethod. */
-bool method_desc_is_il_stub(struct reader *reader, const struct method_desc *method);
+bool method_desc_is_il_stub(struct field_reader *reader, const struct method_desc *method);
 
 /* The name of a dynamic method, allocated. False, and the reader fails, where the runtime does not describe it. */
-bool method_desc_dynamic_name(struct reader *reader, const struct method_desc *method, char **ret);
+bool method_desc_dynamic_name(struct field_reader *reader, const struct method_desc *method, char **ret);
 
 /* The signature that a dynamic method carries. False, without failing, where there is none. */
-bool method_desc_stored_signature(struct reader *reader, const struct method_desc *method, struct window *ret);
+bool method_desc_stored_signature(struct field_reader *reader, const struct method_desc *method, struct window *ret);
 
 #endif

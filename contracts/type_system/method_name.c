@@ -39,8 +39,8 @@ static void name_in_module(const struct method_namer *namer, struct module *modu
     enum cdacq_status status = namer->style == CDACQ_NAMES_CSHARP
                                    ? name_method(&source, token, &ret->text)
                                    : name_method_runtime(&source, namer->style, token, instance, &ret->text);
-    if (reader_failed(namer->cache->reader))
-        reader_status(namer->cache->reader, &ret->error);
+    if (reader_failed(&namer->cache->reader->raw))
+        reader_status(&namer->cache->reader->raw, &ret->error);
     else if (status < 0)
         module_cache_blame(namer->cache, status, module, &ret->error);
     ret->unverified |= module->unverified;
@@ -130,7 +130,7 @@ static struct module *find_signature_module(struct module_cache *cache, const st
                                             struct name_source *source)
 {
     uint64_t address = read_field(cache->reader, method->method_table, F_MethodTable_Module);
-    struct module *module = reader_failed(cache->reader) ? NULL : module_cache_get(cache, address);
+    struct module *module = reader_failed(&cache->reader->raw) ? NULL : module_cache_get(cache, address);
     source->metadata = module && module->status >= 0 ? &module->metadata : NULL;
     return module;
 }
@@ -158,19 +158,19 @@ static void name_dynamic_runtime_form(const struct method_namer *namer, struct n
                                       const struct method_desc *method, const char *name,
                                       const struct window *signature, struct method_name *ret)
 {
-    struct reader *reader = namer->cache->reader;
+    struct field_reader *reader = namer->cache->reader;
     struct instance_context context;
     struct name_instance instance = instance_of(&context, namer, method);
     bool sos = namer->style == CDACQ_NAMES_SOS;
     const char *owner = !sos ? "dynamicClass" : method_desc_is_il_stub(reader, method) ? "ILStubClass" : "DynamicClass";
     const struct module *module = find_signature_module(namer->cache, method, source);
     enum cdacq_status status = CDACQ_ERR_MEMORY;
-    if (signature->bytes && !reader_failed(reader))
+    if (signature->bytes && !reader_failed(&reader->raw))
         status = name_dynamic_runtime(source, namer->style, owner, name, signature->bytes, signature->size, &instance,
                                       &ret->text);
     bool needed = module && module->status < 0 && status == CDACQ_ERR_MODULE;
-    if (reader_failed(reader))
-        reader_status(reader, &ret->error);
+    if (reader_failed(&reader->raw))
+        reader_status(&reader->raw, &ret->error);
     else if (status < 0 && !module_cache_blame(namer->cache, status, needed ? module : NULL, &ret->error))
         error_set(&ret->error, status, method->address, "the dynamic method at 0x%" PRIx64 ": its signature: %s",
                   method->address, cdacq_status_text(status));
@@ -183,18 +183,18 @@ static void name_dynamic_runtime_form(const struct method_namer *namer, struct n
 static void name_dynamic(const struct method_namer *namer, const struct method_desc *method, struct method_name *ret)
 {
     struct module_cache *cache = namer->cache;
-    struct reader *reader = cache->reader;
+    struct field_reader *reader = cache->reader;
     CLEANUP_FREE char *name = NULL;
     struct window signature = {0};
     struct name_source source = {
         .type_handle = append_type_handle,
         .type_definition = find_definition,
-        .pointer_size = reader->pointer_size,
-        .big_endian = reader->big_endian,
+        .pointer_size = reader->raw.pointer_size,
+        .big_endian = reader->raw.big_endian,
         .context = cache,
     };
     if (!method_desc_dynamic_name(reader, method, &name)) {
-        reader_status(reader, &ret->error);
+        reader_status(&reader->raw, &ret->error);
         return;
     }
     bool has_signature = method_desc_stored_signature(reader, method, &signature);
@@ -212,7 +212,7 @@ static void name_by_method_desc(const struct method_namer *namer, uint64_t addre
     struct instance_context context;
     struct name_instance instance = {0};
     if (!method_desc_read(namer->cache->reader, address, &method)) {
-        reader_status(namer->cache->reader, &ret->error);
+        reader_status(&namer->cache->reader->raw, &ret->error);
         return;
     }
     if (method.classification == METHOD_DYNAMIC) {
@@ -248,7 +248,7 @@ static void name_instance(const struct method_namer *namer, const struct code_bl
     const struct r2r_entries *entries = r2r_image_entries(image, cache->reader);
     struct name_entry_point method;
     if (!entries) {
-        reader_status(cache->reader, &ret->error);
+        reader_status(&cache->reader->raw, &ret->error);
         return;
     }
     const struct native_section *section = &entries->instances;
@@ -300,7 +300,7 @@ static void form_name(const struct method_namer *namer, const struct code_block 
                       struct method_name *ret)
 {
     struct module_cache *cache = namer->cache;
-    reader_begin(cache->reader, FUEL_NAME);
+    reader_begin(&cache->reader->raw, FUEL_NAME);
     cache->failed = NULL;
     if (block->entry_kind == ENTRY_METHODDEF)
         name_by_token(namer, block->module, metadata_token(METADATA_METHOD_DEF, block->entry), ret);
@@ -316,7 +316,7 @@ static void form_name(const struct method_namer *namer, const struct code_block 
     else
         error_set(&ret->error, CDACQ_ERR_MODULE, block->start,
                   "the method at 0x%" PRIx64 " was not prepared, and its image does not name it here", block->start);
-    ret->unverified |= cache->reader->unverified;
+    ret->unverified |= cache->reader->raw.unverified;
     if (ret->text.broken && ret->error.status >= 0)
         error_set(&ret->error, CDACQ_ERR_FUEL, block->start,
                   "the method at 0x%" PRIx64 ": its name is longer than %d bytes, or memory ran out", block->start,
@@ -328,17 +328,17 @@ static void form_name(const struct method_namer *namer, const struct code_block 
 void method_name_form(const struct method_namer *namer, const struct code_block *block, const struct r2r_image *image,
                       struct method_name *ret)
 {
-    struct reader *reader = namer->cache->reader;
+    struct field_reader *reader = namer->cache->reader;
     form_name(namer, block, image, ret);
     if (ret->error.status >= 0 || !image || !block->method_desc || block->entry_kind == ENTRY_METHODDEF)
         return;
     /* The MethodDesc is not there, or what it leads to: the image's tables may know. */
     struct code_block named = *block;
-    reader_begin(reader, FUEL_NAME);
+    reader_begin(&reader->raw, FUEL_NAME);
     if (named.entry_kind == ENTRY_NONE)
         r2r_jit_manager_entry(image, reader, &named);
-    bool unverified = reader->unverified;
-    if (named.entry_kind == ENTRY_NONE || reader_failed(reader))
+    bool unverified = reader->raw.unverified;
+    if (named.entry_kind == ENTRY_NONE || reader_failed(&reader->raw))
         return;
     text_deinit(&ret->text);
     *ret = (struct method_name){0};

@@ -28,17 +28,17 @@ struct type_namer {
 
 static enum cdacq_status name_handle(const struct type_namer *namer, uint64_t handle, struct text *ret);
 
-static enum cdacq_status failed_read(const struct reader *reader)
+static enum cdacq_status failed_read(const struct field_reader *reader)
 {
-    return reader->status < 0 ? reader->status : CDACQ_ERR_CORRUPT;
+    return reader->raw.status < 0 ? reader->raw.status : CDACQ_ERR_CORRUPT;
 }
 
 static enum cdacq_status name_type_desc(const struct type_namer *namer, uint64_t desc, struct text *ret)
 {
-    struct reader *reader = namer->cache->reader;
+    struct field_reader *reader = namer->cache->reader;
     bool csharp = namer->form == NAME_TYPE_CSHARP;
     unsigned kind = (unsigned)read_field(reader, desc, F_TypeDesc_TypeAndFlags) & TYPE_DESC_KIND_MASK;
-    if (reader_failed(reader))
+    if (reader_failed(&reader->raw))
         return failed_read(reader);
     if (!csharp && kind != ELEMENT_PTR && kind != ELEMENT_BYREF)
         return CDACQ_ERR_CONTRACT;
@@ -53,7 +53,7 @@ static enum cdacq_status name_type_desc(const struct type_namer *namer, uint64_t
     if (kind != ELEMENT_PTR && kind != ELEMENT_BYREF && kind != ELEMENT_VALUETYPE)
         return CDACQ_ERR_CORRUPT;
     uint64_t argument = read_field(reader, desc, F_ParamTypeDesc_TypeArg);
-    if (reader_failed(reader))
+    if (reader_failed(&reader->raw))
         return failed_read(reader);
     if (kind == ELEMENT_BYREF && csharp)
         text_puts(ret, "ref ");
@@ -66,20 +66,20 @@ static enum cdacq_status name_type_desc(const struct type_namer *namer, uint64_t
 }
 
 /* The array's dimensions: each adds two integers to the object, a bound and a lower bound. */
-static unsigned array_rank(struct reader *reader, uint64_t method_table)
+static unsigned array_rank(struct field_reader *reader, uint64_t method_table)
 {
     uint64_t size = read_field(reader, method_table, F_MethodTable_BaseSize);
-    uint64_t without = 3 * (uint64_t)reader->pointer_size;
+    uint64_t without = 3 * (uint64_t)reader->raw.pointer_size;
     return size > without && (size - without) / 8 <= RANK_MAX ? (unsigned)(size - without) / 8 : 0;
 }
 
 static enum cdacq_status name_array(const struct type_namer *namer, uint64_t method_table, bool vector,
                                     struct text *ret)
 {
-    struct reader *reader = namer->cache->reader;
+    struct field_reader *reader = namer->cache->reader;
     uint64_t element = read_field(reader, method_table, F_MethodTable_PerInstInfo);
     unsigned rank = vector ? 1 : array_rank(reader, method_table);
-    if (reader_failed(reader) || !rank)
+    if (reader_failed(&reader->raw) || !rank)
         return failed_read(reader);
     enum cdacq_status status = name_handle(namer, element, ret);
     bool marked = !vector && rank == 1 && (namer->form == NAME_TYPE_BARE || namer->form == NAME_TYPE_FULL);
@@ -94,20 +94,20 @@ static enum cdacq_status name_array(const struct type_namer *namer, uint64_t met
  * The type arguments: PerInstInfo is an array of dictionaries, one for each generic type in the hierarchy; the last is
  * the type's own, and begins with the arguments. How many there are stands in a GenericsDictInfo just before the array.
  */
-static uint32_t find_arguments(struct reader *reader, uint64_t method_table, uint64_t *ret_arguments)
+static uint32_t find_arguments(struct field_reader *reader, uint64_t method_table, uint64_t *ret_arguments)
 {
     uint64_t dictionaries = read_field(reader, method_table, F_MethodTable_PerInstInfo);
-    uint64_t info = dictionaries - reader->pointer_size;
+    uint64_t info = dictionaries - reader->raw.pointer_size;
     uint64_t count = read_field(reader, info, F_GenericsDictInfo_NumDicts);
     uint64_t arguments = read_field(reader, info, F_GenericsDictInfo_NumTypeArgs);
-    if (!reader_failed(reader) && (!count || !arguments || arguments > TYPE_ARGUMENT_MAX))
-        reader_fail(reader, CDACQ_ERR_CORRUPT, info, "GenericsDictInfo");
-    *ret_arguments = read_pointer(reader, dictionaries + (count - 1) * reader->pointer_size);
-    return reader_failed(reader) ? 0 : (uint32_t)arguments;
+    if (!reader_failed(&reader->raw) && (!count || !arguments || arguments > TYPE_ARGUMENT_MAX))
+        reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, info, "GenericsDictInfo");
+    *ret_arguments = read_pointer(&reader->raw, dictionaries + (count - 1) * reader->raw.pointer_size);
+    return reader_failed(&reader->raw) ? 0 : (uint32_t)arguments;
 }
 
 /* In .NET 8 the low 16 bits stand alone, all set where the rid needs more; its upper bits are then elsewhere. */
-static uint32_t type_def_rid(struct reader *reader, uint64_t method_table)
+static uint32_t type_def_rid(struct field_reader *reader, uint64_t method_table)
 {
     if (!has_field(reader, F_MethodTable_TypeDefRid))
         return (uint32_t)read_field(reader, method_table, F_MethodTable_MTFlags2) >> 8;
@@ -120,27 +120,28 @@ static enum cdacq_status metadata_of(struct module_cache *cache, uint64_t method
 {
     uint64_t address = read_field(cache->reader, method_table, F_MethodTable_Module);
     if (!address)
-        reader_fail(cache->reader, CDACQ_ERR_CORRUPT, method_table, "MethodTable.Module");
-    return reader_failed(cache->reader) ? failed_read(cache->reader) : module_cache_metadata(cache, address, ret);
+        reader_fail(&cache->reader->raw, CDACQ_ERR_CORRUPT, method_table, "MethodTable.Module");
+    return reader_failed(&cache->reader->raw) ? failed_read(cache->reader) : module_cache_metadata(cache, address, ret);
 }
 
 enum cdacq_status type_handle_definition(struct module_cache *cache, uint64_t handle,
                                          const struct metadata **ret_metadata, uint32_t *ret_token)
 {
-    struct reader *reader = cache->reader;
+    struct field_reader *reader = cache->reader;
     if (handle & TYPE_DESC_TAG)
         return CDACQ_ERR_CORRUPT;
     uint32_t rid = type_def_rid(reader, handle);
     *ret_token = metadata_token(METADATA_TYPE_DEF, rid);
-    return reader_failed(reader) || !rid ? failed_read(reader) : metadata_of(cache, handle, ret_metadata);
+    return reader_failed(&reader->raw) || !rid ? failed_read(reader) : metadata_of(cache, handle, ret_metadata);
 }
 
 /* The MethodTable of a type, or of what a pointer, a reference or an array is of; 0, and the reader fails. */
-static uint64_t innermost_method_table(struct reader *reader, uint64_t handle)
+static uint64_t innermost_method_table(struct field_reader *reader, uint64_t handle)
 {
     for (unsigned depth = 0; depth < DEPTH_MAX && (handle & TYPE_DESC_TAG); depth++)
         handle = read_field(reader, handle & ~UINT64_C(3), F_ParamTypeDesc_TypeArg);
-    return handle & TYPE_DESC_TAG ? reader_fail(reader, CDACQ_ERR_CORRUPT, handle, "ParamTypeDesc.TypeArg") : handle;
+    return handle & TYPE_DESC_TAG ? reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, handle, "ParamTypeDesc.TypeArg")
+                                  : handle;
 }
 
 static enum cdacq_status name_assembly_of(struct module_cache *cache, uint64_t handle, struct text *ret)
@@ -154,10 +155,10 @@ static enum cdacq_status name_assembly_of(struct module_cache *cache, uint64_t h
 static enum cdacq_status name_argument(void *context, uint32_t index, struct text *ret)
 {
     const struct type_namer *namer = context;
-    struct reader *reader = namer->cache->reader;
-    uint64_t handle = read_pointer(reader, namer->arguments + (uint64_t)index * reader->pointer_size);
+    struct field_reader *reader = namer->cache->reader;
+    uint64_t handle = read_pointer(&reader->raw, namer->arguments + (uint64_t)index * reader->raw.pointer_size);
     bool full = namer->form == NAME_TYPE_FULL;
-    if (reader_failed(reader))
+    if (reader_failed(&reader->raw))
         return failed_read(reader);
     text_puts(ret, full ? "[" : "");
     enum cdacq_status status = name_handle(namer, handle, ret);
@@ -199,15 +200,15 @@ static bool is_instantiated(uint32_t flags)
 enum cdacq_status type_handle_arguments(struct module_cache *cache, uint64_t method_table, uint64_t *ret,
                                         uint32_t *ret_count)
 {
-    struct reader *reader = cache->reader;
+    struct field_reader *reader = cache->reader;
     uint32_t flags = (uint32_t)read_field(reader, method_table, F_MethodTable_MTFlags);
     uint32_t category = flags & MT_CATEGORY_MASK;
     *ret_count = 0;
-    if (reader_failed(reader))
+    if (reader_failed(&reader->raw))
         return failed_read(reader);
     if (category == MT_CATEGORY_ARRAY || category == MT_CATEGORY_SZARRAY) {
         *ret = field_address(reader, method_table, F_MethodTable_PerInstInfo);
-        *ret_count = reader_failed(reader) ? 0 : 1;
+        *ret_count = reader_failed(&reader->raw) ? 0 : 1;
         return CDACQ_OK;
     }
     if (!is_instantiated(flags))
@@ -218,10 +219,10 @@ enum cdacq_status type_handle_arguments(struct module_cache *cache, uint64_t met
 
 static enum cdacq_status name_method_table(const struct type_namer *namer, uint64_t method_table, struct text *ret)
 {
-    struct reader *reader = namer->cache->reader;
+    struct field_reader *reader = namer->cache->reader;
     uint32_t flags = (uint32_t)read_field(reader, method_table, F_MethodTable_MTFlags);
     uint32_t category = flags & MT_CATEGORY_MASK;
-    if (reader_failed(reader))
+    if (reader_failed(&reader->raw))
         return failed_read(reader);
     if (category == MT_CATEGORY_ARRAY || category == MT_CATEGORY_SZARRAY)
         return name_array(namer, method_table, category == MT_CATEGORY_SZARRAY, ret);
@@ -230,7 +231,7 @@ static enum cdacq_status name_method_table(const struct type_namer *namer, uint6
     enum cdacq_status status = type_handle_definition(namer->cache, method_table, &metadata, &token);
     if (status < 0)
         return status;
-    struct name_source source = {.metadata = metadata, .pointer_size = reader->pointer_size};
+    struct name_source source = {.metadata = metadata, .pointer_size = reader->raw.pointer_size};
     if (namer->form != NAME_TYPE_CSHARP)
         return name_runtime_type(namer, method_table, flags, &source, token, ret);
     if (!is_instantiated(flags))

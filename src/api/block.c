@@ -29,15 +29,15 @@ static enum cdacq_status not_managed(uint64_t address, struct cdacq_error *err)
 enum cdacq_status cdacq_session_get_code_block(struct cdacq_session *session, uint64_t ip, struct cdacq_block *ret,
                                                struct cdacq_error *err)
 {
-    struct reader *reader = &session->reader;
+    struct field_reader *reader = &session->reader;
     struct code_block block;
-    reader_begin(reader, FUEL_LOOKUP);
+    reader_begin(&reader->raw, FUEL_LOOKUP);
     if (execution_manager_find(&session->target->manager, reader, ip, &block) && code_block_is_method(&block)) {
         *ret = (struct cdacq_block){0};
         memcpy(ret->opaque, &block, sizeof block);
         return CDACQ_OK;
     }
-    enum cdacq_status status = reader_status(reader, err);
+    enum cdacq_status status = reader_status(&reader->raw, err);
     return status < 0 ? status : not_managed(ip, err);
 }
 
@@ -67,9 +67,9 @@ uint64_t cdacq_block_get_unwind_info_base_address(const struct cdacq_block *bloc
 }
 
 /* A question about a block begins: the reader that is to answer it. */
-static struct reader *ask(struct cdacq_session *session)
+static struct field_reader *ask(struct cdacq_session *session)
 {
-    reader_begin(&session->reader, FUEL_LOOKUP);
+    reader_begin(&session->reader.raw, FUEL_LOOKUP);
     return &session->reader;
 }
 
@@ -77,7 +77,7 @@ static struct reader *ask(struct cdacq_session *session)
 static enum cdacq_status finish(struct cdacq_session *session, bool answered, uint64_t address, const char *problem,
                                 struct cdacq_error *err)
 {
-    enum cdacq_status status = answered ? CDACQ_OK : reader_status(&session->reader, err);
+    enum cdacq_status status = answered ? CDACQ_OK : reader_status(&session->reader.raw, err);
     return answered || status < 0 ? status : error_set(err, CDACQ_ERR_CORRUPT, address, "%s", problem);
 }
 
@@ -182,11 +182,11 @@ enum cdacq_status cdacq_block_visit_exception_clauses(struct cdacq_session *sess
     struct exception_clauses clauses;
     struct cdacq_exception_clause clause;
     if (!exception_clauses_of(&session->target->manager, ask(session), &block, &clauses))
-        return reader_status(&session->reader, err);
+        return reader_status(&session->reader.raw, err);
     for (uint32_t i = 0; i < clauses.count; i++) {
         /* Each clause is a question of its own: `visit` may have asked others. */
         if (!exception_clause_read(ask(session), &clauses, i, &clause))
-            return reader_status(&session->reader, err);
+            return reader_status(&session->reader.raw, err);
         if (visit(&clause, context))
             return CDACQ_STOPPED;
     }
@@ -198,8 +198,8 @@ enum cdacq_status cdacq_session_get_code_kind(struct cdacq_session *session, uin
 {
     struct code_block block;
     bool found = execution_manager_find(&session->target->manager, ask(session), address, &block);
-    if (!found && reader_failed(&session->reader))
-        return reader_status(&session->reader, err);
+    if (!found && reader_failed(&session->reader.raw))
+        return reader_status(&session->reader.raw, err);
     *ret = found ? block.kind : CDACQ_CODE_UNKNOWN;
     return found ? CDACQ_OK : not_managed(address, err);
 }
@@ -210,8 +210,8 @@ enum cdacq_status cdacq_session_find_ready_to_run_module(struct cdacq_session *s
     struct range_section section;
     uint64_t plain = address_of_code_pointer(session->target->layout.code_pointer_flags, address);
     bool found = range_section_map_find(ask(session), session->target->manager.map, plain, &section);
-    if (!found && reader_failed(&session->reader))
-        return reader_status(&session->reader, err);
+    if (!found && reader_failed(&session->reader.raw))
+        return reader_status(&session->reader.raw, err);
     if (!found || range_section_manager(&section) != CODE_MANAGER_R2R)
         return not_managed(address, err);
     *ret = section.r2r_module;
@@ -222,9 +222,9 @@ enum cdacq_status cdacq_session_get_jit_manager_info(struct cdacq_session *sessi
                                                      struct cdacq_jit_manager_info *ret, struct cdacq_error *err)
 {
     struct cdacq_jit_manager_info info;
-    reader_begin(&session->reader, FUEL_INDEX);
+    reader_begin(&session->reader.raw, FUEL_INDEX);
     if (!jit_manager_info(&session->target->manager, &session->reader, kind, &info))
-        return reader_status(&session->reader, err);
+        return reader_status(&session->reader.raw, err);
     if (!info.address)
         return not_managed(0, err);
     *ret = info;
@@ -236,9 +236,9 @@ enum cdacq_status cdacq_session_visit_code_heaps(struct cdacq_session *session, 
                                                  void *context, struct cdacq_error *err)
 {
     struct code_heap_list heaps;
-    reader_begin(&session->reader, FUEL_INDEX);
+    reader_begin(&session->reader.raw, FUEL_INDEX);
     code_heaps_list(&session->target->manager, &session->reader, kind, &heaps);
-    enum cdacq_status status = reader_status(&session->reader, err); /* before `visit` asks questions of its own */
+    enum cdacq_status status = reader_status(&session->reader.raw, err); /* before `visit` asks questions of its own */
     for (size_t i = 0; i < heaps.count && status != CDACQ_STOPPED; i++)
         if (visit(&heaps.items[i], context))
             status = CDACQ_STOPPED;
@@ -249,11 +249,11 @@ enum cdacq_status cdacq_session_visit_code_heaps(struct cdacq_session *session, 
 enum cdacq_status cdacq_session_non_virtual_entry_to_method_desc(struct cdacq_session *session, uint64_t entry_point,
                                                                  uint64_t *ret, struct cdacq_error *err)
 {
-    struct reader *reader = &session->reader;
-    reader_begin(reader, FUEL_LOOKUP);
+    struct field_reader *reader = &session->reader;
+    reader_begin(&reader->raw, FUEL_LOOKUP);
     if (execution_manager_entry_method_desc(&session->target->manager, reader, entry_point, ret))
         return CDACQ_OK;
-    enum cdacq_status status = reader_status(reader, err);
+    enum cdacq_status status = reader_status(&reader->raw, err);
     return status < 0 ? status
                       : error_set(err, CDACQ_NOT_MANAGED, entry_point,
                                   "0x%" PRIx64 " enters no method with a MethodDesc", entry_point);

@@ -70,7 +70,7 @@ struct session_range {
 struct cdacq_session {
     struct cdacq_target *target;
     enum cdacq_name_style names;
-    struct reader reader;
+    struct field_reader reader;
     struct module_cache modules;
     struct arena arena;            /* names and records */
     struct arena scratch;          /* texts of the failures of the last call */

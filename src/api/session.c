@@ -73,8 +73,8 @@ enum cdacq_status cdacq_session_create(struct cdacq_target *target, struct cdacq
                          target ? "out of memory" : "a session needs a target");
     session->target = target;
     session->names = target->names;
-    reader_init(&session->reader, target->target, &target->layout, target->descriptor_info.pointer_size,
-                target->descriptor_info.big_endian);
+    field_reader_init(&session->reader, target->target, &target->layout, target->descriptor_info.pointer_size,
+                      target->descriptor_info.big_endian);
     module_cache_init(&session->modules, &session->reader);
     *ret = session;
     return CDACQ_OK;
@@ -101,7 +101,7 @@ const struct code_map *session_map(struct cdacq_session *session)
         return session->map;
     struct code_map *map = atomic_load_explicit(&target->code_map, memory_order_acquire);
     if (!map) {
-        reader_begin(&session->reader, FUEL_INDEX);
+        reader_begin(&session->reader.raw, FUEL_INDEX);
         map = code_map_build(&target->manager, &session->reader);
         struct code_map *other = NULL;
         if (map && !atomic_compare_exchange_strong_explicit(&target->code_map, &other, map, memory_order_acq_rel,
@@ -112,7 +112,7 @@ const struct code_map *session_map(struct cdacq_session *session)
     }
     session->ranges = map ? calloc(map->count + 1, sizeof *session->ranges) : NULL;
     session->no_map = !session->ranges;
-    if (session->no_map && (map || reader_status(&session->reader, &session->map_error) >= 0))
+    if (session->no_map && (map || reader_status(&session->reader.raw, &session->map_error) >= 0))
         error_set(&session->map_error, CDACQ_ERR_NOMEM, 0, "out of memory for the code ranges");
     session->map = session->ranges ? map : NULL;
     return session->map;
@@ -123,13 +123,13 @@ struct session_range *session_table(struct cdacq_session *session, size_t index)
     struct session_range *range = &session->ranges[index];
     if (range->table || range->no_table)
         return range->table ? range : NULL;
-    reader_begin(&session->reader, FUEL_INDEX);
+    reader_begin(&session->reader.raw, FUEL_INDEX);
     range->table = code_range_table(&session->target->manager, &session->reader, &session->map->ranges[index]);
     if (range->table)
         range->records = calloc(range->table->count + 1, sizeof *range->records);
     if (!range->records) {
-        reader_fail(&session->reader, CDACQ_ERR_NOMEM, 0, "code runs"); /* unless it has failed already */
-        range->failure = reader_take_failure(&session->reader);
+        reader_fail(&session->reader.raw, CDACQ_ERR_NOMEM, 0, "code runs"); /* unless it has failed already */
+        range->failure = reader_take_failure(&session->reader.raw);
         range->table = NULL;
         range->no_table = true;
         return NULL;
@@ -147,9 +147,9 @@ enum cdacq_status session_map_error(const struct cdacq_session *session, struct 
 enum cdacq_status session_table_error(struct cdacq_session *session, size_t index, struct cdacq_error *err)
 {
     const struct session_range *range = &session->ranges[index];
-    reader_begin(&session->reader, FUEL_LOOKUP);
-    reader_fail_again(&session->reader, &range->failure);
-    return reader_status(&session->reader, err);
+    reader_begin(&session->reader.raw, FUEL_LOOKUP);
+    reader_fail_again(&session->reader.raw, &range->failure);
+    return reader_status(&session->reader.raw, err);
 }
 
 /* ---- Forming answers ---- */
@@ -158,7 +158,8 @@ enum cdacq_status session_table_error(struct cdacq_session *session, size_t inde
  * The functions of a block's part of its method, for telling funclets: allocated, or NULL where all of it is the body.
  * What lies in a cold part is a funclet's only where the runtime takes it for that.
  */
-static uint32_t read_functions(struct reader *reader, const struct code_block *block, struct method_function **ret)
+static uint32_t read_functions(struct field_reader *reader, const struct code_block *block,
+                               struct method_function **ret)
 {
     uint64_t first = block->cold ? block->cold_functions : block->runtime_functions;
     uint32_t count = block->cold ? block->cold_function_count : block->runtime_function_count, found = 0;
@@ -173,7 +174,7 @@ static uint32_t read_functions(struct reader *reader, const struct code_block *b
             functions[found++] = (struct method_function){begin, is_funclet ? begin : body};
     }
     *ret = functions;
-    return functions && !reader_failed(reader) ? found : 0;
+    return functions && !reader_failed(&reader->raw) ? found : 0;
 }
 
 static void set_name(struct cdacq_session *session, struct cdacq_method *method, const struct method_name *name)
@@ -215,7 +216,7 @@ static const char *find_tier(struct cdacq_session *session, const struct code_bl
     const struct cdacq_target *target = session->target;
     if (block->kind != CDACQ_CODE_JITTED || !block->method_desc || !(target->layout.usable & 1u << LAYOUT_CodeVersions))
         return NULL;
-    reader_begin(&session->reader, FUEL_LOOKUP);
+    reader_begin(&session->reader.raw, FUEL_LOOKUP);
     return code_versions_tier(&session->reader, block->method_desc, block->start);
 }
 
@@ -226,8 +227,8 @@ static struct method_record *make_record(struct cdacq_session *session, const st
     CLEANUP_FREE struct method_function *functions = NULL;
     uint32_t count = read_functions(&session->reader, block, &functions);
     /* Methods of a core can share one table: what is kept of them all is bounded. */
-    bool functions_unknown = reader_failed(&session->reader) || count > FUNCTIONS_MAX - session->function_total;
-    (void)reader_take_failure(&session->reader);
+    bool functions_unknown = reader_failed(&session->reader.raw) || count > FUNCTIONS_MAX - session->function_total;
+    (void)reader_take_failure(&session->reader.raw);
     count = functions_unknown ? 0 : count;
     session->function_total += count;
     struct method_record *record = arena_allocate(&session->arena, sizeof *record + count * sizeof *functions);
@@ -292,13 +293,13 @@ struct method_record *session_record(struct cdacq_session *session, size_t index
     struct code_block block;
     if (*slot)
         return *slot;
-    reader_begin(&session->reader, FUEL_LOOKUP);
+    reader_begin(&session->reader.raw, FUEL_LOOKUP);
     if (!code_run_block(&session->target->manager, &session->reader, &session->map->ranges[index], range->table, run,
                         &block)) {
-        reader_status(&session->reader, &session->error);
+        reader_status(&session->reader.raw, &session->error);
         return NULL;
     }
-    block.unverified |= session->reader.unverified;
+    block.unverified |= session->reader.raw.unverified;
     *slot = make_record(session, &block, range->table->image);
     return *slot;
 }
@@ -344,15 +345,15 @@ static struct method_record **walked_slot(struct cdacq_session *session, uint64_
 /* One address, as the specification goes: nothing is indexed, little is touched. */
 static void walk(struct cdacq_session *session, uint64_t ip, struct cdacq_method *ret)
 {
-    struct reader *reader = &session->reader;
+    struct field_reader *reader = &session->reader;
     struct code_block block;
-    reader_begin(reader, FUEL_LOOKUP);
+    reader_begin(&reader->raw, FUEL_LOOKUP);
     if (!execution_manager_find(&session->target->manager, reader, ip, &block)) {
-        if (!reader_failed(reader)) {
+        if (!reader_failed(&reader->raw)) {
             answer_none(ip, ret);
             return;
         }
-        reader_status(reader, &session->error);
+        reader_status(&reader->raw, &session->error);
         answer_error(session, ip, ret);
         return;
     }

@@ -205,9 +205,9 @@ static enum cdacq_status read_contracts(struct cdacq_target *target, const struc
     target->layout.usable &= target->contracts.usable;
     target->runtime_types = (target->layout.usable & types) == types;
     execution_manager_init(&target->manager, target->contracts.execution_manager, &target->layout);
-    struct reader reader;
-    reader_init(&reader, target->target, &target->layout, target->descriptor_info.pointer_size,
-                target->descriptor_info.big_endian);
+    struct field_reader reader;
+    field_reader_init(&reader, target->target, &target->layout, target->descriptor_info.pointer_size,
+                      target->descriptor_info.big_endian);
     target->layout.code_pointer_flags = platform_metadata_code_pointer_flags(&reader);
     target->manager.precode_stubs = target->contracts.precode_stubs;
     execution_manager_read_globals(&target->manager, &reader);

@@ -125,7 +125,7 @@ static void write_stubs(struct writing *writing, const struct cdacq_method *meth
     snprintf(name, sizeof name, "stub <%s>", cdacq_code_kind_text(method->kind));
     struct piece piece = {method, method->code_start, method->code_size, name, "", strlen(name), 0};
     uint64_t begin = piece.begin, end = add_saturated(begin, piece.size), run_end;
-    struct reader reader = writing->session->reader;
+    struct reader reader = writing->session->reader.raw;
     reader_begin(&reader, FUEL_LOOKUP);
     if (!writing->with_bytes || !(run_end = next_run(&reader, &begin, end))) {
         write_piece(writing, &piece); /* of which it then says what is missing */
@@ -185,7 +185,7 @@ static uint32_t process_of(const struct writing *writing)
  * most, and a name has its own cap, so that the record's size always fits its field. */
 static bool put_load(struct writing *writing, const struct piece *piece)
 {
-    struct reader *reader = &writing->session->reader;
+    struct reader *reader = &writing->session->reader.raw;
     struct window window = {0};
     reader_begin(reader, FUEL_LOOKUP);
     if (!reader_window(reader, piece->begin, piece->size, "code", &window)) {

@@ -222,14 +222,14 @@ static enum agreement compare_code(struct verifier *v, const struct file_record 
                                    uint64_t *ret_differs)
 {
     uint8_t chunk[CODE_CHUNK];
-    struct reader *reader = &v->session->reader;
+    struct field_reader *reader = &v->session->reader;
     const uint8_t *code = record->code;
     if (!code || !record->size)
         return UNKNOWN;
-    reader_begin(reader, FUEL_INDEX);
+    reader_begin(&reader->raw, FUEL_INDEX);
     for (uint64_t done = 0; done < record->size; done += sizeof chunk) {
         size_t size = (size_t)MIN(record->size - done, (uint64_t)sizeof chunk);
-        if (!reader_try_copy(reader, address + done, chunk, size))
+        if (!reader_try_copy(&reader->raw, address + done, chunk, size))
             return UNKNOWN;
         if (memcmp(chunk, code + done, size) == 0)
             continue;
@@ -320,17 +320,17 @@ static enum cdacq_status list_missing(struct verifier *v, struct cdacq_error *er
 /* Whether code at `address` can have been released. UNKNOWN: the target lacks what tells. */
 static enum agreement can_be_freed(struct verifier *v, uint64_t address)
 {
-    struct reader *reader = &v->session->reader;
+    struct field_reader *reader = &v->session->reader;
     uint64_t map = v->target->manager.map;
     struct range_section section;
-    reader_begin(reader, FUEL_LOOKUP);
+    reader_begin(&reader->raw, FUEL_LOOKUP);
     bool freed;
     if (range_section_map_find(reader, map, address, &section))
         freed = section.flags & RANGE_SECTION_COLLECTIBLE ||
                 range_section_manager(&section) == CODE_MANAGER_RANGE_LIST; /* that holds no methods: it is newer */
     else
         freed = range_section_map_reaches(reader, map, address);
-    return reader_failed(reader) ? UNKNOWN : freed ? AGREES : DIFFERS;
+    return reader_failed(&reader->raw) ? UNKNOWN : freed ? AGREES : DIFFERS;
 }
 
 /* Whether another record is of the method that the target has there. */

@@ -113,7 +113,7 @@ static bool may_be_taken_for_stub(const struct facts *facts, uint64_t ip, uint64
 
 /* ---- The contract itself ---- */
 
-static void check_block(struct reader *reader, const struct mock_function *fact, const struct code_block *block,
+static void check_block(struct field_reader *reader, const struct mock_function *fact, const struct code_block *block,
                         uint64_t ip)
 {
     struct function_place function = {0};
@@ -133,15 +133,16 @@ static void check_block(struct reader *reader, const struct mock_function *fact,
     expect(function.start == fact->begin, ip);
 }
 
-static void check_address(struct cdacq_target *target, struct reader *reader, const struct facts *facts, uint64_t ip)
+static void check_address(struct cdacq_target *target, struct field_reader *reader, const struct facts *facts,
+                          uint64_t ip)
 {
     const struct mock_function *fact = fact_before(facts, ip);
     struct code_block block;
     if (fact && ip >= fact->end)
         fact = NULL;
-    reader_begin(reader, FUEL_LOOKUP);
+    reader_begin(&reader->raw, FUEL_LOOKUP);
     bool found = execution_manager_find(&target->manager, reader, ip, &block);
-    expect(reader->status == CDACQ_OK, ip);
+    expect(reader->raw.status == CDACQ_OK, ip);
     if (fact) {
         expect(found, ip);
         check_block(reader, fact, &block, ip);
@@ -163,7 +164,7 @@ START_TEST(every_address_has_its_method)
     enum carrier other = 1 + (unsigned)_i / ARCH_COUNT % ((unsigned)mock_carriers() - 1);
     for (enum carrier carrier = 0; carrier <= other; carrier += other) {
         struct cdacq_target *target = mock_open(scene.mock, carrier, NULL);
-        struct reader reader = mock_reader(target);
+        struct field_reader reader = mock_reader(target);
         for (size_t i = 0; i < addresses.count; i++)
             check_address(target, &reader, &facts, addresses.items[i]);
         cdacq_target_close(target);
@@ -282,7 +283,7 @@ static void check_first_questions(struct scene *scene, struct dice *dice, bool t
     for (size_t i = 0; i < ARRAY_SIZE(ips); i++) {
         struct cdacq_target *fresh = mock_open(scene->mock, CARRIER_MEMORY, NULL);
         struct cdacq_session *first = mock_session(fresh);
-        struct reader reader = mock_reader(fresh);
+        struct field_reader reader = mock_reader(fresh);
         struct cdacq_method method;
         check_address(fresh, &reader, &facts, ips[i]);
         check_answer(scene, &facts, &methods[i], ips[i], types);
@@ -418,14 +419,14 @@ START_TEST(nothing_to_walk_back_to)
     mock_publish(mock, NULL);
     facts.items = mock_functions(mock, &facts.count);
     struct cdacq_target *target = mock_open(mock, CARRIER_MEMORY, NULL);
-    struct reader reader = mock_reader(target);
+    struct field_reader reader = mock_reader(target);
     struct cdacq_session *session = mock_session(target);
     for (uint64_t ip = image->begin; ip < image->end; ip++) {
         const struct mock_function *fact = mock_function_at(mock, ip);
         struct code_block block;
         struct cdacq_method method;
         bool known = fact && fact->method_desc;
-        reader_begin(&reader, FUEL_LOOKUP);
+        reader_begin(&reader.raw, FUEL_LOOKUP);
         expect(execution_manager_find(&target->manager, &reader, ip, &block) == known, ip);
         expect(cdacq_session_method_at(session, ip, &method, NULL) == (known ? CDACQ_OK : CDACQ_NOT_MANAGED), ip);
     }
@@ -453,7 +454,7 @@ START_TEST(composite_images)
     mock_publish(mock, NULL);
     facts.items = mock_functions(mock, &facts.count);
     struct cdacq_target *target = mock_open(mock, CARRIER_MEMORY, NULL);
-    struct reader reader = mock_reader(target);
+    struct field_reader reader = mock_reader(target);
     for (uint64_t ip = image->begin; ip < image->end; ip += 5)
         check_address(target, &reader, &facts, ip);
     cdacq_target_close(target);
@@ -469,7 +470,7 @@ START_TEST(gc_info_of_images)
     mock_publish(scene.mock, NULL);
     facts.items = mock_functions(scene.mock, &facts.count);
     struct cdacq_target *target = mock_open(scene.mock, CARRIER_MEMORY, NULL);
-    struct reader reader = mock_reader(target);
+    struct field_reader reader = mock_reader(target);
     size_t asked = 0;
     for (size_t i = 0; i < facts.count; i++) {
         const struct mock_function *fact = &facts.items[i];
@@ -479,7 +480,7 @@ START_TEST(gc_info_of_images)
         uint32_t version;
         if (fact->code != MOCK_CODE_R2R)
             continue;
-        reader_begin(&reader, FUEL_INDEX);
+        reader_begin(&reader.raw, FUEL_INDEX);
         expect(range_section_map_find(&reader, target->manager.map, fact->begin, &section), fact->begin);
         const struct r2r_image *image = r2r_jit_manager_image(&target->manager, &reader, &section);
         if (!image->gc_info_version)
@@ -756,11 +757,11 @@ START_TEST(cyclic_fragments)
     uint64_t fragment = mock_section_fragments(mock, heap->section, &count, &stride);
     mock_set(mock, fragment, "RangeSectionFragment.Next", fragment | 1);
     struct cdacq_target *target = mock_publish_and_open(mock);
-    struct reader reader = mock_reader(target);
+    struct field_reader reader = mock_reader(target);
     struct code_block block;
     ck_assert(!execution_manager_find(&target->manager, &reader, heap->begin - 8, &block));
-    ck_assert_int_eq(reader.status, CDACQ_ERR_FUEL);
-    ck_assert_uint_eq(reader.fuel, 0); /* not one unit more than stated: it counts down from FUEL_LOOKUP */
+    ck_assert_int_eq(reader.raw.status, CDACQ_ERR_FUEL);
+    ck_assert_uint_eq(reader.raw.fuel, 0); /* not one unit more than stated: it counts down from FUEL_LOOKUP */
     assert_managed(target, start, start);
     assert_error(target, heap->begin - 8, CDACQ_ERR_FUEL, "RangeSectionFragment.Next list");
     struct cdacq_session *session = mock_session(target);
@@ -784,15 +785,15 @@ START_TEST(endless_walk_back)
         mock_r2r_method(image, &(struct mock_r2r_method){.hot = &size, .hot_count = 1});
     mock_r2r_finish(image);
     struct cdacq_target *target = mock_publish_and_open(mock);
-    struct reader reader = mock_reader(target);
+    struct field_reader reader = mock_reader(target);
     struct code_block block;
     ck_assert(!execution_manager_find(&target->manager, &reader, mock_r2r_start(image, FUNCTIONS - 1), &block));
-    ck_assert_int_eq(reader.status, CDACQ_ERR_FUEL);
+    ck_assert_int_eq(reader.raw.status, CDACQ_ERR_FUEL);
     assert_error(target, mock_r2r_start(image, FUNCTIONS - 1), CDACQ_ERR_FUEL, "gave up after too many steps");
     /* Near the beginning there is an answer: no method that anybody knows. */
-    reader_begin(&reader, FUEL_LOOKUP);
+    reader_begin(&reader.raw, FUEL_LOOKUP);
     ck_assert(!execution_manager_find(&target->manager, &reader, mock_r2r_start(image, 3), &block));
-    ck_assert_int_eq(reader.status, CDACQ_OK);
+    ck_assert_int_eq(reader.raw.status, CDACQ_OK);
     cdacq_target_close(target);
     mock_destroy(mock);
 }

@@ -76,9 +76,9 @@ static void encode(struct bits *bits, const struct rule *rule, unsigned version,
 static uint32_t decode(const struct bits *bits, unsigned version)
 {
     mock_write(f.mock, f.base + 3, bits->bytes, sizeof bits->bytes);
-    reader_begin(&f.reader, FUEL_LOOKUP);
+    reader_begin(&f.reader.raw, FUEL_LOOKUP);
     uint32_t length = gc_info_code_length(&f.reader, f.base + 3, version);
-    ck_assert(!reader_failed(&f.reader));
+    ck_assert(!reader_failed(&f.reader.raw));
     return length;
 }
 
@@ -170,7 +170,7 @@ START_TEST(missing_memory)
     mock_write(f.mock, f.base + UNWIND_ROOM - 2, "\xff\xff", 2);
     ck_assert_uint_eq(gc_info_code_length(&f.reader, f.base + UNWIND_ROOM - 2, 4), 0);
     ck_assert_uint_eq(gc_info_code_length(&f.reader, UINT64_MAX - 3, 4), 0);
-    ck_assert(!reader_failed(&f.reader));
+    ck_assert(!reader_failed(&f.reader.raw));
     f.layout.architecture = ARCHITECTURE_UNKNOWN;
     ck_assert_uint_eq(gc_info_code_length(&f.reader, f.base, 4), 0);
     teardown();

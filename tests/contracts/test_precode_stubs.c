@@ -464,19 +464,19 @@ START_TEST(precodes_in_a_circle)
     data = mock_precode_data(mock, buffer);
     mock_set(mock, data, "StubPrecodeData.SecretParam", data);
     struct cdacq_target *target = mock_publish_and_open(mock);
-    struct reader reader = mock_reader(target);
+    struct field_reader reader = mock_reader(target);
     uint64_t entries[] = {interpreter, buffer, stub}, method_desc;
     for (size_t i = 0; i < ARRAY_SIZE(entries); i++) {
-        reader_begin(&reader, FUEL_LOOKUP);
+        reader_begin(&reader.raw, FUEL_LOOKUP);
         execution_manager_entry_method_desc(&target->manager, &reader, entries[i], &method_desc);
-        ck_assert_int_ne(reader.status, CDACQ_ERR_FUEL);
-        ck_assert_uint_gt(reader.fuel, FUEL_LOOKUP - READS);
+        ck_assert_int_ne(reader.raw.status, CDACQ_ERR_FUEL);
+        ck_assert_uint_gt(reader.raw.fuel, FUEL_LOOKUP - READS);
         /* And no further than the tank reaches. */
         for (uint32_t fuel = 0; fuel < 300; fuel += 7) {
-            reader_begin(&reader, fuel);
+            reader_begin(&reader.raw, fuel);
             if (execution_manager_entry_method_desc(&target->manager, &reader, entries[i], &method_desc))
                 break;
-            ck_assert_uint_le(reader.fuel, fuel);
+            ck_assert_uint_le(reader.raw.fuel, fuel);
         }
     }
     cdacq_target_close(target);

@@ -336,7 +336,7 @@ START_TEST(both_nibble_maps_agree)
         struct mock *mocks[2];
         struct mock_heap *heaps[2];
         struct cdacq_target *targets[2];
-        struct reader readers[2];
+        struct field_reader readers[2];
         target_number = (int)seed;
         for (unsigned j = 0; j < 2; j++) {
             mocks[j] = mock_of_version((int)seed % ARCH_COUNT, seed, j + 1);
@@ -353,11 +353,11 @@ START_TEST(both_nibble_maps_agree)
             bool found[2];
             for (unsigned j = 0; j < 2; j++) {
                 struct nibble_map map = {heaps[j]->map_base, heaps[j]->header_map};
-                reader_begin(&readers[j], FUEL_LOOKUP);
-                starts[j] = versions[j]->find(&readers[j], &map, ip);
+                reader_begin(&readers[j].raw, FUEL_LOOKUP);
+                starts[j] = versions[j]->find(&readers[j].raw, &map, ip);
                 found[j] = execution_manager_find(&targets[j]->manager, &readers[j], ip, &blocks[j]) &&
                            code_block_is_method(&blocks[j]);
-                expect(readers[j].status == CDACQ_OK, ip);
+                expect(readers[j].raw.status == CDACQ_OK, ip);
             }
             expect(starts[1] == starts[0] || !starts[1], ip);
             expect(found[0] == found[1], ip);

@@ -191,7 +191,7 @@ static void check_block(struct loaded *image, const struct function *function, u
 
 /* ---- Walking: a look-up of one address ---- */
 
-static const struct r2r_image *image_of(struct loaded *image, struct reader *reader)
+static const struct r2r_image *image_of(struct loaded *image, struct field_reader *reader)
 {
     struct range_section section = {0};
     ck_assert(range_section_map_find(reader, image->target->manager.map, image->file.begin, &section));
@@ -202,7 +202,7 @@ static const struct r2r_image *image_of(struct loaded *image, struct reader *rea
 
 /* What is not asked through the public API: how far unwind data reach, and what GC info says. */
 static void check_unwind_and_gc(struct loaded *image, const struct function *function, uint32_t rva,
-                                const struct code_block *block, struct reader *reader)
+                                const struct code_block *block, struct field_reader *reader)
 {
     const struct r2r_image *opened = image_of(image, reader);
     struct function_place place;
@@ -216,14 +216,14 @@ static void check_unwind_and_gc(struct loaded *image, const struct function *fun
     expect(r2r_jit_manager_gc_info(opened, reader, block, &gc_info, &version), rva);
     expect(gc_info == base + function->gc_info && version == function->gc_version, rva);
     expect(gc_info_code_length(reader, gc_info, version) == function->hot_size + function->cold_size, rva);
-    expect(!reader_failed(reader), rva);
+    expect(!reader_failed(&reader->raw), rva);
 }
 
 static void check_walk(struct loaded *image, const struct function *function, uint32_t rva, void *context)
 {
-    struct reader *reader = context;
+    struct field_reader *reader = context;
     struct code_block block;
-    reader_begin(reader, FUEL_LOOKUP);
+    reader_begin(&reader->raw, FUEL_LOOKUP);
     expect(execution_manager_find(&image->target->manager, reader, image->file.begin + rva, &block), rva);
     check_block(image, function, rva, &block);
     expect(block.entry_kind == (function->rid ? ENTRY_METHODDEF : ENTRY_INSTANCE), rva);
@@ -235,7 +235,7 @@ START_TEST(every_function_of_an_image)
 {
     struct loaded image = {0};
     load(&image, _i, false);
-    struct reader reader = mock_reader(image.target);
+    struct field_reader reader = mock_reader(image.target);
     each_address(&image, check_walk, &reader);
     unload(&image);
 }
@@ -326,15 +326,15 @@ START_TEST(nothing_between_functions)
     struct code_block block;
     size_t gaps = 0;
     load(&image, _i, false);
-    struct reader reader = mock_reader(image.target);
+    struct field_reader reader = mock_reader(image.target);
     for (uint32_t i = 0; i < image.count; i++) {
         uint32_t end = image.functions[i].begin + image.functions[i].length;
         if (i + 1 < image.count && image.functions[i + 1].begin == end)
             continue;
-        reader_begin(&reader, FUEL_LOOKUP);
+        reader_begin(&reader.raw, FUEL_LOOKUP);
         bool found = execution_manager_find(&image.target->manager, &reader, image.file.begin + end, &block);
         expect(!found || block.kind == CDACQ_CODE_METHOD_CALL_THUNK, end);
-        expect(!reader_failed(&reader), end);
+        expect(!reader_failed(&reader.raw), end);
         gaps++;
     }
     ck_assert_uint_gt(gaps, 0);
@@ -346,9 +346,9 @@ END_TEST
 
 static void check_prepared(struct loaded *image, const struct function *function, uint32_t rva, void *context)
 {
-    struct reader *reader = context;
+    struct field_reader *reader = context;
     struct code_block block;
-    reader_begin(reader, FUEL_LOOKUP);
+    reader_begin(&reader->raw, FUEL_LOOKUP);
     expect(execution_manager_find(&image->target->manager, reader, image->file.begin + rva, &block), rva);
     check_block(image, function, rva, &block);
     expect(block.method_desc >= 0x10000, rva);
@@ -359,7 +359,7 @@ START_TEST(prepared_methods)
 {
     struct loaded image = {0};
     load(&image, _i, true);
-    struct reader reader = mock_reader(image.target);
+    struct field_reader reader = mock_reader(image.target);
     bool split = false;
     for (uint32_t i = 0; i < image.count; i++)
         split |= image.functions[i].cold_size != 0;

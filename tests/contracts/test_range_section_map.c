@@ -18,9 +18,9 @@ static unsigned levels(int arch)
 
 static bool find(struct cdacq_target *target, uint64_t address, struct range_section *ret)
 {
-    struct reader reader = mock_reader(target);
+    struct field_reader reader = mock_reader(target);
     bool found = range_section_map_find(&reader, target->manager.map, address, ret);
-    ck_assert_int_eq(reader.status, CDACQ_OK);
+    ck_assert_int_eq(reader.raw.status, CDACQ_OK);
     return found;
 }
 
@@ -47,7 +47,7 @@ START_TEST(no_sections)
     struct mock *mock = mock_of_arch(_i, 1);
     struct cdacq_target *target = mock_publish_and_open(mock);
     struct range_section_list list;
-    struct reader reader = mock_reader(target);
+    struct field_reader reader = mock_reader(target);
     assert_none(target, 0);
     assert_none(target, 0x12345678);
     assert_none(target, UINT64_MAX);
@@ -114,7 +114,7 @@ static void check_level(int arch, unsigned level)
         assert_found(target, begins[i] + roll(&dice, chunk), sections[i]);
     }
     struct range_section_list list;
-    struct reader reader = mock_reader(target);
+    struct field_reader reader = mock_reader(target);
     ck_assert(range_section_map_list(&reader, target->manager.map, &list));
     ck_assert_uint_eq(list.count, 256);
     for (size_t i = 1; i < list.count; i++)
@@ -152,7 +152,7 @@ START_TEST(many_sections)
         assert_none(target, begins[i] - 1);
     }
     struct range_section_list list;
-    struct reader reader = mock_reader(target);
+    struct field_reader reader = mock_reader(target);
     ck_assert(range_section_map_list(&reader, target->manager.map, &list));
     ck_assert_uint_eq(list.count, COUNT);
     for (int i = 0; i < COUNT; i++)
@@ -217,7 +217,7 @@ START_TEST(deleted_sections)
     assert_none(target, 0x30003000);
     assert_found(target, 0x30008000, other);
     struct range_section_list list;
-    struct reader reader = mock_reader(target);
+    struct field_reader reader = mock_reader(target);
     ck_assert(range_section_map_list(&reader, target->manager.map, &list));
     ck_assert_uint_eq(list.count, 2);
     ck_assert_uint_eq(list.items[0].address, new);
@@ -244,9 +244,9 @@ END_TEST
 
 /* ---- Maps that no runtime writes ---- */
 
-static uint32_t units_used(const struct reader *reader, uint32_t tank)
+static uint32_t units_used(const struct field_reader *reader, uint32_t tank)
 {
-    return tank - reader->fuel;
+    return tank - reader->raw.fuel;
 }
 
 static void check_cycle(struct cdacq_target *target, uint64_t inside, uint64_t outside)
@@ -254,16 +254,16 @@ static void check_cycle(struct cdacq_target *target, uint64_t inside, uint64_t o
     struct range_section found;
     struct range_section_list list;
     struct cdacq_error error;
-    struct reader reader = mock_reader(target);
+    struct field_reader reader = mock_reader(target);
     if (inside)
         ck_assert(range_section_map_find(&reader, target->manager.map, inside, &found));
-    reader_begin(&reader, FUEL_LOOKUP);
+    reader_begin(&reader.raw, FUEL_LOOKUP);
     ck_assert(!range_section_map_find(&reader, target->manager.map, outside, &found));
-    ck_assert_int_eq(reader_status(&reader, &error), CDACQ_ERR_FUEL);
+    ck_assert_int_eq(reader_status(&reader.raw, &error), CDACQ_ERR_FUEL);
     ck_assert_uint_eq(units_used(&reader, FUEL_LOOKUP), FUEL_LOOKUP);
-    reader_begin(&reader, FUEL_INDEX);
+    reader_begin(&reader.raw, FUEL_INDEX);
     ck_assert(!range_section_map_list(&reader, target->manager.map, &list));
-    ck_assert_int_eq(reader_status(&reader, &error), CDACQ_ERR_FUEL);
+    ck_assert_int_eq(reader_status(&reader.raw, &error), CDACQ_ERR_FUEL);
     ck_assert_ptr_nonnull(strstr(error.message, "RangeSectionFragment.Next list"));
 }
 
@@ -301,9 +301,9 @@ START_TEST(shared_tables)
     assert_none(target, second);
     struct range_section_list list;
     struct cdacq_error error;
-    struct reader reader = mock_reader(target);
+    struct field_reader reader = mock_reader(target);
     ck_assert(!range_section_map_list(&reader, target->manager.map, &list));
-    ck_assert_int_eq(reader_status(&reader, &error), CDACQ_ERR_CORRUPT);
+    ck_assert_int_eq(reader_status(&reader.raw, &error), CDACQ_ERR_CORRUPT);
     cdacq_target_close(target);
     mock_destroy(mock);
 }
@@ -320,12 +320,12 @@ START_TEST(cycles_of_tables)
     struct cdacq_target *target = mock_publish_and_open(mock);
     struct range_section found;
     struct range_section_list list;
-    struct reader reader = mock_reader(target);
+    struct field_reader reader = mock_reader(target);
     assert_found(target, 0x30000000, section);
     range_section_map_find(&reader, target->manager.map, elsewhere, &found); /* anything, but it ends */
-    reader_begin(&reader, FUEL_INDEX);
+    reader_begin(&reader.raw, FUEL_INDEX);
     ck_assert(!range_section_map_list(&reader, target->manager.map, &list));
-    ck_assert_int_eq(reader.status, CDACQ_ERR_CORRUPT);
+    ck_assert_int_eq(reader.raw.status, CDACQ_ERR_CORRUPT);
     cdacq_target_close(target);
     mock_destroy(mock);
 }
@@ -351,16 +351,16 @@ START_TEST(missing_memory)
         const char *what;
     } cases[] = {{0, "RangeSectionMap"}, {0x30100000, "RangeSectionFragment."}, {0x30200000, "RangeSection."}};
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        struct reader reader = mock_reader(target);
+        struct field_reader reader = mock_reader(target);
         struct range_section found;
         struct cdacq_error error;
         ck_assert(!range_section_map_find(&reader, target->manager.map, i ? cases[i].address : far, &found));
-        ck_assert_int_eq(reader_status(&reader, &error), CDACQ_ERR_MEMORY);
+        ck_assert_int_eq(reader_status(&reader.raw, &error), CDACQ_ERR_MEMORY);
         ck_assert_msg(strncmp(error.message, cases[i].what, strlen(cases[i].what)) == 0, "%s", error.message);
     }
     assert_found(target, 0x30000000, near);
     struct range_section_list list;
-    struct reader reader = mock_reader(target);
+    struct field_reader reader = mock_reader(target);
     ck_assert(range_section_map_list(&reader, target->manager.map, &list));
     ck_assert_uint_eq(list.count, 1);
     ck_assert_uint_eq(list.unreadable, 3);

@@ -22,7 +22,7 @@ static void teardown(void)
 
 static void begin_task(void)
 {
-    reader_begin(&f.reader, FUEL_INDEX);
+    reader_begin(&f.reader.raw, FUEL_INDEX);
 }
 
 /* Check notes each assertion that it passes, which takes longer than what is tested. */
@@ -41,7 +41,7 @@ static void expect_data(uint32_t i, uint32_t offset, uint32_t size)
     expect(address == f.base + offset);
     if (found != size)
         ck_abort_msg("%u bytes, not %u", found, size);
-    expect(!reader_failed(&f.reader));
+    expect(!reader_failed(&f.reader.raw));
 }
 
 static void expect_no_data(uint32_t i, enum cdacq_status status)
@@ -51,15 +51,15 @@ static void expect_no_data(uint32_t i, enum cdacq_status status)
     begin_task();
     expect(!unwind_table_data(&f.reader, &table, i, &address, &size));
     expect(address == 1 && size == 2);
-    if (f.reader.status != status)
-        ck_abort_msg("status %d, not %d", f.reader.status, status);
+    if (f.reader.raw.status != status)
+        ck_abort_msg("status %d, not %d", f.reader.raw.status, status);
 }
 
 static uint32_t length_of(uint32_t i)
 {
     begin_task();
     uint32_t length = unwind_table_length(&f.reader, &table, i);
-    expect(!reader_failed(&f.reader));
+    expect(!reader_failed(&f.reader.raw));
     return length;
 }
 
@@ -106,7 +106,7 @@ START_TEST(x64_ends)
     f.layout.fields[F_RuntimeFunction_EndAddress].present = false; /* no other rule may step in */
     begin_task();
     expect(unwind_table_length(&f.reader, &table, 0) == 0);
-    expect(f.reader.status == CDACQ_ERR_FIELD);
+    expect(f.reader.raw.status == CDACQ_ERR_FIELD);
     teardown();
 }
 END_TEST
@@ -195,7 +195,7 @@ static void expect_form(const struct form *form)
     expect(length_of(0) == form->units * unit());
     expect(unwind_table_is_fragment(&f.reader, &table, 0) == form->fragment);
     expect(!unwind_table_is_cold_funclet(&f.reader, &table, 0));
-    expect(!reader_failed(&f.reader));
+    expect(!reader_failed(&f.reader.raw));
 }
 
 /* Every header of one word. */
@@ -268,7 +268,7 @@ START_TEST(versions)
         expect_no_data(0, CDACQ_ERR_CORRUPT);
         begin_task();
         expect(!unwind_table_is_fragment(&f.reader, &table, 0));
-        expect(f.reader.status == CDACQ_ERR_CORRUPT);
+        expect(f.reader.raw.status == CDACQ_ERR_CORRUPT);
     }
     teardown();
 }
@@ -284,7 +284,7 @@ START_TEST(packed)
             expect(length_of(0) == units * unit());
             expect_no_data(0, CDACQ_OK);
             expect(unwind_table_is_fragment(&f.reader, &table, 0) == (flag == 2));
-            expect(!reader_failed(&f.reader));
+            expect(!reader_failed(&f.reader.raw));
         }
     teardown();
 }
@@ -308,13 +308,13 @@ START_TEST(fragments)
     /* A table that begins with a fragment, as the cold part of a method does: it ends there. */
     struct unwind_table part = unwind_table_at(&f.reader, f.functions + 2 * f.entry_size, 5, f.base);
     ck_assert_uint_eq(unwind_table_root(&f.reader, &part, 1), 0);
-    ck_assert(!reader_failed(&f.reader));
+    ck_assert(!reader_failed(&f.reader.raw));
     /* Fragments without end. */
     for (uint32_t i = 0; i < UNWIND_ENTRIES; i++)
         unwind_fixture_entry(&f, i, 0x1000 + 0x100 * i, 0, 0x140);
-    reader_begin(&f.reader, 20);
+    reader_begin(&f.reader.raw, 20);
     unwind_table_root(&f.reader, &table, UNWIND_ENTRIES - 1);
-    ck_assert_int_eq(f.reader.status, CDACQ_ERR_FUEL);
+    ck_assert_int_eq(f.reader.raw.status, CDACQ_ERR_FUEL);
     teardown();
 }
 END_TEST
@@ -355,7 +355,7 @@ START_TEST(missing_memory)
     expect(!unwind_table_is_cold_funclet(&f.reader, &table, 0));
     begin_task();
     if (f.layout.architecture != ARCHITECTURE_X64)
-        expect(unwind_table_length(&f.reader, &table, 0) == 0 && f.reader.status == CDACQ_ERR_MEMORY);
+        expect(unwind_table_length(&f.reader, &table, 0) == 0 && f.reader.raw.status == CDACQ_ERR_MEMORY);
     teardown();
 }
 END_TEST

@@ -1,4 +1,4 @@
-#include "descriptors/layout.h"
+#include "descriptors/field_reader.h"
 
 #include <stdio.h>
 
@@ -447,8 +447,8 @@ START_TEST(fields_are_read_by_their_row)
         "\"MethodDesc\":{\"ChunkIndex\":2,\"Flags\":6}}}",
         MERGE_OVERRIDE);
     assert_binds(8, 0);
-    struct reader reader;
-    reader_init(&reader, target, &layout, 8, false);
+    struct field_reader reader;
+    field_reader_init(&reader, target, &layout, 8, false);
     ck_assert_uint_eq(read_field(&reader, 0x1000, F_RangeSection_RangeBegin), UINT64_C(0x0807060504030201));
     ck_assert_uint_eq(read_field(&reader, 0x1000, F_RangeSection_Flags), 0x14131211); /* 32 bits: padding follows */
     ck_assert_uint_eq(read_field(&reader, 0x1000, F_MethodDesc_ChunkIndex), 3);
@@ -456,29 +456,29 @@ START_TEST(fields_are_read_by_their_row)
     ck_assert_uint_eq(field_address(&reader, 0x1000, F_RangeSectionMap_TopLevelData), 0x1008);
     ck_assert(has_field(&reader, F_RangeSection_Flags));
     ck_assert(!has_field(&reader, F_RangeSection_R2RModule));
-    ck_assert(!reader_failed(&reader));
+    ck_assert(!reader_failed(&reader.raw));
     /* What fails is named. */
     ck_assert_uint_eq(read_field(&reader, 0x1000, F_RangeSection_HeapList), 0);
-    ck_assert_int_eq(reader_status(&reader, &error), CDACQ_ERR_MEMORY);
+    ck_assert_int_eq(reader_status(&reader.raw, &error), CDACQ_ERR_MEMORY);
     ck_assert_str_eq(error.message, "RangeSection.HeapList: no memory at 0x1040");
-    reader_begin(&reader, 100);
+    reader_begin(&reader.raw, 100);
     ck_assert_uint_eq(read_field(&reader, 0x5000, F_RangeSection_Flags), 0);
-    reader_status(&reader, &error);
+    reader_status(&reader.raw, &error);
     ck_assert_str_eq(error.message, "RangeSection.Flags: no memory at 0x5010");
-    reader_begin(&reader, 100);
+    reader_begin(&reader.raw, 100);
     ck_assert_uint_eq(read_field(&reader, 0x1000, F_RangeSection_R2RModule), 0);
-    ck_assert_int_eq(reader_status(&reader, &error), CDACQ_ERR_FIELD);
+    ck_assert_int_eq(reader_status(&reader.raw, &error), CDACQ_ERR_FIELD);
     ck_assert_str_eq(error.message, "RangeSection.R2RModule is not described by the target's descriptor");
-    reader_begin(&reader, 100);
+    reader_begin(&reader.raw, 100);
     ck_assert_uint_eq(field_address(&reader, 0x1000, F_Bucket_Keys), 0);
-    ck_assert_int_eq(reader_status(&reader, &error), CDACQ_ERR_FIELD);
+    ck_assert_int_eq(reader_status(&reader.raw, &error), CDACQ_ERR_FIELD);
     /* The other order and width. */
     assert_binds(4, 0);
-    reader_init(&reader, target, &layout, 4, true);
+    field_reader_init(&reader, target, &layout, 4, true);
     ck_assert_uint_eq(read_field(&reader, 0x1000, F_RangeSection_RangeBegin), 0x01020304);
     ck_assert_uint_eq(read_field(&reader, 0x1000, F_RangeSection_Flags), 0x11121314);
     ck_assert_uint_eq(read_field(&reader, 0x1000, F_RangeSection_HeapList), 0x3d3e3f40);
-    ck_assert(!reader_failed(&reader));
+    ck_assert(!reader_failed(&reader.raw));
     target_destroy(target);
 }
 END_TEST

@@ -32,7 +32,7 @@ static void read_around(struct target *target, uint64_t address, bool wide, bool
     struct reader reader;
     struct window window;
     char *string;
-    reader_init(&reader, target, NULL, wide ? 8 : 4, big);
+    reader_init(&reader, target, wide ? 8 : 4, big);
     reader_begin(&reader, 1000);
     for (unsigned width = 1; width <= 8; width *= 2)
         read_uint(&reader, address - 3 * width + 1, width);

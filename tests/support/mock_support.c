@@ -271,11 +271,11 @@ enum cdacq_status mock_open_fails(struct mock *mock, const struct cdacq_options 
     return status;
 }
 
-struct reader mock_reader(struct cdacq_target *target)
+struct field_reader mock_reader(struct cdacq_target *target)
 {
-    struct reader reader;
-    reader_init(&reader, target->target, &target->layout, target->descriptor_info.pointer_size,
-                target->descriptor_info.big_endian);
+    struct field_reader reader;
+    field_reader_init(&reader, target->target, &target->layout, target->descriptor_info.pointer_size,
+                      target->descriptor_info.big_endian);
     return reader;
 }
 

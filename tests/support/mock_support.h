@@ -58,7 +58,7 @@ struct cdacq_target *mock_publish_and_open(struct mock *mock);
 enum cdacq_status mock_open_fails(struct mock *mock, const struct cdacq_options *options, struct cdacq_error *err);
 
 /* A reader of an opened target, with a full tank. */
-struct reader mock_reader(struct cdacq_target *target);
+struct field_reader mock_reader(struct cdacq_target *target);
 
 struct cdacq_session *mock_session(struct cdacq_target *target);
 

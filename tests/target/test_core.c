@@ -198,7 +198,7 @@ START_TEST(a_read_joins_neighbouring_segments)
     elf_core_load(&core, 0x1010, b, 16, 16, PF_R | PF_W);
     open_core();
     struct reader reader;
-    reader_init(&reader, target, NULL, 8, false);
+    reader_init(&reader, target, 8, false);
     uint64_t expected;
     uint8_t joined[8];
     memcpy(joined, a + 12, 4);
@@ -971,7 +971,7 @@ START_TEST(a_contradicted_file_is_refused)
     snprintf(expected, sizeof expected, "%s is not the file that was mapped: its build-id is another one", path);
     ck_assert_str_eq(mapped_file_problem(target->mappings[0].file), expected);
     struct reader reader;
-    reader_init(&reader, target, NULL, 8, false);
+    reader_init(&reader, target, 8, false);
     read_u8(&reader, 0x10000);
     reader_status(&reader, &error);
     ck_assert_msg(strstr(error.message, "its build-id is another one"), "%s", error.message);
@@ -991,7 +991,7 @@ START_TEST(what_nothing_confirms_is_used_and_said)
     ck_assert(target->ops->memory_at(target, 0x11000, &memory));
     ck_assert(!memory.unverified);
     struct reader reader;
-    reader_init(&reader, target, NULL, 8, false);
+    reader_init(&reader, target, 8, false);
     read_u8(&reader, 0x11000);
     ck_assert(!reader.unverified);
     read_u16(&reader, 0x11fff);
@@ -1179,7 +1179,7 @@ START_TEST(records_when_asked)
     ck_assert_int_eq(core_open(path, &policy, true, &target, &error), CDACQ_OK);
     close(fd);
     struct reader reader;
-    reader_init(&reader, target, NULL, 8, false);
+    reader_init(&reader, target, 8, false);
     ck_assert_uint_eq(read_u8(&reader, 0x1000), 'a');
     ck_assert_uint_eq(target->recording->pages.count, 1);
 }
@@ -1192,7 +1192,7 @@ enum { THREADS = 8 };
 static void *touch_everything(void *seed)
 {
     struct reader reader;
-    reader_init(&reader, target, NULL, 8, false);
+    reader_init(&reader, target, 8, false);
     uint64_t sum = 0;
     for (uint64_t i = 0; i < 0x4000; i++)
         sum += read_u8(&reader, 0x10000 + (i * 5 + (uintptr_t)seed * 0x1234) % 0x4000);

@@ -229,7 +229,7 @@ START_TEST(reads_without_stopping)
     ck_assert_uint_ne(target->elf_machine, 0);
     uint64_t base = (uintptr_t)memory;
     struct reader reader;
-    reader_init(&reader, target, NULL, 8, false);
+    reader_init(&reader, target, 8, false);
     for (uint64_t i = 0; i < 5 * 4096; i += 97)
         ck_assert_uint_eq(read_u8(&reader, base + i), (uint8_t)(i * 31 + 5));
     uint8_t across[16];
@@ -257,16 +257,16 @@ START_TEST(what_cannot_be_read_is_missing)
     const uint64_t missing[] = {base + 5 * 4096,   base + 6 * 4096,         0, 8, UINT64_MAX,
                                 UINT64_MAX - 4095, UINT64_C(0x800000000000)};
     for (size_t i = 0; i < ARRAY_SIZE(missing); i++) {
-        reader_init(&reader, target, NULL, 8, false);
+        reader_init(&reader, target, 8, false);
         ck_assert_uint_eq(read_u8(&reader, missing[i]), 0);
         ck_assert_int_eq(reader_status(&reader, &error), CDACQ_ERR_MEMORY);
         ck_assert_uint_eq(error.address, missing[i]);
     }
-    reader_init(&reader, target, NULL, 8, false);
+    reader_init(&reader, target, 8, false);
     read_u64(&reader, base + 5 * 4096 - 4);
     reader_status(&reader, &error);
     ck_assert_uint_eq(error.address, base + 5 * 4096);
-    reader_init(&reader, target, NULL, 8, false);
+    reader_init(&reader, target, 8, false);
     ck_assert_uint_eq(read_u8(&reader, base + 7 * 4096), (uint8_t)(7 * 4096 * 31 + 5));
 }
 END_TEST
@@ -278,7 +278,7 @@ START_TEST(a_page_is_read_once)
     open_live(false);
     uint64_t base = (uintptr_t)memory;
     struct reader reader;
-    reader_init(&reader, target, NULL, 8, false);
+    reader_init(&reader, target, 8, false);
     ck_assert_uint_eq(read_u8(&reader, base), 5);
     shared->go = 1;
     uint64_t before = shared->counts[0];
@@ -295,7 +295,7 @@ START_TEST(records_when_asked)
     start(body_with_memory);
     ck_assert_int_eq(live_open(child, &policy, false, true, &target, &error), CDACQ_OK);
     struct reader reader;
-    reader_init(&reader, target, NULL, 8, false);
+    reader_init(&reader, target, 8, false);
     read_u8(&reader, (uintptr_t)memory);
     ck_assert_ptr_nonnull(pages_find(&target->recording->pages, (uintptr_t)memory));
 }
@@ -309,7 +309,7 @@ START_TEST(reads_its_own_process)
     static const char text[] = "found";
     struct reader reader;
     char *string;
-    reader_init(&reader, target, NULL, 8, false);
+    reader_init(&reader, target, 8, false);
     ck_assert(reader_string(&reader, (uintptr_t)text, 64, &string));
     ck_assert_str_eq(string, "found");
     free(string);
@@ -722,7 +722,7 @@ START_TEST(killed_while_held)
     ck_assert_int_eq(kill(child, SIGKILL), 0);
     await(state_of(child, child) == 'Z');
     struct reader reader;
-    reader_init(&reader, target, NULL, 8, false);
+    reader_init(&reader, target, 8, false);
     read_u8(&reader, (uintptr_t)&variable);
     ck_assert_int_eq(reader_status(&reader, &error), CDACQ_ERR_MEMORY);
     close_live();

@@ -63,7 +63,7 @@ START_TEST(hands_out_what_the_caller_has)
     ck_assert(!run.unverified);
     ck_assert(target->ops->dumped_at(target, 0x1003, &run));
     struct reader reader;
-    reader_init(&reader, target, NULL, 8, true);
+    reader_init(&reader, target, 8, true);
     ck_assert_uint_eq(read_u64(&reader, 0x1000), UINT64_C(0x0102030405060780));
 }
 END_TEST
@@ -143,7 +143,7 @@ START_TEST(records_when_asked)
     struct cdacq_memory m = memory();
     ck_assert_int_eq(memory_open(&m, NULL, true, &target, &error), CDACQ_OK);
     struct reader reader;
-    reader_init(&reader, target, NULL, 8, false);
+    reader_init(&reader, target, 8, false);
     read_u8(&reader, 0x1001);
     ck_assert_uint_eq(target->recording->pages.count, 1);
     ck_assert_ptr_nonnull(pages_find(&target->recording->pages, 0x1000));
@@ -227,7 +227,7 @@ START_TEST(what_the_caller_has_counts)
         m.span_at = patched_span_at;
     ck_assert_int_eq(memory_open(&m, &policy, false, &target, &error), CDACQ_OK);
     struct reader reader;
-    reader_init(&reader, target, NULL, 8, false);
+    reader_init(&reader, target, 8, false);
     for (size_t i = 0, at = (size_t)_i * 77; i < FILE_SIZE; i++, at = (at + steps[_i / 2]) % FILE_SIZE) {
         reader_begin(&reader, 10);
         ck_assert_uint_eq(read_u8(&reader, MAPPED + at), page.has[at] ? 0xcc : 'F');

@@ -74,7 +74,7 @@ static void setup(void)
     memset(&fake, 0, sizeof fake);
     fake.base = (struct target){.ops = &fake_ops, .kind = CDACQ_TARGET_MEMORY};
     memset(&error, 0, sizeof error);
-    reader_init(&reader, &fake.base, NULL, 8, false);
+    reader_init(&reader, &fake.base, 8, false);
 }
 
 static void teardown(void)
@@ -106,7 +106,7 @@ START_TEST(joins_runs_in_all_widths_and_orders)
     for (int big = 0; big < 2; big++)
         for (unsigned width = 1; width <= 8; width *= 2)
             for (uint64_t at = base; at + width <= base + 32; at++) {
-                reader_init(&reader, &fake.base, NULL, width == 4 ? 4 : 8, big);
+                reader_init(&reader, &fake.base, width == 4 ? 4 : 8, big);
                 uint64_t expected = pattern_int(at, width, big);
                 ck_assert_uint_eq(read_uint(&reader, at, width), expected);
                 if (width == 2)
@@ -127,7 +127,7 @@ START_TEST(joins_runs_of_one_byte)
     for (uint64_t i = 0; i < 16; i++)
         fragment(0x2000 + i, 1);
     for (int big = 0; big < 2; big++) {
-        reader_init(&reader, &fake.base, NULL, 8, big);
+        reader_init(&reader, &fake.base, 8, big);
         ck_assert_uint_eq(read_u64(&reader, 0x2003), pattern_int(0x2003, 8, big));
         ck_assert_uint_eq(read_u32(&reader, 0x2003), pattern_int(0x2003, 4, big));
         ck_assert_uint_eq(read_u16(&reader, 0x2003), pattern_int(0x2003, 2, big));

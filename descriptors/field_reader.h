@@ -1,0 +1,56 @@
+/*
+ * field_reader.h: reads of the fields that a layout binds: a reader of the target's memory together with where this
+ * runtime has its fields. Contracts take one; what they read without a field goes through `raw`. A field_reader belongs
+ * to one thread.
+ */
+#ifndef CDACQ_DESCRIPTORS_FIELD_READER_H
+#define CDACQ_DESCRIPTORS_FIELD_READER_H
+
+#include "descriptors/layout.h"
+#include "target/reader.h"
+
+struct field_reader {
+    struct reader raw;
+    const struct layout *layout;
+};
+
+static inline void field_reader_init(struct field_reader *reader, struct target *target, const struct layout *layout,
+                                     unsigned pointer_size, bool big_endian)
+{
+    reader_init(&reader->raw, target, pointer_size, big_endian);
+    reader->layout = layout;
+}
+
+static inline bool has_field(const struct field_reader *reader, enum layout_field field)
+{
+    return reader->layout->fields[field].present;
+}
+
+/* Makes the reader fail because `field` is not described; for reads of what has_field() was not asked about. */
+uint64_t field_missing(struct field_reader *reader, enum layout_field field);
+
+/* Names the field in the message of a read that has just failed. */
+static inline uint64_t field_read(struct field_reader *reader, enum layout_field field, uint64_t value)
+{
+    if (reader_failed(&reader->raw) && !reader->raw.what)
+        reader->raw.what = layout_field_name(field);
+    return value;
+}
+
+/* The value of a field of the structure at `base`. 0, and the reader fails, when it is absent or unreadable. */
+static inline uint64_t read_field(struct field_reader *reader, uint64_t base, enum layout_field field)
+{
+    const struct layout_slot *slot = &reader->layout->fields[field];
+    if (UNLIKELY(!slot->present))
+        return field_missing(reader, field);
+    return field_read(reader, field, read_uint(&reader->raw, base + slot->offset, slot->width));
+}
+
+/* The address of an INLINE field. 0, and the reader fails, when it is absent. */
+static inline uint64_t field_address(struct field_reader *reader, uint64_t base, enum layout_field field)
+{
+    const struct layout_slot *slot = &reader->layout->fields[field];
+    return LIKELY(slot->present) ? base + slot->offset : field_missing(reader, field);
+}
+
+#endif
