@@ -1,0 +1,42 @@
+/*
+ * metadata_access.h: checked access to the bytes and the cells of opened metadata.
+ */
+#ifndef CDACQ_FORMATS_METADATA_ACCESS_H
+#define CDACQ_FORMATS_METADATA_ACCESS_H
+
+#include "formats/metadata.h"
+
+/* A window, or why there is none: past the end of the source is malformed, within it is missing. */
+static inline enum cdacq_status metadata_window(const struct metadata *metadata, uint64_t offset, size_t count,
+                                                const uint8_t **ret)
+{
+    if (UNLIKELY(!range_fits(offset, count, metadata->bytes.size)))
+        return CDACQ_ERR_FORMAT;
+    const uint8_t *p = bytes_window(&metadata->bytes, offset, count);
+    if (UNLIKELY(!p))
+        return CDACQ_ERR_MEMORY;
+    *ret = p;
+    return CDACQ_OK;
+}
+
+static inline uint64_t metadata_row_offset(const struct metadata_table_layout *layout, uint32_t rid)
+{
+    return layout->offset + (uint64_t)(rid - 1) * layout->row_size;
+}
+
+static inline enum cdacq_status metadata_cell(const struct metadata *metadata, enum metadata_table table, uint32_t rid,
+                                              unsigned column, uint32_t *ret)
+{
+    const struct metadata_table_layout *layout = &metadata->tables[table];
+    const uint8_t *p;
+    if (UNLIKELY(rid - 1 >= layout->rows))
+        return CDACQ_ERR_FORMAT;
+    unsigned width = layout->column_width[column];
+    enum cdacq_status status =
+        metadata_window(metadata, metadata_row_offset(layout, rid) + layout->column_offset[column], width, &p);
+    if (LIKELY(status == CDACQ_OK))
+        *ret = width == 4 ? load_u32(p, false) : load_u16(p, false);
+    return status;
+}
+
+#endif

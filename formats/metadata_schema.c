@@ -1,0 +1,165 @@
+/* The columns of every table and the tables of every coded index. */
+#include "formats/metadata_schema.h"
+
+enum column_kind {
+    NONE = 0,
+    U2,
+    U4,
+    STRING,
+    GUID,
+    BLOB,
+    TABLE = 0x40, /* + table: a rid */
+    CODED = 0x80, /* + enum coded_index */
+};
+
+enum { NO_TABLE = 0xff };
+
+/* Which tables a coded index chooses from, by tag (II.24.2.6). */
+static const struct coded_schema {
+    uint8_t tag_bits, tag_count;
+    uint8_t tables[22];
+} coded_schemas[] = {
+    [TYPE_DEF_OR_REF] = {2, 3, {METADATA_TYPE_DEF, METADATA_TYPE_REF, METADATA_TYPE_SPEC}},
+    [HAS_CONSTANT] = {2, 3, {METADATA_FIELD, METADATA_PARAM, METADATA_PROPERTY}},
+    [HAS_CUSTOM_ATTRIBUTE] = {5,
+                              22,
+                              {METADATA_METHOD_DEF,        METADATA_FIELD,         METADATA_TYPE_REF,
+                               METADATA_TYPE_DEF,          METADATA_PARAM,         METADATA_INTERFACE_IMPL,
+                               METADATA_MEMBER_REF,        METADATA_MODULE,        METADATA_DECL_SECURITY,
+                               METADATA_PROPERTY,          METADATA_EVENT,         METADATA_STAND_ALONE_SIG,
+                               METADATA_MODULE_REF,        METADATA_TYPE_SPEC,     METADATA_ASSEMBLY,
+                               METADATA_ASSEMBLY_REF,      METADATA_FILE,          METADATA_EXPORTED_TYPE,
+                               METADATA_MANIFEST_RESOURCE, METADATA_GENERIC_PARAM, METADATA_GENERIC_PARAM_CONSTRAINT,
+                               METADATA_METHOD_SPEC}},
+    [HAS_FIELD_MARSHAL] = {1, 2, {METADATA_FIELD, METADATA_PARAM}},
+    [HAS_DECL_SECURITY] = {2, 3, {METADATA_TYPE_DEF, METADATA_METHOD_DEF, METADATA_ASSEMBLY}},
+    [MEMBER_REF_PARENT] =
+        {3, 5, {METADATA_TYPE_DEF, METADATA_TYPE_REF, METADATA_MODULE_REF, METADATA_METHOD_DEF, METADATA_TYPE_SPEC}},
+    [HAS_SEMANTICS] = {1, 2, {METADATA_EVENT, METADATA_PROPERTY}},
+    [METHOD_DEF_OR_REF] = {1, 2, {METADATA_METHOD_DEF, METADATA_MEMBER_REF}},
+    [MEMBER_FORWARDED] = {1, 2, {METADATA_FIELD, METADATA_METHOD_DEF}},
+    [IMPLEMENTATION] = {2, 3, {METADATA_FILE, METADATA_ASSEMBLY_REF, METADATA_EXPORTED_TYPE}},
+    [CUSTOM_ATTRIBUTE_TYPE] = {3, 5, {NO_TABLE, NO_TABLE, METADATA_METHOD_DEF, METADATA_MEMBER_REF, NO_TABLE}},
+    [RESOLUTION_SCOPE] = {2, 4, {METADATA_MODULE, METADATA_MODULE_REF, METADATA_ASSEMBLY_REF, METADATA_TYPE_REF}},
+    [TYPE_OR_METHOD_DEF] = {1, 2, {METADATA_TYPE_DEF, METADATA_METHOD_DEF}},
+};
+
+#define T(table) (TABLE + METADATA_##table)
+#define C(coded) (CODED + (coded))
+
+/* The columns of every table (II.22), in order. */
+static const uint8_t schema[METADATA_TABLE_COUNT][METADATA_COLUMN_CAP] = {
+    [METADATA_MODULE] = {U2, STRING, GUID, GUID, GUID},
+    [METADATA_TYPE_REF] = {C(RESOLUTION_SCOPE), STRING, STRING},
+    [METADATA_TYPE_DEF] = {U4, STRING, STRING, C(TYPE_DEF_OR_REF), T(FIELD), T(METHOD_DEF)},
+    [METADATA_FIELD_PTR] = {T(FIELD)},
+    [METADATA_FIELD] = {U2, STRING, BLOB},
+    [METADATA_METHOD_PTR] = {T(METHOD_DEF)},
+    [METADATA_METHOD_DEF] = {U4, U2, U2, STRING, BLOB, T(PARAM)},
+    [METADATA_PARAM_PTR] = {T(PARAM)},
+    [METADATA_PARAM] = {U2, U2, STRING},
+    [METADATA_INTERFACE_IMPL] = {T(TYPE_DEF), C(TYPE_DEF_OR_REF)},
+    [METADATA_MEMBER_REF] = {C(MEMBER_REF_PARENT), STRING, BLOB},
+    [METADATA_CONSTANT] = {U2, C(HAS_CONSTANT), BLOB},
+    [METADATA_CUSTOM_ATTRIBUTE] = {C(HAS_CUSTOM_ATTRIBUTE), C(CUSTOM_ATTRIBUTE_TYPE), BLOB},
+    [METADATA_FIELD_MARSHAL] = {C(HAS_FIELD_MARSHAL), BLOB},
+    [METADATA_DECL_SECURITY] = {U2, C(HAS_DECL_SECURITY), BLOB},
+    [METADATA_CLASS_LAYOUT] = {U2, U4, T(TYPE_DEF)},
+    [METADATA_FIELD_LAYOUT] = {U4, T(FIELD)},
+    [METADATA_STAND_ALONE_SIG] = {BLOB},
+    [METADATA_EVENT_MAP] = {T(TYPE_DEF), T(EVENT)},
+    [METADATA_EVENT_PTR] = {T(EVENT)},
+    [METADATA_EVENT] = {U2, STRING, C(TYPE_DEF_OR_REF)},
+    [METADATA_PROPERTY_MAP] = {T(TYPE_DEF), T(PROPERTY)},
+    [METADATA_PROPERTY_PTR] = {T(PROPERTY)},
+    [METADATA_PROPERTY] = {U2, STRING, BLOB},
+    [METADATA_METHOD_SEMANTICS] = {U2, T(METHOD_DEF), C(HAS_SEMANTICS)},
+    [METADATA_METHOD_IMPL] = {T(TYPE_DEF), C(METHOD_DEF_OR_REF), C(METHOD_DEF_OR_REF)},
+    [METADATA_MODULE_REF] = {STRING},
+    [METADATA_TYPE_SPEC] = {BLOB},
+    [METADATA_IMPL_MAP] = {U2, C(MEMBER_FORWARDED), STRING, T(MODULE_REF)},
+    [METADATA_FIELD_RVA] = {U4, T(FIELD)},
+    [METADATA_ENC_LOG] = {U4, U4},
+    [METADATA_ENC_MAP] = {U4},
+    [METADATA_ASSEMBLY] = {U4, U2, U2, U2, U2, U4, BLOB, STRING, STRING},
+    [METADATA_ASSEMBLY_PROCESSOR] = {U4},
+    [METADATA_ASSEMBLY_OS] = {U4, U4, U4},
+    [METADATA_ASSEMBLY_REF] = {U2, U2, U2, U2, U4, BLOB, STRING, STRING, BLOB},
+    [METADATA_ASSEMBLY_REF_PROCESSOR] = {U4, T(ASSEMBLY_REF)},
+    [METADATA_ASSEMBLY_REF_OS] = {U4, U4, U4, T(ASSEMBLY_REF)},
+    [METADATA_FILE] = {U4, STRING, BLOB},
+    [METADATA_EXPORTED_TYPE] = {U4, U4, STRING, STRING, C(IMPLEMENTATION)},
+    [METADATA_MANIFEST_RESOURCE] = {U4, U4, STRING, C(IMPLEMENTATION)},
+    [METADATA_NESTED_CLASS] = {T(TYPE_DEF), T(TYPE_DEF)},
+    [METADATA_GENERIC_PARAM] = {U2, U2, C(TYPE_OR_METHOD_DEF), STRING},
+    [METADATA_METHOD_SPEC] = {C(METHOD_DEF_OR_REF), BLOB},
+    [METADATA_GENERIC_PARAM_CONSTRAINT] = {T(GENERIC_PARAM), C(TYPE_DEF_OR_REF)},
+};
+
+#undef T
+#undef C
+
+static bool is_wide_index(const struct metadata *metadata, uint8_t kind, uint8_t heap_sizes, bool minimal)
+{
+    /* In a `#-` stream a list column may go through an indirection table, which then decides. */
+    static const uint8_t indirect[METADATA_TABLE_COUNT] = {
+        [METADATA_FIELD] = METADATA_FIELD_PTR,       [METADATA_METHOD_DEF] = METADATA_METHOD_PTR,
+        [METADATA_PARAM] = METADATA_PARAM_PTR,       [METADATA_EVENT] = METADATA_EVENT_PTR,
+        [METADATA_PROPERTY] = METADATA_PROPERTY_PTR,
+    };
+    uint32_t rows = 0;
+    unsigned tag_bits = 0;
+    switch (kind) {
+    case STRING:
+        return heap_sizes & HEAP_STRINGS_WIDE;
+    case GUID:
+        return heap_sizes & HEAP_GUIDS_WIDE;
+    case BLOB:
+        return heap_sizes & HEAP_BLOBS_WIDE;
+    default:
+        break;
+    }
+    if (kind < CODED) {
+        uint8_t table = kind - TABLE;
+        rows = metadata->tables[table].rows;
+        if (indirect[table])
+            rows = MAX(rows, metadata->tables[indirect[table]].rows);
+    } else {
+        const struct coded_schema *coded = &coded_schemas[kind - CODED];
+        tag_bits = coded->tag_bits;
+        for (unsigned i = 0; i < coded->tag_count; i++)
+            if (coded->tables[i] != NO_TABLE)
+                rows = MAX(rows, metadata->tables[coded->tables[i]].rows);
+    }
+    return minimal || rows >> (16 - tag_bits) != 0;
+}
+
+static void lay_out_table(struct metadata *metadata, unsigned table, uint8_t heap_sizes, bool minimal)
+{
+    struct metadata_table_layout *layout = &metadata->tables[table];
+    uint8_t size = 0;
+    for (unsigned i = 0; i < METADATA_COLUMN_CAP && schema[table][i] != NONE; i++) {
+        uint8_t kind = schema[table][i];
+        bool wide = kind == U4 || (kind != U2 && is_wide_index(metadata, kind, heap_sizes, minimal));
+        layout->column_offset[i] = size;
+        layout->column_width[i] = wide ? 4 : 2;
+        size += layout->column_width[i];
+    }
+    layout->row_size = size;
+}
+
+void metadata_lay_out_columns(struct metadata *metadata, uint8_t heap_sizes, bool minimal)
+{
+    for (unsigned table = 0; table < METADATA_TABLE_COUNT; table++)
+        lay_out_table(metadata, table, heap_sizes, minimal);
+}
+
+bool metadata_decode(enum coded_index coded, uint32_t value, uint32_t *ret_token)
+{
+    const struct coded_schema *coded_schema = &coded_schemas[coded];
+    uint32_t tag = value & ((1u << coded_schema->tag_bits) - 1), rid = value >> coded_schema->tag_bits;
+    if (tag >= coded_schema->tag_count || coded_schema->tables[tag] == NO_TABLE || rid > METADATA_ROW_COUNT_CAP)
+        return false;
+    *ret_token = metadata_token(coded_schema->tables[tag], rid);
+    return true;
+}

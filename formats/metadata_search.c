@@ -1,0 +1,343 @@
+/* Relations between rows: by key in sorted tables, row by row in others. */
+#include "formats/metadata_access.h"
+#include "formats/metadata_schema.h"
+
+static bool is_sorted(const struct metadata *metadata, enum metadata_table table)
+{
+    return !metadata->uncompressed || metadata->sorted >> table & 1;
+}
+
+uint32_t metadata_search_cost(const struct metadata *metadata, enum metadata_table table)
+{
+    return is_sorted(metadata, table) ? 1 : metadata->tables[table].rows;
+}
+
+/* The first row whose cell is not less than `key`, one past the last row where there is none. The column is sorted. */
+static enum cdacq_status lower_bound(const struct metadata *metadata, enum metadata_table table, unsigned column,
+                                     uint32_t key, uint32_t *ret)
+{
+    uint32_t low = 1, high = metadata->tables[table].rows + 1;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2, cell;
+        enum cdacq_status status = metadata_cell(metadata, table, middle, column, &cell);
+        if (UNLIKELY(status != CDACQ_OK))
+            return status;
+        if (cell < key)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *ret = low;
+    return CDACQ_OK;
+}
+
+/* The first row at or behind `from` whose cell is `key`, 0 where there is none: for tables that are not sorted. */
+static enum cdacq_status scan(const struct metadata *metadata, enum metadata_table table, unsigned column,
+                              uint32_t from, uint32_t key, uint32_t *ret)
+{
+    uint32_t rows = metadata->tables[table].rows;
+    if (rows > METADATA_SCAN_CAP)
+        return CDACQ_ERR_FUEL;
+    for (uint32_t rid = from; rid <= rows; rid++) {
+        uint32_t cell;
+        enum cdacq_status status = metadata_cell(metadata, table, rid, column, &cell);
+        if (status != CDACQ_OK)
+            return status;
+        if (cell == key) {
+            *ret = rid;
+            return CDACQ_OK;
+        }
+    }
+    *ret = 0;
+    return CDACQ_OK;
+}
+
+/* A row whose cell is `key`, 0 where there is none. */
+static enum cdacq_status find_row(const struct metadata *metadata, enum metadata_table table, unsigned column,
+                                  uint32_t key, uint32_t *ret)
+{
+    uint32_t rid, cell;
+    if (!is_sorted(metadata, table))
+        return scan(metadata, table, column, 1, key, ret);
+    enum cdacq_status status = lower_bound(metadata, table, column, key, &rid);
+    if (status != CDACQ_OK)
+        return status;
+    if (rid > metadata->tables[table].rows) {
+        *ret = 0;
+        return CDACQ_OK;
+    }
+    status = metadata_cell(metadata, table, rid, column, &cell);
+    if (status == CDACQ_OK)
+        *ret = cell == key ? rid : 0;
+    return status;
+}
+
+enum cdacq_status metadata_enclosing(const struct metadata *metadata, uint32_t type, uint32_t *ret_type)
+{
+    uint32_t rid, enclosing = 0;
+    enum cdacq_status status = find_row(metadata, METADATA_NESTED_CLASS, NESTED_CLASS_NESTED, type, &rid);
+    if (status == CDACQ_OK && rid)
+        status = metadata_cell(metadata, METADATA_NESTED_CLASS, rid, NESTED_CLASS_ENCLOSING, &enclosing);
+    if (status == CDACQ_OK)
+        *ret_type = enclosing;
+    return status;
+}
+
+/* How many elements the method lists of all types have together. */
+static uint32_t method_list_length(const struct metadata *metadata)
+{
+    return MAX(metadata->tables[METADATA_METHOD_PTR].rows, metadata->tables[METADATA_METHOD_DEF].rows);
+}
+
+/* The reverse of metadata_method_at. Most often the two are the same, so that is looked at first. */
+static enum cdacq_status find_method_element(const struct metadata *metadata, uint32_t method, uint32_t *ret)
+{
+    uint32_t rows = metadata->tables[METADATA_METHOD_PTR].rows, cell, element = method;
+    enum cdacq_status status = CDACQ_OK;
+    if (method - 1 >= metadata->tables[METADATA_METHOD_DEF].rows)
+        return CDACQ_ERR_FORMAT;
+    if (rows) {
+        cell = 0;
+        if (method <= rows)
+            status = metadata_cell(metadata, METADATA_METHOD_PTR, method, METHOD_PTR_METHOD, &cell);
+        if (status == CDACQ_OK && cell != method)
+            status = scan(metadata, METADATA_METHOD_PTR, METHOD_PTR_METHOD, 1, method, &element);
+    }
+    if (status == CDACQ_OK && !element)
+        status = CDACQ_ERR_FORMAT;
+    if (status == CDACQ_OK)
+        *ret = element;
+    return status;
+}
+
+enum cdacq_status metadata_method_at(const struct metadata *metadata, uint32_t element, uint32_t *ret_method)
+{
+    uint32_t method = element;
+    if (metadata->tables[METADATA_METHOD_PTR].rows) {
+        enum cdacq_status status = metadata_cell(metadata, METADATA_METHOD_PTR, element, METHOD_PTR_METHOD, &method);
+        if (status != CDACQ_OK)
+            return status;
+    }
+    if (method - 1 >= metadata->tables[METADATA_METHOD_DEF].rows)
+        return CDACQ_ERR_FORMAT;
+    *ret_method = method;
+    return CDACQ_OK;
+}
+
+enum cdacq_status metadata_methods(const struct metadata *metadata, uint32_t type, uint32_t *ret_begin,
+                                   uint32_t *ret_end)
+{
+    uint32_t begin, end = method_list_length(metadata) + 1, limit = end;
+    enum cdacq_status status = metadata_cell(metadata, METADATA_TYPE_DEF, type, TYPE_DEF_METHOD_LIST, &begin);
+    if (status == CDACQ_OK && type < metadata->tables[METADATA_TYPE_DEF].rows)
+        status = metadata_cell(metadata, METADATA_TYPE_DEF, type + 1, TYPE_DEF_METHOD_LIST, &end);
+    if (status != CDACQ_OK)
+        return status;
+    if (begin == 0 || begin > end || end > limit)
+        return CDACQ_ERR_FORMAT;
+    *ret_begin = begin;
+    *ret_end = end;
+    return CDACQ_OK;
+}
+
+/* For method lists that do not ascend, which a `#-` stream under construction may have: looks at every type. */
+static enum cdacq_status scan_method_owner(const struct metadata *metadata, uint32_t element, uint32_t *ret)
+{
+    uint32_t rows = metadata->tables[METADATA_TYPE_DEF].rows;
+    if (rows > METADATA_SCAN_CAP)
+        return CDACQ_ERR_FUEL;
+    for (uint32_t type = 1; type <= rows; type++) {
+        uint32_t begin, end;
+        enum cdacq_status status = metadata_methods(metadata, type, &begin, &end);
+        if (status == CDACQ_ERR_FORMAT)
+            continue;
+        if (status != CDACQ_OK)
+            return status;
+        if (element >= begin && element < end) {
+            *ret = type;
+            return CDACQ_OK;
+        }
+    }
+    return CDACQ_ERR_FORMAT;
+}
+
+enum cdacq_status metadata_method_owner(const struct metadata *metadata, uint32_t method, uint32_t *ret_type)
+{
+    uint32_t element, behind, begin, end;
+    enum cdacq_status status = find_method_element(metadata, method, &element);
+    if (status == CDACQ_OK)
+        status = lower_bound(metadata, METADATA_TYPE_DEF, TYPE_DEF_METHOD_LIST, element + 1, &behind);
+    if (status != CDACQ_OK)
+        return status;
+    uint32_t type = behind - 1; /* the last type whose list does not begin behind the element */
+    status = type ? metadata_methods(metadata, type, &begin, &end) : CDACQ_ERR_FORMAT;
+    if (status == CDACQ_OK && (element < begin || element >= end))
+        status = CDACQ_ERR_FORMAT;
+    if (status == CDACQ_ERR_FORMAT && metadata->uncompressed)
+        return scan_method_owner(metadata, element, ret_type);
+    if (status == CDACQ_OK)
+        *ret_type = type;
+    return status;
+}
+
+static enum cdacq_status count_scattered_generics(const struct metadata *metadata, uint32_t owner, uint32_t *ret)
+{
+    uint32_t count = 0;
+    for (uint32_t rid = 0;; count++) {
+        enum cdacq_status status = scan(metadata, METADATA_GENERIC_PARAM, GENERIC_PARAM_OWNER, rid + 1, owner, &rid);
+        if (status != CDACQ_OK)
+            return status;
+        if (!rid)
+            break;
+    }
+    *ret = count;
+    return CDACQ_OK;
+}
+
+enum cdacq_status metadata_generics(const struct metadata *metadata, uint32_t owner_token,
+                                    struct metadata_generics *ret)
+{
+    struct metadata_generics generics = {0};
+    bool of_method = metadata_token_table(owner_token) == METADATA_METHOD_DEF;
+    generics.owner = metadata_rid(owner_token) << 1 | of_method;
+    if (!is_sorted(metadata, METADATA_GENERIC_PARAM)) {
+        enum cdacq_status status = count_scattered_generics(metadata, generics.owner, &generics.count);
+        if (status == CDACQ_OK)
+            *ret = generics;
+        return status;
+    }
+    uint32_t rows = metadata->tables[METADATA_GENERIC_PARAM].rows, cell = 0, behind;
+    enum cdacq_status status =
+        lower_bound(metadata, METADATA_GENERIC_PARAM, GENERIC_PARAM_OWNER, generics.owner, &generics.first);
+    if (status == CDACQ_OK && generics.first <= rows)
+        status = metadata_cell(metadata, METADATA_GENERIC_PARAM, generics.first, GENERIC_PARAM_OWNER, &cell);
+    if (status == CDACQ_OK && cell == generics.owner) { /* most have none, and are spared the second search */
+        status = lower_bound(metadata, METADATA_GENERIC_PARAM, GENERIC_PARAM_OWNER, generics.owner + 1, &behind);
+        if (status == CDACQ_OK)
+            generics.count = behind - generics.first;
+    }
+    if (status == CDACQ_OK)
+        *ret = generics;
+    return status;
+}
+
+static enum cdacq_status find_scattered_generic(const struct metadata *metadata, uint32_t owner, uint32_t number,
+                                                uint32_t *ret)
+{
+    for (uint32_t rid = 0;;) {
+        uint32_t cell;
+        enum cdacq_status status = scan(metadata, METADATA_GENERIC_PARAM, GENERIC_PARAM_OWNER, rid + 1, owner, &rid);
+        if (status == CDACQ_OK && rid)
+            status = metadata_cell(metadata, METADATA_GENERIC_PARAM, rid, GENERIC_PARAM_NUMBER, &cell);
+        if (status != CDACQ_OK)
+            return status;
+        if (!rid || cell == number) {
+            *ret = rid;
+            return CDACQ_OK;
+        }
+    }
+}
+
+enum cdacq_status metadata_generics_at(const struct metadata *metadata, const struct metadata_generics *generics,
+                                       uint32_t number, uint32_t *ret_rid)
+{
+    uint32_t cell, rid = 0;
+    if (number < generics->count && !generics->first)
+        return find_scattered_generic(metadata, generics->owner, number, ret_rid);
+    if (number < generics->count) { /* sorted by owner, then by number (II.22.20) */
+        rid = generics->first + number;
+        enum cdacq_status status = metadata_cell(metadata, METADATA_GENERIC_PARAM, rid, GENERIC_PARAM_NUMBER, &cell);
+        if (status != CDACQ_OK)
+            return status;
+        if (cell != number)
+            rid = 0;
+    }
+    *ret_rid = rid;
+    return CDACQ_OK;
+}
+
+static enum cdacq_status is_named_type(const struct metadata *metadata, uint32_t rid, const char *namespace_name,
+                                       const char *name, uint32_t enclosing, bool *ret)
+{
+    struct metadata_type_def type;
+    uint32_t found;
+    bool equal = false;
+    enum cdacq_status status = metadata_type_def(metadata, rid, &type);
+    if (status == CDACQ_OK)
+        status = metadata_string_equals(metadata, type.name, name, strlen(name), &equal);
+    if (status == CDACQ_OK && equal)
+        status = metadata_string_equals(metadata, type.namespace_name, namespace_name, strlen(namespace_name), &equal);
+    if (status == CDACQ_OK && equal) {
+        status = metadata_enclosing(metadata, rid, &found);
+        equal = status == CDACQ_OK && found == enclosing;
+    }
+    if (status == CDACQ_OK)
+        *ret = equal;
+    return status;
+}
+
+enum cdacq_status metadata_find_type(const struct metadata *metadata, const char *namespace_name, const char *name,
+                                     uint32_t enclosing, uint32_t *ret_type)
+{
+    uint32_t rows = metadata->tables[METADATA_TYPE_DEF].rows;
+    if (rows > METADATA_SCAN_CAP)
+        return CDACQ_ERR_FUEL;
+    for (uint32_t rid = 1; rid <= rows; rid++) {
+        bool found;
+        enum cdacq_status status = is_named_type(metadata, rid, namespace_name, name, enclosing, &found);
+        if (status != CDACQ_OK)
+            return status;
+        if (found) {
+            *ret_type = rid;
+            return CDACQ_OK;
+        }
+    }
+    *ret_type = 0;
+    return CDACQ_OK;
+}
+
+static enum cdacq_status is_named_method(const struct metadata *metadata, uint32_t rid, const char *name,
+                                         const void *signature, size_t signature_length, bool *ret)
+{
+    CLEANUP_METADATA_BLOB struct metadata_blob blob;
+    struct metadata_method_def method;
+    bool equal;
+    blob.allocated = NULL;
+    enum cdacq_status status = metadata_method_def(metadata, rid, &method);
+    if (status == CDACQ_OK)
+        status = metadata_string_equals(metadata, method.name, name, strlen(name), &equal);
+    if (status == CDACQ_OK && equal && signature) {
+        status = metadata_blob_read(metadata, method.signature, &blob);
+        equal = status == CDACQ_OK && blob.length == signature_length &&
+                memcmp(blob.data, signature, signature_length) == 0;
+    }
+    if (status == CDACQ_OK)
+        *ret = equal;
+    return status;
+}
+
+enum cdacq_status metadata_find_method(const struct metadata *metadata, uint32_t type, const char *name,
+                                       const void *signature, size_t signature_length, uint32_t *ret_method)
+{
+    uint32_t element, end;
+    enum cdacq_status status = metadata_methods(metadata, type, &element, &end);
+    if (status != CDACQ_OK)
+        return status;
+    if (end - element > METADATA_SCAN_CAP)
+        return CDACQ_ERR_FUEL;
+    for (; element < end; element++) {
+        uint32_t rid;
+        bool found = false;
+        status = metadata_method_at(metadata, element, &rid);
+        if (status == CDACQ_OK)
+            status = is_named_method(metadata, rid, name, signature, signature_length, &found);
+        if (status != CDACQ_OK)
+            return status;
+        if (found) {
+            *ret_method = rid;
+            return CDACQ_OK;
+        }
+    }
+    *ret_method = 0;
+    return CDACQ_OK;
+}
