@@ -6,6 +6,7 @@
 #include "src/cli/cli.h"
 #include "src/cli/escape.h"
 #include "src/cli/put.h"
+#include "util/base.h"
 
 /* More than all fixed words, numbers and keys of a line take together. */
 enum { LINE_ROOM = 1024 };

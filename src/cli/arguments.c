@@ -2,6 +2,8 @@
  * arguments.c: the command line. One table says what options there are; getopt's own tables, the check whether a
  * command takes an option, and the help come from it. Options may stand anywhere, whatever POSIXLY_CORRECT says.
  */
+#include "src/cli/arguments.h"
+
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
@@ -13,6 +15,7 @@
 #include "src/cli/console.h"
 #include "src/cli/ips.h"
 #include "src/cli/output.h"
+#include "util/base.h"
 
 enum option_id {
     OPTION_JSON = 256, /* beyond any letter */

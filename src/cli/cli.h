@@ -1,14 +1,11 @@
 /*
- * cli.h: what every command of the tool shares: the invocation that main.c has parsed, exit codes, opening the target
- * and the few ways in which the tool speaks to people. A command is one file, cmd_NAME.c, and one row of the table in
- * main.c. One thread; nothing outlives main.
+ * cli.h: what every command of the tool shares: the invocation that arguments.c has parsed, exit codes and opening
+ * the target. One thread; nothing outlives main.
  */
 #ifndef CDACQ_CLI_CLI_H
 #define CDACQ_CLI_CLI_H
 
 #include "cdacq.h"
-
-#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
 enum {
     EXIT_ANSWERED = 0, /* everything that was asked */
@@ -38,18 +35,6 @@ struct invocation {
     enum r2r_methods r2r;
     bool follow;
 };
-
-int cmd_descriptor(const struct invocation *invocation);
-int cmd_info(const struct invocation *invocation);
-int cmd_inspect(const struct invocation *invocation);
-int cmd_ip2method(const struct invocation *invocation);
-int cmd_jitdump(const struct invocation *invocation);
-int cmd_methods(const struct invocation *invocation);
-int cmd_perfmap(const struct invocation *invocation);
-int cmd_records(const struct invocation *invocation);
-int cmd_snapshot(const struct invocation *invocation);
-int cmd_stack(const struct invocation *invocation);
-int cmd_verify(const struct invocation *invocation);
 
 /* Opens a core by its path or a process by its decimal pid. On failure says why and returns NULL. */
 struct cdacq_target *target_open(const char *name, const struct cdacq_options *options);

@@ -6,10 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "src/cli/cli.h"
+#include "src/cli/commands.h"
 #include "src/cli/console.h"
 #include "src/cli/next_steps.h"
 #include "src/cli/output.h"
+#include "util/base.h"
 
 enum {
     KINDS_MAX = 16,

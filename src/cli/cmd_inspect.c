@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/cli/cli.h"
+#include "src/cli/commands.h"
 #include "src/cli/console.h"
 #include "src/cli/ips.h"
 #include "src/cli/output.h"

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #include "src/cli/answers.h"
-#include "src/cli/cli.h"
+#include "src/cli/commands.h"
 #include "src/cli/console.h"
 #include "src/cli/output.h"
 

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "src/cli/cli.h"
+#include "src/cli/commands.h"
 #include "src/cli/console.h"
 #include "src/cli/output.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "src/cli/answers.h"
-#include "src/cli/cli.h"
+#include "src/cli/commands.h"
 #include "src/cli/console.h"
 #include "src/cli/native_stack.h"
 

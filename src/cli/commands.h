@@ -1,5 +1,5 @@
 /*
- * commands.h: the table of commands, in main.c, and the command line that chooses one.
+ * commands.h: the table of commands. How to add one: commands.c.
  */
 #ifndef CDACQ_CLI_COMMANDS_H
 #define CDACQ_CLI_COMMANDS_H
@@ -30,22 +30,22 @@ struct command {
     bool takes_file; /* FILE behind TARGET */
 };
 
+extern const struct command commands[];
+extern const size_t command_count;
+
 /* The row of that name, or NULL. */
 const struct command *command_find(const char *name);
 
-enum arguments_result {
-    ARGUMENTS_RUN,  /* invocation->command is to be run */
-    ARGUMENTS_HELP, /* of invocation->command, or of everything where that is NULL */
-    ARGUMENTS_VERSION,
-    ARGUMENTS_WRONG, /* has been told */
-};
-
-/* Parses the command line into *ret. Free with arguments_deinit whatever the result. */
-enum arguments_result arguments_parse(int argc, char **argv, struct invocation *ret);
-void arguments_deinit(struct invocation *invocation);
-
-/* The lines of help on the options of these groups. */
-struct output;
-void arguments_print_options(struct output *out, unsigned groups);
+int cmd_descriptor(const struct invocation *invocation);
+int cmd_info(const struct invocation *invocation);
+int cmd_inspect(const struct invocation *invocation);
+int cmd_ip2method(const struct invocation *invocation);
+int cmd_jitdump(const struct invocation *invocation);
+int cmd_methods(const struct invocation *invocation);
+int cmd_perfmap(const struct invocation *invocation);
+int cmd_records(const struct invocation *invocation);
+int cmd_snapshot(const struct invocation *invocation);
+int cmd_stack(const struct invocation *invocation);
+int cmd_verify(const struct invocation *invocation);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "src/cli/cli.h"
+#include "util/base.h"
 
 struct steps {
     const struct cdacq_options *options;
