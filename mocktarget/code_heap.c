@@ -55,157 +55,6 @@ void mock_nibble_delete(struct mock *mock, uint64_t header_map, uint64_t map_bas
         mock_write_uint(mock, unit, 4, 0);
 }
 
-/* ---- Unwind information ---- */
-
-bool mock_is_arm(const struct mock *mock)
-{
-    return mock->options.unwind == MOCK_UNWIND_HEADER && mock->word == 4;
-}
-
-uint64_t mock_length_unit(const struct mock *mock)
-{
-    return mock->options.unwind >= MOCK_UNWIND_HEADER ? mock->word / 2 : 1;
-}
-
-enum { X64_CODES_MAX = 6, EPILOGS_MAX = 3, CODE_WORDS_MAX = 3 };
-
-uint64_t mock_unwind_size(const struct mock *mock)
-{
-    uint64_t header = 8 + 4 * EPILOGS_MAX + 4 * CODE_WORDS_MAX + 4;
-    return MAX(align_up(mock->sizes[T_UnwindInfo], 4), header);
-}
-
-/* UNWIND_INFO: version and flags, prologue, number of codes, frame register; codes, a multiple of four; the handler. */
-static uint64_t write_unwind_info_x64(struct mock *mock, uint64_t unwind, bool chained)
-{
-    enum { VERSION_1 = 1, HANDLERS = 3 << 3, CHAININFO = 4 << 3 };
-    uint64_t codes = mock_random(mock, X64_CODES_MAX);
-    mock_write_uint(mock, unwind, 1, VERSION_1 | (chained ? CHAININFO : HANDLERS));
-    mock_write_uint(mock, unwind + 1, 1, mock_random(mock, 30));
-    mock_write_uint(mock, unwind + 2, 1, codes);
-    mock_write_uint(mock, unwind + 3, 1, 0);
-    return unwind + 4 + align_up(2 * codes, 4) + 4;
-}
-
-/*
- * The header, in two words where the first has no room for the counts; an epilog scope for each epilog unless bit 21
- * says that the header describes the only one; the codes, which are no phantom prolog's; the handler.
- */
-static uint64_t write_unwind_header(struct mock *mock, uint64_t unwind, uint64_t units)
-{
-    unsigned arm = mock_is_arm(mock);
-    uint64_t only = mock_random(mock, 2), epilogs = mock_random(mock, EPILOGS_MAX + 1);
-    uint64_t codes = 1 + mock_random(mock, CODE_WORDS_MAX), first = units | 1 << 20 | only << 21, at = unwind;
-    if (units >= 1 << 18)
-        mock_fail(mock, "a function of %llu instructions is too long", (unsigned long long)units);
-    if (mock_random(mock, 3)) {
-        mock_write_uint(mock, at, 4, first | epilogs << (22 + arm) | codes << (27 + arm));
-        at += 4;
-    } else {
-        mock_write_uint(mock, at, 4, first);
-        mock_write_uint(mock, at + 4, 4, epilogs | codes << 16);
-        at += 8;
-    }
-    at += only ? 0 : 4 * epilogs;
-    mock_write_uint(mock, at, 1, 0xe4); /* end: an empty prolog that is one */
-    return at + 4 * codes + 4;
-}
-
-uint64_t mock_unwind_write(struct mock *mock, uint64_t unwind, uint64_t length, bool chained)
-{
-    if (mock->options.unwind == MOCK_UNWIND_END_ADDRESS)
-        return write_unwind_info_x64(mock, unwind, chained);
-    if (mock->options.unwind != MOCK_UNWIND_FUNCTION_LENGTH)
-        return write_unwind_header(mock, unwind, length / mock_length_unit(mock));
-    if (mock->options.no_funclets)
-        return unwind; /* the GC info stands where the unwind data would */
-    mock_put(mock, unwind, F_UnwindInfo_FunctionLength, length);
-    return unwind + mock->fields[F_UnwindInfo_FunctionLength].offset + 4;
-}
-
-/* Bits are filled in from the lowest on. */
-static void put_bits(uint8_t *bytes, unsigned *at, uint64_t value, unsigned count)
-{
-    for (unsigned i = 0; i < count; i++, ++*at)
-        bytes[*at / 8] = (uint8_t)((bytes[*at / 8] & ~(1 << *at % 8)) | (value >> i & 1) << *at % 8);
-}
-
-/* x86: seven bits a byte, the highest first. */
-static void put_length_x86(uint8_t *bytes, uint64_t length)
-{
-    unsigned shift = 0;
-    while (length >> shift > 0x7f)
-        shift += 7;
-    for (; shift; shift -= 7)
-        *bytes++ = (uint8_t)(0x80 | (length >> shift & 0x7f));
-    *bytes = length & 0x7f;
-}
-
-/*
- * A slim header (one flag) or a fat one (ten), up to version 3 with what the method returns, then the length in
- * instructions, some bits at a time, each with one more that says whether more follow.
- * Source: src/coreclr/gcinfo/gcinfoencoder.cpp, src/coreclr/inc/gcinfotypes.h; for x86 src/coreclr/jit/gcencode.cpp.
- */
-static void put_gc_info(struct mock *mock, uint8_t *bytes, uint64_t length, unsigned version, bool arm)
-{
-    unsigned at = 0, fat = (unsigned)mock_random(mock, 2), bits = arm ? 7 : 8;
-    put_bits(bytes, &at, fat, 1);
-    put_bits(bytes, &at, mock_random(mock, 1 << 10), fat ? 10 : 1);
-    if (version < 4)
-        put_bits(bytes, &at, mock_random(mock, 4), fat && !arm ? 4 : 2);
-    do {
-        put_bits(bytes, &at, length, bits);
-        length >>= bits;
-        put_bits(bytes, &at, length != 0, 1);
-    } while (length);
-}
-
-void mock_gc_info_write(struct mock *mock, uint64_t address, uint64_t code_length, unsigned version)
-{
-    uint8_t *bytes = mock_bytes_at(mock, address, MOCK_GC_INFO_SIZE);
-    if (bytes && mock->options.unwind == MOCK_UNWIND_FUNCTION_LENGTH)
-        put_length_x86(bytes, code_length);
-    else if (bytes)
-        put_gc_info(mock, bytes, code_length / mock_length_unit(mock), version, mock_is_arm(mock));
-}
-
-void mock_runtime_function(struct mock *mock, uint64_t entry, uint64_t begin, uint64_t length, uint64_t unwind)
-{
-    uint64_t thumb = mock->options.code_pointer_flags & 1; /* code addresses of arm have bit 0 set in the table */
-    mock_put(mock, entry, F_RuntimeFunction_BeginAddress, begin | thumb);
-    if (mock->fields[F_RuntimeFunction_EndAddress].present)
-        mock_put(mock, entry, F_RuntimeFunction_EndAddress, begin + length);
-    mock_put(mock, entry, F_RuntimeFunction_UnwindData, unwind);
-}
-
-/* ---- Exception clauses ---- */
-
-uint64_t mock_clause_size(const struct mock *mock, bool r2r)
-{
-    return mock->sizes[r2r ? T_R2RExceptionClause : T_EEExceptionClause];
-}
-
-void mock_clauses_write(struct mock *mock, uint64_t address, const struct mock_clause *clauses, size_t count, bool r2r)
-{
-#define PUT_CLAUSE(field, value) \
-    mock_put(mock, address, r2r ? F_R2RExceptionClause_##field : F_EEExceptionClause_##field, value)
-    for (size_t i = 0; i < count; i++, address += mock_clause_size(mock, r2r)) {
-        PUT_CLAUSE(Flags, clauses[i].flags);
-        PUT_CLAUSE(TryStartPC, clauses[i].try_start);
-        PUT_CLAUSE(TryEndPC, clauses[i].try_end);
-        PUT_CLAUSE(HandlerStartPC, clauses[i].handler_start);
-        PUT_CLAUSE(HandlerEndPC, clauses[i].handler_end);
-        /* A union of a pointer and 32 bits. */
-        uint64_t last =
-            mock_address_of(mock, address, r2r ? F_R2RExceptionClause_ClassToken : F_EEExceptionClause_TypeHandle);
-        if (clauses[i].flags & MOCK_CLAUSE_CACHED_CLASS)
-            mock_write_pointer(mock, last, clauses[i].what);
-        else
-            mock_write_uint(mock, last, 4, clauses[i].what);
-    }
-#undef PUT_CLAUSE
-}
-
 /* EE_ILEXCEPTION, with the number of clauses in front of it. */
 static uint64_t write_exception_info(struct mock *mock, const struct mock_method *method)
 {
@@ -220,6 +69,24 @@ static uint64_t write_exception_info(struct mock *mock, const struct mock_method
 }
 
 /* ---- Heaps ---- */
+
+uint64_t mock_new_manager(struct mock *mock, const char *global)
+{
+    uint64_t manager = mock_object(mock, T_EEJitManager, 64), variable = mock_alloc(mock, mock->word, mock->word);
+    mock_write_pointer(mock, variable, manager);
+    mock_global(mock, global, variable);
+    return manager;
+}
+
+uint64_t mock_jit_manager(const struct mock *mock)
+{
+    return mock->jit_manager;
+}
+
+uint64_t mock_interpreter_manager(const struct mock *mock)
+{
+    return mock->interpreter_manager;
+}
 
 /* A LoaderCodeHeap, or, of dynamic methods, a HostCodeHeap. */
 static uint64_t write_code_heap(struct mock *mock, const struct mock_heap *heap, bool host)
@@ -301,7 +168,7 @@ static uint64_t rounded(const struct mock *mock, uint64_t size)
     return align_up(MAX(size, UINT64_C(1)), mock_length_unit(mock));
 }
 
-/* The body and the funclets: a RUNTIME_FUNCTION and a fact each. */
+/* The body and the funclets: a RUNTIME_FUNCTION and an expected answer each. */
 static void add_function(struct mock_heap *heap, uint64_t entry, uint64_t unwind, uint64_t begin, uint64_t size,
                          const struct mock_function *method)
 {
@@ -314,12 +181,12 @@ static void add_function(struct mock_heap *heap, uint64_t entry, uint64_t unwind
     function.offset = begin - method->method;
     function.funclet = begin != method->method;
     function.unwind_info = entry;
-    mock_fact(mock, &function);
+    mock_expect(mock, &function);
 }
 
 /* What is the same for all of a method's functions. */
-static struct mock_function method_fact(struct mock *mock, const struct mock_method *method, uint64_t start,
-                                        uint64_t size)
+static struct mock_function method_expected(struct mock *mock, const struct mock_method *method, uint64_t start,
+                                            uint64_t size)
 {
     bool gc_info = !method->no_gc_info || mock->options.no_funclets; /* nothing else tells the length then */
     return (struct mock_function){
@@ -343,21 +210,19 @@ static uint64_t interpreted_method(struct mock_heap *heap, const struct mock_met
     if (!take(heap, start, start + size + method->tail))
         return 0;
     uint64_t header = mock_object(mock, T_InterpreterRealCodeHeader, 0);
-    struct mock_function fact = method_fact(mock, method, start, size);
-    fact.code = MOCK_CODE_INTERPRETER;
-    fact.begin = start;
-    fact.end = start + size;
-    if (!fact.gc_info) /* nothing else tells its length */
-        fact.gc_info = mock_alloc(mock, MOCK_GC_INFO_SIZE, 4);
-    uint8_t *gc_info = mock_bytes_at(mock, fact.gc_info, MOCK_GC_INFO_SIZE);
-    if (gc_info)
-        put_gc_info(mock, gc_info, size, fact.gc_info_version, false);
+    struct mock_function expected = method_expected(mock, method, start, size);
+    expected.code = MOCK_CODE_INTERPRETER;
+    expected.begin = start;
+    expected.end = start + size;
+    if (!expected.gc_info) /* nothing else tells its length */
+        expected.gc_info = mock_alloc(mock, MOCK_GC_INFO_SIZE, 4);
+    mock_gc_info_write_interpreted(mock, expected.gc_info, size, expected.gc_info_version);
     mock_write_pointer(mock, start - mock->word, header);
     mock_put(mock, header, F_InterpreterRealCodeHeader_MethodDesc, method->method_desc);
-    mock_put(mock, header, F_InterpreterRealCodeHeader_DebugInfo, fact.debug_info);
-    mock_put(mock, header, F_InterpreterRealCodeHeader_GCInfo, fact.gc_info);
+    mock_put(mock, header, F_InterpreterRealCodeHeader_DebugInfo, expected.debug_info);
+    mock_put(mock, header, F_InterpreterRealCodeHeader_GCInfo, expected.gc_info);
     mock_put(mock, header, F_InterpreterRealCodeHeader_JitEHInfo, write_exception_info(mock, method));
-    mock_fact(mock, &fact);
+    mock_expect(mock, &expected);
     return mock->failed ? 0 : start;
 }
 
@@ -382,24 +247,24 @@ uint64_t mock_method(struct mock_heap *heap, const struct mock_method *method)
     mock_write_pointer(mock, start - mock->word, header);
     mock_put(mock, header, F_RealCodeHeader_MethodDesc, method->method_desc);
 
-    struct mock_function fact = method_fact(mock, method, start, total);
-    fact.code = MOCK_CODE_JIT;
-    if (fact.gc_info)
-        mock_gc_info_write(mock, fact.gc_info, total, fact.gc_info_version);
-    mock_put(mock, header, F_RealCodeHeader_DebugInfo, fact.debug_info);
-    mock_put(mock, header, F_RealCodeHeader_GCInfo, fact.gc_info);
+    struct mock_function expected = method_expected(mock, method, start, total);
+    expected.code = MOCK_CODE_JIT;
+    if (expected.gc_info)
+        mock_gc_info_write(mock, expected.gc_info, total, expected.gc_info_version);
+    mock_put(mock, header, F_RealCodeHeader_DebugInfo, expected.debug_info);
+    mock_put(mock, header, F_RealCodeHeader_GCInfo, expected.gc_info);
     mock_put(mock, header, F_RealCodeHeader_EHInfo, write_exception_info(mock, method));
     if (mock->options.no_funclets) {
-        fact.begin = start;
-        fact.end = start + total;
-        mock_fact(mock, &fact);
+        expected.begin = start;
+        expected.end = start + total;
+        mock_expect(mock, &expected);
         return mock->failed ? 0 : start;
     }
     mock_put(mock, header, F_RealCodeHeader_NumUnwindInfos, count);
     uint64_t entry = mock_address_of(mock, header, F_RealCodeHeader_UnwindInfos), begin = start;
     for (size_t i = 0; i < count; i++) {
         uint64_t size = rounded(mock, i ? method->funclets[i - 1] : method->size);
-        add_function(heap, entry + i * entry_size, unwind + i * mock_unwind_size(mock), begin, size, &fact);
+        add_function(heap, entry + i * entry_size, unwind + i * mock_unwind_size(mock), begin, size, &expected);
         begin += size;
     }
     return mock->failed ? 0 : start;
@@ -419,18 +284,18 @@ uint64_t mock_stub(struct mock_heap *heap, unsigned kind, uint64_t size)
     if (!take(heap, start, start + size))
         return 0;
     mock_write_pointer(mock, start - mock->word, kind);
-    mock_fact(mock, &(struct mock_function){.begin = start,
-                                            .end = start + size,
-                                            .code = MOCK_CODE_STUB,
-                                            .stub_kind = mock_stub_kind(mock, kind),
-                                            .method = start});
+    mock_expect(mock, &(struct mock_function){.begin = start,
+                                              .end = start + size,
+                                              .code = MOCK_CODE_STUB,
+                                              .stub_kind = mock_stub_kind(mock, kind),
+                                              .method = start});
     return start;
 }
 
 void mock_code_free(struct mock_heap *heap, uint64_t start)
 {
     mock_nibble_delete(heap->mock, heap->header_map, heap->map_base, start);
-    mock_facts_drop_method(heap->mock, start);
+    mock_expect_no_method(heap->mock, start);
 }
 
 uint64_t mock_range_list(struct mock *mock, uint64_t size, unsigned kind, bool collectible, uint64_t *ret_begin)
@@ -438,11 +303,11 @@ uint64_t mock_range_list(struct mock *mock, uint64_t size, unsigned kind, bool c
     uint64_t begin = mock_map(mock, 0, size, MOCK_READ | MOCK_EXECUTE, NULL, 0);
     uint64_t list = mock_object(mock, T_CodeRangeMapRangeList, 0);
     mock_put(mock, list, F_CodeRangeMapRangeList_RangeListType, kind);
-    mock_fact(mock, &(struct mock_function){.begin = begin,
-                                            .end = begin + size,
-                                            .code = MOCK_CODE_RANGE_LIST,
-                                            .stub_kind = mock_stub_kind(mock, kind),
-                                            .method = begin});
+    mock_expect(mock, &(struct mock_function){.begin = begin,
+                                              .end = begin + size,
+                                              .code = MOCK_CODE_RANGE_LIST,
+                                              .stub_kind = mock_stub_kind(mock, kind),
+                                              .method = begin});
     if (ret_begin)
         *ret_begin = begin;
     return mock_section_add(

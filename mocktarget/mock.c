@@ -57,14 +57,6 @@ static void hide_older_names(struct mock *mock)
         mock_hide(mock, names[i]);
 }
 
-uint64_t mock_new_manager(struct mock *mock, const char *global)
-{
-    uint64_t manager = mock_object(mock, T_EEJitManager, 64), variable = mock_alloc(mock, mock->word, mock->word);
-    mock_write_pointer(mock, variable, manager);
-    mock_global(mock, global, variable);
-    return manager;
-}
-
 struct mock *mock_create(const struct mock_options *options)
 {
     struct mock_options known = *options;
@@ -110,45 +102,11 @@ struct mock *mock_create(const struct mock_options *options)
     return mock;
 }
 
-struct mock_kept {
-    struct mock_kept *next;
-    _Alignas(max_align_t) uint8_t data[];
-};
-
-const void *mock_keep(struct mock *mock, const void *data, size_t size)
-{
-    struct mock_kept *kept = malloc(sizeof *kept + size);
-    if (!kept) {
-        mock_fail(mock, "out of memory");
-        return NULL;
-    }
-    if (size)
-        memcpy(kept->data, data, size);
-    kept->next = mock->kept;
-    mock->kept = kept;
-    return kept->data;
-}
-
-uint64_t mock_jit_manager(const struct mock *mock)
-{
-    return mock->jit_manager;
-}
-
-uint64_t mock_interpreter_manager(const struct mock *mock)
-{
-    return mock->interpreter_manager;
-}
-
 void mock_destroy(struct mock *mock)
 {
     if (!mock)
         return;
     mock_images_free(mock);
-    while (mock->kept) {
-        struct mock_kept *next = mock->kept->next;
-        free(mock->kept);
-        mock->kept = next;
-    }
     while (mock->heaps) {
         struct mock_heap *next = mock->heaps->next;
         free(mock->heaps);
@@ -159,13 +117,7 @@ void mock_destroy(struct mock *mock)
         free(mock->precodes);
         mock->precodes = link;
     }
-    for (size_t i = 0; i < mock->region_count; i++) {
-        free(mock->regions[i].bytes);
-        free(mock->regions[i].path);
-    }
-    free(mock->regions);
-    free(mock->holes);
-    free(mock->mappings);
+    mock_space_free(mock);
     free(mock->sections);
     free(mock->functions);
     free(mock);

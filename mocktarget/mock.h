@@ -1,6 +1,7 @@
 /*
- * mock.h: what the parts of the mock share: the address space (space.c), layouts (layout.c) and the list of facts
- * (truth.c). layout.def gives the names; F_RangeSection_Flags here and in the readers are two enumerations of one list.
+ * mock.h: what the parts of the mock share: the address space (space.c), layouts (layout.c) and the
+ * expected answers (expected.c). layout.def gives the names; F_RangeSection_Flags here and in the readers are two
+ * enumerations of one list.
  */
 #ifndef CDACQ_MOCKTARGET_MOCK_H
 #define CDACQ_MOCKTARGET_MOCK_H
@@ -123,6 +124,8 @@ uint64_t mock_random(struct mock *mock, uint64_t bound);
 /* A copy that lives as long as the mock; NULL, and the mock fails, when out of memory. */
 const void *mock_keep(struct mock *mock, const void *data, size_t size);
 
+void mock_space_free(struct mock *mock); /* the regions, and what has been kept */
+
 /* Makes room for one more element of an array; false, and the mock fails, when out of memory. */
 bool mock_grow(struct mock *mock, void *items, size_t count, size_t *capacity, size_t item_size);
 
@@ -166,6 +169,7 @@ enum { MOCK_GC_INFO_SIZE = 16 };
 
 /* The head of GC info for code of that length, in one of the versions 2 to 4. */
 void mock_gc_info_write(struct mock *mock, uint64_t address, uint64_t code_length, unsigned version);
+void mock_gc_info_write_interpreted(struct mock *mock, uint64_t address, uint64_t code_length, unsigned version);
 
 /* A JIT manager, and a variable that points to it: the global of that name. */
 uint64_t mock_new_manager(struct mock *mock, const char *global);
@@ -177,11 +181,11 @@ void mock_runtime_function(struct mock *mock, uint64_t entry, uint64_t begin, ui
 uint64_t mock_clause_size(const struct mock *mock, bool r2r);
 void mock_clauses_write(struct mock *mock, uint64_t address, const struct mock_clause *clauses, size_t count, bool r2r);
 
-void mock_fact(struct mock *mock, const struct mock_function *function);
+void mock_expect(struct mock *mock, const struct mock_function *function);
 /* The CodeKind that the number in front of a stub block, or in a range list, means. */
 const char *mock_stub_kind(const struct mock *mock, unsigned number);
-void mock_facts_drop(struct mock *mock, uint64_t begin, uint64_t end);
-void mock_facts_drop_method(struct mock *mock, uint64_t method);
+void mock_expect_nothing(struct mock *mock, uint64_t begin, uint64_t end);
+void mock_expect_no_method(struct mock *mock, uint64_t method);
 
 /* Chooses how precodes look, and says so in the PrecodeMachineDescriptor. */
 void mock_precode_machine_write(struct mock *mock, uint64_t descriptor);

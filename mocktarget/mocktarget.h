@@ -20,7 +20,7 @@
  *  - The same options and the same calls give the same bytes. The seed decides the order and padding of fields, what
  * fills unused memory, where things lie, and how the descriptor spells its values; seed 0 is the plainest of all
  * layouts.
- *  - What the target holds is also kept as plain facts (mock_functions), for tests to compare answers with.
+ *  - The code in the target is also listed as the answers that a test expects (mock_functions).
  *
  * docs/mocktarget.md is the guide. Installed it is cdacq/mocktarget.h, which needs no other header.
  *
@@ -108,7 +108,7 @@ void mock_forget(struct mock *mock, uint64_t begin, uint64_t size);
 
 /*
  * Moves all that `other` has mapped into `mock`: two runtimes in one process. Both are of one width and byte order, and
- * are complete; `other` keeps its facts, and is still the caller's to destroy.
+ * are complete; `other` keeps its expected answers, and is still the caller's to destroy.
  */
 void mock_join(struct mock *mock, struct mock *other);
 
@@ -497,8 +497,7 @@ uint64_t mock_dynamic_method_desc(struct mock *mock, const char *name);
 uint64_t mock_dynamic_method_desc_of(struct mock *mock, uint64_t table, const char *name, bool stub,
                                      const void *signature, size_t size);
 
-/* ---- The truth
- * ----------------------------------------------------------------------------------------------------------------- */
+/* ---- Expected answers -------------------------------------------------------------------------------------------- */
 
 enum mock_code {
     MOCK_CODE_JIT,
@@ -535,9 +534,7 @@ const struct mock_function *mock_functions(struct mock *mock, size_t *ret_count)
 /* What is at `address`; NULL where nothing is. */
 const struct mock_function *mock_function_at(struct mock *mock, uint64_t address);
 
-/* ---- Carriers
- * ---------------------------------------------------------------------------------------------------------------------
- */
+/* ---- Carriers ---------------------------------------------------------------------------------------------------- */
 
 /* The target as memory for cdacq_target_open_memory: good until the next verb. */
 const struct cdacq_memory *mock_memory(struct mock *mock);

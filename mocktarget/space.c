@@ -239,3 +239,38 @@ void mock_forget(struct mock *mock, uint64_t begin, uint64_t size)
     if (!mock->failed && mock_grow(mock, &mock->holes, mock->hole_count, &mock->hole_capacity, sizeof *mock->holes))
         mock->holes[mock->hole_count++] = (struct mock_range){begin, begin + size};
 }
+
+struct mock_kept {
+    struct mock_kept *next;
+    _Alignas(max_align_t) uint8_t data[];
+};
+
+const void *mock_keep(struct mock *mock, const void *data, size_t size)
+{
+    struct mock_kept *kept = malloc(sizeof *kept + size);
+    if (!kept) {
+        mock_fail(mock, "out of memory");
+        return NULL;
+    }
+    if (size)
+        memcpy(kept->data, data, size);
+    kept->next = mock->kept;
+    mock->kept = kept;
+    return kept->data;
+}
+
+void mock_space_free(struct mock *mock)
+{
+    while (mock->kept) {
+        struct mock_kept *next = mock->kept->next;
+        free(mock->kept);
+        mock->kept = next;
+    }
+    for (size_t i = 0; i < mock->region_count; i++) {
+        free(mock->regions[i].bytes);
+        free(mock->regions[i].path);
+    }
+    free(mock->regions);
+    free(mock->holes);
+    free(mock->mappings);
+}

@@ -1,5 +1,6 @@
 /*
- * truth.c: what is code in the target, as plain facts: never derived from the structures that are written into it.
+ * expected.c: the answers that tests expect: all code in the target, never derived from the structures that are written
+ * into it.
  */
 #include "mocktarget/mock.h"
 
@@ -19,14 +20,14 @@ const char *mock_stub_kind(const struct mock *mock, unsigned number)
     return name ? name : "Unknown";
 }
 
-void mock_fact(struct mock *mock, const struct mock_function *function)
+void mock_expect(struct mock *mock, const struct mock_function *function)
 {
     if (!mock->failed &&
         mock_grow(mock, &mock->functions, mock->function_count, &mock->function_capacity, sizeof *mock->functions))
         mock->functions[mock->function_count++] = *function;
 }
 
-void mock_facts_drop(struct mock *mock, uint64_t begin, uint64_t end)
+void mock_expect_nothing(struct mock *mock, uint64_t begin, uint64_t end)
 {
     size_t kept = 0;
     for (size_t i = 0; i < mock->function_count; i++)
@@ -35,7 +36,7 @@ void mock_facts_drop(struct mock *mock, uint64_t begin, uint64_t end)
     mock->function_count = kept;
 }
 
-void mock_facts_drop_method(struct mock *mock, uint64_t method)
+void mock_expect_no_method(struct mock *mock, uint64_t method)
 {
     size_t kept = 0;
     for (size_t i = 0; i < mock->function_count; i++)

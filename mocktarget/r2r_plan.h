@@ -1,0 +1,43 @@
+/*
+ * r2r_plan.h: the methods that a ReadyToRun image will hold, its tables, and where each part of it lies.
+ */
+#ifndef CDACQ_MOCKTARGET_R2R_PLAN_H
+#define CDACQ_MOCKTARGET_R2R_PLAN_H
+
+#include "mocktarget/mock.h"
+
+enum { R2R_HEADER = 16, R2R_SECTION = 12, R2R_SECTION_MAX = 6, R2R_SENTINEL_COUNT = 1 };
+
+enum {
+    R2R_COMPONENT = 16,
+    R2R_CORE_HEADER = 8
+}; /* an entry of section 115, and the header with sections that it leads to */
+
+/* A method as it was asked for, with copies of everything. */
+struct planned_method {
+    struct mock_r2r_method spec;
+    uint64_t *sizes; /* hot ones, then cold ones */
+    uint8_t *instance;
+    const struct mock_clause *clauses;
+    uint32_t hot_function, cold_function; /* the first ones' numbers */
+    uint32_t debug_info;                  /* in its section */
+    uint64_t start;                       /* relative to the image */
+};
+
+struct mock_r2r_plan {
+    struct mock_r2r_options options;
+    char *path;
+    uint8_t *metadata;
+    struct planned_method *methods;
+    size_t count, capacity;
+    uint32_t hot_count, cold_count;
+    struct mock_bytes methoddefs, instances, debug_info;
+    size_t method_with_clauses_count, clause_count;
+    uint32_t clr, metadata_at, header, methoddefs_at, instances_at, debug_info_at, exceptions, clauses, functions, map,
+        unwind, code, end; /* RVAs */
+};
+
+/* Builds the tables and places everything. False, and the mock fails, when out of memory. */
+bool mock_r2r_lay_out(struct mock_r2r *r2r);
+
+#endif
