@@ -164,19 +164,19 @@ static int print_method(struct cdacq_session *session, uint64_t ip)
     uint64_t address;
     uint32_t version;
     bool is_funclet;
-    if (cdacq_block_get_unwind_info(session, &block, &address, &error) == CDACQ_OK)
+    if (cdacq_block_get_unwind_info(&block, session, &address, &error) == CDACQ_OK)
         printf("  unwind info   %#" PRIx64 ", relative to %#" PRIx64 "\n", address,
                cdacq_block_get_unwind_info_base_address(&block));
     else
         printf("  unwind info   %s\n", error.message);
-    if (cdacq_block_is_funclet(session, &block, &is_funclet, &error) == CDACQ_OK)
+    if (cdacq_block_is_funclet(&block, session, &is_funclet, &error) == CDACQ_OK)
         printf("  funclet       %s\n", is_funclet ? "yes" : "no");
-    if (cdacq_block_get_gc_info(session, &block, &address, &version, &error) == CDACQ_OK)
+    if (cdacq_block_get_gc_info(&block, session, &address, &version, &error) == CDACQ_OK)
         printf("  GC info       %#" PRIx64 ", version %" PRIu32 "\n", address, version);
     else
         printf("  GC info       %s\n", error.message);
     unsigned clauses = 0;
-    if (cdacq_block_visit_exception_clauses(session, &block, print_clause, &clauses, &error) < 0)
+    if (cdacq_block_visit_exception_clauses(&block, session, print_clause, &clauses, &error) < 0)
         printf("  clause        %s\n", error.message);
     else if (!clauses)
         printf("  clause        none\n");

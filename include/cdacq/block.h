@@ -32,8 +32,15 @@ CDACQ_API uint64_t cdacq_block_get_start_address(const struct cdacq_block *block
 /* GetRelativeOffset: bytes from the start; in a cold part the hot length plus the offset there. */
 CDACQ_API uint64_t cdacq_block_get_relative_offset(const struct cdacq_block *block);
 
-/* GetJITType: CDACQ_CODE_JITTED, CDACQ_CODE_READY_TO_RUN or CDACQ_CODE_INTERPRETER. */
-CDACQ_API enum cdacq_code_kind cdacq_block_get_jit_type(const struct cdacq_block *block);
+/* GetJITType, with the specification's values. */
+enum cdacq_jit_type {
+    CDACQ_JIT_TYPE_UNKNOWN = 0,
+    CDACQ_JIT_TYPE_JIT = 1,
+    CDACQ_JIT_TYPE_READY_TO_RUN = 2,
+    CDACQ_JIT_TYPE_INTERPRETER = 3,
+};
+
+CDACQ_API enum cdacq_jit_type cdacq_block_get_jit_type(const struct cdacq_block *block);
 
 /*
  * The calls below read more of the target, so each can fail on its own: MEMORY and FIELD name the type, the field and
@@ -45,14 +52,14 @@ CDACQ_API enum cdacq_code_kind cdacq_block_get_jit_type(const struct cdacq_block
  * size are 0 where the method is not split. The code's length comes from the GC info, as the runtime has it, and must
  * be what the unwind information says: CORRUPT where it is not. Where the GC info is missing the latter is taken alone.
  */
-CDACQ_API enum cdacq_status cdacq_block_get_method_region_info(struct cdacq_session *session,
-                                                               const struct cdacq_block *block, uint64_t *ret_hot_size,
+CDACQ_API enum cdacq_status cdacq_block_get_method_region_info(const struct cdacq_block *block,
+                                                               struct cdacq_session *session, uint64_t *ret_hot_size,
                                                                uint64_t *ret_cold_start, uint64_t *ret_cold_size,
                                                                struct cdacq_error *err);
 
 /* GetUnwindInfo: the address of the RUNTIME_FUNCTION that covers the block's ip; 0 for methods that have none: of the
  * interpreter, and of a JIT without funclets (x86 for Windows before .NET 10). */
-CDACQ_API enum cdacq_status cdacq_block_get_unwind_info(struct cdacq_session *session, const struct cdacq_block *block,
+CDACQ_API enum cdacq_status cdacq_block_get_unwind_info(const struct cdacq_block *block, struct cdacq_session *session,
                                                         uint64_t *ret, struct cdacq_error *err);
 
 /* GetUnwindInfoBaseAddress: what the addresses in it are relative to. */
@@ -62,17 +69,17 @@ CDACQ_API uint64_t cdacq_block_get_unwind_info_base_address(const struct cdacq_b
  * GetFuncletStartAddress: where the function that covers the block's ip starts: the start address in the method's
  * body, else a funclet's; in a cold part the start of what lies there of the one or the other.
  */
-CDACQ_API enum cdacq_status cdacq_block_get_funclet_start_address(struct cdacq_session *session,
-                                                                  const struct cdacq_block *block, uint64_t *ret,
+CDACQ_API enum cdacq_status cdacq_block_get_funclet_start_address(const struct cdacq_block *block,
+                                                                  struct cdacq_session *session, uint64_t *ret,
                                                                   struct cdacq_error *err);
 
 /* IsFunclet: whether the block's ip is in a handler, a filter or a finally block; not in the cold part of a body. */
-CDACQ_API enum cdacq_status cdacq_block_is_funclet(struct cdacq_session *session, const struct cdacq_block *block,
+CDACQ_API enum cdacq_status cdacq_block_is_funclet(const struct cdacq_block *block, struct cdacq_session *session,
                                                    bool *ret, struct cdacq_error *err);
 
 /* IsFilterFunclet: whether it is in a filter. */
-CDACQ_API enum cdacq_status cdacq_block_is_filter_funclet(struct cdacq_session *session,
-                                                          const struct cdacq_block *block, bool *ret,
+CDACQ_API enum cdacq_status cdacq_block_is_filter_funclet(const struct cdacq_block *block,
+                                                          struct cdacq_session *session, bool *ret,
                                                           struct cdacq_error *err);
 
 /*
@@ -80,14 +87,14 @@ CDACQ_API enum cdacq_status cdacq_block_is_filter_funclet(struct cdacq_session *
  * and whether a byte of flags precedes it. The format is that of dotnet/runtime
  * docs/design/datacontracts/DebugInfo.md.
  */
-CDACQ_API enum cdacq_status cdacq_block_get_debug_info(struct cdacq_session *session, const struct cdacq_block *block,
+CDACQ_API enum cdacq_status cdacq_block_get_debug_info(const struct cdacq_block *block, struct cdacq_session *session,
                                                        uint64_t *ret, bool *ret_has_flag_byte, struct cdacq_error *err);
 
 /*
  * GetGCInfo: the address of the method's GC info, and the version of its format, 0 where that is not known (dotnet/
  * runtime docs/design/datacontracts/GCInfo.md).
  */
-CDACQ_API enum cdacq_status cdacq_block_get_gc_info(struct cdacq_session *session, const struct cdacq_block *block,
+CDACQ_API enum cdacq_status cdacq_block_get_gc_info(const struct cdacq_block *block, struct cdacq_session *session,
                                                     uint64_t *ret, uint32_t *ret_version, struct cdacq_error *err);
 
 enum cdacq_clause_kind { CDACQ_CLAUSE_TYPED, CDACQ_CLAUSE_FILTER, CDACQ_CLAUSE_FINALLY, CDACQ_CLAUSE_FAULT };
@@ -111,7 +118,7 @@ struct cdacq_exception_clause {
  * go on; anything else ends the visit with CDACQ_STOPPED.
  */
 CDACQ_API enum cdacq_status
-cdacq_block_visit_exception_clauses(struct cdacq_session *session, const struct cdacq_block *block,
+cdacq_block_visit_exception_clauses(const struct cdacq_block *block, struct cdacq_session *session,
                                     int (*visit)(const struct cdacq_exception_clause *clause, void *context),
                                     void *context, struct cdacq_error *err);
 

@@ -1,5 +1,5 @@
 /*
- * execution_manager_api.c: the ExecutionManager contract as cdacq.h offers it: a thin layer over contracts/.
+ * block.c: the ExecutionManager contract as cdacq/block.h has it: a thin layer over contracts/.
  */
 #include <inttypes.h>
 
@@ -56,9 +56,18 @@ uint64_t cdacq_block_get_relative_offset(const struct cdacq_block *block)
     return block_of(block).offset;
 }
 
-enum cdacq_code_kind cdacq_block_get_jit_type(const struct cdacq_block *block)
+enum cdacq_jit_type cdacq_block_get_jit_type(const struct cdacq_block *block)
 {
-    return block_of(block).kind;
+    switch (block_of(block).kind) {
+    case CDACQ_CODE_JITTED:
+        return CDACQ_JIT_TYPE_JIT;
+    case CDACQ_CODE_READY_TO_RUN:
+        return CDACQ_JIT_TYPE_READY_TO_RUN;
+    case CDACQ_CODE_INTERPRETER:
+        return CDACQ_JIT_TYPE_INTERPRETER;
+    default:
+        return CDACQ_JIT_TYPE_UNKNOWN;
+    }
 }
 
 uint64_t cdacq_block_get_unwind_info_base_address(const struct cdacq_block *block)
@@ -81,7 +90,7 @@ static enum cdacq_status finish(struct cdacq_session *session, bool answered, ui
     return answered || status < 0 ? status : error_set(err, CDACQ_ERR_CORRUPT, address, "%s", problem);
 }
 
-enum cdacq_status cdacq_block_get_method_region_info(struct cdacq_session *session, const struct cdacq_block *handle,
+enum cdacq_status cdacq_block_get_method_region_info(const struct cdacq_block *handle, struct cdacq_session *session,
                                                      uint64_t *ret_hot_size, uint64_t *ret_cold_start,
                                                      uint64_t *ret_cold_size, struct cdacq_error *err)
 {
@@ -97,7 +106,7 @@ enum cdacq_status cdacq_block_get_method_region_info(struct cdacq_session *sessi
 }
 
 /* The function that covers the block's ip: two getters ask for a part of it. */
-static enum cdacq_status function_of(struct cdacq_session *session, const struct cdacq_block *handle,
+static enum cdacq_status function_of(const struct cdacq_block *handle, struct cdacq_session *session,
                                      struct function_place *ret, struct cdacq_error *err)
 {
     struct code_block block = block_of(handle);
@@ -105,27 +114,27 @@ static enum cdacq_status function_of(struct cdacq_session *session, const struct
                   "no unwind info covers the address", err);
 }
 
-enum cdacq_status cdacq_block_get_unwind_info(struct cdacq_session *session, const struct cdacq_block *block,
+enum cdacq_status cdacq_block_get_unwind_info(const struct cdacq_block *block, struct cdacq_session *session,
                                               uint64_t *ret, struct cdacq_error *err)
 {
     struct function_place function;
-    enum cdacq_status status = function_of(session, block, &function, err);
+    enum cdacq_status status = function_of(block, session, &function, err);
     if (status >= 0)
         *ret = function.entry;
     return status;
 }
 
-enum cdacq_status cdacq_block_get_funclet_start_address(struct cdacq_session *session, const struct cdacq_block *block,
+enum cdacq_status cdacq_block_get_funclet_start_address(const struct cdacq_block *block, struct cdacq_session *session,
                                                         uint64_t *ret, struct cdacq_error *err)
 {
     struct function_place function;
-    enum cdacq_status status = function_of(session, block, &function, err);
+    enum cdacq_status status = function_of(block, session, &function, err);
     if (status >= 0)
         *ret = function.start;
     return status;
 }
 
-enum cdacq_status cdacq_block_is_funclet(struct cdacq_session *session, const struct cdacq_block *handle, bool *ret,
+enum cdacq_status cdacq_block_is_funclet(const struct cdacq_block *handle, struct cdacq_session *session, bool *ret,
                                          struct cdacq_error *err)
 {
     struct code_block block = block_of(handle);
@@ -135,7 +144,7 @@ enum cdacq_status cdacq_block_is_funclet(struct cdacq_session *session, const st
     return finish(session, answered, block.ip, "no unwind info covers the address", err);
 }
 
-enum cdacq_status cdacq_block_is_filter_funclet(struct cdacq_session *session, const struct cdacq_block *handle,
+enum cdacq_status cdacq_block_is_filter_funclet(const struct cdacq_block *handle, struct cdacq_session *session,
                                                 bool *ret, struct cdacq_error *err)
 {
     struct code_block block = block_of(handle);
@@ -145,7 +154,7 @@ enum cdacq_status cdacq_block_is_filter_funclet(struct cdacq_session *session, c
     return finish(session, answered, block.ip, "no unwind info covers the address", err);
 }
 
-enum cdacq_status cdacq_block_get_debug_info(struct cdacq_session *session, const struct cdacq_block *handle,
+enum cdacq_status cdacq_block_get_debug_info(const struct cdacq_block *handle, struct cdacq_session *session,
                                              uint64_t *ret, bool *ret_has_flag_byte, struct cdacq_error *err)
 {
     struct code_block block = block_of(handle);
@@ -159,7 +168,7 @@ enum cdacq_status cdacq_block_get_debug_info(struct cdacq_session *session, cons
     return finish(session, answered, block.start, "the method's debug info cannot be told", err);
 }
 
-enum cdacq_status cdacq_block_get_gc_info(struct cdacq_session *session, const struct cdacq_block *handle,
+enum cdacq_status cdacq_block_get_gc_info(const struct cdacq_block *handle, struct cdacq_session *session,
                                           uint64_t *ret, uint32_t *ret_version, struct cdacq_error *err)
 {
     struct code_block block = block_of(handle);
@@ -173,7 +182,7 @@ enum cdacq_status cdacq_block_get_gc_info(struct cdacq_session *session, const s
     return finish(session, answered, block.start, "the method's GC info cannot be told", err);
 }
 
-enum cdacq_status cdacq_block_visit_exception_clauses(struct cdacq_session *session, const struct cdacq_block *handle,
+enum cdacq_status cdacq_block_visit_exception_clauses(const struct cdacq_block *handle, struct cdacq_session *session,
                                                       int (*visit)(const struct cdacq_exception_clause *clause,
                                                                    void *context),
                                                       void *context, struct cdacq_error *err)

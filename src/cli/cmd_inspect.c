@@ -104,24 +104,24 @@ static void ask_about_block(struct cdacq_session *session, struct inspection *in
     const struct cdacq_block *block = &inspection->block;
     struct cdacq_error error;
     note(inspection, QUESTION_METHOD_REGION,
-         cdacq_block_get_method_region_info(session, block, &inspection->hot_size, &inspection->cold_start,
+         cdacq_block_get_method_region_info(block, session, &inspection->hot_size, &inspection->cold_start,
                                             &inspection->cold_size, &error),
          &error);
     note(inspection, QUESTION_FUNCLET_START,
-         cdacq_block_get_funclet_start_address(session, block, &inspection->funclet_start, &error), &error);
-    note(inspection, QUESTION_IS_FUNCLET, cdacq_block_is_funclet(session, block, &inspection->is_funclet, &error),
+         cdacq_block_get_funclet_start_address(block, session, &inspection->funclet_start, &error), &error);
+    note(inspection, QUESTION_IS_FUNCLET, cdacq_block_is_funclet(block, session, &inspection->is_funclet, &error),
          &error);
     note(inspection, QUESTION_IS_FILTER_FUNCLET,
-         cdacq_block_is_filter_funclet(session, block, &inspection->is_filter_funclet, &error), &error);
+         cdacq_block_is_filter_funclet(block, session, &inspection->is_filter_funclet, &error), &error);
     note(inspection, QUESTION_UNWIND_INFO,
-         cdacq_block_get_unwind_info(session, block, &inspection->unwind_info, &error), &error);
+         cdacq_block_get_unwind_info(block, session, &inspection->unwind_info, &error), &error);
     note(inspection, QUESTION_DEBUG_INFO,
-         cdacq_block_get_debug_info(session, block, &inspection->debug_info, &inspection->has_flag_byte, &error),
+         cdacq_block_get_debug_info(block, session, &inspection->debug_info, &inspection->has_flag_byte, &error),
          &error);
     note(inspection, QUESTION_GC_INFO,
-         cdacq_block_get_gc_info(session, block, &inspection->gc_info, &inspection->gc_version, &error), &error);
+         cdacq_block_get_gc_info(block, session, &inspection->gc_info, &inspection->gc_version, &error), &error);
     note(inspection, QUESTION_EXCEPTION_CLAUSES,
-         cdacq_block_visit_exception_clauses(session, block, take_clause, &inspection->clauses, &error), &error);
+         cdacq_block_visit_exception_clauses(block, session, take_clause, &inspection->clauses, &error), &error);
 }
 
 static void ask(struct cdacq_session *session, uint64_t ip, struct inspection *inspection)
@@ -170,18 +170,7 @@ static const char *status_text(enum cdacq_answer answer)
 /* GetJITType's number: the specification's enumeration. 0 where it has none. */
 static unsigned jit_type(const struct inspection *inspection)
 {
-    if (!inspection->has_block)
-        return 0;
-    switch (cdacq_block_get_jit_type(&inspection->block)) {
-    case CDACQ_CODE_JITTED:
-        return 1;
-    case CDACQ_CODE_READY_TO_RUN:
-        return 2;
-    case CDACQ_CODE_INTERPRETER:
-        return 3;
-    default:
-        return 0;
-    }
+    return inspection->has_block ? (unsigned)cdacq_block_get_jit_type(&inspection->block) : 0;
 }
 
 static void json_hex(struct output *out, const char *key, bool known, uint64_t value)

@@ -103,11 +103,11 @@ static void ask_about(struct work *work, uint64_t ip)
     /* Always: it finds its way alone, where the look-up above may go by an index that it has built. */
     if (cdacq_session_get_code_block(work->session, ip, &block, &error) != CDACQ_OK)
         return;
-    (void)cdacq_block_get_method_region_info(work->session, &block, &address, &address, &address, &error);
-    (void)cdacq_block_is_filter_funclet(work->session, &block, &yes, &error); /* by way of the unwind info */
-    (void)cdacq_block_get_debug_info(work->session, &block, &address, &yes, &error);
-    (void)cdacq_block_get_gc_info(work->session, &block, &address, &version, &error);
-    (void)cdacq_block_visit_exception_clauses(work->session, &block, ignore_clause, NULL, &error);
+    (void)cdacq_block_get_method_region_info(&block, work->session, &address, &address, &address, &error);
+    (void)cdacq_block_is_filter_funclet(&block, work->session, &yes, &error); /* by way of the unwind info */
+    (void)cdacq_block_get_debug_info(&block, work->session, &address, &yes, &error);
+    (void)cdacq_block_get_gc_info(&block, work->session, &address, &version, &error);
+    (void)cdacq_block_visit_exception_clauses(&block, work->session, ignore_clause, NULL, &error);
 }
 
 /* One by one and many at once: the library reads different pages for the two. */

@@ -99,9 +99,9 @@ static void check_handle(const struct opened *opened, const struct cdacq_block *
     expect(cdacq_block_get_method_desc(block) == fact->method_desc, ip);
     expect(cdacq_block_get_start_address(block) == fact->method, ip);
     expect(cdacq_block_get_relative_offset(block) == fact->offset + (ip - fact->begin), ip);
-    expect(cdacq_block_get_jit_type(block) == (fact->code == MOCK_CODE_JIT   ? CDACQ_CODE_JITTED
-                                               : fact->code == MOCK_CODE_R2R ? CDACQ_CODE_READY_TO_RUN
-                                                                             : CDACQ_CODE_INTERPRETER),
+    expect(cdacq_block_get_jit_type(block) == (fact->code == MOCK_CODE_JIT   ? CDACQ_JIT_TYPE_JIT
+                                               : fact->code == MOCK_CODE_R2R ? CDACQ_JIT_TYPE_READY_TO_RUN
+                                                                             : CDACQ_JIT_TYPE_INTERPRETER),
            ip);
     (void)opened;
 }
@@ -115,29 +115,31 @@ static void check_questions(const struct opened *opened, const struct cdacq_bloc
     uint32_t version;
     bool yes;
     enum cdacq_code_kind kind;
-    expect(cdacq_block_get_method_region_info(session, block, &hot_size, &cold_start, &cold_size, &error) == CDACQ_OK,
+    expect(cdacq_block_get_method_region_info(block, session, &hot_size, &cold_start, &cold_size, &error) == CDACQ_OK,
            ip);
     expect(hot_size == fact->hot_size && cold_start == fact->cold_start && cold_size == fact->cold_size, ip);
-    expect(cdacq_block_get_unwind_info(session, block, &address, &error) == CDACQ_OK && address == fact->unwind_info,
+    expect(cdacq_block_get_unwind_info(block, session, &address, &error) == CDACQ_OK && address == fact->unwind_info,
            ip);
     uint64_t base = cdacq_block_get_unwind_info_base_address(block);
     expect(!address || base + mock_get(opened->scene.mock, address, "RuntimeFunction.BeginAddress") == fact->begin, ip);
-    expect(cdacq_block_get_funclet_start_address(session, block, &address, &error) == CDACQ_OK &&
+    expect(cdacq_block_get_funclet_start_address(block, session, &address, &error) == CDACQ_OK &&
                address == fact->begin,
            ip);
-    expect(cdacq_block_is_funclet(session, block, &yes, &error) == CDACQ_OK && yes == fact->funclet, ip);
-    expect(cdacq_block_is_filter_funclet(session, block, &yes, &error) == CDACQ_OK && yes == is_filter(fact), ip);
-    expect(cdacq_block_get_debug_info(session, block, &address, &yes, &error) == CDACQ_OK &&
+    expect(cdacq_block_is_funclet(block, session, &yes, &error) == CDACQ_OK && yes == fact->funclet, ip);
+    expect(cdacq_block_is_filter_funclet(block, session, &yes, &error) == CDACQ_OK && yes == is_filter(fact), ip);
+    expect(cdacq_block_get_debug_info(block, session, &address, &yes, &error) == CDACQ_OK &&
                address == fact->debug_info,
            ip);
     expect(!yes, ip); /* nothing that these targets publish asks for it */
-    expect(cdacq_block_get_gc_info(session, block, &address, &version, &error) == CDACQ_OK, ip);
+    expect(cdacq_block_get_gc_info(block, session, &address, &version, &error) == CDACQ_OK, ip);
     expect(address == fact->gc_info && version == fact->gc_info_version, ip);
     expect(cdacq_session_get_code_kind(session, ip, &kind, &error) == CDACQ_OK &&
-               kind == cdacq_block_get_jit_type(block),
+               kind == (fact->code == MOCK_CODE_JIT   ? CDACQ_CODE_JITTED
+                        : fact->code == MOCK_CODE_R2R ? CDACQ_CODE_READY_TO_RUN
+                                                      : CDACQ_CODE_INTERPRETER),
            ip);
     struct clause_check check = {fact, 0, true};
-    expect(cdacq_block_visit_exception_clauses(session, block, check_clause, &check, &error) == CDACQ_OK, ip);
+    expect(cdacq_block_visit_exception_clauses(block, session, check_clause, &check, &error) == CDACQ_OK, ip);
     expect(check.same && check.count == fact->clause_count, ip);
 }
 
@@ -302,7 +304,7 @@ START_TEST(flag_bytes)
         struct cdacq_block block;
         bool has_flag_byte = interpreter;
         ck_assert_int_eq(cdacq_session_get_code_block(session, start, &block, NULL), CDACQ_OK);
-        ck_assert_int_eq(cdacq_block_get_debug_info(session, &block, &debug_info, &has_flag_byte, NULL), CDACQ_OK);
+        ck_assert_int_eq(cdacq_block_get_debug_info(&block, session, &debug_info, &has_flag_byte, NULL), CDACQ_OK);
         ck_assert_uint_ne(debug_info, 0);
         ck_assert(has_flag_byte == !interpreter);
         cdacq_session_destroy(session);
@@ -489,15 +491,15 @@ static void ask_all(struct one *one, struct cdacq_error *errors, enum cdacq_stat
     uint32_t version;
     bool yes;
     size_t count = 0;
-    ret[REGION] = cdacq_block_get_method_region_info(one->session, &one->block, &a, &b, &c, &errors[REGION]);
-    ret[UNWIND] = cdacq_block_get_unwind_info(one->session, &one->block, &a, &errors[UNWIND]);
-    ret[FUNCLET] = cdacq_block_get_funclet_start_address(one->session, &one->block, &a, &errors[FUNCLET]);
-    ret[IS_FUNCLET] = cdacq_block_is_funclet(one->session, &one->block, &yes, &errors[IS_FUNCLET]);
-    ret[IS_FILTER] = cdacq_block_is_filter_funclet(one->session, &one->block, &yes, &errors[IS_FILTER]);
-    ret[DEBUG_INFO] = cdacq_block_get_debug_info(one->session, &one->block, &a, &yes, &errors[DEBUG_INFO]);
-    ret[GC_INFO] = cdacq_block_get_gc_info(one->session, &one->block, &a, &version, &errors[GC_INFO]);
+    ret[REGION] = cdacq_block_get_method_region_info(&one->block, one->session, &a, &b, &c, &errors[REGION]);
+    ret[UNWIND] = cdacq_block_get_unwind_info(&one->block, one->session, &a, &errors[UNWIND]);
+    ret[FUNCLET] = cdacq_block_get_funclet_start_address(&one->block, one->session, &a, &errors[FUNCLET]);
+    ret[IS_FUNCLET] = cdacq_block_is_funclet(&one->block, one->session, &yes, &errors[IS_FUNCLET]);
+    ret[IS_FILTER] = cdacq_block_is_filter_funclet(&one->block, one->session, &yes, &errors[IS_FILTER]);
+    ret[DEBUG_INFO] = cdacq_block_get_debug_info(&one->block, one->session, &a, &yes, &errors[DEBUG_INFO]);
+    ret[GC_INFO] = cdacq_block_get_gc_info(&one->block, one->session, &a, &version, &errors[GC_INFO]);
     ret[CLAUSES] =
-        cdacq_block_visit_exception_clauses(one->session, &one->block, ignore_clause, &count, &errors[CLAUSES]);
+        cdacq_block_visit_exception_clauses(&one->block, one->session, ignore_clause, &count, &errors[CLAUSES]);
 }
 
 /* Of all questions the one fails, with that status and words; the others are answered. */
@@ -594,8 +596,8 @@ static void check_code_pointer(struct cdacq_session *session, uint64_t pointer, 
     expect(cdacq_session_get_code_block(session, pointer, &block, &error) == CDACQ_OK, pointer);
     expect(cdacq_block_get_start_address(&block) == cdacq_block_get_start_address(&expected), pointer);
     expect(cdacq_block_get_relative_offset(&block) == cdacq_block_get_relative_offset(&expected), pointer);
-    expect(cdacq_block_get_unwind_info(session, &expected, &unwind_info[0], &error) == CDACQ_OK, plain);
-    expect(cdacq_block_get_unwind_info(session, &block, &unwind_info[1], &error) == CDACQ_OK, pointer);
+    expect(cdacq_block_get_unwind_info(&expected, session, &unwind_info[0], &error) == CDACQ_OK, plain);
+    expect(cdacq_block_get_unwind_info(&block, session, &unwind_info[1], &error) == CDACQ_OK, pointer);
     expect(unwind_info[0] == unwind_info[1], pointer);
     expect(cdacq_session_get_code_kind(session, pointer, &kind, &error) == CDACQ_OK, pointer);
     expect(kind == (module ? CDACQ_CODE_READY_TO_RUN : CDACQ_CODE_JITTED), pointer);

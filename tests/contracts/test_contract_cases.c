@@ -82,21 +82,21 @@ static void check_questions(struct cdacq_session *session, const struct mock_fun
     expect(cdacq_block_get_method_desc(&block) == fact->method_desc, ip);
     expect(cdacq_block_get_start_address(&block) == fact->method, ip);
     expect(cdacq_block_get_relative_offset(&block) == ip - fact->method, ip);
-    expect(cdacq_block_get_method_region_info(session, &block, &hot_size, &cold_start, &cold_size, &error) == CDACQ_OK,
+    expect(cdacq_block_get_method_region_info(&block, session, &hot_size, &cold_start, &cold_size, &error) == CDACQ_OK,
            ip);
     expect(hot_size == fact->hot_size && !cold_start && !cold_size, ip);
-    expect(cdacq_block_get_unwind_info(session, &block, &address, &error) == CDACQ_OK && address == fact->unwind_info,
+    expect(cdacq_block_get_unwind_info(&block, session, &address, &error) == CDACQ_OK && address == fact->unwind_info,
            ip);
-    expect(cdacq_block_get_funclet_start_address(session, &block, &address, &error) == CDACQ_OK &&
+    expect(cdacq_block_get_funclet_start_address(&block, session, &address, &error) == CDACQ_OK &&
                address == fact->method,
            ip);
-    expect(cdacq_block_is_funclet(session, &block, &yes, &error) == CDACQ_OK && !yes, ip);
-    expect(cdacq_block_is_filter_funclet(session, &block, &yes, &error) == CDACQ_OK && !yes, ip);
-    expect(cdacq_block_get_debug_info(session, &block, &address, &yes, &error) == CDACQ_OK, ip);
+    expect(cdacq_block_is_funclet(&block, session, &yes, &error) == CDACQ_OK && !yes, ip);
+    expect(cdacq_block_is_filter_funclet(&block, session, &yes, &error) == CDACQ_OK && !yes, ip);
+    expect(cdacq_block_get_debug_info(&block, session, &address, &yes, &error) == CDACQ_OK, ip);
     expect(address == fact->debug_info && !yes, ip);
-    expect(cdacq_block_get_gc_info(session, &block, &address, &version, &error) == CDACQ_OK, ip);
+    expect(cdacq_block_get_gc_info(&block, session, &address, &version, &error) == CDACQ_OK, ip);
     expect(address == fact->gc_info && version == fact->gc_info_version, ip);
-    expect(cdacq_block_visit_exception_clauses(session, &block, count_clause, &clauses, &error) == CDACQ_OK, ip);
+    expect(cdacq_block_visit_exception_clauses(&block, session, count_clause, &clauses, &error) == CDACQ_OK, ip);
     expect(clauses == fact->clause_count, ip);
 }
 
@@ -427,7 +427,7 @@ START_TEST(rich_debug_info)
         for (size_t j = 0; j < ARRAY_SIZE(ips); j++) {
             bool has_flag_byte = true;
             ck_assert_int_eq(cdacq_session_get_code_block(session, ips[j], &block, NULL), CDACQ_OK);
-            ck_assert_int_eq(cdacq_block_get_debug_info(session, &block, &debug_info, &has_flag_byte, NULL), CDACQ_OK);
+            ck_assert_int_eq(cdacq_block_get_debug_info(&block, session, &debug_info, &has_flag_byte, NULL), CDACQ_OK);
             ck_assert_uint_eq(debug_info, mock_function_at(mock, ips[j])->debug_info);
             ck_assert(has_flag_byte == (cases[i].expected && j == 0)); /* images never have it */
         }
@@ -453,7 +453,7 @@ static size_t check_elements_that_refer_back(int arch, uint64_t seed)
     bool has_flag_byte;
     for (size_t i = 0; i < count; i++) {
         expect(cdacq_session_get_code_block(session, facts[i].begin, &block, &error) == CDACQ_OK, facts[i].begin);
-        expect(cdacq_block_get_debug_info(session, &block, &debug_info, &has_flag_byte, &error) == CDACQ_OK,
+        expect(cdacq_block_get_debug_info(&block, session, &debug_info, &has_flag_byte, &error) == CDACQ_OK,
                facts[i].begin);
         expect(debug_info == facts[i].debug_info, facts[i].begin);
         for (size_t j = 0; j < i; j++)
@@ -463,7 +463,7 @@ static size_t check_elements_that_refer_back(int arch, uint64_t seed)
     ck_assert_uint_eq(mock_read_uint(mock, first - 5, 1), 15);
     mock_write_uint(mock, first - 3, 1, 0xff);
     expect(cdacq_session_get_code_block(session, facts[0].begin, &block, &error) == CDACQ_OK, facts[0].begin);
-    expect(cdacq_block_get_debug_info(session, &block, &debug_info, &has_flag_byte, &error) == CDACQ_ERR_CORRUPT, 0);
+    expect(cdacq_block_get_debug_info(&block, session, &debug_info, &has_flag_byte, &error) == CDACQ_ERR_CORRUPT, 0);
     ck_assert_ptr_nonnull(strstr(error.message, "section 105"));
     cdacq_session_destroy(session);
     cdacq_target_close(target);

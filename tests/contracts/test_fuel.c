@@ -96,28 +96,28 @@ static enum cdacq_status ask(struct cdacq_session *session, enum question questi
         status = cdacq_session_get_code_block(session, ip, &other, NULL);
         break;
     case METHOD_REGION:
-        status = cdacq_block_get_method_region_info(session, block, &a, &b, &c, NULL);
+        status = cdacq_block_get_method_region_info(block, session, &a, &b, &c, NULL);
         break;
     case UNWIND_INFO:
-        status = cdacq_block_get_unwind_info(session, block, &a, NULL);
+        status = cdacq_block_get_unwind_info(block, session, &a, NULL);
         break;
     case FUNCLET_START:
-        status = cdacq_block_get_funclet_start_address(session, block, &a, NULL);
+        status = cdacq_block_get_funclet_start_address(block, session, &a, NULL);
         break;
     case IS_FUNCLET:
-        status = cdacq_block_is_funclet(session, block, &yes, NULL);
+        status = cdacq_block_is_funclet(block, session, &yes, NULL);
         break;
     case IS_FILTER_FUNCLET:
-        status = cdacq_block_is_filter_funclet(session, block, &yes, NULL);
+        status = cdacq_block_is_filter_funclet(block, session, &yes, NULL);
         break;
     case DEBUG_INFO:
-        status = cdacq_block_get_debug_info(session, block, &a, &yes, NULL);
+        status = cdacq_block_get_debug_info(block, session, &a, &yes, NULL);
         break;
     case GC_INFO:
-        status = cdacq_block_get_gc_info(session, block, &a, &version, NULL);
+        status = cdacq_block_get_gc_info(block, session, &a, &version, NULL);
         break;
     case EXCEPTION_CLAUSES:
-        status = cdacq_block_visit_exception_clauses(session, block, note_clause, &clauses, NULL);
+        status = cdacq_block_visit_exception_clauses(block, session, note_clause, &clauses, NULL);
         break;
     case CODE_KIND:
         status = cdacq_session_get_code_kind(session, ip, &kind, NULL);
@@ -301,7 +301,7 @@ START_TEST(many_clauses)
     ck_assert_int_eq(cdacq_session_get_code_block(hostile.session, start + 44, &block, NULL), CDACQ_OK);
     check(hostile.session, IS_FUNCLET, 0, &block, CDACQ_OK);
     check(hostile.session, IS_FILTER_FUNCLET, 0, &block, CDACQ_ERR_FUEL);
-    ck_assert_int_eq(cdacq_block_visit_exception_clauses(hostile.session, &block, note_clause, &cost, NULL), CDACQ_OK);
+    ck_assert_int_eq(cdacq_block_visit_exception_clauses(&block, hostile.session, note_clause, &cost, NULL), CDACQ_OK);
     ck_assert_uint_eq(cost.count, COUNT);
     ck_assert_uint_le(cost.most, CLAUSE_MOST);
     mock_write_pointer(mock, info - word, COUNT + 1);

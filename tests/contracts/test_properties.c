@@ -205,7 +205,7 @@ static void check_single(const struct random_target *target, struct cdacq_sessio
     expect(cdacq_block_get_start_address(&block) == fact->method, ip);
     expect(cdacq_block_get_method_desc(&block) == fact->method_desc, ip);
     expect(cdacq_block_get_relative_offset(&block) == fact->offset + (ip - fact->begin), ip);
-    expect(cdacq_block_get_method_region_info(session, &block, &hot_size, &cold_start, &cold_size, NULL) == CDACQ_OK,
+    expect(cdacq_block_get_method_region_info(&block, session, &hot_size, &cold_start, &cold_size, NULL) == CDACQ_OK,
            ip);
     expect(hot_size == fact->hot_size && cold_start == fact->cold_start && cold_size == fact->cold_size, ip);
 }

@@ -270,7 +270,7 @@ static void check_clauses(struct loaded *image, struct cdacq_session *session, c
     while (clause < end && clause->method < method)
         clause++;
     struct clause_check check = {clause, end, method};
-    expect(cdacq_block_visit_exception_clauses(session, block, check_clause, &check, NULL) == CDACQ_OK, method);
+    expect(cdacq_block_visit_exception_clauses(block, session, check_clause, &check, NULL) == CDACQ_OK, method);
     expect(check.next == end || check.next->method != method, method);
 }
 
@@ -286,22 +286,22 @@ static void check_contract(struct loaded *image, const struct function *function
     expect(cdacq_block_get_start_address(&block) == base + function->method, rva);
     expect(cdacq_block_get_relative_offset(&block) == offset_of(function, rva), rva);
     expect(cdacq_block_get_unwind_info_base_address(&block) == base, rva);
-    if (cdacq_block_get_method_region_info(session, &block, &hot_size, &cold_start, &cold_size, &error) < 0)
+    if (cdacq_block_get_method_region_info(&block, session, &hot_size, &cold_start, &cold_size, &error) < 0)
         ck_abort_msg("at rva %#x: %s", rva, error.message);
     expect(hot_size == function->hot_size && cold_size == function->cold_size, rva);
     expect(cold_start == (cold_size ? base + function->cold_begin : 0), rva);
-    expect(cdacq_block_get_funclet_start_address(session, &block, &address, &error) == CDACQ_OK, rva);
+    expect(cdacq_block_get_funclet_start_address(&block, session, &address, &error) == CDACQ_OK, rva);
     expect(address == base + function->funclet_begin, rva);
-    expect(cdacq_block_is_funclet(session, &block, &is_funclet, &error) == CDACQ_OK, rva);
+    expect(cdacq_block_is_funclet(&block, session, &is_funclet, &error) == CDACQ_OK, rva);
     expect(is_funclet == function->is_funclet, rva);
-    if (cdacq_block_is_filter_funclet(session, &block, &is_filter, &error) < 0)
+    if (cdacq_block_is_filter_funclet(&block, session, &is_filter, &error) < 0)
         ck_abort_msg("at rva %#x: %s", rva, error.message);
     expect(is_filter == function->is_filter, rva);
-    expect(cdacq_block_get_unwind_info(session, &block, &address, &error) == CDACQ_OK, rva);
+    expect(cdacq_block_get_unwind_info(&block, session, &address, &error) == CDACQ_OK, rva);
     expect(address == image->file.functions + (uint64_t)number * mock_size_of(image->mock, "RuntimeFunction"), rva);
-    expect(cdacq_block_get_gc_info(session, &block, &address, &version, &error) == CDACQ_OK, rva);
+    expect(cdacq_block_get_gc_info(&block, session, &address, &version, &error) == CDACQ_OK, rva);
     expect(address == base + function->gc_info && version == function->gc_version, rva);
-    if (cdacq_block_get_debug_info(session, &block, &address, &has_flag_byte, &error) < 0)
+    if (cdacq_block_get_debug_info(&block, session, &address, &has_flag_byte, &error) < 0)
         ck_abort_msg("at rva %#x: %s", rva, error.message);
     expect(address == (function->debug_info ? base + function->debug_info : 0) && !has_flag_byte, rva);
     if (rva == function->begin)
