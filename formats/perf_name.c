@@ -1,6 +1,6 @@
 #include "formats/perf_name.h"
 
-#include "util/text.h"
+#include "util/escape.h"
 
 bool perf_name_is_stub(const char *name, size_t length)
 {
@@ -32,8 +32,8 @@ static const char *take_il(const char *p, const char *end, const char *il, size_
     if ((size_t)(end - p) >= il_length && memcmp(p, il, il_length) == 0)
         return p + il_length;
     while (il < il_end) {
-        char form[TEXT_ESCAPE_MAX];
-        size_t form_length, count = backslashes(p, end);
+        char form[ESCAPED_CHARACTER_SIZE];
+        size_t taken, count = backslashes(p, end);
         if (count) {
             /* One more may belong to the escape of what follows. */
             size_t shown = backslashes(il, il_end);
@@ -46,7 +46,8 @@ static const char *take_il(const char *p, const char *end, const char *il, size_
         }
         if (p == end)
             return NULL;
-        p += text_escape_next(p, (size_t)(end - p), form, &form_length);
+        size_t form_length = (size_t)(escape_character(form, p, (size_t)(end - p), ESCAPE_DATA, &taken) - form);
+        p += taken;
         if ((size_t)(il_end - il) < form_length || memcmp(il, form, form_length) != 0)
             return NULL;
         il += form_length;

@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "util/text.h"
+#include "util/escape.h"
 
 const char *cdacq_status_text(enum cdacq_status status)
 {
@@ -17,16 +17,13 @@ const char *cdacq_status_text(enum cdacq_status status)
     return "unknown status";
 }
 
-/* Copies escaped text, cut between two characters. A backslash that belongs to an earlier escaping is kept as it is. */
-static void copy_escaped(char *buffer, size_t size, const char *string, bool keep_backslashes)
+/* Copies escaped text, cut between two characters. */
+static void copy_escaped(char *buffer, size_t size, const char *string, enum escape_form form)
 {
-    size_t length = strlen(string), done = 0, n;
-    char escaped[TEXT_ESCAPE_MAX];
-    for (size_t i = 0; i < length;) {
-        bool backslash = string[i] == '\\';
-        i += text_escape_next(string + i, length - i, escaped, &n);
-        if (backslash && keep_backslashes)
-            n = 1;
+    size_t length = strlen(string), done = 0, taken;
+    char escaped[ESCAPED_CHARACTER_SIZE];
+    for (size_t i = 0; i < length; i += taken) {
+        size_t n = (size_t)(escape_character(escaped, string + i, length - i, form, &taken) - escaped);
         if (done + n >= size)
             break;
         memcpy(buffer + done, escaped, n);
@@ -37,7 +34,7 @@ static void copy_escaped(char *buffer, size_t size, const char *string, bool kee
 
 const char *error_printable(char *buffer, size_t size, const char *string)
 {
-    copy_escaped(buffer, size, string, false);
+    copy_escaped(buffer, size, string, ESCAPE_DATA);
     return buffer;
 }
 
@@ -52,7 +49,7 @@ enum cdacq_status error_set(struct cdacq_error *err, enum cdacq_status status, u
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
     /* A path of the user or of the system may have gone into it as it is. */
-    copy_escaped(err->message, sizeof err->message, line, true);
+    copy_escaped(err->message, sizeof err->message, line, ESCAPE_MESSAGE);
     err->status = status;
     err->address = address;
     return status;

@@ -13,7 +13,7 @@ enum cdacq_status error_set(struct cdacq_error *err, enum cdacq_status status, u
                             ...) PRINTF_LIKE(4, 5);
 
 /*
- * Copies a string of the target, of a file or of the user into a buffer of a message, escaped as text_escape() does and
+ * Copies a string of the target, of a file or of the user into a buffer of a message, escaped as ESCAPE_DATA says and
  * cut between two characters where it does not fit. Returns the buffer.
  */
 const char *error_printable(char *buffer, size_t size, const char *string);

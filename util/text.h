@@ -22,19 +22,7 @@ void text_puts(struct text *text, const char *string);
 void text_putc(struct text *text, char c);
 void text_printf(struct text *text, const char *format, ...) PRINTF_LIKE(2, 3);
 
-/*
- * The printable form of the next character of `data`, which has at least a byte: appended to `ret`, which has room for
- * TEXT_ESCAPE_MAX, without a NUL. *ret_length is the length of that form; returns how many bytes of `data` it took.
- */
-enum { TEXT_ESCAPE_MAX = 16 };
-size_t text_escape_next(const void *data, size_t length, char *ret, size_t *ret_length);
-
-/*
- * Appends bytes that came from a target or a file so that the result is always printable UTF-8: control
- * characters (C0, DEL, C1) and bytes that are no UTF-8 become \xNN, and a backslash becomes \\, so that the
- * escape can be told from a name that holds one. Bidirectional and line separators are escaped too (\u{NNNN}):
- * a name must not rearrange the line it is printed on.
- */
+/* Appends bytes that came from a target or a file in the form of ESCAPE_DATA (util/escape.h). */
 void text_escape(struct text *text, const void *data, size_t length);
 
 /* `size` bytes as 2 * size lower-case digits and a NUL. */

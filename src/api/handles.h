@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "cdacq.h"
+#include "util/arena.h"
 #include "contracts/execution_manager/code_map.h"
 #include "contracts/contracts.h"
 #include "contracts/loader.h"
@@ -32,16 +33,6 @@ struct cdacq_target {
     struct runtime_version version; /* found when first asked for, under the policy's lock */
     bool has_version;
 };
-
-/* Strings that live as long as a session. */
-struct arena_chunk;
-
-struct arena {
-    struct arena_chunk *chunks;
-};
-
-void *arena_allocate(struct arena *arena, size_t size);
-void arena_deinit(struct arena *arena);
 
 /* One of a method's functions, relative to unwind_base: where it begins, and the funclet, or else the method, it is of.
  */

@@ -11,54 +11,9 @@
 #include "contracts/code_info/unwind_info.h"
 
 enum {
-    ARENA_CHUNK_SIZE = 64 * 1024,
     FUNCTIONS_MAX = 4 * 1024 * 1024, /* of all methods that a session remembers: a large process has some 100,000 */
     WALKS_BEFORE_INDEX = 16, /* indexing a range costs about as much as this many look-ups that touch new pages */
 };
-
-struct arena_chunk {
-    struct arena_chunk *next;
-    size_t used, size;
-    _Alignas(max_align_t) uint8_t data[];
-};
-
-void *arena_allocate(struct arena *arena, size_t size)
-{
-    struct arena_chunk *chunk = arena->chunks;
-    size = (size_t)align_up(size, _Alignof(uint64_t));
-    if (!chunk || chunk->size - chunk->used < size) {
-        size_t room = MAX(size, (size_t)ARENA_CHUNK_SIZE);
-        chunk = malloc(sizeof *chunk + room);
-        if (!chunk)
-            return NULL;
-        chunk->next = arena->chunks;
-        chunk->used = 0;
-        chunk->size = room;
-        arena->chunks = chunk;
-    }
-    void *memory = chunk->data + chunk->used;
-    chunk->used += size;
-    return memory;
-}
-
-void arena_deinit(struct arena *arena)
-{
-    while (arena->chunks) {
-        struct arena_chunk *chunk = arena->chunks;
-        arena->chunks = chunk->next;
-        free(chunk);
-    }
-}
-
-static const char *arena_string(struct arena *arena, const char *string, size_t length)
-{
-    char *copy = arena_allocate(arena, length + 1);
-    if (!copy)
-        return NULL;
-    memcpy(copy, string, length);
-    copy[length] = '\0';
-    return copy;
-}
 
 enum cdacq_status cdacq_session_create(struct cdacq_target *target, struct cdacq_session **ret, struct cdacq_error *err)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "src/cli/cli.h"
-#include "src/cli/escape.h"
+#include "util/escape.h"
 #include "src/cli/put.h"
 #include "util/base.h"
 

@@ -7,7 +7,7 @@
 
 #include "src/cli/commands.h"
 #include "src/cli/console.h"
-#include "src/cli/escape.h"
+#include "util/escape.h"
 #include "src/cli/output.h"
 #include "src/cli/put.h"
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "src/cli/cli.h"
-#include "src/cli/escape.h"
+#include "util/escape.h"
 
 #define ERASE_LINE "\r\033[K"
 

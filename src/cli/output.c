@@ -11,7 +11,7 @@
 
 #include "src/cli/cli.h"
 #include "src/cli/console.h"
-#include "src/cli/escape.h"
+#include "util/escape.h"
 #include "src/cli/put.h"
 
 enum { OUTPUT_CAPACITY = 256 * 1024 };

@@ -1,12 +1,9 @@
-#include "src/cli/escape.h"
-
-#include <stdbool.h>
-#include <stdint.h>
-#include <string.h>
+#include "util/escape.h"
 
 static const char hex_digits[] = "0123456789abcdef";
 
-/* Decodes one UTF-8 sequence (RFC 3629: no surrogates, no overlong forms). Returns its length, 0 when it is none. */
+/* Decodes one UTF-8 sequence (RFC 3629: no surrogates, no overlong forms). Returns its length, 0 where there is none.
+ */
 static size_t utf8_decode(const uint8_t *p, size_t n, uint32_t *ret)
 {
     static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -59,10 +56,45 @@ static char *put_code(char *to, uint32_t code, bool json)
     return to;
 }
 
+/* One character. *p is moved past it. */
+static inline char *put_character(char *to, const uint8_t **p, const uint8_t *end, bool json, bool twice)
+{
+    uint32_t code = 0;
+    size_t n = utf8_decode(*p, (size_t)(end - *p), &code);
+    const uint8_t *bytes = *p;
+    *p += MAX(n, (size_t)1);
+    if (!n)
+        return put_byte(to, *bytes, json);
+    if (code == '\\') {
+        to = put_backslash(to, json);
+        return twice ? put_backslash(to, json) : to;
+    }
+    if (code < 0x20 || (code >= 0x7f && code < 0xa0)) {
+        for (size_t i = 0; i < n; i++)
+            to = put_byte(to, bytes[i], json);
+        return to;
+    }
+    if (rearranges_line(code))
+        return put_code(to, code, json);
+    if (code == '"' && json)
+        *to++ = '\\';
+    memcpy(to, bytes, n);
+    return to + n;
+}
+
+static bool is_json(enum escape_form form)
+{
+    return form == ESCAPE_JSON_DATA || form == ESCAPE_JSON_MESSAGE;
+}
+
+static bool doubles_backslash(enum escape_form form)
+{
+    return form == ESCAPE_DATA || form == ESCAPE_JSON_DATA;
+}
+
 char *escape(char *to, const void *bytes, size_t length, enum escape_form form)
 {
-    bool json = form == ESCAPE_JSON_DATA || form == ESCAPE_JSON_MESSAGE;
-    bool twice = form == ESCAPE_DATA || form == ESCAPE_JSON_DATA;
+    bool json = is_json(form), twice = doubles_backslash(form);
     const uint8_t *p = bytes, *end = p + length;
     while (p < end) {
         const uint8_t *plain = p;
@@ -70,30 +102,16 @@ char *escape(char *to, const void *bytes, size_t length, enum escape_form form)
             p++;
         memcpy(to, plain, (size_t)(p - plain));
         to += p - plain;
-        if (p == end)
-            break;
-        uint32_t code = 0;
-        size_t n = utf8_decode(p, (size_t)(end - p), &code);
-        if (!n) {
-            to = put_byte(to, *p++, json);
-            continue;
-        }
-        if (code == '\\') {
-            to = put_backslash(to, json);
-            if (twice)
-                to = put_backslash(to, json);
-        } else if (code < 0x20 || (code >= 0x7f && code < 0xa0)) {
-            for (size_t i = 0; i < n; i++)
-                to = put_byte(to, p[i], json);
-        } else if (rearranges_line(code)) {
-            to = put_code(to, code, json);
-        } else {
-            if (code == '"' && json)
-                *to++ = '\\';
-            memcpy(to, p, n);
-            to += n;
-        }
-        p += n;
+        if (p < end)
+            to = put_character(to, &p, end, json, twice);
     }
+    return to;
+}
+
+char *escape_character(char *to, const void *bytes, size_t length, enum escape_form form, size_t *ret_taken)
+{
+    const uint8_t *p = bytes;
+    to = put_character(to, &p, p + length, is_json(form), doubles_backslash(form));
+    *ret_taken = (size_t)(p - (const uint8_t *)bytes);
     return to;
 }

@@ -1,15 +1,17 @@
 /*
  * escape.h: text that anyone may read, made of bytes that anyone may have written. The result is printable UTF-8 on one
- * line: control characters (C0, DEL, C1) and bytes that are no UTF-8 become \xNN, separators and controls that
- * rearrange a line become \u{NNNN}. The library escapes names by the same rules. Pure functions.
+ * line: control characters (C0, DEL, C1) and bytes that are not UTF-8 become \xNN, separators and controls that
+ * rearrange a line become \u{NNNN}. Pure functions.
  */
-#ifndef CDACQ_CLI_ESCAPE_H
-#define CDACQ_CLI_ESCAPE_H
+#ifndef CDACQ_UTIL_ESCAPE_H
+#define CDACQ_UTIL_ESCAPE_H
 
-#include <stddef.h>
+#include "util/base.h"
 
 /* Room for any text of `n` bytes in any form: at worst a byte becomes \\xNN within JSON. */
 #define ESCAPED_SIZE(n) (5 * (n))
+
+enum { ESCAPED_CHARACTER_SIZE = ESCAPED_SIZE(4) }; /* room for the form of one character */
 
 enum escape_form {
     ESCAPE_DATA,         /* a backslash is doubled, so that an escape can be told from a path that holds one */
@@ -20,5 +22,11 @@ enum escape_form {
 
 /* Appends to `to`, which has ESCAPED_SIZE(length) bytes; returns the new end. */
 char *escape(char *to, const void *bytes, size_t length, enum escape_form form);
+
+/*
+ * The same of the next character of `bytes`, which has at least a byte: appended to `to`, which has
+ * ESCAPED_CHARACTER_SIZE. Returns the new end; *ret_taken is how many bytes it took.
+ */
+char *escape_character(char *to, const void *bytes, size_t length, enum escape_form form, size_t *ret_taken);
 
 #endif

@@ -1,0 +1,68 @@
+#include "util/escape.h"
+#include "tests/support/check_main.h"
+
+static void assert_forms(const char *bytes, size_t length, const char *const expected[4])
+{
+    for (enum escape_form form = ESCAPE_DATA; form <= ESCAPE_JSON_MESSAGE; form++) {
+        char whole[256], by_character[256], *end = escape(whole, bytes, length, form), *to = by_character;
+        ck_assert_uint_le((size_t)(end - whole), ESCAPED_SIZE(length));
+        *end = '\0';
+        ck_assert_str_eq(whole, expected[form]);
+        for (size_t i = 0, taken; i < length; i += taken) {
+            char *before = to;
+            to = escape_character(to, bytes + i, length - i, form, &taken);
+            ck_assert_uint_ge(taken, 1);
+            ck_assert_uint_le(taken, length - i);
+            ck_assert_uint_le((size_t)(to - before), ESCAPED_CHARACTER_SIZE);
+        }
+        *to = '\0';
+        ck_assert_str_eq(by_character, expected[form]);
+    }
+}
+
+#define assert_escapes(literal, data, message, json_data, json_message) \
+    assert_forms(literal, sizeof(literal) - 1, (const char *const[]){data, message, json_data, json_message})
+
+START_TEST(plain_text_stays)
+{
+    assert_escapes("", "", "", "", "");
+    assert_escapes("Ns.T<U>.M(int)", "Ns.T<U>.M(int)", "Ns.T<U>.M(int)", "Ns.T<U>.M(int)", "Ns.T<U>.M(int)");
+    assert_escapes("\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80",
+                   "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80",
+                   "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80");
+}
+END_TEST
+
+START_TEST(each_form_has_its_backslashes)
+{
+    assert_escapes("a\\b", "a\\\\b", "a\\b", "a\\\\\\\\b", "a\\\\b");
+    assert_escapes("\"q\"", "\"q\"", "\"q\"", "\\\"q\\\"", "\\\"q\\\"");
+    assert_escapes("a\nb", "a\\x0ab", "a\\x0ab", "a\\\\x0ab", "a\\\\x0ab");
+}
+END_TEST
+
+START_TEST(controls_and_bytes_that_are_no_text)
+{
+    assert_escapes("\0\x7f", "\\x00\\x7f", "\\x00\\x7f", "\\\\x00\\\\x7f", "\\\\x00\\\\x7f");
+    assert_escapes("\xc2\x9b", "\\xc2\\x9b", "\\xc2\\x9b", "\\\\xc2\\\\x9b", "\\\\xc2\\\\x9b"); /* a C1 control */
+    assert_escapes("\xe2\x80\xae", "\\u{202e}", "\\u{202e}", "\\\\u{202e}", "\\\\u{202e}");
+    assert_escapes("\xe2\x82", "\\xe2\\x82", "\\xe2\\x82", "\\\\xe2\\\\x82", "\\\\xe2\\\\x82"); /* cut */
+    assert_escapes("\xc0\xaf", "\\xc0\\xaf", "\\xc0\\xaf", "\\\\xc0\\\\xaf", "\\\\xc0\\\\xaf"); /* overlong */
+    assert_escapes("\xed\xa0\x80", "\\xed\\xa0\\x80", "\\xed\\xa0\\x80", "\\\\xed\\\\xa0\\\\x80",
+                   "\\\\xed\\\\xa0\\\\x80"); /* a surrogate */
+    assert_escapes("\xff", "\\xff", "\\xff", "\\\\xff", "\\\\xff");
+}
+END_TEST
+
+static Suite *escape_suite(void)
+{
+    Suite *suite = suite_create("escape");
+    TCase *tcase = tcase_create("escape");
+    tcase_add_test(tcase, plain_text_stays);
+    tcase_add_test(tcase, each_form_has_its_backslashes);
+    tcase_add_test(tcase, controls_and_bytes_that_are_no_text);
+    suite_add_tcase(suite, tcase);
+    return suite;
+}
+
+CHECK_MAIN(escape_suite)

@@ -1,0 +1,146 @@
+#include "util/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+
+#include "tests/support/check_main.h"
+
+static char path[] = "/tmp/cdacq_test_file.XXXXXX";
+static int fd;
+
+static void setup(void)
+{
+    strcpy(path + sizeof path - 7, "XXXXXX");
+    fd = mkstemp(path);
+    ck_assert_int_ge(fd, 0);
+}
+
+static void teardown(void)
+{
+    close(fd);
+    unlink(path);
+}
+
+START_TEST(opens_and_says_what_it_is)
+{
+    struct stat st;
+    ck_assert_int_eq(write(fd, "abc", 3), 3);
+    int opened = file_open(path, &st);
+    ck_assert_int_ge(opened, 0);
+    ck_assert(S_ISREG(st.st_mode));
+    ck_assert_int_eq(st.st_size, 3);
+    ck_assert_int_eq(fcntl(opened, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+    close(opened);
+}
+END_TEST
+
+START_TEST(opening_never_blocks)
+{
+    struct stat st;
+    unlink(path);
+    ck_assert_int_eq(file_open(path, &st), -1);
+    ck_assert_int_eq(errno, ENOENT);
+    ck_assert_int_eq(mkfifo(path, 0600), 0); /* that nobody writes to */
+    int opened = file_open(path, &st);
+    ck_assert_int_ge(opened, 0);
+    ck_assert(S_ISFIFO(st.st_mode));
+    close(opened);
+}
+END_TEST
+
+START_TEST(reads_at_an_offset)
+{
+    char buffer[8] = "........";
+    ck_assert_int_eq(write(fd, "0123456789", 10), 10);
+    ck_assert_uint_eq(file_read_at(fd, 2, buffer, 4), 4);
+    ck_assert_mem_eq(buffer, "2345....", 8);
+    ck_assert_uint_eq(file_read_at(fd, 10, buffer, 0), 0);
+    ck_assert_int_eq(errno, 0);
+    errno = EIO;
+    ck_assert_uint_eq(file_read_at(fd, 7, buffer, sizeof buffer), 3); /* to the end: no failure */
+    ck_assert_int_eq(errno, 0);
+    ck_assert_mem_eq(buffer, "7895....", 8);
+    ck_assert_uint_eq(file_read_at(fd, 10, buffer, sizeof buffer), 0);
+    ck_assert_int_eq(errno, 0);
+    ck_assert_uint_eq(file_read_at(fd, (uint64_t)INT64_MAX + 1, buffer, sizeof buffer), 0);
+    ck_assert_uint_eq(file_read_at(fd, UINT64_MAX, buffer, sizeof buffer), 0);
+}
+END_TEST
+
+START_TEST(a_failure_is_not_an_end)
+{
+    char buffer[8];
+    int directory = open("/", O_RDONLY | O_DIRECTORY);
+    ck_assert_uint_eq(file_read_at(directory, 0, buffer, sizeof buffer), 0);
+    ck_assert_int_eq(errno, EISDIR);
+    size_t length;
+    errno = 0;
+    ck_assert_ptr_null(file_read_all(directory, SIZE_MAX, &length));
+    ck_assert_int_eq(errno, EISDIR);
+    close(directory);
+    ck_assert_uint_eq(file_read_at(-1, 0, buffer, sizeof buffer), 0);
+    ck_assert_int_eq(errno, EBADF);
+}
+END_TEST
+
+START_TEST(reads_all)
+{
+    enum { SIZE = 300 * 1000 };
+    size_t length = 1;
+    char *all = file_read_all(fd, 0, &length);
+    ck_assert_str_eq(all, "");
+    ck_assert_uint_eq(length, 0);
+    free(all);
+    char *bytes = malloc(SIZE);
+    for (size_t i = 0; i < SIZE; i++)
+        bytes[i] = (char)(i * 7);
+    ck_assert_int_eq(write(fd, bytes, SIZE), SIZE);
+    lseek(fd, 0, SEEK_SET);
+    all = file_read_all(fd, SIZE, &length);
+    ck_assert_uint_eq(length, SIZE);
+    ck_assert_mem_eq(all, bytes, SIZE);
+    ck_assert_int_eq(all[SIZE], 0);
+    free(all);
+    lseek(fd, 0, SEEK_SET);
+    ck_assert_ptr_null(file_read_all(fd, SIZE - 1, &length));
+    ck_assert_int_eq(errno, EFBIG);
+    free(bytes);
+}
+END_TEST
+
+/* A pipe gives what it has, piece by piece. */
+START_TEST(reads_all_of_short_reads)
+{
+    int ends[2];
+    size_t length;
+    ck_assert_int_eq(pipe(ends), 0);
+    FILE *to = fdopen(ends[1], "w");
+    setvbuf(to, NULL, _IONBF, 0);
+    for (int i = 0; i < 10; i++)
+        fputs("piece ", to);
+    fclose(to);
+    char *all = file_read_all(ends[0], SIZE_MAX, &length);
+    ck_assert_uint_eq(length, 60);
+    ck_assert_str_eq(all + 48, "piece piece ");
+    free(all);
+    close(ends[0]);
+}
+END_TEST
+
+static Suite *file_suite(void)
+{
+    Suite *suite = suite_create("file");
+    TCase *tcase = tcase_create("file");
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, opens_and_says_what_it_is);
+    tcase_add_test(tcase, opening_never_blocks);
+    tcase_add_test(tcase, reads_at_an_offset);
+    tcase_add_test(tcase, a_failure_is_not_an_end);
+    tcase_add_test(tcase, reads_all);
+    tcase_add_test(tcase, reads_all_of_short_reads);
+    suite_add_tcase(suite, tcase);
+    return suite;
+}
+
+CHECK_MAIN(file_suite)

@@ -1,0 +1,86 @@
+/*
+ * vector.h: the growable array, typed at the place of use. DEFINE_VECTOR(spans, struct span) defines struct spans,
+ * whose `items`, `count` and `capacity` may be read freely, and the functions below. A zeroed struct is an empty
+ * vector. Growing doubles the capacity; a size that does not fit, or memory that runs out, returns false or NULL and
+ * leaves the vector as it was. Pointers to items are good until it grows.
+ *
+ *     void spans_deinit(struct spans *);
+ *     bool spans_reserve(struct spans *, size_t capacity);         room for at least so many in all
+ *     bool spans_resize(struct spans *, size_t count);             new items are zeroed
+ *     bool spans_append(struct spans *, struct span);
+ *     struct span *spans_append_items(struct spans *, size_t n);   the first of n new items, not initialised
+ *     void spans_shrink(struct spans *);                           gives back what is not used
+ */
+#ifndef CDACQ_UTIL_VECTOR_H
+#define CDACQ_UTIL_VECTOR_H
+
+#include "util/base.h"
+
+/*
+ * `items` reallocated for at least `needed` items, and at least twice *capacity, which is set. NULL with nothing
+ * changed where that cannot be had.
+ */
+void *vector_grow(void *items, size_t *capacity, size_t needed, size_t item_size);
+
+/* `items` reallocated for no more than `count`, or as they were. */
+void *vector_shrink(void *items, size_t *capacity, size_t count, size_t item_size);
+
+/* The struct alone, for a header, and its functions alone, for where they are used. */
+#define DEFINE_VECTOR_TYPE(vector, type) \
+    struct vector {                      \
+        type *items;                     \
+        size_t count, capacity;          \
+    }
+
+#define DEFINE_VECTOR_FUNCTIONS(vector, type)                                                      \
+    __attribute__((unused)) static inline void vector##_deinit(struct vector *v)                   \
+    {                                                                                              \
+        free(v->items);                                                                            \
+        *v = (struct vector){0};                                                                   \
+    }                                                                                              \
+    __attribute__((unused)) static inline bool vector##_reserve(struct vector *v, size_t capacity) \
+    {                                                                                              \
+        if (LIKELY(capacity <= v->capacity))                                                       \
+            return true;                                                                           \
+        type *items = vector_grow(v->items, &v->capacity, capacity, sizeof(type));                 \
+        if (!items)                                                                                \
+            return false;                                                                          \
+        v->items = items;                                                                          \
+        return true;                                                                               \
+    }                                                                                              \
+    __attribute__((unused)) static inline bool vector##_resize(struct vector *v, size_t count)     \
+    {                                                                                              \
+        if (!vector##_reserve(v, count))                                                           \
+            return false;                                                                          \
+        if (count > v->count)                                                                      \
+            memset(v->items + v->count, 0, (count - v->count) * sizeof(type));                     \
+        v->count = count;                                                                          \
+        return true;                                                                               \
+    }                                                                                              \
+    __attribute__((unused)) static inline type *vector##_append_items(struct vector *v, size_t n)  \
+    {                                                                                              \
+        size_t count;                                                                              \
+        if (__builtin_add_overflow(v->count, n, &count) || !vector##_reserve(v, count))            \
+            return NULL;                                                                           \
+        type *items = v->items + v->count;                                                         \
+        v->count = count;                                                                          \
+        return items;                                                                              \
+    }                                                                                              \
+    __attribute__((unused)) static inline bool vector##_append(struct vector *v, type item)        \
+    {                                                                                              \
+        type *items = vector##_append_items(v, 1);                                                 \
+        if (items)                                                                                 \
+            *items = item;                                                                         \
+        return items != NULL;                                                                      \
+    }                                                                                              \
+    __attribute__((unused)) static inline void vector##_shrink(struct vector *v)                   \
+    {                                                                                              \
+        v->items = vector_shrink(v->items, &v->capacity, v->count, sizeof(type));                  \
+    }                                                                                              \
+    _Static_assert(sizeof(type) > 0, "a type")
+
+#define DEFINE_VECTOR(vector, type)   \
+    DEFINE_VECTOR_TYPE(vector, type); \
+    DEFINE_VECTOR_FUNCTIONS(vector, type)
+
+#endif
