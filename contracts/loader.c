@@ -229,14 +229,15 @@ static void module_open(struct module *module, struct field_reader *reader)
         module->status = reader_status(&reader->raw, &module->error);
         return;
     }
-    reader->raw.unverified = false; /* where the image is does not tell whether its bytes can be trusted */
+    /* A task of its own: where the image is does not say whether its bytes can be trusted. */
+    reader_begin(&reader->raw, FUEL_NAME);
     if (module->base)
         open_loaded_image(module, reader, layout);
     else
         open_dynamic(module, reader);
     if (module->status >= 0 && !module->path)
         take_name_from_metadata(module);
-    module->unverified = reader->raw.unverified;
+    module->unverified = reader_unverified(&reader->raw);
 }
 
 static struct module **bucket_of(struct module_cache *cache, uint64_t key)
@@ -257,15 +258,12 @@ static struct module *cache_add(struct module_cache *cache, uint64_t address, ui
     module->address = address;
     module->base = base;
     module->cache = cache;
-    struct reader saved = cache->reader->raw;
+    struct reader *reader = &cache->reader->raw;
     const struct module *failed = cache->failed;
-    reader_begin(&cache->reader->raw, FUEL_NAME);
+    struct reader_task outer = reader_enter(reader, FUEL_NAME);
     module_open(module, cache->reader);
-    cache->reader->raw.status = saved.status;
-    cache->reader->raw.what = saved.what;
-    cache->reader->raw.address = saved.address;
-    cache->reader->raw.fuel = saved.fuel - MIN(saved.fuel, (uint32_t)MODULE_COST);
-    cache->reader->raw.unverified = saved.unverified;
+    (void)reader_leave(reader, &outer); /* the module has it as its error */
+    reader_charge(reader, MODULE_COST);
     cache->failed = failed;
     module->next = *bucket;
     *bucket = module;

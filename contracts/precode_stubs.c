@@ -164,8 +164,7 @@ uint64_t precode_stubs_method_desc(const struct precode_stubs_version *version, 
     if (address % reader->raw.pointer_size || !read_machine(version, reader, &machine))
         return 0;
     enum precode_kind kind = version->code_at(reader, &machine, address);
-    if (reader_failed(&reader->raw) && !reader->raw.what)
-        reader->raw.what = "precode";
+    reader_name_failure(&reader->raw, "precode");
     uint64_t data = address + machine.page_size;
     if (kind == PRECODE_STUB) {
         kind = kind_of_type(&machine, (uint8_t)read_field(reader, data, F_StubPrecodeData_Type));

@@ -32,8 +32,8 @@ uint64_t field_missing(struct field_reader *reader, enum layout_field field);
 /* Names the field in the message of a read that has just failed. */
 static inline uint64_t field_read(struct field_reader *reader, enum layout_field field, uint64_t value)
 {
-    if (reader_failed(&reader->raw) && !reader->raw.what)
-        reader->raw.what = layout_field_name(field);
+    if (reader_failed(&reader->raw))
+        reader_name_failure(&reader->raw, layout_field_name(field));
     return value;
 }
 

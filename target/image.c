@@ -204,11 +204,10 @@ enum cdacq_status image_open(struct target *target, const struct mapping *first,
 
     for (unsigned i = 0; i < count && !image.build_id_size; i++) {
         uint64_t header = first->begin + headers + (uint64_t)i * entry_size;
-        struct reader notes = image_reader(&image, reader.fuel); /* one that fails leaves the others */
-        if (read_u32(&notes, header) == PT_NOTE)
-            read_build_id(&image, &notes, image.base + read_pointer(&notes, header + (image.wide ? 16 : 8)),
-                          MIN(read_pointer(&notes, header + (image.wide ? 40 : 20)), (uint64_t)64 * 1024));
-        reader.fuel = notes.fuel;
+        if (read_u32(&reader, header) == PT_NOTE)
+            read_build_id(&image, &reader, image.base + read_pointer(&reader, header + (image.wide ? 16 : 8)),
+                          MIN(read_pointer(&reader, header + (image.wide ? 40 : 20)), (uint64_t)64 * 1024));
+        reader_recover(&reader, ~FAILURE(CDACQ_ERR_FUEL)); /* notes that cannot be read leave the others */
     }
     read_dynamic(&image, &reader);
     *ret = image;

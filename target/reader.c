@@ -12,36 +12,35 @@ void reader_init(struct reader *reader, struct target *target, unsigned pointer_
 
 uint64_t reader_fail(struct reader *reader, enum cdacq_status status, uint64_t address, const char *what)
 {
-    if (!reader_failed(reader)) {
-        reader->status = status;
-        reader->address = address;
-        reader->what = what;
-    }
+    if (!reader_failed(reader))
+        reader->task.failure = (struct reader_failure){.status = status, .address = address, .what = what};
     return 0;
 }
 
 enum cdacq_status reader_status(const struct reader *reader, struct cdacq_error *err)
 {
-    const char *what = reader->what ? reader->what : "memory";
+    const struct reader_failure *failure = &reader->task.failure;
+    const char *what = failure->what ? failure->what : "memory";
     char why[360];
-    switch (reader->status) {
+    switch (failure->status) {
     case CDACQ_ERR_MEMORY:
-        target_explain(reader->target, reader->address, why, sizeof why);
-        return error_set(err, reader->status, reader->address, "%s: no memory at 0x%" PRIx64 "%s", what,
-                         reader->address, why);
+        target_explain(reader->target, failure->address, why, sizeof why);
+        return error_set(err, failure->status, failure->address, "%s: no memory at 0x%" PRIx64 "%s", what,
+                         failure->address, why);
     case CDACQ_ERR_FUEL:
-        return error_set(err, reader->status, reader->address, "%s: gave up after too many steps", what);
+        return error_set(err, failure->status, failure->address, "%s: gave up after too many steps", what);
     case CDACQ_ERR_FIELD:
-        return error_set(err, reader->status, 0, "%s is not described by the target's descriptor", what);
+        return error_set(err, failure->status, 0, "%s is not described by the target's descriptor", what);
     case CDACQ_ERR_CORRUPT:
-        return error_set(err, reader->status, reader->address, "%s: impossible value at 0x%" PRIx64, what,
-                         reader->address);
+        return error_set(err, failure->status, failure->address, "%s: impossible value at 0x%" PRIx64, what,
+                         failure->address);
     case CDACQ_ERR_NOMEM:
-        return error_set(err, reader->status, 0, "out of memory for %s", what);
+        return error_set(err, failure->status, 0, "out of memory for %s", what);
     default:
-        if (reader->status < 0)
-            return error_set(err, reader->status, reader->address, "%s: %s", what, cdacq_status_text(reader->status));
-        return reader->status;
+        if (failure->status < 0)
+            return error_set(err, failure->status, failure->address, "%s: %s", what,
+                             cdacq_status_text(failure->status));
+        return failure->status;
     }
 }
 
@@ -67,7 +66,7 @@ static inline const uint8_t *reader_run(struct reader *reader, uint64_t address,
     }
     if (UNLIKELY(hint->end - address < size))
         return NULL;
-    reader->unverified |= hint->unverified;
+    reader->task.unverified |= hint->unverified;
     if (UNLIKELY(reader->target->recording != NULL))
         target_record(reader->target, address, size);
     return hint->bytes + (address - hint->begin);
@@ -215,11 +214,11 @@ bool reader_window(struct reader *reader, uint64_t address, uint64_t size, const
         size_t got = copy_runs(reader, address + done, copy + done, room - done);
         done += got;
         /* A joined window costs what copying costs: a unit for each page, unlike a view. */
-        if (got / PAGE_SIZE > reader->fuel) {
+        if (got / PAGE_SIZE > reader->task.fuel) {
             reader_fail(reader, CDACQ_ERR_FUEL, 0, what);
             return false;
         }
-        reader->fuel -= (uint32_t)(got / PAGE_SIZE);
+        reader->task.fuel -= (uint32_t)(got / PAGE_SIZE);
     }
     *ret = (struct window){copy, (size_t)size, copy};
     copy = NULL;

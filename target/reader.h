@@ -4,8 +4,10 @@
  * - Sticky error. The first read that fails is remembered (status, address, what was being read); every later read
  *   returns 0 without touching memory. An algorithm asks once, at its end, through reader_status(): a sticky zero must
  *   never be taken for "not found".
- * - Fuel. Every read and every step of a loop costs a unit; a call starts with a full tank. Corrupt or cyclic memory
- *   can therefore not keep a call from ending. Running dry has its own status and names the loop.
+ * - Fuel. Every read and every step of a loop costs a unit; a task starts with a fixed amount. Corrupt or cyclic memory
+ *   can therefore not keep a call from ending. Running out has its own status and names the loop.
+ * - Nested tasks. Work whose cost and failure belong to something that is kept (an image, a module) runs between
+ *   reader_enter() and reader_leave(): it has its own fuel and its own failure, and the outer task goes on unchanged.
  * - Byte order and pointer size are the target's, set once from the descriptor.
  *
  * A reader belongs to one thread.
@@ -25,60 +27,65 @@ enum {
     WINDOW_MAX = 256 * 1024 * 1024, /* bytes that one window may span */
 };
 
-/* Why something cannot be read: kept with what is remembered of it, so that every use tells it again. */
+/* Why something cannot be read: kept with what is remembered of it, so that every use reports it again. */
 struct reader_failure {
     enum cdacq_status status; /* CDACQ_OK: it can */
-    uint64_t address;
-    const char *what; /* a static string */
+    uint64_t address;         /* of the failed read */
+    const char
+        *what; /* "RangeSection.Flags", or the loop that ran out of fuel; a static string, NULL where not known */
+};
+
+/* The state of one task. Its members are private to reader.h and reader.c. */
+struct reader_task {
+    uint32_t fuel;
+    bool unverified; /* bytes of a file were read that nothing could confirm */
+    struct reader_failure failure;
+    const char *loop; /* the loop that made a step last: named by a read that finds no fuel left */
 };
 
 struct reader {
     struct target *target;
     struct memory hint; /* where the last read was: most reads are near */
-    uint32_t fuel;
     uint8_t pointer_size;
     bool big_endian;
-    bool dumped_only; /* take no file's bytes: for judging a file by the dump */
-    bool unverified;  /* since it was last cleared, bytes of a file were read that nothing could confirm */
-    enum cdacq_status status;
-    uint64_t address; /* of the failed read */
-    const char *what; /* "RangeSection.Flags", or the loop that ran dry; a static string, NULL where not known */
-    const char *loop; /* the loop that was in a step last: a read that finds the tank empty is on its account */
+    bool dumped_only; /* take no file's bytes: for comparing a file with the dump */
+    struct reader_task task;
 };
 
 void reader_init(struct reader *reader, struct target *target, unsigned pointer_size, bool big_endian);
 
-/* Starts a new task: no error, a full tank. */
+/* Starts a new task: no failure, all its fuel. */
 static inline void reader_begin(struct reader *reader, uint32_t fuel)
 {
-    reader->status = CDACQ_OK;
-    reader->what = NULL;
-    reader->loop = NULL;
-    reader->fuel = fuel;
-    reader->unverified = false;
+    reader->task = (struct reader_task){.fuel = fuel};
+}
+
+/* Starts a nested task and returns the outer one, which reader_leave() takes. */
+static inline struct reader_task reader_enter(struct reader *reader, uint32_t fuel)
+{
+    struct reader_task outer = reader->task;
+    reader_begin(reader, fuel);
+    return outer;
+}
+
+/* Ends a nested task: the outer one goes on as it was. Returns why the nested one failed; status OK where it did not.
+ */
+static inline struct reader_failure reader_leave(struct reader *reader, const struct reader_task *outer)
+{
+    struct reader_failure failure = reader->task.failure;
+    reader->task = *outer;
+    return failure;
 }
 
 static inline bool reader_failed(const struct reader *reader)
 {
-    return UNLIKELY(reader->status < 0);
+    return UNLIKELY(reader->task.failure.status < 0);
 }
 
 /* Makes the reader fail unless it has already. Returns 0, so that a value function can end with it. */
 uint64_t reader_fail(struct reader *reader, enum cdacq_status status, uint64_t address, const char *what);
 
-/* The status of the task so far; on failure *err tells what could not be read, where, and why. */
-enum cdacq_status reader_status(const struct reader *reader, struct cdacq_error *err);
-
-/* Takes the failure, if there is one, out of the reader, which goes on without it. */
-static inline struct reader_failure reader_take_failure(struct reader *reader)
-{
-    struct reader_failure failure = {.status = reader->status, .address = reader->address, .what = reader->what};
-    reader->status = CDACQ_OK;
-    reader->what = NULL;
-    return failure;
-}
-
-/* Makes the reader fail with a failure that was taken before. False where that was none. */
+/* Makes the reader fail with a failure that was kept. False where that is none. */
 static inline bool reader_fail_again(struct reader *reader, const struct reader_failure *failure)
 {
     if (failure->status < 0)
@@ -86,32 +93,76 @@ static inline bool reader_fail_again(struct reader *reader, const struct reader_
     return failure->status < 0;
 }
 
-/* Takes back a failure that is memory missing, where something can be told without it. True where that was so. */
-static inline bool reader_forgive(struct reader *reader)
+/* Names what was being read, in a failure that has no name yet. */
+static inline void reader_name_failure(struct reader *reader, const char *what)
 {
-    if (reader->status != CDACQ_ERR_MEMORY)
-        return false;
-    (void)reader_take_failure(reader);
-    return true;
+    if (reader_failed(reader) && !reader->task.failure.what)
+        reader->task.failure.what = what;
 }
 
-/* One unit of fuel. False when the tank is empty or the reader has failed. */
+/* The failure of the task so far; status OK where there is none. */
+static inline struct reader_failure reader_failure(const struct reader *reader)
+{
+    return reader->task.failure;
+}
+
+/* The status of the task so far; on failure *err says what could not be read, where, and why. */
+enum cdacq_status reader_status(const struct reader *reader, struct cdacq_error *err);
+
+/* A set of statuses for reader_recover(). */
+#define FAILURE(status) (1u << -(status))
+#define FAILURE_ANY     UINT32_MAX
+
+/* Clears a failure whose status is in the set: the answer can do without what was read. True where there was one. */
+static inline bool reader_recover(struct reader *reader, uint32_t failures)
+{
+    bool recovered = reader_failed(reader) && (failures & FAILURE(reader->task.failure.status));
+    if (recovered)
+        reader->task.failure = (struct reader_failure){0};
+    return recovered;
+}
+
+/* The fuel that the task has left. */
+static inline uint32_t reader_fuel(const struct reader *reader)
+{
+    return reader->task.fuel;
+}
+
+/* Takes fuel from the task, all of it where it has less: for work that was done outside of the task. */
+static inline void reader_charge(struct reader *reader, uint32_t units)
+{
+    reader->task.fuel -= MIN(reader->task.fuel, units);
+}
+
+/* Whether the task has read bytes of a file that nothing could confirm. */
+static inline bool reader_unverified(const struct reader *reader)
+{
+    return reader->task.unverified;
+}
+
+/* Notes the same of bytes that were read earlier, for something that the task uses. */
+static inline void reader_add_unverified(struct reader *reader, bool unverified)
+{
+    reader->task.unverified |= unverified;
+}
+
+/* One unit of fuel. False when there is none left or the reader has failed. */
 static inline bool reader_spend(struct reader *reader)
 {
     if (reader_failed(reader))
         return false;
-    if (UNLIKELY(reader->fuel == 0)) {
-        reader_fail(reader, CDACQ_ERR_FUEL, 0, reader->loop ? reader->loop : "reading memory");
+    if (UNLIKELY(reader->task.fuel == 0)) {
+        reader_fail(reader, CDACQ_ERR_FUEL, 0, reader->task.loop ? reader->task.loop : "reading memory");
         return false;
     }
-    reader->fuel--;
+    reader->task.fuel--;
     return true;
 }
 
-/* One step of the loop `what`, which is named when the tank runs dry. False as reader_spend(): leave the loop. */
+/* One step of the loop `what`, which is named when the fuel runs out. False as reader_spend(): leave the loop. */
 static inline bool reader_step(struct reader *reader, const char *what)
 {
-    reader->loop = what;
+    reader->task.loop = what;
     return reader_spend(reader);
 }
 

@@ -53,8 +53,7 @@ static uint64_t follow(struct field_reader *reader, uint64_t map, uint64_t addre
     for (unsigned level = level_count(reader); level >= last_level && table; level--) {
         uint64_t slot = address >> level_shift(reader, level) & (SLOTS - 1);
         table = untagged(read_pointer(&reader->raw, table + slot * reader->raw.pointer_size));
-        if (reader_failed(&reader->raw) && !reader->raw.what)
-            reader->raw.what = "RangeSectionMap";
+        reader_name_failure(&reader->raw, "RangeSectionMap");
     }
     return table;
 }
@@ -94,12 +93,12 @@ struct lister {
     size_t unreadable;
 };
 
-/* Whatever could not be read is counted and forgotten, so that the rest of the map is still listed. */
-static bool forgive(struct lister *lister)
+/* Whatever could not be read is counted and skipped, so that the rest of the map is still listed. */
+static bool skip_unreadable(struct lister *lister)
 {
-    bool forgiven = reader_forgive(&lister->reader->raw);
-    lister->unreadable += forgiven;
-    return forgiven;
+    bool recovered = reader_recover(&lister->reader->raw, FAILURE(CDACQ_ERR_MEMORY));
+    lister->unreadable += recovered;
+    return recovered;
 }
 
 static bool add_section(struct lister *lister, uint64_t address)
@@ -129,7 +128,7 @@ static void list_fragments(struct lister *lister, uint64_t fragment)
         uint64_t section = read_field(reader, fragment, F_RangeSectionFragment_RangeSection);
         uint64_t next = untagged(read_field(reader, fragment, F_RangeSectionFragment_Next));
         if (reader_failed(&reader->raw) || !add_section(lister, section)) {
-            forgive(lister);
+            skip_unreadable(lister);
             return;
         }
         fragment = next;
@@ -155,7 +154,7 @@ static void list_table(struct lister *lister, uint64_t table, unsigned level)
     }
     lister->tables[lister->table_count++] = table;
     if (!reader_window(&reader->raw, table, (uint64_t)SLOTS * reader->raw.pointer_size, "RangeSectionMap", &window)) {
-        forgive(lister);
+        skip_unreadable(lister);
         return;
     }
     for (unsigned slot = 0; slot < SLOTS && !reader_failed(&reader->raw); slot++) {
@@ -198,7 +197,7 @@ static bool read_sections(struct lister *lister, struct range_section_list *ret)
         bool deleted = is_being_deleted(reader, address);
         if (!deleted && read_section(reader, address, &section))
             ret->items[ret->count++] = section;
-        else if (reader_failed(&reader->raw) && !forgive(lister))
+        else if (reader_failed(&reader->raw) && !skip_unreadable(lister))
             return false;
     }
     qsort(ret->items, ret->count, sizeof *ret->items, compare_sections);

@@ -74,7 +74,7 @@ static bool add_node(struct field_reader *reader, uint64_t node, struct code_hea
     if (heap.heap && has_field(reader, F_CodeHeap_HeapType)) {
         struct cdacq_code_heap_info typed = heap;
         read_code_heap(reader, &typed);
-        if (!reader_forgive(&reader->raw)) /* of what type it is is the least of it */
+        if (!reader_recover(&reader->raw, FAILURE(CDACQ_ERR_MEMORY))) /* of what type it is is the least of it */
             heap = typed;
     }
     if (list->count == CODE_HEAP_MAX) { /* the list is the target's: it may be a circle */
@@ -105,8 +105,10 @@ static void add_by_sections(const struct execution_manager *manager, struct fiel
     if (!range_section_map_list(reader, manager->map, &list))
         return;
     for (size_t i = 0; i < list.count && failure.status != CDACQ_ERR_NOMEM; i++)
-        if (has_heap_of(&list.items[i], kind) && !add_node(reader, list.items[i].heap_list, ret))
-            failure = reader_take_failure(&reader->raw);
+        if (has_heap_of(&list.items[i], kind) && !add_node(reader, list.items[i].heap_list, ret)) {
+            failure = reader_failure(&reader->raw);
+            reader_recover(&reader->raw, FAILURE_ANY);
+        }
     if (!reader_fail_again(&reader->raw, &failure) && list.unreadable)
         reader_fail(&reader->raw, CDACQ_ERR_MEMORY, manager->map, "RangeSectionMap");
     free(list.items);

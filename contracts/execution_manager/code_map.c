@@ -116,9 +116,8 @@ static bool add_heap_block(uint64_t start, void *context)
     uint64_t range_end = builder->range->section.end;
     /* A stub block, and one whose header or length is not readable, reach up to the next start. */
     if (!heap_block_at(builder->manager, reader, builder->range, start, &block)) {
-        if (reader->raw.status != CDACQ_ERR_MEMORY && reader->raw.status != CDACQ_ERR_CORRUPT)
+        if (!reader_recover(&reader->raw, FAILURE(CDACQ_ERR_MEMORY) | FAILURE(CDACQ_ERR_CORRUPT)))
             return false;
-        (void)reader_take_failure(&reader->raw);
         return add_run(builder, start, range_end, RUN_UNKNOWN, 0);
     }
     if (!code_block_is_method(&block))

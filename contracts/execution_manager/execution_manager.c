@@ -65,7 +65,7 @@ void execution_manager_read_globals(struct execution_manager *manager, struct fi
     if (layout->globals[G_ThePreStub])
         code = read_pointer(&reader->raw, layout->globals[G_ThePreStub]);
     manager->the_pre_stub = reader_failed(&reader->raw) ? 0 : address_of_code_pointer(layout->code_pointer_flags, code);
-    (void)reader_take_failure(&reader->raw);
+    reader_recover(&reader->raw, FAILURE_ANY);
 }
 
 enum cdacq_code_kind execution_manager_stub_kind(const struct execution_manager *manager, uint64_t number)
@@ -92,7 +92,7 @@ static bool range_list_find(const struct execution_manager *manager, struct fiel
     uint64_t number = 0;
     if (section->range_list && has_field(reader, F_CodeRangeMapRangeList_RangeListType))
         number = read_field(reader, section->range_list, F_CodeRangeMapRangeList_RangeListType);
-    if (reader_forgive(&reader->raw))
+    if (reader_recover(&reader->raw, FAILURE(CDACQ_ERR_MEMORY)))
         number = 0; /* stubs they are, whatever their kind */
     *ret = (struct code_block){.ip = ip, .start = ip, .kind = (uint8_t)execution_manager_stub_kind(manager, number)};
     return !reader_failed(&reader->raw);
@@ -121,7 +121,7 @@ bool execution_manager_find_in(struct execution_manager *manager, struct field_r
     }
     if (!found || reader_failed(&reader->raw))
         return false;
-    block.unverified |= reader->raw.unverified;
+    block.unverified |= reader_unverified(&reader->raw);
     *ret = block;
     return true;
 }

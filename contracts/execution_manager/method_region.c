@@ -26,8 +26,8 @@ bool method_region_hot_size(const struct execution_manager *manager, struct fiel
         return true;
     if (gc_info_of(manager, reader, block, &gc_info, &version) && gc_info)
         length = gc_info_code_length(reader, gc_info, version);
-    if (reader->raw.status == CDACQ_ERR_FIELD || reader->raw.status == CDACQ_ERR_MEMORY)
-        (void)reader_take_failure(&reader->raw); /* the unwind information has told it already */
+    /* The unwind information has given the size already. */
+    reader_recover(&reader->raw, FAILURE(CDACQ_ERR_FIELD) | FAILURE(CDACQ_ERR_MEMORY));
     if (length && length != block->hot_size + block->cold_size)
         reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, gc_info, "code length in the GC info");
     return !reader_failed(&reader->raw);

@@ -15,11 +15,7 @@ const struct r2r_image *r2r_jit_manager_image(struct execution_manager *manager,
     for (struct r2r_image *image = first; image; image = image->next)
         if (image->base == section->begin && image->module == section->r2r_module && image->end == section->end)
             return usable(image, reader);
-    /* An image has its own tank: inverting the tables of a large one must not be charged to the look-up. */
-    uint32_t fuel = reader->raw.fuel;
-    reader->raw.fuel = FUEL_INDEX;
     struct r2r_image *image = reader_failed(&reader->raw) ? NULL : r2r_image_open(reader, section);
-    reader->raw.fuel = fuel;
     if (!image)
         return NULL;
     /* Sections that all name one large image must not cost its tables each time. */
@@ -144,8 +140,8 @@ static uint32_t code_length(const struct r2r_image *image, struct field_reader *
     uint64_t gc_info;
     bool found = image->gc_info_version && gc_info_behind(image, reader, function, &gc_info);
     /* Where the unwind data cannot be read, or are none, the image's tables say how long the method is. */
-    if (!found && reader->raw.status != CDACQ_ERR_FUEL)
-        (void)reader_take_failure(&reader->raw);
+    if (!found)
+        reader_recover(&reader->raw, ~FAILURE(CDACQ_ERR_FUEL));
     return found ? gc_info_code_length(reader, gc_info, image->gc_info_version) : 0;
 }
 

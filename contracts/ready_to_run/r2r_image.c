@@ -64,7 +64,9 @@ static uint64_t mapped_method_desc(const struct r2r_image *image, struct field_r
 uint64_t r2r_image_method_desc(const struct r2r_image *image, struct field_reader *reader, uint32_t function)
 {
     uint64_t method_desc = mapped_method_desc(image, reader, function);
-    return reader_forgive(&reader->raw) ? 0 : method_desc; /* the image may name the method all the same */
+    return reader_recover(&reader->raw, FAILURE(CDACQ_ERR_MEMORY))
+               ? 0
+               : method_desc; /* the image may name the method all the same */
 }
 
 bool r2r_image_is_start(const struct r2r_image *image, const struct r2r_entries *entries, struct field_reader *reader,
@@ -274,10 +276,10 @@ static bool add_components(struct inverter *inverter, const struct sections *sec
     /* Only names need these: where they are missing, the starts are known all the same. */
     if (find_section(reader, sections, R2R_MANIFEST_METADATA, &part) &&
         !section_window(reader, inverter->image, &part, "ReadyToRun section 112", &inverter->entries->manifest))
-        reader_forgive(&reader->raw);
+        reader_recover(&reader->raw, FAILURE(CDACQ_ERR_MEMORY));
     if (find_section(reader, sections, R2R_MANIFEST_MVIDS, &part) &&
         !section_window(reader, inverter->image, &part, "ReadyToRun section 118", &inverter->entries->mvids))
-        reader_forgive(&reader->raw);
+        reader_recover(&reader->raw, FAILURE(CDACQ_ERR_MEMORY));
     for (uint32_t i = 0; i < count && reader_step(&reader->raw, "ReadyToRun section 115"); i++) {
         /* READYTORUN_CORE_HEADER: flags, number of sections, sections. */
         uint64_t header = base + read_u32(&reader->raw, base + list.rva + (uint64_t)i * 16 + 8);
@@ -313,7 +315,7 @@ static void invert(struct inverter *inverter)
     add_instances(inverter, &sections);
 }
 
-/* The reader's failure becomes the table's own, so that it is told at every use, and found out only once. */
+/* A failure becomes the table's own, so that every use reports it and it is found only once. */
 static struct r2r_entries *entries_read(const struct r2r_image *image, struct field_reader *reader)
 {
     struct r2r_entries *entries = calloc(1, sizeof *entries);
@@ -322,15 +324,11 @@ static struct r2r_entries *entries_read(const struct r2r_image *image, struct fi
         return NULL;
     }
     struct inverter inverter = {reader, image, entries, 0};
-    uint32_t fuel = reader->raw.fuel; /* not to be charged to the look-up that happens to be the first */
-    bool unverified = reader->raw.unverified;
-    reader->raw.fuel = FUEL_INDEX;
-    reader->raw.unverified = false;
+    /* Not to be charged to the look-up that happens to be the first. */
+    struct reader_task outer = reader_enter(&reader->raw, FUEL_INDEX);
     invert(&inverter);
-    entries->unverified = reader->raw.unverified;
-    entries->failure = reader_take_failure(&reader->raw);
-    reader->raw.fuel = fuel;
-    reader->raw.unverified = unverified;
+    entries->unverified = reader_unverified(&reader->raw);
+    entries->failure = reader_leave(&reader->raw, &outer);
     return entries;
 }
 
@@ -350,7 +348,7 @@ const struct r2r_entries *r2r_image_entries(const struct r2r_image *image, struc
         else
             entries_free(read);
     }
-    reader->raw.unverified |= entries->unverified;
+    reader_add_unverified(&reader->raw, entries->unverified);
     return reader_fail_again(&reader->raw, &entries->failure) ? NULL : entries;
 }
 
@@ -427,8 +425,8 @@ struct r2r_image *r2r_image_open(struct field_reader *reader, const struct range
         reader_fail(&reader->raw, CDACQ_ERR_NOMEM, 0, "ReadyToRun image");
         return NULL;
     }
-    bool unverified_before = reader->raw.unverified;
-    reader->raw.unverified = false;
+    /* Not to be charged to the look-up either, and its failure is kept with it. */
+    struct reader_task outer = reader_enter(&reader->raw, FUEL_INDEX);
     image->module = section->r2r_module;
     image->base = section->begin;
     image->end = section->end;
@@ -442,8 +440,8 @@ struct r2r_image *r2r_image_open(struct field_reader *reader, const struct range
     read_hot_cold(reader, image, info);
     read_thunks(reader, image, info);
     read_version(reader, image);
-    image->unverified = reader->raw.unverified;
-    reader->raw.unverified |= unverified_before;
-    image->failure = reader_take_failure(&reader->raw);
+    image->unverified = reader_unverified(&reader->raw);
+    image->failure = reader_leave(&reader->raw, &outer);
+    reader_add_unverified(&reader->raw, image->unverified);
     return image;
 }

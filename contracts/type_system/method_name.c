@@ -316,7 +316,7 @@ static void form_name(const struct method_namer *namer, const struct code_block 
     else
         error_set(&ret->error, CDACQ_ERR_MODULE, block->start,
                   "the method at 0x%" PRIx64 " was not prepared, and its image does not name it here", block->start);
-    ret->unverified |= cache->reader->raw.unverified;
+    ret->unverified |= reader_unverified(&cache->reader->raw);
     if (ret->text.broken && ret->error.status >= 0)
         error_set(&ret->error, CDACQ_ERR_FUEL, block->start,
                   "the method at 0x%" PRIx64 ": its name is longer than %d bytes, or memory ran out", block->start,
@@ -337,7 +337,7 @@ void method_name_form(const struct method_namer *namer, const struct code_block 
     reader_begin(&reader->raw, FUEL_NAME);
     if (named.entry_kind == ENTRY_NONE)
         r2r_jit_manager_entry(image, reader, &named);
-    bool unverified = reader->raw.unverified;
+    bool unverified = reader_unverified(&reader->raw);
     if (named.entry_kind == ENTRY_NONE || reader_failed(&reader->raw))
         return;
     text_deinit(&ret->text);

@@ -30,7 +30,7 @@ static enum cdacq_status name_handle(const struct type_namer *namer, uint64_t ha
 
 static enum cdacq_status failed_read(const struct field_reader *reader)
 {
-    return reader->raw.status < 0 ? reader->raw.status : CDACQ_ERR_CORRUPT;
+    return reader_failed(&reader->raw) ? reader_failure(&reader->raw).status : CDACQ_ERR_CORRUPT;
 }
 
 static enum cdacq_status name_type_desc(const struct type_namer *namer, uint64_t desc, struct text *ret)

@@ -84,7 +84,7 @@ struct session_range *session_table(struct cdacq_session *session, size_t index)
         range->records = calloc(range->table->count + 1, sizeof *range->records);
     if (!range->records) {
         reader_fail(&session->reader.raw, CDACQ_ERR_NOMEM, 0, "code runs"); /* unless it has failed already */
-        range->failure = reader_take_failure(&session->reader.raw);
+        range->failure = reader_failure(&session->reader.raw);
         range->table = NULL;
         range->no_table = true;
         return NULL;
@@ -183,7 +183,7 @@ static struct method_record *make_record(struct cdacq_session *session, const st
     uint32_t count = read_functions(&session->reader, block, &functions);
     /* Methods of a core can share one table: what is kept of them all is bounded. */
     bool functions_unknown = reader_failed(&session->reader.raw) || count > FUNCTIONS_MAX - session->function_total;
-    (void)reader_take_failure(&session->reader.raw);
+    reader_recover(&session->reader.raw, FAILURE_ANY);
     count = functions_unknown ? 0 : count;
     session->function_total += count;
     struct method_record *record = arena_allocate(&session->arena, sizeof *record + count * sizeof *functions);
@@ -254,7 +254,7 @@ struct method_record *session_record(struct cdacq_session *session, size_t index
         reader_status(&session->reader.raw, &session->error);
         return NULL;
     }
-    block.unverified |= session->reader.raw.unverified;
+    block.unverified |= reader_unverified(&session->reader.raw);
     *slot = make_record(session, &block, range->table->image);
     return *slot;
 }

@@ -194,7 +194,7 @@ static bool put_load(struct writing *writing, const struct piece *piece)
         leave_out(writing, piece->method, piece->begin, piece->size, error.message);
         return false;
     }
-    writing->unverified |= reader->unverified;
+    writing->unverified |= reader_unverified(reader);
     struct cdacq_jitdump_record record = {
         .kind = CDACQ_JITDUMP_LOAD,
         .as.load =

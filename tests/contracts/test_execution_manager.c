@@ -142,7 +142,7 @@ static void check_address(struct cdacq_target *target, struct field_reader *read
         fact = NULL;
     reader_begin(&reader->raw, FUEL_LOOKUP);
     bool found = execution_manager_find(&target->manager, reader, ip, &block);
-    expect(reader->raw.status == CDACQ_OK, ip);
+    expect(reader_failure(&reader->raw).status == CDACQ_OK, ip);
     if (fact) {
         expect(found, ip);
         check_block(reader, fact, &block, ip);
@@ -760,8 +760,8 @@ START_TEST(cyclic_fragments)
     struct field_reader reader = mock_reader(target);
     struct code_block block;
     ck_assert(!execution_manager_find(&target->manager, &reader, heap->begin - 8, &block));
-    ck_assert_int_eq(reader.raw.status, CDACQ_ERR_FUEL);
-    ck_assert_uint_eq(reader.raw.fuel, 0); /* not one unit more than stated: it counts down from FUEL_LOOKUP */
+    ck_assert_int_eq(reader_failure(&reader.raw).status, CDACQ_ERR_FUEL);
+    ck_assert_uint_eq(reader_fuel(&reader.raw), 0); /* not one unit more than stated: it counts down from FUEL_LOOKUP */
     assert_managed(target, start, start);
     assert_error(target, heap->begin - 8, CDACQ_ERR_FUEL, "RangeSectionFragment.Next list");
     struct cdacq_session *session = mock_session(target);
@@ -788,12 +788,12 @@ START_TEST(endless_walk_back)
     struct field_reader reader = mock_reader(target);
     struct code_block block;
     ck_assert(!execution_manager_find(&target->manager, &reader, mock_r2r_start(image, FUNCTIONS - 1), &block));
-    ck_assert_int_eq(reader.raw.status, CDACQ_ERR_FUEL);
+    ck_assert_int_eq(reader_failure(&reader.raw).status, CDACQ_ERR_FUEL);
     assert_error(target, mock_r2r_start(image, FUNCTIONS - 1), CDACQ_ERR_FUEL, "gave up after too many steps");
     /* Near the beginning there is an answer: no method that anybody knows. */
     reader_begin(&reader.raw, FUEL_LOOKUP);
     ck_assert(!execution_manager_find(&target->manager, &reader, mock_r2r_start(image, 3), &block));
-    ck_assert_int_eq(reader.raw.status, CDACQ_OK);
+    ck_assert_int_eq(reader_failure(&reader.raw).status, CDACQ_OK);
     cdacq_target_close(target);
     mock_destroy(mock);
 }

@@ -67,7 +67,7 @@ static int note_clause(const struct cdacq_exception_clause *clause, void *contex
 {
     struct clause_cost *cost = context;
     (void)clause;
-    cost->most = MAX(cost->most, FUEL_LOOKUP - cost->session->reader.raw.fuel);
+    cost->most = MAX(cost->most, FUEL_LOOKUP - reader_fuel(&cost->session->reader.raw));
     cost->count++;
     return 0;
 }
@@ -90,7 +90,7 @@ static enum cdacq_status ask(struct cdacq_session *session, enum question questi
     uint64_t a, b, c;
     uint32_t version;
     bool yes;
-    session->reader.raw.fuel = 0; /* so that a call that does not begin anew shows */
+    reader_begin(&session->reader.raw, 0); /* so that a call that does not begin anew shows */
     switch (question) {
     case CODE_BLOCK:
         status = cdacq_session_get_code_block(session, ip, &other, NULL);
@@ -137,7 +137,7 @@ static enum cdacq_status ask(struct cdacq_session *session, enum question questi
     case QUESTION_COUNT:
         break;
     }
-    *ret_cost = MAX(tank(question) - session->reader.raw.fuel, clauses.most);
+    *ret_cost = MAX(tank(question) - reader_fuel(&session->reader.raw), clauses.most);
     return status;
 }
 
@@ -150,8 +150,8 @@ static void check(struct cdacq_session *session, enum question question, uint64_
         ck_abort_msg("%s: status %d, not %d", bounds[question].name, status, expected);
     if (cost > bounds[question].most)
         ck_abort_msg("%s: %u units", bounds[question].name, cost);
-    if (status == CDACQ_ERR_FUEL && session->reader.raw.fuel && tank(question) == FUEL_LOOKUP)
-        ck_abort_msg("%s: gave up with %u units left", bounds[question].name, session->reader.raw.fuel);
+    if (status == CDACQ_ERR_FUEL && reader_fuel(&session->reader.raw) && tank(question) == FUEL_LOOKUP)
+        ck_abort_msg("%s: gave up with %u units left", bounds[question].name, reader_fuel(&session->reader.raw));
 }
 
 /* The stated numbers are those of the code. */

@@ -27,7 +27,7 @@ static uint64_t find(const struct fixture *fixture, uint64_t key)
 {
     struct field_reader reader = mock_reader(fixture->target);
     uint64_t value = hash_map_find(&reader, fixture->map, key);
-    ck_assert_int_eq(reader.raw.status, CDACQ_OK);
+    ck_assert_int_eq(reader_failure(&reader.raw).status, CDACQ_OK);
     return value;
 }
 
@@ -35,7 +35,7 @@ static uint64_t find_pointer(const struct fixture *fixture, uint64_t key)
 {
     struct field_reader reader = mock_reader(fixture->target);
     uint64_t value = ptr_hash_map_find(&reader, fixture->map, key);
-    ck_assert_int_eq(reader.raw.status, CDACQ_OK);
+    ck_assert_int_eq(reader_failure(&reader.raw).status, CDACQ_OK);
     return value;
 }
 
@@ -199,8 +199,8 @@ START_TEST(bounded)
     f.target = mock_publish_and_open(f.mock);
     struct field_reader reader = mock_reader(f.target);
     ck_assert_uint_eq(hash_map_find(&reader, f.map, 0x77777777), HASH_MAP_NOT_FOUND);
-    ck_assert_int_eq(reader.raw.status, CDACQ_OK);
-    ck_assert_uint_le(FUEL_LOOKUP - reader.raw.fuel, 2 + 101 * 6);
+    ck_assert_int_eq(reader_failure(&reader.raw).status, CDACQ_OK);
+    ck_assert_uint_le(FUEL_LOOKUP - reader_fuel(&reader.raw), 2 + 101 * 6);
     close_fixture(&f);
 }
 END_TEST
@@ -214,7 +214,7 @@ START_TEST(damage)
         f.target = mock_publish_and_open(f.mock);
         struct field_reader reader = mock_reader(f.target);
         ck_assert_uint_eq(hash_map_find(&reader, f.map, 0x100), HASH_MAP_NOT_FOUND);
-        ck_assert_int_eq(reader.raw.status, CDACQ_ERR_CORRUPT);
+        ck_assert_int_eq(reader_failure(&reader.raw).status, CDACQ_ERR_CORRUPT);
         close_fixture(&f);
     }
     struct fixture f = fixture(_i, 9, 5);
@@ -223,7 +223,7 @@ START_TEST(damage)
     f.target = mock_publish_and_open(f.mock);
     struct field_reader reader = mock_reader(f.target);
     ck_assert_uint_eq(ptr_hash_map_find(&reader, f.map, 0x100), 0);
-    ck_assert_int_eq(reader.raw.status, CDACQ_ERR_MEMORY);
+    ck_assert_int_eq(reader_failure(&reader.raw).status, CDACQ_ERR_MEMORY);
     close_fixture(&f);
 }
 END_TEST

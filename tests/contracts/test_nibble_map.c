@@ -52,8 +52,8 @@ static uint64_t find_status(const struct fixture *fixture, uint64_t offset, enum
     struct nibble_map map = {base, fixture->header_map};
     struct field_reader reader = mock_reader(fixture->target);
     uint64_t start = fixture->version->find(&reader.raw, &map, base + offset);
-    *ret = reader.raw.status;
-    if (FUEL_LOOKUP - reader.raw.fuel > (fixture->version == &nibble_map_constant ? 2 : 2 * UNITS))
+    *ret = reader_failure(&reader.raw).status;
+    if (FUEL_LOOKUP - reader_fuel(&reader.raw) > (fixture->version == &nibble_map_constant ? 2 : 2 * UNITS))
         ck_abort_msg("more units were read than the format takes");
     return start;
 }
@@ -365,7 +365,7 @@ START_TEST(too_large)
     ck_assert(nibble_map_each(&reader.raw, &nibble_map_constant, &map, base - 8, base + 8, collect, &all));
     ck_assert(
         !nibble_map_each(&reader.raw, &nibble_map_constant, &map, base, base + (UINT64_C(1) << 40), collect, &all));
-    ck_assert_int_eq(reader.raw.status, CDACQ_ERR_CORRUPT);
+    ck_assert_int_eq(reader_failure(&reader.raw).status, CDACQ_ERR_CORRUPT);
     ck_assert_uint_eq(all.count, 0);
     close_fixture(&f);
 }

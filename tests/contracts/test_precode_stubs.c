@@ -469,14 +469,14 @@ START_TEST(precodes_in_a_circle)
     for (size_t i = 0; i < ARRAY_SIZE(entries); i++) {
         reader_begin(&reader.raw, FUEL_LOOKUP);
         execution_manager_entry_method_desc(&target->manager, &reader, entries[i], &method_desc);
-        ck_assert_int_ne(reader.raw.status, CDACQ_ERR_FUEL);
-        ck_assert_uint_gt(reader.raw.fuel, FUEL_LOOKUP - READS);
+        ck_assert_int_ne(reader_failure(&reader.raw).status, CDACQ_ERR_FUEL);
+        ck_assert_uint_gt(reader_fuel(&reader.raw), FUEL_LOOKUP - READS);
         /* And no further than the tank reaches. */
         for (uint32_t fuel = 0; fuel < 300; fuel += 7) {
             reader_begin(&reader.raw, fuel);
             if (execution_manager_entry_method_desc(&target->manager, &reader, entries[i], &method_desc))
                 break;
-            ck_assert_uint_le(reader.raw.fuel, fuel);
+            ck_assert_uint_le(reader_fuel(&reader.raw), fuel);
         }
     }
     cdacq_target_close(target);

@@ -20,7 +20,7 @@ static bool find(struct cdacq_target *target, uint64_t address, struct range_sec
 {
     struct field_reader reader = mock_reader(target);
     bool found = range_section_map_find(&reader, target->manager.map, address, ret);
-    ck_assert_int_eq(reader.raw.status, CDACQ_OK);
+    ck_assert_int_eq(reader_failure(&reader.raw).status, CDACQ_OK);
     return found;
 }
 
@@ -246,7 +246,7 @@ END_TEST
 
 static uint32_t units_used(const struct field_reader *reader, uint32_t tank)
 {
-    return tank - reader->raw.fuel;
+    return tank - reader_fuel(&reader->raw);
 }
 
 static void check_cycle(struct cdacq_target *target, uint64_t inside, uint64_t outside)
@@ -325,7 +325,7 @@ START_TEST(cycles_of_tables)
     range_section_map_find(&reader, target->manager.map, elsewhere, &found); /* anything, but it ends */
     reader_begin(&reader.raw, FUEL_INDEX);
     ck_assert(!range_section_map_list(&reader, target->manager.map, &list));
-    ck_assert_int_eq(reader.raw.status, CDACQ_ERR_CORRUPT);
+    ck_assert_int_eq(reader_failure(&reader.raw).status, CDACQ_ERR_CORRUPT);
     cdacq_target_close(target);
     mock_destroy(mock);
 }

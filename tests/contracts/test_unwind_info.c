@@ -51,8 +51,8 @@ static void expect_no_data(uint32_t i, enum cdacq_status status)
     begin_task();
     expect(!unwind_table_data(&f.reader, &table, i, &address, &size));
     expect(address == 1 && size == 2);
-    if (f.reader.raw.status != status)
-        ck_abort_msg("status %d, not %d", f.reader.raw.status, status);
+    if (reader_failure(&f.reader.raw).status != status)
+        ck_abort_msg("status %d, not %d", reader_failure(&f.reader.raw).status, status);
 }
 
 static uint32_t length_of(uint32_t i)
@@ -106,7 +106,7 @@ START_TEST(x64_ends)
     f.layout.fields[F_RuntimeFunction_EndAddress].present = false; /* no other rule may step in */
     begin_task();
     expect(unwind_table_length(&f.reader, &table, 0) == 0);
-    expect(f.reader.raw.status == CDACQ_ERR_FIELD);
+    expect(reader_failure(&f.reader.raw).status == CDACQ_ERR_FIELD);
     teardown();
 }
 END_TEST
@@ -268,7 +268,7 @@ START_TEST(versions)
         expect_no_data(0, CDACQ_ERR_CORRUPT);
         begin_task();
         expect(!unwind_table_is_fragment(&f.reader, &table, 0));
-        expect(f.reader.raw.status == CDACQ_ERR_CORRUPT);
+        expect(reader_failure(&f.reader.raw).status == CDACQ_ERR_CORRUPT);
     }
     teardown();
 }
@@ -314,7 +314,7 @@ START_TEST(fragments)
         unwind_fixture_entry(&f, i, 0x1000 + 0x100 * i, 0, 0x140);
     reader_begin(&f.reader.raw, 20);
     unwind_table_root(&f.reader, &table, UNWIND_ENTRIES - 1);
-    ck_assert_int_eq(f.reader.raw.status, CDACQ_ERR_FUEL);
+    ck_assert_int_eq(reader_failure(&f.reader.raw).status, CDACQ_ERR_FUEL);
     teardown();
 }
 END_TEST
@@ -355,7 +355,8 @@ START_TEST(missing_memory)
     expect(!unwind_table_is_cold_funclet(&f.reader, &table, 0));
     begin_task();
     if (f.layout.architecture != ARCHITECTURE_X64)
-        expect(unwind_table_length(&f.reader, &table, 0) == 0 && f.reader.raw.status == CDACQ_ERR_MEMORY);
+        expect(unwind_table_length(&f.reader, &table, 0) == 0 &&
+               reader_failure(&f.reader.raw).status == CDACQ_ERR_MEMORY);
     teardown();
 }
 END_TEST

@@ -993,9 +993,9 @@ START_TEST(what_nothing_confirms_is_used_and_said)
     struct reader reader;
     reader_init(&reader, target, 8, false);
     read_u8(&reader, 0x11000);
-    ck_assert(!reader.unverified);
+    ck_assert(!reader_unverified(&reader));
     read_u16(&reader, 0x11fff);
-    ck_assert(reader.unverified);
+    ck_assert(reader_unverified(&reader));
 }
 END_TEST
 

@@ -177,7 +177,7 @@ START_TEST(the_first_failure_sticks)
     ck_assert_uint_eq(read_u64(&reader, 0x1ffe), 0);
     ck_assert(reader_failed(&reader));
     size_t lookups = fake.lookups;
-    uint32_t fuel = reader.fuel;
+    uint32_t fuel = reader_fuel(&reader);
     /* Everything is 0 or false now, and nobody asks the target. */
     ck_assert_uint_eq(read_u64(&reader, 0x1000), 0);
     ck_assert_uint_eq(read_u8(&reader, 0x9999), 0);
@@ -194,7 +194,7 @@ START_TEST(the_first_failure_sticks)
     ck_assert_ptr_null(string);
     ck_assert_uint_eq(buffer[0], 1);
     ck_assert_uint_eq(fake.lookups, lookups);
-    ck_assert_uint_eq(reader.fuel, fuel);
+    ck_assert_uint_eq(reader_fuel(&reader), fuel);
     ck_assert_int_eq(reader_status(&reader, &error), CDACQ_ERR_MEMORY);
     ck_assert_uint_eq(error.address, 0x1ffe);
     ck_assert_str_eq(error.message, "memory: no memory at 0x1ffe");
@@ -303,7 +303,7 @@ START_TEST(every_read_and_step_costs_fuel)
     window_deinit(&window);
     ck_assert(reader_string(&reader, 0x1000, 16, &string));
     free(string);
-    ck_assert_uint_eq(reader.fuel, 1);
+    ck_assert_uint_eq(reader_fuel(&reader), 1);
     ck_assert(reader_step(&reader, "loop"));
     ck_assert(!reader_failed(&reader));
     ck_assert(!reader_step(&reader, "fragment list"));
@@ -466,7 +466,7 @@ START_TEST(joined_windows_cost_fuel_by_size)
     /* In one run it is a view, whatever its size. */
     reader_begin(&reader, 2);
     ck_assert(reader_window(&reader, 0x10000000, RUN, "table", &window));
-    ck_assert_uint_eq(reader.fuel, 1);
+    ck_assert_uint_eq(reader_fuel(&reader), 1);
     window_deinit(&window);
 }
 END_TEST
@@ -541,6 +541,108 @@ START_TEST(strings_fail_where_memory_ends)
 }
 END_TEST
 
+/* ---- Tasks within tasks ---- */
+
+START_TEST(a_nested_task_has_its_own_fuel_and_failure)
+{
+    fragment(0x1000, 16);
+    fragment(0x2000, 16);
+    fake.fragments[1].from_file = fake.fragments[1].unverified = true;
+    reader_begin(&reader, 3);
+    read_u8(&reader, 0x1000);
+    struct reader_task outer = reader_enter(&reader, 100);
+    ck_assert_uint_eq(reader_fuel(&reader), 100);
+    for (unsigned i = 0; i < 10; i++)
+        ck_assert(reader_step(&reader, "inner loop"));
+    read_u8(&reader, 0x2000);
+    ck_assert(reader_unverified(&reader));
+    read_u8(&reader, 0x9000);
+    reader_name_failure(&reader, "inner");
+    reader_name_failure(&reader, "a name that comes too late");
+    struct reader_failure failure = reader_leave(&reader, &outer);
+    ck_assert_int_eq(failure.status, CDACQ_ERR_MEMORY);
+    ck_assert_uint_eq(failure.address, 0x9000);
+    ck_assert_str_eq(failure.what, "inner");
+    /* The outer task goes on as if nothing had been in between. */
+    ck_assert(!reader_failed(&reader));
+    ck_assert(!reader_unverified(&reader));
+    ck_assert_uint_eq(reader_fuel(&reader), 2);
+    read_u8(&reader, 0x1000);
+    read_u8(&reader, 0x1000);
+    read_u8(&reader, 0x1000);
+    ck_assert_int_eq(reader_failure(&reader).status, CDACQ_ERR_FUEL);
+    ck_assert_str_eq(reader_failure(&reader).what, "reading memory"); /* the inner loop is not to blame */
+}
+END_TEST
+
+START_TEST(a_nested_task_leaves_the_failure_of_the_outer_one)
+{
+    fragment(0x1000, 16);
+    reader_begin(&reader, 5);
+    while (reader_step(&reader, "outer loop"))
+        ;
+    struct reader_task outer = reader_enter(&reader, 10);
+    ck_assert(!reader_failed(&reader));
+    read_u8(&reader, 0x1000);
+    struct reader_failure failure = reader_leave(&reader, &outer);
+    ck_assert_int_eq(failure.status, CDACQ_OK);
+    ck_assert_int_eq(reader_failure(&reader).status, CDACQ_ERR_FUEL);
+    ck_assert_str_eq(reader_failure(&reader).what, "outer loop");
+    ck_assert_uint_eq(reader_fuel(&reader), 0);
+}
+END_TEST
+
+START_TEST(tasks_nest_more_than_once)
+{
+    fragment(0x1000, 16);
+    reader_begin(&reader, 10);
+    struct reader_task outer = reader_enter(&reader, 20);
+    struct reader_task middle = reader_enter(&reader, 30);
+    read_u8(&reader, 0x9000);
+    struct reader_failure inner = reader_leave(&reader, &middle);
+    ck_assert_int_eq(inner.status, CDACQ_ERR_MEMORY);
+    ck_assert_uint_eq(reader_fuel(&reader), 20);
+    ck_assert(reader_fail_again(&reader, &inner));
+    struct reader_failure failure = reader_leave(&reader, &outer);
+    ck_assert_uint_eq(failure.address, inner.address);
+    ck_assert(!reader_failed(&reader));
+    ck_assert_uint_eq(reader_fuel(&reader), 10);
+}
+END_TEST
+
+START_TEST(an_outer_task_is_charged_and_inherits)
+{
+    reader_begin(&reader, 10);
+    reader_charge(&reader, 4);
+    ck_assert_uint_eq(reader_fuel(&reader), 6);
+    reader_charge(&reader, 7);
+    ck_assert_uint_eq(reader_fuel(&reader), 0);
+    reader_add_unverified(&reader, false);
+    ck_assert(!reader_unverified(&reader));
+    reader_add_unverified(&reader, true);
+    reader_add_unverified(&reader, false);
+    ck_assert(reader_unverified(&reader));
+}
+END_TEST
+
+START_TEST(a_reader_recovers_from_the_failures_that_are_named)
+{
+    ck_assert(!reader_recover(&reader, FAILURE_ANY)); /* from none */
+    reader_fail(&reader, CDACQ_ERR_MEMORY, 0x9000, "what");
+    ck_assert(!reader_recover(&reader, FAILURE(CDACQ_ERR_FUEL)));
+    ck_assert(!reader_recover(&reader, ~FAILURE(CDACQ_ERR_MEMORY)));
+    ck_assert(reader_failed(&reader));
+    ck_assert(reader_recover(&reader, FAILURE(CDACQ_ERR_FIELD) | FAILURE(CDACQ_ERR_MEMORY)));
+    ck_assert(!reader_failed(&reader));
+    ck_assert_ptr_null(reader_failure(&reader).what);
+    reader_fail(&reader, CDACQ_ERR_MODULE, 0, "the status with the lowest number");
+    ck_assert(reader_recover(&reader, FAILURE_ANY));
+    struct reader_failure none = reader_failure(&reader);
+    ck_assert(!reader_fail_again(&reader, &none));
+    ck_assert(!reader_failed(&reader));
+}
+END_TEST
+
 /* ---- Files' bytes ---- */
 
 START_TEST(unverified_is_remembered_until_the_next_task)
@@ -549,21 +651,21 @@ START_TEST(unverified_is_remembered_until_the_next_task)
     fragment(0x2000, 16);
     fake.fragments[1].from_file = fake.fragments[1].unverified = true;
     read_u8(&reader, 0x1000);
-    ck_assert(!reader.unverified);
+    ck_assert(!reader_unverified(&reader));
     read_u8(&reader, 0x2000);
-    ck_assert(reader.unverified);
+    ck_assert(reader_unverified(&reader));
     read_u8(&reader, 0x1000);
-    ck_assert(reader.unverified);
+    ck_assert(reader_unverified(&reader));
     reader_begin(&reader, 100);
-    ck_assert(!reader.unverified);
+    ck_assert(!reader_unverified(&reader));
     read_u8(&reader, 0x1000);
-    ck_assert(!reader.unverified);
+    ck_assert(!reader_unverified(&reader));
     read_u16(&reader, 0x200f); /* half of it is missing: what was there still came from the file */
-    ck_assert(reader.unverified);
+    ck_assert(reader_unverified(&reader));
     /* The same page again, under the hint, in a new task. */
     reader_begin(&reader, 100);
     read_u8(&reader, 0x2001);
-    ck_assert(reader.unverified);
+    ck_assert(reader_unverified(&reader));
 }
 END_TEST
 
@@ -648,6 +750,11 @@ static Suite *suite(void)
         strings_end_at_their_nul,
         long_strings,
         strings_fail_where_memory_ends,
+        a_nested_task_has_its_own_fuel_and_failure,
+        a_nested_task_leaves_the_failure_of_the_outer_one,
+        tasks_nest_more_than_once,
+        an_outer_task_is_charged_and_inherits,
+        a_reader_recovers_from_the_failures_that_are_named,
         unverified_is_remembered_until_the_next_task,
         dumped_only_takes_no_file,
         a_recording_target_notes_every_page_touched,
