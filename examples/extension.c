@@ -63,6 +63,7 @@ static void list_modules(struct debugger *debugger, const char *note, size_t siz
         if (path + length == end)
             return;
         struct cdacq_mapping *module = &debugger->modules[debugger->module_count++];
+        module->size = sizeof *module;
         module->begin = words[2 + 3 * i];
         module->end = words[3 + 3 * i];
         module->file_offset = words[4 + 3 * i] * words[1];
@@ -151,6 +152,7 @@ static int print_method(struct cdacq_session *session, uint64_t ip)
     struct cdacq_error error;
     struct cdacq_method method;
     struct cdacq_block block;
+    method.size = sizeof method;
     enum cdacq_status status = cdacq_session_method_at(session, ip, &method, &error);
     if (status != CDACQ_OK) {
         printf("%#" PRIx64 "  %s\n", ip, status < 0 ? error.message : cdacq_code_kind_text(method.kind));

@@ -12,7 +12,7 @@ int main(int argc, char **argv)
     struct cdacq_error error;
     struct cdacq_target *target = NULL;
     struct cdacq_session *session = NULL;
-    struct cdacq_method method;
+    struct cdacq_method method = {.size = sizeof method};
 
     if (argc != 3) {
         printf("cdacq %s\nusage: %s CORE IP\n", cdacq_version(), argv[0]);

@@ -8,7 +8,7 @@
  *     struct cdacq_error error;
  *     struct cdacq_target *target;
  *     struct cdacq_session *session;
- *     struct cdacq_method method;
+ *     struct cdacq_method method = {.size = sizeof method};
  *
  *     if (cdacq_target_open_core("core.1234", NULL, &target, &error) < 0 ||
  *         cdacq_session_create(target, &session, &error) < 0)

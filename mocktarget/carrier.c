@@ -61,8 +61,8 @@ const struct cdacq_memory *mock_memory(struct mock *mock)
     for (size_t i = 0; mock->mappings && i < mock->region_count; i++) {
         const struct mock_region *region = &mock->regions[i];
         if (region->path)
-            mock->mappings[count++] =
-                (struct cdacq_mapping){region->begin, region->begin + region->size, region->file_offset, region->path};
+            mock->mappings[count++] = (struct cdacq_mapping){
+                sizeof *mock->mappings, region->begin, region->begin + region->size, region->file_offset, region->path};
     }
     mock->memory = (struct cdacq_memory){
         .size = sizeof mock->memory,

@@ -34,6 +34,7 @@ static size_t read_mappings(int fd, const char *path, struct cdacq_mapping *ret,
             __builtin_add_overflow(LOAD_BIAS + segment.p_vaddr, segment.p_filesz, &end) || end > UINT64_MAX - PAGE_SIZE)
             continue;
         ret[mapped++] = (struct cdacq_mapping){
+            .size = sizeof *ret,
             .begin = begin,
             .end = align_up(end, PAGE_SIZE),
             .file_offset = align_down(segment.p_offset, PAGE_SIZE),

@@ -325,6 +325,7 @@ static bool look_where_told(struct search *search)
         return false;
     text_hex(hex, identity->build_id, identity->build_id_size);
     struct cdacq_wanted_file wanted = {
+        .size = sizeof wanted,
         .path = search->file->path,
         .build_id = hex[0] ? hex : NULL,
         .symbol_key = identity->key[0] ? identity->key : NULL,

@@ -1,6 +1,6 @@
 #include "target/memory.h"
 
-#include "util/error.h"
+#include "util/sized.h"
 #include "target/page_cache.h"
 
 struct memory_target {
@@ -81,10 +81,10 @@ static const struct target_ops memory_target_ops = {
 static bool take_memory(const struct cdacq_memory *memory, struct cdacq_memory *ret)
 {
     size_t least = offsetof(struct cdacq_memory, mapping_count) + sizeof memory->mapping_count;
-    *ret = (struct cdacq_memory){0};
-    if (!memory || memory->size < least || memory->size > 4096)
+    *ret = (struct cdacq_memory){.size = sizeof *ret};
+    if (sized_check(memory, "struct cdacq_memory", NULL) < 0 || memory->size < least)
         return false;
-    memcpy(ret, memory, MIN(memory->size, sizeof *ret));
+    sized_copy(ret, memory, memory->size);
     return !ret->span_at != !ret->read && (!ret->mapping_count || ret->mappings);
 }
 
@@ -98,15 +98,17 @@ static bool finds_files(const struct file_policy *policy)
 static bool take_mappings(struct target *target, const struct cdacq_memory *memory, struct file_policy *policy)
 {
     for (size_t i = 0; i < memory->mapping_count; i++) {
-        const struct cdacq_mapping *mapping = &memory->mappings[i];
-        if (mapping->begin >= mapping->end || !mapping->path ||
-            mapping->file_offset > UINT64_MAX - (mapping->end - mapping->begin))
+        struct cdacq_mapping mapping = {.size = sizeof mapping};
+        size_t stride = memory->mappings->size;
+        sized_copy(&mapping, (const char *)memory->mappings + i * stride, stride);
+        if (mapping.begin >= mapping.end || !mapping.path ||
+            mapping.file_offset > UINT64_MAX - (mapping.end - mapping.begin))
             continue;
-        struct mapped_file *file = mapped_file_get(target, finds_files(policy) ? policy : NULL, mapping->path);
-        target->mappings[target->mapping_count++] = (struct mapping){.begin = mapping->begin,
-                                                                     .end = mapping->end,
-                                                                     .offset = mapping->file_offset,
-                                                                     .path = mapping->path,
+        struct mapped_file *file = mapped_file_get(target, finds_files(policy) ? policy : NULL, mapping.path);
+        target->mappings[target->mapping_count++] = (struct mapping){.begin = mapping.begin,
+                                                                     .end = mapping.end,
+                                                                     .offset = mapping.file_offset,
+                                                                     .path = mapping.path,
                                                                      .file = file};
     }
     target_sort_mappings(target);
@@ -120,6 +122,8 @@ enum cdacq_status memory_open(const struct cdacq_memory *memory, struct file_pol
     if (!take_memory(memory, &taken))
         return error_set(err, CDACQ_ERR_ARGUMENT, 0,
                          "struct cdacq_memory: size, one of span_at and read, and mappings must be set");
+    if (taken.mapping_count && sized_check(taken.mappings, "struct cdacq_mapping", err) < 0)
+        return CDACQ_ERR_ARGUMENT;
     struct memory_target *target = calloc(1, sizeof *target);
     if (!target || !page_cache_init(&target->cache, read_own, &target->memory)) {
         free(target);

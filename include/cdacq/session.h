@@ -30,10 +30,12 @@ enum cdacq_answer {
 #define CDACQ_OFFSET_UNKNOWN INT32_MIN
 
 /*
- * One answer. Pointers are owned by the session, except `error`, which the next call on the session overwrites.
- * Numbers that are not known are 0, strings NULL, il_offset CDACQ_OFFSET_UNKNOWN.
+ * One answer. The caller sets `size` before a call fills it. Pointers are owned by the session, except `error`, which
+ * the next call on the session overwrites. Numbers that are not known are 0, strings NULL, il_offset
+ * CDACQ_OFFSET_UNKNOWN.
  */
 struct cdacq_method {
+    size_t size; /* sizeof(struct cdacq_method) of whoever provides it */
     uint64_t ip; /* as asked */
     enum cdacq_answer answer;
     enum cdacq_code_kind kind;
@@ -65,12 +67,13 @@ CDACQ_API enum cdacq_status cdacq_session_method_at(struct cdacq_session *sessio
                                                     struct cdacq_method *ret, struct cdacq_error *err);
 
 /*
- * The same for `count` addresses; every element of `ret` is written, failures with CDACQ_ANSWER_ERROR. Fast for many:
- * after some questions about a code range its methods are indexed once, and an answer is a search in memory.
- * Strings under `error` live until the next call on the session.
+ * The same for `count` addresses; every element of `ret` is written, failures with CDACQ_ANSWER_ERROR. The caller sets
+ * the `size` of the first element, which is the distance from one to the next; that of the others is written. Fast for
+ * many: after some questions about a code range its methods are indexed once, and an answer is a search in memory.
+ * Strings under `error` live until the next call on the session. Fails with ARGUMENT only.
  */
-CDACQ_API void cdacq_session_methods_at(struct cdacq_session *session, const uint64_t *ips, size_t count,
-                                        struct cdacq_method *ret);
+CDACQ_API enum cdacq_status cdacq_session_methods_at(struct cdacq_session *session, const uint64_t *ips, size_t count,
+                                                     struct cdacq_method *ret, struct cdacq_error *err);
 
 enum cdacq_visit_flags {
     CDACQ_VISIT_STUBS = 1 << 0,    /* also code of the runtime's own */
@@ -91,6 +94,7 @@ CDACQ_API enum cdacq_status cdacq_session_visit_methods(struct cdacq_session *se
 
 /* A range of the process that the runtime's range section map covers. */
 struct cdacq_code_range_info {
+    size_t size;
     uint64_t begin, end;
     const char *kind;   /* "jit", "r2r", "stubs", "interpreter" */
     const char *module; /* of ReadyToRun code */
@@ -98,7 +102,7 @@ struct cdacq_code_range_info {
 };
 
 CDACQ_API enum cdacq_status cdacq_session_visit_code_ranges(struct cdacq_session *session,
-                                                            int (*visit)(const struct cdacq_code_range_info *,
+                                                            int (*visit)(const struct cdacq_code_range_info *range,
                                                                          void *context),
                                                             void *context, struct cdacq_error *err);
 

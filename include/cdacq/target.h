@@ -47,6 +47,7 @@ enum cdacq_name_style {
 
 /* A file that the target has mapped and whose bytes are wanted. Strings live until the callback returns. */
 struct cdacq_wanted_file {
+    size_t size;
     const char *path;       /* as the target names it */
     const char *build_id;   /* hex, of an ELF image: what debuginfod asks by; NULL where not known */
     const char *symbol_key; /* NAME/KEY/NAME: what symbol servers ask by; NULL where not known */
@@ -102,6 +103,7 @@ CDACQ_API enum cdacq_status cdacq_target_open_image(const char *path, const stru
 
 /* One mapping of a target whose memory the caller provides. `path` is NULL for anonymous memory. */
 struct cdacq_mapping {
+    size_t size; /* sizeof(struct cdacq_mapping) of the caller; of an array that of the first element counts */
     uint64_t begin, end;
     uint64_t file_offset;
     const char *path;
@@ -162,6 +164,7 @@ enum cdacq_target_kind { CDACQ_TARGET_CORE, CDACQ_TARGET_PROCESS, CDACQ_TARGET_M
 
 /* Strings are owned by the target and may be NULL where not known. */
 struct cdacq_target_info {
+    size_t size; /* sizeof(struct cdacq_target_info) of the caller */
     enum cdacq_target_kind kind;
     int pid;                  /* of the process, also that of a core; 0 where not known */
     unsigned pointer_size;    /* 4 or 8, as the descriptor says; 0 without one */
@@ -190,11 +193,14 @@ struct cdacq_target_info {
     bool native_aot;                  /* it is that the runtime looks like NativeAOT */
 };
 
-CDACQ_API void cdacq_target_get_info(struct cdacq_target *target, struct cdacq_target_info *ret);
+/* Fails with ARGUMENT only. */
+CDACQ_API enum cdacq_status cdacq_target_get_info(struct cdacq_target *target, struct cdacq_target_info *ret,
+                                                  struct cdacq_error *err);
 
 /* One of the process's runtimes, in the order by which cdacq_options.runtime counts them. Strings as in
  * cdacq_target_info. */
 struct cdacq_runtime_info {
+    size_t size;
     const char *path; /* NULL where only the descriptor's address is known */
     uint64_t base;
     const char *build_id;
@@ -204,11 +210,13 @@ struct cdacq_runtime_info {
 };
 
 /* Strings live until `visit` returns. */
-CDACQ_API void cdacq_target_visit_runtimes(struct cdacq_target *target,
-                                           int (*visit)(const struct cdacq_runtime_info *runtime, void *context),
-                                           void *context);
+CDACQ_API enum cdacq_status cdacq_target_visit_runtimes(struct cdacq_target *target,
+                                                        int (*visit)(const struct cdacq_runtime_info *runtime,
+                                                                     void *context),
+                                                        void *context, struct cdacq_error *err);
 
 struct cdacq_contract_info {
+    size_t size;
     const char *name;
     const char *version; /* as published: a number or a text */
     const char *origin;  /* which document */
@@ -216,12 +224,14 @@ struct cdacq_contract_info {
     const char *known;   /* versions that this build reads, "" where it reads none */
 };
 
-CDACQ_API void cdacq_target_visit_contracts(struct cdacq_target *target,
-                                            int (*visit)(const struct cdacq_contract_info *contract, void *context),
-                                            void *context);
+CDACQ_API enum cdacq_status cdacq_target_visit_contracts(struct cdacq_target *target,
+                                                         int (*visit)(const struct cdacq_contract_info *contract,
+                                                                      void *context),
+                                                         void *context, struct cdacq_error *err);
 
 /* A file that is mapped into the target. Strings live until `visit` returns. */
 struct cdacq_module_info {
+    size_t size;
     const char *path;
     uint64_t begin, end;    /* from its lowest to its highest mapping */
     uint64_t missing_size;  /* bytes that the target itself does not hold */
@@ -248,6 +258,7 @@ enum cdacq_descriptor_item_kind {
 
 /* One value of the merged descriptor. Strings are owned by the target. */
 struct cdacq_descriptor_item {
+    size_t size;
     enum cdacq_descriptor_item_kind kind;
     const char *name;
     const char *type; /* declared type; NULL where none */
@@ -259,9 +270,10 @@ struct cdacq_descriptor_item {
 };
 
 /* Types with their fields, then globals, then contracts. */
-CDACQ_API void cdacq_target_visit_descriptor(struct cdacq_target *target,
-                                             int (*visit)(const struct cdacq_descriptor_item *item, void *context),
-                                             void *context);
+CDACQ_API enum cdacq_status cdacq_target_visit_descriptor(struct cdacq_target *target,
+                                                          int (*visit)(const struct cdacq_descriptor_item *item,
+                                                                       void *context),
+                                                          void *context, struct cdacq_error *err);
 
 /* ---- Snapshots --------------------------------------------------------------------------------------------------- */
 

@@ -1,5 +1,5 @@
 /*
- * door.h: the insides of the public handles, for the files that implement cdacq.h.
+ * handles.h: the insides of the public handles, for the files that implement cdacq.h.
  */
 #ifndef CDACQ_API_HANDLES_H
 #define CDACQ_API_HANDLES_H
@@ -89,6 +89,9 @@ enum cdacq_status session_table_error(struct cdacq_session *session, size_t rang
 
 /* The record of a run, formed when first asked for. NULL on failure, which `session->error` tells. */
 struct method_record *session_record(struct cdacq_session *session, size_t range, const struct code_run *run);
+
+/* What is at an address. The text of a failure lives until the next call on the session. */
+void session_answer(struct cdacq_session *session, uint64_t ip, struct cdacq_method *ret);
 
 /* Fills an answer from a record. */
 void record_answer(const struct method_record *record, uint64_t ip, struct cdacq_method *ret);

@@ -9,6 +9,7 @@
 #include "contracts/type_system/method_name.h"
 #include "contracts/platform_metadata.h"
 #include "contracts/code_info/unwind_info.h"
+#include "util/sized.h"
 
 enum {
     FUNCTIONS_MAX = 4 * 1024 * 1024, /* of all methods that a session remembers: a large process has some 100,000 */
@@ -194,6 +195,7 @@ static struct method_record *make_record(struct cdacq_session *session, const st
     *record = (struct method_record){
         .method =
             {
+                .size = sizeof record->method,
                 .answer = CDACQ_ANSWER_MANAGED,
                 .kind = block->kind,
                 .method_desc = block->method_desc,
@@ -261,8 +263,11 @@ struct method_record *session_record(struct cdacq_session *session, size_t index
 
 static void answer_none(uint64_t ip, struct cdacq_method *ret)
 {
-    *ret = (struct cdacq_method){
-        .ip = ip, .answer = CDACQ_ANSWER_NONE, .il_offset = CDACQ_OFFSET_UNKNOWN, .module_verified = true};
+    *ret = (struct cdacq_method){.size = sizeof *ret,
+                                 .ip = ip,
+                                 .answer = CDACQ_ANSWER_NONE,
+                                 .il_offset = CDACQ_OFFSET_UNKNOWN,
+                                 .module_verified = true};
 }
 
 static void answer_error(struct cdacq_session *session, uint64_t ip, struct cdacq_method *ret)
@@ -389,27 +394,52 @@ enum cdacq_status cdacq_session_method_at(struct cdacq_session *session, uint64_
                                           struct cdacq_error *err)
 {
     struct cdacq_method method;
+    enum cdacq_status status = sized_check(ret, "struct cdacq_method", err);
+    if (status < 0)
+        return status;
     look_up(session, ip, false, &method);
     if (method.answer == CDACQ_ANSWER_ERROR) {
         if (err)
             *err = session->error;
         return session->error.status;
     }
-    *ret = method;
+    sized_copy(ret, &method, sizeof method);
     return method.answer == CDACQ_ANSWER_MANAGED ? CDACQ_OK : CDACQ_NOT_MANAGED;
 }
 
-void cdacq_session_methods_at(struct cdacq_session *session, const uint64_t *ips, size_t count,
-                              struct cdacq_method *ret)
+/* An answer whose text of a failure lives until the scratch arena is emptied. */
+static void answer_one(struct cdacq_session *session, uint64_t ip, bool batch, struct cdacq_method *ret)
+{
+    look_up(session, ip, batch, ret);
+    if (ret->answer == CDACQ_ANSWER_ERROR) {
+        const char *text = arena_string(&session->scratch, session->error.message, strlen(session->error.message));
+        ret->error = text ? text : "out of memory";
+    }
+}
+
+void session_answer(struct cdacq_session *session, uint64_t ip, struct cdacq_method *ret)
+{
+    arena_deinit(&session->scratch);
+    answer_one(session, ip, false, ret);
+}
+
+enum cdacq_status cdacq_session_methods_at(struct cdacq_session *session, const uint64_t *ips, size_t count,
+                                           struct cdacq_method *ret, struct cdacq_error *err)
 {
     enum { MANY = 32 };
+    enum cdacq_status status = count ? sized_check(ret, "struct cdacq_method", err) : CDACQ_OK;
+    if (status < 0)
+        return status;
+    size_t stride = count ? ret->size : 0;
     arena_deinit(&session->scratch);
-    for (size_t i = 0; i < count; i++) {
-        look_up(session, ips[i], count >= MANY, &ret[i]);
-        /* Every failure needs its own text until the caller has read it. */
-        if (ret[i].answer == CDACQ_ANSWER_ERROR) {
-            const char *text = arena_string(&session->scratch, session->error.message, strlen(session->error.message));
-            ret[i].error = text ? text : "out of memory";
-        }
+    for (size_t i = 0; i < count && stride == sizeof *ret; i++)
+        answer_one(session, ips[i], count >= MANY, &ret[i]);
+    for (size_t i = 0; i < count && stride != sizeof *ret; i++) { /* a caller of another version */
+        char *to = (char *)ret + i * stride;
+        struct cdacq_method method;
+        answer_one(session, ips[i], count >= MANY, &method);
+        sized_set_size(to, stride);
+        sized_copy(to, &method, sizeof method);
     }
+    return CDACQ_OK;
 }

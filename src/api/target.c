@@ -9,6 +9,7 @@
 #include "src/api/handles.h"
 #include "src/api/file_judge.h"
 #include "target/image_file.h"
+#include "util/sized.h"
 #include "util/text.h"
 #include "target/core.h"
 #include "target/live.h"
@@ -71,12 +72,11 @@ void cdacq_target_close(struct cdacq_target *target)
 static enum cdacq_status take_options(const struct cdacq_options *options, struct cdacq_options *ret,
                                       struct cdacq_error *err)
 {
-    *ret = (struct cdacq_options){0};
-    if (!options)
-        return CDACQ_OK;
-    if (options->size < offsetof(struct cdacq_options, flags) + sizeof options->flags || options->size > 4096)
-        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "struct cdacq_options: size is not set");
-    memcpy(ret, options, MIN(options->size, sizeof *ret));
+    *ret = (struct cdacq_options){.size = sizeof *ret};
+    enum cdacq_status status = options ? sized_check(options, "struct cdacq_options", err) : CDACQ_OK;
+    if (!options || status < 0)
+        return status;
+    sized_copy(ret, options, options->size);
     if ((unsigned)ret->names > CDACQ_NAMES_IL)
         return error_set(err, CDACQ_ERR_ARGUMENT, 0, "struct cdacq_options: no such style of names: %u",
                          (unsigned)ret->names);

@@ -7,6 +7,7 @@
 #include "contracts/platform_metadata.h"
 #include "src/api/handles.h"
 #include "src/api/file_judge.h"
+#include "util/sized.h"
 #include "util/text.h"
 
 /* A visit of methods on its way. */
@@ -26,6 +27,7 @@ static enum cdacq_status stopped(int result)
 static enum cdacq_status visit_failure(const struct visit *visit, uint64_t begin, uint64_t end)
 {
     struct cdacq_method method = {
+        .size = sizeof method,
         .ip = begin,
         .answer = CDACQ_ANSWER_ERROR,
         .code_start = begin,
@@ -42,7 +44,7 @@ static enum cdacq_status visit_stub(const struct visit *visit, uint64_t begin, u
     struct cdacq_method method;
     if (!(visit->flags & CDACQ_VISIT_STUBS))
         return CDACQ_OK;
-    cdacq_session_methods_at(visit->session, &begin, 1, &method);
+    session_answer(visit->session, begin, &method);
     method.code_start = begin;
     method.code_size = end - begin;
     return stopped(visit->visit(&method, visit->context));
@@ -52,7 +54,7 @@ static enum cdacq_status visit_stub(const struct visit *visit, uint64_t begin, u
 static enum cdacq_status visit_unknown(const struct visit *visit, uint64_t begin, uint64_t end)
 {
     struct cdacq_method method;
-    cdacq_session_methods_at(visit->session, &begin, 1, &method);
+    session_answer(visit->session, begin, &method);
     if (method.answer != CDACQ_ANSWER_MANAGED)
         return visit_failure(visit, begin, end);
     return stopped(visit->visit(&method, visit->context));
@@ -124,7 +126,8 @@ enum cdacq_status cdacq_session_visit_methods(struct cdacq_session *session, uns
 }
 
 enum cdacq_status cdacq_session_visit_code_ranges(struct cdacq_session *session,
-                                                  int (*visit)(const struct cdacq_code_range_info *, void *context),
+                                                  int (*visit)(const struct cdacq_code_range_info *range,
+                                                               void *context),
                                                   void *context, struct cdacq_error *err)
 {
     static const char *const kinds[] = {
@@ -142,6 +145,7 @@ enum cdacq_status cdacq_session_visit_code_ranges(struct cdacq_session *session,
                                             ? target_mapping_at(session->target->target, range->section.begin)
                                             : NULL;
         struct cdacq_code_range_info info = {
+            .size = sizeof info,
             .begin = range->section.begin,
             .end = range->section.end,
             .kind = kinds[range->manager],
@@ -216,14 +220,18 @@ static const char *or_null(const char *string)
     return string[0] ? string : NULL;
 }
 
-void cdacq_target_get_info(struct cdacq_target *target, struct cdacq_target_info *ret)
+enum cdacq_status cdacq_target_get_info(struct cdacq_target *target, struct cdacq_target_info *ret,
+                                        struct cdacq_error *err)
 {
+    enum cdacq_status status = sized_check(ret, "struct cdacq_target_info", err);
+    if (status < 0)
+        return status;
     const struct runtime_version *version = version_of(target);
     const struct target *memory = target->target;
     const struct runtime *runtime = &target->runtimes.items[target->runtime];
     const struct descriptor_item *architecture =
         descriptor_find(&target->descriptor, CDACQ_ITEM_GLOBAL, "", "Architecture");
-    *ret = (struct cdacq_target_info){
+    struct cdacq_target_info info = {
         .kind = memory->kind,
         .pid = memory->pid,
         .pointer_size = target->descriptor_info.pointer_size,
@@ -253,11 +261,15 @@ void cdacq_target_get_info(struct cdacq_target *target, struct cdacq_target_info
         .problem = or_null(target->problem.message),
         .native_aot = target->problem.status == CDACQ_ERR_CONTRACT && contracts_native_aot(&target->descriptor),
     };
+    sized_copy(ret, &info, sizeof info);
+    return CDACQ_OK;
 }
 
-void cdacq_target_visit_runtimes(struct cdacq_target *target,
-                                 int (*visit)(const struct cdacq_runtime_info *runtime, void *context), void *context)
+enum cdacq_status cdacq_target_visit_runtimes(struct cdacq_target *target,
+                                              int (*visit)(const struct cdacq_runtime_info *runtime, void *context),
+                                              void *context, struct cdacq_error *err)
 {
+    (void)err;
     for (size_t i = 0; i < target->runtimes.count; i++) {
         const struct runtime *runtime = &target->runtimes.items[i];
         struct runtime_version version;
@@ -265,6 +277,7 @@ void cdacq_target_visit_runtimes(struct cdacq_target *target,
         text_hex(build_id, runtime->image.build_id, runtime->image.build_id_size);
         runtime_version_find(runtime, &version);
         struct cdacq_runtime_info info = {
+            .size = sizeof info,
             .path = runtime->has_image ? runtime->image.path : NULL,
             .base = runtime->has_image ? runtime->image.base : 0,
             .build_id = or_null(build_id),
@@ -273,14 +286,16 @@ void cdacq_target_visit_runtimes(struct cdacq_target *target,
             .in_use = i == target->runtime,
         };
         if (visit(&info, context))
-            return;
+            return CDACQ_STOPPED;
     }
+    return CDACQ_OK;
 }
 
-void cdacq_target_visit_contracts(struct cdacq_target *target,
-                                  int (*visit)(const struct cdacq_contract_info *contract, void *context),
-                                  void *context)
+enum cdacq_status cdacq_target_visit_contracts(struct cdacq_target *target,
+                                               int (*visit)(const struct cdacq_contract_info *contract, void *context),
+                                               void *context, struct cdacq_error *err)
 {
+    (void)err;
     const struct descriptor *descriptor = &target->descriptor;
     for (size_t i = 0; i < descriptor->count; i++) {
         const struct descriptor_item *item = &descriptor->items[i];
@@ -289,6 +304,7 @@ void cdacq_target_visit_contracts(struct cdacq_target *target,
             continue;
         contracts_known(item->name, descriptor->schema, known, sizeof known);
         struct cdacq_contract_info info = {
+            .size = sizeof info,
             .name = item->name,
             .version = item->text,
             .origin = item->origin,
@@ -296,15 +312,19 @@ void cdacq_target_visit_contracts(struct cdacq_target *target,
             .known = known,
         };
         if (visit(&info, context))
-            return;
+            return CDACQ_STOPPED;
     }
+    return CDACQ_OK;
 }
 
 /* `build_id` has room for the text of one. */
 static void describe_module(struct mapped_file *file, char *build_id, struct cdacq_module_info *ret)
 {
-    struct cdacq_module_info info = {
-        .path = file->path, .begin = file->begin, .end = file->end, .missing_size = file->missing_size};
+    struct cdacq_module_info info = {.size = sizeof info,
+                                     .path = file->path,
+                                     .begin = file->begin,
+                                     .end = file->end,
+                                     .missing_size = file->missing_size};
     const struct file_identity *identity = mapped_file_identity(file, identify_mapped_file);
     text_hex(build_id, identity->build_id, identity->build_id_size);
     info.build_id = or_null(build_id);
@@ -340,6 +360,7 @@ static int visit_item(const struct descriptor_item *item,
                       int (*visit)(const struct cdacq_descriptor_item *item, void *context), void *context)
 {
     struct cdacq_descriptor_item info = {
+        .size = sizeof info,
         .kind = item->kind,
         .name = item->name,
         .type = item->type,
@@ -352,24 +373,27 @@ static int visit_item(const struct descriptor_item *item,
     return visit(&info, context);
 }
 
-void cdacq_target_visit_descriptor(struct cdacq_target *target,
-                                   int (*visit)(const struct cdacq_descriptor_item *item, void *context), void *context)
+enum cdacq_status cdacq_target_visit_descriptor(struct cdacq_target *target,
+                                                int (*visit)(const struct cdacq_descriptor_item *item, void *context),
+                                                void *context, struct cdacq_error *err)
 {
+    (void)err;
     const struct descriptor *descriptor = &target->descriptor;
     for (size_t i = 0; i < descriptor->count; i++) {
         const struct descriptor_item *type = &descriptor->items[i];
         if (type->kind != CDACQ_ITEM_TYPE)
             continue;
         if (visit_item(type, visit, context))
-            return;
+            return CDACQ_STOPPED;
         for (size_t j = 0; j < descriptor->count; j++)
             if (descriptor->items[j].kind == CDACQ_ITEM_FIELD && strcmp(descriptor->items[j].scope, type->name) == 0 &&
                 visit_item(&descriptor->items[j], visit, context))
-                return;
+                return CDACQ_STOPPED;
     }
     static const enum cdacq_descriptor_item_kind rest[] = {CDACQ_ITEM_GLOBAL, CDACQ_ITEM_CONTRACT};
     for (size_t k = 0; k < ARRAY_SIZE(rest); k++)
         for (size_t i = 0; i < descriptor->count; i++)
             if (descriptor->items[i].kind == rest[k] && visit_item(&descriptor->items[i], visit, context))
-                return;
+                return CDACQ_STOPPED;
+    return CDACQ_OK;
 }

@@ -39,10 +39,10 @@ static int add_entry(const struct cdacq_descriptor_item *item, void *context)
 
 static void list_fill(struct list *list, struct cdacq_target *target)
 {
-    struct cdacq_target_info info;
-    cdacq_target_get_info(target, &info);
+    struct cdacq_target_info info = {.size = sizeof info};
+    cdacq_target_get_info(target, &info, NULL);
     *list = (struct list){.schema = info.schema};
-    cdacq_target_visit_descriptor(target, add_entry, list);
+    cdacq_target_visit_descriptor(target, add_entry, list, NULL);
 }
 
 static bool is_address(const struct cdacq_descriptor_item *item)
@@ -338,10 +338,10 @@ static struct cdacq_target *open_described(const char *name, const struct invoca
     struct cdacq_target *target = target_open(name, &options);
     if (!target)
         return NULL;
-    struct cdacq_target_info info;
+    struct cdacq_target_info info = {.size = sizeof info};
     bool described = false;
-    cdacq_target_get_info(target, &info);
-    cdacq_target_visit_descriptor(target, stop_at_first, &described);
+    cdacq_target_get_info(target, &info, NULL);
+    cdacq_target_visit_descriptor(target, stop_at_first, &described, NULL);
     if (described || !info.problem)
         return target;
     message("%s", info.problem);

@@ -97,7 +97,8 @@ static void keep_status(struct work *work, enum cdacq_status status, const struc
 static void collect(struct work *work)
 {
     struct cdacq_error error;
-    cdacq_target_get_info(work->target, &work->info);
+    work->info.size = sizeof work->info;
+    cdacq_target_get_info(work->target, &work->info, NULL);
     if (work->session)
         keep_status(work, cdacq_session_visit_code_ranges(work->session, count_range, work, &error), &error);
     keep_status(work, cdacq_target_visit_modules(work->target, count_module, work, &error), &error);
@@ -223,7 +224,7 @@ static void print_runtime(struct work *work)
 
     if (info->runtime_count > 1) {
         work->listed = 0;
-        cdacq_target_visit_runtimes(work->target, print_other_runtime, work);
+        cdacq_target_visit_runtimes(work->target, print_other_runtime, work, NULL);
     }
     label(out, "descriptor");
     if (info->descriptor_address && !info->descriptor_origin) {
@@ -292,9 +293,9 @@ static int print_unused_contract(const struct cdacq_contract_info *contract, voi
 static void print_contracts(struct work *work)
 {
     work->listed = 0;
-    cdacq_target_visit_contracts(work->target, print_known_contract, work);
+    cdacq_target_visit_contracts(work->target, print_known_contract, work, NULL);
     work->listed = 0;
-    cdacq_target_visit_contracts(work->target, print_unused_contract, work);
+    cdacq_target_visit_contracts(work->target, print_unused_contract, work, NULL);
     if (work->listed)
         output_literal(&work->out, "\n");
 }
@@ -512,7 +513,7 @@ static void write_runtime(struct work *work)
     const struct cdacq_target_info *info = &work->info;
     output_literal(out, ",\"runtimes\":[");
     work->listed = 0;
-    cdacq_target_visit_runtimes(work->target, write_one_runtime, work);
+    cdacq_target_visit_runtimes(work->target, write_one_runtime, work, NULL);
     output_literal(out, "]");
     bool_value(out, ",\"native_aot\":", info->native_aot);
     number_value(out, ",\"runtime_count\":", info->runtime_count);
@@ -581,7 +582,7 @@ static void write_json(struct work *work)
     write_memory(work);
     output_literal(out, ",\"contracts\":[");
     work->listed = 0;
-    cdacq_target_visit_contracts(work->target, write_contract, work);
+    cdacq_target_visit_contracts(work->target, write_contract, work, NULL);
     output_literal(out, "]");
     write_code(work);
     output_literal(out, ",\"modules\":[");

@@ -128,8 +128,8 @@ static void ask(struct cdacq_session *session, uint64_t ip, struct inspection *i
 {
     struct clauses clauses = {.items = inspection->clauses.items, .capacity = inspection->clauses.capacity};
     struct cdacq_error error;
-    *inspection = (struct inspection){.clauses = clauses};
-    cdacq_session_methods_at(session, &ip, 1, &inspection->method);
+    *inspection = (struct inspection){.clauses = clauses, .method.size = sizeof inspection->method};
+    cdacq_session_methods_at(session, &ip, 1, &inspection->method, NULL);
     if (inspection->method.answer == CDACQ_ANSWER_MANAGED) {
         note(inspection, QUESTION_JIT_TYPE, cdacq_session_get_code_block(session, ip, &inspection->block, &error),
              &error);

@@ -38,7 +38,8 @@ static void answer_pending(struct work *work)
 {
     if (!work->pending)
         return;
-    cdacq_session_methods_at(work->session, work->ips, work->pending, work->methods);
+    work->methods->size = sizeof *work->methods;
+    cdacq_session_methods_at(work->session, work->ips, work->pending, work->methods, NULL);
     for (size_t i = 0; i < work->pending; i++) {
         /* A name is seldom in the cache, and copying it is most of the work. */
         __builtin_prefetch(work->methods[i + AHEAD < work->pending ? i + AHEAD : i].name);

@@ -88,7 +88,7 @@ static int ignore_clause(const struct cdacq_exception_clause *clause, void *cont
 /* All that the library tells of one IP; what fails here fails on the snapshot in the same way. */
 static void ask_about(struct work *work, uint64_t ip)
 {
-    struct cdacq_method method;
+    struct cdacq_method method = {.size = sizeof method};
     struct cdacq_block block;
     struct cdacq_error error;
     uint64_t address;
@@ -114,6 +114,7 @@ static void ask_about(struct work *work, uint64_t ip)
 static void ask_all(struct work *work)
 {
     struct cdacq_method *methods = allocate(BATCH * sizeof *methods);
+    methods->size = sizeof *methods;
     for (size_t i = 0; i < work->count; i++) {
         ask_about(work, work->ips[i]);
         if (i % 64 == 0)
@@ -121,7 +122,7 @@ static void ask_all(struct work *work)
     }
     for (size_t i = 0; i < work->count; i += BATCH) {
         size_t count = work->count - i < BATCH ? work->count - i : BATCH;
-        cdacq_session_methods_at(work->session, work->ips + i, count, methods);
+        cdacq_session_methods_at(work->session, work->ips + i, count, methods, NULL);
         progress_step(&work->progress, i);
     }
     free(methods);
@@ -142,9 +143,9 @@ static int ignore_module(const struct cdacq_module_info *module, void *context)
 /* What `info` shows; the snapshot should show it too. */
 static void ask_info(struct work *work)
 {
-    struct cdacq_target_info info;
+    struct cdacq_target_info info = {.size = sizeof info};
     struct cdacq_error error;
-    cdacq_target_get_info(work->target, &info);
+    cdacq_target_get_info(work->target, &info, NULL);
     (void)cdacq_session_visit_code_ranges(work->session, ignore_range, NULL, &error);
     (void)cdacq_target_visit_modules(work->target, ignore_module, NULL, &error);
 }

@@ -29,7 +29,7 @@ static void begin_thread(pid_t tid, void *context)
 static void look_up(struct work *work, const struct native_frame *frame, struct cdacq_method *ret)
 {
     uint64_t ip = frame->pc - frame->is_call;
-    cdacq_session_methods_at(work->session, &ip, 1, ret);
+    cdacq_session_methods_at(work->session, &ip, 1, ret, NULL);
     ret->ip = frame->pc;
     if (ret->answer == CDACQ_ANSWER_MANAGED || ret->answer == CDACQ_ANSWER_STUB)
         ret->offset += frame->is_call;
@@ -80,7 +80,7 @@ static void write_json(struct work *work, pid_t tid, const struct native_frame *
 static void write_frame(pid_t tid, const struct native_frame *frame, void *context)
 {
     struct work *work = context;
-    struct cdacq_method method;
+    struct cdacq_method method = {.size = sizeof method};
     look_up(work, frame, &method);
     if (work->answers.json)
         write_json(work, tid, frame, &method);
@@ -99,8 +99,8 @@ static void end_broken(pid_t tid, const char *problem, void *context)
 static int list_stacks(const struct invocation *invocation, struct cdacq_target *target, struct cdacq_session *session)
 {
     struct work work = {.session = session};
-    struct cdacq_target_info info;
-    cdacq_target_get_info(target, &info);
+    struct cdacq_target_info info = {.size = sizeof info};
+    cdacq_target_get_info(target, &info, NULL);
     if (!output_open(&work.out, invocation->output))
         return EXIT_FAILED;
     answers_init(&work.answers, &work.out, invocation->json);

@@ -79,7 +79,7 @@ static void tell_names(struct steps *steps, struct cdacq_target *target)
 {
     char text[200];
     size_t length = 0;
-    cdacq_target_visit_contracts(target, note_contract, steps);
+    cdacq_target_visit_contracts(target, note_contract, steps, NULL);
     for (unsigned i = 0; i < ARRAY_SIZE(names_contracts); i++)
         if (!(steps->readable >> i & 1))
             length +=
@@ -159,8 +159,8 @@ void next_steps_visit(struct cdacq_target *target, const struct cdacq_options *o
                       const struct next_steps_facts *facts, void (*visit)(const struct next_step *step, void *context),
                       void *context)
 {
-    struct cdacq_target_info info;
-    cdacq_target_get_info(target, &info);
+    struct cdacq_target_info info = {.size = sizeof info};
+    cdacq_target_get_info(target, &info, NULL);
     if (info.kind == CDACQ_TARGET_IMAGE) /* nothing is missing in a file that is read for its descriptor */
         return;
     struct steps steps = {.options = options, .visit = visit, .context = context, .runtime_path = info.runtime_path};

@@ -245,7 +245,7 @@ static enum agreement compare_code(struct verifier *v, const struct file_record 
 static void look(struct verifier *v, const struct file_record *record, struct evidence *ret)
 {
     *ret = (struct evidence){.name = UNKNOWN, .code = UNKNOWN};
-    cdacq_session_methods_at(v->session, &record->address, 1, &ret->method);
+    session_answer(v->session, record->address, &ret->method);
     if (ret->method.answer != CDACQ_ANSWER_MANAGED)
         return;
     ret->at_start = part_start(&ret->method) == record->address;
@@ -376,7 +376,7 @@ static bool finds_itself(struct verifier *v, const struct file_record *record, b
     uint64_t ips[] = {record->address + (last - record->address) / 2, last};
     for (size_t i = 0; i < ARRAY_SIZE(ips); i++) {
         struct evidence other = {0};
-        cdacq_session_methods_at(v->session, &ips[i], 1, &other.method);
+        session_answer(v->session, ips[i], &other.method);
         if (other.method.answer != CDACQ_ANSWER_MANAGED)
             continue;
         other.name = compare_names(record, &other.method);
@@ -410,7 +410,7 @@ static bool find_moved(struct verifier *v, const struct file_record *record, boo
             return false;
         if (method->mentioned)
             continue;
-        cdacq_session_methods_at(v->session, &method->start, 1, &other.method);
+        session_answer(v->session, method->start, &other.method);
         if (other.method.answer != CDACQ_ANSWER_MANAGED || compare_names(record, &other.method) != AGREES)
             continue;
         enum agreement code = compare_code(v, record, method->start, &differs);
@@ -429,10 +429,10 @@ static bool is_overwritten(struct verifier *v, const struct file_record *record)
 {
     uint64_t last = add_saturated(record->address, record->size ? record->size - 1 : 0);
     uint64_t ips[] = {record->address, record->address + (last - record->address) / 2, last};
-    struct cdacq_method methods[ARRAY_SIZE(ips)];
-    cdacq_session_methods_at(v->session, ips, ARRAY_SIZE(ips), methods);
     for (size_t i = 0; i < ARRAY_SIZE(ips); i++) {
-        const struct known_method *method = methods[i].answer == CDACQ_ANSWER_MANAGED ? known(v, &methods[i]) : NULL;
+        struct cdacq_method answer;
+        session_answer(v->session, ips[i], &answer);
+        const struct known_method *method = answer.answer == CDACQ_ANSWER_MANAGED ? known(v, &answer) : NULL;
         if (method && method->match > record->number)
             return true;
     }
@@ -560,7 +560,7 @@ static enum cdacq_status tell_missing(struct verifier *v)
         struct cdacq_method method;
         if (v->methods[i].match || v->methods[i].mentioned)
             continue;
-        cdacq_session_methods_at(v->session, &v->methods[i].start, 1, &method);
+        session_answer(v->session, v->methods[i].start, &method);
         status = tell(v, &(struct cdacq_comparison){.verdict = CDACQ_VERDICT_MISSING_FROM_FILE, .method = &method});
     }
     return status;

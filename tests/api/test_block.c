@@ -407,7 +407,7 @@ START_TEST(a_hole_among_the_functions)
     mock_forget(mock, table + 100 * mock_size_of(mock, "RuntimeFunction"), 16);
     struct cdacq_target *target = mock_publish_and_open(mock);
     struct cdacq_session *session = mock_session(target);
-    struct cdacq_method method;
+    struct cdacq_method method = {.size = sizeof method};
     ck_assert_int_eq(cdacq_session_method_at(session, start + 64 + 16 * (FUNCLETS - 1), &method, NULL), CDACQ_OK);
     ck_assert_uint_eq(method.code_start, start);
     ck_assert_uint_eq(method.funclet_start, 0);
@@ -589,7 +589,7 @@ static void check_code_pointer(struct cdacq_session *session, uint64_t pointer, 
 {
     struct cdacq_error error = {0};
     struct cdacq_block block, expected;
-    struct cdacq_method method[2];
+    struct cdacq_method method[2] = {{.size = sizeof method[0]}, {.size = sizeof method[1]}};
     enum cdacq_code_kind kind;
     uint64_t unwind_info[2], found = 0, entered[2];
     expect(cdacq_session_get_code_block(session, plain, &expected, &error) == CDACQ_OK, plain);
@@ -610,7 +610,7 @@ static void check_code_pointer(struct cdacq_session *session, uint64_t pointer, 
     expect(entered[0] == entered[1], pointer);
     expect(cdacq_session_check_code_range(session, pointer, &error) == CDACQ_OK, pointer);
     expect(cdacq_session_method_at(session, pointer, &method[0], &error) == CDACQ_OK, pointer);
-    cdacq_session_methods_at(session, &pointer, 1, &method[1]);
+    cdacq_session_methods_at(session, &pointer, 1, &method[1], NULL);
     for (int i = 0; i < 2; i++) {
         expect(method[i].ip == pointer && method[i].answer == CDACQ_ANSWER_MANAGED, pointer);
         expect(method[i].code_start == cdacq_block_get_start_address(&expected), pointer);

@@ -104,7 +104,7 @@ static struct cdacq_options options_of(struct host *host)
 static void check_method(struct cdacq_target *target)
 {
     struct cdacq_session *session = mock_session(target);
-    struct cdacq_method method;
+    struct cdacq_method method = {.size = sizeof method};
     ck_assert_int_eq(cdacq_session_method_at(session, lacking.start + 5, &method, &error), CDACQ_OK);
     ck_assert_uint_eq(method.code_start, lacking.start);
     ck_assert_uint_eq(method.method_desc, 0x1238);
@@ -211,16 +211,16 @@ START_TEST(machine_and_pid)
     mock_publish(lacking.mock, NULL);
     struct cdacq_memory memory = *mock_memory(lacking.mock);
     struct cdacq_target *target;
-    struct cdacq_target_info info;
+    struct cdacq_target_info info = {.size = sizeof info};
     ck_assert_int_eq(cdacq_target_open_memory(&memory, NULL, &target, &error), CDACQ_OK);
-    cdacq_target_get_info(target, &info);
+    cdacq_target_get_info(target, &info, NULL);
     ck_assert_int_eq(info.pid, 0);
     if (_i != 2)                                 /* EM_PPC has no name */
         ck_assert_ptr_nonnull(info.elf_machine); /* the runtime's image tells it */
     cdacq_target_close(target);
     memory.pid = 4242;
     ck_assert_int_eq(cdacq_target_open_memory(&memory, NULL, &target, &error), CDACQ_OK);
-    cdacq_target_get_info(target, &info);
+    cdacq_target_get_info(target, &info, NULL);
     ck_assert_int_eq(info.pid, 4242);
     cdacq_target_close(target);
     /* Without an image the caller's word is all there is. */
@@ -231,7 +231,7 @@ START_TEST(machine_and_pid)
     memory = *mock_memory(lacking.mock);
     memory.elf_machine = EM_AARCH64;
     ck_assert_int_eq(cdacq_target_open_memory(&memory, &options, &target, &error), CDACQ_OK);
-    cdacq_target_get_info(target, &info);
+    cdacq_target_get_info(target, &info, NULL);
     ck_assert_str_eq(info.elf_machine, "aarch64");
     cdacq_target_close(target);
 }
@@ -259,10 +259,10 @@ static void *ask_in_thread(void *context)
     asker->right = true;
     for (size_t i = 0; i < asker->count; i++) {
         const struct mock_function *fact = &asker->facts[i];
-        struct cdacq_method method;
+        struct cdacq_method method = {.size = sizeof method};
         bool is_method = fact->code == MOCK_CODE_JIT || fact->code == MOCK_CODE_R2R;
         if (i & 1)
-            cdacq_session_methods_at(session, &fact->begin, 1, &method);
+            cdacq_session_methods_at(session, &fact->begin, 1, &method, NULL);
         else if (cdacq_session_method_at(session, fact->begin, &method, NULL) < 0)
             asker->right = false;
         asker->right &= !is_method || (method.answer == CDACQ_ANSWER_MANAGED && method.code_start == fact->method);
@@ -336,7 +336,7 @@ static void ask_all(struct cdacq_target *target, const struct mock_function *fac
     struct cdacq_session *session = mock_session(target);
     for (size_t i = 0; i < count; i++) {
         bool is_method = facts[i].code == MOCK_CODE_JIT || facts[i].code == MOCK_CODE_R2R;
-        struct cdacq_method method;
+        struct cdacq_method method = {.size = sizeof method};
         if (!is_method)
             continue;
         enum cdacq_status status = cdacq_session_method_at(session, facts[i].begin, &method, &error);
@@ -348,8 +348,8 @@ static void ask_all(struct cdacq_target *target, const struct mock_function *fac
             ++*missing;
         }
     }
-    struct cdacq_method method;
-    cdacq_session_methods_at(session, &facts[0].begin, 1, &method);
+    struct cdacq_method method = {.size = sizeof method};
+    cdacq_session_methods_at(session, &facts[0].begin, 1, &method, NULL);
     cdacq_session_destroy(session);
 }
 
@@ -415,13 +415,13 @@ START_TEST(a_file_that_stands_in_is_cut)
 {
     struct host host = {.answer = lacking.file};
     struct cdacq_options options = options_of(&host);
-    struct cdacq_target_info info;
+    struct cdacq_target_info info = {.size = sizeof info};
     options.flags = CDACQ_OPEN_PREAD;
     for (enum carrier carrier = 0; carrier < CARRIER_PROCESS; carrier++) {
         make_lacking(_i, runtime_path);
         struct cdacq_target *target = mock_open(lacking.mock, carrier, &options);
         ck_assert_int_eq(truncate(lacking.file, 0), 0);
-        cdacq_target_get_info(target, &info); /* searches the image for its version */
+        cdacq_target_get_info(target, &info, NULL); /* searches the image for its version */
         check_method(target);
         cdacq_target_close(target);
         mock_destroy(lacking.mock);

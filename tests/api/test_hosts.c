@@ -26,7 +26,7 @@ static void assert_said(const char *text, const char *said)
 static void assert_method(struct cdacq_target *target, uint64_t ip, uint64_t start, uint64_t method_desc)
 {
     struct cdacq_session *session = mock_session(target);
-    struct cdacq_method method = {0};
+    struct cdacq_method method = {.size = sizeof method};
     enum cdacq_status status = cdacq_session_method_at(session, ip, &method, NULL);
     ck_assert_int_eq(status, start ? CDACQ_OK : CDACQ_NOT_MANAGED);
     ck_assert_uint_eq(method.code_start, start);
@@ -137,15 +137,15 @@ START_TEST(two_runtimes)
         for (unsigned number = 0; number < 2; number++) {
             struct cdacq_options options = {.size = sizeof options, .runtime = number};
             struct cdacq_target *target = mock_open(mock, carrier, &options);
-            struct cdacq_target_info info;
+            struct cdacq_target_info info = {.size = sizeof info};
             struct listed listed = {0};
-            cdacq_target_get_info(target, &info);
+            cdacq_target_get_info(target, &info, NULL);
             ck_assert_uint_eq(info.runtime_count, 2);
             ck_assert_uint_eq(info.runtime, number);
             ck_assert_str_eq(mock_path_of(info.runtime_path), paths[number]);
             ck_assert_uint_eq(info.schema, number ? 2 : 0);
             ck_assert_int_eq(info.problem_status, CDACQ_OK);
-            cdacq_target_visit_runtimes(target, list_runtime, &listed);
+            cdacq_target_visit_runtimes(target, list_runtime, &listed, NULL);
             ck_assert_uint_eq(listed.count, 2);
             ck_assert_uint_eq(listed.in_use, number);
             for (unsigned i = 0; i < 2; i++) {
@@ -221,19 +221,19 @@ static int count_contract(const struct cdacq_contract_info *contract, void *cont
 
 static void assert_native_aot(struct cdacq_target *target)
 {
-    struct cdacq_target_info info;
+    struct cdacq_target_info info = {.size = sizeof info};
     struct cdacq_error error = {0};
     struct cdacq_session *session = NULL;
     int items = 0, contracts = 0;
-    cdacq_target_get_info(target, &info);
+    cdacq_target_get_info(target, &info, NULL);
     ck_assert_int_eq(info.problem_status, CDACQ_ERR_CONTRACT);
     ck_assert(info.native_aot);
     assert_said(info.problem, "looks like NativeAOT");
     ck_assert_str_eq(info.descriptor_origin, "memory");
     ck_assert_uint_eq(info.schema, 2);
-    cdacq_target_visit_descriptor(target, count_item, &items);
+    cdacq_target_visit_descriptor(target, count_item, &items, NULL);
     ck_assert_int_gt(items, 15);
-    cdacq_target_visit_contracts(target, count_contract, &contracts);
+    cdacq_target_visit_contracts(target, count_contract, &contracts, NULL);
     ck_assert_int_eq(contracts, 3);
     ck_assert_int_eq(cdacq_session_create(target, &session, &error), CDACQ_ERR_CONTRACT);
     ck_assert_ptr_null(session);
@@ -250,8 +250,8 @@ START_TEST(a_native_aot_application)
     struct cdacq_options options = partial(0);
     for (enum carrier carrier = 0; carrier < mock_carriers(); carrier++) {
         struct cdacq_target *target = mock_open(host.mock, carrier, &options);
-        struct cdacq_target_info info;
-        cdacq_target_get_info(target, &info);
+        struct cdacq_target_info info = {.size = sizeof info};
+        cdacq_target_get_info(target, &info, NULL);
         ck_assert_str_eq(mock_path_of(info.runtime_path), "/mock/app");
         ck_assert_uint_eq(info.pointer_size, _i & 1 ? 8 : 4);
         ck_assert(info.big_endian == !!(_i & 2));
@@ -284,7 +284,7 @@ START_TEST(a_native_aot_library)
     struct listed listed = {0};
     target = mock_open(coreclr.mock, CARRIER_MEMORY, &options);
     assert_method(target, coreclr.start, coreclr.start, 0x1001);
-    cdacq_target_visit_runtimes(target, list_runtime, &listed);
+    cdacq_target_visit_runtimes(target, list_runtime, &listed, NULL);
     ck_assert_uint_eq(listed.count, 2);
     ck_assert_uint_eq(listed.in_use, 0);
     ck_assert_str_eq(listed.paths[0], paths[0]);
@@ -342,8 +342,8 @@ START_TEST(no_runtime_at_all)
     struct cdacq_options options = partial(0);
     for (enum carrier carrier = 0; carrier < mock_carriers(); carrier++) {
         struct cdacq_target *target = mock_open(mock, carrier, &options);
-        struct cdacq_target_info info;
-        cdacq_target_get_info(target, &info);
+        struct cdacq_target_info info = {.size = sizeof info};
+        cdacq_target_get_info(target, &info, NULL);
         ck_assert_int_eq(info.problem_status, CDACQ_ERR_NO_RUNTIME);
         ck_assert_uint_eq(info.runtime_count, 0);
         ck_assert(!info.native_aot && !info.descriptor_origin && !info.runtime_path && !info.pointer_size);
@@ -416,7 +416,7 @@ static struct known known_of(struct mock *mock, struct cdacq_target_info *ret)
     struct cdacq_options options = partial(0);
     struct cdacq_target *target = mock_open(mock, CARRIER_CORE, &options);
     struct known known = {0};
-    cdacq_target_get_info(target, ret);
+    cdacq_target_get_info(target, ret, NULL);
     ck_assert_int_eq(cdacq_target_visit_modules(target, note_runtime_module, &known, NULL), CDACQ_OK);
     ck_assert_uint_eq(known.count, 1);
     cdacq_target_close(target);
@@ -429,7 +429,7 @@ START_TEST(a_build_id_in_part)
     enum { SIZE = 20 };
     uint64_t at = (_i & 1 ? 64 + 4 * 56 : 52 + 4 * 32) + 16; /* in its note, behind the headers */
     struct mock *mock = mock_of_arch(_i, 6);
-    struct cdacq_target_info info;
+    struct cdacq_target_info info = {.size = sizeof info};
     char key[200];
     mock_publish(mock, NULL);
     struct known whole = known_of(mock, &info);
@@ -478,7 +478,7 @@ static int look_at_item(const struct cdacq_descriptor_item *item, void *context)
 static struct wanted item_of(struct cdacq_target *target, const char *type, const char *name)
 {
     struct wanted wanted = {.type = type, .name = name};
-    cdacq_target_visit_descriptor(target, look_at_item, &wanted);
+    cdacq_target_visit_descriptor(target, look_at_item, &wanted, NULL);
     return wanted;
 }
 
@@ -589,7 +589,7 @@ START_TEST(broken_sub_descriptors)
         struct cdacq_options options = partial(0);
         struct cdacq_target *target = mock_open(mock, CARRIER_MEMORY, &options);
         int items = 0;
-        cdacq_target_visit_descriptor(target, count_item, &items);
+        cdacq_target_visit_descriptor(target, count_item, &items, NULL);
         ck_assert_int_eq(items, 0);
         cdacq_target_close(target);
         mock_destroy(mock);

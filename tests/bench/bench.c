@@ -98,7 +98,7 @@ static void open_target(struct bench *bench)
 static void ask_first(struct bench *bench)
 {
     struct cdacq_error error;
-    struct cdacq_method method;
+    struct cdacq_method method = {.size = sizeof method};
     uint64_t start = now_ns();
     enum cdacq_status status = cdacq_session_method_at(bench->session, bench->ips[0], &method, &error);
     printf("first_ms=%.4f\n", (double)(now_ns() - start) / 1e6);
@@ -114,7 +114,7 @@ static void ask_all(struct bench *bench, unsigned pass, struct cdacq_method *met
     uint64_t name_bytes = 0, start = now_ns();
     for (size_t i = 0; i < bench->count; i += bench->batch) {
         size_t count = bench->count - i < bench->batch ? bench->count - i : bench->batch;
-        cdacq_session_methods_at(bench->session, bench->ips + i, count, methods);
+        cdacq_session_methods_at(bench->session, bench->ips + i, count, methods, NULL);
         for (size_t k = 0; k < count; k++) {
             managed += methods[k].answer == CDACQ_ANSWER_MANAGED;
             errors += methods[k].answer == CDACQ_ANSWER_ERROR;
@@ -131,7 +131,7 @@ static void ask_all(struct bench *bench, unsigned pass, struct cdacq_method *met
 
 static void ask_each(struct bench *bench)
 {
-    struct cdacq_method method;
+    struct cdacq_method method = {.size = sizeof method};
     uint64_t start = now_ns();
     size_t named = 0;
     for (size_t i = 0; i < bench->count; i++)
@@ -167,6 +167,7 @@ int main(int argc, char **argv)
     }
     read_ips(&bench, argv[2]);
     struct cdacq_method *methods = allocate(bench.batch, sizeof *methods);
+    methods->size = sizeof *methods;
     printf("addresses=%zu\nbatch=%zu\n", bench.count, bench.batch);
     print_usage_counts("start"); /* the list of addresses is in there */
     open_target(&bench);

@@ -110,7 +110,8 @@ static void check_bulk(struct cdacq_session *session, const uint64_t *ips, size_
     struct cdacq_method *methods = calloc(count, sizeof *methods);
     struct cdacq_error error = {0};
     ck_assert_ptr_nonnull(methods);
-    cdacq_session_methods_at(session, ips, count, methods);
+    methods->size = sizeof *methods;
+    cdacq_session_methods_at(session, ips, count, methods, NULL);
     for (size_t i = 0; i < count; i++) {
         const struct mock_function *fact = mock_function_at(mock, ips[i]);
         expect((methods[i].answer == CDACQ_ANSWER_MANAGED) == is_method(fact), ips[i]);
@@ -192,7 +193,7 @@ static void check_no_code(struct cdacq_session *session, uint64_t ip)
 {
     struct cdacq_error error = {0};
     struct cdacq_block block;
-    struct cdacq_method method = {0};
+    struct cdacq_method method = {.size = sizeof method};
     enum cdacq_code_kind kind = CDACQ_CODE_JITTED;
     uint64_t address = 1;
     expect(cdacq_session_get_code_block(session, ip, &block, &error) == CDACQ_NOT_MANAGED, ip);
@@ -362,7 +363,7 @@ START_TEST(prepared_methods_need_no_tables)
     struct mock_r2r *image =
         mock_r2r_create(mock, &(struct mock_r2r_options){.tables = MOCK_R2R_METHODDEFS, .major = 16});
     uint64_t sizes[] = {64, 32}, ips[200];
-    struct cdacq_method methods[ARRAY_SIZE(ips)];
+    struct cdacq_method methods[ARRAY_SIZE(ips)] = {{.size = sizeof methods[0]}};
     for (uint32_t i = 0; i < 40; i++)
         mock_r2r_method(image, &(struct mock_r2r_method){.hot = sizes,
                                                          .hot_count = 1 + i % 2,
@@ -375,7 +376,7 @@ START_TEST(prepared_methods_need_no_tables)
     for (size_t i = 0; i < ARRAY_SIZE(ips); i++)
         ips[i] = mock_r2r_start(image, i % 40) + 7 * (i / 40);
     for (int round = 0; round < 2; round++) {
-        cdacq_session_methods_at(session, ips, ARRAY_SIZE(ips), methods);
+        cdacq_session_methods_at(session, ips, ARRAY_SIZE(ips), methods, NULL);
         for (size_t i = 0; i < ARRAY_SIZE(ips); i++) {
             const struct mock_function *fact = mock_function_at(mock, ips[i]);
             struct cdacq_error error = {0};

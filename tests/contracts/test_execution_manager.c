@@ -230,7 +230,7 @@ static void check_single(struct cdacq_target *target, const struct cdacq_method 
         struct cdacq_session *session = mock_session(target);
         for (int j = 0; j < QUESTIONS; j++) {
             const struct cdacq_method *expected = &bulk[roll(dice, count)];
-            struct cdacq_method method = {0};
+            struct cdacq_method method = {.size = sizeof method};
             enum cdacq_status status = cdacq_session_method_at(session, expected->ip, &method, NULL);
             expect(status == (expected->answer == CDACQ_ANSWER_MANAGED ? CDACQ_OK : CDACQ_NOT_MANAGED), expected->ip);
             check_same(&method, expected);
@@ -251,7 +251,8 @@ START_TEST(bulk_equals_single)
     facts.items = mock_functions(scene.mock, &facts.count);
     struct cdacq_target *target = mock_open(scene.mock, (enum carrier)(_i % mock_carriers()), NULL);
     struct cdacq_session *session = mock_session(target);
-    cdacq_session_methods_at(session, addresses.items, addresses.count, methods);
+    methods->size = sizeof *methods;
+    cdacq_session_methods_at(session, addresses.items, addresses.count, methods, NULL);
     for (size_t i = 0; i < addresses.count; i++)
         check_answer(&scene, &facts, &methods[i], addresses.items[i], true);
     check_single(target, methods, addresses.count, &dice);
@@ -273,21 +274,21 @@ static void check_first_questions(struct scene *scene, struct dice *dice, bool t
     struct cdacq_target *indexed = mock_open(scene->mock, CARRIER_MEMORY, NULL);
     struct cdacq_session *session = mock_session(indexed);
     uint64_t ips[64];
-    struct cdacq_method methods[ARRAY_SIZE(ips)];
+    struct cdacq_method methods[ARRAY_SIZE(ips)] = {{.size = sizeof methods[0]}};
     facts.items = mock_functions(scene->mock, &facts.count);
     for (size_t i = 0; i < ARRAY_SIZE(ips); i++)
         do
             ips[i] = scene->unsplit->begin + roll(dice, scene->unsplit->end - scene->unsplit->begin);
         while (!mock_function_at(scene->mock, ips[i]) && roll(dice, 40));
-    cdacq_session_methods_at(session, ips, ARRAY_SIZE(ips), methods);
+    cdacq_session_methods_at(session, ips, ARRAY_SIZE(ips), methods, NULL);
     for (size_t i = 0; i < ARRAY_SIZE(ips); i++) {
         struct cdacq_target *fresh = mock_open(scene->mock, CARRIER_MEMORY, NULL);
         struct cdacq_session *first = mock_session(fresh);
         struct field_reader reader = mock_reader(fresh);
-        struct cdacq_method method;
+        struct cdacq_method method = {.size = sizeof method};
         check_address(fresh, &reader, &facts, ips[i]);
         check_answer(scene, &facts, &methods[i], ips[i], types);
-        cdacq_session_methods_at(first, &ips[i], 1, &method);
+        cdacq_session_methods_at(first, &ips[i], 1, &method, NULL);
         check_same(&method, &methods[i]);
         cdacq_session_destroy(first);
         cdacq_target_close(fresh);
@@ -424,7 +425,7 @@ START_TEST(nothing_to_walk_back_to)
     for (uint64_t ip = image->begin; ip < image->end; ip++) {
         const struct mock_function *fact = mock_function_at(mock, ip);
         struct code_block block;
-        struct cdacq_method method;
+        struct cdacq_method method = {.size = sizeof method};
         bool known = fact && fact->method_desc;
         reader_begin(&reader.raw, FUEL_LOOKUP);
         expect(execution_manager_find(&target->manager, &reader, ip, &block) == known, ip);
@@ -512,12 +513,14 @@ START_TEST(code_pointers)
     /* Thumb instructions are two bytes apart, and the pointer to one is odd. */
     uint64_t ips[64], signature = _i & 1 ? UINT64_C(0x2a5) << 52 : 1, step = _i & 1 ? 1 : 2;
     struct cdacq_method methods[64];
-    for (size_t i = 0; i < ARRAY_SIZE(ips); i++)
+    for (size_t i = 0; i < ARRAY_SIZE(ips); i++) {
         ips[i] = (start + i) | signature;
+        methods[i].size = sizeof methods[i];
+    }
     for (int round = 0; round < 2; round++) {
         for (size_t i = 0; i < (round ? ARRAY_SIZE(ips) : 10); i++) {
             if (round)
-                cdacq_session_methods_at(session, &ips[i], 1, &methods[i]);
+                cdacq_session_methods_at(session, &ips[i], 1, &methods[i], NULL);
             else
                 expect(cdacq_session_method_at(session, ips[i], &methods[i], NULL) == CDACQ_OK, ips[i]);
             expect(methods[i].answer == CDACQ_ANSWER_MANAGED, ips[i]);
@@ -549,7 +552,8 @@ START_TEST(execution_manager_alone)
     facts.items = mock_functions(scene.mock, &facts.count);
     struct cdacq_target *target = mock_open(scene.mock, CARRIER_MEMORY, NULL);
     struct cdacq_session *session = mock_session(target);
-    cdacq_session_methods_at(session, addresses.items, addresses.count, methods);
+    methods->size = sizeof *methods;
+    cdacq_session_methods_at(session, addresses.items, addresses.count, methods, NULL);
     for (size_t i = 0; i < addresses.count; i++) {
         check_answer(&scene, &facts, &methods[i], addresses.items[i], false);
         if (methods[i].answer == CDACQ_ANSWER_MANAGED && methods[i].kind == CDACQ_CODE_JITTED)
@@ -663,16 +667,17 @@ static void assert_error(struct cdacq_target *target, uint64_t ip, enum cdacq_st
     struct cdacq_method method;
     struct cdacq_session *session = mock_session(target);
     memset(&method, 0x5a, sizeof method);
+    method.size = sizeof method;
     struct cdacq_method untouched = method;
     ck_assert_int_eq(cdacq_session_method_at(session, ip, &method, &error), status);
     ck_assert_mem_eq(&method, &untouched, sizeof method);
     ck_assert_msg(strstr(error.message, said) != NULL, "%s is not in: %s", said, error.message);
     /* The same among many. */
     uint64_t ips[40];
-    struct cdacq_method methods[40];
+    struct cdacq_method methods[40] = {{.size = sizeof methods[0]}};
     for (size_t i = 0; i < ARRAY_SIZE(ips); i++)
         ips[i] = ip;
-    cdacq_session_methods_at(session, ips, ARRAY_SIZE(ips), methods);
+    cdacq_session_methods_at(session, ips, ARRAY_SIZE(ips), methods, NULL);
     for (size_t i = 0; i < ARRAY_SIZE(ips); i++) {
         ck_assert_int_eq(methods[i].answer, CDACQ_ANSWER_ERROR);
         ck_assert_msg(strstr(methods[i].error, said) != NULL, "%s is not in: %s", said, methods[i].error);
@@ -683,7 +688,7 @@ static void assert_error(struct cdacq_target *target, uint64_t ip, enum cdacq_st
 static void assert_managed(struct cdacq_target *target, uint64_t ip, uint64_t start)
 {
     struct cdacq_error error;
-    struct cdacq_method method;
+    struct cdacq_method method = {.size = sizeof method};
     struct cdacq_session *session = mock_session(target);
     if (cdacq_session_method_at(session, ip, &method, &error) != CDACQ_OK)
         ck_abort_msg("%#" PRIx64 ": %s", ip, error.message);
@@ -817,13 +822,13 @@ START_TEST(random_damage)
         }
         mock_check(scene.mock);
         struct cdacq_session *session = mock_session(target);
-        struct cdacq_method method;
+        struct cdacq_method method = {.size = sizeof method};
         for (int i = 0; i < 300; i++) {
             uint64_t ip = addresses.items[roll(&dice, addresses.count)];
             if (i < 150)
                 cdacq_session_method_at(session, ip, &method, NULL);
             else
-                cdacq_session_methods_at(session, &ip, 1, &method);
+                cdacq_session_methods_at(session, &ip, 1, &method, NULL);
         }
         cdacq_session_destroy(session);
         cdacq_target_close(target);

@@ -80,7 +80,7 @@ static struct cdacq_target *open_process(struct process *process, enum cdacq_nam
 /* The name of the method at `ip`, or why there is none. */
 static void check_name(struct process *process, enum cdacq_name_style style, uint64_t ip, const char *expected)
 {
-    struct cdacq_method method;
+    struct cdacq_method method = {.size = sizeof method};
     struct cdacq_target *target = open_process(process, style);
     struct cdacq_session *session = mock_session(target);
     ck_assert_int_eq(cdacq_session_method_at(session, ip, &method, NULL), CDACQ_OK);
@@ -183,7 +183,7 @@ END_TEST
 static void check_no_name(struct process *process, uint64_t ip, const char *why)
 {
     for (enum cdacq_name_style style = CDACQ_NAMES_SOS; style <= CDACQ_NAMES_IL; style++) {
-        struct cdacq_method method;
+        struct cdacq_method method = {.size = sizeof method};
         struct cdacq_target *target = open_process(process, style);
         struct cdacq_session *session = mock_session(target);
         ck_assert_int_eq(cdacq_session_method_at(session, ip, &method, NULL), CDACQ_OK);
@@ -247,7 +247,7 @@ START_TEST(methods_that_contradict_themselves_have_no_name)
         uint64_t desc = mock_instantiated_method_desc(mock, table, TAKE, &process.int32, 1);
         uint64_t ip = add_code(&process, desc);
         mock_set(mock, desc, cases[i].field, cases[i].value);
-        struct cdacq_method method;
+        struct cdacq_method method = {.size = sizeof method};
         struct cdacq_target *target = open_process(&process, CDACQ_NAMES_SOS);
         struct cdacq_session *session = mock_session(target);
         ck_assert_int_eq(cdacq_session_method_at(session, ip, &method, NULL), CDACQ_OK);
@@ -286,7 +286,7 @@ END_TEST
 static void check_no_name_at_all(struct process *process, uint64_t ip, const char *why)
 {
     for (enum cdacq_name_style style = CDACQ_NAMES_CSHARP; style <= CDACQ_NAMES_IL; style++) {
-        struct cdacq_method method;
+        struct cdacq_method method = {.size = sizeof method};
         struct cdacq_target *target = open_process(process, style);
         struct cdacq_session *session = mock_session(target);
         ck_assert_int_eq(cdacq_session_method_at(session, ip, &method, NULL), CDACQ_OK);
@@ -384,7 +384,7 @@ END_TEST
 
 static void check_tier(struct process *process, uint64_t ip, const char *expected)
 {
-    struct cdacq_method method;
+    struct cdacq_method method = {.size = sizeof method};
     struct cdacq_target *target = open_process(process, CDACQ_NAMES_CSHARP);
     struct cdacq_session *session = mock_session(target);
     ck_assert_int_eq(cdacq_session_method_at(session, ip, &method, NULL), CDACQ_OK);

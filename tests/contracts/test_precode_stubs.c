@@ -356,7 +356,7 @@ START_TEST(missing_data)
     check_one(target, kept, 0x1028);
     /* Without its list a range still holds stubs. */
     struct cdacq_session *session = mock_session(target);
-    struct cdacq_method answer;
+    struct cdacq_method answer = {.size = sizeof answer};
     ck_assert_int_eq(cdacq_session_method_at(session, kept, &answer, NULL), CDACQ_NOT_MANAGED);
     ck_assert_int_eq(answer.answer, CDACQ_ANSWER_STUB);
     ck_assert_int_eq(answer.kind, CDACQ_CODE_UNKNOWN);
@@ -595,7 +595,7 @@ END_TEST
 
 static void check_stub(struct cdacq_session *session, uint64_t ip, enum cdacq_code_kind kind)
 {
-    struct cdacq_method method;
+    struct cdacq_method method = {.size = sizeof method};
     ck_assert_int_eq(cdacq_session_method_at(session, ip, &method, NULL), CDACQ_NOT_MANAGED);
     ck_assert_int_eq(method.answer, CDACQ_ANSWER_STUB);
     ck_assert_msg(method.kind == kind, "%#" PRIx64 " is %s, not %s", ip, cdacq_code_kind_text(method.kind),
@@ -657,7 +657,7 @@ START_TEST(the_pre_stub)
         mock_publish(mock, NULL);
         struct cdacq_target *target = mock_open(mock, CARRIER_MEMORY, NULL);
         struct cdacq_session *session = mock_session(target);
-        struct cdacq_method method;
+        struct cdacq_method method = {.size = sizeof method};
         for (int round = 0; round < 40; round++) {
             if (published == 2) {
                 ck_assert_int_eq(cdacq_session_method_at(session, code, &method, NULL), CDACQ_NOT_MANAGED);
@@ -699,7 +699,7 @@ START_TEST(interpreted_methods)
         struct cdacq_target *target = mock_open(mock, carrier, NULL);
         struct cdacq_session *session = mock_session(target);
         struct cdacq_block block;
-        struct cdacq_method method;
+        struct cdacq_method method = {.size = sizeof method};
         check_entry(session, &(struct entry){entry, 0x1238});
         check_entry(session, &(struct entry){start, 0x1238});
         ck_assert_int_eq(cdacq_session_get_code_block(session, entry, &block, NULL), CDACQ_NOT_MANAGED);
@@ -741,7 +741,7 @@ START_TEST(interpreted_methods_without_length)
             mock_global(mock, "GCInfoVersion", 99);
         struct cdacq_target *target = mock_publish_and_open(mock);
         struct cdacq_session *session = mock_session(target);
-        struct cdacq_method method;
+        struct cdacq_method method = {.size = sizeof method};
         struct cdacq_error error;
         for (int round = 0; round < 40; round++) {
             ck_assert_int_eq(cdacq_session_method_at(session, start, &method, &error), CDACQ_OK);

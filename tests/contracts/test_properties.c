@@ -222,9 +222,9 @@ static void check_same(const struct cdacq_method *a, const struct cdacq_method *
 static void check_bulk(const struct random_target *target, struct cdacq_target *handle, const uint64_t *ips,
                        size_t count, struct dice *dice)
 {
-    static struct cdacq_method methods[ADDRESSES];
+    static struct cdacq_method methods[ADDRESSES] = {{.size = sizeof methods[0]}};
     struct cdacq_session *session = mock_session(handle), *single = mock_session(handle);
-    cdacq_session_methods_at(session, ips, count, methods);
+    cdacq_session_methods_at(session, ips, count, methods, NULL);
     for (size_t i = 0; i < count; i++) {
         const struct mock_function *fact = method_at(target, ips[i]);
         expect((methods[i].answer == CDACQ_ANSWER_MANAGED) == (fact != NULL), ips[i]);
@@ -233,7 +233,7 @@ static void check_bulk(const struct random_target *target, struct cdacq_target *
     }
     for (int i = 0; i < 60; i++) {
         const struct cdacq_method *expected = &methods[roll(dice, count)];
-        struct cdacq_method method = {0};
+        struct cdacq_method method = {.size = sizeof method};
         cdacq_session_method_at(single, expected->ip, &method, NULL);
         check_same(&method, expected);
         if (i % 20 == 19) {
@@ -255,7 +255,7 @@ struct visit {
 static int visit_method(const struct cdacq_method *method, void *context)
 {
     struct visit *visit = context;
-    struct cdacq_method found = {0};
+    struct cdacq_method found = {.size = sizeof found};
     const struct mock_function *fact = method_at(visit->target, method->code_start);
     expect(fact && fact->begin == fact->method, method->code_start);
     expect(cdacq_session_method_at(visit->session, method->code_start, &found, NULL) == CDACQ_OK, method->code_start);

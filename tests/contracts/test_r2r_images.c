@@ -394,7 +394,8 @@ START_TEST(many_addresses)
     struct cdacq_method *methods = calloc(3 * (size_t)image.count, sizeof *methods);
     each_address(&image, add_to_batch, &batch);
     struct cdacq_session *session = mock_session(image.target);
-    cdacq_session_methods_at(session, batch.ips, batch.count, methods);
+    methods->size = sizeof *methods;
+    cdacq_session_methods_at(session, batch.ips, batch.count, methods, NULL);
     for (size_t i = 0; i < batch.count; i++) {
         const struct function *function = batch.functions[i];
         const struct cdacq_method *method = &methods[i];

@@ -116,7 +116,7 @@ static void overwrite(struct scene *scene, unsigned where, uint8_t value)
 static void ask(struct cdacq_session *session, uint64_t entry)
 {
     struct cdacq_error error = {0};
-    struct cdacq_method method;
+    struct cdacq_method method = {.size = sizeof method};
     uint64_t method_desc = 0;
     enum cdacq_status status = cdacq_session_non_virtual_entry_to_method_desc(session, entry, &method_desc, &error);
     if ((status == CDACQ_OK) != (method_desc != 0) || (status < 0 && !error.message[0]))
@@ -124,7 +124,7 @@ static void ask(struct cdacq_session *session, uint64_t entry)
     status = cdacq_session_method_at(session, entry, &method, &error);
     if (status == CDACQ_OK && method.answer != CDACQ_ANSWER_MANAGED)
         abort();
-    cdacq_session_methods_at(session, &entry, 1, &method);
+    cdacq_session_methods_at(session, &entry, 1, &method, NULL);
     if (method.ip != entry)
         abort();
 }

@@ -245,10 +245,10 @@ START_TEST(every_way_to_find_it)
             for (unsigned k = 0; k < 2; k++) { /* as memory, and by one of the other carriers */
                 enum carrier carrier = k ? 1 + (i + seed) % ((unsigned)mock_carriers() - 1) : CARRIER_MEMORY;
                 struct mock *mock = mock_of_arch(_i, seed);
-                struct cdacq_target_info info;
+                struct cdacq_target_info info = {.size = sizeof info};
                 uint64_t address = mock_publish(mock, &(struct mock_publish_options){.symbols = symbols[i]});
                 struct cdacq_target *target = mock_open(mock, carrier, NULL);
-                cdacq_target_get_info(target, &info);
+                cdacq_target_get_info(target, &info, NULL);
                 ck_assert_uint_eq(info.descriptor_address, address);
                 ck_assert_uint_eq(info.pointer_size, _i & 1 ? 8 : 4);
                 ck_assert(info.big_endian == !!(_i & 2));
@@ -271,10 +271,10 @@ END_TEST
 START_TEST(another_path)
 {
     struct mock *mock = mock_of_arch(_i, 1);
-    struct cdacq_target_info info;
+    struct cdacq_target_info info = {.size = sizeof info};
     mock_publish(mock, &(struct mock_publish_options){.path = "/mock/app"});
     struct cdacq_target *target = mock_open(mock, CARRIER_CORE, NULL);
-    cdacq_target_get_info(target, &info);
+    cdacq_target_get_info(target, &info, NULL);
     ck_assert_str_eq(info.runtime_path, "/mock/app");
     cdacq_target_close(target);
     mock_destroy(mock);

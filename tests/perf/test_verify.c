@@ -176,7 +176,7 @@ static void collect_records(struct opened *opened)
     const struct mock_function *facts = mock_functions(opened->scene.mock, &fact_count);
     for (size_t i = 0; i < fact_count; i++) {
         struct record *record = &opened->records[opened->count];
-        struct cdacq_method method;
+        struct cdacq_method method = {.size = sizeof method};
         if (!is_part(&facts[i]))
             continue;
         ck_assert_uint_lt(++opened->count, RECORD_ROOM);
@@ -185,7 +185,7 @@ static void collect_records(struct opened *opened)
                                   .size = facts[i].cold ? facts[i].cold_size : facts[i].hot_size,
                                   .jit = facts[i].code == MOCK_CODE_JIT,
                                   .method = facts[i].method};
-        cdacq_session_methods_at(session, &facts[i].begin, 1, &method);
+        cdacq_session_methods_at(session, &facts[i].begin, 1, &method, NULL);
         ck_assert_int_eq(method.answer, CDACQ_ANSWER_MANAGED);
         snprintf(record->name, sizeof record->name, "%s", method.name ? method.name : "void nobody knows");
         opened->unnamed += !method.name;
@@ -398,8 +398,8 @@ static void nothing_there(struct opened *opened, struct expected *expected)
 
 static void nothing_near(struct opened *opened, struct expected *expected)
 {
-    struct cdacq_target_info info;
-    cdacq_target_get_info(opened->target, &info);
+    struct cdacq_target_info info = {.size = sizeof info};
+    cdacq_target_get_info(opened->target, &info, NULL);
     bool small = info.pointer_size == 4; /* near is everything: there may have been a section */
     put_before(opened, expected, stranger(small ? 0x02340000 : 0x123456780000, 40),
                small ? CDACQ_VERDICT_FREED : CDACQ_VERDICT_UNKNOWN_TO_TARGET);

@@ -99,7 +99,7 @@ static enum cdacq_status try_open_in_memory(void)
 {
     close_target();
     static struct cdacq_mapping mapping;
-    mapping = (struct cdacq_mapping){base, base + loaded_size, 0, "/app/libcoreclr.so"};
+    mapping = (struct cdacq_mapping){sizeof mapping, base, base + loaded_size, 0, "/app/libcoreclr.so"};
     struct cdacq_memory memory = {.size = sizeof memory, .span_at = span_at, .mappings = &mapping, .mapping_count = 1};
     ck_assert_int_eq(memory_open(&memory, NULL, false, &target, &error), CDACQ_OK);
     return image_open(target, &target->mappings[0], &image, &error);

@@ -73,16 +73,16 @@ START_TEST(the_descriptor_of_a_file)
     struct cdacq_target *target = NULL;
     struct cdacq_session *session = NULL;
     struct cdacq_error error = {0};
-    struct cdacq_target_info info;
+    struct cdacq_target_info info = {.size = sizeof info};
     struct seen seen = {0};
     test_dir();
     if (cdacq_target_open_image(test_file("libcoreclr.so", file, size), &partly, &target, &error) != CDACQ_OK)
         ck_abort_msg("%s", error.message);
-    cdacq_target_get_info(target, &info);
+    cdacq_target_get_info(target, &info, NULL);
     ck_assert_int_eq(info.kind, CDACQ_TARGET_IMAGE);
     ck_assert_uint_eq(info.pointer_size, _i & 1 ? 8 : 4);
     ck_assert_int_eq(info.big_endian, !!(_i & 2));
-    cdacq_target_visit_descriptor(target, see, &seen);
+    cdacq_target_visit_descriptor(target, see, &seen, NULL);
     ck_assert_msg(seen.size == 8, "%s", info.problem);
     ck_assert_uint_eq(seen.offset, 4);
     ck_assert_uint_eq(seen.plain, 7);

@@ -117,8 +117,11 @@ END_TEST
 START_TEST(mappings_are_sorted_and_filtered)
 {
     struct cdacq_mapping mappings[] = {
-        {0x5000, 0x6000, 0x100, "/b"}, {0x1000, 0x2000, 0, "/a"},        {0x2000, 0x3000, 0, NULL},
-        {0x4000, 0x4000, 0, "/empty"}, {0x9000, 0x8000, 0, "/inverted"},
+        {sizeof mappings[0], 0x5000, 0x6000, 0x100, "/b"},
+        {0, 0x1000, 0x2000, 0, "/a"},
+        {0, 0x2000, 0x3000, 0, NULL},
+        {0, 0x4000, 0x4000, 0, "/empty"},
+        {0, 0x9000, 0x8000, 0, "/inverted"},
     };
     struct cdacq_memory m = memory();
     m.mappings = mappings;
@@ -219,7 +222,7 @@ START_TEST(what_the_caller_has_counts)
     memset(page.has, 0, sizeof page.has);
     for (size_t i = 0; i < ARRAY_SIZE(own); i++)
         memset(page.has + own[i][0], 1, own[i][1] - own[i][0]);
-    struct cdacq_mapping mapping = {MAPPED, MAPPED + FILE_SIZE, 0, "/lib.so"};
+    struct cdacq_mapping mapping = {sizeof mapping, MAPPED, MAPPED + FILE_SIZE, 0, "/lib.so"};
     struct cdacq_memory m = {.size = sizeof m, .mappings = &mapping, .mapping_count = 1};
     if (_i & 1)
         m.read = patched_read;

@@ -1,0 +1,197 @@
+/*
+ * test_sizes.c: structs that the library fills, for callers of other versions: an older one has a smaller struct and
+ * gets no more than that, a newer one has a larger struct and gets zeros for what this library does not know.
+ */
+#include <stdio.h>
+
+#include "tests/support/check_main.h"
+#include "tests/support/mock_support.h"
+
+enum { ROOM = 8192, UNTOUCHED = 0x5a };
+
+static struct mock *mock;
+static struct cdacq_target *target;
+static struct cdacq_session *session;
+static uint64_t method_start;
+static struct cdacq_error error;
+
+static void setup(void)
+{
+    mock = mock_of_arch(0, 1);
+    struct mock_heap *heap = mock_heap_create(mock, &(struct mock_heap_options){.size = 0x4000});
+    method_start = mock_method(heap, &(struct mock_method){.size = 100, .method_desc = 0x1238});
+    target = mock_publish_and_open(mock);
+    session = mock_session(target);
+}
+
+static void teardown(void)
+{
+    cdacq_session_destroy(session);
+    cdacq_target_close(target);
+    mock_destroy(mock);
+}
+
+static enum cdacq_status fill_method(void *ret)
+{
+    return cdacq_session_method_at(session, method_start, ret, &error);
+}
+
+static enum cdacq_status fill_methods(void *ret)
+{
+    return cdacq_session_methods_at(session, &method_start, 1, ret, &error);
+}
+
+static enum cdacq_status fill_target_info(void *ret)
+{
+    return cdacq_target_get_info(target, ret, &error);
+}
+
+static const struct {
+    const char *name;
+    size_t size;
+    enum cdacq_status (*fill)(void *ret);
+} filled[] = {
+    {"struct cdacq_method", sizeof(struct cdacq_method), fill_method},
+    {"struct cdacq_method", sizeof(struct cdacq_method), fill_methods},
+    {"struct cdacq_target_info", sizeof(struct cdacq_target_info), fill_target_info},
+};
+
+/* The bytes after a call by a caller whose struct has `size` bytes. */
+static enum cdacq_status fill(size_t which, size_t size, uint8_t *ret)
+{
+    memset(ret, UNTOUCHED, ROOM);
+    memcpy(ret, &size, sizeof size);
+    return filled[which].fill(ret);
+}
+
+static bool all_are(const uint8_t *bytes, size_t count, uint8_t value)
+{
+    for (size_t i = 0; i < count; i++)
+        if (bytes[i] != value)
+            return false;
+    return true;
+}
+
+START_TEST(older_and_newer_callers)
+{
+    static _Alignas(16) uint8_t own[ROOM], other[ROOM];
+    size_t which = (size_t)_i, full = filled[which].size;
+    ck_assert_int_eq(fill(which, full, own), CDACQ_OK);
+    ck_assert(all_are(own + full, ROOM - full, UNTOUCHED));
+    for (size_t size = 2 * sizeof(size_t); size <= full + 64; size += sizeof(size_t)) {
+        size_t both = size < full ? size : full;
+        ck_assert_int_eq(fill(which, size, other), CDACQ_OK);
+        ck_assert_mem_eq(other, &size, sizeof size);
+        ck_assert_mem_eq(other + sizeof size, own + sizeof size, both - sizeof size);
+        ck_assert(all_are(other + both, size - both, 0));
+        ck_assert(all_are(other + size, ROOM - size, UNTOUCHED));
+    }
+}
+END_TEST
+
+START_TEST(sizes_that_are_none)
+{
+    static _Alignas(16) uint8_t bytes[ROOM];
+    const size_t sizes[] = {0, 1, sizeof(size_t), 2 * sizeof(size_t) - 1, 4097, (size_t)-1};
+    for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+        error.message[0] = '\0';
+        ck_assert_int_eq(fill((size_t)_i, sizes[i], bytes), CDACQ_ERR_ARGUMENT);
+        ck_assert_mem_eq(bytes, &sizes[i], sizeof sizes[i]);
+        ck_assert(all_are(bytes + sizeof(size_t), ROOM - sizeof(size_t), UNTOUCHED));
+        char expected[128];
+        snprintf(expected, sizeof expected, "%s: size is not set", filled[_i].name);
+        ck_assert_str_eq(error.message, expected);
+    }
+}
+END_TEST
+
+/* The first element's size is the distance to the next; that of the others is written. */
+START_TEST(arrays_of_methods)
+{
+    enum { COUNT = 40 };
+    static struct cdacq_method own[COUNT];
+    static uint8_t other[COUNT * (sizeof own[0] + 32)];
+    uint64_t ips[COUNT];
+    for (size_t i = 0; i < COUNT; i++)
+        ips[i] = method_start + 10 * i; /* the last are behind its end */
+    const size_t sizes[] = {sizeof own[0] - 16, sizeof own[0], sizeof own[0] + 32};
+    own[0].size = sizeof own[0];
+    ck_assert_int_eq(cdacq_session_methods_at(session, ips, COUNT, own, &error), CDACQ_OK);
+    for (size_t s = 0; s < ARRAY_SIZE(sizes); s++) {
+        size_t size = sizes[s], both = size < sizeof own[0] ? size : sizeof own[0];
+        memset(other, UNTOUCHED, sizeof other);
+        memcpy(other, &size, sizeof size);
+        ck_assert_int_eq(cdacq_session_methods_at(session, ips, COUNT, (struct cdacq_method *)other, &error), CDACQ_OK);
+        for (size_t i = 0; i < COUNT; i++) {
+            ck_assert_uint_eq(own[i].size, sizeof own[i]);
+            ck_assert_mem_eq(other + i * size, &size, sizeof size);
+            ck_assert_mem_eq(other + i * size + sizeof size, (uint8_t *)&own[i] + sizeof size, both - sizeof size);
+            ck_assert(all_are(other + i * size + both, size - both, 0));
+        }
+        ck_assert(all_are(other + COUNT * size, sizeof other - COUNT * size, UNTOUCHED));
+    }
+    ck_assert_int_eq(cdacq_session_methods_at(session, ips, 0, NULL, &error), CDACQ_OK);
+}
+END_TEST
+
+/* ---- What visitors hand out ---- */
+
+static size_t visited;
+
+#define VISITOR(name)                                                       \
+    static int visit_##name(const struct cdacq_##name *item, void *context) \
+    {                                                                       \
+        (void)context;                                                      \
+        ck_assert_uint_eq(item->size, sizeof *item);                        \
+        visited++;                                                          \
+        return 0;                                                           \
+    }                                                                       \
+    static int stop_##name(const struct cdacq_##name *item, void *context)  \
+    {                                                                       \
+        (void)item, (void)context;                                          \
+        return 1;                                                           \
+    }
+
+/* The visitor goes through something and ends where it is asked to. */
+#define CHECK_VISIT(name, call)                                           \
+    do {                                                                  \
+        int (*visit)(const struct cdacq_##name *, void *) = visit_##name; \
+        visited = 0;                                                      \
+        ck_assert_int_eq(call, CDACQ_OK);                                 \
+        ck_assert_msg(visited > 0, #name);                                \
+        visit = stop_##name;                                              \
+        ck_assert_int_eq(call, CDACQ_STOPPED);                            \
+    } while (0)
+
+VISITOR(method)
+VISITOR(code_range_info)
+VISITOR(runtime_info)
+VISITOR(contract_info)
+VISITOR(module_info)
+VISITOR(descriptor_item)
+
+START_TEST(items_of_visitors)
+{
+    CHECK_VISIT(method, cdacq_session_visit_methods(session, 0, visit, NULL, &error));
+    CHECK_VISIT(code_range_info, cdacq_session_visit_code_ranges(session, visit, NULL, &error));
+    CHECK_VISIT(runtime_info, cdacq_target_visit_runtimes(target, visit, NULL, &error));
+    CHECK_VISIT(contract_info, cdacq_target_visit_contracts(target, visit, NULL, &error));
+    CHECK_VISIT(module_info, cdacq_target_visit_modules(target, visit, NULL, &error));
+    CHECK_VISIT(descriptor_item, cdacq_target_visit_descriptor(target, visit, NULL, &error));
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    Suite *s = suite_create("sizes");
+    TCase *tc = tcase_create("sizes");
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_loop_test(tc, older_and_newer_callers, 0, ARRAY_SIZE(filled));
+    tcase_add_loop_test(tc, sizes_that_are_none, 0, ARRAY_SIZE(filled));
+    tcase_add_test(tc, arrays_of_methods);
+    tcase_add_test(tc, items_of_visitors);
+    suite_add_tcase(s, tc);
+    return s;
+}
+
+CHECK_MAIN(suite)
