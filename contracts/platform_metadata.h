@@ -21,7 +21,8 @@ static inline uint64_t address_of_code_pointer(unsigned flags, uint64_t pointer)
     return pointer;
 }
 
-/* The flags that the target publishes; 0 where it publishes none, or they cannot be read: code pointers are addresses.
+/*
+ * The flags that the target publishes; 0 where it publishes none, or they cannot be read: code pointers are addresses.
  */
 unsigned platform_metadata_code_pointer_flags(struct field_reader *reader);
 

@@ -3,7 +3,7 @@
  *
  * - cJSON holds numbers as doubles: integers beyond 2^53 would be rounded. Numbers are therefore kept as their text.
  * - Its look-ups ignore case and take the first of duplicate keys; here values are walked in order, keys compare
- * exactly.
+ *   exactly.
  * - It ends strings at an escaped NUL; a text that holds one is refused.
  * - It knows neither comments nor trailing commas, which descriptors may have; they are taken out first.
  *

@@ -11,7 +11,8 @@ enum { PROBE_MAX = 8192 }; /* images that are looked at: each look may cost a re
 
 static const char symbol_name[] = "DotNetRuntimeContractDescriptor";
 
-/* Opens the image that begins at a mapping and adds it when it publishes a descriptor, or when `named` says it should.
+/*
+ * Opens the image that begins at a mapping and adds it when it publishes a descriptor, or when `named` says it should.
  */
 static void try_image(struct target *target, const struct mapping *mapping, bool named, struct runtimes *runtimes)
 {

@@ -206,7 +206,8 @@ enum samply_list { FILES, FUNCTION_NAMES, FUNCTIONS, INLINE_CALLS, RANGES, LINE_
 
 enum { FUNCTION_SIZE = 20, INLINE_CALL_SIZE = 20, RANGE_SIZE = 8, LINE_RECORD_SIZE = 16 };
 
-/* Where a list begins, as the sizes before it say; with SAMPLY_LISTS where the last one ends. No sum overflows 64 bits.
+/*
+ * Where a list begins, as the sizes before it say; with SAMPLY_LISTS where the last one ends. No sum overflows 64 bits.
  */
 static uint64_t samply_begin(const struct cdacq_jitdump_samply_debug_info2 *info, enum samply_list list)
 {

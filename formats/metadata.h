@@ -147,8 +147,7 @@ enum cdacq_status metadata_blob_read(const struct metadata *metadata, uint32_t i
 void metadata_blob_deinit(struct metadata_blob *blob);
 #define CLEANUP_METADATA_BLOB __attribute__((cleanup(metadata_blob_deinit)))
 
-/* ---- Rows. Names and signatures are indexes into #Strings and #Blob; a reference is a token, of rid 0 for none. ----
- */
+/* ---- Rows. Names and signatures are indexes into #Strings and #Blob; a reference is a token, of rid 0 for none. -- */
 
 struct metadata_module {
     uint32_t name;
@@ -207,8 +206,10 @@ enum cdacq_status metadata_generic_param(const struct metadata *metadata, uint32
 enum cdacq_status metadata_assembly_ref(const struct metadata *metadata, uint32_t rid,
                                         struct metadata_assembly_ref *ret);
 
-/* The signature (index into #Blob) of a TypeSpec; the names (indexes into #Strings) of a ModuleRef and of the Assembly,
- * which is 0 where it has none. */
+/*
+ * The signature (index into #Blob) of a TypeSpec; the names (indexes into #Strings) of a ModuleRef and of the Assembly,
+ * which is 0 where it has none.
+ */
 enum cdacq_status metadata_type_spec(const struct metadata *metadata, uint32_t rid, uint32_t *ret_signature);
 enum cdacq_status metadata_module_ref_name(const struct metadata *metadata, uint32_t rid, uint32_t *ret_name);
 enum cdacq_status metadata_assembly_name(const struct metadata *metadata, uint32_t *ret_name);

@@ -46,7 +46,8 @@ struct name_source {
     unsigned pointer_size; /* of the target: 4 or 8 */
     bool big_endian;
 
-    /* Metadata of the module that a ReadyToRun image calls `index`, or NULL. NULL: no module but `metadata` is known.
+    /*
+     * Metadata of the module that a ReadyToRun image calls `index`, or NULL. NULL: no module but `metadata` is known.
      */
     const struct metadata *(*module)(void *context, uint32_t index);
 

@@ -27,7 +27,8 @@ void runtime_skip_modifiers(struct namer *n, struct signature *s)
 
 /* ---- Types that stand by themselves ---- */
 
-/* A name with a backslash before each character that means something in such a type. text_escape doubles backslashes.
+/*
+ * A name with a backslash before each character that means something in such a type. text_escape doubles backslashes.
  */
 static void put_reserved(struct namer *n, const struct metadata *m, uint32_t index)
 {
@@ -122,7 +123,8 @@ const char *runtime_core_type(uint8_t element)
     return element < ARRAY_SIZE(names) ? names[element] : NULL;
 }
 
-/* The type at the cursor as one that stands by itself, with the arguments of a generic one. Returns where it is from.
+/*
+ * The type at the cursor as one that stands by itself, with the arguments of a generic one. Returns where it is from.
  */
 static struct origin put_instance_alone(struct runtime_namer *w, struct signature *s, const struct metadata *m)
 {

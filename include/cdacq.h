@@ -29,8 +29,8 @@
  *  - An address of code may be a code pointer as it stands in a register, a slot or a return address: a Thumb bit and
  *    pointer authentication are taken off. What answers hold are plain addresses.
  *  - Threads: a `struct cdacq_target` of a dump or of caller's memory is immutable to its users and may be shared
- * between threads. A `struct cdacq_session` belongs to one thread at a time. A live target and its sessions belong to
- * one thread at a time together.
+ *    between threads. A `struct cdacq_session` belongs to one thread at a time. A live target and its sessions belong
+ *    to one thread at a time together.
  *  - Version 0 promises no stable ABI; the SONAME changes with it.
  */
 #ifndef CDACQ_H

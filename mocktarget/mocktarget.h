@@ -14,12 +14,12 @@
  *
  * Rules that hold throughout:
  *  - A target address is a uint64_t, a range is [begin, end), a size is in bytes. Names of types, fields and globals
- * are the runtime's: "RangeSection.Flags".
+ *    are the runtime's: "RangeSection.Flags".
  *  - The first failure (out of memory, memory that overlaps, a name that is none) is remembered, every later verb does
  *    nothing and returns 0 or NULL, and mock_error() tells what it was: a test asks once.
  *  - The same options and the same calls give the same bytes. The seed decides the order and padding of fields, what
- * fills unused memory, where things lie, and how the descriptor spells its values; seed 0 is the plainest of all
- * layouts.
+ *    fills unused memory, where things lie, and how the descriptor spells its values; seed 0 is the plainest of all
+ *    layouts.
  *  - The code in the target is also listed as the answers that a test expects (mock_functions).
  *
  * docs/mocktarget.md is the guide. Installed it is cdacq/mocktarget.h, which needs no other header.
@@ -112,8 +112,7 @@ void mock_forget(struct mock *mock, uint64_t begin, uint64_t size);
  */
 void mock_join(struct mock *mock, struct mock *other);
 
-/* ---- Structures of the runtime ------------------------------------------------------------------------------------
- */
+/* ---- Structures of the runtime ----------------------------------------------------------------------------------- */
 
 /* A new object of a type, its fields 0, what is between them not. `extra` bytes follow it, for arrays at its end. */
 uint64_t mock_new(struct mock *mock, const char *type, uint64_t extra);
@@ -124,8 +123,7 @@ uint64_t mock_get(struct mock *mock, uint64_t address, const char *field);
 uint32_t mock_offset_of(struct mock *mock, const char *field);
 uint32_t mock_size_of(struct mock *mock, const char *type);
 
-/* ---- The descriptor ------------------------------------------------------------------------------------------------
- */
+/* ---- The descriptor ---------------------------------------------------------------------------------------------- */
 
 /* Sets a global and has it published. */
 void mock_global(struct mock *mock, const char *name, uint64_t value);
@@ -168,8 +166,7 @@ struct mock_publish_options {
  */
 uint64_t mock_publish(struct mock *mock, const struct mock_publish_options *options);
 
-/* ---- The range section map ------------------------------------------------------------------------------------------
- */
+/* ---- The range section map --------------------------------------------------------------------------------------- */
 
 enum mock_section_flags {
     MOCK_SECTION_COLLECTIBLE = 1,
@@ -193,19 +190,21 @@ uint64_t mock_section_add(struct mock *mock, const struct mock_section *section)
 /* Marks a section as being deleted: nothing in its range is code any more. */
 void mock_section_delete(struct mock *mock, uint64_t section);
 
-/* The first of the section's fragments, which stand one behind the other, one for each chunk; and the size of a chunk.
+/*
+ * The first of the section's fragments, which stand one behind the other, one for each chunk; and the size of a chunk.
  */
 uint64_t mock_section_fragments(const struct mock *mock, uint64_t section, size_t *ret_count, uint64_t *ret_stride);
 uint64_t mock_chunk_size(const struct mock *mock);
 unsigned mock_map_levels(const struct mock *mock);
 
-/* Address of the RangeSectionMap, and of the slot of a level for an address (1 is innermost); 0 where no table is
- * there. */
+/*
+ * Address of the RangeSectionMap, and of the slot of a level for an address (1 is innermost); 0 where no table is
+ * there.
+ */
 uint64_t mock_map_address(const struct mock *mock);
 uint64_t mock_map_slot(struct mock *mock, uint64_t address, unsigned level);
 
-/* ---- JIT-compiled code
- * ------------------------------------------------------------------------------------------------ */
+/* ---- JIT-compiled code ------------------------------------------------------------------------------------------- */
 
 struct mock_heap_options {
     uint64_t begin; /* of the range; 0: a free place */
@@ -278,12 +277,14 @@ void mock_code_free(struct mock_heap *heap, uint64_t start);
 void mock_nibble_set(struct mock *mock, uint64_t header_map, uint64_t map_base, uint64_t start, uint64_t size);
 void mock_nibble_delete(struct mock *mock, uint64_t header_map, uint64_t map_base, uint64_t start);
 
-/* A range of stubs that a range list tells the kind of. Returns the section; *ret_begin, which may be NULL, the range.
+/*
+ * A range of stubs that a range list tells the kind of. Returns the section; *ret_begin, which may be NULL, the range.
  */
 uint64_t mock_range_list(struct mock *mock, uint64_t size, unsigned kind, bool collectible, uint64_t *ret_begin);
 
-/* ---- Precodes ----
- *
+/* ---- Precodes ---- */
+
+/*
  * Pages of code and pages of data take turns, all of a range list. The pieces of a code page are all the same code;
  * what one stands for is in the data page behind it, at the same place. Pieces that are not in use have data of zeros.
  */
@@ -322,8 +323,7 @@ void mock_precode_values(struct mock *mock);
 /* A PortableEntryPoint, for targets that set FeaturePortableEntrypoints. */
 uint64_t mock_portable_entry_point(struct mock *mock, uint64_t method_desc);
 
-/* ---- Hash maps
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- Hash maps --------------------------------------------------------------------------------------------------- */
 
 /* Writes an empty HashMap with that many buckets at `map`, which has room for a HashMap. */
 void mock_hash_map_init(struct mock *mock, uint64_t map, uint32_t bucket_count);
@@ -334,8 +334,7 @@ bool mock_hash_map_insert(struct mock *mock, uint64_t map, uint64_t key, uint64_
 /* The same for a map of pointers: the value is stored shifted right by one. */
 bool mock_ptr_hash_map_insert(struct mock *mock, uint64_t map, uint64_t key, uint64_t pointer);
 
-/* ---- ReadyToRun images
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- ReadyToRun images ------------------------------------------------------------------------------------------- */
 
 enum mock_r2r_tables {
     MOCK_R2R_NO_HEADER,      /* nothing but what ReadyToRunInfo points to: only prepared methods can be told apart */
@@ -419,8 +418,7 @@ struct mock_r2r_file {
 
 struct mock_r2r_file mock_r2r_load(struct mock *mock, const struct mock_r2r_file_options *options);
 
-/* ---- Tables of ReadyToRun images, for a buffer on its own
- * -------------------------------------------------------------------- */
+/* ---- Tables of ReadyToRun images, for a buffer on its own -------------------------------------------------------- */
 
 /* Bytes that grow; `data` is for free(). */
 struct mock_bytes {
@@ -447,8 +445,7 @@ void mock_native_array(struct mock_bytes *bytes, const struct mock_element *elem
 void mock_native_hashtable(struct mock_bytes *bytes, const struct mock_element *elements, size_t count,
                            unsigned bucket_bits, unsigned index_size);
 
-/* ---- Types and modules
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- Types and modules ------------------------------------------------------------------------------------------- */
 
 struct mock_module_options {
     const char *path;     /* of its file */
@@ -470,13 +467,17 @@ uint64_t mock_generic_method_table(struct mock *mock, uint64_t module, uint32_t 
 /* What the flags of a MethodTable say besides: a type that has an element type of its own. */
 void mock_make_primitive(struct mock *mock, uint64_t method_table);
 
-/* The MethodTable of an array of `rank` dimensions, 0 for a vector; the handle of a pointer or reference (by its
- * element type). */
+/*
+ * The MethodTable of an array of `rank` dimensions, 0 for a vector; the handle of a pointer or reference (by its
+ * element type).
+ */
 uint64_t mock_array_method_table(struct mock *mock, uint64_t module, uint64_t element, unsigned rank);
 uint64_t mock_type_desc(struct mock *mock, uint8_t element_type, uint64_t argument);
 
-/* `count` MethodDescs in one chunk for the MethodDefs from `rid` on, which share a token range; the first one's
- * address. */
+/*
+ * `count` MethodDescs in one chunk for the MethodDefs from `rid` on, which share a token range; the first one's
+ * address.
+ */
 uint64_t mock_method_descs(struct mock *mock, uint64_t method_table, uint32_t rid, size_t count, uint64_t *ret_stride);
 
 /* A MethodDesc over `count` type arguments of the method. */
@@ -492,8 +493,10 @@ void mock_code_version(struct mock *mock, uint64_t method_desc, uint64_t code, u
 /* A MethodDesc of a dynamic method. */
 uint64_t mock_dynamic_method_desc(struct mock *mock, const char *name);
 
-/* The same with a signature, which is copied. `table`: whose module its tokens belong to. `stub`: one of the runtime's
- * own. */
+/*
+ * The same with a signature, which is copied. `table`: whose module its tokens belong to. `stub`: one of the runtime's
+ * own.
+ */
 uint64_t mock_dynamic_method_desc_of(struct mock *mock, uint64_t table, const char *name, bool stub,
                                      const void *signature, size_t size);
 

@@ -109,7 +109,8 @@ static void set_dynamic(struct image *image, uint64_t tag, uint64_t value)
     }
 }
 
-/* From memory, or, where that page was not dumped, from the file: link-time values, which dynamic_address() takes too.
+/*
+ * From memory, or, where that page was not dumped, from the file: link-time values, which dynamic_address() takes too.
  */
 static void read_dynamic(struct image *image, struct reader *reader)
 {

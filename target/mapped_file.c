@@ -160,7 +160,8 @@ static bool candidate_read(struct file_candidate *candidate, int fd, uint64_t si
     return true;
 }
 
-/* Maps or reads a regular file. False with errno set where that fails; a path may name a device or a pipe: never block.
+/*
+ * Maps or reads a regular file. False with errno set where that fails; a path may name a device or a pipe: never block.
  */
 static bool candidate_open(struct file_candidate *candidate, const char *path, bool pread)
 {

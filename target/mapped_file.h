@@ -101,7 +101,8 @@ struct mapped_file {
 
 enum { FILE_MAX = 8192 }; /* files of one target; a real process has hundreds */
 
-/* The target's record of the file at `path`, made when there is none. NULL when there are FILE_MAX, or out of memory.
+/*
+ * The target's record of the file at `path`, made when there is none. NULL when there are FILE_MAX, or out of memory.
  */
 struct mapped_file *mapped_file_get(struct target *target, struct file_policy *policy, const char *path);
 
@@ -142,8 +143,10 @@ bool mapped_file_memory_at(struct mapped_file *file, enum mapping_access access,
 bool mapped_file_constant(const struct mapped_file *file, enum mapping_access access, uint64_t offset, uint64_t *begin,
                           uint64_t *end);
 
-/* Adds a constant part to a candidate; ignored when there is no room, which only makes less available. It is freed with
- * the candidate. */
+/*
+ * Adds a constant part to a candidate; ignored when there is no room, which only makes less available. It is freed with
+ * the candidate.
+ */
 void file_candidate_deinit(struct file_candidate *candidate);
 void file_candidate_add_constant(struct file_candidate *candidate, uint64_t begin, uint64_t end, unsigned access);
 

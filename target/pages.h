@@ -24,8 +24,10 @@ struct pages {
 
 void pages_deinit(struct pages *pages);
 
-/* The page at `address`, which is aligned, added when it is not there. NULL when out of memory. The pointer is good
- * until the next call. `*ret_added` (optional) says whether it is new. */
+/*
+ * The page at `address`, which is aligned, added when it is not there. NULL when out of memory. The pointer is good
+ * until the next call. `*ret_added` (optional) says whether it is new.
+ */
 struct page *pages_add(struct pages *pages, uint64_t address, bool *ret_added);
 
 /* The page at `address`, or NULL. */

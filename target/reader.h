@@ -68,7 +68,8 @@ static inline struct reader_task reader_enter(struct reader *reader, uint32_t fu
     return outer;
 }
 
-/* Ends a nested task: the outer one goes on as it was. Returns why the nested one failed; status OK where it did not.
+/*
+ * Ends a nested task: the outer one goes on as it was. Returns why the nested one failed; status OK where it did not.
  */
 static inline struct reader_failure reader_leave(struct reader *reader, const struct reader_task *outer)
 {
@@ -193,7 +194,8 @@ struct window {
     void *owned;
 };
 
-/* False, and the reader fails, when any byte is missing or `size` is above WINDOW_MAX. `what` names it in the message.
+/*
+ * False, and the reader fails, when any byte is missing or `size` is above WINDOW_MAX. `what` names it in the message.
  */
 bool reader_window(struct reader *reader, uint64_t address, uint64_t size, const char *what, struct window *ret);
 void window_deinit(struct window *window);

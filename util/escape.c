@@ -2,7 +2,8 @@
 
 static const char hex_digits[] = "0123456789abcdef";
 
-/* Decodes one UTF-8 sequence (RFC 3629: no surrogates, no overlong forms). Returns its length, 0 where there is none.
+/*
+ * Decodes one UTF-8 sequence (RFC 3629: no surrogates, no overlong forms). Returns its length, 0 where there is none.
  */
 static size_t utf8_decode(const uint8_t *p, size_t n, uint32_t *ret)
 {

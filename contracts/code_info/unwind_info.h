@@ -28,8 +28,10 @@ struct unwind_table {
     const uint8_t *view; /* the same bytes, where they are at hand in one run; else NULL */
 };
 
-/* Whether handlers are functions of their own; without it, as on x86 for Windows before .NET 10, code has no unwind
- * data. */
+/*
+ * Whether handlers are functions of their own; without it, as on x86 for Windows before .NET 10, code has no unwind
+ * data.
+ */
 static inline bool has_funclets(const struct field_reader *reader)
 {
     return reader->layout->globals[G_FeatureEHFunclets] != 0;

@@ -15,7 +15,8 @@
 
 struct execution_manager;
 
-/* The start of the block that `ip` is in, as far as the nibble map tells; 0 where there is none, or the reader fails.
+/*
+ * The start of the block that `ip` is in, as far as the nibble map tells; 0 where there is none, or the reader fails.
  */
 uint64_t code_heap_start(const struct execution_manager *manager, struct field_reader *reader,
                          const struct range_section *section, uint64_t ip);

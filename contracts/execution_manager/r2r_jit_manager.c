@@ -110,8 +110,10 @@ static bool is_in_thunks(const struct r2r_image *image, uint64_t relative)
 /* How many functions a method that is found without the tables may have before the address's own. */
 enum { PREPARED_FUNCLETS_MAX = 16 };
 
-/* The GC info lies behind the unwind data of the method's first function. False without failing where it is not known
- * where those end. */
+/*
+ * The GC info lies behind the unwind data of the method's first function. False without failing where it is not known
+ * where those end.
+ */
 static bool gc_info_behind(const struct r2r_image *image, struct field_reader *reader, uint32_t function, uint64_t *ret)
 {
     uint64_t address;
@@ -145,7 +147,8 @@ static uint32_t code_length(const struct r2r_image *image, struct field_reader *
     return found ? gc_info_code_length(reader, gc_info, image->gc_info_version) : 0;
 }
 
-/* Behind the function that ends exactly where the method's code does; 0 where none does: then the length is no length.
+/*
+ * Behind the function that ends exactly where the method's code does; 0 where none does: then the length is no length.
  */
 static uint32_t function_ending_at(const struct r2r_image *image, struct field_reader *reader, uint32_t first,
                                    uint32_t end)

@@ -10,7 +10,8 @@ static const uint8_t *bytes_at(const struct native_section *section, uint64_t of
     return reader_copy(section->reader, section->address + offset, buffer, size) ? buffer : NULL;
 }
 
-/* The number of trailing one bits of the first byte tells how many bytes follow; the fifth form has none of its bits.
+/*
+ * The number of trailing one bits of the first byte tells how many bytes follow; the fifth form has none of its bits.
  */
 static bool native_integer(const struct native_section *section, uint32_t *offset, bool is_signed, uint32_t *ret)
 {
@@ -86,7 +87,8 @@ bool native_array_at(const struct native_array *array, uint32_t index, uint32_t 
         __builtin_add_overflow(array->base, relative, &relative))
         return false;
     uint32_t offset = relative;
-    /* A binary tree over the low bits: bit 0 of a node says it has a left child, which follows it; bit 1 a right one.
+    /*
+     * A binary tree over the low bits: bit 0 of a node says it has a left child, which follows it; bit 1 a right one.
      */
     for (uint32_t bit = BLOCK_SIZE / 2; bit; bit >>= 1) {
         uint32_t behind = offset;

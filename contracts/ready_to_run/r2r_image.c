@@ -97,8 +97,10 @@ static bool find_section(struct field_reader *reader, const struct sections *sec
     return false;
 }
 
-/* READYTORUN_HEADER: signature, version, flags, then the number of sections. False without one, or when that cannot be
- * read. */
+/*
+ * READYTORUN_HEADER: signature, version, flags, then the number of sections. False without one, or when that cannot be
+ * read.
+ */
 static bool read_header(struct field_reader *reader, const struct r2r_image *image, struct sections *ret)
 {
     char magic[2];
@@ -127,7 +129,8 @@ static bool section_window(struct field_reader *reader, const struct r2r_image *
     return reader_window(&reader->raw, image->base + section->rva, section->size, what, ret);
 }
 
-/* The runtime's pointer to a section's directory, where this runtime's descriptor has one: what the specification asks.
+/*
+ * The runtime's pointer to a section's directory, where this runtime's descriptor has one: what the specification asks.
  */
 static bool described_section(const struct r2r_image *image, struct field_reader *reader, enum layout_field field,
                               struct r2r_section_place *ret)

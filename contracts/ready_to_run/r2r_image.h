@@ -68,7 +68,8 @@ struct r2r_image {
     struct window hot_cold_window;
 };
 
-/* Reads the image of a range section. NULL, and the reader fails, when that cannot be done. Free with r2r_image_free.
+/*
+ * Reads the image of a range section. NULL, and the reader fails, when that cannot be done. Free with r2r_image_free.
  */
 struct r2r_image *r2r_image_open(struct field_reader *reader, const struct range_section *section);
 void r2r_image_free(struct r2r_image *image);
@@ -93,8 +94,10 @@ enum method_entry_kind r2r_entry(const struct r2r_entries *entries, uint32_t fun
 bool r2r_image_is_start(const struct r2r_image *image, const struct r2r_entries *entries, struct field_reader *reader,
                         uint32_t function);
 
-/* The MethodDesc of the method that starts at a function; 0 where the runtime has not prepared it, or its map is not
- * there. */
+/*
+ * The MethodDesc of the method that starts at a function; 0 where the runtime has not prepared it, or its map is not
+ * there.
+ */
 uint64_t r2r_image_method_desc(const struct r2r_image *image, struct field_reader *reader, uint32_t function);
 
 #endif

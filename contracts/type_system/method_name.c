@@ -52,7 +52,8 @@ static void name_by_token(const struct method_namer *namer, uint64_t module_addr
     name_in_module(namer, module_cache_get(namer->cache, module_address), token, NULL, ret);
 }
 
-/* The assembly that the manifest metadata of a composite image calls by its `rid`-th AssemblyRef, where it is mapped.
+/*
+ * The assembly that the manifest metadata of a composite image calls by its `rid`-th AssemblyRef, where it is mapped.
  */
 static struct module *find_manifest_assembly(struct module_cache *cache, const struct r2r_entries *entries,
                                              uint32_t rid)
@@ -239,7 +240,8 @@ static const struct metadata *composite_module(void *context, uint32_t index)
     return module ? &module->metadata : NULL; /* one that is found can be read */
 }
 
-/* An instance over types that the image knows: its signature tells the method, mostly by a token of the image itself.
+/*
+ * An instance over types that the image knows: its signature tells the method, mostly by a token of the image itself.
  */
 static void name_instance(const struct method_namer *namer, const struct code_block *block,
                           const struct r2r_image *image, struct method_name *ret)

@@ -57,8 +57,10 @@ CDACQ_API enum cdacq_status cdacq_block_get_method_region_info(const struct cdac
                                                                uint64_t *ret_cold_start, uint64_t *ret_cold_size,
                                                                struct cdacq_error *err);
 
-/* GetUnwindInfo: the address of the RUNTIME_FUNCTION that covers the block's ip; 0 for methods that have none: of the
- * interpreter, and of a JIT without funclets (x86 for Windows before .NET 10). */
+/*
+ * GetUnwindInfo: the address of the RUNTIME_FUNCTION that covers the block's ip; 0 for methods that have none: of the
+ * interpreter, and of a JIT without funclets (x86 for Windows before .NET 10).
+ */
 CDACQ_API enum cdacq_status cdacq_block_get_unwind_info(const struct cdacq_block *block, struct cdacq_session *session,
                                                         uint64_t *ret, struct cdacq_error *err);
 
@@ -129,7 +131,8 @@ cdacq_block_visit_exception_clauses(const struct cdacq_block *block, struct cdac
 CDACQ_API enum cdacq_status cdacq_session_get_code_kind(struct cdacq_session *session, uint64_t address,
                                                         enum cdacq_code_kind *ret, struct cdacq_error *err);
 
-/* FindReadyToRunModule: the Module whose ReadyToRun image holds an address, of code or data; CDACQ_NOT_MANAGED: none.
+/*
+ * FindReadyToRunModule: the Module whose ReadyToRun image holds an address, of code or data; CDACQ_NOT_MANAGED: none.
  */
 CDACQ_API enum cdacq_status cdacq_session_find_ready_to_run_module(struct cdacq_session *session, uint64_t address,
                                                                    uint64_t *ret, struct cdacq_error *err);

@@ -197,8 +197,10 @@ struct cdacq_target_info {
 CDACQ_API enum cdacq_status cdacq_target_get_info(struct cdacq_target *target, struct cdacq_target_info *ret,
                                                   struct cdacq_error *err);
 
-/* One of the process's runtimes, in the order by which cdacq_options.runtime counts them. Strings as in
- * cdacq_target_info. */
+/*
+ * One of the process's runtimes, in the order by which cdacq_options.runtime counts them. Strings as in
+ * cdacq_target_info.
+ */
 struct cdacq_runtime_info {
     size_t size;
     const char *path; /* NULL where only the descriptor's address is known */

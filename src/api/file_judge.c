@@ -210,7 +210,8 @@ static bool find_r2r_header(const struct pe *pe, uint64_t *ret)
     return rva && pe_offset(pe, rva, 16, ret) == CDACQ_OK;
 }
 
-/* Tables of an image that are read by contracts/ and that nobody writes to, though they may lie in a writable section.
+/*
+ * Tables of an image that are read by contracts/ and that nobody writes to, though they may lie in a writable section.
  */
 static bool is_constant_table(uint32_t type)
 {
@@ -225,8 +226,10 @@ static bool is_constant_table(uint32_t type)
     return false;
 }
 
-/* The ReadyToRun tables are constant wherever they lie; the runtime functions, which are dumped most, identify the
- * file. */
+/*
+ * The ReadyToRun tables are constant wherever they lie; the runtime functions, which are dumped most, identify the
+ * file.
+ */
 static void weigh_r2r_tables(struct trial *trial, const struct pe_in_file *image)
 {
     const struct pe *pe = &image->pe;

@@ -34,7 +34,8 @@ struct cdacq_target {
     bool has_version;
 };
 
-/* One of a method's functions, relative to unwind_base: where it begins, and the funclet, or else the method, it is of.
+/*
+ * One of a method's functions, relative to unwind_base: where it begins, and the funclet, or else the method, it is of.
  */
 struct method_function {
     uint32_t begin, funclet;

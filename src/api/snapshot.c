@@ -139,7 +139,8 @@ enum cdacq_status cdacq_target_write_snapshot(struct cdacq_target *handle, const
     };
     FILE *file = NULL;
     if (status >= 0) {
-        /* Not readable to others: it holds memory of a process. An existing file is replaced only when all is written.
+        /*
+         * Not readable to others: it holds memory of a process. An existing file is replaced only when all is written.
          */
         int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0600);
         file = fd >= 0 ? fdopen(fd, "wb") : NULL;

@@ -225,8 +225,10 @@ static inline uint64_t has_byte(uint64_t bytes, char c)
     return (x - UINT64_C(0x0101010101010101)) & ~x & UINT64_C(0x8080808080808080);
 }
 
-/* A name is printable UTF-8 already: only two characters mean something in a JSON string. Eight at a time are looked
- * at. */
+/*
+ * A name is printable UTF-8 already: only two characters mean something in a JSON string. Eight at a time are looked
+ * at.
+ */
 static inline char *put_json_name(char *p, const char *name, size_t length)
 {
     *p++ = '"';

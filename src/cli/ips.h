@@ -90,8 +90,10 @@ struct ips_taker {
     bool (*stopped)(void *context); /* nobody wants more */
 };
 
-/* Hands out the IPs of the command line, or, where there are none, those on standard input. False, and it has been
- * said, where that cannot be read. */
+/*
+ * Hands out the IPs of the command line, or, where there are none, those on standard input. False, and it has been
+ * said, where that cannot be read.
+ */
 bool ips_feed(const char *const *ips, size_t count, const struct ips_taker *taker);
 
 #endif

@@ -71,7 +71,8 @@ static bool load_libdw(struct libdw *dw)
     return true;
 }
 
-/* Where --sysroot and --module-path say that a module's file is; libdwfl's callbacks carry no context of the caller's.
+/*
+ * Where --sysroot and --module-path say that a module's file is; libdwfl's callbacks carry no context of the caller's.
  */
 static const struct cdacq_options *find_options;
 static const struct libdw *find_libdw;

@@ -106,8 +106,10 @@ static void write_part(struct writing *writing, const struct cdacq_method *metho
                 &(struct piece){method, begin, size, method->name, suffix, method->name_length, strlen(suffix)});
 }
 
-/* The next run of memory that is there at or behind *begin: its end, or 0 where nothing is up to `end`. Memory is
- * missing in pages. */
+/*
+ * The next run of memory that is there at or behind *begin: its end, or 0 where nothing is up to `end`. Memory is
+ * missing in pages.
+ */
 static uint64_t next_run(struct reader *reader, uint64_t *begin, uint64_t end)
 {
     while (*begin < end && reader_step(reader, "stubs") && !reader_try_view(reader, *begin, 1))
@@ -181,8 +183,10 @@ static uint32_t process_of(const struct writing *writing)
     return (uint32_t)writing->session->target->target->pid;
 }
 
-/* Nothing is written of a record before all of its code is there: what a reader knows how to copy is WINDOW_MAX at
- * most, and a name has its own cap, so that the record's size always fits its field. */
+/*
+ * Nothing is written of a record before all of its code is there: what a reader knows how to copy is WINDOW_MAX at
+ * most, and a name has its own cap, so that the record's size always fits its field.
+ */
 static bool put_load(struct writing *writing, const struct piece *piece)
 {
     struct reader *reader = &writing->session->reader.raw;

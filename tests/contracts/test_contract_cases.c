@@ -44,8 +44,10 @@ static void add_heap(struct mock *mock, uint64_t seed)
     mock_stub(heap, 4, 100);
 }
 
-/* Every other method is prepared; in an image without tables nothing else tells the others' names, but methods they
- * are. */
+/*
+ * Every other method is prepared; in an image without tables nothing else tells the others' names, but methods they
+ * are.
+ */
 static void add_image(struct mock *mock, unsigned tables)
 {
     struct mock_r2r *image = mock_r2r_create(
@@ -355,8 +357,10 @@ START_TEST(half_a_pair)
 }
 END_TEST
 
-/* Where an image's tables are missing, as in a snapshot, a method that the runtime has prepared is told without them:
- * alone, among many, and after others that could not be. */
+/*
+ * Where an image's tables are missing, as in a snapshot, a method that the runtime has prepared is told without them:
+ * alone, among many, and after others that could not be.
+ */
 START_TEST(prepared_methods_need_no_tables)
 {
     struct mock *mock = mock_of_arch(_i, 0);
@@ -398,7 +402,8 @@ END_TEST
 
 /* ---- Debug info ---- */
 
-/* A byte of flags comes first where the JIT stores rich debug info; the variable that leads to the manager may be null.
+/*
+ * A byte of flags comes first where the JIT stores rich debug info; the variable that leads to the manager may be null.
  */
 START_TEST(rich_debug_info)
 {

@@ -281,8 +281,10 @@ START_TEST(endless_fragments)
 }
 END_TEST
 
-/* As many clauses as a method may have: to look for a filter among them is too much; to visit them is not, for each is
- * a question of its own. */
+/*
+ * As many clauses as a method may have: to look for a filter among them is too much; to visit them is not, for each is
+ * a question of its own.
+ */
 START_TEST(many_clauses)
 {
     enum { COUNT = 64 * 1024, CLAUSE_MOST = 8 };

@@ -1,4 +1,5 @@
-/* The nibble map as a function of a map and an address: maps written out by hand, and maps written as the runtime does.
+/*
+ * The nibble map as a function of a map and an address: maps written out by hand, and maps written as the runtime does.
  */
 #include "tests/support/check_main.h"
 #include "contracts/code_lookup/nibble_map.h"
@@ -129,7 +130,8 @@ START_TEST(behind_the_address)
 }
 END_TEST
 
-/* A unit that points: the four encodings of the low bits; those that mean nothing; and the unit behind one that points.
+/*
+ * A unit that points: the four encodings of the low bits; those that mean nothing; and the unit behind one that points.
  */
 START_TEST(pointers)
 {

@@ -266,7 +266,8 @@ static int visit_method(const struct cdacq_method *method, void *context)
     return 0;
 }
 
-/* A visit comes by each method once; what it tells is what a look-up tells, and together it is all the code there is.
+/*
+ * A visit comes by each method once; what it tells is what a look-up tells, and together it is all the code there is.
  */
 static void check_visit(const struct random_target *target, struct cdacq_target *handle)
 {
@@ -326,7 +327,8 @@ static struct mock_heap *same_heap(struct mock *mock, uint64_t seed)
     return heap;
 }
 
-/* The same code under maps of both versions. The newer one may say "nothing" where the older one says what came last.
+/*
+ * The same code under maps of both versions. The newer one may say "nothing" where the older one says what came last.
  */
 START_TEST(both_nibble_maps_agree)
 {

@@ -1,4 +1,5 @@
-/* Cores that core_writer writes, read back by the library, by this file's own eyes, and by readelf where there is one.
+/*
+ * Cores that core_writer writes, read back by the library, by this file's own eyes, and by readelf where there is one.
  */
 #include <elf.h>
 #include <fcntl.h>

@@ -470,7 +470,8 @@ START_TEST(name_is_missing)
 }
 END_TEST
 
-/* The range of stubs is reserved as a whole; where it is not memory yet there is nothing to write, and nothing to tell.
+/*
+ * The range of stubs is reserved as a whole; where it is not memory yet there is nothing to write, and nothing to tell.
  */
 START_TEST(stubs_where_there_is_memory)
 {
@@ -642,7 +643,8 @@ static struct cdacq_target *open_bare(struct mock *mock, uint64_t descriptor)
     return target;
 }
 
-/* elf_mach of a core is the core's; of memory without images, where nobody else tells, the descriptor's architecture.
+/*
+ * elf_mach of a core is the core's; of memory without images, where nobody else tells, the descriptor's architecture.
  */
 START_TEST(machines)
 {

@@ -604,8 +604,7 @@ START_TEST(a_change_is_told_in_its_class_alone)
 }
 END_TEST
 
-/* ---- What the target lacks, and what the file is --------------------------------------------------------------------
- */
+/* ---- What the target lacks, and what the file is ----------------------------------------------------------------- */
 
 /* A target without types: methods have no names, and part of a heap's nibble map is not there. */
 START_TEST(what_cannot_be_told_is_no_contradiction)
@@ -713,7 +712,8 @@ START_TEST(the_last_line_may_be_half)
 }
 END_TEST
 
-/* Lines of every length and blocks that end anywhere in them, carriage returns, empty lines, a line beyond all bounds.
+/*
+ * Lines of every length and blocks that end anywhere in them, carriage returns, empty lines, a line beyond all bounds.
  */
 START_TEST(lines_are_read_in_blocks)
 {

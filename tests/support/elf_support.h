@@ -72,8 +72,9 @@ struct elf_buffer elf_mappings_desc(bool wide, bool big, uint64_t page_size, con
 /* The whole file, to be freed. */
 uint8_t *elf_core_build(struct elf_core *core, size_t *ret_size);
 
-/* ---- Shared objects ----
- *
+/* ---- Shared objects ---- */
+
+/*
  * One read-only segment with headers, build-id, symbols, hash tables and relocations at vaddr 0, and one writable one
  * ("data") with the dynamic section and `data_size` bytes of the caller's, whose vaddr is not its file offset.
  */

@@ -13,7 +13,8 @@
 /* {32, 64} x {little, big}: the index of a loop test. */
 enum { ARCH_COUNT = 4 };
 
-/* A mock of architecture `arch`. The seed also chooses how function lengths are told, and how memory is cut into runs.
+/*
+ * A mock of architecture `arch`. The seed also chooses how function lengths are told, and how memory is cut into runs.
  */
 struct mock *mock_of_arch(int arch, uint64_t seed);
 
@@ -62,8 +63,9 @@ struct field_reader mock_reader(struct cdacq_target *target);
 
 struct cdacq_session *mock_session(struct cdacq_target *target);
 
-/* ---- A process with some of everything ----
- *
+/* ---- A process with some of everything ---- */
+
+/*
  * JIT heaps (one over several chunks, one collectible) with methods, funclets, stubs and freed blocks, range lists, a
  * section that is being deleted, ReadyToRun images with and without tables, prepared and unprepared methods, instances,
  * hot and cold parts, thunks. What is where, mock_functions() tells.

@@ -447,7 +447,8 @@ START_TEST(window_sizes_are_capped)
 }
 END_TEST
 
-/* A window that has to be joined costs what copying costs, or a small file could buy hours with the fuel of one call.
+/*
+ * A window that has to be joined costs what copying costs, or a small file could buy hours with the fuel of one call.
  */
 START_TEST(joined_windows_cost_fuel_by_size)
 {
