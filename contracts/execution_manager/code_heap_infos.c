@@ -22,7 +22,7 @@ bool jit_manager_info(const struct execution_manager *manager, struct field_read
 {
     struct range_section_list list;
     uint64_t variable = manager_variable(reader, kind);
-    *ret = (struct cdacq_jit_manager_info){.kind = kind};
+    *ret = (struct cdacq_jit_manager_info){.size = sizeof *ret, .kind = kind};
     if (kind != CDACQ_CODE_JITTED && kind != CDACQ_CODE_INTERPRETER)
         return true;
     if (variable) {
@@ -61,6 +61,7 @@ static void read_code_heap(struct field_reader *reader, struct cdacq_code_heap_i
 static bool add_node(struct field_reader *reader, uint64_t node, struct code_heap_list *list)
 {
     struct cdacq_code_heap_info heap = {
+        .size = sizeof heap,
         .node = node,
         .begin = read_field(reader, node, F_CodeHeapListNode_StartAddress),
         .end = read_field(reader, node, F_CodeHeapListNode_EndAddress),

@@ -99,6 +99,7 @@ bool exception_clause_read(struct field_reader *reader, const struct exception_c
         reader_fail(&reader->raw, CDACQ_ERR_FIELD, 0, "EEExceptionClause");
     uint32_t flags = (uint32_t)read_field(reader, at, CLAUSE_FIELD(clauses, Flags));
     struct cdacq_exception_clause clause = {
+        .size = sizeof clause,
         .kind = kind_of(flags),
         .flags = flags,
         .duplicated = flags & CLAUSE_DUPLICATED,

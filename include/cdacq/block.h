@@ -13,7 +13,7 @@ extern "C" {
 /*
  * GetCodeBlockHandle and its companions, named as the specification names them
  * (dotnet/runtime docs/design/datacontracts/ExecutionManager.md). The handle is a plain value, good for the target's
- * life; its fields are the library's.
+ * life; its fields are the library's, and its size never changes.
  */
 struct cdacq_block {
     uint64_t opaque[16];
@@ -103,6 +103,7 @@ enum cdacq_clause_kind { CDACQ_CLAUSE_TYPED, CDACQ_CLAUSE_FILTER, CDACQ_CLAUSE_F
 
 /* What handles exceptions of a part of a method. Offsets count from the method's start, as relative offsets do. */
 struct cdacq_exception_clause {
+    size_t size;
     enum cdacq_clause_kind kind;
     uint32_t flags;     /* as they stand in the target */
     bool duplicated;    /* its handler is a copy of another one's, in the method's body: a finally block, no funclet */
@@ -139,6 +140,7 @@ CDACQ_API enum cdacq_status cdacq_session_find_ready_to_run_module(struct cdacq_
 
 /* A JIT manager of the target. */
 struct cdacq_jit_manager_info {
+    size_t size;               /* sizeof(struct cdacq_jit_manager_info) of the caller */
     enum cdacq_code_kind kind; /* CDACQ_CODE_JITTED or CDACQ_CODE_INTERPRETER */
     uint64_t address;
     uint64_t heap_list; /* the first CodeHeapListNode; 0 where the runtime does not describe its list */
@@ -157,6 +159,7 @@ enum cdacq_code_heap_type {
 
 /* A heap of code. Addresses; 0 where not known. */
 struct cdacq_code_heap_info {
+    size_t size;
     enum cdacq_code_heap_type type;
     uint64_t node;       /* its CodeHeapListNode */
     uint64_t heap;       /* its CodeHeap */

@@ -42,7 +42,10 @@ enum cdacq_status {
 
 #define CDACQ_ERROR_MESSAGE_SIZE 512
 
-/* Caller-owned; holds the last failure of the call it was passed to. `address` is 0 where none is concerned. */
+/*
+ * Caller-owned; holds the last failure of the call it was passed to. `address` is 0 where none is concerned. Of all
+ * structs that the library fills it alone does not carry its size, which is fixed for ever.
+ */
 struct cdacq_error {
     enum cdacq_status status;
     uint64_t address;

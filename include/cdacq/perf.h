@@ -38,7 +38,8 @@ struct cdacq_sink {
 };
 
 struct cdacq_written {
-    uint64_t size;       /* bytes */
+    size_t size; /* sizeof(struct cdacq_written) of the caller */
+    uint64_t bytes;
     uint64_t methods;    /* pieces of methods: lines or records */
     uint64_t stubs;      /* and of stubs */
     uint64_t left_out;   /* pieces */
@@ -101,12 +102,13 @@ CDACQ_API bool cdacq_verdict_is_contradiction(enum cdacq_verdict verdict);
 
 /* A record of the file, or a method that it lacks. Everything it points to is good until `visit` returns. */
 struct cdacq_comparison {
+    size_t size;
     enum cdacq_verdict verdict;
     /* The record. Of MISSING_FROM_FILE all is 0. */
     uint64_t offset;    /* of the record or the line in the file */
     uint64_t line;      /* of a perf map, from 1; else 0 */
     uint64_t timestamp; /* of a jitdump */
-    uint64_t address, size;
+    uint64_t address, code_size;
     const char *name; /* any bytes; NUL-terminated in no case */
     size_t name_length;
     /* What the target has there, or the method that the record is of: named as CDACQ_NAMES_IL. NULL: nothing. */
@@ -116,15 +118,16 @@ struct cdacq_comparison {
 
 /* The sum of it. */
 struct cdacq_verification {
+    size_t size;                                    /* sizeof(struct cdacq_verification) of the caller */
     bool perf_map;                                  /* the file is one; else a jitdump */
     uint64_t records;                               /* of the file, without those that are about no code */
-    uint64_t counts[CDACQ_VERDICT_COUNT];           /* of all but MISSING_FROM_FILE they add up to `records` */
     uint64_t contradictions;                        /* the four of them that are one */
     uint64_t names_not_compared;                    /* of MATCH: the target does not tell the name */
     uint64_t code_not_compared;                     /* of MATCH in a jitdump: code that the target or file lacks */
     const char *advice;                             /* what would make the runtime write a better file; or NULL */
     char cut[CDACQ_ERROR_MESSAGE_SIZE];             /* "": the file ends at the end of a record; else a line */
     char methods_problem[CDACQ_ERROR_MESSAGE_SIZE]; /* "": all methods were looked for in the file; else a line */
+    uint64_t counts[CDACQ_VERDICT_COUNT];           /* of all but MISSING_FROM_FILE they add up to `records` */
 };
 
 /*

@@ -11,6 +11,7 @@
 #include "contracts/execution_manager/non_virtual_entry.h"
 #include "contracts/platform_metadata.h"
 #include "src/api/handles.h"
+#include "util/sized.h"
 
 _Static_assert(sizeof(struct code_block) <= sizeof(struct cdacq_block), "a handle holds a block");
 
@@ -231,12 +232,15 @@ enum cdacq_status cdacq_session_get_jit_manager_info(struct cdacq_session *sessi
                                                      struct cdacq_jit_manager_info *ret, struct cdacq_error *err)
 {
     struct cdacq_jit_manager_info info;
+    enum cdacq_status status = sized_check(ret, "struct cdacq_jit_manager_info", err);
+    if (status < 0)
+        return status;
     reader_begin(&session->reader.raw, FUEL_INDEX);
     if (!jit_manager_info(&session->target->manager, &session->reader, kind, &info))
         return reader_status(&session->reader.raw, err);
     if (!info.address)
         return not_managed(0, err);
-    *ret = info;
+    sized_copy(ret, &info, sizeof info);
     return CDACQ_OK;
 }
 

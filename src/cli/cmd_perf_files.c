@@ -68,7 +68,7 @@ static unsigned flags_of(const struct invocation *invocation)
 static int write_file(const struct invocation *invocation, struct cdacq_session *session, write_function *write)
 {
     struct work work = {0};
-    struct cdacq_written written = {0};
+    struct cdacq_written written = {.size = sizeof written};
     struct cdacq_error error;
     if (!output_open(&work.out, invocation->output))
         return EXIT_FAILED;

@@ -65,7 +65,7 @@ static void write_json(struct output *out, const struct cdacq_comparison *compar
     write_number(out, ",\"line\":", comparison->line, comparison->line);
     write_number(out, ",\"timestamp\":", comparison->timestamp, comparison->timestamp);
     write_address(out, ",\"address\":", is_symbol, comparison->address);
-    write_number(out, ",\"size\":", is_symbol, comparison->size);
+    write_number(out, ",\"size\":", is_symbol, comparison->code_size);
     output_literal(out, ",\"name\":");
     output_literal(out, is_symbol ? "\"" : "null");
     if (is_symbol) {
@@ -86,7 +86,7 @@ static void write_json(struct output *out, const struct cdacq_comparison *compar
 static void write_text(struct output *out, const struct cdacq_comparison *comparison)
 {
     output_printf(out, "%s 0x%" PRIx64 " +0x%" PRIx64 " ", cdacq_verdict_text(comparison->verdict), comparison->address,
-                  comparison->size);
+                  comparison->code_size);
     write_name(out, comparison, ESCAPE_DATA);
     if (comparison->line)
         output_printf(out, " [line %" PRIu64 "]", comparison->line);
@@ -168,7 +168,7 @@ static int verify(const struct invocation *invocation, struct cdacq_target *targ
 {
     (void)session;
     struct work work = {.json = invocation->json};
-    struct cdacq_verification sum;
+    struct cdacq_verification sum = {.size = sizeof sum};
     struct cdacq_error error;
     if (!output_open(&work.out, invocation->output))
         return EXIT_FAILED;

@@ -6,6 +6,7 @@
 #include "src/api/handles.h"
 #include "formats/jitdump_writer.h"
 #include "formats/perf_map.h"
+#include "util/sized.h"
 
 /* A piece of code that has a name: `name`, then `suffix`. */
 struct piece {
@@ -17,7 +18,7 @@ struct piece {
 
 struct writing {
     struct cdacq_session *session;
-    const struct cdacq_sink *sink;
+    struct cdacq_sink sink;
     bool (*put)(struct writing *writing, const struct piece *piece); /* false: it has been left out */
     bool with_bytes;                                                 /* a piece is written with its bytes */
     uint64_t time;                                                   /* of the last record */
@@ -30,10 +31,10 @@ static void emit(struct writing *writing, const void *bytes, size_t size)
 {
     if (writing->stopped || !size)
         return;
-    if (writing->sink->write(bytes, size, writing->sink->context))
+    if (writing->sink.write(bytes, size, writing->sink.context))
         writing->stopped = true;
     else
-        writing->written.size += size;
+        writing->written.bytes += size;
 }
 
 static void emit_name(struct writing *writing, const struct piece *piece)
@@ -51,7 +52,7 @@ static void leave_out(struct writing *writing, const struct cdacq_method *method
     part.code_size = size;
     part.error = why ? why : "no reason is known";
     writing->written.left_out++;
-    if (writing->sink->left_out && writing->sink->left_out(&part, writing->sink->context))
+    if (writing->sink.left_out && writing->sink.left_out(&part, writing->sink.context))
         writing->stopped = true;
 }
 
@@ -232,21 +233,28 @@ static enum cdacq_status write_all(struct writing *writing, unsigned flags, stru
     return status < 0 ? status : writing->stopped ? CDACQ_STOPPED : CDACQ_OK;
 }
 
-static bool is_sink(const struct cdacq_sink *sink)
+/* What the caller has given, checked. `what` is to be written. */
+static enum cdacq_status begin(struct writing *writing, const struct cdacq_sink *sink, const struct cdacq_written *ret,
+                               const char *what, struct cdacq_error *err)
 {
-    return sink && sink->size >= sizeof *sink && sink->write;
+    writing->sink.size = sizeof writing->sink;
+    if (sized_check(sink, "struct cdacq_sink", NULL) >= 0)
+        sized_copy(&writing->sink, sink, sink->size);
+    if (!writing->sink.write)
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "a %s needs a sink that writes", what);
+    return sized_check(ret, "struct cdacq_written", err);
 }
 
 enum cdacq_status cdacq_session_write_perf_map(struct cdacq_session *session, unsigned flags,
                                                const struct cdacq_sink *sink, struct cdacq_written *ret,
                                                struct cdacq_error *err)
 {
-    if (!is_sink(sink))
-        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "a perf map needs a sink that writes");
-    struct writing writing = {.session = session, .sink = sink, .put = put_line};
-    enum cdacq_status status = write_all(&writing, flags, err);
+    struct writing writing = {.session = session, .put = put_line};
+    enum cdacq_status status = begin(&writing, sink, ret, "perf map", err);
     if (status >= 0)
-        *ret = writing.written;
+        status = write_all(&writing, flags, err);
+    if (status >= 0)
+        sized_copy(ret, &writing.written, sizeof writing.written);
     return status;
 }
 
@@ -254,22 +262,23 @@ enum cdacq_status cdacq_session_write_jitdump(struct cdacq_session *session, uns
                                               const struct cdacq_sink *sink, struct cdacq_written *ret,
                                               struct cdacq_error *err)
 {
-    if (!is_sink(sink))
-        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "a jitdump needs a sink that writes");
+    struct writing writing = {.session = session, .put = put_load, .with_bytes = true};
+    enum cdacq_status status = begin(&writing, sink, ret, "jitdump", err);
+    if (status < 0)
+        return status;
     if (!session_map(session))
         return session_map_error(session, err);
-    struct writing writing = {.session = session, .sink = sink, .put = put_load, .with_bytes = true};
     struct cdacq_jitdump_record header = {
         .kind = CDACQ_JITDUMP_HEADER,
         .as.header = {.version = 1, .elf_mach = machine_of(session->target), .pid = process_of(&writing)},
     };
     put_record(&writing, &header);
-    enum cdacq_status status = writing.stopped ? CDACQ_STOPPED : write_all(&writing, flags, err);
+    status = writing.stopped ? CDACQ_STOPPED : write_all(&writing, flags, err);
     if (status == CDACQ_OK) {
         put_record(&writing, &(struct cdacq_jitdump_record){.kind = CDACQ_JITDUMP_CLOSE});
         status = writing.stopped ? CDACQ_STOPPED : CDACQ_OK;
     }
     if (status >= 0)
-        *ret = writing.written;
+        sized_copy(ret, &writing.written, sizeof writing.written);
     return status;
 }

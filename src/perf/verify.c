@@ -12,6 +12,7 @@
 #include "src/api/handles.h"
 #include "formats/perf_name.h"
 #include "src/perf/record_file.h"
+#include "util/sized.h"
 
 enum {
     PLACES_MAX = 16 * 1024 * 1024,
@@ -529,11 +530,12 @@ static enum cdacq_status decide(struct verifier *v, const struct file_record *re
 {
     struct evidence evidence = {.method.answer = CDACQ_ANSWER_NONE};
     struct cdacq_comparison comparison = {
+        .size = sizeof comparison,
         .offset = record->offset,
         .line = record->line,
         .timestamp = record->timestamp,
         .address = record->address,
-        .size = record->size,
+        .code_size = record->size,
         .name = record->name,
         .name_length = record->name_length,
     };
@@ -561,7 +563,9 @@ static enum cdacq_status tell_missing(struct verifier *v)
         if (v->methods[i].match || v->methods[i].mentioned)
             continue;
         session_answer(v->session, v->methods[i].start, &method);
-        status = tell(v, &(struct cdacq_comparison){.verdict = CDACQ_VERDICT_MISSING_FROM_FILE, .method = &method});
+        status = tell(v, &(struct cdacq_comparison){.size = sizeof(struct cdacq_comparison),
+                                                    .verdict = CDACQ_VERDICT_MISSING_FROM_FILE,
+                                                    .method = &method});
     }
     return status;
 }
@@ -625,7 +629,9 @@ enum cdacq_status cdacq_target_verify(struct cdacq_target *target, const char *p
 {
     struct cdacq_verification sum = {0};
     struct verifier v = {.target = target, .visit = visit, .context = context, .sum = &sum};
-    enum cdacq_status status = record_file_open(path, &v.file, err);
+    enum cdacq_status status = sized_check(ret, "struct cdacq_verification", err);
+    if (status >= 0)
+        status = record_file_open(path, &v.file, err);
     if (status < 0)
         return status;
     sum.perf_map = !v.file.jitdump;
@@ -635,7 +641,7 @@ enum cdacq_status cdacq_target_verify(struct cdacq_target *target, const char *p
         status = run(&v, err);
     }
     if (status >= 0)
-        *ret = sum;
+        sized_copy(ret, &sum, sizeof sum);
     cdacq_session_destroy(v.session);
     record_file_close(&v.file);
     free(v.methods);

@@ -247,7 +247,7 @@ START_TEST(heaps_by_the_list)
     ck_assert_uint_eq(loader->header_map, first->header_map);
     ck_assert_uint_ne(loader->heap, 0);
     ck_assert_uint_eq(loader->loader_heap, loader->heap + mock_offset_of(mock, "LoaderCodeHeap.LoaderHeap"));
-    struct cdacq_jit_manager_info manager;
+    struct cdacq_jit_manager_info manager = {.size = sizeof manager};
     ck_assert_int_eq(cdacq_session_get_jit_manager_info(session, CDACQ_CODE_JITTED, &manager, NULL), CDACQ_OK);
     ck_assert_uint_eq(manager.address, mock_jit_manager(mock));
     ck_assert_uint_eq(manager.heap_list, second->node);
@@ -271,7 +271,7 @@ START_TEST(heaps_of_the_interpreter)
             mock_hide(mock, "InterpreterJitManagerAddress");
         struct cdacq_target *target = mock_publish_and_open(mock);
         struct cdacq_session *session = mock_session(target);
-        struct cdacq_jit_manager_info manager;
+        struct cdacq_jit_manager_info manager = {.size = sizeof manager};
         struct heaps heaps = {0};
         ck_assert_int_eq(cdacq_session_get_jit_manager_info(session, CDACQ_CODE_INTERPRETER, &manager, NULL), CDACQ_OK);
         ck_assert_uint_eq(manager.address, mock_interpreter_manager(mock));
@@ -331,7 +331,7 @@ START_TEST(heaps_by_the_range_sections)
     ck_assert_uint_eq(heaps.items[0].node, ascending ? first->node : second->node);
     ck_assert_uint_eq(heaps.items[1].node, ascending ? second->node : first->node);
     ck_assert_int_eq(heaps.items[0].type, CDACQ_CODE_HEAP_UNKNOWN);
-    struct cdacq_jit_manager_info manager;
+    struct cdacq_jit_manager_info manager = {.size = sizeof manager};
     ck_assert_int_eq(cdacq_session_get_jit_manager_info(session, CDACQ_CODE_JITTED, &manager, NULL), CDACQ_OK);
     ck_assert_uint_eq(manager.address, mock_jit_manager(mock));
     ck_assert_uint_eq(manager.heap_list, 0);

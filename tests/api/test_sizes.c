@@ -2,9 +2,11 @@
  * test_sizes.c: structs that the library fills, for callers of other versions: an older one has a smaller struct and
  * gets no more than that, a newer one has a larger struct and gets zeros for what this library does not know.
  */
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "tests/support/check_main.h"
+#include "tests/support/elf_support.h"
 #include "tests/support/mock_support.h"
 
 enum { ROOM = 8192, UNTOUCHED = 0x5a };
@@ -13,15 +15,24 @@ static struct mock *mock;
 static struct cdacq_target *target;
 static struct cdacq_session *session;
 static uint64_t method_start;
+static const char *perf_map; /* of one line, of the method */
+static int perf_map_fd;
 static struct cdacq_error error;
 
 static void setup(void)
 {
     mock = mock_of_arch(0, 1);
     struct mock_heap *heap = mock_heap_create(mock, &(struct mock_heap_options){.size = 0x4000});
-    method_start = mock_method(heap, &(struct mock_method){.size = 100, .method_desc = 0x1238});
+    static const struct mock_clause clauses[] = {{.try_start = 1, .try_end = 5, .handler_start = 9, .handler_end = 12}};
+    method_start = mock_method(heap, &(struct mock_method){.size = 100,
+                                                           .method_desc = mock_dynamic_method_desc(mock, "A"),
+                                                           .clauses = clauses,
+                                                           .clause_count = ARRAY_SIZE(clauses)});
     target = mock_publish_and_open(mock);
     session = mock_session(target);
+    char line[80];
+    int length = snprintf(line, sizeof line, "%" PRIx64 " 64 void [A] A::A()\n", method_start);
+    perf_map = memory_file(line, (size_t)length, &perf_map_fd);
 }
 
 static void teardown(void)
@@ -29,6 +40,7 @@ static void teardown(void)
     cdacq_session_destroy(session);
     cdacq_target_close(target);
     mock_destroy(mock);
+    close(perf_map_fd);
 }
 
 static enum cdacq_status fill_method(void *ret)
@@ -46,6 +58,34 @@ static enum cdacq_status fill_target_info(void *ret)
     return cdacq_target_get_info(target, ret, &error);
 }
 
+static enum cdacq_status fill_jit_manager_info(void *ret)
+{
+    return cdacq_session_get_jit_manager_info(session, CDACQ_CODE_JITTED, ret, &error);
+}
+
+static int discard(const void *bytes, size_t size, void *context)
+{
+    (void)bytes, (void)size, (void)context;
+    return 0;
+}
+
+static enum cdacq_status fill_written_perf_map(void *ret)
+{
+    const struct cdacq_sink sink = {.size = sizeof sink, .write = discard};
+    return cdacq_session_write_perf_map(session, 0, &sink, ret, &error);
+}
+
+static enum cdacq_status fill_written_jitdump(void *ret)
+{
+    const struct cdacq_sink sink = {.size = offsetof(struct cdacq_sink, left_out), .write = discard}; /* an older one */
+    return cdacq_session_write_jitdump(session, 0, &sink, ret, &error);
+}
+
+static enum cdacq_status fill_verification(void *ret)
+{
+    return cdacq_target_verify(target, perf_map, NULL, NULL, ret, &error);
+}
+
 static const struct {
     const char *name;
     size_t size;
@@ -54,6 +94,10 @@ static const struct {
     {"struct cdacq_method", sizeof(struct cdacq_method), fill_method},
     {"struct cdacq_method", sizeof(struct cdacq_method), fill_methods},
     {"struct cdacq_target_info", sizeof(struct cdacq_target_info), fill_target_info},
+    {"struct cdacq_jit_manager_info", sizeof(struct cdacq_jit_manager_info), fill_jit_manager_info},
+    {"struct cdacq_written", sizeof(struct cdacq_written), fill_written_perf_map},
+    {"struct cdacq_written", sizeof(struct cdacq_written), fill_written_jitdump},
+    {"struct cdacq_verification", sizeof(struct cdacq_verification), fill_verification},
 };
 
 /* The bytes after a call by a caller whose struct has `size` bytes. */
@@ -169,15 +213,24 @@ VISITOR(runtime_info)
 VISITOR(contract_info)
 VISITOR(module_info)
 VISITOR(descriptor_item)
+VISITOR(code_heap_info)
+VISITOR(exception_clause)
+VISITOR(comparison)
 
 START_TEST(items_of_visitors)
 {
+    struct cdacq_block block;
+    struct cdacq_verification sum = {.size = sizeof sum};
+    ck_assert_int_eq(cdacq_session_get_code_block(session, method_start, &block, &error), CDACQ_OK);
     CHECK_VISIT(method, cdacq_session_visit_methods(session, 0, visit, NULL, &error));
     CHECK_VISIT(code_range_info, cdacq_session_visit_code_ranges(session, visit, NULL, &error));
     CHECK_VISIT(runtime_info, cdacq_target_visit_runtimes(target, visit, NULL, &error));
     CHECK_VISIT(contract_info, cdacq_target_visit_contracts(target, visit, NULL, &error));
     CHECK_VISIT(module_info, cdacq_target_visit_modules(target, visit, NULL, &error));
     CHECK_VISIT(descriptor_item, cdacq_target_visit_descriptor(target, visit, NULL, &error));
+    CHECK_VISIT(code_heap_info, cdacq_session_visit_code_heaps(session, CDACQ_CODE_JITTED, visit, NULL, &error));
+    CHECK_VISIT(exception_clause, cdacq_block_visit_exception_clauses(&block, session, visit, NULL, &error));
+    CHECK_VISIT(comparison, cdacq_target_verify(target, perf_map, visit, NULL, &sum, &error));
 }
 END_TEST
 

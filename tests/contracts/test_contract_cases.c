@@ -236,7 +236,7 @@ START_TEST(no_code)
                 mock_set(mock, heap->node, "CodeHeapListNode.EndAddress", heap->end);
             struct cdacq_target *target = mock_publish_and_open(mock);
             struct cdacq_session *session = mock_session(target);
-            struct cdacq_jit_manager_info manager;
+            struct cdacq_jit_manager_info manager = {.size = sizeof manager};
             size_t methods = 0, heaps = 0, interpreted = 0;
             for (int round = 0; round < 8; round++) /* by walking, then by the index */
                 for (size_t i = 0; i < ARRAY_SIZE(ips); i++)

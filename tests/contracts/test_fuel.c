@@ -84,7 +84,7 @@ static enum cdacq_status ask(struct cdacq_session *session, enum question questi
 {
     struct clause_cost clauses = {.session = session};
     struct cdacq_block other;
-    struct cdacq_jit_manager_info manager;
+    struct cdacq_jit_manager_info manager = {.size = sizeof manager};
     enum cdacq_code_kind kind;
     enum cdacq_status status = CDACQ_OK;
     uint64_t a, b, c;

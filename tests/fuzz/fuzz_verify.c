@@ -128,7 +128,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static int fd = -1;
     char path[64];
     struct tally tally = {0};
-    struct cdacq_verification sum;
+    struct cdacq_verification sum = {.size = sizeof sum};
     struct cdacq_error error = {0};
     if (!size)
         return 0;

@@ -65,12 +65,12 @@ enum file { PERF_MAP, JITDUMP };
 static void write_into(struct cdacq_session *session, enum file file, unsigned flags, struct kept *kept)
 {
     const struct cdacq_sink sink = {.size = sizeof sink, .context = kept, .write = keep, .left_out = keep_left_out};
-    kept->written = (struct cdacq_written){.size = 77};
+    kept->written = (struct cdacq_written){.size = sizeof kept->written, .bytes = 77};
     kept->status = (file == PERF_MAP ? cdacq_session_write_perf_map : cdacq_session_write_jitdump)(
         session, flags, &sink, &kept->written, &kept->error);
     if (kept->status < 0)
         return;
-    ck_assert_uint_eq(kept->written.size, kept->size);
+    ck_assert_uint_eq(kept->written.bytes, kept->size);
     ck_assert_uint_eq(kept->written.left_out, kept->left_out);
 }
 
@@ -572,11 +572,11 @@ START_TEST(bad_sinks)
     const struct cdacq_sink sinks[] = {{.size = sizeof *sinks}, {.write = keep}, {.size = 8, .write = keep}};
     for (size_t i = 0; i <= ARRAY_SIZE(sinks); i++) {
         const struct cdacq_sink *sink = i < ARRAY_SIZE(sinks) ? &sinks[i] : NULL;
-        struct cdacq_written written = {.size = 5};
+        struct cdacq_written written = {.size = sizeof written, .bytes = 5};
         struct cdacq_error error;
         ck_assert_int_eq(cdacq_session_write_perf_map(pair.session, 0, sink, &written, &error), CDACQ_ERR_ARGUMENT);
         ck_assert_int_eq(cdacq_session_write_jitdump(pair.session, 0, sink, &written, NULL), CDACQ_ERR_ARGUMENT);
-        ck_assert_uint_eq(written.size, 5);
+        ck_assert_uint_eq(written.bytes, 5);
         ck_assert_ptr_nonnull(strstr(error.message, "sink"));
     }
     close_pair(&pair);
@@ -621,7 +621,7 @@ START_TEST(no_map)
         ck_assert_int_eq(kept.status, CDACQ_ERR_CORRUPT);
         ck_assert_int_eq(kept.error.status, CDACQ_ERR_CORRUPT);
         ck_assert_uint_eq(kept.writes, 0);
-        ck_assert_uint_eq(kept.written.size, 77);
+        ck_assert_uint_eq(kept.written.bytes, 77);
     }
     cdacq_session_destroy(session);
     cdacq_target_close(target);

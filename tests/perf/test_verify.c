@@ -129,6 +129,7 @@ static struct outcome verify(struct cdacq_target *target, uint64_t stop_after)
 {
     struct outcome outcome = {.stop_after = stop_after};
     fflush(file);
+    outcome.sum.size = sizeof outcome.sum;
     outcome.status = cdacq_target_verify(target, path, take, &outcome, &outcome.sum, &outcome.error);
     if (outcome.status == CDACQ_OK) {
         uint64_t records = 0;
@@ -756,7 +757,7 @@ END_TEST
 START_TEST(a_file_that_is_neither)
 {
     struct opened *opened = open_scene(ARCH_COUNT);
-    struct cdacq_verification sum = {.records = 77};
+    struct cdacq_verification sum = {.size = sizeof sum, .records = 77};
     struct cdacq_error error;
     fprintf(file, "\x7f"
                   "ELF\n\nno line of this is one\n");
