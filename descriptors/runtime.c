@@ -116,8 +116,8 @@ enum cdacq_status runtime_read_descriptor(struct target *target, const struct ru
     const struct image *image = runtime->has_image ? &runtime->image : NULL;
     enum cdacq_status status = CDACQ_OK;
     /* Without a descriptor, as .NET 8 is, the image tells what a descriptor's header would. */
-    *ret = (struct contract_descriptor_info){.pointer_size = image && !image->wide ? 4 : 8,
-                                             .big_endian = image && image->big_endian};
+    *ret = (struct contract_descriptor_info){.pointer_size = image && !image->elf.wide ? 4 : 8,
+                                             .big_endian = image && image->elf.big};
     if (runtime->descriptor_address)
         status =
             contract_descriptor_read(target, image, runtime->descriptor_address, find_baseline, descriptor, ret, err);

@@ -63,7 +63,7 @@ static enum cdacq_status read_pointer_data(const struct image *image, const char
                                            size_t *ret_count, struct cdacq_error *err)
 {
     uint64_t address, size;
-    unsigned word = image->wide ? 8 : 4;
+    unsigned word = image->elf.wide ? 8 : 4;
     if (!image_find_symbol(image, symbol, &address, &size) || size / word > POINTER_DATA_MAX)
         return error_set(err, CDACQ_ERR_DESCRIPTOR, 0, "the runtime's %s cannot be found", symbol);
     *ret_count = size / word;
@@ -71,7 +71,7 @@ static enum cdacq_status read_pointer_data(const struct image *image, const char
     if (!values)
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
     struct reader reader;
-    reader_init(&reader, image->target, word, image->big_endian);
+    reader_init(&reader, image->target, word, image->elf.big);
     reader.dumped_only = true;
     for (size_t i = 0; i < size / word; i++)
         values[i] = read_pointer(&reader, address + i * word);

@@ -1,11 +1,11 @@
 #include "target/core.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "formats/elf.h"
 #include "util/error.h"
 #include "target/page_cache.h"
 #include "target/spans.h"
@@ -33,15 +33,9 @@ struct core {
     struct mapped_file self; /* what spans of its own bytes have for a file then: nothing but its address is used */
     struct block *blocks;
     uint64_t block_bytes;
-    bool wide, big;      /* of the ELF headers, not of the runtime's data by definition */
-    unsigned note_count; /* read so far */
-    unsigned seen;       /* notes that tell who wrote it */
-};
-
-/* A program header. */
-struct header {
-    uint32_t type, flags;
-    uint64_t offset, vaddr, file_size, memory_size, align;
+    struct elf_class elf; /* of the headers, not of the runtime's data by definition */
+    unsigned note_count;  /* read so far */
+    unsigned seen;        /* notes that tell who wrote it */
 };
 
 /* A PT_LOAD as the process had it, for the access of the mappings it covers. */
@@ -214,49 +208,28 @@ static enum mapping_access access_of(const struct regions *regions, uint64_t beg
     return behind->writable_before > first->writable_before ? MAPPING_WRITABLE : MAPPING_READ_ONLY;
 }
 
-/*
- * NT_FILE: count and page size, then {begin, end, page offset} of each mapping, then their paths, one NUL each. Numbers
- * have the width of the ELF class. What does not fit ends the list; what came before it stands.
- */
+/* What does not fit ends the list; what came before it is kept. */
 static enum cdacq_status read_nt_file(struct core *core, const uint8_t *desc, size_t size, struct cdacq_error *err)
 {
-    bool wide = core->wide, big = core->big;
-    size_t word = wide ? 8 : 4;
-    if (size < 2 * word || core->base.mappings)
+    struct elf_nt_file list;
+    struct elf_mapped_file file;
+    if (core->base.mappings || !elf_nt_file_open(core->elf, desc, size, &list))
         return CDACQ_OK;
-#define WORD(i) (wide ? load_u64(desc + (i)*8, big) : load_u32(desc + (i)*4, big))
-    uint64_t count = WORD(0), page_size = WORD(1);
-    if (count > (size / word - 2) / 3 || count > MAPPING_MAX)
+    if (!elf_nt_file_count_fits(&list) || list.count > MAPPING_MAX)
         return error_set(err, CDACQ_ERR_FORMAT, 0, "NT_FILE: %llu mappings do not fit a note of %zu bytes",
-                         (unsigned long long)count, size);
-    if (count && !page_size)
+                         (unsigned long long)list.count, size);
+    if (list.count && !list.page_size)
         return error_set(err, CDACQ_ERR_FORMAT, 0, "NT_FILE: its page size is 0: where files are mapped is not told");
-    core->base.mappings = calloc(count + 1, sizeof *core->base.mappings);
+    core->base.mappings = calloc(list.count + 1, sizeof *core->base.mappings);
     if (!core->base.mappings)
-        return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for %llu mappings", (unsigned long long)count);
-    const char *path = (const char *)desc + (2 + 3 * count) * word, *end = (const char *)desc + size;
-    for (uint64_t i = 0; i < count; i++) {
-        size_t length = strnlen(path, (size_t)(end - path));
-        if (path + length == end)
-            break;
-        uint64_t offset;
-        struct mapping mapping = {.begin = WORD(2 + 3 * i), .end = WORD(3 + 3 * i), .path = path};
-        if (mapping.begin < mapping.end && !__builtin_mul_overflow(WORD(4 + 3 * i), page_size, &offset) &&
-            offset <= UINT64_MAX - (mapping.end - mapping.begin)) {
-            mapping.offset = offset;
+        return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for %llu mappings", (unsigned long long)list.count);
+    while (elf_nt_file_next(&list, &file)) {
+        struct mapping mapping = {.begin = file.begin, .end = file.end, .path = file.path};
+        if (mapping.begin < mapping.end && !__builtin_mul_overflow(file.page_offset, list.page_size, &mapping.offset) &&
+            mapping.offset <= UINT64_MAX - (mapping.end - mapping.begin))
             core->base.mappings[core->base.mapping_count++] = mapping;
-        }
-        path += length + 1;
     }
-#undef WORD
     return CDACQ_OK;
-}
-
-/* pr_pid of NT_PRPSINFO: four bytes of state, a flag word, uid and gid (16 bits each where words are 32), then it. */
-static int pid_of_prpsinfo(const uint8_t *desc, size_t size, bool wide, bool big)
-{
-    size_t offset = wide ? 24 : 12;
-    return size >= offset + 4 ? (int)load_u32(desc + offset, big) : 0;
 }
 
 /* Kinds of notes that tell who wrote a core. */
@@ -272,41 +245,41 @@ static const char *writer_of(unsigned seen)
     return seen & SEEN_SIGNAL ? "the kernel" : "createdump";
 }
 
-static enum cdacq_status read_notes(struct core *core, const struct header *header, struct cdacq_error *err)
+static enum cdacq_status read_notes(struct core *core, const struct elf_segment *header, struct cdacq_error *err)
 {
     uint64_t available = header->offset < core->size ? core->size - header->offset : 0;
-    uint64_t size = MIN(header->file_size, available), align = header->align == 8 ? 8 : 4;
+    uint64_t size = MIN(header->file_size, available);
+    unsigned align = header->align == 8 ? 8 : 4;
     core->base.truncated |= header->file_size > available;
     const uint8_t *bytes = size ? core_block(core, header->offset, size) : NULL;
     core->base.truncated |= size && !bytes;
     if (!bytes)
         return CDACQ_OK;
-    for (uint64_t at = 0; range_fits(at, 12, size) && core->note_count < NOTE_MAX; core->note_count++) {
-        uint32_t name_size = load_u32(bytes + at, core->big), desc_size = load_u32(bytes + at + 4, core->big);
-        uint32_t type = load_u32(bytes + at + 8, core->big);
-        uint64_t desc = at + align_up(12 + (uint64_t)name_size, align);
-        if (!range_fits(desc, desc_size, size))
-            break;
-        if (name_size == 4 && memcmp(bytes + at + 12, "GDB", 4) == 0)
+    struct elf_note_view view;
+    uint64_t at = 0;
+    for (; core->note_count < NOTE_MAX && elf_note_next(core->elf, bytes, size, align, &at, &view);
+         core->note_count++) {
+        const struct elf_note *note = &view.note;
+        if (note->name_size == 4 && memcmp(view.name, "GDB", 4) == 0)
             core->seen |= SEEN_GDB;
-        bool core_note = (name_size == 4 || name_size == 5) && memcmp(bytes + at + 12, "CORE", 4) == 0;
-        if (core_note && type == NT_PRSTATUS)
+        if ((note->name_size != 4 && note->name_size != 5) || memcmp(view.name, "CORE", 4) != 0)
+            continue;
+        if (note->type == NT_PRSTATUS)
             core->seen |= SEEN_THREADS;
-        if (core_note && type == NT_SIGINFO)
+        if (note->type == NT_SIGINFO)
             core->seen |= SEEN_SIGNAL;
-        if (core_note && type == NT_PRPSINFO && !core->base.pid)
-            core->base.pid = pid_of_prpsinfo(bytes + desc, desc_size, core->wide, core->big);
-        if (core_note && type == NT_FILE) {
-            enum cdacq_status status = read_nt_file(core, bytes + desc, desc_size, err);
+        if (note->type == NT_PRPSINFO && !core->base.pid)
+            core->base.pid = elf_prpsinfo_pid(core->elf, view.desc, note->desc_size);
+        if (note->type == NT_FILE) {
+            enum cdacq_status status = read_nt_file(core, view.desc, note->desc_size, err);
             if (status < 0)
                 return status;
         }
-        at = desc + align_up(desc_size, align);
     }
     return CDACQ_OK;
 }
 
-static enum cdacq_status read_load(struct core *core, const struct header *header, struct regions *regions,
+static enum cdacq_status read_load(struct core *core, const struct elf_segment *header, struct regions *regions,
                                    struct cdacq_error *err)
 {
     uint64_t memory_end = add_saturated(header->vaddr, header->memory_size);
@@ -337,59 +310,37 @@ static enum cdacq_status read_load(struct core *core, const struct header *heade
     return CDACQ_OK;
 }
 
-/* A field that is a word in both classes, at its offset in each. */
-static uint64_t word_at(const struct core *core, const uint8_t *bytes, unsigned wide_offset, unsigned narrow_offset)
+static struct elf_segment read_header(struct core *core, uint64_t at)
 {
-    return core->wide ? load_u64(bytes + wide_offset, core->big) : load_u32(bytes + narrow_offset, core->big);
-}
-
-static struct header read_header(struct core *core, uint64_t at)
-{
-    uint8_t buffer[sizeof(Elf64_Phdr)];
-    const uint8_t *bytes = core_peek(core, at, core->wide ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr), buffer);
-    return (struct header){
-        .type = load_u32(bytes, core->big),
-        .flags = load_u32(bytes + (core->wide ? 4 : 24), core->big),
-        .offset = word_at(core, bytes, 8, 4),
-        .vaddr = word_at(core, bytes, 16, 8),
-        .file_size = word_at(core, bytes, 32, 16),
-        .memory_size = word_at(core, bytes, 40, 20),
-        .align = word_at(core, bytes, 48, 28),
-    };
+    uint8_t buffer[ELF_RECORD_MAX];
+    return elf_segment_at(core->elf, core_peek(core, at, elf_segment_size(core->elf), buffer));
 }
 
 /*
  * How many program headers the core has. PN_XNUM: the first section header holds the count. Linux puts that at the end
  * of the file: where it was cut off, the headers end where the contents of the first of them begin.
  */
-static uint64_t count_headers(struct core *core, const uint8_t *ehdr, uint64_t table, uint64_t entry_size)
+static uint64_t count_headers(struct core *core, const struct elf_header *elf)
 {
-    uint8_t buffer[sizeof(Elf64_Shdr)];
-    size_t section_size = core->wide ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr);
-    uint64_t count = load_u16(ehdr + (core->wide ? 56 : 44), core->big);
-    if (count != PN_XNUM)
-        return count;
-    uint64_t section = word_at(core, ehdr, 40, 32);
-    if (section && range_fits(section, section_size, core->size))
-        return load_u32(core_peek(core, section, section_size, buffer) + (core->wide ? 44 : 28), core->big);
+    uint8_t buffer[ELF_RECORD_MAX];
+    size_t section_size = elf_section_size(core->elf), entry_size = elf_segment_size(core->elf);
+    if (elf->segment_count != PN_XNUM)
+        return elf->segment_count;
+    if (elf->sections && range_fits(elf->sections, section_size, core->size))
+        return elf_section_at(core->elf, core_peek(core, elf->sections, section_size, buffer)).info;
     core->base.truncated = true;
+    uint64_t table = elf->segments;
     uint64_t contents = range_fits(table, entry_size, core->size) ? read_header(core, table).offset : 0;
-    return contents > table ? (contents - table) / entry_size : count;
+    return contents > table ? (contents - table) / entry_size : elf->segment_count;
 }
 
-/*
- * What PT_LOAD and PT_NOTE say. Headers and notes are read by hand: of a cut table libelf gives nothing, it copies
- * notes in the other byte order once for each header that names them, and allocates for sections that a core has no use
- * for.
- */
+/* What PT_LOAD and PT_NOTE say. */
 static enum cdacq_status read_segments(struct core *core, const char *path, struct regions *regions,
                                        struct cdacq_error *err)
 {
-    uint8_t buffer[sizeof(Elf64_Ehdr)];
-    const uint8_t *ehdr = core_peek(core, 0, core->wide ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr), buffer);
-    uint64_t table = word_at(core, ehdr, 32, 28);
-    uint64_t entry_size = core->wide ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr);
-    uint64_t claimed = count_headers(core, ehdr, table, entry_size);
+    uint8_t buffer[ELF_RECORD_MAX];
+    struct elf_header elf = elf_header_at(core->elf, core_peek(core, 0, elf_header_size(core->elf), buffer));
+    uint64_t table = elf.segments, entry_size = elf_segment_size(core->elf), claimed = count_headers(core, &elf);
     uint64_t count = MIN(claimed, table < core->size ? (core->size - table) / entry_size : 0);
     if (!count)
         return error_set(err, CDACQ_ERR_FORMAT, 0, "%s: no program headers: an empty core, or one that was cut", path);
@@ -402,7 +353,7 @@ static enum cdacq_status read_segments(struct core *core, const char *path, stru
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the core's segments");
     enum cdacq_status status = CDACQ_OK;
     for (uint64_t i = 0; i < count && status >= 0; i++) {
-        struct header header = read_header(core, table + i * entry_size);
+        struct elf_segment header = read_header(core, table + i * entry_size);
         if (header.type == PT_LOAD)
             status = read_load(core, &header, regions, err);
         else if (header.type == PT_NOTE)
@@ -478,7 +429,7 @@ static enum cdacq_status open_file(struct core *core, const char *path, bool map
         return error_set(err, CDACQ_ERR_IO, 0, "%s: %s", path, strerror(errno));
     if (!S_ISREG(st.st_mode))
         return error_set(err, CDACQ_ERR_IO, 0, "%s: not a regular file", path);
-    if (st.st_size < (off_t)sizeof(Elf32_Ehdr))
+    if (st.st_size < EI_NIDENT)
         return error_set(err, CDACQ_ERR_FORMAT, 0, "%s: not an ELF file", path);
     core->size = (size_t)st.st_size;
     if (map) {
@@ -490,17 +441,13 @@ static enum cdacq_status open_file(struct core *core, const char *path, bool map
         core->fd = fd;
         fd = -1;
     }
-    uint8_t buffer[sizeof(Elf32_Ehdr)];
-    const uint8_t *ehdr = core_peek(core, 0, sizeof buffer, buffer);
-    core->wide = ehdr[EI_CLASS] == ELFCLASS64;
-    core->big = ehdr[EI_DATA] == ELFDATA2MSB;
-    if (memcmp(ehdr, ELFMAG, SELFMAG) != 0 || (!core->wide && ehdr[EI_CLASS] != ELFCLASS32) ||
-        (!core->big && ehdr[EI_DATA] != ELFDATA2LSB) || ehdr[EI_VERSION] != EV_CURRENT ||
-        core->size < (core->wide ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr)))
+    uint8_t buffer[ELF_RECORD_MAX];
+    if (!elf_class_of(core_peek(core, 0, EI_NIDENT, buffer), &core->elf) || core->size < elf_header_size(core->elf))
         return error_set(err, CDACQ_ERR_FORMAT, 0, "%s: not an ELF file", path);
-    if (load_u16(ehdr + 16, core->big) != ET_CORE)
+    struct elf_header elf = elf_header_at(core->elf, core_peek(core, 0, elf_header_size(core->elf), buffer));
+    if (elf.type != ET_CORE)
         return error_set(err, CDACQ_ERR_FORMAT, 0, "%s: an ELF file, but not a core dump", path);
-    core->base.elf_machine = load_u16(ehdr + 18, core->big);
+    core->base.elf_machine = elf.machine;
     return CDACQ_OK;
 }
 

@@ -1,6 +1,5 @@
 #include "target/image.h"
 
-#include <elf.h>
 #include <inttypes.h>
 
 #include "util/error.h"
@@ -17,7 +16,7 @@ enum {
 static struct reader image_reader(const struct image *image, uint32_t fuel)
 {
     struct reader reader;
-    reader_init(&reader, image->target, image->wide ? 8 : 4, image->big_endian);
+    reader_init(&reader, image->target, (unsigned)elf_word_size(image->elf), image->elf.big);
     reader_begin(&reader, fuel);
     return reader;
 }
@@ -48,16 +47,18 @@ static const uint8_t *link_time_bytes(const struct image *image, uint64_t addres
 static void read_build_id(struct image *image, struct reader *reader, uint64_t address, uint64_t size)
 {
     uint64_t end = add_saturated(address, size);
-    while (!image->build_id_size && address < end && end - address >= 12 && reader_step(reader, "PT_NOTE")) {
-        uint32_t name_size = read_u32(reader, address), desc_size = read_u32(reader, address + 4);
-        uint32_t type = read_u32(reader, address + 8);
-        uint64_t desc = address + 12 + align_up(name_size, 4);
-        char name[4];
-        if (type == NT_GNU_BUILD_ID && name_size == 4 && desc_size <= BUILD_ID_MAX &&
-            reader_copy(reader, address + 12, name, sizeof name) && memcmp(name, "GNU", 4) == 0 &&
-            reader_copy(reader, desc, image->build_id, desc_size))
-            image->build_id_size = desc_size;
-        address = add_saturated(desc, align_up(desc_size, 4));
+    while (!image->build_id_size && address < end && end - address >= ELF_NOTE_HEADER_SIZE &&
+           reader_step(reader, "PT_NOTE")) {
+        uint8_t header[ELF_NOTE_HEADER_SIZE];
+        char name[4] = "";
+        if (!reader_copy(reader, address, header, sizeof header))
+            return;
+        struct elf_note note = elf_note_at(image->elf, header, 4);
+        if (note.type == NT_GNU_BUILD_ID && note.desc_size <= BUILD_ID_MAX &&
+            reader_copy(reader, address + sizeof header, name, sizeof name) && elf_note_is_build_id(&note, name) &&
+            reader_copy(reader, address + note.desc, image->build_id, note.desc_size))
+            image->build_id_size = note.desc_size;
+        address = add_saturated(address, note.next);
     }
 }
 
@@ -114,48 +115,50 @@ static void set_dynamic(struct image *image, uint64_t tag, uint64_t value)
  */
 static void read_dynamic(struct image *image, struct reader *reader)
 {
-    size_t word = image->wide ? 8 : 4;
-    uint64_t address = image->base + image->dynamic_vaddr, count = image->dynamic_size / (2 * word);
+    size_t size = elf_dynamic_size(image->elf);
+    uint64_t address = image->base + image->dynamic_vaddr, count = image->dynamic_size / size;
     image->dynamic_complete = !count;
     for (uint64_t i = 0; i < count && reader_step(reader, "PT_DYNAMIC"); i++) {
-        uint8_t entry[16];
-        uint64_t at = address + i * 2 * word;
-        if (!reader_try_copy(reader, at, entry, 2 * word)) {
-            const uint8_t *bytes = link_time_bytes(image, at, 2 * word);
-            if (!bytes)
+        uint8_t bytes[sizeof(Elf64_Dyn)];
+        uint64_t at = address + i * size;
+        if (!reader_try_copy(reader, at, bytes, size)) {
+            const uint8_t *linked = link_time_bytes(image, at, size);
+            if (!linked)
                 return;
-            memcpy(entry, bytes, 2 * word);
+            memcpy(bytes, linked, size);
         }
-        uint64_t tag = image->wide ? load_u64(entry, image->big_endian) : load_u32(entry, image->big_endian);
-        uint64_t value = image->wide ? load_u64(entry + 8, image->big_endian) : load_u32(entry + 4, image->big_endian);
-        if (tag != DT_NULL)
-            set_dynamic(image, tag, value);
-        image->dynamic_complete = tag == DT_NULL || i + 1 == count;
-        if (tag == DT_NULL)
+        struct elf_dynamic entry = elf_dynamic_at(image->elf, bytes);
+        if (entry.tag != DT_NULL)
+            set_dynamic(image, entry.tag, entry.value);
+        image->dynamic_complete = entry.tag == DT_NULL || i + 1 == count;
+        if (entry.tag == DT_NULL)
             return;
     }
 }
 
-static void read_program_header(struct image *image, struct reader *reader, uint64_t address)
+static bool read_segment(const struct image *image, struct reader *reader, uint64_t address, struct elf_segment *ret)
 {
-    bool wide = image->wide;
-    uint32_t type = read_u32(reader, address);
-    uint32_t flags = read_u32(reader, address + (wide ? 4 : 24));
-    uint64_t offset = read_pointer(reader, address + (wide ? 8 : 4));
-    uint64_t vaddr = read_pointer(reader, address + (wide ? 16 : 8));
-    uint64_t file_size = read_pointer(reader, address + (wide ? 32 : 16));
-    uint64_t memory_size = read_pointer(reader, address + (wide ? 40 : 20));
-    if (type == PT_LOAD && image->segment_count < IMAGE_SEGMENT_MAX && add_saturated(vaddr, memory_size) != UINT64_MAX)
+    uint8_t bytes[ELF_RECORD_MAX];
+    if (!reader_copy(reader, address, bytes, elf_segment_size(image->elf)))
+        return false;
+    *ret = elf_segment_at(image->elf, bytes);
+    return true;
+}
+
+static void add_segment(struct image *image, const struct elf_segment *segment)
+{
+    if (segment->type == PT_LOAD && image->segment_count < IMAGE_SEGMENT_MAX &&
+        add_saturated(segment->vaddr, segment->memory_size) != UINT64_MAX)
         image->segments[image->segment_count++] = (struct image_segment){
-            .vaddr = vaddr,
-            .memory_size = memory_size,
-            .file_size = MIN(file_size, memory_size),
-            .file_offset = offset,
-            .writable = (flags & PF_W) != 0,
+            .vaddr = segment->vaddr,
+            .memory_size = segment->memory_size,
+            .file_size = MIN(segment->file_size, segment->memory_size),
+            .file_offset = segment->offset,
+            .writable = (segment->flags & PF_W) != 0,
         };
-    if (type == PT_DYNAMIC) {
-        image->dynamic_vaddr = vaddr;
-        image->dynamic_size = MIN(memory_size, (uint64_t)64 * 1024);
+    if (segment->type == PT_DYNAMIC) {
+        image->dynamic_vaddr = segment->vaddr;
+        image->dynamic_size = MIN(segment->memory_size, (uint64_t)64 * 1024);
     }
 }
 
@@ -187,27 +190,26 @@ enum cdacq_status image_open(struct target *target, const struct mapping *first,
     if (!reader_try_copy(&reader, first->begin, ident, sizeof ident))
         return error_set(err, CDACQ_ERR_MEMORY, first->begin, "%s: its ELF header at 0x%" PRIx64 " is missing", path,
                          first->begin);
-    if (memcmp(ident, ELFMAG, SELFMAG) != 0 || (ident[EI_CLASS] != ELFCLASS32 && ident[EI_CLASS] != ELFCLASS64) ||
-        (ident[EI_DATA] != ELFDATA2LSB && ident[EI_DATA] != ELFDATA2MSB))
+    if (!elf_class_of(ident, &image.elf))
         return error_set(err, CDACQ_ERR_FORMAT, first->begin, "%s: not an ELF image at 0x%" PRIx64, path, first->begin);
-    image.wide = ident[EI_CLASS] == ELFCLASS64;
-    image.big_endian = ident[EI_DATA] == ELFDATA2MSB;
     reader = image_reader(&image, FUEL_IMAGE);
-    image.machine = read_u16(&reader, first->begin + 18);
-    uint64_t headers = read_pointer(&reader, first->begin + (image.wide ? 32 : 28));
-    uint16_t entry_size = read_u16(&reader, first->begin + (image.wide ? 54 : 42));
-    uint16_t count = read_u16(&reader, first->begin + (image.wide ? 56 : 44));
-    for (unsigned i = 0; i < count && reader_step(&reader, "ELF program headers"); i++)
-        read_program_header(&image, &reader, first->begin + headers + (uint64_t)i * entry_size);
+    uint8_t bytes[ELF_RECORD_MAX];
+    if (!reader_copy(&reader, first->begin, bytes, elf_header_size(image.elf)))
+        return reader_status(&reader, err);
+    struct elf_header header = elf_header_at(image.elf, bytes);
+    struct elf_segment segment;
+    image.machine = header.machine;
+    for (unsigned i = 0; i < header.segment_count && reader_step(&reader, "ELF program headers"); i++)
+        if (read_segment(&image, &reader, first->begin + header.segments + (uint64_t)i * header.segment_size, &segment))
+            add_segment(&image, &segment);
     if (reader_failed(&reader))
         return reader_status(&reader, err);
     place_segments(&image, first->begin);
 
-    for (unsigned i = 0; i < count && !image.build_id_size; i++) {
-        uint64_t header = first->begin + headers + (uint64_t)i * entry_size;
-        if (read_u32(&reader, header) == PT_NOTE)
-            read_build_id(&image, &reader, image.base + read_pointer(&reader, header + (image.wide ? 16 : 8)),
-                          MIN(read_pointer(&reader, header + (image.wide ? 40 : 20)), (uint64_t)64 * 1024));
+    for (unsigned i = 0; i < header.segment_count && !image.build_id_size; i++) {
+        uint64_t address = first->begin + header.segments + (uint64_t)i * header.segment_size;
+        if (read_segment(&image, &reader, address, &segment) && segment.type == PT_NOTE)
+            read_build_id(&image, &reader, image.base + segment.vaddr, MIN(segment.memory_size, (uint64_t)64 * 1024));
         reader_recover(&reader, ~FAILURE(CDACQ_ERR_FUEL)); /* notes that cannot be read leave the others */
     }
     read_dynamic(&image, &reader);
@@ -217,24 +219,15 @@ enum cdacq_status image_open(struct target *target, const struct mapping *first,
 
 /* ---- Symbols ---- */
 
-struct symbol {
-    uint32_t name;
-    uint16_t section;
-    uint64_t value, size;
-};
-
-static struct symbol read_symbol(const struct image *image, struct reader *reader, uint64_t index)
+static struct elf_symbol read_symbol(const struct image *image, struct reader *reader, uint64_t index)
 {
-    uint64_t at = image->dynamic.symtab + index * (image->wide ? 24 : 16);
-    return (struct symbol){
-        .name = read_u32(reader, at),
-        .section = read_u16(reader, at + (image->wide ? 6 : 14)),
-        .value = read_pointer(reader, at + (image->wide ? 8 : 4)),
-        .size = read_pointer(reader, at + (image->wide ? 16 : 8)),
-    };
+    uint8_t bytes[sizeof(Elf64_Sym)] = {0};
+    size_t size = elf_symbol_size(image->elf);
+    reader_copy(reader, image->dynamic.symtab + index * size, bytes, size);
+    return elf_symbol_at(image->elf, bytes);
 }
 
-static bool symbol_matches(const struct image *image, struct reader *reader, const struct symbol *symbol,
+static bool symbol_matches(const struct image *image, struct reader *reader, const struct elf_symbol *symbol,
                            const char *name)
 {
     char found[SYMBOL_NAME_MAX];
@@ -245,14 +238,13 @@ static bool symbol_matches(const struct image *image, struct reader *reader, con
 }
 
 /* Index of the symbol through DT_GNU_HASH, 0 when it is not there. The Bloom filter only saves time: it is skipped. */
-static uint64_t find_by_gnu_hash(const struct image *image, struct reader *reader, const char *name, struct symbol *ret)
+static uint64_t find_by_gnu_hash(const struct image *image, struct reader *reader, const char *name,
+                                 struct elf_symbol *ret)
 {
-    uint32_t hash = 5381;
-    for (const char *p = name; *p; p++)
-        hash = hash * 33 + (uint8_t)*p;
+    uint32_t hash = elf_hash_gnu(name);
     uint64_t table = image->dynamic.gnu_hash;
     uint32_t bucket_count = read_u32(reader, table), first = read_u32(reader, table + 4);
-    uint64_t bloom_size = (uint64_t)read_u32(reader, table + 8) * (image->wide ? 8 : 4);
+    uint64_t bloom_size = (uint64_t)read_u32(reader, table + 8) * elf_word_size(image->elf);
     if (reader_failed(reader) || !bucket_count)
         return 0;
     uint64_t buckets = table + 16 + bloom_size, chains = buckets + (uint64_t)bucket_count * 4;
@@ -272,13 +264,9 @@ static uint64_t find_by_gnu_hash(const struct image *image, struct reader *reade
     return 0;
 }
 
-static uint64_t find_by_hash(const struct image *image, struct reader *reader, const char *name, struct symbol *ret)
+static uint64_t find_by_hash(const struct image *image, struct reader *reader, const char *name, struct elf_symbol *ret)
 {
-    uint32_t hash = 0;
-    for (const char *p = name; *p; p++) {
-        hash = (hash << 4) + (uint8_t)*p;
-        hash = (hash ^ (hash >> 24 & 0xf0)) & 0x0fffffff;
-    }
+    uint32_t hash = elf_hash_sysv(name);
     uint64_t table = image->dynamic.hash;
     uint32_t bucket_count = read_u32(reader, table), chain_count = read_u32(reader, table + 4);
     if (reader_failed(reader) || !bucket_count)
@@ -297,7 +285,7 @@ static uint64_t find_by_hash(const struct image *image, struct reader *reader, c
 bool image_find_symbol(const struct image *image, const char *name, uint64_t *ret_address, uint64_t *ret_size)
 {
     struct reader reader = image_reader(image, FUEL_IMAGE);
-    struct symbol symbol;
+    struct elf_symbol symbol;
     uint64_t index = 0;
     if (!image->dynamic.symtab || !image->dynamic.strtab)
         return false;
@@ -325,11 +313,6 @@ struct relocation {
     size_t size;
 };
 
-static uint64_t load_word(const struct image *image, const uint8_t *at)
-{
-    return image->wide ? load_u64(at, image->big_endian) : load_u32(at, image->big_endian);
-}
-
 /*
  * Puts base + addend where a pointer that lies in the run belongs; without `addend` it is what is in place. A pointer
  * that is not `relative` is bound by name, and one that sticks out of the run cannot be put: then nobody can tell the
@@ -338,7 +321,7 @@ static uint64_t load_word(const struct image *image, const uint8_t *at)
 static void relocate(const struct relocation *relocation, uint64_t vaddr, bool relative, const uint64_t *addend)
 {
     const struct image *image = relocation->image;
-    size_t word = image->wide ? 8 : 4;
+    size_t word = elf_word_size(image->elf);
     uint64_t behind = vaddr - relocation->vaddr, before = relocation->vaddr - vaddr;
     if (behind >= relocation->size && before >= word)
         return;
@@ -348,11 +331,11 @@ static void relocate(const struct relocation *relocation, uint64_t vaddr, bool r
         return;
     }
     uint8_t *at = relocation->bytes + behind;
-    uint64_t value = image->base + (addend ? *addend : load_word(image, at));
-    if (image->wide)
-        store_u64(at, value, image->big_endian);
+    uint64_t value = image->base + (addend ? *addend : elf_word(image->elf, at));
+    if (image->elf.wide)
+        store_u64(at, value, image->elf.big);
     else
-        store_u32(at, (uint32_t)value, image->big_endian);
+        store_u32(at, (uint32_t)value, image->elf.big);
 }
 
 /* The number of R_*_RELATIVE: of the machines that .NET runs on. */
@@ -392,16 +375,18 @@ static bool open_table(const struct relocation *relocation, uint64_t address, ui
 static void apply_table(const struct relocation *relocation, uint64_t address, uint64_t size, bool addends)
 {
     const struct image *image = relocation->image;
-    size_t word = image->wide ? 8 : 4, entry_size = (addends ? 3 : 2) * word;
+    size_t word = elf_word_size(image->elf), entry_size = (addends ? 3 : 2) * word;
     struct window table;
     if (!address || !size || !open_table(relocation, address, size, addends ? "DT_RELA" : "DT_REL", &table))
         return;
     for (uint64_t i = 0; i < size / entry_size; i++) {
         const uint8_t *entry = table.bytes + i * entry_size;
-        uint64_t info = load_word(image, entry + word), addend = addends ? load_word(image, entry + 2 * word) : 0;
-        uint32_t type = image->wide ? (uint32_t)info : (uint32_t)info & 0xff;
+        uint64_t info = elf_word(image->elf, entry + word),
+                 addend = addends ? elf_word(image->elf, entry + 2 * word) : 0;
+        uint32_t type = image->elf.wide ? (uint32_t)info : (uint32_t)info & 0xff;
         if (type) /* 0 is R_*_NONE everywhere */
-            relocate(relocation, load_word(image, entry), is_relative(image->machine, type), addends ? &addend : NULL);
+            relocate(relocation, elf_word(image->elf, entry), is_relative(image->machine, type),
+                     addends ? &addend : NULL);
     }
     window_deinit(&table);
 }
@@ -410,14 +395,14 @@ static void apply_table(const struct relocation *relocation, uint64_t address, u
 static void apply_relr(const struct relocation *relocation)
 {
     const struct image *image = relocation->image;
-    size_t word = image->wide ? 8 : 4;
+    size_t word = elf_word_size(image->elf);
     uint64_t where = 0;
     struct window table;
     if (!image->dynamic.relr || !image->dynamic.relrsz ||
         !open_table(relocation, image->dynamic.relr, image->dynamic.relrsz, "DT_RELR", &table))
         return;
     for (uint64_t i = 0; i < image->dynamic.relrsz / word; i++) {
-        uint64_t entry = load_word(image, table.bytes + i * word);
+        uint64_t entry = elf_word(image->elf, table.bytes + i * word);
         if (!(entry & 1)) {
             relocate(relocation, entry, true, NULL);
             where = entry + word;

@@ -10,6 +10,7 @@
 #ifndef CDACQ_TARGET_IMAGE_H
 #define CDACQ_TARGET_IMAGE_H
 
+#include "formats/elf.h"
 #include "target/mapped_file.h"
 #include "target/reader.h"
 
@@ -31,7 +32,7 @@ struct image {
     const char *path;
     uint64_t base;       /* where vaddr 0 is */
     uint64_t begin, end; /* of its segments, target addresses */
-    bool wide, big_endian;
+    struct elf_class elf;
     uint16_t machine;
     struct image_segment segments[IMAGE_SEGMENT_MAX];
     size_t segment_count;

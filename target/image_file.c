@@ -2,11 +2,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <gelf.h>
 #include <unistd.h>
 
+#include "formats/elf.h"
 #include "target/image.h"
 #include "target/memory.h"
+#include "target/page_cache.h"
 
 /* Where the image would be loaded: anywhere but at 0, so that a pointer that nobody has relocated shows. */
 #define LOAD_BIAS UINT64_C(0x10000000)
@@ -17,32 +18,44 @@ static bool nothing_at(void *context, uint64_t address, uint64_t *ret_begin, uin
     return false;
 }
 
+/* A piece of the file, of the size of a record at most. */
+struct file_window {
+    int fd;
+    uint8_t bytes[ELF_RECORD_MAX];
+};
+
+static const void *read_window(void *context, uint64_t offset, size_t count)
+{
+    struct file_window *window = context;
+    return count <= sizeof window->bytes && file_read(window->fd, offset, window->bytes, count) == count ? window->bytes
+                                                                                                         : NULL;
+}
+
 /* The mappings that a loader would make. Their number, 0 where this is no ELF image. */
 static size_t read_mappings(int fd, const char *path, struct cdacq_mapping *ret, uint16_t *ret_machine)
 {
-    size_t count = 0, mapped = 0;
-    GElf_Ehdr header;
-    GElf_Phdr segment;
-    elf_version(EV_CURRENT);
-    Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-    bool is_image = elf && elf_kind(elf) == ELF_K_ELF && gelf_getehdr(elf, &header) &&
-                    (header.e_type == ET_DYN || header.e_type == ET_EXEC) && elf_getphdrnum(elf, &count) == 0;
-    for (size_t i = 0; is_image && i < count && mapped < IMAGE_SEGMENT_MAX && gelf_getphdr(elf, (int)i, &segment);
-         i++) {
-        uint64_t begin = LOAD_BIAS + align_down(segment.p_vaddr, PAGE_SIZE), end;
-        if (segment.p_type != PT_LOAD || !segment.p_filesz || segment.p_vaddr > UINT64_MAX / 2 ||
-            __builtin_add_overflow(LOAD_BIAS + segment.p_vaddr, segment.p_filesz, &end) || end > UINT64_MAX - PAGE_SIZE)
+    struct file_window window = {.fd = fd};
+    struct bytes bytes = {.window = read_window, .context = &window, .size = UINT64_MAX};
+    struct elf_file elf;
+    struct elf_segment segment;
+    size_t mapped = 0;
+    *ret_machine = 0;
+    if (!elf_file_open(&bytes, &elf) || (elf.header.type != ET_DYN && elf.header.type != ET_EXEC))
+        return 0;
+    for (unsigned i = 0; mapped < IMAGE_SEGMENT_MAX && elf_file_segment(&elf, i, &segment); i++) {
+        uint64_t begin = LOAD_BIAS + align_down(segment.vaddr, PAGE_SIZE), end;
+        if (segment.type != PT_LOAD || !segment.file_size || segment.vaddr > UINT64_MAX / 2 ||
+            __builtin_add_overflow(LOAD_BIAS + segment.vaddr, segment.file_size, &end) || end > UINT64_MAX - PAGE_SIZE)
             continue;
         ret[mapped++] = (struct cdacq_mapping){
             .size = sizeof *ret,
             .begin = begin,
             .end = align_up(end, PAGE_SIZE),
-            .file_offset = align_down(segment.p_offset, PAGE_SIZE),
+            .file_offset = align_down(segment.offset, PAGE_SIZE),
             .path = path,
         };
     }
-    *ret_machine = is_image ? header.e_machine : 0;
-    elf_end(elf);
+    *ret_machine = elf.header.machine;
     return mapped;
 }
 

@@ -2,7 +2,6 @@
 
 #include <ctype.h>
 #include <dirent.h>
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -14,6 +13,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "formats/elf.h"
 #include "util/error.h"
 #include "target/page_cache.h"
 
@@ -329,12 +329,13 @@ static enum cdacq_status check_readable(const struct live *live, struct cdacq_er
 static uint16_t elf_machine_of(int pid)
 {
     char path[64];
-    Elf64_Ehdr ehdr;
+    struct elf_class elf;
+    uint8_t bytes[ELF_RECORD_MAX];
     snprintf(path, sizeof path, "/proc/%d/exe", pid);
     CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || read(fd, &ehdr, sizeof ehdr) != sizeof ehdr || memcmp(ehdr.e_ident, ELFMAG, SELFMAG) != 0)
+    if (fd < 0 || read(fd, bytes, sizeof bytes) != sizeof bytes || !elf_class_of(bytes, &elf))
         return 0;
-    return load_u16(&ehdr.e_machine, ehdr.e_ident[EI_DATA] == ELFDATA2MSB);
+    return elf_header_at(elf, bytes).machine;
 }
 
 enum cdacq_status live_open(int pid, struct file_policy *policy, bool stop, bool record, struct target **ret,

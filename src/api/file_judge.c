@@ -1,10 +1,9 @@
 #include "src/api/file_judge.h"
 
-#include <elf.h>
-#include <gelf.h>
 #include <stdio.h>
 
 #include "util/error.h"
+#include "formats/elf.h"
 #include "formats/metadata.h"
 #include "formats/pe.h"
 #include "util/text.h"
@@ -137,23 +136,30 @@ static void weigh_samples(struct trial *trial)
 
 /* ---- ELF ---- */
 
-static void weigh_build_id(struct trial *trial, Elf *elf, const GElf_Phdr *phdr)
+/* The build-id among the notes in [begin, begin + size) of a buffer; false where there is none. */
+static bool find_build_id(const struct elf_file *elf, const uint8_t *bytes, const struct elf_segment *segment,
+                          struct elf_note_view *ret)
 {
-    if (!range_fits(phdr->p_offset, phdr->p_filesz, trial->candidate->size))
-        return;
-    Elf_Data *data = elf_getdata_rawchunk(elf, (int64_t)phdr->p_offset, phdr->p_filesz, ELF_T_NHDR);
-    GElf_Nhdr note;
-    size_t offset = 0, name, desc;
-    while (data && (offset = gelf_getnote(data, offset, &note, &name, &desc)) > 0)
-        if (note.n_type == NT_GNU_BUILD_ID && note.n_descsz <= BUILD_ID_SIZE_MAX)
-            weigh(trial, phdr->p_offset + desc, note.n_descsz, "its build-id is another one");
+    for (uint64_t at = 0; elf_note_next(elf->class, bytes + segment->offset, segment->file_size, 4, &at, ret);)
+        if (elf_note_is_build_id(&ret->note, ret->name) && ret->note.desc_size <= BUILD_ID_SIZE_MAX)
+            return true;
+    return false;
 }
 
-static bool is_stripped_of_contents(Elf *elf)
+static void weigh_build_id(struct trial *trial, const struct elf_file *elf, const struct elf_segment *segment)
 {
-    GElf_Shdr shdr;
-    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));)
-        if (gelf_getshdr(section, &shdr) && shdr.sh_type == SHT_NOBITS && (shdr.sh_flags & SHF_EXECINSTR))
+    struct elf_note_view view;
+    const struct file_candidate *candidate = trial->candidate;
+    if (range_fits(segment->offset, segment->file_size, candidate->size) &&
+        find_build_id(elf, candidate->bytes, segment, &view))
+        weigh(trial, (uint64_t)(view.desc - candidate->bytes), view.note.desc_size, "its build-id is another one");
+}
+
+static bool is_stripped_of_contents(const struct elf_file *elf)
+{
+    struct elf_section section;
+    for (unsigned i = 0; elf_file_section(elf, i, &section); i++)
+        if (section.type == SHT_NOBITS && (section.flags & SHF_EXECINSTR))
             return true;
     return false;
 }
@@ -162,30 +168,27 @@ static bool is_stripped_of_contents(Elf *elf)
 static bool judge_elf(struct trial *trial, uint64_t *ret_end)
 {
     struct file_candidate *candidate = trial->candidate;
+    struct bytes bytes = bytes_of_buffer(candidate->bytes, candidate->size);
+    struct elf_file elf;
+    struct elf_segment segment;
+    *ret_end = 0;
     if (candidate->size < SELFMAG || memcmp(candidate->bytes, ELFMAG, SELFMAG) != 0)
         return false;
-    /* libelf takes a writable pointer but does not write to an image that it only reads. */
-    Elf *elf = elf_memory((char *)(uintptr_t)candidate->bytes, candidate->size);
-    size_t count = 0;
-    uint64_t end = 0;
-    GElf_Phdr phdr;
-    if (elf && elf_kind(elf) == ELF_K_ELF && elf_getphdrnum(elf, &count) == 0) {
-        /* A file of debugging information has the program's headers but not its contents. */
-        if (is_stripped_of_contents(elf))
-            contradict(trial, "it holds debugging information only");
-        for (size_t i = 0; i < count && gelf_getphdr(elf, (int)i, &phdr); i++) {
-            if (phdr.p_type == PT_LOAD)
-                end = MAX(end, add_saturated(phdr.p_offset, phdr.p_filesz));
-            /* Relocation changes writable segments, and those it makes read-only afterwards (RELRO) too. */
-            if (phdr.p_type == PT_LOAD && !(phdr.p_flags & PF_W))
-                file_candidate_add_constant(candidate, phdr.p_offset, add_saturated(phdr.p_offset, phdr.p_filesz),
-                                            FILE_RANGE_CONSTANT);
-            else if (phdr.p_type == PT_NOTE)
-                weigh_build_id(trial, elf, &phdr);
-        }
+    if (!elf_file_open(&bytes, &elf))
+        return true;
+    /* A file of debugging information has the program's headers but not its contents. */
+    if (is_stripped_of_contents(&elf))
+        contradict(trial, "it holds debugging information only");
+    for (unsigned i = 0; elf_file_segment(&elf, i, &segment); i++) {
+        uint64_t end = add_saturated(segment.offset, segment.file_size);
+        if (segment.type == PT_LOAD)
+            *ret_end = MAX(*ret_end, end);
+        /* Relocation changes writable segments, and those it makes read-only afterwards (RELRO) too. */
+        if (segment.type == PT_LOAD && !(segment.flags & PF_W))
+            file_candidate_add_constant(candidate, segment.offset, end, FILE_RANGE_CONSTANT);
+        else if (segment.type == PT_NOTE)
+            weigh_build_id(trial, &elf, &segment);
     }
-    elf_end(elf);
-    *ret_end = end;
     return true;
 }
 
@@ -378,25 +381,20 @@ static bool head_has(const struct head *head, uint64_t offset, uint64_t size)
     return true;
 }
 
-static void identify_elf(struct head *head, const char *name, struct file_identity *ret)
+static void identify_elf(const struct head *head, const char *name, struct file_identity *ret)
 {
-    Elf *elf = elf_memory((char *)head->bytes, sizeof head->bytes);
-    size_t count = 0;
-    GElf_Phdr phdr;
-    if (elf && elf_kind(elf) == ELF_K_ELF && elf_getphdrnum(elf, &count) == 0)
-        for (size_t i = 0; i < count && gelf_getphdr(elf, (int)i, &phdr); i++) {
-            if (phdr.p_type != PT_NOTE || !head_has(head, phdr.p_offset, phdr.p_filesz))
-                continue;
-            Elf_Data *data = elf_getdata_rawchunk(elf, (int64_t)phdr.p_offset, phdr.p_filesz, ELF_T_NHDR);
-            GElf_Nhdr note;
-            size_t offset = 0, note_name, desc;
-            while (data && (offset = gelf_getnote(data, offset, &note, &note_name, &desc)) > 0)
-                if (note.n_type == NT_GNU_BUILD_ID && note.n_descsz <= sizeof ret->build_id) {
-                    memcpy(ret->build_id, head->bytes + phdr.p_offset + desc, note.n_descsz);
-                    ret->build_id_size = note.n_descsz;
-                }
+    struct bytes bytes = bytes_of_buffer(head->bytes, sizeof head->bytes);
+    struct elf_file elf;
+    struct elf_segment segment;
+    struct elf_note_view view;
+    if (!elf_file_open(&bytes, &elf))
+        return;
+    for (unsigned i = 0; elf_file_segment(&elf, i, &segment); i++)
+        if (segment.type == PT_NOTE && head_has(head, segment.offset, segment.file_size) &&
+            find_build_id(&elf, head->bytes, &segment, &view)) {
+            memcpy(ret->build_id, view.desc, view.note.desc_size);
+            ret->build_id_size = view.note.desc_size;
         }
-    elf_end(elf);
     if (!ret->build_id_size)
         return;
     char hex[2 * sizeof ret->build_id + 1];

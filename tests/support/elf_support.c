@@ -76,7 +76,7 @@ static void put_elf_header(struct elf_buffer *out, uint16_t type, uint16_t machi
     elf_put_int(out, 0, 2);
 }
 
-static void put_program_header(struct elf_buffer *out, const struct elf_segment *segment)
+static void put_program_header(struct elf_buffer *out, const struct elf_core_segment *segment)
 {
     elf_put_int(out, segment->type, 4);
     if (out->wide)
@@ -111,7 +111,7 @@ void elf_core_deinit(struct elf_core *core)
     *core = (struct elf_core){0};
 }
 
-static struct elf_segment *add_segment(struct elf_core *core, struct elf_segment segment)
+static struct elf_core_segment *add_segment(struct elf_core *core, struct elf_core_segment segment)
 {
     if (core->count == core->capacity) {
         core->capacity = MAX(core->capacity * 2, (size_t)64);
@@ -122,27 +122,27 @@ static struct elf_segment *add_segment(struct elf_core *core, struct elf_segment
     return &core->segments[core->count++];
 }
 
-struct elf_segment *elf_core_load(struct elf_core *core, uint64_t vaddr, const void *bytes, size_t file_size,
-                                  uint64_t memory_size, uint32_t flags)
+struct elf_core_segment *elf_core_load(struct elf_core *core, uint64_t vaddr, const void *bytes, size_t file_size,
+                                       uint64_t memory_size, uint32_t flags)
 {
-    return add_segment(core, (struct elf_segment){.type = PT_LOAD,
-                                                  .flags = flags,
-                                                  .vaddr = vaddr,
-                                                  .file_size = file_size,
-                                                  .memory_size = memory_size,
-                                                  .align = 4096,
-                                                  .bytes = bytes,
-                                                  .size = bytes ? file_size : 0});
+    return add_segment(core, (struct elf_core_segment){.type = PT_LOAD,
+                                                       .flags = flags,
+                                                       .vaddr = vaddr,
+                                                       .file_size = file_size,
+                                                       .memory_size = memory_size,
+                                                       .align = 4096,
+                                                       .bytes = bytes,
+                                                       .size = bytes ? file_size : 0});
 }
 
-struct elf_segment *elf_core_notes(struct elf_core *core)
+struct elf_core_segment *elf_core_notes(struct elf_core *core)
 {
-    struct elf_segment *notes = add_segment(core, (struct elf_segment){.type = PT_NOTE, .align = 4});
+    struct elf_core_segment *notes = add_segment(core, (struct elf_core_segment){.type = PT_NOTE, .align = 4});
     notes->notes = (struct elf_buffer){.wide = core->wide, .big = core->big};
     return notes;
 }
 
-void elf_note(struct elf_segment *notes, const char *name, uint32_t type, const void *desc, size_t size)
+void elf_note(struct elf_core_segment *notes, const char *name, uint32_t type, const void *desc, size_t size)
 {
     struct elf_buffer *out = &notes->notes;
     elf_put_int(out, strlen(name) + 1, 4);
@@ -170,11 +170,11 @@ struct elf_buffer elf_mappings_desc(bool wide, bool big, uint64_t page_size, con
     return desc;
 }
 
-struct elf_segment *elf_core_mappings(struct elf_core *core, uint64_t page_size, const struct elf_mapping *mappings,
-                                      size_t count)
+struct elf_core_segment *elf_core_mappings(struct elf_core *core, uint64_t page_size,
+                                           const struct elf_mapping *mappings, size_t count)
 {
     struct elf_buffer desc = elf_mappings_desc(core->wide, core->big, page_size, mappings, count);
-    struct elf_segment *notes = elf_core_notes(core);
+    struct elf_core_segment *notes = elf_core_notes(core);
     elf_note(notes, "CORE", NT_FILE, desc.data, desc.size);
     free(desc.data);
     return notes;
@@ -183,7 +183,7 @@ struct elf_segment *elf_core_mappings(struct elf_core *core, uint64_t page_size,
 static void put_contents(struct elf_core *core, struct elf_buffer *out, uint32_t type)
 {
     for (size_t i = 0; i < core->count; i++) {
-        struct elf_segment *segment = &core->segments[i];
+        struct elf_core_segment *segment = &core->segments[i];
         if (segment->type != type)
             continue;
         if (segment->type == PT_NOTE && !segment->file_size)
@@ -465,7 +465,7 @@ uint8_t *elf_object_build(struct elf_object *object, size_t *ret_size)
     elf_put(&out, NULL, 4 * entry);
     elf_pad(&out, 8);
     object->note_vaddr = out.size;
-    struct elf_segment note = {.notes = {.wide = object->wide, .big = object->big}, .align = 4};
+    struct elf_core_segment note = {.notes = {.wide = object->wide, .big = object->big}, .align = 4};
     elf_note(&note, "GNU", NT_GNU_ABI_TAG, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 16);
     if (object->build_id_size)
         elf_note(&note, "GNU", NT_GNU_BUILD_ID, object->build_id, object->build_id_size);
@@ -493,7 +493,7 @@ uint8_t *elf_object_build(struct elf_object *object, size_t *ret_size)
             put_at(&out, data_at + (size_t)(object->relocated[i].vaddr - object->data_vaddr),
                    object->relocated[i].addend, object->wide ? 8 : 4);
 
-    const struct elf_segment segments[4] = {
+    const struct elf_core_segment segments[4] = {
         {.type = PT_LOAD, .flags = PF_R, .file_size = relocations_end, .memory_size = relocations_end, .align = 4096},
         {.type = PT_LOAD,
          .flags = PF_R | PF_W,

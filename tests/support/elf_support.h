@@ -24,7 +24,7 @@ void elf_pad(struct elf_buffer *buffer, size_t alignment);
 
 /* ---- Cores ---- */
 
-struct elf_segment {
+struct elf_core_segment {
     uint32_t type, flags;
     uint64_t vaddr, file_size, memory_size, align;
     const void *bytes; /* `size` of them are written; NULL: none */
@@ -40,7 +40,7 @@ struct elf_core {
     bool extended;     /* PN_XNUM, also where the segments are few */
     bool headers_last; /* the program headers behind everything else, as some writers put them */
     uint16_t header_size_claimed;
-    struct elf_segment *segments;
+    struct elf_core_segment *segments;
     size_t count, capacity;
     /* Where things came to lie, for cutting: set by elf_core_build. */
     size_t headers_at, headers_end, notes_end, section_at;
@@ -50,11 +50,11 @@ void elf_core_init(struct elf_core *core, bool wide, bool big);
 void elf_core_deinit(struct elf_core *core);
 
 /* A PT_LOAD with `file_size` bytes of `bytes`. Good until the next segment is added. */
-struct elf_segment *elf_core_load(struct elf_core *core, uint64_t vaddr, const void *bytes, size_t file_size,
-                                  uint64_t memory_size, uint32_t flags);
+struct elf_core_segment *elf_core_load(struct elf_core *core, uint64_t vaddr, const void *bytes, size_t file_size,
+                                       uint64_t memory_size, uint32_t flags);
 
-struct elf_segment *elf_core_notes(struct elf_core *core); /* another PT_NOTE */
-void elf_note(struct elf_segment *notes, const char *name, uint32_t type, const void *desc, size_t size);
+struct elf_core_segment *elf_core_notes(struct elf_core *core); /* another PT_NOTE */
+void elf_note(struct elf_core_segment *notes, const char *name, uint32_t type, const void *desc, size_t size);
 
 struct elf_mapping {
     uint64_t begin, end, page_offset;
@@ -62,8 +62,8 @@ struct elf_mapping {
 };
 
 /* An NT_FILE note in a PT_NOTE of its own. */
-struct elf_segment *elf_core_mappings(struct elf_core *core, uint64_t page_size, const struct elf_mapping *mappings,
-                                      size_t count);
+struct elf_core_segment *elf_core_mappings(struct elf_core *core, uint64_t page_size,
+                                           const struct elf_mapping *mappings, size_t count);
 
 /* Only its desc, to be damaged. */
 struct elf_buffer elf_mappings_desc(bool wide, bool big, uint64_t page_size, const struct elf_mapping *mappings,

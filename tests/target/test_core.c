@@ -133,7 +133,7 @@ static double seconds(void)
 
 /* ---- What a core says ---- */
 
-static void put_prpsinfo(struct elf_segment *notes, uint32_t pid, bool wide, bool big)
+static void put_prpsinfo(struct elf_core_segment *notes, uint32_t pid, bool wide, bool big)
 {
     struct elf_buffer desc = {.wide = wide, .big = big};
     elf_put_int(&desc, 0, 4);
@@ -270,7 +270,7 @@ START_TEST(numbers_that_overflow)
     static const uint64_t huge[] = {UINT64_MAX, UINT64_MAX - 1, UINT64_C(1) << 63, (UINT64_C(1) << 63) - 1, 1 << 30};
     for (size_t i = 0; i < ARRAY_SIZE(huge); i++)
         for (int which = 0; which < 5; which++) {
-            struct elf_segment *segment = elf_core_load(&core, 0x1000, "abcd", 4, 4, PF_R);
+            struct elf_core_segment *segment = elf_core_load(&core, 0x1000, "abcd", 4, 4, PF_R);
             segment->offset_given = which == 0 || which == 4;
             switch (which) {
             case 0:
@@ -623,7 +623,7 @@ START_TEST(who_wrote_it)
         {{NT_PRPSINFO, NT_PRPSINFO}, NULL, "cdacq snapshot"},
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        struct elf_segment *notes = elf_core_notes(&core);
+        struct elf_core_segment *notes = elf_core_notes(&core);
         for (size_t n = 0; n < 2; n++)
             elf_note(notes, "CORE", cases[i].types[n], NULL, 0);
         if (cases[i].other)
@@ -642,7 +642,7 @@ START_TEST(notes_aligned_to_eight)
 {
     const struct elf_mapping mapping = {0x1000, 0x2000, 0, "/bin/a"};
     struct elf_buffer desc = elf_mappings_desc(true, false, 4096, &mapping, 1);
-    struct elf_segment *notes = elf_core_notes(&core);
+    struct elf_core_segment *notes = elf_core_notes(&core);
     notes->align = 8;
     elf_note(notes, "CORE", 1, "12345", 5);
     elf_note(notes, "CORE", NT_FILE, desc.data, desc.size);
@@ -659,7 +659,7 @@ START_TEST(notes_of_others_are_not_ours)
     struct elf_buffer desc = elf_mappings_desc(true, false, 4096, &mapping, 1);
     uint8_t pids[64];
     memset(pids, 7, sizeof pids);
-    struct elf_segment *notes = elf_core_notes(&core);
+    struct elf_core_segment *notes = elf_core_notes(&core);
     elf_note(notes, "GNU", 3, pids, sizeof pids); /* a build-id, not NT_PRPSINFO */
     elf_note(notes, "", NT_FILE, desc.data, desc.size);
     elf_note(notes, "COREX", NT_FILE, desc.data, desc.size);
@@ -677,7 +677,7 @@ START_TEST(notes_that_do_not_fit)
     const struct elf_mapping mapping = {0x1000, 0x2000, 0, "/bin/a"};
     for (size_t i = 0; i < ARRAY_SIZE(sizes); i++)
         for (size_t j = 0; j < ARRAY_SIZE(sizes); j++) {
-            struct elf_segment *notes = elf_core_mappings(&core, 4096, &mapping, 1);
+            struct elf_core_segment *notes = elf_core_mappings(&core, 4096, &mapping, 1);
             struct elf_buffer damaged = {0};
             elf_put_int(&damaged, sizes[i], 4);
             elf_put_int(&damaged, sizes[j], 4);
@@ -703,7 +703,7 @@ START_TEST(many_headers_for_the_same_notes)
     bool big = _i & 1;
     elf_core_deinit(&core);
     elf_core_init(&core, true, big);
-    struct elf_segment *notes = elf_core_notes(&core);
+    struct elf_core_segment *notes = elf_core_notes(&core);
     for (size_t i = 0; i < SIZE / 20; i++)
         elf_note(notes, "CORE", NT_PRSTATUS, NULL, 0);
     build();
@@ -728,7 +728,7 @@ END_TEST
 
 static enum cdacq_status open_with_desc(const void *desc, size_t size)
 {
-    struct elf_segment *notes = elf_core_notes(&core);
+    struct elf_core_segment *notes = elf_core_notes(&core);
     elf_note(notes, "CORE", NT_FILE, desc, size);
     elf_core_load(&core, 0x1000, "abcd", 4, 4, PF_R);
     build();

@@ -162,8 +162,8 @@ START_TEST(symbols_in_every_class_order_and_table)
         open_in_memory();
         ck_assert_uint_eq(image.base, base);
         ck_assert_uint_eq(image.machine, object.machine);
-        ck_assert_int_eq(image.wide, wide);
-        ck_assert_int_eq(image.big_endian, big);
+        ck_assert_int_eq(image.elf.wide, wide);
+        ck_assert_int_eq(image.elf.big, big);
         ck_assert_uint_eq(image.begin, base);
         ck_assert_uint_eq(image.end, base + ELF_DATA_VADDR + 16 * 16 + object.data_size);
         ck_assert_uint_eq(image.build_id_size, 20);

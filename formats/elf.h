@@ -1,0 +1,160 @@
+/*
+ * elf.h: the records of an ELF file, decoded from bytes that the caller has: a core's, a file's, or a target's memory.
+ * A record is decoded whole, from as many bytes as the size function beside it says; nothing else is read. Offsets and
+ * sizes in a record are what the input claims: whoever uses one checks it first.
+ * Source: ELF gABI; Linux include/uapi/linux/elfcore.h and fs/binfmt_elf.c for the notes of cores.
+ */
+#ifndef CDACQ_FORMATS_ELF_H
+#define CDACQ_FORMATS_ELF_H
+
+#include <elf.h>
+
+#include "formats/bytes.h"
+
+enum { ELF_RECORD_MAX = sizeof(Elf64_Ehdr) }; /* of headers, segments, sections */
+
+/* What e_ident says of all that follows. */
+struct elf_class {
+    bool wide, big;
+};
+
+/* False where these are not the first bytes of an ELF file of a known class, order and version. */
+bool elf_class_of(const uint8_t ident[EI_NIDENT], struct elf_class *ret);
+
+struct elf_header {
+    uint16_t type, machine;
+    uint64_t segments, sections; /* file offsets of the tables */
+    uint16_t segment_size;       /* as the header claims; elf_segment_size() is what is defined */
+    uint16_t segment_count, section_count;
+};
+
+/* A program header. */
+struct elf_segment {
+    uint32_t type, flags;
+    uint64_t offset, vaddr, file_size, memory_size, align;
+};
+
+/* What is used of a section header. */
+struct elf_section {
+    uint32_t type, info;
+    uint64_t flags;
+};
+
+struct elf_dynamic {
+    uint64_t tag, value;
+};
+
+struct elf_symbol {
+    uint32_t name;
+    uint16_t section;
+    uint64_t value, size;
+};
+
+static inline size_t elf_word_size(struct elf_class elf)
+{
+    return elf.wide ? 8 : 4;
+}
+
+static inline uint64_t elf_word(struct elf_class elf, const uint8_t *bytes)
+{
+    return elf.wide ? load_u64(bytes, elf.big) : load_u32(bytes, elf.big);
+}
+
+static inline size_t elf_header_size(struct elf_class elf)
+{
+    return elf.wide ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr);
+}
+
+static inline size_t elf_segment_size(struct elf_class elf)
+{
+    return elf.wide ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr);
+}
+
+static inline size_t elf_section_size(struct elf_class elf)
+{
+    return elf.wide ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr);
+}
+
+static inline size_t elf_dynamic_size(struct elf_class elf)
+{
+    return elf.wide ? sizeof(Elf64_Dyn) : sizeof(Elf32_Dyn);
+}
+
+static inline size_t elf_symbol_size(struct elf_class elf)
+{
+    return elf.wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
+}
+
+struct elf_header elf_header_at(struct elf_class elf, const uint8_t *bytes);
+struct elf_segment elf_segment_at(struct elf_class elf, const uint8_t *bytes);
+struct elf_section elf_section_at(struct elf_class elf, const uint8_t *bytes);
+struct elf_dynamic elf_dynamic_at(struct elf_class elf, const uint8_t *bytes);
+struct elf_symbol elf_symbol_at(struct elf_class elf, const uint8_t *bytes);
+
+/* The hashes of a symbol's name, for DT_GNU_HASH and DT_HASH. */
+uint32_t elf_hash_gnu(const char *name);
+uint32_t elf_hash_sysv(const char *name);
+
+/* ---- Whole files ---- */
+
+struct elf_file {
+    struct bytes bytes;
+    struct elf_class class;
+    struct elf_header header;
+};
+
+/* False where this is no ELF file. */
+bool elf_file_open(const struct bytes *bytes, struct elf_file *ret);
+
+/* Program header and section header number `index`; false where there is none, or its bytes are missing. */
+bool elf_file_segment(const struct elf_file *file, unsigned index, struct elf_segment *ret);
+bool elf_file_section(const struct elf_file *file, unsigned index, struct elf_section *ret);
+
+/* ---- Notes ---- */
+
+enum { ELF_NOTE_HEADER_SIZE = 12 };
+
+/* Offsets are from the first byte of the note. The name, NUL included, follows the header. */
+struct elf_note {
+    uint32_t type, name_size, desc_size;
+    uint64_t desc, next;
+};
+
+/* The note with this header; `align` is 4, or 8 where the segment says so. */
+struct elf_note elf_note_at(struct elf_class elf, const uint8_t header[ELF_NOTE_HEADER_SIZE], unsigned align);
+
+/* Whether a note of that name, which is `note->name_size` bytes long, is the build-id. */
+bool elf_note_is_build_id(const struct elf_note *note, const void *name);
+
+/* The notes in [*offset, size) of a buffer, one a call: *offset becomes that of the next one. False at the end. */
+struct elf_note_view {
+    struct elf_note note;
+    const uint8_t *name, *desc; /* note.name_size bytes, and note.desc_size */
+};
+
+bool elf_note_next(struct elf_class elf, const uint8_t *bytes, uint64_t size, unsigned align, uint64_t *offset,
+                   struct elf_note_view *ret);
+
+/* pr_pid of NT_PRPSINFO; 0 where the note is too short. */
+int elf_prpsinfo_pid(struct elf_class elf, const uint8_t *desc, size_t size);
+
+/* NT_FILE: mappings, each of a file. */
+struct elf_nt_file {
+    struct elf_class class;
+    const uint8_t *desc;
+    size_t size;
+    uint64_t count, page_size, index;
+    const char *path; /* of mapping number `index` */
+};
+
+struct elf_mapped_file {
+    uint64_t begin, end, page_offset;
+    const char *path;
+};
+
+/* False where the note is too short for its own header; `count` may still be more than fits the note. */
+bool elf_nt_file_open(struct elf_class elf, const uint8_t *desc, size_t size, struct elf_nt_file *ret);
+bool elf_nt_file_count_fits(const struct elf_nt_file *list);
+bool elf_nt_file_next(struct elf_nt_file *list, struct elf_mapped_file *ret); /* false at the end, or where it is cut */
+
+#endif
