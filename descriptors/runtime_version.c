@@ -35,15 +35,15 @@ static void find_file_version(const struct image *image, char *ret, size_t size)
     ret[0] = '\0';
     for (size_t i = 0; i < image->segment_count && !ret[0]; i++) {
         const struct image_segment *segment = &image->segments[i];
-        struct memory memory;
+        struct span span;
         uint64_t address = image->base + segment->vaddr, end = address + MIN(segment->file_size, (uint64_t)SCAN_MAX);
         while (address < end && !ret[0]) {
-            if (!image->target->ops->memory_at(image->target, address, &memory)) {
+            if (!image->target->ops->memory_at(image->target, address, &span)) {
                 address = align_down(address, PAGE_SIZE) + PAGE_SIZE;
                 continue;
             }
-            size_t length = (size_t)(MIN(memory.end, end) - address);
-            const uint8_t *bytes = memory.bytes + (address - memory.begin);
+            size_t length = (size_t)(MIN(span.end, end) - address);
+            const uint8_t *bytes = span.bytes + (address - span.begin);
             const char *found = memmem(bytes, length, mark, sizeof mark - 1);
             if (found) {
                 char text[64] = "";

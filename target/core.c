@@ -8,7 +8,7 @@
 #include "formats/elf.h"
 #include "util/error.h"
 #include "target/page_cache.h"
-#include "target/spans.h"
+#include "target/segments.h"
 
 enum {
     SEGMENT_MAX = 4 * 1024 * 1024, /* vm.max_map_count is 65,530 by default and int32 at most; a table of 224 MB */
@@ -25,12 +25,12 @@ struct block {
 
 struct core {
     struct target base;
-    struct spans spans;
+    struct segments segments;
     const uint8_t *bytes; /* the whole file, or NULL where it is read by pages instead: */
     size_t size;
     int fd; /* -1 where the file is mapped */
     struct page_cache cache;
-    struct mapped_file self; /* what spans of its own bytes have for a file then: nothing but its address is used */
+    struct mapped_file self; /* what segments of its own bytes have for a file then: nothing but its address is used */
     struct block *blocks;
     uint64_t block_bytes;
     struct elf_class elf; /* of the headers, not of the runtime's data by definition */
@@ -58,7 +58,7 @@ static struct core *core_of(struct target *target)
 static void core_destroy(struct target *target)
 {
     struct core *core = core_of(target);
-    spans_deinit(&core->spans);
+    segments_deinit(&core->segments);
     target_deinit(target);
     if (core->bytes)
         munmap((void *)(uintptr_t)core->bytes, core->size);
@@ -78,50 +78,50 @@ static size_t read_core(void *context, uint64_t offset, void *buffer, size_t siz
     return file_read(((const struct core *)context)->fd, offset, buffer, size);
 }
 
-/* Whether a span's bytes are the core's own, not a file's. */
-static bool is_dumped(const struct core *core, const struct span *span)
+/* Whether a segment's bytes are the core's own, not a file's. */
+static bool is_dumped(const struct core *core, const struct segment *segment)
 {
-    return span->bytes || span->file == &core->self;
+    return segment->bytes || segment->file == &core->self;
 }
 
-static bool dumped_memory_at(struct core *core, const struct span *span, uint64_t address, struct memory *ret)
+static bool dumped_memory_at(struct core *core, const struct segment *segment, uint64_t address, struct span *ret)
 {
-    struct memory page;
-    if (span->bytes) {
-        *ret = (struct memory){span->begin, span->end, span->bytes, false};
+    struct span page;
+    if (segment->bytes) {
+        *ret = (struct span){segment->begin, segment->end, segment->bytes, false};
         return true;
     }
-    /* A run of the file: its part that lies in the span. */
-    if (!page_cache_at(&core->cache, span->file_offset + (address - span->begin), &page))
+    /* A run of the file: its part that lies in the segment. */
+    if (!page_cache_at(&core->cache, segment->file_offset + (address - segment->begin), &page))
         return false;
-    uint64_t begin = MAX(page.begin, span->file_offset);
-    uint64_t end = MIN(page.end, span->file_offset + (span->end - span->begin));
-    *ret = (struct memory){
-        .begin = span->begin + (begin - span->file_offset),
-        .end = span->begin + (end - span->file_offset),
+    uint64_t begin = MAX(page.begin, segment->file_offset);
+    uint64_t end = MIN(page.end, segment->file_offset + (segment->end - segment->begin));
+    *ret = (struct span){
+        .begin = segment->begin + (begin - segment->file_offset),
+        .end = segment->begin + (end - segment->file_offset),
         .bytes = page.bytes + (begin - page.begin),
     };
     return true;
 }
 
-static bool core_dumped_at(struct target *target, uint64_t address, struct memory *ret)
+static bool core_dumped_at(struct target *target, uint64_t address, struct span *ret)
 {
     struct core *core = core_of(target);
-    const struct span *span = spans_find(&core->spans, address);
-    return span && is_dumped(core, span) && dumped_memory_at(core, span, address, ret);
+    const struct segment *segment = segments_find(&core->segments, address);
+    return segment && is_dumped(core, segment) && dumped_memory_at(core, segment, address, ret);
 }
 
-static bool core_memory_at(struct target *target, uint64_t address, struct memory *ret)
+static bool core_memory_at(struct target *target, uint64_t address, struct span *ret)
 {
     struct core *core = core_of(target);
-    const struct span *span = spans_find(&core->spans, address);
-    if (!span)
+    const struct segment *segment = segments_find(&core->segments, address);
+    if (!segment)
         return false;
-    if (is_dumped(core, span))
-        return dumped_memory_at(core, span, address, ret);
+    if (is_dumped(core, segment))
+        return dumped_memory_at(core, segment, address, ret);
     const struct mapping *mapping = target_mapping_at(target, address);
-    return mapped_file_memory_at(span->file, mapping ? mapping->access : MAPPING_UNKNOWN, span->begin, span->end,
-                                 span->file_offset, address, ret);
+    return mapped_file_memory_at(segment->file, mapping ? mapping->access : MAPPING_UNKNOWN, segment->begin,
+                                 segment->end, segment->file_offset, address, ret);
 }
 
 static const struct target_ops core_ops = {
@@ -133,7 +133,7 @@ static const struct target_ops core_ops = {
 /* Some bytes of the file, which go into `buffer` where they are not at hand; zeros beyond its end. */
 static const uint8_t *core_peek(struct core *core, uint64_t offset, size_t size, uint8_t *buffer)
 {
-    struct memory run;
+    struct span run;
     if (core->bytes && range_fits(offset, size, core->size))
         return core->bytes + offset;
     memset(buffer, 0, size);
@@ -298,14 +298,14 @@ static enum cdacq_status read_load(struct core *core, const struct elf_segment *
     if (!size)
         return CDACQ_OK;
     core->base.dumped_size += size;
-    struct span span = {
+    struct segment segment = {
         .begin = header->vaddr,
         .end = header->vaddr + size,
         .bytes = core->bytes ? core->bytes + header->offset : NULL,
         .file = core->bytes ? NULL : &core->self,
         .file_offset = header->offset,
     };
-    if (!spans_add(&core->spans, span))
+    if (!segments_add(&core->segments, segment))
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the core's segments");
     return CDACQ_OK;
 }
@@ -364,7 +364,7 @@ static enum cdacq_status read_segments(struct core *core, const char *path, stru
 }
 
 /* What is mapped from files becomes a hole; which of its bytes the file may fill, mapped_file_constant() decides. */
-static enum cdacq_status add_holes(struct spans *holes, struct target *target, struct file_policy *policy,
+static enum cdacq_status add_holes(struct segments *holes, struct target *target, struct file_policy *policy,
                                    const struct regions *regions, struct cdacq_error *err)
 {
     for (size_t i = 0; i < target->mapping_count; i++) {
@@ -382,8 +382,8 @@ static enum cdacq_status add_holes(struct spans *holes, struct target *target, s
         uint64_t end = mapping->offset + (mapping->end - mapping->begin);
         if (!guard)
             mapping->file->mapped_size = MAX(mapping->file->mapped_size, end);
-        struct span hole = {mapping->begin, mapping->end, NULL, mapping->file, mapping->offset};
-        if (!spans_add(holes, hole))
+        struct segment hole = {mapping->begin, mapping->end, NULL, mapping->file, mapping->offset};
+        if (!segments_add(holes, hole))
             return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the list of mappings");
     }
     if (!mapped_files_index(target))
@@ -395,27 +395,27 @@ static enum cdacq_status core_read(struct core *core, const char *path, struct f
                                    struct cdacq_error *err)
 {
     struct regions regions = {0};
-    struct spans dumped = {0};
+    struct segments dumped = {0};
     enum cdacq_status status = read_segments(core, path, &regions, err);
     if (status >= 0) {
         target_sort_mappings(&core->base);
-        dumped = core->spans;
-        core->spans = (struct spans){0};
-        status = add_holes(&core->spans, &core->base, policy, &regions, err);
+        dumped = core->segments;
+        core->segments = (struct segments){0};
+        status = add_holes(&core->segments, &core->base, policy, &regions, err);
     }
     bool stored = true;
     for (size_t i = 0; i < dumped.count && stored; i++)
-        stored = spans_add(&core->spans, dumped.items[i]);
-    if (status >= 0 && (!stored || !spans_seal(&core->spans)))
+        stored = segments_add(&core->segments, dumped.items[i]);
+    if (status >= 0 && (!stored || !segments_seal(&core->segments)))
         status = error_set(err, CDACQ_ERR_NOMEM, 0, "%s: out of memory for its segments", path);
-    for (size_t i = 0; status >= 0 && i < core->spans.count; i++) {
-        const struct span *span = &core->spans.items[i];
-        if (is_dumped(core, span))
+    for (size_t i = 0; status >= 0 && i < core->segments.count; i++) {
+        const struct segment *segment = &core->segments.items[i];
+        if (is_dumped(core, segment))
             continue;
-        core->base.missing_size = add_saturated(core->base.missing_size, span->end - span->begin);
-        span->file->missing_size = add_saturated(span->file->missing_size, span->end - span->begin);
+        core->base.missing_size = add_saturated(core->base.missing_size, segment->end - segment->begin);
+        segment->file->missing_size = add_saturated(segment->file->missing_size, segment->end - segment->begin);
     }
-    spans_deinit(&dumped);
+    segments_deinit(&dumped);
     free(regions.items);
     return status;
 }

@@ -419,13 +419,13 @@ static void apply_relr(const struct relocation *relocation)
 /* The dump wins over the file for every byte that it holds. */
 static void overlay_dumped(struct target *target, uint64_t address, uint8_t *bytes, size_t size)
 {
-    struct memory memory;
+    struct span span;
     for (size_t done = 0, n; done < size; done += n) {
         n = 1;
-        if (!target->ops->dumped_at(target, address + done, &memory))
+        if (!target->ops->dumped_at(target, address + done, &span))
             continue;
-        n = (size_t)MIN(memory.end - (address + done), (uint64_t)(size - done));
-        memcpy(bytes + done, memory.bytes + (address + done - memory.begin), n);
+        n = (size_t)MIN(span.end - (address + done), (uint64_t)(size - done));
+        memcpy(bytes + done, span.bytes + (address + done - span.begin), n);
     }
 }
 

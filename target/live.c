@@ -62,7 +62,7 @@ static size_t read_process(void *context, uint64_t address, void *buffer, size_t
     return n < 0 ? 0 : (size_t)n;
 }
 
-static bool live_memory_at(struct target *target, uint64_t address, struct memory *ret)
+static bool live_memory_at(struct target *target, uint64_t address, struct span *ret)
 {
     return page_cache_at(&live_of(target)->cache, address, ret);
 }

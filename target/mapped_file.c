@@ -215,21 +215,21 @@ static bool consider(struct mapped_file *file, const char *path, char *why, size
     char printable[160];
     error_printable(printable, sizeof printable, path);
     char reason[160] = "";
-    enum file_verdict verdict = FILE_UNKNOWN;
+    enum file_match match = FILE_UNKNOWN;
     /* The tail of the last page is the kernel's; a file that ends before that page was never mapped like this. */
     if (align_up(candidate.size, page_size_max(file->target->elf_machine)) < file->mapped_size) {
-        verdict = FILE_CONTRADICTED;
+        match = FILE_DIFFERS;
         snprintf(reason, sizeof reason, "it has %llu bytes and %llu were mapped", (unsigned long long)candidate.size,
                  (unsigned long long)file->mapped_size);
-    } else if (file->policy->judge) {
-        verdict = file->policy->judge(file->target, file, &candidate, reason, sizeof reason);
+    } else if (file->policy->compare) {
+        match = file->policy->compare(file->target, file, &candidate, reason, sizeof reason);
     }
-    if (verdict == FILE_CONTRADICTED) {
+    if (match == FILE_DIFFERS) {
         snprintf(why, why_size, "%s is not the file that was mapped: %s", printable, reason);
         candidate_close(&candidate);
         return false;
     }
-    if (file->local_path && verdict != FILE_CONFIRMED) {
+    if (file->local_path && match != FILE_MATCHES) {
         candidate_close(&candidate); /* no better than what an earlier place supplied */
         return false;
     }
@@ -242,7 +242,7 @@ static bool consider(struct mapped_file *file, const char *path, char *why, size
     free(file->local_path);
     file->local_path = local_path;
     file->content = candidate;
-    file->verified = verdict == FILE_CONFIRMED;
+    file->verified = match == FILE_MATCHES;
     return file->verified;
 }
 
@@ -421,9 +421,9 @@ bool mapped_file_constant(const struct mapped_file *file, enum mapping_access ac
                           uint64_t *end)
 {
     const struct file_candidate *content = &file->content;
-    const struct file_range *range = NULL;
+    const struct file_extent *range = NULL;
     for (size_t i = 0; !range && i < content->constant_count; i++) {
-        const struct file_range *constant = &content->constant[i];
+        const struct file_extent *constant = &content->constant[i];
         if (offset >= constant->begin && offset < constant->end && (constant->access >> access & 1))
             range = constant;
     }
@@ -435,12 +435,12 @@ bool mapped_file_constant(const struct mapped_file *file, enum mapping_access ac
 }
 
 bool mapped_file_memory_at(struct mapped_file *file, enum mapping_access access, uint64_t begin, uint64_t end,
-                           uint64_t offset, uint64_t address, struct memory *ret)
+                           uint64_t offset, uint64_t address, struct span *ret)
 {
     uint64_t from = offset, to = offset + (end - begin);
     if (!mapped_file_resolve(file) || !mapped_file_constant(file, access, offset + (address - begin), &from, &to))
         return false;
-    *ret = (struct memory){
+    *ret = (struct span){
         .begin = begin + (from - offset),
         .end = begin + (to - offset),
         .bytes = file->content.bytes + from,
@@ -453,13 +453,13 @@ void file_candidate_add_constant(struct file_candidate *candidate, uint64_t begi
 {
     size_t count = candidate->constant_count;
     end = MIN(end, candidate->size);
-    if (begin >= end || count == FILE_RANGE_MAX)
+    if (begin >= end || count == FILE_EXTENT_MAX)
         return;
     if ((count & (count - 1)) == 0) { /* full at every power of two */
-        struct file_range *larger = realloc(candidate->constant, MAX(count * 2, (size_t)1) * sizeof *larger);
+        struct file_extent *larger = realloc(candidate->constant, MAX(count * 2, (size_t)1) * sizeof *larger);
         if (!larger)
             return;
         candidate->constant = larger;
     }
-    candidate->constant[candidate->constant_count++] = (struct file_range){begin, end, access};
+    candidate->constant[candidate->constant_count++] = (struct file_extent){begin, end, access};
 }

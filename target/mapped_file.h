@@ -5,7 +5,7 @@
  * wanted, over the network. A file that
  * anything in the target contradicts is refused, and why is remembered.
  *
- * Who decides that is the `judge`, which the caller injects: target/ does not know what a PE file is.
+ * Who decides that is the function `compare`, which the caller injects: target/ does not know what a PE file is.
  * Threads: resolving happens once, under a lock; afterwards a mapped file is immutable.
  */
 #ifndef CDACQ_TARGET_MAPPED_FILE_H
@@ -16,39 +16,39 @@
 
 #include "target/target.h"
 
-enum file_verdict {
-    FILE_CONTRADICTED, /* something in the target says that this is another file */
-    FILE_UNKNOWN,      /* nothing could be compared */
-    FILE_CONFIRMED,
+enum file_match {
+    FILE_DIFFERS, /* something in the target says that this is another file */
+    FILE_UNKNOWN, /* nothing could be compared */
+    FILE_MATCHES,
 };
 
 /* Under which access of the mapping a part of a file holds what every process has there. */
-enum file_range_access {
-    FILE_RANGE_READ_ONLY = 1 << MAPPING_READ_ONLY,
-    FILE_RANGE_UNKNOWN = 1 << MAPPING_UNKNOWN,
-    FILE_RANGE_WRITABLE = 1 << MAPPING_WRITABLE, /* a table in a data section that nobody writes to */
-    FILE_RANGE_CONSTANT = FILE_RANGE_READ_ONLY | FILE_RANGE_UNKNOWN,
-    FILE_RANGE_ALWAYS = FILE_RANGE_CONSTANT | FILE_RANGE_WRITABLE,
+enum file_extent_access {
+    FILE_EXTENT_READ_ONLY = 1 << MAPPING_READ_ONLY,
+    FILE_EXTENT_UNKNOWN = 1 << MAPPING_UNKNOWN,
+    FILE_EXTENT_WRITABLE = 1 << MAPPING_WRITABLE, /* a table in a data section that nobody writes to */
+    FILE_EXTENT_CONSTANT = FILE_EXTENT_READ_ONLY | FILE_EXTENT_UNKNOWN,
+    FILE_EXTENT_ALWAYS = FILE_EXTENT_CONSTANT | FILE_EXTENT_WRITABLE,
 };
 
 /* A part of a file whose bytes are the same in every process that maps it: neither written to nor relocated. */
-struct file_range {
+struct file_extent {
     uint64_t begin, end; /* file offsets */
-    unsigned access;     /* enum file_range_access */
+    unsigned access;     /* enum file_extent_access */
 };
 
-enum { FILE_RANGE_MAX = 8192 }; /* a single-file app has some ten for each of its assemblies */
+enum { FILE_EXTENT_MAX = 8192 }; /* a single-file app has some ten for each of its assemblies */
 
-/* A candidate on disk, for the judge to look at and to describe. */
+/* A candidate on disk, for `compare` to look at and to describe. */
 struct file_candidate {
     const uint8_t *bytes;
     uint64_t size;
-    uint8_t *owned;              /* the bytes, where they were read and not mapped */
-    struct file_range *constant; /* out; the first that covers an offset counts */
+    uint8_t *owned;               /* the bytes, where they were read and not mapped */
+    struct file_extent *constant; /* out; the first that covers an offset counts */
     size_t constant_count;
 };
 
-typedef enum file_verdict file_judge(struct target *target, const struct mapped_file *file,
+typedef enum file_match file_compare(struct target *target, const struct mapped_file *file,
                                      struct file_candidate *candidate, char *why, size_t why_size);
 
 /* What the target itself tells of a file: by what it can be asked for elsewhere. */
@@ -65,7 +65,7 @@ typedef void file_identify(struct target *target, const struct mapped_file *file
 struct file_policy {
     char **sysroots, **module_paths; /* NULL-terminated; NULL where there are none */
     struct file_index *indexes;      /* of module_paths, made when first needed; by mapped_file.c */
-    file_judge *judge;
+    file_compare *compare;
     file_identify *identify; /* NULL: never asked */
     /* Who opened the target knows where a file is: writes its path, at most `size` bytes. NULL: nobody does. */
     bool (*find)(void *context, const struct cdacq_wanted_file *file, char *path, size_t size);
@@ -134,7 +134,7 @@ const char *mapped_file_problem(const struct mapped_file *file);
  * covers and lacks, `begin` being at `offset` in the file. False where the file may not stand in there.
  */
 bool mapped_file_memory_at(struct mapped_file *file, enum mapping_access access, uint64_t begin, uint64_t end,
-                           uint64_t offset, uint64_t address, struct memory *ret);
+                           uint64_t offset, uint64_t address, struct span *ret);
 
 /*
  * Narrows [*begin, *end), file offsets around `offset`, to what the accepted file can stand in for under a mapping of

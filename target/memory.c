@@ -9,7 +9,7 @@ struct memory_target {
     struct page_cache cache; /* of what `read` gave */
 };
 
-static bool memory_target_own(struct target *target, uint64_t address, struct memory *ret)
+static bool memory_target_own(struct target *target, uint64_t address, struct span *ret)
 {
     struct memory_target *own = (struct memory_target *)target;
     const struct cdacq_memory *memory = &own->memory;
@@ -21,7 +21,7 @@ static bool memory_target_own(struct target *target, uint64_t address, struct me
         return false;
     if (address < begin || address >= end)
         return false; /* an answer about another place is none */
-    *ret = (struct memory){begin, end, bytes, false};
+    *ret = (struct span){begin, end, bytes, false};
     return true;
 }
 
@@ -29,10 +29,10 @@ static bool memory_target_own(struct target *target, uint64_t address, struct me
  * Takes from a file's run around `address` what the caller has: that counts, however small it is. There is no way to
  * learn where a gap ends but to ask about its bytes, so runs of files are short here.
  */
-static void narrow_to_gap(struct target *target, uint64_t address, struct memory *run)
+static void narrow_to_gap(struct target *target, uint64_t address, struct span *run)
 {
     uint64_t begin = address, end = address + 1;
-    struct memory own;
+    struct span own;
     while (begin > run->begin && !memory_target_own(target, begin - 1, &own))
         begin--;
     while (end < run->end && !memory_target_own(target, end, &own))
@@ -42,7 +42,7 @@ static void narrow_to_gap(struct target *target, uint64_t address, struct memory
     run->end = end;
 }
 
-static bool memory_target_at(struct target *target, uint64_t address, struct memory *ret)
+static bool memory_target_at(struct target *target, uint64_t address, struct span *ret)
 {
     if (memory_target_own(target, address, ret))
         return true;

@@ -89,7 +89,7 @@ static bool fetch_page(struct page_cache *cache, struct page *page, uint64_t off
     return true;
 }
 
-static bool find(struct page_cache *cache, uint64_t address, struct memory *ret)
+static bool find(struct page_cache *cache, uint64_t address, struct span *ret)
 {
     uint64_t begin = align_down(address, PAGE_SIZE), offset = address - begin;
     if (begin > UINT64_MAX - PAGE_SIZE)
@@ -109,7 +109,7 @@ static bool find(struct page_cache *cache, uint64_t address, struct memory *ret)
         *page = fetched;
     }
     if (is_whole(page)) {
-        *ret = (struct memory){begin, begin + PAGE_SIZE, page->bytes, false};
+        *ret = (struct span){begin, begin + PAGE_SIZE, page->bytes, false};
         return true;
     }
     if (!is_valid(page, offset) && !fetch_line(cache, page, offset))
@@ -119,11 +119,11 @@ static bool find(struct page_cache *cache, uint64_t address, struct memory *ret)
         from--;
     while (to < PAGE_SIZE && is_valid(page, to))
         to++;
-    *ret = (struct memory){begin + from, begin + to, page->bytes + from, false};
+    *ret = (struct span){begin + from, begin + to, page->bytes + from, false};
     return true;
 }
 
-bool page_cache_at(struct page_cache *cache, uint64_t address, struct memory *ret)
+bool page_cache_at(struct page_cache *cache, uint64_t address, struct span *ret)
 {
     pthread_mutex_lock(&cache->lock);
     bool found = find(cache, address, ret);

@@ -37,7 +37,7 @@ void page_cache_deinit(struct page_cache *cache);
  * The run around `address`: within its page, good until the cache is freed. False where no byte is there, or
  * PAGE_CACHE_MAX pages are kept already.
  */
-bool page_cache_at(struct page_cache *cache, uint64_t address, struct memory *ret);
+bool page_cache_at(struct page_cache *cache, uint64_t address, struct span *ret);
 
 /* Copies from a file: preads until `size` bytes have come, the file ends or fails. */
 size_t file_read(int fd, uint64_t offset, void *buffer, size_t size);

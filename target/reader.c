@@ -47,19 +47,19 @@ enum cdacq_status reader_status(const struct reader *reader, struct cdacq_error 
 /* Makes the hint hold `address`. The slow path of every read. */
 static bool reader_seek(struct reader *reader, uint64_t address)
 {
-    struct memory memory;
+    struct span span;
     const struct target_ops *ops = reader->target->ops;
-    bool found = reader->dumped_only ? ops->dumped_at(reader->target, address, &memory)
-                                     : ops->memory_at(reader->target, address, &memory);
+    bool found = reader->dumped_only ? ops->dumped_at(reader->target, address, &span)
+                                     : ops->memory_at(reader->target, address, &span);
     if (found)
-        reader->hint = memory;
+        reader->hint = span;
     return found;
 }
 
 /* The bytes at `address` if at least `size` are in one run. */
 static inline const uint8_t *reader_run(struct reader *reader, uint64_t address, size_t size)
 {
-    const struct memory *hint = &reader->hint;
+    const struct span *hint = &reader->hint;
     if (UNLIKELY(address < hint->begin || address >= hint->end)) {
         if (!reader_seek(reader, address))
             return NULL;

@@ -45,7 +45,7 @@ struct reader_task {
 
 struct reader {
     struct target *target;
-    struct memory hint; /* where the last read was: most reads are near */
+    struct span hint; /* where the last read was: most reads are near */
     uint8_t pointer_size;
     bool big_endian;
     bool dumped_only; /* take no file's bytes: for comparing a file with the dump */

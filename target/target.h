@@ -13,7 +13,7 @@
 #include "target/pages.h"
 
 /* A run of target memory at hand. `bytes` belongs to `begin` and is good for the target's life. */
-struct memory {
+struct span {
     uint64_t begin, end;
     const uint8_t *bytes;
     bool unverified; /* the bytes come from a file that nothing in the target could confirm */
@@ -51,9 +51,9 @@ struct recording {
 struct target;
 
 struct target_ops {
-    bool (*memory_at)(struct target *target, uint64_t address, struct memory *ret);
+    bool (*memory_at)(struct target *target, uint64_t address, struct span *ret);
     /* As memory_at, but only what the target itself holds: no file stands in. */
-    bool (*dumped_at)(struct target *target, uint64_t address, struct memory *ret);
+    bool (*dumped_at)(struct target *target, uint64_t address, struct span *ret);
     void (*destroy)(struct target *target);
 };
 

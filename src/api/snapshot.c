@@ -39,13 +39,13 @@ static bool add_segment(struct segments *segments, uint64_t address, const uint8
 static bool add_lines(struct segments *segments, struct target *target, uint64_t address, uint64_t end)
 {
     while (address < end) {
-        struct memory memory;
-        if (!target->ops->memory_at(target, address, &memory)) {
+        struct span span;
+        if (!target->ops->memory_at(target, address, &span)) {
             address++;
             continue;
         }
-        uint64_t stop = MIN(memory.end, end);
-        if (!add_segment(segments, address, memory.bytes + (address - memory.begin), stop - address))
+        uint64_t stop = MIN(span.end, end);
+        if (!add_segment(segments, address, span.bytes + (address - span.begin), stop - address))
             return false;
         address = stop;
     }

@@ -7,7 +7,7 @@
 #include "contracts/platform_metadata.h"
 #include "src/api/debuginfod.h"
 #include "src/api/handles.h"
-#include "src/api/file_judge.h"
+#include "src/api/file_match.h"
 #include "target/image_file.h"
 #include "util/sized.h"
 #include "util/text.h"
@@ -91,7 +91,7 @@ static struct cdacq_target *target_new(const struct cdacq_options *options, stru
         error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
         return NULL;
     }
-    target->policy.judge = judge_mapped_file;
+    target->policy.compare = compare_mapped_file;
     target->policy.identify = identify_mapped_file;
     target->policy.find = options->find_file;
     target->policy.find_context = options->find_file_context;

@@ -6,7 +6,7 @@
 
 #include "contracts/platform_metadata.h"
 #include "src/api/handles.h"
-#include "src/api/file_judge.h"
+#include "src/api/file_match.h"
 #include "util/sized.h"
 #include "util/text.h"
 

@@ -98,13 +98,13 @@ static struct core_writer_image usual_image(int arch)
 
 static void check_segment(struct target *target, const struct core_writer_segment *segment)
 {
-    struct memory memory;
+    struct span span;
     for (uint64_t at = 0; at < segment->filesz; at++) {
-        ck_assert(target->ops->dumped_at(target, segment->vaddr + at, &memory));
-        ck_assert_uint_eq(memory.bytes[segment->vaddr + at - memory.begin], ((const uint8_t *)segment->bytes)[at]);
+        ck_assert(target->ops->dumped_at(target, segment->vaddr + at, &span));
+        ck_assert_uint_eq(span.bytes[segment->vaddr + at - span.begin], ((const uint8_t *)segment->bytes)[at]);
     }
-    ck_assert(!target->ops->dumped_at(target, segment->vaddr + segment->filesz, &memory));
-    ck_assert(!target->ops->dumped_at(target, segment->vaddr - 1, &memory));
+    ck_assert(!target->ops->dumped_at(target, segment->vaddr + segment->filesz, &span));
+    ck_assert(!target->ops->dumped_at(target, segment->vaddr - 1, &span));
 }
 
 START_TEST(round_trip)

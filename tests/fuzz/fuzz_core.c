@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 
-#include "src/api/file_judge.h"
+#include "src/api/file_match.h"
 #include "target/core.h"
 #include "target/image.h"
 
@@ -16,14 +16,14 @@ static volatile uint8_t sink;
 /* A run that is handed out must hold its address and be there as a whole. */
 static void touch(struct target *target, uint64_t address)
 {
-    struct memory memory;
-    if (!target->ops->memory_at(target, address, &memory))
+    struct span span;
+    if (!target->ops->memory_at(target, address, &span))
         return;
-    if (address < memory.begin || address >= memory.end || !memory.bytes)
+    if (address < span.begin || address >= span.end || !span.bytes)
         abort();
-    sink = memory.bytes[0];
-    sink = memory.bytes[memory.end - memory.begin - 1];
-    sink = memory.bytes[address - memory.begin];
+    sink = span.bytes[0];
+    sink = span.bytes[span.end - span.begin - 1];
+    sink = span.bytes[address - span.begin];
 }
 
 /* Typed reads across whatever lies around an address. */
@@ -53,8 +53,8 @@ static void put_file(struct mapped_file *file, const uint8_t *data, size_t size)
     if (!file || file->local_path)
         return;
     file->content = (struct file_candidate){.bytes = data, .size = size};
-    file_candidate_add_constant(&file->content, 0, size / 2, size >> 3 & FILE_RANGE_ALWAYS);
-    file_candidate_add_constant(&file->content, size / 4, size, FILE_RANGE_READ_ONLY);
+    file_candidate_add_constant(&file->content, 0, size / 2, size >> 3 & FILE_EXTENT_ALWAYS);
+    file_candidate_add_constant(&file->content, size / 4, size, FILE_EXTENT_READ_ONLY);
     file->local_path = strdup("/x");
     atomic_store(&file->resolved, true);
 }

@@ -20,41 +20,42 @@ static char *one_sysroot[2], *one_module_path[2];
 static uint8_t *file, *pages;
 static size_t file_size;
 
-/* ---- The judge: what it says is set by the test; what it was asked is noted. ---- */
+/* ---- The comparison: its result is set by the test; what it was asked is noted. ---- */
 
 static struct {
-    enum file_verdict verdict;
-    struct file_range ranges[4];
+    enum file_match result;
+    struct file_extent ranges[4];
     bool constant_when_read_only;
     int asked;
     char last[512];
     uint64_t size;
-} judge;
+} comparison;
 
-static enum file_verdict judge_as_told(struct target *of, const struct mapped_file *mapped,
-                                       struct file_candidate *candidate, char *why, size_t why_size)
+static enum file_match compare_as_set(struct target *of, const struct mapped_file *mapped,
+                                      struct file_candidate *candidate, char *why, size_t why_size)
 {
     ck_assert_ptr_eq(of, mapped->target);
-    judge.asked++;
-    judge.size = candidate->size;
-    snprintf(judge.last, sizeof judge.last, "%s", mapped->path);
-    for (size_t i = 0; i < ARRAY_SIZE(judge.ranges) && judge.ranges[i].end; i++)
-        file_candidate_add_constant(candidate, judge.ranges[i].begin, judge.ranges[i].end, judge.ranges[i].access);
-    if (judge.constant_when_read_only)
-        file_candidate_add_constant(candidate, 0, candidate->size, FILE_RANGE_READ_ONLY);
-    if (judge.verdict == FILE_CONTRADICTED)
+    comparison.asked++;
+    comparison.size = candidate->size;
+    snprintf(comparison.last, sizeof comparison.last, "%s", mapped->path);
+    for (size_t i = 0; i < ARRAY_SIZE(comparison.ranges) && comparison.ranges[i].end; i++)
+        file_candidate_add_constant(candidate, comparison.ranges[i].begin, comparison.ranges[i].end,
+                                    comparison.ranges[i].access);
+    if (comparison.constant_when_read_only)
+        file_candidate_add_constant(candidate, 0, candidate->size, FILE_EXTENT_READ_ONLY);
+    if (comparison.result == FILE_DIFFERS)
         snprintf(why, why_size, "its build-id is another one");
-    return judge.verdict;
+    return comparison.result;
 }
 
 static void setup(void)
 {
     elf_core_init(&core, true, false);
     memset(&error, 0, sizeof error);
-    memset(&judge, 0, sizeof judge);
-    judge.verdict = FILE_CONFIRMED;
-    judge.constant_when_read_only = true;
-    policy = (struct file_policy){.judge = judge_as_told};
+    memset(&comparison, 0, sizeof comparison);
+    comparison.result = FILE_MATCHES;
+    comparison.constant_when_read_only = true;
+    policy = (struct file_policy){.compare = compare_as_set};
     pthread_mutex_init(&policy.lock, NULL);
 }
 
@@ -101,18 +102,18 @@ static void open_core(void)
 /* The bytes at an address: 0..255, or -1 where there is none. */
 static int byte_at(uint64_t address)
 {
-    struct memory memory;
-    if (!target->ops->memory_at(target, address, &memory))
+    struct span span;
+    if (!target->ops->memory_at(target, address, &span))
         return -1;
-    if (address < memory.begin || address >= memory.end)
-        ck_abort_msg("asked for 0x%lx, got 0x%lx-0x%lx", (long)address, (long)memory.begin, (long)memory.end);
-    return memory.bytes[address - memory.begin];
+    if (address < span.begin || address >= span.end)
+        ck_abort_msg("asked for 0x%lx, got 0x%lx-0x%lx", (long)address, (long)span.begin, (long)span.end);
+    return span.bytes[address - span.begin];
 }
 
 static int dumped_byte_at(uint64_t address)
 {
-    struct memory memory;
-    return target->ops->dumped_at(target, address, &memory) ? memory.bytes[address - memory.begin] : -1;
+    struct span span;
+    return target->ops->dumped_at(target, address, &span) ? span.bytes[address - span.begin] : -1;
 }
 
 static uint8_t *filled(size_t size, unsigned seed)
@@ -844,7 +845,7 @@ START_TEST(nt_file_ranges_that_make_no_sense)
     for (uint64_t at = 0; at < 0x9000; at += 0x400)
         byte_at(at);
     byte_at(UINT64_MAX - 1);
-    ck_assert_int_eq(judge.asked, 0); /* none of these exist */
+    ck_assert_int_eq(comparison.asked, 0); /* none of these exist */
 }
 END_TEST
 
@@ -892,30 +893,30 @@ START_TEST(filled_from_the_targets_own_path)
     const char *path = test_file("lib.so", pages, 0x4000);
     put_library(path, PF_R);
     open_core();
-    ck_assert_int_eq(judge.asked, 0); /* on first touch only */
+    ck_assert_int_eq(comparison.asked, 0); /* on first touch only */
     ck_assert_int_eq(byte_at(0x11000), 'D');
-    ck_assert_int_eq(judge.asked, 0);
+    ck_assert_int_eq(comparison.asked, 0);
     ck_assert_int_eq(byte_at(0x10000), pages[0]);
-    ck_assert_int_eq(judge.asked, 1);
-    ck_assert_str_eq(judge.last, path);
+    ck_assert_int_eq(comparison.asked, 1);
+    ck_assert_str_eq(comparison.last, path);
     ck_assert_int_eq(byte_at(0x10fff), pages[0xfff]);
     ck_assert_int_eq(byte_at(0x11000), 'D'); /* the dump wins */
     ck_assert_int_eq(byte_at(0x11fff), 'D');
     ck_assert_int_eq(byte_at(0x12000), pages[0x2000]);
     ck_assert_int_eq(byte_at(0x13fff), pages[0x3fff]);
     ck_assert_int_eq(byte_at(0x14000), -1);
-    ck_assert_int_eq(judge.asked, 1);
+    ck_assert_int_eq(comparison.asked, 1);
     ck_assert_int_eq(dumped_byte_at(0x10000), -1);
     ck_assert_int_eq(dumped_byte_at(0x11000), 'D');
     const struct mapped_file *mapped = target->mappings[0].file;
     ck_assert_str_eq(mapped->local_path, path);
     ck_assert(mapped->verified);
     ck_assert_ptr_null(mapped_file_problem(mapped));
-    struct memory memory;
-    ck_assert(target->ops->memory_at(target, 0x10000, &memory));
-    ck_assert(!memory.unverified);
-    ck_assert_uint_eq(memory.begin, 0x10000);
-    ck_assert_uint_eq(memory.end, 0x11000);
+    struct span span;
+    ck_assert(target->ops->memory_at(target, 0x10000, &span));
+    ck_assert(!span.unverified);
+    ck_assert_uint_eq(span.begin, 0x10000);
+    ck_assert_uint_eq(span.end, 0x11000);
 }
 END_TEST
 
@@ -932,7 +933,7 @@ START_TEST(the_offset_of_the_mapping_counts)
     ck_assert_int_eq(byte_at(0x10010), pages[0x1010]);
     ck_assert_int_eq(byte_at(0x20010), pages[0x2010]);
     ck_assert_int_eq(byte_at(0x40010), -1); /* how it could be accessed is not known: only constant ranges would do */
-    ck_assert_int_eq(judge.asked, 1);       /* one file, however often it is mapped */
+    ck_assert_int_eq(comparison.asked, 1);  /* one file, however often it is mapped */
 }
 END_TEST
 
@@ -952,7 +953,7 @@ START_TEST(found_below_a_sysroot_and_in_a_module_path)
     open_core();
     ck_assert_int_eq(byte_at(0x10000), pages[0]);
     ck_assert_str_eq(target->mappings[0].file->local_path, test_path(_i == 0 ? "root/app/lib.so" : "modules/lib.so"));
-    ck_assert_str_eq(judge.last, "/app/lib.so"); /* the judge knows it by the target's name */
+    ck_assert_str_eq(comparison.last, "/app/lib.so"); /* the comparison knows it by the target's name */
 }
 END_TEST
 
@@ -961,11 +962,11 @@ START_TEST(a_contradicted_file_is_refused)
     make_pages();
     const char *path = test_file("lib.so", pages, 0x4000);
     put_library(path, PF_R);
-    judge.verdict = FILE_CONTRADICTED;
+    comparison.result = FILE_DIFFERS;
     open_core();
     ck_assert_int_eq(byte_at(0x10000), -1);
     ck_assert_int_eq(byte_at(0x12000), -1);
-    ck_assert_int_eq(judge.asked, 1); /* once, not per touch */
+    ck_assert_int_eq(comparison.asked, 1); /* once, not per touch */
     ck_assert_int_eq(byte_at(0x11000), 'D');
     char expected[400];
     snprintf(expected, sizeof expected, "%s is not the file that was mapped: its build-id is another one", path);
@@ -982,14 +983,14 @@ START_TEST(what_nothing_confirms_is_used_and_said)
 {
     make_pages();
     put_library(test_file("lib.so", pages, 0x4000), PF_R);
-    judge.verdict = FILE_UNKNOWN;
+    comparison.result = FILE_UNKNOWN;
     open_core();
-    struct memory memory;
-    ck_assert(target->ops->memory_at(target, 0x10000, &memory));
-    ck_assert(memory.unverified);
-    ck_assert_int_eq(memory.bytes[0], pages[0]);
-    ck_assert(target->ops->memory_at(target, 0x11000, &memory));
-    ck_assert(!memory.unverified);
+    struct span span;
+    ck_assert(target->ops->memory_at(target, 0x10000, &span));
+    ck_assert(span.unverified);
+    ck_assert_int_eq(span.bytes[0], pages[0]);
+    ck_assert(target->ops->memory_at(target, 0x11000, &span));
+    ck_assert(!span.unverified);
     struct reader reader;
     reader_init(&reader, target, 8, false);
     read_u8(&reader, 0x11000);
@@ -999,10 +1000,10 @@ START_TEST(what_nothing_confirms_is_used_and_said)
 }
 END_TEST
 
-START_TEST(without_a_judge_nothing_is_verified)
+START_TEST(without_a_comparison_nothing_is_verified)
 {
     make_pages();
-    policy.judge = NULL;
+    policy.compare = NULL;
     put_library(test_file("lib.so", pages, 0x4000), PF_R);
     open_core();
     ck_assert_int_eq(byte_at(0x10000), -1); /* nobody says which bytes are constant */
@@ -1028,8 +1029,8 @@ END_TEST
 START_TEST(writable_memory_is_never_filled)
 {
     make_pages();
-    judge.ranges[0] = (struct file_range){0x2000, 0x2100, FILE_RANGE_CONSTANT};
-    judge.ranges[1] = (struct file_range){0x3000, 0x3100, FILE_RANGE_ALWAYS};
+    comparison.ranges[0] = (struct file_extent){0x2000, 0x2100, FILE_EXTENT_CONSTANT};
+    comparison.ranges[1] = (struct file_extent){0x3000, 0x3100, FILE_EXTENT_ALWAYS};
     put_library(test_file("lib.so", pages, 0x4000), PF_R | PF_W);
     open_core();
     ck_assert_int_eq(target->mappings[0].access, MAPPING_WRITABLE);
@@ -1039,10 +1040,10 @@ START_TEST(writable_memory_is_never_filled)
     ck_assert_int_eq(byte_at(0x13000), pages[0x3000]); /* a table that nobody writes to */
     ck_assert_int_eq(byte_at(0x130ff), pages[0x30ff]);
     ck_assert_int_eq(byte_at(0x13100), -1);
-    struct memory memory;
-    ck_assert(target->ops->memory_at(target, 0x13050, &memory));
-    ck_assert_uint_eq(memory.begin, 0x13000);
-    ck_assert_uint_eq(memory.end, 0x13100);
+    struct span span;
+    ck_assert(target->ops->memory_at(target, 0x13050, &span));
+    ck_assert_uint_eq(span.begin, 0x13000);
+    ck_assert_uint_eq(span.end, 0x13100);
     ck_assert_int_eq(byte_at(0x11000), 'D');
 }
 END_TEST
@@ -1083,7 +1084,7 @@ END_TEST
 START_TEST(only_constant_ranges_where_access_is_unknown)
 {
     make_pages();
-    judge.ranges[0] = (struct file_range){0x0800, 0x0900, FILE_RANGE_CONSTANT};
+    comparison.ranges[0] = (struct file_extent){0x0800, 0x0900, FILE_EXTENT_CONSTANT};
     const struct elf_mapping mapping = {0x10000, 0x14000, 0, test_file("lib.so", pages, 0x4000)};
     elf_core_mappings(&core, 4096, &mapping, 1);
     open_core();
@@ -1101,7 +1102,7 @@ START_TEST(a_shorter_file_is_refused)
     open_core();
     if (_i == 0) { /* the last page is not there at all */
         ck_assert_int_eq(byte_at(0x10000), -1);
-        ck_assert_int_eq(judge.asked, 0);
+        ck_assert_int_eq(comparison.asked, 0);
         ck_assert_ptr_nonnull(
             strstr(mapped_file_problem(target->mappings[0].file), "it has 12288 bytes and 16384 were mapped"));
     } else { /* it ends within the last page: what is behind its end is nobody's */
@@ -1213,7 +1214,7 @@ START_TEST(threads_share_a_core)
     ck_assert_ptr_nonnull(sums[0]);
     for (size_t i = 1; i < THREADS; i++)
         ck_assert_ptr_eq(sums[i], sums[0]);
-    ck_assert_int_eq(judge.asked, 1);
+    ck_assert_int_eq(comparison.asked, 1);
 }
 END_TEST
 
@@ -1252,7 +1253,7 @@ static Suite *suite(void)
         the_offset_of_the_mapping_counts,
         a_contradicted_file_is_refused,
         what_nothing_confirms_is_used_and_said,
-        without_a_judge_nothing_is_verified,
+        without_a_comparison_nothing_is_verified,
         no_policy_no_files,
         writable_memory_is_never_filled,
         segments_may_span_mappings,

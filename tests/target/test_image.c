@@ -23,11 +23,11 @@ static uint8_t *file, *loaded;
 static size_t file_size, loaded_size;
 static uint64_t base;
 
-/* ---- A judge for shared objects: what is not writable is constant. ---- */
+/* ---- A comparison for shared objects: what is not writable is constant. ---- */
 
-static enum file_verdict judge_verdict;
+static enum file_match compare_result;
 
-static enum file_verdict judge_elf(struct target *of, const struct mapped_file *mapped,
+static enum file_match compare_elf(struct target *of, const struct mapped_file *mapped,
                                    struct file_candidate *candidate, char *why, size_t why_size)
 {
     (void)of;
@@ -43,15 +43,15 @@ static enum file_verdict judge_elf(struct target *of, const struct mapped_file *
         uint64_t offset = wide ? load_u64(header + 8, big) : load_u32(header + 4, big);
         uint64_t size = wide ? load_u64(header + 32, big) : load_u32(header + 16, big);
         if (load_u32(header, big) == PT_LOAD && !(flags & PF_W))
-            file_candidate_add_constant(candidate, offset, offset + size, FILE_RANGE_CONSTANT);
+            file_candidate_add_constant(candidate, offset, offset + size, FILE_EXTENT_CONSTANT);
     }
-    return judge_verdict;
+    return compare_result;
 }
 
 static void setup(void)
 {
-    policy = (struct file_policy){.judge = judge_elf};
-    judge_verdict = FILE_CONFIRMED;
+    policy = (struct file_policy){.compare = compare_elf};
+    compare_result = FILE_MATCHES;
     pthread_mutex_init(&policy.lock, NULL);
     memset(&error, 0, sizeof error);
     memset(&image, 0, sizeof image);

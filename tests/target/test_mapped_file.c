@@ -11,32 +11,32 @@ static struct target target;
 static struct file_policy policy;
 static char *sysroots[4], *module_paths[4];
 
-/* ---- The judge: its verdict stands in the file's first byte. ---- */
+/* ---- The comparison: its result is the file's first byte. ---- */
 
 static int asked;
 
-static enum file_verdict judge_by_content(struct target *of, const struct mapped_file *file,
+static enum file_match compare_by_content(struct target *of, const struct mapped_file *file,
                                           struct file_candidate *candidate, char *why, size_t why_size)
 {
     ck_assert_ptr_eq(of, &target);
     ck_assert_ptr_eq(file->target, of);
     __atomic_add_fetch(&asked, 1, __ATOMIC_RELAXED);
-    file_candidate_add_constant(candidate, 0, candidate->size, FILE_RANGE_READ_ONLY);
+    file_candidate_add_constant(candidate, 0, candidate->size, FILE_EXTENT_READ_ONLY);
     switch (candidate->bytes[0]) {
     case 'C':
-        return FILE_CONFIRMED;
+        return FILE_MATCHES;
     case 'U':
         return FILE_UNKNOWN;
     default:
         snprintf(why, why_size, "its first byte is '%c'", candidate->bytes[0]);
-        return FILE_CONTRADICTED;
+        return FILE_DIFFERS;
     }
 }
 
 static void setup(void)
 {
     target = (struct target){.elf_machine = EM_X86_64};
-    policy = (struct file_policy){.judge = judge_by_content};
+    policy = (struct file_policy){.compare = compare_by_content};
     memset(sysroots, 0, sizeof sysroots);
     memset(module_paths, 0, sizeof module_paths);
     pthread_mutex_init(&policy.lock, NULL);
@@ -360,7 +360,7 @@ START_TEST(over_the_network_last_and_only_if_wanted)
     set_build_id(0);
     ck_assert(!mapped_file_resolve(get("/app/e.so"))); /* nothing to ask for */
     ck_assert_int_eq(fetches, 0);
-    /* What comes is judged like any other file. */
+    /* What comes is compared like any other file. */
     set_build_id(20);
     fetched_path = path;
     test_file("cache/executable", "X", 1);
@@ -549,9 +549,9 @@ static struct mapped_file with_ranges(bool all)
 {
     struct mapped_file file = {.content = {.size = 1000}};
     if (all)
-        file_candidate_add_constant(&file.content, 0, 1000, FILE_RANGE_READ_ONLY);
-    file_candidate_add_constant(&file.content, 100, 200, FILE_RANGE_CONSTANT);
-    file_candidate_add_constant(&file.content, 300, 400, FILE_RANGE_ALWAYS);
+        file_candidate_add_constant(&file.content, 0, 1000, FILE_EXTENT_READ_ONLY);
+    file_candidate_add_constant(&file.content, 100, 200, FILE_EXTENT_CONSTANT);
+    file_candidate_add_constant(&file.content, 300, 400, FILE_EXTENT_ALWAYS);
     return file;
 }
 
@@ -600,16 +600,16 @@ END_TEST
 START_TEST(constant_parts_stay_within_the_file)
 {
     struct file_candidate candidate = {.size = 1000};
-    file_candidate_add_constant(&candidate, 900, UINT64_MAX, FILE_RANGE_CONSTANT);
-    file_candidate_add_constant(&candidate, 1000, 1001, FILE_RANGE_CONSTANT);
-    file_candidate_add_constant(&candidate, 5, 5, FILE_RANGE_CONSTANT);
-    file_candidate_add_constant(&candidate, 6, 5, FILE_RANGE_CONSTANT);
-    file_candidate_add_constant(&candidate, UINT64_MAX, UINT64_MAX, FILE_RANGE_CONSTANT);
+    file_candidate_add_constant(&candidate, 900, UINT64_MAX, FILE_EXTENT_CONSTANT);
+    file_candidate_add_constant(&candidate, 1000, 1001, FILE_EXTENT_CONSTANT);
+    file_candidate_add_constant(&candidate, 5, 5, FILE_EXTENT_CONSTANT);
+    file_candidate_add_constant(&candidate, 6, 5, FILE_EXTENT_CONSTANT);
+    file_candidate_add_constant(&candidate, UINT64_MAX, UINT64_MAX, FILE_EXTENT_CONSTANT);
     ck_assert_uint_eq(candidate.constant_count, 1);
     ck_assert_uint_eq(candidate.constant[0].end, 1000);
-    for (uint64_t i = 0; i < 2 * FILE_RANGE_MAX; i++)
-        file_candidate_add_constant(&candidate, i % 1000, i % 1000 + 1, FILE_RANGE_CONSTANT);
-    ck_assert_uint_eq(candidate.constant_count, FILE_RANGE_MAX);
+    for (uint64_t i = 0; i < 2 * FILE_EXTENT_MAX; i++)
+        file_candidate_add_constant(&candidate, i % 1000, i % 1000 + 1, FILE_EXTENT_CONSTANT);
+    ck_assert_uint_eq(candidate.constant_count, FILE_EXTENT_MAX);
     file_candidate_deinit(&candidate);
     ck_assert_uint_eq(candidate.constant_count, 0);
     file_candidate_deinit(&candidate);

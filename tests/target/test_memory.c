@@ -54,7 +54,7 @@ START_TEST(hands_out_what_the_caller_has)
 {
     open_memory();
     ck_assert_int_eq(target->kind, CDACQ_TARGET_MEMORY);
-    struct memory run;
+    struct span run;
     ck_assert(target->ops->memory_at(target, 0x1003, &run));
     ck_assert_uint_eq(answer.asked, 0x1003);
     ck_assert_uint_eq(run.begin, 0x1000);
@@ -70,7 +70,7 @@ END_TEST
 
 START_TEST(an_answer_about_another_place_is_none)
 {
-    struct memory run;
+    struct span run;
     open_memory();
     ck_assert(!target->ops->memory_at(target, 0x0fff, &run));
     ck_assert(!target->ops->memory_at(target, 0x1008, &run));
@@ -199,12 +199,12 @@ static bool find_page(void *context, const struct cdacq_wanted_file *file, char 
     return true;
 }
 
-static enum file_verdict judge_all_constant(struct target *of, const struct mapped_file *file,
-                                            struct file_candidate *candidate, char *why, size_t why_size)
+static enum file_match match_all_constant(struct target *of, const struct mapped_file *file,
+                                          struct file_candidate *candidate, char *why, size_t why_size)
 {
     (void)of, (void)file, (void)why, (void)why_size;
-    file_candidate_add_constant(candidate, 0, candidate->size, FILE_RANGE_ALWAYS);
-    return FILE_CONFIRMED;
+    file_candidate_add_constant(candidate, 0, candidate->size, FILE_EXTENT_ALWAYS);
+    return FILE_MATCHES;
 }
 
 /* In whatever order bytes are read, forwards, backwards or across, the caller's own count; by both kinds of host. */
@@ -212,7 +212,7 @@ START_TEST(what_the_caller_has_counts)
 {
     static const size_t own[][2] = {{0, 1}, {63, 65}, {100, 101}, {0x140, 0x180}, {0x7f0, 0x900}, {0xfff, 0x1000}};
     static const size_t steps[] = {1, FILE_SIZE - 1, 1021};
-    struct file_policy policy = {.judge = judge_all_constant, .find = find_page, .no_own_paths = true};
+    struct file_policy policy = {.compare = match_all_constant, .find = find_page, .no_own_paths = true};
     pthread_mutex_init(&policy.lock, NULL);
     uint8_t *bytes = malloc(FILE_SIZE);
     memset(bytes, 'F', FILE_SIZE);

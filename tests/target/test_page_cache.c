@@ -46,9 +46,9 @@ static void teardown(void)
     page_cache_deinit(&cache);
 }
 
-static struct memory at(uint64_t address)
+static struct span at(uint64_t address)
 {
-    struct memory run = {0};
+    struct span run = {0};
     ck_assert(page_cache_at(&cache, address, &run));
     ck_assert_uint_le(run.begin, address);
     ck_assert_uint_gt(run.end, address);
@@ -57,7 +57,7 @@ static struct memory at(uint64_t address)
 
 START_TEST(a_page_is_read_once)
 {
-    struct memory run = at(BASE + 4096 + 5);
+    struct span run = at(BASE + 4096 + 5);
     ck_assert_uint_eq(run.begin, BASE + 4096);
     ck_assert_uint_eq(run.end, BASE + 2 * 4096);
     ck_assert_mem_eq(run.bytes, source.bytes + 4096, 4096);
@@ -73,13 +73,13 @@ END_TEST
 
 START_TEST(what_was_handed_out_stays)
 {
-    struct memory run = at(BASE);
+    struct span run = at(BASE);
     memset(source.bytes, 0xee, sizeof source.bytes);
     memset(source.there, 0, sizeof source.there);
-    struct memory again = at(BASE + 100);
+    struct span again = at(BASE + 100);
     ck_assert_ptr_eq(again.bytes, run.bytes);
     ck_assert_uint_eq(run.bytes[100], (uint8_t)(100 * 7));
-    struct memory other;
+    struct span other;
     ck_assert(!page_cache_at(&cache, BASE + 4096, &other));
     /* What was not there is not asked for again, though more of its page is. */
     memset(source.there, 1, sizeof source.there);
@@ -96,7 +96,7 @@ START_TEST(gaps_are_exact)
     for (size_t i = 0; i < SIZE; i++)
         source.there[i] = i / 4096 == 1 ? i % 97 < 60 && i % 4096 >= 40 && i % 4096 < 4000 : i / 4096 != 2 || i & 1;
     for (uint64_t i = 0; i < SIZE; i++) {
-        struct memory run;
+        struct span run;
         uint64_t offset = (i * order * 1021) % SIZE, address = BASE + offset;
         bool found = page_cache_at(&cache, address, &run);
         bool whole_line = true; /* a reader of all or nothing can only be asked to the end of a line */
@@ -120,7 +120,7 @@ END_TEST
 
 START_TEST(nothing_is_kept_of_what_is_not_there)
 {
-    struct memory run;
+    struct span run;
     for (uint64_t i = 0; i < 1000; i++)
         ck_assert(!page_cache_at(&cache, BASE + SIZE + i * 4096, &run));
     ck_assert(!page_cache_at(&cache, UINT64_MAX, &run));
@@ -140,7 +140,7 @@ START_TEST(a_reader_that_says_more_than_it_was_asked_for)
 {
     page_cache_deinit(&cache);
     ck_assert(page_cache_init(&cache, read_too_much, NULL));
-    struct memory run = at(BASE + 7);
+    struct span run = at(BASE + 7);
     ck_assert_uint_eq(run.end - run.begin, 4096);
 }
 END_TEST
@@ -148,7 +148,7 @@ END_TEST
 /* Loop index: what is there of the page, up to half of it. */
 START_TEST(what_is_missing_is_asked_for_once)
 {
-    struct memory run;
+    struct span run;
     memset(source.there + _i * 64, 0, sizeof source.there - (size_t)_i * 64);
     if (_i)
         at(BASE);
@@ -166,7 +166,7 @@ END_TEST
 /* More than can be remembered is asked for again, and nothing that is there gets lost by it. */
 START_TEST(what_is_missing_takes_no_more_room)
 {
-    struct memory run;
+    struct span run;
     memset(source.there, 0, sizeof source.there / 2);
     for (uint64_t i = 0; i < 100 * 1000; i++)
         ck_assert(!page_cache_at(&cache, BASE + SIZE + i * 4093, &run));
@@ -182,7 +182,7 @@ static void *ask_all(void *context)
 {
     size_t *wrong = context;
     for (uint64_t i = 0; i < SIZE; i++) {
-        struct memory run;
+        struct span run;
         uint64_t offset = (i * 4093) % SIZE;
         if (!page_cache_at(&cache, BASE + offset, &run))
             *wrong += source.there[offset];

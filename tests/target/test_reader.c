@@ -30,7 +30,7 @@ static uint8_t pattern(uint64_t address)
     return (uint8_t)(address * 0x9d + (address >> 8) * 0x35 + 7);
 }
 
-static bool fake_at(struct target *target, uint64_t address, bool files, struct memory *ret)
+static bool fake_at(struct target *target, uint64_t address, bool files, struct span *ret)
 {
     (void)target;
     fake.lookups++;
@@ -38,18 +38,18 @@ static bool fake_at(struct target *target, uint64_t address, bool files, struct 
         const struct fragment *fragment = &fake.fragments[i];
         if (address < fragment->begin || address - fragment->begin >= fragment->size || (fragment->from_file && !files))
             continue;
-        *ret = (struct memory){fragment->begin, fragment->begin + fragment->size, fake.bytes[i], fragment->unverified};
+        *ret = (struct span){fragment->begin, fragment->begin + fragment->size, fake.bytes[i], fragment->unverified};
         return true;
     }
     return false;
 }
 
-static bool fake_memory_at(struct target *target, uint64_t address, struct memory *ret)
+static bool fake_memory_at(struct target *target, uint64_t address, struct span *ret)
 {
     return fake_at(target, address, true, ret);
 }
 
-static bool fake_dumped_at(struct target *target, uint64_t address, struct memory *ret)
+static bool fake_dumped_at(struct target *target, uint64_t address, struct span *ret)
 {
     return fake_at(target, address, false, ret);
 }

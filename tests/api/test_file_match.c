@@ -1,4 +1,4 @@
-#include "src/api/file_judge.h"
+#include "src/api/file_match.h"
 
 #include <elf.h>
 #include <stdio.h>
@@ -117,8 +117,8 @@ END_TEST
 
 static Suite *suite(void)
 {
-    Suite *s = suite_create("file_judge");
-    TCase *tc = tcase_create("file_judge");
+    Suite *s = suite_create("file_match");
+    TCase *tc = tcase_create("file_match");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_loop_test(tc, modules_take_no_quadratic_time, 0, 2);
     tcase_add_loop_test(tc, any_mapping_of_the_beginning_tells_the_build_id, 0, 6);

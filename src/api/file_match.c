@@ -1,4 +1,4 @@
-#include "src/api/file_judge.h"
+#include "src/api/file_match.h"
 
 #include <stdio.h>
 
@@ -16,12 +16,12 @@ enum {
     R2R_SIGNATURE = 0x00525452, /* "RTR" */
 };
 
-/* The evidence so far. */
-struct trial {
+/* What has been found so far. */
+struct comparison {
     struct target *target;
     const struct mapped_file *file;
     struct file_candidate *candidate;
-    bool agreed, contradicted;
+    bool matches, differs;
     char *why;
     size_t why_size;
 };
@@ -33,73 +33,68 @@ struct trial {
 enum { BUDGET = 16 * 1024, LOOK_COST = 16 };
 
 /* Copies what the target itself holds of [offset, offset + size) of the file in one mapping of it. */
-static bool dumped_in(const struct trial *trial, const struct mapping *mapping, uint64_t offset, void *buffer,
+static bool dumped_in(const struct comparison *comparison, const struct mapping *mapping, uint64_t offset, void *buffer,
                       size_t size, unsigned *budget)
 {
-    struct target *target = trial->target;
-    struct memory memory;
+    struct target *target = comparison->target;
+    struct span span;
     if (offset < mapping->offset || !range_fits(offset - mapping->offset, size, mapping->end - mapping->begin))
         return false;
     uint64_t address = mapping->begin + (offset - mapping->offset);
     size_t done = 0;
     while (done < size && *budget >= LOOK_COST) {
         *budget -= LOOK_COST;
-        if (!target->ops->dumped_at(target, address + done, &memory))
+        if (!target->ops->dumped_at(target, address + done, &span))
             break;
-        size_t n = (size_t)MIN(memory.end - (address + done), (uint64_t)(size - done));
-        memcpy((uint8_t *)buffer + done, memory.bytes + (address + done - memory.begin), n);
+        size_t n = (size_t)MIN(span.end - (address + done), (uint64_t)(size - done));
+        memcpy((uint8_t *)buffer + done, span.bytes + (address + done - span.begin), n);
         done += n;
     }
     return done == size;
 }
 
 /* Copies it from the first mapping in which the target holds it; returns that one, NULL where there is none. */
-static const struct mapping *dumped_at_offset(const struct trial *trial, uint64_t offset, void *buffer, size_t size,
-                                              unsigned *budget)
+static const struct mapping *dumped_at_offset(const struct comparison *comparison, uint64_t offset, void *buffer,
+                                              size_t size, unsigned *budget)
 {
-    const struct mapped_file *file = trial->file;
+    const struct mapped_file *file = comparison->file;
     for (size_t i = mapped_file_mappings_to(file, offset); i-- > 0 && file->mappings[i]->reach > offset && *budget;) {
         --*budget;
-        if (dumped_in(trial, file->mappings[i], offset, buffer, size, budget))
+        if (dumped_in(comparison, file->mappings[i], offset, buffer, size, budget))
             return file->mappings[i];
     }
     return NULL;
 }
 
 /* Compares a part of the file with the target. True where the target holds it. `*ret_equal` says how it went. */
-static bool compare(const struct trial *trial, uint64_t offset, size_t size, bool *ret_equal)
+static bool dumped_equals(const struct comparison *comparison, uint64_t offset, size_t size, bool *ret_equal)
 {
     uint8_t dumped[PAGE_SIZE];
     unsigned budget = BUDGET;
-    if (size > sizeof dumped || !range_fits(offset, size, trial->candidate->size) ||
-        !dumped_at_offset(trial, offset, dumped, size, &budget))
+    if (size > sizeof dumped || !range_fits(offset, size, comparison->candidate->size) ||
+        !dumped_at_offset(comparison, offset, dumped, size, &budget))
         return false;
-    *ret_equal = memcmp(dumped, trial->candidate->bytes + offset, size) == 0;
+    *ret_equal = memcmp(dumped, comparison->candidate->bytes + offset, size) == 0;
     return true;
 }
 
-static void agree(struct trial *trial)
+static void set_differs(struct comparison *comparison, const char *reason)
 {
-    trial->agreed = true;
+    if (!comparison->differs)
+        snprintf(comparison->why, comparison->why_size, "%s", reason);
+    comparison->differs = true;
 }
 
-static void contradict(struct trial *trial, const char *reason)
-{
-    if (!trial->contradicted)
-        snprintf(trial->why, trial->why_size, "%s", reason);
-    trial->contradicted = true;
-}
-
-/* Weighs one part that identifies the file. */
-static void weigh(struct trial *trial, uint64_t offset, size_t size, const char *reason)
+/* Compares one part that identifies the file. */
+static void compare_part(struct comparison *comparison, uint64_t offset, size_t size, const char *reason)
 {
     bool equal;
-    if (!compare(trial, offset, size, &equal))
+    if (!dumped_equals(comparison, offset, size, &equal))
         return;
     if (equal)
-        agree(trial);
+        comparison->matches = true;
     else
-        contradict(trial, reason);
+        set_differs(comparison, reason);
 }
 
 static bool is_blank(const uint8_t *bytes, size_t size)
@@ -111,25 +106,25 @@ static bool is_blank(const uint8_t *bytes, size_t size)
 }
 
 /* A few pages of the constant parts, spread over them. Pages of nothing but zeros tell nothing. */
-static void weigh_samples(struct trial *trial)
+static void compare_samples(struct comparison *comparison)
 {
-    const struct file_candidate *candidate = trial->candidate;
-    unsigned weighed = 0;
+    const struct file_candidate *candidate = comparison->candidate;
+    unsigned compared = 0;
     for (size_t i = 0; i < candidate->constant_count; i++) {
-        const struct file_range *range = &candidate->constant[i];
-        if (!(range->access & FILE_RANGE_UNKNOWN))
+        const struct file_extent *extent = &candidate->constant[i];
+        if (!(extent->access & FILE_EXTENT_UNKNOWN))
             continue; /* may be written to in another mapping of the same part */
-        uint64_t pages = (range->end - range->begin) / PAGE_SIZE, step = MAX(pages / SAMPLE_MAX, (uint64_t)1);
-        for (uint64_t page = 0; page < pages && weighed < SAMPLE_MAX; page += step) {
-            uint64_t offset = range->begin + page * PAGE_SIZE;
+        uint64_t pages = (extent->end - extent->begin) / PAGE_SIZE, step = MAX(pages / SAMPLE_MAX, (uint64_t)1);
+        for (uint64_t page = 0; page < pages && compared < SAMPLE_MAX; page += step) {
+            uint64_t offset = extent->begin + page * PAGE_SIZE;
             bool equal;
-            if (is_blank(candidate->bytes + offset, PAGE_SIZE) || !compare(trial, offset, PAGE_SIZE, &equal))
+            if (is_blank(candidate->bytes + offset, PAGE_SIZE) || !dumped_equals(comparison, offset, PAGE_SIZE, &equal))
                 continue;
-            weighed++;
+            compared++;
             if (equal)
-                agree(trial);
+                comparison->matches = true;
             else
-                contradict(trial, "its bytes are not those that the target holds");
+                set_differs(comparison, "its bytes are not those that the target holds");
         }
     }
 }
@@ -146,13 +141,15 @@ static bool find_build_id(const struct elf_file *elf, const uint8_t *bytes, cons
     return false;
 }
 
-static void weigh_build_id(struct trial *trial, const struct elf_file *elf, const struct elf_segment *segment)
+static void compare_build_id(struct comparison *comparison, const struct elf_file *elf,
+                             const struct elf_segment *segment)
 {
     struct elf_note_view view;
-    const struct file_candidate *candidate = trial->candidate;
+    const struct file_candidate *candidate = comparison->candidate;
     if (range_fits(segment->offset, segment->file_size, candidate->size) &&
         find_build_id(elf, candidate->bytes, segment, &view))
-        weigh(trial, (uint64_t)(view.desc - candidate->bytes), view.note.desc_size, "its build-id is another one");
+        compare_part(comparison, (uint64_t)(view.desc - candidate->bytes), view.note.desc_size,
+                     "its build-id is another one");
 }
 
 static bool is_stripped_of_contents(const struct elf_file *elf)
@@ -165,9 +162,9 @@ static bool is_stripped_of_contents(const struct elf_file *elf)
 }
 
 /* *ret_end is where what its loader maps, and may relocate, ends in the file. */
-static bool judge_elf(struct trial *trial, uint64_t *ret_end)
+static bool compare_elf(struct comparison *comparison, uint64_t *ret_end)
 {
-    struct file_candidate *candidate = trial->candidate;
+    struct file_candidate *candidate = comparison->candidate;
     struct bytes bytes = bytes_of_buffer(candidate->bytes, candidate->size);
     struct elf_file elf;
     struct elf_segment segment;
@@ -178,16 +175,16 @@ static bool judge_elf(struct trial *trial, uint64_t *ret_end)
         return true;
     /* A file of debugging information has the program's headers but not its contents. */
     if (is_stripped_of_contents(&elf))
-        contradict(trial, "it holds debugging information only");
+        set_differs(comparison, "it holds debugging information only");
     for (unsigned i = 0; elf_file_segment(&elf, i, &segment); i++) {
         uint64_t end = add_saturated(segment.offset, segment.file_size);
         if (segment.type == PT_LOAD)
             *ret_end = MAX(*ret_end, end);
         /* Relocation changes writable segments, and those it makes read-only afterwards (RELRO) too. */
         if (segment.type == PT_LOAD && !(segment.flags & PF_W))
-            file_candidate_add_constant(candidate, segment.offset, end, FILE_RANGE_CONSTANT);
+            file_candidate_add_constant(candidate, segment.offset, end, FILE_EXTENT_CONSTANT);
         else if (segment.type == PT_NOTE)
-            weigh_build_id(trial, &elf, &segment);
+            compare_build_id(comparison, &elf, &segment);
     }
     return true;
 }
@@ -233,7 +230,7 @@ static bool is_constant_table(uint32_t type)
  * The ReadyToRun tables are constant wherever they lie; the runtime functions, which are dumped most, identify the
  * file.
  */
-static void weigh_r2r_tables(struct trial *trial, const struct pe_in_file *image)
+static void compare_r2r_tables(struct comparison *comparison, const struct pe_in_file *image)
 {
     const struct pe *pe = &image->pe;
     uint64_t header, offset;
@@ -248,27 +245,28 @@ static void weigh_r2r_tables(struct trial *trial, const struct pe_in_file *image
             pe_offset(pe, rva, size, &offset) != CDACQ_OK)
             continue;
         offset += image->begin;
-        file_candidate_add_constant(trial->candidate, offset, offset + size, FILE_RANGE_ALWAYS);
+        file_candidate_add_constant(comparison->candidate, offset, offset + size, FILE_EXTENT_ALWAYS);
         for (unsigned part = 0; type == RUNTIME_FUNCTIONS && part < SAMPLE_MAX && size; part++) {
             size_t n = MIN(size, 512u);
-            weigh(trial, offset + (uint64_t)(size - n) / SAMPLE_MAX * part, n, "its runtime functions are other ones");
+            compare_part(comparison, offset + (uint64_t)(size - n) / SAMPLE_MAX * part, n,
+                         "its runtime functions are other ones");
         }
     }
 }
 
 /* Name and message of a field of the headers that identifies an image. */
-static void weigh_field(struct trial *trial, uint64_t offset, const char *name, uint32_t value)
+static void compare_field(struct comparison *comparison, uint64_t offset, const char *name, uint32_t value)
 {
     uint8_t dumped[4];
     char reason[100];
     unsigned budget = BUDGET;
-    if (!dumped_at_offset(trial, offset, dumped, sizeof dumped, &budget))
+    if (!dumped_at_offset(comparison, offset, dumped, sizeof dumped, &budget))
         return;
     snprintf(reason, sizeof reason, "its %s is %08x, the target's %08x", name, value, load_u32(dumped, false));
-    weigh(trial, offset, 4, reason);
+    compare_part(comparison, offset, 4, reason);
 }
 
-static void weigh_mvid(struct trial *trial, const struct pe_in_file *image)
+static void compare_mvid(struct comparison *comparison, const struct pe_in_file *image)
 {
     struct bytes_part part;
     struct bytes blob;
@@ -278,31 +276,31 @@ static void weigh_mvid(struct trial *trial, const struct pe_in_file *image)
         metadata_module(&metadata, &module) < 0 || !module.mvid)
         return;
     uint64_t offset = image->begin + part.offset + metadata.guids.offset + (uint64_t)(module.mvid - 1) * 16;
-    weigh(trial, offset, 16, "its MVID is another one");
+    compare_part(comparison, offset, 16, "its MVID is another one");
 }
 
 /* The PE image at a file offset, where there is one. */
-static bool judge_pe(struct trial *trial, uint64_t begin)
+static bool compare_pe(struct comparison *comparison, uint64_t begin)
 {
-    struct file_candidate *candidate = trial->candidate;
+    struct file_candidate *candidate = comparison->candidate;
     struct pe_in_file image = {.begin = begin};
     struct bytes whole = bytes_of_buffer(candidate->bytes, candidate->size);
     struct bytes bytes = bytes_of_part(&whole, begin, candidate->size - begin, &image.part);
     if (pe_open(&bytes, false, &image.pe) < 0)
         return false;
     const struct pe *pe = &image.pe;
-    file_candidate_add_constant(candidate, begin, begin + pe->headers_size, FILE_RANGE_CONSTANT);
+    file_candidate_add_constant(candidate, begin, begin + pe->headers_size, FILE_EXTENT_CONSTANT);
     for (unsigned i = 0; i < pe->section_count; i++) {
         const struct pe_section *section = &pe->sections[i];
         uint64_t offset = begin + section->file_offset;
         if (!(section->characteristics & (unsigned)PE_SECTION_WRITE))
-            file_candidate_add_constant(candidate, offset, offset + section->file_size, FILE_RANGE_CONSTANT);
+            file_candidate_add_constant(candidate, offset, offset + section->file_size, FILE_EXTENT_CONSTANT);
     }
     uint64_t coff = begin + load_u32(candidate->bytes + begin + 0x3c, false) + UINT64_C(4);
-    weigh_field(trial, coff + 4, "time stamp", pe->time_stamp);
-    weigh_field(trial, coff + 20 + 56, "SizeOfImage", pe->image_size);
-    weigh_mvid(trial, &image);
-    weigh_r2r_tables(trial, &image);
+    compare_field(comparison, coff + 4, "time stamp", pe->time_stamp);
+    compare_field(comparison, coff + 20 + 56, "SizeOfImage", pe->image_size);
+    compare_mvid(comparison, &image);
+    compare_r2r_tables(comparison, &image);
     return true;
 }
 
@@ -312,39 +310,39 @@ enum { BUNDLE_ALIGNMENT = 16 };
  * The assemblies that a single-file app carries behind its segments. They begin anywhere in a page, and are mapped from
  * that page on: each is looked for in the first page of every mapping.
  */
-static void judge_bundle(struct trial *trial, uint64_t segments_end)
+static void compare_bundle(struct comparison *comparison, uint64_t segments_end)
 {
-    const struct file_candidate *candidate = trial->candidate;
+    const struct file_candidate *candidate = comparison->candidate;
     uint64_t seen = UINT64_MAX;
-    for (size_t i = 0; i < trial->file->mapping_count; i++) {
-        uint64_t page = align_down(trial->file->mappings[i]->offset, PAGE_SIZE);
+    for (size_t i = 0; i < comparison->file->mapping_count; i++) {
+        uint64_t page = align_down(comparison->file->mappings[i]->offset, PAGE_SIZE);
         if (page == seen || add_saturated(page, PAGE_SIZE) <= segments_end)
             continue;
         seen = page;
         for (uint64_t in_page = 0; in_page < PAGE_SIZE; in_page += BUNDLE_ALIGNMENT) {
             uint64_t begin = page + in_page;
             if (range_fits(begin, 64, candidate->size) && memcmp(candidate->bytes + begin, "MZ", 2) == 0 &&
-                judge_pe(trial, begin))
+                compare_pe(comparison, begin))
                 break;
         }
     }
 }
 
-enum file_verdict judge_mapped_file(struct target *target, const struct mapped_file *file,
+enum file_match compare_mapped_file(struct target *target, const struct mapped_file *file,
                                     struct file_candidate *candidate, char *why, size_t why_size)
 {
-    struct trial trial = {target, file, candidate, false, false, why, why_size};
+    struct comparison comparison = {target, file, candidate, false, false, why, why_size};
     uint64_t segments_end = 0;
-    if (judge_elf(&trial, &segments_end))
-        judge_bundle(&trial, segments_end);
+    if (compare_elf(&comparison, &segments_end))
+        compare_bundle(&comparison, segments_end);
     else
-        judge_pe(&trial, 0);
+        compare_pe(&comparison, 0);
     /* What the loader does not relocate is in a read-only mapping as it is in the file. */
-    file_candidate_add_constant(candidate, segments_end, candidate->size, FILE_RANGE_READ_ONLY);
-    weigh_samples(&trial);
-    if (trial.contradicted)
-        return FILE_CONTRADICTED;
-    return trial.agreed ? FILE_CONFIRMED : FILE_UNKNOWN;
+    file_candidate_add_constant(candidate, segments_end, candidate->size, FILE_EXTENT_READ_ONLY);
+    compare_samples(&comparison);
+    if (comparison.differs)
+        return FILE_DIFFERS;
+    return comparison.matches ? FILE_MATCHES : FILE_UNKNOWN;
 }
 
 /* ---- Identity ---- */
@@ -357,15 +355,15 @@ struct head {
     uint64_t lines; /* that are there, a bit each */
 };
 
-static void read_head(const struct trial *trial, struct head *head)
+static void read_head(const struct comparison *comparison, struct head *head)
 {
     uint8_t line[HEAD_LINE];
     unsigned budget = BUDGET;
     *head = (struct head){0};
     /* Without the beginning nothing is known. */
-    const struct mapping *mapping = dumped_at_offset(trial, 0, line, sizeof line, &budget);
+    const struct mapping *mapping = dumped_at_offset(comparison, 0, line, sizeof line, &budget);
     for (unsigned i = 0; mapping && i < PAGE_SIZE / HEAD_LINE; i++)
-        if (dumped_in(trial, mapping, i * HEAD_LINE, line, sizeof line, &budget)) {
+        if (dumped_in(comparison, mapping, i * HEAD_LINE, line, sizeof line, &budget)) {
             memcpy(head->bytes + i * HEAD_LINE, line, sizeof line);
             head->lines |= UINT64_C(1) << i;
         }
@@ -418,10 +416,10 @@ static void identify_pe(const struct head *head, const char *name, struct file_i
 void identify_mapped_file(struct target *target, const struct mapped_file *file, struct file_identity *ret)
 {
     struct head head;
-    struct trial trial = {.target = target, .file = file};
+    struct comparison comparison = {.target = target, .file = file};
     char name[64];
     error_printable(name, sizeof name, path_basename(file->path));
-    read_head(&trial, &head);
+    read_head(&comparison, &head);
     if (memcmp(head.bytes, ELFMAG, SELFMAG) == 0)
         identify_elf(&head, name, ret);
     else if (head.lines)

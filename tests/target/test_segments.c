@@ -1,61 +1,62 @@
-#include "target/spans.h"
+#include "target/segments.h"
 
 #include <time.h>
 
 #include "tests/support/check_main.h"
 
-static struct spans spans;
+static struct segments segments;
 
 static void teardown(void)
 {
-    spans_deinit(&spans);
+    segments_deinit(&segments);
 }
 
-/* Where a span's bytes are said to be; only arithmetic is done with these. */
+/* Where a segment's bytes are said to be; only arithmetic is done with these. */
 static uint8_t memory[3][4096];
 
 static void add(uint64_t begin, uint64_t end, size_t which)
 {
-    struct span span = {begin, end, memory[which], NULL, 0};
-    if (!spans_add(&spans, span)) /* ck_assert writes to a file each time: too slow for many */
+    struct segment segment = {begin, end, memory[which], NULL, 0};
+    if (!segments_add(&segments, segment)) /* ck_assert writes to a file each time: too slow for many */
         ck_abort();
 }
 
 static void add_hole(uint64_t begin, uint64_t end, struct mapped_file *file, uint64_t offset)
 {
-    struct span span = {begin, end, NULL, file, offset};
-    if (!spans_add(&spans, span))
+    struct segment segment = {begin, end, NULL, file, offset};
+    if (!segments_add(&segments, segment))
         ck_abort();
 }
 
 /* Sorted, not empty, not overlapping. */
 static void assert_sealed(void)
 {
-    for (size_t i = 0; i < spans.count; i++)
-        if (spans.items[i].begin >= spans.items[i].end || (i && spans.items[i - 1].end > spans.items[i].begin))
-            ck_abort_msg("span %zu of %zu", i, spans.count);
+    for (size_t i = 0; i < segments.count; i++)
+        if (segments.items[i].begin >= segments.items[i].end ||
+            (i && segments.items[i - 1].end > segments.items[i].begin))
+            ck_abort_msg("segment %zu of %zu", i, segments.count);
 }
 
 START_TEST(nothing)
 {
-    ck_assert(spans_seal(&spans));
-    ck_assert_ptr_null(spans_find(&spans, 0));
-    ck_assert_ptr_null(spans_next(&spans, 0));
-    ck_assert_ptr_null(spans_find(&spans, UINT64_MAX));
+    ck_assert(segments_seal(&segments));
+    ck_assert_ptr_null(segments_find(&segments, 0));
+    ck_assert_ptr_null(segments_next(&segments, 0));
+    ck_assert_ptr_null(segments_find(&segments, UINT64_MAX));
 }
 END_TEST
 
 START_TEST(one)
 {
     add(100, 200, 0);
-    ck_assert(spans_seal(&spans));
-    ck_assert_ptr_null(spans_find(&spans, 99));
-    ck_assert_ptr_eq(spans_find(&spans, 100), &spans.items[0]);
-    ck_assert_ptr_eq(spans_find(&spans, 199), &spans.items[0]);
-    ck_assert_ptr_null(spans_find(&spans, 200));
-    ck_assert_ptr_eq(spans_next(&spans, 0), &spans.items[0]);
-    ck_assert_ptr_eq(spans_next(&spans, 199), &spans.items[0]);
-    ck_assert_ptr_null(spans_next(&spans, 200));
+    ck_assert(segments_seal(&segments));
+    ck_assert_ptr_null(segments_find(&segments, 99));
+    ck_assert_ptr_eq(segments_find(&segments, 100), &segments.items[0]);
+    ck_assert_ptr_eq(segments_find(&segments, 199), &segments.items[0]);
+    ck_assert_ptr_null(segments_find(&segments, 200));
+    ck_assert_ptr_eq(segments_next(&segments, 0), &segments.items[0]);
+    ck_assert_ptr_eq(segments_next(&segments, 199), &segments.items[0]);
+    ck_assert_ptr_null(segments_next(&segments, 200));
 }
 END_TEST
 
@@ -64,13 +65,13 @@ START_TEST(empty_and_inverted_are_ignored)
     add(100, 100, 0);
     add(100, 99, 0);
     add(UINT64_MAX, 0, 0);
-    ck_assert_uint_eq(spans.count, 0);
-    ck_assert(spans_seal(&spans));
-    ck_assert_ptr_null(spans_find(&spans, 100));
+    ck_assert_uint_eq(segments.count, 0);
+    ck_assert(segments_seal(&segments));
+    ck_assert_ptr_null(segments_find(&segments, 100));
 }
 END_TEST
 
-/* How a later span B = [begin, end) may lie to an earlier A = [100, 200): each end before, at or behind A's. */
+/* How a later segment B = [begin, end) may lie to an earlier A = [100, 200): each end before, at or behind A's. */
 static const struct overlap {
     uint64_t begin, end;
     struct {
@@ -100,26 +101,26 @@ START_TEST(a_later_span_overlays_an_earlier_one)
     struct mapped_file *file = (struct mapped_file *)memory; /* a name, never looked into */
     add_hole(100, 200, file, 5000);
     add(c->begin, c->end, 1);
-    ck_assert(spans_seal(&spans));
+    ck_assert(segments_seal(&segments));
     assert_sealed();
     size_t count = 0;
     while (count < 3 && c->expected[count].who)
         count++;
-    ck_assert_uint_eq(spans.count, count);
+    ck_assert_uint_eq(segments.count, count);
     for (size_t i = 0; i < count; i++) {
-        const struct span *span = &spans.items[i];
-        ck_assert_uint_eq(span->begin, c->expected[i].begin);
-        ck_assert_uint_eq(span->end, c->expected[i].end);
+        const struct segment *segment = &segments.items[i];
+        ck_assert_uint_eq(segment->begin, c->expected[i].begin);
+        ck_assert_uint_eq(segment->end, c->expected[i].end);
         if (c->expected[i].who == 'B') {
-            ck_assert_ptr_eq(span->bytes, memory[1] + (span->begin - c->begin));
-            ck_assert_ptr_null(span->file);
+            ck_assert_ptr_eq(segment->bytes, memory[1] + (segment->begin - c->begin));
+            ck_assert_ptr_null(segment->file);
         } else {
-            ck_assert_ptr_null(span->bytes);
-            ck_assert_ptr_eq(span->file, file);
-            ck_assert_uint_eq(span->file_offset, 5000 + (span->begin - 100));
+            ck_assert_ptr_null(segment->bytes);
+            ck_assert_ptr_eq(segment->file, file);
+            ck_assert_uint_eq(segment->file_offset, 5000 + (segment->begin - 100));
         }
-        ck_assert_ptr_eq(spans_find(&spans, span->begin), span);
-        ck_assert_ptr_eq(spans_find(&spans, span->end - 1), span);
+        ck_assert_ptr_eq(segments_find(&segments, segment->begin), segment);
+        ck_assert_ptr_eq(segments_find(&segments, segment->end - 1), segment);
     }
 }
 END_TEST
@@ -128,11 +129,11 @@ START_TEST(neighbours_stay_apart)
 {
     add(200, 300, 1);
     add(100, 200, 0);
-    ck_assert(spans_seal(&spans));
-    ck_assert_uint_eq(spans.count, 2);
-    ck_assert_ptr_eq(spans_find(&spans, 199)->bytes, memory[0]);
-    ck_assert_ptr_eq(spans_find(&spans, 200)->bytes, memory[1]);
-    ck_assert_ptr_eq(spans_next(&spans, 200), spans_find(&spans, 200));
+    ck_assert(segments_seal(&segments));
+    ck_assert_uint_eq(segments.count, 2);
+    ck_assert_ptr_eq(segments_find(&segments, 199)->bytes, memory[0]);
+    ck_assert_ptr_eq(segments_find(&segments, 200)->bytes, memory[1]);
+    ck_assert_ptr_eq(segments_next(&segments, 200), segments_find(&segments, 200));
 }
 END_TEST
 
@@ -142,25 +143,25 @@ START_TEST(an_overlaid_span_is_whole_again_behind)
     add(0, 1000, 0);
     add(100, 500, 1);
     add(200, 600, 2);
-    ck_assert(spans_seal(&spans));
+    ck_assert(segments_seal(&segments));
     assert_sealed();
-    ck_assert_uint_eq(spans.count, 4);
-    ck_assert_ptr_eq(spans_find(&spans, 0)->bytes, memory[0]);
-    ck_assert_ptr_eq(spans_find(&spans, 100)->bytes, memory[1]);
-    ck_assert_ptr_eq(spans_find(&spans, 200)->bytes, memory[2]);
-    ck_assert_ptr_eq(spans_find(&spans, 600)->bytes, memory[0] + 600);
+    ck_assert_uint_eq(segments.count, 4);
+    ck_assert_ptr_eq(segments_find(&segments, 0)->bytes, memory[0]);
+    ck_assert_ptr_eq(segments_find(&segments, 100)->bytes, memory[1]);
+    ck_assert_ptr_eq(segments_find(&segments, 200)->bytes, memory[2]);
+    ck_assert_ptr_eq(segments_find(&segments, 600)->bytes, memory[0] + 600);
 }
 END_TEST
 
 START_TEST(cut_by_a_neighbour_that_loses)
 {
-    /* A lower span begins within a higher one: the higher stays one span. */
+    /* A lower segment begins within a higher one: the higher stays one segment. */
     add(150, 300, 0);
     add(100, 200, 1);
-    ck_assert(spans_seal(&spans));
-    ck_assert_uint_eq(spans.count, 2);
-    ck_assert_uint_eq(spans.items[0].end, 200);
-    ck_assert_ptr_eq(spans.items[1].bytes, memory[0] + 50);
+    ck_assert(segments_seal(&segments));
+    ck_assert_uint_eq(segments.count, 2);
+    ck_assert_uint_eq(segments.items[0].end, 200);
+    ck_assert_ptr_eq(segments.items[1].bytes, memory[0] + 50);
 }
 END_TEST
 
@@ -170,12 +171,12 @@ START_TEST(the_top_of_the_address_space)
     add(UINT64_MAX - 50, UINT64_MAX, 1);
     add(0, UINT64_MAX, 2);
     add(UINT64_MAX - 10, UINT64_MAX, 1);
-    ck_assert(spans_seal(&spans));
+    ck_assert(segments_seal(&segments));
     assert_sealed();
-    ck_assert_uint_eq(spans.count, 2);
-    ck_assert_ptr_eq(spans_find(&spans, UINT64_MAX - 11)->bytes, memory[2]);
-    ck_assert_ptr_eq(spans_find(&spans, UINT64_MAX - 1)->bytes, memory[1]);
-    ck_assert_ptr_null(spans_find(&spans, UINT64_MAX)); /* the one byte that no range reaches */
+    ck_assert_uint_eq(segments.count, 2);
+    ck_assert_ptr_eq(segments_find(&segments, UINT64_MAX - 11)->bytes, memory[2]);
+    ck_assert_ptr_eq(segments_find(&segments, UINT64_MAX - 1)->bytes, memory[1]);
+    ck_assert_ptr_null(segments_find(&segments, UINT64_MAX)); /* the one byte that no range reaches */
 }
 END_TEST
 
@@ -200,17 +201,17 @@ START_TEST(as_painting_every_byte_would_do)
         for (uint64_t at = begin; at < end; at++)
             owner[at] = (int)i;
     }
-    ck_assert(spans_seal(&spans));
+    ck_assert(segments_seal(&segments));
     assert_sealed();
-    ck_assert_uint_le(spans.count, 2 * count);
+    ck_assert_uint_le(segments.count, 2 * count);
     for (uint64_t at = 0; at < SIZE; at++) {
-        const struct span *span = spans_find(&spans, at);
+        const struct segment *segment = segments_find(&segments, at);
         size_t i = (size_t)owner[at];
-        bool right = span ? owner[at] >= 0 && span->file == (struct mapped_file *)(memory[0] + i) &&
-                                span->file_offset + (at - span->begin) == 10000 * i + (at - begins[i])
-                          : owner[at] < 0;
+        bool right = segment ? owner[at] >= 0 && segment->file == (struct mapped_file *)(memory[0] + i) &&
+                                   segment->file_offset + (at - segment->begin) == 10000 * i + (at - begins[i])
+                             : owner[at] < 0;
         if (!right)
-            ck_abort_msg("byte %lu is the %d'th span's", (unsigned long)at, owner[at]);
+            ck_abort_msg("byte %lu is the %d'th segment's", (unsigned long)at, owner[at]);
     }
 }
 END_TEST
@@ -251,13 +252,13 @@ START_TEST(huge_counts_take_no_quadratic_time)
             add(0, COUNT - i, 0);
             break;
         }
-    ck_assert(spans_seal(&spans));
+    ck_assert(segments_seal(&segments));
     assert_sealed();
     static const size_t expected[] = {COUNT, COUNT, 1, 2 * COUNT - 1, 1, COUNT, COUNT};
-    ck_assert_uint_eq(spans.count, expected[_i]);
-    for (size_t i = 0; i < spans.count; i++)
-        if (spans_find(&spans, spans.items[i].end - 1) != &spans.items[i])
-            ck_abort_msg("span %zu of %zu is not found", i, spans.count);
+    ck_assert_uint_eq(segments.count, expected[_i]);
+    for (size_t i = 0; i < segments.count; i++)
+        if (segments_find(&segments, segments.items[i].end - 1) != &segments.items[i])
+            ck_abort_msg("segment %zu of %zu is not found", i, segments.count);
     ck_assert_msg(seconds() - start < 30, "%g s", seconds() - start);
 }
 END_TEST
@@ -267,13 +268,13 @@ START_TEST(sealing_again_changes_nothing)
     add(0, 100, 0);
     add(50, 150, 1);
     add(120, 130, 2);
-    ck_assert(spans_seal(&spans));
-    size_t count = spans.count;
-    struct span before[8];
-    memcpy(before, spans.items, count * sizeof *before);
-    ck_assert(spans_seal(&spans));
-    ck_assert_uint_eq(spans.count, count);
-    ck_assert_mem_eq(before, spans.items, count * sizeof *before);
+    ck_assert(segments_seal(&segments));
+    size_t count = segments.count;
+    struct segment before[8];
+    memcpy(before, segments.items, count * sizeof *before);
+    ck_assert(segments_seal(&segments));
+    ck_assert_uint_eq(segments.count, count);
+    ck_assert_mem_eq(before, segments.items, count * sizeof *before);
 }
 END_TEST
 
@@ -289,8 +290,8 @@ static Suite *suite(void)
         the_top_of_the_address_space,
         sealing_again_changes_nothing,
     };
-    Suite *s = suite_create("spans");
-    TCase *tc = tcase_create("spans");
+    Suite *s = suite_create("segments");
+    TCase *tc = tcase_create("segments");
     tcase_add_checked_fixture(tc, NULL, teardown);
     for (size_t i = 0; i < ARRAY_SIZE(tests); i++)
         tcase_add_test(tc, tests[i]);

@@ -1,0 +1,125 @@
+#include "target/segments.h"
+
+void segments_deinit(struct segments *segments)
+{
+    free(segments->items);
+    *segments = (struct segments){0};
+}
+
+bool segments_add(struct segments *segments, struct segment segment)
+{
+    if (segment.begin >= segment.end)
+        return true;
+    if (segments->count == segments->capacity) {
+        size_t capacity = MAX(segments->capacity * 2, (size_t)256);
+        struct segment *items = realloc(segments->items, capacity * sizeof *items);
+        if (!items)
+            return false;
+        segments->items = items;
+        segments->capacity = capacity;
+    }
+    segments->items[segments->count++] = segment;
+    return true;
+}
+
+/* A segment on its way through the sweep; `order` is when it was added. */
+struct candidate {
+    struct segment segment;
+    size_t order;
+};
+
+static int compare_begin(const void *a, const void *b)
+{
+    const struct candidate *x = a, *y = b;
+    return (x->segment.begin > y->segment.begin) - (x->segment.begin < y->segment.begin);
+}
+
+/* A binary max-heap of candidates by `order`: the top is the one that wins at the current position. */
+static void heap_push(const struct candidate **heap, size_t *count, const struct candidate *item)
+{
+    size_t i = (*count)++;
+    for (; i && heap[(i - 1) / 2]->order < item->order; i = (i - 1) / 2)
+        heap[i] = heap[(i - 1) / 2];
+    heap[i] = item;
+}
+
+static void heap_pop(const struct candidate **heap, size_t *count)
+{
+    const struct candidate *item = heap[--*count];
+    size_t i = 0;
+    for (size_t child; (child = 2 * i + 1) < *count; i = child) {
+        if (child + 1 < *count && heap[child + 1]->order > heap[child]->order)
+            child++;
+        if (heap[child]->order <= item->order)
+            break;
+        heap[i] = heap[child];
+    }
+    heap[i] = item;
+}
+
+/* The part [begin, end) of a segment. */
+static struct segment segment_slice(const struct segment *segment, uint64_t begin, uint64_t end)
+{
+    uint64_t skipped = begin - segment->begin;
+    return (struct segment){
+        .begin = begin,
+        .end = end,
+        .bytes = segment->bytes ? segment->bytes + skipped : NULL,
+        .file = segment->file,
+        .file_offset = segment->file_offset + skipped,
+    };
+}
+
+bool segments_seal(struct segments *segments)
+{
+    size_t n = segments->count, next = 0, active = 0;
+    CLEANUP_FREE struct candidate *sorted = calloc(n + 1, sizeof *sorted);
+    CLEANUP_FREE const struct candidate **heap = calloc(n + 1, sizeof *heap);
+    if (!sorted || !heap)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        sorted[i] = (struct candidate){segments->items[i], i};
+    qsort(sorted, n, sizeof *sorted, compare_begin);
+
+    segments->count = 0;
+    const struct candidate *previous = NULL;
+    uint64_t position = 0;
+    while (next < n || active) {
+        if (!active)
+            position = MAX(position, sorted[next].segment.begin);
+        while (next < n && sorted[next].segment.begin <= position)
+            heap_push(heap, &active, &sorted[next++]);
+        while (active && heap[0]->segment.end <= position)
+            heap_pop(heap, &active);
+        if (!active)
+            continue;
+        const struct candidate *top = heap[0];
+        uint64_t end = next < n ? MIN(top->segment.end, sorted[next].segment.begin) : top->segment.end;
+        if (top == previous && segments->items[segments->count - 1].end == position)
+            segments->items[segments->count - 1].end = end;
+        else if (!segments_add(segments, segment_slice(&top->segment, position, end)))
+            return false;
+        previous = top;
+        position = end;
+    }
+    return true;
+}
+
+const struct segment *segments_next(const struct segments *segments, uint64_t address)
+{
+    size_t low = 0, high = segments->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (segments->items[middle].end <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < segments->count ? &segments->items[low] : NULL;
+}
+
+const struct segment *segments_find(const struct segments *segments, uint64_t address)
+{
+    const struct segment *segment = segments_next(segments, address);
+    return segment && segment->begin <= address ? segment : NULL;
+}
