@@ -130,12 +130,11 @@ bool execution_manager_find(struct execution_manager *manager, struct field_read
                             struct code_block *ret)
 {
     struct range_section section;
-    uint64_t address = address_of_code_pointer(manager->layout->code_pointer_flags, ip);
-    if (range_section_map_find(reader, manager->map, address, &section))
-        return execution_manager_find_in(manager, reader, &section, address, ret);
-    if (reader_failed(&reader->raw) || !address || address != manager->the_pre_stub)
+    if (range_section_map_find(reader, manager->map, ip, &section))
+        return execution_manager_find_in(manager, reader, &section, ip, ret);
+    if (reader_failed(&reader->raw) || !ip || ip != manager->the_pre_stub)
         return false;
-    *ret = (struct code_block){.ip = address, .start = address, .kind = CDACQ_CODE_THE_PRE_STUB};
+    *ret = (struct code_block){.ip = ip, .start = ip, .kind = CDACQ_CODE_THE_PRE_STUB};
     return true;
 }
 

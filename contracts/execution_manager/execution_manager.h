@@ -54,13 +54,13 @@ enum code_manager {
 enum code_manager range_section_manager(const struct range_section *section);
 
 /*
- * The block that `ip` is in: a method (up to its real end) or a stub. False where there is none, or when the reader
- * fails.
+ * The block that `ip`, an address without tag bits, is in: a method (up to its real end) or a stub. False where there
+ * is none, or when the reader fails.
  */
 bool execution_manager_find(struct execution_manager *manager, struct field_reader *reader, uint64_t ip,
                             struct code_block *ret);
 
-/* The same for an address whose section is known. It is no code pointer any more: it has lost its tag bits. */
+/* The same for an address whose section is known. */
 bool execution_manager_find_in(struct execution_manager *manager, struct field_reader *reader,
                                const struct range_section *section, uint64_t address, struct code_block *ret);
 

@@ -1,6 +1,5 @@
 #include "contracts/execution_manager/non_virtual_entry.h"
 
-#include "contracts/platform_metadata.h"
 #include "contracts/precode_stubs.h"
 
 /* A range list holds precodes and other stubs side by side: which it is the code there tells. */
@@ -16,14 +15,13 @@ static uint64_t method_desc_of(struct execution_manager *manager, struct field_r
 {
     struct range_section section;
     struct code_block block;
-    uint64_t address = address_of_code_pointer(manager->layout->code_pointer_flags, entry);
     if (manager->layout->globals[G_FeaturePortableEntrypoints])
         return read_field(reader, entry, F_PortableEntryPoint_MethodDesc);
-    if (!range_section_map_find(reader, manager->map, address, &section))
+    if (!range_section_map_find(reader, manager->map, entry, &section))
         return 0;
     if (range_section_manager(&section) == CODE_MANAGER_RANGE_LIST)
-        return precode_method_desc(manager, reader, address);
-    return execution_manager_find_in(manager, reader, &section, address, &block) ? block.method_desc : 0;
+        return precode_method_desc(manager, reader, entry);
+    return execution_manager_find_in(manager, reader, &section, entry, &block) ? block.method_desc : 0;
 }
 
 bool execution_manager_entry_method_desc(struct execution_manager *manager, struct field_reader *reader, uint64_t entry,

@@ -9,7 +9,7 @@
 #include "contracts/execution_manager/execution_manager.h"
 
 /*
- * `entry` is a code pointer, or the address of a PortableEntryPoint where the target has those. As specified, an
+ * `entry` is the address of code, or of a PortableEntryPoint where the target has those. As specified, an
  * address further on in a method's code is as good as its start. False, and *ret untouched, where it enters no method
  * that has a MethodDesc: it is outside of all code, in a stub that stands for no method, or in ReadyToRun code that the
  * runtime has not prepared; also when the reader fails.

@@ -9,7 +9,6 @@
 #include "contracts/execution_manager/funclets.h"
 #include "contracts/execution_manager/method_region.h"
 #include "contracts/execution_manager/non_virtual_entry.h"
-#include "contracts/platform_metadata.h"
 #include "src/api/handles.h"
 #include "util/sized.h"
 
@@ -33,7 +32,8 @@ enum cdacq_status cdacq_session_get_code_block(struct cdacq_session *session, ui
     struct field_reader *reader = &session->reader;
     struct code_block block;
     reader_begin(&reader->raw, FUEL_LOOKUP);
-    if (execution_manager_find(&session->target->manager, reader, ip, &block) && code_block_is_method(&block)) {
+    if (execution_manager_find(&session->target->manager, reader, session_address(session, ip), &block) &&
+        code_block_is_method(&block)) {
         *ret = (struct cdacq_block){0};
         memcpy(ret->opaque, &block, sizeof block);
         return CDACQ_OK;
@@ -207,7 +207,8 @@ enum cdacq_status cdacq_session_get_code_kind(struct cdacq_session *session, uin
                                               enum cdacq_code_kind *ret, struct cdacq_error *err)
 {
     struct code_block block;
-    bool found = execution_manager_find(&session->target->manager, ask(session), address, &block);
+    uint64_t plain = session_address(session, address);
+    bool found = execution_manager_find(&session->target->manager, ask(session), plain, &block);
     if (!found && reader_failed(&session->reader.raw))
         return reader_status(&session->reader.raw, err);
     *ret = found ? block.kind : CDACQ_CODE_UNKNOWN;
@@ -218,7 +219,7 @@ enum cdacq_status cdacq_session_find_ready_to_run_module(struct cdacq_session *s
                                                          struct cdacq_error *err)
 {
     struct range_section section;
-    uint64_t plain = address_of_code_pointer(session->target->layout.code_pointer_flags, address);
+    uint64_t plain = session_address(session, address);
     bool found = range_section_map_find(ask(session), session->target->manager.map, plain, &section);
     if (!found && reader_failed(&session->reader.raw))
         return reader_status(&session->reader.raw, err);
@@ -264,7 +265,8 @@ enum cdacq_status cdacq_session_non_virtual_entry_to_method_desc(struct cdacq_se
 {
     struct field_reader *reader = &session->reader;
     reader_begin(&reader->raw, FUEL_LOOKUP);
-    if (execution_manager_entry_method_desc(&session->target->manager, reader, entry_point, ret))
+    if (execution_manager_entry_method_desc(&session->target->manager, reader, session_address(session, entry_point),
+                                            ret))
         return CDACQ_OK;
     enum cdacq_status status = reader_status(&reader->raw, err);
     return status < 0 ? status

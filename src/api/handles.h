@@ -11,6 +11,7 @@
 #include "contracts/execution_manager/code_map.h"
 #include "contracts/contracts.h"
 #include "contracts/loader.h"
+#include "contracts/platform_metadata.h"
 #include "descriptors/runtime.h"
 #include "descriptors/runtime_version.h"
 
@@ -77,6 +78,15 @@ struct cdacq_session {
     size_t hint;                  /* the range of the last look-up */
     struct cdacq_error error;     /* of the last failed look-up: what cdacq_method.error points to */
 };
+
+/*
+ * The address that a code pointer of the caller holds. Every call that takes one begins with this; contracts take plain
+ * addresses.
+ */
+static inline uint64_t session_address(const struct cdacq_session *session, uint64_t pointer)
+{
+    return address_of_code_pointer(session->target->layout.code_pointer_flags, pointer);
+}
 
 /* The map of all code, built when first asked for. NULL where that cannot be done: look-ups then walk. */
 const struct code_map *session_map(struct cdacq_session *session);

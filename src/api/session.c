@@ -7,7 +7,6 @@
 
 #include "contracts/type_system/code_versions.h"
 #include "contracts/type_system/method_name.h"
-#include "contracts/platform_metadata.h"
 #include "contracts/code_info/unwind_info.h"
 #include "util/sized.h"
 
@@ -302,13 +301,13 @@ static struct method_record **walked_slot(struct cdacq_session *session, uint64_
     return &session->walked[i];
 }
 
-/* One address, as the specification goes: nothing is indexed, little is touched. */
-static void walk(struct cdacq_session *session, uint64_t ip, struct cdacq_method *ret)
+/* One address, as the specification goes: nothing is indexed, little is touched. `ip` is as the caller gave it. */
+static void walk(struct cdacq_session *session, uint64_t ip, uint64_t address, struct cdacq_method *ret)
 {
     struct field_reader *reader = &session->reader;
     struct code_block block;
     reader_begin(&reader->raw, FUEL_LOOKUP);
-    if (!execution_manager_find(&session->target->manager, reader, ip, &block)) {
+    if (!execution_manager_find(&session->target->manager, reader, address, &block)) {
         if (!reader_failed(&reader->raw)) {
             answer_none(ip, ret);
             return;
@@ -329,8 +328,8 @@ static void walk(struct cdacq_session *session, uint64_t ip, struct cdacq_method
     if (slot && !*slot)
         *slot = make_record(session, &block, r2r_jit_manager_image_of(&session->target->manager, &block));
     if (slot && *slot) {
-        record_answer(*slot, block.ip, ret);
-        ret->ip = ip; /* as asked: a code pointer may carry more than an address */
+        record_answer(*slot, address, ret);
+        ret->ip = ip;
         return;
     }
     error_set(&session->error, CDACQ_ERR_NOMEM, 0, "out of memory");
@@ -355,15 +354,16 @@ static void look_up(struct cdacq_session *session, uint64_t ip, bool batch, stru
 {
     /* A recording target is to touch what a question needs, not what makes many questions fast. */
     bool many = batch || ++session->lookups > WALKS_BEFORE_INDEX;
+    uint64_t address = session_address(session, ip);
     if (session->target->target->recording || (!session->map && !(many && session_map(session)))) {
-        walk(session, ip, ret);
+        walk(session, ip, address, ret);
         return;
     }
-    uint64_t address = address_of_code_pointer(session->target->layout.code_pointer_flags, ip);
     size_t index = find_range(session, address);
     if (index == SIZE_MAX) {
         if (session->map->unreadable || address == session->target->manager.the_pre_stub)
-            walk(session, ip, ret); /* it may lie in what could not be listed, or is code outside of all ranges */
+            walk(session, ip, address,
+                 ret); /* it may lie in what could not be listed, or is code outside of all ranges */
         else
             answer_none(ip, ret);
         return;
@@ -371,14 +371,14 @@ static void look_up(struct cdacq_session *session, uint64_t ip, bool batch, stru
     struct session_range *range = &session->ranges[index];
     if (!range->table &&
         (range->no_table || (++range->walks < WALKS_BEFORE_INDEX && !batch) || !session_table(session, index))) {
-        walk(session, ip, ret);
+        walk(session, ip, address, ret);
         return;
     }
     uint64_t begin = session->map->ranges[index].section.begin;
     const struct code_run *run =
         address - begin <= UINT32_MAX ? code_table_find(range->table, (uint32_t)(address - begin)) : NULL;
     if (!run || run->kind == RUN_STUB || run->kind == RUN_UNKNOWN) {
-        walk(session, ip, ret);
+        walk(session, ip, address, ret);
         return;
     }
     struct method_record *record = session_record(session, index, run);

@@ -162,7 +162,7 @@ enum cdacq_status cdacq_session_check_code_range(struct cdacq_session *session, 
                                                  struct cdacq_error *err)
 {
     const struct code_map *map = session_map(session);
-    uint64_t plain = address_of_code_pointer(session->target->layout.code_pointer_flags, address);
+    uint64_t plain = session_address(session, address);
     const struct code_range *range = map ? code_map_range(map, plain) : NULL;
     if (!range)
         return error_set(err, CDACQ_NOT_MANAGED, address, "no code range holds 0x%" PRIx64, address);
