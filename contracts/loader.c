@@ -42,9 +42,9 @@ static struct bytes bytes_of_target(struct module *module, uint64_t size)
     return (struct bytes){.window = target_window, .context = module, .size = size};
 }
 
-void module_cache_init(struct module_cache *cache, struct field_reader *reader)
+void module_cache_init(struct module_cache *cache, struct field_reader *reader, struct module_files files)
 {
-    *cache = (struct module_cache){.reader = reader};
+    *cache = (struct module_cache){.reader = reader, .files = files};
 }
 
 void module_cache_deinit(struct module_cache *cache)
@@ -113,13 +113,13 @@ static void append_utf16(struct field_reader *reader, uint64_t address, struct t
     }
 }
 
-/* The path of the mapping that holds the image, which is the file's; else what the runtime calls the module. */
-static char *find_path(struct field_reader *reader, uint64_t module, uint64_t base)
+/* The path of the file that is mapped where the image is; else what the runtime calls the module. */
+static char *find_path(const struct module_files *files, struct field_reader *reader, uint64_t module, uint64_t base)
 {
     struct text raw = {0}, escaped = {0};
-    const struct mapping *mapping = base ? target_mapping_at(reader->raw.target, base) : NULL;
-    if (mapping && mapping->path && mapping->path[0] == '/') {
-        text_puts(&raw, mapping->path);
+    const char *mapped = base ? files->path_at(files->context, base) : NULL;
+    if (mapped && mapped[0] == '/') {
+        text_puts(&raw, mapped);
     } else if (has_field(reader, F_Module_Path)) {
         uint64_t path = read_field(reader, module, F_Module_Path);
         if (path && !reader_failed(&reader->raw))
@@ -224,7 +224,7 @@ static void module_open(struct module *module, struct field_reader *reader)
     if (module->address)
         module->base = find_base(reader, module->address, &layout);
     if (!reader_failed(&reader->raw))
-        module->path = find_path(reader, module->address, module->base);
+        module->path = find_path(&module->cache->files, reader, module->address, module->base);
     if (reader_failed(&reader->raw)) {
         module->status = reader_status(&reader->raw, &module->error);
         return;
@@ -306,13 +306,6 @@ bool module_cache_blame(const struct module_cache *cache, enum cdacq_status stat
     return module != NULL;
 }
 
-/* Whether a mapping begins a file called NAME.dll. */
-static bool begins_assembly(const struct mapping *mapping, const char *name, size_t length)
-{
-    const char *base = path_basename(mapping->path);
-    return mapping->offset == 0 && strncmp(base, name, length) == 0 && strcmp(base + length, ".dll") == 0;
-}
-
 static bool has_mvid(const struct module *module, const uint8_t *mvid)
 {
     uint8_t found[16];
@@ -323,12 +316,11 @@ static bool has_mvid(const struct module *module, const uint8_t *mvid)
 struct module *module_cache_find_assembly(struct module_cache *cache, const char *name, size_t length,
                                           const uint8_t *mvid)
 {
-    const struct target *target = cache->reader->raw.target;
+    const struct module_files *files = &cache->files;
     const struct module *failed = cache->failed;
-    for (size_t i = 0; i < target->mapping_count && reader_step(&cache->reader->raw, "mapped files"); i++) {
-        uint64_t base = target->mappings[i].begin;
-        if (!begins_assembly(&target->mappings[i], name, length))
-            continue;
+    size_t position = 0;
+    uint64_t base;
+    while (files->next_assembly(files->context, &cache->reader->raw, name, length, &position, &base)) {
         struct module *module = *bucket_of(cache, base);
         while (module && (module->address || module->base != base))
             module = module->next;

@@ -28,6 +28,22 @@ struct target_bytes {
     size_t joined_size;
 };
 
+/*
+ * Which files are mapped where: a module's path, and the assemblies whose Modules are not at hand, are needs that the
+ * layer above fills. No contract looks for a file.
+ */
+struct module_files {
+    /* The path of the file that is mapped at `address`; NULL where none is known. Good while the cache lives. */
+    const char *(*path_at)(void *context, uint64_t address);
+    /*
+     * Where the next file called NAME.dll is mapped; `position` is 0 at first. False where there are no more, or when
+     * the reader, whose fuel the search costs, fails.
+     */
+    bool (*next_assembly)(void *context, struct reader *reader, const char *name, size_t length, size_t *position,
+                          uint64_t *ret_base);
+    void *context;
+};
+
 struct module_cache;
 
 struct module {
@@ -48,6 +64,7 @@ struct module {
 
 struct module_cache {
     struct field_reader *reader;
+    struct module_files files;
     struct module *buckets[MODULE_BUCKETS]; /* by address, or by base */
     size_t count;
 
@@ -55,7 +72,7 @@ struct module_cache {
     const struct module *failed;
 };
 
-void module_cache_init(struct module_cache *cache, struct field_reader *reader);
+void module_cache_init(struct module_cache *cache, struct field_reader *reader, struct module_files files);
 void module_cache_deinit(struct module_cache *cache);
 
 /* The module at `address`, opened when it is first asked for. NULL only when out of memory or above MODULE_MAX. */
@@ -68,8 +85,8 @@ struct module *module_cache_get(struct module_cache *cache, uint64_t address);
 enum cdacq_status module_cache_metadata(struct module_cache *cache, uint64_t address, const struct metadata **ret);
 
 /*
- * The same for an assembly by its simple name and its MVID (16 bytes), among the files that are mapped: for a component
- * of a composite image, whose Module is not at hand. NULL where none is that.
+ * The same for an assembly by its simple name and its MVID (16 bytes), for a component of a composite image, whose
+ * Module is not at hand. NULL where no mapped file is that.
  */
 struct module *module_cache_find_assembly(struct module_cache *cache, const char *name, size_t length,
                                           const uint8_t *mvid);

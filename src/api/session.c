@@ -9,6 +9,7 @@
 #include "contracts/type_system/method_name.h"
 #include "contracts/code_info/unwind_info.h"
 #include "util/sized.h"
+#include "src/api/module_files.h"
 
 enum {
     FUNCTIONS_MAX = 4 * 1024 * 1024, /* of all methods that a session remembers: a large process has some 100,000 */
@@ -30,7 +31,7 @@ enum cdacq_status cdacq_session_create(struct cdacq_target *target, struct cdacq
     session->names = target->names;
     field_reader_init(&session->reader, target->target, &target->layout, target->descriptor_info.pointer_size,
                       target->descriptor_info.big_endian);
-    module_cache_init(&session->modules, &session->reader);
+    module_cache_init(&session->modules, &session->reader, module_files_of(target->target));
     *ret = session;
     return CDACQ_OK;
 }
