@@ -2,7 +2,7 @@
 
 #include "contracts/code_info/gc_info.h"
 #include "contracts/code_lookup/hash_map.h"
-#include "formats/names.h"
+#include "formats/names/entry_point.h"
 
 /* entries[]: what kind of entry, in the top two bits, and its number. 0 is none. */
 #define ENTRY_KIND_SHIFT 30

@@ -5,11 +5,11 @@
 #include "contracts/type_system/method_desc.h"
 #include "contracts/execution_manager/r2r_jit_manager.h"
 #include "contracts/type_system/type_handle.h"
-#include "formats/names_runtime.h"
+#include "formats/names/names.h"
 
-static enum cdacq_status append_type_handle(void *context, uint64_t handle, struct text *ret)
+static void feed_handle(void *context, uint64_t handle, struct namer *n)
 {
-    return type_handle_name(context, handle, NAME_TYPE_CSHARP, ret);
+    type_handle_feed(context, handle, n);
 }
 
 static enum cdacq_status find_definition(void *context, uint64_t handle, const struct metadata **ret_metadata,
@@ -36,9 +36,7 @@ static void name_in_module(const struct method_namer *namer, struct module *modu
     if (!has_metadata(module, &ret->error))
         return;
     struct name_source source = {.metadata = &module->metadata};
-    enum cdacq_status status = namer->style == CDACQ_NAMES_CSHARP
-                                   ? name_method(&source, token, &ret->text)
-                                   : name_method_runtime(&source, namer->style, token, instance, &ret->text);
+    enum cdacq_status status = name_method(&source, namer->spelling, token, instance, &ret->text);
     if (reader_failed(&namer->cache->reader->raw))
         reader_status(&namer->cache->reader->raw, &ret->error);
     else if (status < 0)
@@ -90,34 +88,31 @@ static void name_in_component(const struct method_namer *namer, const struct cod
 
 struct instance_context {
     struct module_cache *cache;
-    enum name_type_form owner_form;
     uint64_t method_table, type_arguments, method_arguments;
 };
 
-static enum cdacq_status append_owner(void *context, struct text *ret)
+static void feed_owner(void *context, struct namer *n)
 {
     const struct instance_context *instance = context;
-    return type_handle_name(instance->cache, instance->method_table, instance->owner_form, ret);
+    type_handle_feed(instance->cache, instance->method_table, n);
 }
 
-static enum cdacq_status append_argument(void *context, bool of_method, uint32_t index, enum name_type_form form,
-                                         struct text *ret)
+static void feed_argument(void *context, bool of_method, uint32_t index, struct namer *n)
 {
     const struct instance_context *instance = context;
-    return type_handle_argument(instance->cache, of_method ? instance->method_arguments : instance->type_arguments,
-                                index, form, ret);
+    type_handle_feed_argument(instance->cache, of_method ? instance->method_arguments : instance->type_arguments, index,
+                              n);
 }
 
-/* Whose functions take an instance_context, which `context` is. */
+/* What the spelling shows of it. The functions take an instance_context, which `context` is. */
 static struct name_instance instance_of(struct instance_context *context, const struct method_namer *namer,
                                         const struct method_desc *method)
 {
-    bool sos = namer->style == CDACQ_NAMES_SOS;
-    struct name_instance instance = {.owner = append_owner, .argument = append_argument, .context = context};
-    *context = (struct instance_context){.cache = namer->cache,
-                                         .owner_form = sos ? NAME_TYPE_FULL : NAME_TYPE_BARE,
-                                         .method_table = method->method_table};
-    if (sos) { /* `il` does not say what it is instantiated over */
+    struct name_instance instance = {.argument = feed_argument, .context = context};
+    *context = (struct instance_context){.cache = namer->cache, .method_table = method->method_table};
+    if (!namer->spelling->formal)
+        instance.owner = feed_owner;
+    if (namer->spelling->arguments) {
         type_handle_arguments(namer->cache, method->method_table, &context->type_arguments, &instance.type_count);
         instance.method_count = method_desc_arguments(namer->cache->reader, method, &context->method_arguments);
     }
@@ -136,73 +131,65 @@ static struct module *find_signature_module(struct module_cache *cache, const st
     return module;
 }
 
-/* `dynamicClass.Name(int)`, or `dynamicClass.Name(...)` where the parameters cannot be told. */
-static void name_dynamic_csharp(struct name_source *source, struct module_cache *cache,
-                                const struct method_desc *method, const char *name, const struct window *signature,
-                                struct method_name *ret)
-{
-    text_puts(&ret->text, "dynamicClass.");
-    text_escape(&ret->text, name, strlen(name));
-    size_t length = ret->text.length;
-    enum cdacq_status status = CDACQ_ERR_MEMORY;
-    if (signature->bytes)
-        status = name_parameters(source, signature->bytes, signature->size, &ret->text);
-    if (status == CDACQ_ERR_MODULE && find_signature_module(cache, method, source) && source->metadata)
-        status = name_parameters(source, signature->bytes, signature->size, &ret->text);
-    if (status < 0 && !ret->text.broken) {
-        ret->text.length = length;
-        text_puts(&ret->text, "(...)");
-    }
-}
-
-static void name_dynamic_runtime_form(const struct method_namer *namer, struct name_source *source,
-                                      const struct method_desc *method, const char *name,
-                                      const struct window *signature, struct method_name *ret)
+/* Its status is that of the name; *ret_module is the module that was needed. */
+static enum cdacq_status name_signature(const struct method_namer *namer, const struct method_desc *method,
+                                        const char *owner, const char *name, const struct window *signature,
+                                        const struct module **ret_module, struct text *ret)
 {
     struct field_reader *reader = namer->cache->reader;
     struct instance_context context;
     struct name_instance instance = instance_of(&context, namer, method);
-    bool sos = namer->style == CDACQ_NAMES_SOS;
-    const char *owner = !sos ? "dynamicClass" : method_desc_is_il_stub(reader, method) ? "ILStubClass" : "DynamicClass";
-    const struct module *module = find_signature_module(namer->cache, method, source);
-    enum cdacq_status status = CDACQ_ERR_MEMORY;
-    if (signature->bytes && !reader_failed(&reader->raw))
-        status = name_dynamic_runtime(source, namer->style, owner, name, signature->bytes, signature->size, &instance,
-                                      &ret->text);
-    bool needed = module && module->status < 0 && status == CDACQ_ERR_MODULE;
-    if (reader_failed(&reader->raw))
-        reader_status(&reader->raw, &ret->error);
-    else if (status < 0 && !module_cache_blame(namer->cache, status, needed ? module : NULL, &ret->error))
-        error_set(&ret->error, status, method->address, "the dynamic method at 0x%" PRIx64 ": its signature: %s",
-                  method->address, cdacq_status_text(status));
+    struct name_source source = {
+        .type_handle = feed_handle,
+        .type_definition = find_definition,
+        .pointer_size = reader->raw.pointer_size,
+        .big_endian = reader->raw.big_endian,
+        .context = namer->cache,
+    };
+    if (!signature->bytes || reader_failed(&reader->raw))
+        return CDACQ_ERR_MEMORY;
+    enum cdacq_status status =
+        name_dynamic(&source, namer->spelling, owner, name, signature->bytes, signature->size, &instance, ret);
+    if (status == CDACQ_ERR_MODULE && (*ret_module = find_signature_module(namer->cache, method, &source)) &&
+        source.metadata)
+        status = name_dynamic(&source, namer->spelling, owner, name, signature->bytes, signature->size, &instance, ret);
+    return status;
 }
 
 /*
  * DynamicMethod and IL stubs: they have no token, and carry their name and their signature with them. The signature's
- * tokens belong to the module that their MethodTable is of.
+ * tokens belong to the module that their MethodTable is of. A formal name may do without parameters: `(...)`.
  */
-static void name_dynamic(const struct method_namer *namer, const struct method_desc *method, struct method_name *ret)
+static void name_dynamic_method(const struct method_namer *namer, const struct method_desc *method,
+                                struct method_name *ret)
 {
     struct module_cache *cache = namer->cache;
     struct field_reader *reader = cache->reader;
     CLEANUP_FREE char *name = NULL;
     struct window signature = {0};
-    struct name_source source = {
-        .type_handle = append_type_handle,
-        .type_definition = find_definition,
-        .pointer_size = reader->raw.pointer_size,
-        .big_endian = reader->raw.big_endian,
-        .context = cache,
-    };
+    const struct module *module = NULL;
     if (!method_desc_dynamic_name(reader, method, &name)) {
         reader_status(&reader->raw, &ret->error);
         return;
     }
     bool has_signature = method_desc_stored_signature(reader, method, &signature);
-    if (namer->style == CDACQ_NAMES_CSHARP)
-        name_dynamic_csharp(&source, cache, method, name, &signature, ret);
-    else
-        name_dynamic_runtime_form(namer, &source, method, name, &signature, ret);
+    const char *owner = namer->spelling->stub_class && method_desc_is_il_stub(reader, method)
+                            ? namer->spelling->stub_class
+                            : namer->spelling->dynamic_class;
+    enum cdacq_status status = name_signature(namer, method, owner, name, &signature, &module, &ret->text);
+    bool needed = module && module->status < 0 && status == CDACQ_ERR_MODULE;
+    if (namer->spelling->formal) {
+        if (status < 0 && !ret->text.broken) {
+            text_printf(&ret->text, "%s.", owner);
+            text_escape(&ret->text, name, strlen(name));
+            text_puts(&ret->text, "(...)");
+        }
+    } else if (reader_failed(&reader->raw)) {
+        reader_status(&reader->raw, &ret->error);
+    } else if (status < 0 && !module_cache_blame(cache, status, needed ? module : NULL, &ret->error)) {
+        error_set(&ret->error, status, method->address, "the dynamic method at 0x%" PRIx64 ": its signature: %s",
+                  method->address, cdacq_status_text(status));
+    }
     if (has_signature)
         window_deinit(&signature);
 }
@@ -211,17 +198,15 @@ static void name_by_method_desc(const struct method_namer *namer, uint64_t addre
 {
     struct method_desc method;
     struct instance_context context;
-    struct name_instance instance = {0};
     if (!method_desc_read(namer->cache->reader, address, &method)) {
         reader_status(&namer->cache->reader->raw, &ret->error);
         return;
     }
     if (method.classification == METHOD_DYNAMIC) {
-        name_dynamic(namer, &method, ret);
+        name_dynamic_method(namer, &method, ret);
         return;
     }
-    if (namer->style != CDACQ_NAMES_CSHARP)
-        instance = instance_of(&context, namer, &method);
+    struct name_instance instance = instance_of(&context, namer, &method);
     name_in_module(namer, module_cache_get(namer->cache, method.module), method.token, &instance, ret);
 }
 
@@ -261,7 +246,7 @@ static void name_instance(const struct method_namer *namer, const struct code_bl
                   block->start);
         return;
     }
-    bool composite = entries->components, csharp = namer->style == CDACQ_NAMES_CSHARP;
+    bool composite = entries->components;
     bool own_definition = (!method.owner || metadata_token_table(method.owner_token) == METADATA_TYPE_DEF) &&
                           metadata_token_table(method.token) == METADATA_METHOD_DEF;
     struct module *module = !composite ? module_cache_get(cache, block->module)
@@ -269,7 +254,7 @@ static void name_instance(const struct method_namer *namer, const struct code_bl
                                 ? find_manifest_assembly(cache, entries, method.module - 1)
                                 : NULL;
     if (own_definition && module && (composite || method.module == 0)) {
-        if (csharp) {
+        if (namer->spelling->formal) {
             name_in_module(namer, module, method.token, NULL, ret);
             return;
         }
@@ -290,8 +275,7 @@ static void name_instance(const struct method_namer *namer, const struct code_bl
                                  .module = composite ? composite_module : NULL,
                                  .context = &modules};
     ret->unverified |= module->unverified;
-    enum cdacq_status status = csharp ? name_entry_point(&source, &method, &ret->text)
-                                      : name_entry_point_runtime(&source, namer->style, &method, &ret->text);
+    enum cdacq_status status = name_entry_point(&source, namer->spelling, &method, &ret->text);
     if (status < 0 && !module_cache_blame(cache, status, status == CDACQ_ERR_MODULE ? NULL : module, &ret->error))
         error_set(&ret->error, CDACQ_ERR_MODULE, block->start,
                   "the method at 0x%" PRIx64 " is declared in another module and was not prepared", block->start);

@@ -8,6 +8,7 @@
 #include "contracts/execution_manager/code_block.h"
 #include "contracts/loader.h"
 #include "contracts/ready_to_run/r2r_image.h"
+#include "formats/names/names.h"
 #include "util/text.h"
 
 struct method_name {
@@ -21,7 +22,7 @@ struct method_name {
 /* Who asks. */
 struct method_namer {
     struct module_cache *cache;
-    enum cdacq_name_style style;
+    const struct name_spelling *spelling;
     bool runtime_types; /* the target describes MethodDescs */
 };
 

@@ -148,19 +148,26 @@ static void set_name(struct cdacq_session *session, struct cdacq_method *method,
         method->module_verified = false;
 }
 
+static const struct name_spelling *const spellings[] = {
+    [CDACQ_NAMES_CSHARP] = &name_spelling_csharp,
+    [CDACQ_NAMES_SOS] = &name_spelling_sos,
+    [CDACQ_NAMES_IL] = &name_spelling_il,
+};
+
 static void name_record(struct cdacq_session *session, const struct code_block *block, const struct r2r_image *image,
                         struct method_record *record)
 {
     struct method_name name = {0};
-    struct method_namer namer = {
-        .cache = &session->modules, .style = session->names, .runtime_types = session->target->runtime_types};
+    struct method_namer namer = {.cache = &session->modules,
+                                 .spelling = spellings[session->names],
+                                 .runtime_types = session->target->runtime_types};
     method_name_form(&namer, block, image, &name);
     set_name(session, &record->method, &name);
     text_deinit(&name.text);
     if (!session->target->target->recording)
         return;
-    /* What is recorded is to answer in every style. */
-    for (namer.style = CDACQ_NAMES_CSHARP; namer.style <= CDACQ_NAMES_IL; namer.style++) {
+    for (size_t i = 0; i < ARRAY_SIZE(spellings); i++) { /* what is recorded is to answer in every spelling */
+        namer.spelling = spellings[i];
         name = (struct method_name){0};
         method_name_form(&namer, block, image, &name);
         text_deinit(&name.text);

@@ -1,15 +1,17 @@
-#include "formats/names.h"
+#include "formats/names/names.h"
 
 #include <time.h>
 
 #include "formats/pe.h"
-#include "formats/signature.h"
 #include "tests/support/check_main.h"
 #include "tests/support/fixture_file.h"
 #include "tests/support/metadata_writer.h"
 #include "tests/support/paged_bytes.h"
+#include "tests/support/type_names.h"
 
 static struct text text;
+#define CSHARP (&name_spelling_csharp)
+#define TYPES  (name_spelling_csharp.owner)
 
 static void teardown_text(void)
 {
@@ -82,7 +84,8 @@ START_TEST(names_every_method_of_the_fixture)
     ck_assert_uint_eq(metadata_row_count(&fixture, METADATA_METHOD_DEF), COUNT);
     char *expected = read_expected(lines, COUNT);
     for (uint32_t rid = 1; rid <= COUNT; rid++)
-        assert_name(name_method(&fixture_source, metadata_token(METADATA_METHOD_DEF, rid), &text), lines[rid]);
+        assert_name(name_method(&fixture_source, CSHARP, metadata_token(METADATA_METHOD_DEF, rid), NULL, &text),
+                    lines[rid]);
     free(expected);
 }
 END_TEST
@@ -104,7 +107,8 @@ START_TEST(names_what_is_there_when_parts_are_missing)
         if (metadata_open(&bytes, &m) == CDACQ_OK)
             for (uint32_t rid = 1; rid <= COUNT; rid++) {
                 text_clear(&text);
-                enum cdacq_status status = name_method(&source, metadata_token(METADATA_METHOD_DEF, rid), &text);
+                enum cdacq_status status =
+                    name_method(&source, CSHARP, metadata_token(METADATA_METHOD_DEF, rid), NULL, &text);
                 if (status == CDACQ_OK)
                     ck_assert_str_eq(text.data, lines[rid]);
                 else
@@ -125,23 +129,31 @@ START_TEST(names_types)
     ck_assert_int_eq(metadata_find_type(&fixture, "Ns.Inner", "Outer`1", 0, &outer), CDACQ_OK);
     ck_assert_int_eq(metadata_find_type(&fixture, "", "Plain", outer, &plain), CDACQ_OK);
     ck_assert_int_eq(metadata_find_type(&fixture, "", "Deep`2", plain, &deep), CDACQ_OK);
-    assert_name(name_type(&fixture_source, 0x02000001, &text), "<Module>");
-    assert_name(name_type(&fixture_source, 0x02000000 | deep, &text),
+    assert_name(name_type(&fixture_source, TYPES, 0x02000001, &text), "<Module>");
+    assert_name(name_type(&fixture_source, TYPES, 0x02000000 | deep, &text),
                 "Ns.Inner.Outer<TOuter>.Plain.Deep<TDeep, TMore>");
-    assert_no_name(name_type(&fixture_source, 0x02000000, &text), CDACQ_ERR_FORMAT);
-    assert_no_name(name_type(&fixture_source, 0x02ffffff, &text), CDACQ_ERR_FORMAT);
-    assert_no_name(name_type(&fixture_source, 0x0a000001, &text), CDACQ_ERR_FORMAT);
-    assert_no_name(name_method(&fixture_source, 0x02000002, &text), CDACQ_ERR_FORMAT);
-    assert_no_name(name_method(&fixture_source, 0x06000000, &text), CDACQ_ERR_FORMAT);
-    assert_no_name(name_method(&fixture_source, 0x0600ffff, &text), CDACQ_ERR_FORMAT);
+    assert_no_name(name_type(&fixture_source, TYPES, 0x02000000, &text), CDACQ_ERR_FORMAT);
+    assert_no_name(name_type(&fixture_source, TYPES, 0x02ffffff, &text), CDACQ_ERR_FORMAT);
+    assert_no_name(name_type(&fixture_source, TYPES, 0x0a000001, &text), CDACQ_ERR_FORMAT);
+    assert_no_name(name_method(&fixture_source, CSHARP, 0x02000002, NULL, &text), CDACQ_ERR_FORMAT);
+    assert_no_name(name_method(&fixture_source, CSHARP, 0x06000000, NULL, &text), CDACQ_ERR_FORMAT);
+    assert_no_name(name_method(&fixture_source, CSHARP, 0x0600ffff, NULL, &text), CDACQ_ERR_FORMAT);
 }
 END_TEST
 
-static enum cdacq_status put_letter(void *context, uint32_t index, struct text *ret)
+static void put_letter(struct namer *n, const struct type_arguments *arguments)
 {
-    (void)context;
-    text_putc(ret, (char)('p' + index));
-    return index < 4 ? CDACQ_OK : CDACQ_ERR_MEMORY;
+    text_putc(n->text, (char)('p' + arguments->number));
+    if (arguments->number == 4)
+        namer_fail(n, CDACQ_ERR_MEMORY);
+}
+
+static enum cdacq_status name_instance(uint32_t rid, uint32_t count)
+{
+    struct namer n = namer_begin(&fixture_source, TYPES, &text);
+    const struct named_type type = {.metadata = &fixture, .token = metadata_token(METADATA_TYPE_DEF, rid)};
+    type_instance(&n, &type, &(struct type_arguments){.left = count, .put = put_letter});
+    return namer_end(&n);
 }
 
 START_TEST(names_instances)
@@ -150,13 +162,11 @@ START_TEST(names_instances)
     ck_assert_int_eq(metadata_find_type(&fixture, "Ns.Inner", "Outer`1", 0, &outer), CDACQ_OK);
     ck_assert_int_eq(metadata_find_type(&fixture, "", "Plain", outer, &plain), CDACQ_OK);
     ck_assert_int_eq(metadata_find_type(&fixture, "", "Deep`2", plain, &deep), CDACQ_OK);
-#define INSTANCE(rid, count) name_type_instance(&fixture_source, 0x02000000 | (rid), count, put_letter, NULL, &text)
-    assert_name(INSTANCE(deep, 3), "Ns.Inner.Outer<p>.Plain.Deep<q, r>");
-    assert_name(INSTANCE(plain, 1), "Ns.Inner.Outer<p>.Plain");
-    assert_name(INSTANCE(outer, 0), "Ns.Inner.Outer`1");
-    assert_name(INSTANCE(1, 0), "<Module>");
-    assert_no_name(INSTANCE(deep, 5), CDACQ_ERR_MEMORY); /* the callback's failure */
-#undef INSTANCE
+    assert_name(name_instance(deep, 3), "Ns.Inner.Outer<p>.Plain.Deep<q, r>");
+    assert_name(name_instance(plain, 1), "Ns.Inner.Outer<p>.Plain");
+    assert_name(name_instance(outer, 0), "Ns.Inner.Outer`1");
+    assert_name(name_instance(1, 0), "<Module>");
+    assert_no_name(name_instance(deep, 5), CDACQ_ERR_MEMORY); /* the callback's failure */
 }
 END_TEST
 
@@ -166,7 +176,8 @@ START_TEST(names_member_references)
     unsigned named = 0, fields = 0;
     for (uint32_t rid = 1; rid <= metadata_row_count(&fixture, METADATA_MEMBER_REF); rid++) {
         text_clear(&text);
-        enum cdacq_status status = name_method(&fixture_source, metadata_token(METADATA_MEMBER_REF, rid), &text);
+        enum cdacq_status status =
+            name_method(&fixture_source, CSHARP, metadata_token(METADATA_MEMBER_REF, rid), NULL, &text);
         ck_assert(status == CDACQ_OK || status == CDACQ_ERR_FORMAT);
         status == CDACQ_OK ? named++ : fields++;
         if (status == CDACQ_OK)
@@ -195,11 +206,11 @@ START_TEST(survives_mutation)
         if (metadata_open(&bytes, &m) == CDACQ_OK) {
             for (uint32_t rid = 1; rid <= MIN(metadata_row_count(&m, METADATA_METHOD_DEF), 169u); rid++) {
                 text_clear(&text);
-                name_method(&source, metadata_token(METADATA_METHOD_DEF, rid), &text);
+                name_method(&source, CSHARP, metadata_token(METADATA_METHOD_DEF, rid), NULL, &text);
             }
             for (uint32_t rid = 1; rid <= MIN(metadata_row_count(&m, METADATA_MEMBER_REF), 100u); rid++) {
                 text_clear(&text);
-                name_method(&source, metadata_token(METADATA_MEMBER_REF, rid), &text);
+                name_method(&source, CSHARP, metadata_token(METADATA_MEMBER_REF, rid), NULL, &text);
             }
         }
         paged_bytes_close(&paged);
@@ -271,9 +282,9 @@ START_TEST(levels_list_what_they_add)
     METADATA_ROW(&writer, METADATA_GENERIC_PARAM, 1, 0, lying << 1, string("U\n"));
     METADATA_ROW(&writer, METADATA_GENERIC_PARAM, 0, 0, fewer << 1, string("T"));
     open_written();
-    assert_name(name_type(&source, 0x02000000 | outer, &text), "Ns.Outer<T>");
-    assert_name(name_type(&source, 0x02000000 | lying, &text), "Ns.Outer<T>.Odd.Lying`7<U\\x0a>");
-    assert_name(name_method(&source, 0x06000001, &text),
+    assert_name(name_type(&source, TYPES, 0x02000000 | outer, &text), "Ns.Outer<T>");
+    assert_name(name_type(&source, TYPES, 0x02000000 | lying, &text), "Ns.Outer<T>.Odd.Lying`7<U\\x0a>");
+    assert_name(name_method(&source, CSHARP, 0x06000001, NULL, &text),
                 "Ns.Outer<T>.Odd.Lying`7.Fewer`1.M`1(Ns.Outer<int>.Odd.Lying`7<string>)");
 }
 END_TEST
@@ -300,16 +311,16 @@ START_TEST(names_member_references_of_every_parent)
                  BLOB(0x20, 2, 8, 8, 8));
     METADATA_ROW(&writer, METADATA_MEMBER_REF, list << 3 | CODED_PARENT_TYPE_REF, string("Field"), BLOB(6, 8));
     open_written();
-    assert_name(name_method(&source, 0x0a000001, &text), "Ns.List<int>.Inner.Add(!0)");
-    assert_name(name_method(&source, 0x0a000002, &text), "Ns.List`1.Add(!0)");
-    assert_name(name_method(&source, 0x0a000003, &text), "Ns.Own<T>.Add(T)");
-    assert_name(name_method(&source, 0x0a000004, &text), "<Module>.Call<!!0, !!1>(!!1)");
-    assert_name(name_method(&source, 0x0a000005, &text), "Ns.Own<T>.V(int, __arglist)");
-    assert_name(name_method(&source, 0x0a000006, &text), "int[,].Get(int, int)");
-    assert_no_name(name_method(&source, 0x0a000007, &text), CDACQ_ERR_FORMAT);
-    assert_name(name_method(&source, 0x06000001, &text), "Ns.Own<T>.V(int, __arglist)");
-    assert_name(name_type(&source, 0x1b000001, &text), "Ns.List<int>.Inner");
-    assert_name(name_type(&source, 0x01000002, &text), "Ns.List`1.Inner");
+    assert_name(name_method(&source, CSHARP, 0x0a000001, NULL, &text), "Ns.List<int>.Inner.Add(!0)");
+    assert_name(name_method(&source, CSHARP, 0x0a000002, NULL, &text), "Ns.List`1.Add(!0)");
+    assert_name(name_method(&source, CSHARP, 0x0a000003, NULL, &text), "Ns.Own<T>.Add(T)");
+    assert_name(name_method(&source, CSHARP, 0x0a000004, NULL, &text), "<Module>.Call<!!0, !!1>(!!1)");
+    assert_name(name_method(&source, CSHARP, 0x0a000005, NULL, &text), "Ns.Own<T>.V(int, __arglist)");
+    assert_name(name_method(&source, CSHARP, 0x0a000006, NULL, &text), "int[,].Get(int, int)");
+    assert_no_name(name_method(&source, CSHARP, 0x0a000007, NULL, &text), CDACQ_ERR_FORMAT);
+    assert_name(name_method(&source, CSHARP, 0x06000001, NULL, &text), "Ns.Own<T>.V(int, __arglist)");
+    assert_name(name_type(&source, TYPES, 0x1b000001, &text), "Ns.List<int>.Inner");
+    assert_name(name_type(&source, TYPES, 0x01000002, &text), "Ns.List`1.Inner");
 }
 END_TEST
 
@@ -322,9 +333,9 @@ START_TEST(nesting_in_circles_has_no_name)
     METADATA_ROW(&writer, METADATA_NESTED_CLASS, self, self);
     METADATA_ROW(&writer, METADATA_TYPE_REF, 1 << 2 | CODED_SCOPE_TYPE_REF, string("R"), 0);
     open_written();
-    assert_no_name(name_type(&source, 0x02000000 | a, &text), CDACQ_ERR_FUEL);
-    assert_no_name(name_method(&source, 0x06000001, &text), CDACQ_ERR_FUEL);
-    assert_no_name(name_type(&source, 0x01000001, &text), CDACQ_ERR_FUEL);
+    assert_no_name(name_type(&source, TYPES, 0x02000000 | a, &text), CDACQ_ERR_FUEL);
+    assert_no_name(name_method(&source, CSHARP, 0x06000001, NULL, &text), CDACQ_ERR_FUEL);
+    assert_no_name(name_type(&source, TYPES, 0x01000001, &text), CDACQ_ERR_FUEL);
 }
 END_TEST
 
@@ -333,8 +344,8 @@ START_TEST(type_specs_in_circles_have_no_name)
     METADATA_ROW(&writer, METADATA_TYPE_SPEC, BLOB(0x12, 1 << 2 | 2));       /* itself */
     METADATA_ROW(&writer, METADATA_TYPE_SPEC, BLOB(0x0f, 0x12, 2 << 2 | 2)); /* a pointer to itself */
     open_written();
-    assert_no_name(name_type(&source, 0x1b000001, &text), CDACQ_ERR_FUEL);
-    assert_no_name(name_type(&source, 0x1b000002, &text), CDACQ_ERR_FUEL);
+    assert_no_name(name_type(&source, TYPES, 0x1b000001, &text), CDACQ_ERR_FUEL);
+    assert_no_name(name_type(&source, TYPES, 0x1b000002, &text), CDACQ_ERR_FUEL);
 }
 END_TEST
 
@@ -356,7 +367,7 @@ START_TEST(exponential_types_end)
     open_written();
     struct timespec begin, end;
     clock_gettime(CLOCK_MONOTONIC, &begin);
-    assert_no_name(name_type(&source, 0x1b000001, &text), CDACQ_ERR_FUEL);
+    assert_no_name(name_type(&source, TYPES, 0x1b000001, &text), CDACQ_ERR_FUEL);
     clock_gettime(CLOCK_MONOTONIC, &end);
     ck_assert_int_lt(end.tv_sec - begin.tv_sec, 10);
 }
@@ -377,9 +388,9 @@ START_TEST(many_unsorted_rows_cost_fuel)
         METADATA_ROW(&writer, METADATA_NESTED_CLASS, i == 19999 ? nested : 9999, type);
     writer.uncompressed = true;
     open_written();
-    assert_name(name_type(&source, 0x02000003, &text), "T.N");
-    assert_no_name(name_method(&source, 0x06000000 | method, &text), CDACQ_ERR_FUEL);
-    assert_no_name(name_parameters(&source, signature, sizeof signature, &text), CDACQ_ERR_FUEL);
+    assert_name(name_type(&source, TYPES, 0x02000003, &text), "T.N");
+    assert_no_name(name_method(&source, CSHARP, 0x06000000 | method, NULL, &text), CDACQ_ERR_FUEL);
+    assert_no_name(name_dynamic(&source, CSHARP, "C", "N", signature, sizeof signature, NULL, &text), CDACQ_ERR_FUEL);
 }
 END_TEST
 
@@ -396,15 +407,15 @@ START_TEST(text_has_its_cap)
     }
     add_method("M", metadata_writer_blob(&writer, signature, sizeof signature));
     open_written();
-    assert_no_name(name_method(&source, 0x06000001, &text), CDACQ_ERR_FUEL);
+    assert_no_name(name_method(&source, CSHARP, 0x06000001, NULL, &text), CDACQ_ERR_FUEL);
 }
 END_TEST
 
 /* ---- Signatures that stand alone ---- */
 
 #define SIGNATURE(...)  (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__})
-#define TYPE(...)       name_signature_type(&source, SIGNATURE(__VA_ARGS__), &text, NULL)
-#define PARAMETERS(...) name_parameters(&source, SIGNATURE(__VA_ARGS__), &text)
+#define TYPE(...)       name_signature_type(&source, TYPES, SIGNATURE(__VA_ARGS__), &text, NULL)
+#define PARAMETERS(...) name_dynamic(&source, CSHARP, "C", "N", SIGNATURE(__VA_ARGS__), NULL, &text)
 
 START_TEST(primitive_types)
 {
@@ -437,8 +448,8 @@ START_TEST(primitive_types)
     const uint8_t bad[] = {0, 0x17, 0x1a, 0x23, 0x3a, 0x3c, 0x40, 0x41, 0x7f, 0x80, 0xff};
     for (unsigned i = 0; i < ARRAY_SIZE(bad); i++)
         assert_no_name(TYPE(bad[i]), CDACQ_ERR_FORMAT);
-    assert_no_name(name_signature_type(&source, "", 0, &text, NULL), CDACQ_ERR_FORMAT);
-    assert_no_name(name_signature_type(&source, NULL, 0, &text, NULL), CDACQ_ERR_FORMAT);
+    assert_no_name(name_signature_type(&source, TYPES, "", 0, &text, NULL), CDACQ_ERR_FORMAT);
+    assert_no_name(name_signature_type(&source, TYPES, NULL, 0, &text, NULL), CDACQ_ERR_FORMAT);
 }
 END_TEST
 
@@ -457,7 +468,7 @@ START_TEST(composed_types)
     assert_name(TYPE(0x1b, 0, 2, 1, 8, 0x10, 14), "delegate*<int, ref string, void>");
     assert_name(TYPE(0x1d, 0x1b, 5, 2, 8, 8, 0x41, 14), "delegate*<int, string, int>[]");
     assert_name(TYPE(0x1b, 9, 1, 0x1b, 0, 0, 1, 0x1b, 0, 0, 8), "delegate*<delegate*<int>, delegate*<void>>");
-    assert_name(name_signature_type(&source, SIGNATURE(0x1d, 8, 99), &text, &length), "int[]");
+    assert_name(name_signature_type(&source, TYPES, SIGNATURE(0x1d, 8, 99), &text, &length), "int[]");
     ck_assert_uint_eq(length, 2);
     assert_no_name(TYPE(0x14, 8, 0, 0, 0), CDACQ_ERR_FORMAT);  /* no dimension */
     assert_no_name(TYPE(0x14, 8, 33, 0, 0), CDACQ_ERR_FORMAT); /* too many */
@@ -472,11 +483,11 @@ END_TEST
 START_TEST(tokens_need_metadata)
 {
     source.metadata = NULL;
-    assert_name(PARAMETERS(0, 2, 1, 8, 14), "(int, string)");
+    assert_name(PARAMETERS(0, 2, 1, 8, 14), "C.N(int, string)");
     assert_no_name(PARAMETERS(0, 1, 1, 0x12, 4), CDACQ_ERR_MODULE);
     assert_no_name(PARAMETERS(0, 1, 1, 0x15, 0x12, 4, 1, 8), CDACQ_ERR_MODULE);
-    assert_no_name(name_method(&source, 0x06000001, &text), CDACQ_ERR_MODULE);
-    assert_no_name(name_type(&source, 0x02000001, &text), CDACQ_ERR_MODULE);
+    assert_no_name(name_method(&source, CSHARP, 0x06000001, NULL, &text), CDACQ_ERR_MODULE);
+    assert_no_name(name_type(&source, TYPES, 0x02000001, &text), CDACQ_ERR_MODULE);
     assert_no_name(TYPE(0x3b, 1), CDACQ_ERR_MODULE);
 }
 END_TEST
@@ -496,18 +507,18 @@ END_TEST
 
 START_TEST(parameters)
 {
-    assert_name(PARAMETERS(0, 0, 1), "()");
-    assert_name(PARAMETERS(0x20, 1, 0x1d, 8, 0x10, 2), "(ref bool)");
-    assert_name(PARAMETERS(0x10, 1, 1, 1, 0x1e, 0), "(!!0)");
-    assert_name(PARAMETERS(5, 0, 1), "(__arglist)");
-    assert_name(PARAMETERS(5, 2, 1, 8, 0x41, 14), "(int, __arglist)");
+    assert_name(PARAMETERS(0, 0, 1), "C.N()");
+    assert_name(PARAMETERS(0x20, 1, 0x1d, 8, 0x10, 2), "C.N(ref bool)");
+    assert_name(PARAMETERS(0x10, 1, 1, 1, 0x1e, 0), "C.N(!!0)");
+    assert_name(PARAMETERS(5, 0, 1), "C.N(__arglist)");
+    assert_name(PARAMETERS(5, 2, 1, 8, 0x41, 14), "C.N(int, __arglist)");
     assert_no_name(PARAMETERS(6, 8), CDACQ_ERR_FORMAT);       /* a field */
     assert_no_name(PARAMETERS(7, 1, 8), CDACQ_ERR_FORMAT);    /* locals */
     assert_no_name(PARAMETERS(0x28, 0, 8), CDACQ_ERR_FORMAT); /* a property */
     assert_no_name(PARAMETERS(0, 2, 1, 8), CDACQ_ERR_FORMAT);
     assert_no_name(PARAMETERS(0, 0xdf, 0xff, 0xff, 0xff, 1, 8, 8), CDACQ_ERR_FORMAT);
     assert_no_name(PARAMETERS(0, 1), CDACQ_ERR_FORMAT);
-    assert_no_name(name_parameters(&source, "", 0, &text), CDACQ_ERR_FORMAT);
+    assert_no_name(name_dynamic(&source, CSHARP, "C", "N", "", 0, NULL, &text), CDACQ_ERR_FORMAT);
 }
 END_TEST
 
@@ -515,27 +526,28 @@ START_TEST(depth_has_its_cap)
 {
     uint8_t deep[200000];
     memset(deep, 0x0f, sizeof deep);
-    assert_no_name(name_signature_type(&source, deep, sizeof deep, &text, NULL), CDACQ_ERR_FUEL);
+    assert_no_name(name_signature_type(&source, TYPES, deep, sizeof deep, &text, NULL), CDACQ_ERR_FUEL);
     memset(deep, 0x1d, sizeof deep);
-    assert_no_name(name_signature_type(&source, deep, sizeof deep, &text, NULL), CDACQ_ERR_FUEL);
+    assert_no_name(name_signature_type(&source, TYPES, deep, sizeof deep, &text, NULL), CDACQ_ERR_FUEL);
     memset(deep, 0x45, sizeof deep);
-    assert_no_name(name_signature_type(&source, deep, sizeof deep, &text, NULL), CDACQ_ERR_FORMAT);
+    assert_no_name(name_signature_type(&source, TYPES, deep, sizeof deep, &text, NULL), CDACQ_ERR_FORMAT);
     for (size_t i = 0; i + 2 < sizeof deep; i += 3)
         memcpy(deep + i, "\x1b\x00\x01", 3); /* function pointers that return function pointers */
-    assert_no_name(name_signature_type(&source, deep, sizeof deep, &text, NULL), CDACQ_ERR_FORMAT);
+    assert_no_name(name_signature_type(&source, TYPES, deep, sizeof deep, &text, NULL), CDACQ_ERR_FORMAT);
     deep[0] = 0;
     deep[1] = 0;
     memset(deep + 2, 0x0f, sizeof deep - 2); /* as a return type, which is skipped */
-    assert_no_name(name_parameters(&source, deep, sizeof deep, &text), CDACQ_ERR_FORMAT);
+    assert_no_name(name_dynamic(&source, CSHARP, "C", "N", deep, sizeof deep, NULL, &text), CDACQ_ERR_FORMAT);
 }
 END_TEST
 
 /* A type handle is named by its number; 0x99 cannot be. */
-static enum cdacq_status put_handle(void *context, uint64_t address, struct text *ret)
+static void put_handle(void *context, uint64_t address, struct namer *n)
 {
     (void)context;
-    text_printf(ret, "H%llx", (unsigned long long)address);
-    return address == 0x99 ? CDACQ_ERR_MEMORY : CDACQ_OK;
+    text_printf(n->text, "H%llx", (unsigned long long)address);
+    if (address == 0x99)
+        namer_fail(n, CDACQ_ERR_MEMORY);
 }
 
 static enum cdacq_status define_handle(void *context, uint64_t address, const struct metadata **ret_metadata,
@@ -553,16 +565,16 @@ START_TEST(type_handles)
     source.type_handle = put_handle;
     source.pointer_size = 8;
     assert_name(PARAMETERS(0, 2, 0x21, 1, 0, 0, 0, 0, 0, 0, 0, 0x21, 8, 7, 6, 5, 4, 3, 2, 1, 8),
-                "(H102030405060708, int)");
-    assert_name(PARAMETERS(0, 1, 1, 0x1d, 0x22, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0x21, 2, 0, 0, 0, 0, 0, 0, 0), "(H2[])");
+                "C.N(H102030405060708, int)");
+    assert_name(PARAMETERS(0, 1, 1, 0x1d, 0x22, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0x21, 2, 0, 0, 0, 0, 0, 0, 0), "C.N(H2[])");
     assert_no_name(PARAMETERS(0, 1, 1, 0x21, 0x99, 0, 0, 0, 0, 0, 0, 0), CDACQ_ERR_MEMORY);
     assert_no_name(PARAMETERS(0, 1, 1, 0x21, 1, 0, 0, 0, 0, 0, 0), CDACQ_ERR_FORMAT);
     source.big_endian = true;
-    assert_name(PARAMETERS(0, 1, 1, 0x21, 8, 7, 6, 5, 4, 3, 2, 1), "(H807060504030201)");
+    assert_name(PARAMETERS(0, 1, 1, 0x21, 8, 7, 6, 5, 4, 3, 2, 1), "C.N(H807060504030201)");
     source.pointer_size = 4;
-    assert_name(PARAMETERS(0, 2, 1, 0x21, 1, 2, 3, 4, 8), "(H1020304, int)");
+    assert_name(PARAMETERS(0, 2, 1, 0x21, 1, 2, 3, 4, 8), "C.N(H1020304, int)");
     source.big_endian = false;
-    assert_name(PARAMETERS(0, 2, 1, 0x21, 1, 2, 3, 4, 8), "(H4030201, int)");
+    assert_name(PARAMETERS(0, 2, 1, 0x21, 1, 2, 3, 4, 8), "C.N(H4030201, int)");
 }
 END_TEST
 
@@ -663,7 +675,7 @@ START_TEST(entry_points_as_instantiated)
 
     const uint8_t own[] = {0x44, 0x15, 0x12, (uint8_t)(type << 2), 1, 8, 1, 2, 0x3b, 1, 0x3e};
     ck_assert_int_eq(name_entry_point_decode(own, sizeof own, &entry), CDACQ_OK);
-    assert_name(name_entry_point(&source, &entry, &text), "Ns.Own<int>.Convert<T, System.__Canon>");
+    assert_name(name_entry_point(&source, CSHARP, &entry, &text), "Ns.Own<int>.Convert<T, System.__Canon>");
 
     /* The type is module 3's; the argument's token is ours, and the argument's argument again module 3's. */
     const uint8_t foreign[] = {
@@ -671,30 +683,30 @@ START_TEST(entry_points_as_instantiated)
         0x3d, 0x3f, 3, 0x12, 8 << 2, (uint8_t)take};
     ck_assert_int_eq(name_entry_point_decode(foreign, sizeof foreign, &entry), CDACQ_OK);
     text_clear(&text);
-    ck_assert_int_eq(name_entry_point(&source, &entry, &text), CDACQ_OK);
+    ck_assert_int_eq(name_entry_point(&source, CSHARP, &entry, &text), CDACQ_OK);
     struct text expected = {0};
     text_puts(&expected, "Ns.Inner.Outer<Ns.Own<");
     struct name_source other = {.metadata = &fixture};
-    ck_assert_int_eq(name_signature_type(&other, SIGNATURE(0x12, 8 << 2), &expected, NULL), CDACQ_OK);
+    ck_assert_int_eq(name_signature_type(&other, TYPES, SIGNATURE(0x12, 8 << 2), &expected, NULL), CDACQ_OK);
     text_puts(&expected, ">>.Take");
     ck_assert_str_eq(text.data, expected.data);
     text_deinit(&expected);
 
     const uint8_t plain[] = {0, 1};
     ck_assert_int_eq(name_entry_point_decode(plain, sizeof plain, &entry), CDACQ_OK);
-    assert_name(name_entry_point(&source, &entry, &text), "Ns.Own<T>.Convert");
+    assert_name(name_entry_point(&source, CSHARP, &entry, &text), "Ns.Own<T>.Convert");
     const uint8_t member[] = {0x14, 1, 1, 8};
     ck_assert_int_eq(name_entry_point_decode(member, sizeof member, &entry), CDACQ_OK);
-    assert_name(name_entry_point(&source, &entry, &text), "Ns.Own<T>.Ref<int>");
+    assert_name(name_entry_point(&source, CSHARP, &entry, &text), "Ns.Own<T>.Ref<int>");
     const uint8_t owned_member[] = {0x50, 0x15, 0x12, (uint8_t)(type << 2), 1, 8, 1};
     ck_assert_int_eq(name_entry_point_decode(owned_member, sizeof owned_member, &entry), CDACQ_OK);
-    assert_name(name_entry_point(&source, &entry, &text), "Ns.Own<int>.Ref");
+    assert_name(name_entry_point(&source, CSHARP, &entry, &text), "Ns.Own<int>.Ref");
     const uint8_t unknown[] = {0x40, 0x3f, 5, 0x12, 4, 1};
     ck_assert_int_eq(name_entry_point_decode(unknown, sizeof unknown, &entry), CDACQ_OK);
-    assert_no_name(name_entry_point(&source, &entry, &text), CDACQ_ERR_MODULE);
+    assert_no_name(name_entry_point(&source, CSHARP, &entry, &text), CDACQ_ERR_MODULE);
     const uint8_t slot[] = {0x48, 0x1d, 8, 9};
     ck_assert_int_eq(name_entry_point_decode(slot, sizeof slot, &entry), CDACQ_OK);
-    assert_no_name(name_entry_point(&source, &entry, &text), CDACQ_ERR_FORMAT);
+    assert_no_name(name_entry_point(&source, CSHARP, &entry, &text), CDACQ_ERR_FORMAT);
     free(file);
 }
 END_TEST
@@ -716,10 +728,10 @@ START_TEST(survives_random_signatures)
             signature[i] = (uint8_t)(state >> 60 ? state >> 40 & 0x1f : state >> 33);
         }
         text_clear(&text);
-        name_parameters(&source, signature, 24, &text);
-        name_signature_type(&source, signature, 24, &text, NULL);
+        name_dynamic(&source, CSHARP, "C", "N", signature, 24, NULL, &text);
+        name_signature_type(&source, TYPES, signature, 24, &text, NULL);
         if (name_entry_point_decode(signature, 24, &entry) == CDACQ_OK)
-            name_entry_point(&source, &entry, &text);
+            name_entry_point(&source, CSHARP, &entry, &text);
         free(signature);
     }
 }

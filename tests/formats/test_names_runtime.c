@@ -1,10 +1,13 @@
-#include "formats/names_runtime.h"
+#include "formats/names/names.h"
 
 #include <stdio.h>
 
 #include "tests/support/check_main.h"
 #include "tests/support/metadata_writer.h"
+#include "tests/support/type_names.h"
 
+static const struct name_spelling *const spelling_SOS = &name_spelling_sos, *const spelling_IL = &name_spelling_il;
+static const struct name_spelling *const spellings[] = {&name_spelling_sos, &name_spelling_il};
 static struct text text;
 static struct metadata_writer writer;
 static uint8_t *written;
@@ -33,8 +36,7 @@ static struct name_source source;
 #define BLOB(...)      metadata_writer_blob(&writer, SIGNATURE(__VA_ARGS__))
 
 /* A method `C.N` with that signature; one that returns nothing, with one parameter. */
-#define METHOD(style, ...) \
-    name_dynamic_runtime(&source, CDACQ_NAMES_##style, "C", "N", SIGNATURE(__VA_ARGS__), NULL, &text)
+#define METHOD(style, ...)        name_dynamic(&source, spelling_##style, "C", "N", SIGNATURE(__VA_ARGS__), NULL, &text)
 #define assert_il(expected, ...)  assert_name(METHOD(IL, 0, 1, 1, __VA_ARGS__), "void [Own] C::N(" expected ")")
 #define assert_sos(expected, ...) assert_name(METHOD(SOS, 0, 1, 1, __VA_ARGS__), "C.N(" expected ")")
 #define assert_neither(status, ...)                                \
@@ -273,25 +275,25 @@ END_TEST
 
 /* ---- Methods of metadata ---- */
 
-static enum cdacq_status put_owner(void *context, struct text *ret)
+static void put_owner(void *context, struct namer *n)
 {
-    text_puts(ret, context);
-    return CDACQ_OK;
+    text_puts(n->text, context);
 }
 
-static enum cdacq_status put_argument(void *context, bool of_method, uint32_t index, enum name_type_form form,
-                                      struct text *ret)
+static void put_argument(void *context, bool of_method, uint32_t index, struct namer *n)
 {
     (void)context;
     ck_assert_uint_lt(index, of_method ? 2 : 1);
-    text_printf(ret, form == NAME_TYPE_FULL ? "[%c%u, A]" : "%c%u", of_method ? 'M' : 'T', index);
-    return form == NAME_TYPE_SIGNATURE && of_method && index == 1 ? CDACQ_ERR_MEMORY : CDACQ_OK;
+    text_printf(n->text, "%c%u", of_method ? 'M' : 'T', index);
+    n->origin = (struct origin){.metadata = &m};
+    if (of_method && index == 1 && !n->types->assemblies)
+        namer_fail(n, CDACQ_ERR_MEMORY);
 }
 
 START_TEST(methods)
 {
     struct name_instance instance = {.owner = put_owner, .context = (char[]){"Owner"}};
-#define NAMED(style, token, instance) name_method_runtime(&source, CDACQ_NAMES_##style, token, instance, &text)
+#define NAMED(style, token, instance) name_method(&source, spelling_##style, token, instance, &text)
     assert_name(NAMED(IL, TAKE, NULL), "instance !0 [Own] Ns.Outer`1+Inner::Take(!0,!!0,class Ns.Outer`1/Inner<!0>&,"
                                        "class [System.Runtime]System.List`1<!!0[]>,int32)");
     assert_name(NAMED(IL, TAKE, &instance), "instance !0 [Own] Owner::Take(!0,!!0,class Ns.Outer`1/Inner<!0>&,"
@@ -302,7 +304,7 @@ START_TEST(methods)
     assert_name(NAMED(SOS, TAKE, &instance), "Owner.Take(T0, !!0, Inner<T0> ByRef, System.List`1<!!0[]>, Int32)");
     instance.method_count = 2;
     assert_name(NAMED(SOS, TAKE, &instance),
-                "Owner.Take[[M0, A],[M1, A]](T0, M0, Inner<T0> ByRef, System.List`1<M0[]>, Int32)");
+                "Owner.Take[[M0, Own],[M1, Own]](T0, M0, Inner<T0> ByRef, System.List`1<M0[]>, Int32)");
     assert_name(NAMED(IL, EXPLICIT, NULL), "instance int32 [Own] Ns.Outer`1+Inner::I<(A,B)>.Get(int32)");
     assert_name(NAMED(SOS, EXPLICIT, NULL), "Ns.Outer`1+Inner.I<(A,B)>.Get(A,B)>.Get(Int32)");
     assert_name(NAMED(IL, ODD_METHOD, NULL), "void [Own] N\\\\s.A\\+B\\[\\,\\]\\&\\*\\\\C\\x0a::M\\\\\\x0a()");
@@ -326,19 +328,13 @@ END_TEST
 
 START_TEST(types)
 {
-    assert_name(name_type_alone(&source, 0x02000003, &text), "Ns.Outer`1+Inner");
-    assert_name(name_type_alone(&source, 0x01000002, &text), "System.List`1+Enumerator");
-    assert_no_name(name_type_alone(&source, 0x1b000001, &text), CDACQ_ERR_FORMAT);
-    assert_name(name_type_row(&source, 0x02000002, true, &text), "Ns.Outer`1");
-    assert_name(name_type_row(&source, 0x02000002, false, &text), "Outer`1");
-    assert_name(name_type_row(&source, 0x02000003, true, &text), "Inner");
-    assert_name(name_type_row(&source, 0x01000001, true, &text), "System.List`1");
-    assert_no_name(name_type_row(&source, 0x06000001, true, &text), CDACQ_ERR_FORMAT);
-    assert_name(name_assembly(&source, &text), "Own");
+#define TYPE(token) name_type(&source, spelling_SOS->owner, token, &text)
+    assert_name(TYPE(0x02000003), "Ns.Outer`1+Inner");
+    assert_name(TYPE(0x01000002), "System.List`1+Enumerator");
+    assert_no_name(TYPE(0x1b000001), CDACQ_ERR_FORMAT);
+    assert_no_name(TYPE(0x06000001), CDACQ_ERR_FORMAT);
     source.metadata = NULL;
-    assert_no_name(name_type_alone(&source, 0x02000003, &text), CDACQ_ERR_MODULE);
-    assert_no_name(name_type_row(&source, 0x02000003, true, &text), CDACQ_ERR_MODULE);
-    assert_no_name(name_assembly(&source, &text), CDACQ_ERR_MODULE);
+    assert_no_name(TYPE(0x02000003), CDACQ_ERR_MODULE);
 }
 END_TEST
 
@@ -390,9 +386,9 @@ START_TEST(malformed_signatures)
     static const uint8_t signature[] = {0x30, 1,    2, 0x1f, MODIFIER, 0x10, 0x13, 0, 0x15,
                                         0x12, LIST, 1, 8,    0x1b,     0,    0,    1};
     for (size_t length = 0; length <= sizeof signature; length++)
-        for (enum cdacq_name_style style = CDACQ_NAMES_SOS; style <= CDACQ_NAMES_IL; style++) {
+        for (size_t spelling = 0; spelling < ARRAY_SIZE(spellings); spelling++) {
             text_clear(&text);
-            ck_assert_int_eq(name_dynamic_runtime(&source, style, "C", "N", signature, length, NULL, &text),
+            ck_assert_int_eq(name_dynamic(&source, spellings[spelling], "C", "N", signature, length, NULL, &text),
                              length == sizeof signature ? CDACQ_OK : CDACQ_ERR_FORMAT);
         }
     assert_no_name(METHOD(IL, 6, 8), CDACQ_ERR_FORMAT);       /* a field */
@@ -404,9 +400,9 @@ END_TEST
 START_TEST(depth_and_length_have_their_caps)
 {
     static uint8_t deep[200000];
-    for (enum cdacq_name_style style = CDACQ_NAMES_SOS; style <= CDACQ_NAMES_IL; style++) {
+    for (size_t spelling = 0; spelling < ARRAY_SIZE(spellings); spelling++) {
         static const uint8_t prefixes[] = {0x0f, 0x10, 0x1d, 0x14, 0x15};
-#define DEEP(size) name_dynamic_runtime(&source, style, "C", "N", deep, size, NULL, &text)
+#define DEEP(size) name_dynamic(&source, spellings[spelling], "C", "N", deep, size, NULL, &text)
         for (unsigned i = 0; i < ARRAY_SIZE(prefixes); i++) {
             memset(deep, prefixes[i], sizeof deep);
             memcpy(deep, (const uint8_t[]){0, 1, 1}, 3);
@@ -417,7 +413,7 @@ START_TEST(depth_and_length_have_their_caps)
         for (size_t i = 0; i + 2 < sizeof deep; i += 2)
             memcpy(deep + i, (const uint8_t[]){0x1f, MODIFIER}, 2);
         memcpy(deep, (const uint8_t[]){0, 1, 1, 0x0f}, 4);
-        assert_no_name(DEEP(sizeof deep), style == CDACQ_NAMES_IL ? CDACQ_ERR_FUEL : CDACQ_ERR_FORMAT);
+        assert_no_name(DEEP(sizeof deep), spellings[spelling] == spelling_IL ? CDACQ_ERR_FUEL : CDACQ_ERR_FORMAT);
         memset(deep, 8, sizeof deep);
         memcpy(deep, (const uint8_t[]){0, 0xc0, 0x01, 0x86, 0xa0, 1}, 6);
         assert_no_name(DEEP(sizeof deep), CDACQ_ERR_FUEL); /* of the text */
@@ -449,22 +445,22 @@ static const struct metadata *find_other(void *context, uint32_t index)
     return index == 3 ? &m : NULL;
 }
 
-#define assert_entry(il, sos, ...)                                                           \
-    do {                                                                                     \
-        struct name_entry_point entry;                                                       \
-        static const uint8_t blob[] = {__VA_ARGS__};                                         \
-        ck_assert_int_eq(name_entry_point_decode(blob, sizeof blob, &entry), CDACQ_OK);      \
-        assert_name(name_entry_point_runtime(&source, CDACQ_NAMES_IL, &entry, &text), il);   \
-        assert_name(name_entry_point_runtime(&source, CDACQ_NAMES_SOS, &entry, &text), sos); \
+#define assert_entry(il, sos, ...)                                                      \
+    do {                                                                                \
+        struct name_entry_point entry;                                                  \
+        static const uint8_t blob[] = {__VA_ARGS__};                                    \
+        ck_assert_int_eq(name_entry_point_decode(blob, sizeof blob, &entry), CDACQ_OK); \
+        assert_name(name_entry_point(&source, spelling_IL, &entry, &text), il);         \
+        assert_name(name_entry_point(&source, spelling_SOS, &entry, &text), sos);       \
     } while (0)
 
-#define assert_no_entry(status, ...)                                                               \
-    do {                                                                                           \
-        struct name_entry_point entry;                                                             \
-        static const uint8_t blob[] = {__VA_ARGS__};                                               \
-        ck_assert_int_eq(name_entry_point_decode(blob, sizeof blob, &entry), CDACQ_OK);            \
-        assert_no_name(name_entry_point_runtime(&source, CDACQ_NAMES_IL, &entry, &text), status);  \
-        assert_no_name(name_entry_point_runtime(&source, CDACQ_NAMES_SOS, &entry, &text), status); \
+#define assert_no_entry(status, ...)                                                    \
+    do {                                                                                \
+        struct name_entry_point entry;                                                  \
+        static const uint8_t blob[] = {__VA_ARGS__};                                    \
+        ck_assert_int_eq(name_entry_point_decode(blob, sizeof blob, &entry), CDACQ_OK); \
+        assert_no_name(name_entry_point(&source, spelling_IL, &entry, &text), status);  \
+        assert_no_name(name_entry_point(&source, spelling_SOS, &entry, &text), status); \
     } while (0)
 
 START_TEST(entry_points)
@@ -527,7 +523,7 @@ START_TEST(many_arguments_cost_fuel)
     open_written();
     struct name_entry_point entry;
     ck_assert_int_eq(name_entry_point_decode(blob, sizeof blob, &entry), CDACQ_OK);
-    assert_no_name(name_entry_point_runtime(&source, CDACQ_NAMES_SOS, &entry, &text), CDACQ_ERR_FUEL);
+    assert_no_name(name_entry_point(&source, spelling_SOS, &entry, &text), CDACQ_ERR_FUEL);
 }
 END_TEST
 
@@ -544,11 +540,11 @@ START_TEST(survives_random_signatures)
             state = state * 6364136223846793005u + 1442695040888963407u;
             signature[i] = (uint8_t)(state >> 60 ? state >> 40 & 0x1f : state >> 33);
         }
-        for (enum cdacq_name_style style = CDACQ_NAMES_SOS; style <= CDACQ_NAMES_IL; style++) {
+        for (size_t spelling = 0; spelling < ARRAY_SIZE(spellings); spelling++) {
             text_clear(&text);
-            name_dynamic_runtime(&source, style, "C", "N", signature, 24, NULL, &text);
+            name_dynamic(&source, spellings[spelling], "C", "N", signature, 24, NULL, &text);
             if (name_entry_point_decode(signature, 24, &entry) == CDACQ_OK)
-                name_entry_point_runtime(&source, style, &entry, &text);
+                name_entry_point(&source, spellings[spelling], &entry, &text);
         }
         free(signature);
     }

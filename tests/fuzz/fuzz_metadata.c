@@ -1,11 +1,11 @@
 /*
- * fuzz_metadata.c: names every method of a metadata blob, or of the PE image around it, in every style. The first byte
- * selects: bit 0 a PE image, bit 1 mapped, bit 2 a part of the source is missing, bit 3 the bytes are a signature that
- * stands alone.
+ * fuzz_metadata.c: names every method of a metadata blob, or of the PE image around it, in every spelling. The first
+ * byte selects: bit 0 a PE image, bit 1 mapped, bit 2 a part of the source is missing, bit 3 the bytes are a signature
+ * that stands alone.
  */
-#include "formats/names_runtime.h"
 #include "formats/pe.h"
 #include "tests/support/paged_bytes.h"
+#include "tests/support/type_names.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -19,11 +19,14 @@ enum {
 
 static struct metadata metadata;
 
-static enum cdacq_status name_handle(void *context, uint64_t address, struct text *ret)
+static const struct name_spelling *const spellings[] = {&name_spelling_csharp, &name_spelling_sos, &name_spelling_il};
+
+static void feed_handle(void *context, uint64_t address, struct namer *n)
 {
     (void)context;
-    text_printf(ret, "%#llx", (unsigned long long)address);
-    return CDACQ_OK;
+    text_printf(n->text, "%#llx", (unsigned long long)address);
+    if (address & 1)
+        type_array(n, NULL);
 }
 
 static enum cdacq_status define_handle(void *context, uint64_t address, const struct metadata **ret_metadata,
@@ -42,30 +45,30 @@ static const struct metadata *find_module(void *context, uint32_t index)
 }
 
 static const struct name_source source = {.metadata = &metadata,
-                                          .type_handle = name_handle,
+                                          .type_handle = feed_handle,
                                           .type_definition = define_handle,
                                           .pointer_size = 4,
                                           .module = find_module};
 
-static enum cdacq_status name_owner(void *context, struct text *ret)
+static void feed_owner(void *context, struct namer *n)
 {
     (void)context;
-    text_puts(ret, "Owner");
-    return CDACQ_OK;
+    text_puts(n->text, "Owner");
 }
 
-static enum cdacq_status name_argument(void *context, bool of_method, uint32_t index, enum name_type_form form,
-                                       struct text *ret)
+static void feed_argument(void *context, bool of_method, uint32_t index, struct namer *n)
 {
     (void)context;
     if (index >= 2)
         abort();
-    text_printf(ret, "%d.%u.%d", of_method, index, (int)form);
-    return CDACQ_OK;
+    if (index && metadata.bytes.size)
+        type_definition(n, &metadata, 0x02000002);
+    else
+        text_printf(n->text, "%d.%u", of_method, index);
 }
 
 static const struct name_instance instance = {
-    .owner = name_owner, .argument = name_argument, .type_count = 2, .method_count = 2};
+    .owner = feed_owner, .argument = feed_argument, .type_count = 2, .method_count = 2};
 
 static void check_text(const struct text *text, size_t before, enum cdacq_status status)
 {
@@ -82,18 +85,12 @@ static void name_all(enum metadata_table table, struct text *text)
     uint32_t count = MIN(metadata_row_count(&metadata, table), (uint32_t)ROW_CAP);
     for (uint32_t rid = 1; rid <= count; rid++) {
         uint32_t token = metadata_token(table, rid);
-        text_clear(text);
-        check_text(text, 0, (types ? name_type : name_method)(&source, token, text));
-        text_clear(text);
-        if (types) {
-            check_text(text, 0, name_type_alone(&source, token, text));
+        for (size_t i = 0; i < ARRAY_SIZE(spellings); i++) {
             text_clear(text);
-            check_text(text, 0, name_type_row(&source, token, rid & 1, text));
-            continue;
+            check_text(text, 0,
+                       types ? name_type(&source, spellings[i]->owner, token, text)
+                             : name_method(&source, spellings[i], token, rid & 1 ? &instance : NULL, text));
         }
-        check_text(text, 0, name_method_runtime(&source, CDACQ_NAMES_IL, token, NULL, text));
-        text_clear(text);
-        check_text(text, 0, name_method_runtime(&source, CDACQ_NAMES_SOS, token, rid & 1 ? &instance : NULL, text));
     }
 }
 
@@ -112,19 +109,15 @@ static void look_up(void)
 static void name_signatures(const uint8_t *data, size_t size, struct text *text)
 {
     struct name_entry_point entry;
-    check_text(text, 0, name_parameters(&source, data, size, text));
-    text_clear(text);
-    check_text(text, 0, name_signature_type(&source, data, size, text, NULL));
-    text_clear(text);
     bool decoded = name_entry_point_decode(data, size, &entry) == CDACQ_OK;
-    if (decoded)
-        check_text(text, 0, name_entry_point(&source, &entry, text));
-    for (enum cdacq_name_style style = CDACQ_NAMES_SOS; style <= CDACQ_NAMES_IL; style++) {
+    for (size_t i = 0; i < ARRAY_SIZE(spellings); i++) {
         text_clear(text);
-        check_text(text, 0, name_dynamic_runtime(&source, style, "Owner", "N(", data, size, &instance, text));
+        check_text(text, 0, name_signature_type(&source, spellings[i]->owner, data, size, text, NULL));
+        text_clear(text);
+        check_text(text, 0, name_dynamic(&source, spellings[i], "Owner", "N(", data, size, &instance, text));
         text_clear(text);
         if (decoded)
-            check_text(text, 0, name_entry_point_runtime(&source, style, &entry, text));
+            check_text(text, 0, name_entry_point(&source, spellings[i], &entry, text));
     }
 }
 

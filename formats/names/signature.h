@@ -4,8 +4,8 @@
  * a type; what a type means is left to the caller. Pure; a cursor belongs to one thread.
  * Source: ECMA-335 II.23.2; the runtime's own elements: dotnet/runtime src/coreclr/inc/corhdr.h.
  */
-#ifndef CDACQ_FORMATS_SIGNATURE_H
-#define CDACQ_FORMATS_SIGNATURE_H
+#ifndef CDACQ_FORMATS_NAMES_SIGNATURE_H
+#define CDACQ_FORMATS_NAMES_SIGNATURE_H
 
 #include "util/base.h"
 

@@ -1,9 +1,10 @@
-#include "formats/namer.h"
+#include "formats/names/namer.h"
 
-struct namer namer_begin(const struct name_source *source, struct text *text)
+struct namer namer_begin(const struct name_source *source, const struct type_spelling *types, struct text *text)
 {
     return (struct namer){
         .source = source,
+        .types = types,
         .text = text,
         .status = text->broken ? CDACQ_ERR_FUEL : CDACQ_OK,
         .fuel = NAME_FUEL,
@@ -45,6 +46,30 @@ const struct metadata *namer_module(struct namer *n, uint32_t index)
     return m;
 }
 
+bool namer_blob(struct namer *n, const struct metadata *m, uint32_t index, struct metadata_blob *blob)
+{
+    return namer_check(n, metadata_blob_read(m, index, blob)) && namer_spend_bulk(n, blob->length);
+}
+
+static void reverse(char *begin, char *end)
+{
+    while (begin < end) {
+        char c = *begin;
+        *begin++ = *--end;
+        *end = c;
+    }
+}
+
+void namer_rotate(struct namer *n, size_t begin, size_t middle)
+{
+    char *text = n->text->data;
+    if (begin == middle || n->text->broken)
+        return;
+    reverse(text + begin, text + middle);
+    reverse(text + middle, text + n->text->length);
+    reverse(text + begin, text + n->text->length);
+}
+
 void namer_put_string(struct namer *n, const struct metadata *m, uint32_t index)
 {
     char buffer[METADATA_STRING_CAP];
@@ -52,6 +77,30 @@ void namer_put_string(struct namer *n, const struct metadata *m, uint32_t index)
     size_t length;
     if (namer_check(n, metadata_string(m, index, buffer, &string, &length)) && namer_spend_bulk(n, length))
         text_escape(n->text, string, length);
+}
+
+void namer_put_namespace(struct namer *n, const struct metadata *m, uint32_t index,
+                         void (*put)(struct namer *n, const struct metadata *m, uint32_t index))
+{
+    size_t before = n->text->length;
+    if (index)
+        put(n, m, index);
+    if (n->text->length != before)
+        text_putc(n->text, '.');
+}
+
+void namer_put_origin(struct namer *n, struct origin origin)
+{
+    struct metadata_assembly_ref reference;
+    uint32_t name;
+    if (!origin.metadata) {
+        text_puts(n->text, "System.Private.CoreLib");
+    } else if (metadata_token_table(origin.scope) == METADATA_ASSEMBLY_REF) {
+        if (namer_check(n, metadata_assembly_ref(origin.metadata, metadata_rid(origin.scope), &reference)))
+            namer_put_string(n, origin.metadata, reference.name);
+    } else if (namer_check(n, metadata_assembly_name(origin.metadata, &name))) {
+        namer_put_string(n, origin.metadata, name);
+    }
 }
 
 static struct type_level *path_add(struct namer *n, struct type_path *path)
@@ -121,8 +170,12 @@ bool namer_path(struct namer *n, const struct metadata *m, uint32_t token, struc
     }
 }
 
-struct signature namer_cursor(const struct namer *n, const void *data, size_t length)
+bool namer_formals(struct namer *n, const struct metadata *m, uint32_t owner, struct formals *ret)
 {
-    bool handles = n->source->type_handle != NULL;
-    return signature_at(data, length, handles ? n->source->pointer_size : 0, n->source->big_endian);
+    struct formals formals = {.metadata = m};
+    if (!namer_spend_search(n, m, METADATA_GENERIC_PARAM) ||
+        !namer_check(n, metadata_generics(m, owner, &formals.generics)))
+        return false;
+    *ret = formals;
+    return true;
 }

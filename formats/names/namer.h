@@ -1,0 +1,112 @@
+/*
+ * namer.h: one name in the making, with its bounds, and the parts of metadata that names are made of: strings, types
+ * with those that enclose them, generic parameters, assemblies. Internal to names and to what feeds them types.
+ */
+#ifndef CDACQ_FORMATS_NAMES_NAMER_H
+#define CDACQ_FORMATS_NAMES_NAMER_H
+
+#include "formats/names/names.h"
+
+enum {
+    NAME_FUEL = 1 << 18,   /* elements of signatures; real names take some hundreds */
+    NAME_BULK = 16,        /* bytes copied or rows searched for one unit of fuel */
+    NAME_DEPTH_CAP = 64,   /* types within types, through TypeSpecs too */
+    NAME_NESTING_CAP = 32, /* classes within classes */
+};
+
+/* Where type parameters get their names from. */
+struct formals {
+    const struct metadata *metadata; /* NULL: not known */
+    struct metadata_generics generics;
+};
+
+/* Where a type is from: the assembly that `scope` (of a TypeRef; 0: of a TypeDef) refers to. */
+struct origin {
+    const struct metadata *metadata; /* NULL: the core library */
+    uint32_t scope;
+};
+
+/* The status is sticky: once it is a failure, every step does nothing. */
+struct namer {
+    const struct name_source *source;
+    const struct type_spelling *types; /* how types are written where the name is now */
+    struct text *text;
+    enum cdacq_status status;
+    uint32_t fuel;
+    unsigned depth;
+    const struct metadata *outer; /* what tokens of generic arguments belong to, whatever module their type is of */
+    struct formals formals[2];    /* the names of type parameters: of the type, of the method */
+    const struct name_instance *instance; /* what stands in their place; NULL: nothing */
+    struct origin origin;                 /* of the type that was written last */
+    size_t brackets, brackets_end;        /* where those of the array that was written last are in the text */
+    size_t text_length;                   /* at the beginning, to go back to */
+};
+
+struct namer namer_begin(const struct name_source *source, const struct type_spelling *types, struct text *text);
+
+/* Takes back what was appended if the name has failed. */
+enum cdacq_status namer_end(struct namer *n);
+
+static inline bool namer_fail(struct namer *n, enum cdacq_status status)
+{
+    if (n->status == CDACQ_OK)
+        n->status = status;
+    return false;
+}
+
+static inline bool namer_check(struct namer *n, enum cdacq_status status)
+{
+    return LIKELY(status == CDACQ_OK) ? n->status == CDACQ_OK : namer_fail(n, status);
+}
+
+static inline bool namer_spend(struct namer *n, uint32_t units)
+{
+    if (UNLIKELY(n->fuel < units || n->text->broken))
+        return namer_fail(n, CDACQ_ERR_FUEL);
+    n->fuel -= units;
+    return n->status == CDACQ_OK;
+}
+
+/* For an amount of bytes, or for a search by key. */
+bool namer_spend_bulk(struct namer *n, size_t amount);
+bool namer_spend_search(struct namer *n, const struct metadata *m, enum metadata_table table);
+
+/* NULL, and the name fails, if the source does not know the module. */
+const struct metadata *namer_module(struct namer *n, uint32_t index);
+
+/* A blob of metadata, which the caller deinitialises. */
+bool namer_blob(struct namer *n, const struct metadata *m, uint32_t index, struct metadata_blob *blob);
+
+/* Exchanges the text from `begin` to `middle` with the rest after it. */
+void namer_rotate(struct namer *n, size_t begin, size_t middle);
+
+/* A string of #Strings, printable; a namespace with the dot that ends it; the simple name of an assembly. */
+void namer_put_string(struct namer *n, const struct metadata *m, uint32_t index);
+void namer_put_namespace(struct namer *n, const struct metadata *m, uint32_t index,
+                         void (*put)(struct namer *n, const struct metadata *m, uint32_t index));
+void namer_put_origin(struct namer *n, struct origin origin);
+
+/* ---- Types and those that enclose them ---- */
+
+struct type_level {
+    uint32_t rid;
+    uint32_t name, namespace_name;
+    struct formals formals; /* only after path_read_arities */
+};
+
+/* A type with those that enclose it, innermost first. */
+struct type_path {
+    const struct metadata *metadata;
+    unsigned count;
+    bool arities_known; /* by each level's own parameters; otherwise by its `N */
+    uint32_t scope;     /* of a TypeRef: what the outermost one refers to (metadata_type_ref); 0 of a TypeDef */
+    struct type_level levels[NAME_NESTING_CAP];
+};
+
+/* The path of a TypeDef or TypeRef. False, and the name fails, if it is malformed. */
+bool namer_path(struct namer *n, const struct metadata *m, uint32_t token, struct type_path *path);
+
+/* The generic parameters of a TypeDef or MethodDef. */
+bool namer_formals(struct namer *n, const struct metadata *m, uint32_t owner, struct formals *ret);
+
+#endif

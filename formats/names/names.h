@@ -1,0 +1,102 @@
+/*
+ * names.h: names of methods, from metadata and signatures, in three spellings:
+ *
+ *     csharp  Ns.Outer.Inner<T>.M<U>(int, ref U, Ns.Dictionary<string, T>.Enumerator[])
+ *     sos     Ns.Outer`1+Inner[[System.Int32, System.Private.CoreLib]].M[[System.__Canon,
+ * System.Private.CoreLib]](Int32) il      instance !0 [System.Linq] Ns.Outer`1+Inner[System.Int32]::M(class
+ * [System.Runtime]Ns.List`1<!!0>&)
+ *
+ * `csharp` is the definition as C# writes it. `sos` is the answer of the debugger services' GetMethodDescName. `il` is
+ * what the runtime writes into its perf map and jitdump. Each is described in its own file, spelling_*.c.
+ *
+ * Signatures and metadata are not trusted. Work is bounded by fuel, recursion by a depth and text by its cap (all three
+ * CDACQ_ERR_FUEL). What is malformed has no name (CDACQ_ERR_FORMAT). A name is appended to a text and is printable
+ * (text_escape); on failure the text is as it was. There is no state: the functions are thread-safe if the metadata's
+ * sources are.
+ * Source: ECMA-335 II.23.2 (signatures); dotnet/runtime src/coreclr/inc/formattype.cpp,
+ * src/coreclr/vm/{typestring,sigformat,method,perfmap}.cpp.
+ */
+#ifndef CDACQ_FORMATS_NAMES_NAMES_H
+#define CDACQ_FORMATS_NAMES_NAMES_H
+
+#include "formats/metadata.h"
+#include "formats/names/entry_point.h"
+#include "util/text.h"
+
+struct namer;
+struct named_method;
+struct type_spelling;
+
+/* A spelling. Callers pick one of the rows and may read what it shows. */
+struct name_spelling {
+    const struct type_spelling *owner; /* how the type that a method belongs to is written */
+    void (*put_method)(struct namer *n, const struct named_method *method);
+
+    /* Names the definition, List<T>.Add(T), whatever it is instantiated over. Others name the instance. */
+    bool formal;
+    bool arguments;                         /* shows what the method is instantiated over, and so do its parameters */
+    const char *dynamic_class, *stub_class; /* the owner of a DynamicMethod, and of an IL stub (NULL: the same) */
+};
+
+extern const struct name_spelling name_spelling_csharp, name_spelling_sos, name_spelling_il;
+
+/* What a name is made from. Only `metadata` is needed for tokens; the rest serves signatures that the runtime wrote. */
+struct name_source {
+    const struct metadata *metadata; /* what tokens refer to; NULL if a signature has none */
+
+    /*
+     * Feeds the type at a type handle (ELEMENT_TYPE_INTERNAL, in stored signatures) to the namer. NULL: signatures with
+     * type handles have no name in spellings that show the whole type.
+     */
+    void (*type_handle)(void *context, uint64_t address, struct namer *n);
+
+    /*
+     * The TypeDef that a type handle means. The metadata must live as long as the call that asked. NULL: signatures
+     * that need it have no name.
+     */
+    enum cdacq_status (*type_definition)(void *context, uint64_t address, const struct metadata **ret_metadata,
+                                         uint32_t *ret_token);
+    unsigned pointer_size; /* of the target: 4 or 8; 0: type handles do not occur */
+    bool big_endian;
+
+    /* Metadata of the module that a ReadyToRun image calls `index`, or NULL. NULL: only `metadata` is known. */
+    const struct metadata *(*module)(void *context, uint32_t index);
+
+    void *context;
+};
+
+/* What a method is instantiated over, which its metadata does not know. */
+struct name_instance {
+    /* Feeds the type that the method belongs to. NULL: the TypeDef around the MethodDef. */
+    void (*owner)(void *context, struct namer *n);
+
+    /* Feeds a type argument of that type, or of the method. Counts of 0: not instantiated, or not known. */
+    void (*argument)(void *context, bool of_method, uint32_t index, struct namer *n);
+    uint32_t type_count, method_count;
+    void *context;
+};
+
+/*
+ * The name of a MethodDef or MemberRef, with its type and parameters. `instance` may be NULL. Of the source only the
+ * metadata is needed.
+ */
+enum cdacq_status name_method(const struct name_source *source, const struct name_spelling *spelling, uint32_t token,
+                              const struct name_instance *instance, struct text *ret);
+
+/*
+ * A method that carries its name and signature with it. `owner` is written as its type; the owner of `instance` is not
+ * asked.
+ */
+enum cdacq_status name_dynamic(const struct name_source *source, const struct name_spelling *spelling,
+                               const char *owner, const char *name, const void *signature, size_t length,
+                               const struct name_instance *instance, struct text *ret);
+
+/*
+ * A method by its signature in a ReadyToRun image, as it is instantiated. Needs the module callback for all modules
+ * that occur in it (CDACQ_ERR_MODULE). The assembly of a type of another module is the one that the reference names,
+ * which may only forward it. A formal spelling leaves out the parameters: `Ns.List<int>.ConvertAll<string>`.
+ */
+enum cdacq_status name_entry_point(const struct name_source *source, const struct name_spelling *spelling,
+                                   const struct name_entry_point *entry, struct text *ret);
+
+#endif

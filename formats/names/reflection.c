@@ -1,0 +1,54 @@
+/*
+ * reflection.c: types that stand by themselves, as the runtime and reflection spell them:
+ *
+ *     Ns.Outer`1+Inner`1[System.__Canon,System.Int32]
+ *     Ns.Outer`1+Inner`1[[System.__Canon, System.Private.CoreLib],[System.Int32, System.Private.CoreLib]]
+ *
+ * Nested types follow `+`, arguments are in brackets, and a backslash precedes what would mean something (, [ ] & * +
+ * \). A backslash is doubled once, by text_escape.
+ */
+#include "formats/names/spelling.h"
+
+/* A name with a backslash before each character that means something in such a type. */
+static void put_reserved(struct namer *n, const struct metadata *m, uint32_t index)
+{
+    char buffer[METADATA_STRING_CAP];
+    const char *string;
+    size_t length;
+    if (!namer_check(n, metadata_string(m, index, buffer, &string, &length)) || !namer_spend_bulk(n, length))
+        return;
+    for (const char *end = string + length; string < end;) {
+        const char *plain = string;
+        while (string < end && (!*string || !strchr(",[]&*+", *string)))
+            string++;
+        text_escape(n->text, plain, (size_t)(string - plain));
+        if (string < end) {
+            text_putc(n->text, '\\');
+            text_putc(n->text, *string++);
+        }
+    }
+}
+
+/* Not inlined, for its path. */
+static __attribute__((noinline)) void reflection_named(struct namer *n, const struct named_type *type,
+                                                       struct type_arguments *arguments)
+{
+    struct type_path path;
+    (void)arguments;
+    if (!namer_path(n, type->metadata, type->token, &path))
+        return;
+    for (unsigned i = path.count; i-- > 0 && n->status == CDACQ_OK;) {
+        namer_put_namespace(n, path.metadata, path.levels[i].namespace_name, put_reserved);
+        put_reserved(n, path.metadata, path.levels[i].name);
+        if (i)
+            text_putc(n->text, '+');
+    }
+    n->origin = (struct origin){.metadata = path.metadata, .scope = path.scope};
+}
+
+#define REFLECTION                                                                                        \
+    .primitives = PRIMITIVE_SOS, .qualified = true, .first_zapsig = ELEMENT_CANON_ZAPSIG, .pointer = "*", \
+    .byref = {"", "&"}, .one_dimension = "*", .arguments = {"[", ",", "]"}, .named = reflection_named
+
+const struct type_spelling type_spelling_reflection = {REFLECTION};
+const struct type_spelling type_spelling_reflection_full = {REFLECTION, .assemblies = true};

@@ -1,0 +1,95 @@
+/*
+ * type_walk.h: the structure of a type on its way from a feeder to a spelling. A feeder knows types in some form: as
+ * signatures (type_signature) or as type handles (contracts/type_system/type_handle.c). It takes them apart and reports
+ * what it finds through the functions below, which write it as the namer's `types` spell it.
+ *
+ * A feeder brackets each type in type_enter and type_leave. What is composed of another type is reported around that
+ * type: type_before, the type, type_after; an array after its element.
+ */
+#ifndef CDACQ_FORMATS_NAMES_TYPE_WALK_H
+#define CDACQ_FORMATS_NAMES_TYPE_WALK_H
+
+#include "formats/names/namer.h"
+#include "formats/names/signature.h"
+
+/* One type deeper. */
+static inline bool type_enter(struct namer *n)
+{
+    if (n->depth == NAME_DEPTH_CAP || !namer_spend(n, 1))
+        return namer_fail(n, CDACQ_ERR_FUEL);
+    n->depth++;
+    return true;
+}
+
+static inline void type_leave(struct namer *n)
+{
+    n->depth--;
+}
+
+/* A primitive type. False, and nothing is written, if the spelling has no word for that element type. */
+bool type_primitive(struct namer *n, uint8_t element);
+
+/* The element type that stands for a TypeDef of the core library's primitive types, by its name; 0 for others. */
+uint8_t type_primitive_named(struct namer *n, const struct metadata *m, uint32_t token);
+
+/* A TypeDef or TypeRef. */
+struct named_type {
+    const struct metadata *metadata;
+    uint32_t token;
+    uint64_t handle; /* that the signature has instead of the token; 0 */
+};
+
+/* The arguments of a generic type or method; `put` feeds argument `number`. */
+struct type_arguments {
+    uint32_t left, number;
+    void (*put)(struct namer *n, const struct type_arguments *arguments);
+    const struct type_level *level; /* of the type, that takes the argument; only where the spelling says which */
+    void *context;
+};
+
+/* The next argument, for spellings; and all that are left, as a list. */
+void type_argument(struct namer *n, struct type_arguments *arguments);
+void type_argument_list(struct namer *n, struct type_arguments *arguments);
+
+/* An instance of a generic type. */
+void type_instance(struct namer *n, const struct named_type *type, struct type_arguments *arguments);
+
+/* A TypeDef that stands for itself, with its formal parameters where the spelling shows them: they are returned. */
+struct formals type_definition(struct namer *n, const struct metadata *m, uint32_t token);
+
+/* ELEMENT_PTR or ELEMENT_BYREF; others are passed over. */
+void type_before(struct namer *n, uint8_t element);
+void type_after(struct namer *n, uint8_t element);
+
+struct array_shape {
+    uint32_t rank, size_count, bound_count;
+    int64_t sizes[SIGNATURE_RANK_CAP], bounds[SIGNATURE_RANK_CAP];
+};
+
+/* NULL: a vector. */
+void type_array(struct namer *n, const struct array_shape *shape);
+
+/* A type parameter: what the namer's instance has in its place, otherwise its name. */
+void type_variable(struct namer *n, bool of_method, uint32_t number);
+void type_variable_argument(struct namer *n, const struct name_instance *instance, bool of_method, uint32_t number);
+
+/* ELEMENT_VAR, _MVAR or _FNPTR of which a feeder knows no more. */
+void type_unknown(struct namer *n, uint8_t element);
+
+/* ---- The feeder of signatures ---- */
+
+/* The type at the cursor, whose tokens are those of `m`. */
+void type_signature(struct namer *n, struct signature *s, const struct metadata *m);
+
+/* The same for a signature that stands by itself: the arguments in it are of `m` too, not of the namer's `outer`. */
+void type_signature_alone(struct namer *n, struct signature *s, const struct metadata *m);
+
+/* A TypeSpec. */
+void type_spec(struct namer *n, const struct metadata *m, uint32_t token);
+
+/* The parameters of a method: `count` types at the cursor. */
+struct parameter_style;
+void type_parameters(struct namer *n, struct signature *s, const struct metadata *m,
+                     const struct signature_header *header, const struct parameter_style *style);
+
+#endif
