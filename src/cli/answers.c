@@ -4,9 +4,10 @@
 #include <string.h>
 
 #include "src/cli/cli.h"
-#include "util/escape.h"
+#include "src/cli/json_writer.h"
 #include "src/cli/put.h"
 #include "util/base.h"
+#include "util/escape.h"
 
 /* More than all fixed words, numbers and keys of a line take together. */
 enum { LINE_ROOM = 1024 };
@@ -187,37 +188,6 @@ static void write_method_text(struct answers *answers, const struct cdacq_method
 
 /* ---- JSON ---------------------------------------------------------------------------------------------------- */
 
-static inline char *put_json_hex(char *p, uint64_t value)
-{
-    if (!value)
-        return PUT_LITERAL(p, "null");
-    *p++ = '"';
-    p = put_hex(p, value);
-    *p++ = '"';
-    return p;
-}
-
-static inline char *put_json_size(char *p, uint64_t value)
-{
-    return value ? put_decimal(p, value) : PUT_LITERAL(p, "null");
-}
-
-static inline char *put_json_token(char *p, uint32_t token)
-{
-    if (!token)
-        return PUT_LITERAL(p, "null");
-    p = PUT_LITERAL(p, "\"0x");
-    put_hex8(p, token);
-    p += 8;
-    *p++ = '"';
-    return p;
-}
-
-static inline char *put_json_bool(char *p, bool value)
-{
-    return value ? PUT_LITERAL(p, "true") : PUT_LITERAL(p, "false");
-}
-
 /* Whether one of the eight bytes is `c`. */
 static inline uint64_t has_byte(uint64_t bytes, char c)
 {
@@ -225,12 +195,10 @@ static inline uint64_t has_byte(uint64_t bytes, char c)
     return (x - UINT64_C(0x0101010101010101)) & ~x & UINT64_C(0x8080808080808080);
 }
 
-/*
- * A name is printable UTF-8 already: only two characters mean something in a JSON string. Eight at a time are looked
- * at.
- */
-static inline char *put_json_name(char *p, const char *name, size_t length)
+/* A name is printable UTF-8 already: JSON escapes only two of its characters. Eight are looked at a time. */
+JSON_INLINE void json_name(struct json_writer *w, const char *key, const char *name, size_t length)
 {
+    char *p = json_begin_value(w, key, 2 * length);
     *p++ = '"';
     for (const char *end = name + length; name < end;) {
         uint64_t bytes;
@@ -248,146 +216,124 @@ static inline char *put_json_name(char *p, const char *name, size_t length)
         *p++ = *name++;
     }
     *p++ = '"';
-    return p;
+    w->next = p;
 }
 
-static inline char *put_json_kind(char *p, const struct answers *answers, const struct cdacq_method *m)
+JSON_INLINE void json_shown(struct json_writer *w, const char *key, const struct shown *shown)
 {
-    if (m->answer == CDACQ_ANSWER_NONE || (m->answer == CDACQ_ANSWER_ERROR && m->kind == CDACQ_CODE_UNKNOWN))
-        return PUT_LITERAL(p, "null");
-    *p++ = '"';
-    p = put_bytes(p, answers->kinds[m->kind].text, answers->kinds[m->kind].length);
-    *p++ = '"';
-    return p;
+    json_raw(w, key, shown->text + shown->text_length, shown->json_length);
 }
 
-static inline char *put_json_status(char *p, enum cdacq_answer answer)
+static const char *status_text(enum cdacq_answer answer)
 {
-    switch (answer) {
-    case CDACQ_ANSWER_MANAGED:
-        return PUT_LITERAL(p, "\"status\":\"managed\"");
-    case CDACQ_ANSWER_STUB:
-        return PUT_LITERAL(p, "\"status\":\"stub\"");
-    case CDACQ_ANSWER_NONE:
-        return PUT_LITERAL(p, "\"status\":\"none\"");
-    default:
-        return PUT_LITERAL(p, "\"status\":\"error\"");
-    }
-}
-
-static size_t json_room(const struct cdacq_method *m, const struct shown *module, const struct shown *tier,
-                        const struct shown *file)
-{
-    return LINE_ROOM + 2 * m->name_length + module->json_length + tier->json_length + file->json_length +
-           (m->error ? ESCAPED_SIZE(strlen(m->error)) : 0);
+    static const char *const texts[] = {[CDACQ_ANSWER_NONE] = "none",
+                                        [CDACQ_ANSWER_MANAGED] = "managed",
+                                        [CDACQ_ANSWER_STUB] = "stub",
+                                        [CDACQ_ANSWER_ERROR] = "error"};
+    return texts[answer];
 }
 
 /* status to module */
-static inline char *put_json_identity(char *p, const struct answers *answers, const struct cdacq_method *m,
-                                      const struct shown *module)
+JSON_INLINE void json_identity(struct json_writer *w, const struct answers *answers, const struct cdacq_method *m,
+                               const struct shown *module)
 {
-    p = put_json_status(p, m->answer);
-    p = PUT_LITERAL(p, ",\"kind\":");
-    p = put_json_kind(p, answers, m);
-    p = PUT_LITERAL(p, ",\"method\":");
-    if (m->answer == CDACQ_ANSWER_MANAGED && m->name)
-        p = put_json_name(p, m->name, m->name_length);
+    bool managed = m->answer == CDACQ_ANSWER_MANAGED;
+    if (LIKELY(managed))
+        json_plain(w, "status", "managed");
     else
-        p = PUT_LITERAL(p, "null");
-    p = PUT_LITERAL(p, ",\"method_desc\":");
-    p = put_json_hex(p, m->method_desc);
-    p = PUT_LITERAL(p, ",\"token\":");
-    p = put_json_token(p, m->token);
-    p = PUT_LITERAL(p, ",\"module\":");
-    return put_json(p, module);
-}
-
-/* What only an answer about code can tell. */
-static inline char *put_json_cold(char *p, const struct cdacq_method *m)
-{
-    p = PUT_LITERAL(p, ",\"cold\":");
-    return m->answer == CDACQ_ANSWER_MANAGED ? put_json_bool(p, m->cold) : PUT_LITERAL(p, "null");
-}
-
-/* module_verified to the end */
-static inline char *put_json_end(char *p, const struct cdacq_method *m)
-{
-    p = PUT_LITERAL(p, ",\"module_verified\":");
-    if (m->answer == CDACQ_ANSWER_MANAGED || m->module)
-        p = put_json_bool(p, m->module_verified);
+        json_plain(w, "status", status_text(m->answer));
+    if (m->answer == CDACQ_ANSWER_NONE || (m->answer == CDACQ_ANSWER_ERROR && m->kind == CDACQ_CODE_UNKNOWN))
+        json_null(w, "kind");
     else
-        p = PUT_LITERAL(p, "null");
-    p = PUT_LITERAL(p, ",\"error\":");
-    if (m->error) {
-        *p++ = '"';
-        p = escape(p, m->error, strlen(m->error), ESCAPE_JSON_MESSAGE);
-        *p++ = '"';
-    } else {
-        p = PUT_LITERAL(p, "null");
-    }
-    return PUT_LITERAL(p, "}\n");
+        json_plain_bytes(w, "kind", answers->kinds[m->kind].text, answers->kinds[m->kind].length);
+    if (managed && m->name)
+        json_name(w, "method", m->name, m->name_length);
+    else
+        json_null(w, "method");
+    json_address(w, "method_desc", m->method_desc);
+    json_token(w, "token", m->token);
+    json_shown(w, "module", module);
 }
 
-/* The members of an answer's object, and its end. */
-static void write_json_members(struct answers *answers, const struct cdacq_method *m, bool open)
+/* By value: the caller's writer stays in registers. */
+static __attribute__((noinline)) struct json_writer write_error(struct json_writer w, const char *error)
+{
+    json_note(&w, "error", error);
+    return w;
+}
+
+/* For an answer without its error. */
+static inline size_t json_room(const struct cdacq_method *m, const struct shown *module, const struct shown *tier,
+                               const struct shown *file)
+{
+    return LINE_ROOM + 2 * m->name_length + module->json_length + tier->json_length + file->json_length;
+}
+
+/* module_verified and error, which are the last: after json_begin_room. */
+JSON_INLINE void json_reliability(struct json_writer *w, const struct cdacq_method *m)
+{
+    json_known_bool(w, "module_verified", m->answer == CDACQ_ANSWER_MANAGED || m->module, m->module_verified);
+    json_end_room(w);
+    if (UNLIKELY(m->error != NULL))
+        *w = write_error(*w, m->error);
+    else
+        json_null(w, "error");
+}
+
+/* The members of an answer's object after its IP. */
+JSON_INLINE void json_answer(struct json_writer *w, struct answers *answers, const struct cdacq_method *m)
 {
     const struct shown *module = show(answers, SHOWN_MODULE, m->module), *tier = show(answers, SHOWN_TIER, m->tier),
                        *file = show(answers, SHOWN_FILE, m->file);
-    char *p = output_reserve(answers->out, json_room(m, module, tier, file));
-    if (open)
-        *p++ = '{';
-    p = PUT_LITERAL(p, "\"ip\":\"");
-    p = put_hex(p, m->ip);
-    p = PUT_LITERAL(p, "\",");
-    p = put_json_identity(p, answers, m, module);
-    p = PUT_LITERAL(p, ",\"code_start\":");
-    p = put_json_hex(p, m->code_start);
-    p = PUT_LITERAL(p, ",\"code_size\":");
-    p = put_json_size(p, m->code_size);
-    p = PUT_LITERAL(p, ",\"offset\":");
-    p = m->code_start ? put_decimal(p, m->offset) : PUT_LITERAL(p, "null");
-    p = put_json_cold(p, m);
-    p = PUT_LITERAL(p, ",\"funclet_start\":");
-    p = put_json_hex(p, m->funclet_start);
-    p = PUT_LITERAL(p, ",\"il_offset\":");
-    if (m->answer != CDACQ_ANSWER_MANAGED || m->il_offset == CDACQ_OFFSET_UNKNOWN) {
-        p = PUT_LITERAL(p, "null");
-    } else {
-        if (m->il_offset < 0)
-            *p++ = '-';
-        p = put_decimal(p, m->il_offset < 0 ? 0 - (uint64_t)m->il_offset : (uint64_t)m->il_offset);
-    }
-    p = PUT_LITERAL(p, ",\"tier\":");
-    p = put_json(p, tier);
-    p = PUT_LITERAL(p, ",\"file\":");
-    p = put_json(p, file);
-    p = PUT_LITERAL(p, ",\"line\":");
-    p = put_json_size(p, m->line);
-    p = put_json_end(p, m);
-    output_commit(answers->out, p);
+    bool managed = m->answer == CDACQ_ANSWER_MANAGED, has_il_offset = managed && m->il_offset != CDACQ_OFFSET_UNKNOWN;
+    json_begin_room(w, json_room(m, module, tier, file));
+    json_identity(w, answers, m, module);
+    json_address(w, "code_start", m->code_start);
+    json_known_number(w, "code_size", m->code_size != 0, m->code_size);
+    json_known_number(w, "offset", m->code_start != 0, m->offset);
+    json_known_bool(w, "cold", managed, m->cold);
+    json_address(w, "funclet_start", m->funclet_start);
+    json_known_signed(w, "il_offset", has_il_offset, m->il_offset);
+    json_shown(w, "tier", tier);
+    json_shown(w, "file", file);
+    json_known_number(w, "line", m->line != 0, m->line);
+    json_reliability(w, m);
+}
+
+/* Where it need not be fast. */
+static __attribute__((noinline)) void write_answer(struct json_writer *w, struct answers *answers,
+                                                   const struct cdacq_method *m)
+{
+    json_answer(w, answers, m);
+}
+
+static void write_json(struct answers *answers, const struct cdacq_method *m)
+{
+    struct json_writer w = json_begin(answers->out);
+    json_begin_object(&w, NULL);
+    json_known_address(&w, "ip", true, m->ip);
+    json_answer(&w, answers, m);
+    json_end_object(&w);
+    json_end_line(&w);
 }
 
 static void write_method_json(struct answers *answers, const struct cdacq_method *m)
 {
     const struct shown *module = show(answers, SHOWN_MODULE, m->module), *tier = show(answers, SHOWN_TIER, m->tier);
-    char *p = output_reserve(answers->out, json_room(m, module, tier, &nothing));
-    *p++ = '{';
-    p = put_json_identity(p, answers, m, module);
-    p = PUT_LITERAL(p, ",\"code_start\":");
-    p = put_json_hex(p, m->code_start);
-    p = PUT_LITERAL(p, ",\"code_size\":");
-    p = put_json_size(p, m->code_size);
-    p = put_json_cold(p, m);
-    p = PUT_LITERAL(p, ",\"funclet_start\":");
-    p = put_json_hex(p, m->funclet_start);
-    p = PUT_LITERAL(p, ",\"tier\":");
-    p = put_json(p, tier);
-    p = PUT_LITERAL(p, ",\"cold_start\":");
-    p = put_json_hex(p, m->cold_start);
-    p = PUT_LITERAL(p, ",\"cold_size\":");
-    p = put_json_size(p, m->cold_size);
-    p = put_json_end(p, m);
-    output_commit(answers->out, p);
+    struct json_writer w = json_begin(answers->out);
+    json_begin_object(&w, NULL);
+    json_begin_room(&w, json_room(m, module, tier, &nothing));
+    json_identity(&w, answers, m, module);
+    json_address(&w, "code_start", m->code_start);
+    json_known_number(&w, "code_size", m->code_size != 0, m->code_size);
+    json_known_bool(&w, "cold", m->answer == CDACQ_ANSWER_MANAGED, m->cold);
+    json_address(&w, "funclet_start", m->funclet_start);
+    json_shown(&w, "tier", tier);
+    json_address(&w, "cold_start", m->cold_start);
+    json_known_number(&w, "cold_size", m->cold_size != 0, m->cold_size);
+    json_reliability(&w, m);
+    json_end_object(&w);
+    json_end_line(&w);
 }
 
 /* ---- Errors, and the choice ----------------------------------------------------------------------------------- */
@@ -396,7 +342,7 @@ static void write_method_json(struct answers *answers, const struct cdacq_method
 static void write_error_text(struct answers *answers, const char *what, size_t length, const char *problem)
 {
     struct output *out = answers->out;
-    output_commit(out, escape(output_reserve(out, ESCAPED_SIZE(length)), what, length, ESCAPE_DATA));
+    output_escaped(out, what, length, ESCAPE_DATA);
     output_literal(out, " ? [error] ");
     output_note(out, problem);
     output_literal(out, "\n");
@@ -413,17 +359,18 @@ void answers_write(struct answers *answers, const struct cdacq_method *method)
 {
     answers->errors += method->answer == CDACQ_ANSWER_ERROR;
     if (answers->json)
-        write_json_members(answers, method, true);
+        write_json(answers, method);
     else if (method->answer == CDACQ_ANSWER_ERROR)
         write_error_at(answers, method->ip, method->error);
     else
         write_text(answers, method);
 }
 
-void answers_write_members(struct answers *answers, const struct cdacq_method *method)
+void answers_write_members(struct answers *answers, struct json_writer *w, const struct cdacq_method *method)
 {
     answers->errors += method->answer == CDACQ_ANSWER_ERROR;
-    write_json_members(answers, method, false);
+    json_known_address(w, "ip", true, method->ip);
+    write_answer(w, answers, method);
 }
 
 void answers_write_method(struct answers *answers, const struct cdacq_method *method)
@@ -439,21 +386,16 @@ void answers_write_method(struct answers *answers, const struct cdacq_method *me
 
 void answers_write_bad(struct answers *answers, const struct bad_ip *bad)
 {
-    static const char unknown[] =
-        ",\"status\":\"error\",\"kind\":null,\"method\":null,\"method_desc\":null,\"token\":null,\"module\":null,"
-        "\"code_start\":null,\"code_size\":null,\"offset\":null,\"cold\":null,\"funclet_start\":null,"
-        "\"il_offset\":null,\"tier\":null,\"file\":null,\"line\":null,\"module_verified\":null,\"error\":";
-    struct output *out = answers->out;
     answers->errors++;
     if (!answers->json) {
         write_error_text(answers, bad->text, bad->length, bad->problem);
         return;
     }
-    output_literal(out, "{\"ip\":\"");
-    output_commit(out,
-                  escape(output_reserve(out, ESCAPED_SIZE(bad->length)), bad->text, bad->length, ESCAPE_JSON_DATA));
-    output_literal(out, "\"");
-    output_literal(out, unknown);
-    output_json_note(out, bad->problem);
-    output_literal(out, "}\n");
+    struct json_writer w = json_begin(answers->out);
+    struct cdacq_method unknown = {.answer = CDACQ_ANSWER_ERROR, .error = bad->problem};
+    json_begin_object(&w, NULL);
+    json_string_bytes(&w, "ip", bad->text, bad->length);
+    write_answer(&w, answers, &unknown);
+    json_end_object(&w);
+    json_end_line(&w);
 }

@@ -40,8 +40,9 @@ void answers_deinit(struct answers *answers);
 /* The answer to a question about method->ip. */
 void answers_write(struct answers *answers, const struct cdacq_method *method);
 
-/* JSON: the answer as further members of an object that the caller has begun, and its end. */
-void answers_write_members(struct answers *answers, const struct cdacq_method *method);
+/* JSON: the answer as further members of an object that the caller has begun. */
+struct json_writer;
+void answers_write_members(struct answers *answers, struct json_writer *w, const struct cdacq_method *method);
 
 /* The same as answers_write() for something that is no IP. */
 void answers_write_bad(struct answers *answers, const struct bad_ip *bad);

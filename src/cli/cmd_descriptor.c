@@ -9,6 +9,7 @@
 
 #include "src/cli/commands.h"
 #include "src/cli/console.h"
+#include "src/cli/json_writer.h"
 #include "src/cli/output.h"
 
 /* One value and the type that it is a field of, NULL for others. Strings are the target's. */
@@ -50,50 +51,21 @@ static bool is_address(const struct cdacq_descriptor_item *item)
     return item->kind == CDACQ_ITEM_GLOBAL && item->type && !strcmp(item->type, "pointer");
 }
 
-/* A size, an offset or a number as JSON; addresses, and what a reader's double might round, as "0x..". */
-static void write_value(struct output *out, const struct cdacq_descriptor_item *item)
-{
-    if (item->text)
-        output_json(out, item->text);
-    else if (!item->has_value)
-        output_literal(out, "null");
-    else if (is_address(item) || item->value > UINT64_C(1) << 53)
-        output_printf(out, "\"0x%" PRIx64 "\"", item->value);
-    else
-        output_printf(out, "%" PRIu64, item->value);
-}
-
 /* ---- One descriptor, as JSON ----------------------------------------------------------------------------------- */
 
-/* Indented for people and for diff; with --json all on one line. */
-struct writer {
-    struct output *out;
-    bool pretty;
-};
-
-/* `depth` is that of the member or the bracket that follows. */
-static void new_line(const struct writer *w, int depth)
+/* A size, an offset or a number; addresses, and what a reader's double might round, as "0x..". */
+static void write_value(struct json_writer *w, const char *key, const struct cdacq_descriptor_item *item)
 {
-    if (w->pretty)
-        output_printf(w->out, "\n%*s", depth * 2, "");
+    if (item->text)
+        json_string(w, key, item->text);
+    else if (is_address(item) || item->value > UINT64_C(1) << 53)
+        json_known_address(w, key, item->has_value, item->value);
+    else
+        json_known_number(w, key, item->has_value, item->value);
 }
 
-static void begin_member(const struct writer *w, int depth, bool first, const char *name)
-{
-    if (!first)
-        output_literal(w->out, ",");
-    new_line(w, depth);
-    output_json(w->out, name);
-    output_literal(w->out, w->pretty ? ": " : ":");
-}
-
-static void write_key(const struct writer *w, const char *key)
-{
-    output_printf(w->out, w->pretty ? ", \"%s\": " : ",\"%s\":", key);
-}
-
-/* A value and where it came from: the innermost objects, on one line in either form. */
-static void write_item(const struct writer *w, const struct cdacq_descriptor_item *item)
+/* A value and where it came from: always on one line. */
+static void write_item(struct json_writer *w, const char *key, const struct cdacq_descriptor_item *item)
 {
     static const char *const keys[] = {
         [CDACQ_ITEM_TYPE] = "size",
@@ -101,70 +73,64 @@ static void write_item(const struct writer *w, const struct cdacq_descriptor_ite
         [CDACQ_ITEM_GLOBAL] = "value",
         [CDACQ_ITEM_CONTRACT] = "version",
     };
-    output_printf(w->out, w->pretty ? "{\"%s\": " : "{\"%s\":", keys[item->kind]);
-    write_value(w->out, item);
-    if (item->kind == CDACQ_ITEM_FIELD || item->kind == CDACQ_ITEM_GLOBAL) {
-        write_key(w, "type");
-        output_json(w->out, item->type);
-    }
-    write_key(w, "origin");
-    output_json_note(w->out, item->origin);
-    write_key(w, "overrides");
-    output_json_note(w->out, item->overrides);
-    output_literal(w->out, "}");
+    bool wrap = w->wrap;
+    json_begin_object(w, key);
+    w->wrap = false;
+    write_value(w, keys[item->kind], item);
+    if (item->kind == CDACQ_ITEM_FIELD || item->kind == CDACQ_ITEM_GLOBAL)
+        json_string(w, "type", item->type);
+    json_note(w, "origin", item->origin);
+    json_note(w, "overrides", item->overrides);
+    json_end_object(w);
+    w->wrap = wrap;
 }
 
 /* The type at `i` with its fields; returns the index behind them. */
-static size_t write_type(const struct writer *w, const struct list *list, size_t i)
+static size_t write_type(struct json_writer *w, const struct list *list, size_t i)
 {
-    output_literal(w->out, "{");
-    begin_member(w, 3, true, "!");
-    write_item(w, &list->entries[i].item);
+    json_begin_object(w, NULL);
+    write_item(w, "!", &list->entries[i].item);
     for (i++; i < list->count && list->entries[i].item.kind == CDACQ_ITEM_FIELD; i++) {
-        begin_member(w, 3, false, list->entries[i].item.name);
-        write_item(w, &list->entries[i].item);
+        json_string_key(w, list->entries[i].item.name);
+        write_item(w, NULL, &list->entries[i].item);
     }
-    new_line(w, 2);
-    output_literal(w->out, "}");
+    json_end_object(w);
     return i;
 }
 
-static void write_section(const struct writer *w, const struct list *list, const char *name,
+static void write_section(struct json_writer *w, const struct list *list, const char *name,
                           enum cdacq_descriptor_item_kind kind)
 {
-    bool first = true;
-    begin_member(w, 1, false, name);
-    output_literal(w->out, "{");
+    json_begin_object(w, name);
     for (size_t i = 0; i < list->count;) {
         const struct cdacq_descriptor_item *item = &list->entries[i].item;
         if (item->kind != kind) {
             i++;
             continue;
         }
-        begin_member(w, 2, first, item->name);
-        first = false;
+        json_string_key(w, item->name);
         if (kind == CDACQ_ITEM_TYPE) {
             i = write_type(w, list, i);
         } else {
-            write_item(w, item);
+            write_item(w, NULL, item);
             i++;
         }
     }
-    if (!first)
-        new_line(w, 1);
-    output_literal(w->out, "}");
+    json_end_object(w);
 }
 
-static void write_descriptor(const struct writer *w, const struct list *list)
+/* Indented for people and for diff; with --json all on one line. */
+static void write_descriptor(struct output *out, const struct list *list, bool pretty)
 {
-    output_literal(w->out, "{");
-    begin_member(w, 1, true, "version");
-    output_printf(w->out, "%u", list->schema);
+    struct json_writer writer = json_begin(out), *w = &writer;
+    writer.pretty = writer.wrap = pretty;
+    json_begin_object(w, NULL);
+    json_number(w, "version", list->schema);
     write_section(w, list, "types", CDACQ_ITEM_TYPE);
     write_section(w, list, "globals", CDACQ_ITEM_GLOBAL);
     write_section(w, list, "contracts", CDACQ_ITEM_CONTRACT);
-    new_line(w, 0);
-    output_literal(w->out, "}\n");
+    json_end_object(w);
+    json_end_line(w);
 }
 
 /* ---- The difference -------------------------------------------------------------------------------------------- */
@@ -243,27 +209,27 @@ static void print_difference(struct output *out, const struct entry *first, cons
     output_literal(out, "\n");
 }
 
-static void write_side(const struct writer *w, const char *key, const struct entry *entry)
+static void write_side(struct json_writer *w, const char *key, const struct entry *entry)
 {
-    write_key(w, key);
     if (entry)
-        write_item(w, &entry->item);
+        write_item(w, key, &entry->item);
     else
-        output_literal(w->out, "null");
+        json_null(w, key);
 }
 
 static void write_difference(struct output *out, const struct entry *first, const struct entry *second)
 {
-    const struct writer w = {.out = out};
     const struct entry *any = first ? first : second;
-    output_printf(out, "{\"difference\":\"%s\"", !second ? "removed" : !first ? "added" : "changed");
-    output_printf(out, ",\"kind\":\"%s\",\"scope\":", kind_names[any->item.kind]);
-    output_json(out, any->scope);
-    output_literal(out, ",\"name\":");
-    output_json(out, any->item.name);
-    write_side(&w, "first", first);
-    write_side(&w, "second", second);
-    output_literal(out, "}\n");
+    struct json_writer writer = json_begin(out), *w = &writer;
+    json_begin_object(w, NULL);
+    json_plain(w, "difference", !second ? "removed" : !first ? "added" : "changed");
+    json_plain(w, "kind", kind_names[any->item.kind]);
+    json_string(w, "scope", any->scope);
+    json_string(w, "name", any->item.name);
+    write_side(w, "first", first);
+    write_side(w, "second", second);
+    json_end_object(w);
+    json_end_line(w);
 }
 
 static bool compare_schemas(struct output *out, const struct list *a, const struct list *b, bool json)
@@ -314,7 +280,7 @@ static int show(const struct invocation *invocation, struct cdacq_target *target
         list_fill(&other_list, other);
         same = compare_lists(&out, &list, &other_list, invocation->json);
     } else {
-        write_descriptor(&(struct writer){&out, !invocation->json}, &list);
+        write_descriptor(&out, &list, !invocation->json);
     }
     free(list.entries);
     free(other_list.entries);

@@ -9,6 +9,7 @@
 #include "src/cli/commands.h"
 #include "src/cli/console.h"
 #include "src/cli/ips.h"
+#include "src/cli/json_writer.h"
 #include "src/cli/output.h"
 
 /* Questions that can fail one by one, and the key under which JSON has the reason. */
@@ -147,7 +148,7 @@ static void forget(struct inspection *inspection)
         free(inspection->problems[i]);
 }
 
-/* ---- Telling ---- */
+/* ---- Writing ---- */
 
 static const char *clause_text(enum cdacq_clause_kind kind)
 {
@@ -173,71 +174,50 @@ static unsigned jit_type(const struct inspection *inspection)
     return inspection->has_block ? (unsigned)cdacq_block_get_jit_type(&inspection->block) : 0;
 }
 
-static void json_hex(struct output *out, const char *key, bool known, uint64_t value)
+static void write_clauses(struct json_writer *w, const struct clauses *clauses)
 {
-    output_printf(out, ",\"%s\":", key);
-    output_json_hex(out, known ? value : 0);
-}
-
-static void json_number(struct output *out, const char *key, bool known, uint64_t value)
-{
-    if (known)
-        output_printf(out, ",\"%s\":%" PRIu64, key, value);
-    else
-        output_printf(out, ",\"%s\":null", key);
-}
-
-static void json_bool(struct output *out, const char *key, bool known, bool value)
-{
-    output_printf(out, ",\"%s\":%s", key, !known ? "null" : value ? "true" : "false");
-}
-
-static void json_text(struct output *out, const char *key, const char *text)
-{
-    output_printf(out, ",\"%s\":", key);
-    output_json(out, text);
-}
-
-static void json_clauses(struct output *out, const struct inspection *inspection)
-{
-    output_literal(out, ",\"exception_clauses\":");
-    if (!inspection->answered[QUESTION_EXCEPTION_CLAUSES]) {
-        output_literal(out, "null");
-        return;
-    }
-    output_literal(out, "[");
-    for (size_t i = 0; i < inspection->clauses.count; i++) {
-        const struct cdacq_exception_clause *clause = &inspection->clauses.items[i];
+    json_begin_array(w, keys[QUESTION_EXCEPTION_CLAUSES]);
+    for (size_t i = 0; i < clauses->count; i++) {
+        const struct cdacq_exception_clause *clause = &clauses->items[i];
         bool typed = clause->kind == CDACQ_CLAUSE_TYPED;
-        output_printf(out, "%s{\"kind\":\"%s\",\"flags\":%" PRIu32, i ? "," : "", clause_text(clause->kind),
-                      clause->flags);
-        output_printf(out, ",\"try_start\":%" PRIu32 ",\"try_end\":%" PRIu32, clause->try_start, clause->try_end);
-        output_printf(out, ",\"handler_start\":%" PRIu32 ",\"handler_end\":%" PRIu32, clause->handler_start,
-                      clause->handler_end);
-        json_number(out, "filter_offset", clause->kind == CDACQ_CLAUSE_FILTER, clause->filter_offset);
-        if (typed && clause->class_token)
-            output_printf(out, ",\"class_token\":\"0x%08" PRIx32 "\"", clause->class_token);
-        else
-            output_literal(out, ",\"class_token\":null");
-        json_hex(out, "type_handle", typed, clause->type_handle);
-        json_bool(out, "duplicated", true, clause->duplicated);
-        output_literal(out, "}");
+        json_begin_object(w, NULL);
+        json_plain(w, "kind", clause_text(clause->kind));
+        json_number(w, "flags", clause->flags);
+        json_number(w, "try_start", clause->try_start);
+        json_number(w, "try_end", clause->try_end);
+        json_number(w, "handler_start", clause->handler_start);
+        json_number(w, "handler_end", clause->handler_end);
+        json_known_number(w, "filter_offset", clause->kind == CDACQ_CLAUSE_FILTER, clause->filter_offset);
+        json_token(w, "class_token", typed ? clause->class_token : 0);
+        json_address(w, "type_handle", typed ? clause->type_handle : 0);
+        json_bool(w, "duplicated", clause->duplicated);
+        json_end_object(w);
     }
-    output_literal(out, "]");
+    json_end_array(w);
 }
 
-static void json_problems(struct output *out, const struct inspection *inspection)
+static void write_block(struct json_writer *w, const struct inspection *inspection)
 {
-    const char *separator = "";
-    output_literal(out, ",\"errors\":{");
-    for (size_t i = 0; i < QUESTION_COUNT; i++) {
-        if (!inspection->problems[i])
-            continue;
-        output_printf(out, "%s\"%s\":", separator, keys[i]);
-        output_json_note(out, inspection->problems[i]);
-        separator = ",";
-    }
-    output_literal(out, "}");
+    const bool *answered = inspection->answered;
+    bool has_region = answered[QUESTION_METHOD_REGION], has_debug_info = answered[QUESTION_DEBUG_INFO],
+         has_gc_info = answered[QUESTION_GC_INFO];
+    unsigned type = jit_type(inspection);
+    json_known_number(w, "jit_type", type != 0, type);
+    json_known_number(w, "hot_size", has_region, inspection->hot_size);
+    json_address(w, "cold_start", has_region ? inspection->cold_start : 0);
+    json_known_number(w, "cold_size", has_region && inspection->cold_start, inspection->cold_size);
+    json_address(w, "unwind_info", answered[QUESTION_UNWIND_INFO] ? inspection->unwind_info : 0);
+    json_address(w, "unwind_info_base",
+                 inspection->has_block ? cdacq_block_get_unwind_info_base_address(&inspection->block) : 0);
+    json_address(w, "debug_info", has_debug_info ? inspection->debug_info : 0);
+    json_known_bool(w, "has_flag_byte", has_debug_info && inspection->debug_info, inspection->has_flag_byte);
+    json_address(w, "gc_info", has_gc_info ? inspection->gc_info : 0);
+    json_known_number(w, "gc_version", has_gc_info && inspection->gc_version, inspection->gc_version);
+    json_address(w, "entry_method_desc", answered[QUESTION_ENTRY_METHOD_DESC] ? inspection->entry_method_desc : 0);
+    if (answered[QUESTION_EXCEPTION_CLAUSES])
+        write_clauses(w, &inspection->clauses);
+    else
+        json_null(w, keys[QUESTION_EXCEPTION_CLAUSES]);
 }
 
 /* `no_ip`: the text in place of an IP; NULL where there is one. Either way all keys are there. */
@@ -245,40 +225,32 @@ static void write_json(struct output *out, const struct inspection *inspection, 
 {
     const struct cdacq_method *method = &inspection->method;
     const bool *answered = inspection->answered;
-    bool block = inspection->has_block, code = method->answer == CDACQ_ANSWER_MANAGED;
-    bool kind = code || method->answer == CDACQ_ANSWER_STUB;
-    unsigned type = jit_type(inspection);
-    output_literal(out, "{\"ip\":");
+    bool code = method->answer == CDACQ_ANSWER_MANAGED, kind = code || method->answer == CDACQ_ANSWER_STUB;
+    struct json_writer writer = json_begin(out), *w = &writer;
+    json_begin_object(w, NULL);
     if (no_ip)
-        output_json(out, no_ip);
+        json_string(w, "ip", no_ip);
     else
-        output_printf(out, "\"0x%" PRIx64 "\"", method->ip);
-    json_text(out, "status", status_text(method->answer));
-    json_text(out, "kind", kind ? cdacq_code_kind_text(method->kind) : NULL);
-    json_hex(out, "method_desc", code, method->method_desc);
-    json_hex(out, "code_start", kind, method->code_start);
-    json_hex(out, "funclet_start", answered[QUESTION_FUNCLET_START], inspection->funclet_start);
-    json_bool(out, "is_funclet", answered[QUESTION_IS_FUNCLET], inspection->is_funclet);
-    json_bool(out, "is_filter_funclet", answered[QUESTION_IS_FILTER_FUNCLET], inspection->is_filter_funclet);
-    json_number(out, "offset", kind, method->offset);
-    json_number(out, "jit_type", type != 0, type);
-    json_number(out, "hot_size", answered[QUESTION_METHOD_REGION], inspection->hot_size);
-    json_hex(out, "cold_start", answered[QUESTION_METHOD_REGION], inspection->cold_start);
-    json_number(out, "cold_size", answered[QUESTION_METHOD_REGION] && inspection->cold_start, inspection->cold_size);
-    json_hex(out, "unwind_info", answered[QUESTION_UNWIND_INFO], inspection->unwind_info);
-    json_hex(out, "unwind_info_base", block, block ? cdacq_block_get_unwind_info_base_address(&inspection->block) : 0);
-    json_hex(out, "debug_info", answered[QUESTION_DEBUG_INFO], inspection->debug_info);
-    json_bool(out, "has_flag_byte", answered[QUESTION_DEBUG_INFO] && inspection->debug_info, inspection->has_flag_byte);
-    json_hex(out, "gc_info", answered[QUESTION_GC_INFO], inspection->gc_info);
-    json_number(out, "gc_version", answered[QUESTION_GC_INFO] && inspection->gc_version, inspection->gc_version);
-    json_hex(out, "entry_method_desc", answered[QUESTION_ENTRY_METHOD_DESC], inspection->entry_method_desc);
-    json_clauses(out, inspection);
-    json_text(out, "method", code ? method->name : NULL);
-    json_text(out, "module", method->module);
-    output_literal(out, ",\"error\":");
-    output_json_note(out, method->error);
-    json_problems(out, inspection);
-    output_literal(out, "}\n");
+        json_known_address(w, "ip", true, method->ip);
+    json_plain(w, "status", status_text(method->answer));
+    json_plain(w, "kind", kind ? cdacq_code_kind_text(method->kind) : NULL);
+    json_address(w, "method_desc", code ? method->method_desc : 0);
+    json_address(w, "code_start", kind ? method->code_start : 0);
+    json_address(w, "funclet_start", answered[QUESTION_FUNCLET_START] ? inspection->funclet_start : 0);
+    json_known_bool(w, "is_funclet", answered[QUESTION_IS_FUNCLET], inspection->is_funclet);
+    json_known_bool(w, "is_filter_funclet", answered[QUESTION_IS_FILTER_FUNCLET], inspection->is_filter_funclet);
+    json_known_number(w, "offset", kind, method->offset);
+    write_block(w, inspection);
+    json_string(w, "method", code ? method->name : NULL);
+    json_string(w, "module", method->module);
+    json_note(w, "error", method->error);
+    json_begin_object(w, "errors");
+    for (size_t i = 0; i < QUESTION_COUNT; i++)
+        if (inspection->problems[i])
+            json_note(w, keys[i], inspection->problems[i]);
+    json_end_object(w);
+    json_end_object(w);
+    json_end_line(w);
 }
 
 static void text_problem(struct output *out, const char *key, const char *why)

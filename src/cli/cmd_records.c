@@ -6,19 +6,18 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
+#include <stddef.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "src/cli/commands.h"
 #include "src/cli/console.h"
-#include "util/escape.h"
+#include "src/cli/json_writer.h"
 #include "src/cli/output.h"
-#include "src/cli/put.h"
+#include "util/base.h"
 
 enum {
     COMPLAINTS_MAX = 20, /* lines on standard error: each record tells its problem anyway */
-    PIECE = 16 * 1024,   /* of a string that is escaped at once */
-    FIELDS_ROOM = 1024,  /* the longest line without its strings and lists */
     WAIT_MS = 100,
 };
 
@@ -39,462 +38,386 @@ static void interrupt(int number)
     interrupted = 1;
 }
 
-/* ---- Strings ----------------------------------------------------------------------------------------------------- */
+/* ---- What a record has ------------------------------------------------------------------------------------------- */
 
-/* Where to cut a string so that no character is: at `at`, or up to three bytes before it. */
-static size_t cut_between_characters(const char *string, size_t at)
-{
-    for (size_t back = 0; back < 4 && back < at; back++)
-        if (((unsigned char)string[at - back] & 0xc0) != 0x80)
-            return at - back;
-    return at; /* broken UTF-8 is escaped byte by byte */
-}
+enum format {
+    NOTHING, /* of text, whose label is all */
+    DECIMAL,
+    REFERENCE, /* a number; 0: unknown */
+    HEX,
+    STRING, /* followed by its length */
+    ENDIAN,
+    TICKS, /* the header's flags */
+};
 
-/* A string of any length, in memory that does not grow with it. */
-static void write_escaped(struct output *out, const char *string, size_t length, bool json)
-{
-    while (length) {
-        size_t piece = length > PIECE ? cut_between_characters(string, PIECE) : length;
-        char *p = output_reserve(out, ESCAPED_SIZE(piece));
-        output_commit(out, escape(p, string, piece, json ? ESCAPE_JSON_DATA : ESCAPE_DATA));
-        string += piece;
-        length -= piece;
+/* A member of a struct. Its label is the key in JSON, and what precedes it in text. */
+struct field {
+    const char *label;
+    uint8_t format, size;
+    uint16_t offset;
+};
+
+struct fields {
+    const struct field *items;
+    size_t count;
+};
+
+#define FIELD(label, format, type, path)                                        \
+    {                                                                           \
+        label, format, sizeof((*(const type *)NULL).path), offsetof(type, path) \
     }
-}
-
-static void write_json_string(struct output *out, const char *string, size_t length)
-{
-    if (!string) {
-        output_literal(out, "null");
-        return;
+#define FIELDS(...)                                                                                             \
+    {                                                                                                           \
+        (const struct field[]){__VA_ARGS__}, sizeof((const struct field[]){__VA_ARGS__}) / sizeof(struct field) \
     }
-    output_literal(out, "\"");
-    write_escaped(out, string, length, true);
-    output_literal(out, "\"");
-}
 
-/* ---- JSON: fields ------------------------------------------------------------------------------------------------ */
-
-static inline char *put_string(char *p, const char *string)
-{
-    return put_bytes(p, string, strlen(string));
-}
-
-/* Behind another member, or behind the brace that begins the object. */
-static inline char *put_key(char *p, const char *name)
-{
-    if (p[-1] != '{')
-        *p++ = ',';
-    *p++ = '"';
-    p = put_string(p, name);
-    return PUT_LITERAL(p, "\":");
-}
-
-/* A record that is too short for its fields has none that are known. */
-static inline char *put_number(char *p, const char *name, bool known, uint64_t value)
-{
-    p = put_key(p, name);
-    return known ? put_decimal(p, value) : PUT_LITERAL(p, "null");
-}
-
-static inline char *put_address(char *p, const char *name, bool known, uint64_t value)
-{
-    p = put_key(p, name);
-    if (!known)
-        return PUT_LITERAL(p, "null");
-    *p++ = '"';
-    p = put_hex(p, value);
-    *p++ = '"';
-    return p;
-}
-
-#define NUMBER(p, object, field)  put_number(p, #field, known, (object)->field)
-#define ADDRESS(p, object, field) put_address(p, #field, known, (object)->field)
-
-static void write_json_header(struct output *out, const struct cdacq_jitdump_record *record)
-{
-    const struct cdacq_jitdump_header *header = &record->as.header;
-    const bool known = true;
-    char *p = PUT_LITERAL(output_reserve(out, FIELDS_ROOM), "{\"type\":\"header\"");
-    p = NUMBER(p, header, version);
-    p = NUMBER(p, header, total_size);
-    p = NUMBER(p, header, elf_mach);
-    p = NUMBER(p, header, pid);
-    p = NUMBER(p, record, timestamp);
-    p = NUMBER(p, header, flags);
-    p = put_key(p, "endian");
-    p = put_string(p, header->big_endian ? "\"big\"}\n" : "\"little\"}\n");
-    output_commit(out, p);
-}
-
-static char *put_json_load(char *p, const struct cdacq_jitdump_record *record)
-{
-    const struct cdacq_jitdump_load *load = &record->as.load;
-    bool known = record->has_fields;
-    p = NUMBER(p, load, pid);
-    p = NUMBER(p, load, tid);
-    p = ADDRESS(p, load, vma);
-    p = ADDRESS(p, load, code_addr);
-    p = NUMBER(p, load, code_size);
-    p = NUMBER(p, load, code_index);
-    p = put_number(p, "debug_info", load->debug_info, load->debug_info);
-    p = put_number(p, "unwinding_info", load->unwinding_info, load->unwinding_info);
-    p = put_number(p, "samply_debug_info2", load->samply_debug_info2, load->samply_debug_info2);
-    return put_key(p, "name");
-}
-
-static char *put_json_move(char *p, const struct cdacq_jitdump_record *record)
-{
-    const struct cdacq_jitdump_move *move = &record->as.move;
-    bool known = record->has_fields;
-    p = NUMBER(p, move, pid);
-    p = NUMBER(p, move, tid);
-    p = ADDRESS(p, move, vma);
-    p = ADDRESS(p, move, old_code_addr);
-    p = ADDRESS(p, move, new_code_addr);
-    p = NUMBER(p, move, code_size);
-    p = NUMBER(p, move, code_index);
-    return put_number(p, "load", move->load, move->load);
-}
-
-static char *put_json_unwinding_info(char *p, const struct cdacq_jitdump_record *record)
-{
-    const struct cdacq_jitdump_unwinding_info *info = &record->as.unwinding_info;
-    bool known = record->has_fields;
-    p = NUMBER(p, info, unwind_data_size);
-    p = NUMBER(p, info, eh_frame_hdr_size);
-    return NUMBER(p, info, mapped_size);
-}
-
-static char *put_json_debug_info(char *p, const struct cdacq_jitdump_record *record)
-{
-    const struct cdacq_jitdump_debug_info *info = &record->as.debug_info;
-    bool known = record->has_fields;
-    p = ADDRESS(p, info, code_addr);
-    return NUMBER(p, info, nr_entry);
-}
-
-static char *put_json_samply(char *p, const struct cdacq_jitdump_record *record)
-{
-    const struct cdacq_jitdump_samply_debug_info2 *info = &record->as.samply_debug_info2;
-    bool known = record->has_fields;
-    p = NUMBER(p, info, file_count);
-    p = NUMBER(p, info, file_list_size);
-    p = NUMBER(p, info, function_names_count);
-    p = NUMBER(p, info, function_names_list_size);
-    p = NUMBER(p, info, function_count);
-    p = NUMBER(p, info, inline_call_record_count);
-    p = NUMBER(p, info, range_count);
-    return NUMBER(p, info, line_record_count);
-}
-
-/* ---- JSON: lists ------------------------------------------------------------------------------------------------- */
-
-/* Begins a list. False where the record is too short to have one: it is null then. */
-static bool begin_list(struct output *out, const struct cdacq_jitdump_record *record, const char *name)
-{
-    char *p = PUT_LITERAL(output_reserve(out, FIELDS_ROOM), ",\"");
-    p = put_string(p, name);
-    output_commit(out, record->has_fields ? PUT_LITERAL(p, "\":[") : PUT_LITERAL(p, "\":null"));
-    return record->has_fields;
-}
-
-/* Begins an object in a list: room for its numbers. */
-static char *begin_element(struct output *out, bool first)
-{
-    char *p = output_reserve(out, FIELDS_ROOM);
-    if (!first)
-        *p++ = ',';
-    *p++ = '{';
-    return p;
-}
-
-static void end_element(struct output *out, char *p)
-{
-    *p++ = '}';
-    output_commit(out, p);
-}
-
-static void write_entries(struct output *out, const struct cdacq_jitdump_record *record)
-{
+union element {
     struct cdacq_jitdump_entry entry;
-    const bool known = true;
-    if (!begin_list(out, record, "entries"))
-        return;
-    bool first = true;
-    for (uint64_t cursor = 0; cdacq_jitdump_next_entry(record, &cursor, &entry); first = false) {
-        char *p = begin_element(out, first);
-        p = ADDRESS(p, &entry, code_addr);
-        p = NUMBER(p, &entry, line);
-        p = NUMBER(p, &entry, discrim);
-        output_commit(out, put_key(p, "name"));
-        write_json_string(out, entry.name, entry.name_length);
-        output_literal(out, "}");
-    }
-    output_literal(out, "]");
+    struct cdacq_jitdump_function function;
+    struct cdacq_jitdump_inline_call call;
+    struct cdacq_jitdump_range range;
+    struct cdacq_jitdump_line_record line;
+    struct {
+        const char *text;
+        size_t length;
+    } string;
+};
+
+/* A list that follows the fields of a record. */
+struct list {
+    const char *key;
+    /* False after the last element. *cursor is 0 at first. */
+    bool (*next)(const struct cdacq_jitdump_record *record, uint64_t *cursor, union element *ret);
+    struct fields json;     /* a label of NULL: the element is no object */
+    const char *text_label; /* NULL: not shown as text */
+    bool is_numbered;
+    struct fields text;
+};
+
+static bool next_entry(const struct cdacq_jitdump_record *record, uint64_t *cursor, union element *ret)
+{
+    return cdacq_jitdump_next_entry(record, cursor, &ret->entry);
 }
 
-static void write_strings(struct output *out, const struct cdacq_jitdump_record *record, const char *name,
-                          enum cdacq_jitdump_strings list)
+static bool next_file(const struct cdacq_jitdump_record *record, uint64_t *cursor, union element *ret)
+{
+    return cdacq_jitdump_next_string(record, CDACQ_JITDUMP_FILES, cursor, &ret->string.text, &ret->string.length);
+}
+
+static bool next_function_name(const struct cdacq_jitdump_record *record, uint64_t *cursor, union element *ret)
+{
+    return cdacq_jitdump_next_string(record, CDACQ_JITDUMP_FUNCTION_NAMES, cursor, &ret->string.text,
+                                     &ret->string.length);
+}
+
+static bool next_function(const struct cdacq_jitdump_record *record, uint64_t *cursor, union element *ret)
+{
+    return cdacq_jitdump_function(record, (uint32_t)(*cursor)++, &ret->function);
+}
+
+static bool next_inline_call(const struct cdacq_jitdump_record *record, uint64_t *cursor, union element *ret)
+{
+    return cdacq_jitdump_inline_call(record, (uint32_t)(*cursor)++, &ret->call);
+}
+
+static bool next_range(const struct cdacq_jitdump_record *record, uint64_t *cursor, union element *ret)
+{
+    return cdacq_jitdump_range(record, (uint32_t)(*cursor)++, &ret->range);
+}
+
+static bool next_line_record(const struct cdacq_jitdump_record *record, uint64_t *cursor, union element *ret)
+{
+    return cdacq_jitdump_line_record(record, (uint32_t)(*cursor)++, &ret->line);
+}
+
+#define ELEMENT(label, format, path) FIELD(label, format, union element, path)
+
+static const struct list entry_lists[] = {
+    {"entries", next_entry,
+     FIELDS(ELEMENT("code_addr", HEX, entry.code_addr), ELEMENT("line", DECIMAL, entry.line),
+            ELEMENT("discrim", DECIMAL, entry.discrim), ELEMENT("name", STRING, entry.name)),
+     "\n  ", false,
+     FIELDS(ELEMENT("", HEX, entry.code_addr), ELEMENT(" ", STRING, entry.name), ELEMENT(":", DECIMAL, entry.line),
+            ELEMENT(":", DECIMAL, entry.discrim))},
+};
+
+/* As text, functions, files and names are given by their numbers, since a name may be used by many. */
+static const struct list samply_lists[] = {
+    {"file_list", next_file, FIELDS(ELEMENT(NULL, STRING, string.text)), "\n  file ", true,
+     FIELDS(ELEMENT(" ", STRING, string.text))},
+    {"function_names_list", next_function_name, FIELDS(ELEMENT(NULL, STRING, string.text)), "\n  name ", true,
+     FIELDS(ELEMENT(" ", STRING, string.text))},
+    {"function_list", next_function,
+     FIELDS(ELEMENT("function_name_index", DECIMAL, function.function_name_index),
+            ELEMENT("file_index", DECIMAL, function.file_index), ELEMENT("start_line", DECIMAL, function.start_line),
+            ELEMENT("start_column", DECIMAL, function.start_column), ELEMENT("flags", DECIMAL, function.flags)),
+     "\n  function ", true,
+     FIELDS(ELEMENT(" name ", DECIMAL, function.function_name_index), ELEMENT(" file ", DECIMAL, function.file_index),
+            ELEMENT(":", DECIMAL, function.start_line), ELEMENT(":", DECIMAL, function.start_column),
+            ELEMENT(" flags ", HEX, function.flags))},
+    {"inline_call_list", next_inline_call,
+     FIELDS(ELEMENT("depth", DECIMAL, call.depth), ELEMENT("range_count", DECIMAL, call.range_count),
+            ELEMENT("function_index", DECIMAL, call.function_index),
+            ELEMENT("call_line_number", DECIMAL, call.call_line_number),
+            ELEMENT("call_column_number", DECIMAL, call.call_column_number)),
+     "\n  call", false, /* its ranges follow */
+     FIELDS(ELEMENT(" depth ", DECIMAL, call.depth), ELEMENT(" function ", DECIMAL, call.function_index),
+            ELEMENT(" from :", DECIMAL, call.call_line_number), ELEMENT(":", DECIMAL, call.call_column_number))},
+    {"range_list",
+     next_range,
+     FIELDS(ELEMENT("start_offset", DECIMAL, range.start_offset), ELEMENT("size", DECIMAL, range.size)),
+     NULL,
+     false,
+     {0}},
+    {"line_record_list", next_line_record,
+     FIELDS(ELEMENT("code_offset", DECIMAL, line.code_offset), ELEMENT("file_index", DECIMAL, line.file_index),
+            ELEMENT("line_number", DECIMAL, line.line_number), ELEMENT("column_number", DECIMAL, line.column_number)),
+     "\n  line", false,
+     FIELDS(ELEMENT(" +", HEX, line.code_offset), ELEMENT(" file ", DECIMAL, line.file_index),
+            ELEMENT(":", DECIMAL, line.line_number), ELEMENT(":", DECIMAL, line.column_number))},
+};
+
+#define RECORD(label, format, path)  FIELD(label, format, struct cdacq_jitdump_record, path)
+#define HEADER(label, format, field) RECORD(label, format, as.header.field)
+#define LOAD(label, format, field)   RECORD(label, format, as.load.field)
+#define MOVE(label, format, field)   RECORD(label, format, as.move.field)
+#define DEBUG(label, format, field)  RECORD(label, format, as.debug_info.field)
+#define UNWIND(label, format, field) RECORD(label, format, as.unwinding_info.field)
+#define SAMPLY(label, format, field) RECORD(label, format, as.samply_debug_info2.field)
+#define WORD(text)    \
+    {                 \
+        .label = text \
+    }
+
+/* What every record of a file but its header begins with in JSON. */
+static const struct fields common_fields =
+    FIELDS(RECORD("id", DECIMAL, id), RECORD("offset", DECIMAL, offset), RECORD("size", DECIMAL, size),
+           RECORD("timestamp", DECIMAL, timestamp));
+
+static const struct record_kind {
+    struct fields json, text;
+    const struct list *lists;
+    size_t list_count;
+} kinds[] = {
+    [CDACQ_JITDUMP_HEADER] = {FIELDS(HEADER("version", DECIMAL, version), HEADER("total_size", DECIMAL, total_size),
+                                     HEADER("elf_mach", DECIMAL, elf_mach), HEADER("pid", DECIMAL, pid),
+                                     RECORD("timestamp", DECIMAL, timestamp), HEADER("flags", DECIMAL, flags),
+                                     HEADER("endian", ENDIAN, big_endian)),
+                              FIELDS(HEADER("version ", DECIMAL, version), HEADER(", pid ", DECIMAL, pid),
+                                     HEADER(", elf_mach ", DECIMAL, elf_mach), HEADER(", ", ENDIAN, big_endian),
+                                     HEADER("-endian", TICKS, flags))},
+    [CDACQ_JITDUMP_LOAD] = {FIELDS(LOAD("pid", DECIMAL, pid), LOAD("tid", DECIMAL, tid), LOAD("vma", HEX, vma),
+                                   LOAD("code_addr", HEX, code_addr), LOAD("code_size", DECIMAL, code_size),
+                                   LOAD("code_index", DECIMAL, code_index), LOAD("debug_info", REFERENCE, debug_info),
+                                   LOAD("unwinding_info", REFERENCE, unwinding_info),
+                                   LOAD("samply_debug_info2", REFERENCE, samply_debug_info2),
+                                   LOAD("name", STRING, name)),
+                            FIELDS(LOAD("", HEX, vma), LOAD(" +", HEX, code_size), LOAD(" ", STRING, name),
+                                   LOAD(" [index ", DECIMAL, code_index), LOAD(" tid ", DECIMAL, tid), WORD("]"))},
+    [CDACQ_JITDUMP_MOVE] = {FIELDS(MOVE("pid", DECIMAL, pid), MOVE("tid", DECIMAL, tid), MOVE("vma", HEX, vma),
+                                   MOVE("old_code_addr", HEX, old_code_addr), MOVE("new_code_addr", HEX, new_code_addr),
+                                   MOVE("code_size", DECIMAL, code_size), MOVE("code_index", DECIMAL, code_index),
+                                   MOVE("load", REFERENCE, load)),
+                            FIELDS(MOVE("", HEX, vma), MOVE(" +", HEX, code_size), MOVE(" from ", HEX, old_code_addr),
+                                   MOVE(" [index ", DECIMAL, code_index), MOVE(" tid ", DECIMAL, tid), WORD("]"))},
+    [CDACQ_JITDUMP_DEBUG_INFO] = {FIELDS(DEBUG("code_addr", HEX, code_addr), DEBUG("nr_entry", DECIMAL, nr_entry)),
+                                  FIELDS(DEBUG("", HEX, code_addr), DEBUG(" ", DECIMAL, nr_entry), WORD(" entries")),
+                                  entry_lists, ARRAY_SIZE(entry_lists)},
+    [CDACQ_JITDUMP_UNWINDING_INFO] = {FIELDS(UNWIND("unwind_data_size", DECIMAL, unwind_data_size),
+                                             UNWIND("eh_frame_hdr_size", DECIMAL, eh_frame_hdr_size),
+                                             UNWIND("mapped_size", DECIMAL, mapped_size)),
+                                      FIELDS(UNWIND("", DECIMAL, unwind_data_size),
+                                             UNWIND(" bytes, of which eh_frame_hdr ", DECIMAL, eh_frame_hdr_size),
+                                             UNWIND(", mapped ", DECIMAL, mapped_size))},
+    [CDACQ_JITDUMP_SAMPLY_DEBUG_INFO2] =
+        {FIELDS(SAMPLY("file_count", DECIMAL, file_count), SAMPLY("file_list_size", DECIMAL, file_list_size),
+                SAMPLY("function_names_count", DECIMAL, function_names_count),
+                SAMPLY("function_names_list_size", DECIMAL, function_names_list_size),
+                SAMPLY("function_count", DECIMAL, function_count),
+                SAMPLY("inline_call_record_count", DECIMAL, inline_call_record_count),
+                SAMPLY("range_count", DECIMAL, range_count), SAMPLY("line_record_count", DECIMAL, line_record_count)),
+         FIELDS(SAMPLY("", DECIMAL, function_count), SAMPLY(" functions, ", DECIMAL, inline_call_record_count),
+                SAMPLY(" inline calls, ", DECIMAL, line_record_count), WORD(" line records")),
+         samply_lists, ARRAY_SIZE(samply_lists)},
+};
+
+static const struct record_kind other_kind = {
+    .text = FIELDS(RECORD("id ", DECIMAL, id), RECORD(", ", DECIMAL, size), WORD(" bytes"))};
+
+static const struct record_kind *find_kind(enum cdacq_jitdump_kind kind)
+{
+    return kind < ARRAY_SIZE(kinds) && kinds[kind].text.count ? &kinds[kind] : &other_kind;
+}
+
+static uint64_t field_value(const struct field *field, const void *object)
+{
+    const char *p = (const char *)object + field->offset;
+    uint64_t value;
+    uint32_t half;
+    switch (field->size) {
+    case sizeof value:
+        memcpy(&value, p, sizeof value);
+        return value;
+    case sizeof half:
+        memcpy(&half, p, sizeof half);
+        return half;
+    default:
+        return *(const bool *)p;
+    }
+}
+
+/* NULL where the record is damaged. */
+static const char *field_string(const struct field *field, const void *object, size_t *ret_length)
 {
     const char *string;
-    size_t length;
-    if (!begin_list(out, record, name))
-        return;
-    bool first = true;
-    for (uint64_t cursor = 0; cdacq_jitdump_next_string(record, list, &cursor, &string, &length); first = false) {
-        if (!first)
-            output_literal(out, ",");
-        write_json_string(out, string, length);
-    }
-    output_literal(out, "]");
+    memcpy(&string, (const char *)object + field->offset, sizeof string);
+    memcpy(ret_length, (const char *)object + field->offset + sizeof string, sizeof *ret_length);
+    return string;
 }
 
-static void write_functions(struct output *out, const struct cdacq_jitdump_record *record)
+/* ---- JSON -------------------------------------------------------------------------------------------------------- */
+
+/* A record that is too short for its fields has none that are known. */
+static void write_json_fields(struct json_writer *w, const struct fields *fields, const void *object, bool known)
 {
-    struct cdacq_jitdump_function function;
-    const bool known = true;
-    if (!begin_list(out, record, "function_list"))
-        return;
-    for (uint32_t i = 0; cdacq_jitdump_function(record, i, &function); i++) {
-        char *p = begin_element(out, !i);
-        p = NUMBER(p, &function, function_name_index);
-        p = NUMBER(p, &function, file_index);
-        p = NUMBER(p, &function, start_line);
-        p = NUMBER(p, &function, start_column);
-        p = NUMBER(p, &function, flags);
-        end_element(out, p);
+    for (const struct field *field = fields->items; field < fields->items + fields->count; field++) {
+        size_t length;
+        const char *string;
+        switch (field->format) {
+        case HEX:
+            json_known_address(w, field->label, known, field_value(field, object));
+            break;
+        case STRING:
+            string = field_string(field, object, &length);
+            json_string_bytes(w, field->label, string, length);
+            break;
+        case ENDIAN:
+            json_plain(w, field->label, field_value(field, object) ? "big" : "little");
+            break;
+        default: {
+            uint64_t value = field_value(field, object);
+            json_known_number(w, field->label, known && (value || field->format == DECIMAL), value);
+            break;
+        }
+        }
     }
-    output_literal(out, "]");
 }
 
-static void write_inline_calls(struct output *out, const struct cdacq_jitdump_record *record)
+static void write_json_list(struct json_writer *w, const struct list *list, const struct cdacq_jitdump_record *record)
 {
-    struct cdacq_jitdump_inline_call call;
-    const bool known = true;
-    if (!begin_list(out, record, "inline_call_list"))
+    bool is_object = list->json.items[0].label != NULL;
+    union element element;
+    if (!record->has_fields) {
+        json_null(w, list->key);
         return;
-    for (uint32_t i = 0; cdacq_jitdump_inline_call(record, i, &call); i++) {
-        char *p = begin_element(out, !i);
-        p = NUMBER(p, &call, depth);
-        p = NUMBER(p, &call, range_count);
-        p = NUMBER(p, &call, function_index);
-        p = NUMBER(p, &call, call_line_number);
-        p = NUMBER(p, &call, call_column_number);
-        end_element(out, p);
     }
-    output_literal(out, "]");
-}
-
-static void write_ranges(struct output *out, const struct cdacq_jitdump_record *record)
-{
-    struct cdacq_jitdump_range range;
-    const bool known = true;
-    if (!begin_list(out, record, "range_list"))
-        return;
-    for (uint32_t i = 0; cdacq_jitdump_range(record, i, &range); i++) {
-        char *p = begin_element(out, !i);
-        p = NUMBER(p, &range, start_offset);
-        p = NUMBER(p, &range, size);
-        end_element(out, p);
+    json_begin_array(w, list->key);
+    for (uint64_t cursor = 0; list->next(record, &cursor, &element);) {
+        if (is_object)
+            json_begin_object(w, NULL);
+        write_json_fields(w, &list->json, &element, true);
+        if (is_object)
+            json_end_object(w);
     }
-    output_literal(out, "]");
-}
-
-static void write_line_records(struct output *out, const struct cdacq_jitdump_record *record)
-{
-    struct cdacq_jitdump_line_record line;
-    const bool known = true;
-    if (!begin_list(out, record, "line_record_list"))
-        return;
-    for (uint32_t i = 0; cdacq_jitdump_line_record(record, i, &line); i++) {
-        char *p = begin_element(out, !i);
-        p = NUMBER(p, &line, code_offset);
-        p = NUMBER(p, &line, file_index);
-        p = NUMBER(p, &line, line_number);
-        p = NUMBER(p, &line, column_number);
-        end_element(out, p);
-    }
-    output_literal(out, "]");
+    json_end_array(w);
 }
 
 static void write_json(struct output *out, const struct cdacq_jitdump_record *record)
 {
-    const bool known = true;
-    if (record->kind == CDACQ_JITDUMP_HEADER) {
-        write_json_header(out, record);
-        return;
-    }
-    char *p = PUT_LITERAL(output_reserve(out, FIELDS_ROOM), "{\"type\":\"");
-    p = put_string(p, cdacq_jitdump_kind_text(record->kind));
-    *p++ = '"';
-    p = NUMBER(p, record, id);
-    p = NUMBER(p, record, offset);
-    p = NUMBER(p, record, size);
-    p = NUMBER(p, record, timestamp);
-    switch (record->kind) {
-    case CDACQ_JITDUMP_LOAD:
-        output_commit(out, put_json_load(p, record));
-        write_json_string(out, record->as.load.name, record->as.load.name_length);
-        break;
-    case CDACQ_JITDUMP_MOVE:
-        output_commit(out, put_json_move(p, record));
-        break;
-    case CDACQ_JITDUMP_DEBUG_INFO:
-        output_commit(out, put_json_debug_info(p, record));
-        write_entries(out, record);
-        break;
-    case CDACQ_JITDUMP_UNWINDING_INFO:
-        output_commit(out, put_json_unwinding_info(p, record));
-        break;
-    case CDACQ_JITDUMP_SAMPLY_DEBUG_INFO2:
-        output_commit(out, put_json_samply(p, record));
-        write_strings(out, record, "file_list", CDACQ_JITDUMP_FILES);
-        write_strings(out, record, "function_names_list", CDACQ_JITDUMP_FUNCTION_NAMES);
-        write_functions(out, record);
-        write_inline_calls(out, record);
-        write_ranges(out, record);
-        write_line_records(out, record);
-        break;
-    default:
-        output_commit(out, p);
-        break;
-    }
-    output_literal(out, ",\"error\":");
-    output_json_note(out, record->error);
-    output_literal(out, "}\n");
+    const struct record_kind *kind = find_kind(record->kind);
+    bool is_header = record->kind == CDACQ_JITDUMP_HEADER;
+    struct json_writer writer = json_begin(out), *w = &writer;
+    json_begin_object(w, NULL);
+    json_plain(w, "type", cdacq_jitdump_kind_text(record->kind));
+    if (!is_header)
+        write_json_fields(w, &common_fields, record, true);
+    write_json_fields(w, &kind->json, record, record->has_fields || is_header);
+    for (size_t i = 0; i < kind->list_count; i++)
+        write_json_list(w, &kind->lists[i], record);
+    if (!is_header)
+        json_note(w, "error", record->error);
+    json_end_object(w);
+    json_end_line(w);
 }
 
 /* ---- Text -------------------------------------------------------------------------------------------------------- */
 
-static void write_text_string(struct output *out, const char *string, size_t length)
+static void write_text_string(struct output *out, const struct field *field, const void *object)
 {
+    size_t length;
+    const char *string = field_string(field, object, &length);
     if (string)
-        write_escaped(out, string, length, false);
+        output_escaped(out, string, length, ESCAPE_DATA);
     else
         output_literal(out, "?");
 }
 
-static void write_text_header(struct output *out, const struct cdacq_jitdump_record *record)
+static void write_text_fields(struct output *out, const struct fields *fields, const void *object)
 {
-    const struct cdacq_jitdump_header *header = &record->as.header;
-    output_printf(out, "0 %" PRIu64 " header version %" PRIu32 ", pid %" PRIu32 ", elf_mach %" PRIu32 ", %s-endian%s\n",
-                  record->timestamp, header->version, header->pid, header->elf_mach,
-                  header->big_endian ? "big" : "little", header->flags & 1 ? ", times in ticks of the processor" : "");
-}
-
-static void write_text_load(struct output *out, const struct cdacq_jitdump_load *load)
-{
-    char *p = put_hex(output_reserve(out, FIELDS_ROOM), load->vma);
-    p = PUT_LITERAL(p, " +");
-    p = put_hex(p, load->code_size);
-    *p++ = ' ';
-    output_commit(out, p);
-    write_text_string(out, load->name, load->name_length);
-    p = PUT_LITERAL(output_reserve(out, FIELDS_ROOM), " [index ");
-    p = put_decimal(p, load->code_index);
-    p = PUT_LITERAL(p, " tid ");
-    p = put_decimal(p, load->tid);
-    *p++ = ']';
-    output_commit(out, p);
-}
-
-static void write_text_entries(struct output *out, const struct cdacq_jitdump_record *record)
-{
-    struct cdacq_jitdump_entry entry;
-    output_printf(out, "0x%" PRIx64 " %" PRIu64 " entries", record->as.debug_info.code_addr,
-                  record->as.debug_info.nr_entry);
-    for (uint64_t cursor = 0; cdacq_jitdump_next_entry(record, &cursor, &entry);) {
-        output_printf(out, "\n  0x%" PRIx64 " ", entry.code_addr);
-        write_text_string(out, entry.name, entry.name_length);
-        output_printf(out, ":%" PRIu32 ":%" PRIu32, entry.line, entry.discrim);
+    for (const struct field *field = fields->items; field < fields->items + fields->count; field++) {
+        output_literal(out, field->label);
+        switch (field->format) {
+        case NOTHING:
+            break;
+        case STRING:
+            write_text_string(out, field, object);
+            break;
+        case HEX:
+            output_hex(out, field_value(field, object));
+            break;
+        case ENDIAN:
+            output_literal(out, field_value(field, object) ? "big" : "little");
+            break;
+        case TICKS:
+            output_literal(out, field_value(field, object) & 1 ? ", times in ticks of the processor" : "");
+            break;
+        default:
+            output_decimal(out, field_value(field, object));
+            break;
+        }
     }
 }
 
-static void write_text_strings(struct output *out, const struct cdacq_jitdump_record *record, const char *what,
-                               enum cdacq_jitdump_strings list)
+/* Each call takes the next `range_count` ranges. */
+static void write_text_ranges(struct output *out, const struct cdacq_jitdump_record *record, uint32_t count,
+                              uint32_t *next)
 {
-    const char *string;
-    size_t length;
-    uint32_t i = 0;
-    for (uint64_t cursor = 0; cdacq_jitdump_next_string(record, list, &cursor, &string, &length); i++) {
-        output_printf(out, "\n  %s %" PRIu32 " ", what, i);
-        write_text_string(out, string, length);
-    }
-}
-
-/* Functions, files and names by their numbers: a name may be used by many. */
-static void write_text_samply(struct output *out, const struct cdacq_jitdump_record *record)
-{
-    const struct cdacq_jitdump_samply_debug_info2 *info = &record->as.samply_debug_info2;
-    struct cdacq_jitdump_function function;
-    struct cdacq_jitdump_inline_call call;
     struct cdacq_jitdump_range range;
-    struct cdacq_jitdump_line_record line;
-    uint32_t next_range = 0;
-    output_printf(out, "%" PRIu32 " functions, %" PRIu32 " inline calls, %" PRIu32 " line records",
-                  info->function_count, info->inline_call_record_count, info->line_record_count);
-    write_text_strings(out, record, "file", CDACQ_JITDUMP_FILES);
-    write_text_strings(out, record, "name", CDACQ_JITDUMP_FUNCTION_NAMES);
-    for (uint32_t i = 0; cdacq_jitdump_function(record, i, &function); i++)
-        output_printf(
-            out, "\n  function %" PRIu32 " name %" PRIu32 " file %" PRIu32 ":%" PRIu32 ":%" PRIu32 " flags 0x%" PRIx32,
-            i, function.function_name_index, function.file_index, function.start_line, function.start_column,
-            function.flags);
-    for (uint32_t i = 0; cdacq_jitdump_inline_call(record, i, &call); i++) {
-        output_printf(out, "\n  call depth %" PRIu32 " function %" PRIu32 " from :%" PRIu32 ":%" PRIu32, call.depth,
-                      call.function_index, call.call_line_number, call.call_column_number);
-        for (uint32_t k = 0; k < call.range_count && cdacq_jitdump_range(record, next_range, &range); k++, next_range++)
-            output_printf(out, " +0x%" PRIx32 "..0x%" PRIx64, range.start_offset,
-                          (uint64_t)range.start_offset + range.size);
+    for (uint32_t i = 0; i < count && cdacq_jitdump_range(record, *next, &range); i++, ++*next) {
+        output_literal(out, " +");
+        output_hex(out, range.start_offset);
+        output_literal(out, "..");
+        output_hex(out, (uint64_t)range.start_offset + range.size);
     }
-    for (uint32_t i = 0; cdacq_jitdump_line_record(record, i, &line); i++)
-        output_printf(out, "\n  line +0x%" PRIx32 " file %" PRIu32 ":%" PRIu32 ":%" PRIu32, line.code_offset,
-                      line.file_index, line.line_number, line.column_number);
 }
 
-static void write_text_fields(struct output *out, const struct cdacq_jitdump_record *record)
+static void write_text_list(struct output *out, const struct list *list, const struct cdacq_jitdump_record *record)
 {
-    switch (record->kind) {
-    case CDACQ_JITDUMP_LOAD:
-        write_text_load(out, &record->as.load);
-        break;
-    case CDACQ_JITDUMP_MOVE:
-        output_printf(out, "0x%" PRIx64 " +0x%" PRIx64 " from 0x%" PRIx64 " [index %" PRIu64 " tid %" PRIu32 "]",
-                      record->as.move.vma, record->as.move.code_size, record->as.move.old_code_addr,
-                      record->as.move.code_index, record->as.move.tid);
-        break;
-    case CDACQ_JITDUMP_DEBUG_INFO:
-        write_text_entries(out, record);
-        break;
-    case CDACQ_JITDUMP_UNWINDING_INFO:
-        output_printf(out, "%" PRIu64 " bytes, of which eh_frame_hdr %" PRIu64 ", mapped %" PRIu64,
-                      record->as.unwinding_info.unwind_data_size, record->as.unwinding_info.eh_frame_hdr_size,
-                      record->as.unwinding_info.mapped_size);
-        break;
-    case CDACQ_JITDUMP_SAMPLY_DEBUG_INFO2:
-        write_text_samply(out, record);
-        break;
-    default:
-        output_printf(out, "id %" PRIu32 ", %" PRIu64 " bytes", record->id, record->size);
-        break;
+    union element element;
+    uint32_t number = 0, ranges = 0;
+    for (uint64_t cursor = 0; list->text_label && list->next(record, &cursor, &element); number++) {
+        output_literal(out, list->text_label);
+        if (list->is_numbered)
+            output_decimal(out, number);
+        write_text_fields(out, &list->text, &element);
+        if (list->next == next_inline_call)
+            write_text_ranges(out, record, element.call.range_count, &ranges);
     }
 }
+
+/* What every line begins with. */
+static const struct fields line_start = FIELDS(RECORD("", DECIMAL, offset), RECORD(" ", DECIMAL, timestamp), WORD(" "));
 
 static void write_text(struct output *out, const struct cdacq_jitdump_record *record)
 {
-    if (record->kind == CDACQ_JITDUMP_HEADER) {
-        write_text_header(out, record);
-        return;
-    }
-    char *p = put_decimal(output_reserve(out, FIELDS_ROOM), record->offset);
-    *p++ = ' ';
-    p = put_decimal(p, record->timestamp);
-    *p++ = ' ';
-    output_commit(out, put_string(p, cdacq_jitdump_kind_text(record->kind)));
-    if (record->has_fields && record->kind != CDACQ_JITDUMP_CLOSE) {
+    const struct record_kind *kind = find_kind(record->kind);
+    write_text_fields(out, &line_start, record);
+    output_literal(out, cdacq_jitdump_kind_text(record->kind));
+    if ((record->has_fields || record->kind == CDACQ_JITDUMP_HEADER) && record->kind != CDACQ_JITDUMP_CLOSE) {
         output_literal(out, " ");
-        write_text_fields(out, record);
+        write_text_fields(out, &kind->text, record);
+        for (size_t i = 0; i < kind->list_count; i++)
+            write_text_list(out, &kind->lists[i], record);
     }
     if (record->error) {
         output_literal(out, " ? [error] ");

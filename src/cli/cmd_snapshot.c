@@ -9,6 +9,7 @@
 #include "src/cli/commands.h"
 #include "src/cli/console.h"
 #include "src/cli/ips.h"
+#include "src/cli/json_writer.h"
 #include "src/cli/output.h"
 
 enum { BATCH = 512 };
@@ -155,10 +156,14 @@ static bool report(const struct invocation *invocation, const struct work *work,
     struct output out;
     output_open(&out, NULL);
     if (invocation->json) {
-        output_literal(&out, "{\"file\":");
-        output_json(&out, invocation->output);
-        output_printf(&out, ",\"size\":%" PRIu64 ",\"ips\":%zu,\"errors\":%" PRIu64 "}\n", size, work->count,
-                      work->unanswered);
+        struct json_writer w = json_begin(&out);
+        json_begin_object(&w, NULL);
+        json_string(&w, "file", invocation->output);
+        json_number(&w, "size", size);
+        json_number(&w, "ips", work->count);
+        json_number(&w, "errors", work->unanswered);
+        json_end_object(&w);
+        json_end_line(&w);
     } else {
         output_text(&out, invocation->output);
         output_printf(&out, ": %" PRIu64 " bytes, %zu addresses\n", size, work->count);

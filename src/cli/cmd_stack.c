@@ -8,6 +8,7 @@
 #include "src/cli/answers.h"
 #include "src/cli/commands.h"
 #include "src/cli/console.h"
+#include "src/cli/json_writer.h"
 #include "src/cli/native_stack.h"
 
 struct work {
@@ -62,19 +63,22 @@ static void write_text(struct work *work, const struct native_frame *frame, cons
 static void write_json(struct work *work, pid_t tid, const struct native_frame *frame,
                        const struct cdacq_method *method)
 {
-    struct output *out = &work->out;
-    output_printf(out, "{\"tid\":%d,\"frame\":%u,\"native\":", tid, frame->index);
+    struct json_writer writer = json_begin(&work->out), *w = &writer;
+    json_begin_object(w, NULL);
+    json_number(w, "tid", (uint64_t)tid);
+    json_number(w, "frame", frame->index);
     if (frame->symbol || frame->module) {
-        output_literal(out, "{\"symbol\":");
-        output_json(out, frame->symbol);
-        output_printf(out, ",\"offset\":%" PRIu64 ",\"module\":", frame->symbol_offset);
-        output_json(out, frame->module);
-        output_literal(out, "}");
+        json_begin_object(w, "native");
+        json_string(w, "symbol", frame->symbol);
+        json_number(w, "offset", frame->symbol_offset);
+        json_string(w, "module", frame->module);
+        json_end_object(w);
     } else {
-        output_literal(out, "null");
+        json_null(w, "native");
     }
-    output_literal(out, ",");
-    answers_write_members(&work->answers, method);
+    answers_write_members(&work->answers, w, method);
+    json_end_object(w);
+    json_end_line(w);
 }
 
 static void write_frame(pid_t tid, const struct native_frame *frame, void *context)

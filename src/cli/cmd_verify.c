@@ -7,14 +7,13 @@
 
 #include "src/cli/commands.h"
 #include "src/cli/console.h"
-#include "util/escape.h"
+#include "src/cli/json_writer.h"
 #include "src/cli/output.h"
-#include "src/cli/put.h"
+#include "util/base.h"
 
 enum {
     SHOWN_MAX = 20,        /* contradictions as text: a person reads no more */
     NAME_MAX_SIZE = 65536, /* of a name in the file: what is longer is cut */
-    FIELDS_ROOM = 512,
 };
 
 struct work {
@@ -24,35 +23,10 @@ struct work {
     uint64_t done, shown;
 };
 
-/* A name of the file: any bytes of any length. */
-static void write_name(struct output *out, const struct cdacq_comparison *comparison, enum escape_form form)
+/* Of a name of the file, which has any bytes and any length. */
+static size_t shown_length(const struct cdacq_comparison *comparison)
 {
-    size_t length = comparison->name_length < NAME_MAX_SIZE ? comparison->name_length : NAME_MAX_SIZE;
-    if (!comparison->name)
-        return;
-    char *p = output_reserve(out, ESCAPED_SIZE(length));
-    output_commit(out, escape(p, comparison->name, length, form));
-}
-
-static void write_number(struct output *out, const char *key, bool known, uint64_t value)
-{
-    char *p = output_reserve(out, FIELDS_ROOM);
-    p = put_bytes(p, key, strlen(key));
-    output_commit(out, known ? put_decimal(p, value) : PUT_LITERAL(p, "null"));
-}
-
-static void write_address(struct output *out, const char *key, bool known, uint64_t value)
-{
-    char *p = output_reserve(out, FIELDS_ROOM);
-    p = put_bytes(p, key, strlen(key));
-    if (known) {
-        *p++ = '"';
-        p = put_hex(p, value);
-        *p++ = '"';
-    } else {
-        p = PUT_LITERAL(p, "null");
-    }
-    output_commit(out, p);
+    return MIN(comparison->name_length, NAME_MAX_SIZE);
 }
 
 static void write_json(struct output *out, const struct cdacq_comparison *comparison)
@@ -60,34 +34,30 @@ static void write_json(struct output *out, const struct cdacq_comparison *compar
     const struct cdacq_method *method = comparison->method;
     bool in_file = comparison->verdict != CDACQ_VERDICT_MISSING_FROM_FILE, is_symbol = in_file && comparison->name;
     bool managed = method && method->answer == CDACQ_ANSWER_MANAGED;
-    output_printf(out, "{\"class\":\"%s\"", cdacq_verdict_text(comparison->verdict));
-    write_number(out, ",\"offset\":", in_file, comparison->offset);
-    write_number(out, ",\"line\":", comparison->line, comparison->line);
-    write_number(out, ",\"timestamp\":", comparison->timestamp, comparison->timestamp);
-    write_address(out, ",\"address\":", is_symbol, comparison->address);
-    write_number(out, ",\"size\":", is_symbol, comparison->code_size);
-    output_literal(out, ",\"name\":");
-    output_literal(out, is_symbol ? "\"" : "null");
-    if (is_symbol) {
-        write_name(out, comparison, ESCAPE_JSON_DATA);
-        output_literal(out, "\"");
-    }
-    output_literal(out, ",\"kind\":");
-    output_json(out, method ? cdacq_code_kind_text(method->kind) : NULL);
-    output_literal(out, ",\"method\":");
-    output_json_note(out, method ? method->name : NULL);
-    write_address(out, ",\"code_start\":", managed, method ? method->code_start : 0);
-    write_number(out, ",\"code_size\":", managed, method ? method->code_size : 0);
-    output_literal(out, ",\"detail\":");
-    output_json_note(out, comparison->detail);
-    output_literal(out, "}\n");
+    struct json_writer writer = json_begin(out), *w = &writer;
+    json_begin_object(w, NULL);
+    json_plain(w, "class", cdacq_verdict_text(comparison->verdict));
+    json_known_number(w, "offset", in_file, comparison->offset);
+    json_known_number(w, "line", comparison->line, comparison->line);
+    json_known_number(w, "timestamp", comparison->timestamp, comparison->timestamp);
+    json_known_address(w, "address", is_symbol, comparison->address);
+    json_known_number(w, "size", is_symbol, comparison->code_size);
+    json_string_bytes(w, "name", is_symbol ? comparison->name : NULL, shown_length(comparison));
+    json_plain(w, "kind", method ? cdacq_code_kind_text(method->kind) : NULL);
+    json_note(w, "method", method ? method->name : NULL);
+    json_known_address(w, "code_start", managed, managed ? method->code_start : 0);
+    json_known_number(w, "code_size", managed, managed ? method->code_size : 0);
+    json_note(w, "detail", comparison->detail);
+    json_end_object(w);
+    json_end_line(w);
 }
 
 static void write_text(struct output *out, const struct cdacq_comparison *comparison)
 {
     output_printf(out, "%s 0x%" PRIx64 " +0x%" PRIx64 " ", cdacq_verdict_text(comparison->verdict), comparison->address,
                   comparison->code_size);
-    write_name(out, comparison, ESCAPE_DATA);
+    if (comparison->name)
+        output_escaped(out, comparison->name, shown_length(comparison), ESCAPE_DATA);
     if (comparison->line)
         output_printf(out, " [line %" PRIu64 "]", comparison->line);
     else
@@ -117,14 +87,18 @@ static int take(const struct cdacq_comparison *comparison, void *context)
 
 static void write_json_sum(struct output *out, const struct cdacq_verification *sum)
 {
-    output_literal(out, "{\"class\":\"totals\"");
+    struct json_writer writer = json_begin(out), *w = &writer;
+    json_begin_object(w, NULL);
+    json_plain(w, "class", "totals");
     for (int i = 0; i < CDACQ_VERDICT_COUNT; i++)
-        output_printf(out, ",\"%s\":%" PRIu64, cdacq_verdict_text((enum cdacq_verdict)i), sum->counts[i]);
-    output_printf(out, ",\"records\":%" PRIu64 ",\"names_not_compared\":%" PRIu64 ",\"code_not_compared\":%" PRIu64,
-                  sum->records, sum->names_not_compared, sum->code_not_compared);
-    output_printf(out, ",\"file\":\"%s\",\"advice\":", sum->perf_map ? "perf map" : "jitdump");
-    output_json_note(out, sum->advice);
-    output_literal(out, "}\n");
+        json_number(w, cdacq_verdict_text((enum cdacq_verdict)i), sum->counts[i]);
+    json_number(w, "records", sum->records);
+    json_number(w, "names_not_compared", sum->names_not_compared);
+    json_number(w, "code_not_compared", sum->code_not_compared);
+    json_plain(w, "file", sum->perf_map ? "perf map" : "jitdump");
+    json_note(w, "advice", sum->advice);
+    json_end_object(w);
+    json_end_line(w);
 }
 
 static void write_text_sum(struct output *out, const struct cdacq_verification *sum, uint64_t shown)

@@ -11,10 +11,12 @@
 
 #include "src/cli/cli.h"
 #include "src/cli/console.h"
-#include "util/escape.h"
 #include "src/cli/put.h"
 
-enum { OUTPUT_CAPACITY = 256 * 1024 };
+enum {
+    OUTPUT_CAPACITY = 256 * 1024,
+    PIECE = 16 * 1024, /* of a text that is escaped at once: one of any length needs no more memory */
+};
 
 bool output_open(struct output *out, const char *path)
 {
@@ -93,52 +95,41 @@ void output_literal(struct output *out, const char *text)
     output_commit(out, put_bytes(output_reserve(out, length), text, length));
 }
 
-static void output_escaped(struct output *out, const char *text, enum escape_form form)
+void output_decimal(struct output *out, uint64_t value)
 {
-    size_t length = strlen(text);
-    output_commit(out, escape(output_reserve(out, ESCAPED_SIZE(length)), text, length, form));
+    output_commit(out, put_decimal(output_reserve(out, PUT_NUMBER_ROOM), value));
+}
+
+void output_hex(struct output *out, uint64_t value)
+{
+    output_commit(out, put_hex(output_reserve(out, PUT_NUMBER_ROOM + PUT_SLACK), value));
+}
+
+/* Where to cut a text so that no character is: at `at`, or up to three bytes before it. */
+static size_t cut_between_characters(const char *text, size_t at)
+{
+    for (size_t back = 0; back < 4 && back < at; back++)
+        if (((unsigned char)text[at - back] & 0xc0) != 0x80)
+            return at - back;
+    return at; /* broken UTF-8 is escaped byte by byte */
+}
+
+void output_escaped(struct output *out, const char *text, size_t length, enum escape_form form)
+{
+    while (length) {
+        size_t piece = length > PIECE ? cut_between_characters(text, PIECE) : length;
+        output_commit(out, escape(output_reserve(out, ESCAPED_SIZE(piece)), text, piece, form));
+        text += piece;
+        length -= piece;
+    }
 }
 
 void output_text(struct output *out, const char *text)
 {
-    output_escaped(out, text, ESCAPE_DATA);
+    output_escaped(out, text, strlen(text), ESCAPE_DATA);
 }
 
 void output_note(struct output *out, const char *text)
 {
-    output_escaped(out, text, ESCAPE_MESSAGE);
-}
-
-static void output_json_escaped(struct output *out, const char *text, enum escape_form form)
-{
-    if (!text) {
-        output_literal(out, "null");
-        return;
-    }
-    output_literal(out, "\"");
-    output_escaped(out, text, form);
-    output_literal(out, "\"");
-}
-
-void output_json(struct output *out, const char *text)
-{
-    output_json_escaped(out, text, ESCAPE_JSON_DATA);
-}
-
-void output_json_note(struct output *out, const char *text)
-{
-    output_json_escaped(out, text, ESCAPE_JSON_MESSAGE);
-}
-
-void output_json_hex(struct output *out, uint64_t value)
-{
-    char *p = output_reserve(out, PUT_NUMBER_ROOM + PUT_SLACK + 2);
-    if (value) {
-        *p++ = '"';
-        p = put_hex(p, value);
-        *p++ = '"';
-    } else {
-        p = PUT_LITERAL(p, "null");
-    }
-    output_commit(out, p);
+    output_escaped(out, text, strlen(text), ESCAPE_MESSAGE);
 }
