@@ -2,7 +2,7 @@
 
 #include <elf.h>
 
-enum { MACHINE_LOONGARCH = 258 }; /* EM_LOONGARCH; older elf.h have no name for it */
+#include "formats/elf_machine.h"
 
 static const struct {
     const char *name;
@@ -12,7 +12,7 @@ static const struct {
     [ARCHITECTURE_X64] = {"x64", EM_X86_64},
     [ARCHITECTURE_ARM] = {"arm", EM_ARM},
     [ARCHITECTURE_ARM64] = {"arm64", EM_AARCH64},
-    [ARCHITECTURE_LOONGARCH64] = {"loongarch64", MACHINE_LOONGARCH},
+    [ARCHITECTURE_LOONGARCH64] = {"loongarch64", ELF_MACHINE_LOONGARCH},
     [ARCHITECTURE_RISCV64] = {"riscv64", EM_RISCV},
 };
 

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 
+#include "formats/elf_machine.h"
 #include "util/error.h"
 
 enum {
@@ -338,29 +339,6 @@ static void relocate(const struct relocation *relocation, uint64_t vaddr, bool r
         store_u32(at, (uint32_t)value, image->elf.big);
 }
 
-/* The number of R_*_RELATIVE: of the machines that .NET runs on. */
-static bool is_relative(uint16_t machine, uint32_t type)
-{
-    switch (machine) {
-    case EM_X86_64:
-    case EM_386:
-        return type == R_X86_64_RELATIVE; /* 8, and so is R_386_RELATIVE */
-    case EM_AARCH64:
-        return type == R_AARCH64_RELATIVE;
-    case EM_ARM:
-        return type == R_ARM_RELATIVE;
-    case EM_RISCV:
-    case 258:                            /* EM_LOONGARCH */
-        return type == R_RISCV_RELATIVE; /* 3, and so is R_LARCH_RELATIVE */
-    case EM_S390:
-        return type == R_390_RELATIVE;
-    case EM_PPC64:
-        return type == R_PPC64_RELATIVE;
-    default:
-        return false;
-    }
-}
-
 /* A table of the dynamic section in one piece. False, and the reader fails, where it cannot be read as a whole. */
 static bool open_table(const struct relocation *relocation, uint64_t address, uint64_t size, const char *what,
                        struct window *ret)
@@ -375,6 +353,7 @@ static bool open_table(const struct relocation *relocation, uint64_t address, ui
 static void apply_table(const struct relocation *relocation, uint64_t address, uint64_t size, bool addends)
 {
     const struct image *image = relocation->image;
+    const struct elf_machine *machine = elf_machine_find(image->machine);
     size_t word = elf_word_size(image->elf), entry_size = (addends ? 3 : 2) * word;
     struct window table;
     if (!address || !size || !open_table(relocation, address, size, addends ? "DT_RELA" : "DT_REL", &table))
@@ -385,7 +364,7 @@ static void apply_table(const struct relocation *relocation, uint64_t address, u
                  addend = addends ? elf_word(image->elf, entry + 2 * word) : 0;
         uint32_t type = image->elf.wide ? (uint32_t)info : (uint32_t)info & 0xff;
         if (type) /* 0 is R_*_NONE everywhere */
-            relocate(relocation, elf_word(image->elf, entry), is_relative(image->machine, type),
+            relocate(relocation, elf_word(image->elf, entry), machine && type == machine->relative,
                      addends ? &addend : NULL);
     }
     window_deinit(&table);

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "formats/elf_machine.h"
 #include "util/error.h"
 #include "util/text.h"
 #include "target/file_index.h"
@@ -201,9 +202,10 @@ static bool names_a_file(const char *path)
 }
 
 /* The largest page that a kernel of the machine may map files by. */
-static uint64_t page_size_max(uint16_t elf_machine)
+static uint64_t page_size_max(unsigned elf_machine)
 {
-    return elf_machine == EM_X86_64 || elf_machine == EM_386 || elf_machine == EM_S390 ? PAGE_SIZE : 64 * 1024;
+    const struct elf_machine *machine = elf_machine_find(elf_machine);
+    return machine ? machine->page_max : 64 * 1024;
 }
 
 /* Keeps the better of what was accepted so far and a candidate at `path`. True once nothing can be better. */

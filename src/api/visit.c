@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "contracts/platform_metadata.h"
+#include "formats/elf_machine.h"
 #include "src/api/handles.h"
 #include "src/api/file_match.h"
 #include "util/sized.h"
@@ -172,30 +173,6 @@ enum cdacq_status cdacq_session_check_code_range(struct cdacq_session *session, 
     return session_table(session, index) ? CDACQ_OK : session_table_error(session, index, err);
 }
 
-static const char *machine_name(unsigned machine)
-{
-    switch (machine) {
-    case 3:
-        return "i386";
-    case 22:
-        return "s390x";
-    case 21:
-        return "ppc64";
-    case 40:
-        return "arm";
-    case 62:
-        return "x86-64";
-    case 183:
-        return "aarch64";
-    case 243:
-        return "riscv";
-    case 258:
-        return "loongarch";
-    default:
-        return NULL;
-    }
-}
-
 /* Looking for it reads much of the image: not at every open. */
 static const struct runtime_version *version_of(struct cdacq_target *target)
 {
@@ -229,6 +206,7 @@ enum cdacq_status cdacq_target_get_info(struct cdacq_target *target, struct cdac
     const struct runtime_version *version = version_of(target);
     const struct target *memory = target->target;
     const struct runtime *runtime = &target->runtimes.items[target->runtime];
+    const struct elf_machine *machine = elf_machine_find(memory->elf_machine);
     const struct descriptor_item *architecture =
         descriptor_find(&target->descriptor, CDACQ_ITEM_GLOBAL, "", "Architecture");
     struct cdacq_target_info info = {
@@ -237,7 +215,7 @@ enum cdacq_status cdacq_target_get_info(struct cdacq_target *target, struct cdac
         .pointer_size = target->descriptor_info.pointer_size,
         .big_endian = target->descriptor_info.big_endian,
         .architecture = architecture ? architecture->text : NULL,
-        .elf_machine = machine_name(memory->elf_machine),
+        .elf_machine = machine ? machine->name : NULL,
         .runtime_count = (unsigned)target->runtimes.count,
         .runtime = target->runtime,
         .runtime_path = runtime->has_image ? runtime->image.path : NULL,
