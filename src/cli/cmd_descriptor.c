@@ -11,6 +11,7 @@
 #include "src/cli/console.h"
 #include "src/cli/json_writer.h"
 #include "src/cli/output.h"
+#include "util/vector.h"
 
 /* One value and the type that it is a field of, NULL for others. Strings are the target's. */
 struct entry {
@@ -18,9 +19,10 @@ struct entry {
     const char *scope;
 };
 
+DEFINE_VECTOR(entries, struct entry);
+
 struct list {
-    struct entry *entries;
-    size_t count, capacity;
+    struct entries entries;
     const char *scope; /* the type visited last */
     unsigned schema;
 };
@@ -28,13 +30,10 @@ struct list {
 static int add_entry(const struct cdacq_descriptor_item *item, void *context)
 {
     struct list *list = context;
-    if (list->count == list->capacity) {
-        list->capacity = list->capacity ? list->capacity * 2 : 512;
-        list->entries = reallocate(list->entries, list->capacity * sizeof *list->entries);
-    }
     if (item->kind == CDACQ_ITEM_TYPE)
         list->scope = item->name;
-    list->entries[list->count++] = (struct entry){*item, item->kind == CDACQ_ITEM_FIELD ? list->scope : NULL};
+    if (!entries_append(&list->entries, (struct entry){*item, item->kind == CDACQ_ITEM_FIELD ? list->scope : NULL}))
+        out_of_memory();
     return 0;
 }
 
@@ -89,10 +88,10 @@ static void write_item(struct json_writer *w, const char *key, const struct cdac
 static size_t write_type(struct json_writer *w, const struct list *list, size_t i)
 {
     json_begin_object(w, NULL);
-    write_item(w, "!", &list->entries[i].item);
-    for (i++; i < list->count && list->entries[i].item.kind == CDACQ_ITEM_FIELD; i++) {
-        json_string_key(w, list->entries[i].item.name);
-        write_item(w, NULL, &list->entries[i].item);
+    write_item(w, "!", &list->entries.items[i].item);
+    for (i++; i < list->entries.count && list->entries.items[i].item.kind == CDACQ_ITEM_FIELD; i++) {
+        json_string_key(w, list->entries.items[i].item.name);
+        write_item(w, NULL, &list->entries.items[i].item);
     }
     json_end_object(w);
     return i;
@@ -102,8 +101,8 @@ static void write_section(struct json_writer *w, const struct list *list, const 
                           enum cdacq_descriptor_item_kind kind)
 {
     json_begin_object(w, name);
-    for (size_t i = 0; i < list->count;) {
-        const struct cdacq_descriptor_item *item = &list->entries[i].item;
+    for (size_t i = 0; i < list->entries.count;) {
+        const struct cdacq_descriptor_item *item = &list->entries.items[i].item;
         if (item->kind != kind) {
             i++;
             continue;
@@ -248,13 +247,13 @@ static bool compare_schemas(struct output *out, const struct list *a, const stru
 static bool compare_lists(struct output *out, struct list *a, struct list *b, bool json)
 {
     bool same = compare_schemas(out, a, b, json);
-    if (a->count)
-        qsort(a->entries, a->count, sizeof *a->entries, compare_entries);
-    if (b->count)
-        qsort(b->entries, b->count, sizeof *b->entries, compare_entries);
-    for (size_t i = 0, j = 0; i < a->count || j < b->count;) {
-        const struct entry *first = i < a->count ? &a->entries[i] : NULL;
-        const struct entry *second = j < b->count ? &b->entries[j] : NULL;
+    if (a->entries.count)
+        qsort(a->entries.items, a->entries.count, sizeof *a->entries.items, compare_entries);
+    if (b->entries.count)
+        qsort(b->entries.items, b->entries.count, sizeof *b->entries.items, compare_entries);
+    for (size_t i = 0, j = 0; i < a->entries.count || j < b->entries.count;) {
+        const struct entry *first = i < a->entries.count ? &a->entries.items[i] : NULL;
+        const struct entry *second = j < b->entries.count ? &b->entries.items[j] : NULL;
         int order = !first ? 1 : !second ? -1 : compare_entries(first, second);
         i += order <= 0;
         j += order >= 0;
@@ -282,8 +281,8 @@ static int show(const struct invocation *invocation, struct cdacq_target *target
     } else {
         write_descriptor(&out, &list, !invocation->json);
     }
-    free(list.entries);
-    free(other_list.entries);
+    entries_deinit(&list.entries);
+    entries_deinit(&other_list.entries);
     if (!output_close(&out))
         return EXIT_FAILED;
     return same ? EXIT_ANSWERED : EXIT_PARTLY;

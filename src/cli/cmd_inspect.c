@@ -11,6 +11,7 @@
 #include "src/cli/ips.h"
 #include "src/cli/json_writer.h"
 #include "src/cli/output.h"
+#include "util/vector.h"
 
 /* Questions that can fail one by one, and the key under which JSON has the reason. */
 #define QUESTIONS(X)                          \
@@ -38,10 +39,7 @@ static const char *const keys[QUESTION_COUNT] = {
 #undef QUESTION_
 };
 
-struct clauses {
-    struct cdacq_exception_clause *items;
-    size_t count, capacity;
-};
+DEFINE_VECTOR(clauses, struct cdacq_exception_clause);
 
 /* What is known of one IP. */
 struct inspection {
@@ -91,12 +89,8 @@ static void note(struct inspection *inspection, enum question question, enum cda
 
 static int take_clause(const struct cdacq_exception_clause *clause, void *context)
 {
-    struct clauses *clauses = context;
-    if (clauses->count == clauses->capacity) {
-        clauses->capacity = clauses->capacity ? 2 * clauses->capacity : 16;
-        clauses->items = reallocate(clauses->items, clauses->capacity * sizeof *clauses->items);
-    }
-    clauses->items[clauses->count++] = *clause;
+    if (!clauses_append(context, *clause))
+        out_of_memory();
     return 0;
 }
 
@@ -401,7 +395,7 @@ static int inspect_all(const struct invocation *invocation, struct cdacq_target 
     progress_begin(&work.progress, "addresses", work.out.fd);
     bool ok = ips_feed(invocation->ips, invocation->ip_count, &taker);
     progress_end(&work.progress);
-    free(work.inspection.clauses.items);
+    clauses_deinit(&work.inspection.clauses);
     ok = output_close(&work.out) && ok;
     return !ok ? EXIT_FAILED : work.errors ? EXIT_PARTLY : EXIT_ANSWERED;
 }

@@ -11,25 +11,24 @@
 #include "src/cli/ips.h"
 #include "src/cli/json_writer.h"
 #include "src/cli/output.h"
+#include "util/vector.h"
 
 enum { BATCH = 512 };
+
+DEFINE_VECTOR(addresses, uint64_t);
 
 struct work {
     struct cdacq_target *target;
     struct cdacq_session *session;
     struct progress progress;
-    uint64_t *ips;
-    size_t count, capacity;
+    struct addresses ips;
     uint64_t unanswered;
 };
 
 static void add_ip(struct work *work, uint64_t ip)
 {
-    if (work->count == work->capacity) {
-        work->capacity = work->capacity ? work->capacity * 2 : 1024;
-        work->ips = reallocate(work->ips, work->capacity * sizeof *work->ips);
-    }
-    work->ips[work->count++] = ip;
+    if (!addresses_append(&work->ips, ip))
+        out_of_memory();
 }
 
 /* The first, a middle and the last byte of a range: another path leads to each. */
@@ -116,14 +115,14 @@ static void ask_all(struct work *work)
 {
     struct cdacq_method *methods = allocate(BATCH * sizeof *methods);
     methods->size = sizeof *methods;
-    for (size_t i = 0; i < work->count; i++) {
-        ask_about(work, work->ips[i]);
+    for (size_t i = 0; i < work->ips.count; i++) {
+        ask_about(work, work->ips.items[i]);
         if (i % 64 == 0)
             progress_step(&work->progress, i);
     }
-    for (size_t i = 0; i < work->count; i += BATCH) {
-        size_t count = work->count - i < BATCH ? work->count - i : BATCH;
-        cdacq_session_methods_at(work->session, work->ips + i, count, methods, NULL);
+    for (size_t i = 0; i < work->ips.count; i += BATCH) {
+        size_t count = MIN(work->ips.count - i, (size_t)BATCH);
+        cdacq_session_methods_at(work->session, work->ips.items + i, count, methods, NULL);
         progress_step(&work->progress, i);
     }
     free(methods);
@@ -160,13 +159,13 @@ static bool report(const struct invocation *invocation, const struct work *work,
         json_begin_object(&w, NULL);
         json_string(&w, "file", invocation->output);
         json_number(&w, "size", size);
-        json_number(&w, "ips", work->count);
+        json_number(&w, "ips", work->ips.count);
         json_number(&w, "errors", work->unanswered);
         json_end_object(&w);
         json_end_line(&w);
     } else {
         output_text(&out, invocation->output);
-        output_printf(&out, ": %" PRIu64 " bytes, %zu addresses\n", size, work->count);
+        output_printf(&out, ": %" PRIu64 " bytes, %zu addresses\n", size, work->ips.count);
     }
     return output_close(&out);
 }
@@ -199,7 +198,7 @@ static int take_snapshot(const struct invocation *invocation, struct cdacq_targe
         status = write_snapshot(invocation, &work);
     }
     progress_end(&work.progress);
-    free(work.ips);
+    addresses_deinit(&work.ips);
     return status;
 }
 

@@ -2,14 +2,13 @@
  * cmd_stack.c: every thread's frames: managed ones named by us, native ones by libdwfl, which also unwinds.
  */
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "src/cli/answers.h"
 #include "src/cli/commands.h"
 #include "src/cli/console.h"
 #include "src/cli/json_writer.h"
 #include "src/cli/native_stack.h"
+#include "util/base.h"
 
 struct work {
     struct cdacq_session *session;
@@ -52,9 +51,8 @@ static void write_text(struct work *work, const struct native_frame *frame, cons
         output_literal(out, "-");
     }
     if (frame->module) {
-        const char *slash = strrchr(frame->module, '/');
         output_literal(out, " (");
-        output_text(out, slash ? slash + 1 : frame->module);
+        output_text(out, path_basename(frame->module));
         output_literal(out, ")");
     }
     output_literal(out, "\n");
