@@ -31,6 +31,15 @@ void answers_deinit(struct answers *answers)
     answers->shown = NULL;
 }
 
+const char *answers_status(enum cdacq_answer answer)
+{
+    static const char *const texts[] = {[CDACQ_ANSWER_NONE] = "none",
+                                        [CDACQ_ANSWER_MANAGED] = "managed",
+                                        [CDACQ_ANSWER_STUB] = "stub",
+                                        [CDACQ_ANSWER_ERROR] = "error"};
+    return texts[answer];
+}
+
 /* ---- Strings of the session ---------------------------------------------------------------------------------- */
 
 /* The last component of a path: of the system that the code was built on, which may have been Windows. */
@@ -67,7 +76,7 @@ static __attribute__((noinline)) void fill_slot(struct answers *answers, struct 
     };
 }
 
-/* A session keeps its strings in place, so the address alone tells them apart. */
+/* A session keeps its strings in place, so the address alone identifies one. */
 static inline const struct shown *show(struct answers *answers, enum shown_role role, const char *string)
 {
     if (!string)
@@ -224,15 +233,6 @@ JSON_INLINE void json_shown(struct json_writer *w, const char *key, const struct
     json_raw(w, key, shown->text + shown->text_length, shown->json_length);
 }
 
-static const char *status_text(enum cdacq_answer answer)
-{
-    static const char *const texts[] = {[CDACQ_ANSWER_NONE] = "none",
-                                        [CDACQ_ANSWER_MANAGED] = "managed",
-                                        [CDACQ_ANSWER_STUB] = "stub",
-                                        [CDACQ_ANSWER_ERROR] = "error"};
-    return texts[answer];
-}
-
 /* status to module */
 JSON_INLINE void json_identity(struct json_writer *w, const struct answers *answers, const struct cdacq_method *m,
                                const struct shown *module)
@@ -241,7 +241,7 @@ JSON_INLINE void json_identity(struct json_writer *w, const struct answers *answ
     if (LIKELY(managed))
         json_plain(w, "status", "managed");
     else
-        json_plain(w, "status", status_text(m->answer));
+        json_plain(w, "status", answers_status(m->answer));
     if (m->answer == CDACQ_ANSWER_NONE || (m->answer == CDACQ_ANSWER_ERROR && m->kind == CDACQ_CODE_UNKNOWN))
         json_null(w, "kind");
     else
@@ -338,7 +338,7 @@ static void write_method_json(struct answers *answers, const struct cdacq_method
 
 /* ---- Errors, and the choice ----------------------------------------------------------------------------------- */
 
-/* "WHAT ? [error] PROBLEM", where WHAT is an address or what stands in its place */
+/* "WHAT ? [error] PROBLEM", where WHAT is an address or what was given in its place */
 static void write_error_text(struct answers *answers, const char *what, size_t length, const char *problem)
 {
     struct output *out = answers->out;

@@ -15,7 +15,7 @@ struct shown {
     const char *string;       /* as in the answer; its address is the key */
     char *text;               /* both forms, one allocation */
     size_t base, text_length; /* of the text's last path component, and of the whole text */
-    size_t json_length;       /* the JSON string stands behind the text */
+    size_t json_length;       /* the JSON string follows the text */
 };
 
 /* Each kind of string has its own slots: the strings of one answer never push each other out. */
@@ -36,6 +36,9 @@ struct answers {
 
 void answers_init(struct answers *answers, struct output *out, bool json);
 void answers_deinit(struct answers *answers);
+
+/* "managed", "stub", "none" or "error" */
+const char *answers_status(enum cdacq_answer answer);
 
 /* The answer to a question about method->ip. */
 void answers_write(struct answers *answers, const struct cdacq_method *method);

@@ -1,6 +1,6 @@
 /*
  * arguments.c: the command line. One table says what options there are; getopt's own tables, the check whether a
- * command takes an option, and the help come from it. Options may stand anywhere, whatever POSIXLY_CORRECT says.
+ * command takes an option, and the help come from it. Options may be anywhere, whatever POSIXLY_CORRECT says.
  */
 #include "src/cli/arguments.h"
 
@@ -241,7 +241,7 @@ static bool read_arguments(int argc, char **argv, struct arguments *arguments)
         else if (!take_option(arguments, id, optarg))
             return false;
     }
-    while (optind < argc) /* behind "--" */
+    while (optind < argc) /* after "--" */
         arguments->operands[arguments->operand_count++] = argv[optind++];
     return true;
 }
@@ -291,8 +291,8 @@ static bool takes_operands(const struct command *command, struct arguments *argu
     return true;
 }
 
-/* What is to be done, once all is read. */
-static enum arguments_result decide(struct arguments *arguments)
+/* Checks what was read as a whole. */
+static enum arguments_result resolve(struct arguments *arguments)
 {
     struct invocation *invocation = arguments->invocation;
     if (arguments->version)
@@ -339,7 +339,7 @@ enum arguments_result arguments_parse(int argc, char **argv, struct invocation *
                 .descriptors = arguments.descriptors,
             },
     };
-    return read_arguments(argc, argv, &arguments) ? decide(&arguments) : ARGUMENTS_WRONG;
+    return read_arguments(argc, argv, &arguments) ? resolve(&arguments) : ARGUMENTS_WRONG;
 }
 
 void arguments_deinit(struct invocation *invocation)

@@ -12,7 +12,7 @@ enum arguments_result {
     ARGUMENTS_RUN,  /* invocation->command is to be run */
     ARGUMENTS_HELP, /* of invocation->command, or of everything where that is NULL */
     ARGUMENTS_VERSION,
-    ARGUMENTS_WRONG, /* has been told */
+    ARGUMENTS_WRONG, /* a message has said why */
 };
 
 /* Parses the command line into *ret. Free with arguments_deinit whatever the result. */

@@ -25,8 +25,8 @@ struct invocation {
     const char **strings;       /* owns the arrays below, not the strings */
     const char *const *targets; /* TARGET, and OTHER of `descriptor` */
     size_t target_count;
-    const char *file;       /* FILE of commands that take one behind TARGET */
-    const char *const *ips; /* what stands behind TARGET, for commands that take IPs; not parsed */
+    const char *file;       /* FILE of commands that take one after TARGET */
+    const char *const *ips; /* what follows TARGET, for commands that take IPs; not parsed */
     size_t ip_count;
     struct cdacq_options options;
     const char *output; /* NULL: standard output */

@@ -1,7 +1,7 @@
 /*
  * cmd_descriptor.c: the descriptor that the library works with, merged from all documents, each value with the document
- * that it came from; or how those of two targets differ. Not compared is where a value came from, nor the value of a
- * global that is an address: that differs from run to run.
+ * that it came from; or how those of two targets differ. Where a value came from is not compared,
+ * nor is the value of a global that is an address, which differs from run to run.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -84,7 +84,7 @@ static void write_item(struct json_writer *w, const char *key, const struct cdac
     w->wrap = wrap;
 }
 
-/* The type at `i` with its fields; returns the index behind them. */
+/* The type at `i` with its fields; returns the index after them. */
 static size_t write_type(struct json_writer *w, const struct list *list, size_t i)
 {
     json_begin_object(w, NULL);
@@ -134,7 +134,7 @@ static void write_descriptor(struct output *out, const struct list *list, bool p
 
 /* ---- The difference -------------------------------------------------------------------------------------------- */
 
-/* Types by name, each with its fields behind it, then globals, then contracts. */
+/* Types by name, each followed by its fields, then globals, then contracts. */
 static int compare_entries(const void *a, const void *b)
 {
     const struct entry *x = a, *y = b;

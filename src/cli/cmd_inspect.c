@@ -1,11 +1,12 @@
 /*
- * cmd_inspect.c: everything that the ExecutionManager contract says of an IP. Each question is asked by itself: what
- * one of them lacks is told beside the answers to the others.
+ * cmd_inspect.c: everything that the ExecutionManager contract says of an IP. Each question is asked by itself: why
+ * one has no answer is shown beside the answers to the others.
  */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/cli/answers.h"
 #include "src/cli/commands.h"
 #include "src/cli/console.h"
 #include "src/cli/ips.h"
@@ -61,7 +62,7 @@ struct inspection {
     size_t problem_count;
 };
 
-enum { COMPLAINTS_MAX = 20 }; /* lines on standard error: the output tells each anyway */
+enum { COMPLAINTS_MAX = 20 }; /* lines on standard error: the output has each anyway */
 
 struct work {
     struct cdacq_session *session;
@@ -70,7 +71,7 @@ struct work {
     struct inspection inspection;
     bool json;
     uint64_t bad;          /* what was no IP */
-    uint64_t done, errors; /* IPs of which something could not be told */
+    uint64_t done, errors; /* IPs of which something is not known */
 };
 
 /* ---- Asking ---- */
@@ -136,7 +137,7 @@ static void ask(struct cdacq_session *session, uint64_t ip, struct inspection *i
          cdacq_session_non_virtual_entry_to_method_desc(session, ip, &inspection->entry_method_desc, &error), &error);
 }
 
-static void forget(struct inspection *inspection)
+static void free_problems(struct inspection *inspection)
 {
     for (size_t i = 0; i < QUESTION_COUNT; i++)
         free(inspection->problems[i]);
@@ -151,15 +152,6 @@ static const char *clause_text(enum cdacq_clause_kind kind)
                                         [CDACQ_CLAUSE_FINALLY] = "finally",
                                         [CDACQ_CLAUSE_FAULT] = "fault"};
     return texts[kind];
-}
-
-static const char *status_text(enum cdacq_answer answer)
-{
-    static const char *const texts[] = {[CDACQ_ANSWER_NONE] = "none",
-                                        [CDACQ_ANSWER_MANAGED] = "managed",
-                                        [CDACQ_ANSWER_STUB] = "stub",
-                                        [CDACQ_ANSWER_ERROR] = "error"};
-    return texts[answer];
 }
 
 /* GetJITType's number: the specification's enumeration. 0 where it has none. */
@@ -226,7 +218,7 @@ static void write_json(struct output *out, const struct inspection *inspection, 
         json_string(w, "ip", no_ip);
     else
         json_known_address(w, "ip", true, method->ip);
-    json_plain(w, "status", status_text(method->answer));
+    json_plain(w, "status", answers_status(method->answer));
     json_plain(w, "kind", kind ? cdacq_code_kind_text(method->kind) : NULL);
     json_address(w, "method_desc", code ? method->method_desc : 0);
     json_address(w, "code_start", kind ? method->code_start : 0);
@@ -345,7 +337,7 @@ static void inspect(void *context, uint64_t ip)
         write_json(&work->out, inspection, NULL);
     else
         write_text(&work->out, inspection);
-    forget(inspection);
+    free_problems(inspection);
     if (++work->done % 256 == 0)
         progress_step(&work->progress, work->done);
 }

@@ -14,7 +14,7 @@
 enum {
     BATCH = 512,         /* as many answers as stay in the processor's cache */
     AHEAD = 8,           /* answers that a name is fetched before it is written */
-    COMPLAINTS_MAX = 20, /* lines on standard error: each answer tells its problem anyway */
+    COMPLAINTS_MAX = 20, /* lines on standard error: each answer has its problem anyway */
 };
 
 struct work {
@@ -60,7 +60,7 @@ static void ask(void *context, uint64_t ip)
         answer_pending(work);
 }
 
-/* Something that is no IP gets its line of output too, behind those that were asked before it. */
+/* Something that is no IP gets its line of output too, after those that were asked before it. */
 static void answer_bad(void *context, uint64_t line, const struct bad_ip *bad)
 {
     struct work *work = context;

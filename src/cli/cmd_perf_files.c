@@ -1,6 +1,6 @@
 /*
  * cmd_perf_files.c: `perfmap` and `jitdump`: the code of the process in the two forms that perf reads. Both go through
- * the library's visit of methods; here is where the bytes go and who hears of what is left out.
+ * the library's visit of methods; here is where the bytes go and how what is left out is reported.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -33,7 +33,7 @@ static int take_bytes(const void *bytes, size_t size, void *context)
     return output_failed(&work->out); /* nobody takes the rest */
 }
 
-static int tell_left_out(const struct cdacq_method *method, void *context)
+static int report_left_out(const struct cdacq_method *method, void *context)
 {
     struct work *work = context;
     if (work->left_out++ < COMPLAINTS_MAX)
@@ -42,7 +42,7 @@ static int tell_left_out(const struct cdacq_method *method, void *context)
     return 0;
 }
 
-static void tell_counts(const struct work *work, const struct cdacq_written *written)
+static void report_counts(const struct work *work, const struct cdacq_written *written)
 {
     if (work->left_out > COMPLAINTS_MAX)
         message("%" PRIu64 " more pieces of code are left out", work->left_out - COMPLAINTS_MAX);
@@ -73,7 +73,7 @@ static int write_file(const struct invocation *invocation, struct cdacq_session 
     if (!output_open(&work.out, invocation->output))
         return EXIT_FAILED;
     const struct cdacq_sink sink = {
-        .size = sizeof sink, .context = &work, .write = take_bytes, .left_out = tell_left_out};
+        .size = sizeof sink, .context = &work, .write = take_bytes, .left_out = report_left_out};
     progress_begin(&work.progress, "pieces", work.out.fd);
     enum cdacq_status status = write(session, flags_of(invocation), &sink, &written, &error);
     progress_end(&work.progress);
@@ -83,7 +83,7 @@ static int write_file(const struct invocation *invocation, struct cdacq_session 
         remove_incomplete(invocation->output);
         return EXIT_FAILED;
     }
-    tell_counts(&work, &written);
+    report_counts(&work, &written);
     if (!work.left_out)
         return EXIT_ANSWERED;
     return written.methods || written.stubs ? EXIT_PARTLY : EXIT_FAILED;

@@ -17,7 +17,7 @@
 #include "util/base.h"
 
 enum {
-    COMPLAINTS_MAX = 20, /* lines on standard error: each record tells its problem anyway */
+    COMPLAINTS_MAX = 20, /* lines on standard error: each record has its problem anyway */
     WAIT_MS = 100,
 };
 

@@ -85,7 +85,7 @@ static int ignore_clause(const struct cdacq_exception_clause *clause, void *cont
     return 0;
 }
 
-/* All that the library tells of one IP; what fails here fails on the snapshot in the same way. */
+/* All that the library knows of one IP; what fails here fails on the snapshot in the same way. */
 static void ask_about(struct work *work, uint64_t ip)
 {
     struct cdacq_method method = {.size = sizeof method};

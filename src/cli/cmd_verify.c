@@ -1,5 +1,5 @@
 /*
- * cmd_verify.c: compares a jitdump or perf map with the target, and tells the sum: first what contradicts, then a table
+ * cmd_verify.c: compares a jitdump or perf map with the target, and sums up: first what contradicts, then a table
  * that fits a screen, then one line that says it all. With --json every record that does not match has its object.
  */
 #include <inttypes.h>

@@ -19,7 +19,7 @@ enum option_group {
 struct command {
     const char *name;
     int (*run)(const struct invocation *invocation);
-    const char *usage;           /* what stands behind the name */
+    const char *usage;           /* what follows the name */
     const char *summary;         /* one line, for the list of commands */
     const char *details;         /* lines for the command's own help */
     const char *exit_partly;     /* what exit code 1 means where it is something else than usual; or NULL */
@@ -27,7 +27,7 @@ struct command {
     enum cdacq_name_style names; /* without --names */
     size_t targets_max;
     bool takes_ips;
-    bool takes_file; /* FILE behind TARGET */
+    bool takes_file; /* FILE after TARGET */
 };
 
 extern const struct command commands[];

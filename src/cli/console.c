@@ -11,12 +11,12 @@
 
 #define ERASE_LINE "\r\033[K"
 
-/* Whether a progress line stands on the terminal: a message must not be glued to it. */
+/* Whether a progress line is on the terminal: a message must not be glued to it. */
 static bool line_is_shown;
 
 static void write_stderr(const char *data, size_t length)
 {
-    /* Nobody is left to be told when this fails. */
+    /* There is nobody to report a failure to. */
     if (write(STDERR_FILENO, data, length) < 0)
         return;
 }

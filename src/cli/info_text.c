@@ -263,7 +263,7 @@ static void print_modules(struct work *work)
     label(out, "");
     output_printf(out, "found the files of %" PRIu64 ", unconfirmed %" PRIu64 ", not found %" PRIu64 "\n",
                   work->info->modules.filled, work->info->modules.unverified, work->info->modules.problems);
-    work->listed = 0; /* failures to visit were told the first time */
+    work->listed = 0; /* a failure to visit was reported the first time */
     (void)cdacq_target_visit_modules(work->info->target, print_problem, work, &error);
     (void)cdacq_target_visit_modules(work->info->target, print_unconfirmed, work, &error);
     if (work->listed > UNCONFIRMED_MAX) {
@@ -276,7 +276,7 @@ static void print_step(const struct next_step *step, void *context)
 {
     struct work *work = context;
     if (step->path)
-        return; /* told with its module */
+        return; /* shown with its module */
     label(work->out, work->listed++ ? "" : "next");
     output_note(work->out, step->text);
     output_literal(work->out, "\n");

@@ -180,7 +180,7 @@ static bool feed_stream(struct ips_reader *reader, const struct ips_taker *taker
             return true;
         }
     }
-    return true; /* output_close tells what is wrong */
+    return true; /* output_close reports what is wrong */
 }
 
 bool ips_feed(const char *const *ips, size_t count, const struct ips_taker *taker)

@@ -1,6 +1,6 @@
 /*
  * ips.h: instruction pointers from the command line and from a stream, one a line. The stream is read in large pieces
- * into one buffer; a line that is none is told as such and costs only itself, however long it is.
+ * into one buffer; a line that is not an IP is reported and costs only itself, however long it is.
  */
 #ifndef CDACQ_CLI_IPS_H
 #define CDACQ_CLI_IPS_H
@@ -20,14 +20,14 @@ struct bad_ip {
 };
 
 /*
- * Reads up to 16 hex digits behind an optional 0x, blanks around them. On failure fills *bad, whose text is within
+ * Reads up to 16 hex digits after an optional 0x, blanks around them. On failure fills *bad, whose text is within
  * `text`.
  */
 bool ips_parse(const char *text, size_t length, uint64_t *ret, struct bad_ip *bad);
 
 enum ips_line {
     IPS_GOOD, /* an IP */
-    IPS_BAD,  /* `bad` tells */
+    IPS_BAD,  /* `bad` says why */
     IPS_MORE, /* no whole line is left: ips_fill */
     IPS_END,
 };
@@ -36,7 +36,7 @@ struct ips_reader {
     int fd;
     char *data;
     const char *next;  /* from here to `end`: read and not yet taken */
-    char *end;         /* a NUL stands here, so that a scan for digits stops by itself */
+    char *end;         /* a NUL is here, so that a scan for digits stops by itself */
     bool at_end;       /* of the stream */
     bool skipping;     /* within a line that is too long */
     uint64_t line;     /* number of the line that was taken last, from 1 */

@@ -36,7 +36,7 @@ bool output_open(struct output *out, const char *path)
 bool output_close(struct output *out)
 {
     output_flush(out);
-    /* Some file systems tell only here that the disk is full. */
+    /* Some file systems report only here that the disk is full. */
     if (close(out->fd) < 0 && !out->error)
         out->error = errno;
     free(out->data);

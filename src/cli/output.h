@@ -1,6 +1,6 @@
 /*
  * output.h: where results go: one large buffer before a file descriptor. A write that fails is remembered, what follows
- * is dropped, and output_close tells; loops over much work ask output_failed now and then.
+ * is dropped, and output_close reports it; loops over much work ask output_failed now and then.
  */
 #ifndef CDACQ_CLI_OUTPUT_H
 #define CDACQ_CLI_OUTPUT_H

@@ -42,7 +42,7 @@ static inline void put_hex8(char *p, uint32_t v)
 static inline char *put_hex(char *p, uint64_t v)
 {
     unsigned digits = (67 - (unsigned)__builtin_clzll(v | 1)) / 4;
-    v <<= 64 - 4 * digits; /* all sixteen are written; those that count stand first */
+    v <<= 64 - 4 * digits; /* all sixteen are written; those that count come first */
     p[0] = '0';
     p[1] = 'x';
     put_hex8(p + 2, (uint32_t)(v >> 32));
