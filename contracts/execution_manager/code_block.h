@@ -1,20 +1,18 @@
 /*
- * code_block.h: what a code manager says of the code that an address is in: the common result of all of them.
+ * code_block.h: the block of code that an address is in, as its JIT manager describes it: the common result of all of
+ * them.
  */
 #ifndef CDACQ_CONTRACTS_EXECUTION_MANAGER_CODE_BLOCK_H
 #define CDACQ_CONTRACTS_EXECUTION_MANAGER_CODE_BLOCK_H
 
 #include "cdacq/code_kind.h"
 
-/* Where a ReadyToRun image names a method by itself. */
-enum method_entry_kind {
-    ENTRY_NONE,      /* no table of the image names it */
-    ENTRY_METHODDEF, /* `entry` is a methoddef rid */
-    ENTRY_INSTANCE,  /* `entry` is the offset of a signature in the instance entry points */
-    ENTRY_COMPONENT, /* of a composite image: `entry` is a methoddef rid of `component` */
-};
+struct jit_manager_ops;
+struct r2r_image;
 
 struct code_block {
+    const struct jit_manager_ops *manager; /* whose block it is; set for methods */
+    const struct r2r_image *image;         /* of ReadyToRun code, as long as the target is open; NULL for other code */
     uint64_t ip;
     uint64_t start;    /* of the hot code */
     uint64_t hot_size; /* funclets included; 0 for stubs */
@@ -26,18 +24,17 @@ struct code_block {
     uint32_t runtime_function_count;
     uint32_t cold_function_count;
     uint64_t cold_functions; /* the first one's address */
-    uint64_t module;         /* of ReadyToRun code: the image's Module; 0 else */
     uint32_t entry;
     uint16_t component; /* index among the assemblies of a composite image */
     uint8_t kind;       /* enum cdacq_code_kind */
-    uint8_t entry_kind;
-    bool cold;       /* ip is in the cold part */
-    bool unverified; /* bytes of a file that nothing confirmed have decided this */
+    uint8_t entry_kind; /* enum method_entry_kind: what `entry` is */
+    bool cold;          /* ip is in the cold part */
+    bool unverified;    /* bytes of a file that nothing confirmed have decided this */
 };
 
 static inline bool code_block_is_method(const struct code_block *block)
 {
-    return block->kind >= CDACQ_CODE_JITTED && block->kind <= CDACQ_CODE_INTERPRETER;
+    return block->manager != NULL;
 }
 
 #endif

@@ -1,7 +1,5 @@
 #include "contracts/execution_manager/code_heap.h"
 
-#include "contracts/execution_manager/execution_manager.h"
-
 struct code_heap {
     uint64_t start, last; /* of its used part, `last` included */
     struct nibble_map map;
@@ -22,17 +20,17 @@ static bool read_heap(struct field_reader *reader, const struct range_section *s
     return !reader_failed(&reader->raw);
 }
 
-uint64_t code_heap_start(const struct execution_manager *manager, struct field_reader *reader,
+uint64_t code_heap_start(const struct nibble_map_version *version, struct field_reader *reader,
                          const struct range_section *section, uint64_t ip)
 {
     struct code_heap heap;
     if (!read_heap(reader, section, &heap) || ip < heap.start || ip > heap.last)
         return 0;
-    uint64_t start = manager->version->nibble_map->find(&reader->raw, &heap.map, ip);
+    uint64_t start = version->find(&reader->raw, &heap.map, ip);
     return reader_failed(&reader->raw) ? 0 : start;
 }
 
-uint64_t code_heap_header(const struct execution_manager *manager, struct field_reader *reader, uint64_t start,
+uint64_t code_heap_header(const struct stub_kinds *kinds, struct field_reader *reader, uint64_t start,
                           struct code_block *ret)
 {
     uint64_t header = read_pointer(&reader->raw, start - reader->raw.pointer_size);
@@ -40,25 +38,50 @@ uint64_t code_heap_header(const struct execution_manager *manager, struct field_
         return 0;
     if (header > reader->layout->globals[G_StubCodeBlockLast])
         return header;
-    *ret =
-        (struct code_block){.ip = start, .start = start, .kind = (uint8_t)execution_manager_stub_kind(manager, header)};
+    *ret = (struct code_block){.ip = start, .start = start, .kind = (uint8_t)stub_kind_of(kinds, header)};
     return 0;
 }
 
-bool code_heap_each(const struct execution_manager *manager, struct field_reader *reader,
-                    const struct range_section *section, bool (*found)(uint64_t start, void *context), void *context)
+uint64_t code_heap_header_field(struct field_reader *reader, const struct code_block *block, enum layout_field field)
 {
-    struct code_heap heap;
-    if (!section->heap_list)
-        return true;
-    return read_heap(reader, section, &heap) && heap.start <= heap.last &&
-           nibble_map_each(&reader->raw, manager->version->nibble_map, &heap.map, heap.start,
-                           MIN(add_saturated(heap.last, 1), section->end), found, context);
+    return read_field(reader, read_pointer(&reader->raw, block->start - reader->raw.pointer_size), field);
 }
 
-uint64_t code_block_field(struct field_reader *reader, const struct code_block *block, enum layout_field jit,
-                          enum layout_field interpreter)
+/* A heap whose blocks are being visited. */
+struct heap_visit {
+    const struct jit_manager_ops *manager;
+    struct jit_managers *managers;
+    struct field_reader *reader;
+    const struct range_section *section;
+    code_run_visitor *visit;
+    void *context;
+};
+
+static bool visit_block(uint64_t start, void *context)
 {
-    uint64_t header = read_pointer(&reader->raw, block->start - reader->raw.pointer_size);
-    return read_field(reader, header, block->kind == CDACQ_CODE_JITTED ? jit : interpreter);
+    const struct heap_visit *heap = context;
+    struct code_block block;
+    uint64_t end = heap->section->end;
+    enum code_run_kind kind = RUN_UNKNOWN;
+    /* A stub block, and one whose header or length is not readable, reach up to the next start. */
+    if (!heap->manager->block_at(heap->managers, heap->reader, heap->section, start, RUN_NO_NUMBER, &block)) {
+        if (!reader_recover(&heap->reader->raw, FAILURE(CDACQ_ERR_MEMORY) | FAILURE(CDACQ_ERR_CORRUPT)))
+            return false;
+    } else if (!code_block_is_method(&block)) {
+        kind = RUN_STUB;
+    } else if (block.hot_size) {
+        kind = RUN_METHOD;
+        end = start + block.hot_size;
+    }
+    return heap->visit(start, end, kind, RUN_NO_NUMBER, heap->context);
+}
+
+void code_heap_each(const struct jit_manager_ops *manager, struct jit_managers *managers, struct field_reader *reader,
+                    const struct range_section *section, code_run_visitor *visit, void *context)
+{
+    struct code_heap heap;
+    struct heap_visit visiting = {manager, managers, reader, section, visit, context};
+    if (read_heap(reader, section, &heap) && heap.start <= heap.last)
+        nibble_map_each(&reader->raw, managers->nibble_map, &heap.map, heap.start,
+                        MIN(add_saturated(heap.last, 1), section->end), visit_block, &visiting);
 }

@@ -3,38 +3,39 @@
 /* CodeHeap::CodeHeapType */
 enum { CODE_HEAP_LOADER = 0, CODE_HEAP_HOST = 1 };
 
-/* The variable that points to a manager; 0 where the target does not tell it. */
-static uint64_t manager_variable(const struct field_reader *reader, enum cdacq_code_kind kind)
+/* The variable that points to a manager; 0 where the target does not publish it. */
+static uint64_t variable_of(const struct field_reader *reader, const struct jit_manager_ops *manager)
 {
     const struct layout *layout = reader->layout;
-    enum layout_global global = kind == CDACQ_CODE_JITTED ? G_EEJitManagerAddress : G_InterpreterJitManagerAddress;
-    return layout->global_present[global] ? layout->globals[global] : 0;
+    return layout->global_present[manager->heaps_variable] ? layout->globals[manager->heaps_variable] : 0;
 }
 
-static bool has_heap_of(const struct range_section *section, enum cdacq_code_kind kind)
+/* The manager of a kind of code where it is one that keeps code heaps. */
+static const struct jit_manager_ops *heap_manager(enum cdacq_code_kind kind)
 {
-    return range_section_manager(section) == (kind == CDACQ_CODE_JITTED ? CODE_MANAGER_EE : CODE_MANAGER_INTERPRETER) &&
-           section->heap_list;
+    const struct jit_manager_ops *manager = jit_manager_of_kind(kind);
+    return manager && manager->heaps_variable != G_COUNT ? manager : NULL;
 }
 
-bool jit_manager_info(const struct execution_manager *manager, struct field_reader *reader, enum cdacq_code_kind kind,
-                      struct cdacq_jit_manager_info *ret)
+bool jit_manager_info(const struct execution_manager *execution_manager, struct field_reader *reader,
+                      enum cdacq_code_kind kind, struct cdacq_jit_manager_info *ret)
 {
     struct range_section_list list;
-    uint64_t variable = manager_variable(reader, kind);
+    const struct jit_manager_ops *manager = heap_manager(kind);
     *ret = (struct cdacq_jit_manager_info){.size = sizeof *ret, .kind = kind};
-    if (kind != CDACQ_CODE_JITTED && kind != CDACQ_CODE_INTERPRETER)
+    if (!manager)
         return true;
+    uint64_t variable = variable_of(reader, manager);
     if (variable) {
         ret->address = read_pointer(&reader->raw, variable);
         if (ret->address && has_field(reader, F_EEJitManager_AllCodeHeaps))
             ret->heap_list = read_field(reader, ret->address, F_EEJitManager_AllCodeHeaps);
         return !reader_failed(&reader->raw);
     }
-    if (!range_section_map_list(reader, manager->map, &list))
+    if (!range_section_map_list(reader, execution_manager->map, &list))
         return false;
     for (size_t i = 0; i < list.count && !ret->address; i++)
-        if (has_heap_of(&list.items[i], kind))
+        if (jit_manager_of(&list.items[i]) == manager && list.items[i].heap_list)
             ret->address = list.items[i].jit_manager;
     free(list.items);
     return true;
@@ -98,35 +99,37 @@ static bool add_node(struct field_reader *reader, uint64_t node, struct code_hea
 }
 
 /* Heaps by the range sections that they fill: one each. One that cannot be read does not take the others with it. */
-static void add_by_sections(const struct execution_manager *manager, struct field_reader *reader,
-                            enum cdacq_code_kind kind, struct code_heap_list *ret)
+static void add_by_sections(uint64_t map, struct field_reader *reader, const struct jit_manager_ops *manager,
+                            struct code_heap_list *ret)
 {
     struct range_section_list list;
     struct reader_failure failure = {0};
-    if (!range_section_map_list(reader, manager->map, &list))
+    if (!range_section_map_list(reader, map, &list))
         return;
     for (size_t i = 0; i < list.count && failure.status != CDACQ_ERR_NOMEM; i++)
-        if (has_heap_of(&list.items[i], kind) && !add_node(reader, list.items[i].heap_list, ret)) {
+        if (jit_manager_of(&list.items[i]) == manager && list.items[i].heap_list &&
+            !add_node(reader, list.items[i].heap_list, ret)) {
             failure = reader_failure(&reader->raw);
             reader_recover(&reader->raw, FAILURE_ANY);
         }
     if (!reader_fail_again(&reader->raw, &failure) && list.unreadable)
-        reader_fail(&reader->raw, CDACQ_ERR_MEMORY, manager->map, "RangeSectionMap");
+        reader_fail(&reader->raw, CDACQ_ERR_MEMORY, map, "RangeSectionMap");
     free(list.items);
 }
 
-void code_heaps_list(const struct execution_manager *manager, struct field_reader *reader, enum cdacq_code_kind kind,
-                     struct code_heap_list *ret)
+void code_heaps_list(const struct execution_manager *execution_manager, struct field_reader *reader,
+                     enum cdacq_code_kind kind, struct code_heap_list *ret)
 {
     struct cdacq_jit_manager_info info;
-    bool described = manager_variable(reader, kind) && has_field(reader, F_EEJitManager_AllCodeHeaps) &&
-                     has_field(reader, F_CodeHeapListNode_Next);
+    const struct jit_manager_ops *manager = heap_manager(kind);
     *ret = (struct code_heap_list){0};
-    if (kind != CDACQ_CODE_JITTED && kind != CDACQ_CODE_INTERPRETER)
+    if (!manager)
         return;
+    bool described = variable_of(reader, manager) && has_field(reader, F_EEJitManager_AllCodeHeaps) &&
+                     has_field(reader, F_CodeHeapListNode_Next);
     if (!described)
-        add_by_sections(manager, reader, kind, ret);
-    else if (jit_manager_info(manager, reader, kind, &info))
+        add_by_sections(execution_manager->map, reader, manager, ret);
+    else if (jit_manager_info(execution_manager, reader, kind, &info))
         for (uint64_t node = info.heap_list;
              node && reader_step(&reader->raw, "code heaps") && add_node(reader, node, ret);)
             node = read_field(reader, node, F_CodeHeapListNode_Next);

@@ -12,8 +12,8 @@
 enum { CODE_HEAP_MAX = 64 * 1024 };
 
 /* The manager of a kind of code. An address of 0: the target has none. False, and the reader fails, when unknown. */
-bool jit_manager_info(const struct execution_manager *manager, struct field_reader *reader, enum cdacq_code_kind kind,
-                      struct cdacq_jit_manager_info *ret);
+bool jit_manager_info(const struct execution_manager *execution_manager, struct field_reader *reader,
+                      enum cdacq_code_kind kind, struct cdacq_jit_manager_info *ret);
 
 struct code_heap_list {
     struct cdacq_code_heap_info *items;
@@ -21,7 +21,7 @@ struct code_heap_list {
 };
 
 /* The heaps of a manager. The reader fails where there may be more than these. `ret->items` is the caller's to free. */
-void code_heaps_list(const struct execution_manager *manager, struct field_reader *reader, enum cdacq_code_kind kind,
-                     struct code_heap_list *ret);
+void code_heaps_list(const struct execution_manager *execution_manager, struct field_reader *reader,
+                     enum cdacq_code_kind kind, struct code_heap_list *ret);
 
 #endif

@@ -10,31 +10,22 @@
 #define CDACQ_CONTRACTS_EXECUTION_MANAGER_CODE_MAP_H
 
 #include "contracts/execution_manager/execution_manager.h"
-#include "contracts/execution_manager/r2r_jit_manager.h"
-
-enum code_run_kind {
-    RUN_METHOD,
-    RUN_COLD,    /* the cold part of a ReadyToRun method */
-    RUN_STUB,    /* a stub block; where it ends is not known, so that a look-up walks */
-    RUN_UNKNOWN, /* its header cannot be read: a look-up walks, and tells why */
-};
 
 /* Addresses [begin, end), relative to the range, of one method or stub; sorted, apart from each other. */
 struct code_run {
     uint32_t begin, end;
-    uint32_t method : 30; /* ReadyToRun: the function at which the method starts */
-    uint32_t kind : 2;
+    uint32_t number : 30; /* the manager's own */
+    uint32_t kind : 2;    /* enum code_run_kind */
 };
 
 struct code_table {
     struct code_run *runs;
     size_t count;
-    const struct r2r_image *image; /* of ReadyToRun code */
 };
 
 struct code_range {
     struct range_section section;
-    enum code_manager manager;
+    const struct jit_manager_ops *manager;
     _Atomic(struct code_table *) table;
 };
 
@@ -59,8 +50,7 @@ const struct code_table *code_range_table(struct execution_manager *manager, str
 const struct code_run *code_table_find(const struct code_table *table, uint32_t relative);
 
 /* The block of a run, as execution_manager_find() has it for the run's first address. */
-bool code_run_block(const struct execution_manager *manager, struct field_reader *reader,
-                    const struct code_range *range, const struct code_table *table, const struct code_run *run,
-                    struct code_block *ret);
+bool code_run_block(struct execution_manager *manager, struct field_reader *reader, const struct code_range *range,
+                    const struct code_run *run, struct code_block *ret);
 
 #endif

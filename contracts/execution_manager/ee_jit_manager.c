@@ -1,16 +1,19 @@
-#include "contracts/execution_manager/ee_jit_manager.h"
-
-#include "contracts/execution_manager/execution_manager.h"
+/*
+ * ee_jit_manager.c: the EE JIT manager: code that was compiled at run time, in code heaps. A method's block has a
+ * RealCodeHeader.
+ * Source: dotnet/runtime docs/design/datacontracts/ExecutionManager.md, "EE JitManager".
+ */
 #include "contracts/code_info/gc_info.h"
 #include "contracts/code_info/unwind_info.h"
+#include "contracts/execution_manager/code_heap.h"
 
 enum { UNWIND_INFO_MAX = 1024 * 1024 }; /* funclets of one method; a method with 300 handlers has some 300 */
 
 /*
- * Where the method's code ends: its functions, the body and then its funclets, lie one behind the other, and each has a
+ * Where the method's code ends: its functions, the body and then its funclets, follow each other, and each has a
  * RUNTIME_FUNCTION in the header.
  */
-static bool read_extent_of_functions(struct field_reader *reader, uint64_t header, struct code_block *block)
+static bool read_size_by_functions(struct field_reader *reader, uint64_t header, struct code_block *block)
 {
     uint64_t count = read_field(reader, header, F_RealCodeHeader_NumUnwindInfos);
     uint64_t infos = field_address(reader, header, F_RealCodeHeader_UnwindInfos);
@@ -31,8 +34,8 @@ static bool read_extent_of_functions(struct field_reader *reader, uint64_t heade
     return !reader_failed(&reader->raw);
 }
 
-/* Without funclets headers have no RUNTIME_FUNCTIONs; the GC info tells the length. */
-static bool read_extent_by_gc_info(struct field_reader *reader, uint64_t header, struct code_block *block)
+/* Without funclets headers have no RUNTIME_FUNCTIONs; the GC info has the length. */
+static bool read_size_by_gc_info(struct field_reader *reader, uint64_t header, struct code_block *block)
 {
     uint64_t gc_info = read_field(reader, header, F_RealCodeHeader_GCInfo);
     if (reader_failed(&reader->raw))
@@ -43,28 +46,33 @@ static bool read_extent_by_gc_info(struct field_reader *reader, uint64_t header,
     return !reader_failed(&reader->raw);
 }
 
-bool ee_jit_manager_block_at(const struct execution_manager *manager, struct field_reader *reader,
-                             const struct range_section *section, uint64_t start, struct code_block *ret)
+static bool block_at(struct jit_managers *managers, struct field_reader *reader, const struct range_section *section,
+                     uint64_t start, uint32_t number, struct code_block *ret)
 {
-    struct code_block block = {.ip = start, .start = start, .unwind_base = section->begin, .kind = CDACQ_CODE_JITTED};
-    uint64_t header = code_heap_header(manager, reader, start, ret);
+    (void)number;
+    struct code_block block = {.manager = &ee_jit_manager,
+                               .ip = start,
+                               .start = start,
+                               .unwind_base = section->begin,
+                               .kind = CDACQ_CODE_JITTED};
+    uint64_t header = code_heap_header(managers->stub_kinds, reader, start, ret);
     if (!header)
         return !reader_failed(&reader->raw);
     block.method_desc = read_field(reader, header, F_RealCodeHeader_MethodDesc);
-    bool known = has_funclets(reader) ? read_extent_of_functions(reader, header, &block)
-                                      : read_extent_by_gc_info(reader, header, &block);
+    bool known = has_funclets(reader) ? read_size_by_functions(reader, header, &block)
+                                      : read_size_by_gc_info(reader, header, &block);
     if (!known)
         return false;
     *ret = block;
     return true;
 }
 
-bool ee_jit_manager_find(const struct execution_manager *manager, struct field_reader *reader,
-                         const struct range_section *section, uint64_t ip, struct code_block *ret)
+static bool find(struct jit_managers *managers, struct field_reader *reader, const struct range_section *section,
+                 uint64_t ip, struct code_block *ret)
 {
     struct code_block block;
-    uint64_t start = code_heap_start(manager, reader, section, ip);
-    if (!start || !ee_jit_manager_block_at(manager, reader, section, start, &block))
+    uint64_t start = code_heap_start(managers->nibble_map, reader, section, ip);
+    if (!start || !block_at(managers, reader, section, start, RUN_NO_NUMBER, &block))
         return false;
     block.ip = ip;
     block.offset = ip - start;
@@ -73,3 +81,55 @@ bool ee_jit_manager_find(const struct execution_manager *manager, struct field_r
     *ret = block;
     return true;
 }
+
+static void each(struct jit_managers *managers, struct field_reader *reader, const struct range_section *section,
+                 code_run_visitor *visit, void *context)
+{
+    code_heap_each(&ee_jit_manager, managers, reader, section, visit, context);
+}
+
+static bool gc_info(struct field_reader *reader, const struct code_block *block, uint64_t *ret, uint32_t *ret_version)
+{
+    *ret = code_heap_header_field(reader, block, F_RealCodeHeader_GCInfo);
+    *ret_version = gc_info_version_of_jit(reader->layout);
+    return !reader_failed(&reader->raw);
+}
+
+/* Flags come first where the JIT may have something to flag: a patchpoint of OSR, or rich debug info. */
+static bool has_flag_byte(struct field_reader *reader)
+{
+    const struct layout *layout = reader->layout;
+    if (layout->globals[G_FeatureOnStackReplacement])
+        return true;
+    if (!layout->global_present[G_EEJitManagerAddress] || !has_field(reader, F_EEJitManager_StoreRichDebugInfo))
+        return false;
+    uint64_t jit_manager = read_pointer(&reader->raw, layout->globals[G_EEJitManagerAddress]);
+    return jit_manager && read_field(reader, jit_manager, F_EEJitManager_StoreRichDebugInfo);
+}
+
+static bool debug_info(struct field_reader *reader, const struct code_block *block, uint64_t *ret,
+                       bool *ret_has_flag_byte)
+{
+    *ret = code_heap_header_field(reader, block, F_RealCodeHeader_DebugInfo);
+    *ret_has_flag_byte = *ret && has_flag_byte(reader);
+    return !reader_failed(&reader->raw);
+}
+
+static bool clauses(struct field_reader *reader, const struct code_block *block, struct exception_clauses *ret)
+{
+    return exception_clauses_at(reader, code_heap_header_field(reader, block, F_RealCodeHeader_EHInfo), ret);
+}
+
+const struct jit_manager_ops ee_jit_manager = {
+    .range_kind = "jit",
+    .method_kind = CDACQ_CODE_JITTED,
+    .jit_type = CDACQ_JIT_TYPE_JIT,
+    .heaps_variable = G_EEJitManagerAddress,
+    .compiles = true,
+    .find = find,
+    .each = each,
+    .block_at = block_at,
+    .gc_info = gc_info,
+    .debug_info = debug_info,
+    .clauses = clauses,
+};

@@ -1,7 +1,7 @@
 /*
- * exception_clauses.h: GetExceptionClauses: which parts of a method's code are protected, and what handles what is
- * thrown there. JIT-compiled code has an EE_ILEXCEPTION, with the number of clauses in front of it; a ReadyToRun image
- * has one table for all methods (section 104), sorted by method, in which the next entry tells where the clauses end.
+ * exception_clauses.h: GetExceptionClauses: which parts of a method's code are protected, and what handles exceptions
+ * that are thrown there. A clause has one of two forms, with the same fields: that of an EE_ILEXCEPTION, which code
+ * heaps have, and that of ReadyToRun images.
  * Source: dotnet/runtime docs/design/coreclr/botr/readytorun-format.md, "READYTORUN_SECTION_EXCEPTION_INFO";
  * src/coreclr/vm/{eexcp.h,codeman.cpp}.
  */
@@ -9,20 +9,30 @@
 #define CDACQ_CONTRACTS_EXECUTION_MANAGER_EXCEPTION_CLAUSES_H
 
 #include "cdacq/block.h"
-#include "contracts/execution_manager/execution_manager.h"
+#include "descriptors/field_reader.h"
 
-enum { EXCEPTION_CLAUSE_MAX = 64 * 1024 }; /* of one method */
+/* Where the fields of a clause are. */
+struct clause_form {
+    enum layout_type type;
+    enum layout_field flags, try_start, try_end, handler_start, handler_end;
+    enum layout_field last; /* a union: the filter's offset, a class token, or a TypeHandle */
+    bool has_type_handles;
+};
 
-/* Where a method's clauses are. */
+extern const struct clause_form clause_form_jit, clause_form_r2r;
+
+/* A method's clauses. */
 struct exception_clauses {
     uint64_t address;
     uint32_t count;
-    bool r2r; /* which of the two forms they have */
+    const struct clause_form *form;
 };
 
-/* The clauses of the method of a block; none is a count of 0. False, and the reader fails, when it cannot be told. */
-bool exception_clauses_of(const struct execution_manager *manager, struct field_reader *reader,
-                          const struct code_block *block, struct exception_clauses *ret);
+/*
+ * The clauses of the EE_ILEXCEPTION at `info`, which their number precedes; 0: a method without clauses. False, and the
+ * reader fails, when that cannot be read.
+ */
+bool exception_clauses_at(struct field_reader *reader, uint64_t info, struct exception_clauses *ret);
 
 /* Clause `i`, which is below the count. False, and the reader fails, when it cannot be read. */
 bool exception_clause_read(struct field_reader *reader, const struct exception_clauses *clauses, uint32_t i,

@@ -7,17 +7,10 @@
 #ifndef CDACQ_CONTRACTS_EXECUTION_MANAGER_METHOD_REGION_H
 #define CDACQ_CONTRACTS_EXECUTION_MANAGER_METHOD_REGION_H
 
-#include "contracts/execution_manager/execution_manager.h"
+#include "contracts/execution_manager/code_block.h"
+#include "descriptors/field_reader.h"
 
-/*
- * Where the GC info of a block's method is, and its version, 0 where that is not known. False, and the reader fails,
- * when it cannot be told.
- */
-bool gc_info_of(const struct execution_manager *manager, struct field_reader *reader, const struct code_block *block,
-                uint64_t *ret, uint32_t *ret_version);
-
-/* The length of a method's hot part. False, and the reader fails, when it cannot be told or has two answers. */
-bool method_region_hot_size(const struct execution_manager *manager, struct field_reader *reader,
-                            const struct code_block *block, uint64_t *ret);
+/* The length of a method's hot part. False, and the reader fails, when it cannot be read or has two answers. */
+bool method_region_hot_size(struct field_reader *reader, const struct code_block *block, uint64_t *ret);
 
 #endif

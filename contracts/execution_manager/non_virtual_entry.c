@@ -2,7 +2,7 @@
 
 #include "contracts/precode_stubs.h"
 
-/* A range list holds precodes and other stubs side by side: which it is the code there tells. */
+/* Ranges without methods hold precodes and other stubs side by side; the code shows which it is. */
 static uint64_t precode_method_desc(const struct execution_manager *manager, struct field_reader *reader,
                                     uint64_t address)
 {
@@ -19,7 +19,7 @@ static uint64_t method_desc_of(struct execution_manager *manager, struct field_r
         return read_field(reader, entry, F_PortableEntryPoint_MethodDesc);
     if (!range_section_map_find(reader, manager->map, entry, &section))
         return 0;
-    if (range_section_manager(&section) == CODE_MANAGER_RANGE_LIST)
+    if (jit_manager_of(&section)->method_kind == CDACQ_CODE_UNKNOWN)
         return precode_method_desc(manager, reader, entry);
     return execution_manager_find_in(manager, reader, &section, entry, &block) ? block.method_desc : 0;
 }

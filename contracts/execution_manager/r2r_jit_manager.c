@@ -1,84 +1,31 @@
-#include "contracts/execution_manager/r2r_jit_manager.h"
-
-#include "contracts/code_info/gc_info.h"
-
-/* The image, unless it could not be read: then the reader fails with the reason, each time. */
-static const struct r2r_image *usable(const struct r2r_image *image, struct field_reader *reader)
-{
-    return reader_fail_again(&reader->raw, &image->failure) ? NULL : image;
-}
-
-const struct r2r_image *r2r_jit_manager_image(struct execution_manager *manager, struct field_reader *reader,
-                                              const struct range_section *section)
-{
-    struct r2r_image *first = atomic_load_explicit(&manager->images, memory_order_acquire);
-    for (struct r2r_image *image = first; image; image = image->next)
-        if (image->base == section->begin && image->module == section->r2r_module && image->end == section->end)
-            return usable(image, reader);
-    struct r2r_image *image = reader_failed(&reader->raw) ? NULL : r2r_image_open(reader, section);
-    if (!image)
-        return NULL;
-    /* Sections that all name one large image must not cost its tables each time. */
-    if (atomic_fetch_add(&manager->functions, image->functions.count) + image->functions.count >
-        R2R_FUNCTION_TOTAL_MAX) {
-        image->failure.status = CDACQ_ERR_FUEL;
-        image->failure.what = "ReadyToRun images: runtime functions of all";
-    }
-    /* Two threads may open the same image; both copies are right, and one more in the list does no harm. */
-    image->next = first;
-    while (!atomic_compare_exchange_weak_explicit(&manager->images, &image->next, image, memory_order_release,
-                                                  memory_order_acquire))
-        ;
-    return usable(image, reader);
-}
-
-const struct r2r_image *r2r_jit_manager_image_of(const struct execution_manager *manager,
-                                                 const struct code_block *block)
-{
-    const struct r2r_image *image = atomic_load_explicit(&manager->images, memory_order_acquire);
-    while (image && (image->module != block->module || image->base != block->unwind_base || image->failure.status < 0))
-        image = image->next;
-    return image;
-}
-
-uint32_t r2r_jit_manager_start_of(const struct r2r_image *image, const struct r2r_entries *entries,
-                                  struct field_reader *reader, uint32_t function)
-{
-    for (uint32_t i = function + 1; i-- > 0 && reader_step(&reader->raw, "ReadyToRun method start");)
-        if (r2r_image_is_start(image, entries, reader, i))
-            return i;
-    return UINT32_MAX;
-}
-
-/* Behind the last function of the method that starts at `start`: the next start, or the end of the hot code. */
-static uint32_t end_of(const struct r2r_image *image, const struct r2r_entries *entries, struct field_reader *reader,
-                       uint32_t start)
-{
-    uint32_t end = start + 1;
-    while (end < image->first_cold && reader_step(&reader->raw, "ReadyToRun method end") &&
-           !r2r_image_is_start(image, entries, reader, end))
-        end++;
-    return end;
-}
+/*
+ * r2r_jit_manager.c: the ReadyToRun JIT manager: code that was compiled ahead of time, in mapped images.
+ * Source: dotnet/runtime docs/design/datacontracts/ExecutionManager.md, "R2R JitManager".
+ */
+#include "contracts/execution_manager/jit_manager.h"
+#include "contracts/ready_to_run/r2r_method_bounds.h"
+#include "contracts/ready_to_run/r2r_method_info.h"
 
 static uint64_t address_of(const struct r2r_image *image, uint32_t function)
 {
     return image->functions.address + (uint64_t)function * image->functions.entry_size;
 }
 
-bool r2r_jit_manager_block_at(const struct r2r_image *image, struct field_reader *reader, uint32_t start,
-                              struct code_block *ret)
+/* The method that starts at hot function `start`; ret->ip is its start. */
+static bool method_at(const struct r2r_image *image, struct field_reader *reader, uint32_t start,
+                      struct code_block *ret)
 {
     const struct r2r_entries *entries = r2r_image_entries(image, reader);
     if (!entries)
         return false;
-    uint32_t end = end_of(image, entries, reader, start);
+    uint32_t end = r2r_method_end(image, entries, reader, start);
     struct code_block block = {
+        .manager = &r2r_jit_manager,
+        .image = image,
         .start = image->base + unwind_table_begin(reader, &image->functions, start),
         .unwind_base = image->base,
         .runtime_functions = address_of(image, start),
         .runtime_function_count = end - start,
-        .module = image->module,
         .kind = CDACQ_CODE_READY_TO_RUN,
         .unverified = image->unverified || entries->unverified,
     };
@@ -111,58 +58,6 @@ static bool is_in_thunks(const struct r2r_image *image, uint64_t relative)
 enum { PREPARED_FUNCLETS_MAX = 16 };
 
 /*
- * The GC info lies behind the unwind data of the method's first function. False without failing where it is not known
- * where those end.
- */
-static bool gc_info_behind(const struct r2r_image *image, struct field_reader *reader, uint32_t function, uint64_t *ret)
-{
-    uint64_t address;
-    uint32_t size;
-    if (!unwind_table_data(reader, &image->functions, function, &address, &size))
-        return false;
-    *ret = address + size;
-    return true;
-}
-
-bool r2r_jit_manager_gc_info(const struct r2r_image *image, struct field_reader *reader, const struct code_block *block,
-                             uint64_t *ret, uint32_t *ret_version)
-{
-    uint64_t function = image ? r2r_jit_manager_function_of(image, block) : 0;
-    if (!image || function >= image->functions.count || !gc_info_behind(image, reader, (uint32_t)function, ret)) {
-        reader_fail(&reader->raw, CDACQ_ERR_FIELD, block->start, "unwind data of this architecture");
-        return false;
-    }
-    *ret_version = image->gc_info_version;
-    return true;
-}
-
-/* The length of the code of a method that starts at a function, by its GC info; 0 where that cannot be told. */
-static uint32_t code_length(const struct r2r_image *image, struct field_reader *reader, uint32_t function)
-{
-    uint64_t gc_info;
-    bool found = image->gc_info_version && gc_info_behind(image, reader, function, &gc_info);
-    /* Where the unwind data cannot be read, or are none, the image's tables say how long the method is. */
-    if (!found)
-        reader_recover(&reader->raw, ~FAILURE(CDACQ_ERR_FUEL));
-    return found ? gc_info_code_length(reader, gc_info, image->gc_info_version) : 0;
-}
-
-/*
- * Behind the function that ends exactly where the method's code does; 0 where none does: then the length is no length.
- */
-static uint32_t function_ending_at(const struct r2r_image *image, struct field_reader *reader, uint32_t first,
-                                   uint32_t end)
-{
-    for (uint32_t i = first; i < image->first_cold && reader_step(&reader->raw, "ReadyToRun functions"); i++) {
-        uint32_t function_end =
-            unwind_table_begin(reader, &image->functions, i) + unwind_table_length(reader, &image->functions, i);
-        if (function_end >= end)
-            return function_end == end ? i + 1 : 0;
-    }
-    return 0;
-}
-
-/*
  * A method that the runtime has prepared, told without the image's tables, which are large: the runtime's map knows its
  * start, its GC info its length. Only where both agree with the runtime functions; false says nothing.
  */
@@ -181,13 +76,15 @@ static bool find_prepared(const struct r2r_image *image, struct field_reader *re
     if (!method_desc)
         return false;
     uint32_t begin = unwind_table_begin(reader, &image->functions, start);
-    uint32_t length = code_length(image, reader, start);
+    uint32_t length = r2r_method_length(image, reader, start);
     if (!length || relative - begin >= length)
         return false; /* not known, or another method's that was not prepared */
-    uint32_t end = function_ending_at(image, reader, start, begin + length);
+    uint32_t end = r2r_method_end_by_length(image, reader, start, length);
     if (!end || end <= function)
         return false;
     *ret = (struct code_block){
+        .manager = &r2r_jit_manager,
+        .image = image,
         .start = image->base + begin,
         .hot_size = length,
         .offset = relative - begin,
@@ -195,7 +92,6 @@ static bool find_prepared(const struct r2r_image *image, struct field_reader *re
         .unwind_base = image->base,
         .runtime_functions = address_of(image, start),
         .runtime_function_count = end - start,
-        .module = image->module,
         .kind = CDACQ_CODE_READY_TO_RUN,
         .unverified = image->unverified,
     };
@@ -210,8 +106,7 @@ static bool has_tables(const struct r2r_image *image)
     return entries && entries->failure.status >= 0;
 }
 
-bool r2r_jit_manager_find(const struct r2r_image *image, struct field_reader *reader, uint64_t ip,
-                          struct code_block *ret)
+static bool find_in(const struct r2r_image *image, struct field_reader *reader, uint64_t ip, struct code_block *ret)
 {
     struct code_block block = {0};
     uint64_t relative = ip - image->base;
@@ -242,8 +137,8 @@ bool r2r_jit_manager_find(const struct r2r_image *image, struct field_reader *re
         return true;
     }
     const struct r2r_entries *entries = r2r_image_entries(image, reader);
-    uint32_t start = entries ? r2r_jit_manager_start_of(image, entries, reader, hot) : UINT32_MAX;
-    if (start == UINT32_MAX || !r2r_jit_manager_block_at(image, reader, start, &block))
+    uint32_t start = entries ? r2r_method_start(image, entries, reader, hot) : UINT32_MAX;
+    if (start == UINT32_MAX || !method_at(image, reader, start, &block))
         return false;
     block.ip = ip;
     block.cold = cold;
@@ -252,10 +147,90 @@ bool r2r_jit_manager_find(const struct r2r_image *image, struct field_reader *re
     return true;
 }
 
-void r2r_jit_manager_entry(const struct r2r_image *image, struct field_reader *reader, struct code_block *block)
+static bool find(struct jit_managers *managers, struct field_reader *reader, const struct range_section *section,
+                 uint64_t ip, struct code_block *ret)
 {
-    const struct r2r_entries *entries = r2r_image_entries(image, reader);
-    uint64_t function = r2r_jit_manager_function_of(image, block);
-    if (entries && function < image->functions.count)
-        block->entry_kind = (uint8_t)r2r_entry(entries, (uint32_t)function, &block->entry, &block->component);
+    const struct r2r_image *image = r2r_images_get(&managers->images, reader, section);
+    return image && find_in(image, reader, ip, ret);
 }
+
+/* The number of a run is the function with which its method starts. */
+static void each(struct jit_managers *managers, struct field_reader *reader, const struct range_section *section,
+                 code_run_visitor *visit, void *context)
+{
+    const struct r2r_image *image = r2r_images_get(&managers->images, reader, section);
+    const struct r2r_entries *entries = image ? r2r_image_entries(image, reader) : NULL;
+    uint32_t start = UINT32_MAX;
+    if (!entries)
+        return;
+    for (uint32_t i = 0; i < image->functions.count && reader_step(&reader->raw, "ReadyToRun functions"); i++) {
+        bool cold = i >= image->first_cold;
+        uint32_t hot = i;
+        if (!cold && r2r_image_is_start(image, entries, reader, i))
+            start = i;
+        if (cold) {
+            start = UINT32_MAX;
+            if (hot_cold_hot_of(&image->hot_cold, i, &hot))
+                start = r2r_method_start(image, entries, reader, hot);
+        }
+        if (start == UINT32_MAX)
+            continue;
+        uint64_t begin = image->base + unwind_table_begin(reader, &image->functions, i);
+        if (!visit(begin, begin + unwind_table_length(reader, &image->functions, i), cold ? RUN_COLD : RUN_METHOD,
+                   start, context))
+            return;
+    }
+}
+
+static bool block_at(struct jit_managers *managers, struct field_reader *reader, const struct range_section *section,
+                     uint64_t begin, uint32_t number, struct code_block *ret)
+{
+    const struct r2r_image *image = r2r_images_get(&managers->images, reader, section);
+    if (!image || !method_at(image, reader, number, ret))
+        return false;
+    uint64_t relative = begin - image->base;
+    ret->cold = image->first_cold < image->functions.count &&
+                relative >= unwind_table_begin(reader, &image->functions, image->first_cold);
+    ret->ip = begin;
+    ret->offset = ret->cold ? ret->hot_size + (begin - ret->cold_start) : begin - ret->start;
+    return true;
+}
+
+static bool gc_info(struct field_reader *reader, const struct code_block *block, uint64_t *ret, uint32_t *ret_version)
+{
+    const struct r2r_image *image = block->image;
+    uint64_t function = r2r_image_function_at(image, block->runtime_functions);
+    if (function >= image->functions.count || !r2r_method_gc_info(image, reader, (uint32_t)function, ret))
+        return reader_fail(&reader->raw, CDACQ_ERR_FIELD, block->start, "unwind data of this architecture");
+    *ret_version = image->gc_info_version;
+    return true;
+}
+
+static bool debug_info(struct field_reader *reader, const struct code_block *block, uint64_t *ret,
+                       bool *ret_has_flag_byte)
+{
+    *ret_has_flag_byte = false;
+    return r2r_method_debug_info(block->image, reader,
+                                 (uint32_t)r2r_image_function_at(block->image, block->runtime_functions), ret);
+}
+
+static bool clauses(struct field_reader *reader, const struct code_block *block, struct exception_clauses *ret)
+{
+    ret->form = &clause_form_r2r;
+    return r2r_method_clauses(block->image, reader, (uint32_t)(block->start - block->image->base), &ret->address,
+                              &ret->count);
+}
+
+const struct jit_manager_ops r2r_jit_manager = {
+    .range_kind = "r2r",
+    .method_kind = CDACQ_CODE_READY_TO_RUN,
+    .jit_type = CDACQ_JIT_TYPE_READY_TO_RUN,
+    .heaps_variable = G_COUNT,
+    .in_images = true,
+    .find = find,
+    .each = each,
+    .block_at = block_at,
+    .gc_info = gc_info,
+    .debug_info = debug_info,
+    .clauses = clauses,
+};

@@ -13,11 +13,18 @@
 
 #include <stdatomic.h>
 
-#include "contracts/execution_manager/code_block.h"
 #include "contracts/code_lookup/hot_cold_map.h"
 #include "contracts/ready_to_run/native_format.h"
 #include "contracts/code_lookup/range_section_map.h"
 #include "contracts/code_info/unwind_info.h"
+
+/* Where an image names a method by itself. */
+enum method_entry_kind {
+    ENTRY_NONE,      /* no table of the image names it */
+    ENTRY_METHODDEF, /* `entry` is a methoddef rid */
+    ENTRY_INSTANCE,  /* `entry` is the offset of a signature in the instance entry points */
+    ENTRY_COMPONENT, /* of a composite image: `entry` is a methoddef rid of `component` */
+};
 
 enum r2r_section {
     R2R_METHODDEF_ENTRYPOINTS = 103,
@@ -81,6 +88,12 @@ const struct r2r_entries *r2r_image_entries(const struct r2r_image *image, struc
 struct r2r_section_place {
     uint32_t rva, size;
 };
+
+/* The index of a runtime function by its address; its caller checks that the image has it. */
+static inline uint64_t r2r_image_function_at(const struct r2r_image *image, uint64_t address)
+{
+    return (address - image->functions.address) / image->functions.entry_size;
+}
 
 /* The section of a type, within the image. False where it has none, or when the reader fails. */
 bool r2r_image_section(const struct r2r_image *image, struct field_reader *reader, enum r2r_section type,

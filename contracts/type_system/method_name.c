@@ -3,7 +3,6 @@
 #include <inttypes.h>
 
 #include "contracts/type_system/method_desc.h"
-#include "contracts/execution_manager/r2r_jit_manager.h"
 #include "contracts/type_system/type_handle.h"
 #include "formats/names/names.h"
 
@@ -249,7 +248,7 @@ static void name_instance(const struct method_namer *namer, const struct code_bl
     bool composite = entries->components;
     bool own_definition = (!method.owner || metadata_token_table(method.owner_token) == METADATA_TYPE_DEF) &&
                           metadata_token_table(method.token) == METADATA_METHOD_DEF;
-    struct module *module = !composite ? module_cache_get(cache, block->module)
+    struct module *module = !composite ? module_cache_get(cache, image->module)
                             : own_definition && method.module > 1
                                 ? find_manifest_assembly(cache, entries, method.module - 1)
                                 : NULL;
@@ -289,7 +288,7 @@ static void form_name(const struct method_namer *namer, const struct code_block 
     reader_begin(&cache->reader->raw, FUEL_NAME);
     cache->failed = NULL;
     if (block->entry_kind == ENTRY_METHODDEF)
-        name_by_token(namer, block->module, metadata_token(METADATA_METHOD_DEF, block->entry), ret);
+        name_by_token(namer, image->module, metadata_token(METADATA_METHOD_DEF, block->entry), ret);
     else if (block->method_desc && namer->runtime_types)
         name_by_method_desc(namer, block->method_desc, ret);
     else if (block->entry_kind == ENTRY_INSTANCE && image)
@@ -311,6 +310,15 @@ static void form_name(const struct method_namer *namer, const struct code_block 
         text_clear(&ret->text);
 }
 
+/* Reads which method a block is by the image's tables. */
+static void read_entry(const struct r2r_image *image, struct field_reader *reader, struct code_block *block)
+{
+    const struct r2r_entries *entries = r2r_image_entries(image, reader);
+    uint64_t function = r2r_image_function_at(image, block->runtime_functions);
+    if (entries && function < image->functions.count)
+        block->entry_kind = (uint8_t)r2r_entry(entries, (uint32_t)function, &block->entry, &block->component);
+}
+
 void method_name_form(const struct method_namer *namer, const struct code_block *block, const struct r2r_image *image,
                       struct method_name *ret)
 {
@@ -322,7 +330,7 @@ void method_name_form(const struct method_namer *namer, const struct code_block 
     struct code_block named = *block;
     reader_begin(&reader->raw, FUEL_NAME);
     if (named.entry_kind == ENTRY_NONE)
-        r2r_jit_manager_entry(image, reader, &named);
+        read_entry(image, reader, &named);
     bool unverified = reader_unverified(&reader->raw);
     if (named.entry_kind == ENTRY_NONE || reader_failed(&reader->raw))
         return;

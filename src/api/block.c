@@ -4,9 +4,7 @@
 #include <inttypes.h>
 
 #include "contracts/execution_manager/code_heap_infos.h"
-#include "contracts/code_info/debug_info.h"
-#include "contracts/execution_manager/exception_clauses.h"
-#include "contracts/execution_manager/funclets.h"
+#include "contracts/execution_manager/block_function.h"
 #include "contracts/execution_manager/method_region.h"
 #include "contracts/execution_manager/non_virtual_entry.h"
 #include "src/api/handles.h"
@@ -59,16 +57,7 @@ uint64_t cdacq_block_get_relative_offset(const struct cdacq_block *block)
 
 enum cdacq_jit_type cdacq_block_get_jit_type(const struct cdacq_block *block)
 {
-    switch (block_of(block).kind) {
-    case CDACQ_CODE_JITTED:
-        return CDACQ_JIT_TYPE_JIT;
-    case CDACQ_CODE_READY_TO_RUN:
-        return CDACQ_JIT_TYPE_READY_TO_RUN;
-    case CDACQ_CODE_INTERPRETER:
-        return CDACQ_JIT_TYPE_INTERPRETER;
-    default:
-        return CDACQ_JIT_TYPE_UNKNOWN;
-    }
+    return block_of(block).manager->jit_type;
 }
 
 uint64_t cdacq_block_get_unwind_info_base_address(const struct cdacq_block *block)
@@ -97,7 +86,7 @@ enum cdacq_status cdacq_block_get_method_region_info(const struct cdacq_block *h
 {
     struct code_block block = block_of(handle);
     uint64_t hot_size;
-    bool answered = method_region_hot_size(&session->target->manager, ask(session), &block, &hot_size);
+    bool answered = method_region_hot_size(ask(session), &block, &hot_size);
     if (answered) {
         *ret_hot_size = hot_size;
         *ret_cold_start = block.cold_start;
@@ -108,17 +97,17 @@ enum cdacq_status cdacq_block_get_method_region_info(const struct cdacq_block *h
 
 /* The function that covers the block's ip: two getters ask for a part of it. */
 static enum cdacq_status function_of(const struct cdacq_block *handle, struct cdacq_session *session,
-                                     struct function_place *ret, struct cdacq_error *err)
+                                     struct block_function *ret, struct cdacq_error *err)
 {
     struct code_block block = block_of(handle);
-    return finish(session, execution_manager_unwind_info(ask(session), &block, ret), block.ip,
+    return finish(session, block_function_find(ask(session), &block, ret), block.ip,
                   "no unwind info covers the address", err);
 }
 
 enum cdacq_status cdacq_block_get_unwind_info(const struct cdacq_block *block, struct cdacq_session *session,
                                               uint64_t *ret, struct cdacq_error *err)
 {
-    struct function_place function;
+    struct block_function function;
     enum cdacq_status status = function_of(block, session, &function, err);
     if (status >= 0)
         *ret = function.entry;
@@ -128,7 +117,7 @@ enum cdacq_status cdacq_block_get_unwind_info(const struct cdacq_block *block, s
 enum cdacq_status cdacq_block_get_funclet_start_address(const struct cdacq_block *block, struct cdacq_session *session,
                                                         uint64_t *ret, struct cdacq_error *err)
 {
-    struct function_place function;
+    struct block_function function;
     enum cdacq_status status = function_of(block, session, &function, err);
     if (status >= 0)
         *ret = function.start;
@@ -149,7 +138,7 @@ enum cdacq_status cdacq_block_is_filter_funclet(const struct cdacq_block *handle
                                                 bool *ret, struct cdacq_error *err)
 {
     struct code_block block = block_of(handle);
-    bool is_filter, answered = block_is_filter_funclet(&session->target->manager, ask(session), &block, &is_filter);
+    bool is_filter, answered = block_is_filter_funclet(ask(session), &block, &is_filter);
     if (answered)
         *ret = is_filter;
     return finish(session, answered, block.ip, "no unwind info covers the address", err);
@@ -160,8 +149,7 @@ enum cdacq_status cdacq_block_get_debug_info(const struct cdacq_block *handle, s
 {
     struct code_block block = block_of(handle);
     uint64_t debug_info;
-    bool has_flag_byte,
-        answered = debug_info_of(&session->target->manager, ask(session), &block, &debug_info, &has_flag_byte);
+    bool has_flag_byte, answered = block.manager->debug_info(ask(session), &block, &debug_info, &has_flag_byte);
     if (answered) {
         *ret = debug_info;
         *ret_has_flag_byte = has_flag_byte;
@@ -175,7 +163,7 @@ enum cdacq_status cdacq_block_get_gc_info(const struct cdacq_block *handle, stru
     struct code_block block = block_of(handle);
     uint64_t gc_info;
     uint32_t version;
-    bool answered = gc_info_of(&session->target->manager, ask(session), &block, &gc_info, &version);
+    bool answered = block.manager->gc_info(ask(session), &block, &gc_info, &version);
     if (answered) {
         *ret = gc_info;
         *ret_version = version;
@@ -191,7 +179,7 @@ enum cdacq_status cdacq_block_visit_exception_clauses(const struct cdacq_block *
     struct code_block block = block_of(handle);
     struct exception_clauses clauses;
     struct cdacq_exception_clause clause;
-    if (!exception_clauses_of(&session->target->manager, ask(session), &block, &clauses))
+    if (!block.manager->clauses(ask(session), &block, &clauses))
         return reader_status(&session->reader.raw, err);
     for (uint32_t i = 0; i < clauses.count; i++) {
         /* Each clause is a question of its own: `visit` may have asked others. */
@@ -223,7 +211,7 @@ enum cdacq_status cdacq_session_find_ready_to_run_module(struct cdacq_session *s
     bool found = range_section_map_find(ask(session), session->target->manager.map, plain, &section);
     if (!found && reader_failed(&session->reader.raw))
         return reader_status(&session->reader.raw, err);
-    if (!found || range_section_manager(&section) != CODE_MANAGER_R2R)
+    if (!found || !jit_manager_of(&section)->in_images)
         return not_managed(address, err);
     *ret = section.r2r_module;
     return CDACQ_OK;

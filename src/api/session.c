@@ -154,14 +154,13 @@ static const struct name_spelling *const spellings[] = {
     [CDACQ_NAMES_IL] = &name_spelling_il,
 };
 
-static void name_record(struct cdacq_session *session, const struct code_block *block, const struct r2r_image *image,
-                        struct method_record *record)
+static void name_record(struct cdacq_session *session, const struct code_block *block, struct method_record *record)
 {
     struct method_name name = {0};
     struct method_namer namer = {.cache = &session->modules,
                                  .spelling = spellings[session->names],
                                  .runtime_types = session->target->runtime_types};
-    method_name_form(&namer, block, image, &name);
+    method_name_form(&namer, block, block->image, &name);
     set_name(session, &record->method, &name);
     text_deinit(&name.text);
     if (!session->target->target->recording)
@@ -169,7 +168,7 @@ static void name_record(struct cdacq_session *session, const struct code_block *
     for (size_t i = 0; i < ARRAY_SIZE(spellings); i++) { /* what is recorded is to answer in every spelling */
         namer.spelling = spellings[i];
         name = (struct method_name){0};
-        method_name_form(&namer, block, image, &name);
+        method_name_form(&namer, block, block->image, &name);
         text_deinit(&name.text);
     }
 }
@@ -177,15 +176,14 @@ static void name_record(struct cdacq_session *session, const struct code_block *
 static const char *find_tier(struct cdacq_session *session, const struct code_block *block)
 {
     const struct cdacq_target *target = session->target;
-    if (block->kind != CDACQ_CODE_JITTED || !block->method_desc || !(target->layout.usable & 1u << LAYOUT_CodeVersions))
+    if (!block->manager->compiles || !block->method_desc || !(target->layout.usable & 1u << LAYOUT_CodeVersions))
         return NULL;
     reader_begin(&session->reader.raw, FUEL_LOOKUP);
     return code_versions_tier(&session->reader, block->method_desc, block->start);
 }
 
 /* The answer for a block, but for the address: everything that is the same for all addresses of the method's part. */
-static struct method_record *make_record(struct cdacq_session *session, const struct code_block *block,
-                                         const struct r2r_image *image)
+static struct method_record *make_record(struct cdacq_session *session, const struct code_block *block)
 {
     CLEANUP_FREE struct method_function *functions = NULL;
     uint32_t count = read_functions(&session->reader, block, &functions);
@@ -221,7 +219,7 @@ static struct method_record *make_record(struct cdacq_session *session, const st
     if (count)
         memcpy(record->functions, functions, count * sizeof *functions);
     record->method.tier = find_tier(session, block);
-    name_record(session, block, image, record);
+    name_record(session, block, record);
     return record;
 }
 
@@ -258,13 +256,12 @@ struct method_record *session_record(struct cdacq_session *session, size_t index
     if (*slot)
         return *slot;
     reader_begin(&session->reader.raw, FUEL_LOOKUP);
-    if (!code_run_block(&session->target->manager, &session->reader, &session->map->ranges[index], range->table, run,
-                        &block)) {
+    if (!code_run_block(&session->target->manager, &session->reader, &session->map->ranges[index], run, &block)) {
         reader_status(&session->reader.raw, &session->error);
         return NULL;
     }
     block.unverified |= reader_unverified(&session->reader.raw);
-    *slot = make_record(session, &block, range->table->image);
+    *slot = make_record(session, &block);
     return *slot;
 }
 
@@ -334,7 +331,7 @@ static void walk(struct cdacq_session *session, uint64_t ip, uint64_t address, s
     }
     struct method_record **slot = walked_slot(session, block.start, block.cold);
     if (slot && !*slot)
-        *slot = make_record(session, &block, r2r_jit_manager_image_of(&session->target->manager, &block));
+        *slot = make_record(session, &block);
     if (slot && *slot) {
         record_answer(*slot, address, ret);
         ret->ip = ip;

@@ -68,7 +68,7 @@ static enum cdacq_status visit_run(const struct visit *visit, size_t index, cons
     struct cdacq_method method;
     if (run->kind == RUN_STUB)
         return visit_stub(visit, base + run->begin, base + run->end);
-    if (run->kind == RUN_COLD || (range->manager == CODE_MANAGER_R2R && visit->flags & CDACQ_VISIT_R2R_NONE))
+    if (run->kind == RUN_COLD || (range->manager->in_images && visit->flags & CDACQ_VISIT_R2R_NONE))
         return CDACQ_OK; /* the former is told with its hot part */
     if (run->kind == RUN_UNKNOWN)
         return visit_unknown(visit, base + run->begin, base + run->end);
@@ -77,8 +77,7 @@ static enum cdacq_status visit_run(const struct visit *visit, size_t index, cons
         return visit_failure(visit, base + run->begin, base + run->end);
     if (record->method.code_start != base + run->begin)
         return CDACQ_OK; /* a later run of the same method */
-    if (record->method.kind == CDACQ_CODE_READY_TO_RUN && !record->method.method_desc &&
-        !(visit->flags & CDACQ_VISIT_R2R_ALL))
+    if (range->manager->in_images && !record->method.method_desc && !(visit->flags & CDACQ_VISIT_R2R_ALL))
         return CDACQ_OK;
     record_answer(record, record->method.code_start, &method);
     return stopped(visit->visit(&method, visit->context));
@@ -88,11 +87,9 @@ static enum cdacq_status visit_range(const struct visit *visit, size_t index)
 {
     struct cdacq_session *session = visit->session;
     const struct code_range *range = &session->map->ranges[index];
-    if (range->manager == CODE_MANAGER_R2R && (visit->flags & CDACQ_VISIT_R2R_NONE) &&
+    if (range->manager->in_images && (visit->flags & CDACQ_VISIT_R2R_NONE) &&
         !(visit->flags & CDACQ_VISIT_STUBS)) /* which ReadyToRun images have too */
         return CDACQ_OK;
-    if (range->manager == CODE_MANAGER_RANGE_LIST)
-        return visit_stub(visit, range->section.begin, range->section.end);
     struct session_range *table = session_table(session, index);
     if (!table) {
         session_table_error(session, index, &session->error);
@@ -131,25 +128,18 @@ enum cdacq_status cdacq_session_visit_code_ranges(struct cdacq_session *session,
                                                                void *context),
                                                   void *context, struct cdacq_error *err)
 {
-    static const char *const kinds[] = {
-        [CODE_MANAGER_INTERPRETER] = "interpreter",
-        [CODE_MANAGER_EE] = "jit",
-        [CODE_MANAGER_R2R] = "r2r",
-        [CODE_MANAGER_RANGE_LIST] = "stubs",
-    };
     const struct code_map *map = session_map(session);
     if (!map)
         return session_map_error(session, err);
     for (size_t i = 0; i < map->count; i++) {
         const struct code_range *range = &map->ranges[i];
-        const struct mapping *mapping = range->manager == CODE_MANAGER_R2R
-                                            ? target_mapping_at(session->target->target, range->section.begin)
-                                            : NULL;
+        const struct mapping *mapping =
+            range->manager->in_images ? target_mapping_at(session->target->target, range->section.begin) : NULL;
         struct cdacq_code_range_info info = {
             .size = sizeof info,
             .begin = range->section.begin,
             .end = range->section.end,
-            .kind = kinds[range->manager],
+            .kind = range->manager->range_kind,
             .module = mapping ? mapping->path : NULL,
             .collectible = range->section.flags & RANGE_SECTION_COLLECTIBLE,
         };
@@ -167,8 +157,6 @@ enum cdacq_status cdacq_session_check_code_range(struct cdacq_session *session, 
     const struct code_range *range = map ? code_map_range(map, plain) : NULL;
     if (!range)
         return error_set(err, CDACQ_NOT_MANAGED, address, "no code range holds 0x%" PRIx64, address);
-    if (range->manager == CODE_MANAGER_RANGE_LIST)
-        return CDACQ_OK;
     size_t index = (size_t)(range - map->ranges);
     return session_table(session, index) ? CDACQ_OK : session_table_error(session, index, err);
 }

@@ -104,7 +104,7 @@ static struct known_method *known(const struct verifier *v, const struct cdacq_m
 static bool is_jit_code(const struct verifier *v, uint64_t address)
 {
     const struct code_range *range = v->session->map ? code_map_range(v->session->map, address) : NULL;
-    return !range || range->manager == CODE_MANAGER_EE;
+    return !range || range->manager->compiles;
 }
 
 static int add_method(const struct cdacq_method *method, void *context)
@@ -328,7 +328,7 @@ static enum agreement can_be_freed(struct verifier *v, uint64_t address)
     bool freed;
     if (range_section_map_find(reader, map, address, &section))
         freed = section.flags & RANGE_SECTION_COLLECTIBLE ||
-                range_section_manager(&section) == CODE_MANAGER_RANGE_LIST; /* that holds no methods: it is newer */
+                jit_manager_of(&section)->method_kind == CDACQ_CODE_UNKNOWN; /* it holds no methods: it is newer */
     else
         freed = range_section_map_reaches(reader, map, address);
     return reader_failed(&reader->raw) ? UNKNOWN : freed ? AGREES : DIFFERS;

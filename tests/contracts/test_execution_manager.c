@@ -7,6 +7,7 @@
 
 #include "tests/support/check_main.h"
 #include "contracts/code_info/gc_info.h"
+#include "contracts/execution_manager/block_function.h"
 #include "tests/support/mock_support.h"
 
 enum { VERSIONS = 3, SEEDS = 6, COMBINATIONS = ARCH_COUNT * VERSIONS * SEEDS, PROBES = 400 };
@@ -116,7 +117,7 @@ static bool may_be_taken_for_stub(const struct facts *facts, uint64_t ip, uint64
 static void check_block(struct field_reader *reader, const struct mock_function *fact, const struct code_block *block,
                         uint64_t ip)
 {
-    struct function_place function = {0};
+    struct block_function function = {0};
     expect(block->ip == ip, ip);
     expect(block->kind == scene_code_kind(fact), ip);
     expect(block->start == (fact->code == MOCK_CODE_RANGE_LIST ? ip : fact->method), ip);
@@ -128,7 +129,7 @@ static void check_block(struct field_reader *reader, const struct mock_function 
     expect(block->hot_size == fact->hot_size, ip);
     expect(block->cold_start == fact->cold_start && block->cold_size == fact->cold_size, ip);
     expect(block->cold == fact->cold, ip);
-    expect(execution_manager_unwind_info(reader, block, &function), ip);
+    expect(block_function_find(reader, block, &function), ip);
     expect(function.entry == fact->unwind_info, ip);
     expect(function.start == fact->begin, ip);
 }
@@ -483,11 +484,10 @@ START_TEST(gc_info_of_images)
             continue;
         reader_begin(&reader.raw, FUEL_INDEX);
         expect(range_section_map_find(&reader, target->manager.map, fact->begin, &section), fact->begin);
-        const struct r2r_image *image = r2r_jit_manager_image(&target->manager, &reader, &section);
-        if (!image->gc_info_version)
+        if (!r2r_images_get(&target->manager.managers.images, &reader, &section)->gc_info_version)
             continue; /* it has no header */
         expect(execution_manager_find(&target->manager, &reader, fact->begin, &block), fact->begin);
-        expect(r2r_jit_manager_gc_info(image, &reader, &block, &gc_info, &version), fact->begin);
+        expect(block.manager->gc_info(&reader, &block, &gc_info, &version), fact->begin);
         expect(gc_info_code_length(&reader, gc_info, version) == fact->hot_size + fact->cold_size, fact->begin);
         asked++;
     }

@@ -10,7 +10,7 @@
 #include "tests/support/check_main.h"
 #include "contracts/code_info/gc_info.h"
 #include "contracts/platform_metadata.h"
-#include "contracts/execution_manager/r2r_jit_manager.h"
+#include "contracts/execution_manager/block_function.h"
 #include "tests/support/fixture_file.h"
 #include "tests/support/mock_support.h"
 
@@ -195,7 +195,7 @@ static const struct r2r_image *image_of(struct loaded *image, struct field_reade
 {
     struct range_section section = {0};
     ck_assert(range_section_map_find(reader, image->target->manager.map, image->file.begin, &section));
-    const struct r2r_image *opened = r2r_jit_manager_image(&image->target->manager, reader, &section);
+    const struct r2r_image *opened = r2r_images_get(&image->target->manager.managers.images, reader, &section);
     ck_assert_ptr_nonnull(opened);
     return opened;
 }
@@ -204,16 +204,15 @@ static const struct r2r_image *image_of(struct loaded *image, struct field_reade
 static void check_unwind_and_gc(struct loaded *image, const struct function *function, uint32_t rva,
                                 const struct code_block *block, struct field_reader *reader)
 {
-    const struct r2r_image *opened = image_of(image, reader);
-    struct function_place place;
+    struct block_function place;
     uint32_t size = 0, version = 0;
     uint64_t base = image->file.begin, address = 0, gc_info = 0;
-    expect(execution_manager_unwind_info(reader, block, &place), rva);
+    expect(block_function_find(reader, block, &place), rva);
     expect(place.start == base + function->funclet_begin, rva);
     expect(unwind_table_length(reader, &place.table, place.index) == function->length, rva);
     expect(unwind_table_data(reader, &place.table, place.index, &address, &size), rva);
     expect(address == base + function->unwind && size == function->unwind_size, rva);
-    expect(r2r_jit_manager_gc_info(opened, reader, block, &gc_info, &version), rva);
+    expect(block->manager->gc_info(reader, block, &gc_info, &version), rva);
     expect(gc_info == base + function->gc_info && version == function->gc_version, rva);
     expect(gc_info_code_length(reader, gc_info, version) == function->hot_size + function->cold_size, rva);
     expect(!reader_failed(&reader->raw), rva);

@@ -1,5 +1,5 @@
 /*
- * nibble_map_linear.c: NibbleMapLinearLookup, the map of ExecutionManager version 1 (.NET 8 and 9).
+ * nibble_map_1_linear.c: NibbleMapLinearLookup, the map of ExecutionManager version 1 (.NET 8 and 9).
  *
  * Every unit holds nibbles. A look-up goes back, through the map if need be, to the last start at or before the
  * address: from freed code and gaps too it finds the block before them. Where a block ends, the caller must know.

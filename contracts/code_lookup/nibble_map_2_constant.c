@@ -1,5 +1,5 @@
 /*
- * nibble_map_constant.c: NibbleMapConstantLookup, the map of ExecutionManager version 2 ("c1" of .NET 11).
+ * nibble_map_2_constant.c: NibbleMapConstantLookup, the map of ExecutionManager version 2 ("c1" of .NET 11).
  *
  * Where a block covers all the 256 bytes of a unit, the unit does not hold nibbles but a pointer to the block's start:
  * the offset from the map's base, whose two meaningful low bits are encoded as 9 to 12 in the lowest nibble. So a

@@ -1,0 +1,69 @@
+#include "contracts/execution_manager/block_function.h"
+
+#include "contracts/execution_manager/jit_manager.h"
+
+bool block_function_find(struct field_reader *reader, const struct code_block *block, struct block_function *ret)
+{
+    uint64_t first = block->cold ? block->cold_functions : block->runtime_functions;
+    uint32_t count = block->cold ? block->cold_function_count : block->runtime_function_count;
+    if (!count) {
+        *ret = (struct block_function){.start = block->start};
+        return true;
+    }
+    struct unwind_table table = unwind_table_at(reader, first, count, block->unwind_base);
+    uint32_t i = unwind_table_find(reader, &table, (uint32_t)(block->ip - block->unwind_base));
+    if (i == UINT32_MAX)
+        return false;
+    uint32_t root = unwind_table_root(reader, &table, i); /* a fragment belongs to the function before it */
+    *ret = (struct block_function){
+        .entry = first + (uint64_t)i * table.entry_size,
+        .start = table.base + unwind_table_begin(reader, &table, root),
+        .table = table,
+        .index = i,
+    };
+    return !reader_failed(&reader->raw);
+}
+
+/* The function that covers block->ip where that is a funclet. False where it is none, and when the reader fails. */
+static bool find_funclet(struct field_reader *reader, const struct code_block *block, struct block_function *ret,
+                         bool *ret_known)
+{
+    *ret_known = true;
+    if (!block->runtime_function_count || !has_funclets(reader))
+        return false;
+    *ret_known = block_function_find(reader, block, ret);
+    if (!*ret_known)
+        return false;
+    bool is_funclet =
+        block->cold ? unwind_table_is_cold_funclet(reader, &ret->table, ret->index) : ret->start != block->start;
+    *ret_known = !reader_failed(&reader->raw);
+    return *ret_known && is_funclet;
+}
+
+bool block_is_funclet(struct field_reader *reader, const struct code_block *block, bool *ret)
+{
+    struct block_function function;
+    bool known;
+    *ret = find_funclet(reader, block, &function, &known);
+    return known;
+}
+
+bool block_is_filter_funclet(struct field_reader *reader, const struct code_block *block, bool *ret)
+{
+    struct exception_clauses clauses;
+    struct cdacq_exception_clause clause;
+    struct block_function function;
+    bool known;
+    *ret = false;
+    if (!find_funclet(reader, block, &function, &known))
+        return known;
+    if (!block->manager->clauses(reader, block, &clauses))
+        return false;
+    uint64_t offset =
+        block->cold ? block->hot_size + (function.start - block->cold_start) : function.start - block->start;
+    for (uint32_t i = 0; i < clauses.count && !*ret && reader_step(&reader->raw, "exception clauses"); i++)
+        if (exception_clause_read(reader, &clauses, i, &clause) && clause.kind == CDACQ_CLAUSE_FILTER &&
+            clause.filter_offset == offset)
+            *ret = true;
+    return !reader_failed(&reader->raw);
+}

@@ -1,0 +1,45 @@
+#include "contracts/ready_to_run/r2r_images.h"
+
+/* The image, unless it could not be read: then the reader fails with the reason, each time. */
+static const struct r2r_image *usable(const struct r2r_image *image, struct field_reader *reader)
+{
+    return reader_fail_again(&reader->raw, &image->failure) ? NULL : image;
+}
+
+const struct r2r_image *r2r_images_get(struct r2r_images *images, struct field_reader *reader,
+                                       const struct range_section *section)
+{
+    _Atomic(struct r2r_image *) *bucket =
+        &images->buckets[section->begin * UINT64_C(0x9e3779b97f4a7c15) >> 32 & (ARRAY_SIZE(images->buckets) - 1)];
+    struct r2r_image *first = atomic_load_explicit(bucket, memory_order_acquire);
+    for (struct r2r_image *image = first; image; image = image->next)
+        if (image->base == section->begin && image->module == section->r2r_module && image->end == section->end)
+            return usable(image, reader);
+    struct r2r_image *image = reader_failed(&reader->raw) ? NULL : r2r_image_open(reader, section);
+    if (!image)
+        return NULL;
+    /* Sections that all name one large image must not cost its tables each time. */
+    if (atomic_fetch_add(&images->functions, image->functions.count) + image->functions.count >
+        R2R_FUNCTION_TOTAL_MAX) {
+        image->failure.status = CDACQ_ERR_FUEL;
+        image->failure.what = "ReadyToRun images: runtime functions of all";
+    }
+    /* Two threads may open the same image; both copies are right, and one more in the list does no harm. */
+    image->next = first;
+    while (
+        !atomic_compare_exchange_weak_explicit(bucket, &image->next, image, memory_order_release, memory_order_acquire))
+        ;
+    return usable(image, reader);
+}
+
+void r2r_images_deinit(struct r2r_images *images)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(images->buckets); i++) {
+        struct r2r_image *image = atomic_exchange(&images->buckets[i], NULL);
+        while (image) {
+            struct r2r_image *next = image->next;
+            r2r_image_free(image);
+            image = next;
+        }
+    }
+}

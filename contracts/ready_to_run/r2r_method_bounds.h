@@ -1,0 +1,28 @@
+/*
+ * r2r_method_bounds.h: where a method of a ReadyToRun image starts and ends, in runtime functions: a method is a
+ * function and the ones after it up to the next method's start.
+ */
+#ifndef CDACQ_CONTRACTS_READY_TO_RUN_R2R_METHOD_BOUNDS_H
+#define CDACQ_CONTRACTS_READY_TO_RUN_R2R_METHOD_BOUNDS_H
+
+#include "contracts/ready_to_run/r2r_image.h"
+
+/* The start that a hot function belongs to: the nearest one at or before it. UINT32_MAX where there is none. */
+uint32_t r2r_method_start(const struct r2r_image *image, const struct r2r_entries *entries, struct field_reader *reader,
+                          uint32_t function);
+
+/* The function after the last one of the method that starts at `start`: the next start, or the end of the hot code. */
+uint32_t r2r_method_end(const struct r2r_image *image, const struct r2r_entries *entries, struct field_reader *reader,
+                        uint32_t start);
+
+/* The length of the code of the method that starts at a function, by its GC info; 0 where that cannot be read. */
+uint32_t r2r_method_length(const struct r2r_image *image, struct field_reader *reader, uint32_t start);
+
+/*
+ * The same end without the image's tables, by the method's length. 0 where no function ends exactly there, so that it
+ * is not the length.
+ */
+uint32_t r2r_method_end_by_length(const struct r2r_image *image, struct field_reader *reader, uint32_t start,
+                                  uint32_t length);
+
+#endif

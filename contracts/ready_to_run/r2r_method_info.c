@@ -1,0 +1,82 @@
+#include "contracts/ready_to_run/r2r_method_info.h"
+
+#include "contracts/ready_to_run/native_format.h"
+
+enum { CLAUSE_MAX = 64 * 1024 }; /* of one method */
+
+bool r2r_method_gc_info(const struct r2r_image *image, struct field_reader *reader, uint32_t function, uint64_t *ret)
+{
+    uint64_t address;
+    uint32_t size;
+    if (!unwind_table_data(reader, &image->functions, function, &address, &size))
+        return false;
+    *ret = address + size;
+    return true;
+}
+
+/* Only the few bytes that lead to the element are read: the section of a large image has megabytes. */
+bool r2r_method_debug_info(const struct r2r_image *image, struct field_reader *reader, uint32_t function, uint64_t *ret)
+{
+    struct r2r_section_place place;
+    struct native_array array;
+    uint32_t element, back, next;
+    *ret = 0;
+    if (!r2r_image_section(image, reader, R2R_DEBUG_INFO, &place))
+        return !reader_failed(&reader->raw);
+    struct native_section section = {.size = place.size, .reader = &reader->raw, .address = image->base + place.rva};
+    if (!native_array_open(section, &array)) {
+        reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, section.address, "ReadyToRun section 105");
+        return false;
+    }
+    if (!native_array_at(&array, function, &element))
+        return !reader_failed(&reader->raw); /* a method without any */
+    next = element;
+    if (!native_unsigned(&section, &next, &back) || back > element)
+        reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, section.address + element, "ReadyToRun section 105");
+    *ret = section.address + (back ? element - back : next);
+    return !reader_failed(&reader->raw);
+}
+
+static uint32_t entry_field(struct field_reader *reader, uint64_t table, uint32_t i, enum layout_field field)
+{
+    return (uint32_t)read_field(reader, table + (uint64_t)i * reader->layout->sizes[T_ExceptionLookupTableEntry],
+                                field);
+}
+
+bool r2r_method_clauses(const struct r2r_image *image, struct field_reader *reader, uint32_t rva, uint64_t *ret_address,
+                        uint32_t *ret_count)
+{
+    struct r2r_section_place place;
+    *ret_address = *ret_count = 0;
+    if (!r2r_image_section(image, reader, R2R_EXCEPTION_INFO, &place))
+        return !reader_failed(&reader->raw);
+    uint32_t entry_size = reader->layout->sizes[T_ExceptionLookupTableEntry];
+    uint32_t clause_size = reader->layout->sizes[T_R2RExceptionClause];
+    if (!entry_size || !clause_size)
+        return reader_fail(&reader->raw, CDACQ_ERR_FIELD, 0,
+                           entry_size ? "R2RExceptionClause" : "ExceptionLookupTableEntry");
+    /* The first entry after the method's: the last one is a sentinel, which no method reaches. */
+    uint64_t table = image->base + place.rva;
+    uint32_t low = 0, high = place.size / entry_size;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (entry_field(reader, table, middle, F_ExceptionLookupTableEntry_MethodStartRVA) <= rva)
+            low = middle + 1;
+        else
+            high = middle;
+        if (!reader_step(&reader->raw, "ReadyToRun section 104"))
+            return false;
+    }
+    if (!low || low * (uint64_t)entry_size >= place.size ||
+        entry_field(reader, table, low - 1, F_ExceptionLookupTableEntry_MethodStartRVA) != rva)
+        return !reader_failed(&reader->raw);
+    uint32_t begin = entry_field(reader, table, low - 1, F_ExceptionLookupTableEntry_ExceptionInfoRVA);
+    uint32_t end = entry_field(reader, table, low, F_ExceptionLookupTableEntry_ExceptionInfoRVA);
+    if (end < begin || (end - begin) % clause_size || (end - begin) / clause_size > CLAUSE_MAX ||
+        end > image->end - image->base)
+        reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, table + (uint64_t)(low - 1) * entry_size,
+                    "ReadyToRun section 104");
+    *ret_address = image->base + begin;
+    *ret_count = reader_failed(&reader->raw) ? 0 : (end - begin) / clause_size;
+    return !reader_failed(&reader->raw);
+}
