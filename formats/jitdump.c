@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "util/sized.h"
+
 enum {
     MAGIC = 0x4A695444,
     VERSION_MAX = 2,
@@ -45,8 +47,9 @@ enum cdacq_status jitdump_decode_header(const void *bytes, size_t size, struct c
         return CDACQ_END;
     memcpy(fields, bytes, own);
     *ret = (struct cdacq_jitdump_record){
+        .size = sizeof *ret,
         .kind = CDACQ_JITDUMP_HEADER,
-        .size = total_size,
+        .total_size = total_size,
         .has_fields = true,
         .opaque.big_endian = big,
         .timestamp = load_u64(fields + 24, big),
@@ -102,9 +105,10 @@ void jitdump_decode_prefix(const void *bytes, bool big_endian, uint64_t offset, 
 {
     const uint8_t *p = bytes;
     *ret = (struct cdacq_jitdump_record){
+        .size = sizeof *ret,
         .id = load_u32(p, big_endian),
         .offset = offset,
-        .size = load_u32(p + 4, big_endian),
+        .total_size = load_u32(p + 4, big_endian),
         .timestamp = load_u64(p + 8, big_endian),
         .opaque.big_endian = big_endian,
     };
@@ -178,8 +182,7 @@ static const char *string_at(const struct cdacq_jitdump_record *record, uint64_t
     return string;
 }
 
-bool cdacq_jitdump_next_entry(const struct cdacq_jitdump_record *record, uint64_t *cursor,
-                              struct cdacq_jitdump_entry *ret)
+static bool next_entry(const struct cdacq_jitdump_record *record, uint64_t *cursor, struct cdacq_jitdump_entry *ret)
 {
     if (record->kind != CDACQ_JITDUMP_DEBUG_INFO || !record->has_fields ||
         cursor_count(*cursor) >= record->as.debug_info.nr_entry)
@@ -230,10 +233,10 @@ static bool is_samply(const struct cdacq_jitdump_record *record)
     return record->kind == CDACQ_JITDUMP_SAMPLY_DEBUG_INFO2 && record->has_fields;
 }
 
-bool cdacq_jitdump_next_string(const struct cdacq_jitdump_record *record, enum cdacq_jitdump_strings list,
-                               uint64_t *cursor, const char **ret, size_t *ret_length)
+static bool next_string(const struct cdacq_jitdump_record *record, enum cdacq_jitdump_strings list, uint64_t *cursor,
+                        const char **ret, size_t *ret_length)
 {
-    if (!is_samply(record) || (unsigned)list > CDACQ_JITDUMP_FUNCTION_NAMES)
+    if (!is_samply(record))
         return false;
     const struct cdacq_jitdump_samply_debug_info2 *info = &record->as.samply_debug_info2;
     enum samply_list which = list == CDACQ_JITDUMP_FILES ? FILES : FUNCTION_NAMES;
@@ -258,8 +261,7 @@ static const uint8_t *element_at(const struct cdacq_jitdump_record *record, enum
     return range_fits(at, size, record->opaque.size) ? record->opaque.bytes + at : NULL;
 }
 
-bool cdacq_jitdump_function(const struct cdacq_jitdump_record *record, uint32_t index,
-                            struct cdacq_jitdump_function *ret)
+static bool get_function(const struct cdacq_jitdump_record *record, uint32_t index, struct cdacq_jitdump_function *ret)
 {
     bool big = record->opaque.big_endian;
     const uint8_t *p =
@@ -276,8 +278,8 @@ bool cdacq_jitdump_function(const struct cdacq_jitdump_record *record, uint32_t 
     return true;
 }
 
-bool cdacq_jitdump_inline_call(const struct cdacq_jitdump_record *record, uint32_t index,
-                               struct cdacq_jitdump_inline_call *ret)
+static bool get_inline_call(const struct cdacq_jitdump_record *record, uint32_t index,
+                            struct cdacq_jitdump_inline_call *ret)
 {
     bool big = record->opaque.big_endian;
     const uint8_t *p = element_at(record, INLINE_CALLS, record->as.samply_debug_info2.inline_call_record_count, index,
@@ -294,18 +296,20 @@ bool cdacq_jitdump_inline_call(const struct cdacq_jitdump_record *record, uint32
     return true;
 }
 
-bool cdacq_jitdump_range(const struct cdacq_jitdump_record *record, uint32_t index, struct cdacq_jitdump_range *ret)
+static bool get_range(const struct cdacq_jitdump_record *record, uint32_t index, struct cdacq_jitdump_range *ret)
 {
     const uint8_t *p = element_at(record, RANGES, record->as.samply_debug_info2.range_count, index, RANGE_SIZE);
     if (!p)
         return false;
-    *ret = (struct cdacq_jitdump_range){load_u32(p, record->opaque.big_endian),
-                                        load_u32(p + 4, record->opaque.big_endian)};
+    *ret = (struct cdacq_jitdump_range){
+        .start_offset = load_u32(p, record->opaque.big_endian),
+        .code_size = load_u32(p + 4, record->opaque.big_endian),
+    };
     return true;
 }
 
-bool cdacq_jitdump_line_record(const struct cdacq_jitdump_record *record, uint32_t index,
-                               struct cdacq_jitdump_line_record *ret)
+static bool get_line_record(const struct cdacq_jitdump_record *record, uint32_t index,
+                            struct cdacq_jitdump_line_record *ret)
 {
     bool big = record->opaque.big_endian;
     const uint8_t *p =
@@ -319,6 +323,39 @@ bool cdacq_jitdump_line_record(const struct cdacq_jitdump_record *record, uint32
         .column_number = load_u32(p + 12, big),
     };
     return true;
+}
+
+/*
+ * The public functions: `get` as above, into the caller's struct. Copies with the size of what is copied known to the
+ * compiler cost next to nothing.
+ */
+#define LIST_FUNCTION(name, where, item, get)                                                                \
+    enum cdacq_status cdacq_jitdump_record_##name(const struct cdacq_jitdump_record *record, where,          \
+                                                  struct cdacq_jitdump_##item *ret, struct cdacq_error *err) \
+    {                                                                                                        \
+        struct cdacq_jitdump_##item own;                                                                     \
+        enum cdacq_status status = sized_check(ret, "struct cdacq_jitdump_" #item, err);                     \
+        if (status < 0)                                                                                      \
+            return status;                                                                                   \
+        if (!get)                                                                                            \
+            return CDACQ_END;                                                                                \
+        sized_copy(ret, &own, sizeof own);                                                                   \
+        return CDACQ_OK;                                                                                     \
+    }
+
+LIST_FUNCTION(next_entry, uint64_t *cursor, entry, next_entry(record, cursor, &own))
+LIST_FUNCTION(get_function, uint32_t index, function, get_function(record, index, &own))
+LIST_FUNCTION(get_inline_call, uint32_t index, inline_call, get_inline_call(record, index, &own))
+LIST_FUNCTION(get_range, uint32_t index, range, get_range(record, index, &own))
+LIST_FUNCTION(get_line_record, uint32_t index, line_record, get_line_record(record, index, &own))
+
+enum cdacq_status cdacq_jitdump_record_next_string(const struct cdacq_jitdump_record *record,
+                                                   enum cdacq_jitdump_strings list, uint64_t *cursor, const char **ret,
+                                                   size_t *ret_length, struct cdacq_error *err)
+{
+    if ((unsigned)list > CDACQ_JITDUMP_FUNCTION_NAMES)
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "a jitdump record has no list of strings %u", (unsigned)list);
+    return next_string(record, list, cursor, ret, ret_length) ? CDACQ_OK : CDACQ_END;
 }
 
 /* ---- Fields ------------------------------------------------------------------------------------------------------ */
@@ -346,9 +383,9 @@ static void decode_load(const uint8_t *p, struct cdacq_jitdump_record *record, s
     load->name_length = (size_t)(end - name);
     uint64_t code = JITDUMP_LOAD_FIXED + (uint64_t)load->name_length + 1;
     load->code_offset = record->offset + code;
-    if (!range_fits(code, load->code_size, record->size))
+    if (!range_fits(code, load->code_size, record->total_size))
         problem(problems, "JIT_CODE_LOAD: code_size is %" PRIu64 ", and %" PRIu64 " bytes are left for the code",
-                load->code_size, record->size - code);
+                load->code_size, record->total_size - code);
     else if (range_fits(code, load->code_size, size))
         load->code = p + code;
     if (load->code_size > UINT64_MAX - load->vma)
@@ -377,7 +414,7 @@ static void decode_debug_info(const uint8_t *p, struct cdacq_jitdump_record *rec
     bool big = record->opaque.big_endian;
     *info = (struct cdacq_jitdump_debug_info){.code_addr = load_u64(p + 16, big), .nr_entry = load_u64(p + 24, big)};
     uint64_t count = 0;
-    for (uint64_t cursor = 0; cdacq_jitdump_next_entry(record, &cursor, &entry);)
+    for (uint64_t cursor = 0; next_entry(record, &cursor, &entry);)
         count++;
     if (count < info->nr_entry)
         problem(problems, "JIT_CODE_DEBUG_INFO: nr_entry is %" PRIu64 ", and %" PRIu64 " entries are there",
@@ -394,9 +431,9 @@ static void decode_unwinding_info(const uint8_t *p, struct cdacq_jitdump_record 
         .mapped_size = load_u64(p + 32, big),
         .unwinding_data_offset = record->offset + UNWINDING_FIXED,
     };
-    if (!range_fits(UNWINDING_FIXED, info->unwind_data_size, record->size))
+    if (!range_fits(UNWINDING_FIXED, info->unwind_data_size, record->total_size))
         problem(problems, "JIT_CODE_UNWINDING_INFO: unwind_data_size is %" PRIu64 ", and %" PRIu64 " bytes are left",
-                info->unwind_data_size, record->size - UNWINDING_FIXED);
+                info->unwind_data_size, record->total_size - UNWINDING_FIXED);
     else if (range_fits(UNWINDING_FIXED, info->unwind_data_size, record->opaque.size))
         info->unwinding_data = p + UNWINDING_FIXED;
     if (info->eh_frame_hdr_size > info->unwind_data_size)
@@ -418,7 +455,7 @@ static void check_strings(const struct cdacq_jitdump_record *record, enum cdacq_
     uint32_t expected = files ? info->file_count : info->function_names_count;
     uint64_t cursor = 0;
     size_t length;
-    while (cdacq_jitdump_next_string(record, list, &cursor, &string, &length))
+    while (next_string(record, list, &cursor, &string, &length))
         ;
     if (cursor_count(cursor) < expected)
         problem(problems, "%s: %" PRIu32 " strings are there, and %" PRIu32 " should be", what, cursor_count(cursor),
@@ -440,7 +477,7 @@ static void check_functions(const struct cdacq_jitdump_record *record, struct pr
 {
     const struct cdacq_jitdump_samply_debug_info2 *info = &record->as.samply_debug_info2;
     struct cdacq_jitdump_function function;
-    for (uint32_t i = 0; cdacq_jitdump_function(record, i, &function); i++) {
+    for (uint32_t i = 0; get_function(record, i, &function); i++) {
         check_index(problems, "function_list", i, "function_name_index", function.function_name_index,
                     info->function_names_count);
         check_index(problems, "function_list", i, "file_index", function.file_index, info->file_count);
@@ -453,7 +490,7 @@ static void check_inline_calls(const struct cdacq_jitdump_record *record, struct
     struct cdacq_jitdump_inline_call call;
     uint64_t deepest = 0, ranges = 0; /* the depth that this call may have at most */
     uint32_t i;
-    for (i = 0; cdacq_jitdump_inline_call(record, i, &call); i++) {
+    for (i = 0; get_inline_call(record, i, &call); i++) {
         if (call.depth > deepest)
             problem(problems, "inline_call_list[%" PRIu32 "].depth is %" PRIu32 ", and at most %" PRIu64 " can be", i,
                     call.depth, deepest);
@@ -471,7 +508,7 @@ static void check_line_records(const struct cdacq_jitdump_record *record, struct
 {
     const struct cdacq_jitdump_samply_debug_info2 *info = &record->as.samply_debug_info2;
     struct cdacq_jitdump_line_record line;
-    for (uint32_t i = 0; cdacq_jitdump_line_record(record, i, &line); i++)
+    for (uint32_t i = 0; get_line_record(record, i, &line); i++)
         check_index(problems, "line_record_list", i, "file_index", line.file_index, info->file_count);
 }
 
@@ -490,12 +527,12 @@ static void decode_samply(const uint8_t *p, struct cdacq_jitdump_record *record,
         .line_record_count = load_u32(p + 44, big),
     };
     uint64_t end = samply_begin(info, SAMPLY_LISTS);
-    if (end > record->size)
+    if (end > record->total_size)
         problem(problems, "SAMPLY_JIT_CODE_DEBUG_INFO2: its lists take %" PRIu64 " bytes, and %" PRIu64 " are left",
-                end - SAMPLY_FIXED, record->size - SAMPLY_FIXED);
-    else if (end + SLACK_MAX < record->size)
+                end - SAMPLY_FIXED, record->total_size - SAMPLY_FIXED);
+    else if (end + SLACK_MAX < record->total_size)
         problem(problems, "SAMPLY_JIT_CODE_DEBUG_INFO2: %" PRIu64 " bytes behind its lists are of none",
-                record->size - end);
+                record->total_size - end);
     check_strings(record, CDACQ_JITDUMP_FILES, problems);
     check_strings(record, CDACQ_JITDUMP_FUNCTION_NAMES, problems);
     check_functions(record, problems);
@@ -530,14 +567,14 @@ enum cdacq_status jitdump_decode(const void *bytes, size_t size, bool big_endian
     struct problems problems = {.err = err, .offset = record->offset};
     size_t fixed = fixed_size(record->kind);
     record->opaque.bytes = bytes;
-    record->opaque.size = (size_t)MIN((uint64_t)size, record->size);
+    record->opaque.size = (size_t)MIN((uint64_t)size, record->total_size);
     record->opaque.big_endian = big_endian;
     record->has_fields = record->opaque.size >= fixed;
     memset(&record->as, 0, sizeof record->as);
     if (!record->has_fields)
         return error_set(err, CDACQ_ERR_FORMAT, record->offset,
                          "%s: the record has %" PRIu64 " bytes, and its fields take %zu",
-                         cdacq_jitdump_kind_text(record->kind), record->size, fixed);
+                         cdacq_jitdump_kind_text(record->kind), record->total_size, fixed);
     switch (record->kind) {
     case CDACQ_JITDUMP_LOAD:
         decode_load(bytes, record, &problems);

@@ -14,7 +14,7 @@ void jitdump_places_deinit(struct jitdump_places *places)
  * The slot of an index: its own, or the free one where it belongs. At most three quarters are taken. Hashing starts
  * from what nobody who writes a file can know, so that nobody can make all indexes meet.
  */
-static struct cdacq_jitdump_place *slot_of(const struct jitdump_places *places, uint64_t code_index)
+static struct jitdump_place *slot_of(const struct jitdump_places *places, uint64_t code_index)
 {
     uint64_t hash = code_index ^ (uintptr_t)places->slots;
     hash = (hash ^ hash >> 32) * UINT64_C(0x9e3779b97f4a7c15);
@@ -46,14 +46,14 @@ enum cdacq_status jitdump_places_load(struct jitdump_places *places, const struc
     const struct cdacq_jitdump_load *load = &record->as.load;
     if (4 * (places->count + 1) > 3 * places->capacity && !grow(places))
         return error_set(err, CDACQ_ERR_NOMEM, record->offset, "jitdump functions: out of memory");
-    struct cdacq_jitdump_place *slot = slot_of(places, load->code_index);
+    struct jitdump_place *slot = slot_of(places, load->code_index);
     if (!slot->load) {
         if (places->count == JITDUMP_PLACES_MAX)
             return error_set(err, CDACQ_ERR_FUEL, record->offset, "jitdump functions: more than %d of them",
                              JITDUMP_PLACES_MAX);
         places->count++;
     }
-    *slot = (struct cdacq_jitdump_place){
+    *slot = (struct jitdump_place){
         .code_index = load->code_index,
         .load = record->offset,
         .vma = load->vma,
@@ -64,9 +64,9 @@ enum cdacq_status jitdump_places_load(struct jitdump_places *places, const struc
     return CDACQ_OK;
 }
 
-struct cdacq_jitdump_place *jitdump_places_find(const struct jitdump_places *places, uint64_t code_index)
+struct jitdump_place *jitdump_places_find(const struct jitdump_places *places, uint64_t code_index)
 {
-    struct cdacq_jitdump_place *slot = places->capacity ? slot_of(places, code_index) : NULL;
+    struct jitdump_place *slot = places->capacity ? slot_of(places, code_index) : NULL;
     return slot && slot->load ? slot : NULL;
 }
 
@@ -74,7 +74,7 @@ enum cdacq_status jitdump_places_move(struct jitdump_places *places, struct cdac
                                       struct cdacq_error *err)
 {
     struct cdacq_jitdump_move *move = &record->as.move;
-    struct cdacq_jitdump_place *place = jitdump_places_find(places, move->code_index);
+    struct jitdump_place *place = jitdump_places_find(places, move->code_index);
     if (!place)
         return error_set(err, CDACQ_ERR_FORMAT, record->offset,
                          "JIT_CODE_MOVE: no JIT_CODE_LOAD before it has code_index %" PRIu64, move->code_index);

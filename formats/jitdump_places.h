@@ -10,8 +10,16 @@
 
 enum { JITDUMP_PLACES_MAX = 1 << 23 };
 
+/* As struct cdacq_jitdump_place, of which there may be millions. */
+struct jitdump_place {
+    uint64_t code_index;
+    uint64_t load;
+    uint64_t vma, code_addr, code_size;
+    uint64_t timestamp;
+};
+
 struct jitdump_places {
-    struct cdacq_jitdump_place *slots; /* free where `load` is 0: the file's header is there */
+    struct jitdump_place *slots; /* free where `load` is 0: the file's header is there */
     size_t count, capacity;
 };
 
@@ -29,6 +37,6 @@ enum cdacq_status jitdump_places_move(struct jitdump_places *places, struct cdac
                                       struct cdacq_error *err);
 
 /* The place of a function, NULL where there is none. Good until the next call that changes the table. */
-struct cdacq_jitdump_place *jitdump_places_find(const struct jitdump_places *places, uint64_t code_index);
+struct jitdump_place *jitdump_places_find(const struct jitdump_places *places, uint64_t code_index);
 
 #endif

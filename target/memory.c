@@ -82,7 +82,7 @@ static bool take_memory(const struct cdacq_memory *memory, struct cdacq_memory *
 {
     size_t least = offsetof(struct cdacq_memory, mapping_count) + sizeof memory->mapping_count;
     *ret = (struct cdacq_memory){.size = sizeof *ret};
-    if (sized_check(memory, "struct cdacq_memory", NULL) < 0 || memory->size < least)
+    if (sized_check_least(memory, least, "struct cdacq_memory", NULL) < 0)
         return false;
     sized_copy(ret, memory, memory->size);
     return !ret->span_at != !ret->read && (!ret->mapping_count || ret->mappings);

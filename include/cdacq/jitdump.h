@@ -17,7 +17,7 @@ extern "C" {
  * stays bounded whatever the file's size; reading a record allocates nothing.
  *
  *     struct cdacq_jitdump *jitdump;
- *     struct cdacq_jitdump_record record;
+ *     struct cdacq_jitdump_record record = {.size = sizeof record};
  *     enum cdacq_status status;
  *
  *     if (cdacq_jitdump_open("/tmp/jit-1234.dump", 0, &jitdump, &error) < 0)
@@ -85,7 +85,7 @@ struct cdacq_jitdump_move {
     uint64_t load; /* offset of the JIT_CODE_LOAD that it moves; 0 where there is none */
 };
 
-/* JIT_CODE_DEBUG_INFO; entries by cdacq_jitdump_next_entry */
+/* JIT_CODE_DEBUG_INFO; entries by cdacq_jitdump_record_next_entry */
 struct cdacq_jitdump_debug_info {
     uint64_t code_addr, nr_entry;
 };
@@ -98,8 +98,8 @@ struct cdacq_jitdump_unwinding_info {
 };
 
 /*
- * SAMPLY_JIT_CODE_DEBUG_INFO2. Strings by cdacq_jitdump_next_string, the other lists by index. Counts are as the file
- * says them; the functions below give only what is really there.
+ * SAMPLY_JIT_CODE_DEBUG_INFO2. Strings by cdacq_jitdump_record_next_string, the other lists by index. Counts are as the
+ * file says them; the functions below give only what is really there.
  */
 struct cdacq_jitdump_samply_debug_info2 {
     uint32_t file_count, file_list_size, function_names_count, function_names_list_size, function_count,
@@ -107,18 +107,24 @@ struct cdacq_jitdump_samply_debug_info2 {
 };
 
 /*
- * One record, or the file's header, which comes first. Everything it points to is good until the next call on the
- * handle. `error` is a line on what is wrong with the record: lists may be cut then, strings NULL, and without
- * has_fields the record is too short for the fields of its kind, which are 0. Kinds without a member in `as` are
- * described by what stands before it.
+ * One record, or the file's header, which comes first. The caller sets `size`. Everything it points to is good until
+ * the next call on the handle. `error` is a line on what is wrong with the record: lists may be cut then, strings NULL,
+ * and without has_fields the record is too short for the fields of its kind, which are 0. Kinds without a member in
+ * `as` are described by what stands before it.
  */
 struct cdacq_jitdump_record {
+    size_t size; /* sizeof(struct cdacq_jitdump_record) of the caller */
     enum cdacq_jitdump_kind kind;
-    uint32_t id;           /* as in the file; 0 for the header */
-    uint64_t offset, size; /* in the file, its own header included */
+    uint32_t id;                 /* as in the file; 0 for the header */
+    uint64_t offset, total_size; /* in the file, its own header included */
     uint64_t timestamp;
     const char *error;
     bool has_fields;
+    struct {
+        const uint8_t *bytes; /* those that were read */
+        size_t size;
+        bool big_endian;
+    } opaque; /* the library's */
     union {
         struct cdacq_jitdump_header header;
         struct cdacq_jitdump_load load;
@@ -126,12 +132,7 @@ struct cdacq_jitdump_record {
         struct cdacq_jitdump_debug_info debug_info;
         struct cdacq_jitdump_unwinding_info unwinding_info;
         struct cdacq_jitdump_samply_debug_info2 samply_debug_info2;
-    } as;
-    struct {
-        const uint8_t *bytes; /* those that were read */
-        size_t size;
-        bool big_endian;
-    } opaque; /* the library's */
+    } as; /* last, so that it can grow */
 };
 
 /*
@@ -156,55 +157,72 @@ CDACQ_API void cdacq_jitdump_close(struct cdacq_jitdump *jitdump);
 CDACQ_API enum cdacq_status cdacq_jitdump_next(struct cdacq_jitdump *jitdump, struct cdacq_jitdump_record *ret,
                                                struct cdacq_error *err);
 
+/*
+ * The lists in a record that cdacq_jitdump_next has filled, as long as what it points to is good. The caller sets the
+ * `size` of what is filled. CDACQ_END: there is no more, or no such list in a record of that kind. Fails with ARGUMENT
+ * only.
+ */
+
 /* One debug_entry of a JIT_CODE_DEBUG_INFO record. */
 struct cdacq_jitdump_entry {
+    size_t size; /* sizeof(struct cdacq_jitdump_entry) of the caller */
     uint64_t code_addr;
     uint32_t line, discrim;
     const char *name; /* NUL-terminated, any bytes */
     size_t name_length;
 };
 
-/* Entries in order: *cursor is 0 at first. False behind the last. */
-CDACQ_API bool cdacq_jitdump_next_entry(const struct cdacq_jitdump_record *record, uint64_t *cursor,
-                                        struct cdacq_jitdump_entry *ret);
+/* Entries in order: *cursor is 0 at first. */
+CDACQ_API enum cdacq_status cdacq_jitdump_record_next_entry(const struct cdacq_jitdump_record *record, uint64_t *cursor,
+                                                            struct cdacq_jitdump_entry *ret, struct cdacq_error *err);
 
 /* The lists of SAMPLY_JIT_CODE_DEBUG_INFO2. All numbers are as in the file, indexes not checked against their lists. */
 enum cdacq_jitdump_strings { CDACQ_JITDUMP_FILES, CDACQ_JITDUMP_FUNCTION_NAMES };
 
-/* Strings of a list in order: *cursor is 0 at first. False behind the last. */
-CDACQ_API bool cdacq_jitdump_next_string(const struct cdacq_jitdump_record *record, enum cdacq_jitdump_strings list,
-                                         uint64_t *cursor, const char **ret, size_t *ret_length);
+/* Strings of a list in order: *cursor is 0 at first. */
+CDACQ_API enum cdacq_status cdacq_jitdump_record_next_string(const struct cdacq_jitdump_record *record,
+                                                             enum cdacq_jitdump_strings list, uint64_t *cursor,
+                                                             const char **ret, size_t *ret_length,
+                                                             struct cdacq_error *err);
 
 struct cdacq_jitdump_function {
+    size_t size; /* sizeof(struct cdacq_jitdump_function) of the caller, and so on */
     uint32_t function_name_index, file_index, start_line, start_column, flags;
 };
 
 /* The calls are a tree in depth-first order: the caller of a call is the last one before it of a smaller depth. */
 struct cdacq_jitdump_inline_call {
+    size_t size;
     uint32_t depth, range_count, function_index, call_line_number, call_column_number;
 };
 
 /* Each call takes the next `range_count` of them, in the order of calls. Offsets count from the function's start. */
 struct cdacq_jitdump_range {
-    uint32_t start_offset, size;
+    size_t size;
+    uint32_t start_offset, code_size;
 };
 
 struct cdacq_jitdump_line_record {
+    size_t size;
     uint32_t code_offset, file_index, line_number, column_number;
 };
 
-/* Element `index` of a list. False behind the last. */
-CDACQ_API bool cdacq_jitdump_function(const struct cdacq_jitdump_record *record, uint32_t index,
-                                      struct cdacq_jitdump_function *ret);
-CDACQ_API bool cdacq_jitdump_inline_call(const struct cdacq_jitdump_record *record, uint32_t index,
-                                         struct cdacq_jitdump_inline_call *ret);
-CDACQ_API bool cdacq_jitdump_range(const struct cdacq_jitdump_record *record, uint32_t index,
-                                   struct cdacq_jitdump_range *ret);
-CDACQ_API bool cdacq_jitdump_line_record(const struct cdacq_jitdump_record *record, uint32_t index,
-                                         struct cdacq_jitdump_line_record *ret);
+/* Element `index` of a list. */
+CDACQ_API enum cdacq_status cdacq_jitdump_record_get_function(const struct cdacq_jitdump_record *record, uint32_t index,
+                                                              struct cdacq_jitdump_function *ret,
+                                                              struct cdacq_error *err);
+CDACQ_API enum cdacq_status cdacq_jitdump_record_get_inline_call(const struct cdacq_jitdump_record *record,
+                                                                 uint32_t index, struct cdacq_jitdump_inline_call *ret,
+                                                                 struct cdacq_error *err);
+CDACQ_API enum cdacq_status cdacq_jitdump_record_get_range(const struct cdacq_jitdump_record *record, uint32_t index,
+                                                           struct cdacq_jitdump_range *ret, struct cdacq_error *err);
+CDACQ_API enum cdacq_status cdacq_jitdump_record_get_line_record(const struct cdacq_jitdump_record *record,
+                                                                 uint32_t index, struct cdacq_jitdump_line_record *ret,
+                                                                 struct cdacq_error *err);
 
 /* Where the function of a JIT_CODE_LOAD is, after the JIT_CODE_MOVEs of it. */
 struct cdacq_jitdump_place {
+    size_t size;
     uint64_t code_index;
     uint64_t load; /* offset of its JIT_CODE_LOAD; of the last one, where several have the same index */
     uint64_t vma, code_addr, code_size;

@@ -96,38 +96,44 @@ struct list {
 
 static bool next_entry(const struct cdacq_jitdump_record *record, uint64_t *cursor, union element *ret)
 {
-    return cdacq_jitdump_next_entry(record, cursor, &ret->entry);
+    ret->entry.size = sizeof ret->entry;
+    return cdacq_jitdump_record_next_entry(record, cursor, &ret->entry, NULL) == CDACQ_OK;
 }
 
 static bool next_file(const struct cdacq_jitdump_record *record, uint64_t *cursor, union element *ret)
 {
-    return cdacq_jitdump_next_string(record, CDACQ_JITDUMP_FILES, cursor, &ret->string.text, &ret->string.length);
+    return cdacq_jitdump_record_next_string(record, CDACQ_JITDUMP_FILES, cursor, &ret->string.text, &ret->string.length,
+                                            NULL) == CDACQ_OK;
 }
 
 static bool next_function_name(const struct cdacq_jitdump_record *record, uint64_t *cursor, union element *ret)
 {
-    return cdacq_jitdump_next_string(record, CDACQ_JITDUMP_FUNCTION_NAMES, cursor, &ret->string.text,
-                                     &ret->string.length);
+    return cdacq_jitdump_record_next_string(record, CDACQ_JITDUMP_FUNCTION_NAMES, cursor, &ret->string.text,
+                                            &ret->string.length, NULL) == CDACQ_OK;
 }
 
 static bool next_function(const struct cdacq_jitdump_record *record, uint64_t *cursor, union element *ret)
 {
-    return cdacq_jitdump_function(record, (uint32_t)(*cursor)++, &ret->function);
+    ret->function.size = sizeof ret->function;
+    return cdacq_jitdump_record_get_function(record, (uint32_t)(*cursor)++, &ret->function, NULL) == CDACQ_OK;
 }
 
 static bool next_inline_call(const struct cdacq_jitdump_record *record, uint64_t *cursor, union element *ret)
 {
-    return cdacq_jitdump_inline_call(record, (uint32_t)(*cursor)++, &ret->call);
+    ret->call.size = sizeof ret->call;
+    return cdacq_jitdump_record_get_inline_call(record, (uint32_t)(*cursor)++, &ret->call, NULL) == CDACQ_OK;
 }
 
 static bool next_range(const struct cdacq_jitdump_record *record, uint64_t *cursor, union element *ret)
 {
-    return cdacq_jitdump_range(record, (uint32_t)(*cursor)++, &ret->range);
+    ret->range.size = sizeof ret->range;
+    return cdacq_jitdump_record_get_range(record, (uint32_t)(*cursor)++, &ret->range, NULL) == CDACQ_OK;
 }
 
 static bool next_line_record(const struct cdacq_jitdump_record *record, uint64_t *cursor, union element *ret)
 {
-    return cdacq_jitdump_line_record(record, (uint32_t)(*cursor)++, &ret->line);
+    ret->line.size = sizeof ret->line;
+    return cdacq_jitdump_record_get_line_record(record, (uint32_t)(*cursor)++, &ret->line, NULL) == CDACQ_OK;
 }
 
 #define ELEMENT(label, format, path) FIELD(label, format, union element, path)
@@ -165,7 +171,7 @@ static const struct list samply_lists[] = {
             ELEMENT(" from :", DECIMAL, call.call_line_number), ELEMENT(":", DECIMAL, call.call_column_number))},
     {"range_list",
      next_range,
-     FIELDS(ELEMENT("start_offset", DECIMAL, range.start_offset), ELEMENT("size", DECIMAL, range.size)),
+     FIELDS(ELEMENT("start_offset", DECIMAL, range.start_offset), ELEMENT("size", DECIMAL, range.code_size)),
      NULL,
      false,
      {0}},
@@ -191,7 +197,7 @@ static const struct list samply_lists[] = {
 
 /* What every record of a file but its header begins with in JSON. */
 static const struct fields common_fields =
-    FIELDS(RECORD("id", DECIMAL, id), RECORD("offset", DECIMAL, offset), RECORD("size", DECIMAL, size),
+    FIELDS(RECORD("id", DECIMAL, id), RECORD("offset", DECIMAL, offset), RECORD("size", DECIMAL, total_size),
            RECORD("timestamp", DECIMAL, timestamp));
 
 static const struct record_kind {
@@ -242,7 +248,7 @@ static const struct record_kind {
 };
 
 static const struct record_kind other_kind = {
-    .text = FIELDS(RECORD("id ", DECIMAL, id), RECORD(", ", DECIMAL, size), WORD(" bytes"))};
+    .text = FIELDS(RECORD("id ", DECIMAL, id), RECORD(", ", DECIMAL, total_size), WORD(" bytes"))};
 
 static const struct record_kind *find_kind(enum cdacq_jitdump_kind kind)
 {
@@ -382,12 +388,12 @@ static void write_text_fields(struct output *out, const struct fields *fields, c
 static void write_text_ranges(struct output *out, const struct cdacq_jitdump_record *record, uint32_t count,
                               uint32_t *next)
 {
-    struct cdacq_jitdump_range range;
-    for (uint32_t i = 0; i < count && cdacq_jitdump_range(record, *next, &range); i++, ++*next) {
+    struct cdacq_jitdump_range range = {.size = sizeof range};
+    for (; count && cdacq_jitdump_record_get_range(record, *next, &range, NULL) == CDACQ_OK; count--, ++*next) {
         output_literal(out, " +");
         output_hex(out, range.start_offset);
         output_literal(out, "..");
-        output_hex(out, (uint64_t)range.start_offset + range.size);
+        output_hex(out, (uint64_t)range.start_offset + range.code_size);
     }
 }
 
@@ -462,7 +468,7 @@ static void catch_interrupts(void)
 
 static enum cdacq_status print_all(struct work *work, struct cdacq_jitdump *jitdump, bool json)
 {
-    struct cdacq_jitdump_record record;
+    struct cdacq_jitdump_record record = {.size = sizeof record};
     struct cdacq_error error;
     for (;;) {
         enum cdacq_status status = cdacq_jitdump_next(jitdump, &record, &error);

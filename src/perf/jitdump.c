@@ -12,6 +12,7 @@
 #include "util/error.h"
 #include "formats/jitdump.h"
 #include "formats/jitdump_places.h"
+#include "util/sized.h"
 
 enum {
     BLOCK = 64 * 1024,
@@ -158,14 +159,14 @@ static enum cdacq_status read_header(struct cdacq_jitdump *jitdump, struct cdacq
     enum cdacq_status status = window(jitdump, 0, size, &bytes, err);
     if (status == CDACQ_OK)
         status = jitdump_decode_header(bytes, size, ret, err);
-    if (status != CDACQ_OK || ret->size > jitdump->size)
+    if (status != CDACQ_OK || ret->total_size > jitdump->size)
         return status != CDACQ_OK ? status : CDACQ_END;
-    jitdump->header_size = (size_t)MIN(ret->size, (uint64_t)JITDUMP_HEADER_SIZE);
+    jitdump->header_size = (size_t)MIN(ret->total_size, (uint64_t)JITDUMP_HEADER_SIZE);
     memcpy(jitdump->header_bytes, bytes, jitdump->header_size);
     ret->as.header.restart = jitdump->restart;
     jitdump->header = *ret;
     jitdump->has_header = true;
-    jitdump->offset = ret->size;
+    jitdump->offset = ret->total_size;
     return CDACQ_OK;
 }
 
@@ -180,14 +181,14 @@ static enum cdacq_status read_prefix(struct cdacq_jitdump *jitdump, uint64_t off
     if (status != CDACQ_OK)
         return status;
     jitdump_decode_prefix(bytes, jitdump->header.as.header.big_endian, offset, ret);
-    if (ret->size < JITDUMP_PREFIX_SIZE) {
+    if (ret->total_size < JITDUMP_PREFIX_SIZE) {
         /* Room that a writer has made and not yet filled: nothing but zeros. */
-        if ((jitdump->flags & CDACQ_JITDUMP_FOLLOW) && !ret->id && !ret->size && !ret->timestamp)
+        if ((jitdump->flags & CDACQ_JITDUMP_FOLLOW) && !ret->id && !ret->total_size && !ret->timestamp)
             return CDACQ_END;
         return error_set(err, CDACQ_ERR_FORMAT, offset,
                          "the record at offset %" PRIu64 " says it has %" PRIu64
                          " bytes, less than its header: what follows cannot be found",
-                         offset, ret->size);
+                         offset, ret->total_size);
     }
     return CDACQ_OK;
 }
@@ -201,14 +202,14 @@ static size_t wanted_size(const struct cdacq_jitdump *jitdump, const struct cdac
         size = RECORD_MAX;
     else if (record->kind == CDACQ_JITDUMP_LOAD)
         size = NAME_FIRST;
-    return (size_t)MIN(record->size, size);
+    return (size_t)MIN(record->total_size, size);
 }
 
 /* Reads and decodes the fields of a record whose prefix was read and which lies in the file. */
 static enum cdacq_status read_fields(struct cdacq_jitdump *jitdump, struct cdacq_jitdump_record *record,
                                      struct cdacq_error *err)
 {
-    size_t size = wanted_size(jitdump, record), size_max = (size_t)MIN(record->size, (uint64_t)RECORD_MAX);
+    size_t size = wanted_size(jitdump, record), size_max = (size_t)MIN(record->total_size, (uint64_t)RECORD_MAX);
     const uint8_t *bytes;
     enum cdacq_status status;
     for (;;) {
@@ -256,7 +257,7 @@ static enum cdacq_status collect_place(struct cdacq_jitdump *jitdump, struct cda
                                        struct cdacq_error *err)
 {
     const uint8_t *bytes;
-    size_t size = (size_t)MIN(record->size, (uint64_t)FIXED_MAX);
+    size_t size = (size_t)MIN(record->total_size, (uint64_t)FIXED_MAX);
     if (record->kind != CDACQ_JITDUMP_LOAD && record->kind != CDACQ_JITDUMP_MOVE)
         return CDACQ_OK;
     enum cdacq_status status = window(jitdump, record->offset, size, &bytes, err);
@@ -277,7 +278,8 @@ static enum cdacq_status collect_places(struct cdacq_jitdump *jitdump, uint64_t 
     struct cdacq_error *problem = &jitdump->no_places;
     struct cdacq_jitdump_record record;
     enum cdacq_status status = problem->status;
-    for (uint64_t offset = jitdump->header.size; offset < end && status == CDACQ_OK; offset += record.size) {
+    for (uint64_t offset = jitdump->header.total_size; offset < end && status == CDACQ_OK;
+         offset += record.total_size) {
         status = read_prefix(jitdump, offset, &record, problem);
         if (status == CDACQ_OK)
             status = collect_place(jitdump, &record, problem);
@@ -343,14 +345,14 @@ static enum cdacq_status read_next(struct cdacq_jitdump *jitdump, struct cdacq_j
     enum cdacq_status status = read_prefix(jitdump, jitdump->offset, &record, err);
     if (status != CDACQ_OK)
         return status;
-    if (!range_fits(record.offset, record.size, jitdump->size))
+    if (!range_fits(record.offset, record.total_size, jitdump->size))
         return CDACQ_END;
     status = read_fields(jitdump, &record, err);
     if (status == CDACQ_OK)
         status = connect(jitdump, &record);
     if (status != CDACQ_OK)
         return status;
-    jitdump->offset += record.size;
+    jitdump->offset += record.total_size;
     *ret = record;
     return CDACQ_OK;
 }
@@ -438,7 +440,20 @@ enum cdacq_status cdacq_jitdump_next(struct cdacq_jitdump *jitdump, struct cdacq
                                      struct cdacq_error *err)
 {
     enum { LOOKS = 4 }; /* at a file that never stops changing */
-    enum cdacq_status status = read_next(jitdump, ret, err);
+    /* What the lists in a record need of it comes last. */
+    size_t least = offsetof(struct cdacq_jitdump_record, as) + sizeof(struct cdacq_jitdump_samply_debug_info2);
+    enum cdacq_status status = sized_check_least(ret, least, "struct cdacq_jitdump_record", err);
+    if (status < 0)
+        return status;
+    struct cdacq_jitdump_record own;
+    if (ret->size != sizeof own) { /* a caller of another version */
+        own.size = sizeof own;
+        status = cdacq_jitdump_next(jitdump, &own, err);
+        if (status == CDACQ_OK)
+            sized_copy(ret, &own, sizeof own);
+        return status;
+    }
+    status = read_next(jitdump, ret, err);
     if (status != CDACQ_END)
         return status;
     if (!(jitdump->flags & CDACQ_JITDUMP_FOLLOW))
@@ -464,8 +479,21 @@ enum cdacq_status cdacq_jitdump_visit_places(struct cdacq_jitdump *jitdump,
         if (status != CDACQ_OK)
             return status;
     }
-    for (size_t i = 0; i < jitdump->places.capacity; i++)
-        if (jitdump->places.slots[i].load && visit(&jitdump->places.slots[i], context))
+    for (size_t i = 0; i < jitdump->places.capacity; i++) {
+        const struct jitdump_place *place = &jitdump->places.slots[i];
+        if (!place->load)
+            continue;
+        const struct cdacq_jitdump_place info = {
+            .size = sizeof info,
+            .code_index = place->code_index,
+            .load = place->load,
+            .vma = place->vma,
+            .code_addr = place->code_addr,
+            .code_size = place->code_size,
+            .timestamp = place->timestamp,
+        };
+        if (visit(&info, context))
             return CDACQ_STOPPED;
+    }
     return CDACQ_OK;
 }

@@ -84,7 +84,7 @@ enum cdacq_status record_file_rewind(struct record_file *file, struct cdacq_erro
 
 static enum cdacq_status next_load(struct record_file *file, struct file_record *ret, struct cdacq_error *err)
 {
-    struct cdacq_jitdump_record record;
+    struct cdacq_jitdump_record record = {.size = sizeof record};
     enum cdacq_status status;
     while ((status = cdacq_jitdump_next(file->jitdump, &record, &file->problem)) == CDACQ_OK &&
            record.kind != CDACQ_JITDUMP_LOAD)

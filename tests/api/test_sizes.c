@@ -9,7 +9,11 @@
 #include "tests/support/elf_support.h"
 #include "tests/support/mock_support.h"
 
-enum { ROOM = 8192, UNTOUCHED = 0x5a };
+enum {
+    ROOM = 8192,
+    UNTOUCHED = 0x5a,
+    RECORD_LEAST = offsetof(struct cdacq_jitdump_record, as) + sizeof(struct cdacq_jitdump_samply_debug_info2),
+};
 
 static struct mock *mock;
 static struct cdacq_target *target;
@@ -17,6 +21,9 @@ static struct cdacq_session *session;
 static uint64_t method_start;
 static const char *perf_map; /* of one line, of the method */
 static int perf_map_fd;
+static struct cdacq_jitdump *jitdump;
+static const char *jitdump_path;
+static int jitdump_fd;
 static struct cdacq_error error;
 
 static void setup(void)
@@ -41,6 +48,9 @@ static void teardown(void)
     cdacq_target_close(target);
     mock_destroy(mock);
     close(perf_map_fd);
+    cdacq_jitdump_close(jitdump);
+    if (jitdump_fd)
+        close(jitdump_fd);
 }
 
 static enum cdacq_status fill_method(void *ret)
@@ -86,18 +96,95 @@ static enum cdacq_status fill_verification(void *ret)
     return cdacq_target_verify(target, perf_map, NULL, NULL, ret, &error);
 }
 
+/* The first record of a kind; good until the next call. */
+static const struct cdacq_jitdump_record *record_of(enum cdacq_jitdump_kind kind)
+{
+    static struct cdacq_jitdump_record record = {.size = sizeof record};
+    uint8_t bytes[512];
+    size_t size = 0;
+#define PUT(...)                                     \
+    do {                                             \
+        const uint32_t words_[] = {__VA_ARGS__};     \
+        memcpy(bytes + size, words_, sizeof words_); \
+        size += sizeof words_;                       \
+    } while (0)
+    PUT(0x4a695444, 1, 40, 62, 0, 1, 0, 0, 0, 0);
+    PUT(2, 52, 0, 0, 0x1000, 0, 1, 0, 0x1000, 0, 7, 0, 'A');                 /* a debug entry */
+    PUT(827346259, 48 + 8 + 20 + 20 + 8 + 16, 0, 0, 1, 4, 1, 4, 1, 1, 1, 1); /* and one of each of samply's lists */
+    PUT(0x00414141, 0x00414141);
+    PUT(0, 0, 3, 4, 5);
+    PUT(0, 1, 0, 6, 7);
+    PUT(8, 9);
+    PUT(10, 0, 12, 13);
+    PUT(0, 60, 0, 0, 1, 1, 0x1000, 0, 0x1000, 0, 0, 0, 1, 0, 'A');
+#undef PUT
+    cdacq_jitdump_close(jitdump);
+    if (!jitdump_fd)
+        jitdump_path = memory_file(bytes, size, &jitdump_fd);
+    ck_assert_int_eq(cdacq_jitdump_open(jitdump_path, 0, &jitdump, &error), CDACQ_OK);
+    do
+        ck_assert_int_eq(cdacq_jitdump_next(jitdump, &record, &error), CDACQ_OK);
+    while (record.kind != kind);
+    ck_assert_msg(!record.error, "%s", record.error);
+    return &record;
+}
+
+static enum cdacq_status fill_record(void *ret)
+{
+    record_of(CDACQ_JITDUMP_HEADER);
+    return cdacq_jitdump_next(jitdump, ret, &error);
+}
+
+static enum cdacq_status fill_entry(void *ret)
+{
+    uint64_t cursor = 0;
+    return cdacq_jitdump_record_next_entry(record_of(CDACQ_JITDUMP_DEBUG_INFO), &cursor, ret, &error);
+}
+
+static enum cdacq_status fill_function(void *ret)
+{
+    return cdacq_jitdump_record_get_function(record_of(CDACQ_JITDUMP_SAMPLY_DEBUG_INFO2), 0, ret, &error);
+}
+
+static enum cdacq_status fill_inline_call(void *ret)
+{
+    return cdacq_jitdump_record_get_inline_call(record_of(CDACQ_JITDUMP_SAMPLY_DEBUG_INFO2), 0, ret, &error);
+}
+
+static enum cdacq_status fill_range(void *ret)
+{
+    return cdacq_jitdump_record_get_range(record_of(CDACQ_JITDUMP_SAMPLY_DEBUG_INFO2), 0, ret, &error);
+}
+
+static enum cdacq_status fill_line_record(void *ret)
+{
+    return cdacq_jitdump_record_get_line_record(record_of(CDACQ_JITDUMP_SAMPLY_DEBUG_INFO2), 0, ret, &error);
+}
+
 static const struct {
     const char *name;
     size_t size;
+    size_t least; /* that a caller's struct has */
     enum cdacq_status (*fill)(void *ret);
 } filled[] = {
-    {"struct cdacq_method", sizeof(struct cdacq_method), fill_method},
-    {"struct cdacq_method", sizeof(struct cdacq_method), fill_methods},
-    {"struct cdacq_target_info", sizeof(struct cdacq_target_info), fill_target_info},
-    {"struct cdacq_jit_manager_info", sizeof(struct cdacq_jit_manager_info), fill_jit_manager_info},
-    {"struct cdacq_written", sizeof(struct cdacq_written), fill_written_perf_map},
-    {"struct cdacq_written", sizeof(struct cdacq_written), fill_written_jitdump},
-    {"struct cdacq_verification", sizeof(struct cdacq_verification), fill_verification},
+#define FILLED(name, fill)                                                           \
+    {                                                                                \
+        "struct cdacq_" #name, sizeof(struct cdacq_##name), 2 * sizeof(size_t), fill \
+    }
+    FILLED(method, fill_method),
+    FILLED(method, fill_methods),
+    FILLED(target_info, fill_target_info),
+    FILLED(jit_manager_info, fill_jit_manager_info),
+    FILLED(written, fill_written_perf_map),
+    FILLED(written, fill_written_jitdump),
+    FILLED(verification, fill_verification),
+    FILLED(jitdump_entry, fill_entry),
+    FILLED(jitdump_function, fill_function),
+    FILLED(jitdump_inline_call, fill_inline_call),
+    FILLED(jitdump_range, fill_range),
+    FILLED(jitdump_line_record, fill_line_record),
+    {"struct cdacq_jitdump_record", sizeof(struct cdacq_jitdump_record), RECORD_LEAST, fill_record},
+#undef FILLED
 };
 
 /* The bytes after a call by a caller whose struct has `size` bytes. */
@@ -122,7 +209,7 @@ START_TEST(older_and_newer_callers)
     size_t which = (size_t)_i, full = filled[which].size;
     ck_assert_int_eq(fill(which, full, own), CDACQ_OK);
     ck_assert(all_are(own + full, ROOM - full, UNTOUCHED));
-    for (size_t size = 2 * sizeof(size_t); size <= full + 64; size += sizeof(size_t)) {
+    for (size_t size = filled[which].least; size <= full + 64; size += sizeof(size_t)) {
         size_t both = size < full ? size : full;
         ck_assert_int_eq(fill(which, size, other), CDACQ_OK);
         ck_assert_mem_eq(other, &size, sizeof size);
@@ -136,7 +223,7 @@ END_TEST
 START_TEST(sizes_that_are_none)
 {
     static _Alignas(16) uint8_t bytes[ROOM];
-    const size_t sizes[] = {0, 1, sizeof(size_t), 2 * sizeof(size_t) - 1, 4097, (size_t)-1};
+    const size_t sizes[] = {0, 1, sizeof(size_t), filled[_i].least - 1, 4097, (size_t)-1};
     for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
         error.message[0] = '\0';
         ck_assert_int_eq(fill((size_t)_i, sizes[i], bytes), CDACQ_ERR_ARGUMENT);
@@ -216,6 +303,7 @@ VISITOR(descriptor_item)
 VISITOR(code_heap_info)
 VISITOR(exception_clause)
 VISITOR(comparison)
+VISITOR(jitdump_place)
 
 START_TEST(items_of_visitors)
 {
@@ -230,6 +318,8 @@ START_TEST(items_of_visitors)
     CHECK_VISIT(descriptor_item, cdacq_target_visit_descriptor(target, visit, NULL, &error));
     CHECK_VISIT(code_heap_info, cdacq_session_visit_code_heaps(session, CDACQ_CODE_JITTED, visit, NULL, &error));
     CHECK_VISIT(exception_clause, cdacq_block_visit_exception_clauses(&block, session, visit, NULL, &error));
+    record_of(CDACQ_JITDUMP_LOAD);
+    CHECK_VISIT(jitdump_place, cdacq_jitdump_visit_places(jitdump, visit, NULL, &error));
     CHECK_VISIT(comparison, cdacq_target_verify(target, perf_map, visit, NULL, &sum, &error));
 }
 END_TEST

@@ -55,7 +55,7 @@ static uint64_t read_plainly(const char *path)
 static uint64_t read_records(const char *path, unsigned flags)
 {
     struct cdacq_jitdump *jitdump;
-    struct cdacq_jitdump_record record;
+    struct cdacq_jitdump_record record = {.size = sizeof record};
     struct cdacq_error error;
     enum cdacq_status status;
     uint64_t count = 0;

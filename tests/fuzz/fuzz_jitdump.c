@@ -33,30 +33,30 @@ static void use_string(const char *string, size_t length)
 
 static void walk_lists(const struct cdacq_jitdump_record *record)
 {
-    struct cdacq_jitdump_entry entry;
-    struct cdacq_jitdump_function function;
-    struct cdacq_jitdump_inline_call call;
-    struct cdacq_jitdump_range range;
-    struct cdacq_jitdump_line_record line;
+    struct cdacq_jitdump_entry entry = {.size = sizeof entry};
+    struct cdacq_jitdump_function function = {.size = sizeof function};
+    struct cdacq_jitdump_inline_call call = {.size = sizeof call};
+    struct cdacq_jitdump_range range = {.size = sizeof range};
+    struct cdacq_jitdump_line_record line = {.size = sizeof line};
     const char *string;
     size_t length;
     uint64_t count = 0;
-    for (uint64_t cursor = 0; cdacq_jitdump_next_entry(record, &cursor, &entry); count++)
+    for (uint64_t cursor = 0; cdacq_jitdump_record_next_entry(record, &cursor, &entry, NULL) == CDACQ_OK; count++)
         use_string(entry.name, entry.name_length);
     if (record->kind == CDACQ_JITDUMP_DEBUG_INFO && record->has_fields && !record->error &&
         count != record->as.debug_info.nr_entry)
         abort();
     for (unsigned list = 0; list < 3; list++)
-        for (uint64_t cursor = 0;
-             cdacq_jitdump_next_string(record, (enum cdacq_jitdump_strings)list, &cursor, &string, &length);)
+        for (uint64_t cursor = 0; cdacq_jitdump_record_next_string(record, (enum cdacq_jitdump_strings)list, &cursor,
+                                                                   &string, &length, NULL) == CDACQ_OK;)
             use_string(string, length);
-    for (uint32_t i = 0; cdacq_jitdump_function(record, i, &function); i++)
+    for (uint32_t i = 0; cdacq_jitdump_record_get_function(record, i, &function, NULL) == CDACQ_OK; i++)
         sink += function.flags;
-    for (uint32_t i = 0; cdacq_jitdump_inline_call(record, i, &call); i++)
+    for (uint32_t i = 0; cdacq_jitdump_record_get_inline_call(record, i, &call, NULL) == CDACQ_OK; i++)
         sink += call.depth;
-    for (uint32_t i = 0; cdacq_jitdump_range(record, i, &range); i++)
-        sink += range.size;
-    for (uint32_t i = 0; cdacq_jitdump_line_record(record, i, &line); i++)
+    for (uint32_t i = 0; cdacq_jitdump_record_get_range(record, i, &range, NULL) == CDACQ_OK; i++)
+        sink += range.code_size;
+    for (uint32_t i = 0; cdacq_jitdump_record_get_line_record(record, i, &line, NULL) == CDACQ_OK; i++)
         sink += line.file_index;
 }
 
@@ -87,20 +87,21 @@ static size_t decode_all(const uint8_t *data, size_t size)
 {
     struct cdacq_jitdump_record header, record;
     struct cdacq_error error;
-    if (jitdump_decode_header(data, size, &header, &error) != CDACQ_OK || header.size > size)
+    if (jitdump_decode_header(data, size, &header, &error) != CDACQ_OK || header.total_size > size)
         return 0;
     size_t count = 1;
-    for (uint64_t offset = header.size; range_fits(offset, JITDUMP_PREFIX_SIZE, size); offset += record.size, count++) {
+    for (uint64_t offset = header.total_size; range_fits(offset, JITDUMP_PREFIX_SIZE, size);
+         offset += record.total_size, count++) {
         bool big = header.as.header.big_endian;
         jitdump_decode_prefix(data + offset, big, offset, &record);
-        if (record.size < JITDUMP_PREFIX_SIZE || !range_fits(offset, record.size, size))
+        if (record.total_size < JITDUMP_PREFIX_SIZE || !range_fits(offset, record.total_size, size))
             break;
-        uint8_t *copy = malloc((size_t)record.size);
+        uint8_t *copy = malloc((size_t)record.total_size);
         if (!copy)
             abort();
-        memcpy(copy, data + offset, (size_t)record.size);
+        memcpy(copy, data + offset, (size_t)record.total_size);
         record.error =
-            jitdump_decode(copy, (size_t)record.size, big, &record, &error) == CDACQ_OK ? NULL : error.message;
+            jitdump_decode(copy, (size_t)record.total_size, big, &record, &error) == CDACQ_OK ? NULL : error.message;
         check(&record);
         free(copy);
     }
@@ -116,7 +117,7 @@ static int count_place(const struct cdacq_jitdump_place *place, void *context)
 /* What the reader has of the file at present, from `offset` on, which is moved. */
 static size_t read_present(struct cdacq_jitdump *jitdump, unsigned options, uint64_t *offset)
 {
-    struct cdacq_jitdump_record record;
+    struct cdacq_jitdump_record record = {.size = sizeof record};
     struct cdacq_error error = {0};
     enum cdacq_status status;
     size_t count = 0;
@@ -124,7 +125,7 @@ static size_t read_present(struct cdacq_jitdump *jitdump, unsigned options, uint
         if (record.offset != *offset || (record.kind == CDACQ_JITDUMP_HEADER && record.as.header.restart))
             abort();
         check(&record);
-        *offset += record.size;
+        *offset += record.total_size;
         count++;
         if (options & WITH_PLACES && cdacq_jitdump_visit_places(jitdump, count_place, NULL, NULL) != CDACQ_OK)
             abort();

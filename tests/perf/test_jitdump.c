@@ -13,7 +13,7 @@ static char path[64];
 static FILE *file;
 static bool big;
 static struct cdacq_jitdump *jitdump;
-static struct cdacq_jitdump_record record;
+static struct cdacq_jitdump_record record = {.size = sizeof record};
 static struct cdacq_error error;
 
 static void setup(void)
@@ -187,9 +187,9 @@ START_TEST(lists_larger_than_what_is_read_at_once)
     assert_next(CDACQ_JITDUMP_HEADER);
     assert_next(CDACQ_JITDUMP_DEBUG_INFO);
     ck_assert_ptr_nonnull(strstr(record.error, "nr_entry"));
-    struct cdacq_jitdump_entry entry;
+    struct cdacq_jitdump_entry entry = {.size = sizeof entry};
     uint64_t cursor = 0;
-    ck_assert(cdacq_jitdump_next_entry(&record, &cursor, &entry));
+    ck_assert(cdacq_jitdump_record_next_entry(&record, &cursor, &entry, NULL) == CDACQ_OK);
     assert_next(CDACQ_JITDUMP_LOAD);
     assert_status(CDACQ_END);
 }
@@ -363,11 +363,11 @@ END_TEST
 /* Functions for one kind give nothing of another, whatever its bytes. */
 START_TEST(lists_of_other_kinds_are_empty)
 {
-    struct cdacq_jitdump_entry entry;
-    struct cdacq_jitdump_function function;
-    struct cdacq_jitdump_inline_call call;
-    struct cdacq_jitdump_range range;
-    struct cdacq_jitdump_line_record line;
+    struct cdacq_jitdump_entry entry = {.size = sizeof entry};
+    struct cdacq_jitdump_function function = {.size = sizeof function};
+    struct cdacq_jitdump_inline_call call = {.size = sizeof call};
+    struct cdacq_jitdump_range range = {.size = sizeof range};
+    struct cdacq_jitdump_line_record line = {.size = sizeof line};
     const char *string;
     size_t length;
     uint64_t cursor = 0;
@@ -376,12 +376,13 @@ START_TEST(lists_of_other_kinds_are_empty)
     open_file(CDACQ_JITDUMP_CODE);
     for (int i = 0; i < 2; i++) {
         ck_assert_int_eq(cdacq_jitdump_next(jitdump, &record, &error), CDACQ_OK);
-        ck_assert(!cdacq_jitdump_next_entry(&record, &cursor, &entry));
-        ck_assert(!cdacq_jitdump_next_string(&record, CDACQ_JITDUMP_FILES, &cursor, &string, &length));
-        ck_assert(!cdacq_jitdump_function(&record, 0, &function));
-        ck_assert(!cdacq_jitdump_inline_call(&record, 0, &call));
-        ck_assert(!cdacq_jitdump_range(&record, 0, &range));
-        ck_assert(!cdacq_jitdump_line_record(&record, 0, &line));
+        ck_assert(cdacq_jitdump_record_next_entry(&record, &cursor, &entry, NULL) == CDACQ_END);
+        ck_assert(cdacq_jitdump_record_next_string(&record, CDACQ_JITDUMP_FILES, &cursor, &string, &length, NULL) ==
+                  CDACQ_END);
+        ck_assert(cdacq_jitdump_record_get_function(&record, 0, &function, NULL) == CDACQ_END);
+        ck_assert(cdacq_jitdump_record_get_inline_call(&record, 0, &call, NULL) == CDACQ_END);
+        ck_assert(cdacq_jitdump_record_get_range(&record, 0, &range, NULL) == CDACQ_END);
+        ck_assert(cdacq_jitdump_record_get_line_record(&record, 0, &line, NULL) == CDACQ_END);
     }
 }
 END_TEST

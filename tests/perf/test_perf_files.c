@@ -184,7 +184,7 @@ static struct cdacq_jitdump *open_jitdump(const struct kept *kept)
 static struct cdacq_jitdump_record next_record(struct cdacq_jitdump *jitdump, enum cdacq_jitdump_kind kind,
                                                uint64_t time)
 {
-    struct cdacq_jitdump_record record;
+    struct cdacq_jitdump_record record = {.size = sizeof record};
     struct cdacq_error error = {0};
     if (cdacq_jitdump_next(jitdump, &record, &error) != CDACQ_OK || record.error)
         ck_abort_msg("record %" PRIu64 ": %s%s", time, error.message, record.error ? record.error : "");
@@ -194,7 +194,7 @@ static struct cdacq_jitdump_record next_record(struct cdacq_jitdump *jitdump, en
 
 static void check_end(struct cdacq_jitdump *jitdump)
 {
-    struct cdacq_jitdump_record record;
+    struct cdacq_jitdump_record record = {.size = sizeof record};
     ck_assert_int_eq(cdacq_jitdump_next(jitdump, &record, NULL), CDACQ_END);
     cdacq_jitdump_close(jitdump);
 }
@@ -716,8 +716,8 @@ START_TEST(encoding_is_what_is_decoded)
     ck_assert_uint_eq(jitdump_encode(&records[1], big, bytes), JITDUMP_LOAD_FIXED);
     memcpy(bytes + JITDUMP_LOAD_FIXED, "name\0code!", 10);
     jitdump_decode_prefix(bytes, big, 40, &decoded);
-    ck_assert_uint_eq(decoded.size, JITDUMP_LOAD_FIXED + 10);
-    ck_assert_int_eq(jitdump_decode(bytes, decoded.size, big, &decoded, NULL), CDACQ_OK);
+    ck_assert_uint_eq(decoded.total_size, JITDUMP_LOAD_FIXED + 10);
+    ck_assert_int_eq(jitdump_decode(bytes, decoded.total_size, big, &decoded, NULL), CDACQ_OK);
     const struct cdacq_jitdump_load *load = &decoded.as.load;
     ck_assert_int_eq(decoded.kind, CDACQ_JITDUMP_LOAD);
     ck_assert_uint_eq(decoded.timestamp, records[1].timestamp);
@@ -728,7 +728,7 @@ START_TEST(encoding_is_what_is_decoded)
     ck_assert_uint_eq(jitdump_encode(&records[2], big, bytes), JITDUMP_PREFIX_SIZE);
     jitdump_decode_prefix(bytes, big, 40, &decoded);
     ck_assert_int_eq(decoded.kind, CDACQ_JITDUMP_CLOSE);
-    ck_assert_uint_eq(decoded.size, JITDUMP_PREFIX_SIZE);
+    ck_assert_uint_eq(decoded.total_size, JITDUMP_PREFIX_SIZE);
     ck_assert_uint_eq(decoded.timestamp, 9);
 }
 END_TEST
