@@ -37,6 +37,39 @@ cmake --build "$work/build" >/dev/null
 "$work/build/method_at" | grep -Fx "cdacq $version" # by the RPATH that CMake sets
 "$work/build/extension" "$fixture" "$jit" | grep -F '[jit]'
 
+# An example for each of the main calls
+"$work/build/methods_at" "$fixture" "$jit" "$r2r" "$nobody" >"$work/output"
+expect "^0x$jit  Demo.Outer<T>.Inner<U>..ctor() +0xf\$"
+expect "^0x$r2r  System.Collections.Generic.Stack<T>..ctor() +0x19\$"
+expect "^0x$nobody  \\[none\\]\$"
+"$work/build/visit_methods" "$fixture" System.Collections.Generic.Stack >"$work/output" 2>"$work/stopped"
+grep -Fx 'stopped at System.Collections.Generic.Stack' "$work/stopped"
+tail -n 1 "$work/output" | grep -F ' r2r System.Collections.Generic.Stack<T>'
+"$work/build/block" "$fixture" "$jit" >"$work/output"
+expect '^jit type 1, method desc 0x[0-9a-f]*, start 0x[0-9a-f]*, offset 0xf$'
+expect '^unwind info 0x'
+"$work/build/perf_map" "$fixture" >"$work/perf.map" 2>"$work/output"
+expect "^$(wc -l <"$work/perf.map") methods, $(wc -c <"$work/perf.map") bytes\$"
+"$work/build/verify" "$fixture" "$work/perf.map" >"$work/output"
+expect '^ *[0-9]*  match: '
+sed 's/[^ ]*$/ELSE/' "$work/perf.map" >"$work/wrong.map"
+if "$work/build/verify" "$fixture" "$work/wrong.map" >"$work/output"; then
+    echo 'verify: other names agree'
+    exit 1
+fi
+expect '^name-differs: 0x[0-9a-f]* .*ELSE: '
+PYTHONPATH=$CDACQ_SOURCE_DIR/tests/support python3 -B - >"$work/jit.dump" <<'END'
+import sys
+from jitdump_writer import Jitdump
+dump = Jitdump()
+dump.debug_info(1, 0x1000, [(0x1000, 7, 0, b"a.cs")])
+dump.load(1, 1, 1, 0x1000, b"code", 0, b"void [A] A::A()")
+sys.stdout.buffer.write(dump.data)
+END
+"$work/build/jitdump" "$work/jit.dump" >"$work/output"
+expect '^0x1000 4 void \[A\] A::A()$'
+expect '^  0x1000 a.cs:7$'
+
 # A debugger's extension, over callbacks of its own
 check_extension() { # program
     run "$1" "$fixture" "$jit" "$r2r" "$nobody" >"$work/output"
