@@ -23,6 +23,11 @@
  *  - A function returns an enum cdacq_status: 0 is success, a positive value is an answer that is not a failure
  *    (CDACQ_NOT_MANAGED), a negative one is a failure. On failure outputs are untouched, and `err`, which the caller
  *    owns and which may be NULL, holds one line of text that names the thing and the address.
+ *  - Every struct, given or filled, begins with its size. The caller sets it in the structs that it provides, also in
+ *    those that a call fills; no more than that many bytes are written, and what the library does not know is zero. So
+ *    fields can be added without breaking callers. A size that is not set is CDACQ_ERR_ARGUMENT.
+ *  - The first parameter is the handle that the function is named after; outputs come last, then `err`. Visitors return
+ *    0 to go on; anything else ends the visit with CDACQ_STOPPED.
  *  - A target is hostile: sizes are capped and loops bounded, so a call ends on any input, with an answer that the
  *    data supports or with a status. No answer is preferred over a wrong one.
  *  - The library prints nothing and has no global or thread-local state.

@@ -63,6 +63,16 @@ class Documents(unittest.TestCase):
             for name in re.findall(r"`(cdacq_[a-z0-9_]+)(?:\(\))?`", document.read_text()):
                 self.assertRegex("\n".join(HEADERS.values()), rf"\b{name}\b", document.name)
 
+    def test_the_api_page_has_every_function(self):
+        functions = set(re.findall(r"^(?:CDACQ_API )?[^/*\n]*?\b(cdacq_[a-z0-9_]+)\(", "\n".join(
+            text for name, text in HEADERS.items() if name != "mocktarget.h"), re.MULTILINE))
+        page = text_of("docs/api.md")
+        now, before = page.split("\n## Names and shapes of earlier versions\n")
+        self.assertEqual(functions - set(re.findall(r"\b(cdacq_[a-z0-9_]+)\b", now)), set())
+        for row in re.findall(r"^\| `cdacq_\w+` \| `(cdacq_\w+)` \|", before, re.MULTILINE):
+            self.assertIn(row, functions)
+        self.assertGreater(len(functions), 50)
+
     def test_tests_exist(self):
         named = re.findall(r"`(test_\w+): (\w+)`", text_of("docs/contracts.md"))
         self.assertGreater(len(named), 80)
