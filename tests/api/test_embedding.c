@@ -84,8 +84,8 @@ static bool find_file(void *context, const struct cdacq_wanted_file *file, char 
 {
     struct host *host = context;
     host->asked++;
-    host->fits = strcmp(file->path, runtime_path) == 0 && file->build_id && strlen(file->build_id) == 40 &&
-                 file->symbol_key && strstr(file->symbol_key, file->build_id);
+    host->fits = file->size == sizeof *file && strcmp(file->path, runtime_path) == 0 && file->build_id &&
+                 strlen(file->build_id) == 40 && file->symbol_key && strstr(file->symbol_key, file->build_id);
     if (!host->answer)
         return false;
     if (!host->answer[0])

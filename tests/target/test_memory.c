@@ -141,6 +141,31 @@ START_TEST(mappings_are_sorted_and_filtered)
 }
 END_TEST
 
+/* The first element's size is the distance to the next. */
+START_TEST(mappings_of_a_later_version)
+{
+    const size_t size = sizeof(struct cdacq_mapping) + 32 * (size_t)_i;
+    _Alignas(struct cdacq_mapping) uint8_t bytes[3 * 128];
+    struct cdacq_memory m = memory();
+    memset(bytes, 0x5a, sizeof bytes);
+    for (size_t i = 0; i < 3; i++) {
+        struct cdacq_mapping mapping = {i ? 77 : size, 0x1000 * (i + 1), 0x1000 * (i + 2), 0, "/a"};
+        memcpy(bytes + i * size, &mapping, sizeof mapping);
+    }
+    m.mappings = (const struct cdacq_mapping *)bytes;
+    m.mapping_count = 3;
+    ck_assert_int_eq(memory_open(&m, NULL, false, &target, &error), CDACQ_OK);
+    ck_assert_uint_eq(target->mapping_count, 3);
+    for (size_t i = 0; i < 3; i++)
+        ck_assert_uint_eq(target->mappings[i].begin, 0x1000 * (i + 1));
+    target_destroy(target);
+    target = NULL;
+    memset(bytes, 0, sizeof(size_t));
+    ck_assert_int_eq(memory_open(&m, NULL, false, &target, &error), CDACQ_ERR_ARGUMENT);
+    ck_assert_str_eq(error.message, "struct cdacq_mapping: size is not set");
+}
+END_TEST
+
 START_TEST(records_when_asked)
 {
     struct cdacq_memory m = memory();
@@ -270,6 +295,7 @@ static Suite *suite(void)
     for (size_t i = 0; i < ARRAY_SIZE(tests); i++)
         tcase_add_test(tc, tests[i]);
     tcase_add_loop_test(tc, what_the_caller_has_counts, 0, 6);
+    tcase_add_loop_test(tc, mappings_of_a_later_version, 0, 2);
     suite_add_tcase(s, tc);
     return s;
 }
