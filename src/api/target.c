@@ -1,5 +1,5 @@
 /*
- * cdacq.c: opening and closing targets: the memory, the runtime in it, its descriptor, the contracts.
+ * target.c: opening and closing targets: the memory, the runtime in it, its descriptor, the contracts.
  */
 #include <elf.h>
 #include <stdio.h>

@@ -1,0 +1,156 @@
+/*
+ * listing.c: every method of a process, and the code ranges that hold them.
+ */
+#include <inttypes.h>
+
+#include "src/api/handles.h"
+
+/* A visit of methods on its way. */
+struct visit {
+    struct cdacq_session *session;
+    unsigned flags;
+    int (*visit)(const struct cdacq_method *method, void *context);
+    void *context;
+};
+
+static enum cdacq_status stopped(int result)
+{
+    return result ? CDACQ_STOPPED : CDACQ_OK;
+}
+
+/* A range, or a part of one, that cannot be told. */
+static enum cdacq_status visit_failure(const struct visit *visit, uint64_t begin, uint64_t end)
+{
+    struct cdacq_method method = {
+        .size = sizeof method,
+        .ip = begin,
+        .answer = CDACQ_ANSWER_ERROR,
+        .code_start = begin,
+        .code_size = end - begin,
+        .il_offset = CDACQ_OFFSET_UNKNOWN,
+        .error = visit->session->error.message,
+    };
+    return stopped(visit->visit(&method, visit->context));
+}
+
+/* A stub block: what kind it is stands in front of it; a list of stubs is told as one. */
+static enum cdacq_status visit_stub(const struct visit *visit, uint64_t begin, uint64_t end)
+{
+    struct cdacq_method method;
+    if (!(visit->flags & CDACQ_VISIT_STUBS))
+        return CDACQ_OK;
+    session_answer(visit->session, begin, &method);
+    method.code_start = begin;
+    method.code_size = end - begin;
+    return stopped(visit->visit(&method, visit->context));
+}
+
+/* A block of which the index does not know enough: its start tells what there is, or why there is nothing. */
+static enum cdacq_status visit_unknown(const struct visit *visit, uint64_t begin, uint64_t end)
+{
+    struct cdacq_method method;
+    session_answer(visit->session, begin, &method);
+    if (method.answer != CDACQ_ANSWER_MANAGED)
+        return visit_failure(visit, begin, end);
+    return stopped(visit->visit(&method, visit->context));
+}
+
+static enum cdacq_status visit_run(const struct visit *visit, size_t index, const struct code_run *run)
+{
+    const struct code_range *range = &visit->session->map->ranges[index];
+    uint64_t base = range->section.begin;
+    struct cdacq_method method;
+    if (run->kind == RUN_STUB)
+        return visit_stub(visit, base + run->begin, base + run->end);
+    if (run->kind == RUN_COLD || (range->manager->in_images && visit->flags & CDACQ_VISIT_R2R_NONE))
+        return CDACQ_OK; /* the former is told with its hot part */
+    if (run->kind == RUN_UNKNOWN)
+        return visit_unknown(visit, base + run->begin, base + run->end);
+    const struct method_record *record = session_record(visit->session, index, run);
+    if (!record)
+        return visit_failure(visit, base + run->begin, base + run->end);
+    if (record->method.code_start != base + run->begin)
+        return CDACQ_OK; /* a later run of the same method */
+    if (range->manager->in_images && !record->method.method_desc && !(visit->flags & CDACQ_VISIT_R2R_ALL))
+        return CDACQ_OK;
+    record_answer(record, record->method.code_start, &method);
+    return stopped(visit->visit(&method, visit->context));
+}
+
+static enum cdacq_status visit_range(const struct visit *visit, size_t index)
+{
+    struct cdacq_session *session = visit->session;
+    const struct code_range *range = &session->map->ranges[index];
+    if (range->manager->in_images && (visit->flags & CDACQ_VISIT_R2R_NONE) &&
+        !(visit->flags & CDACQ_VISIT_STUBS)) /* which ReadyToRun images have too */
+        return CDACQ_OK;
+    struct session_range *table = session_table(session, index);
+    if (!table) {
+        session_table_error(session, index, &session->error);
+        return visit_failure(visit, range->section.begin, range->section.end);
+    }
+    enum cdacq_status status = CDACQ_OK;
+    for (size_t i = 0; i < table->table->count && status == CDACQ_OK; i++)
+        status = visit_run(visit, index, &table->table->runs[i]);
+    return status;
+}
+
+/* Ranges of which not even the start is known. */
+static enum cdacq_status visit_holes(const struct visit *visit, size_t count)
+{
+    error_set(&visit->session->error, CDACQ_ERR_MEMORY, 0,
+              "%zu parts of the range section map cannot be read: there may be more code", count);
+    return visit_failure(visit, 0, 0);
+}
+
+enum cdacq_status cdacq_session_visit_methods(struct cdacq_session *session, unsigned flags,
+                                              int (*visit)(const struct cdacq_method *method, void *context),
+                                              void *context, struct cdacq_error *err)
+{
+    const struct code_map *map = session_map(session);
+    if (!map)
+        return session_map_error(session, err);
+    struct visit all = {session, flags, visit, context};
+    enum cdacq_status status = CDACQ_OK;
+    for (size_t i = 0; i < map->count && status == CDACQ_OK; i++)
+        status = visit_range(&all, i);
+    return status == CDACQ_OK && map->unreadable ? visit_holes(&all, map->unreadable) : status;
+}
+
+enum cdacq_status cdacq_session_visit_code_ranges(struct cdacq_session *session,
+                                                  int (*visit)(const struct cdacq_code_range_info *range,
+                                                               void *context),
+                                                  void *context, struct cdacq_error *err)
+{
+    const struct code_map *map = session_map(session);
+    if (!map)
+        return session_map_error(session, err);
+    for (size_t i = 0; i < map->count; i++) {
+        const struct code_range *range = &map->ranges[i];
+        const struct mapping *mapping =
+            range->manager->in_images ? target_mapping_at(session->target->target, range->section.begin) : NULL;
+        struct cdacq_code_range_info info = {
+            .size = sizeof info,
+            .begin = range->section.begin,
+            .end = range->section.end,
+            .kind = range->manager->range_kind,
+            .module = mapping ? mapping->path : NULL,
+            .collectible = range->section.flags & RANGE_SECTION_COLLECTIBLE,
+        };
+        if (visit(&info, context))
+            return CDACQ_STOPPED;
+    }
+    return CDACQ_OK;
+}
+
+enum cdacq_status cdacq_session_check_code_range(struct cdacq_session *session, uint64_t address,
+                                                 struct cdacq_error *err)
+{
+    const struct code_map *map = session_map(session);
+    uint64_t plain = session_address(session, address);
+    const struct code_range *range = map ? code_map_range(map, plain) : NULL;
+    if (!range)
+        return error_set(err, CDACQ_NOT_MANAGED, address, "no code range holds 0x%" PRIx64, address);
+    size_t index = (size_t)(range - map->ranges);
+    return session_table(session, index) ? CDACQ_OK : session_table_error(session, index, err);
+}
