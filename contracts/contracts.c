@@ -77,6 +77,12 @@ bool contracts_native_aot(const struct descriptor *descriptor)
            !descriptor_find(descriptor, CDACQ_ITEM_TYPE, "", "MethodDesc");
 }
 
+bool contracts_need_descriptor(const struct descriptor *descriptor)
+{
+    return !descriptor_find(descriptor, CDACQ_ITEM_CONTRACT, "", "ExecutionManager") &&
+           !contracts_native_aot(descriptor);
+}
+
 enum cdacq_status contracts_select(const struct descriptor *descriptor, struct contracts *ret, struct cdacq_error *err)
 {
     struct contracts contracts = {0};
@@ -109,7 +115,7 @@ enum cdacq_status contracts_select(const struct descriptor *descriptor, struct c
                              "application's symbol file");
         return error_set(err, CDACQ_ERR_CONTRACT, 0,
                          "the runtime publishes no ExecutionManager contract (as .NET 9), and this build has no "
-                         "supplement for it, so methods cannot be found; --descriptor FILE can supply it");
+                         "supplement for it, so methods cannot be found");
     }
     *ret = contracts;
     return CDACQ_OK;

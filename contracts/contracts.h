@@ -24,6 +24,9 @@ enum cdacq_status contracts_select(const struct descriptor *descriptor, struct c
  */
 bool contracts_native_aot(const struct descriptor *descriptor);
 
+/* Whether a descriptor of the host's can supply what keeps contracts_select() from succeeding: ExecutionManager. */
+bool contracts_need_descriptor(const struct descriptor *descriptor);
+
 /* Whether this build reads that version of a contract. */
 bool contracts_supported(const char *name, unsigned schema, const char *version);
 

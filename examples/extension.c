@@ -125,7 +125,7 @@ static void debugger_close(struct debugger *debugger)
 }
 
 /* Debuggers have caches of symbol files; this one takes a file from where the target had it, if it is there. */
-static bool debugger_find_file(void *context, const struct cdacq_wanted_file *file, char *path, size_t size)
+static bool debugger_find_file(void *context, const struct cdacq_need *file, char *path, size_t size)
 {
     struct stat st;
     (void)context;

@@ -248,10 +248,11 @@ static bool consider(struct mapped_file *file, const char *path, char *why, size
     return file->verified;
 }
 
-/* Where the search for one file stands. */
+/* A search for one file. */
 struct search {
     struct mapped_file *file;
     const struct file_identity *identity;
+    const struct cdacq_need *need;
     char *why;
     size_t why_size;
 };
@@ -322,19 +323,9 @@ static bool look_below_modules(struct search *search)
 static bool look_where_told(struct search *search)
 {
     struct file_policy *policy = search->file->policy;
-    const struct file_identity *identity = search->identity;
-    char hex[2 * sizeof identity->build_id + 1], path[4096] = "";
-    if (!policy->find)
-        return false;
-    text_hex(hex, identity->build_id, identity->build_id_size);
-    struct cdacq_wanted_file wanted = {
-        .size = sizeof wanted,
-        .path = search->file->path,
-        .build_id = hex[0] ? hex : NULL,
-        .symbol_key = identity->key[0] ? identity->key : NULL,
-    };
-    return policy->find(policy->find_context, &wanted, path, sizeof path) && memchr(path, 0, sizeof path) &&
-           consider(search->file, path, search->why, search->why_size);
+    char path[4096] = "";
+    return policy->find && policy->find(policy->find_context, search->need, path, sizeof path) &&
+           memchr(path, 0, sizeof path) && consider(search->file, path, search->why, search->why_size);
 }
 
 static void look_for(struct search *search)
@@ -367,9 +358,18 @@ void file_policy_deinit(struct file_policy *policy)
     policy->indexes = NULL;
 }
 
+void file_policy_describe(const struct file_policy *policy, const struct cdacq_need *need, char *message, size_t size)
+{
+    size_t length = strlen(message);
+    if (!policy->describe)
+        return;
+    policy->describe(policy->describe_context, need, message + length, size - length);
+    message[size - 1] = '\0';
+}
+
 /*
- * What to say of a file that is not there: its path, what it is known by, and what to do. `why` may hold what is wrong
- * with a file that was found instead.
+ * Describes a file that is not there: its path, what it is known by, and how it can be supplied. `why` may hold what is
+ * wrong with a file that was found instead.
  */
 static void describe_missing(const struct search *search, char *why, size_t why_size)
 {
@@ -383,10 +383,31 @@ static void describe_missing(const struct search *search, char *why, size_t why_
     if (length && known[0])
         snprintf(why + length, why_size - length, "; wanted: %s", known);
     else if (!length)
-        snprintf(why, why_size, "%s is needed and was not found%s%s%s: give --sysroot%s", path, known[0] ? " (" : "",
-                 known, known[0] ? ")" : "",
-                 identity->build_id_size && !search->file->policy->fetch ? ", --module-path or --debuginfod"
-                                                                         : " or --module-path");
+        snprintf(why, why_size, "%s is needed and was not found%s%s%s", path, known[0] ? " (" : "", known,
+                 known[0] ? ")" : "");
+    file_policy_describe(search->file->policy, search->need, why, why_size);
+}
+
+/* Looks for the file in every place. On failure `why` says what is missing. */
+static void find_file(struct mapped_file *file, char *why, size_t why_size)
+{
+    static const struct file_identity unknown;
+    const struct file_identity *identity =
+        file->policy->identify ? mapped_file_identity(file, file->policy->identify) : &unknown;
+    char hex[2 * sizeof identity->build_id + 1];
+    text_hex(hex, identity->build_id, identity->build_id_size);
+    const struct cdacq_need need = {
+        .size = sizeof need,
+        .kind = CDACQ_NEED_FILE,
+        .path = file->path,
+        .build_id = hex[0] ? hex : NULL,
+        .symbol_key = identity->key[0] ? identity->key : NULL,
+    };
+    struct search search = {.file = file, .identity = identity, .need = &need, .why = why, .why_size = why_size};
+    if (!look_where_told(&search) && names_a_file(file->path))
+        look_for(&search);
+    if (!file->local_path)
+        describe_missing(&search, why, why_size);
 }
 
 bool mapped_file_resolve(struct mapped_file *file)
@@ -398,14 +419,7 @@ bool mapped_file_resolve(struct mapped_file *file)
     pthread_mutex_lock(&file->policy->lock);
     if (!atomic_load_explicit(&file->resolved, memory_order_relaxed)) {
         char why[CDACQ_ERROR_MESSAGE_SIZE] = "";
-        static const struct file_identity unknown;
-        struct search search = {.file = file, .identity = &unknown, .why = why, .why_size = sizeof why};
-        if (file->policy->identify)
-            search.identity = mapped_file_identity(file, file->policy->identify);
-        if (!look_where_told(&search) && names_a_file(file->path))
-            look_for(&search);
-        if (!file->local_path)
-            describe_missing(&search, why, sizeof why);
+        find_file(file, why, sizeof why);
         if (!file->local_path)
             file->problem = strdup(why);
         atomic_store_explicit(&file->resolved, true, memory_order_release);

@@ -68,8 +68,11 @@ struct file_policy {
     file_compare *compare;
     file_identify *identify; /* NULL: never asked */
     /* Who opened the target knows where a file is: writes its path, at most `size` bytes. NULL: nobody does. */
-    bool (*find)(void *context, const struct cdacq_wanted_file *file, char *path, size_t size);
+    bool (*find)(void *context, const struct cdacq_need *file, char *path, size_t size);
     void *find_context;
+    /* Writes how a need can be supplied. NULL: messages say only what is missing. */
+    void (*describe)(void *context, const struct cdacq_need *need, char *text, size_t size);
+    void *describe_context;
     char *(*fetch)(const uint8_t *build_id, size_t build_id_size); /* a path, allocated; NULL: no network */
     bool no_own_paths;                                             /* the target's own paths are not this machine's */
     bool pread;                                                    /* files are read into memory, not mapped */
@@ -77,6 +80,9 @@ struct file_policy {
 };
 
 void file_policy_deinit(struct file_policy *policy);
+
+/* Appends to a message in a buffer of `size` bytes what the opener writes of a need. */
+void file_policy_describe(const struct file_policy *policy, const struct cdacq_need *need, char *message, size_t size);
 
 struct mapped_file {
     struct mapped_file *next;

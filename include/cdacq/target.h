@@ -45,12 +45,19 @@ enum cdacq_name_style {
     CDACQ_NAMES_IL,     /* instance void [Asm] Ns.Outer+Inner`1[System.Int32]::M(!0): the runtime's perf map */
 };
 
-/* A file that the target has mapped and whose bytes are wanted. Strings live until the callback returns. */
-struct cdacq_wanted_file {
+enum cdacq_need_kind {
+    CDACQ_NEED_FILE,               /* a file that the target has mapped and whose bytes are missing */
+    CDACQ_NEED_DESCRIPTOR,         /* what the runtime does not publish: cdacq_options.descriptors can */
+    CDACQ_NEED_DESCRIPTOR_ADDRESS, /* where the descriptor is: cdacq_options.descriptor_address */
+};
+
+/* One thing that is missing. Strings live until the callback returns; they are NULL where not known. */
+struct cdacq_need {
     size_t size;
-    const char *path;       /* as the target names it */
-    const char *build_id;   /* hex, of an ELF image: what debuginfod asks by; NULL where not known */
-    const char *symbol_key; /* NAME/KEY/NAME: what symbol servers ask by; NULL where not known */
+    enum cdacq_need_kind kind;
+    const char *path;       /* of a file: as the target names it */
+    const char *build_id;   /* hex, of an ELF file: what debuginfod asks by */
+    const char *symbol_key; /* NAME/KEY/NAME: what symbol servers ask by */
 };
 
 /* All optional: zero the struct, set `size`, then what is wanted. Strings and arrays are copied. */
@@ -73,8 +80,16 @@ struct cdacq_options {
      * anything in the target contradicts is refused, and the search goes on. Called by one thread at a time, from
      * within any call on the target or its sessions; it must not call back into them. Good until cdacq_target_close.
      */
-    bool (*find_file)(void *context, const struct cdacq_wanted_file *file, char *ret_path, size_t size);
+    bool (*find_file)(void *context, const struct cdacq_need *file, char *ret_path, size_t size);
     void *find_file_context;
+    /*
+     * How the host's user can supply what is missing: writes nothing, or a text of at most `size` bytes, its NUL
+     * included, which is appended as it is to the message that reports the need. The library's own messages name what
+     * is missing, but no way to supply it. Called under the rules of find_file, once for each need: when a file has
+     * been searched for and not found or not accepted, and when opening fails.
+     */
+    void (*describe_need)(void *context, const struct cdacq_need *need, char *ret_text, size_t size);
+    void *describe_need_context;
 };
 
 /*

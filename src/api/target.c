@@ -95,6 +95,8 @@ static struct cdacq_target *target_new(const struct cdacq_options *options, stru
     target->policy.identify = identify_mapped_file;
     target->policy.find = options->find_file;
     target->policy.find_context = options->find_file_context;
+    target->policy.describe = options->describe_need;
+    target->policy.describe_context = options->describe_need_context;
     target->policy.pread = options->flags & CDACQ_OPEN_PREAD;
     target->names = options->names;
     if (options->flags & CDACQ_OPEN_DEBUGINFOD)
@@ -108,21 +110,29 @@ static struct cdacq_target *target_new(const struct cdacq_options *options, stru
     return target;
 }
 
+/* Lets the host describe what opening needs, at the end of a message that has been formed. Returns its status. */
+static enum cdacq_status describe_need(const struct cdacq_target *target, enum cdacq_need_kind kind,
+                                       struct cdacq_error *err)
+{
+    const struct cdacq_need need = {.size = sizeof need, .kind = kind};
+    file_policy_describe(&target->policy, &need, err->message, sizeof err->message);
+    return err->status;
+}
+
 static enum cdacq_status no_runtime(const struct cdacq_target *target, struct cdacq_error *err)
 {
     if (target->runtimes.problem_path) {
-        if (err)
-            *err = target->runtimes.problem;
-        return target->runtimes.problem.status;
+        *err = target->runtimes.problem;
+        return err->status;
     }
-    return error_set(
-        err, CDACQ_ERR_NO_RUNTIME, 0,
-        target->target->mapping_count
-            ? "no .NET runtime in the target: none of its %zu file mappings is libcoreclr.so or exports a "
-              "contract descriptor"
-            : "no .NET runtime in the target: it names no mapped files (%zu; for a core: no NT_FILE note); "
-              "give --descriptor-address",
-        target->target->mapping_count);
+    if (target->target->mapping_count)
+        return error_set(err, CDACQ_ERR_NO_RUNTIME, 0,
+                         "no .NET runtime in the target: none of its %zu file mappings is libcoreclr.so or exports a "
+                         "contract descriptor",
+                         target->target->mapping_count);
+    error_set(err, CDACQ_ERR_NO_RUNTIME, 0,
+              "no .NET runtime in the target: it names no mapped files (0; for a core: no NT_FILE note)");
+    return describe_need(target, CDACQ_NEED_DESCRIPTOR_ADDRESS, err);
 }
 
 /* Which runtime is meant, by its number. */
@@ -187,8 +197,9 @@ static enum cdacq_status read_contracts(struct cdacq_target *target, const struc
                                 &target->descriptor, &target->descriptor_info, err);
     if (status < 0)
         descriptor_deinit(&target->descriptor); /* half of one is none */
-    else
-        status = contracts_select(&target->descriptor, &target->contracts, err);
+    else if ((status = contracts_select(&target->descriptor, &target->contracts, err)) < 0 &&
+             contracts_need_descriptor(&target->descriptor))
+        describe_need(target, CDACQ_NEED_DESCRIPTOR, err);
     if (status >= 0)
         status = layout_bind(&target->descriptor, target->descriptor_info.pointer_size, 1u << LAYOUT_ExecutionManager,
                              &target->layout, err);

@@ -13,6 +13,7 @@
 
 #include "src/cli/commands.h"
 #include "src/cli/console.h"
+#include "src/cli/next_steps.h"
 #include "src/cli/ips.h"
 #include "src/cli/output.h"
 #include "util/base.h"
@@ -334,6 +335,8 @@ enum arguments_result arguments_parse(int argc, char **argv, struct invocation *
         .options =
             {
                 .size = sizeof ret->options,
+                .describe_need = next_steps_describe,
+                .describe_need_context = &ret->options,
                 .sysroots = arguments.sysroots,
                 .module_paths = arguments.module_paths,
                 .descriptors = arguments.descriptors,

@@ -22,6 +22,24 @@ static void tell(const struct steps *steps, const struct next_step *step)
     steps->visit(step, steps->context);
 }
 
+void next_steps_describe(void *context, const struct cdacq_need *need, char *text, size_t size)
+{
+    const struct cdacq_options *options = context;
+    switch (need->kind) {
+    case CDACQ_NEED_FILE:
+        snprintf(text, size, ": give --sysroot%s",
+                 need->build_id && !(options->flags & CDACQ_OPEN_DEBUGINFOD) ? ", --module-path or --debuginfod"
+                                                                             : " or --module-path");
+        break;
+    case CDACQ_NEED_DESCRIPTOR:
+        snprintf(text, size, "; --descriptor FILE can supply it");
+        break;
+    case CDACQ_NEED_DESCRIPTOR_ADDRESS:
+        snprintf(text, size, "; give --descriptor-address");
+        break;
+    }
+}
+
 /* ---- The runtime --------------------------------------------------------------------------------------------- */
 
 static void tell_problem(const struct steps *steps, const struct cdacq_target_info *info)

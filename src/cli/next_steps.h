@@ -20,6 +20,9 @@ struct next_steps_facts {
     uint64_t memory_ranges; /* code ranges that memory is missing for which no file can supply */
 };
 
+/* cdacq_options.describe_need: how a message of the library ends. `context` is the const struct cdacq_options. */
+void next_steps_describe(void *context, const struct cdacq_need *need, char *text, size_t size);
+
 /* Calls `visit` for each, files last. */
 void next_steps_visit(struct cdacq_target *target, const struct cdacq_options *options,
                       const struct next_steps_facts *facts, void (*visit)(const struct next_step *step, void *context),

@@ -80,7 +80,7 @@ struct host {
     bool fits;
 };
 
-static bool find_file(void *context, const struct cdacq_wanted_file *file, char *ret_path, size_t size)
+static bool find_file(void *context, const struct cdacq_need *file, char *ret_path, size_t size)
 {
     struct host *host = context;
     host->asked++;
@@ -181,6 +181,84 @@ START_TEST(what_the_host_finds_is_checked)
             check_method(target);
             cdacq_target_close(target);
         }
+}
+END_TEST
+
+/* What the host has been told to be missing. */
+struct needs {
+    unsigned count, kinds; /* of enum cdacq_need_kind, a bit each */
+    bool fits;
+    int length; /* of what it writes; 0: nothing */
+};
+
+static void describe_need(void *context, const struct cdacq_need *need, char *ret_text, size_t size)
+{
+    struct needs *needs = context;
+    needs->count++;
+    needs->kinds |= 1u << need->kind;
+    needs->fits = need->size == sizeof *need &&
+                  (need->kind == CDACQ_NEED_FILE
+                       ? strcmp(need->path, runtime_path) == 0 && need->build_id && strlen(need->build_id) == 40 &&
+                             need->symbol_key && strstr(need->symbol_key, need->build_id)
+                       : !need->path && !need->build_id && !need->symbol_key);
+    if (needs->length)
+        snprintf(ret_text, size, "; ask%*s", needs->length, "me");
+}
+
+static bool no_span(void *context, uint64_t address, uint64_t *ret_begin, uint64_t *ret_end, const void **ret_bytes)
+{
+    (void)context, (void)address, (void)ret_begin, (void)ret_end, (void)ret_bytes;
+    return false;
+}
+
+static struct cdacq_options options_to_describe(struct needs *needs)
+{
+    return (struct cdacq_options){
+        .size = sizeof(struct cdacq_options), .describe_need = describe_need, .describe_need_context = needs};
+}
+
+START_TEST(the_host_describes_a_file_that_is_needed)
+{
+    make_lacking(_i, runtime_path);
+    for (int length = 0; length < 3; length++) {
+        struct needs needs = {.length =
+                                  length == 2 ? 2000 : length * 3}; /* nothing, a word, more than there is room for */
+        struct cdacq_options options = options_to_describe(&needs);
+        struct cdacq_target *target = NULL;
+        ck_assert_int_lt(mock_try_open(lacking.mock, CARRIER_CORE, &options, &target, &error), 0);
+        ck_assert_uint_eq(needs.count, 1);
+        ck_assert(needs.fits);
+        ck_assert_msg(strstr(error.message, "is needed and was not found (build-id"), "%s", error.message);
+        ck_assert_int_eq(strstr(error.message, "); ask") != NULL, length > 0);
+        ck_assert_int_eq(strstr(error.message, "; ask me") != NULL, length == 1);
+        ck_assert_ptr_null(strstr(error.message, "--")); /* the options of one host are not another's */
+        ck_assert_uint_lt(strlen(error.message), sizeof error.message);
+    }
+}
+END_TEST
+
+START_TEST(the_host_describes_what_opening_needs)
+{
+    struct needs needs = {.length = 3};
+    struct cdacq_options options = options_to_describe(&needs);
+    struct cdacq_memory memory = {.size = sizeof memory, .span_at = no_span};
+    struct cdacq_target *target = NULL;
+    ck_assert_int_eq(cdacq_target_open_memory(&memory, &options, &target, &error), CDACQ_ERR_NO_RUNTIME);
+    ck_assert_uint_eq(needs.kinds, 1u << CDACQ_NEED_DESCRIPTOR_ADDRESS);
+    ck_assert_str_eq(error.message, "no .NET runtime in the target: it names no mapped files (0; for a core: no "
+                                    "NT_FILE note); ask me");
+    ck_assert_int_eq(cdacq_target_open_memory(&memory, NULL, &target, &error), CDACQ_ERR_NO_RUNTIME);
+    ck_assert_ptr_null(strstr(error.message, "--"));
+
+    needs = (struct needs){.length = 3};
+    struct mock *mock = mock_of_arch(_i, 1);
+    mock_hide(mock, "ExecutionManager");
+    mock_publish(mock, NULL);
+    ck_assert_int_eq(mock_open_fails(mock, &options, &error), CDACQ_ERR_CONTRACT);
+    ck_assert_uint_eq(needs.kinds, 1u << CDACQ_NEED_DESCRIPTOR);
+    ck_assert(needs.fits);
+    ck_assert_msg(strstr(error.message, "so methods cannot be found; ask me"), "%s", error.message);
+    mock_destroy(mock);
 }
 END_TEST
 
@@ -435,6 +513,8 @@ static Suite *suite(void)
     const TTest *const tests[] = {
         the_host_finds_a_file,
         what_the_host_finds_is_checked,
+        the_host_describes_a_file_that_is_needed,
+        the_host_describes_what_opening_needs,
         own_paths_are_not_looked_at,
         machine_and_pid,
         threads_share_a_target,

@@ -409,6 +409,10 @@ class OtherCommands(Case):
             self.assertIn(path, text)
             self.assertEqual(step["options"][:2], ["--sysroot", "--module-path"])
             self.assertEqual("--debuginfod" in step["options"], step["build_id"] is not None)
+            if "was not found" in step["text"]:
+                self.assertTrue(step["text"].endswith(
+                    ": give --sysroot, --module-path or --debuginfod" if step["build_id"]
+                    else ": give --sysroot or --module-path"), step["text"])
             if step["symbol_key"]:
                 self.assertIn(step["symbol_key"], step["text"])
 

@@ -370,26 +370,53 @@ START_TEST(over_the_network_last_and_only_if_wanted)
 }
 END_TEST
 
+/* What the opener has been told to be missing. */
+static struct cdacq_need described;
+static char described_build_id[64];
+
+static void describe(void *context, const struct cdacq_need *need, char *text, size_t size)
+{
+    ++*(unsigned *)context;
+    described = *need;
+    snprintf(described_build_id, sizeof described_build_id, "%s", need->build_id ? need->build_id : "none");
+    snprintf(text, size, ": ask %s", need->symbol_key ? "a symbol server" : "a colleague");
+}
+
 START_TEST(a_missing_file_is_told_with_its_key)
 {
+    unsigned needs = 0;
     set_build_id(0);
     strcpy(identity.key, "lib.so/elf-buildid-00/lib.so");
     struct mapped_file *file = get("/app/lib.so");
     ck_assert(!mapped_file_resolve(file));
     ck_assert_str_eq(mapped_file_problem(file), "/app/lib.so is needed and was not found (symbol server key "
-                                                "lib.so/elf-buildid-00/lib.so): give --sysroot or --module-path");
-    /* A build-id can be asked for over the network, unless that has been done. */
+                                                "lib.so/elf-buildid-00/lib.so)");
+    /* The opener says how its user can supply the file. */
+    policy.describe = describe;
+    policy.describe_context = &needs;
     set_build_id(20);
     strcpy(identity.key, "lib.so/elf-buildid-00/lib.so");
     strcpy(identity.text, "build-id 00");
     ck_assert(!mapped_file_resolve(file = get("/app/lib2.so")));
     ck_assert_str_eq(mapped_file_problem(file),
                      "/app/lib2.so is needed and was not found (build-id 00, symbol server key "
-                     "lib.so/elf-buildid-00/lib.so): give --sysroot, --module-path or --debuginfod");
-    policy.fetch = fetch;
+                     "lib.so/elf-buildid-00/lib.so): ask a symbol server");
+    ck_assert_uint_eq(needs, 1);
+    ck_assert_uint_eq(described.size, sizeof described);
+    ck_assert_int_eq(described.kind, CDACQ_NEED_FILE);
+    ck_assert_ptr_eq(described.path, file->path);
+    ck_assert_uint_eq(strlen(described_build_id), 40);
+    ck_assert(!mapped_file_resolve(file)); /* once for each file */
+    ck_assert_uint_eq(needs, 1);
+    identity.key[0] = '\0';
+    set_build_id(0);
     ck_assert(!mapped_file_resolve(file = get("/app/lib3.so")));
-    ck_assert_ptr_null(strstr(mapped_file_problem(file), "--debuginfod"));
+    ck_assert_str_eq(mapped_file_problem(file), "/app/lib3.so is needed and was not found: ask a colleague");
+    ck_assert_str_eq(described_build_id, "none");
     /* Which file it should have been. */
+    set_build_id(20);
+    strcpy(identity.key, "lib.so/elf-buildid-00/lib.so");
+    strcpy(identity.text, "build-id 00");
     use_sysroots(1);
     test_file("root0/app/lib4.so", "X", 1);
     ck_assert(!mapped_file_resolve(file = get("/app/lib4.so")));
@@ -401,8 +428,7 @@ START_TEST(problems_are_told_in_one_line)
 {
     struct mapped_file *none = get("/nowhere/lib\n.so");
     ck_assert(!mapped_file_resolve(none));
-    ck_assert_str_eq(mapped_file_problem(none),
-                     "/nowhere/lib\\x0a.so is needed and was not found: give --sysroot or --module-path");
+    ck_assert_str_eq(mapped_file_problem(none), "/nowhere/lib\\x0a.so is needed and was not found");
     use_sysroots(1);
     test_file("root0/lib.so", "X", 1);
     struct mapped_file *wrong = get("/lib.so");

@@ -217,7 +217,7 @@ static size_t patched_read(void *context, uint64_t address, void *buffer, size_t
     return size;
 }
 
-static bool find_page(void *context, const struct cdacq_wanted_file *file, char *path, size_t size)
+static bool find_page(void *context, const struct cdacq_need *file, char *path, size_t size)
 {
     (void)context, (void)file;
     snprintf(path, size, "%s", page.path);
