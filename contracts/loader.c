@@ -1,6 +1,7 @@
 #include "contracts/loader.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 
 #include "util/text.h"
@@ -59,15 +60,15 @@ void module_cache_deinit(struct module_cache *cache)
         }
 }
 
-/* What to say of a failure to read the module's metadata; `status` is what the metadata reader returned. */
+/* Reports a failure to read the module's metadata; `status` is what the metadata reader returned. */
 static void module_error(const struct module *module, enum cdacq_status status, struct cdacq_error *err)
 {
     const char *path = module->path ? path_basename(module->path) : "a module";
     if (status == CDACQ_ERR_MEMORY && module->source.missing) {
-        char why[360];
-        target_explain(module->cache->reader->raw.target, module->source.missing, why, sizeof why);
-        error_set(err, status, module->source.missing, "%s: metadata: no memory at 0x%" PRIx64 "%s", path,
-                  module->source.missing, why);
+        char what[PATH_MAX];
+        snprintf(what, sizeof what, "%s: metadata", path);
+        const struct reader_failure failure = {.status = status, .address = module->source.missing, .what = what};
+        reader_report(&module->cache->reader->raw, &failure, err);
     } else {
         error_set(err, status, module->base, "%s: metadata: %s", path, cdacq_status_text(status));
     }

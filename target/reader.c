@@ -17,9 +17,9 @@ uint64_t reader_fail(struct reader *reader, enum cdacq_status status, uint64_t a
     return 0;
 }
 
-enum cdacq_status reader_status(const struct reader *reader, struct cdacq_error *err)
+enum cdacq_status reader_report(const struct reader *reader, const struct reader_failure *failure,
+                                struct cdacq_error *err)
 {
-    const struct reader_failure *failure = &reader->task.failure;
     const char *what = failure->what ? failure->what : "memory";
     char why[360];
     switch (failure->status) {
@@ -42,6 +42,11 @@ enum cdacq_status reader_status(const struct reader *reader, struct cdacq_error 
                              cdacq_status_text(failure->status));
         return failure->status;
     }
+}
+
+enum cdacq_status reader_status(const struct reader *reader, struct cdacq_error *err)
+{
+    return reader_report(reader, &reader->task.failure, err);
 }
 
 /* Makes the hint hold `address`. The slow path of every read. */

@@ -107,7 +107,11 @@ static inline struct reader_failure reader_failure(const struct reader *reader)
     return reader->task.failure;
 }
 
-/* The status of the task so far; on failure *err says what could not be read, where, and why. */
+/* The status of a failure that was kept; where it is one, *err says what could not be read, where, and why. */
+enum cdacq_status reader_report(const struct reader *reader, const struct reader_failure *failure,
+                                struct cdacq_error *err);
+
+/* The same for the task so far. */
 enum cdacq_status reader_status(const struct reader *reader, struct cdacq_error *err);
 
 /* A set of statuses for reader_recover(). */

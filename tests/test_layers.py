@@ -6,6 +6,14 @@ import sys
 LAYERS = ["include", "util", "formats", "target", "descriptors", "contracts", "src/api", "src/perf"]
 MOCK_MAY_INCLUDE = {"formats/core_writer.h", "descriptors/layout.def"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
+# What only some files, or folders, may spell: (pattern, theirs, why).
+PRIVATE = [
+    (re.compile(r"(\.|->)task\b"), ("target/reader.",), "the members of a reader's task are target/reader.[ch]'s"),
+    (re.compile(r"\bmappings\b|\btarget_mapping|\bmapped_file_|\btarget_explain\b"),
+     ("include/", "util/", "formats/", "target/", "descriptors/", "src/", "mocktarget/"),
+     "contracts look for no file: what they need of one goes through struct module_files"),
+    (re.compile(r'"[^"\n]*--[a-z]'), ("src/cli/",), "no message of the library names an option of the tool"),
+]
 
 
 def layer(path):
@@ -30,6 +38,9 @@ def problems(path, text):
             yield f'{path} must not include "{included}"'
         if "cJSON" in included and path != "descriptors/json.c":
             yield f"{path} must not include cJSON: descriptors/json.c alone does"
+    for pattern, owners, why in PRIVATE:
+        if pattern.search(text) and not path.startswith(owners):
+            yield f"{path}: {why}"
 
 
 # The rule itself, so that a slip above cannot make it accept everything.

@@ -102,10 +102,7 @@ enum cdacq_status session_map_error(const struct cdacq_session *session, struct 
 
 enum cdacq_status session_table_error(struct cdacq_session *session, size_t index, struct cdacq_error *err)
 {
-    const struct session_range *range = &session->ranges[index];
-    reader_begin(&session->reader.raw, FUEL_LOOKUP);
-    reader_fail_again(&session->reader.raw, &range->failure);
-    return reader_status(&session->reader.raw, err);
+    return reader_report(&session->reader.raw, &session->ranges[index].failure, err);
 }
 
 /* ---- Forming answers ---- */

@@ -345,6 +345,64 @@ START_TEST(the_module_that_is_missing_is_named)
 }
 END_TEST
 
+/* What a module cache asks of the layer above. */
+struct asked {
+    const char *path;
+    uint64_t address, bases[3];
+    size_t paths, positions;
+};
+
+static const char *path_at(void *context, uint64_t address)
+{
+    struct asked *asked = context;
+    asked->paths++;
+    asked->address = address;
+    return asked->path;
+}
+
+static bool next_assembly(void *context, struct reader *reader, const char *name, size_t length, size_t *position,
+                          uint64_t *ret_base)
+{
+    struct asked *asked = context;
+    ck_assert(length == 3 && strncmp(name, "Own", 3) == 0);
+    if (*position == ARRAY_SIZE(asked->bases) || !reader_step(reader, "files"))
+        return false;
+    *ret_base = asked->bases[(*position)++];
+    asked->positions++;
+    return true;
+}
+
+/* The cache takes the word of the layer above for where files are, and looks for none. */
+START_TEST(the_layer_above_finds_the_files)
+{
+    struct process process = make_process(_i);
+    uint64_t base = mock_get(process.mock, process.module, "Module.Base");
+    struct cdacq_target *target = open_process(&process, CDACQ_NAMES_CSHARP);
+    struct cdacq_session *session = mock_session(target);
+    struct asked asked = {.path = "/else/where.dll", .bases = {0x10, base, base}};
+    struct module_files files = {.path_at = path_at, .next_assembly = next_assembly, .context = &asked};
+    struct module_cache cache;
+    module_cache_init(&cache, &session->reader, files);
+    reader_begin(&session->reader.raw, FUEL_NAME);
+    struct module *module = module_cache_get(&cache, process.module);
+    ck_assert(module && module->status == CDACQ_OK);
+    ck_assert_str_eq(module->path, "/else/where.dll");
+    ck_assert_uint_eq(asked.address, base);
+    ck_assert_ptr_eq(module_cache_get(&cache, process.module), module);
+    ck_assert_uint_eq(asked.paths, 1); /* once for each module */
+    ck_assert_uint_eq(reader_fuel(&session->reader.raw), FUEL_NAME - MODULE_COST);
+    /* Neither is the assembly of this MVID; the one that cannot be read is to blame. */
+    ck_assert_ptr_null(module_cache_find_assembly(&cache, "Own", 3, (const uint8_t[16]){1}));
+    ck_assert_uint_eq(asked.positions, ARRAY_SIZE(asked.bases));
+    ck_assert(cache.failed && cache.failed->base == 0x10);
+    ck_assert(!reader_failed(&session->reader.raw)); /* the module failed, the task did not */
+    module_cache_deinit(&cache);
+    cdacq_session_destroy(session);
+    cdacq_target_close(target);
+    mock_destroy(process.mock);
+}
+END_TEST
+
 START_TEST(images_without_metadata)
 {
     struct process process = {.mock = mock_of_arch(_i, (uint64_t)_i + 5)};
@@ -451,6 +509,7 @@ static Suite *suite(void)
     tcase_add_loop_test(t, methods_that_contradict_themselves_have_no_name, 0, ARCH_COUNT);
     tcase_add_loop_test(t, methods_without_arguments_of_their_own, 0, ARCH_COUNT);
     tcase_add_loop_test(t, the_module_that_is_missing_is_named, 0, ARCH_COUNT);
+    tcase_add_loop_test(t, the_layer_above_finds_the_files, 0, ARCH_COUNT);
     tcase_add_loop_test(t, images_without_metadata, 0, ARCH_COUNT);
     tcase_add_loop_test(t, names_that_are_too_long, 0, ARCH_COUNT);
     tcase_add_loop_test(t, tiers, 0, ARCH_COUNT);

@@ -564,6 +564,8 @@ START_TEST(a_nested_task_has_its_own_fuel_and_failure)
     ck_assert_int_eq(failure.status, CDACQ_ERR_MEMORY);
     ck_assert_uint_eq(failure.address, 0x9000);
     ck_assert_str_eq(failure.what, "inner");
+    ck_assert_int_eq(reader_report(&reader, &failure, &error), CDACQ_ERR_MEMORY);
+    ck_assert_str_eq(error.message, "inner: no memory at 0x9000");
     /* The outer task goes on as if nothing had been in between. */
     ck_assert(!reader_failed(&reader));
     ck_assert(!reader_unverified(&reader));
