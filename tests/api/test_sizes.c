@@ -241,7 +241,7 @@ START_TEST(arrays_of_methods)
 {
     enum { COUNT = 40 };
     static struct cdacq_method own[COUNT];
-    static uint8_t other[COUNT * (sizeof own[0] + 32)];
+    static _Alignas(struct cdacq_method) uint8_t other[COUNT * (sizeof own[0] + 32)];
     uint64_t ips[COUNT];
     for (size_t i = 0; i < COUNT; i++)
         ips[i] = method_start + 10 * i; /* the last are behind its end */
