@@ -73,7 +73,7 @@ static void put_array(struct namer *n, struct module_cache *cache, uint64_t meth
 
 /*
  * The type arguments: PerInstInfo is an array of dictionaries, one for each generic type in the hierarchy; the last is
- * the type's own, and begins with the arguments. How many there are stands in a GenericsDictInfo just before the array.
+ * the type's own, and begins with the arguments. A GenericsDictInfo just before the array has their number.
  */
 static uint32_t find_arguments(struct field_reader *reader, uint64_t method_table, uint64_t *ret_arguments)
 {
@@ -87,7 +87,7 @@ static uint32_t find_arguments(struct field_reader *reader, uint64_t method_tabl
     return reader_failed(&reader->raw) ? 0 : (uint32_t)arguments;
 }
 
-/* In .NET 8 the low 16 bits stand alone, all set where the rid needs more; its upper bits are then elsewhere. */
+/* In .NET 8 only the low 16 bits are here, all set if the rid needs more; its upper bits are then elsewhere. */
 static uint32_t type_def_rid(struct field_reader *reader, uint64_t method_table)
 {
     if (!has_field(reader, F_MethodTable_TypeDefRid))

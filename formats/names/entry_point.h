@@ -22,13 +22,13 @@ enum name_entry_point_flags {
 
 /*
  * What such a signature refers to. To name it formally: name_method over the metadata of `module` with `token`. Module
- * 0 is the one whose table the signature stands in; the image numbers the others: the AssemblyRefs of its own metadata
+ * 0 is the one whose table holds the signature; the image numbers the others: the AssemblyRefs of its own metadata
  * (a composite image counts none), then its manifest metadata itself, then the AssemblyRefs of that.
  */
 struct name_entry_point {
     unsigned flags;  /* enum name_entry_point_flags */
     uint32_t module; /* what `token` belongs to */
-    uint32_t token;  /* MethodDef or MemberRef token; 0 where there is a slot instead */
+    uint32_t token;  /* MethodDef or MemberRef token; 0 if there is a slot instead */
     uint32_t slot;
 
     /*
@@ -52,7 +52,7 @@ struct name_entry_point {
 /* Decodes the signature at `blob`, which may be followed by anything within its `length`. Needs no metadata. */
 enum cdacq_status name_entry_point_decode(const void *blob, size_t length, struct name_entry_point *ret);
 
-/* Only how long it is: for going through a table of thousands. */
+/* Only how long it is, for tables of thousands. */
 enum cdacq_status name_entry_point_skip(const void *blob, size_t length, size_t *ret_length);
 
 #endif

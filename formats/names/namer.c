@@ -51,23 +51,17 @@ bool namer_blob(struct namer *n, const struct metadata *m, uint32_t index, struc
     return namer_check(n, metadata_blob_read(m, index, blob)) && namer_spend_bulk(n, blob->length);
 }
 
-static void reverse(char *begin, char *end)
-{
-    while (begin < end) {
-        char c = *begin;
-        *begin++ = *--end;
-        *end = c;
-    }
-}
-
 void namer_rotate(struct namer *n, size_t begin, size_t middle)
 {
-    char *text = n->text->data;
-    if (begin == middle || n->text->broken)
-        return;
-    reverse(text + begin, text + middle);
-    reverse(text + middle, text + n->text->length);
-    reverse(text + begin, text + n->text->length);
+    char chunk[128], *text = n->text->data;
+    while (begin < middle && middle < n->text->length && !n->text->broken) {
+        size_t length = MIN(sizeof chunk, n->text->length - middle);
+        memcpy(chunk, text + middle, length);
+        memmove(text + begin + length, text + begin, middle - begin);
+        memcpy(text + begin, chunk, length);
+        begin += length;
+        middle += length;
+    }
 }
 
 void namer_put_string(struct namer *n, const struct metadata *m, uint32_t index)

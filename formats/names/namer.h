@@ -29,16 +29,16 @@ struct origin {
 /* The status is sticky: once it is a failure, every step does nothing. */
 struct namer {
     const struct name_source *source;
-    const struct type_spelling *types; /* how types are written where the name is now */
+    const struct type_spelling *types; /* how the next type is written */
     struct text *text;
     enum cdacq_status status;
     uint32_t fuel;
     unsigned depth;
     const struct metadata *outer; /* what tokens of generic arguments belong to, whatever module their type is of */
     struct formals formals[2];    /* the names of type parameters: of the type, of the method */
-    const struct name_instance *instance; /* what stands in their place; NULL: nothing */
+    const struct name_instance *instance; /* the arguments for them; NULL: they are not substituted */
     struct origin origin;                 /* of the type that was written last */
-    size_t brackets, brackets_end;        /* where those of the array that was written last are in the text */
+    size_t brackets, brackets_end;        /* the place in the text of those of the last array */
     size_t text_length;                   /* at the beginning, to go back to */
 };
 

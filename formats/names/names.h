@@ -2,12 +2,11 @@
  * names.h: names of methods, from metadata and signatures, in three spellings:
  *
  *     csharp  Ns.Outer.Inner<T>.M<U>(int, ref U, Ns.Dictionary<string, T>.Enumerator[])
- *     sos     Ns.Outer`1+Inner[[System.Int32, System.Private.CoreLib]].M[[System.__Canon,
- * System.Private.CoreLib]](Int32) il      instance !0 [System.Linq] Ns.Outer`1+Inner[System.Int32]::M(class
- * [System.Runtime]Ns.List`1<!!0>&)
+ *     sos     Ns.Outer`1+Inner[[System.Int32, System.Private.CoreLib]].M[[Ns.Own, Own]](Int32, Ns.Own)
+ *     il      instance void [Own] Ns.Outer`1+Inner[System.Int32]::M(!0,class [System.Runtime]Ns.List`1<!!0>&)
  *
  * `csharp` is the definition as C# writes it. `sos` is the answer of the debugger services' GetMethodDescName. `il` is
- * what the runtime writes into its perf map and jitdump. Each is described in its own file, spelling_*.c.
+ * what the runtime writes into its perf map and jitdump. The files spelling_*.c describe them.
  *
  * Signatures and metadata are not trusted. Work is bounded by fuel, recursion by a depth and text by its cap (all three
  * CDACQ_ERR_FUEL). What is malformed has no name (CDACQ_ERR_FORMAT). A name is appended to a text and is printable
@@ -29,7 +28,7 @@ struct type_spelling;
 
 /* A spelling. Callers pick one of the rows and may read what it shows. */
 struct name_spelling {
-    const struct type_spelling *owner; /* how the type that a method belongs to is written */
+    const struct type_spelling *owner; /* of the type that a method belongs to */
     void (*put_method)(struct namer *n, const struct named_method *method);
 
     /* Names the definition, List<T>.Add(T), whatever it is instantiated over. Others name the instance. */

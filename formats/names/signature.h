@@ -1,6 +1,6 @@
 /*
  * signature.h: a cursor over the bytes of a signature. The error is sticky: after the first bad or missing byte every
- * read returns 0 and the cursor stands at its end, so a caller asks once. It knows the grammar's atoms and how to skip
+ * read returns 0 and the cursor is at its end, so a caller asks once. It knows the grammar's atoms and how to skip
  * a type; what a type means is left to the caller. Pure; a cursor belongs to one thread.
  * Source: ECMA-335 II.23.2; the runtime's own elements: dotnet/runtime src/coreclr/inc/corhdr.h.
  */
@@ -116,7 +116,7 @@ static inline uint32_t signature_uint(struct signature *s)
     return value;
 }
 
-/* A compressed signed integer (II.23.2): the sign stands in the lowest bit, below a number of 6, 13 or 28 bits. */
+/* A compressed signed integer (II.23.2): the sign is in the lowest bit, below a number of 6, 13 or 28 bits. */
 static inline int32_t signature_int(struct signature *s)
 {
     uint8_t first = s->at == s->end ? 0 : *s->at;
@@ -135,7 +135,7 @@ static inline uint32_t signature_token(struct signature *s)
     return (uint32_t)tables[coded & 3] << 24 | coded >> 2;
 }
 
-/* The type handle behind ELEMENT_INTERNAL. */
+/* The type handle after ELEMENT_INTERNAL. */
 static inline uint64_t signature_handle(struct signature *s)
 {
     if ((s->pointer_size != 4 && s->pointer_size != 8) || s->end - s->at < s->pointer_size)

@@ -1,6 +1,6 @@
 /*
- * spelling.h: what a spelling of names consists of: a row of words and operations for types, one a place where types
- * occur, and an operation that writes a method. A spelling is a file, spelling_*.c; nothing else knows which it is.
+ * spelling.h: what a spelling of names consists of: a row of words and operations for each place in which types occur,
+ * and an operation that writes a method. A spelling is a file, spelling_*.c; no other code knows which one it writes.
  */
 #ifndef CDACQ_FORMATS_NAMES_SPELLING_H
 #define CDACQ_FORMATS_NAMES_SPELLING_H
@@ -19,44 +19,59 @@ struct list_style {
     const char *open, *separator, *close;
 };
 
+/* The sentinel separates the arguments that a call site adds from the parameters of the method. */
 struct parameter_style {
     struct list_style list;
-    const char *rest;     /* ends a list with variable arguments; NULL: nothing */
-    const char *sentinel; /* is written where those of a call site begin; NULL: nothing */
-    bool stops;           /* there: they are not written */
+    const char *rest;     /* ends the list of a method with variable arguments; NULL: nothing does */
+    const char *sentinel; /* NULL: is not written */
+    bool stops;           /* at the sentinel */
 };
 
 /* A function pointer: its calling convention, its return type, its parameters. */
 struct function_style {
     const char *open, *close;
-    void (*convention)(struct namer *n, const struct signature_header *header); /* NULL: not written */
+    void (*convention)(struct namer *n, const struct signature_header *header); /* NULL: is not written */
     struct parameter_style parameters;
     bool result_last;
 };
 
-/* How types are written in one place. NULL, unless said otherwise: such a type has no name there. */
+/* How types are written in one place. */
 struct type_spelling {
+    /* Primitive types; `qualified`: each with its namespace. */
     enum primitive_column primitives;
-    bool qualified; /* all of which have their namespace */
-    bool handles;   /* a type handle in a signature is the type itself, not just its definition */
-    const char *class_word, *valuetype_word; /* before a token in a signature; NULL: nothing */
-    const char *module;                      /* the type of a module's functions */
-    const char *pointer, *byref[2];          /* after the type; before and after it */
-    const char *pinned, *modopt, *modreq;    /* NULL: modifiers are not written */
-    const char *one_dimension;               /* of an array that is no vector */
-    bool outer_brackets_first;               /* of arrays of arrays */
-    uint8_t first_zapsig; /* of the elements that only ReadyToRun images have, the first that is known; 0: none is */
-    bool type_specs;      /* are followed; otherwise they are passed to `named` */
-    bool named_takes_arguments; /* otherwise they follow as a list */
-    bool assemblies;            /* each argument is in brackets, with its assembly */
-    struct list_style arguments;
-    const struct function_style *function;
-    const char *unknown_variable[2], *unknown_function;
-    /* The size and bounds of a dimension; NULL: not written. */
-    void (*dimension)(struct namer *n, const struct array_shape *shape, uint32_t i);
+    bool qualified;
+
+    /*
+     * Named types. `definition` also writes the formal parameters, which it returns; NULL: it is `named`.
+     * named_takes_arguments: `named` writes the arguments; otherwise they follow as a list. Words are NULL if nothing
+     * comes before a type.
+     */
     void (*named)(struct namer *n, const struct named_type *type, struct type_arguments *arguments);
-    struct formals (*definition)(struct namer *n, const struct metadata *m, uint32_t token); /* NULL: as `named` */
+    struct formals (*definition)(struct namer *n, const struct metadata *m, uint32_t token);
+    bool named_takes_arguments;
+    bool type_specs; /* TypeSpecs are followed; otherwise `named` gets them */
+    bool handles;    /* a type handle in a signature means the type with its arguments, not only its definition */
+    const char *class_word, *valuetype_word;
+    const char *module; /* the type that functions of a module belong to; NULL: they have no name */
+
+    /* Lists of arguments; `assemblies`: each is in brackets, with its assembly. */
+    struct list_style arguments;
+    bool assemblies;
+
+    /* Composed types. */
+    const char *pointer, *byref[2];       /* after the type; before and after it */
+    const char *pinned, *modopt, *modreq; /* NULL: modifiers are not written */
+    const char *one_dimension;            /* in the brackets of an array of one dimension that is no vector */
+    bool outer_brackets_first;            /* of arrays of arrays */
+    void (*dimension)(struct namer *n, const struct array_shape *shape, uint32_t i); /* NULL: nothing between commas */
+    const struct function_style *function; /* NULL: function pointers have no name */
+
+    /* Type parameters (NULL: they have no name), and what feeders do not know (NULL: has no name). */
     void (*variable)(struct namer *n, bool of_method, uint32_t number);
+    const char *unknown_variable[2], *unknown_function;
+
+    /* Of the elements that occur only in ReadyToRun images, the first that has a name; 0: none has. */
+    uint8_t first_zapsig;
 };
 
 /* Types that stand by themselves, as the runtime spells them: without assemblies, and with them. */
@@ -72,7 +87,7 @@ struct named_method {
     uint32_t parent;                 /* of a MemberRef; the token itself of a MethodDef */
     const char *plain_owner, *plain_name;
     uint32_t name;
-    struct signature owner; /* of the type, where the method's own metadata does not say it all; `at` is NULL: none */
+    struct signature owner; /* of the type, if the metadata do not say it all; `at` is NULL: none */
     const struct metadata *owner_metadata;
     const struct name_instance *instance; /* NULL: not instantiated, or not known */
     bool has_parameters;                  /* `header` and `signature` are known */

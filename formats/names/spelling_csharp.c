@@ -10,7 +10,7 @@
  */
 #include "formats/names/spelling.h"
 
-/* The length of `name` without the `N that it ends in; *ret_arity is that N, 0 where it has none. */
+/* The length of `name` without the `N that it ends in; *ret_arity is that N, or 0 if it has none. */
 static size_t stem_length(const char *name, size_t length, uint32_t *ret_arity)
 {
     uint32_t value = 0, unit = 1;
@@ -70,7 +70,7 @@ static uint32_t path_arity(const struct type_path *path, unsigned i)
     return own > outer ? own - outer : 0;
 }
 
-/* The name of a level, without its `N where that many arguments follow. Returns how many do. */
+/* The name of a level, without its `N if that many arguments follow. Returns how many do. */
 static __attribute__((noinline)) uint32_t put_level_name(struct namer *n, const struct type_path *path, unsigned i,
                                                          uint32_t left)
 {

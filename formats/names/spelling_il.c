@@ -14,7 +14,7 @@ static void il_scope(struct namer *n, const struct metadata *m, uint32_t scope)
 {
     struct metadata_assembly_ref reference;
     uint32_t rid = metadata_rid(scope), name;
-    if (scope == 0) { /* a TypeRef that says no more than that the type is somewhere here */
+    if (scope == 0) { /* a TypeRef to a type that is somewhere in this assembly */
         text_puts(n->text, "[*]");
     } else if (rid && metadata_token_table(scope) == METADATA_ASSEMBLY_REF) {
         if (!namer_check(n, metadata_assembly_ref(m, rid, &reference)))
@@ -31,8 +31,7 @@ static void il_scope(struct namer *n, const struct metadata *m, uint32_t scope)
     }
 }
 
-/* `[System.Runtime]Ns.Outer`1/Inner`; a type handle is the definition, and where it points. Not inlined, for its path.
- */
+/* `[System.Runtime]Ns.Outer`1/Inner`, and the value of a type handle. Not inlined, for its path. */
 static __attribute__((noinline)) void il_named(struct namer *n, const struct named_type *type,
                                                struct type_arguments *arguments)
 {
@@ -123,7 +122,7 @@ static void il_method(struct namer *n, const struct named_method *method)
     size_t begin = n->text->length;
     n->types = owner;
     method_put_owner(n, method);
-    size_t end = n->text->length; /* only the owner says which assembly comes before it */
+    size_t end = n->text->length; /* the assembly, which comes first, is known after the owner */
     text_putc(n->text, '[');
     namer_put_origin(n, n->origin);
     text_puts(n->text, "] ");

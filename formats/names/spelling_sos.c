@@ -7,7 +7,7 @@
  */
 #include "formats/names/spelling.h"
 
-/* What the row says: of a nested type no more than its name. */
+/* The row's namespace and name: of a nested type only its name. */
 static void sos_named(struct namer *n, const struct named_type *type, struct type_arguments *arguments)
 {
     const struct metadata *m = type->metadata;

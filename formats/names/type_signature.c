@@ -67,7 +67,7 @@ static void put_handle(struct namer *n, struct signature *s)
         n->source->type_handle(n->source->context, handle, n);
 }
 
-/* What GENERICINST is followed by, where it is to be a type with a name. */
+/* The named type after GENERICINST. */
 static bool read_generic_type(struct namer *n, struct signature *s, const struct metadata *m, struct named_type *ret)
 {
     uint8_t element = signature_byte(s);

@@ -29,7 +29,7 @@ static inline void type_leave(struct namer *n)
 /* A primitive type. False, and nothing is written, if the spelling has no word for that element type. */
 bool type_primitive(struct namer *n, uint8_t element);
 
-/* The element type that stands for a TypeDef of the core library's primitive types, by its name; 0 for others. */
+/* The element type of a TypeDef that has the name of a primitive type; 0 for others. */
 uint8_t type_primitive_named(struct namer *n, const struct metadata *m, uint32_t token);
 
 /* A TypeDef or TypeRef. */
@@ -43,18 +43,19 @@ struct named_type {
 struct type_arguments {
     uint32_t left, number;
     void (*put)(struct namer *n, const struct type_arguments *arguments);
-    const struct type_level *level; /* of the type, that takes the argument; only where the spelling says which */
+    const struct type_level
+        *level; /* of the type, that takes the argument; set by spellings that pass arguments to levels */
     void *context;
 };
 
-/* The next argument, for spellings; and all that are left, as a list. */
+/* The next argument, which only spellings ask for. All that are left, as a list. */
 void type_argument(struct namer *n, struct type_arguments *arguments);
 void type_argument_list(struct namer *n, struct type_arguments *arguments);
 
 /* An instance of a generic type. */
 void type_instance(struct namer *n, const struct named_type *type, struct type_arguments *arguments);
 
-/* A TypeDef that stands for itself, with its formal parameters where the spelling shows them: they are returned. */
+/* A TypeDef as such, with its formal parameters if the spelling shows them. It returns these. */
 struct formals type_definition(struct namer *n, const struct metadata *m, uint32_t token);
 
 /* ELEMENT_PTR or ELEMENT_BYREF; others are passed over. */
@@ -69,7 +70,7 @@ struct array_shape {
 /* NULL: a vector. */
 void type_array(struct namer *n, const struct array_shape *shape);
 
-/* A type parameter: what the namer's instance has in its place, otherwise its name. */
+/* A type parameter: the argument that the namer's instance has for it, otherwise its name. */
 void type_variable(struct namer *n, bool of_method, uint32_t number);
 void type_variable_argument(struct namer *n, const struct name_instance *instance, bool of_method, uint32_t number);
 
@@ -81,13 +82,13 @@ void type_unknown(struct namer *n, uint8_t element);
 /* The type at the cursor, whose tokens are those of `m`. */
 void type_signature(struct namer *n, struct signature *s, const struct metadata *m);
 
-/* The same for a signature that stands by itself: the arguments in it are of `m` too, not of the namer's `outer`. */
+/* The same if the tokens of generic arguments are those of `m` too, not of the namer's `outer`. */
 void type_signature_alone(struct namer *n, struct signature *s, const struct metadata *m);
 
 /* A TypeSpec. */
 void type_spec(struct namer *n, const struct metadata *m, uint32_t token);
 
-/* The parameters of a method: `count` types at the cursor. */
+/* The parameters at the cursor of a method signature. */
 struct parameter_style;
 void type_parameters(struct namer *n, struct signature *s, const struct metadata *m,
                      const struct signature_header *header, const struct parameter_style *style);

@@ -149,6 +149,16 @@ START_TEST(arguments_of_methods)
 }
 END_TEST
 
+/* (type) -> void, the type by its handle; returns the size. */
+static size_t write_handle_signature(int arch, uint64_t type, uint8_t ret[16])
+{
+    size_t word = arch & 1 ? 8 : 4;
+    memcpy(ret, (const uint8_t[]){0, 1, 1, 0x21}, 4);
+    for (size_t i = 0; i < word; i++)
+        ret[4 + i] = (uint8_t)(type >> 8 * (arch & 2 ? word - 1 - i : i));
+    return 4 + word;
+}
+
 START_TEST(dynamic_methods)
 {
     struct process process = make_process(_i);
@@ -159,17 +169,19 @@ START_TEST(dynamic_methods)
     check_name(&process, CDACQ_NAMES_CSHARP, ip, "dynamicClass.Dyn((Ns.Outer`1.In+ner)");
     check_name(&process, CDACQ_NAMES_IL, ip, "void [Own] dynamicClass::Dyn((class Ns.Outer`1/In+ner)");
     check_name(&process, CDACQ_NAMES_SOS, ip, "DynamicClass.Dyn(((In+ner)");
-    uint8_t handle[16] = {0, 1, 1, 0x21};
-    size_t word = _i & 1 ? 8 : 4;
-    for (size_t i = 0; i < word; i++)
-        handle[4 + i] = (uint8_t)(process.int32 >> 8 * (_i & 2 ? word - 1 - i : i));
-    ip = add_code(&process, mock_dynamic_method_desc_of(mock, table, "IL_STUB", true, handle, 4 + word));
+    uint8_t handle[16];
+    size_t size = write_handle_signature(_i, process.int32, handle);
+    ip = add_code(&process, mock_dynamic_method_desc_of(mock, table, "IL_STUB", true, handle, size));
     char expected[128];
     snprintf(expected, sizeof expected, "void [Own] dynamicClass::IL_STUB(System.Int32 /* MT: 0x%llx */)",
              (unsigned long long)process.int32);
     check_name(&process, CDACQ_NAMES_IL, ip, expected);
     check_name(&process, CDACQ_NAMES_SOS, ip, "ILStubClass.IL_STUB(System.Int32)");
     check_name(&process, CDACQ_NAMES_CSHARP, ip, "dynamicClass.IL_STUB(int)");
+    uint64_t rectangle = mock_array_method_table(mock, process.module, process.int32, 2);
+    size = write_handle_signature(_i, mock_array_method_table(mock, process.module, rectangle, 0), handle);
+    ip = add_code(&process, mock_dynamic_method_desc_of(mock, table, "Arrays", false, handle, size));
+    check_name(&process, CDACQ_NAMES_CSHARP, ip, "dynamicClass.Arrays(int[][,])");
     const uint8_t variable[] = {0x20, 1, 1, 0x13, 0};
     uint64_t array = mock_array_method_table(mock, process.module, process.int32, 2);
     ip = add_code(&process, mock_dynamic_method_desc_of(mock, array, "Set", true, variable, sizeof variable));

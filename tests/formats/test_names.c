@@ -590,6 +590,41 @@ START_TEST(instances_of_type_handles)
 }
 END_TEST
 
+/* The type's parameter 0 is an int[], the method's a string. */
+static void feed_argument(void *context, bool of_method, uint32_t index, struct namer *n)
+{
+    ck_assert_ptr_eq(context, &source);
+    ck_assert_uint_eq(index, 0);
+    type_primitive(n, of_method ? ELEMENT_STRING : ELEMENT_I4);
+    if (!of_method)
+        type_array(n, NULL);
+}
+
+static enum cdacq_status name_substituted(const void *signature, size_t length)
+{
+    const struct name_instance instance = {
+        .argument = feed_argument, .type_count = 1, .method_count = 1, .context = &source};
+    struct namer n = namer_begin(&source, TYPES, &text);
+    struct signature s = signature_at(signature, length, 0, false);
+    n.instance = &instance;
+    type_signature(&n, &s, &m);
+    return namer_end(&n);
+}
+
+START_TEST(type_parameters_are_substituted)
+{
+    uint32_t type = add_type(PUBLIC, "Ns", "Pair`2");
+    open_written();
+#define SUBSTITUTED(...) name_substituted(SIGNATURE(__VA_ARGS__))
+    assert_name(SUBSTITUTED(0x10, 0x13, 0), "ref int[]");
+    assert_name(SUBSTITUTED(0x1e, 0), "string");
+    assert_name(SUBSTITUTED(0x14, 0x13, 0, 2, 0, 0), "int[,][]");
+    assert_name(SUBSTITUTED(0x1d, 0x15, 0x12, (uint8_t)(type << 2), 2, 0x1e, 0, 0x13, 0), "Ns.Pair<string, int[]>[]");
+    assert_name(SUBSTITUTED(0x13, 1), "!1");
+    assert_name(SUBSTITUTED(0x1e, 1), "!!1");
+}
+END_TEST
+
 /* ---- ReadyToRun ---- */
 
 static const struct metadata *find_other(void *context, uint32_t index)
@@ -767,6 +802,7 @@ static Suite *suite(void)
     tcase_add_test(t, depth_has_its_cap);
     tcase_add_test(t, type_handles);
     tcase_add_test(t, instances_of_type_handles);
+    tcase_add_test(t, type_parameters_are_substituted);
     tcase_add_test(t, entry_points);
     tcase_add_test(t, entry_points_as_instantiated);
     tcase_add_test(t, survives_random_signatures);
