@@ -14,10 +14,12 @@
 #include "src/cli/console.h"
 #include "src/cli/json_writer.h"
 #include "src/cli/output.h"
+#include "src/cli/put.h"
 #include "util/base.h"
 
 enum {
     COMPLAINTS_MAX = 20, /* lines on standard error: each record has its problem anyway */
+    FIELDS_ROOM = 1024,  /* the fields of a record as text, without its strings */
     WAIT_MS = 100,
 };
 
@@ -348,6 +350,11 @@ static void write_json(struct output *out, const struct cdacq_jitdump_record *re
 
 /* ---- Text -------------------------------------------------------------------------------------------------------- */
 
+static inline char *put_text(char *p, const char *text)
+{
+    return put_bytes(p, text, strlen(text));
+}
+
 static void write_text_string(struct output *out, const struct field *field, const void *object)
 {
     size_t length;
@@ -360,28 +367,32 @@ static void write_text_string(struct output *out, const struct field *field, con
 
 static void write_text_fields(struct output *out, const struct fields *fields, const void *object)
 {
+    char *p = output_reserve(out, FIELDS_ROOM);
     for (const struct field *field = fields->items; field < fields->items + fields->count; field++) {
-        output_literal(out, field->label);
+        p = put_text(p, field->label);
         switch (field->format) {
         case NOTHING:
             break;
         case STRING:
+            output_commit(out, p);
             write_text_string(out, field, object);
+            p = output_reserve(out, FIELDS_ROOM);
             break;
         case HEX:
-            output_hex(out, field_value(field, object));
+            p = put_hex(p, field_value(field, object));
             break;
         case ENDIAN:
-            output_literal(out, field_value(field, object) ? "big" : "little");
+            p = put_text(p, field_value(field, object) ? "big" : "little");
             break;
         case TICKS:
-            output_literal(out, field_value(field, object) & 1 ? ", times in ticks of the processor" : "");
+            p = put_text(p, field_value(field, object) & 1 ? ", times in ticks of the processor" : "");
             break;
         default:
-            output_decimal(out, field_value(field, object));
+            p = put_decimal(p, field_value(field, object));
             break;
         }
     }
+    output_commit(out, p);
 }
 
 /* Each call takes the next `range_count` ranges. */
@@ -389,12 +400,9 @@ static void write_text_ranges(struct output *out, const struct cdacq_jitdump_rec
                               uint32_t *next)
 {
     struct cdacq_jitdump_range range = {.size = sizeof range};
-    for (; count && cdacq_jitdump_record_get_range(record, *next, &range, NULL) == CDACQ_OK; count--, ++*next) {
-        output_literal(out, " +");
-        output_hex(out, range.start_offset);
-        output_literal(out, "..");
-        output_hex(out, (uint64_t)range.start_offset + range.code_size);
-    }
+    for (; count && cdacq_jitdump_record_get_range(record, *next, &range, NULL) == CDACQ_OK; count--, ++*next)
+        output_printf(out, " +0x%" PRIx32 "..0x%" PRIx64, range.start_offset,
+                      (uint64_t)range.start_offset + range.code_size);
 }
 
 static void write_text_list(struct output *out, const struct list *list, const struct cdacq_jitdump_record *record)
@@ -404,7 +412,7 @@ static void write_text_list(struct output *out, const struct list *list, const s
     for (uint64_t cursor = 0; list->text_label && list->next(record, &cursor, &element); number++) {
         output_literal(out, list->text_label);
         if (list->is_numbered)
-            output_decimal(out, number);
+            output_printf(out, "%" PRIu32, number);
         write_text_fields(out, &list->text, &element);
         if (list->next == next_inline_call)
             write_text_ranges(out, record, element.call.range_count, &ranges);

@@ -95,16 +95,6 @@ void output_literal(struct output *out, const char *text)
     output_commit(out, put_bytes(output_reserve(out, length), text, length));
 }
 
-void output_decimal(struct output *out, uint64_t value)
-{
-    output_commit(out, put_decimal(output_reserve(out, PUT_NUMBER_ROOM), value));
-}
-
-void output_hex(struct output *out, uint64_t value)
-{
-    output_commit(out, put_hex(output_reserve(out, PUT_NUMBER_ROOM + PUT_SLACK), value));
-}
-
 /* Where to cut a text so that no character is: at `at`, or up to three bytes before it. */
 static size_t cut_between_characters(const char *text, size_t at)
 {

@@ -47,10 +47,8 @@ static inline void output_commit(struct output *out, const char *end)
 /* For what is not hot. The result of output_printf must fit 1 KB: texts of unknown length have their own functions. */
 void output_printf(struct output *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void output_literal(struct output *out, const char *text); /* ours: as it is */
-void output_decimal(struct output *out, uint64_t value);
-void output_hex(struct output *out, uint64_t value);    /* 0x7f.. */
-void output_text(struct output *out, const char *text); /* the target's: escaped */
-void output_note(struct output *out, const char *text); /* a message, or escaped by the library: backslashes stay */
+void output_text(struct output *out, const char *text);    /* the target's: escaped */
+void output_note(struct output *out, const char *text);    /* a message, or escaped by the library: backslashes stay */
 
 /* Any bytes of any length. */
 void output_escaped(struct output *out, const char *text, size_t length, enum escape_form form);
