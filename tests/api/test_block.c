@@ -1,5 +1,5 @@
 /*
- * test_block.c: every question of the ExecutionManager contract about every function of a scene, over
+ * test_block.c: every question of the ExecutionManager contract about every function of a sample process, over
  * widths, byte orders, versions, layouts and carriers; and each with what it needs taken away.
  */
 #include <stdio.h>
@@ -10,7 +10,7 @@
 enum { VERSIONS = 3, SEEDS = CARRIER_COUNT, COMBINATIONS = ARCH_COUNT * VERSIONS * SEEDS };
 
 struct opened {
-    struct scene scene;
+    struct sample_process sample;
     const struct mock_function *facts;
     size_t fact_count;
     struct cdacq_target *target;
@@ -18,29 +18,29 @@ struct opened {
 };
 
 /* Which of the combinations of architecture, version of the contract and seed; the seed decides the carrier. */
-static struct scene scene_of(int i)
+static struct sample_process sample_of(int i)
 {
     static const unsigned versions[VERSIONS] = {1, 2, MOCK_NET_11};
-    return scene_build(i % ARCH_COUNT, (uint64_t)(i / ARCH_COUNT / VERSIONS), versions[i / ARCH_COUNT % VERSIONS],
-                       true);
+    return sample_build(i % ARCH_COUNT, (uint64_t)(i / ARCH_COUNT / VERSIONS), versions[i / ARCH_COUNT % VERSIONS],
+                        true);
 }
 
-static struct opened open_scene(struct scene scene, int i)
+static struct opened open_sample(struct sample_process sample, int i)
 {
-    struct opened opened = {.scene = scene};
-    mock_publish(opened.scene.mock, NULL);
-    opened.facts = mock_functions(opened.scene.mock, &opened.fact_count);
-    opened.target = mock_open(opened.scene.mock, i / ARCH_COUNT / VERSIONS % mock_carriers(), NULL);
+    struct opened opened = {.sample = sample};
+    mock_publish(opened.sample.mock, NULL);
+    opened.facts = mock_functions(opened.sample.mock, &opened.fact_count);
+    opened.target = mock_open(opened.sample.mock, i / ARCH_COUNT / VERSIONS % mock_carriers(), NULL);
     opened.session = mock_session(opened.target);
     return opened;
 }
 
-static void close_scene(struct opened *opened)
+static void close_sample(struct opened *opened)
 {
-    mock_check(opened->scene.mock);
+    mock_check(opened->sample.mock);
     cdacq_session_destroy(opened->session);
     cdacq_target_close(opened->target);
-    scene_destroy(&opened->scene);
+    sample_destroy(&opened->sample);
 }
 
 static bool is_method(const struct mock_function *fact)
@@ -121,7 +121,8 @@ static void check_questions(const struct opened *opened, const struct cdacq_bloc
     expect(cdacq_block_get_unwind_info(block, session, &address, &error) == CDACQ_OK && address == fact->unwind_info,
            ip);
     uint64_t base = cdacq_block_get_unwind_info_base_address(block);
-    expect(!address || base + mock_get(opened->scene.mock, address, "RuntimeFunction.BeginAddress") == fact->begin, ip);
+    expect(!address || base + mock_get(opened->sample.mock, address, "RuntimeFunction.BeginAddress") == fact->begin,
+           ip);
     expect(cdacq_block_get_funclet_start_address(block, session, &address, &error) == CDACQ_OK &&
                address == fact->begin,
            ip);
@@ -145,7 +146,7 @@ static void check_questions(const struct opened *opened, const struct cdacq_bloc
 
 START_TEST(every_question_about_every_function)
 {
-    struct opened opened = open_scene(scene_of(_i), _i);
+    struct opened opened = open_sample(sample_of(_i), _i);
     struct cdacq_block block;
     struct cdacq_error error = {0};
     enum cdacq_code_kind kind;
@@ -158,7 +159,7 @@ START_TEST(every_question_about_every_function)
             expect(status == (is_method(fact) ? CDACQ_OK : CDACQ_NOT_MANAGED), ips[j]);
             if (status != CDACQ_OK) {
                 expect(cdacq_session_get_code_kind(opened.session, ips[j], &kind, &error) >= 0, ips[j]);
-                expect(kind == scene_code_kind(fact), ips[j]);
+                expect(kind == sample_code_kind(fact), ips[j]);
                 continue;
             }
             check_handle(&opened, &block, fact, ips[j]);
@@ -172,13 +173,13 @@ START_TEST(every_question_about_every_function)
     ck_assert_int_eq(cdacq_session_get_code_block(opened.session, 0, &block, NULL), CDACQ_NOT_MANAGED);
     ck_assert_int_eq(cdacq_session_get_code_kind(opened.session, 0, &kind, NULL), CDACQ_NOT_MANAGED);
     ck_assert_int_eq(kind, CDACQ_CODE_UNKNOWN);
-    close_scene(&opened);
+    close_sample(&opened);
 }
 END_TEST
 
 START_TEST(modules_of_images)
 {
-    struct opened opened = open_scene(scene_of(_i), _i);
+    struct opened opened = open_sample(sample_of(_i), _i);
     struct cdacq_error error = {0};
     for (size_t i = 0; i < opened.fact_count; i++) {
         const struct mock_function *fact = &opened.facts[i];
@@ -187,11 +188,11 @@ START_TEST(modules_of_images)
         bool image = fact->code == MOCK_CODE_R2R || fact->code == MOCK_CODE_THUNK;
         expect(status == (image ? CDACQ_OK : CDACQ_NOT_MANAGED) && !module == !image, fact->begin);
     }
-    struct mock_r2r *image = opened.scene.unsplit;
+    struct mock_r2r *image = opened.sample.unsplit;
     uint64_t module = 0; /* an address of any kind, its headers too */
     ck_assert_int_eq(cdacq_session_find_ready_to_run_module(opened.session, image->begin, &module, &error), CDACQ_OK);
     ck_assert_uint_eq(module, image->module);
-    close_scene(&opened);
+    close_sample(&opened);
 }
 END_TEST
 

@@ -351,12 +351,12 @@ static void *ask_in_thread(void *context)
 
 START_TEST(threads_share_a_target)
 {
-    struct scene scene = scene_build(_i, 4, 2, true);
+    struct sample_process sample = sample_build(_i, 4, 2, true);
     size_t count;
-    mock_publish(scene.mock, NULL);
-    const struct mock_function *facts = mock_functions(scene.mock, &count);
+    mock_publish(sample.mock, NULL);
+    const struct mock_function *facts = mock_functions(sample.mock, &count);
     for (enum carrier carrier = 0; carrier < CARRIER_PROCESS; carrier++) {
-        struct cdacq_target *target = mock_open(scene.mock, carrier, NULL);
+        struct cdacq_target *target = mock_open(sample.mock, carrier, NULL);
         struct asker askers[THREADS];
         for (int i = 0; i < THREADS; i++) {
             askers[i] = (struct asker){.target = target, .facts = facts, .count = count};
@@ -368,7 +368,7 @@ START_TEST(threads_share_a_target)
         }
         cdacq_target_close(target);
     }
-    scene_destroy(&scene);
+    sample_destroy(&sample);
 }
 END_TEST
 
@@ -377,18 +377,18 @@ static void ask_all(struct cdacq_target *target, const struct mock_function *fac
 
 START_TEST(snapshots_of_every_carrier)
 {
-    struct scene scene = scene_build(_i, 2, 2, true);
+    struct sample_process sample = sample_build(_i, 2, 2, true);
     size_t count;
     char path[512];
     snprintf(path, sizeof path, "%s", test_path("snapshot"));
-    mock_publish(scene.mock, NULL);
-    const struct mock_function *facts = mock_functions(scene.mock, &count);
+    mock_publish(sample.mock, NULL);
+    const struct mock_function *facts = mock_functions(sample.mock, &count);
     struct cdacq_options options = {.size = sizeof options, .flags = CDACQ_OPEN_RECORD};
     unsigned expected = 0;
     for (enum carrier carrier = 0; carrier < mock_carriers(); carrier++) {
         unsigned answers[2] = {0}, missing = 0;
         uint64_t size;
-        struct cdacq_target *target = mock_open(scene.mock, carrier, &options);
+        struct cdacq_target *target = mock_open(sample.mock, carrier, &options);
         ask_all(target, facts, count, &answers[0], &missing);
         ck_assert_int_eq(cdacq_target_write_snapshot(target, path, &size, &error), CDACQ_OK);
         cdacq_target_close(target);
@@ -401,7 +401,7 @@ START_TEST(snapshots_of_every_carrier)
             expected = answers[0];
         ck_assert_uint_eq(answers[0], expected);
     }
-    scene_destroy(&scene);
+    sample_destroy(&sample);
 }
 END_TEST
 
@@ -433,19 +433,19 @@ static void ask_all(struct cdacq_target *target, const struct mock_function *fac
 
 START_TEST(a_core_is_cut)
 {
-    struct scene scene = scene_build(_i, 2, 2, true);
+    struct sample_process sample = sample_build(_i, 2, 2, true);
     size_t count;
     unsigned all = 0, answers = 0, missing = 0;
     char path[512];
     struct stat st;
     snprintf(path, sizeof path, "%s", test_path("core"));
-    mock_publish(scene.mock, NULL);
-    const struct mock_function *facts = mock_functions(scene.mock, &count);
+    mock_publish(sample.mock, NULL);
+    const struct mock_function *facts = mock_functions(sample.mock, &count);
     struct cdacq_options options = {.size = sizeof options, .flags = CDACQ_OPEN_PREAD};
     struct cdacq_target *target;
     for (int eighths = 8; eighths >= 0; eighths--) {
         unsigned before = answers;
-        if (!mock_write_core(scene.mock, path, &error) || stat(path, &st) < 0)
+        if (!mock_write_core(sample.mock, path, &error) || stat(path, &st) < 0)
             ck_abort_msg("%s", error.message);
         ck_assert_int_eq(cdacq_target_open_core(path, &options, &target, &error), CDACQ_OK);
         ck_assert_int_eq(truncate(path, st.st_size * eighths / 8), 0);
@@ -460,23 +460,23 @@ START_TEST(a_core_is_cut)
     }
     ck_assert_uint_gt(all, 0);
     ck_assert_uint_gt(missing, 0);
-    scene_destroy(&scene);
+    sample_destroy(&sample);
 }
 END_TEST
 
 /* What was read before stays. */
 START_TEST(a_core_is_cut_after_the_questions)
 {
-    struct scene scene = scene_build(_i, 2, 2, true);
+    struct sample_process sample = sample_build(_i, 2, 2, true);
     size_t count;
     unsigned answers[2] = {0}, missing = 0;
     char path[512];
     snprintf(path, sizeof path, "%s", test_path("core"));
-    mock_publish(scene.mock, NULL);
-    const struct mock_function *facts = mock_functions(scene.mock, &count);
+    mock_publish(sample.mock, NULL);
+    const struct mock_function *facts = mock_functions(sample.mock, &count);
     struct cdacq_options options = {.size = sizeof options, .flags = CDACQ_OPEN_PREAD};
     struct cdacq_target *target;
-    if (!mock_write_core(scene.mock, path, &error))
+    if (!mock_write_core(sample.mock, path, &error))
         ck_abort_msg("%s", error.message);
     ck_assert_int_eq(cdacq_target_open_core(path, &options, &target, &error), CDACQ_OK);
     ask_all(target, facts, count, &answers[0], &missing);
@@ -485,7 +485,7 @@ START_TEST(a_core_is_cut_after_the_questions)
     ck_assert_uint_eq(missing, 0);
     ck_assert_uint_eq(answers[0], answers[1]);
     cdacq_target_close(target);
-    scene_destroy(&scene);
+    sample_destroy(&sample);
 }
 END_TEST
 

@@ -51,26 +51,26 @@ static void add_address(struct addresses *addresses, uint64_t address)
 }
 
 /* The edges of every function and a place inside, and anywhere in every section, and outside of all. */
-static struct addresses interesting_addresses(struct scene *scene, struct dice *dice)
+static struct addresses interesting_addresses(struct sample_process *sample, struct random *random)
 {
     struct addresses addresses = {0};
     size_t count;
-    const struct mock_function *functions = mock_functions(scene->mock, &count);
+    const struct mock_function *functions = mock_functions(sample->mock, &count);
     for (size_t i = 0; i < count; i++) {
         uint64_t begin = functions[i].begin, end = functions[i].end;
         add_address(&addresses, begin - 1);
         add_address(&addresses, begin);
-        add_address(&addresses, begin + roll(dice, end - begin));
+        add_address(&addresses, begin + random_below(random, end - begin));
         add_address(&addresses, end - 1);
         add_address(&addresses, end);
     }
-    for (size_t i = 0; i < scene->range_count; i++) {
-        uint64_t begin = scene->ranges[i].begin, end = scene->ranges[i].end;
+    for (size_t i = 0; i < sample->range_count; i++) {
+        uint64_t begin = sample->ranges[i].begin, end = sample->ranges[i].end;
         add_address(&addresses, begin - 1);
         add_address(&addresses, end - 1);
         add_address(&addresses, end);
         for (int n = 0; n < PROBES; n++)
-            add_address(&addresses, begin + roll(dice, end - begin));
+            add_address(&addresses, begin + random_below(random, end - begin));
     }
     add_address(&addresses, 0);
     add_address(&addresses, 1);
@@ -119,7 +119,7 @@ static void check_block(struct field_reader *reader, const struct mock_function 
 {
     struct block_function function = {0};
     expect(block->ip == ip, ip);
-    expect(block->kind == scene_code_kind(fact), ip);
+    expect(block->kind == sample_code_kind(fact), ip);
     expect(block->start == (fact->code == MOCK_CODE_RANGE_LIST ? ip : fact->method), ip);
     expect(code_block_is_method(block) == is_method(fact), ip);
     if (!is_method(fact))
@@ -155,30 +155,30 @@ static void check_address(struct cdacq_target *target, struct field_reader *read
 START_TEST(every_address_has_its_method)
 {
     struct combination c = combination_of(_i);
-    struct scene scene = scene_build(c.arch, c.seed, c.version, true);
-    struct dice dice = {(uint64_t)_i};
-    struct addresses addresses = interesting_addresses(&scene, &dice);
+    struct sample_process sample = sample_build(c.arch, c.seed, c.version, true);
+    struct random random = {(uint64_t)_i};
+    struct addresses addresses = interesting_addresses(&sample, &random);
     struct facts facts;
-    mock_publish(scene.mock, NULL);
-    facts.items = mock_functions(scene.mock, &facts.count);
+    mock_publish(sample.mock, NULL);
+    facts.items = mock_functions(sample.mock, &facts.count);
     /* As memory, and by one of the other carriers. */
     enum carrier other = 1 + (unsigned)_i / ARCH_COUNT % ((unsigned)mock_carriers() - 1);
     for (enum carrier carrier = 0; carrier <= other; carrier += other) {
-        struct cdacq_target *target = mock_open(scene.mock, carrier, NULL);
+        struct cdacq_target *target = mock_open(sample.mock, carrier, NULL);
         struct field_reader reader = mock_reader(target);
         for (size_t i = 0; i < addresses.count; i++)
             check_address(target, &reader, &facts, addresses.items[i]);
         cdacq_target_close(target);
     }
     free(addresses.items);
-    scene_destroy(&scene);
+    sample_destroy(&sample);
 }
 END_TEST
 
 /* ---- The public API ---- */
 
-static void check_answer(const struct scene *scene, const struct facts *facts, const struct cdacq_method *method,
-                         uint64_t ip, bool types)
+static void check_answer(const struct sample_process *sample, const struct facts *facts,
+                         const struct cdacq_method *method, uint64_t ip, bool types)
 {
     const struct mock_function *fact = fact_before(facts, ip);
     if (fact && ip >= fact->end)
@@ -191,7 +191,7 @@ static void check_answer(const struct scene *scene, const struct facts *facts, c
         return;
     }
     expect(method->answer == (is_method(fact) ? CDACQ_ANSWER_MANAGED : CDACQ_ANSWER_STUB), ip);
-    expect(method->kind == scene_code_kind(fact), ip);
+    expect(method->kind == sample_code_kind(fact), ip);
     if (!is_method(fact))
         return;
     expect(method->method_desc == fact->method_desc, ip);
@@ -201,8 +201,8 @@ static void check_answer(const struct scene *scene, const struct facts *facts, c
     expect(method->offset == fact->offset + (ip - fact->begin), ip);
     expect(method->cold == fact->cold, ip);
     expect(method->funclet_start == (fact->funclet ? fact->begin : fact->method), ip);
-    if (types && (!method->name || strcmp(method->name, scene_name(scene, fact)) != 0))
-        ck_abort_msg("at %#" PRIx64 ": \"%s\" is \"%s\" (%s)", ip, scene_name(scene, fact),
+    if (types && (!method->name || strcmp(method->name, sample_name(sample, fact)) != 0))
+        ck_abort_msg("at %#" PRIx64 ": \"%s\" is \"%s\" (%s)", ip, sample_name(sample, fact),
                      method->name ? method->name : "", method->error ? method->error : "");
     if (types)
         expect(method->name_length == strlen(method->name) && !method->error, ip);
@@ -224,13 +224,14 @@ static void check_same(const struct cdacq_method *a, const struct cdacq_method *
 }
 
 /* A session's first look-ups walk; only later ones use an index. So every few addresses get a session of their own. */
-static void check_single(struct cdacq_target *target, const struct cdacq_method *bulk, size_t count, struct dice *dice)
+static void check_single(struct cdacq_target *target, const struct cdacq_method *bulk, size_t count,
+                         struct random *random)
 {
     enum { SESSIONS = 12, QUESTIONS = 12 };
     for (int i = 0; i < SESSIONS; i++) {
         struct cdacq_session *session = mock_session(target);
         for (int j = 0; j < QUESTIONS; j++) {
-            const struct cdacq_method *expected = &bulk[roll(dice, count)];
+            const struct cdacq_method *expected = &bulk[random_below(random, count)];
             struct cdacq_method method = {.size = sizeof method};
             enum cdacq_status status = cdacq_session_method_at(session, expected->ip, &method, NULL);
             expect(status == (expected->answer == CDACQ_ANSWER_MANAGED ? CDACQ_OK : CDACQ_NOT_MANAGED), expected->ip);
@@ -243,25 +244,25 @@ static void check_single(struct cdacq_target *target, const struct cdacq_method 
 START_TEST(bulk_equals_single)
 {
     struct combination c = combination_of(_i);
-    struct scene scene = scene_build(c.arch, c.seed, c.version, true);
-    struct dice dice = {(uint64_t)_i + 1000};
-    struct addresses addresses = interesting_addresses(&scene, &dice);
+    struct sample_process sample = sample_build(c.arch, c.seed, c.version, true);
+    struct random random = {(uint64_t)_i + 1000};
+    struct addresses addresses = interesting_addresses(&sample, &random);
     struct cdacq_method *methods = calloc(addresses.count, sizeof *methods);
     struct facts facts;
-    mock_publish(scene.mock, NULL);
-    facts.items = mock_functions(scene.mock, &facts.count);
-    struct cdacq_target *target = mock_open(scene.mock, (enum carrier)(_i % mock_carriers()), NULL);
+    mock_publish(sample.mock, NULL);
+    facts.items = mock_functions(sample.mock, &facts.count);
+    struct cdacq_target *target = mock_open(sample.mock, (enum carrier)(_i % mock_carriers()), NULL);
     struct cdacq_session *session = mock_session(target);
     methods->size = sizeof *methods;
     cdacq_session_methods_at(session, addresses.items, addresses.count, methods, NULL);
     for (size_t i = 0; i < addresses.count; i++)
-        check_answer(&scene, &facts, &methods[i], addresses.items[i], true);
-    check_single(target, methods, addresses.count, &dice);
+        check_answer(&sample, &facts, &methods[i], addresses.items[i], true);
+    check_single(target, methods, addresses.count, &random);
     cdacq_session_destroy(session);
     cdacq_target_close(target);
     free(methods);
     free(addresses.items);
-    scene_destroy(&scene);
+    sample_destroy(&sample);
 }
 END_TEST
 
@@ -269,26 +270,26 @@ END_TEST
  * The first question to an image may be answered without its tables. It must be the answer that the tables give; so
  * each address here is asked of a target that nothing else was asked of.
  */
-static void check_first_questions(struct scene *scene, struct dice *dice, bool types)
+static void check_first_questions(struct sample_process *sample, struct random *random, bool types)
 {
     struct facts facts;
-    struct cdacq_target *indexed = mock_open(scene->mock, CARRIER_MEMORY, NULL);
+    struct cdacq_target *indexed = mock_open(sample->mock, CARRIER_MEMORY, NULL);
     struct cdacq_session *session = mock_session(indexed);
     uint64_t ips[64];
     struct cdacq_method methods[ARRAY_SIZE(ips)] = {{.size = sizeof methods[0]}};
-    facts.items = mock_functions(scene->mock, &facts.count);
+    facts.items = mock_functions(sample->mock, &facts.count);
     for (size_t i = 0; i < ARRAY_SIZE(ips); i++)
         do
-            ips[i] = scene->unsplit->begin + roll(dice, scene->unsplit->end - scene->unsplit->begin);
-        while (!mock_function_at(scene->mock, ips[i]) && roll(dice, 40));
+            ips[i] = sample->unsplit->begin + random_below(random, sample->unsplit->end - sample->unsplit->begin);
+        while (!mock_function_at(sample->mock, ips[i]) && random_below(random, 40));
     cdacq_session_methods_at(session, ips, ARRAY_SIZE(ips), methods, NULL);
     for (size_t i = 0; i < ARRAY_SIZE(ips); i++) {
-        struct cdacq_target *fresh = mock_open(scene->mock, CARRIER_MEMORY, NULL);
+        struct cdacq_target *fresh = mock_open(sample->mock, CARRIER_MEMORY, NULL);
         struct cdacq_session *first = mock_session(fresh);
         struct field_reader reader = mock_reader(fresh);
         struct cdacq_method method = {.size = sizeof method};
         check_address(fresh, &reader, &facts, ips[i]);
-        check_answer(scene, &facts, &methods[i], ips[i], types);
+        check_answer(sample, &facts, &methods[i], ips[i], types);
         cdacq_session_methods_at(first, &ips[i], 1, &method, NULL);
         check_same(&method, &methods[i]);
         cdacq_session_destroy(first);
@@ -301,11 +302,11 @@ static void check_first_questions(struct scene *scene, struct dice *dice, bool t
 START_TEST(first_questions)
 {
     for (uint64_t seed = 0; seed <= 6; seed += 3) { /* lengths told by end addresses */
-        struct scene scene = scene_build(_i, seed, 2, true);
-        struct dice dice = {(uint64_t)_i + seed};
-        mock_publish(scene.mock, NULL);
-        check_first_questions(&scene, &dice, true);
-        scene_destroy(&scene);
+        struct sample_process sample = sample_build(_i, seed, 2, true);
+        struct random random = {(uint64_t)_i + seed};
+        mock_publish(sample.mock, NULL);
+        check_first_questions(&sample, &random, true);
+        sample_destroy(&sample);
     }
 }
 END_TEST
@@ -313,19 +314,19 @@ END_TEST
 START_TEST(first_questions_without_types)
 {
     static const char *const others[] = {"RuntimeTypeSystem", "Loader", "EcmaMetadata"};
-    struct scene scene = scene_build(_i, 3, 2, false);
-    struct dice dice = {(uint64_t)_i};
+    struct sample_process sample = sample_build(_i, 3, 2, false);
+    struct random random = {(uint64_t)_i};
     for (size_t i = 0; i < ARRAY_SIZE(others); i++)
-        mock_hide(scene.mock, others[i]);
-    mock_publish(scene.mock, NULL);
-    check_first_questions(&scene, &dice, false);
-    scene_destroy(&scene);
+        mock_hide(sample.mock, others[i]);
+    mock_publish(sample.mock, NULL);
+    check_first_questions(&sample, &random, false);
+    sample_destroy(&sample);
 }
 END_TEST
 
 /* A visit on its way: the facts that it must come by, in order. */
 struct visit {
-    const struct scene *scene;
+    const struct sample_process *sample;
     struct facts facts;
     size_t at, count;
     unsigned flags;
@@ -352,7 +353,7 @@ static int visit_one(const struct cdacq_method *method, void *context)
     const struct mock_function *fact = &visit->facts.items[visit->at++];
     expect(method->code_start == fact->begin, method->code_start);
     if (is_method(fact))
-        check_answer(visit->scene, &visit->facts, method, fact->begin, true);
+        check_answer(visit->sample, &visit->facts, method, fact->begin, true);
     visit->last = method->code_start;
     visit->count++;
     return 0;
@@ -363,14 +364,14 @@ START_TEST(a_visit_comes_by_everything)
     static const unsigned flags[] = {0, CDACQ_VISIT_STUBS, CDACQ_VISIT_R2R_ALL,
                                      CDACQ_VISIT_STUBS | CDACQ_VISIT_R2R_ALL};
     struct combination c = combination_of(_i);
-    struct scene scene = scene_build(c.arch, c.seed, c.version, true);
+    struct sample_process sample = sample_build(c.arch, c.seed, c.version, true);
     struct facts facts;
-    mock_publish(scene.mock, NULL);
-    facts.items = mock_functions(scene.mock, &facts.count);
-    struct cdacq_target *target = mock_open(scene.mock, CARRIER_MEMORY, NULL);
+    mock_publish(sample.mock, NULL);
+    facts.items = mock_functions(sample.mock, &facts.count);
+    struct cdacq_target *target = mock_open(sample.mock, CARRIER_MEMORY, NULL);
     struct cdacq_session *session = mock_session(target);
     for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
-        struct visit visit = {.scene = &scene, .facts = facts, .flags = flags[i]};
+        struct visit visit = {.sample = &sample, .facts = facts, .flags = flags[i]};
         struct cdacq_error error;
         if (cdacq_session_visit_methods(session, flags[i], visit_one, &visit, &error) != CDACQ_OK)
             ck_abort_msg("%s", error.message);
@@ -380,7 +381,7 @@ START_TEST(a_visit_comes_by_everything)
     }
     cdacq_session_destroy(session);
     cdacq_target_close(target);
-    scene_destroy(&scene);
+    sample_destroy(&sample);
 }
 END_TEST
 
@@ -392,15 +393,15 @@ static int stop_at_third(const struct cdacq_method *method, void *context)
 
 START_TEST(a_visit_can_be_stopped)
 {
-    struct scene scene = scene_build(_i, 1, 2, true);
+    struct sample_process sample = sample_build(_i, 1, 2, true);
     int count = 0;
-    struct cdacq_target *target = mock_publish_and_open(scene.mock);
+    struct cdacq_target *target = mock_publish_and_open(sample.mock);
     struct cdacq_session *session = mock_session(target);
     ck_assert_int_eq(cdacq_session_visit_methods(session, 0, stop_at_third, &count, NULL), CDACQ_STOPPED);
     ck_assert_int_eq(count, 3);
     cdacq_session_destroy(session);
     cdacq_target_close(target);
-    scene_destroy(&scene);
+    sample_destroy(&sample);
 }
 END_TEST
 
@@ -467,11 +468,11 @@ END_TEST
 /* The GC info of a ReadyToRun method lies behind unwind data of any architecture, and tells the method's length. */
 START_TEST(gc_info_of_images)
 {
-    struct scene scene = scene_build(_i % ARCH_COUNT, (uint64_t)(_i / ARCH_COUNT), 2, true);
+    struct sample_process sample = sample_build(_i % ARCH_COUNT, (uint64_t)(_i / ARCH_COUNT), 2, true);
     struct facts facts;
-    mock_publish(scene.mock, NULL);
-    facts.items = mock_functions(scene.mock, &facts.count);
-    struct cdacq_target *target = mock_open(scene.mock, CARRIER_MEMORY, NULL);
+    mock_publish(sample.mock, NULL);
+    facts.items = mock_functions(sample.mock, &facts.count);
+    struct cdacq_target *target = mock_open(sample.mock, CARRIER_MEMORY, NULL);
     struct field_reader reader = mock_reader(target);
     size_t asked = 0;
     for (size_t i = 0; i < facts.count; i++) {
@@ -493,7 +494,7 @@ START_TEST(gc_info_of_images)
     }
     ck_assert_uint_gt(asked, 0);
     cdacq_target_close(target);
-    scene_destroy(&scene);
+    sample_destroy(&sample);
 }
 END_TEST
 
@@ -540,31 +541,31 @@ END_TEST
 /* ExecutionManager and no more: no names, but methods. */
 START_TEST(execution_manager_alone)
 {
-    struct scene scene = scene_build(_i, 3, 2, false);
-    struct dice dice = {5};
-    struct addresses addresses = interesting_addresses(&scene, &dice);
+    struct sample_process sample = sample_build(_i, 3, 2, false);
+    struct random random = {5};
+    struct addresses addresses = interesting_addresses(&sample, &random);
     struct cdacq_method *methods = calloc(addresses.count, sizeof *methods);
     struct facts facts;
     static const char *const others[] = {"RuntimeTypeSystem", "Loader", "EcmaMetadata", "PlatformMetadata"};
     for (size_t i = 0; i < ARRAY_SIZE(others); i++)
-        mock_hide(scene.mock, others[i]);
-    mock_publish(scene.mock, NULL);
-    facts.items = mock_functions(scene.mock, &facts.count);
-    struct cdacq_target *target = mock_open(scene.mock, CARRIER_MEMORY, NULL);
+        mock_hide(sample.mock, others[i]);
+    mock_publish(sample.mock, NULL);
+    facts.items = mock_functions(sample.mock, &facts.count);
+    struct cdacq_target *target = mock_open(sample.mock, CARRIER_MEMORY, NULL);
     struct cdacq_session *session = mock_session(target);
     methods->size = sizeof *methods;
     cdacq_session_methods_at(session, addresses.items, addresses.count, methods, NULL);
     for (size_t i = 0; i < addresses.count; i++) {
-        check_answer(&scene, &facts, &methods[i], addresses.items[i], false);
+        check_answer(&sample, &facts, &methods[i], addresses.items[i], false);
         if (methods[i].answer == CDACQ_ANSWER_MANAGED && methods[i].kind == CDACQ_CODE_JITTED)
             expect(!methods[i].name && methods[i].error, addresses.items[i]);
     }
-    check_single(target, methods, addresses.count, &dice);
+    check_single(target, methods, addresses.count, &random);
     cdacq_session_destroy(session);
     cdacq_target_close(target);
     free(methods);
     free(addresses.items);
-    scene_destroy(&scene);
+    sample_destroy(&sample);
 }
 END_TEST
 
@@ -808,23 +809,25 @@ END_TEST
 START_TEST(random_damage)
 {
     struct combination c = combination_of(_i);
-    struct dice dice = {(uint64_t)_i};
+    struct random random = {(uint64_t)_i};
     for (int round = 0; round < 6; round++) {
-        struct scene scene = scene_build(c.arch, c.seed + (uint64_t)round, c.version, true);
-        struct addresses addresses = interesting_addresses(&scene, &dice);
-        mock_publish(scene.mock, NULL);
-        struct cdacq_target *target = mock_open(scene.mock, CARRIER_MEMORY, NULL);
-        uint64_t begin = mock_map_address(scene.mock), word = c.arch & 1 ? 8 : 4;
+        struct sample_process sample = sample_build(c.arch, c.seed + (uint64_t)round, c.version, true);
+        struct addresses addresses = interesting_addresses(&sample, &random);
+        mock_publish(sample.mock, NULL);
+        struct cdacq_target *target = mock_open(sample.mock, CARRIER_MEMORY, NULL);
+        uint64_t begin = mock_map_address(sample.mock), word = c.arch & 1 ? 8 : 4;
         for (int i = 0; i < 400; i++) {
-            uint64_t from = begin + roll(&dice, 0xc000) / word * word, to = begin + roll(&dice, 0xc000) / word * word;
-            mock_write_pointer(scene.mock, to,
-                               roll(&dice, 3) ? mock_read_pointer(scene.mock, from) : roll(&dice, 5000));
+            uint64_t from = begin + random_below(&random, 0xc000) / word * word,
+                     to = begin + random_below(&random, 0xc000) / word * word;
+            mock_write_pointer(sample.mock, to,
+                               random_below(&random, 3) ? mock_read_pointer(sample.mock, from)
+                                                        : random_below(&random, 5000));
         }
-        mock_check(scene.mock);
+        mock_check(sample.mock);
         struct cdacq_session *session = mock_session(target);
         struct cdacq_method method = {.size = sizeof method};
         for (int i = 0; i < 300; i++) {
-            uint64_t ip = addresses.items[roll(&dice, addresses.count)];
+            uint64_t ip = addresses.items[random_below(&random, addresses.count)];
             if (i < 150)
                 cdacq_session_method_at(session, ip, &method, NULL);
             else
@@ -833,7 +836,7 @@ START_TEST(random_damage)
         cdacq_session_destroy(session);
         cdacq_target_close(target);
         free(addresses.items);
-        scene_destroy(&scene);
+        sample_destroy(&sample);
     }
 }
 END_TEST

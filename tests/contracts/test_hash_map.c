@@ -170,12 +170,12 @@ START_TEST(random_maps)
     enum { KEYS = 200 };
     for (size_t n = 0; n < 2 * ARRAY_SIZE(primes); n++) {
         struct fixture f = fixture(_i, n, primes[n / 2]);
-        struct dice dice = {n * 4 + (uint64_t)_i};
+        struct random random = {n * 4 + (uint64_t)_i};
         uint64_t keys[KEYS], count = 0, top = _i & 1 ? UINT64_C(1) << 47 : UINT64_C(1) << 31;
         uint64_t wanted = n % 2 ? primes[n / 2] * 4 : primes[n / 2];
         /* Entry points: aligned, and near to each other. */
-        for (uint64_t key = align_down(roll(&dice, top), 16); count < wanted && count < KEYS;
-             key += 16 * (1 + roll(&dice, 9)))
+        for (uint64_t key = align_down(random_below(&random, top), 16); count < wanted && count < KEYS;
+             key += 16 * (1 + random_below(&random, 9)))
             if (mock_ptr_hash_map_insert(f.mock, f.map, key, 2 * (count + 1)))
                 keys[count++] = key;
             else if (n % 2)

@@ -85,16 +85,16 @@ END_TEST
 START_TEST(random_maps)
 {
     for (uint64_t seed = 0; seed < 200; seed++) {
-        struct dice dice = {seed};
-        uint32_t hot_count = 1 + (uint32_t)roll(&dice, 60), numbers[2 * PAIRS], count = 0, at = hot_count;
+        struct random random = {seed};
+        uint32_t hot_count = 1 + (uint32_t)random_below(&random, 60), numbers[2 * PAIRS], count = 0, at = hot_count;
         uint32_t owner[4 * PAIRS], begin[PAIRS] = {0}, end[PAIRS] = {0};
         for (uint32_t hot = 0; hot < hot_count; hot++) {
-            if (roll(&dice, 3))
+            if (random_below(&random, 3))
                 continue;
             numbers[count++] = at;
             numbers[count++] = hot;
             begin[hot] = at;
-            for (uint32_t n = 1 + (uint32_t)roll(&dice, 3); n; n--)
+            for (uint32_t n = 1 + (uint32_t)random_below(&random, 3); n; n--)
                 owner[at++] = hot;
             end[hot] = at;
         }

@@ -121,14 +121,14 @@ struct elements {
 };
 
 /* `density` of 8 elements are there; each tells its own number. */
-static void random_elements(struct elements *elements, struct dice *dice, size_t count, uint64_t density)
+static void random_elements(struct elements *elements, struct random *random, size_t count, uint64_t density)
 {
     elements->count = count;
     for (size_t i = 0; i < count; i++) {
         store_u32(elements->data[i], (uint32_t)i, false);
-        bool present = roll(dice, 8) < density;
+        bool present = random_below(random, 8) < density;
         elements->items[i] =
-            (struct mock_element){present ? elements->data[i] : NULL, 4, (uint32_t)roll(dice, UINT32_MAX)};
+            (struct mock_element){present ? elements->data[i] : NULL, 4, (uint32_t)random_below(random, UINT32_MAX)};
     }
 }
 
@@ -152,12 +152,12 @@ START_TEST(arrays)
 {
     static struct elements elements;
     static const size_t counts[] = {0, 1, 2, 15, 16, 17, 31, 32, 33, 255, 256, 257, ELEMENTS};
-    struct dice dice = {(uint64_t)_i};
+    struct random random = {(uint64_t)_i};
     for (size_t n = 0; n < ARRAY_SIZE(counts); n++)
         for (uint64_t density = 0; density <= 8; density++)
             for (unsigned index_size = 1; index_size < 4; index_size++) {
                 struct mock_bytes bytes = {0};
-                random_elements(&elements, &dice, counts[n], density);
+                random_elements(&elements, &random, counts[n], density);
                 mock_native_array(&bytes, elements.items, counts[n], index_size);
                 check_array(&bytes, &elements);
                 free(bytes.data);
@@ -169,10 +169,10 @@ END_TEST
 START_TEST(every_small_block)
 {
     static struct elements elements;
-    struct dice dice = {1};
+    struct random random = {1};
     for (unsigned set = 0; set < 1u << 11; set++) {
         struct mock_bytes bytes = {0};
-        random_elements(&elements, &dice, 16, 8);
+        random_elements(&elements, &random, 16, 8);
         for (unsigned i = 0; i < 16; i++)
             if (!((set | set << 8) >> i & 1))
                 elements.items[i].data = NULL;
@@ -212,13 +212,13 @@ END_TEST
 START_TEST(damaged_arrays)
 {
     static struct elements elements;
-    struct dice dice = {2};
+    struct random random = {2};
     struct mock_bytes bytes = {0};
     struct native_array array;
     ck_assert(!native_array_open((struct native_section){.bytes = (const uint8_t *)"", .size = 0}, &array));
     ck_assert(!native_array_open((struct native_section){.bytes = (const uint8_t *)"\x06", .size = 1},
                                  &array)); /* no index width */
-    random_elements(&elements, &dice, 300, 5);
+    random_elements(&elements, &random, 300, 5);
     mock_native_array(&bytes, elements.items, 300, 3);
     for (size_t size = 0; size < bytes.size; size++) {
         uint8_t *copy;
@@ -233,8 +233,8 @@ START_TEST(damaged_arrays)
     for (int round = 0; round < 3000; round++) {
         uint8_t *copy;
         struct native_section damaged = copy_of(bytes.data, bytes.size, &copy);
-        for (uint64_t n = 1 + roll(&dice, 8); n; n--)
-            copy[roll(&dice, n % 2 ? bytes.size : MIN(bytes.size, 40))] = (uint8_t)roll(&dice, 256);
+        for (uint64_t n = 1 + random_below(&random, 8); n; n--)
+            copy[random_below(&random, n % 2 ? bytes.size : MIN(bytes.size, 40))] = (uint8_t)random_below(&random, 256);
         for (uint32_t i = 0; native_array_open(damaged, &array) && i < 300; i++) {
             uint32_t offset;
             native_array_at(&array, i, &offset);
@@ -268,13 +268,13 @@ START_TEST(hashtables)
 {
     static struct elements elements;
     static const size_t counts[] = {0, 1, 2, 40, ELEMENTS};
-    struct dice dice = {3};
+    struct random random = {3};
     for (size_t n = 0; n < ARRAY_SIZE(counts); n++)
         for (unsigned bits = 0; bits < 9; bits += 2)
             for (unsigned index_size = counts[n] > 10 ? 2 : 0; index_size < 4; index_size++) {
                 struct mock_bytes bytes = {0};
                 struct native_hashtable table;
-                random_elements(&elements, &dice, counts[n], 8);
+                random_elements(&elements, &random, counts[n], 8);
                 mock_native_hashtable(&bytes, elements.items, counts[n], bits, index_size);
                 struct seen seen = {bytes.data, (uint32_t)bytes.size, {0}, 0, 0};
                 ck_assert(native_hashtable_open(section_of(&bytes), &table));
@@ -291,10 +291,10 @@ END_TEST
 START_TEST(a_visit_that_stops)
 {
     static struct elements elements;
-    struct dice dice = {4};
+    struct random random = {4};
     struct mock_bytes bytes = {0};
     struct native_hashtable table;
-    random_elements(&elements, &dice, 100, 8);
+    random_elements(&elements, &random, 100, 8);
     mock_native_hashtable(&bytes, elements.items, 100, 3, 3);
     struct seen seen = {bytes.data, (uint32_t)bytes.size, {0}, 0, 7};
     ck_assert(native_hashtable_open(section_of(&bytes), &table));
@@ -307,7 +307,7 @@ END_TEST
 START_TEST(damaged_hashtables)
 {
     static struct elements elements;
-    struct dice dice = {5};
+    struct random random = {5};
     struct mock_bytes bytes = {0};
     struct native_hashtable table;
     ck_assert(!native_hashtable_open((struct native_section){.bytes = (const uint8_t *)"", .size = 0}, &table));
@@ -315,7 +315,7 @@ START_TEST(damaged_hashtables)
                                      &table)); /* no index width */
     ck_assert(!native_hashtable_open((struct native_section){.bytes = (const uint8_t *)"\xfc", .size = 1},
                                      &table)); /* 2^63 buckets */
-    random_elements(&elements, &dice, 200, 8);
+    random_elements(&elements, &random, 200, 8);
     mock_native_hashtable(&bytes, elements.items, 200, 4, 3);
     for (size_t size = 1; size < bytes.size; size += 7) {
         uint8_t *copy;
@@ -329,8 +329,8 @@ START_TEST(damaged_hashtables)
         uint8_t *copy;
         struct native_section damaged = copy_of(bytes.data, bytes.size, &copy);
         struct seen seen = {.size = (uint32_t)bytes.size};
-        for (uint64_t n = 1 + roll(&dice, 8); n; n--)
-            copy[roll(&dice, n % 2 ? bytes.size : 40)] = (uint8_t)roll(&dice, 256);
+        for (uint64_t n = 1 + random_below(&random, 8); n; n--)
+            copy[random_below(&random, n % 2 ? bytes.size : 40)] = (uint8_t)random_below(&random, 256);
         if (native_hashtable_open(damaged, &table))
             native_hashtable_each(&table, see, &seen);
         ck_assert_uint_le(seen.total, bytes.size + 1);

@@ -244,20 +244,20 @@ static bool collect(uint64_t start, void *context)
 }
 
 /* Random blocks, from tiny to many units long, each in a bucket of its own. */
-static size_t random_blocks(struct fixture *f, struct dice *dice, struct block *blocks)
+static size_t random_blocks(struct fixture *f, struct random *random, struct block *blocks)
 {
-    uint64_t at = roll(dice, 200);
+    uint64_t at = random_below(random, 200);
     size_t count = 0;
     while (count < BLOCKS) {
-        uint64_t begin = align_up(at, 4) + 4 * roll(dice, 12);
+        uint64_t begin = align_up(at, 4) + 4 * random_below(random, 12);
         if (count && begin / 32 == blocks[count - 1].begin / 32)
             begin = align_up(begin, 32);
-        uint64_t end = begin + 1 + roll(dice, count % 7 ? 120 : 1500);
+        uint64_t end = begin + 1 + random_below(random, count % 7 ? 120 : 1500);
         if (end > UNITS * 256)
             break;
         blocks[count++] = (struct block){begin, end};
         mock_nibble_set(f->mock, f->header_map, base, base + begin, end - begin);
-        at = end + (roll(dice, 4) ? 0 : roll(dice, 900));
+        at = end + (random_below(random, 4) ? 0 : random_below(random, 900));
     }
     return count;
 }
@@ -306,9 +306,9 @@ START_TEST(random_maps)
 {
     for (uint64_t seed = 0; seed < 8; seed++) {
         struct fixture f = fixture_of_version(_i, seed, 1 + seed % 2);
-        struct dice dice = {seed * 4 + (uint64_t)_i};
+        struct random random = {seed * 4 + (uint64_t)_i};
         struct block blocks[BLOCKS];
-        size_t count = random_blocks(&f, &dice, blocks);
+        size_t count = random_blocks(&f, &random, blocks);
         ck_assert_uint_gt(count, 10);
         open_fixture(&f);
         check_blocks(&f, blocks, count);
@@ -323,11 +323,11 @@ START_TEST(deleted_blocks)
 {
     for (uint64_t seed = 0; seed < 8; seed++) {
         struct fixture f = fixture_of_version(_i, seed, 1 + seed % 2);
-        struct dice dice = {seed * 4 + (uint64_t)_i + 1000};
+        struct random random = {seed * 4 + (uint64_t)_i + 1000};
         struct block blocks[BLOCKS], kept[BLOCKS];
-        size_t count = random_blocks(&f, &dice, blocks), kept_count = 0;
+        size_t count = random_blocks(&f, &random, blocks), kept_count = 0;
         for (size_t i = 0; i < count; i++) {
-            if (i > 2 && i + 3 < count && roll(&dice, 2))
+            if (i > 2 && i + 3 < count && random_below(&random, 2))
                 mock_nibble_delete(f.mock, f.header_map, base, base + blocks[i].begin);
             else
                 kept[kept_count++] = blocks[i];

@@ -256,12 +256,12 @@ END_TEST
 
 START_TEST(entries_of_code)
 {
-    struct scene scene = scene_build(_i % ARCH_COUNT, (uint64_t)(_i / ARCH_COUNT), 2, true);
+    struct sample_process sample = sample_build(_i % ARCH_COUNT, (uint64_t)(_i / ARCH_COUNT), 2, true);
     size_t count;
-    mock_publish(scene.mock, NULL);
-    const struct mock_function *facts = mock_functions(scene.mock, &count);
+    mock_publish(sample.mock, NULL);
+    const struct mock_function *facts = mock_functions(sample.mock, &count);
     for (enum carrier carrier = 0; carrier < mock_carriers(); carrier++) {
-        struct cdacq_target *target = mock_open(scene.mock, carrier, NULL);
+        struct cdacq_target *target = mock_open(sample.mock, carrier, NULL);
         struct cdacq_session *session = mock_session(target);
         for (size_t i = 0; i < count; i++) {
             if (facts[i].code == MOCK_CODE_RANGE_LIST)
@@ -274,7 +274,7 @@ START_TEST(entries_of_code)
         cdacq_session_destroy(session);
         cdacq_target_close(target);
     }
-    scene_destroy(&scene);
+    sample_destroy(&sample);
 }
 END_TEST
 
@@ -487,7 +487,7 @@ END_TEST
 /* Any bytes in the pages of data, and pointers from anywhere to anywhere. */
 START_TEST(random_data)
 {
-    struct dice dice = {(uint64_t)_i};
+    struct random random = {(uint64_t)_i};
     int arch = _i % ARCH_COUNT;
     unsigned version = 1 + (unsigned)(_i / ARCH_COUNT);
     struct mock *mock = mock_with(arch, version, 1);
@@ -497,9 +497,9 @@ START_TEST(random_data)
     struct cdacq_session *session = mock_session(target);
     uint64_t word = arch & 1 ? 8 : 4;
     for (int i = 0; i < 3000; i++) {
-        uint64_t entry = entries.items[roll(&dice, entries.count)].address;
-        uint64_t data = mock_precode_data(mock, entry) + roll(&dice, 3) * word, method_desc;
-        mock_write_pointer(mock, align_down(data, word), roll(&dice, 2) ? entry : roll(&dice, 300));
+        uint64_t entry = entries.items[random_below(&random, entries.count)].address;
+        uint64_t data = mock_precode_data(mock, entry) + random_below(&random, 3) * word, method_desc;
+        mock_write_pointer(mock, align_down(data, word), random_below(&random, 2) ? entry : random_below(&random, 300));
         cdacq_session_non_virtual_entry_to_method_desc(session, entry, &method_desc, NULL);
     }
     mock_check(mock);
@@ -606,7 +606,7 @@ static enum cdacq_code_kind kind_at(struct mock *mock, uint64_t ip)
 {
     const struct mock_function *fact = mock_function_at(mock, ip);
     ck_assert_ptr_nonnull(fact);
-    return scene_code_kind(fact);
+    return sample_code_kind(fact);
 }
 
 /* Every number in a range list and in front of a block, asked one by one and among many. */

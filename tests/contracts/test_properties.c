@@ -31,85 +31,89 @@ struct random_target {
     size_t fact_count;
 };
 
-static struct mock_options random_options(struct dice *dice, unsigned version)
+static struct mock_options random_options(struct random *random, unsigned version)
 {
     static const unsigned slots[] = {4, 4, 4, 1, 2, 7};
     struct mock_options options = {
-        .pointer_size = roll(dice, 2) ? 8 : 4,
-        .big_endian = roll(dice, 3) == 0,
-        .seed = roll(dice, 1000),
+        .pointer_size = random_below(random, 2) ? 8 : 4,
+        .big_endian = random_below(random, 3) == 0,
+        .seed = random_below(random, 1000),
         .version = version,
-        .run_size = roll(dice, 4) ? 0 : 1 + roll(dice, 200),
-        .hash_slots = slots[roll(dice, ARRAY_SIZE(slots))],
+        .run_size = random_below(random, 4) ? 0 : 1 + random_below(random, 200),
+        .hash_slots = slots[random_below(random, ARRAY_SIZE(slots))],
     };
-    options.unwind = (enum mock_unwind)roll(dice, options.pointer_size == 8 ? 5 : 3);
-    options.no_funclets = options.unwind == MOCK_UNWIND_FUNCTION_LENGTH && roll(dice, 2);
+    options.unwind = (enum mock_unwind)random_below(random, options.pointer_size == 8 ? 5 : 3);
+    options.no_funclets = options.unwind == MOCK_UNWIND_FUNCTION_LENGTH && random_below(random, 2);
     return options;
 }
 
 /* Anywhere, with room for what comes behind it; on pages. Far apart, so that ranges never meet. */
-static uint64_t random_place(struct dice *dice, const struct mock_options *options, size_t i)
+static uint64_t random_place(struct random *random, const struct mock_options *options, size_t i)
 {
     uint64_t slice = (options->pointer_size == 4 ? UINT64_C(0x80000000) : UINT64_C(1) << 56) / (RANGES + 2);
     uint64_t base = options->pointer_size == 4 ? 0x60000000 : UINT64_C(1) << 48; /* the mock's own memory is below */
-    return align_down(base + i * slice + roll(dice, slice - 0x100000), 4096) + (roll(dice, 3) ? 0 : 0x1f000);
+    return align_down(base + i * slice + random_below(random, slice - 0x100000), 4096) +
+           (random_below(random, 3) ? 0 : 0x1f000);
 }
 
-static void fill_heap(struct mock_heap *heap, struct dice *dice, uint64_t *next_method_desc)
+static void fill_heap(struct mock_heap *heap, struct random *random, uint64_t *next_method_desc)
 {
     uint64_t starts[24];
-    size_t count = roll(dice, ARRAY_SIZE(starts) + 1);
+    size_t count = random_below(random, ARRAY_SIZE(starts) + 1);
     for (size_t i = 0; i < count; i++) {
-        uint64_t funclets[3] = {1 + roll(dice, 60), 1 + roll(dice, 60), 1 + roll(dice, 60)};
+        uint64_t funclets[3] = {1 + random_below(random, 60), 1 + random_below(random, 60),
+                                1 + random_below(random, 60)};
         *next_method_desc += 8;
-        starts[i] = roll(dice, 7) ? mock_method(heap,
-                                                &(struct mock_method){
-                                                    .size = 1 + roll(dice, roll(dice, 6) ? 120 : 1200),
-                                                    .funclets = funclets,
-                                                    .funclet_count = roll(dice, 2) ? 0 : roll(dice, 4),
-                                                    .method_desc = *next_method_desc,
-                                                    .alignment = 4u << roll(dice, 4),
-                                                    .skip = roll(dice, 2) ? 0 : roll(dice, 700),
-                                                    .tail = roll(dice, 2) ? 0 : roll(dice, 70),
-                                                    .no_debug_info = roll(dice, 2),
-                                                    .no_gc_info = roll(dice, 4) == 0,
-                                                })
-                                  : mock_stub(heap, (unsigned)roll(dice, 16), 1 + roll(dice, 200));
+        starts[i] = random_below(random, 7)
+                        ? mock_method(heap,
+                                      &(struct mock_method){
+                                          .size = 1 + random_below(random, random_below(random, 6) ? 120 : 1200),
+                                          .funclets = funclets,
+                                          .funclet_count = random_below(random, 2) ? 0 : random_below(random, 4),
+                                          .method_desc = *next_method_desc,
+                                          .alignment = 4u << random_below(random, 4),
+                                          .skip = random_below(random, 2) ? 0 : random_below(random, 700),
+                                          .tail = random_below(random, 2) ? 0 : random_below(random, 70),
+                                          .no_debug_info = random_below(random, 2),
+                                          .no_gc_info = random_below(random, 4) == 0,
+                                      })
+                        : mock_stub(heap, (unsigned)random_below(random, 16), 1 + random_below(random, 200));
     }
     for (size_t i = 0; i < count; i++)
-        if (!roll(dice, 6))
+        if (!random_below(random, 6))
             mock_code_free(heap, starts[i]);
 }
 
-static void add_image(struct mock *mock, const struct mock_options *options, struct dice *dice, uint64_t begin,
+static void add_image(struct mock *mock, const struct mock_options *options, struct random *random, uint64_t begin,
                       uint64_t *next_method_desc, struct range *ret)
 {
-    unsigned tables = roll(dice, 4) ? MOCK_R2R_METHODDEFS : MOCK_R2R_NO_HEADER;
-    struct mock_r2r *image = mock_r2r_create(mock, &(struct mock_r2r_options){
-                                                       .path = begin % 3 ? "/mock/one.dll" : "/mock/two.dll",
-                                                       .begin = begin,
-                                                       .tables = tables,
-                                                       .thunk_size = roll(dice, 2) ? 0 : 1 + roll(dice, 200),
-                                                       .bucket_count = options->hash_slots < 4 ? 101 : 0,
-                                                       .composite = roll(dice, 3) == 0,
-                                                       .sentinel_counted = roll(dice, 2),
-                                                   });
-    bool split = !options->no_funclets && roll(dice, 2);
-    size_t count = 1 + roll(dice, 20);
+    unsigned tables = random_below(random, 4) ? MOCK_R2R_METHODDEFS : MOCK_R2R_NO_HEADER;
+    struct mock_r2r *image =
+        mock_r2r_create(mock, &(struct mock_r2r_options){
+                                  .path = begin % 3 ? "/mock/one.dll" : "/mock/two.dll",
+                                  .begin = begin,
+                                  .tables = tables,
+                                  .thunk_size = random_below(random, 2) ? 0 : 1 + random_below(random, 200),
+                                  .bucket_count = options->hash_slots < 4 ? 101 : 0,
+                                  .composite = random_below(random, 3) == 0,
+                                  .sentinel_counted = random_below(random, 2),
+                              });
+    bool split = !options->no_funclets && random_below(random, 2);
+    size_t count = 1 + random_below(random, 20);
     for (uint32_t i = 0; i < count; i++) {
         uint64_t sizes[6];
         for (size_t j = 0; j < ARRAY_SIZE(sizes); j++)
-            sizes[j] = 1 + roll(dice, 90);
+            sizes[j] = 1 + random_below(random, 90);
         *next_method_desc += 8;
         mock_r2r_method(image, &(struct mock_r2r_method){
                                    .hot = sizes,
-                                   .hot_count = options->no_funclets ? 1 : 1 + roll(dice, 3),
+                                   .hot_count = options->no_funclets ? 1 : 1 + random_below(random, 3),
                                    .cold = sizes + 3,
-                                   .cold_count = split && roll(dice, 2) ? 1 + roll(dice, 3) : 0,
-                                   .skip = roll(dice, 2) ? 0 : roll(dice, 50),
-                                   .method_desc = !tables || roll(dice, 2) ? *next_method_desc : 0,
+                                   .cold_count = split && random_below(random, 2) ? 1 + random_below(random, 3) : 0,
+                                   .skip = random_below(random, 2) ? 0 : random_below(random, 50),
+                                   .method_desc = !tables || random_below(random, 2) ? *next_method_desc : 0,
                                    .rid = tables ? i + 1 : 0,
-                                   .fixups = roll(dice, 2),
+                                   .fixups = random_below(random, 2),
                                });
     }
     mock_r2r_finish(image);
@@ -117,28 +121,28 @@ static void add_image(struct mock *mock, const struct mock_options *options, str
 }
 
 /* MethodDescs are just numbers, so that nothing is named: this is about which code is whose. */
-static struct random_target random_target(struct dice *dice, unsigned version)
+static struct random_target random_target(struct random *random, unsigned version)
 {
-    struct mock_options options = random_options(dice, version);
+    struct mock_options options = random_options(random, version);
     struct random_target target = {.mock = mock_create(&options)};
     uint64_t next_method_desc = 0x1000;
     ck_assert_ptr_nonnull(target.mock);
-    size_t heaps = 1 + roll(dice, HEAPS), images = roll(dice, IMAGES + 1);
+    size_t heaps = 1 + random_below(random, HEAPS), images = random_below(random, IMAGES + 1);
     for (size_t i = 0; i < heaps + images; i++) {
-        uint64_t begin = random_place(dice, &options, i);
+        uint64_t begin = random_place(random, &options, i);
         mock_check(target.mock);
         if (i >= heaps) {
-            add_image(target.mock, &options, dice, begin, &next_method_desc, &target.ranges[target.range_count++]);
+            add_image(target.mock, &options, random, begin, &next_method_desc, &target.ranges[target.range_count++]);
             continue;
         }
-        struct mock_heap *heap =
-            mock_heap_create(target.mock, &(struct mock_heap_options){.begin = begin,
-                                                                      .size = 0x10000 + roll(dice, 8) * 0x8000,
-                                                                      .collectible = roll(dice, 3) == 0,
-                                                                      .interpreter = roll(dice, 6) == 0,
-                                                                      .map_slack = roll(dice, 2) * roll(dice, 300)});
+        struct mock_heap *heap = mock_heap_create(
+            target.mock, &(struct mock_heap_options){.begin = begin,
+                                                     .size = 0x10000 + random_below(random, 8) * 0x8000,
+                                                     .collectible = random_below(random, 3) == 0,
+                                                     .interpreter = random_below(random, 6) == 0,
+                                                     .map_slack = random_below(random, 2) * random_below(random, 300)});
         mock_check(target.mock);
-        fill_heap(heap, dice, &next_method_desc);
+        fill_heap(heap, random, &next_method_desc);
         target.ranges[target.range_count++] = (struct range){heap->begin, heap->end};
     }
     mock_publish(target.mock, NULL);
@@ -172,22 +176,22 @@ static const struct mock_function *method_at(const struct random_target *target,
 }
 
 /* The edges of all that is code, then anywhere in a range, then anywhere. */
-static size_t random_addresses(const struct random_target *target, struct dice *dice, uint64_t *ret)
+static size_t random_addresses(const struct random_target *target, struct random *random, uint64_t *ret)
 {
     size_t count = 0;
     for (size_t i = 0; i < target->fact_count && count + 8 < ADDRESSES; i++) {
         const struct mock_function *fact = &target->facts[i];
         uint64_t edges[] = {fact->begin - 1, fact->begin, fact->end - 1, fact->end,
-                            fact->begin + roll(dice, fact->end - fact->begin)};
+                            fact->begin + random_below(random, fact->end - fact->begin)};
         memcpy(ret + count, edges, sizeof edges);
         count += ARRAY_SIZE(edges);
     }
     while (count < ADDRESSES - 100) {
-        const struct range *range = &target->ranges[roll(dice, target->range_count)];
-        ret[count++] = range->begin + roll(dice, range->end - range->begin);
+        const struct range *range = &target->ranges[random_below(random, target->range_count)];
+        ret[count++] = range->begin + random_below(random, range->end - range->begin);
     }
     while (count < ADDRESSES)
-        ret[count++] = roll(dice, UINT64_MAX) >> roll(dice, 40);
+        ret[count++] = random_below(random, UINT64_MAX) >> random_below(random, 40);
     return count;
 }
 
@@ -220,7 +224,7 @@ static void check_same(const struct cdacq_method *a, const struct cdacq_method *
 
 /* One by one, by a session that has not asked before and by one that has, and all at once: the same. */
 static void check_bulk(const struct random_target *target, struct cdacq_target *handle, const uint64_t *ips,
-                       size_t count, struct dice *dice)
+                       size_t count, struct random *random)
 {
     static struct cdacq_method methods[ADDRESSES] = {{.size = sizeof methods[0]}};
     struct cdacq_session *session = mock_session(handle), *single = mock_session(handle);
@@ -232,7 +236,7 @@ static void check_bulk(const struct random_target *target, struct cdacq_target *
         expect(!fact || methods[i].code_start == fact->method, ips[i]);
     }
     for (int i = 0; i < 60; i++) {
-        const struct cdacq_method *expected = &methods[roll(dice, count)];
+        const struct cdacq_method *expected = &methods[random_below(random, count)];
         struct cdacq_method method = {.size = sizeof method};
         cdacq_session_method_at(single, expected->ip, &method, NULL);
         check_same(&method, expected);
@@ -294,17 +298,17 @@ START_TEST(any_target)
     size_t in_methods = 0;
     for (int i = 0; i < TARGETS; i++) {
         target_number = _i * TARGETS + i;
-        struct dice dice = {(uint64_t)target_number * 7919};
-        struct random_target target = random_target(&dice, versions[target_number % 3]);
+        struct random random = {(uint64_t)target_number * 7919};
+        struct random_target target = random_target(&random, versions[target_number % 3]);
         uint64_t ips[ADDRESSES];
-        size_t count = random_addresses(&target, &dice, ips);
+        size_t count = random_addresses(&target, &random, ips);
         struct cdacq_target *handle = mock_open(target.mock, target_number % 5 ? CARRIER_MEMORY : CARRIER_CORE, NULL);
         struct cdacq_session *session = mock_session(handle);
         for (size_t j = 0; j < count; j++) {
             check_single(&target, session, ips[j]);
             in_methods += method_at(&target, ips[j]) != NULL;
         }
-        check_bulk(&target, handle, ips, count, &dice);
+        check_bulk(&target, handle, ips, count, &random);
         check_visit(&target, handle);
         cdacq_session_destroy(session);
         cdacq_target_close(handle);
@@ -318,12 +322,13 @@ END_TEST
 
 static struct mock_heap *same_heap(struct mock *mock, uint64_t seed)
 {
-    struct dice dice = {seed};
+    struct random random = {seed};
     uint64_t next_method_desc = 0x1000;
     struct mock_heap *heap = mock_heap_create(
-        mock, &(struct mock_heap_options){.size = 0x10000, .map_slack = roll(&dice, 2) * roll(&dice, 300)});
+        mock, &(struct mock_heap_options){.size = 0x10000,
+                                          .map_slack = random_below(&random, 2) * random_below(&random, 300)});
     mock_check(mock);
-    fill_heap(heap, &dice, &next_method_desc);
+    fill_heap(heap, &random, &next_method_desc);
     return heap;
 }
 

@@ -92,12 +92,12 @@ END_TEST
 static void check_level(int arch, unsigned level)
 {
     struct mock *mock = mock_of_arch(arch, 3 + level);
-    struct dice dice = {level};
+    struct random random = {level};
     uint64_t begins[256], sections[256], chunk = mock_chunk_size(mock);
     unsigned shift = shift_of(arch, level), top = shift_of(arch, levels(arch)) + 8;
     uint64_t around = (UINT64_C(1) << top) - 1;
     for (uint64_t i = 0; i < 256; i++) {
-        uint64_t bits = (roll(&dice, UINT64_MAX) & around & ~(UINT64_C(0xff) << shift)) | i << shift;
+        uint64_t bits = (random_below(&random, UINT64_MAX) & around & ~(UINT64_C(0xff) << shift)) | i << shift;
         begins[i] = bits - bits % chunk;
         sections[i] = add(mock, begins[i], begins[i] + chunk, 0);
         /* The slot is where the specification puts it: level tables are found with the shifts above. */
@@ -111,7 +111,7 @@ static void check_level(int arch, unsigned level)
     for (unsigned i = 0; i < 256; i++) {
         assert_found(target, begins[i], sections[i]);
         assert_found(target, begins[i] + chunk - 1, sections[i]);
-        assert_found(target, begins[i] + roll(&dice, chunk), sections[i]);
+        assert_found(target, begins[i] + random_below(&random, chunk), sections[i]);
     }
     struct range_section_list list;
     struct field_reader reader = mock_reader(target);
@@ -135,20 +135,20 @@ END_TEST
 START_TEST(many_sections)
 {
     struct mock *mock = mock_of_arch(_i, 20 + (uint64_t)_i);
-    struct dice dice = {99};
+    struct random random = {99};
     enum { COUNT = 40 };
     uint64_t begins[COUNT], ends[COUNT], sections[COUNT], at = 0x20000000;
     for (int i = 0; i < COUNT; i++) {
-        begins[i] = at + 1 + roll(&dice, 0x4000);
-        ends[i] = begins[i] + 1 + roll(&dice, i % 5 ? 0x3000 : 0x80000);
-        sections[i] = add(mock, begins[i], ends[i], (uint32_t)roll(&dice, 4));
+        begins[i] = at + 1 + random_below(&random, 0x4000);
+        ends[i] = begins[i] + 1 + random_below(&random, i % 5 ? 0x3000 : 0x80000);
+        sections[i] = add(mock, begins[i], ends[i], (uint32_t)random_below(&random, 4));
         at = ends[i];
     }
     struct cdacq_target *target = mock_publish_and_open(mock);
     for (int i = 0; i < COUNT; i++) {
         assert_found(target, begins[i], sections[i]);
         assert_found(target, ends[i] - 1, sections[i]);
-        assert_found(target, begins[i] + roll(&dice, ends[i] - begins[i]), sections[i]);
+        assert_found(target, begins[i] + random_below(&random, ends[i] - begins[i]), sections[i]);
         assert_none(target, begins[i] - 1);
     }
     struct range_section_list list;
@@ -167,13 +167,13 @@ END_TEST
 START_TEST(tags_anywhere)
 {
     struct mock *mock = mock_of_arch(_i, 5);
-    struct dice dice = {(uint64_t)_i};
+    struct random random = {(uint64_t)_i};
     uint64_t chunk = mock_chunk_size(mock), begin = 0x30000000, end = begin + 3 * chunk;
     uint64_t first = add(mock, begin, begin + chunk / 2, 0), second = add(mock, begin + chunk / 2, end, 1);
     for (uint64_t address = begin; address < end; address += chunk)
         for (unsigned level = 1; level <= levels(_i); level++) {
             uint64_t slot = mock_map_slot(mock, address, level);
-            mock_write_pointer(mock, slot, (mock_read_pointer(mock, slot) & ~UINT64_C(1)) | roll(&dice, 2));
+            mock_write_pointer(mock, slot, (mock_read_pointer(mock, slot) & ~UINT64_C(1)) | random_below(&random, 2));
         }
     size_t count;
     uint64_t stride, fragment = mock_section_fragments(mock, first, &count, &stride);

@@ -67,12 +67,12 @@ def load_images(tool, core, methods):
 
 def pick(images, blocks, count):
     """Half anywhere in the images' code, by size; half within and around blocks of compiled code."""
-    dice = random.Random(SEED)
+    random_numbers = random.Random(SEED)
     sizes = [image.end - image.begins[0] for image in images]
-    ips = [image.base + image.begins[0] + dice.randrange(image.end - image.begins[0])
-           for image in dice.choices(images, sizes, k=count // 2)]
-    for begin, size in dice.choices(blocks, k=count - len(ips)):
-        ips.append(dice.randrange(begin - 64, begin + size + 320))
+    ips = [image.base + image.begins[0] + random_numbers.randrange(image.end - image.begins[0])
+           for image in random_numbers.choices(images, sizes, k=count // 2)]
+    for begin, size in random_numbers.choices(blocks, k=count - len(ips)):
+        ips.append(random_numbers.randrange(begin - 64, begin + size + 320))
     return ips
 
 

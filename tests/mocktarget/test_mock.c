@@ -1,5 +1,5 @@
 /*
- * The mock target by itself: its address space, its layouts, its descriptor and the image around it, what the scene of
+ * The mock target by itself: its address space, its layouts, its descriptor and the image around it, what the sample of
  * the other tests has in it. A mock that gets easier by mistake must not go unnoticed.
  */
 #include <stdio.h>
@@ -153,15 +153,15 @@ START_TEST(deterministic)
 {
     uint64_t sums[5];
     for (uint64_t seed = 0; seed < ARRAY_SIZE(sums); seed++) {
-        struct scene first = scene_build(_i, seed, 2, true), second = scene_build(_i, seed, 2, true);
+        struct sample_process first = sample_build(_i, seed, 2, true), second = sample_build(_i, seed, 2, true);
         mock_publish(first.mock, NULL);
         mock_publish(second.mock, NULL);
         sums[seed] = checksum(first.mock);
         ck_assert_uint_eq(checksum(second.mock), sums[seed]);
         for (uint64_t other = 0; other < seed; other++)
             ck_assert_uint_ne(sums[other], sums[seed]);
-        scene_destroy(&first);
-        scene_destroy(&second);
+        sample_destroy(&first);
+        sample_destroy(&second);
     }
 }
 END_TEST
@@ -363,25 +363,25 @@ START_TEST(readelf_reads_the_image)
 }
 END_TEST
 
-/* ---- What the scene has in it ---- */
+/* ---- What the sample process has in it ---- */
 
-START_TEST(the_scene_is_rich)
+START_TEST(the_sample_is_rich)
 {
     unsigned jit = 0, funclets = 0, dynamic = 0, stubs = 0, lists = 0, thunks = 0, prepared = 0, unprepared = 0,
              cold = 0, cold_funclets = 0, instances = 0, long_ones = 0;
     for (uint64_t seed = 0; seed < 6; seed++) {
-        struct scene scene = scene_build(_i, seed, 2, true);
+        struct sample_process sample = sample_build(_i, seed, 2, true);
         size_t count;
-        const struct mock_function *facts = mock_functions(scene.mock, &count);
+        const struct mock_function *facts = mock_functions(sample.mock, &count);
         for (size_t i = 0; i < count; i++) {
             const struct mock_function *fact = &facts[i];
             ck_assert_uint_lt(fact->begin, fact->end);
             ck_assert(!i || facts[i - 1].end <= fact->begin);
-            ck_assert_ptr_eq(mock_function_at(scene.mock, fact->end - 1), fact);
+            ck_assert_ptr_eq(mock_function_at(sample.mock, fact->end - 1), fact);
             bool r2r = fact->code == MOCK_CODE_R2R;
             jit += fact->code == MOCK_CODE_JIT;
             funclets += fact->code == MOCK_CODE_JIT && fact->begin != fact->method;
-            dynamic += fact->method_desc == scene.dynamic_method_desc;
+            dynamic += fact->method_desc == sample.dynamic_method_desc;
             long_ones += fact->code == MOCK_CODE_JIT && fact->end - fact->begin > 0x1000;
             stubs += fact->code == MOCK_CODE_STUB;
             lists += fact->code == MOCK_CODE_RANGE_LIST;
@@ -392,7 +392,7 @@ START_TEST(the_scene_is_rich)
             cold += fact->cold;
             cold_funclets += fact->cold && fact->begin != fact->cold_start;
         }
-        scene_destroy(&scene);
+        sample_destroy(&sample);
     }
     ck_assert_uint_gt(jit, 300);
     ck_assert_uint_gt(funclets, 50);
@@ -459,7 +459,7 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, other_json, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, published_once, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, readelf_reads_the_image, 0, ARCH_COUNT);
-    tcase_add_loop_test(tcase, the_scene_is_rich, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, the_sample_is_rich, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, impossible_requests, 0, ARCH_COUNT);
     suite_add_tcase(suite, tcase);
     return suite;

@@ -93,10 +93,10 @@ struct expected {
 };
 
 /* The pieces of all methods that flags ask for, by the start of the methods; the cold part behind its hot part. */
-static size_t expected_pieces(struct scene *scene, unsigned flags, struct expected **ret)
+static size_t expected_pieces(struct sample_process *sample, unsigned flags, struct expected **ret)
 {
     size_t fact_count, count = 0;
-    const struct mock_function *facts = mock_functions(scene->mock, &fact_count);
+    const struct mock_function *facts = mock_functions(sample->mock, &fact_count);
     struct expected *all = calloc(2 * fact_count + 1, sizeof *all);
     ck_assert_ptr_nonnull(all);
     for (size_t i = 0; i < fact_count; i++) {
@@ -107,11 +107,11 @@ static size_t expected_pieces(struct scene *scene, unsigned flags, struct expect
         if (r2r && (flags & CDACQ_VISIT_R2R_NONE || !(fact->method_desc || flags & CDACQ_VISIT_R2R_ALL)))
             continue;
         all[count] = (struct expected){.begin = fact->method, .size = fact->hot_size};
-        snprintf(all[count++].name, sizeof all->name, "%s%s", scene_name(scene, fact), r2r ? "[PreJIT]" : "");
+        snprintf(all[count++].name, sizeof all->name, "%s%s", sample_name(sample, fact), r2r ? "[PreJIT]" : "");
         if (!fact->cold_start)
             continue;
         all[count] = (struct expected){.begin = fact->cold_start, .size = fact->cold_size};
-        snprintf(all[count++].name, sizeof all->name, "%s[PreJit-cold]", scene_name(scene, fact));
+        snprintf(all[count++].name, sizeof all->name, "%s[PreJit-cold]", sample_name(sample, fact));
     }
     *ret = all;
     return count;
@@ -123,20 +123,20 @@ static bool is_stub_name(const char *name, size_t length)
 }
 
 /* A line or record about stubs: its start is one, of the kind that it says. */
-static void check_stub(struct scene *scene, uint64_t begin, const char *name, size_t length)
+static void check_stub(struct sample_process *sample, uint64_t begin, const char *name, size_t length)
 {
-    const struct mock_function *fact = mock_function_at(scene->mock, begin);
+    const struct mock_function *fact = mock_function_at(sample->mock, begin);
     expect(fact &&
                (fact->code == MOCK_CODE_STUB || fact->code == MOCK_CODE_RANGE_LIST || fact->code == MOCK_CODE_THUNK),
            begin);
-    const char *kind = cdacq_code_kind_text(scene_code_kind(fact));
+    const char *kind = cdacq_code_kind_text(sample_code_kind(fact));
     expect(length == strlen(kind) + 7 && memcmp(name + 6, kind, strlen(kind)) == 0, begin);
 }
 
 /* ---- Reading back ---- */
 
 /* Every line is one of those expected, in their order, or about stubs. Returns the number of the latter. */
-static size_t check_perf_map(struct scene *scene, const struct kept *kept, const struct expected *expected,
+static size_t check_perf_map(struct sample_process *sample, const struct kept *kept, const struct expected *expected,
                              size_t count)
 {
     struct perf_map map;
@@ -148,7 +148,7 @@ static size_t check_perf_map(struct scene *scene, const struct kept *kept, const
     while ((result = perf_map_next(&map, &symbol, &problem)) != PERF_MAP_END) {
         expect(result == PERF_MAP_SYMBOL, map.line);
         if (is_stub_name(symbol.name, symbol.name_length)) {
-            check_stub(scene, symbol.address, symbol.name, symbol.name_length);
+            check_stub(sample, symbol.address, symbol.name, symbol.name_length);
             stubs++;
             continue;
         }
@@ -199,11 +199,11 @@ static void check_end(struct cdacq_jitdump *jitdump)
     cdacq_jitdump_close(jitdump);
 }
 
-static void check_code(struct scene *scene, const struct cdacq_jitdump_load *load)
+static void check_code(struct sample_process *sample, const struct cdacq_jitdump_load *load)
 {
     expect(load->code || !load->code_size, load->vma);
     for (uint64_t i = 0; i < load->code_size; i++)
-        expect(((const uint8_t *)load->code)[i] == mock_read_uint(scene->mock, load->vma + i, 1), load->vma + i);
+        expect(((const uint8_t *)load->code)[i] == mock_read_uint(sample->mock, load->vma + i, 1), load->vma + i);
 }
 
 static void check_header(const struct cdacq_jitdump_record *record, const struct cdacq_target *target)
@@ -221,7 +221,7 @@ static void check_header(const struct cdacq_jitdump_record *record, const struct
         ck_assert_uint_ne(header->elf_mach, 0); /* by the descriptor */
 }
 
-static size_t check_jitdump(struct scene *scene, const struct cdacq_target *target, const struct kept *kept,
+static size_t check_jitdump(struct sample_process *sample, const struct cdacq_target *target, const struct kept *kept,
                             const struct expected *expected, size_t count)
 {
     struct cdacq_jitdump *jitdump = open_jitdump(kept);
@@ -234,9 +234,9 @@ static size_t check_jitdump(struct scene *scene, const struct cdacq_target *targ
         const struct cdacq_jitdump_load *load = &record.as.load;
         expect(load->pid == (uint32_t)target->target->pid && load->tid == load->pid, i);
         expect(load->vma == load->code_addr && load->code_index == i, i);
-        check_code(scene, load);
+        check_code(sample, load);
         if (is_stub_name(load->name, load->name_length)) {
-            check_stub(scene, load->vma, load->name, load->name_length);
+            check_stub(sample, load->vma, load->name, load->name_length);
             stubs++;
             continue;
         }
@@ -259,20 +259,21 @@ START_TEST(everything_that_is_asked_for)
     static const unsigned which[] = {CDACQ_VISIT_R2R_NONE, 0, CDACQ_VISIT_R2R_ALL,
                                      CDACQ_VISIT_R2R_NONE | CDACQ_VISIT_R2R_ALL};
     int seed = _i / ARCH_COUNT / VERSIONS;
-    struct scene scene = scene_build(_i % ARCH_COUNT, (uint64_t)seed, versions[_i / ARCH_COUNT % VERSIONS], true);
-    mock_publish(scene.mock, NULL);
-    struct cdacq_target *target = mock_open(scene.mock, seed % CARRIER_COUNT, NULL);
+    struct sample_process sample =
+        sample_build(_i % ARCH_COUNT, (uint64_t)seed, versions[_i / ARCH_COUNT % VERSIONS], true);
+    mock_publish(sample.mock, NULL);
+    struct cdacq_target *target = mock_open(sample.mock, seed % CARRIER_COUNT, NULL);
     struct cdacq_session *session = mock_session(target);
     size_t last = 0;
     for (size_t i = 0; i < ARRAY_SIZE(which); i++) {
         struct expected *expected;
-        size_t count = expected_pieces(&scene, which[i], &expected);
+        size_t count = expected_pieces(&sample, which[i], &expected);
         for (unsigned stubs = 0; stubs <= CDACQ_VISIT_STUBS; stubs += CDACQ_VISIT_STUBS) {
             struct kept map = write_file(session, PERF_MAP, which[i] | stubs);
             struct kept jitdump = write_file(session, JITDUMP, which[i] | stubs);
-            size_t lines = check_perf_map(&scene, &map, expected, count);
+            size_t lines = check_perf_map(&sample, &map, expected, count);
             ck_assert_int_eq(lines > 0, stubs != 0);
-            ck_assert_uint_ge(check_jitdump(&scene, target, &jitdump, expected, count), lines);
+            ck_assert_uint_ge(check_jitdump(&sample, target, &jitdump, expected, count), lines);
             free(map.bytes);
             free(jitdump.bytes);
         }
@@ -280,10 +281,10 @@ START_TEST(everything_that_is_asked_for)
         last = count;
         free(expected);
     }
-    mock_check(scene.mock);
+    mock_check(sample.mock);
     cdacq_session_destroy(session);
     cdacq_target_close(target);
-    scene_destroy(&scene);
+    sample_destroy(&sample);
 }
 END_TEST
 

@@ -1,5 +1,5 @@
 /*
- * test_verify.c: a jitdump or perf map of a scene's methods against that scene: all of it matches, and every change of
+ * test_verify.c: a jitdump or perf map of a sample's methods against that sample: all of it matches, and every change of
  * a record is told in its class and changes nothing else. Over widths, byte orders, both kinds of file, carriers.
  */
 #include <inttypes.h>
@@ -153,10 +153,10 @@ static void assert_counts(const struct outcome *outcome, const uint64_t *expecte
                       outcome->detail);
 }
 
-/* ---- The scene's records ----------------------------------------------------------------------------------------- */
+/* ---- The sample's records ----------------------------------------------------------------------------------------- */
 
 struct opened {
-    struct scene scene;
+    struct sample_process sample;
     struct cdacq_target *target;
     struct record records[RECORD_ROOM]; /* one for each part of a method, by address */
     size_t count, jit_count, unnamed;
@@ -174,7 +174,7 @@ static void collect_records(struct opened *opened)
     size_t fact_count;
     struct cdacq_session *session = mock_session(opened->target);
     session->names = CDACQ_NAMES_IL;
-    const struct mock_function *facts = mock_functions(opened->scene.mock, &fact_count);
+    const struct mock_function *facts = mock_functions(opened->sample.mock, &fact_count);
     for (size_t i = 0; i < fact_count; i++) {
         struct record *record = &opened->records[opened->count];
         struct cdacq_method method = {.size = sizeof method};
@@ -195,36 +195,36 @@ static void collect_records(struct opened *opened)
     cdacq_session_destroy(session);
 }
 
-static struct opened *open_scene(int i)
+static struct opened *open_sample(int i)
 {
     struct opened *opened = calloc(1, sizeof *opened);
     ck_assert_ptr_nonnull(opened);
-    opened->scene = scene_build(i % ARCH_COUNT, (uint64_t)(i / ARCH_COUNT / KINDS), 1 + (unsigned)i % 2, true);
-    mock_publish(opened->scene.mock, NULL);
-    opened->target = mock_open(opened->scene.mock, i % CARRIER_COUNT, NULL);
+    opened->sample = sample_build(i % ARCH_COUNT, (uint64_t)(i / ARCH_COUNT / KINDS), 1 + (unsigned)i % 2, true);
+    mock_publish(opened->sample.mock, NULL);
+    opened->target = mock_open(opened->sample.mock, i % CARRIER_COUNT, NULL);
     collect_records(opened);
     begin_file(i / ARCH_COUNT % KINDS, i % 3 == 1);
     return opened;
 }
 
-static void close_scene(struct opened *opened)
+static void close_sample(struct opened *opened)
 {
     end_file();
-    mock_check(opened->scene.mock);
+    mock_check(opened->sample.mock);
     cdacq_target_close(opened->target);
-    scene_destroy(&opened->scene);
+    sample_destroy(&opened->sample);
     free(opened);
 }
 
 static void put_all(const struct opened *opened)
 {
     for (size_t i = 0; i < opened->count; i++)
-        put_record(opened->scene.mock, &opened->records[i]);
+        put_record(opened->sample.mock, &opened->records[i]);
 }
 
 START_TEST(what_the_target_has_matches)
 {
-    struct opened *opened = open_scene(_i);
+    struct opened *opened = open_sample(_i);
     uint64_t expected[CDACQ_VERDICT_COUNT] = {[CDACQ_VERDICT_MATCH] = opened->count};
     put_header();
     put_all(opened);
@@ -238,7 +238,7 @@ START_TEST(what_the_target_has_matches)
     ck_assert_ptr_null(outcome.sum.advice);
     ck_assert_str_eq(outcome.sum.cut, "");
     ck_assert_str_eq(outcome.sum.methods_problem, "");
-    close_scene(opened);
+    close_sample(opened);
 }
 END_TEST
 
@@ -249,7 +249,7 @@ enum place { FIXED, COLLECTIBLE, IMAGE };
 /* The `number`th record of some length in a heap or an image, whose name is known. */
 static size_t pick(const struct opened *opened, enum place place, int number)
 {
-    uint64_t begin = opened->scene.ranges[place].begin, end = opened->scene.ranges[place].end;
+    uint64_t begin = opened->sample.ranges[place].begin, end = opened->sample.ranges[place].end;
     for (size_t i = 0; i < opened->count; i++) {
         const struct record *record = &opened->records[i];
         bool in = place == IMAGE ? strchr(record->name, 'M') && !record->jit && record->method == record->address
@@ -257,7 +257,7 @@ static size_t pick(const struct opened *opened, enum place place, int number)
         if (in && record->size >= 12 && strstr(record->name, "::") && !number--)
             return i;
     }
-    ck_abort_msg("the scene has too few methods");
+    ck_abort_msg("the sample has too few methods");
     return 0;
 }
 
@@ -287,7 +287,7 @@ static void put_with(const struct opened *opened, size_t changed, const struct r
 {
     for (size_t i = 0; i < opened->count; i++)
         if (i != changed || instead)
-            put_record(opened->scene.mock, i == changed ? instead : &opened->records[i]);
+            put_record(opened->sample.mock, i == changed ? instead : &opened->records[i]);
 }
 
 static void change_name(struct opened *opened, struct expected *expected)
@@ -320,7 +320,7 @@ static uint8_t *code_of(const struct opened *opened, const struct record *record
 {
     uint8_t *code = malloc((size_t)record->size);
     for (uint64_t i = 0; i < record->size; i++)
-        code[i] = (uint8_t)mock_read_uint(opened->scene.mock, record->address + i, 1);
+        code[i] = (uint8_t)mock_read_uint(opened->sample.mock, record->address + i, 1);
     return code;
 }
 
@@ -340,7 +340,7 @@ static void change_place(struct opened *opened, struct expected *expected)
     struct record record = opened->records[pick(opened, FIXED, 3)];
     CLEANUP_FREE uint8_t *code = code_of(opened, &record);
     record.code = code;
-    record.vma = record.address = opened->scene.ranges[FIXED].end - 0x1000;
+    record.vma = record.address = opened->sample.ranges[FIXED].end - 0x1000;
     put_with(opened, pick(opened, FIXED, 3), &record);
     expect(expected, CDACQ_VERDICT_RANGE_DIFFERS, true);
     expected->code_start = record.method;
@@ -384,7 +384,7 @@ static void leave_image_out(struct opened *opened, struct expected *expected)
 static void put_before(struct opened *opened, struct expected *expected, struct record record,
                        enum cdacq_verdict verdict)
 {
-    put_record(opened->scene.mock, &record);
+    put_record(opened->sample.mock, &record);
     put_all(opened);
     expect(expected, verdict, false);
     expected->address = record.address;
@@ -392,7 +392,7 @@ static void put_before(struct opened *opened, struct expected *expected, struct 
 
 static void nothing_there(struct opened *opened, struct expected *expected)
 {
-    put_before(opened, expected, stranger(opened->scene.ranges[FIXED].end - 0x1000, 40),
+    put_before(opened, expected, stranger(opened->sample.ranges[FIXED].end - 0x1000, 40),
                CDACQ_VERDICT_UNKNOWN_TO_TARGET);
     expected->detail = "no code there";
 }
@@ -412,38 +412,38 @@ static void in_another_method(struct opened *opened, struct expected *expected)
     struct record record = stranger(opened->records[pick(opened, FIXED, 5)].address + 4, 4);
     size_t last = pick(opened, FIXED, 6);
     put_with(opened, last, NULL);
-    put_record(opened->scene.mock, &record);
-    put_record(opened->scene.mock, &opened->records[last]);
+    put_record(opened->sample.mock, &record);
+    put_record(opened->sample.mock, &opened->records[last]);
     expect(expected, CDACQ_VERDICT_RANGE_DIFFERS, false);
     expected->detail = "another method";
 }
 
 static void later(struct opened *opened, struct expected *expected)
 {
-    struct record records[] = {stranger(opened->scene.ranges[FIXED].end - 0x1000, 40),
+    struct record records[] = {stranger(opened->sample.ranges[FIXED].end - 0x1000, 40),
                                stranger(opened->records[pick(opened, COLLECTIBLE, 2)].address, 7)};
     put_all(opened);
     for (size_t i = 0; i < ARRAY_SIZE(records); i++) {
-        put_record(opened->scene.mock, &records[i]);
+        put_record(opened->sample.mock, &records[i]);
         expect(expected, CDACQ_VERDICT_LATER, false);
     }
 }
 
 static void freed(struct opened *opened, struct expected *expected)
 {
-    put_before(opened, expected, stranger(opened->scene.ranges[COLLECTIBLE].end - 0x100, 40), CDACQ_VERDICT_FREED);
+    put_before(opened, expected, stranger(opened->sample.ranges[COLLECTIBLE].end - 0x100, 40), CDACQ_VERDICT_FREED);
 }
 
 /* The fourth heap's section is being deleted. */
 static void freed_with_its_section(struct opened *opened, struct expected *expected)
 {
-    put_before(opened, expected, stranger(opened->scene.ranges[3].begin + 0x100, 40), CDACQ_VERDICT_FREED);
+    put_before(opened, expected, stranger(opened->sample.ranges[3].begin + 0x100, 40), CDACQ_VERDICT_FREED);
 }
 
 /* The range behind it holds stubs alone. */
 static void freed_for_stubs(struct opened *opened, struct expected *expected)
 {
-    put_before(opened, expected, stranger(opened->scene.ranges[4].begin + 0x100, 40), CDACQ_VERDICT_FREED);
+    put_before(opened, expected, stranger(opened->sample.ranges[4].begin + 0x100, 40), CDACQ_VERDICT_FREED);
 }
 
 static void overwritten(struct opened *opened, struct expected *expected)
@@ -459,7 +459,7 @@ static void freed_for_its_namesake(struct opened *opened, struct expected *expec
     const struct record *newer = &opened->records[pick(opened, COLLECTIBLE, 3)];
     struct record record = stranger(newer->address + 4, newer->size > 40 ? 32 : newer->size - 5);
     memcpy(record.name, newer->name, sizeof record.name);
-    put_record(opened->scene.mock, &record);
+    put_record(opened->sample.mock, &record);
     put_with(opened, pick(opened, COLLECTIBLE, 3), NULL);
     expect(expected, CDACQ_VERDICT_FREED, false);
     expect(expected, CDACQ_VERDICT_MISSING_FROM_FILE, true);
@@ -468,11 +468,11 @@ static void freed_for_its_namesake(struct opened *opened, struct expected *expec
 /* Two of one name, start and size, one after the other: the first one's time is not known any more. */
 static void looks_the_same(struct opened *opened, struct expected *expected)
 {
-    struct record records[] = {stranger(opened->scene.ranges[FIXED].end - 0x1000, 40),
+    struct record records[] = {stranger(opened->sample.ranges[FIXED].end - 0x1000, 40),
                                opened->records[pick(opened, COLLECTIBLE, 2)]};
     put_all(opened);
     for (size_t i = 0; i < ARRAY_SIZE(records); i++)
-        put_record(opened->scene.mock, &records[i]);
+        put_record(opened->sample.mock, &records[i]);
     expect(expected, CDACQ_VERDICT_LATER, false);
     expect(expected, CDACQ_VERDICT_MATCH, false);
 }
@@ -490,8 +490,8 @@ static void replaced_in_a_new_heap(struct opened *opened, struct expected *expec
 
 static void replaced_while_gone(struct opened *opened, struct expected *expected)
 {
-    struct record record = stranger(opened->scene.ranges[COLLECTIBLE].end - 0x100, 40);
-    put_record(opened->scene.mock, &record);
+    struct record record = stranger(opened->sample.ranges[COLLECTIBLE].end - 0x100, 40);
+    put_record(opened->sample.mock, &record);
     put_before(opened, expected, record, CDACQ_VERDICT_FREED);
     expect(expected, CDACQ_VERDICT_REPLACED, false);
 }
@@ -500,10 +500,10 @@ static void stubs(struct opened *opened, struct expected *expected)
 {
     static const char *const names[] = {"stub GenerateLookupStub<GenerateLookupStub>",
                                         "stub<17> Allocate<FixupPrecode>", "stub<> x"};
-    struct record record = stranger(opened->scene.ranges[FIXED].end - 0x1000, 40);
+    struct record record = stranger(opened->sample.ranges[FIXED].end - 0x1000, 40);
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
         strcpy(record.name, names[i]);
-        put_record(opened->scene.mock, &record);
+        put_record(opened->sample.mock, &record);
         expect(expected, CDACQ_VERDICT_STUB, false);
         record.address = opened->records[pick(opened, FIXED, 0)].address; /* a temporary mapping of it, perhaps */
     }
@@ -520,7 +520,7 @@ static void tiers(struct opened *opened, struct expected *expected)
             snprintf(record.name, sizeof record.name, "%.36s[PreJIT]%.36s[PreJit-cold]", name, name);
         else if (i % 3 == 2)
             snprintf(record.name, sizeof record.name, "%.80s[Tier1]", name);
-        put_record(opened->scene.mock, &record);
+        put_record(opened->sample.mock, &record);
     }
 }
 
@@ -578,7 +578,7 @@ static const struct {
 
 START_TEST(a_change_is_told_in_its_class_alone)
 {
-    struct opened *opened = open_scene(_i);
+    struct opened *opened = open_sample(_i);
     for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
         struct expected expected = {.counts[CDACQ_VERDICT_MATCH] = (int64_t)opened->count};
         uint64_t counts[CDACQ_VERDICT_COUNT], contradictions = 0;
@@ -601,7 +601,7 @@ START_TEST(a_change_is_told_in_its_class_alone)
         if (expected.detail)
             ck_assert_msg(strstr(outcome.detail, expected.detail) != NULL, "%s: %s", changes[i].name, outcome.detail);
     }
-    close_scene(opened);
+    close_sample(opened);
 }
 END_TEST
 
@@ -648,7 +648,7 @@ END_TEST
 
 START_TEST(a_visitor_may_stop)
 {
-    struct opened *opened = open_scene(_i);
+    struct opened *opened = open_sample(_i);
     put_header();
     put_all(opened);
     struct outcome outcome = verify(opened->target, 3);
@@ -657,20 +657,20 @@ START_TEST(a_visitor_may_stop)
     ck_assert_uint_eq(outcome.sum.counts[CDACQ_VERDICT_MATCH], 3);
     ck_assert_int_eq(cdacq_target_verify(opened->target, path, NULL, NULL, &outcome.sum, NULL), CDACQ_OK);
     ck_assert_uint_eq(outcome.sum.records, opened->count);
-    close_scene(opened);
+    close_sample(opened);
 }
 END_TEST
 
 /* The jitdump that .NET 10 leaves, and one that is just cut. */
 START_TEST(a_jitdump_that_was_given_up)
 {
-    struct opened *opened = open_scene(_i);
-    struct record stub = stranger(opened->scene.ranges[FIXED].end - 0x1000, 40);
+    struct opened *opened = open_sample(_i);
+    struct record stub = stranger(opened->sample.ranges[FIXED].end - 0x1000, 40);
     strcpy(stub.name, "stub InitThreadManagerPerfMapData<JIT_CopiedWriteBarriers>");
     put_header();
-    put_record(opened->scene.mock, &stub);
+    put_record(opened->sample.mock, &stub);
     strcpy(stub.name, "stub ReportStubBlock<Unknown>");
-    put_record(opened->scene.mock, &stub);
+    put_record(opened->sample.mock, &stub);
     fflush(file);
     ck_assert_int_eq(ftruncate(fileno(file), ftell(file) - 20), 0);
     struct outcome outcome = verify(opened->target, 0);
@@ -691,13 +691,13 @@ START_TEST(a_jitdump_that_was_given_up)
     ck_assert_ptr_null(outcome.sum.advice);
     ck_assert_str_ne(outcome.sum.cut, "");
     ck_assert_uint_eq(outcome.sum.counts[CDACQ_VERDICT_MATCH], opened->count - 1);
-    close_scene(opened);
+    close_sample(opened);
 }
 END_TEST
 
 START_TEST(the_last_line_may_be_half)
 {
-    struct opened *opened = open_scene(ARCH_COUNT);
+    struct opened *opened = open_sample(ARCH_COUNT);
     ck_assert(perf_map);
     put_all(opened);
     fflush(file);
@@ -709,7 +709,7 @@ START_TEST(the_last_line_may_be_half)
         ck_assert_uint_eq(outcome.sum.contradictions, 0);
         ck_assert_str_ne(outcome.sum.cut, "");
     }
-    close_scene(opened);
+    close_sample(opened);
 }
 END_TEST
 
@@ -756,7 +756,7 @@ END_TEST
 
 START_TEST(a_file_that_is_neither)
 {
-    struct opened *opened = open_scene(ARCH_COUNT);
+    struct opened *opened = open_sample(ARCH_COUNT);
     struct cdacq_verification sum = {.size = sizeof sum, .records = 77};
     struct cdacq_error error;
     fprintf(file, "\x7f"
@@ -776,7 +776,7 @@ START_TEST(a_file_that_is_neither)
     ck_assert_int_eq(cdacq_target_verify(opened->target, path, NULL, NULL, &sum, &error), CDACQ_OK);
     ck_assert_uint_eq(sum.records, 0);
     ck_assert_uint_eq(sum.counts[CDACQ_VERDICT_MISSING_FROM_FILE], opened->jit_count);
-    close_scene(opened);
+    close_sample(opened);
 }
 END_TEST
 
@@ -794,17 +794,17 @@ END_TEST
 static Suite *suite(void)
 {
     Suite *s = suite_create("verify");
-    TCase *scenes = tcase_create("scenes"), *files = tcase_create("files");
-    tcase_add_loop_test(scenes, what_the_target_has_matches, 0, COMBINATIONS);
-    tcase_add_loop_test(scenes, a_change_is_told_in_its_class_alone, 0, COMBINATIONS);
-    tcase_add_loop_test(scenes, what_cannot_be_told_is_no_contradiction, 0, ARCH_COUNT);
-    tcase_add_loop_test(scenes, a_visitor_may_stop, 0, ARCH_COUNT * KINDS);
+    TCase *samples = tcase_create("samples"), *files = tcase_create("files");
+    tcase_add_loop_test(samples, what_the_target_has_matches, 0, COMBINATIONS);
+    tcase_add_loop_test(samples, a_change_is_told_in_its_class_alone, 0, COMBINATIONS);
+    tcase_add_loop_test(samples, what_cannot_be_told_is_no_contradiction, 0, ARCH_COUNT);
+    tcase_add_loop_test(samples, a_visitor_may_stop, 0, ARCH_COUNT * KINDS);
     tcase_add_loop_test(files, a_jitdump_that_was_given_up, 0, ARCH_COUNT);
     tcase_add_test(files, the_last_line_may_be_half);
     tcase_add_test(files, lines_are_read_in_blocks);
     tcase_add_test(files, a_file_that_is_neither);
     tcase_add_test(files, verdicts_have_texts);
-    suite_add_tcase(s, scenes);
+    suite_add_tcase(s, samples);
     suite_add_tcase(s, files);
     return s;
 }

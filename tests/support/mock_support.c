@@ -288,18 +288,18 @@ struct cdacq_session *mock_session(struct cdacq_target *target)
     return session;
 }
 
-uint64_t roll(struct dice *dice, uint64_t bound)
+uint64_t random_below(struct random *random, uint64_t bound)
 {
-    uint64_t x = dice->state += UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t x = random->state += UINT64_C(0x9e3779b97f4a7c15);
     x = (x ^ x >> 32) * UINT64_C(0xd6e8feb86659fd93);
     x = (x ^ x >> 32) * UINT64_C(0xd6e8feb86659fd93);
     return (x ^ x >> 32) % bound;
 }
 
-/* ---- The scene ---- */
+/* ---- The sample process ---- */
 
 /* Metadata of one type, N.T, with static methods M1() to Mn(). */
-static uint8_t *scene_metadata(size_t *ret_size)
+static uint8_t *sample_metadata(size_t *ret_size)
 {
     static const uint8_t signature[] = {0, 0, 1};     /* static void () */
     static const uint8_t generic[] = {0x10, 1, 0, 1}; /* the same with a type parameter */
@@ -308,7 +308,7 @@ static uint8_t *scene_metadata(size_t *ret_size)
     uint32_t blob = metadata_writer_blob(&writer, signature, sizeof signature);
     METADATA_ROW(&writer, METADATA_TYPE_DEF, 1, metadata_writer_string(&writer, "T"),
                  metadata_writer_string(&writer, "N"), 0, 1, 1);
-    for (int i = 1; i <= SCENE_METHODS; i++) {
+    for (int i = 1; i <= SAMPLE_METHODS; i++) {
         char name[16];
         snprintf(name, sizeof name, "M%d", i);
         METADATA_ROW(&writer, METADATA_METHOD_DEF, 0, 0, 0x16, metadata_writer_string(&writer, name), blob, 1);
@@ -321,25 +321,25 @@ static uint8_t *scene_metadata(size_t *ret_size)
     return metadata;
 }
 
-enum { GENERIC_RID = SCENE_METHODS + 1 };
+enum { GENERIC_RID = SAMPLE_METHODS + 1 };
 
-static void add_range(struct scene *scene, uint64_t begin, uint64_t end)
+static void add_range(struct sample_process *sample, uint64_t begin, uint64_t end)
 {
-    ck_assert_uint_lt(scene->range_count, SCENE_RANGES);
-    scene->ranges[scene->range_count].begin = begin;
-    scene->ranges[scene->range_count++].end = end;
+    ck_assert_uint_lt(sample->range_count, SAMPLE_RANGES);
+    sample->ranges[sample->range_count].begin = begin;
+    sample->ranges[sample->range_count++].end = end;
 }
 
 enum { REMAINDER_BITS = 4 }; /* of a token in its MethodDesc, so that a type's methods need several token ranges */
 
 /* MethodDescs in chunks of one token range each, or just numbers. */
-static void make_method_descs(struct scene *scene, uint64_t module, uint64_t *ret, bool types)
+static void make_method_descs(struct sample_process *sample, uint64_t module, uint64_t *ret, bool types)
 {
-    uint64_t table = types ? mock_method_table(scene->mock, module, 2) : 0, stride = 0, first = 0;
+    uint64_t table = types ? mock_method_table(sample->mock, module, 2) : 0, stride = 0, first = 0;
     uint32_t in_range = 1 << REMAINDER_BITS, chunk = 1;
-    for (uint32_t rid = 1; rid <= SCENE_METHODS; rid++) {
+    for (uint32_t rid = 1; rid <= SAMPLE_METHODS; rid++) {
         if (types && (rid == 1 || rid % in_range == 0)) {
-            first = mock_method_descs(scene->mock, table, rid, in_range - rid % in_range, &stride);
+            first = mock_method_descs(sample->mock, table, rid, in_range - rid % in_range, &stride);
             chunk = rid;
         }
         ret[rid - 1] = types ? first + (rid - chunk) * stride : 0x1000 + rid * 8;
@@ -349,188 +349,193 @@ static void make_method_descs(struct scene *scene, uint64_t module, uint64_t *re
 enum { CLAUSES = 4 };
 
 /* Up to CLAUSES clauses of every kind; a filter's offset is mostly that of the first funclet, at `funclet`. */
-static size_t roll_clauses(struct dice *dice, uint64_t funclet, bool jit, struct mock_clause *ret)
+static size_t random_clauses(struct random *random, uint64_t funclet, bool jit, struct mock_clause *ret)
 {
     static const uint32_t kinds[] = {MOCK_CLAUSE_TYPED, MOCK_CLAUSE_FILTER, MOCK_CLAUSE_FINALLY, MOCK_CLAUSE_FAULT,
                                      MOCK_CLAUSE_CACHED_CLASS};
-    size_t count = roll(dice, 2) ? 0 : 1 + roll(dice, CLAUSES);
+    size_t count = random_below(random, 2) ? 0 : 1 + random_below(random, CLAUSES);
     for (size_t i = 0; i < count; i++) {
-        uint32_t flags = kinds[roll(dice, ARRAY_SIZE(kinds) - !jit)] | (roll(dice, 3) ? 0 : MOCK_CLAUSE_DUPLICATED);
+        uint32_t flags = kinds[random_below(random, ARRAY_SIZE(kinds) - !jit)] |
+                         (random_below(random, 3) ? 0 : MOCK_CLAUSE_DUPLICATED);
         ret[i] = (struct mock_clause){
             .flags = flags,
-            .try_start = (uint32_t)roll(dice, 100),
-            .try_end = 100 + (uint32_t)roll(dice, 100),
-            .handler_start = 200 + (uint32_t)roll(dice, 100),
-            .handler_end = 300 + (uint32_t)roll(dice, 100),
-            .what = flags & MOCK_CLAUSE_FILTER ? funclet + (roll(dice, 3) ? 0 : 1) : 0x01000001 + roll(dice, 500),
+            .try_start = (uint32_t)random_below(random, 100),
+            .try_end = 100 + (uint32_t)random_below(random, 100),
+            .handler_start = 200 + (uint32_t)random_below(random, 100),
+            .handler_end = 300 + (uint32_t)random_below(random, 100),
+            .what = flags & MOCK_CLAUSE_FILTER ? funclet + (random_below(random, 3) ? 0 : 1)
+                                               : 0x01000001 + random_below(random, 500),
         };
     }
     return count;
 }
 
 /* Methods of all sizes, alone and side by side, with stubs among them, some of which are freed again. */
-static void fill_heap(struct scene *scene, struct mock_heap *heap, struct dice *dice)
+static void fill_heap(struct sample_process *sample, struct mock_heap *heap, struct random *random)
 {
     uint64_t starts[64];
     size_t count = 0;
     while (count < ARRAY_SIZE(starts) && heap->end - heap->cursor > 0x3000) {
-        uint64_t funclets[4], size = 1 + roll(dice, count % 9 == 4 ? 0x1800 : 300);
+        uint64_t funclets[4], size = 1 + random_below(random, count % 9 == 4 ? 0x1800 : 300);
         struct mock_clause clauses[CLAUSES];
-        size_t clause_count = roll_clauses(dice, align_up(size, 4), true, clauses);
+        size_t clause_count = random_clauses(random, align_up(size, 4), true, clauses);
         struct mock_method method = {
             .size = clause_count ? align_up(size, 4) : size,
             .clauses = clauses,
             .clause_count = clause_count,
-            .no_debug_info = !roll(dice, 5),
-            .no_gc_info = !roll(dice, 5),
+            .no_debug_info = !random_below(random, 5),
+            .no_gc_info = !random_below(random, 5),
             .funclets = funclets,
-            .funclet_count = roll(dice, 3) ? 0 : 1 + roll(dice, ARRAY_SIZE(funclets)),
-            .method_desc =
-                roll(dice, 20) ? scene->method_descs[0][roll(dice, SCENE_METHODS)] : scene->dynamic_method_desc,
-            .alignment = roll(dice, 3) ? 32 : 4 << roll(dice, 4),
-            .skip = roll(dice, 3) ? 0 : roll(dice, count % 11 == 3 ? 0x900 : 100),
-            .tail = roll(dice, 3) ? 0 : roll(dice, 300),
+            .funclet_count = random_below(random, 3) ? 0 : 1 + random_below(random, ARRAY_SIZE(funclets)),
+            .method_desc = random_below(random, 20) ? sample->method_descs[0][random_below(random, SAMPLE_METHODS)]
+                                                    : sample->dynamic_method_desc,
+            .alignment = random_below(random, 3) ? 32 : 4 << random_below(random, 4),
+            .skip = random_below(random, 3) ? 0 : random_below(random, count % 11 == 3 ? 0x900 : 100),
+            .tail = random_below(random, 3) ? 0 : random_below(random, 300),
         };
         for (size_t i = 0; i < ARRAY_SIZE(funclets); i++)
-            funclets[i] = 1 + roll(dice, 90);
-        starts[count++] = roll(dice, 6) ? mock_method(heap, &method)
-                                        : mock_stub(heap, (unsigned)roll(dice, SCENE_STUB_KINDS), 1 + roll(dice, 700));
+            funclets[i] = 1 + random_below(random, 90);
+        starts[count++] = random_below(random, 6) ? mock_method(heap, &method)
+                                                  : mock_stub(heap, (unsigned)random_below(random, SAMPLE_STUB_KINDS),
+                                                              1 + random_below(random, 700));
     }
     for (size_t i = 0; i < count; i++)
-        if (!roll(dice, 5))
+        if (!random_below(random, 5))
             mock_code_free(heap, starts[i]);
-    add_range(scene, heap->begin, heap->end);
+    add_range(sample, heap->begin, heap->end);
 }
 
-static void add_heaps(struct scene *scene, struct dice *dice)
+static void add_heaps(struct sample_process *sample, struct random *random)
 {
     static const struct mock_heap_options heaps[] = {{.size = 0x30000},
                                                      {.size = 0x5000, .collectible = true, .map_slack = 0x10},
                                                      {.size = 0x4000},
                                                      {.size = 0x4000}};
     for (size_t i = 0; i < ARRAY_SIZE(heaps); i++) {
-        struct mock_heap *heap = mock_heap_create(scene->mock, &heaps[i]);
-        mock_check(scene->mock);
-        fill_heap(scene, heap, dice);
+        struct mock_heap *heap = mock_heap_create(sample->mock, &heaps[i]);
+        mock_check(sample->mock);
+        fill_heap(sample, heap, random);
         if (i == 3)
-            mock_section_delete(scene->mock, heap->section);
+            mock_section_delete(sample->mock, heap->section);
     }
-    mock_heap_create(scene->mock, &(struct mock_heap_options){.size = 0x1000}); /* never used */
+    mock_heap_create(sample->mock, &(struct mock_heap_options){.size = 0x1000}); /* never used */
 }
 
-static void add_other_sections(struct scene *scene, struct dice *dice)
+static void add_other_sections(struct sample_process *sample, struct random *random)
 {
     uint64_t begin;
     for (unsigned kind = 3; kind < 6; kind++) {
-        mock_range_list(scene->mock, 0x1800, kind, kind == 4, &begin);
-        add_range(scene, begin, begin + 0x1800);
+        mock_range_list(sample->mock, 0x1800, kind, kind == 4, &begin);
+        add_range(sample, begin, begin + 0x1800);
     }
-    fill_heap(scene, mock_heap_create(scene->mock, &(struct mock_heap_options){.size = 0x8000, .interpreter = true}),
-              dice);
+    fill_heap(sample, mock_heap_create(sample->mock, &(struct mock_heap_options){.size = 0x8000, .interpreter = true}),
+              random);
 }
 
-/* One method of an image: with funclets, cold parts, padding, prepared or not as dice have it. */
-static void add_image_method(struct mock_r2r *image, const uint64_t *method_descs, struct dice *dice, unsigned tables,
-                             bool split, uint32_t rid)
+/* One method of an image: with funclets, cold parts, padding, prepared or not at random. */
+static void add_image_method(struct mock_r2r *image, const uint64_t *method_descs, struct random *random,
+                             unsigned tables, bool split, uint32_t rid)
 {
     uint64_t sizes[6];
-    uint8_t instance[] = {0x04, GENERIC_RID, 1, (uint8_t)(0x08 + roll(dice, 4))}; /* G<int>, G<uint>, ... */
-    bool is_instance = tables & MOCK_R2R_INSTANCES && (!(tables & MOCK_R2R_METHODDEFS) || !roll(dice, 4));
-    bool prepared = !tables || !roll(dice, 3);
+    uint8_t instance[] = {0x04, GENERIC_RID, 1, (uint8_t)(0x08 + random_below(random, 4))}; /* G<int>, G<uint>, ... */
+    bool is_instance = tables & MOCK_R2R_INSTANCES && (!(tables & MOCK_R2R_METHODDEFS) || !random_below(random, 4));
+    bool prepared = !tables || !random_below(random, 3);
     struct mock_clause clauses[CLAUSES];
     for (size_t i = 0; i < ARRAY_SIZE(sizes); i++)
-        sizes[i] = 1 + roll(dice, 200);
-    size_t clause_count = roll_clauses(dice, align_up(sizes[0], 4), false, clauses);
+        sizes[i] = 1 + random_below(random, 200);
+    size_t clause_count = random_clauses(random, align_up(sizes[0], 4), false, clauses);
     if (clause_count)
         sizes[0] = align_up(sizes[0], 4);
     mock_r2r_method(image, &(struct mock_r2r_method){
                                .hot = sizes,
-                               .hot_count = 1 + (roll(dice, 3) ? 0 : roll(dice, 3)),
+                               .hot_count = 1 + (random_below(random, 3) ? 0 : random_below(random, 3)),
                                .cold = sizes + 3,
-                               .cold_count = !split || roll(dice, 4) ? 0 : 1 + roll(dice, 3),
-                               .skip = roll(dice, 2) ? 0 : roll(dice, 80),
+                               .cold_count = !split || random_below(random, 4) ? 0 : 1 + random_below(random, 3),
+                               .skip = random_below(random, 2) ? 0 : random_below(random, 80),
                                .method_desc = prepared ? method_descs[rid - 1] : 0,
                                .rid = is_instance ? 0 : rid,
                                .instance = is_instance ? instance : NULL,
                                .instance_size = sizeof instance,
-                               .fixups = roll(dice, 2),
+                               .fixups = random_below(random, 2),
                                .clauses = clauses,
                                .clause_count = clause_count,
-                               .no_debug_info = !roll(dice, 5),
+                               .no_debug_info = !random_below(random, 5),
                            });
 }
 
-static void add_images(struct scene *scene, struct dice *dice, const void *metadata, size_t size, bool types)
+static void add_images(struct sample_process *sample, struct random *random, const void *metadata, size_t size,
+                       bool types)
 {
     enum { ALL = MOCK_R2R_METHODDEFS | MOCK_R2R_INSTANCES };
     static const unsigned tables[] = {MOCK_R2R_NO_HEADER, MOCK_R2R_METHODDEFS, MOCK_R2R_INSTANCES, ALL, ALL};
     static const char *const paths[] = {"/mock/none.dll", "/mock/defs.dll", "/mock/instances.dll", "/mock/all.dll",
                                         "/mock/unsplit.dll"};
     for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
-        struct mock_r2r *image = mock_r2r_create(scene->mock, &(struct mock_r2r_options){.path = paths[i],
-                                                                                         .tables = tables[i],
-                                                                                         .thunk_size = i % 2 ? 0x60 : 0,
-                                                                                         .bucket_count = i == 0   ? 17
-                                                                                                         : i == 3 ? 23
-                                                                                                                  : 0,
-                                                                                         .composite = i == 2,
-                                                                                         .sentinel_counted = i == 1,
-                                                                                         .metadata = metadata,
-                                                                                         .metadata_size = size});
-        mock_check(scene->mock);
-        make_method_descs(scene, image->module, scene->method_descs[1 + i], types);
-        for (uint32_t rid = 1; rid <= SCENE_METHODS; rid += 1 + (uint32_t)roll(dice, i ? 3 : 2))
-            add_image_method(image, scene->method_descs[1 + i], dice, tables[i], i < 4, rid);
+        struct mock_r2r *image =
+            mock_r2r_create(sample->mock, &(struct mock_r2r_options){.path = paths[i],
+                                                                     .tables = tables[i],
+                                                                     .thunk_size = i % 2 ? 0x60 : 0,
+                                                                     .bucket_count = i == 0   ? 17
+                                                                                     : i == 3 ? 23
+                                                                                              : 0,
+                                                                     .composite = i == 2,
+                                                                     .sentinel_counted = i == 1,
+                                                                     .metadata = metadata,
+                                                                     .metadata_size = size});
+        mock_check(sample->mock);
+        make_method_descs(sample, image->module, sample->method_descs[1 + i], types);
+        for (uint32_t rid = 1; rid <= SAMPLE_METHODS; rid += 1 + (uint32_t)random_below(random, i ? 3 : 2))
+            add_image_method(image, sample->method_descs[1 + i], random, tables[i], i < 4, rid);
         mock_r2r_finish(image);
-        mock_check(scene->mock);
-        add_range(scene, image->begin, image->end);
-        scene->unsplit = image;
+        mock_check(sample->mock);
+        add_range(sample, image->begin, image->end);
+        sample->unsplit = image;
     }
 }
 
-struct scene scene_build(int arch, uint64_t seed, unsigned version, bool types)
+struct sample_process sample_build(int arch, uint64_t seed, unsigned version, bool types)
 {
-    struct scene scene = {.mock = mock_of_version(arch, seed, version)};
-    struct dice dice = {seed * 16 + (uint64_t)arch * 4 + version};
+    struct sample_process sample = {.mock = mock_of_version(arch, seed, version)};
+    struct random random = {seed * 16 + (uint64_t)arch * 4 + version};
     size_t size;
-    uint8_t *metadata = scene_metadata(&size);
-    mock_global(scene.mock, "MethodDescTokenRemainderBitCount", REMAINDER_BITS);
-    scene.module = mock_module(
-        scene.mock, &(struct mock_module_options){
-                        .path = "/mock/jit.dll", .metadata = metadata, .metadata_size = size, .flat = seed & 1});
-    scene.dynamic_method_desc = mock_dynamic_method_desc(scene.mock, "Emitted");
-    make_method_descs(&scene, scene.module, scene.method_descs[0], types);
-    add_heaps(&scene, &dice);
-    add_other_sections(&scene, &dice);
-    add_images(&scene, &dice, metadata, size, types);
+    uint8_t *metadata = sample_metadata(&size);
+    mock_global(sample.mock, "MethodDescTokenRemainderBitCount", REMAINDER_BITS);
+    sample.module = mock_module(
+        sample.mock, &(struct mock_module_options){
+                         .path = "/mock/jit.dll", .metadata = metadata, .metadata_size = size, .flat = seed & 1});
+    sample.dynamic_method_desc = mock_dynamic_method_desc(sample.mock, "Emitted");
+    make_method_descs(&sample, sample.module, sample.method_descs[0], types);
+    add_heaps(&sample, &random);
+    add_other_sections(&sample, &random);
+    add_images(&sample, &random, metadata, size, types);
     free(metadata);
-    mock_check(scene.mock);
-    return scene;
+    mock_check(sample.mock);
+    return sample;
 }
 
-void scene_destroy(struct scene *scene)
+void sample_destroy(struct sample_process *sample)
 {
-    mock_destroy(scene->mock);
+    mock_destroy(sample->mock);
 }
 
-const char *scene_name(const struct scene *scene, const struct mock_function *function)
+const char *sample_name(const struct sample_process *sample, const struct mock_function *function)
 {
     static char name[32];
     uint32_t rid = function->rid;
     if (function->code == MOCK_CODE_R2R && !rid && !function->method_desc)
         return "N.T.G<U>()";
-    if (function->code != MOCK_CODE_R2R && function->method_desc == scene->dynamic_method_desc)
+    if (function->code != MOCK_CODE_R2R && function->method_desc == sample->dynamic_method_desc)
         return "dynamicClass.Emitted(...)";
     /* A MethodDesc is stronger than a place in the table of instances. */
-    for (size_t i = 0; i < ARRAY_SIZE(scene->method_descs); i++)
-        for (uint32_t j = 0; !rid && j < SCENE_METHODS; j++)
-            if (function->method_desc == scene->method_descs[i][j])
+    for (size_t i = 0; i < ARRAY_SIZE(sample->method_descs); i++)
+        for (uint32_t j = 0; !rid && j < SAMPLE_METHODS; j++)
+            if (function->method_desc == sample->method_descs[i][j])
                 rid = j + 1;
     snprintf(name, sizeof name, "N.T.M%u()", rid);
     return name;
 }
 
-enum cdacq_code_kind scene_code_kind(const struct mock_function *fact)
+enum cdacq_code_kind sample_code_kind(const struct mock_function *fact)
 {
     switch (fact->code) {
     case MOCK_CODE_JIT:

@@ -70,35 +70,35 @@ struct cdacq_session *mock_session(struct cdacq_target *target);
  * section that is being deleted, ReadyToRun images with and without tables, prepared and unprepared methods, instances,
  * hot and cold parts, thunks. What is where, mock_functions() tells.
  */
-enum { SCENE_RANGES = 16, SCENE_METHODS = 60, SCENE_STUB_KINDS = 16 };
+enum { SAMPLE_RANGES = 16, SAMPLE_METHODS = 60, SAMPLE_STUB_KINDS = 16 };
 
-struct scene {
+struct sample_process {
     struct mock *mock;
     struct {
         uint64_t begin, end;
-    } ranges[SCENE_RANGES]; /* all sections, also those that hold nothing any more */
+    } ranges[SAMPLE_RANGES]; /* all sections, also those that hold nothing any more */
     size_t range_count;
     uint64_t module, dynamic_method_desc;
-    uint64_t method_descs[6][SCENE_METHODS]; /* of methods M1() on, of the JIT's module and of each image */
-    struct mock_r2r *unsplit;                /* an image with all tables, and without cold code */
+    uint64_t method_descs[6][SAMPLE_METHODS]; /* of methods M1() on, of the JIT's module and of each image */
+    struct mock_r2r *unsplit;                 /* an image with all tables, and without cold code */
 };
 
 /* Not yet published. Without `types` MethodDescs are just numbers. */
-struct scene scene_build(int arch, uint64_t seed, unsigned version, bool types);
-void scene_destroy(struct scene *scene);
+struct sample_process sample_build(int arch, uint64_t seed, unsigned version, bool types);
+void sample_destroy(struct sample_process *sample);
 
 /* The name of the method that a fact is of; in a static buffer. */
-const char *scene_name(const struct scene *scene, const struct mock_function *function);
+const char *sample_name(const struct sample_process *sample, const struct mock_function *function);
 
 /* What the public API calls the code that a fact is of. */
-enum cdacq_code_kind scene_code_kind(const struct mock_function *fact);
+enum cdacq_code_kind sample_code_kind(const struct mock_function *fact);
 
 /* ---- Random numbers ---- */
 
-struct dice {
+struct random {
     uint64_t state;
 };
 
-uint64_t roll(struct dice *dice, uint64_t bound); /* below `bound`, which is not 0 */
+uint64_t random_below(struct random *random, uint64_t bound); /* below `bound`, which is not 0 */
 
 #endif
