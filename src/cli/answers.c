@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/cli/cli.h"
 #include "src/cli/json_writer.h"
+#include "src/cli/memory.h"
 #include "src/cli/put.h"
 #include "util/base.h"
 #include "util/escape.h"

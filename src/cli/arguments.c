@@ -15,6 +15,7 @@
 #include "src/cli/console.h"
 #include "src/cli/next_steps.h"
 #include "src/cli/ips.h"
+#include "src/cli/memory.h"
 #include "src/cli/output.h"
 #include "util/base.h"
 

@@ -51,9 +51,4 @@ int target_run(const struct invocation *invocation, unsigned more_flags,
 /* Whether --output names one of the targets: writing there would destroy the core that is read. Says so where it is. */
 bool output_is_a_target(const struct invocation *invocation);
 
-/* Reports a failed allocation and ends the program: a tool this small has nothing to save. */
-_Noreturn void out_of_memory(void);
-void *allocate(size_t size); /* zeroed */
-void *reallocate(void *data, size_t size);
-
 #endif

@@ -9,6 +9,7 @@
 #include "src/cli/commands.h"
 #include "src/cli/console.h"
 #include "src/cli/ips.h"
+#include "src/cli/memory.h"
 #include "src/cli/output.h"
 
 enum {

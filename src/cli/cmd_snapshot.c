@@ -10,6 +10,7 @@
 #include "src/cli/console.h"
 #include "src/cli/ips.h"
 #include "src/cli/json_writer.h"
+#include "src/cli/memory.h"
 #include "src/cli/output.h"
 #include "util/vector.h"
 

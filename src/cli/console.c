@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/cli/cli.h"
 #include "util/escape.h"
 
 #define ERASE_LINE "\r\033[K"
@@ -48,12 +47,6 @@ void message(const char *format, ...)
     erase_line();
     /* One write: lines of several processes that share a terminal or a log do not mix. */
     write_stderr(line, (size_t)(end - line));
-}
-
-_Noreturn void out_of_memory(void)
-{
-    message("out of memory");
-    _exit(EXIT_FAILED); /* exit handlers might allocate */
 }
 
 static struct timespec now(void)

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/cli/cli.h"
 #include "src/cli/console.h"
+#include "src/cli/memory.h"
 
 enum {
     BUFFER_SIZE = 256 * 1024,

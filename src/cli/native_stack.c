@@ -11,6 +11,7 @@
 
 #include "src/cli/cli.h"
 #include "src/cli/console.h"
+#include "src/cli/memory.h"
 
 enum { FRAME_MAX = 4096 };
 

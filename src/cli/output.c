@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/cli/cli.h"
 #include "src/cli/console.h"
+#include "src/cli/memory.h"
 #include "src/cli/put.h"
 
 enum {

@@ -1,4 +1,4 @@
-/* target.c: opening what the command line calls TARGET, and what every tool needs: memory or an end. */
+/* target.c: opening what the command line calls TARGET. */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -9,22 +9,6 @@
 
 #include "src/cli/commands.h"
 #include "src/cli/console.h"
-
-void *allocate(size_t size)
-{
-    void *data = calloc(1, size);
-    if (!data)
-        out_of_memory();
-    return data;
-}
-
-void *reallocate(void *data, size_t size)
-{
-    data = realloc(data, size);
-    if (!data)
-        out_of_memory();
-    return data;
-}
 
 /* A name of nothing but digits is a pid; "./1234" is how a core of that name is reached. */
 static bool is_pid(const char *name)

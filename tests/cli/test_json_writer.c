@@ -6,9 +6,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "src/cli/cli.h"
 #include "src/cli/console.h"
 #include "src/cli/json_writer.c"
+#include "src/cli/memory.h"
 #include "src/cli/output.c"
 #include "tests/support/check_main.h"
 

@@ -1,0 +1,29 @@
+#include "src/cli/memory.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "src/cli/cli.h"
+#include "src/cli/console.h"
+
+_Noreturn void out_of_memory(void)
+{
+    message("out of memory");
+    _exit(EXIT_FAILED); /* exit handlers might allocate */
+}
+
+void *allocate(size_t size)
+{
+    void *data = calloc(1, size);
+    if (!data)
+        out_of_memory();
+    return data;
+}
+
+void *reallocate(void *data, size_t size)
+{
+    data = realloc(data, size);
+    if (!data)
+        out_of_memory();
+    return data;
+}
