@@ -1,12 +1,13 @@
 #include "target/core.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 
-#include "formats/elf.h"
+#include "util/arena.h"
+#include "util/binary_search.h"
 #include "util/error.h"
+#include "util/file.h"
+#include "formats/elf.h"
 #include "target/page_cache.h"
 #include "target/segments.h"
 
@@ -17,12 +18,6 @@ enum {
     NOTE_BYTES_MAX = 256 * 1024 * 1024, /* that are copied, of a core that is not mapped */
 };
 
-/* Notes of a core that is not mapped: paths point into them. */
-struct block {
-    struct block *next;
-    uint8_t bytes[];
-};
-
 struct core {
     struct target base;
     struct segments segments;
@@ -31,8 +26,8 @@ struct core {
     int fd; /* -1 where the file is mapped */
     struct page_cache cache;
     struct mapped_file self; /* what segments of its own bytes have for a file then: nothing but its address is used */
-    struct block *blocks;
-    uint64_t block_bytes;
+    struct arena notes;      /* of a core that is not mapped: paths point into them */
+    uint64_t note_bytes;
     struct elf_class elf; /* of the headers, not of the runtime's data by definition */
     unsigned note_count;  /* read so far */
     unsigned seen;        /* notes that tell who wrote it */
@@ -62,11 +57,7 @@ static void core_destroy(struct target *target)
     target_deinit(target);
     if (core->bytes)
         munmap((void *)(uintptr_t)core->bytes, core->size);
-    while (core->blocks) {
-        struct block *next = core->blocks->next;
-        free(core->blocks);
-        core->blocks = next;
-    }
+    arena_deinit(&core->notes);
     page_cache_deinit(&core->cache);
     if (core->fd >= 0)
         close(core->fd);
@@ -75,7 +66,7 @@ static void core_destroy(struct target *target)
 
 static size_t read_core(void *context, uint64_t offset, void *buffer, size_t size)
 {
-    return file_read(((const struct core *)context)->fd, offset, buffer, size);
+    return file_read_at(((const struct core *)context)->fd, offset, buffer, size);
 }
 
 /* Whether a segment's bytes are the core's own, not a file's. */
@@ -146,21 +137,15 @@ static const uint8_t *core_peek(struct core *core, uint64_t offset, size_t size,
 }
 
 /* A part of the file that stays as long as the core does. NULL where it cannot be read, or out of memory. */
-static const uint8_t *core_block(struct core *core, uint64_t offset, uint64_t size)
+static const uint8_t *core_notes(struct core *core, uint64_t offset, uint64_t size)
 {
     if (core->bytes)
         return core->bytes + offset;
-    if (size > NOTE_BYTES_MAX - core->block_bytes)
+    if (size > NOTE_BYTES_MAX - core->note_bytes)
         return NULL;
-    struct block *block = malloc(sizeof *block + size);
-    if (!block || file_read(core->fd, offset, block->bytes, size) < size) {
-        free(block);
-        return NULL;
-    }
-    core->block_bytes += size;
-    block->next = core->blocks;
-    core->blocks = block;
-    return block->bytes;
+    core->note_bytes += size;
+    uint8_t *bytes = arena_allocate(&core->notes, size);
+    return bytes && file_read_at(core->fd, offset, bytes, size) == size ? bytes : NULL;
 }
 
 static int compare_regions(const void *a, const void *b)
@@ -185,16 +170,8 @@ static void sort_regions(struct regions *regions)
 /* The first region whose begin (or end) is beyond `address`; the sentinel where there is none. */
 static const struct region *region_beyond(const struct regions *regions, uint64_t address, bool by_end)
 {
-    size_t low = 0, high = regions->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct region *region = &regions->items[middle];
-        if ((by_end ? region->end : region->begin) <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return &regions->items[low];
+    const struct region *items = regions->items;
+    return &items[lower_bound(i, regions->count, (by_end ? items[i].end : items[i].begin) <= address)];
 }
 
 /* How the process could access a mapping, by the segments in it. `*ret_guard`: it could not at all. */
@@ -251,7 +228,7 @@ static enum cdacq_status read_notes(struct core *core, const struct elf_segment 
     uint64_t size = MIN(header->file_size, available);
     unsigned align = header->align == 8 ? 8 : 4;
     core->base.truncated |= header->file_size > available;
-    const uint8_t *bytes = size ? core_block(core, header->offset, size) : NULL;
+    const uint8_t *bytes = size ? core_notes(core, header->offset, size) : NULL;
     core->base.truncated |= size && !bytes;
     if (!bytes)
         return CDACQ_OK;
@@ -424,8 +401,8 @@ static enum cdacq_status core_read(struct core *core, const char *path, struct f
 static enum cdacq_status open_file(struct core *core, const char *path, bool map, struct cdacq_error *err)
 {
     struct stat st;
-    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0 || fstat(fd, &st) < 0)
+    CLEANUP_CLOSE int fd = file_open(path, &st);
+    if (fd < 0)
         return error_set(err, CDACQ_ERR_IO, 0, "%s: %s", path, strerror(errno));
     if (!S_ISREG(st.st_mode))
         return error_set(err, CDACQ_ERR_IO, 0, "%s: not a regular file", path);

@@ -3,6 +3,8 @@
 #include <fts.h>
 #include <sys/stat.h>
 
+#include "util/binary_search.h"
+
 static int compare_entries(const void *a, const void *b)
 {
     const struct file_index_entry *x = a, *y = b;
@@ -12,25 +14,17 @@ static int compare_entries(const void *a, const void *b)
 
 void file_index_deinit(struct file_index *index)
 {
-    for (size_t i = 0; i < index->count; i++)
-        free(index->entries[i].path);
-    free(index->entries);
-    *index = (struct file_index){0};
+    for (size_t i = 0; i < index->entries.count; i++)
+        free(index->entries.items[i].path);
+    file_entries_deinit(&index->entries);
 }
 
-static bool add(struct file_index *index, const char *path, size_t *capacity)
+static bool add(struct file_entries *entries, const char *path)
 {
-    if (index->count == *capacity) {
-        *capacity = MAX(*capacity * 2, (size_t)256);
-        struct file_index_entry *entries = realloc(index->entries, *capacity * sizeof *entries);
-        if (!entries)
-            return false;
-        index->entries = entries;
-    }
-    char *copy = strdup(path);
-    if (!copy)
+    CLEANUP_FREE char *copy = strdup(path);
+    if (!copy || !file_entries_append(entries, (struct file_index_entry){path_basename(copy), copy}))
         return false;
-    index->entries[index->count++] = (struct file_index_entry){path_basename(copy), copy};
+    copy = NULL;
     return true;
 }
 
@@ -45,7 +39,6 @@ static bool is_file(const FTSENT *entry)
 bool file_index_build(const char *directory, struct file_index *ret)
 {
     struct file_index index = {0};
-    size_t capacity = 0;
     bool stored = true;
     char *const roots[] = {(char *)(uintptr_t)directory, NULL};
     FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_COMFOLLOW, NULL);
@@ -55,10 +48,10 @@ bool file_index_build(const char *directory, struct file_index *ret)
             fts_set(tree, entry, FTS_SKIP);
             index.cut = true;
         } else if (is_file(entry)) {
-            index.cut |= index.count == FILE_INDEX_MAX;
-            if (index.cut && index.count == FILE_INDEX_MAX)
+            index.cut |= index.entries.count == FILE_INDEX_MAX;
+            if (index.entries.count == FILE_INDEX_MAX)
                 break;
-            stored = add(&index, entry->fts_path, &capacity);
+            stored = add(&index.entries, entry->fts_path);
         }
     }
     if (tree)
@@ -67,25 +60,19 @@ bool file_index_build(const char *directory, struct file_index *ret)
         file_index_deinit(&index);
         return false;
     }
-    if (index.count)
-        qsort(index.entries, index.count, sizeof *index.entries, compare_entries);
+    if (index.entries.count)
+        qsort(index.entries.items, index.entries.count, sizeof *index.entries.items, compare_entries);
     *ret = index;
     return true;
 }
 
 const struct file_index_entry *file_index_find(const struct file_index *index, const char *name, size_t *ret_count)
 {
-    size_t low = 0, high = index->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (strcmp(index->entries[middle].name, name) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    size_t end = low;
-    while (end < index->count && strcmp(index->entries[end].name, name) == 0)
+    const struct file_index_entry *items = index->entries.items;
+    size_t count = index->entries.count;
+    size_t first = lower_bound(i, count, strcmp(items[i].name, name) < 0), end = first;
+    while (end < count && strcmp(items[end].name, name) == 0)
         end++;
-    *ret_count = end - low;
-    return end > low ? &index->entries[low] : NULL;
+    *ret_count = end - first;
+    return end > first ? &items[first] : NULL;
 }

@@ -6,7 +6,7 @@
 #ifndef CDACQ_TARGET_FILE_INDEX_H
 #define CDACQ_TARGET_FILE_INDEX_H
 
-#include "util/base.h"
+#include "util/vector.h"
 
 enum { FILE_INDEX_MAX = 500 * 1000, FILE_INDEX_DEPTH_MAX = 24 };
 
@@ -15,10 +15,11 @@ struct file_index_entry {
     char *path;
 };
 
+DEFINE_VECTOR(file_entries, struct file_index_entry);
+
 struct file_index {
-    struct file_index_entry *entries; /* sorted by name, then path */
-    size_t count;
-    bool cut; /* there are more than FILE_INDEX_MAX, or deeper ones */
+    struct file_entries entries; /* sorted by name, then path */
+    bool cut;                    /* there are more than FILE_INDEX_MAX, or deeper ones */
 };
 
 /* Lists the regular files, and links to such, below `directory`. What cannot be read is left out. False: no memory. */

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "util/file.h"
 #include "formats/elf.h"
 #include "target/image.h"
 #include "target/memory.h"
@@ -27,8 +28,9 @@ struct file_window {
 static const void *read_window(void *context, uint64_t offset, size_t count)
 {
     struct file_window *window = context;
-    return count <= sizeof window->bytes && file_read(window->fd, offset, window->bytes, count) == count ? window->bytes
-                                                                                                         : NULL;
+    return count <= sizeof window->bytes && file_read_at(window->fd, offset, window->bytes, count) == count
+               ? window->bytes
+               : NULL;
 }
 
 /* The mappings that a loader would make. Their number, 0 where this is no ELF image. */

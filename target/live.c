@@ -13,11 +13,13 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "formats/elf.h"
 #include "util/error.h"
+#include "util/file.h"
+#include "formats/elf.h"
 #include "target/page_cache.h"
 
 enum {
+    MAPS_MAX = 1 << 30, /* bytes of text: vm.max_map_count is 65,530 by default */
     THREAD_MAX = 65536,
     STOP_ROUNDS = 64, /* each holds all threads seen so far; new ones can only come from those not yet held */
     STOP_SECONDS = 5, /* a thread that waits in the kernel uninterruptibly may not stop at all */
@@ -100,37 +102,12 @@ static const struct target_ops live_ops = {
     .destroy = live_destroy,
 };
 
-/* The whole of a /proc file, whose size nobody knows before. NULL with errno set. */
-static char *read_proc_file(const char *path)
+/* The text of /proc/PID/maps. NULL with errno set. */
+static char *read_maps(const char *path)
 {
     CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return NULL;
-    size_t length = 0, capacity = 256 * 1024;
-    char *text = malloc(capacity);
-    for (;;) {
-        if (!text)
-            return NULL;
-        ssize_t n = read(fd, text + length, capacity - length - 1);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0) {
-            free(text);
-            return NULL;
-        }
-        if (n == 0)
-            break;
-        length += (size_t)n;
-        if (capacity - length < 4096) {
-            capacity *= 2;
-            char *larger = realloc(text, capacity);
-            if (!larger)
-                free(text);
-            text = larger;
-        }
-    }
-    text[length] = '\0';
-    return text;
+    size_t length;
+    return fd < 0 ? NULL : file_read_all(fd, MAPS_MAX, &length);
 }
 
 /* The kernel writes a newline in a path as \012; other bytes stand for themselves. */
@@ -203,10 +180,10 @@ static bool has_ended(const struct live *live, pid_t tid)
     char path[64], stat[512];
     snprintf(path, sizeof path, "/proc/%d/task/%d/stat", live->base.pid, tid);
     CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? 0 : read(fd, stat, sizeof stat - 1);
-    stat[MAX(n, (ssize_t)0)] = '\0';
+    size_t n = fd < 0 ? 0 : file_read_at(fd, 0, stat, sizeof stat - 1);
+    stat[n] = '\0';
     const char *state = strrchr(stat, ')'); /* the name before it may hold anything */
-    return n <= 0 || !state || strncmp(state, ") Z", 3) == 0 || strncmp(state, ") X", 3) == 0;
+    return !n || !state || strncmp(state, ") Z", 3) == 0 || strncmp(state, ") X", 3) == 0;
 }
 
 /* Stops one thread. A thread that ended meanwhile is no failure. */
@@ -333,7 +310,7 @@ static uint16_t elf_machine_of(int pid)
     uint8_t bytes[ELF_RECORD_MAX];
     snprintf(path, sizeof path, "/proc/%d/exe", pid);
     CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || read(fd, bytes, sizeof bytes) != sizeof bytes || !elf_class_of(bytes, &elf))
+    if (fd < 0 || file_read_at(fd, 0, bytes, sizeof bytes) < sizeof bytes || !elf_class_of(bytes, &elf))
         return 0;
     return elf_header_at(elf, bytes).machine;
 }
@@ -352,7 +329,7 @@ enum cdacq_status live_open(int pid, struct file_policy *policy, bool stop, bool
     if (stop)
         status = hold(live, err);
     snprintf(path, sizeof path, "/proc/%d/maps", pid);
-    if (status >= 0 && !(live->maps = read_proc_file(path)))
+    if (status >= 0 && !(live->maps = read_maps(path)))
         status = process_error(live, err);
     if (status >= 0 && !live->maps[0])
         status = error_set(err, CDACQ_ERR_IO, 0,

@@ -2,53 +2,41 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 
-#include "formats/elf_machine.h"
+#include "util/binary_search.h"
 #include "util/error.h"
+#include "util/file.h"
 #include "util/text.h"
+#include "formats/elf_machine.h"
 #include "target/file_index.h"
-#include "target/page_cache.h"
 
-enum { FILE_BUCKETS = 1024, FILE_READ_MAX = 1 << 30 };
+enum { FILE_READ_MAX = 1 << 30 };
+
+static const char *file_path(struct mapped_file *const *file)
+{
+    return (*file)->path;
+}
+
+DEFINE_HASH_TABLE_FUNCTIONS(file_table, struct mapped_file *, const char *, file_path, hash_string, equal_strings);
 
 struct mapped_file *mapped_file_get(struct target *target, struct file_policy *policy, const char *path)
 {
-    if (!target->file_buckets && !(target->file_buckets = calloc(FILE_BUCKETS, sizeof(struct mapped_file *))))
-        return NULL;
-    /* FNV-1a; it starts from what nobody who writes a core can know, so that nobody can fill one bucket with all. */
-    uint32_t hash = 2166136261u ^ (uint32_t)((uintptr_t)target->file_buckets >> 4);
-    for (const char *p = path; *p; p++)
-        hash = (hash ^ (uint8_t)*p) * 16777619u;
-    struct mapped_file **bucket = &target->file_buckets[(hash ^ hash >> 16) % FILE_BUCKETS];
-    for (struct mapped_file *file = *bucket; file; file = file->next_in_bucket)
-        if (file->hash == hash && strcmp(file->path, path) == 0)
-            return file;
-    if (target->file_count >= FILE_MAX)
-        return NULL;
+    struct mapped_file **known = file_table_find(&target->file_table, path);
+    if (known || target->file_table.count >= FILE_MAX)
+        return known ? *known : NULL;
     struct mapped_file *file = calloc(1, sizeof *file);
-    if (!file || !(file->path = strdup(path))) {
+    if (!file || !(file->path = strdup(path)) || !file_table_insert(&target->file_table, file, NULL)) {
+        free(file ? file->path : NULL);
         free(file);
         return NULL;
     }
-    file->hash = hash;
     file->target = target;
     file->policy = policy;
     file->next = target->files;
-    file->next_in_bucket = *bucket;
-    target->files = *bucket = file;
-    target->file_count++;
+    target->files = file;
     return file;
-}
-
-void file_candidate_deinit(struct file_candidate *candidate)
-{
-    free(candidate->constant);
-    candidate->constant = NULL;
-    candidate->constant_count = 0;
 }
 
 static int compare_by_file(const void *a, const void *b)
@@ -91,15 +79,7 @@ bool mapped_files_index(struct target *target)
 
 size_t mapped_file_mappings_to(const struct mapped_file *file, uint64_t offset)
 {
-    size_t low = 0, high = file->mapping_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (file->mappings[middle]->offset <= offset)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return lower_bound(i, file->mapping_count, file->mappings[i]->offset <= offset);
 }
 
 const struct file_identity *mapped_file_identity(struct mapped_file *file, file_identify *identify)
@@ -124,14 +104,15 @@ static void candidate_close(struct file_candidate *candidate)
         munmap((void *)(uintptr_t)candidate->bytes, candidate->size);
     free(candidate->owned);
     candidate->bytes = candidate->owned = NULL;
-    file_candidate_deinit(candidate);
+    file_extents_deinit(&candidate->constant);
 }
 
-void mapped_files_destroy(struct mapped_file *files)
+void mapped_files_deinit(struct target *target)
 {
-    while (files) {
-        struct mapped_file *file = files;
-        files = file->next;
+    file_table_deinit(&target->file_table);
+    while (target->files) {
+        struct mapped_file *file = target->files;
+        target->files = file->next;
         candidate_close(&file->content);
         free(file->identity);
         free(file->local_path);
@@ -151,7 +132,7 @@ static bool candidate_read(struct file_candidate *candidate, int fd, uint64_t si
     CLEANUP_FREE uint8_t *bytes = malloc((size_t)size);
     if (!bytes)
         return false;
-    size_t done = file_read(fd, 0, bytes, (size_t)size);
+    size_t done = file_read_at(fd, 0, bytes, (size_t)size);
     if (!done) {
         errno = EINVAL;
         return false;
@@ -161,14 +142,12 @@ static bool candidate_read(struct file_candidate *candidate, int fd, uint64_t si
     return true;
 }
 
-/*
- * Maps or reads a regular file. False with errno set where that fails; a path may name a device or a pipe: never block.
- */
+/* Maps or reads a regular file. False with errno set where that fails. */
 static bool candidate_open(struct file_candidate *candidate, const char *path, bool pread)
 {
-    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     struct stat st;
-    if (fd < 0 || fstat(fd, &st) < 0)
+    CLEANUP_CLOSE int fd = file_open(path, &st);
+    if (fd < 0)
         return false;
     if (!S_ISREG(st.st_mode) || st.st_size <= 0) {
         errno = EINVAL;
@@ -438,8 +417,8 @@ bool mapped_file_constant(const struct mapped_file *file, enum mapping_access ac
 {
     const struct file_candidate *content = &file->content;
     const struct file_extent *range = NULL;
-    for (size_t i = 0; !range && i < content->constant_count; i++) {
-        const struct file_extent *constant = &content->constant[i];
+    for (size_t i = 0; !range && i < content->constant.count; i++) {
+        const struct file_extent *constant = &content->constant.items[i];
         if (offset >= constant->begin && offset < constant->end && (constant->access >> access & 1))
             range = constant;
     }
@@ -467,15 +446,7 @@ bool mapped_file_memory_at(struct mapped_file *file, enum mapping_access access,
 
 void file_candidate_add_constant(struct file_candidate *candidate, uint64_t begin, uint64_t end, unsigned access)
 {
-    size_t count = candidate->constant_count;
     end = MIN(end, candidate->size);
-    if (begin >= end || count == FILE_EXTENT_MAX)
-        return;
-    if ((count & (count - 1)) == 0) { /* full at every power of two */
-        struct file_extent *larger = realloc(candidate->constant, MAX(count * 2, (size_t)1) * sizeof *larger);
-        if (!larger)
-            return;
-        candidate->constant = larger;
-    }
-    candidate->constant[candidate->constant_count++] = (struct file_extent){begin, end, access};
+    if (begin < end && candidate->constant.count < FILE_EXTENT_MAX)
+        (void)file_extents_append(&candidate->constant, (struct file_extent){begin, end, access});
 }

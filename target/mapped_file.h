@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "util/vector.h"
 #include "target/target.h"
 
 enum file_match {
@@ -37,6 +38,8 @@ struct file_extent {
     unsigned access;     /* enum file_extent_access */
 };
 
+DEFINE_VECTOR(file_extents, struct file_extent);
+
 enum { FILE_EXTENT_MAX = 8192 }; /* a single-file app has some ten for each of its assemblies */
 
 /* A candidate on disk, for `compare` to look at and to describe. */
@@ -44,8 +47,7 @@ struct file_candidate {
     const uint8_t *bytes;
     uint64_t size;
     uint8_t *owned;               /* the bytes, where they were read and not mapped */
-    struct file_extent *constant; /* out; the first that covers an offset counts */
-    size_t constant_count;
+    struct file_extents constant; /* out; the first that covers an offset counts */
 };
 
 typedef enum file_match file_compare(struct target *target, const struct mapped_file *file,
@@ -86,9 +88,7 @@ void file_policy_describe(const struct file_policy *policy, const struct cdacq_n
 
 struct mapped_file {
     struct mapped_file *next;
-    struct mapped_file *next_in_bucket;
     char *path; /* as the target names it */
-    uint32_t hash;
     struct target *target;
     struct file_policy *policy;      /* NULL: never look on disk */
     const struct mapping **mappings; /* of it, by file offset */
@@ -127,7 +127,8 @@ size_t mapped_file_mappings_to(const struct mapped_file *file, uint64_t offset);
 /* What the target tells of the file; found out by `identify` the first time, kept until the file is destroyed. */
 const struct file_identity *mapped_file_identity(struct mapped_file *file, file_identify *identify);
 
-void mapped_files_destroy(struct mapped_file *files);
+/* Frees all files of the target. */
+void mapped_files_deinit(struct target *target);
 
 /* Looks for the file if that has not happened. True where one was accepted. */
 bool mapped_file_resolve(struct mapped_file *file);
@@ -149,11 +150,7 @@ bool mapped_file_memory_at(struct mapped_file *file, enum mapping_access access,
 bool mapped_file_constant(const struct mapped_file *file, enum mapping_access access, uint64_t offset, uint64_t *begin,
                           uint64_t *end);
 
-/*
- * Adds a constant part to a candidate; ignored when there is no room, which only makes less available. It is freed with
- * the candidate.
- */
-void file_candidate_deinit(struct file_candidate *candidate);
+/* Adds a constant part to a candidate; ignored when there is no room, which only makes less available. */
 void file_candidate_add_constant(struct file_candidate *candidate, uint64_t begin, uint64_t end, unsigned access);
 
 #endif

@@ -1,7 +1,5 @@
 #include "target/page_cache.h"
 
-#include <errno.h>
-
 /* A page of which not all is there: which of its bytes are, a bit each, stands behind them. */
 enum { VALID_WORDS = PAGE_SIZE / 64 };
 
@@ -28,6 +26,8 @@ bool page_cache_init(struct page_cache *cache, page_cache_read *read, void *cont
 
 void page_cache_deinit(struct page_cache *cache)
 {
+    for (struct page *page = NULL; (page = pages_next(&cache->pages, page));)
+        free(page->bytes);
     pages_deinit(&cache->pages);
     pthread_mutex_destroy(&cache->lock);
 }
@@ -101,12 +101,11 @@ static bool find(struct page_cache *cache, uint64_t address, struct span *ret)
             return false;
         if (cache->pages.count >= PAGE_CACHE_MAX || !fetch_page(cache, &fetched, offset))
             return false;
-        page = pages_add(&cache->pages, begin, NULL);
+        page = pages_insert(&cache->pages, fetched, NULL);
         if (!page) {
             free(fetched.bytes);
             return false;
         }
-        *page = fetched;
     }
     if (is_whole(page)) {
         *ret = (struct span){begin, begin + PAGE_SIZE, page->bytes, false};
@@ -129,18 +128,4 @@ bool page_cache_at(struct page_cache *cache, uint64_t address, struct span *ret)
     bool found = find(cache, address, ret);
     pthread_mutex_unlock(&cache->lock);
     return found;
-}
-
-size_t file_read(int fd, uint64_t offset, void *buffer, size_t size)
-{
-    size_t done = 0;
-    while (done < size && offset + done <= INT64_MAX) {
-        ssize_t n = pread(fd, (uint8_t *)buffer + done, size - done, (off_t)(offset + done));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            break;
-        done += (size_t)n;
-    }
-    return done;
 }

@@ -39,7 +39,4 @@ void page_cache_deinit(struct page_cache *cache);
  */
 bool page_cache_at(struct page_cache *cache, uint64_t address, struct span *ret);
 
-/* Copies from a file: preads until `size` bytes have come, the file ends or fails. */
-size_t file_read(int fd, uint64_t offset, void *buffer, size_t size);
-
 #endif

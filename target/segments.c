@@ -1,25 +1,10 @@
 #include "target/segments.h"
 
-void segments_deinit(struct segments *segments)
-{
-    free(segments->items);
-    *segments = (struct segments){0};
-}
+#include "util/binary_search.h"
 
 bool segments_add(struct segments *segments, struct segment segment)
 {
-    if (segment.begin >= segment.end)
-        return true;
-    if (segments->count == segments->capacity) {
-        size_t capacity = MAX(segments->capacity * 2, (size_t)256);
-        struct segment *items = realloc(segments->items, capacity * sizeof *items);
-        if (!items)
-            return false;
-        segments->items = items;
-        segments->capacity = capacity;
-    }
-    segments->items[segments->count++] = segment;
-    return true;
+    return segment.begin >= segment.end || segments_append(segments, segment);
 }
 
 /* A segment on its way through the sweep; `order` is when it was added. */
@@ -107,15 +92,8 @@ bool segments_seal(struct segments *segments)
 
 const struct segment *segments_next(const struct segments *segments, uint64_t address)
 {
-    size_t low = 0, high = segments->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (segments->items[middle].end <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < segments->count ? &segments->items[low] : NULL;
+    size_t next = lower_bound(i, segments->count, segments->items[i].end <= address);
+    return next < segments->count ? &segments->items[next] : NULL;
 }
 
 const struct segment *segments_find(const struct segments *segments, uint64_t address)

@@ -6,7 +6,7 @@
 #ifndef CDACQ_TARGET_SEGMENTS_H
 #define CDACQ_TARGET_SEGMENTS_H
 
-#include "util/base.h"
+#include "util/vector.h"
 
 struct mapped_file;
 
@@ -17,12 +17,7 @@ struct segment {
     uint64_t file_offset;     /* of `begin` in it */
 };
 
-struct segments {
-    struct segment *items;
-    size_t count, capacity;
-};
-
-void segments_deinit(struct segments *segments);
+DEFINE_VECTOR(segments, struct segment);
 
 /* False when out of memory. An empty or inverted segment is ignored. */
 bool segments_add(struct segments *segments, struct segment segment);

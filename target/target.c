@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "util/binary_search.h"
 #include "util/error.h"
 #include "target/mapped_file.h"
 
@@ -13,8 +14,7 @@ void target_destroy(struct target *target)
 
 void target_deinit(struct target *target)
 {
-    mapped_files_destroy(target->files);
-    free(target->file_buckets);
+    mapped_files_deinit(target);
     free(target->file_mappings);
     free(target->mappings);
     if (target->recording) {
@@ -42,15 +42,8 @@ void target_sort_mappings(struct target *target)
 
 const struct mapping *target_mapping_at(const struct target *target, uint64_t address)
 {
-    size_t low = 0, high = target->mapping_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (target->mappings[middle].begin <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low && address < target->mappings[low - 1].end ? &target->mappings[low - 1] : NULL;
+    size_t after = lower_bound(i, target->mapping_count, target->mappings[i].begin <= address);
+    return after && address < target->mappings[after - 1].end ? &target->mappings[after - 1] : NULL;
 }
 
 void target_record(struct target *target, uint64_t address, uint64_t size)
@@ -59,7 +52,8 @@ void target_record(struct target *target, uint64_t address, uint64_t size)
         return;
     uint64_t line = align_down(address, LINE_SIZE), last = align_down(add_saturated(address, size - 1), LINE_SIZE);
     for (;; line += LINE_SIZE) {
-        struct page *page = pages_add(&target->recording->pages, align_down(line, PAGE_SIZE), NULL);
+        struct page *page =
+            pages_insert(&target->recording->pages, (struct page){.address = align_down(line, PAGE_SIZE)}, NULL);
         if (page)
             page->lines |= UINT64_C(1) << (line % PAGE_SIZE / LINE_SIZE);
         if (line == last)

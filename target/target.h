@@ -50,6 +50,8 @@ struct recording {
 
 struct target;
 
+DEFINE_HASH_TABLE_TYPE(file_table, struct mapped_file *);
+
 struct target_ops {
     bool (*memory_at)(struct target *target, uint64_t address, struct span *ret);
     /* As memory_at, but only what the target itself holds: no file stands in. */
@@ -65,9 +67,8 @@ struct target {
     struct mapping *mappings; /* sorted by begin */
     size_t mapping_count;
     struct mapped_file *files;            /* a list through `next` */
-    struct mapped_file **file_buckets;    /* FILE_BUCKETS of them, by path; NULL before the first file */
+    struct file_table file_table;         /* the same by path */
     const struct mapping **file_mappings; /* those of each file together: parts of it are mapped_file.mappings */
-    size_t file_count;
     struct recording *recording;
     const char *writer; /* of a core: who made it, as far as its notes tell; a static string */
     uint64_t segment_count, dumped_size, missing_size;

@@ -110,8 +110,8 @@ static void compare_samples(struct comparison *comparison)
 {
     const struct file_candidate *candidate = comparison->candidate;
     unsigned compared = 0;
-    for (size_t i = 0; i < candidate->constant_count; i++) {
-        const struct file_extent *extent = &candidate->constant[i];
+    for (size_t i = 0; i < candidate->constant.count; i++) {
+        const struct file_extent *extent = &candidate->constant.items[i];
         if (!(extent->access & FILE_EXTENT_UNKNOWN))
             continue; /* may be written to in another mapping of the same part */
         uint64_t pages = (extent->end - extent->begin) / PAGE_SIZE, step = MAX(pages / SAMPLE_MAX, (uint64_t)1);

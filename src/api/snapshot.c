@@ -80,9 +80,8 @@ static bool collect(struct target *target, struct segments *segments)
     size_t count = 0;
     if (!pages)
         return false;
-    for (size_t i = 0; i < recording->pages.capacity; i++)
-        if (recording->pages.slots[i].address != UINT64_MAX)
-            pages[count++] = recording->pages.slots[i];
+    for (const struct page *page = NULL; (page = pages_next(&recording->pages, page));)
+        pages[count++] = *page;
     qsort(pages, count, sizeof *pages, compare_pages);
     for (size_t i = 0; i < count; i++)
         if (!add_page(segments, target, &pages[i]))

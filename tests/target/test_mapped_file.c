@@ -618,7 +618,7 @@ START_TEST(constant_parts_by_access)
                     ck_assert_uint_eq(begin, cases[i].offset);
                     ck_assert_uint_eq(end, cases[i].offset + 1);
                 }
-                file_candidate_deinit(&file.content);
+                file_extents_deinit(&file.content.constant);
             }
 }
 END_TEST
@@ -631,14 +631,14 @@ START_TEST(constant_parts_stay_within_the_file)
     file_candidate_add_constant(&candidate, 5, 5, FILE_EXTENT_CONSTANT);
     file_candidate_add_constant(&candidate, 6, 5, FILE_EXTENT_CONSTANT);
     file_candidate_add_constant(&candidate, UINT64_MAX, UINT64_MAX, FILE_EXTENT_CONSTANT);
-    ck_assert_uint_eq(candidate.constant_count, 1);
-    ck_assert_uint_eq(candidate.constant[0].end, 1000);
+    ck_assert_uint_eq(candidate.constant.count, 1);
+    ck_assert_uint_eq(candidate.constant.items[0].end, 1000);
     for (uint64_t i = 0; i < 2 * FILE_EXTENT_MAX; i++)
         file_candidate_add_constant(&candidate, i % 1000, i % 1000 + 1, FILE_EXTENT_CONSTANT);
-    ck_assert_uint_eq(candidate.constant_count, FILE_EXTENT_MAX);
-    file_candidate_deinit(&candidate);
-    ck_assert_uint_eq(candidate.constant_count, 0);
-    file_candidate_deinit(&candidate);
+    ck_assert_uint_eq(candidate.constant.count, FILE_EXTENT_MAX);
+    file_extents_deinit(&candidate.constant);
+    ck_assert_uint_eq(candidate.constant.count, 0);
+    file_extents_deinit(&candidate.constant);
 }
 END_TEST
 
