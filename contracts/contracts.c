@@ -72,7 +72,7 @@ void contracts_known(const char *name, unsigned schema, char *buffer, size_t siz
 bool contracts_native_aot(const struct descriptor *descriptor)
 {
     /* Every CoreCLR describes its Modules and MethodDescs; code that was compiled ahead as a whole has neither. */
-    return descriptor->count && !descriptor_find(descriptor, CDACQ_ITEM_CONTRACT, "", "ExecutionManager") &&
+    return descriptor->items.count && !descriptor_find(descriptor, CDACQ_ITEM_CONTRACT, "", "ExecutionManager") &&
            !descriptor_find(descriptor, CDACQ_ITEM_TYPE, "", "Module") &&
            !descriptor_find(descriptor, CDACQ_ITEM_TYPE, "", "MethodDesc");
 }
@@ -86,8 +86,8 @@ bool contracts_need_descriptor(const struct descriptor *descriptor)
 enum cdacq_status contracts_select(const struct descriptor *descriptor, struct contracts *ret, struct cdacq_error *err)
 {
     struct contracts contracts = {0};
-    for (size_t i = 0; i < descriptor->count; i++) {
-        const struct descriptor_item *item = &descriptor->items[i];
+    for (size_t i = 0; i < descriptor->items.count; i++) {
+        const struct descriptor_item *item = &descriptor->items.items[i];
         const struct contract_row *row =
             item->kind == CDACQ_ITEM_CONTRACT ? find_row(item->name, descriptor->schema, item->text) : NULL;
         if (!row)

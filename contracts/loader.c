@@ -43,6 +43,30 @@ static struct bytes bytes_of_target(struct module *module, uint64_t size)
     return (struct bytes){.window = target_window, .context = module, .size = size};
 }
 
+static struct module_key module_key(struct module *const *module)
+{
+    return (struct module_key){(*module)->address ? (*module)->address : (*module)->base, !(*module)->address};
+}
+
+static uint64_t hash_key(struct module_key key, uint64_t seed)
+{
+    return hash_u64(key.address, seed);
+}
+
+static bool equal_keys(struct module_key a, struct module_key b)
+{
+    return a.address == b.address && a.is_base == b.is_base;
+}
+
+DEFINE_HASH_TABLE_FUNCTIONS(modules, struct module *, struct module_key, module_key, hash_key, equal_keys);
+
+static void module_destroy(struct module *module)
+{
+    free(module->path);
+    free(module->source.joined);
+    free(module);
+}
+
 void module_cache_init(struct module_cache *cache, struct field_reader *reader, struct module_files files)
 {
     *cache = (struct module_cache){.reader = reader, .files = files};
@@ -50,14 +74,9 @@ void module_cache_init(struct module_cache *cache, struct field_reader *reader, 
 
 void module_cache_deinit(struct module_cache *cache)
 {
-    for (size_t i = 0; i < MODULE_BUCKETS; i++)
-        while (cache->buckets[i]) {
-            struct module *module = cache->buckets[i];
-            cache->buckets[i] = module->next;
-            free(module->path);
-            free(module->source.joined);
-            free(module);
-        }
+    for (struct module **module = NULL; (module = modules_next(&cache->modules, module));)
+        module_destroy(*module);
+    modules_deinit(&cache->modules);
 }
 
 /* Reports a failure to read the module's metadata; `status` is what the metadata reader returned. */
@@ -241,19 +260,13 @@ static void module_open(struct module *module, struct field_reader *reader)
     module->unverified = reader_unverified(&reader->raw);
 }
 
-static struct module **bucket_of(struct module_cache *cache, uint64_t key)
-{
-    return &cache->buckets[(key * UINT64_C(0x9e3779b97f4a7c15)) >> 56];
-}
-
 /*
  * Adds a module to the cache. What opening it runs into is the module's to remember, not the look-up's: the reader gets
  * a task of its own, and the look-up pays a part of it.
  */
 static struct module *cache_add(struct module_cache *cache, uint64_t address, uint64_t base)
 {
-    struct module *module = cache->count < MODULE_MAX ? calloc(1, sizeof *module) : NULL;
-    struct module **bucket = bucket_of(cache, address ? address : base);
+    struct module *module = cache->modules.count < MODULE_MAX ? calloc(1, sizeof *module) : NULL;
     if (!module)
         return NULL;
     module->address = address;
@@ -266,20 +279,18 @@ static struct module *cache_add(struct module_cache *cache, uint64_t address, ui
     (void)reader_leave(reader, &outer); /* the module has it as its error */
     reader_charge(reader, MODULE_COST);
     cache->failed = failed;
-    module->next = *bucket;
-    *bucket = module;
-    cache->count++;
-    return module;
+    if (modules_insert(&cache->modules, module, NULL))
+        return module;
+    module_destroy(module);
+    return NULL;
 }
 
 struct module *module_cache_get(struct module_cache *cache, uint64_t address)
 {
     if (!address)
         return NULL;
-    for (struct module *module = *bucket_of(cache, address); module; module = module->next)
-        if (module->address == address)
-            return module;
-    return cache_add(cache, address, 0);
+    struct module **known = modules_find(&cache->modules, (struct module_key){.address = address});
+    return known ? *known : cache_add(cache, address, 0);
 }
 
 enum cdacq_status module_cache_metadata(struct module_cache *cache, uint64_t address, const struct metadata **ret)
@@ -322,11 +333,8 @@ struct module *module_cache_find_assembly(struct module_cache *cache, const char
     size_t position = 0;
     uint64_t base;
     while (files->next_assembly(files->context, &cache->reader->raw, name, length, &position, &base)) {
-        struct module *module = *bucket_of(cache, base);
-        while (module && (module->address || module->base != base))
-            module = module->next;
-        if (!module)
-            module = cache_add(cache, 0, base);
+        struct module **known = modules_find(&cache->modules, (struct module_key){base, .is_base = true});
+        struct module *module = known ? *known : cache_add(cache, 0, base);
         if (has_mvid(module, mvid)) {
             cache->failed = failed;
             return module;

@@ -10,14 +10,14 @@
 #ifndef CDACQ_CONTRACTS_LOADER_H
 #define CDACQ_CONTRACTS_LOADER_H
 
+#include "util/hash_table.h"
 #include "descriptors/field_reader.h"
 #include "formats/metadata.h"
 #include "formats/pe.h"
 
 enum {
     MODULE_MAX = 16 * 1024, /* modules that one cache keeps */
-    MODULE_BUCKETS = 256,
-    MODULE_COST = 100, /* fuel that opening one takes from the task that wants it */
+    MODULE_COST = 100,      /* fuel that opening one takes from the task that wants it */
 };
 
 /* Target memory as the source of a format reader. */
@@ -47,7 +47,6 @@ struct module_files {
 struct module_cache;
 
 struct module {
-    struct module *next;
     struct module_cache *cache;
     uint64_t address;         /* of the Module */
     uint64_t base;            /* of the image; 0 for a module that has none */
@@ -62,11 +61,18 @@ struct module {
     struct metadata metadata;
 };
 
+/* A module is known by its address; one that was found by its file, by its base. */
+struct module_key {
+    uint64_t address;
+    bool is_base;
+};
+
+DEFINE_HASH_TABLE_TYPE(modules, struct module *);
+
 struct module_cache {
     struct field_reader *reader;
     struct module_files files;
-    struct module *buckets[MODULE_BUCKETS]; /* by address, or by base */
-    size_t count;
+    struct modules modules;
 
     /* The module that was last asked in vain: it cannot be opened, or a part of it is missing. NULL: forgotten. */
     const struct module *failed;

@@ -2,102 +2,64 @@
 
 #include <inttypes.h>
 
-enum { CHUNK_SIZE = 16 * 1024 };
+static struct descriptor_key key_of(const struct descriptor_item *item)
+{
+    return (struct descriptor_key){item->kind, item->scope, item->name};
+}
 
-struct descriptor_chunk {
-    struct descriptor_chunk *next;
-    size_t used, size;
-    char data[];
-};
+static struct descriptor_key slot_key(const struct descriptor_slot *slot)
+{
+    return slot->key;
+}
+
+/* The seed is nothing that a writer of descriptors can know: nobody can make all names collide. */
+static uint64_t hash_key(struct descriptor_key key, uint64_t seed)
+{
+    return hash_string(key.name, hash_string(key.scope, seed ^ (uint64_t)key.kind));
+}
+
+static bool equal_keys(struct descriptor_key a, struct descriptor_key b)
+{
+    return a.kind == b.kind && strcmp(a.name, b.name) == 0 && strcmp(a.scope, b.scope) == 0;
+}
+
+DEFINE_HASH_TABLE_FUNCTIONS(descriptor_slots, struct descriptor_slot, struct descriptor_key, slot_key, hash_key,
+                            equal_keys);
 
 void descriptor_deinit(struct descriptor *descriptor)
 {
-    while (descriptor->strings) {
-        struct descriptor_chunk *chunk = descriptor->strings;
-        descriptor->strings = chunk->next;
-        free(chunk);
-    }
-    free(descriptor->items);
-    free(descriptor->slots);
+    arena_deinit(&descriptor->strings);
+    descriptor_items_deinit(&descriptor->items);
+    descriptor_slots_deinit(&descriptor->slots);
     *descriptor = (struct descriptor){0};
 }
 
 /* A copy that lives as long as the descriptor; NULL stays NULL. Sets *failed when out of memory. */
 static const char *keep(struct descriptor *descriptor, const char *string, bool *failed)
 {
-    if (!string)
-        return NULL;
-    size_t size = strlen(string) + 1;
-    struct descriptor_chunk *chunk = descriptor->strings;
-    if (!chunk || chunk->size - chunk->used < size) {
-        size_t room = MAX(size, (size_t)CHUNK_SIZE);
-        chunk = malloc(sizeof *chunk + room);
-        if (!chunk) {
-            *failed = true;
-            return "";
-        }
-        *chunk = (struct descriptor_chunk){.next = descriptor->strings, .size = room};
-        descriptor->strings = chunk;
-    }
-    char *copy = memcpy(chunk->data + chunk->used, string, size);
-    chunk->used += size;
-    return copy;
-}
-
-/* FNV-1a. The seed is nothing that a writer of descriptors can know: nobody can make all names collide. */
-static uint32_t hash_of(uint32_t seed, enum cdacq_descriptor_item_kind kind, const char *scope, const char *name)
-{
-    uint32_t hash = 2166136261u ^ seed ^ (uint32_t)kind;
-    for (; *scope; scope++)
-        hash = (hash ^ (uint8_t)*scope) * 16777619u;
-    hash = (hash ^ '.') * 16777619u;
-    for (; *name; name++)
-        hash = (hash ^ (uint8_t)*name) * 16777619u;
-    return hash ^ hash >> 16;
-}
-
-/* The slot that holds the item, or the empty one where it belongs. */
-static uint32_t *slot_of(const struct descriptor *descriptor, enum cdacq_descriptor_item_kind kind, const char *scope,
-                         const char *name)
-{
-    size_t mask = descriptor->slot_count - 1;
-    size_t i = hash_of((uint32_t)((uintptr_t)descriptor->slots >> 4), kind, scope, name) & mask;
-    for (; descriptor->slots[i]; i = (i + 1) & mask) {
-        const struct descriptor_item *item = &descriptor->items[descriptor->slots[i] - 1];
-        if (item->kind == kind && strcmp(item->name, name) == 0 && strcmp(item->scope, scope) == 0)
-            break;
-    }
-    return &descriptor->slots[i];
+    const char *copy = string ? arena_string(&descriptor->strings, string, strlen(string)) : NULL;
+    *failed |= string && !copy;
+    return string && !copy ? "" : copy;
 }
 
 const struct descriptor_item *descriptor_find(const struct descriptor *descriptor, enum cdacq_descriptor_item_kind kind,
                                               const char *scope, const char *name)
 {
-    if (!descriptor->slot_count)
-        return NULL;
-    uint32_t slot = *slot_of(descriptor, kind, scope, name);
-    return slot ? &descriptor->items[slot - 1] : NULL;
+    const struct descriptor_slot *slot =
+        descriptor_slots_find(&descriptor->slots, (struct descriptor_key){kind, scope, name});
+    return slot ? &descriptor->items.items[slot->index] : NULL;
 }
 
-static bool grow(struct descriptor *descriptor)
+/* Adds an item that is not there yet; its strings are kept. */
+static bool add_item(struct descriptor *descriptor, const struct descriptor_item *item)
 {
-    size_t capacity = MAX(descriptor->capacity * 2, (size_t)1024);
-    struct descriptor_item *items = realloc(descriptor->items, capacity * sizeof *items);
-    if (!items)
+    struct descriptor_slot slot = {key_of(item), (uint32_t)descriptor->items.count};
+    if (!descriptor_items_append(&descriptor->items, *item))
         return false;
-    descriptor->items = items;
-    uint32_t *slots = calloc(capacity * 2, sizeof *slots);
-    if (!slots)
-        return false;
-    free(descriptor->slots);
-    descriptor->capacity = capacity;
-    descriptor->slots = slots;
-    descriptor->slot_count = capacity * 2;
-    for (size_t i = 0; i < descriptor->count; i++) {
-        const struct descriptor_item *item = &items[i];
-        *slot_of(descriptor, item->kind, item->scope, item->name) = (uint32_t)i + 1;
-    }
-    return true;
+    if (descriptor_slots_insert(&descriptor->slots, slot, NULL))
+        return true;
+    descriptor->items.count--;
+    return false;
 }
 
 /* A document on its way into the table. */
@@ -133,17 +95,15 @@ static bool agrees(const struct descriptor_item *a, const struct descriptor_item
 static enum cdacq_status put(struct merger *merger, struct descriptor_item item)
 {
     struct descriptor *descriptor = merger->descriptor;
-    if (descriptor->count >= DESCRIPTOR_ITEM_MAX)
+    if (descriptor->items.count >= DESCRIPTOR_ITEM_MAX)
         return malformed(merger, "descriptor", item.name, "too many items");
-    if (descriptor->count * 2 >= descriptor->slot_count / 2 && !grow(descriptor))
-        return error_set(merger->err, CDACQ_ERR_NOMEM, 0, "out of memory for the descriptor");
     bool failed = false;
-    uint32_t *slot = slot_of(descriptor, item.kind, item.scope, item.name);
+    const struct descriptor_slot *slot = descriptor_slots_find(&descriptor->slots, key_of(&item));
     item.origin = merger->origin;
     item.type = keep(descriptor, item.type, &failed);
     item.text = keep(descriptor, item.text, &failed);
-    if (*slot) {
-        struct descriptor_item *old = &descriptor->items[*slot - 1];
+    if (slot) {
+        struct descriptor_item *old = &descriptor->items.items[slot->index];
         bool unknown = !old->has_value && !old->text; /* a baseline's placeholder, or a size not known: fill it */
         bool silent = !item.has_value && !item.text;  /* nothing said */
         if (!unknown && !silent && !agrees(old, &item))
@@ -158,8 +118,7 @@ static enum cdacq_status put(struct merger *merger, struct descriptor_item item)
     } else {
         item.scope = keep(descriptor, item.scope, &failed);
         item.name = keep(descriptor, item.name, &failed);
-        descriptor->items[descriptor->count++] = item;
-        *slot = (uint32_t)descriptor->count;
+        failed = failed || !add_item(descriptor, &item);
     }
     return failed ? error_set(merger->err, CDACQ_ERR_NOMEM, 0, "out of memory for the descriptor") : CDACQ_OK;
 }

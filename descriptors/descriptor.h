@@ -11,6 +11,9 @@
 #define CDACQ_DESCRIPTORS_DESCRIPTOR_H
 
 #include "cdacq/target.h"
+#include "util/arena.h"
+#include "util/hash_table.h"
+#include "util/vector.h"
 #include "descriptors/json.h"
 
 enum { DESCRIPTOR_DOCUMENT_MAX = 64, DESCRIPTOR_ITEM_MAX = 128 * 1024 };
@@ -27,15 +30,24 @@ struct descriptor_item {
     const char *other; /* a document that said something else, NULL where none did */
 };
 
-struct descriptor_chunk;
+struct descriptor_key {
+    enum cdacq_descriptor_item_kind kind;
+    const char *scope, *name;
+};
+
+struct descriptor_slot {
+    struct descriptor_key key;
+    uint32_t index; /* into the items */
+};
+
+DEFINE_VECTOR(descriptor_items, struct descriptor_item);
+DEFINE_HASH_TABLE_TYPE(descriptor_slots, struct descriptor_slot);
 
 struct descriptor {
-    struct descriptor_item *items;
-    size_t count, capacity;
-    uint32_t *slots; /* open addressing: index + 1 into items, 0 is empty */
-    size_t slot_count;
-    struct descriptor_chunk *strings; /* all strings of the items */
-    unsigned schema;                  /* "version" of the runtime's own document */
+    struct descriptor_items items; /* in the order in which they came */
+    struct descriptor_slots slots;
+    struct arena strings; /* all strings of the items */
+    unsigned schema;      /* "version" of the runtime's own document */
     bool has_schema, schema_is_own;
 };
 

@@ -1,10 +1,9 @@
 #include "descriptors/runtime.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <sys/stat.h>
 
+#include "util/file.h"
 #include "descriptors/embedded.h"
 
 enum { PROBE_MAX = 8192 }; /* images that are looked at: each look may cost a read of its headers and symbols */
@@ -79,25 +78,17 @@ static bool find_baseline(const char *name, const char **ret_text, size_t *ret_s
 /* A JSON file that the user gives: it overrides what is there. */
 static enum cdacq_status add_file(const char *path, struct descriptor *descriptor, struct cdacq_error *err)
 {
-    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     struct stat st;
-    if (fd < 0 || fstat(fd, &st) < 0)
+    CLEANUP_CLOSE int fd = file_open(path, &st);
+    if (fd < 0)
         return error_set(err, CDACQ_ERR_IO, 0, "%s: %s", path, strerror(errno));
     if (!S_ISREG(st.st_mode) || st.st_size > JSON_TEXT_MAX)
         return error_set(err, CDACQ_ERR_DESCRIPTOR, 0, "%s: not a regular file of at most %d bytes", path,
                          JSON_TEXT_MAX);
-    size_t size = (size_t)st.st_size, done = 0;
-    CLEANUP_FREE char *text = malloc(size + 1);
+    size_t size;
+    CLEANUP_FREE char *text = file_read_all(fd, JSON_TEXT_MAX, &size);
     if (!text)
-        return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
-    while (done < size) {
-        ssize_t n = read(fd, text + done, size - done);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return error_set(err, CDACQ_ERR_IO, 0, "%s: cannot be read", path);
-        done += (size_t)n;
-    }
+        return error_set(err, CDACQ_ERR_IO, 0, "%s: cannot be read", path);
     struct json *root;
     enum cdacq_status status = json_parse(text, size, path, &root, err);
     if (status < 0)

@@ -1,5 +1,7 @@
 #include "contracts/code_info/unwind_info.h"
 
+#include "util/binary_search.h"
+
 #include "contracts/code_info/gc_info.h"
 
 enum {
@@ -34,15 +36,8 @@ void unwind_table_view(struct field_reader *reader, struct unwind_table *table)
 
 uint32_t unwind_table_find(struct field_reader *reader, const struct unwind_table *table, uint32_t relative)
 {
-    uint32_t low = 0, high = table->count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (unwind_table_begin(reader, table, middle) <= relative)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low && !reader_failed(&reader->raw) ? low - 1 : UINT32_MAX;
+    uint32_t after = lower_bound(i, table->count, unwind_table_begin(reader, table, i) <= relative);
+    return after && !reader_failed(&reader->raw) ? after - 1 : UINT32_MAX;
 }
 
 static uint32_t unwind_data_of(struct field_reader *reader, const struct unwind_table *table, uint32_t i)

@@ -1,5 +1,7 @@
 #include "contracts/code_lookup/hot_cold_map.h"
 
+#include "util/binary_search.h"
+
 static uint32_t cold_at(const struct hot_cold_map *map, uint32_t pair)
 {
     return load_u32(map->entries + (size_t)pair * 8, map->big_endian);
@@ -14,15 +16,8 @@ static uint32_t hot_at(const struct hot_cold_map *map, uint32_t pair)
 static uint32_t last_pair(const struct hot_cold_map *map, uint32_t index,
                           uint32_t (*key)(const struct hot_cold_map *map, uint32_t pair))
 {
-    uint32_t low = 0, high = map->pair_count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (key(map, middle) <= index)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low ? low - 1 : UINT32_MAX;
+    uint32_t after = lower_bound(i, map->pair_count, key(map, i) <= index);
+    return after ? after - 1 : UINT32_MAX;
 }
 
 uint32_t hot_cold_first_cold(const struct hot_cold_map *map)

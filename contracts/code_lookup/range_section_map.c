@@ -1,5 +1,7 @@
 #include "contracts/code_lookup/range_section_map.h"
 
+#include "util/vector.h"
+
 #define TAG_MASK UINT64_C(1)
 
 enum { SLOTS = 256 };
@@ -83,14 +85,15 @@ bool range_section_map_find(struct field_reader *reader, uint64_t map, uint64_t 
     return false;
 }
 
+DEFINE_VECTOR(addresses, uint64_t);
+
 /* A listing of the whole map in progress. */
 struct lister {
     struct field_reader *reader;
     uint64_t tables[RANGE_TABLE_MAX];
     size_t table_count;
-    uint64_t *sections; /* addresses, as met: the same one again and again */
-    size_t section_count, section_capacity, fragment_count;
-    size_t unreadable;
+    struct addresses sections; /* as met: the same one again and again */
+    size_t fragment_count, unreadable;
 };
 
 /* Whatever could not be read is counted and skipped, so that the rest of the map is still listed. */
@@ -103,18 +106,11 @@ static bool skip_unreadable(struct lister *lister)
 
 static bool add_section(struct lister *lister, uint64_t address)
 {
-    if (lister->section_count && lister->sections[lister->section_count - 1] == address)
+    const struct addresses *sections = &lister->sections;
+    if (sections->count && sections->items[sections->count - 1] == address)
         return true;
-    if (lister->section_count == lister->section_capacity) {
-        size_t capacity = MAX(lister->section_capacity * 2, (size_t)256);
-        uint64_t *sections = realloc(lister->sections, capacity * sizeof *sections);
-        if (!sections)
-            return reader_fail(&lister->reader->raw, CDACQ_ERR_NOMEM, 0, "range sections");
-        lister->sections = sections;
-        lister->section_capacity = capacity;
-    }
-    lister->sections[lister->section_count++] = address;
-    return true;
+    return addresses_append(&lister->sections, address) ||
+           reader_fail(&lister->reader->raw, CDACQ_ERR_NOMEM, 0, "range sections");
 }
 
 static void list_fragments(struct lister *lister, uint64_t fragment)
@@ -184,14 +180,15 @@ static int compare_sections(const void *a, const void *b)
 static bool read_sections(struct lister *lister, struct range_section_list *ret)
 {
     struct field_reader *reader = lister->reader;
-    if (lister->section_count)
-        qsort(lister->sections, lister->section_count, sizeof *lister->sections, compare_u64);
-    ret->items = calloc(lister->section_count + 1, sizeof *ret->items);
+    const struct addresses *sections = &lister->sections;
+    if (sections->count)
+        qsort(sections->items, sections->count, sizeof *sections->items, compare_u64);
+    ret->items = calloc(sections->count + 1, sizeof *ret->items);
     if (!ret->items)
         return reader_fail(&reader->raw, CDACQ_ERR_NOMEM, 0, "range sections");
-    for (size_t i = 0; i < lister->section_count; i++) {
-        uint64_t address = lister->sections[i];
-        if (i && address == lister->sections[i - 1])
+    for (size_t i = 0; i < sections->count; i++) {
+        uint64_t address = sections->items[i];
+        if (i && address == sections->items[i - 1])
             continue;
         struct range_section section;
         bool deleted = is_being_deleted(reader, address);
@@ -215,7 +212,7 @@ bool range_section_map_list(struct field_reader *reader, uint64_t map, struct ra
     if (!reader_failed(&reader->raw))
         read_sections(lister, &list);
     list.unreadable = lister->unreadable;
-    free(lister->sections);
+    addresses_deinit(&lister->sections);
     free(lister);
     if (reader_failed(&reader->raw)) {
         free(list.items);

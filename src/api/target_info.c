@@ -59,10 +59,10 @@ enum cdacq_status cdacq_target_get_info(struct cdacq_target *target, struct cdac
         .runtime_version = or_null(version->version),
         .runtime_file_version = or_null(version->file_version),
         .descriptor_address = runtime->descriptor_address,
-        .descriptor_origin = !runtime->descriptor_address || !target->descriptor.count ? NULL
-                             : target->descriptor_info.from_file                       ? "the runtime's file, relocated"
-                                                                                       : "memory",
-        .supplement = target->descriptor.count ? runtime->supplement.name : NULL,
+        .descriptor_origin = !runtime->descriptor_address || !target->descriptor.items.count ? NULL
+                             : target->descriptor_info.from_file ? "the runtime's file, relocated"
+                                                                 : "memory",
+        .supplement = target->descriptor.items.count ? runtime->supplement.name : NULL,
         .schema = target->descriptor.schema,
         .writer = memory->writer,
         .segment_count = memory->segment_count,
@@ -109,8 +109,8 @@ enum cdacq_status cdacq_target_visit_contracts(struct cdacq_target *target,
 {
     (void)err;
     const struct descriptor *descriptor = &target->descriptor;
-    for (size_t i = 0; i < descriptor->count; i++) {
-        const struct descriptor_item *item = &descriptor->items[i];
+    for (size_t i = 0; i < descriptor->items.count; i++) {
+        const struct descriptor_item *item = &descriptor->items.items[i];
         char known[64];
         if (item->kind != CDACQ_ITEM_CONTRACT)
             continue;
@@ -191,21 +191,22 @@ enum cdacq_status cdacq_target_visit_descriptor(struct cdacq_target *target,
 {
     (void)err;
     const struct descriptor *descriptor = &target->descriptor;
-    for (size_t i = 0; i < descriptor->count; i++) {
-        const struct descriptor_item *type = &descriptor->items[i];
+    for (size_t i = 0; i < descriptor->items.count; i++) {
+        const struct descriptor_item *type = &descriptor->items.items[i];
         if (type->kind != CDACQ_ITEM_TYPE)
             continue;
         if (visit_item(type, visit, context))
             return CDACQ_STOPPED;
-        for (size_t j = 0; j < descriptor->count; j++)
-            if (descriptor->items[j].kind == CDACQ_ITEM_FIELD && strcmp(descriptor->items[j].scope, type->name) == 0 &&
-                visit_item(&descriptor->items[j], visit, context))
+        for (size_t j = 0; j < descriptor->items.count; j++)
+            if (descriptor->items.items[j].kind == CDACQ_ITEM_FIELD &&
+                strcmp(descriptor->items.items[j].scope, type->name) == 0 &&
+                visit_item(&descriptor->items.items[j], visit, context))
                 return CDACQ_STOPPED;
     }
     static const enum cdacq_descriptor_item_kind rest[] = {CDACQ_ITEM_GLOBAL, CDACQ_ITEM_CONTRACT};
     for (size_t k = 0; k < ARRAY_SIZE(rest); k++)
-        for (size_t i = 0; i < descriptor->count; i++)
-            if (descriptor->items[i].kind == rest[k] && visit_item(&descriptor->items[i], visit, context))
+        for (size_t i = 0; i < descriptor->items.count; i++)
+            if (descriptor->items.items[i].kind == rest[k] && visit_item(&descriptor->items.items[i], visit, context))
                 return CDACQ_STOPPED;
     return CDACQ_OK;
 }

@@ -97,7 +97,7 @@ START_TEST(types_and_fields)
     ck_assert(!type_of("Empty")->has_value);
     ck_assert(!type_of("Unsized")->has_value); /* present, but of no known size */
     assert_value(field("Unsized", "x"), 0);
-    ck_assert_uint_eq(descriptor.count, 8);
+    ck_assert_uint_eq(descriptor.items.count, 8);
     ck_assert_ptr_null(descriptor_find(&descriptor, CDACQ_ITEM_FIELD, "A", "!"));
     ck_assert_ptr_null(descriptor_find(&descriptor, CDACQ_ITEM_FIELD, "a", "x"));
     ck_assert_ptr_null(descriptor_find(&descriptor, CDACQ_ITEM_FIELD, "A", "X"));
@@ -170,7 +170,7 @@ START_TEST(keys_that_nobody_knows)
     add("{\"version\":0,\"baseline\":\"empty\",\"future\":[{}],\"Types\":5,\"subDescriptors\":{\"GC\":[[1],\"pointer\"]"
         "}}",
         "runtime", MERGE_OVERRIDE);
-    ck_assert_uint_eq(descriptor.count, 0);
+    ck_assert_uint_eq(descriptor.items.count, 0);
 }
 END_TEST
 
@@ -247,7 +247,7 @@ START_TEST(the_runtime_fills_a_baseline)
     ck_assert_ptr_null(global("g")->other);
     assert_value(global("h"), 2);
     ck_assert_str_eq(global("h")->other, "baseline");
-    ck_assert_uint_eq(descriptor.count, 6);
+    ck_assert_uint_eq(descriptor.items.count, 6);
 }
 END_TEST
 
@@ -326,7 +326,7 @@ START_TEST(the_user_overrides)
     assert_text(field("A", "x"), "pointer", NULL);
     assert_value(global("g"), 2);
     ck_assert_str_eq(find(CDACQ_ITEM_CONTRACT, "", "Loader")->text, "c1");
-    ck_assert_uint_eq(descriptor.count, 4);
+    ck_assert_uint_eq(descriptor.items.count, 4);
 }
 END_TEST
 
@@ -461,7 +461,7 @@ static void add_generated(const char *prefix, const char *format, size_t count, 
 START_TEST(many_globals)
 {
     add_generated("{\"globals\":{", "\"g%zx\":%zu,", SIZE_MAX, "}}", CDACQ_OK);
-    ck_assert_uint_gt(descriptor.count, 50000);
+    ck_assert_uint_gt(descriptor.items.count, 50000);
     assert_value(global("g0"), 0);
     assert_value(global("gabc"), 0xabc);
 }
@@ -490,7 +490,7 @@ START_TEST(items_are_capped)
             at += (size_t)sprintf(text + at, "\"%zx_%zx\":1,", i, n);
         sprintf(text + at, "}}");
         status = try_add(text, "runtime", no_pointers, MERGE_OVERRIDE);
-        ck_assert_uint_le(descriptor.count, DESCRIPTOR_ITEM_MAX);
+        ck_assert_uint_le(descriptor.items.count, DESCRIPTOR_ITEM_MAX);
     }
     ck_assert_int_eq(status, CDACQ_ERR_DESCRIPTOR);
     ck_assert_ptr_nonnull(strstr(error.message, "too many items"));
@@ -504,15 +504,10 @@ START_TEST(names_made_to_collide)
     enum { WANTED = 500 };
     char *text = malloc(JSON_TEXT_MAX);
     size_t at = (size_t)sprintf(text, "{\"globals\":{"), found = 0;
-    uint32_t start = 2166136261u ^ (uint32_t)CDACQ_ITEM_GLOBAL;
-    start = (start ^ '.') * 16777619u;
     for (uint32_t n = 0; found < WANTED; n++) {
         char name[16];
         snprintf(name, sizeof name, "%x", n);
-        uint32_t hash = start;
-        for (const char *p = name; *p; p++)
-            hash = (hash ^ (uint8_t)*p) * 16777619u;
-        if (((hash ^ hash >> 16) & 0xfff) == 0) {
+        if ((hash_string(name, hash_string("", CDACQ_ITEM_GLOBAL)) & 0xfff) == 0) {
             at += (size_t)sprintf(text + at, "\"%s\":1,", name);
             found++;
         }
@@ -520,11 +515,11 @@ START_TEST(names_made_to_collide)
     sprintf(text + at, "}}");
     add(text, "runtime", MERGE_OVERRIDE);
     free(text);
-    ck_assert_uint_eq(descriptor.count, WANTED);
+    ck_assert_uint_eq(descriptor.items.count, WANTED);
     /* How far the items lie from each other: not in one long run. */
     size_t longest = 0, run = 0;
-    for (size_t i = 0; i < descriptor.slot_count; i++) {
-        run = descriptor.slots[i] ? run + 1 : 0;
+    for (size_t i = 0; i < descriptor.slots.capacity; i++) {
+        run = descriptor.slots.tags[i] ? run + 1 : 0;
         longest = MAX(longest, run);
     }
     ck_assert_uint_lt(longest, WANTED / 4);
@@ -546,7 +541,7 @@ START_TEST(deinit_may_be_repeated)
 {
     add("{\"globals\":{\"a\":1}}", "runtime", MERGE_OVERRIDE);
     descriptor_deinit(&descriptor);
-    ck_assert_uint_eq(descriptor.count, 0);
+    ck_assert_uint_eq(descriptor.items.count, 0);
     descriptor_deinit(&descriptor);
     add("{\"globals\":{\"a\":2}}", "runtime", MERGE_OVERRIDE);
     assert_value(global("a"), 2);

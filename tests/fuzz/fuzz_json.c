@@ -31,8 +31,8 @@ static void add(struct descriptor *descriptor, const struct json *root, enum des
     struct cdacq_error error;
     if (descriptor_add(descriptor, root, "fuzz", pointers, merge, &error) < 0 && !error.message[0])
         abort();
-    for (size_t i = 0; i < descriptor->count; i++) {
-        const struct descriptor_item *item = &descriptor->items[i];
+    for (size_t i = 0; i < descriptor->items.count; i++) {
+        const struct descriptor_item *item = &descriptor->items.items[i];
         if (descriptor_find(descriptor, item->kind, item->scope, item->name) != item || !item->origin)
             abort();
     }
