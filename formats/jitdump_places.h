@@ -7,6 +7,7 @@
 
 #include "cdacq/jitdump.h"
 #include "util/error.h"
+#include "util/hash_table.h"
 
 enum { JITDUMP_PLACES_MAX = 1 << 23 };
 
@@ -18,12 +19,12 @@ struct jitdump_place {
     uint64_t timestamp;
 };
 
-struct jitdump_places {
-    struct jitdump_place *slots; /* free where `load` is 0: the file's header is there */
-    size_t count, capacity;
-};
+static inline uint64_t jitdump_place_index(const struct jitdump_place *place)
+{
+    return place->code_index;
+}
 
-void jitdump_places_deinit(struct jitdump_places *places);
+DEFINE_HASH_TABLE(jitdump_places, struct jitdump_place, uint64_t, jitdump_place_index, hash_u64, equal_u64);
 
 /* A JIT_CODE_LOAD. A later one of the same index takes its place. NOMEM; FUEL at JITDUMP_PLACES_MAX. */
 enum cdacq_status jitdump_places_load(struct jitdump_places *places, const struct cdacq_jitdump_record *record,
@@ -35,8 +36,5 @@ enum cdacq_status jitdump_places_load(struct jitdump_places *places, const struc
  */
 enum cdacq_status jitdump_places_move(struct jitdump_places *places, struct cdacq_jitdump_record *record,
                                       struct cdacq_error *err);
-
-/* The place of a function, NULL where there is none. Good until the next call that changes the table. */
-struct jitdump_place *jitdump_places_find(const struct jitdump_places *places, uint64_t code_index);
 
 #endif

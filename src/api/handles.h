@@ -8,6 +8,7 @@
 
 #include "cdacq.h"
 #include "util/arena.h"
+#include "util/hash_table.h"
 #include "contracts/execution_manager/code_map.h"
 #include "contracts/contracts.h"
 #include "contracts/loader.h"
@@ -51,6 +52,13 @@ struct method_record {
     struct method_function functions[]; /* sorted; none where all is the body */
 };
 
+struct walked_key {
+    uint64_t start;
+    bool cold;
+};
+
+DEFINE_HASH_TABLE_TYPE(walked_records, struct method_record *);
+
 /* A code range of the map, as one session sees it. */
 struct session_range {
     const struct code_table *table;
@@ -65,12 +73,11 @@ struct cdacq_session {
     enum cdacq_name_style names;
     struct field_reader reader;
     struct module_cache modules;
-    struct arena arena;            /* names and records */
-    struct arena scratch;          /* texts of the failures of the last call */
-    struct method_record **walked; /* records of single look-ups, by start: open addressing, a power of two */
-    size_t walked_count, walked_capacity;
-    uint32_t function_total; /* of all records */
-    unsigned lookups;        /* single ones, until there is a map */
+    struct arena arena;           /* names and records */
+    struct arena scratch;         /* texts of the failures of the last call */
+    struct walked_records walked; /* those of single look-ups */
+    uint32_t function_total;      /* of all records */
+    unsigned lookups;             /* single ones, until there is a map */
     const struct code_map *map;
     bool no_map;
     struct cdacq_error map_error; /* why there is none */

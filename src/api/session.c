@@ -5,6 +5,7 @@
  */
 #include "src/api/handles.h"
 
+#include "util/binary_search.h"
 #include "contracts/type_system/code_versions.h"
 #include "contracts/type_system/method_name.h"
 #include "contracts/code_info/unwind_info.h"
@@ -15,6 +16,24 @@ enum {
     FUNCTIONS_MAX = 4 * 1024 * 1024, /* of all methods that a session remembers: a large process has some 100,000 */
     WALKS_BEFORE_INDEX = 16, /* indexing a range costs about as much as this many look-ups that touch new pages */
 };
+
+static struct walked_key walked_key(struct method_record *const *record)
+{
+    return (struct walked_key){(*record)->method.code_start, (*record)->method.cold};
+}
+
+static uint64_t hash_walked(struct walked_key key, uint64_t seed)
+{
+    return hash_u64(key.start, seed);
+}
+
+static bool equal_walked(struct walked_key a, struct walked_key b)
+{
+    return a.start == b.start && a.cold == b.cold;
+}
+
+DEFINE_HASH_TABLE_FUNCTIONS(walked_records, struct method_record *, struct walked_key, walked_key, hash_walked,
+                            equal_walked);
 
 enum cdacq_status cdacq_session_create(struct cdacq_target *target, struct cdacq_session **ret, struct cdacq_error *err)
 {
@@ -43,7 +62,7 @@ void cdacq_session_destroy(struct cdacq_session *session)
     for (size_t i = 0; session->ranges && i < session->map->count; i++)
         free(session->ranges[i].records);
     free(session->ranges);
-    free(session->walked);
+    walked_records_deinit(&session->walked);
     module_cache_deinit(&session->modules);
     arena_deinit(&session->arena);
     arena_deinit(&session->scratch);
@@ -223,17 +242,11 @@ static struct method_record *make_record(struct cdacq_session *session, const st
 /* The start of the funclet that `ip` is in, or of the method; 0 where the functions could not be read. */
 static uint64_t funclet_start(const struct method_record *record, uint64_t ip)
 {
-    uint32_t low = 0, high = record->function_count;
-    if (!high)
+    const struct method_function *functions = record->functions;
+    if (!record->function_count)
         return record->functions_unknown ? 0 : record->method.code_start;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (record->unwind_base + record->functions[middle].begin <= ip)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return record->unwind_base + record->functions[low ? low - 1 : 0].funclet;
+    uint32_t after = lower_bound(i, record->function_count, record->unwind_base + functions[i].begin <= ip);
+    return record->unwind_base + functions[after ? after - 1 : 0].funclet;
 }
 
 void record_answer(const struct method_record *record, uint64_t ip, struct cdacq_method *ret)
@@ -278,29 +291,15 @@ static void answer_error(struct cdacq_session *session, uint64_t ip, struct cdac
     ret->error = session->error.message;
 }
 
-/* The slot of the record of a single look-up, for the part of a method that starts there; NULL when out of memory. */
-static struct method_record **walked_slot(struct cdacq_session *session, uint64_t start, bool cold)
+/* The record of the block of a single look-up. NULL when out of memory. */
+static struct method_record *walked_record(struct cdacq_session *session, const struct code_block *block)
 {
-    if (session->walked_count * 2 >= session->walked_capacity) {
-        size_t capacity = MAX(session->walked_capacity * 2, (size_t)64), old = session->walked_capacity;
-        struct method_record **walked = calloc(capacity, sizeof *walked), **before = session->walked;
-        if (!walked)
-            return NULL;
-        session->walked = walked;
-        session->walked_capacity = capacity;
-        session->walked_count = 0;
-        for (size_t i = 0; i < old; i++)
-            if (before[i])
-                *walked_slot(session, before[i]->method.code_start, before[i]->method.cold) = before[i];
-        free(before);
-    }
-    size_t mask = session->walked_capacity - 1, i = (size_t)((start * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & mask;
-    while (session->walked[i] &&
-           (session->walked[i]->method.code_start != start || session->walked[i]->method.cold != cold))
-        i = (i + 1) & mask;
-    if (!session->walked[i])
-        session->walked_count++;
-    return &session->walked[i];
+    struct method_record **known =
+        walked_records_find(&session->walked, (struct walked_key){block->start, block->cold});
+    if (known)
+        return *known;
+    struct method_record *record = make_record(session, block);
+    return record && walked_records_insert(&session->walked, record, NULL) ? record : NULL;
 }
 
 /* One address, as the specification goes: nothing is indexed, little is touched. `ip` is as the caller gave it. */
@@ -326,11 +325,9 @@ static void walk(struct cdacq_session *session, uint64_t ip, uint64_t address, s
         ret->offset = block.offset;
         return;
     }
-    struct method_record **slot = walked_slot(session, block.start, block.cold);
-    if (slot && !*slot)
-        *slot = make_record(session, &block);
-    if (slot && *slot) {
-        record_answer(*slot, address, ret);
+    const struct method_record *record = walked_record(session, &block);
+    if (record) {
+        record_answer(record, address, ret);
         ret->ip = ip;
         return;
     }

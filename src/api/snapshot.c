@@ -5,14 +5,12 @@
 #include <fcntl.h>
 #include <stdio.h>
 
+#include "util/vector.h"
 #include "src/api/handles.h"
 #include "formats/core_writer.h"
 
 /* The segments of the snapshot in the making. */
-struct segments {
-    struct core_writer_segment *items;
-    size_t count, capacity;
-};
+DEFINE_VECTOR(segments, struct core_writer_segment);
 
 static bool add_segment(struct segments *segments, uint64_t address, const uint8_t *bytes, uint64_t size)
 {
@@ -23,16 +21,7 @@ static bool add_segment(struct segments *segments, uint64_t address, const uint8
         last->memsz += size;
         return true;
     }
-    if (segments->count == segments->capacity) {
-        size_t capacity = MAX(segments->capacity * 2, (size_t)256);
-        struct core_writer_segment *items = realloc(segments->items, capacity * sizeof *items);
-        if (!items)
-            return false;
-        segments->items = items;
-        segments->capacity = capacity;
-    }
-    segments->items[segments->count++] = (struct core_writer_segment){address, bytes, size, size, CORE_WRITER_R};
-    return true;
+    return segments_append(segments, (struct core_writer_segment){address, bytes, size, size, CORE_WRITER_R});
 }
 
 /* What the target has of a run of lines: all of it, mostly; less where its memory begins or ends within. */
@@ -150,6 +139,6 @@ enum cdacq_status cdacq_target_write_snapshot(struct cdacq_target *handle, const
         status = core_writer_write(file, &image, ret_size, err);
     if (file && fclose(file) != 0 && status >= 0)
         status = error_set(err, CDACQ_ERR_IO, 0, "%s: %s", path, strerror(errno));
-    free(segments.items);
+    segments_deinit(&segments);
     return status;
 }

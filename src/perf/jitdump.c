@@ -4,12 +4,11 @@
  * blocks; code and unwinding data are passed over unless they are wanted.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <sys/stat.h>
 
 #include "cdacq/jitdump.h"
 #include "util/error.h"
+#include "util/file.h"
 #include "formats/jitdump.h"
 #include "formats/jitdump_places.h"
 #include "util/sized.h"
@@ -65,9 +64,8 @@ static enum cdacq_status io_error(const struct cdacq_jitdump *jitdump, struct cd
 static enum cdacq_status open_file(struct cdacq_jitdump *jitdump, struct cdacq_error *err)
 {
     struct stat st;
-    /* Not to wait for the writer of a pipe. */
-    CLEANUP_CLOSE int fd = open(jitdump->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0 || fstat(fd, &st) < 0)
+    CLEANUP_CLOSE int fd = file_open(jitdump->path, &st);
+    if (fd < 0)
         return io_error(jitdump, err, errno);
     if (!S_ISREG(st.st_mode)) {
         char path[160];
@@ -84,28 +82,12 @@ static enum cdacq_status open_file(struct cdacq_jitdump *jitdump, struct cdacq_e
     return CDACQ_OK;
 }
 
-/* How many bytes could be read; fewer than asked at the end of the file only. -1 with errno where reading fails. */
-static ssize_t read_at(int fd, void *to, size_t count, uint64_t offset)
-{
-    size_t done = 0;
-    while (done < count) {
-        ssize_t n = pread(fd, (uint8_t *)to + done, count - done, (off_t)(offset + done));
-        if (n < 0 && errno != EINTR)
-            return -1;
-        if (n == 0)
-            break;
-        done += n > 0 ? (size_t)n : 0;
-    }
-    return (ssize_t)done;
-}
-
 /* Whether the header on disk is still the one that was read. */
 static bool is_rewritten(const struct cdacq_jitdump *jitdump)
 {
     uint8_t now[JITDUMP_HEADER_SIZE];
-    return jitdump->has_header &&
-           (read_at(jitdump->fd, now, jitdump->header_size, 0) != (ssize_t)jitdump->header_size ||
-            memcmp(now, jitdump->header_bytes, jitdump->header_size) != 0);
+    return jitdump->has_header && (file_read_at(jitdump->fd, 0, now, jitdump->header_size) < jitdump->header_size ||
+                                   memcmp(now, jitdump->header_bytes, jitdump->header_size) != 0);
 }
 
 /* CDACQ_END: the file is not what it was when its size was looked at. */
@@ -121,14 +103,14 @@ static enum cdacq_status fill(struct cdacq_jitdump *jitdump, uint64_t offset, si
         *block = (struct block){.data = data, .capacity = MAX(wanted, (size_t)BLOCK)};
     }
     block->length = 0;
-    ssize_t n = read_at(jitdump->fd, block->data, wanted, offset);
-    if (n < 0)
+    size_t n = file_read_at(jitdump->fd, offset, block->data, wanted);
+    if (n < wanted && errno)
         return io_error(jitdump, err, errno);
     /* Looked at after the block was read: what was read before the file was rewritten is good. */
-    if ((size_t)n < count || ((jitdump->flags & CDACQ_JITDUMP_FOLLOW) && is_rewritten(jitdump)))
+    if (n < count || ((jitdump->flags & CDACQ_JITDUMP_FOLLOW) && is_rewritten(jitdump)))
         return CDACQ_END;
     block->begin = offset;
-    block->length = (size_t)n;
+    block->length = n;
     return CDACQ_OK;
 }
 
@@ -479,10 +461,7 @@ enum cdacq_status cdacq_jitdump_visit_places(struct cdacq_jitdump *jitdump,
         if (status != CDACQ_OK)
             return status;
     }
-    for (size_t i = 0; i < jitdump->places.capacity; i++) {
-        const struct jitdump_place *place = &jitdump->places.slots[i];
-        if (!place->load)
-            continue;
+    for (const struct jitdump_place *place = NULL; (place = jitdump_places_next(&jitdump->places, place));) {
         const struct cdacq_jitdump_place info = {
             .size = sizeof info,
             .code_index = place->code_index,

@@ -1,10 +1,9 @@
 #include "src/perf/record_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <sys/stat.h>
 
+#include "util/file.h"
 #include "formats/jitdump.h"
 
 enum {
@@ -18,15 +17,6 @@ static enum cdacq_status io_error(const struct record_file *file, struct cdacq_e
     return error_set(err, CDACQ_ERR_IO, 0, "cannot read '%s': %s", error_printable(path, sizeof path, file->path), why);
 }
 
-static ssize_t read_at(int fd, void *to, size_t count, uint64_t offset)
-{
-    ssize_t n;
-    do
-        n = pread(fd, to, count, (off_t)offset);
-    while (n < 0 && errno == EINTR);
-    return n;
-}
-
 enum cdacq_status record_file_open(const char *path, struct record_file *ret, struct cdacq_error *err)
 {
     struct record_file file = {.fd = -1, .path = strdup(path)};
@@ -35,13 +25,12 @@ enum cdacq_status record_file_open(const char *path, struct record_file *ret, st
     uint8_t magic[4] = {0};
     if (!file.path)
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
-    /* Not to wait for the writer of a pipe. */
-    file.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (file.fd < 0 || fstat(file.fd, &st) < 0)
+    file.fd = file_open(path, &st);
+    if (file.fd < 0)
         status = io_error(&file, err, strerror(errno));
     else if (!S_ISREG(st.st_mode))
         status = io_error(&file, err, "it is not a regular file");
-    else if (read_at(file.fd, magic, sizeof magic, 0) < 0)
+    else if (file_read_at(file.fd, 0, magic, sizeof magic) < sizeof magic && errno)
         status = io_error(&file, err, strerror(errno));
     else if (jitdump_is_magic(magic))
         status = cdacq_jitdump_open(path, CDACQ_JITDUMP_CODE, &file.jitdump, err);
@@ -59,7 +48,7 @@ void record_file_close(struct record_file *file)
     cdacq_jitdump_close(file->jitdump);
     if (file->fd >= 0)
         close(file->fd);
-    free(file->block);
+    lines_deinit(&file->lines);
     free(file->path);
     *file = (struct record_file){.fd = -1};
 }
@@ -75,7 +64,7 @@ enum cdacq_status record_file_rewind(struct record_file *file, struct cdacq_erro
         file->jitdump = again;
     }
     file->count = file->read = file->line = 0;
-    file->next = file->length = 0;
+    file->next = file->lines.count = 0;
     file->skipping = file->cut = false;
     return CDACQ_OK;
 }
@@ -119,25 +108,20 @@ static enum cdacq_status next_load(struct record_file *file, struct file_record 
 /* Reads on behind what is left of the block. CDACQ_END: the file has no more. */
 static enum cdacq_status fill(struct record_file *file, struct cdacq_error *err)
 {
-    size_t left = file->length - file->next;
+    struct lines *lines = &file->lines;
+    size_t left = lines->count - file->next;
     if (left && file->next)
-        memmove(file->block, file->block + file->next, left);
-    file->length = left;
+        memmove(lines->items, lines->items + file->next, left);
+    lines->count = left;
     file->next = 0;
-    if (left == file->capacity) {
-        size_t capacity = MAX(file->capacity * 2, (size_t)BLOCK);
-        char *block = realloc(file->block, capacity);
-        if (!block)
-            return error_set(err, CDACQ_ERR_NOMEM, 0, "perf map: out of memory");
-        file->block = block;
-        file->capacity = capacity;
-    }
-    size_t room = (size_t)MIN((uint64_t)(file->capacity - left), file->size - file->read);
-    ssize_t n = room ? read_at(file->fd, file->block + left, room, file->read) : 0;
-    if (n < 0)
+    if (left == lines->capacity && !lines_reserve(lines, left + BLOCK))
+        return error_set(err, CDACQ_ERR_NOMEM, 0, "perf map: out of memory");
+    size_t room = (size_t)MIN((uint64_t)(lines->capacity - left), file->size - file->read);
+    size_t n = file_read_at(file->fd, file->read, lines->items + left, room);
+    if (!n && errno)
         return io_error(file, err, strerror(errno));
-    file->length += (size_t)n;
-    file->read += (uint64_t)n;
+    lines->count += n;
+    file->read += n;
     return n ? CDACQ_OK : CDACQ_END;
 }
 
@@ -147,8 +131,8 @@ static void take_line(struct record_file *file, size_t length, bool whole, struc
     struct perf_map_symbol symbol = {0};
     const char *problem = NULL;
     *ret = (struct file_record){
-        .offset = file->read - (file->length - file->next), .line = file->line, .unfinished = !whole};
-    perf_map_open(file->block + file->next, length, &map);
+        .offset = file->read - (file->lines.count - file->next), .line = file->line, .unfinished = !whole};
+    perf_map_open(file->lines.items + file->next, length, &map);
     enum perf_map_result result = perf_map_next(&map, &symbol, &problem);
     file->next += length + whole;
     if (result == PERF_MAP_END)
@@ -165,8 +149,9 @@ static void take_line(struct record_file *file, size_t length, bool whole, struc
 static enum cdacq_status next_line(struct record_file *file, struct file_record *ret, struct cdacq_error *err)
 {
     for (;;) {
-        size_t left = file->length - file->next;
-        char *line = file->block ? file->block + file->next : NULL, *end = left ? memchr(line, '\n', left) : NULL;
+        size_t left = file->lines.count - file->next;
+        char *line = file->lines.items ? file->lines.items + file->next : NULL;
+        char *end = left ? memchr(line, '\n', left) : NULL;
         enum cdacq_status status = CDACQ_OK;
         if (!end && left < LINE_MAX_SIZE)
             status = fill(file, err);

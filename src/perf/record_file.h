@@ -8,8 +8,11 @@
 #define CDACQ_PERF_RECORD_FILE_H
 
 #include "cdacq/jitdump.h"
+#include "util/vector.h"
 #include "util/error.h"
 #include "formats/perf_map.h"
+
+DEFINE_VECTOR(lines, char);
 
 struct record_file {
     struct cdacq_jitdump *jitdump; /* NULL: it is a perf map */
@@ -17,9 +20,9 @@ struct record_file {
     char *path;
     uint64_t count; /* of records so far */
     uint64_t size;  /* of the file */
-    uint64_t read;  /* bytes of it that are in the block or were */
-    char *block;    /* lines: those before `next` are done */
-    size_t next, length, capacity;
+    uint64_t read;  /* bytes of it that are in the lines or were */
+    struct lines lines;
+    size_t next; /* the lines before it are done */
     uint64_t line;
     bool skipping;              /* within a line that is too long */
     bool has_header;            /* of a jitdump, and that was read */

@@ -9,6 +9,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "util/binary_search.h"
+#include "util/hash_table.h"
+#include "util/vector.h"
 #include "src/api/handles.h"
 #include "formats/perf_name.h"
 #include "src/perf/record_file.h"
@@ -57,20 +60,26 @@ struct known_method {
 /* A start that some record does not match. */
 struct place {
     uint64_t start;
-    uint64_t last; /* number of the last record there; 0: the slot is free */
+    uint64_t last; /* number of the last record there */
 };
+
+static uint64_t place_start(const struct place *place)
+{
+    return place->start;
+}
+
+DEFINE_VECTOR(known_methods, struct known_method);
+DEFINE_HASH_TABLE(places, struct place, uint64_t, place_start, hash_u64, equal_u64);
 
 struct verifier {
     struct cdacq_target *target;
     struct cdacq_session *session;
     struct record_file file;
-    struct known_method *methods; /* by start */
-    size_t method_count, method_capacity;
-    bool methods_broken; /* out of memory */
-    uint32_t *missing;   /* indexes of methods without a match, by size */
+    struct known_methods methods; /* by start */
+    bool methods_broken;          /* out of memory */
+    uint32_t *missing;            /* indexes of methods without a match, by size */
     size_t missing_count;
-    struct place *places; /* open addressing; a power of two */
-    size_t place_count, place_capacity;
+    struct places places;
     struct {
         uint64_t timestamp, number;
     } newest;                  /* record of a JIT-compiled method that matches; 0, 0: none */
@@ -84,15 +93,9 @@ struct verifier {
 
 static struct known_method *find_method(const struct verifier *v, uint64_t start)
 {
-    size_t low = 0, high = v->method_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (v->methods[middle].start < start)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < v->method_count && v->methods[low].start == start ? &v->methods[low] : NULL;
+    struct known_method *items = v->methods.items;
+    size_t count = v->methods.count, first = lower_bound(i, count, items[i].start < start);
+    return first < count && items[first].start == start ? &items[first] : NULL;
 }
 
 static struct known_method *known(const struct verifier *v, const struct cdacq_method *method)
@@ -115,17 +118,9 @@ static int add_method(const struct cdacq_method *method, void *context)
                  method->error ? method->error : "a code range cannot be listed");
     if (method->answer != CDACQ_ANSWER_MANAGED || method->kind != CDACQ_CODE_JITTED)
         return 0;
-    if (v->method_count == v->method_capacity) {
-        size_t capacity = MAX(v->method_capacity * 2, (size_t)1024);
-        struct known_method *methods = realloc(v->methods, capacity * sizeof *methods);
-        v->methods_broken = !methods;
-        if (!methods)
-            return 1;
-        v->methods = methods;
-        v->method_capacity = capacity;
-    }
-    v->methods[v->method_count++] = (struct known_method){.start = method->code_start, .size = method->code_size};
-    return 0;
+    v->methods_broken = !known_methods_append(
+        &v->methods, (struct known_method){.start = method->code_start, .size = method->code_size});
+    return v->methods_broken;
 }
 
 static enum cdacq_status list_methods(struct verifier *v, struct cdacq_error *err)
@@ -139,53 +134,26 @@ static enum cdacq_status list_methods(struct verifier *v, struct cdacq_error *er
     return CDACQ_OK;
 }
 
-/* The slot of a start, or the free one where it would be. */
-static struct place *place_slot(struct place *places, size_t capacity, uint64_t start)
-{
-    size_t i = (size_t)((start * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & (capacity - 1);
-    while (places[i].last && places[i].start != start)
-        i = (i + 1) & (capacity - 1);
-    return &places[i];
-}
-
-static bool grow_places(struct verifier *v)
-{
-    size_t capacity = MAX(v->place_capacity * 2, (size_t)256);
-    struct place *places = calloc(capacity, sizeof *places);
-    if (!places)
-        return false;
-    for (size_t i = 0; i < v->place_capacity; i++)
-        if (v->places[i].last)
-            *place_slot(places, capacity, v->places[i].start) = v->places[i];
-    free(v->places);
-    v->places = places;
-    v->place_capacity = capacity;
-    return true;
-}
-
 /* Notes the last record of a start: of one that is noted already, or where `insert` says so. */
 static enum cdacq_status note_place(struct verifier *v, const struct file_record *record, bool insert,
                                     struct cdacq_error *err)
 {
-    if (insert && v->place_count * 2 >= v->place_capacity) {
-        if (v->place_count >= PLACES_MAX)
-            return error_set(err, CDACQ_ERR_FUEL, 0, "more than %d places have records that do not match", PLACES_MAX);
-        if (!grow_places(v))
-            return error_set(err, CDACQ_ERR_NOMEM, 0, "verify: out of memory");
-    }
-    if (!v->place_capacity)
+    struct place *known = places_find(&v->places, record->address);
+    if (known)
+        known->last = record->number;
+    if (known || !insert)
         return CDACQ_OK;
-    struct place *slot = place_slot(v->places, v->place_capacity, record->address);
-    if (!slot->last && !insert)
-        return CDACQ_OK;
-    v->place_count += !slot->last;
-    *slot = (struct place){record->address, record->number};
-    return CDACQ_OK;
+    if (v->places.count >= PLACES_MAX)
+        return error_set(err, CDACQ_ERR_FUEL, 0, "more than %d places have records that do not match", PLACES_MAX);
+    return places_insert(&v->places, (struct place){record->address, record->number}, NULL)
+               ? CDACQ_OK
+               : error_set(err, CDACQ_ERR_NOMEM, 0, "verify: out of memory");
 }
 
 static bool has_later_record(const struct verifier *v, const struct file_record *record)
 {
-    return v->place_capacity && place_slot(v->places, v->place_capacity, record->address)->last > record->number;
+    const struct place *place = places_find(&v->places, record->address);
+    return place && place->last > record->number;
 }
 
 /* ---- A record and what the target has ---------------------------------------------------------------------------- */
@@ -306,13 +274,13 @@ static int compare_sizes(const void *a, const void *b, void *methods)
 
 static enum cdacq_status list_missing(struct verifier *v, struct cdacq_error *err)
 {
-    v->missing = calloc(v->method_count + 1, sizeof *v->missing);
+    v->missing = calloc(v->methods.count + 1, sizeof *v->missing);
     if (!v->missing)
         return error_set(err, CDACQ_ERR_NOMEM, 0, "verify: out of memory");
-    for (size_t i = 0; i < v->method_count && i < UINT32_MAX; i++)
-        if (!v->methods[i].match)
+    for (size_t i = 0; i < v->methods.count && i < UINT32_MAX; i++)
+        if (!v->methods.items[i].match)
             v->missing[v->missing_count++] = (uint32_t)i;
-    qsort_r(v->missing, v->missing_count, sizeof *v->missing, compare_sizes, v->methods);
+    qsort_r(v->missing, v->missing_count, sizeof *v->missing, compare_sizes, v->methods.items);
     return CDACQ_OK;
 }
 
@@ -395,16 +363,10 @@ static bool finds_itself(struct verifier *v, const struct file_record *record, b
  */
 static bool find_moved(struct verifier *v, const struct file_record *record, bool is_freed, struct evidence *evidence)
 {
-    size_t low = 0, high = v->missing_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (v->methods[v->missing[middle]].size < record->size)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (size_t i = low; i < v->missing_count && i - low < CANDIDATES_MAX; i++) {
-        const struct known_method *method = &v->methods[v->missing[i]];
+    const struct known_method *methods = v->methods.items;
+    size_t first = lower_bound(i, v->missing_count, methods[v->missing[i]].size < record->size);
+    for (size_t i = first; i < v->missing_count && i - first < CANDIDATES_MAX; i++) {
+        const struct known_method *method = &methods[v->missing[i]];
         struct evidence other = {0};
         uint64_t differs;
         if (method->size != record->size)
@@ -558,11 +520,11 @@ static enum cdacq_status decide(struct verifier *v, const struct file_record *re
 static enum cdacq_status tell_missing(struct verifier *v)
 {
     enum cdacq_status status = CDACQ_OK;
-    for (size_t i = 0; i < v->method_count && status == CDACQ_OK; i++) {
+    for (size_t i = 0; i < v->methods.count && status == CDACQ_OK; i++) {
         struct cdacq_method method;
-        if (v->methods[i].match || v->methods[i].mentioned)
+        if (v->methods.items[i].match || v->methods.items[i].mentioned)
             continue;
-        session_answer(v->session, v->methods[i].start, &method);
+        session_answer(v->session, v->methods.items[i].start, &method);
         status = tell(v, &(struct cdacq_comparison){.size = sizeof(struct cdacq_comparison),
                                                     .verdict = CDACQ_VERDICT_MISSING_FROM_FILE,
                                                     .method = &method});
@@ -644,8 +606,8 @@ enum cdacq_status cdacq_target_verify(struct cdacq_target *target, const char *p
         sized_copy(ret, &sum, sizeof sum);
     cdacq_session_destroy(v.session);
     record_file_close(&v.file);
-    free(v.methods);
+    known_methods_deinit(&v.methods);
     free(v.missing);
-    free(v.places);
+    places_deinit(&v.places);
     return status;
 }
