@@ -1,4 +1,5 @@
 /* Relations between rows: by key in sorted tables, row by row in others. */
+#include "util/binary_search.h"
 #include "formats/metadata_access.h"
 #include "formats/metadata_schema.h"
 
@@ -13,22 +14,16 @@ uint32_t metadata_search_cost(const struct metadata *metadata, enum metadata_tab
 }
 
 /* The first row whose cell is not less than `key`, one past the last row where there is none. The column is sorted. */
-static enum cdacq_status lower_bound(const struct metadata *metadata, enum metadata_table table, unsigned column,
-                                     uint32_t key, uint32_t *ret)
+static enum cdacq_status first_row(const struct metadata *metadata, enum metadata_table table, unsigned column,
+                                   uint32_t key, uint32_t *ret)
 {
-    uint32_t low = 1, high = metadata->tables[table].rows + 1;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2, cell;
-        enum cdacq_status status = metadata_cell(metadata, table, middle, column, &cell);
-        if (UNLIKELY(status != CDACQ_OK))
-            return status;
-        if (cell < key)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    *ret = low;
-    return CDACQ_OK;
+    enum cdacq_status status = CDACQ_OK;
+    uint32_t cell;
+    *ret =
+        1 + lower_bound(i, metadata->tables[table].rows,
+                        status == CDACQ_OK &&
+                            (status = metadata_cell(metadata, table, i + 1, column, &cell)) == CDACQ_OK && cell < key);
+    return status;
 }
 
 /* The first row at or behind `from` whose cell is `key`, 0 where there is none: for tables that are not sorted. */
@@ -59,7 +54,7 @@ static enum cdacq_status find_row(const struct metadata *metadata, enum metadata
     uint32_t rid, cell;
     if (!is_sorted(metadata, table))
         return scan(metadata, table, column, 1, key, ret);
-    enum cdacq_status status = lower_bound(metadata, table, column, key, &rid);
+    enum cdacq_status status = first_row(metadata, table, column, key, &rid);
     if (status != CDACQ_OK)
         return status;
     if (rid > metadata->tables[table].rows) {
@@ -166,7 +161,7 @@ enum cdacq_status metadata_method_owner(const struct metadata *metadata, uint32_
     uint32_t element, behind, begin, end;
     enum cdacq_status status = find_method_element(metadata, method, &element);
     if (status == CDACQ_OK)
-        status = lower_bound(metadata, METADATA_TYPE_DEF, TYPE_DEF_METHOD_LIST, element + 1, &behind);
+        status = first_row(metadata, METADATA_TYPE_DEF, TYPE_DEF_METHOD_LIST, element + 1, &behind);
     if (status != CDACQ_OK)
         return status;
     uint32_t type = behind - 1; /* the last type whose list does not begin behind the element */
@@ -208,11 +203,11 @@ enum cdacq_status metadata_generics(const struct metadata *metadata, uint32_t ow
     }
     uint32_t rows = metadata->tables[METADATA_GENERIC_PARAM].rows, cell = 0, behind;
     enum cdacq_status status =
-        lower_bound(metadata, METADATA_GENERIC_PARAM, GENERIC_PARAM_OWNER, generics.owner, &generics.first);
+        first_row(metadata, METADATA_GENERIC_PARAM, GENERIC_PARAM_OWNER, generics.owner, &generics.first);
     if (status == CDACQ_OK && generics.first <= rows)
         status = metadata_cell(metadata, METADATA_GENERIC_PARAM, generics.first, GENERIC_PARAM_OWNER, &cell);
     if (status == CDACQ_OK && cell == generics.owner) { /* most have none, and are spared the second search */
-        status = lower_bound(metadata, METADATA_GENERIC_PARAM, GENERIC_PARAM_OWNER, generics.owner + 1, &behind);
+        status = first_row(metadata, METADATA_GENERIC_PARAM, GENERIC_PARAM_OWNER, generics.owner + 1, &behind);
         if (status == CDACQ_OK)
             generics.count = behind - generics.first;
     }
