@@ -14,8 +14,8 @@ static bool piece_at(const struct mock *mock, const struct mock_region *region, 
                      struct mock_range *ret)
 {
     struct mock_range piece = {region->begin, region->begin + region->size};
-    for (size_t i = 0; i < mock->hole_count; i++) {
-        const struct mock_range *hole = &mock->holes[i];
+    for (size_t i = 0; i < mock->holes.count; i++) {
+        const struct mock_range *hole = &mock->holes.items[i];
         if (address >= hole->begin && address < hole->end)
             return false;
         if (hole->end <= address)
@@ -31,16 +31,9 @@ static bool span_at(void *context, uint64_t address, uint64_t *ret_begin, uint64
 {
     const struct mock *mock = context;
     struct mock_range piece;
-    size_t low = 0, high = mock->region_count, run = mock->options.run_size;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (mock->regions[middle].begin + mock->regions[middle].size <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    const struct mock_region *region = &mock->regions[low];
-    if (low == mock->region_count || address < region->begin || !piece_at(mock, region, address, &piece))
+    size_t i = mock_region_index(mock, address), run = mock->options.run_size;
+    const struct mock_region *region = &mock->regions.items[i];
+    if (i == mock->regions.count || address < region->begin || !piece_at(mock, region, address, &piece))
         return false;
     if (run) {
         uint64_t begin = region->begin + (address - region->begin) / run * run;
@@ -57,9 +50,9 @@ const struct cdacq_memory *mock_memory(struct mock *mock)
 {
     size_t count = 0;
     free(mock->mappings);
-    mock->mappings = calloc(mock->region_count + 1, sizeof *mock->mappings);
-    for (size_t i = 0; mock->mappings && i < mock->region_count; i++) {
-        const struct mock_region *region = &mock->regions[i];
+    mock->mappings = calloc(mock->regions.count + 1, sizeof *mock->mappings);
+    for (size_t i = 0; mock->mappings && i < mock->regions.count; i++) {
+        const struct mock_region *region = &mock->regions.items[i];
         if (region->path)
             mock->mappings[count++] = (struct cdacq_mapping){
                 sizeof *mock->mappings, region->begin, region->begin + region->size, region->file_offset, region->path};
@@ -74,25 +67,26 @@ const struct cdacq_memory *mock_memory(struct mock *mock)
     return &mock->memory;
 }
 
+DEFINE_VECTOR(segments, struct core_writer_segment);
+
 /* What a core file is made of. */
 struct core_parts {
-    struct core_writer_segment *segments;
+    struct segments segments;
     struct core_writer_mapping *mappings;
-    size_t segment_count, segment_capacity, mapping_count;
+    size_t mapping_count;
 };
 
 static void add_segment(struct mock *mock, struct core_parts *parts, const struct mock_region *region, uint64_t begin,
                         uint64_t size, bool dumped)
 {
-    if (!mock_grow(mock, &parts->segments, parts->segment_count, &parts->segment_capacity, sizeof *parts->segments))
-        return;
-    parts->segments[parts->segment_count++] = (struct core_writer_segment){
+    struct core_writer_segment segment = {
         .vaddr = begin,
         .bytes = dumped ? region->bytes + (begin - region->begin) : NULL,
         .filesz = dumped ? size : 0,
         .memsz = size,
         .flags = region->access,
     };
+    mock_stored(mock, segments_append(&parts->segments, segment));
 }
 
 /* A segment for each piece of the region, and one without bytes for each hole in it. */
@@ -120,11 +114,11 @@ static void add_region(struct mock *mock, struct core_parts *parts, const struct
 bool mock_write_core(struct mock *mock, const char *path, struct cdacq_error *err)
 {
     struct core_parts parts = {0};
-    parts.mappings = calloc(mock->region_count + 1, sizeof *parts.mappings);
+    parts.mappings = calloc(mock->regions.count + 1, sizeof *parts.mappings);
     if (!parts.mappings)
         mock_fail(mock, "out of memory");
-    for (size_t i = 0; i < mock->region_count && !mock->failed; i++)
-        add_region(mock, &parts, &mock->regions[i]);
+    for (size_t i = 0; i < mock->regions.count && !mock->failed; i++)
+        add_region(mock, &parts, &mock->regions.items[i]);
     enum cdacq_status status = CDACQ_ERR_ARGUMENT;
     FILE *file = mock->failed ? NULL : fopen(path, "wb");
     if (mock->failed) {
@@ -140,14 +134,14 @@ bool mock_write_core(struct mock *mock, const char *path, struct cdacq_error *er
             .name = "mock",
             .mappings = parts.mappings,
             .mapping_count = parts.mapping_count,
-            .segments = parts.segments,
-            .segment_count = parts.segment_count,
+            .segments = parts.segments.items,
+            .segment_count = parts.segments.count,
         };
         status = core_writer_write(file, &image, NULL, err);
     }
     if (file && fclose(file) != 0 && status >= 0)
         status = error_set(err, CDACQ_ERR_IO, 0, "%s: %s", path, strerror(errno));
-    free(parts.segments);
+    segments_deinit(&parts.segments);
     free(parts.mappings);
     return status >= 0;
 }

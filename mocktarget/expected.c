@@ -22,27 +22,26 @@ const char *mock_stub_kind(const struct mock *mock, unsigned number)
 
 void mock_expect(struct mock *mock, const struct mock_function *function)
 {
-    if (!mock->failed &&
-        mock_grow(mock, &mock->functions, mock->function_count, &mock->function_capacity, sizeof *mock->functions))
-        mock->functions[mock->function_count++] = *function;
+    if (!mock->failed)
+        mock_stored(mock, mock_expected_append(&mock->functions, *function));
 }
 
 void mock_expect_nothing(struct mock *mock, uint64_t begin, uint64_t end)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < mock->function_count; i++)
-        if (mock->functions[i].end <= begin || mock->functions[i].begin >= end)
-            mock->functions[kept++] = mock->functions[i];
-    mock->function_count = kept;
+    for (size_t i = 0; i < mock->functions.count; i++)
+        if (mock->functions.items[i].end <= begin || mock->functions.items[i].begin >= end)
+            mock->functions.items[kept++] = mock->functions.items[i];
+    mock->functions.count = kept;
 }
 
 void mock_expect_no_method(struct mock *mock, uint64_t method)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < mock->function_count; i++)
-        if (mock->functions[i].method != method)
-            mock->functions[kept++] = mock->functions[i];
-    mock->function_count = kept;
+    for (size_t i = 0; i < mock->functions.count; i++)
+        if (mock->functions.items[i].method != method)
+            mock->functions.items[kept++] = mock->functions.items[i];
+    mock->functions.count = kept;
 }
 
 static int compare_functions(const void *a, const void *b)
@@ -53,16 +52,16 @@ static int compare_functions(const void *a, const void *b)
 
 const struct mock_function *mock_functions(struct mock *mock, size_t *ret_count)
 {
-    if (mock->function_count)
-        qsort(mock->functions, mock->function_count, sizeof *mock->functions, compare_functions);
-    *ret_count = mock->function_count;
-    return mock->functions;
+    if (mock->functions.count)
+        qsort(mock->functions.items, mock->functions.count, sizeof *mock->functions.items, compare_functions);
+    *ret_count = mock->functions.count;
+    return mock->functions.items;
 }
 
 const struct mock_function *mock_function_at(struct mock *mock, uint64_t address)
 {
-    for (size_t i = 0; i < mock->function_count; i++)
-        if (address >= mock->functions[i].begin && address < mock->functions[i].end)
-            return &mock->functions[i];
+    for (size_t i = 0; i < mock->functions.count; i++)
+        if (address >= mock->functions.items[i].begin && address < mock->functions.items[i].end)
+            return &mock->functions.items[i];
     return NULL;
 }

@@ -118,7 +118,7 @@ void mock_destroy(struct mock *mock)
         mock->precodes = link;
     }
     mock_space_free(mock);
-    free(mock->sections);
-    free(mock->functions);
+    mock_sections_deinit(&mock->sections);
+    mock_expected_deinit(&mock->functions);
     free(mock);
 }

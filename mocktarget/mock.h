@@ -7,9 +7,11 @@
 #define CDACQ_MOCKTARGET_MOCK_H
 
 #include "mocktarget/mocktarget.h"
+#include "util/arena.h"
 #include "util/base.h"
 #include "cdacq/target.h"
 #include "util/text.h"
+#include "util/vector.h"
 
 enum mock_type {
 #define CDAC_TYPE(type) T_##type,
@@ -76,6 +78,11 @@ struct mock_sub_descriptor {
     uint64_t variable; /* holds the descriptor's address */
 };
 
+DEFINE_VECTOR(mock_regions, struct mock_region);
+DEFINE_VECTOR(mock_ranges, struct mock_range);
+DEFINE_VECTOR(mock_sections, struct mock_fragments);
+DEFINE_VECTOR(mock_expected, struct mock_function);
+
 struct mock {
     struct mock_options options;
     unsigned word; /* bytes of a pointer */
@@ -83,10 +90,8 @@ struct mock {
     char error[240];
     uint64_t random;
 
-    struct mock_region *regions; /* sorted by begin */
-    size_t region_count, region_capacity;
-    struct mock_range *holes; /* sorted by begin once carried */
-    size_t hole_count, hole_capacity;
+    struct mock_regions regions;    /* sorted by begin */
+    struct mock_ranges holes;       /* sorted by begin once carried */
     uint64_t next;                  /* where the next region may lie */
     uint64_t heap_cursor, heap_end; /* of mock_alloc */
     struct cdacq_memory memory;     /* of the memory carrier */
@@ -104,15 +109,13 @@ struct mock {
     bool published;
 
     uint64_t map, jit_manager, interpreter_manager;
-    struct mock_fragments *sections;
-    size_t section_count, section_capacity;
+    struct mock_sections sections;
     struct mock_heap *heaps;
-    struct mock_kept *kept; /* copies of what tests have handed over */
+    struct arena kept; /* copies of what tests have handed over */
     struct mock_precode_machine precode_machine;
     struct mock_precodes *precodes;
     struct mock_r2r *images;
-    struct mock_function *functions;
-    size_t function_count, function_capacity;
+    struct mock_expected functions;
 };
 
 /* Remembers the first failure. Returns 0, so that a verb can end with it. */
@@ -124,10 +127,13 @@ uint64_t mock_random(struct mock *mock, uint64_t bound);
 /* A copy that lives as long as the mock; NULL, and the mock fails, when out of memory. */
 const void *mock_keep(struct mock *mock, const void *data, size_t size);
 
+/* The first region that ends behind `address`. */
+size_t mock_region_index(const struct mock *mock, uint64_t address);
+
 void mock_space_free(struct mock *mock); /* the regions, and what has been kept */
 
-/* Makes room for one more element of an array; false, and the mock fails, when out of memory. */
-bool mock_grow(struct mock *mock, void *items, size_t count, size_t *capacity, size_t item_size);
+/* Notes whether something could be stored; the mock fails where not. */
+bool mock_stored(struct mock *mock, bool stored);
 
 /* The bytes of [address, address + size), which lie in one region; NULL, and the mock fails, where they do not. */
 uint8_t *mock_bytes_at(struct mock *mock, uint64_t address, uint64_t size);

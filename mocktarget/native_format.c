@@ -3,20 +3,19 @@
  * Source: dotnet/runtime docs/design/coreclr/botr/readytorun-format.md; src/coreclr/vm/nativeformatreader.h, inverted.
  */
 #include "mocktarget/mock.h"
+#include "util/vector.h"
 
 enum { BLOCK = 16, NO_SUCH_ELEMENT = 16 << 2 /* a leaf whose index no element of a block has */ };
 
 void mock_bytes_put(struct mock_bytes *bytes, const void *data, size_t size)
 {
     if (bytes->size + size > bytes->capacity) {
-        size_t capacity = MAX(bytes->capacity * 2, bytes->size + size + 64);
-        uint8_t *grown = realloc(bytes->data, capacity);
+        uint8_t *grown = vector_grow(bytes->data, &bytes->capacity, bytes->size + size, 1);
         if (!grown) {
             bytes->failed = true;
             return;
         }
         bytes->data = grown;
-        bytes->capacity = capacity;
     }
     if (size)
         memcpy(bytes->data + bytes->size, data, size);

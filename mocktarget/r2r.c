@@ -38,8 +38,8 @@ static size_t write_exceptions(struct mock *mock, const struct mock_r2r *r2r)
     const struct mock_r2r_plan *plan = r2r->plan;
     uint64_t entry = r2r->begin + plan->exceptions;
     uint32_t clauses = plan->clauses;
-    for (size_t i = 0; i < plan->count; i++) {
-        const struct planned_method *method = &plan->methods[i];
+    for (size_t i = 0; i < plan->methods.count; i++) {
+        const struct planned_method *method = &plan->methods.items[i];
         if (!method->spec.clause_count)
             continue;
         mock_put(mock, entry, F_ExceptionLookupTableEntry_MethodStartRVA, method->start);
@@ -164,8 +164,8 @@ static uint32_t write_hot_cold_map(struct mock *mock, struct mock_r2r *r2r)
 {
     uint32_t count = 0;
     r2r->hot_cold_map = r2r->begin + r2r->plan->map;
-    for (size_t i = 0; i < r2r->plan->count; i++) {
-        const struct planned_method *method = &r2r->plan->methods[i];
+    for (size_t i = 0; i < r2r->plan->methods.count; i++) {
+        const struct planned_method *method = &r2r->plan->methods.items[i];
         if (!method->spec.cold_count)
             continue;
         mock_write_uint(mock, r2r->hot_cold_map + count * 4, 4, method->cold_function);
@@ -179,11 +179,11 @@ static uint32_t write_hot_cold_map(struct mock *mock, struct mock_r2r *r2r)
 static void fill_entry_points(struct mock *mock, struct mock_r2r *r2r)
 {
     const struct mock_r2r_plan *plan = r2r->plan;
-    uint32_t buckets = plan->options.bucket_count ? plan->options.bucket_count : 5 + (uint32_t)plan->count;
+    uint32_t buckets = plan->options.bucket_count ? plan->options.bucket_count : 5 + (uint32_t)plan->methods.count;
     mock_hash_map_init(mock, r2r->entry_point_map, buckets);
-    size_t first = mock_random(mock, plan->count);
-    for (size_t i = 0; i < plan->count; i++) {
-        const struct planned_method *method = &plan->methods[(first + i) % plan->count];
+    size_t first = mock_random(mock, plan->methods.count);
+    for (size_t i = 0; i < plan->methods.count; i++) {
+        const struct planned_method *method = &plan->methods.items[(first + i) % plan->methods.count];
         if (method->spec.method_desc &&
             !mock_ptr_hash_map_insert(mock, r2r->entry_point_map, r2r->begin + method->start, method->spec.method_desc))
             mock_fail(mock, "%u buckets are too few for the entry points", buckets);
@@ -222,8 +222,8 @@ static void write_code(struct mock *mock, struct mock_r2r *r2r)
 {
     const struct mock_r2r_plan *plan = r2r->plan;
     uint64_t cold = plan->end;
-    for (size_t i = 0; i < plan->count; i++)
-        cold = write_method(mock, r2r, &plan->methods[i], cold);
+    for (size_t i = 0; i < plan->methods.count; i++)
+        cold = write_method(mock, r2r, &plan->methods.items[i], cold);
     uint64_t sentinel = r2r->functions + (uint64_t)r2r->function_count * mock->sizes[T_RuntimeFunction];
     mock_put(mock, sentinel, F_RuntimeFunction_BeginAddress, UINT32_MAX);
     mock_put(mock, sentinel, F_RuntimeFunction_UnwindData, 0);
@@ -268,5 +268,5 @@ void mock_r2r_finish(struct mock_r2r *r2r)
 
 uint64_t mock_r2r_start(const struct mock_r2r *r2r, size_t number)
 {
-    return r2r && number < r2r->plan->count ? r2r->begin + r2r->plan->methods[number].start : 0;
+    return r2r && number < r2r->plan->methods.count ? r2r->begin + r2r->plan->methods.items[number].start : 0;
 }

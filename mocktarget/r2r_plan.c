@@ -15,12 +15,12 @@ void mock_images_free(struct mock *mock)
     while (mock->images) {
         struct mock_r2r *r2r = mock->images;
         mock->images = r2r->next;
-        for (size_t i = 0; r2r->plan && i < r2r->plan->count; i++) {
-            free(r2r->plan->methods[i].sizes);
-            free(r2r->plan->methods[i].instance);
+        for (size_t i = 0; r2r->plan && i < r2r->plan->methods.count; i++) {
+            free(r2r->plan->methods.items[i].sizes);
+            free(r2r->plan->methods.items[i].instance);
         }
         if (r2r->plan) {
-            free(r2r->plan->methods);
+            planned_methods_deinit(&r2r->plan->methods);
             free(r2r->plan->path);
             free(r2r->plan->metadata);
             free(r2r->plan->methoddefs.data);
@@ -68,8 +68,7 @@ struct mock_r2r *mock_r2r_create(struct mock *mock, const struct mock_r2r_option
 size_t mock_r2r_method(struct mock_r2r *r2r, const struct mock_r2r_method *method)
 {
     struct mock *mock = r2r ? r2r->mock : NULL;
-    if (!mock ||
-        !mock_grow(mock, &r2r->plan->methods, r2r->plan->count, &r2r->plan->capacity, sizeof *r2r->plan->methods))
+    if (!mock || !mock_stored(mock, planned_methods_reserve(&r2r->plan->methods, r2r->plan->methods.count + 1)))
         return 0;
     struct planned_method planned = {.spec = *method};
     uint64_t unit = mock_length_unit(mock);
@@ -93,8 +92,8 @@ size_t mock_r2r_method(struct mock_r2r *r2r, const struct mock_r2r_method *metho
     r2r->plan->clause_count += method->clause_count;
     r2r->plan->hot_count += (uint32_t)method->hot_count;
     r2r->plan->cold_count += (uint32_t)method->cold_count;
-    r2r->plan->methods[r2r->plan->count] = planned;
-    return r2r->plan->count++;
+    planned_methods_append(&r2r->plan->methods, planned);
+    return r2r->plan->methods.count - 1;
 }
 
 /* ---- Tables ---- */
@@ -115,8 +114,8 @@ static void put_entry(struct mock *mock, struct mock_bytes *bytes, const struct 
 static uint32_t last_rid(const struct mock_r2r_plan *plan)
 {
     uint32_t last = 0;
-    for (size_t i = 0; i < plan->count; i++)
-        last = MAX(last, plan->methods[i].spec.rid);
+    for (size_t i = 0; i < plan->methods.count; i++)
+        last = MAX(last, plan->methods.items[i].spec.rid);
     return last;
 }
 
@@ -125,11 +124,11 @@ static void build_methoddefs(struct mock *mock, struct mock_r2r_plan *plan)
     uint32_t count = last_rid(plan);
     struct mock_element *elements = calloc(count + 1, sizeof *elements);
     struct mock_bytes *entries = calloc(count + 1, sizeof *entries);
-    for (size_t i = 0; elements && entries && i < plan->count; i++) {
-        uint32_t rid = plan->methods[i].spec.rid;
+    for (size_t i = 0; elements && entries && i < plan->methods.count; i++) {
+        uint32_t rid = plan->methods.items[i].spec.rid;
         if (!rid)
             continue;
-        put_entry(mock, &entries[rid - 1], &plan->methods[i]);
+        put_entry(mock, &entries[rid - 1], &plan->methods.items[i]);
         elements[rid - 1] = (struct mock_element){entries[rid - 1].data, entries[rid - 1].size, 0};
     }
     if (elements && entries)
@@ -143,14 +142,14 @@ static void build_methoddefs(struct mock *mock, struct mock_r2r_plan *plan)
 
 static void build_instances(struct mock *mock, struct mock_r2r_plan *plan)
 {
-    struct mock_element *elements = calloc(plan->count + 1, sizeof *elements);
-    struct mock_bytes *entries = calloc(plan->count + 1, sizeof *entries);
+    struct mock_element *elements = calloc(plan->methods.count + 1, sizeof *elements);
+    struct mock_bytes *entries = calloc(plan->methods.count + 1, sizeof *entries);
     size_t count = 0;
-    for (size_t i = 0; elements && entries && i < plan->count; i++) {
-        if (!plan->methods[i].spec.instance)
+    for (size_t i = 0; elements && entries && i < plan->methods.count; i++) {
+        if (!plan->methods.items[i].spec.instance)
             continue;
-        mock_bytes_put(&entries[count], plan->methods[i].instance, plan->methods[i].spec.instance_size);
-        put_entry(mock, &entries[count], &plan->methods[i]);
+        mock_bytes_put(&entries[count], plan->methods.items[i].instance, plan->methods.items[i].spec.instance_size);
+        put_entry(mock, &entries[count], &plan->methods.items[i]);
         elements[count] =
             (struct mock_element){entries[count].data, entries[count].size, (uint32_t)mock_random(mock, UINT32_MAX)};
         count++;
@@ -183,28 +182,28 @@ static void build_debug_info(struct mock *mock, struct mock_r2r_plan *plan)
 {
     struct mock_element *elements = calloc(plan->hot_count + 1, sizeof *elements);
     uint8_t *data = calloc(plan->hot_count + 1, DEBUG_ELEMENT);
-    for (size_t i = 0; elements && data && i < plan->count; i++) {
-        uint32_t function = plan->methods[i].hot_function;
+    for (size_t i = 0; elements && data && i < plan->methods.count; i++) {
+        uint32_t function = plan->methods.items[i].hot_function;
         make_debug_element(data + function * DEBUG_ELEMENT, function);
-        if (!plan->methods[i].spec.no_debug_info)
+        if (!plan->methods.items[i].spec.no_debug_info)
             elements[function] = (struct mock_element){data + function * DEBUG_ELEMENT, DEBUG_ELEMENT, 0};
     }
     if (elements && data)
         mock_native_array(&plan->debug_info, elements, plan->hot_count, 3);
     plan->debug_info.failed |= !elements || !data;
     uint32_t earlier = 0;
-    for (size_t i = 0; !plan->debug_info.failed && i < plan->count; i++) {
-        if (plan->methods[i].spec.no_debug_info)
+    for (size_t i = 0; !plan->debug_info.failed && i < plan->methods.count; i++) {
+        if (plan->methods.items[i].spec.no_debug_info)
             continue;
         uint8_t *place = memmem(plan->debug_info.data, plan->debug_info.size,
-                                data + plan->methods[i].hot_function * DEBUG_ELEMENT, DEBUG_ELEMENT);
+                                data + plan->methods.items[i].hot_function * DEBUG_ELEMENT, DEBUG_ELEMENT);
         uint32_t at = (uint32_t)(place - plan->debug_info.data);
         bool shared = earlier && at > earlier && mock_random(mock, 3) == 1;
         if (shared)
             store_u32(place + 1, at - earlier, false);
         else
             earlier = at + DEBUG_DISTANCE;
-        plan->methods[i].debug_info = earlier;
+        plan->methods.items[i].debug_info = earlier;
     }
     free(elements);
     free(data);
@@ -224,8 +223,8 @@ static void place_code(struct mock *mock, struct mock_r2r *r2r)
 {
     struct mock_r2r_plan *plan = r2r->plan;
     uint32_t at = plan->code, hot = 0, cold = plan->hot_count;
-    for (size_t i = 0; i < plan->count; i++) {
-        struct planned_method *method = &plan->methods[i];
+    for (size_t i = 0; i < plan->methods.count; i++) {
+        struct planned_method *method = &plan->methods.items[i];
         at = (uint32_t)align_up(at + method->spec.skip, CODE_ALIGNMENT);
         method->start = at;
         method->hot_function = hot;
@@ -241,9 +240,9 @@ static void place_code(struct mock *mock, struct mock_r2r *r2r)
     }
     at = (uint32_t)align_up(at + mock_random(mock, 64), CODE_ALIGNMENT);
     plan->end = at; /* of what is hot; cold code follows */
-    for (size_t i = 0; i < plan->count; i++)
-        for (size_t j = 0; j < plan->methods[i].spec.cold_count; j++)
-            at += (uint32_t)plan->methods[i].sizes[plan->methods[i].spec.hot_count + j];
+    for (size_t i = 0; i < plan->methods.count; i++)
+        for (size_t j = 0; j < plan->methods.items[i].spec.cold_count; j++)
+            at += (uint32_t)plan->methods.items[i].sizes[plan->methods.items[i].spec.hot_count + j];
     r2r->end = align_up(at + 1, 4096);
 }
 
@@ -263,7 +262,7 @@ static void place_tables(struct mock *mock, struct mock_r2r *r2r)
     plan->clauses = reserve(&at, plan->clause_count * mock_clause_size(mock, true), 4);
     plan->functions = reserve(&at, (uint64_t)functions * mock->sizes[T_RuntimeFunction], 4);
     /* Real images do not align this one. */
-    plan->map = reserve(&at, 8 * plan->count + 1, 1) + (uint32_t)mock_random(mock, 2);
+    plan->map = reserve(&at, 8 * plan->methods.count + 1, 1) + (uint32_t)mock_random(mock, 2);
     plan->unwind = reserve(&at, functions * (mock_unwind_size(mock) + MOCK_GC_INFO_SIZE), 4);
     plan->code = (uint32_t)align_up(at, 4096);
 }
@@ -273,9 +272,9 @@ bool mock_r2r_lay_out(struct mock_r2r *r2r)
     struct mock *mock = r2r->mock;
     struct mock_r2r_plan *plan = r2r->plan;
     uint32_t hot = 0;
-    for (size_t i = 0; i < plan->count; i++) {
-        plan->methods[i].hot_function = hot;
-        hot += (uint32_t)plan->methods[i].spec.hot_count;
+    for (size_t i = 0; i < plan->methods.count; i++) {
+        plan->methods.items[i].hot_function = hot;
+        hot += (uint32_t)plan->methods.items[i].spec.hot_count;
     }
     if (plan->options.tables & MOCK_R2R_METHODDEFS)
         build_methoddefs(mock, plan);

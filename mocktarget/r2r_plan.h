@@ -24,12 +24,13 @@ struct planned_method {
     uint64_t start;                       /* relative to the image */
 };
 
+DEFINE_VECTOR(planned_methods, struct planned_method);
+
 struct mock_r2r_plan {
     struct mock_r2r_options options;
     char *path;
     uint8_t *metadata;
-    struct planned_method *methods;
-    size_t count, capacity;
+    struct planned_methods methods;
     uint32_t hot_count, cold_count;
     struct mock_bytes methoddefs, instances, debug_info;
     size_t method_with_clauses_count, clause_count;

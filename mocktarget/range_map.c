@@ -100,18 +100,16 @@ uint64_t mock_section_add(struct mock *mock, const struct mock_section *section)
         mock_put(mock, fragment, F_RangeSectionFragment_RangeSection, object);
         link_fragment(mock, ensure_slot(mock, first + i * chunk, tag), fragment, tag);
     }
-    if (mock->failed ||
-        !mock_grow(mock, &mock->sections, mock->section_count, &mock->section_capacity, sizeof *mock->sections))
+    if (mock->failed || !mock_stored(mock, mock_sections_append(&mock->sections, fragments)))
         return 0;
-    mock->sections[mock->section_count++] = fragments;
     return object;
 }
 
 static const struct mock_fragments *find_section(const struct mock *mock, uint64_t section)
 {
-    for (size_t i = 0; i < mock->section_count; i++)
-        if (mock->sections[i].section == section)
-            return &mock->sections[i];
+    for (size_t i = 0; i < mock->sections.count; i++)
+        if (mock->sections.items[i].section == section)
+            return &mock->sections.items[i];
     return NULL;
 }
 
@@ -132,9 +130,9 @@ void mock_section_delete(struct mock *mock, uint64_t section)
     }
     /* The list of sections to delete ends with 1. */
     uint64_t next = 1;
-    for (size_t i = 0; i < mock->section_count; i++)
-        if (mock->sections[i].section != section && mock_random(mock, 2))
-            next = mock->sections[i].section;
+    for (size_t i = 0; i < mock->sections.count; i++)
+        if (mock->sections.items[i].section != section && mock_random(mock, 2))
+            next = mock->sections.items[i].section;
     mock_put(mock, section, F_RangeSection_NextForDelete, next);
     mock_expect_nothing(mock, fragments->range.begin, fragments->range.end);
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "mocktarget/mock.h"
+#include "util/binary_search.h"
 
 enum { PAGE = 4096, HEAP_PIECE = 64 * 1024, REGION_MAX = 1024 * 1024 * 1024 };
 
@@ -39,37 +40,23 @@ uint64_t mock_random(struct mock *mock, uint64_t bound)
     return mock->options.seed && bound ? next_random(mock) % bound : 0;
 }
 
-bool mock_grow(struct mock *mock, void *items, size_t count, size_t *capacity, size_t item_size)
+bool mock_stored(struct mock *mock, bool stored)
 {
-    if (count < *capacity)
-        return true;
-    size_t more = MAX(*capacity * 2, (size_t)16);
-    void *grown = realloc(*(void **)items, more * item_size);
-    if (!grown)
-        return mock_fail(mock, "out of memory");
-    *(void **)items = grown;
-    *capacity = more;
-    return true;
+    if (!stored)
+        mock_fail(mock, "out of memory");
+    return stored;
 }
 
-/* The first region that ends behind `address`. */
-static size_t region_index(const struct mock *mock, uint64_t address)
+size_t mock_region_index(const struct mock *mock, uint64_t address)
 {
-    size_t low = 0, high = mock->region_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (mock->regions[middle].begin + mock->regions[middle].size <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    const struct mock_region *items = mock->regions.items;
+    return lower_bound(i, mock->regions.count, items[i].begin + items[i].size <= address);
 }
 
 static bool is_free(const struct mock *mock, uint64_t begin, uint64_t size)
 {
-    size_t i = region_index(mock, begin);
-    return i == mock->region_count || mock->regions[i].begin >= begin + size;
+    size_t i = mock_region_index(mock, begin);
+    return i == mock->regions.count || mock->regions.items[i].begin >= begin + size;
 }
 
 static uint64_t top(const struct mock *mock)
@@ -81,7 +68,7 @@ uint64_t mock_free_place(struct mock *mock, uint64_t size, uint64_t alignment)
 {
     uint64_t place = align_up(mock->next, MAX(alignment, (uint64_t)PAGE));
     while (!mock->failed && !is_free(mock, place, size)) {
-        const struct mock_region *region = &mock->regions[region_index(mock, place)];
+        const struct mock_region *region = &mock->regions.items[mock_region_index(mock, place)];
         place = align_up(region->begin + region->size + PAGE, MAX(alignment, (uint64_t)PAGE));
     }
     if (mock->failed || size > REGION_MAX || place > top(mock) - size)
@@ -100,13 +87,15 @@ static void fill(struct mock *mock, uint8_t *bytes, uint64_t size)
         bytes[i] = i % 8 ? (uint8_t)(bytes[i - 1] * 5 + 113) : (uint8_t)next_random(mock);
 }
 
-/* There is room for it, in the array and in the address space. */
-static void insert_region(struct mock *mock, const struct mock_region *region)
+/* Nothing is in its place. False, and the mock fails, when out of memory. */
+static bool insert_region(struct mock *mock, const struct mock_region *region)
 {
-    size_t i = region_index(mock, region->begin);
-    memmove(&mock->regions[i + 1], &mock->regions[i], (mock->region_count - i) * sizeof *region);
-    mock->regions[i] = *region;
-    mock->region_count++;
+    size_t i = mock_region_index(mock, region->begin);
+    if (!mock_stored(mock, mock_regions_append_items(&mock->regions, 1) != NULL))
+        return false;
+    memmove(&mock->regions.items[i + 1], &mock->regions.items[i], (mock->regions.count - 1 - i) * sizeof *region);
+    mock->regions.items[i] = *region;
+    return true;
 }
 
 uint64_t mock_map(struct mock *mock, uint64_t begin, uint64_t size, unsigned access, const char *path,
@@ -120,19 +109,17 @@ uint64_t mock_map(struct mock *mock, uint64_t begin, uint64_t size, unsigned acc
         return 0;
     if (!size || size > REGION_MAX || size - 1 > top(mock) - begin || !is_free(mock, begin, size))
         return mock_fail(mock, "[%#llx, +%#llx) is not free", (unsigned long long)begin, (unsigned long long)size);
-    if (!mock_grow(mock, &mock->regions, mock->region_count, &mock->region_capacity, sizeof *mock->regions))
-        return 0;
     struct mock_region region = {
         .begin = begin, .size = size, .bytes = malloc(size), .access = access, .file_offset = file_offset};
     if (path)
         region.path = strdup(path);
-    if (!region.bytes || (path && !region.path)) {
+    if (region.bytes)
+        fill(mock, region.bytes, size);
+    if (!mock_stored(mock, region.bytes && (!path || region.path)) || !insert_region(mock, &region)) {
         free(region.bytes);
         free(region.path);
-        return mock_fail(mock, "out of memory");
+        return 0;
     }
-    fill(mock, region.bytes, size);
-    insert_region(mock, &region);
     return begin;
 }
 
@@ -142,16 +129,15 @@ void mock_join(struct mock *mock, struct mock *other)
         mock_fail(mock, "%s", other->error);
     if (mock->word != other->word || mock->big != other->big)
         mock_fail(mock, "no process has two widths or byte orders");
-    for (size_t i = 0; i < other->hole_count; i++)
-        mock_forget(mock, other->holes[i].begin, other->holes[i].end - other->holes[i].begin);
-    while (!mock->failed && other->region_count) {
-        const struct mock_region *region = &other->regions[other->region_count - 1];
+    for (size_t i = 0; i < other->holes.count; i++)
+        mock_forget(mock, other->holes.items[i].begin, other->holes.items[i].end - other->holes.items[i].begin);
+    while (!mock->failed && other->regions.count) {
+        const struct mock_region *region = &other->regions.items[other->regions.count - 1];
         if (!is_free(mock, region->begin, region->size)) {
             mock_fail(mock, "[%#llx, +%#llx) is not free", (unsigned long long)region->begin,
                       (unsigned long long)region->size);
-        } else if (mock_grow(mock, &mock->regions, mock->region_count, &mock->region_capacity, sizeof *mock->regions)) {
-            insert_region(mock, region);
-            other->region_count--;
+        } else if (insert_region(mock, region)) {
+            other->regions.count--;
         }
     }
 }
@@ -160,9 +146,9 @@ uint8_t *mock_bytes_at(struct mock *mock, uint64_t address, uint64_t size)
 {
     if (mock->failed)
         return NULL;
-    size_t i = region_index(mock, address);
-    const struct mock_region *region = &mock->regions[i];
-    if (i == mock->region_count || address < region->begin ||
+    size_t i = mock_region_index(mock, address);
+    const struct mock_region *region = &mock->regions.items[i];
+    if (i == mock->regions.count || address < region->begin ||
         !range_fits(address - region->begin, size, region->size)) {
         mock_fail(mock, "[%#llx, +%#llx) is not mapped", (unsigned long long)address, (unsigned long long)size);
         return NULL;
@@ -236,41 +222,26 @@ uint64_t mock_read_pointer(struct mock *mock, uint64_t address)
 
 void mock_forget(struct mock *mock, uint64_t begin, uint64_t size)
 {
-    if (!mock->failed && mock_grow(mock, &mock->holes, mock->hole_count, &mock->hole_capacity, sizeof *mock->holes))
-        mock->holes[mock->hole_count++] = (struct mock_range){begin, begin + size};
+    if (!mock->failed)
+        mock_stored(mock, mock_ranges_append(&mock->holes, (struct mock_range){begin, begin + size}));
 }
-
-struct mock_kept {
-    struct mock_kept *next;
-    _Alignas(max_align_t) uint8_t data[];
-};
 
 const void *mock_keep(struct mock *mock, const void *data, size_t size)
 {
-    struct mock_kept *kept = malloc(sizeof *kept + size);
-    if (!kept) {
-        mock_fail(mock, "out of memory");
-        return NULL;
-    }
-    if (size)
-        memcpy(kept->data, data, size);
-    kept->next = mock->kept;
-    mock->kept = kept;
-    return kept->data;
+    void *kept = arena_allocate(&mock->kept, size);
+    if (mock_stored(mock, kept != NULL) && size)
+        memcpy(kept, data, size);
+    return kept;
 }
 
 void mock_space_free(struct mock *mock)
 {
-    while (mock->kept) {
-        struct mock_kept *next = mock->kept->next;
-        free(mock->kept);
-        mock->kept = next;
+    arena_deinit(&mock->kept);
+    for (size_t i = 0; i < mock->regions.count; i++) {
+        free(mock->regions.items[i].bytes);
+        free(mock->regions.items[i].path);
     }
-    for (size_t i = 0; i < mock->region_count; i++) {
-        free(mock->regions[i].bytes);
-        free(mock->regions[i].path);
-    }
-    free(mock->regions);
-    free(mock->holes);
+    mock_regions_deinit(&mock->regions);
+    mock_ranges_deinit(&mock->holes);
     free(mock->mappings);
 }

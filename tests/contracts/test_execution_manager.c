@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "util/binary_search.h"
+#include "util/vector.h"
 #include "tests/support/check_main.h"
 #include "contracts/code_info/gc_info.h"
 #include "contracts/execution_manager/block_function.h"
@@ -35,19 +37,12 @@ static struct combination combination_of(int i)
 
 /* ---- Which addresses ---- */
 
-struct addresses {
-    uint64_t *items;
-    size_t count, capacity;
-};
+DEFINE_VECTOR(addresses, uint64_t);
 
 static void add_address(struct addresses *addresses, uint64_t address)
 {
-    if (addresses->count == addresses->capacity) {
-        addresses->capacity = MAX(addresses->capacity * 2, (size_t)256);
-        addresses->items = realloc(addresses->items, addresses->capacity * sizeof *addresses->items);
-        ck_assert_ptr_nonnull(addresses->items);
-    }
-    addresses->items[addresses->count++] = address;
+    if (!addresses_append(addresses, address))
+        ck_abort();
 }
 
 /* The edges of every function and a place inside, and anywhere in every section, and outside of all. */
@@ -89,15 +84,8 @@ struct facts {
 /* The last one that begins at or before the address; NULL where there is none. */
 static const struct mock_function *fact_before(const struct facts *facts, uint64_t address)
 {
-    size_t low = 0, high = facts->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (facts->items[middle].begin <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low ? &facts->items[low - 1] : NULL;
+    size_t after = lower_bound(i, facts->count, facts->items[i].begin <= address);
+    return after ? &facts->items[after - 1] : NULL;
 }
 
 static bool is_method(const struct mock_function *fact)

@@ -3,6 +3,7 @@
  * anywhere in the address space, of every width, byte order, version, architecture and way to write the same thing.
  * test_execution_manager.c looks closely at a few rich targets instead.
  */
+#include "util/binary_search.h"
 #include "tests/support/check_main.h"
 #include "contracts/code_lookup/nibble_map.h"
 #include "tests/support/mock_support.h"
@@ -155,15 +156,8 @@ static struct random_target random_target(struct random *random, unsigned versio
 
 static const struct mock_function *fact_at(const struct random_target *target, uint64_t ip)
 {
-    size_t low = 0, high = target->fact_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (target->facts[middle].begin <= ip)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low && ip < target->facts[low - 1].end ? &target->facts[low - 1] : NULL;
+    size_t after = lower_bound(i, target->fact_count, target->facts[i].begin <= ip);
+    return after && ip < target->facts[after - 1].end ? &target->facts[after - 1] : NULL;
 }
 
 /* A method's function; NULL for stubs and for nothing. */

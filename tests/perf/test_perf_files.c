@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 
+#include "util/vector.h"
 #include "tests/support/check_main.h"
 #include "tests/support/mock_support.h"
 #include "formats/jitdump_writer.h"
@@ -42,8 +43,7 @@ static int keep(const void *bytes, size_t size, void *context)
     if (++kept->writes == kept->writes_max)
         return 1;
     if (kept->size + size > kept->capacity) {
-        kept->capacity = 2 * (kept->size + size);
-        kept->bytes = realloc(kept->bytes, kept->capacity);
+        kept->bytes = vector_grow(kept->bytes, &kept->capacity, kept->size + size, 1);
         ck_assert_ptr_nonnull(kept->bytes);
     }
     memcpy(kept->bytes + kept->size, bytes, size);

@@ -8,11 +8,13 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "util/file.h"
+#include "util/vector.h"
+
 void elf_put(struct elf_buffer *buffer, const void *data, size_t size)
 {
     if (buffer->size + size > buffer->capacity) {
-        buffer->capacity = MAX(buffer->capacity * 2, buffer->size + size + 256);
-        buffer->data = realloc(buffer->data, buffer->capacity);
+        buffer->data = vector_grow(buffer->data, &buffer->capacity, buffer->size + size, 1);
         ck_assert_ptr_nonnull(buffer->data);
     }
     if (data)
@@ -114,8 +116,7 @@ void elf_core_deinit(struct elf_core *core)
 static struct elf_core_segment *add_segment(struct elf_core *core, struct elf_core_segment segment)
 {
     if (core->count == core->capacity) {
-        core->capacity = MAX(core->capacity * 2, (size_t)64);
-        core->segments = realloc(core->segments, core->capacity * sizeof *core->segments);
+        core->segments = vector_grow(core->segments, &core->capacity, core->count + 1, sizeof *core->segments);
         ck_assert_ptr_nonnull(core->segments);
     }
     core->segments[core->count] = segment;
@@ -619,20 +620,6 @@ const char *test_file(const char *name, const void *bytes, size_t size)
 
 uint8_t *whole_file(const char *path, size_t *ret_size)
 {
-    FILE *file = fopen(path, "rb");
-    if (!file)
-        return NULL;
-    fseek(file, 0, SEEK_END);
-    size_t size = (size_t)ftell(file);
-    rewind(file);
-    uint8_t *data = malloc(size + 1);
-    if (!data || fread(data, 1, size, file) != size) {
-        free(data);
-        fclose(file);
-        return NULL;
-    }
-    fclose(file);
-    data[size] = '\0';
-    *ret_size = size;
-    return data;
+    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    return (uint8_t *)file_read_all(fd, SIZE_MAX, ret_size);
 }

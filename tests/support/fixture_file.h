@@ -3,25 +3,18 @@
 #define CDACQ_TESTS_SUPPORT_FIXTURE_FILE_H
 
 #include <check.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
+
+#include "util/file.h"
 
 /* To be freed; with a NUL behind its end. Fails the test where it cannot be read. */
 static inline uint8_t *file_at(const char *path, size_t *ret_size)
 {
-    FILE *file = fopen(path, "rb");
-    ck_assert_msg(file != NULL, "cannot open %s", path);
-    ck_assert_int_eq(fseek(file, 0, SEEK_END), 0);
-    size_t size = (size_t)ftell(file);
-    rewind(file);
-    uint8_t *data = malloc(size + 1);
-    ck_assert_ptr_nonnull(data);
-    ck_assert_uint_eq(fread(data, 1, size, file), size);
-    fclose(file);
-    data[size] = '\0';
-    *ret_size = size;
-    return data;
+    struct stat st;
+    CLEANUP_CLOSE int fd = file_open(path, &st);
+    char *data = file_read_all(fd, SIZE_MAX, ret_size);
+    ck_assert_msg(data != NULL, "cannot read %s", path);
+    return (uint8_t *)data;
 }
 
 static inline uint8_t *fixture_file(const char *name, size_t *ret_size)

@@ -1,5 +1,7 @@
 #include "tests/support/metadata_writer.h"
 
+#include "util/vector.h"
+
 /*
  * The columns of the tables that can be written, one letter each: 2 and 4 bytes; S, G, B index a heap; the rest is a
  * row or a coded index, whose width depends on the tables that it can mean (indexed_tables).
@@ -125,10 +127,8 @@ struct output {
 
 static void put(struct output *out, const void *data, size_t size)
 {
-    if (out->size + size >= out->capacity) {
-        out->capacity = 2 * (out->size + size) + 1;
-        out->data = checked(realloc(out->data, out->capacity));
-    }
+    if (out->size + size > out->capacity)
+        out->data = checked(vector_grow(out->data, &out->capacity, out->size + size, 1));
     if (size)
         memcpy(out->data + out->size, data, size);
     out->size += size;
