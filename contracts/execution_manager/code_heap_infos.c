@@ -84,18 +84,7 @@ static bool add_node(struct field_reader *reader, uint64_t node, struct code_hea
         reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, node, "CodeHeapListNode.Next");
         return false;
     }
-    if (list->count == list->capacity) {
-        size_t capacity = MAX(list->capacity * 2, (size_t)16);
-        struct cdacq_code_heap_info *items = realloc(list->items, capacity * sizeof *items);
-        if (!items) {
-            reader_fail(&reader->raw, CDACQ_ERR_NOMEM, 0, "code heaps");
-            return false;
-        }
-        list->items = items;
-        list->capacity = capacity;
-    }
-    list->items[list->count++] = heap;
-    return true;
+    return code_heap_list_append(list, heap) || reader_fail(&reader->raw, CDACQ_ERR_NOMEM, 0, "code heaps");
 }
 
 /* Heaps by the range sections that they fill: one each. One that cannot be read does not take the others with it. */

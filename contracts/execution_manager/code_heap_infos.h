@@ -7,6 +7,7 @@
 #define CDACQ_CONTRACTS_EXECUTION_MANAGER_CODE_HEAP_INFOS_H
 
 #include "cdacq/block.h"
+#include "util/vector.h"
 #include "contracts/execution_manager/execution_manager.h"
 
 enum { CODE_HEAP_MAX = 64 * 1024 };
@@ -15,12 +16,9 @@ enum { CODE_HEAP_MAX = 64 * 1024 };
 bool jit_manager_info(const struct execution_manager *execution_manager, struct field_reader *reader,
                       enum cdacq_code_kind kind, struct cdacq_jit_manager_info *ret);
 
-struct code_heap_list {
-    struct cdacq_code_heap_info *items;
-    size_t count, capacity;
-};
+DEFINE_VECTOR(code_heap_list, struct cdacq_code_heap_info);
 
-/* The heaps of a manager. The reader fails where there may be more than these. `ret->items` is the caller's to free. */
+/* The heaps of a manager. The reader fails where there may be more than these. The caller frees the list. */
 void code_heaps_list(const struct execution_manager *execution_manager, struct field_reader *reader,
                      enum cdacq_code_kind kind, struct code_heap_list *ret);
 

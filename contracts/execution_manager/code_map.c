@@ -1,14 +1,21 @@
 #include "contracts/execution_manager/code_map.h"
 
+#include "util/binary_search.h"
+
+static void table_destroy(struct code_table *table)
+{
+    if (table)
+        code_table_deinit(table);
+    free(table);
+}
+
 void code_map_free(struct code_map *map)
 {
     if (!map)
         return;
     for (size_t i = 0; i < map->count; i++) {
         struct code_table *table = atomic_load_explicit(&map->ranges[i].table, memory_order_acquire);
-        if (table)
-            free(table->runs);
-        free(table);
+        table_destroy(table);
     }
     free(map->ranges);
     free(map);
@@ -46,15 +53,9 @@ struct code_map *code_map_build(struct execution_manager *manager, struct field_
 
 struct code_range *code_map_range(const struct code_map *map, uint64_t address)
 {
-    size_t low = 0, high = map->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (map->ranges[middle].section.begin <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low && address < map->ranges[low - 1].section.end ? &map->ranges[low - 1] : NULL;
+    struct code_range *ranges = map->ranges;
+    size_t after = lower_bound(i, map->count, ranges[i].section.begin <= address);
+    return after && address < ranges[after - 1].section.end ? &ranges[after - 1] : NULL;
 }
 
 /* A table being built. */
@@ -62,7 +63,6 @@ struct builder {
     struct field_reader *reader;
     const struct range_section *section;
     struct code_table *table;
-    size_t capacity;
 };
 
 static bool add_run(uint64_t begin, uint64_t end, enum code_run_kind kind, uint32_t number, void *context)
@@ -73,16 +73,8 @@ static bool add_run(uint64_t begin, uint64_t end, enum code_run_kind kind, uint3
     end = MIN(end, section->end);
     if (begin < section->begin || begin >= end || end - section->begin > UINT32_MAX)
         return true; /* nothing that a look-up could find there */
-    if (table->count == builder->capacity) {
-        size_t capacity = MAX(builder->capacity * 2, (size_t)64);
-        struct code_run *runs = realloc(table->runs, capacity * sizeof *runs);
-        if (!runs)
-            return reader_fail(&builder->reader->raw, CDACQ_ERR_NOMEM, 0, "code runs");
-        table->runs = runs;
-        builder->capacity = capacity;
-    }
     struct code_run run = {(uint32_t)(begin - section->begin), (uint32_t)(end - section->begin), number, kind};
-    struct code_run *previous = table->count ? &table->runs[table->count - 1] : NULL;
+    struct code_run *previous = table->count ? &table->items[table->count - 1] : NULL;
     if (previous && run.begin < previous->begin)
         return true; /* a table that is not sorted: no search would find it either */
     if (previous && run.begin < previous->end)
@@ -90,8 +82,8 @@ static bool add_run(uint64_t begin, uint64_t end, enum code_run_kind kind, uint3
     if (previous && previous->end == run.begin && previous->kind == kind && previous->number == number &&
         number != RUN_NO_NUMBER)
         previous->end = run.end;
-    else
-        table->runs[table->count++] = run;
+    else if (!code_table_append(table, run))
+        return reader_fail(&builder->reader->raw, CDACQ_ERR_NOMEM, 0, "code runs");
     return true;
 }
 
@@ -106,17 +98,15 @@ const struct code_table *code_range_table(struct execution_manager *manager, str
         reader_fail(&reader->raw, CDACQ_ERR_NOMEM, 0, "code runs");
         return NULL;
     }
-    struct builder builder = {reader, &range->section, table, 0};
+    struct builder builder = {reader, &range->section, table};
     range->manager->each(&manager->managers, reader, &range->section, add_run, &builder);
     if (reader_failed(&reader->raw)) {
-        free(table->runs);
-        free(table);
+        table_destroy(table);
         return NULL;
     }
     if (!atomic_compare_exchange_strong_explicit(&range->table, &existing, table, memory_order_acq_rel,
                                                  memory_order_acquire)) {
-        free(table->runs);
-        free(table);
+        table_destroy(table);
         return existing;
     }
     return table;
@@ -124,7 +114,7 @@ const struct code_table *code_range_table(struct execution_manager *manager, str
 
 const struct code_run *code_table_find(const struct code_table *table, uint32_t relative)
 {
-    const struct code_run *runs = table->runs;
+    const struct code_run *runs = table->items;
     size_t low = 0, count = table->count;
     /* No branch to mispredict: each step halves the count, whichever half it keeps. */
     while (count > 1) {

@@ -9,6 +9,7 @@
 #ifndef CDACQ_CONTRACTS_EXECUTION_MANAGER_CODE_MAP_H
 #define CDACQ_CONTRACTS_EXECUTION_MANAGER_CODE_MAP_H
 
+#include "util/vector.h"
 #include "contracts/execution_manager/execution_manager.h"
 
 /* Addresses [begin, end), relative to the range, of one method or stub; sorted, apart from each other. */
@@ -18,10 +19,7 @@ struct code_run {
     uint32_t kind : 2;    /* enum code_run_kind */
 };
 
-struct code_table {
-    struct code_run *runs;
-    size_t count;
-};
+DEFINE_VECTOR(code_table, struct code_run);
 
 struct code_range {
     struct range_section section;

@@ -1,5 +1,6 @@
 #include "contracts/ready_to_run/r2r_method_info.h"
 
+#include "util/binary_search.h"
 #include "contracts/ready_to_run/native_format.h"
 
 enum { CLAUSE_MAX = 64 * 1024 }; /* of one method */
@@ -57,24 +58,17 @@ bool r2r_method_clauses(const struct r2r_image *image, struct field_reader *read
                            entry_size ? "R2RExceptionClause" : "ExceptionLookupTableEntry");
     /* The first entry after the method's: the last one is a sentinel, which no method reaches. */
     uint64_t table = image->base + place.rva;
-    uint32_t low = 0, high = place.size / entry_size;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (entry_field(reader, table, middle, F_ExceptionLookupTableEntry_MethodStartRVA) <= rva)
-            low = middle + 1;
-        else
-            high = middle;
-        if (!reader_step(&reader->raw, "ReadyToRun section 104"))
-            return false;
-    }
-    if (!low || low * (uint64_t)entry_size >= place.size ||
-        entry_field(reader, table, low - 1, F_ExceptionLookupTableEntry_MethodStartRVA) != rva)
+    uint32_t after = lower_bound(i, place.size / entry_size,
+                                 reader_step(&reader->raw, "ReadyToRun section 104") &&
+                                     entry_field(reader, table, i, F_ExceptionLookupTableEntry_MethodStartRVA) <= rva);
+    if (reader_failed(&reader->raw) || !after || after * (uint64_t)entry_size >= place.size ||
+        entry_field(reader, table, after - 1, F_ExceptionLookupTableEntry_MethodStartRVA) != rva)
         return !reader_failed(&reader->raw);
-    uint32_t begin = entry_field(reader, table, low - 1, F_ExceptionLookupTableEntry_ExceptionInfoRVA);
-    uint32_t end = entry_field(reader, table, low, F_ExceptionLookupTableEntry_ExceptionInfoRVA);
+    uint32_t begin = entry_field(reader, table, after - 1, F_ExceptionLookupTableEntry_ExceptionInfoRVA);
+    uint32_t end = entry_field(reader, table, after, F_ExceptionLookupTableEntry_ExceptionInfoRVA);
     if (end < begin || (end - begin) % clause_size || (end - begin) / clause_size > CLAUSE_MAX ||
         end > image->end - image->base)
-        reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, table + (uint64_t)(low - 1) * entry_size,
+        reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, table + (uint64_t)(after - 1) * entry_size,
                     "ReadyToRun section 104");
     *ret_address = image->base + begin;
     *ret_count = reader_failed(&reader->raw) ? 0 : (end - begin) / clause_size;

@@ -244,7 +244,7 @@ enum cdacq_status cdacq_session_visit_code_heaps(struct cdacq_session *session, 
     for (size_t i = 0; i < heaps.count && status != CDACQ_STOPPED; i++)
         if (visit(&heaps.items[i], context))
             status = CDACQ_STOPPED;
-    free(heaps.items);
+    code_heap_list_deinit(&heaps);
     return status;
 }
 

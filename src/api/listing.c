@@ -91,7 +91,7 @@ static enum cdacq_status visit_range(const struct visit *visit, size_t index)
     }
     enum cdacq_status status = CDACQ_OK;
     for (size_t i = 0; i < table->table->count && status == CDACQ_OK; i++)
-        status = visit_run(visit, index, &table->table->runs[i]);
+        status = visit_run(visit, index, &table->table->items[i]);
     return status;
 }
 

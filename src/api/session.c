@@ -261,7 +261,7 @@ void record_answer(const struct method_record *record, uint64_t ip, struct cdacq
 struct method_record *session_record(struct cdacq_session *session, size_t index, const struct code_run *run)
 {
     struct session_range *range = &session->ranges[index];
-    struct method_record **slot = &range->records[run - range->table->runs];
+    struct method_record **slot = &range->records[run - range->table->items];
     struct code_block block;
     if (*slot)
         return *slot;
