@@ -10,10 +10,7 @@
 
 enum { ENTRY_TAG_METHODDEF = 1, ENTRY_TAG_INSTANCE = 2, ENTRY_TAG_COMPONENT = 3 };
 
-enum {
-    R2R_SIGNATURE = 0x00525452, /* "RTR" */
-    INSTANCE_SIGNATURE_MAX = 64 * 1024,
-};
+enum { INSTANCE_SIGNATURE_MAX = 64 * 1024 };
 
 static void entries_free(struct r2r_entries *entries)
 {
@@ -78,49 +75,56 @@ bool r2r_image_is_start(const struct r2r_image *image, const struct r2r_entries 
     return entries->methods ? entries->methods[function] != 0 : mapped_method_desc(image, reader, function) != 0;
 }
 
-/* A table of sections: {type, rva, size} each. In the image's header, and in that of each component of a composite. */
-struct sections {
-    uint64_t address;
-    uint32_t count;
-};
-
-static bool find_section(struct field_reader *reader, const struct sections *sections, uint32_t type,
-                         struct r2r_section_place *ret)
+static uint32_t word_in_memory(void *context, uint64_t at)
 {
-    for (uint32_t i = 0; i < sections->count && reader_step(&reader->raw, "ReadyToRun sections"); i++) {
-        uint64_t at = sections->address + (uint64_t)i * 12;
-        if (read_u32(&reader->raw, at) == type && !reader_failed(&reader->raw)) {
-            *ret = (struct r2r_section_place){read_u32(&reader->raw, at + 4), read_u32(&reader->raw, at + 8)};
-            return ret->size != 0 && !reader_failed(&reader->raw);
-        }
-    }
-    return false;
+    return read_u32(context, at);
 }
 
-/*
- * READYTORUN_HEADER: signature, version, flags, then the number of sections. False without one, or when that cannot be
- * read.
- */
-static bool read_header(struct field_reader *reader, const struct r2r_image *image, struct sections *ret)
+/* The same without failing: 0 where it cannot be read. */
+static uint32_t word_if_there(void *context, uint64_t at)
+{
+    struct reader *reader = context;
+    uint8_t bytes[4] = {0};
+    reader_try_copy(reader, at, bytes, sizeof bytes);
+    return load_u32(bytes, reader->big_endian);
+}
+
+static struct r2r_source source_of(struct field_reader *reader)
+{
+    return (struct r2r_source){word_in_memory, &reader->raw, reader->raw.big_endian};
+}
+
+static bool find_section(struct field_reader *reader, const struct r2r_section_table *sections,
+                         enum r2r_section_type type, struct r2r_section *ret)
+{
+    struct r2r_source source = source_of(reader);
+    return reader_step(&reader->raw, "ReadyToRun sections") && r2r_section_find(&source, sections, type, ret) &&
+           !reader_failed(&reader->raw);
+}
+
+/* The sections of the image. False where it has no header, or when that cannot be read. */
+static bool read_sections(struct field_reader *reader, const struct r2r_image *image, struct r2r_section_table *ret)
 {
     char magic[2];
+    struct r2r_source source = source_of(reader);
+    struct r2r_header header = {0};
     if (!image->header)
         return false;
-    uint32_t signature = read_u32(&reader->raw, image->header);
+    bool valid = r2r_header_read(&source, image->header, &header);
     if (reader_failed(&reader->raw))
         return false;
     /* A synthetic target may publish an image that is none. A PE image has a header; if not, it was damaged. */
-    if (signature != R2R_SIGNATURE &&
+    if (!valid &&
         !(reader_try_copy(&reader->raw, image->base, magic, sizeof magic) && memcmp(magic, "MZ", sizeof magic) == 0))
         return false;
-    *ret = (struct sections){image->header + 16, read_u32(&reader->raw, image->header + 12)};
-    if (signature != R2R_SIGNATURE || ret->count > R2R_SECTION_MAX)
+    *ret = header.sections;
+    if (!valid || ret->count > R2R_SECTION_MAX)
         reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, image->header, "READYTORUN_HEADER");
     return !reader_failed(&reader->raw);
 }
 
 static bool section_window(struct field_reader *reader, const struct r2r_image *image,
-                           const struct r2r_section_place *section, const char *what, struct window *ret)
+                           const struct r2r_section *section, const char *what, struct window *ret)
 {
     if (!range_fits(section->rva, section->size, image->end - image->base)) {
         reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, image->base + section->rva, what);
@@ -133,28 +137,28 @@ static bool section_window(struct field_reader *reader, const struct r2r_image *
  * The runtime's pointer to a section's directory, where this runtime's descriptor has one: what the specification asks.
  */
 static bool described_section(const struct r2r_image *image, struct field_reader *reader, enum layout_field field,
-                              struct r2r_section_place *ret)
+                              struct r2r_section *ret)
 {
     uint64_t directory = read_field(reader, image->info, field);
     if (!directory || reader_failed(&reader->raw))
         return false;
-    *ret = (struct r2r_section_place){
-        (uint32_t)read_field(reader, directory, F_ImageDataDirectory_VirtualAddress),
-        (uint32_t)read_field(reader, directory, F_ImageDataDirectory_Size),
+    *ret = (struct r2r_section){
+        .rva = (uint32_t)read_field(reader, directory, F_ImageDataDirectory_VirtualAddress),
+        .size = (uint32_t)read_field(reader, directory, F_ImageDataDirectory_Size),
     };
     return ret->size != 0 && !reader_failed(&reader->raw);
 }
 
-bool r2r_image_section(const struct r2r_image *image, struct field_reader *reader, enum r2r_section type,
-                       struct r2r_section_place *ret)
+bool r2r_image_section(const struct r2r_image *image, struct field_reader *reader, enum r2r_section_type type,
+                       struct r2r_section *ret)
 {
-    struct sections sections;
+    struct r2r_section_table sections;
     enum layout_field field = type == R2R_DEBUG_INFO       ? F_ReadyToRunInfo_DebugInfoSection
                               : type == R2R_EXCEPTION_INFO ? F_ReadyToRunInfo_ExceptionInfoSection
                                                            : F_COUNT;
     bool described = field != F_COUNT && has_field(reader, field);
     if (described ? !described_section(image, reader, field, ret)
-                  : !read_header(reader, image, &sections) || !find_section(reader, &sections, type, ret))
+                  : !read_sections(reader, image, &sections) || !find_section(reader, &sections, type, ret))
         return false;
     if (!range_fits(ret->rva, ret->size, image->end - image->base))
         reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, image->base + ret->rva, "ReadyToRun section");
@@ -192,9 +196,9 @@ static void set_entry(const struct inverter *inverter, uint32_t function, unsign
         components[function] = inverter->component;
 }
 
-static void add_methoddefs(const struct inverter *inverter, const struct sections *sections, unsigned tag)
+static void add_methoddefs(const struct inverter *inverter, const struct r2r_section_table *sections, unsigned tag)
 {
-    struct r2r_section_place section;
+    struct r2r_section section;
     struct window window;
     struct native_array array;
     if (!find_section(inverter->reader, sections, R2R_METHODDEF_ENTRYPOINTS, &section) ||
@@ -242,10 +246,10 @@ static bool add_instance(uint32_t offset, void *context)
     return true;
 }
 
-static void add_instances(struct inverter *inverter, const struct sections *sections)
+static void add_instances(struct inverter *inverter, const struct r2r_section_table *sections)
 {
     struct r2r_entries *entries = inverter->entries;
-    struct r2r_section_place section;
+    struct r2r_section section;
     struct native_hashtable table;
     if (!find_section(inverter->reader, sections, R2R_INSTANCE_ENTRYPOINTS, &section) ||
         !section_window(inverter->reader, inverter->image, &section, "ReadyToRun section 109",
@@ -263,11 +267,11 @@ static void add_instances(struct inverter *inverter, const struct sections *sect
  * A composite image keeps the tables of its components apart: section 115 lists, for each, its CLR header and a header
  * its own with sections. Which assembly the i-th component is, the i-th AssemblyRef of the manifest metadata says.
  */
-static bool add_components(struct inverter *inverter, const struct sections *sections)
+static bool add_components(struct inverter *inverter, const struct r2r_section_table *sections)
 {
     struct field_reader *reader = inverter->reader;
     uint64_t base = inverter->image->base;
-    struct r2r_section_place list, part;
+    struct r2r_section list, part;
     if (!find_section(reader, sections, R2R_COMPONENT_ASSEMBLIES, &list))
         return false;
     uint32_t count = list.size / 16;
@@ -284,9 +288,9 @@ static bool add_components(struct inverter *inverter, const struct sections *sec
         !section_window(reader, inverter->image, &part, "ReadyToRun section 118", &inverter->entries->mvids))
         reader_recover(&reader->raw, FAILURE(CDACQ_ERR_MEMORY));
     for (uint32_t i = 0; i < count && reader_step(&reader->raw, "ReadyToRun section 115"); i++) {
-        /* READYTORUN_CORE_HEADER: flags, number of sections, sections. */
         uint64_t header = base + read_u32(&reader->raw, base + list.rva + (uint64_t)i * 16 + 8);
-        struct sections component = {header + 8, read_u32(&reader->raw, header + 4)};
+        struct r2r_source source = source_of(reader);
+        struct r2r_section_table component = r2r_core_header_read(&source, header);
         if (component.count > R2R_SECTION_MAX)
             reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, header, "READYTORUN_CORE_HEADER");
         inverter->component = (uint16_t)i;
@@ -299,9 +303,9 @@ static bool add_components(struct inverter *inverter, const struct sections *sec
 static void invert(struct inverter *inverter)
 {
     struct field_reader *reader = inverter->reader;
-    struct sections sections;
-    struct r2r_section_place section;
-    if (!read_header(reader, inverter->image, &sections))
+    struct r2r_section_table sections;
+    struct r2r_section section;
+    if (!read_sections(reader, inverter->image, &sections))
         return;
     bool has_tables = find_section(reader, &sections, R2R_METHODDEF_ENTRYPOINTS, &section) ||
                       find_section(reader, &sections, R2R_INSTANCE_ENTRYPOINTS, &section) ||
@@ -414,11 +418,10 @@ static void read_functions(struct field_reader *reader, struct r2r_image *image,
 /* The version tells how GC info is encoded; an image whose header cannot be read does without. */
 static void read_version(struct field_reader *reader, struct r2r_image *image)
 {
-    uint8_t header[8];
-    if (!reader_failed(&reader->raw) && reader_try_copy(&reader->raw, image->header, header, sizeof header) &&
-        load_u32(header, reader->raw.big_endian) == R2R_SIGNATURE)
-        image->gc_info_version = gc_info_version_of_r2r(reader->layout, load_u16(header + 4, reader->raw.big_endian),
-                                                        load_u16(header + 6, reader->raw.big_endian));
+    struct r2r_source source = {word_if_there, &reader->raw, reader->raw.big_endian};
+    struct r2r_header header;
+    if (!reader_failed(&reader->raw) && r2r_header_read(&source, image->header, &header))
+        image->gc_info_version = gc_info_version_of_r2r(reader->layout, header.major, header.minor);
 }
 
 struct r2r_image *r2r_image_open(struct field_reader *reader, const struct range_section *section)

@@ -15,6 +15,7 @@
 
 #include "contracts/code_lookup/hot_cold_map.h"
 #include "contracts/ready_to_run/native_format.h"
+#include "formats/ready_to_run.h"
 #include "contracts/code_lookup/range_section_map.h"
 #include "contracts/code_info/unwind_info.h"
 
@@ -26,21 +27,10 @@ enum method_entry_kind {
     ENTRY_COMPONENT, /* of a composite image: `entry` is a methoddef rid of `component` */
 };
 
-enum r2r_section {
-    R2R_METHODDEF_ENTRYPOINTS = 103,
-    R2R_EXCEPTION_INFO = 104,
-    R2R_DEBUG_INFO = 105,
-    R2R_INSTANCE_ENTRYPOINTS = 109,
-    R2R_MANIFEST_METADATA = 112,
-    R2R_COMPONENT_ASSEMBLIES = 115,
-    R2R_MANIFEST_MVIDS = 118,
-};
-
 enum {
     R2R_FUNCTION_MAX =
         8 * 1024 * 1024, /* runtime functions of one image: the framework as one image has some 400,000 */
     R2R_FUNCTION_TOTAL_MAX = 32 * 1024 * 1024, /* of all images of a target */
-    R2R_SECTION_MAX = 256,
     R2R_COMPONENT_MAX = 4096,
 };
 
@@ -84,11 +74,6 @@ void r2r_image_free(struct r2r_image *image);
 /* The image's tables, read when first asked for. NULL, and the reader fails, when that cannot be done. */
 const struct r2r_entries *r2r_image_entries(const struct r2r_image *image, struct field_reader *reader);
 
-/* Where a section of the image is, relative to its base. */
-struct r2r_section_place {
-    uint32_t rva, size;
-};
-
 /* The index of a runtime function by its address; its caller checks that the image has it. */
 static inline uint64_t r2r_image_function_at(const struct r2r_image *image, uint64_t address)
 {
@@ -96,8 +81,8 @@ static inline uint64_t r2r_image_function_at(const struct r2r_image *image, uint
 }
 
 /* The section of a type, within the image. False where it has none, or when the reader fails. */
-bool r2r_image_section(const struct r2r_image *image, struct field_reader *reader, enum r2r_section type,
-                       struct r2r_section_place *ret);
+bool r2r_image_section(const struct r2r_image *image, struct field_reader *reader, enum r2r_section_type type,
+                       struct r2r_section *ret);
 
 /* Which method starts at a function, by the image's tables; ENTRY_NONE for funclets, and where there are no tables. */
 enum method_entry_kind r2r_entry(const struct r2r_entries *entries, uint32_t function, uint32_t *ret_entry,

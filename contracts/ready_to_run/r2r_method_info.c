@@ -18,7 +18,7 @@ bool r2r_method_gc_info(const struct r2r_image *image, struct field_reader *read
 /* Only the few bytes that lead to the element are read: the section of a large image has megabytes. */
 bool r2r_method_debug_info(const struct r2r_image *image, struct field_reader *reader, uint32_t function, uint64_t *ret)
 {
-    struct r2r_section_place place;
+    struct r2r_section place;
     struct native_array array;
     uint32_t element, back, next;
     *ret = 0;
@@ -47,7 +47,7 @@ static uint32_t entry_field(struct field_reader *reader, uint64_t table, uint32_
 bool r2r_method_clauses(const struct r2r_image *image, struct field_reader *reader, uint32_t rva, uint64_t *ret_address,
                         uint32_t *ret_count)
 {
-    struct r2r_section_place place;
+    struct r2r_section place;
     *ret_address = *ret_count = 0;
     if (!r2r_image_section(image, reader, R2R_EXCEPTION_INFO, &place))
         return !reader_failed(&reader->raw);

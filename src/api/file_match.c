@@ -6,14 +6,12 @@
 #include "formats/elf.h"
 #include "formats/metadata.h"
 #include "formats/pe.h"
+#include "formats/ready_to_run.h"
 #include "util/text.h"
 
 enum {
     SAMPLE_MAX = 8, /* read-only pages that are compared when nothing better tells */
     BUILD_ID_SIZE_MAX = 64,
-    RUNTIME_FUNCTIONS = 102, /* READYTORUN_SECTION_RUNTIME_FUNCTIONS */
-    R2R_SECTIONS_MAX = 256,
-    R2R_SIGNATURE = 0x00525452, /* "RTR" */
 };
 
 /* What has been found so far. */
@@ -207,23 +205,21 @@ static bool find_r2r_header(const struct pe *pe, uint64_t *ret)
         rva = clr.managed_native_header.rva;
     if (!rva)
         pe_find_export(pe, "RTR_HEADER", &rva);
-    return rva && pe_offset(pe, rva, 16, ret) == CDACQ_OK;
+    return rva && pe_offset(pe, rva, R2R_HEADER_SIZE, ret) == CDACQ_OK;
 }
 
 /*
  * Tables of an image that are read by contracts/ and that nobody writes to, though they may lie in a writable section.
  */
-static bool is_constant_table(uint32_t type)
+static const uint8_t constant_tables[] = {R2R_RUNTIME_FUNCTIONS, R2R_METHODDEF_ENTRYPOINTS, R2R_EXCEPTION_INFO,
+                                          R2R_DEBUG_INFO,        R2R_INSTANCE_ENTRYPOINTS,  R2R_COMPONENT_ASSEMBLIES,
+                                          R2R_HOT_COLD_MAP};
+
+static uint32_t word_in_file(void *context, uint64_t at)
 {
-    static const uint32_t tables[] = {
-        RUNTIME_FUNCTIONS,      103 /* methoddef entry points */, 104 /* exceptions */,
-        105 /* debug info */,   109 /* instance entry points */,  115 /* components */,
-        120 /* hot/cold map */,
-    };
-    for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
-        if (tables[i] == type)
-            return true;
-    return false;
+    uint32_t word = 0;
+    bytes_u32(context, at, &word);
+    return word;
 }
 
 /*
@@ -233,22 +229,22 @@ static bool is_constant_table(uint32_t type)
 static void compare_r2r_tables(struct comparison *comparison, const struct pe_in_file *image)
 {
     const struct pe *pe = &image->pe;
-    uint64_t header, offset;
-    uint32_t signature, count, type, rva, size;
-    if (!find_r2r_header(pe, &header) || !bytes_u32(&pe->bytes, header, &signature) || signature != R2R_SIGNATURE ||
-        !bytes_u32(&pe->bytes, header + 12, &count))
+    struct bytes bytes = pe->bytes;
+    struct r2r_source source = {.word = word_in_file, .context = &bytes};
+    struct r2r_header header;
+    struct r2r_section section;
+    uint64_t at, offset;
+    if (!find_r2r_header(pe, &at) || !r2r_header_read(&source, at, &header))
         return;
-    for (uint32_t i = 0; i < MIN(count, (uint32_t)R2R_SECTIONS_MAX); i++) {
-        uint64_t row = header + 16 + (uint64_t)i * 12;
-        if (!bytes_u32(&pe->bytes, row, &type) || !bytes_u32(&pe->bytes, row + 4, &rva) ||
-            !bytes_u32(&pe->bytes, row + 8, &size) || !is_constant_table(type) ||
-            pe_offset(pe, rva, size, &offset) != CDACQ_OK)
+    for (size_t i = 0; i < ARRAY_SIZE(constant_tables); i++) {
+        if (!r2r_section_find(&source, &header.sections, constant_tables[i], &section) ||
+            pe_offset(pe, section.rva, section.size, &offset) != CDACQ_OK)
             continue;
         offset += image->begin;
-        file_candidate_add_constant(comparison->candidate, offset, offset + size, FILE_EXTENT_ALWAYS);
-        for (unsigned part = 0; type == RUNTIME_FUNCTIONS && part < SAMPLE_MAX && size; part++) {
-            size_t n = MIN(size, 512u);
-            compare_part(comparison, offset + (uint64_t)(size - n) / SAMPLE_MAX * part, n,
+        file_candidate_add_constant(comparison->candidate, offset, offset + section.size, FILE_EXTENT_ALWAYS);
+        for (unsigned part = 0; constant_tables[i] == R2R_RUNTIME_FUNCTIONS && part < SAMPLE_MAX; part++) {
+            size_t n = MIN(section.size, 512u);
+            compare_part(comparison, offset + (uint64_t)(section.size - n) / SAMPLE_MAX * part, n,
                          "its runtime functions are other ones");
         }
     }

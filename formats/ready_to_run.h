@@ -1,0 +1,60 @@
+/*
+ * ready_to_run.h: the header of a ReadyToRun image: READYTORUN_HEADER, followed by a table of sections; and the shorter
+ * READYTORUN_CORE_HEADER that each component of a composite image has. They are read word by word, so that a snapshot
+ * of a target needs to hold no more than the words that matter.
+ * Source: dotnet/runtime docs/design/coreclr/botr/readytorun-format.md; src/coreclr/inc/readytorun.h.
+ */
+#ifndef CDACQ_FORMATS_READY_TO_RUN_H
+#define CDACQ_FORMATS_READY_TO_RUN_H
+
+#include "util/base.h"
+
+enum {
+    R2R_HEADER_SIZE = 16,
+    R2R_SECTION_MAX = 256, /* of one header; images have some twenty */
+};
+
+enum r2r_section_type {
+    R2R_RUNTIME_FUNCTIONS = 102,
+    R2R_METHODDEF_ENTRYPOINTS = 103,
+    R2R_EXCEPTION_INFO = 104,
+    R2R_DEBUG_INFO = 105,
+    R2R_INSTANCE_ENTRYPOINTS = 109,
+    R2R_MANIFEST_METADATA = 112,
+    R2R_COMPONENT_ASSEMBLIES = 115,
+    R2R_MANIFEST_MVIDS = 118,
+    R2R_HOT_COLD_MAP = 120,
+};
+
+/* Where the words come from: a file or memory. */
+struct r2r_source {
+    uint32_t (*word)(void *context, uint64_t at); /* the one at `at`; 0 where it cannot be read */
+    void *context;
+    bool big_endian;
+};
+
+struct r2r_section_table {
+    uint64_t at;
+    uint32_t count;
+};
+
+struct r2r_header {
+    uint16_t major, minor; /* of the format */
+    struct r2r_section_table sections;
+};
+
+struct r2r_section {
+    uint32_t rva, size;
+};
+
+/* The READYTORUN_HEADER at `at`. False where it does not begin with the signature. */
+bool r2r_header_read(const struct r2r_source *source, uint64_t at, struct r2r_header *ret);
+
+/* The sections of the READYTORUN_CORE_HEADER at `at`. */
+struct r2r_section_table r2r_core_header_read(const struct r2r_source *source, uint64_t at);
+
+/* The section of a type. False where the table has none, or an empty one. */
+bool r2r_section_find(const struct r2r_source *source, const struct r2r_section_table *table,
+                      enum r2r_section_type type, struct r2r_section *ret);
+
+#endif
