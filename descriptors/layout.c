@@ -1,7 +1,5 @@
 #include "descriptors/layout.h"
 
-#include "descriptors/field_reader.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -66,11 +64,6 @@ const char *layout_field_name(enum layout_field field)
 const char *layout_type_name(enum layout_type type)
 {
     return type_names[type];
-}
-
-uint64_t field_missing(struct field_reader *reader, enum layout_field field)
-{
-    return reader_fail(&reader->raw, CDACQ_ERR_FIELD, 0, field_names[field]);
 }
 
 static unsigned width_of(unsigned kind, unsigned pointer_size)
