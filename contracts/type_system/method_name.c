@@ -69,11 +69,10 @@ static struct module *find_manifest_assembly(struct module_cache *cache, const s
     return module_cache_find_assembly(cache, name, length, entries->mvids.bytes + (size_t)(rid - 1) * 16);
 }
 
-static void name_in_component(const struct method_namer *namer, const struct code_block *block,
-                              const struct r2r_image *image, struct method_name *ret)
+static void name_in_component(const struct method_namer *namer, const struct code_block *block, struct method_name *ret)
 {
     struct module_cache *cache = namer->cache;
-    const struct r2r_entries *entries = r2r_image_entries(image, cache->reader);
+    const struct r2r_entries *entries = r2r_image_entries(block->image, cache->reader);
     struct module *module = entries ? find_manifest_assembly(cache, entries, block->component + 1u) : NULL;
     if (module)
         name_in_module(namer, module, metadata_token(METADATA_METHOD_DEF, block->entry), NULL, ret);
@@ -227,11 +226,10 @@ static const struct metadata *composite_module(void *context, uint32_t index)
 /*
  * An instance over types that the image knows: its signature tells the method, mostly by a token of the image itself.
  */
-static void name_instance(const struct method_namer *namer, const struct code_block *block,
-                          const struct r2r_image *image, struct method_name *ret)
+static void name_instance(const struct method_namer *namer, const struct code_block *block, struct method_name *ret)
 {
     struct module_cache *cache = namer->cache;
-    const struct r2r_entries *entries = r2r_image_entries(image, cache->reader);
+    const struct r2r_entries *entries = r2r_image_entries(block->image, cache->reader);
     struct name_entry_point method;
     if (!entries) {
         reader_status(&cache->reader->raw, &ret->error);
@@ -248,7 +246,7 @@ static void name_instance(const struct method_namer *namer, const struct code_bl
     bool composite = entries->components;
     bool own_definition = (!method.owner || metadata_token_table(method.owner_token) == METADATA_TYPE_DEF) &&
                           metadata_token_table(method.token) == METADATA_METHOD_DEF;
-    struct module *module = !composite ? module_cache_get(cache, image->module)
+    struct module *module = !composite ? module_cache_get(cache, block->image->module)
                             : own_definition && method.module > 1
                                 ? find_manifest_assembly(cache, entries, method.module - 1)
                                 : NULL;
@@ -281,20 +279,19 @@ static void name_instance(const struct method_namer *namer, const struct code_bl
 }
 
 /* By the image's tables or by the MethodDesc: whichever tells more here. */
-static void form_name(const struct method_namer *namer, const struct code_block *block, const struct r2r_image *image,
-                      struct method_name *ret)
+static void form_name(const struct method_namer *namer, const struct code_block *block, struct method_name *ret)
 {
     struct module_cache *cache = namer->cache;
     reader_begin(&cache->reader->raw, FUEL_NAME);
     cache->failed = NULL;
     if (block->entry_kind == ENTRY_METHODDEF)
-        name_by_token(namer, image->module, metadata_token(METADATA_METHOD_DEF, block->entry), ret);
+        name_by_token(namer, block->image->module, metadata_token(METADATA_METHOD_DEF, block->entry), ret);
     else if (block->method_desc && namer->runtime_types)
         name_by_method_desc(namer, block->method_desc, ret);
-    else if (block->entry_kind == ENTRY_INSTANCE && image)
-        name_instance(namer, block, image, ret);
-    else if (block->entry_kind == ENTRY_COMPONENT && image)
-        name_in_component(namer, block, image, ret);
+    else if (block->entry_kind == ENTRY_INSTANCE)
+        name_instance(namer, block, ret);
+    else if (block->entry_kind == ENTRY_COMPONENT)
+        name_in_component(namer, block, ret);
     else if (block->method_desc)
         error_set(&ret->error, CDACQ_ERR_CONTRACT, block->method_desc,
                   "the target does not describe MethodDescs: no name for 0x%" PRIx64, block->method_desc);
@@ -311,32 +308,32 @@ static void form_name(const struct method_namer *namer, const struct code_block 
 }
 
 /* Reads which method a block is by the image's tables. */
-static void read_entry(const struct r2r_image *image, struct field_reader *reader, struct code_block *block)
+static void read_entry(struct field_reader *reader, struct code_block *block)
 {
+    const struct r2r_image *image = block->image;
     const struct r2r_entries *entries = r2r_image_entries(image, reader);
     uint64_t function = r2r_image_function_at(image, block->runtime_functions);
     if (entries && function < image->functions.count)
         block->entry_kind = (uint8_t)r2r_entry(entries, (uint32_t)function, &block->entry, &block->component);
 }
 
-void method_name_form(const struct method_namer *namer, const struct code_block *block, const struct r2r_image *image,
-                      struct method_name *ret)
+void method_name_form(const struct method_namer *namer, const struct code_block *block, struct method_name *ret)
 {
     struct field_reader *reader = namer->cache->reader;
-    form_name(namer, block, image, ret);
-    if (ret->error.status >= 0 || !image || !block->method_desc || block->entry_kind == ENTRY_METHODDEF)
+    form_name(namer, block, ret);
+    if (ret->error.status >= 0 || !block->image || !block->method_desc || block->entry_kind == ENTRY_METHODDEF)
         return;
     /* The MethodDesc is not there, or what it leads to: the image's tables may know. */
     struct code_block named = *block;
     reader_begin(&reader->raw, FUEL_NAME);
     if (named.entry_kind == ENTRY_NONE)
-        read_entry(image, reader, &named);
+        read_entry(reader, &named);
     bool unverified = reader_unverified(&reader->raw);
     if (named.entry_kind == ENTRY_NONE || reader_failed(&reader->raw))
         return;
     text_deinit(&ret->text);
     *ret = (struct method_name){0};
     named.method_desc = 0;
-    form_name(namer, &named, image, ret);
+    form_name(namer, &named, ret);
     ret->unverified |= unverified;
 }

@@ -26,11 +26,7 @@ struct method_namer {
     bool runtime_types; /* the target describes MethodDescs */
 };
 
-/*
- * Fills `ret`, which must be zero. Whatever can be told is told, also where the name cannot. `image` is that of a
- * ReadyToRun block, NULL else.
- */
-void method_name_form(const struct method_namer *namer, const struct code_block *block, const struct r2r_image *image,
-                      struct method_name *ret);
+/* Fills `ret`, which must be zero. Whatever is known is filled in, also where there is no name. */
+void method_name_form(const struct method_namer *namer, const struct code_block *block, struct method_name *ret);
 
 #endif

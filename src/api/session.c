@@ -176,7 +176,7 @@ static void name_record(struct cdacq_session *session, const struct code_block *
     struct method_namer namer = {.cache = &session->modules,
                                  .spelling = spellings[session->names],
                                  .runtime_types = session->target->runtime_types};
-    method_name_form(&namer, block, block->image, &name);
+    method_name_form(&namer, block, &name);
     set_name(session, &record->method, &name);
     text_deinit(&name.text);
     if (!session->target->target->recording)
@@ -184,7 +184,7 @@ static void name_record(struct cdacq_session *session, const struct code_block *
     for (size_t i = 0; i < ARRAY_SIZE(spellings); i++) { /* what is recorded is to answer in every spelling */
         namer.spelling = spellings[i];
         name = (struct method_name){0};
-        method_name_form(&namer, block, block->image, &name);
+        method_name_form(&namer, block, &name);
         text_deinit(&name.text);
     }
 }
