@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "contracts/precode_stubs.h"
+#include "contracts/code_lookup/precode_stubs.h"
 
 struct contract_row {
     const char *name;

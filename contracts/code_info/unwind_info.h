@@ -18,7 +18,7 @@
 #ifndef CDACQ_CONTRACTS_CODE_INFO_UNWIND_INFO_H
 #define CDACQ_CONTRACTS_CODE_INFO_UNWIND_INFO_H
 
-#include "contracts/platform_metadata.h"
+#include "contracts/code_lookup/platform_metadata.h"
 
 /* A table in the target's memory. Entries are read one by one, so that a search touches little of a large one. */
 struct unwind_table {

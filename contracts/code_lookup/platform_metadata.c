@@ -1,4 +1,4 @@
-#include "contracts/platform_metadata.h"
+#include "contracts/code_lookup/platform_metadata.h"
 
 /* The address of a field; 0 where the target publishes no such field, or no PlatformMetadata at all. */
 static uint64_t address_of(const struct layout *layout, enum layout_field field)

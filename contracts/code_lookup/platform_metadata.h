@@ -2,8 +2,8 @@
  * platform_metadata.h: PlatformMetadata: how a code pointer of the target differs from an address, and where its
  * precodes are described. Source: dotnet/runtime docs/design/datacontracts/PlatformMetadata.md.
  */
-#ifndef CDACQ_CONTRACTS_PLATFORM_METADATA_H
-#define CDACQ_CONTRACTS_PLATFORM_METADATA_H
+#ifndef CDACQ_CONTRACTS_CODE_LOOKUP_PLATFORM_METADATA_H
+#define CDACQ_CONTRACTS_CODE_LOOKUP_PLATFORM_METADATA_H
 
 #include "descriptors/field_reader.h"
 

@@ -1,6 +1,6 @@
-#include "contracts/precode_stubs.h"
+#include "contracts/code_lookup/precode_stubs.h"
 
-#include "contracts/platform_metadata.h"
+#include "contracts/code_lookup/platform_metadata.h"
 
 /* ---- The machine descriptor ---- */
 

@@ -10,8 +10,8 @@
  * Nothing here loops over the target's memory: a precode costs a fixed number of reads, whatever they give.
  * Source: dotnet/runtime docs/design/datacontracts/PrecodeStubs.md; src/coreclr/vm/precode.h, precode.cpp.
  */
-#ifndef CDACQ_CONTRACTS_PRECODE_STUBS_H
-#define CDACQ_CONTRACTS_PRECODE_STUBS_H
+#ifndef CDACQ_CONTRACTS_CODE_LOOKUP_PRECODE_STUBS_H
+#define CDACQ_CONTRACTS_CODE_LOOKUP_PRECODE_STUBS_H
 
 #include "descriptors/field_reader.h"
 

@@ -1,6 +1,6 @@
 #include "contracts/execution_manager/execution_manager.h"
 
-#include "contracts/platform_metadata.h"
+#include "contracts/code_lookup/platform_metadata.h"
 
 const struct execution_manager_version execution_manager_1 = {&nibble_map_linear, &stub_kinds_10};
 const struct execution_manager_version execution_manager_2 = {&nibble_map_constant, &stub_kinds_10};

@@ -1,6 +1,6 @@
 #include "contracts/execution_manager/non_virtual_entry.h"
 
-#include "contracts/precode_stubs.h"
+#include "contracts/code_lookup/precode_stubs.h"
 
 /* Ranges without methods hold precodes and other stubs side by side; the code shows which it is. */
 static uint64_t precode_method_desc(const struct execution_manager *manager, struct field_reader *reader,

@@ -1,6 +1,6 @@
 #include "contracts/type_system/code_versions.h"
 
-#include "contracts/platform_metadata.h"
+#include "contracts/code_lookup/platform_metadata.h"
 
 /* The runtime's enumeration OptimizationTier; all ones where it does not know either. */
 static const char *tier_text(uint64_t tier)

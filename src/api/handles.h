@@ -12,7 +12,7 @@
 #include "contracts/execution_manager/code_map.h"
 #include "contracts/contracts.h"
 #include "contracts/loader.h"
-#include "contracts/platform_metadata.h"
+#include "contracts/code_lookup/platform_metadata.h"
 #include "descriptors/runtime.h"
 #include "descriptors/runtime_version.h"
 

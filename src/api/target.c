@@ -4,7 +4,7 @@
 #include <elf.h>
 #include <stdio.h>
 
-#include "contracts/platform_metadata.h"
+#include "contracts/code_lookup/platform_metadata.h"
 #include "src/api/debuginfod.h"
 #include "src/api/handles.h"
 #include "src/api/file_match.h"

@@ -7,7 +7,7 @@
 
 #include "tests/support/check_main.h"
 #include "contracts/execution_manager/non_virtual_entry.h"
-#include "contracts/precode_stubs.h"
+#include "contracts/code_lookup/precode_stubs.h"
 #include "tests/support/mock_support.h"
 
 enum { VERSIONS = 3, SEEDS = 6, COMBINATIONS = ARCH_COUNT * VERSIONS * SEEDS };

@@ -9,7 +9,7 @@
 
 #include "tests/support/check_main.h"
 #include "contracts/code_info/gc_info.h"
-#include "contracts/platform_metadata.h"
+#include "contracts/code_lookup/platform_metadata.h"
 #include "contracts/execution_manager/block_function.h"
 #include "tests/support/fixture_file.h"
 #include "tests/support/mock_support.h"
