@@ -54,6 +54,7 @@ static void core_destroy(struct target *target)
 {
     struct core *core = core_of(target);
     segments_deinit(&core->segments);
+    mapped_files_deinit(target);
     target_deinit(target);
     if (core->bytes)
         munmap((void *)(uintptr_t)core->bytes, core->size);

@@ -91,6 +91,7 @@ static void live_destroy(struct target *target)
     struct live *live = live_of(target);
     let_run(&live->holder);
     page_cache_deinit(&live->cache);
+    mapped_files_deinit(target);
     target_deinit(target);
     free(live->maps);
     free(live);

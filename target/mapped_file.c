@@ -120,6 +120,7 @@ void mapped_files_deinit(struct target *target)
         free(file->path);
         free(file);
     }
+    free(target->file_mappings);
 }
 
 /* The whole of a file, or as much as is left of one that was cut meanwhile. */
@@ -449,4 +450,19 @@ void file_candidate_add_constant(struct file_candidate *candidate, uint64_t begi
     end = MIN(end, candidate->size);
     if (begin < end && candidate->constant.count < FILE_EXTENT_MAX)
         (void)file_extents_append(&candidate->constant, (struct file_extent){begin, end, access});
+}
+
+void mapped_file_explain(const struct target *target, uint64_t address, char *buffer, size_t size)
+{
+    buffer[0] = '\0';
+    const struct mapping *mapping = target_mapping_at(target, address);
+    if (!mapping || !mapping->path)
+        return;
+    char path[160];
+    error_printable(path, sizeof path, mapping->path);
+    const char *problem = mapping->file ? mapped_file_problem(mapping->file) : NULL;
+    if (problem)
+        snprintf(buffer, size, "; %s", problem);
+    else
+        snprintf(buffer, size, "; it belongs to %s", path);
 }

@@ -127,8 +127,14 @@ size_t mapped_file_mappings_to(const struct mapped_file *file, uint64_t offset);
 /* What the target tells of the file; found out by `identify` the first time, kept until the file is destroyed. */
 const struct file_identity *mapped_file_identity(struct mapped_file *file, file_identify *identify);
 
-/* Frees all files of the target. */
+/* All files of a target that is being destroyed; before target_deinit(). */
 void mapped_files_deinit(struct target *target);
+
+/*
+ * Appends to `buffer` why nothing is at `address`, for a person: which file it belongs to and what is wrong with it.
+ * Leaves an empty string where there is nothing to say.
+ */
+void mapped_file_explain(const struct target *target, uint64_t address, char *buffer, size_t size);
 
 /* Looks for the file if that has not happened. True where one was accepted. */
 bool mapped_file_resolve(struct mapped_file *file);

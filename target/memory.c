@@ -67,6 +67,7 @@ static size_t read_own(void *context, uint64_t address, void *buffer, size_t siz
 static void memory_target_destroy(struct target *target)
 {
     page_cache_deinit(&((struct memory_target *)target)->cache);
+    mapped_files_deinit(target);
     target_deinit(target);
     free(target);
 }

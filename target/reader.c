@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "util/error.h"
+#include "target/mapped_file.h"
 
 void reader_init(struct reader *reader, struct target *target, unsigned pointer_size, bool big_endian)
 {
@@ -24,7 +25,7 @@ enum cdacq_status reader_report(const struct reader *reader, const struct reader
     char why[360];
     switch (failure->status) {
     case CDACQ_ERR_MEMORY:
-        target_explain(reader->target, failure->address, why, sizeof why);
+        mapped_file_explain(reader->target, failure->address, why, sizeof why);
         return error_set(err, failure->status, failure->address, "%s: no memory at 0x%" PRIx64 "%s", what,
                          failure->address, why);
     case CDACQ_ERR_FUEL:

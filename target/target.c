@@ -1,10 +1,6 @@
 #include "target/target.h"
 
-#include <stdio.h>
-
 #include "util/binary_search.h"
-#include "util/error.h"
-#include "target/mapped_file.h"
 
 void target_destroy(struct target *target)
 {
@@ -14,8 +10,6 @@ void target_destroy(struct target *target)
 
 void target_deinit(struct target *target)
 {
-    mapped_files_deinit(target);
-    free(target->file_mappings);
     free(target->mappings);
     if (target->recording) {
         pages_deinit(&target->recording->pages);
@@ -71,19 +65,4 @@ void target_record_patch(struct target *target, uint64_t address, const void *by
     memcpy(patch->bytes, bytes, size);
     patch->next = target->recording->patches;
     target->recording->patches = patch;
-}
-
-void target_explain(const struct target *target, uint64_t address, char *buffer, size_t size)
-{
-    buffer[0] = '\0';
-    const struct mapping *mapping = target_mapping_at(target, address);
-    if (!mapping || !mapping->path)
-        return;
-    char path[160];
-    error_printable(path, sizeof path, mapping->path);
-    const char *problem = mapping->file ? mapped_file_problem(mapping->file) : NULL;
-    if (problem)
-        snprintf(buffer, size, "; %s", problem);
-    else
-        snprintf(buffer, size, "; it belongs to %s", path);
 }

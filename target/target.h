@@ -91,10 +91,4 @@ void target_sort_mappings(struct target *target);
 void target_record(struct target *target, uint64_t address, uint64_t size);
 void target_record_patch(struct target *target, uint64_t address, const void *bytes, size_t size);
 
-/*
- * Appends to `buffer` why nothing is at `address`, for a person: which file it belongs to and what is wrong with it.
- * Leaves an empty string where there is nothing to say.
- */
-void target_explain(const struct target *target, uint64_t address, char *buffer, size_t size);
-
 #endif

@@ -45,6 +45,7 @@ static void setup(void)
 
 static void teardown(void)
 {
+    mapped_files_deinit(&target);
     target_deinit(&target);
     file_policy_deinit(&policy);
     pthread_mutex_destroy(&policy.lock);
@@ -152,6 +153,7 @@ START_TEST(sysroots_come_first_then_module_paths_then_the_path)
         ck_assert(mapped_file_resolve(file));
         ck_assert_int_eq(file->content.bytes[1], which);
         ck_assert_int_eq(remove(file->local_path), 0);
+        mapped_files_deinit(&target);
         target_deinit(&target);
         target = (struct target){.elf_machine = EM_X86_64};
     }

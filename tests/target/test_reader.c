@@ -81,6 +81,7 @@ static void teardown(void)
 {
     for (size_t i = 0; i < fake.count; i++)
         free(fake.bytes[i]);
+    mapped_files_deinit(&fake.base);
     target_deinit(&fake.base);
 }
 
