@@ -4,6 +4,7 @@
 #include "formats/names/names.h"
 
 #include "formats/names/spelling.h"
+#include "formats/names/type_walk.h"
 
 /* ---- For spellings ---- */
 

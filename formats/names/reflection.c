@@ -8,6 +8,7 @@
  * \). A backslash is doubled once, by text_escape.
  */
 #include "formats/names/spelling.h"
+#include "formats/names/type_walk.h"
 
 /* A name with a backslash before each character that means something in such a type. */
 static void put_reserved(struct namer *n, const struct metadata *m, uint32_t index)

@@ -5,7 +5,13 @@
 #ifndef CDACQ_FORMATS_NAMES_SPELLING_H
 #define CDACQ_FORMATS_NAMES_SPELLING_H
 
-#include "formats/names/type_walk.h"
+#include "formats/names/namer.h"
+#include "formats/names/signature.h"
+
+struct named_type;
+struct type_arguments;
+struct formals;
+struct array_shape;
 
 /* The columns of the table of primitive types. */
 enum primitive_column {

@@ -9,6 +9,7 @@
  * left out.
  */
 #include "formats/names/spelling.h"
+#include "formats/names/type_walk.h"
 
 /* The length of `name` without the `N that it ends in; *ret_arity is that N, or 0 if it has none. */
 static size_t stem_length(const char *name, size_t length, uint32_t *ret_arity)

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 
 #include "formats/names/spelling.h"
+#include "formats/names/type_walk.h"
 
 /* `[System.Runtime]`, `[.module Other.netmodule]`, or nothing for what is in the module itself. */
 static void il_scope(struct namer *n, const struct metadata *m, uint32_t scope)

@@ -6,6 +6,7 @@
  * The method is instantiated, and so are its parameters. A nested type among these is written without those around it.
  */
 #include "formats/names/spelling.h"
+#include "formats/names/type_walk.h"
 
 /* The row's namespace and name: of a nested type only its name. */
 static void sos_named(struct namer *n, const struct named_type *type, struct type_arguments *arguments)

@@ -3,6 +3,7 @@
  * inner first.
  */
 #include "formats/names/spelling.h"
+#include "formats/names/type_walk.h"
 
 /* Whether the cursor is good; a bad one fails the name. */
 static bool good(struct namer *n, const struct signature *s)

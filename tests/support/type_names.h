@@ -6,6 +6,7 @@
 #define CDACQ_TESTS_SUPPORT_TYPE_NAMES_H
 
 #include "formats/names/spelling.h"
+#include "formats/names/type_walk.h"
 
 /* A TypeDef (with its formal parameters, where these are shown), TypeRef or TypeSpec. */
 static inline enum cdacq_status name_type(const struct name_source *source, const struct type_spelling *types,
