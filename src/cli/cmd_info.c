@@ -74,24 +74,6 @@ static bool collect(struct info *info)
     return succeeded(cdacq_target_visit_modules(info->target, count_module, info, &error), &error) && complete;
 }
 
-const char *info_target_kind(const struct info *info)
-{
-    static const char *const texts[] = {[CDACQ_TARGET_CORE] = "core",
-                                        [CDACQ_TARGET_PROCESS] = "process",
-                                        [CDACQ_TARGET_MEMORY] = "memory",
-                                        [CDACQ_TARGET_IMAGE] = "image"};
-    return texts[info->facts.kind];
-}
-
-void info_visit_next_steps(const struct info *info, void (*visit)(const struct next_step *step, void *context),
-                           void *context)
-{
-    struct next_steps_facts facts = {0};
-    for (size_t i = 0; i < info->unreadable_count; i++)
-        facts.memory_ranges += info->unreadable[i] != 0;
-    next_steps_visit(info->target, info->options, &facts, visit, context);
-}
-
 static int show_info(const struct invocation *invocation, struct cdacq_target *target, struct cdacq_session *session)
 {
     struct info info = {

@@ -1,5 +1,6 @@
 /*
- * info.h: what `info` has found out about a target, which cmd_info.c collects and info_text.c and info_json.c show.
+ * info.h: what `info` has found out about a target, which cmd_info.c collects and info_text.c and info_json.c show;
+ * info.c has what both show alike.
  */
 #ifndef CDACQ_CLI_INFO_H
 #define CDACQ_CLI_INFO_H
