@@ -431,14 +431,14 @@ enum cdacq_status cdacq_session_methods_at(struct cdacq_session *session, const 
         return status;
     size_t stride = count ? ret->size : 0;
     arena_deinit(&session->scratch);
-    for (size_t i = 0; i < count && stride == sizeof *ret; i++)
-        answer_one(session, ips[i], count >= MANY, &ret[i]);
-    for (size_t i = 0; i < count && stride != sizeof *ret; i++) { /* a caller of another version */
-        char *to = (char *)ret + i * stride;
-        struct cdacq_method method;
-        answer_one(session, ips[i], count >= MANY, &method);
-        sized_set_size(to, stride);
-        sized_copy(to, &method, sizeof method);
+    for (size_t i = 0; i < count; i++) {
+        struct cdacq_method own, *to = stride == sizeof own ? &ret[i] : &own; /* else: of another version */
+        answer_one(session, ips[i], count >= MANY, to);
+        if (to == &own) {
+            char *element = (char *)ret + i * stride;
+            sized_set_size(element, stride);
+            sized_copy(element, &own, sizeof own);
+        }
     }
     return CDACQ_OK;
 }
