@@ -110,3 +110,7 @@ if [ -x "$work/extension++" ]; then
 fi
 # It defines nothing that could meet a name of the program's.
 [ -z "$(nm -g --defined-only "$libdir/libmocktarget.a" | awk 'NF == 3 { print $3 }' | grep -v '^mock_')" ]
+
+# The program in the README compiles as it stands.
+sed -n '/^```c$/,/^```$/p' "$CDACQ_SOURCE_DIR/README.md" | grep -v '^```' >"$work/readme.c"
+$cc -std=gnu17 $flags -o "$work/readme" "$work/readme.c" $(pkg-config --cflags --libs libcdacq)
