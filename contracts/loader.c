@@ -305,8 +305,8 @@ enum cdacq_status module_cache_metadata(struct module_cache *cache, uint64_t add
     return module->status;
 }
 
-bool module_cache_blame(const struct module_cache *cache, enum cdacq_status status, const struct module *module,
-                        struct cdacq_error *err)
+bool module_cache_report(const struct module_cache *cache, enum cdacq_status status, const struct module *module,
+                         struct cdacq_error *err)
 {
     /* Bytes that were asked for in vain were not needed unless their lack is what failed. */
     if (cache->failed && (cache->failed->status < 0 || status == CDACQ_ERR_MEMORY))

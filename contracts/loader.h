@@ -101,7 +101,7 @@ struct module *module_cache_find_assembly(struct module_cache *cache, const char
  * Tells of what failed with `status` which module could not be read, and why: of several that took part the cache's
  * `failed`, else `module`, which may be NULL. False, and *err is as it was, where there is none to blame.
  */
-bool module_cache_blame(const struct module_cache *cache, enum cdacq_status status, const struct module *module,
-                        struct cdacq_error *err);
+bool module_cache_report(const struct module_cache *cache, enum cdacq_status status, const struct module *module,
+                         struct cdacq_error *err);
 
 #endif

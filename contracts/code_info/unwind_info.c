@@ -23,7 +23,7 @@ struct unwind_table unwind_table_at(const struct field_reader *reader, uint64_t 
     };
 }
 
-void unwind_table_view(struct field_reader *reader, struct unwind_table *table)
+void unwind_table_window(struct field_reader *reader, struct unwind_table *table)
 {
     const struct layout_slot *fields = reader->layout->fields;
     /* A view is read without checks, so every field must lie within an entry. */
@@ -31,7 +31,7 @@ void unwind_table_view(struct field_reader *reader, struct unwind_table *table)
                 range_fits(fields[F_RuntimeFunction_UnwindData].offset, 4, table->entry_size) &&
                 range_fits(fields[F_RuntimeFunction_EndAddress].offset, 4, table->entry_size);
     if (fits && !reader->raw.target->recording)
-        table->view = reader_try_view(&reader->raw, table->address, (size_t)table->count * table->entry_size);
+        table->window = reader_try_view(&reader->raw, table->address, (size_t)table->count * table->entry_size);
 }
 
 uint32_t unwind_table_find(struct field_reader *reader, const struct unwind_table *table, uint32_t relative)

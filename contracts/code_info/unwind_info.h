@@ -24,8 +24,8 @@
 struct unwind_table {
     uint64_t address;
     uint32_t count, entry_size;
-    uint64_t base;       /* what its addresses are relative to */
-    const uint8_t *view; /* the same bytes, where they are at hand in one run; else NULL */
+    uint64_t base;         /* what its addresses are relative to */
+    const uint8_t *window; /* the same bytes if they are contiguous; else NULL */
 };
 
 /*
@@ -41,15 +41,15 @@ static inline bool has_funclets(const struct field_reader *reader)
 struct unwind_table unwind_table_at(const struct field_reader *reader, uint64_t address, uint32_t count, uint64_t base);
 
 /* Takes a view of the whole table where that can be had: for many searches. Not of a recording target. */
-void unwind_table_view(struct field_reader *reader, struct unwind_table *table);
+void unwind_table_window(struct field_reader *reader, struct unwind_table *table);
 
 /* The 32-bit field of an entry at a field's offset. 0, and the reader fails, when it cannot be read. */
 static inline uint32_t unwind_table_field(struct field_reader *reader, const struct unwind_table *table, uint32_t i,
                                           enum layout_field field)
 {
     uint64_t offset = (uint64_t)i * table->entry_size + reader->layout->fields[field].offset;
-    if (LIKELY(table->view != NULL))
-        return load_u32(table->view + offset, reader->raw.big_endian);
+    if (LIKELY(table->window != NULL))
+        return load_u32(table->window + offset, reader->raw.big_endian);
     return (uint32_t)field_read(reader, field, read_u32(&reader->raw, table->address + offset));
 }
 

@@ -65,7 +65,7 @@ static enum precode_kind kind_of_type(const struct precode_machine *machine, uin
 
 /* ---- Versions 1 and 2: a number in an instruction ---- */
 
-static void read_type_place(struct field_reader *reader, uint64_t descriptor, struct precode_machine *machine)
+static void read_type_location(struct field_reader *reader, uint64_t descriptor, struct precode_machine *machine)
 {
     machine->type_offset = (uint8_t)needed_value(reader, descriptor, SUPPLEMENTED(OffsetOfPrecodeType));
     machine->type_width = (uint8_t)needed_value(reader, descriptor, SUPPLEMENTED(ReadWidthOfPrecodeType));
@@ -130,9 +130,9 @@ static enum precode_kind kind_by_code(struct field_reader *reader, const struct 
 }
 
 const struct precode_stubs_version precode_stubs_1 = {
-    .code_at = kind_by_type_in_code, .read_code = read_type_place, .stub_target = F_StubPrecodeData_MethodDesc};
+    .code_at = kind_by_type_in_code, .read_code = read_type_location, .stub_target = F_StubPrecodeData_MethodDesc};
 const struct precode_stubs_version precode_stubs_2 = {
-    .code_at = kind_by_type_in_code, .read_code = read_type_place, .stub_target = F_StubPrecodeData_SecretParam};
+    .code_at = kind_by_type_in_code, .read_code = read_type_location, .stub_target = F_StubPrecodeData_SecretParam};
 const struct precode_stubs_version precode_stubs_3 = {
     .code_at = kind_by_code, .read_code = read_codes, .stub_target = F_StubPrecodeData_SecretParam};
 

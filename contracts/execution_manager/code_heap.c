@@ -53,7 +53,7 @@ struct heap_visit {
     struct jit_managers *managers;
     struct field_reader *reader;
     const struct range_section *section;
-    code_run_visitor *visit;
+    block_part_visitor *visit;
     void *context;
 };
 
@@ -62,22 +62,22 @@ static bool visit_block(uint64_t start, void *context)
     const struct heap_visit *heap = context;
     struct code_block block;
     uint64_t end = heap->section->end;
-    enum code_run_kind kind = RUN_UNKNOWN;
+    enum block_part_kind kind = PART_UNKNOWN;
     /* A stub block, and one whose header or length is not readable, reach up to the next start. */
-    if (!heap->manager->block_at(heap->managers, heap->reader, heap->section, start, RUN_NO_NUMBER, &block)) {
+    if (!heap->manager->block_at(heap->managers, heap->reader, heap->section, start, PART_NO_NUMBER, &block)) {
         if (!reader_recover(&heap->reader->raw, FAILURE(CDACQ_ERR_MEMORY) | FAILURE(CDACQ_ERR_CORRUPT)))
             return false;
     } else if (!code_block_is_method(&block)) {
-        kind = RUN_STUB;
+        kind = PART_STUB;
     } else if (block.hot_size) {
-        kind = RUN_METHOD;
+        kind = PART_HOT;
         end = start + block.hot_size;
     }
-    return heap->visit(start, end, kind, RUN_NO_NUMBER, heap->context);
+    return heap->visit(start, end, kind, PART_NO_NUMBER, heap->context);
 }
 
 void code_heap_each(const struct jit_manager_ops *manager, struct jit_managers *managers, struct field_reader *reader,
-                    const struct range_section *section, code_run_visitor *visit, void *context)
+                    const struct range_section *section, block_part_visitor *visit, void *context)
 {
     struct code_heap heap;
     struct heap_visit visiting = {manager, managers, reader, section, visit, context};

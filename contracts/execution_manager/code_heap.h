@@ -25,6 +25,6 @@ uint64_t code_heap_header_field(struct field_reader *reader, const struct code_b
 
 /* All code of the section's code heap, for `manager`, whose methods it holds: jit_manager_ops.each. */
 void code_heap_each(const struct jit_manager_ops *manager, struct jit_managers *managers, struct field_reader *reader,
-                    const struct range_section *section, code_run_visitor *visit, void *context);
+                    const struct range_section *section, block_part_visitor *visit, void *context);
 
 #endif

@@ -65,7 +65,7 @@ struct builder {
     struct code_table *table;
 };
 
-static bool add_run(uint64_t begin, uint64_t end, enum code_run_kind kind, uint32_t number, void *context)
+static bool add_run(uint64_t begin, uint64_t end, enum block_part_kind kind, uint32_t number, void *context)
 {
     struct builder *builder = context;
     struct code_table *table = builder->table;
@@ -73,14 +73,14 @@ static bool add_run(uint64_t begin, uint64_t end, enum code_run_kind kind, uint3
     end = MIN(end, section->end);
     if (begin < section->begin || begin >= end || end - section->begin > UINT32_MAX)
         return true; /* nothing that a look-up could find there */
-    struct code_run run = {(uint32_t)(begin - section->begin), (uint32_t)(end - section->begin), number, kind};
-    struct code_run *previous = table->count ? &table->items[table->count - 1] : NULL;
+    struct block_part run = {(uint32_t)(begin - section->begin), (uint32_t)(end - section->begin), number, kind};
+    struct block_part *previous = table->count ? &table->items[table->count - 1] : NULL;
     if (previous && run.begin < previous->begin)
         return true; /* a table that is not sorted: no search would find it either */
     if (previous && run.begin < previous->end)
         previous->end = run.begin; /* a look-up takes the nearest start before an address */
     if (previous && previous->end == run.begin && previous->kind == kind && previous->number == number &&
-        number != RUN_NO_NUMBER)
+        number != PART_NO_NUMBER)
         previous->end = run.end;
     else if (!code_table_append(table, run))
         return reader_fail(&builder->reader->raw, CDACQ_ERR_NOMEM, 0, "code runs");
@@ -112,9 +112,9 @@ const struct code_table *code_range_table(struct execution_manager *manager, str
     return table;
 }
 
-const struct code_run *code_table_find(const struct code_table *table, uint32_t relative)
+const struct block_part *code_table_find(const struct code_table *table, uint32_t relative)
 {
-    const struct code_run *runs = table->items;
+    const struct block_part *runs = table->items;
     size_t low = 0, count = table->count;
     /* No branch to mispredict: each step halves the count, whichever half it keeps. */
     while (count > 1) {
@@ -125,8 +125,8 @@ const struct code_run *code_table_find(const struct code_table *table, uint32_t 
     return count && runs[low].begin <= relative && relative < runs[low].end ? &runs[low] : NULL;
 }
 
-bool code_run_block(struct execution_manager *manager, struct field_reader *reader, const struct code_range *range,
-                    const struct code_run *run, struct code_block *ret)
+bool code_map_block(struct execution_manager *manager, struct field_reader *reader, const struct code_range *range,
+                    const struct block_part *run, struct code_block *ret)
 {
     return range->manager->block_at(&manager->managers, reader, &range->section, range->section.begin + run->begin,
                                     run->number, ret);

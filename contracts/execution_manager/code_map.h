@@ -13,13 +13,13 @@
 #include "contracts/execution_manager/execution_manager.h"
 
 /* Addresses [begin, end), relative to the range, of one method or stub; sorted, apart from each other. */
-struct code_run {
+struct block_part {
     uint32_t begin, end;
     uint32_t number : 30; /* the manager's own */
-    uint32_t kind : 2;    /* enum code_run_kind */
+    uint32_t kind : 2;    /* enum block_part_kind */
 };
 
-DEFINE_VECTOR(code_table, struct code_run);
+DEFINE_VECTOR(code_table, struct block_part);
 
 struct code_range {
     struct range_section section;
@@ -45,10 +45,10 @@ const struct code_table *code_range_table(struct execution_manager *manager, str
                                           struct code_range *range);
 
 /* The run that holds `relative`, or NULL. */
-const struct code_run *code_table_find(const struct code_table *table, uint32_t relative);
+const struct block_part *code_table_find(const struct code_table *table, uint32_t relative);
 
 /* The block of a run, as execution_manager_find() has it for the run's first address. */
-bool code_run_block(struct execution_manager *manager, struct field_reader *reader, const struct code_range *range,
-                    const struct code_run *run, struct code_block *ret);
+bool code_map_block(struct execution_manager *manager, struct field_reader *reader, const struct code_range *range,
+                    const struct block_part *run, struct code_block *ret);
 
 #endif

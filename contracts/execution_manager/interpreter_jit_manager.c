@@ -48,7 +48,7 @@ static bool find(struct jit_managers *managers, struct field_reader *reader, con
 {
     struct code_block block;
     uint64_t start = code_heap_start(managers->nibble_map, reader, section, ip);
-    if (!start || !block_at(managers, reader, section, start, RUN_NO_NUMBER, &block))
+    if (!start || !block_at(managers, reader, section, start, PART_NO_NUMBER, &block))
         return false;
     block.ip = ip;
     block.offset = ip - start;
@@ -63,7 +63,7 @@ static bool find(struct jit_managers *managers, struct field_reader *reader, con
 }
 
 static void each(struct jit_managers *managers, struct field_reader *reader, const struct range_section *section,
-                 code_run_visitor *visit, void *context)
+                 block_part_visitor *visit, void *context)
 {
     code_heap_each(&interpreter_jit_manager, managers, reader, section, visit, context);
 }

@@ -21,17 +21,18 @@ struct jit_managers {
     struct r2r_images images;
 };
 
-enum code_run_kind {
-    RUN_METHOD,
-    RUN_COLD,    /* the cold part of a ReadyToRun method */
-    RUN_STUB,    /* a stub block; its end is not known, so that a look-up walks */
-    RUN_UNKNOWN, /* its header cannot be read: a look-up walks, and reports why */
+enum block_part_kind {
+    PART_HOT,
+    PART_COLD,    /* the cold part of a ReadyToRun method */
+    PART_STUB,    /* a stub block; its end is not known, so that a look-up walks */
+    PART_UNKNOWN, /* its header cannot be read: a look-up walks, and reports why */
 };
 
-enum { RUN_NO_NUMBER = (1 << 30) - 1 }; /* a run that never continues the one before it */
+enum { PART_NO_NUMBER = (1 << 30) - 1 }; /* a run that never continues the one before it */
 
 /* Takes the run [begin, end) of code. `number` is the manager's, for block_at. False: no more are wanted. */
-typedef bool code_run_visitor(uint64_t begin, uint64_t end, enum code_run_kind kind, uint32_t number, void *context);
+typedef bool block_part_visitor(uint64_t begin, uint64_t end, enum block_part_kind kind, uint32_t number,
+                                void *context);
 
 struct jit_manager_ops {
     const char *range_kind;            /* what listings call its ranges */
@@ -44,9 +45,9 @@ struct jit_manager_ops {
     /* The method, up to its real end, or the stub that `ip` is in. False where there is none, or the reader fails. */
     bool (*find)(struct jit_managers *managers, struct field_reader *reader, const struct range_section *section,
                  uint64_t ip, struct code_block *ret);
-    /* All code of a section, ascending. What cannot be read is RUN_UNKNOWN, or the reader fails. */
+    /* All code of a section, ascending. What cannot be read is PART_UNKNOWN, or the reader fails. */
     void (*each)(struct jit_managers *managers, struct field_reader *reader, const struct range_section *section,
-                 code_run_visitor *visit, void *context);
+                 block_part_visitor *visit, void *context);
     /* The block of a run of `each`, as `find` has it for the run's first address. NULL where there are only stubs. */
     bool (*block_at)(struct jit_managers *managers, struct field_reader *reader, const struct range_section *section,
                      uint64_t begin, uint32_t number, struct code_block *ret);

@@ -156,7 +156,7 @@ static bool find(struct jit_managers *managers, struct field_reader *reader, con
 
 /* The number of a run is the function with which its method starts. */
 static void each(struct jit_managers *managers, struct field_reader *reader, const struct range_section *section,
-                 code_run_visitor *visit, void *context)
+                 block_part_visitor *visit, void *context)
 {
     const struct r2r_image *image = r2r_images_get(&managers->images, reader, section);
     const struct r2r_entries *entries = image ? r2r_image_entries(image, reader) : NULL;
@@ -176,8 +176,8 @@ static void each(struct jit_managers *managers, struct field_reader *reader, con
         if (start == UINT32_MAX)
             continue;
         uint64_t begin = image->base + unwind_table_begin(reader, &image->functions, i);
-        if (!visit(begin, begin + unwind_table_length(reader, &image->functions, i), cold ? RUN_COLD : RUN_METHOD,
-                   start, context))
+        if (!visit(begin, begin + unwind_table_length(reader, &image->functions, i), cold ? PART_COLD : PART_HOT, start,
+                   context))
             return;
     }
 }

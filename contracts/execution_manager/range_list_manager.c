@@ -18,11 +18,11 @@ static bool find(struct jit_managers *managers, struct field_reader *reader, con
 }
 
 static void each(struct jit_managers *managers, struct field_reader *reader, const struct range_section *section,
-                 code_run_visitor *visit, void *context)
+                 block_part_visitor *visit, void *context)
 {
     (void)managers;
     (void)reader;
-    visit(section->begin, section->end, RUN_STUB, RUN_NO_NUMBER, context);
+    visit(section->begin, section->end, PART_STUB, PART_NO_NUMBER, context);
 }
 
 const struct jit_manager_ops range_list_manager = {

@@ -412,7 +412,7 @@ static void read_functions(struct field_reader *reader, struct r2r_image *image,
                         &last, sizeof last) &&
         last == UINT32_MAX)
         image->functions.count--;
-    unwind_table_view(reader, &image->functions);
+    unwind_table_window(reader, &image->functions);
 }
 
 /* The version tells how GC info is encoded; an image whose header cannot be read does without. */

@@ -39,7 +39,7 @@ static void name_in_module(const struct method_namer *namer, struct module *modu
     if (reader_failed(&namer->cache->reader->raw))
         reader_status(&namer->cache->reader->raw, &ret->error);
     else if (status < 0)
-        module_cache_blame(namer->cache, status, module, &ret->error);
+        module_cache_report(namer->cache, status, module, &ret->error);
     ret->unverified |= module->unverified;
 }
 
@@ -76,7 +76,7 @@ static void name_in_component(const struct method_namer *namer, const struct cod
     struct module *module = entries ? find_manifest_assembly(cache, entries, block->component + 1u) : NULL;
     if (module)
         name_in_module(namer, module, metadata_token(METADATA_METHOD_DEF, block->entry), NULL, ret);
-    else if (!module_cache_blame(cache, CDACQ_ERR_MODULE, NULL, &ret->error))
+    else if (!module_cache_report(cache, CDACQ_ERR_MODULE, NULL, &ret->error))
         error_set(&ret->error, CDACQ_ERR_MODULE, block->start,
                   "the method at 0x%" PRIx64 " belongs to assembly %u of a composite image, which is not mapped",
                   block->start, block->component);
@@ -184,7 +184,7 @@ static void name_dynamic_method(const struct method_namer *namer, const struct m
         }
     } else if (reader_failed(&reader->raw)) {
         reader_status(&reader->raw, &ret->error);
-    } else if (status < 0 && !module_cache_blame(cache, status, needed ? module : NULL, &ret->error)) {
+    } else if (status < 0 && !module_cache_report(cache, status, needed ? module : NULL, &ret->error)) {
         error_set(&ret->error, status, method->address, "the dynamic method at 0x%" PRIx64 ": its signature: %s",
                   method->address, cdacq_status_text(status));
     }
@@ -259,7 +259,7 @@ static void name_instance(const struct method_namer *namer, const struct code_bl
         ret->token = method.token;
     }
     if (composite && !module) {
-        if (!module_cache_blame(cache, CDACQ_ERR_MODULE, NULL, &ret->error))
+        if (!module_cache_report(cache, CDACQ_ERR_MODULE, NULL, &ret->error))
             error_set(&ret->error, CDACQ_ERR_MODULE, block->start,
                       "the method at 0x%" PRIx64 " is one of an assembly that is not mapped, and was not prepared",
                       block->start);
@@ -273,7 +273,7 @@ static void name_instance(const struct method_namer *namer, const struct code_bl
                                  .context = &modules};
     ret->unverified |= module->unverified;
     enum cdacq_status status = name_entry_point(&source, namer->spelling, &method, &ret->text);
-    if (status < 0 && !module_cache_blame(cache, status, status == CDACQ_ERR_MODULE ? NULL : module, &ret->error))
+    if (status < 0 && !module_cache_report(cache, status, status == CDACQ_ERR_MODULE ? NULL : module, &ret->error))
         error_set(&ret->error, CDACQ_ERR_MODULE, block->start,
                   "the method at 0x%" PRIx64 " is declared in another module and was not prepared", block->start);
 }

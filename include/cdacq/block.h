@@ -12,8 +12,9 @@ extern "C" {
 
 /*
  * GetCodeBlockHandle and its companions, named as the specification names them
- * (dotnet/runtime docs/design/datacontracts/ExecutionManager.md). The handle is a plain value, good for the target's
- * life; its fields are the library's, and its size never changes.
+ * (dotnet/runtime docs/design/datacontracts/ExecutionManager.md). The handle is a plain value and may be copied. It is valid
+ * while its target is open. Pass only a handle that cdacq_session_get_code_block has filled: the other calls do not
+ * check it. Its content belongs to the library, and its size never changes.
  */
 struct cdacq_block {
     uint64_t opaque[16];

@@ -62,7 +62,7 @@ DEFINE_HASH_TABLE_TYPE(walked_records, struct method_record *);
 /* A code range of the map, as one session sees it. */
 struct session_range {
     const struct code_table *table;
-    struct method_record **records; /* by run; NULL where nobody has asked */
+    struct method_record **records; /* by part; NULL where nobody has asked */
     unsigned walks;                 /* look-ups that went without the table */
     bool no_table;                  /* it cannot be built: */
     struct reader_failure failure;  /* why */
@@ -105,8 +105,8 @@ struct session_range *session_table(struct cdacq_session *session, size_t range)
 enum cdacq_status session_map_error(const struct cdacq_session *session, struct cdacq_error *err);
 enum cdacq_status session_table_error(struct cdacq_session *session, size_t range, struct cdacq_error *err);
 
-/* The record of a run, formed when first asked for. NULL on failure, which `session->error` tells. */
-struct method_record *session_record(struct cdacq_session *session, size_t range, const struct code_run *run);
+/* The record of a part, formed when first asked for. NULL on failure, which `session->error` tells. */
+struct method_record *session_record(struct cdacq_session *session, size_t range, const struct block_part *part);
 
 /* What is at an address. The text of a failure lives until the next call on the session. */
 void session_answer(struct cdacq_session *session, uint64_t ip, struct cdacq_method *ret);

@@ -55,22 +55,22 @@ static enum cdacq_status visit_unknown(const struct visit *visit, uint64_t begin
     return stopped(visit->visit(&method, visit->context));
 }
 
-static enum cdacq_status visit_run(const struct visit *visit, size_t index, const struct code_run *run)
+static enum cdacq_status visit_part(const struct visit *visit, size_t index, const struct block_part *part)
 {
     const struct code_range *range = &visit->session->map->ranges[index];
     uint64_t base = range->section.begin;
     struct cdacq_method method;
-    if (run->kind == RUN_STUB)
-        return visit_stub(visit, base + run->begin, base + run->end);
-    if (run->kind == RUN_COLD || (range->manager->in_images && visit->flags & CDACQ_VISIT_R2R_NONE))
+    if (part->kind == PART_STUB)
+        return visit_stub(visit, base + part->begin, base + part->end);
+    if (part->kind == PART_COLD || (range->manager->in_images && visit->flags & CDACQ_VISIT_R2R_NONE))
         return CDACQ_OK; /* the former is told with its hot part */
-    if (run->kind == RUN_UNKNOWN)
-        return visit_unknown(visit, base + run->begin, base + run->end);
-    const struct method_record *record = session_record(visit->session, index, run);
+    if (part->kind == PART_UNKNOWN)
+        return visit_unknown(visit, base + part->begin, base + part->end);
+    const struct method_record *record = session_record(visit->session, index, part);
     if (!record)
-        return visit_failure(visit, base + run->begin, base + run->end);
-    if (record->method.code_start != base + run->begin)
-        return CDACQ_OK; /* a later run of the same method */
+        return visit_failure(visit, base + part->begin, base + part->end);
+    if (record->method.code_start != base + part->begin)
+        return CDACQ_OK; /* a later part of the same method */
     if (range->manager->in_images && !record->method.method_desc && !(visit->flags & CDACQ_VISIT_R2R_ALL))
         return CDACQ_OK;
     record_answer(record, record->method.code_start, &method);
@@ -91,7 +91,7 @@ static enum cdacq_status visit_range(const struct visit *visit, size_t index)
     }
     enum cdacq_status status = CDACQ_OK;
     for (size_t i = 0; i < table->table->count && status == CDACQ_OK; i++)
-        status = visit_run(visit, index, &table->table->items[i]);
+        status = visit_part(visit, index, &table->table->items[i]);
     return status;
 }
 

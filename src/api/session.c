@@ -258,15 +258,15 @@ void record_answer(const struct method_record *record, uint64_t ip, struct cdacq
     ret->funclet_start = funclet_start(record, ip);
 }
 
-struct method_record *session_record(struct cdacq_session *session, size_t index, const struct code_run *run)
+struct method_record *session_record(struct cdacq_session *session, size_t index, const struct block_part *part)
 {
     struct session_range *range = &session->ranges[index];
-    struct method_record **slot = &range->records[run - range->table->items];
+    struct method_record **slot = &range->records[part - range->table->items];
     struct code_block block;
     if (*slot)
         return *slot;
     reader_begin(&session->reader.raw, FUEL_LOOKUP);
-    if (!code_run_block(&session->target->manager, &session->reader, &session->map->ranges[index], run, &block)) {
+    if (!code_map_block(&session->target->manager, &session->reader, &session->map->ranges[index], part, &block)) {
         reader_status(&session->reader.raw, &session->error);
         return NULL;
     }
@@ -374,13 +374,13 @@ static void look_up(struct cdacq_session *session, uint64_t ip, bool batch, stru
         return;
     }
     uint64_t begin = session->map->ranges[index].section.begin;
-    const struct code_run *run =
+    const struct block_part *part =
         address - begin <= UINT32_MAX ? code_table_find(range->table, (uint32_t)(address - begin)) : NULL;
-    if (!run || run->kind == RUN_STUB || run->kind == RUN_UNKNOWN) {
+    if (!part || part->kind == PART_STUB || part->kind == PART_UNKNOWN) {
         walk(session, ip, address, ret);
         return;
     }
-    struct method_record *record = session_record(session, index, run);
+    struct method_record *record = session_record(session, index, part);
     if (record) {
         record_answer(record, address, ret);
         ret->ip = ip;

@@ -335,7 +335,7 @@ START_TEST(begins)
         expect(unwind_table_find(&f.reader, &table, begin + 15) == i);
         expect(unwind_table_find(&f.reader, &table, begin - 1) == (i ? i - 1 : UINT32_MAX));
     }
-    unwind_table_view(&f.reader, &table);
+    unwind_table_window(&f.reader, &table);
     expect(unwind_table_begin(&f.reader, &table, 3) == 0x1030 + bit);
     teardown();
 }
