@@ -1,7 +1,7 @@
 /*
- * layout.h: the fields and globals that the contracts read, bound once at open to where this runtime has them. After
- * that no name is looked up: a read is a table access. This is the one place that knows names for messages, widths and
- * what may be absent. A bound layout is immutable.
+ * layout.h: the fields and globals that the contracts read, bound once at open to their offsets in this runtime. After
+ * that a read is a table access. Only this file knows widths, names for messages and what may be absent. A bound layout
+ * is immutable.
  *
  * The table is generated from layout.def: T_RangeSection is a type, F_RangeSection_Flags a field, G_StubCodeBlockLast
  * a global, each spelled as the runtime spells it, so that one search joins specification, descriptor and code.
@@ -30,7 +30,7 @@ enum layout_global {
     G_COUNT
 };
 
-/* Contracts that rows of layout.def belong to; one bit each in `needed`. */
+/* The contracts that read rows of layout.def; one bit each in `needed`. */
 enum layout_contract {
     LAYOUT_ExecutionManager,
     LAYOUT_PlatformMetadata,
@@ -50,26 +50,24 @@ struct layout_slot {
 
 struct layout {
     struct layout_slot fields[F_COUNT];
-    uint32_t sizes[T_COUNT]; /* 0 where not known */
+    uint32_t sizes[T_COUNT]; /* bytes; 0 where unknown */
     uint64_t globals[G_COUNT];
     bool global_present[G_COUNT];
-    uint32_t usable; /* contracts none of whose required names is missing, a bit each; who opens a target takes those
-                        out that are published in versions nobody here reads */
+    uint32_t usable; /* a bit for each contract that lacks no required name; opening clears unsupported versions */
     unsigned pointer_size;
-    enum architecture architecture; /* set by who opens a target */
-    unsigned code_pointer_flags;    /* of PlatformMetadata; set by who opens a target */
+    enum architecture architecture; /* set when a target is opened */
+    unsigned code_pointer_flags;    /* of PlatformMetadata; set when a target is opened */
 };
 
 /*
- * Binds every row. Fails with FIELD when a contract of `needed` lacks required names, all of which the message names
- * as far as they fit, or when a type declared for one of its rows differs from the row's. Rows of other contracts that
- * differ count as absent.
+ * Binds every row. Fails with FIELD when a contract in `needed` lacks required names, which the message lists as far as
+ * they fit, or when the declared type of one of its rows has another width. Such a row of any other contract is absent.
  */
 enum cdacq_status layout_bind(const struct descriptor *descriptor, unsigned pointer_size, uint32_t needed,
                               struct layout *ret, struct cdacq_error *err);
 
-/* Appends to `buffer` the required names that `contract` lacks, for messages. */
-void layout_missing(const struct layout *layout, enum layout_contract contract, char *buffer, size_t size);
+/* Writes the required names that `contract` lacks, as far as they fit, and returns how many there are. */
+size_t layout_missing(const struct layout *layout, enum layout_contract contract, char *buffer, size_t size);
 
 /* "RangeSection.Flags", a static string. */
 const char *layout_field_name(enum layout_field field);

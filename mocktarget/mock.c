@@ -51,8 +51,7 @@ static void set_contracts(struct mock *mock)
 /* Names of layout.def that are those of other releases. */
 static void hide_older_names(struct mock *mock)
 {
-    static const char *const names[] = {"Module.DynamicMetadataSBuffer", "SBuffer", "MethodTable.TypeDefRid",
-                                        "PEImage.FlatImageLayout"};
+    static const char *const names[] = {"Module.DynamicMetadataSBuffer", "SBuffer", "MethodTable.TypeDefRid"};
     for (size_t i = 0; i < ARRAY_SIZE(names) && mock->options.version == MOCK_NET_11; i++)
         mock_hide(mock, names[i]);
 }

@@ -88,7 +88,6 @@ uint64_t mock_module_object(struct mock *mock, const char *path)
     uint64_t module = mock_object(mock, T_Module, 0);
     uint64_t text = put_utf16(mock, path);
     mock_put(mock, module, F_Module_Path, text);
-    mock_put(mock, module, F_Module_FileName, text);
     return module;
 }
 
@@ -100,7 +99,6 @@ void mock_module_place(struct mock *mock, uint64_t module, uint64_t base, uint32
     mock_put(mock, layout, F_PEImageLayout_Size, size);
     mock_put(mock, layout, F_PEImageLayout_Flags, (flat ? 0x172 : 6 | LAYOUT_MAPPED));
     mock_put(mock, image, F_PEImage_LoadedImageLayout, layout);
-    mock_put(mock, image, F_PEImage_FlatImageLayout, flat ? layout : 0);
     mock_put(mock, assembly, F_PEAssembly_PEImage, image);
     mock_put(mock, module, F_Module_PEAssembly, assembly);
     mock_put(mock, module, F_Module_Base, base);
@@ -140,7 +138,6 @@ uint64_t mock_method_table(struct mock *mock, uint64_t module, uint32_t typedef_
     mock_put(mock, table, F_MethodTable_MTFlags2, (uint64_t)typedef_rid << 8 | mock_random(mock, 256));
     mock_put(mock, table, F_MethodTable_TypeDefRid, typedef_rid);
     mock_put(mock, table, F_MethodTable_BaseSize, 0x18);
-    mock_put(mock, table, F_MethodTable_EEClassOrCanonMT, mock_alloc(mock, 64, 8));
     return table;
 }
 
@@ -170,7 +167,6 @@ uint64_t mock_method_descs(struct mock *mock, uint64_t method_table, uint32_t ri
         uint64_t remainder = (rid + i) & ((1u << bits) - 1);
         mock_put(mock, desc, F_MethodDesc_Flags3AndTokenRemainder, remainder | mock_random(mock, 16) << bits);
         mock_put(mock, desc, F_MethodDesc_ChunkIndex, i * stride / mock->globals[G_MethodDescAlignment]);
-        mock_put(mock, desc, F_MethodDesc_Slot, i);
         mock_put(mock, desc, F_MethodDesc_Flags, mock_random(mock, 2) << 3); /* IL, perhaps with a slot of its own */
         mock_put(mock, desc, F_MethodDesc_CodeData, 0);
     }
@@ -231,7 +227,6 @@ static void put_method_desc(struct mock *mock, uint64_t desc, uint32_t remainder
 {
     mock_put(mock, desc, F_MethodDesc_Flags3AndTokenRemainder, remainder);
     mock_put(mock, desc, F_MethodDesc_ChunkIndex, 0);
-    mock_put(mock, desc, F_MethodDesc_Slot, 0);
     mock_put(mock, desc, F_MethodDesc_Flags, classification);
     mock_put(mock, desc, F_MethodDesc_CodeData, 0);
 }
