@@ -1,6 +1,6 @@
 /*
- * architecture.h: what the target's code was compiled for. Unwind data and GC info, unlike the structures of the
- * runtime, are encoded as the architecture has it; descriptors say which it is from .NET 10 on.
+ * architecture.h: the architecture of the target's code, which decides the encoding of unwind data and GC info.
+ * Descriptors publish it since .NET 10.
  * Source: dotnet/runtime docs/design/datacontracts/RuntimeInfo.md.
  */
 #ifndef CDACQ_DESCRIPTORS_ARCHITECTURE_H
@@ -19,10 +19,10 @@ enum architecture {
     ARCHITECTURE_COUNT
 };
 
-/* By the descriptor's global "Architecture"; where it publishes none, by the ELF machine (EM_*). */
+/* From the global "Architecture" of the descriptor or, where there is none, from the ELF machine (EM_*). */
 enum architecture architecture_find(const struct descriptor *descriptor, unsigned elf_machine);
 
-/* Its EM_*; 0, EM_NONE, of ARCHITECTURE_UNKNOWN. */
+/* EM_*; EM_NONE for ARCHITECTURE_UNKNOWN. */
 unsigned architecture_elf_machine(enum architecture architecture);
 
 #endif

@@ -16,20 +16,20 @@ struct header {
     uint64_t json, pointers;
 };
 
-/* A descriptor with all that belongs to it, on its way in. */
+/* The state of reading one descriptor with its baseline and sub-descriptors. */
 struct loader {
     struct target *target;
     const struct image *image;
     bool (*baseline)(const char *name, const char **ret_text, size_t *ret_size);
     struct descriptor *descriptor;
     struct contract_descriptor_info info;
-    uint64_t seen[64]; /* addresses of the structures read: a cycle ends */
+    uint64_t seen[64]; /* addresses of the structures read: ends cycles */
     size_t seen_count;
     struct cdacq_error *err;
 };
 
-/* Bytes that the loader placed there: from the target, or relocated from the image's file. */
-static enum cdacq_status read_placed(struct loader *loader, uint64_t address, void *buffer, size_t size)
+/* Reads from the target, or from the image's file with relocations applied. */
+static enum cdacq_status read_data(struct loader *loader, uint64_t address, void *buffer, size_t size)
 {
     bool from_file = false;
     enum cdacq_status status;
@@ -48,7 +48,7 @@ static enum cdacq_status read_placed(struct loader *loader, uint64_t address, vo
 static enum cdacq_status read_header(struct loader *loader, uint64_t address, struct header *ret)
 {
     uint8_t bytes[40] = {0};
-    enum cdacq_status status = read_placed(loader, address, bytes, 16);
+    enum cdacq_status status = read_data(loader, address, bytes, 16);
     if (status < 0)
         return status;
     struct header header = {.big_endian = memcmp(bytes, magic_big, 8) == 0};
@@ -57,7 +57,7 @@ static enum cdacq_status read_header(struct loader *loader, uint64_t address, st
                          "no contract descriptor at 0x%" PRIx64 ": its magic number is not there", address);
     bool big = header.big_endian, narrow = load_u32(bytes + 8, big) & FLAG_POINTERS_OF_32_BITS;
     header.pointer_size = narrow ? 4 : 8;
-    status = read_placed(loader, address + 16, bytes + 16, narrow ? 16 : 24);
+    status = read_data(loader, address + 16, bytes + 16, narrow ? 16 : 24);
     if (status < 0)
         return status;
     header.json_size = load_u32(bytes + 12, big);
@@ -82,12 +82,11 @@ static enum cdacq_status read_pointers(struct loader *loader, const struct heade
     CLEANUP_FREE uint8_t *raw = malloc((size_t)header->pointer_count * header->pointer_size + 1);
     if (!values || !raw)
         return error_set(loader->err, CDACQ_ERR_NOMEM, 0, "out of memory for the descriptor");
-    if (header->pointer_count) {
-        enum cdacq_status status =
-            read_placed(loader, header->pointers, raw, (size_t)header->pointer_count * header->pointer_size);
-        if (status < 0)
-            return status;
-    }
+    enum cdacq_status status = CDACQ_OK;
+    if (header->pointer_count)
+        status = read_data(loader, header->pointers, raw, (size_t)header->pointer_count * header->pointer_size);
+    if (status < 0)
+        return status;
     for (uint32_t i = 0; i < header->pointer_count; i++)
         values[i] = header->pointer_size == 4 ? load_u32(raw + i * 4, header->big_endian)
                                               : load_u64(raw + i * 8, header->big_endian);
@@ -121,8 +120,8 @@ static enum cdacq_status add_baseline(struct loader *loader, const struct json *
 static enum cdacq_status load(struct loader *loader, uint64_t address, const char *origin, unsigned depth);
 
 /*
- * {"GC": [[N], "pointer"]}: pointer N is the address of a variable that holds the address of another descriptor. Null
- * means that there is none (yet). The variable is the process's own: no file can tell what it holds.
+ * {"GC": [[N], "pointer"]}: pointer N is the address of a variable that holds the address of another descriptor, or null
+ * where there is none (yet). No file holds the value of that variable.
  */
 static enum cdacq_status load_sub_descriptors(struct loader *loader, const struct json *root,
                                               const struct header *header, const uint64_t *pointers, unsigned depth)

@@ -12,7 +12,7 @@ static struct descriptor_key slot_key(const struct descriptor_slot *slot)
     return slot->key;
 }
 
-/* The seed is nothing that a writer of descriptors can know: nobody can make all names collide. */
+/* The writer of a descriptor cannot know the seed, and so cannot make all names collide. */
 static uint64_t hash_key(struct descriptor_key key, uint64_t seed)
 {
     return hash_string(key.name, hash_string(key.scope, seed ^ (uint64_t)key.kind));
@@ -50,7 +50,7 @@ const struct descriptor_item *descriptor_find(const struct descriptor *descripto
     return slot ? &descriptor->items.items[slot->index] : NULL;
 }
 
-/* Adds an item that is not there yet; its strings are kept. */
+/* Adds a new item, whose strings are kept already. */
 static bool add_item(struct descriptor *descriptor, const struct descriptor_item *item)
 {
     struct descriptor_slot slot = {key_of(item), (uint32_t)descriptor->items.count};
@@ -62,7 +62,7 @@ static bool add_item(struct descriptor *descriptor, const struct descriptor_item
     return false;
 }
 
-/* A document on its way into the table. */
+/* A document that is being added to the table. */
 struct merger {
     struct descriptor *descriptor;
     const char *origin; /* kept */
@@ -83,7 +83,7 @@ static bool same_text(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* Two documents on one thing: the declared type is no disagreement where only one of them states it. */
+/* Whether two documents agree on an item. Declared types are not compared: often only one document has one. */
 static bool agrees(const struct descriptor_item *a, const struct descriptor_item *b)
 {
     if (a->has_value && b->has_value)
@@ -91,7 +91,7 @@ static bool agrees(const struct descriptor_item *a, const struct descriptor_item
     return a->has_value == b->has_value && same_text(a->text, b->text);
 }
 
-/* Puts one item into the table by the merge rule. Its strings are the document's: they are copied. */
+/* Puts one item into the table by the merge rule, and copies its strings, which belong to the document. */
 static enum cdacq_status put(struct merger *merger, struct descriptor_item item)
 {
     struct descriptor *descriptor = merger->descriptor;
@@ -104,8 +104,8 @@ static enum cdacq_status put(struct merger *merger, struct descriptor_item item)
     item.text = keep(descriptor, item.text, &failed);
     if (slot) {
         struct descriptor_item *old = &descriptor->items.items[slot->index];
-        bool unknown = !old->has_value && !old->text; /* a baseline's placeholder, or a size not known: fill it */
-        bool silent = !item.has_value && !item.text;  /* nothing said */
+        bool unknown = !old->has_value && !old->text; /* a placeholder of a baseline, or an unknown size */
+        bool silent = !item.has_value && !item.text;
         if (!unknown && !silent && !agrees(old, &item))
             item.other = old->other = merger->merge == MERGE_OVERRIDE ? old->origin : merger->origin;
         if (unknown || (merger->merge == MERGE_OVERRIDE && !silent)) {
@@ -128,7 +128,7 @@ static bool is_word(const struct json *value, const char *word)
     return json_kind(value) == JSON_STRING && strcmp(json_text(value), word) == 0;
 }
 
-/* V, or [N] for pointer data, into the item. "unknown" leaves it without a value. */
+/* V, or [N] for pointer data. "unknown" leaves the item without a value. */
 static enum cdacq_status read_plain_value(struct merger *merger, const struct json *value, struct descriptor_item *item)
 {
     if (json_kind(value) == JSON_ARRAY) {
@@ -167,7 +167,7 @@ static enum cdacq_status read_global_value(struct merger *merger, const struct j
     return read_plain_value(merger, value, item);
 }
 
-/* A field's offset: N, or [N, "type"]. A field may stand in front of its object: then it is negative. */
+/* A field's offset: N, or [N, "type"]; negative for a field in front of its object. */
 static enum cdacq_status read_offset(struct merger *merger, const struct json *value, struct descriptor_item *item)
 {
     const struct json *offset = value;
@@ -196,65 +196,57 @@ static enum cdacq_status read_size(struct merger *merger, const struct json *val
     return CDACQ_OK;
 }
 
-/* A document's own duplicates are an error, since nobody can say which was meant. Quadratic, but a type is small. */
-static bool is_duplicate(const struct json *first, const struct json *item)
+/*
+ * The name of a type, field or global: its key in the compact form, a member in the regular form. NULL where the member
+ * is missing.
+ */
+static const char *name_of(const struct json *item, bool regular)
 {
-    for (const struct json *other = first; other != item; other = json_next(other))
-        if (strcmp(json_key(other), json_key(item)) == 0)
-            return true;
-    return false;
-}
-
-static const char *name_of(const struct json *item)
-{
-    const struct json *name = json_get(item, "name");
+    const struct json *name = regular ? json_get(item, "name") : NULL;
+    if (!regular)
+        return json_key(item);
     return name && json_kind(name) == JSON_STRING ? json_text(name) : NULL;
 }
 
-/* The same in the regular form, where names are values. */
-static bool is_duplicate_name(const struct json *first, const struct json *item)
+/* Sets the declared type that the regular form gives an item. */
+static void read_type(const struct json *value, struct descriptor_item *item)
+{
+    const struct json *type = json_get(value, "type");
+    if (type && json_kind(type) == JSON_STRING)
+        item->type = json_text(type);
+}
+
+/* A field that occurs twice in one document is an error: either could be meant. Quadratic, but a type is small. */
+static bool is_duplicate(const struct json *first, const struct json *item, bool regular)
 {
     for (const struct json *other = first; other != item; other = json_next(other))
-        if (same_text(name_of(other), name_of(item)))
+        if (same_text(name_of(other, regular), name_of(item, regular)))
             return true;
     return false;
 }
 
 enum { FIELD_MAX = 1024 };
 
-/* {"!": SIZE, "Field": OFFSET, ...} */
-static enum cdacq_status add_compact_type(struct merger *merger, const struct json *value)
+static enum cdacq_status add_field(struct merger *merger, const char *type, const struct json *field, bool regular)
 {
-    const char *name = json_key(value);
-    struct descriptor_item type = {.kind = CDACQ_ITEM_TYPE, .scope = "", .name = name};
-    if (json_kind(value) != JSON_OBJECT)
-        return malformed(merger, "type", name, "not an object");
-    if (json_count(value) > FIELD_MAX)
-        return malformed(merger, "type", name, "too many fields");
-    const struct json *size = json_get(value, "!");
-    enum cdacq_status status = size ? read_size(merger, size, &type) : CDACQ_OK;
-    if (status >= 0)
-        status = put(merger, type);
-    for (const struct json *field = json_first(value); field && status >= 0; field = json_next(field)) {
-        struct descriptor_item item = {.kind = CDACQ_ITEM_FIELD, .scope = name, .name = json_key(field)};
-        if (is_duplicate(json_first(value), field))
-            return malformed(merger, "type", name, "a field stands twice");
-        if (strcmp(item.name, "!") == 0)
-            continue;
-        status = read_offset(merger, field, &item);
-        if (status >= 0)
-            status = put(merger, item);
-    }
-    return status;
+    struct descriptor_item item = {.kind = CDACQ_ITEM_FIELD, .scope = type, .name = name_of(field, regular)};
+    const struct json *offset = regular ? json_get(field, "offset") : field;
+    enum cdacq_status status = offset ? read_offset(merger, offset, &item) : CDACQ_OK;
+    if (regular)
+        read_type(field, &item);
+    return status >= 0 ? put(merger, item) : status;
 }
 
-/* {"name", "size", "fields": [{"name", "type", "offset"}]} */
-static enum cdacq_status add_regular_type(struct merger *merger, const struct json *value)
+/* Compact: {"!": SIZE, "Field": OFFSET, ...}; regular: {"name", "size", "fields": [{"name", "type", "offset"}]} */
+static enum cdacq_status add_type(struct merger *merger, const struct json *value, bool regular)
 {
-    const char *name = name_of(value);
-    const struct json *size = json_get(value, "size"), *fields = json_get(value, "fields");
-    if (!name || (fields && json_kind(fields) != JSON_ARRAY))
+    const char *name = name_of(value, regular);
+    const struct json *size = json_get(value, regular ? "size" : "!");
+    const struct json *fields = regular ? json_get(value, "fields") : value;
+    if (regular && (!name || (fields && json_kind(fields) != JSON_ARRAY)))
         return malformed(merger, "type", name ? name : "", "needs a name and an array of fields");
+    if (!regular && json_kind(value) != JSON_OBJECT)
+        return malformed(merger, "type", name, "not an object");
     if (fields && json_count(fields) > FIELD_MAX)
         return malformed(merger, "type", name, "too many fields");
     struct descriptor_item type = {.kind = CDACQ_ITEM_TYPE, .scope = "", .name = name};
@@ -263,60 +255,46 @@ static enum cdacq_status add_regular_type(struct merger *merger, const struct js
         status = put(merger, type);
     const struct json *first = fields ? json_first(fields) : NULL;
     for (const struct json *field = first; field && status >= 0; field = json_next(field)) {
-        const struct json *offset = json_get(field, "offset"), *field_type = json_get(field, "type");
-        struct descriptor_item item = {.kind = CDACQ_ITEM_FIELD, .scope = name, .name = name_of(field)};
-        if (!item.name)
+        if (!name_of(field, regular))
             return malformed(merger, "type", name, "a field without a name");
-        if (is_duplicate_name(first, field))
+        if (is_duplicate(first, field, regular))
             return malformed(merger, "type", name, "a field stands twice");
-        if (offset)
-            status = read_offset(merger, offset, &item);
-        if (field_type && json_kind(field_type) == JSON_STRING)
-            item.type = json_text(field_type);
-        if (status >= 0)
-            status = put(merger, item);
+        if (regular || strcmp(json_key(field), "!") != 0)
+            status = add_field(merger, name, field, regular);
     }
     return status;
 }
 
-static enum cdacq_status add_types(struct merger *merger, const struct json *types)
+/* Calls `add` for each element of an object (the compact form) or array (the regular form). */
+static enum cdacq_status add_each(struct merger *merger, const char *key, const struct json *container,
+                                  enum cdacq_status (*add)(struct merger *, const struct json *, bool regular))
 {
     enum cdacq_status status = CDACQ_OK;
-    bool regular = json_kind(types) == JSON_ARRAY;
-    if (!regular && json_kind(types) != JSON_OBJECT)
-        return malformed(merger, "key", "types", "neither an object nor an array");
-    for (const struct json *type = json_first(types); type && status >= 0; type = json_next(type))
-        status = regular ? add_regular_type(merger, type) : add_compact_type(merger, type);
+    bool regular = json_kind(container) == JSON_ARRAY;
+    if (!regular && json_kind(container) != JSON_OBJECT)
+        return malformed(merger, "key", key, "neither an object nor an array");
+    for (const struct json *item = json_first(container); item && status >= 0; item = json_next(item))
+        status = add(merger, item, regular);
     return status;
 }
 
-static enum cdacq_status add_globals(struct merger *merger, const struct json *globals)
+static enum cdacq_status add_global(struct merger *merger, const struct json *global, bool regular)
 {
+    struct descriptor_item item = {.kind = CDACQ_ITEM_GLOBAL, .scope = "", .name = name_of(global, regular)};
+    if (!item.name)
+        return malformed(merger, "key", "globals", "a global without a name");
     enum cdacq_status status = CDACQ_OK;
-    bool regular = json_kind(globals) == JSON_ARRAY;
-    if (!regular && json_kind(globals) != JSON_OBJECT)
-        return malformed(merger, "key", "globals", "neither an object nor an array");
-    for (const struct json *global = json_first(globals); global && status >= 0; global = json_next(global)) {
-        struct descriptor_item item = {.kind = CDACQ_ITEM_GLOBAL, .scope = "", .name = json_key(global)};
-        if (regular) {
-            const struct json *type = json_get(global, "type"), *value = json_get(global, "value");
-            item.name = name_of(global);
-            if (!item.name)
-                return malformed(merger, "key", "globals", "a global without a name");
-            if (type && json_kind(type) == JSON_STRING)
-                item.type = json_text(type);
-            if (value)
-                status = read_plain_value(merger, value, &item);
-        } else {
-            status = read_global_value(merger, global, &item);
-        }
-        if (status >= 0)
-            status = put(merger, item);
-    }
-    return status;
+    const struct json *value = regular ? json_get(global, "value") : NULL;
+    if (regular)
+        read_type(global, &item);
+    if (!regular)
+        status = read_global_value(merger, global, &item);
+    else if (value)
+        status = read_plain_value(merger, value, &item);
+    return status >= 0 ? put(merger, item) : status;
 }
 
-/* {"Name": 2} or {"Name": "c1"}: kept as text, since numbers and texts are counted apart. */
+/* {"Name": 2} or {"Name": "c1"}: both forms are kept as text. */
 static enum cdacq_status add_contracts(struct merger *merger, const struct json *contracts)
 {
     enum cdacq_status status = CDACQ_OK;
@@ -352,16 +330,16 @@ enum cdacq_status descriptor_add(struct descriptor *descriptor, const struct jso
     uint64_t schema;
     if (version && (!json_integer(version, &schema) || schema > UINT32_MAX))
         return malformed(&merger, "key", "version", "not a number of 32 bits");
-    /* A baseline comes before the document that builds on it, but does not say what that one is. */
+    /* The baseline comes first, but the runtime's own document gives the schema version. */
     bool own = merge == MERGE_OVERRIDE;
     if (version && (!descriptor->has_schema || (own && !descriptor->schema_is_own))) {
         descriptor->schema = (unsigned)schema;
         descriptor->has_schema = true;
         descriptor->schema_is_own = own;
     }
-    enum cdacq_status status = types ? add_types(&merger, types) : CDACQ_OK;
+    enum cdacq_status status = types ? add_each(&merger, "types", types, add_type) : CDACQ_OK;
     if (status >= 0 && globals)
-        status = add_globals(&merger, globals);
+        status = add_each(&merger, "globals", globals, add_global);
     if (status >= 0 && contracts)
         status = add_contracts(&merger, contracts);
     return status;

@@ -1,10 +1,11 @@
 /*
- * descriptor.h: what a runtime says of itself, from all documents that speak of it, as one immutable flat table.
+ * descriptor.h: the types, globals and contracts of a runtime, merged from all documents about it into one flat table,
+ * which is immutable afterwards.
  *
  * Documents are added in this order: the baseline that the runtime names, the runtime's own (which overrides it), its
- * sub-descriptors and the supplements (which only ever add), files given by the user (which override everything). An
- * indirect value is resolved against its own document's pointer data before anything is merged. Each value remembers
- * which document it came from, and which other one disagreed.
+ * sub-descriptors and the supplements (which only add), files of the user (which override everything). An indirect
+ * value is resolved against the pointer data of its own document before it is merged. Each item records the document
+ * that it came from and one that disagreed.
  * Source: dotnet/runtime docs/design/datacontracts/{contract-descriptor,data_descriptor}.md.
  */
 #ifndef CDACQ_DESCRIPTORS_DESCRIPTOR_H
@@ -16,7 +17,7 @@
 #include "util/vector.h"
 #include "descriptors/json.h"
 
-enum { DESCRIPTOR_DOCUMENT_MAX = 64, DESCRIPTOR_ITEM_MAX = 128 * 1024 };
+enum { DESCRIPTOR_ITEM_MAX = 128 * 1024 };
 
 struct descriptor_item {
     enum cdacq_descriptor_item_kind kind;
@@ -27,7 +28,7 @@ struct descriptor_item {
     uint64_t value;
     bool has_value;
     const char *origin;
-    const char *other; /* a document that said something else, NULL where none did */
+    const char *other; /* a document with another value, NULL where there is none */
 };
 
 struct descriptor_key {
@@ -44,7 +45,7 @@ DEFINE_VECTOR(descriptor_items, struct descriptor_item);
 DEFINE_HASH_TABLE_TYPE(descriptor_slots, struct descriptor_slot);
 
 struct descriptor {
-    struct descriptor_items items; /* in the order in which they came */
+    struct descriptor_items items; /* in the order of addition */
     struct descriptor_slots slots;
     struct arena strings; /* all strings of the items */
     unsigned schema;      /* "version" of the runtime's own document */
@@ -52,26 +53,26 @@ struct descriptor {
 };
 
 enum descriptor_merge {
-    MERGE_ADD,      /* what is there stays */
-    MERGE_OVERRIDE, /* what is there is replaced */
+    MERGE_ADD,      /* existing items stay */
+    MERGE_OVERRIDE, /* existing items are replaced */
 };
 
-/* The pointer data of one document; NULL `values` where it may have no indirect values at all. */
+/* The pointer data of one document. `values` is NULL where it may have no indirect values. */
 struct pointer_data {
     const uint64_t *values;
     size_t count;
-    bool unknown; /* there are `count`, but no process that has filled them in: such globals are left without a value */
+    bool unknown; /* no process has filled the `count` values in: such globals get no value */
 };
 
 /*
- * Adds the document `root`. `origin` names it. Without pointer data an indirect value is an error; so is an index
- * beyond it, a duplicate field within a type, and anything else that is no descriptor.
+ * Adds the document `root`, which `origin` names in messages. Fails with NOMEM, or with DESCRIPTOR for an index beyond
+ * the pointer data, a duplicate field of a type, and anything else that is not a valid descriptor.
  */
 enum cdacq_status descriptor_add(struct descriptor *descriptor, const struct json *root, const char *origin,
                                  struct pointer_data pointer_data, enum descriptor_merge merge,
                                  struct cdacq_error *err);
 
-/* NULL where there is none. `scope` is the type of a field, "" else. */
+/* NULL where there is none. `scope` is the type for a field, otherwise "". */
 const struct descriptor_item *descriptor_find(const struct descriptor *descriptor, enum cdacq_descriptor_item_kind kind,
                                               const char *scope, const char *name);
 

@@ -1,7 +1,6 @@
 /*
- * field_reader.h: reads of the fields that a layout binds: a reader of the target's memory together with where this
- * runtime has its fields. Contracts take one; what they read without a field goes through `raw`. A field_reader belongs
- * to one thread.
+ * field_reader.h: reads the fields that a layout binds. Contracts take a field_reader; they use `raw` for reads of
+ * memory that is no field. A field_reader belongs to one thread.
  */
 #ifndef CDACQ_DESCRIPTORS_FIELD_READER_H
 #define CDACQ_DESCRIPTORS_FIELD_READER_H
@@ -26,10 +25,10 @@ static inline bool has_field(const struct field_reader *reader, enum layout_fiel
     return reader->layout->fields[field].present;
 }
 
-/* Makes the reader fail because `field` is not described; for reads of what has_field() was not asked about. */
+/* Makes the reader fail because the descriptor lacks `field`. Returns 0. */
 uint64_t field_missing(struct field_reader *reader, enum layout_field field);
 
-/* Names the field in the message of a read that has just failed. */
+/* Names the field in the message if the read of `value` has failed. Returns `value`. */
 static inline uint64_t field_read(struct field_reader *reader, enum layout_field field, uint64_t value)
 {
     if (reader_failed(&reader->raw))
@@ -37,7 +36,7 @@ static inline uint64_t field_read(struct field_reader *reader, enum layout_field
     return value;
 }
 
-/* The value of a field of the structure at `base`. 0, and the reader fails, when it is absent or unreadable. */
+/* The field's value in the structure at `base`. 0, and the reader fails, when it is absent or unreadable. */
 static inline uint64_t read_field(struct field_reader *reader, uint64_t base, enum layout_field field)
 {
     const struct layout_slot *slot = &reader->layout->fields[field];

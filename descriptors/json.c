@@ -2,7 +2,7 @@
 
 #include <cjson/cJSON.h>
 
-/* struct json is never defined: a value is a cJSON under a name of our own. */
+/* struct json is never defined: it is a cJSON. */
 static const cJSON *node(const struct json *value)
 {
     return (const cJSON *)(const void *)value;
@@ -14,12 +14,12 @@ static const struct json *value_of(const cJSON *item)
 }
 
 /*
- * Numbers go through cJSON as strings that start with this byte, which no string of a valid text can hold unescaped,
- * and the rewriting below refuses it escaped.
+ * Numbers pass through cJSON as strings that start with this byte. A valid text cannot have it unescaped in a string, and
+ * copy_string() refuses it escaped.
  */
 #define NUMBER_MARK '\x01'
 
-/* Rewrites a text into what cJSON can take. Output grows: three bytes for each number. */
+/* Rewrites a text for cJSON. Each number grows by three bytes. */
 struct rewriter {
     const char *at, *end;
     char *out;
@@ -31,7 +31,6 @@ static bool is_space(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-/* Skips white space and comments. */
 static void skip_blank(struct rewriter *r)
 {
     while (r->at < r->end) {
@@ -92,7 +91,7 @@ static void copy_digits(struct rewriter *r)
         *r->out++ = *r->at++;
 }
 
-/* -? digits, then a fraction and an exponent if there are any; no zero before other digits. */
+/* An optional minus sign, digits without a leading zero, an optional fraction, an optional exponent. */
 static void copy_number(struct rewriter *r)
 {
     *r->out++ = '"';
@@ -122,7 +121,7 @@ static void copy_number(struct rewriter *r)
         r->problem = "a number as a key";
 }
 
-/* true, false, null: whole, since what is between two of them will be gone. */
+/* true, false, null. Removing a comment must not join two words into one of these. */
 static void copy_word(struct rewriter *r)
 {
     static const char *const words[] = {"true", "false", "null"};
@@ -139,7 +138,7 @@ static void copy_word(struct rewriter *r)
     r->problem = "a byte that is no JSON";
 }
 
-/* Drops a comma behind a value and before the end of an array or object; cJSON refuses any other that is too many. */
+/* Drops a comma after a value and before the end of an array or object; cJSON refuses any other surplus comma. */
 static void copy_comma(struct rewriter *r, const char *begin)
 {
     char before = r->out > begin ? r->out[-1] : '\0';
@@ -174,11 +173,11 @@ enum cdacq_status json_parse(const char *text, size_t size, const char *origin, 
     if (size > JSON_TEXT_MAX)
         return error_set(err, CDACQ_ERR_DESCRIPTOR, 0, "%s: %zu bytes of JSON are more than the %d that are read",
                          origin, size, JSON_TEXT_MAX);
-    CLEANUP_FREE char *clean = malloc(size * 4 + 1); /* worst: "1,1,1": 4 bytes out for each number of one digit */
+    CLEANUP_FREE char *clean = malloc(size * 4 + 1); /* at worst "1,1,1": 4 bytes for each digit */
     if (!clean)
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
     struct rewriter rewriter = {.at = text, .end = text + size, .out = clean};
-    /* A terminator, or padding up to a page, behind the text is no part of it. */
+    /* A terminator, or padding up to a page, may follow the text. */
     while (rewriter.end > text && rewriter.end[-1] == '\0')
         rewriter.end--;
     rewrite(&rewriter);

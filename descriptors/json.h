@@ -1,11 +1,10 @@
 /*
- * json.h: JSON as data descriptors use it, and the one place that knows cJSON, with its traps:
+ * json.h: JSON as data descriptors use it. Only this module uses cJSON, and it works around these limits of cJSON:
  *
- * - cJSON holds numbers as doubles: integers beyond 2^53 would be rounded. Numbers are therefore kept as their text.
- * - Its look-ups ignore case and take the first of duplicate keys; here values are walked in order, keys compare
- *   exactly.
- * - It ends strings at an escaped NUL; a text that holds one is refused.
- * - It knows neither comments nor trailing commas, which descriptors may have; they are taken out first.
+ * - It holds numbers as doubles, which would round integers beyond 2^53. Numbers are kept as their text instead.
+ * - Its look-ups ignore case and take the first of duplicate keys. Keys compare exactly here, and the last one wins.
+ * - It ends strings at an escaped NUL. A text that has one is refused.
+ * - It accepts neither comments nor trailing commas, which descriptors may have. They are removed first.
  *
  * A text is at most JSON_TEXT_MAX bytes. A parsed document is immutable.
  * Source: dotnet/runtime docs/design/datacontracts/data_descriptor.md ("JSON with comments"); RFC 8259.
@@ -28,23 +27,23 @@ void json_free(struct json *root);
 
 enum json_kind json_kind(const struct json *value);
 
-/* The first element of an array or object, NULL when empty or neither; then its siblings. */
+/* The first element of an array or object, and the next one. NULL where there is none. */
 const struct json *json_first(const struct json *container);
 const struct json *json_next(const struct json *value);
 size_t json_count(const struct json *container);
 
-/* The key under which a value stands in an object, "" elsewhere. */
+/* The key of a value in an object, "" elsewhere. */
 const char *json_key(const struct json *value);
 
-/* The value under `key`, exactly; the last one where the key stands more than once. NULL where it does not. */
+/* The value of `key`, the last one where the key occurs more than once. NULL where there is none. */
 const struct json *json_get(const struct json *object, const char *key);
 
-/* The text of a string or of a number as written; NULL for anything else. */
+/* A string, or a number as it was written; NULL for anything else. */
 const char *json_text(const struct json *value);
 
 /*
- * The value of an integer: a number, or a string that is one, decimal or 0x hexadecimal, with an optional minus sign
- * (stored as two's complement). False when it is none, or does not fit 64 bits.
+ * The value of an integer: a number or string, decimal or 0x hexadecimal, with an optional minus sign (returned as two's
+ * complement). False for anything else, and for a number that does not fit 64 bits.
  */
 bool json_integer(const struct json *value, uint64_t *ret);
 

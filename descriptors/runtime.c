@@ -6,13 +6,11 @@
 #include "util/file.h"
 #include "descriptors/embedded.h"
 
-enum { PROBE_MAX = 8192 }; /* images that are looked at: each look may cost a read of its headers and symbols */
+enum { PROBE_MAX = 8192 }; /* images: opening one reads its headers and symbols */
 
 static const char symbol_name[] = "DotNetRuntimeContractDescriptor";
 
-/*
- * Opens the image that begins at a mapping and adds it when it publishes a descriptor, or when `named` says it should.
- */
+/* Opens the image that begins at a mapping. Adds it if it publishes a descriptor or is `named` libcoreclr.so. */
 static void try_image(struct target *target, const struct mapping *mapping, bool named, struct runtimes *runtimes)
 {
     struct runtime runtime = {.has_image = true};
@@ -59,7 +57,7 @@ enum cdacq_status runtimes_find(struct target *target, bool all, struct runtimes
     return CDACQ_OK;
 }
 
-/* A baseline is an embedded document by its name. */
+/* The baseline "x" is the embedded file baseline-x.json. */
 static bool find_baseline(const char *name, const char **ret_text, size_t *ret_size)
 {
     for (size_t i = 0; i < embedded_descriptor_count; i++) {
@@ -75,7 +73,7 @@ static bool find_baseline(const char *name, const char **ret_text, size_t *ret_s
     return false;
 }
 
-/* A JSON file that the user gives: it overrides what is there. */
+/* Adds a JSON file of the user, which overrides existing items. */
 static enum cdacq_status add_file(const char *path, struct descriptor *descriptor, struct cdacq_error *err)
 {
     struct stat st;
@@ -106,7 +104,7 @@ enum cdacq_status runtime_read_descriptor(struct target *target, const struct ru
 {
     const struct image *image = runtime->has_image ? &runtime->image : NULL;
     enum cdacq_status status = CDACQ_OK;
-    /* Without a descriptor, as .NET 8 is, the image tells what a descriptor's header would. */
+    /* .NET 8 has no descriptor: pointer size and byte order come from the image. */
     *ret = (struct contract_descriptor_info){.pointer_size = image && !image->elf.wide ? 4 : 8,
                                              .big_endian = image && image->elf.big};
     if (runtime->descriptor_address)

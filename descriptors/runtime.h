@@ -1,5 +1,5 @@
 /*
- * runtime.h: finding the .NET runtimes of a target, and putting together the descriptor of one of them.
+ * runtime.h: finds the .NET runtimes of a target and reads the descriptor of one of them.
  */
 #ifndef CDACQ_DESCRIPTORS_RUNTIME_H
 #define CDACQ_DESCRIPTORS_RUNTIME_H
@@ -10,33 +10,32 @@
 
 enum { RUNTIME_MAX = 16 };
 
-/* An image that publishes a descriptor, or should. */
+/* An image that publishes a descriptor, or is named libcoreclr.so. */
 struct runtime {
     struct image image;
-    bool has_image;               /* false where only the descriptor's address was given */
-    uint64_t descriptor_address;  /* 0: the image exports none */
-    struct supplement supplement; /* its root is NULL where none is for this runtime */
+    bool has_image;               /* false where only the descriptor's address is known */
+    uint64_t descriptor_address;  /* 0 where the image exports none */
+    struct supplement supplement; /* its root is NULL where this runtime has none */
 };
 
 struct runtimes {
     struct runtime *items;
     size_t count;
-    const char *problem_path; /* an image named libcoreclr.so that could not be used, NULL */
+    const char *problem_path; /* an image named libcoreclr.so that could not be opened, or NULL */
     struct cdacq_error problem;
 };
 
 void runtimes_deinit(struct runtimes *runtimes);
 
 /*
- * Finds every mapped image that exports DotNetRuntimeContractDescriptor: the ones named libcoreclr.so first; when there
- * is none, or `all` are wanted, others too (a single-file app has the runtime in its executable, a NativeAOT library
- * its own). Numbers do not depend on `all`. Free `items`.
+ * Finds the images named libcoreclr.so and, when there are none or `all` is set, any other image that exports
+ * DotNetRuntimeContractDescriptor: a single-file app has the runtime in its executable, a NativeAOT library has its own.
+ * The order does not depend on `all`. Free the result with runtimes_deinit().
  */
 enum cdacq_status runtimes_find(struct target *target, bool all, struct runtimes *ret, struct cdacq_error *err);
 
 /*
- * Reads the descriptor of `runtime`, where it has one, then adds its supplement, then lets the files in `overrides`
- * override both.
+ * Reads the descriptor of `runtime`, if it has one, and adds its supplement. The files in `overrides` override both.
  */
 enum cdacq_status runtime_read_descriptor(struct target *target, const struct runtime *runtime,
                                           const char *const *overrides, size_t override_count,

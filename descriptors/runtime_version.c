@@ -3,12 +3,12 @@
 #include <ctype.h>
 #include <stdio.h>
 
-static const char mark[] =
-    "@(#)Version "; /* what(1) looks for the like; the runtime's build puts it into every image */
+/* The runtime's build puts this into every image. */
+static const char mark[] = "@(#)Version ";
 
-enum { SCAN_MAX = 16 * 1024 * 1024 }; /* bytes of a segment: those of libcoreclr have up to 6 MB */
+enum { SCAN_MAX = 16 * 1024 * 1024 }; /* bytes of a segment; libcoreclr's have up to 6 MB */
 
-/* Copies digits and dots. */
+/* Copies the leading digits and dots. */
 static void copy_version(char *ret, size_t size, const char *text, size_t length)
 {
     size_t n = 0;
@@ -18,7 +18,7 @@ static void copy_version(char *ret, size_t size, const char *text, size_t length
     ret[n] = '\0';
 }
 
-/* "10.0" of "10.0.12"; "" of what has no second number. */
+/* "10.0" from "10.0.12"; "" where there is no second number. */
 static void copy_release(char ret[16], const char *version)
 {
     const char *dot = strchr(version, '.'), *end = dot ? dot + 1 : version;
@@ -28,7 +28,7 @@ static void copy_release(char ret[16], const char *version)
     snprintf(ret, 16, "%.*s", (int)MIN(length, (size_t)15), version);
 }
 
-/* The string in the image's initialised data: a constant, though compilers put it where data can be written. */
+/* Compilers may put the constant string into a writable segment, so all segments are searched. */
 static void find_file_version(const struct image *image, char *ret, size_t size)
 {
     struct reader reader;
@@ -82,7 +82,7 @@ void runtime_version_find(const struct runtime *runtime, struct runtime_version 
     }
     copy_release(by_image, version.file_version);
     copy_release(by_path, path_version);
-    /* Any one source can lie: a folder may be renamed, and a symbol may come to have another one's size. */
+    /* One source can be wrong: a folder may be renamed, and symbol sizes of two releases may coincide. */
     if (by_image[0] && (!strcmp(by_image, by_symbols) || !strcmp(by_image, by_path)))
         memcpy(version.release, by_image, sizeof by_image);
     else if (by_symbols[0] && !strcmp(by_symbols, by_path))

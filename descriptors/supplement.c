@@ -7,7 +7,6 @@
 
 enum { POINTER_DATA_MAX = 4096 };
 
-/* Whether every exported symbol is as the file says. */
 static bool symbols_match(const struct json *symbols, const struct image *image)
 {
     for (const struct json *symbol = json_first(symbols); symbol; symbol = json_next(symbol)) {
@@ -58,7 +57,7 @@ void supplement_deinit(struct supplement *supplement)
     *supplement = (struct supplement){0};
 }
 
-/* The array that indirect values refer to. Its entries are the process's own: only memory can tell them. */
+/* Reads the array that indirect values refer to, from the dump only. */
 static enum cdacq_status read_pointer_data(const struct image *image, const char *symbol, uint64_t **ret_values,
                                            size_t *ret_count, struct cdacq_error *err)
 {
