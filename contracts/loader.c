@@ -229,7 +229,7 @@ static void take_name_from_metadata(struct module *module)
     const char *name;
     size_t length;
     struct text escaped = {0};
-    if (metadata_module(&module->metadata, &row) < 0 ||
+    if (metadata_module(&module->metadata, 1, &row) < 0 ||
         metadata_string(&module->metadata, row.name, buffer, &name, &length) < 0 || !length)
         return;
     text_escape(&escaped, name, length);

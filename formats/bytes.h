@@ -37,31 +37,13 @@ static inline struct bytes bytes_of_buffer(const void *buffer, uint64_t size)
     return (struct bytes){.window = bytes_buffer_window, .context = (void *)(uintptr_t)buffer, .size = size};
 }
 
-/* Little-endian loads: PE, metadata and ReadyToRun images are little-endian by definition. False when missing. */
-static inline bool bytes_u16(const struct bytes *bytes, uint64_t offset, uint16_t *ret)
-{
-    const void *p = bytes_window(bytes, offset, 2);
-    if (!p)
-        return false;
-    *ret = load_u16(p, false);
-    return true;
-}
-
+/* A little-endian word, as PE images have them. False if it is missing. */
 static inline bool bytes_u32(const struct bytes *bytes, uint64_t offset, uint32_t *ret)
 {
     const void *p = bytes_window(bytes, offset, 4);
     if (!p)
         return false;
     *ret = load_u32(p, false);
-    return true;
-}
-
-static inline bool bytes_u64(const struct bytes *bytes, uint64_t offset, uint64_t *ret)
-{
-    const void *p = bytes_window(bytes, offset, 8);
-    if (!p)
-        return false;
-    *ret = load_u64(p, false);
     return true;
 }
 

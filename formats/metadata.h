@@ -147,10 +147,26 @@ enum cdacq_status metadata_blob_read(const struct metadata *metadata, uint32_t i
 void metadata_blob_deinit(struct metadata_blob *blob);
 #define CLEANUP_METADATA_BLOB __attribute__((cleanup(metadata_blob_deinit)))
 
-/* ---- Rows. Names and signatures are indexes into #Strings and #Blob; a reference is a token, of rid 0 for none. -- */
+/*
+ * ---- Rows ----
+ *
+ * Each struct holds the first columns of a row, in their order (II.22). Names, signatures and the like are indexes into
+ * their heaps; a list is the first rid of it; any other reference is a token, of rid 0 for none.
+ */
+
+/* The first `size` / 4 columns of a row, which `ret`, a struct of as many uint32_t, receives. */
+enum cdacq_status metadata_row(const struct metadata *metadata, enum metadata_table table, uint32_t rid, void *ret,
+                               size_t size);
+
+#define METADATA_ROW_READER(name, table)                                                           \
+    static inline enum cdacq_status metadata_##name(const struct metadata *metadata, uint32_t rid, \
+                                                    struct metadata_##name *ret)                   \
+    {                                                                                              \
+        return metadata_row(metadata, METADATA_##table, rid, ret, sizeof *ret);                    \
+    }
 
 struct metadata_module {
-    uint32_t name;
+    uint32_t generation, name;
     uint32_t mvid; /* index into #GUID, from 1 */
 };
 
@@ -160,16 +176,12 @@ struct metadata_type_ref {
 };
 
 struct metadata_type_def {
-    uint32_t flags;
-    uint32_t name, namespace_name;
-    uint32_t extends;     /* TypeDef, TypeRef or TypeSpec */
-    uint32_t method_list; /* see metadata_methods */
+    uint32_t flags, name, namespace_name;
+    uint32_t extends; /* TypeDef, TypeRef or TypeSpec */
 };
 
 struct metadata_method_def {
-    uint32_t rva;
-    uint16_t impl_flags, flags;
-    uint32_t name, signature;
+    uint32_t rva, impl_flags, flags, name, signature;
 };
 
 struct metadata_member_ref {
@@ -177,41 +189,37 @@ struct metadata_member_ref {
     uint32_t name, signature;
 };
 
-struct metadata_method_spec {
-    uint32_t method; /* MethodDef or MemberRef */
-    uint32_t instantiation;
+struct metadata_module_ref {
+    uint32_t name;
+};
+
+struct metadata_type_spec {
+    uint32_t signature;
+};
+
+struct metadata_assembly_ref {
+    uint32_t version[4], flags, key, name;
 };
 
 struct metadata_generic_param {
-    uint16_t number, flags;
+    uint32_t number, flags;
     uint32_t owner; /* TypeDef or MethodDef */
     uint32_t name;
 };
 
-struct metadata_assembly_ref {
-    uint16_t version[4]; /* major, minor, build, revision */
-    uint32_t flags;
-    uint32_t name, culture;
-};
+METADATA_ROW_READER(module, MODULE)
+METADATA_ROW_READER(type_ref, TYPE_REF)
+METADATA_ROW_READER(type_def, TYPE_DEF)
+METADATA_ROW_READER(method_def, METHOD_DEF)
+METADATA_ROW_READER(member_ref, MEMBER_REF)
+METADATA_ROW_READER(module_ref, MODULE_REF)
+METADATA_ROW_READER(type_spec, TYPE_SPEC)
+METADATA_ROW_READER(assembly_ref, ASSEMBLY_REF)
+METADATA_ROW_READER(generic_param, GENERIC_PARAM)
 
-enum cdacq_status metadata_module(const struct metadata *metadata, struct metadata_module *ret);
 enum cdacq_status metadata_mvid(const struct metadata *metadata, uint8_t ret[16]);
-enum cdacq_status metadata_type_ref(const struct metadata *metadata, uint32_t rid, struct metadata_type_ref *ret);
-enum cdacq_status metadata_type_def(const struct metadata *metadata, uint32_t rid, struct metadata_type_def *ret);
-enum cdacq_status metadata_method_def(const struct metadata *metadata, uint32_t rid, struct metadata_method_def *ret);
-enum cdacq_status metadata_member_ref(const struct metadata *metadata, uint32_t rid, struct metadata_member_ref *ret);
-enum cdacq_status metadata_method_spec(const struct metadata *metadata, uint32_t rid, struct metadata_method_spec *ret);
-enum cdacq_status metadata_generic_param(const struct metadata *metadata, uint32_t rid,
-                                         struct metadata_generic_param *ret);
-enum cdacq_status metadata_assembly_ref(const struct metadata *metadata, uint32_t rid,
-                                        struct metadata_assembly_ref *ret);
 
-/*
- * The signature (index into #Blob) of a TypeSpec; the names (indexes into #Strings) of a ModuleRef and of the Assembly,
- * which is 0 where it has none.
- */
-enum cdacq_status metadata_type_spec(const struct metadata *metadata, uint32_t rid, uint32_t *ret_signature);
-enum cdacq_status metadata_module_ref_name(const struct metadata *metadata, uint32_t rid, uint32_t *ret_name);
+/* The name (index into #Strings) of the assembly; 0 if the metadata describes a module without one. */
 enum cdacq_status metadata_assembly_name(const struct metadata *metadata, uint32_t *ret_name);
 
 /* ---- Relations ---- */
@@ -237,20 +245,10 @@ enum cdacq_status metadata_generics_at(const struct metadata *metadata, const st
                                        uint32_t number, uint32_t *ret_rid);
 
 /*
- * The methods of a TypeDef: elements [begin, end) of a list whose element is turned into a MethodDef by
- * metadata_method_at. (Only in a `#-` stream with a MethodPtr table are the two different.)
+ * The methods of a TypeDef: elements [begin, end) of the MethodPtr table, or of MethodDef if there is no MethodPtr (only
+ * a `#-` stream has one).
  */
 enum cdacq_status metadata_methods(const struct metadata *metadata, uint32_t type, uint32_t *ret_begin,
                                    uint32_t *ret_end);
-enum cdacq_status metadata_method_at(const struct metadata *metadata, uint32_t element, uint32_t *ret_method);
-
-/*
- * The TypeDef of that namespace and name inside `enclosing` (0: not nested), and the method of a TypeDef of that name
- * and, unless `signature` is NULL, exactly that signature. Linear. The result is 0 where there is none.
- */
-enum cdacq_status metadata_find_type(const struct metadata *metadata, const char *namespace_name, const char *name,
-                                     uint32_t enclosing, uint32_t *ret_type);
-enum cdacq_status metadata_find_method(const struct metadata *metadata, uint32_t type, const char *name,
-                                       const void *signature, size_t signature_length, uint32_t *ret_method);
 
 #endif

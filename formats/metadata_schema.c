@@ -12,6 +12,22 @@ enum column_kind {
     CODED = 0x80, /* + enum coded_index */
 };
 
+enum coded_index {
+    TYPE_DEF_OR_REF,
+    HAS_CONSTANT,
+    HAS_CUSTOM_ATTRIBUTE,
+    HAS_FIELD_MARSHAL,
+    HAS_DECL_SECURITY,
+    MEMBER_REF_PARENT,
+    HAS_SEMANTICS,
+    METHOD_DEF_OR_REF,
+    MEMBER_FORWARDED,
+    IMPLEMENTATION,
+    CUSTOM_ATTRIBUTE_TYPE,
+    RESOLUTION_SCOPE,
+    TYPE_OR_METHOD_DEF,
+};
+
 enum { NO_TABLE = 0xff };
 
 /* Which tables a coded index chooses from, by tag (II.24.2.6). */
@@ -154,12 +170,14 @@ void metadata_lay_out_columns(struct metadata *metadata, uint8_t heap_sizes, boo
         lay_out_table(metadata, table, heap_sizes, minimal);
 }
 
-bool metadata_decode(enum coded_index coded, uint32_t value, uint32_t *ret_token)
+bool metadata_resolve_cell(enum metadata_table table, unsigned column, uint32_t *value)
 {
-    const struct coded_schema *coded_schema = &coded_schemas[coded];
-    uint32_t tag = value & ((1u << coded_schema->tag_bits) - 1), rid = value >> coded_schema->tag_bits;
-    if (tag >= coded_schema->tag_count || coded_schema->tables[tag] == NO_TABLE || rid > METADATA_ROW_COUNT_CAP)
+    if (schema[table][column] < CODED)
+        return true;
+    const struct coded_schema *coded = &coded_schemas[schema[table][column] - CODED];
+    uint32_t tag = *value & ((1u << coded->tag_bits) - 1), rid = *value >> coded->tag_bits;
+    if (tag >= coded->tag_count || coded->tables[tag] == NO_TABLE || rid > METADATA_ROW_COUNT_CAP)
         return false;
-    *ret_token = metadata_token(coded_schema->tables[tag], rid);
+    *value = metadata_token(coded->tables[tag], rid);
     return true;
 }

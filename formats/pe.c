@@ -112,19 +112,6 @@ enum cdacq_status pe_open(const struct bytes *bytes, bool mapped, struct pe *ret
     return status;
 }
 
-static uint32_t section_extent(const struct pe_section *section)
-{
-    return section->virtual_size ? section->virtual_size : section->file_size;
-}
-
-const struct pe_section *pe_section_at(const struct pe *pe, uint32_t rva)
-{
-    for (unsigned i = 0; i < pe->section_count; i++)
-        if (rva >= pe->sections[i].rva && rva - pe->sections[i].rva < section_extent(&pe->sections[i]))
-            return &pe->sections[i];
-    return NULL;
-}
-
 enum cdacq_status pe_offset(const struct pe *pe, uint32_t rva, uint32_t size, uint64_t *ret)
 {
     if (pe->mapped || range_fits(rva, size, pe->headers_size)) {

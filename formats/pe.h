@@ -69,9 +69,6 @@ enum cdacq_status pe_open(const struct bytes *bytes, bool mapped, struct pe *ret
  */
 enum cdacq_status pe_offset(const struct pe *pe, uint32_t rva, uint32_t size, uint64_t *ret);
 
-/* The section whose memory holds `rva`, or NULL. */
-const struct pe_section *pe_section_at(const struct pe *pe, uint32_t rva);
-
 /* ERR_MODULE: the image has no CLR header, so it is no assembly. */
 enum cdacq_status pe_read_clr(const struct pe *pe, struct pe_clr *ret);
 

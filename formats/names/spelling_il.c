@@ -14,7 +14,8 @@
 static void il_scope(struct namer *n, const struct metadata *m, uint32_t scope)
 {
     struct metadata_assembly_ref reference;
-    uint32_t rid = metadata_rid(scope), name;
+    struct metadata_module_ref module;
+    uint32_t rid = metadata_rid(scope);
     if (scope == 0) { /* a TypeRef to a type that is somewhere in this assembly */
         text_puts(n->text, "[*]");
     } else if (rid && metadata_token_table(scope) == METADATA_ASSEMBLY_REF) {
@@ -24,10 +25,10 @@ static void il_scope(struct namer *n, const struct metadata *m, uint32_t scope)
         namer_put_string(n, m, reference.name);
         text_putc(n->text, ']');
     } else if (rid && metadata_token_table(scope) == METADATA_MODULE_REF) {
-        if (!namer_check(n, metadata_module_ref_name(m, rid, &name)))
+        if (!namer_check(n, metadata_module_ref(m, rid, &module)))
             return;
         text_puts(n->text, "[.module ");
-        namer_put_string(n, m, name);
+        namer_put_string(n, m, module.name);
         text_putc(n->text, ']');
     }
 }

@@ -14,9 +14,9 @@ static bool good(struct namer *n, const struct signature *s)
 void type_spec(struct namer *n, const struct metadata *m, uint32_t token)
 {
     CLEANUP_METADATA_BLOB struct metadata_blob blob;
-    uint32_t index;
+    struct metadata_type_spec spec;
     blob.allocated = NULL;
-    if (!namer_check(n, metadata_type_spec(m, metadata_rid(token), &index)) || !namer_blob(n, m, index, &blob))
+    if (!namer_check(n, metadata_type_spec(m, metadata_rid(token), &spec)) || !namer_blob(n, m, spec.signature, &blob))
         return;
     struct signature s = signature_at(blob.data, blob.length, 0, false);
     type_signature_alone(n, &s, m);

@@ -269,7 +269,7 @@ static void compare_mvid(struct comparison *comparison, const struct pe_in_file 
     struct metadata metadata;
     struct metadata_module module;
     if (pe_metadata(&image->pe, &part, &blob) < 0 || metadata_open(&blob, &metadata) < 0 ||
-        metadata_module(&metadata, &module) < 0 || !module.mvid)
+        metadata_module(&metadata, 1, &module) < 0 || !module.mvid)
         return;
     uint64_t offset = image->begin + part.offset + metadata.guids.offset + (uint64_t)(module.mvid - 1) * 16;
     compare_part(comparison, offset, 16, "its MVID is another one");

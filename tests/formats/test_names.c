@@ -5,6 +5,7 @@
 #include "formats/pe.h"
 #include "tests/support/check_main.h"
 #include "tests/support/fixture_file.h"
+#include "tests/support/metadata_find.h"
 #include "tests/support/metadata_writer.h"
 #include "tests/support/paged_bytes.h"
 #include "tests/support/type_names.h"

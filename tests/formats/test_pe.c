@@ -48,9 +48,9 @@ START_TEST(reads_a_flat_assembly)
     ck_assert_uint_eq(clr.managed_native_header.rva, 0);
     ck_assert_int_eq(pe_offset(&pe, clr.metadata.rva, clr.metadata.size, &offset), CDACQ_OK);
     ck_assert_mem_eq(file + offset, "BSJB", 4);
-    ck_assert_ptr_eq(pe_section_at(&pe, clr.metadata.rva), &pe.sections[0]);
-    ck_assert_ptr_null(pe_section_at(&pe, 0));
-    ck_assert_ptr_null(pe_section_at(&pe, pe.image_size));
+    const struct pe_section *text = &pe.sections[0];
+    ck_assert_uint_ge(clr.metadata.rva, text->rva);
+    ck_assert_uint_lt(clr.metadata.rva - text->rva, text->virtual_size);
 }
 END_TEST
 

@@ -4,6 +4,7 @@
  * that stands alone.
  */
 #include "formats/pe.h"
+#include "tests/support/metadata_find.h"
 #include "tests/support/paged_bytes.h"
 #include "tests/support/type_names.h"
 
