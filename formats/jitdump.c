@@ -9,12 +9,11 @@
 enum {
     MAGIC = 0x4A695444,
     VERSION_MAX = 2,
-    MOVE_FIXED = 64,
     DEBUG_FIXED = 32,
     ENTRY_FIXED = 16,
     UNWINDING_FIXED = 40,
     SAMPLY_FIXED = 48,
-    SLACK_MAX = 7, /* padding that writers put behind a record to keep the next one aligned */
+    SLACK_MAX = 7, /* padding after a record, which some writers add to align the next one */
 };
 
 /* ---- Headers ---------------------------------------------------------------------------------------------------- */
@@ -41,7 +40,7 @@ enum cdacq_status jitdump_decode_header(const void *bytes, size_t size, struct c
     if (total_size < JITDUMP_HEADER_SIZE_MIN)
         return error_set(err, CDACQ_ERR_FORMAT, 8,
                          "jitdump header: total_size %" PRIu32 " is less than the fields up to it", total_size);
-    /* What lies behind a short header are records, not fields of it. */
+    /* A short header is followed by records. */
     size_t own = MIN((size_t)total_size, sizeof fields);
     if (size < own)
         return CDACQ_END;
@@ -79,26 +78,13 @@ const char *cdacq_jitdump_kind_text(enum cdacq_jitdump_kind kind)
 
 static enum cdacq_jitdump_kind kind_of(uint32_t id)
 {
-    switch (id) {
-    case 0:
-        return CDACQ_JITDUMP_LOAD;
-    case 1:
-        return CDACQ_JITDUMP_MOVE;
-    case 2:
-        return CDACQ_JITDUMP_DEBUG_INFO;
-    case 3:
-        return CDACQ_JITDUMP_CLOSE;
-    case 4:
-        return CDACQ_JITDUMP_UNWINDING_INFO;
-    case 827346259:
-        return CDACQ_JITDUMP_SAMPLY_DEBUG_INFO2;
-    case 827346260:
-        return CDACQ_JITDUMP_SAMPLY_TIER;
-    case 827346261:
-        return CDACQ_JITDUMP_SAMPLY_SOURCE;
-    default:
-        return CDACQ_JITDUMP_UNKNOWN;
-    }
+    enum { PERF_LAST = 4, SAMPLY_FIRST = 827346259, SAMPLY_LAST = 827346261 };
+    /* The kinds are in the order of the ids. */
+    if (id <= PERF_LAST)
+        return (enum cdacq_jitdump_kind)(CDACQ_JITDUMP_LOAD + id);
+    if (id >= SAMPLY_FIRST && id <= SAMPLY_LAST)
+        return (enum cdacq_jitdump_kind)(CDACQ_JITDUMP_SAMPLY_DEBUG_INFO2 + (id - SAMPLY_FIRST));
+    return CDACQ_JITDUMP_UNKNOWN;
 }
 
 void jitdump_decode_prefix(const void *bytes, bool big_endian, uint64_t offset, struct cdacq_jitdump_record *ret)
@@ -117,7 +103,7 @@ void jitdump_decode_prefix(const void *bytes, bool big_endian, uint64_t offset, 
 
 /* ---- Problems of a record ---------------------------------------------------------------------------------------- */
 
-/* The first one is told, the others are counted. */
+/* The first one is reported, the others are counted. */
 struct problems {
     struct cdacq_error *err;
     uint64_t offset, count;
@@ -151,8 +137,8 @@ static enum cdacq_status problems_end(const struct problems *problems)
 /* ---- Lists ------------------------------------------------------------------------------------------------------- */
 
 /*
- * A cursor over elements that have no fixed size: how many were handed out (upper half) and how many bytes they took
- * (lower half; a record has less than 4 GiB).
+ * A cursor over elements without a fixed size: the number of elements so far (upper half) and of their bytes (lower
+ * half; a record has less than 4 GiB).
  */
 static uint32_t cursor_count(uint64_t cursor)
 {
@@ -169,7 +155,7 @@ static void cursor_advance(uint64_t *cursor, size_t bytes)
     *cursor += (UINT64_C(1) << 32) + bytes;
 }
 
-/* The string at `at` that ends before `end`. NULL where it does not. */
+/* The string at `at`. NULL if it does not end before `end`. */
 static const char *string_at(const struct cdacq_jitdump_record *record, uint64_t at, uint64_t end, size_t *ret_length)
 {
     if (at >= end)
@@ -204,28 +190,33 @@ static bool next_entry(const struct cdacq_jitdump_record *record, uint64_t *curs
     return true;
 }
 
-/* The lists of SAMPLY_JIT_CODE_DEBUG_INFO2 in their order. */
-enum samply_list { FILES, FUNCTION_NAMES, FUNCTIONS, INLINE_CALLS, RANGES, LINE_RECORDS, SAMPLY_LISTS };
+/* The lists of SAMPLY_JIT_CODE_DEBUG_INFO2 in their order, the two of enum cdacq_jitdump_strings first. */
+enum samply_list_id { FILES, FUNCTION_NAMES, FUNCTIONS, INLINE_CALLS, RANGES, LINE_RECORDS };
 
-enum { FUNCTION_SIZE = 20, INLINE_CALL_SIZE = 20, RANGE_SIZE = 8, LINE_RECORD_SIZE = 16 };
+/* Bytes of an element, which consists of 32-bit fields. */
+static const uint8_t element_sizes[] = {[FUNCTIONS] = 20, [INLINE_CALLS] = 20, [RANGES] = 8, [LINE_RECORDS] = 16};
 
-/*
- * Where a list begins, as the sizes before it say; with SAMPLY_LISTS where the last one ends. No sum overflows 64 bits.
- */
-static uint64_t samply_begin(const struct cdacq_jitdump_samply_debug_info2 *info, enum samply_list list)
+/* Counts and sizes are what the record claims. */
+struct samply_list {
+    uint32_t count;
+    uint64_t begin, size; /* in the record */
+};
+
+/* No sum overflows 64 bits. */
+static struct samply_list samply_list_at(const struct cdacq_jitdump_samply_debug_info2 *info, enum samply_list_id id)
 {
-    const uint64_t sizes[SAMPLY_LISTS] = {
-        info->file_list_size,
-        info->function_names_list_size,
-        (uint64_t)info->function_count * FUNCTION_SIZE,
-        (uint64_t)info->inline_call_record_count * INLINE_CALL_SIZE,
-        (uint64_t)info->range_count * RANGE_SIZE,
-        (uint64_t)info->line_record_count * LINE_RECORD_SIZE,
-    };
-    uint64_t at = SAMPLY_FIXED;
-    for (unsigned i = 0; i < (unsigned)list; i++)
-        at += sizes[i];
-    return at;
+    const uint32_t counts[] = {info->file_count,     info->function_names_count,
+                               info->function_count, info->inline_call_record_count,
+                               info->range_count,    info->line_record_count};
+    struct samply_list list = {.begin = SAMPLY_FIXED};
+    for (unsigned i = 0; i <= (unsigned)id; i++) {
+        list.begin += list.size;
+        list.count = counts[i];
+        list.size = i == FILES            ? info->file_list_size
+                    : i == FUNCTION_NAMES ? info->function_names_list_size
+                                          : (uint64_t)counts[i] * element_sizes[i];
+    }
+    return list;
 }
 
 static bool is_samply(const struct cdacq_jitdump_record *record)
@@ -233,17 +224,16 @@ static bool is_samply(const struct cdacq_jitdump_record *record)
     return record->kind == CDACQ_JITDUMP_SAMPLY_DEBUG_INFO2 && record->has_fields;
 }
 
-static bool next_string(const struct cdacq_jitdump_record *record, enum cdacq_jitdump_strings list, uint64_t *cursor,
+static bool next_string(const struct cdacq_jitdump_record *record, enum samply_list_id id, uint64_t *cursor,
                         const char **ret, size_t *ret_length)
 {
     if (!is_samply(record))
         return false;
-    const struct cdacq_jitdump_samply_debug_info2 *info = &record->as.samply_debug_info2;
-    enum samply_list which = list == CDACQ_JITDUMP_FILES ? FILES : FUNCTION_NAMES;
-    if (cursor_count(*cursor) >= (which == FILES ? info->file_count : info->function_names_count))
+    struct samply_list list = samply_list_at(&record->as.samply_debug_info2, id);
+    if (cursor_count(*cursor) >= list.count)
         return false;
-    uint64_t end = MIN(samply_begin(info, which + 1), (uint64_t)record->opaque.size);
-    const char *string = string_at(record, samply_begin(info, which) + cursor_bytes(*cursor), end, ret_length);
+    uint64_t end = MIN(list.begin + list.size, (uint64_t)record->opaque.size);
+    const char *string = string_at(record, list.begin + cursor_bytes(*cursor), end, ret_length);
     if (!string)
         return false;
     *ret = string;
@@ -251,84 +241,30 @@ static bool next_string(const struct cdacq_jitdump_record *record, enum cdacq_ji
     return true;
 }
 
-/* Element `index` of a list of `count` elements of `size` bytes. NULL where it is not there. */
-static const uint8_t *element_at(const struct cdacq_jitdump_record *record, enum samply_list list, uint32_t count,
-                                 uint32_t index, size_t size)
+/* Copies `narrow` 32-bit fields, then `wide` 64-bit ones, to `ret`, a struct that has them in the same order. */
+static inline void load_fields(const uint8_t *p, size_t narrow, size_t wide, bool big, void *ret)
 {
-    if (!is_samply(record) || index >= count)
-        return NULL;
-    uint64_t at = samply_begin(&record->as.samply_debug_info2, list) + (uint64_t)index * size;
-    return range_fits(at, size, record->opaque.size) ? record->opaque.bytes + at : NULL;
+    uint8_t *to = ret;
+    for (; narrow--; p += 4, to += 4)
+        memcpy(to, &(uint32_t){load_u32(p, big)}, 4);
+    for (; wide--; p += 8, to += 8)
+        memcpy(to, &(uint64_t){load_u64(p, big)}, 8);
 }
 
-static bool get_function(const struct cdacq_jitdump_record *record, uint32_t index, struct cdacq_jitdump_function *ret)
+/* Element `index` of a list, to the public struct of its kind: the fields follow the struct's size. */
+static bool get_element(const struct cdacq_jitdump_record *record, enum samply_list_id id, uint32_t index, void *ret)
 {
-    bool big = record->opaque.big_endian;
-    const uint8_t *p =
-        element_at(record, FUNCTIONS, record->as.samply_debug_info2.function_count, index, FUNCTION_SIZE);
-    if (!p)
+    if (!is_samply(record))
         return false;
-    *ret = (struct cdacq_jitdump_function){
-        .function_name_index = load_u32(p, big),
-        .file_index = load_u32(p + 4, big),
-        .start_line = load_u32(p + 8, big),
-        .start_column = load_u32(p + 12, big),
-        .flags = load_u32(p + 16, big),
-    };
+    struct samply_list list = samply_list_at(&record->as.samply_debug_info2, id);
+    uint64_t size = element_sizes[id], at = list.begin + index * size;
+    if (index >= list.count || !range_fits(at, size, record->opaque.size))
+        return false;
+    load_fields(record->opaque.bytes + at, size / 4, 0, record->opaque.big_endian, (uint8_t *)ret + sizeof(size_t));
     return true;
 }
 
-static bool get_inline_call(const struct cdacq_jitdump_record *record, uint32_t index,
-                            struct cdacq_jitdump_inline_call *ret)
-{
-    bool big = record->opaque.big_endian;
-    const uint8_t *p = element_at(record, INLINE_CALLS, record->as.samply_debug_info2.inline_call_record_count, index,
-                                  INLINE_CALL_SIZE);
-    if (!p)
-        return false;
-    *ret = (struct cdacq_jitdump_inline_call){
-        .depth = load_u32(p, big),
-        .range_count = load_u32(p + 4, big),
-        .function_index = load_u32(p + 8, big),
-        .call_line_number = load_u32(p + 12, big),
-        .call_column_number = load_u32(p + 16, big),
-    };
-    return true;
-}
-
-static bool get_range(const struct cdacq_jitdump_record *record, uint32_t index, struct cdacq_jitdump_range *ret)
-{
-    const uint8_t *p = element_at(record, RANGES, record->as.samply_debug_info2.range_count, index, RANGE_SIZE);
-    if (!p)
-        return false;
-    *ret = (struct cdacq_jitdump_range){
-        .start_offset = load_u32(p, record->opaque.big_endian),
-        .code_size = load_u32(p + 4, record->opaque.big_endian),
-    };
-    return true;
-}
-
-static bool get_line_record(const struct cdacq_jitdump_record *record, uint32_t index,
-                            struct cdacq_jitdump_line_record *ret)
-{
-    bool big = record->opaque.big_endian;
-    const uint8_t *p =
-        element_at(record, LINE_RECORDS, record->as.samply_debug_info2.line_record_count, index, LINE_RECORD_SIZE);
-    if (!p)
-        return false;
-    *ret = (struct cdacq_jitdump_line_record){
-        .code_offset = load_u32(p, big),
-        .file_index = load_u32(p + 4, big),
-        .line_number = load_u32(p + 8, big),
-        .column_number = load_u32(p + 12, big),
-    };
-    return true;
-}
-
-/*
- * The public functions: `get` as above, into the caller's struct. Copies with the size of what is copied known to the
- * compiler cost next to nothing.
- */
+/* The public functions: `get` fills `own`, which is copied to the caller's struct. */
 #define LIST_FUNCTION(name, where, item, get)                                                                \
     enum cdacq_status cdacq_jitdump_record_##name(const struct cdacq_jitdump_record *record, where,          \
                                                   struct cdacq_jitdump_##item *ret, struct cdacq_error *err) \
@@ -344,10 +280,10 @@ static bool get_line_record(const struct cdacq_jitdump_record *record, uint32_t 
     }
 
 LIST_FUNCTION(next_entry, uint64_t *cursor, entry, next_entry(record, cursor, &own))
-LIST_FUNCTION(get_function, uint32_t index, function, get_function(record, index, &own))
-LIST_FUNCTION(get_inline_call, uint32_t index, inline_call, get_inline_call(record, index, &own))
-LIST_FUNCTION(get_range, uint32_t index, range, get_range(record, index, &own))
-LIST_FUNCTION(get_line_record, uint32_t index, line_record, get_line_record(record, index, &own))
+LIST_FUNCTION(get_function, uint32_t index, function, get_element(record, FUNCTIONS, index, &own))
+LIST_FUNCTION(get_inline_call, uint32_t index, inline_call, get_element(record, INLINE_CALLS, index, &own))
+LIST_FUNCTION(get_range, uint32_t index, range, get_element(record, RANGES, index, &own))
+LIST_FUNCTION(get_line_record, uint32_t index, line_record, get_element(record, LINE_RECORDS, index, &own))
 
 enum cdacq_status cdacq_jitdump_record_next_string(const struct cdacq_jitdump_record *record,
                                                    enum cdacq_jitdump_strings list, uint64_t *cursor, const char **ret,
@@ -355,24 +291,15 @@ enum cdacq_status cdacq_jitdump_record_next_string(const struct cdacq_jitdump_re
 {
     if ((unsigned)list > CDACQ_JITDUMP_FUNCTION_NAMES)
         return error_set(err, CDACQ_ERR_ARGUMENT, 0, "a jitdump record has no list of strings %u", (unsigned)list);
-    return next_string(record, list, cursor, ret, ret_length) ? CDACQ_OK : CDACQ_END;
+    return next_string(record, (enum samply_list_id)list, cursor, ret, ret_length) ? CDACQ_OK : CDACQ_END;
 }
 
 /* ---- Fields ------------------------------------------------------------------------------------------------------ */
 
-static void decode_load(const uint8_t *p, struct cdacq_jitdump_record *record, struct problems *problems)
+static void finish_load(const uint8_t *p, struct cdacq_jitdump_record *record, struct problems *problems)
 {
     struct cdacq_jitdump_load *load = &record->as.load;
-    bool big = record->opaque.big_endian;
     size_t size = record->opaque.size;
-    *load = (struct cdacq_jitdump_load){
-        .pid = load_u32(p + 16, big),
-        .tid = load_u32(p + 20, big),
-        .vma = load_u64(p + 24, big),
-        .code_addr = load_u64(p + 32, big),
-        .code_size = load_u64(p + 40, big),
-        .code_index = load_u64(p + 48, big),
-    };
     const char *name = (const char *)p + JITDUMP_LOAD_FIXED;
     const char *end = memchr(name, '\0', size - JITDUMP_LOAD_FIXED);
     if (!end) {
@@ -393,26 +320,10 @@ static void decode_load(const uint8_t *p, struct cdacq_jitdump_record *record, s
                 load->code_size, load->vma);
 }
 
-static void decode_move(const uint8_t *p, struct cdacq_jitdump_record *record)
+static void finish_debug_info(struct cdacq_jitdump_record *record, struct problems *problems)
 {
-    bool big = record->opaque.big_endian;
-    record->as.move = (struct cdacq_jitdump_move){
-        .pid = load_u32(p + 16, big),
-        .tid = load_u32(p + 20, big),
-        .vma = load_u64(p + 24, big),
-        .old_code_addr = load_u64(p + 32, big),
-        .new_code_addr = load_u64(p + 40, big),
-        .code_size = load_u64(p + 48, big),
-        .code_index = load_u64(p + 56, big),
-    };
-}
-
-static void decode_debug_info(const uint8_t *p, struct cdacq_jitdump_record *record, struct problems *problems)
-{
-    struct cdacq_jitdump_debug_info *info = &record->as.debug_info;
+    const struct cdacq_jitdump_debug_info *info = &record->as.debug_info;
     struct cdacq_jitdump_entry entry;
-    bool big = record->opaque.big_endian;
-    *info = (struct cdacq_jitdump_debug_info){.code_addr = load_u64(p + 16, big), .nr_entry = load_u64(p + 24, big)};
     uint64_t count = 0;
     for (uint64_t cursor = 0; next_entry(record, &cursor, &entry);)
         count++;
@@ -421,16 +332,10 @@ static void decode_debug_info(const uint8_t *p, struct cdacq_jitdump_record *rec
                 info->nr_entry, count);
 }
 
-static void decode_unwinding_info(const uint8_t *p, struct cdacq_jitdump_record *record, struct problems *problems)
+static void finish_unwinding_info(const uint8_t *p, struct cdacq_jitdump_record *record, struct problems *problems)
 {
     struct cdacq_jitdump_unwinding_info *info = &record->as.unwinding_info;
-    bool big = record->opaque.big_endian;
-    *info = (struct cdacq_jitdump_unwinding_info){
-        .unwind_data_size = load_u64(p + 16, big),
-        .eh_frame_hdr_size = load_u64(p + 24, big),
-        .mapped_size = load_u64(p + 32, big),
-        .unwinding_data_offset = record->offset + UNWINDING_FIXED,
-    };
+    info->unwinding_data_offset = record->offset + UNWINDING_FIXED;
     if (!range_fits(UNWINDING_FIXED, info->unwind_data_size, record->total_size))
         problem(problems, "JIT_CODE_UNWINDING_INFO: unwind_data_size is %" PRIu64 ", and %" PRIu64 " bytes are left",
                 info->unwind_data_size, record->total_size - UNWINDING_FIXED);
@@ -444,24 +349,21 @@ static void decode_unwinding_info(const uint8_t *p, struct cdacq_jitdump_record 
 
 /* ---- samply ------------------------------------------------------------------------------------------------------ */
 
-/* A list of strings: as many as it says, padded to a multiple of four. */
-static void check_strings(const struct cdacq_jitdump_record *record, enum cdacq_jitdump_strings list,
+/* A list of strings: as many as it claims, padded to a multiple of four. */
+static void check_strings(const struct cdacq_jitdump_record *record, enum samply_list_id id, const char *what,
                           struct problems *problems)
 {
-    const struct cdacq_jitdump_samply_debug_info2 *info = &record->as.samply_debug_info2;
-    bool files = list == CDACQ_JITDUMP_FILES;
-    const char *what = files ? "file_list" : "function_names_list", *string;
-    uint32_t size = files ? info->file_list_size : info->function_names_list_size;
-    uint32_t expected = files ? info->file_count : info->function_names_count;
+    struct samply_list list = samply_list_at(&record->as.samply_debug_info2, id);
+    const char *string;
     uint64_t cursor = 0;
     size_t length;
-    while (next_string(record, list, &cursor, &string, &length))
+    while (next_string(record, id, &cursor, &string, &length))
         ;
-    if (cursor_count(cursor) < expected)
+    if (cursor_count(cursor) < list.count)
         problem(problems, "%s: %" PRIu32 " strings are there, and %" PRIu32 " should be", what, cursor_count(cursor),
-                expected);
-    else if (size % 4 || size - cursor_bytes(cursor) > 3)
-        problem(problems, "%s: its size is %" PRIu32 ", and its strings take %" PRIu32, what, size,
+                list.count);
+    else if (list.size % 4 || list.size - cursor_bytes(cursor) > 3)
+        problem(problems, "%s: its size is %" PRIu64 ", and its strings take %" PRIu32, what, list.size,
                 cursor_bytes(cursor));
 }
 
@@ -477,7 +379,7 @@ static void check_functions(const struct cdacq_jitdump_record *record, struct pr
 {
     const struct cdacq_jitdump_samply_debug_info2 *info = &record->as.samply_debug_info2;
     struct cdacq_jitdump_function function;
-    for (uint32_t i = 0; get_function(record, i, &function); i++) {
+    for (uint32_t i = 0; get_element(record, FUNCTIONS, i, &function); i++) {
         check_index(problems, "function_list", i, "function_name_index", function.function_name_index,
                     info->function_names_count);
         check_index(problems, "function_list", i, "file_index", function.file_index, info->file_count);
@@ -490,7 +392,7 @@ static void check_inline_calls(const struct cdacq_jitdump_record *record, struct
     struct cdacq_jitdump_inline_call call;
     uint64_t deepest = 0, ranges = 0; /* the depth that this call may have at most */
     uint32_t i;
-    for (i = 0; get_inline_call(record, i, &call); i++) {
+    for (i = 0; get_element(record, INLINE_CALLS, i, &call); i++) {
         if (call.depth > deepest)
             problem(problems, "inline_call_list[%" PRIu32 "].depth is %" PRIu32 ", and at most %" PRIu64 " can be", i,
                     call.depth, deepest);
@@ -508,33 +410,22 @@ static void check_line_records(const struct cdacq_jitdump_record *record, struct
 {
     const struct cdacq_jitdump_samply_debug_info2 *info = &record->as.samply_debug_info2;
     struct cdacq_jitdump_line_record line;
-    for (uint32_t i = 0; get_line_record(record, i, &line); i++)
+    for (uint32_t i = 0; get_element(record, LINE_RECORDS, i, &line); i++)
         check_index(problems, "line_record_list", i, "file_index", line.file_index, info->file_count);
 }
 
-static void decode_samply(const uint8_t *p, struct cdacq_jitdump_record *record, struct problems *problems)
+static void check_samply(const struct cdacq_jitdump_record *record, struct problems *problems)
 {
-    struct cdacq_jitdump_samply_debug_info2 *info = &record->as.samply_debug_info2;
-    bool big = record->opaque.big_endian;
-    *info = (struct cdacq_jitdump_samply_debug_info2){
-        .file_count = load_u32(p + 16, big),
-        .file_list_size = load_u32(p + 20, big),
-        .function_names_count = load_u32(p + 24, big),
-        .function_names_list_size = load_u32(p + 28, big),
-        .function_count = load_u32(p + 32, big),
-        .inline_call_record_count = load_u32(p + 36, big),
-        .range_count = load_u32(p + 40, big),
-        .line_record_count = load_u32(p + 44, big),
-    };
-    uint64_t end = samply_begin(info, SAMPLY_LISTS);
+    struct samply_list last = samply_list_at(&record->as.samply_debug_info2, LINE_RECORDS);
+    uint64_t end = last.begin + last.size;
     if (end > record->total_size)
         problem(problems, "SAMPLY_JIT_CODE_DEBUG_INFO2: its lists take %" PRIu64 " bytes, and %" PRIu64 " are left",
                 end - SAMPLY_FIXED, record->total_size - SAMPLY_FIXED);
     else if (end + SLACK_MAX < record->total_size)
         problem(problems, "SAMPLY_JIT_CODE_DEBUG_INFO2: %" PRIu64 " bytes behind its lists are of none",
                 record->total_size - end);
-    check_strings(record, CDACQ_JITDUMP_FILES, problems);
-    check_strings(record, CDACQ_JITDUMP_FUNCTION_NAMES, problems);
+    check_strings(record, FILES, "file_list", problems);
+    check_strings(record, FUNCTION_NAMES, "function_names_list", problems);
     check_functions(record, problems);
     check_inline_calls(record, problems);
     check_line_records(record, problems);
@@ -542,30 +433,27 @@ static void decode_samply(const uint8_t *p, struct cdacq_jitdump_record *record,
 
 /* ---- Records ----------------------------------------------------------------------------------------------------- */
 
-/* Size of the fields that every record of a kind has, its prefix included. */
-static size_t fixed_size(enum cdacq_jitdump_kind kind)
-{
-    switch (kind) {
-    case CDACQ_JITDUMP_LOAD:
-        return JITDUMP_LOAD_FIXED;
-    case CDACQ_JITDUMP_MOVE:
-        return MOVE_FIXED;
-    case CDACQ_JITDUMP_DEBUG_INFO:
-        return DEBUG_FIXED;
-    case CDACQ_JITDUMP_UNWINDING_INFO:
-        return UNWINDING_FIXED;
-    case CDACQ_JITDUMP_SAMPLY_DEBUG_INFO2:
-        return SAMPLY_FIXED;
-    default:
-        return JITDUMP_PREFIX_SIZE;
-    }
-}
+/* The fields that every record of a kind has after its prefix, as load_fields copies them to the struct of the kind. */
+static const struct {
+    uint8_t narrow, wide;
+} fixed_fields[] = {
+    [CDACQ_JITDUMP_LOAD] = {2, 4},       [CDACQ_JITDUMP_MOVE] = {2, 5},
+    [CDACQ_JITDUMP_DEBUG_INFO] = {0, 2}, [CDACQ_JITDUMP_UNWINDING_INFO] = {0, 3},
+    [CDACQ_JITDUMP_UNKNOWN] = {0, 0},    [CDACQ_JITDUMP_SAMPLY_DEBUG_INFO2] = {8, 0},
+};
+
+_Static_assert(offsetof(struct cdacq_jitdump_load, name) == 2 * 4 + 4 * 8, "fields are as in the file");
+_Static_assert(offsetof(struct cdacq_jitdump_move, load) == 2 * 4 + 5 * 8, "fields are as in the file");
+_Static_assert(sizeof(struct cdacq_jitdump_debug_info) == 2 * 8, "fields are as in the file");
+_Static_assert(offsetof(struct cdacq_jitdump_unwinding_info, unwinding_data) == 3 * 8, "fields are as in the file");
+_Static_assert(sizeof(struct cdacq_jitdump_samply_debug_info2) == 8 * 4, "fields are as in the file");
 
 enum cdacq_status jitdump_decode(const void *bytes, size_t size, bool big_endian, struct cdacq_jitdump_record *record,
                                  struct cdacq_error *err)
 {
     struct problems problems = {.err = err, .offset = record->offset};
-    size_t fixed = fixed_size(record->kind);
+    size_t narrow = fixed_fields[record->kind].narrow, wide = fixed_fields[record->kind].wide;
+    size_t fixed = JITDUMP_PREFIX_SIZE + 4 * narrow + 8 * wide;
     record->opaque.bytes = bytes;
     record->opaque.size = (size_t)MIN((uint64_t)size, record->total_size);
     record->opaque.big_endian = big_endian;
@@ -575,24 +463,14 @@ enum cdacq_status jitdump_decode(const void *bytes, size_t size, bool big_endian
         return error_set(err, CDACQ_ERR_FORMAT, record->offset,
                          "%s: the record has %" PRIu64 " bytes, and its fields take %zu",
                          cdacq_jitdump_kind_text(record->kind), record->total_size, fixed);
-    switch (record->kind) {
-    case CDACQ_JITDUMP_LOAD:
-        decode_load(bytes, record, &problems);
-        break;
-    case CDACQ_JITDUMP_MOVE:
-        decode_move(bytes, record);
-        break;
-    case CDACQ_JITDUMP_DEBUG_INFO:
-        decode_debug_info(bytes, record, &problems);
-        break;
-    case CDACQ_JITDUMP_UNWINDING_INFO:
-        decode_unwinding_info(bytes, record, &problems);
-        break;
-    case CDACQ_JITDUMP_SAMPLY_DEBUG_INFO2:
-        decode_samply(bytes, record, &problems);
-        break;
-    default:
-        break;
-    }
+    load_fields((const uint8_t *)bytes + JITDUMP_PREFIX_SIZE, narrow, wide, big_endian, &record->as);
+    if (record->kind == CDACQ_JITDUMP_LOAD)
+        finish_load(bytes, record, &problems);
+    else if (record->kind == CDACQ_JITDUMP_DEBUG_INFO)
+        finish_debug_info(record, &problems);
+    else if (record->kind == CDACQ_JITDUMP_UNWINDING_INFO)
+        finish_unwinding_info(bytes, record, &problems);
+    else if (record->kind == CDACQ_JITDUMP_SAMPLY_DEBUG_INFO2)
+        check_samply(record, &problems);
     return problems_end(&problems);
 }
