@@ -103,15 +103,10 @@ static uint64_t write_code_heap(struct mock *mock, const struct mock_heap *heap,
 
 struct mock_heap *mock_heap_create(struct mock *mock, const struct mock_heap_options *options)
 {
-    struct mock_heap *heap = mock->failed ? NULL : calloc(1, sizeof *heap);
-    if (!heap) {
-        mock_fail(mock, "out of memory");
+    struct mock_heap *heap =
+        mock_keep(mock, &(struct mock_heap){.mock = mock, .interpreter = options->interpreter}, sizeof *heap);
+    if (!heap)
         return NULL;
-    }
-    heap->next = mock->heaps;
-    mock->heaps = heap;
-    heap->mock = mock;
-    heap->interpreter = options->interpreter;
     if (heap->interpreter && !mock->interpreter_manager)
         mock->interpreter_manager = mock_new_manager(mock, "InterpreterJitManagerAddress");
     uint64_t manager = heap->interpreter ? mock->interpreter_manager : mock->jit_manager;
@@ -295,7 +290,7 @@ uint64_t mock_stub(struct mock_heap *heap, unsigned kind, uint64_t size)
 void mock_code_free(struct mock_heap *heap, uint64_t start)
 {
     mock_nibble_delete(heap->mock, heap->header_map, heap->map_base, start);
-    mock_expect_no_method(heap->mock, start);
+    mock_expect_nothing(heap->mock, start, start + 1);
 }
 
 uint64_t mock_range_list(struct mock *mock, uint64_t size, unsigned kind, bool collectible, uint64_t *ret_begin)

@@ -19,7 +19,7 @@ struct pointer_data {
 /* The type that a field is declared with; NULL where none is. */
 static const char *declared_type(struct mock *mock, enum mock_field field)
 {
-    const char *kind = mock_field_kind(field);
+    const char *kind = mock_field_rows[field].kind;
     if (mock->options.version != MOCK_NET_11)
         return kind && mock_random(mock, 2) ? kind : NULL;
     /* Checked builds of .NET 11 declare all, release builds none. What is an array is declared as a pointer. */
@@ -46,7 +46,7 @@ static const char *declared_type(struct mock *mock, enum mock_field field)
 
 static void put_field(struct mock *mock, struct text *json, enum mock_field field)
 {
-    const char *name = strchr(mock_field_name(field), '.') + 1, *kind = declared_type(mock, field);
+    const char *name = strchr(mock_field_rows[field].name, '.') + 1, *kind = declared_type(mock, field);
     unsigned offset = mock->fields[field].offset;
     if (kind)
         text_printf(json, "\"%s\":[%u,\"%s\"]", name, offset, kind);
@@ -57,15 +57,15 @@ static void put_field(struct mock *mock, struct text *json, enum mock_field fiel
 static void put_type(struct mock *mock, struct text *json, enum mock_type type)
 {
     const char *separator = "";
-    text_printf(json, "\"%s\":{", mock_type_name(type));
+    text_printf(json, "\"%s\":{", mock_type_rows[type].name);
     /* Runtimes state sizes that nobody needs too. */
-    if (!mock->size_hidden[type] && (mock_size_is_read(type) || mock_random(mock, 2))) {
+    if (!mock->size_hidden[type] && (mock_type_rows[type].contract || mock_random(mock, 2))) {
         text_printf(json, "\"!\":%u", mock->sizes[type]);
         separator = ",";
     }
     for (int field = 0; field < F_COUNT; field++) {
         const struct mock_slot *slot = &mock->fields[field];
-        if (mock_field_type(field) != type || !slot->present || slot->hidden)
+        if (mock_field_rows[field].type != type || !slot->present || slot->hidden)
             continue;
         text_puts(json, separator);
         put_field(mock, json, field);
@@ -95,11 +95,11 @@ static void put_number(struct mock *mock, struct text *json, uint64_t value)
 
 static void put_global(struct mock *mock, struct text *json, enum mock_global global, struct pointer_data *pointers)
 {
-    const char *kind = mock_global_kind(global);
+    const char *kind = mock_global_rows[global].kind;
     bool pointer = kind && strcmp(kind, "pointer") == 0;
     bool indirect = pointer && (!mock->options.seed || mock_random(mock, 4));
     bool typed = !mock->options.seed || mock_random(mock, 2);
-    text_printf(json, ",\"%s\":%s", mock_global_name(global), typed ? "[" : "");
+    text_printf(json, ",\"%s\":%s", mock_global_rows[global].name, typed ? "[" : "");
     if (indirect) {
         text_printf(json, "[%zu]", pointers->count);
         pointers->values[pointers->count++] = mock->globals[global];
@@ -162,12 +162,6 @@ static void put_header(struct mock *mock, uint64_t address, uint64_t json, size_
     mock_write_pointer(mock, at + mock->word + 8, pointers);
 }
 
-static void put_pointers(struct mock *mock, uint64_t address, const struct pointer_data *pointers)
-{
-    for (size_t i = 0; i < pointers->count; i++)
-        mock_write_pointer(mock, address + i * mock->word, pointers->values[i]);
-}
-
 uint64_t mock_sub_descriptor(struct mock *mock, const char *name, const char *json, const uint64_t *pointers,
                              size_t pointer_count)
 {
@@ -217,7 +211,6 @@ uint64_t mock_publish(struct mock *mock, const struct mock_publish_options *opti
         .header_size = 24 + 2 * mock->word,
         .pointers_size = pointers.count * mock->word,
     };
-    uint64_t header = 0;
     if (!mock->failed && options->no_image) {
         plan.json = mock_alloc(mock, plan.json_size, 1);
         plan.pointers = mock_alloc(mock, plan.pointers_size, 8);
@@ -226,10 +219,10 @@ uint64_t mock_publish(struct mock *mock, const struct mock_publish_options *opti
         image_write(mock, &plan);
     }
     mock_write(mock, plan.json, json.data, json.length);
-    put_pointers(mock, plan.pointers, &pointers);
+    for (size_t i = 0; i < pointers.count; i++)
+        mock_write_pointer(mock, plan.pointers + i * mock->word, pointers.values[i]);
     put_header(mock, plan.header, plan.json, json.length, plan.pointers, pointers.count);
-    header = plan.header;
     text_deinit(&json);
     mock->published = true;
-    return mock->failed ? 0 : header;
+    return mock->failed ? 0 : plan.header;
 }

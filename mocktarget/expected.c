@@ -30,16 +30,7 @@ void mock_expect_nothing(struct mock *mock, uint64_t begin, uint64_t end)
 {
     size_t kept = 0;
     for (size_t i = 0; i < mock->functions.count; i++)
-        if (mock->functions.items[i].end <= begin || mock->functions.items[i].begin >= end)
-            mock->functions.items[kept++] = mock->functions.items[i];
-    mock->functions.count = kept;
-}
-
-void mock_expect_no_method(struct mock *mock, uint64_t method)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < mock->functions.count; i++)
-        if (mock->functions.items[i].method != method)
+        if (mock->functions.items[i].method < begin || mock->functions.items[i].method >= end)
             mock->functions.items[kept++] = mock->functions.items[i];
     mock->functions.count = kept;
 }

@@ -99,17 +99,17 @@ static void plan_parts(struct mock *mock, const struct image_plan *plan, struct 
 
 /* ---- Headers ---- */
 
-static void word_at(struct mock *mock, uint64_t *at, uint64_t value)
+/* Writes numbers one after the other: a letter each, b, h and i for 1, 2 and 4 bytes, w for a pointer. */
+static void put(struct mock *mock, uint64_t *at, const char *widths, const uint64_t *values)
 {
-    mock_write_pointer(mock, *at, value);
-    *at += mock->word;
+    for (; *widths; widths++, values++) {
+        unsigned width = *widths == 'b' ? 1 : *widths == 'h' ? 2 : *widths == 'i' ? 4 : mock->word;
+        mock_write_uint(mock, *at, width, *values);
+        *at += width;
+    }
 }
 
-static void half_at(struct mock *mock, uint64_t *at, uint32_t value, unsigned width)
-{
-    mock_write_uint(mock, *at, width, value);
-    *at += width;
-}
+#define PUT(mock, at, widths, ...) put(mock, at, widths, (const uint64_t[]){__VA_ARGS__})
 
 static void put_elf_header(struct mock *mock, uint64_t at)
 {
@@ -117,37 +117,20 @@ static void put_elf_header(struct mock *mock, uint64_t at)
     const uint8_t ident[EI_NIDENT] = {
         ELFMAG0,   ELFMAG1, ELFMAG2, ELFMAG3, wide ? ELFCLASS64 : ELFCLASS32, mock->big ? ELFDATA2MSB : ELFDATA2LSB,
         EV_CURRENT};
+    uint64_t header_size = wide ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr);
     mock_write(mock, at, ident, sizeof ident);
     at += sizeof ident;
-    half_at(mock, &at, ET_DYN, 2);
-    half_at(mock, &at, mock->options.machine, 2);
-    half_at(mock, &at, EV_CURRENT, 4);
-    word_at(mock, &at, 0);
-    word_at(mock, &at, wide ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr));
-    word_at(mock, &at, 0);
-    half_at(mock, &at, 0, 4);
-    half_at(mock, &at, wide ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr), 2);
-    half_at(mock, &at, wide ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr), 2);
-    half_at(mock, &at, 4, 2);
-    half_at(mock, &at, 0, 2);
-    half_at(mock, &at, 0, 2);
-    half_at(mock, &at, 0, 2);
+    PUT(mock, &at, "hhiwwwihhhhhh", ET_DYN, mock->options.machine, EV_CURRENT, 0, header_size, 0, 0, header_size,
+        wide ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr), 4, 0, 0, 0);
 }
 
 static void put_segment(struct mock *mock, uint64_t *at, uint32_t type, uint32_t flags, uint64_t offset, uint64_t vaddr,
                         uint64_t size, uint64_t alignment)
 {
-    half_at(mock, at, type, 4);
     if (mock->word == 8)
-        half_at(mock, at, flags, 4);
-    word_at(mock, at, offset);
-    word_at(mock, at, vaddr);
-    word_at(mock, at, vaddr);
-    word_at(mock, at, size);
-    word_at(mock, at, size);
-    if (mock->word == 4)
-        half_at(mock, at, flags, 4);
-    word_at(mock, at, alignment);
+        PUT(mock, at, "iiwwwwww", type, flags, offset, vaddr, vaddr, size, size, alignment);
+    else
+        PUT(mock, at, "iwwwwwiw", type, offset, vaddr, vaddr, size, size, flags, alignment);
 }
 
 static void put_headers(struct mock *mock, const struct parts *parts)
@@ -161,12 +144,9 @@ static void put_headers(struct mock *mock, const struct parts *parts)
     put_segment(mock, &at, PT_NOTE, PF_R, parts->note, parts->note, NOTE_SIZE, 4);
 
     at = parts->base + parts->note;
-    half_at(mock, &at, 4, 4);
-    half_at(mock, &at, 20, 4);
-    half_at(mock, &at, NT_GNU_BUILD_ID, 4);
-    mock_write(mock, at, "GNU", 4);
+    PUT(mock, &at, "iiibbbb", 4, 20, NT_GNU_BUILD_ID, 'G', 'N', 'U', 0);
     for (unsigned i = 0; i < 20; i++)
-        mock_write_uint(mock, at + 4 + i, 1, mock->options.seed ? mock_random(mock, 256) : i);
+        mock_write_uint(mock, at + i, 1, mock->options.seed ? mock_random(mock, 256) : i);
 }
 
 /* ---- Symbols ---- */
@@ -174,20 +154,10 @@ static void put_headers(struct mock *mock, const struct parts *parts)
 static void put_symbol(struct mock *mock, uint64_t at, uint32_t name, uint64_t value, uint64_t size)
 {
     uint32_t info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT), section = 1;
-    half_at(mock, &at, name, 4);
-    if (mock->word == 8) {
-        half_at(mock, &at, info, 1);
-        half_at(mock, &at, 0, 1);
-        half_at(mock, &at, section, 2);
-        word_at(mock, &at, value);
-        word_at(mock, &at, size);
-    } else {
-        word_at(mock, &at, value);
-        word_at(mock, &at, size);
-        half_at(mock, &at, info, 1);
-        half_at(mock, &at, 0, 1);
-        half_at(mock, &at, section, 2);
-    }
+    if (mock->word == 8)
+        PUT(mock, &at, "ibbhww", name, info, 0, section, value, size);
+    else
+        PUT(mock, &at, "iwwbbh", name, value, size, info, 0, section);
 }
 
 static void put_symbols(struct mock *mock, const struct parts *parts, const struct image_plan *plan)
@@ -216,18 +186,14 @@ static void put_gnu_hash(struct mock *mock, const struct parts *parts)
         if (!buckets[hash % BUCKET_COUNT])
             buckets[hash % BUCKET_COUNT] = i + FIRST_HASHED;
     }
-    half_at(mock, &at, BUCKET_COUNT, 4);
-    half_at(mock, &at, FIRST_HASHED, 4);
-    half_at(mock, &at, BLOOM_WORDS, 4);
-    half_at(mock, &at, BLOOM_SHIFT, 4);
-    for (unsigned i = 0; i < BLOOM_WORDS; i++)
-        word_at(mock, &at, bloom[i]);
+    PUT(mock, &at, "iiii", BUCKET_COUNT, FIRST_HASHED, BLOOM_WORDS, BLOOM_SHIFT);
+    put(mock, &at, "ww", bloom);
     for (unsigned i = 0; i < BUCKET_COUNT; i++)
-        half_at(mock, &at, buckets[i], 4);
+        PUT(mock, &at, "i", buckets[i]);
     for (size_t i = 0; i < SYMBOL_COUNT; i++) {
         uint32_t hash = gnu_hash(parts->sorted[i]);
         bool last = i + 1 == SYMBOL_COUNT || gnu_hash(parts->sorted[i + 1]) % BUCKET_COUNT != hash % BUCKET_COUNT;
-        half_at(mock, &at, (hash & ~1u) | last, 4);
+        PUT(mock, &at, "i", (hash & ~1u) | last);
     }
 }
 
@@ -240,34 +206,27 @@ static void put_hash(struct mock *mock, const struct parts *parts)
         chains[i] = buckets[bucket];
         buckets[bucket] = i;
     }
-    half_at(mock, &at, BUCKET_COUNT, 4);
-    half_at(mock, &at, SYMBOL_COUNT + 1, 4);
+    PUT(mock, &at, "ii", BUCKET_COUNT, SYMBOL_COUNT + 1);
     for (unsigned i = 0; i < BUCKET_COUNT; i++)
-        half_at(mock, &at, buckets[i], 4);
+        PUT(mock, &at, "i", buckets[i]);
     for (unsigned i = 0; i <= SYMBOL_COUNT; i++)
-        half_at(mock, &at, chains[i], 4);
-}
-
-static void put_tag(struct mock *mock, uint64_t *at, uint64_t tag, uint64_t value)
-{
-    word_at(mock, at, tag);
-    word_at(mock, at, value);
+        PUT(mock, &at, "i", chains[i]);
 }
 
 static void put_dynamic(struct mock *mock, const struct parts *parts, enum mock_symbols symbols)
 {
     /* glibc relocates the addresses in it, musl does not. */
     uint64_t at = parts->base + parts->dynamic, bias = mock_random(mock, 2) ? parts->base : 0;
-    put_tag(mock, &at, DT_SONAME, 1);
+    PUT(mock, &at, "ww", DT_SONAME, 1);
     if (symbols != MOCK_SYMBOLS_GNU_HASH)
-        put_tag(mock, &at, DT_HASH, bias + parts->hash);
+        PUT(mock, &at, "ww", DT_HASH, bias + parts->hash);
     if (symbols != MOCK_SYMBOLS_HASH)
-        put_tag(mock, &at, DT_GNU_HASH, bias + parts->gnu_hash);
-    put_tag(mock, &at, DT_STRTAB, bias + parts->strtab);
-    put_tag(mock, &at, DT_SYMTAB, bias + parts->symtab);
-    put_tag(mock, &at, DT_STRSZ, parts->strtab_size);
-    put_tag(mock, &at, DT_SYMENT, symbol_size(mock));
-    put_tag(mock, &at, DT_NULL, 0);
+        PUT(mock, &at, "ww", DT_GNU_HASH, bias + parts->gnu_hash);
+    PUT(mock, &at, "ww", DT_STRTAB, bias + parts->strtab);
+    PUT(mock, &at, "ww", DT_SYMTAB, bias + parts->symtab);
+    PUT(mock, &at, "ww", DT_STRSZ, parts->strtab_size);
+    PUT(mock, &at, "ww", DT_SYMENT, symbol_size(mock));
+    PUT(mock, &at, "ww", DT_NULL, 0);
 }
 
 void image_write(struct mock *mock, struct image_plan *plan)

@@ -4,80 +4,35 @@
  */
 #include "mocktarget/mock.h"
 
-enum { KIND_U8, KIND_U16, KIND_U32, KIND_U64, KIND_NUINT, KIND_POINTER, KIND_INLINE };
+#define KIND_U8      "uint8"
+#define KIND_U16     "uint16"
+#define KIND_U32     "uint32"
+#define KIND_U64     "uint64"
+#define KIND_NUINT   "nuint"
+#define KIND_POINTER "pointer"
+#define KIND_INLINE  NULL
 
-static const char *const type_names[T_COUNT] = {
-#define CDAC_TYPE(type) [T_##type] = #type,
+const struct mock_row mock_type_rows[T_COUNT] = {
+#define CDAC_TYPE(type)                      [T_##type].name = #type,
+#define CDAC_SIZE(type, contract_name, need) [T_##type].contract = #contract_name,
 #include "descriptors/layout.def"
 };
 
-static const struct {
-    const char *name, *contract;
-    uint8_t type, kind;
-} field_rows[F_COUNT] = {
+const struct mock_row mock_field_rows[F_COUNT] = {
 #define CDAC_FIELD(type, kind, field, contract, need) \
-    [F_##type##_##field] = {#type "." #field, #contract, T_##type, KIND_##kind},
+    [F_##type##_##field] = {#type "." #field, #contract, KIND_##kind, T_##type},
 #include "descriptors/layout.def"
 };
 
-/* The contract that needs a type's size; NULL where none does. */
-static const char *const size_contracts[T_COUNT] = {
-#define CDAC_SIZE(type, contract, need) [T_##type] = #contract,
+const struct mock_row mock_global_rows[G_COUNT] = {
+#define CDAC_GLOBAL(kind, name, contract, need) [G_##name] = {#name, #contract, KIND_##kind, 0},
 #include "descriptors/layout.def"
 };
 
-static const struct {
-    const char *name, *contract;
-    uint8_t kind;
-} global_rows[G_COUNT] = {
-#define CDAC_GLOBAL(kind, name, contract, need) [G_##name] = {#name, #contract, KIND_##kind},
-#include "descriptors/layout.def"
-};
-
-static const char *const kind_names[] = {
-    [KIND_U8] = "uint8",    [KIND_U16] = "uint16",      [KIND_U32] = "uint32", [KIND_U64] = "uint64",
-    [KIND_NUINT] = "nuint", [KIND_POINTER] = "pointer", [KIND_INLINE] = NULL,
-};
-
-const char *mock_type_name(enum mock_type type)
+/* The width of a kind; 0 if it is inline. */
+static unsigned width_of(const struct mock *mock, const char *kind)
 {
-    return type_names[type];
-}
-
-const char *mock_field_name(enum mock_field field)
-{
-    return field_rows[field].name;
-}
-
-enum mock_type mock_field_type(enum mock_field field)
-{
-    return field_rows[field].type;
-}
-
-const char *mock_field_kind(enum mock_field field)
-{
-    return kind_names[field_rows[field].kind];
-}
-
-const char *mock_global_name(enum mock_global global)
-{
-    return global_rows[global].name;
-}
-
-const char *mock_global_kind(enum mock_global global)
-{
-    return kind_names[global_rows[global].kind];
-}
-
-bool mock_size_is_read(enum mock_type type)
-{
-    return size_contracts[type] != NULL;
-}
-
-static unsigned width_of(const struct mock *mock, unsigned kind)
-{
-    static const uint8_t widths[] = {[KIND_U8] = 1, [KIND_U16] = 2, [KIND_U32] = 4, [KIND_U64] = 8, [KIND_INLINE] = 0};
-    return kind == KIND_NUINT || kind == KIND_POINTER ? mock->word : widths[kind];
+    return !kind ? 0 : strncmp(kind, "uint", 4) == 0 ? (unsigned)atoi(kind + 4) / 8 : mock->word;
 }
 
 /* What an inline field takes; 0 for an array at the end of its object, of which mock_object() is told the size. */
@@ -169,7 +124,7 @@ static bool is_absent(const struct mock *mock, enum mock_field field)
 
 static bool is_array_at_end(const struct mock *mock, enum mock_field field)
 {
-    return field_rows[field].kind == KIND_INLINE && !inline_size(mock, field);
+    return !mock_field_rows[field].kind && !inline_size(mock, field);
 }
 
 /* The fields of a type in the order that the seed gives, arrays at the end last. */
@@ -178,7 +133,7 @@ static size_t order_fields(struct mock *mock, enum mock_type type, enum mock_fie
     size_t count = 0, fixed = 0;
     for (int pass = 0; pass < 2; pass++) {
         for (int field = 0; field < F_COUNT; field++)
-            if (field_rows[field].type == type && !is_absent(mock, field) &&
+            if (mock_field_rows[field].type == type && !is_absent(mock, field) &&
                 is_array_at_end(mock, field) == (pass == 1))
                 ret[count++] = field;
         fixed = pass ? fixed : count;
@@ -198,7 +153,7 @@ static void lay_out(struct mock *mock, enum mock_type type)
     size_t count = order_fields(mock, type, fields);
     uint64_t end = base_size(mock, type), alignment = 1;
     for (size_t i = 0; i < count; i++) {
-        unsigned width = width_of(mock, field_rows[fields[i]].kind);
+        unsigned width = width_of(mock, mock_field_rows[fields[i]].kind);
         uint64_t natural = width ? MIN(width, mock->word) : type == T_DynamicMetadata ? 1 : 4;
         if (!width && !is_array_at_end(mock, fields[i]))
             natural = mock->word;
@@ -236,7 +191,7 @@ uint64_t mock_object(struct mock *mock, enum mock_type type, uint64_t extra)
     memset(bytes, 0, base_size(mock, type)); /* what it begins with is set by that type's fields */
     for (int field = 0; field < F_COUNT; field++) {
         const struct mock_slot *slot = &mock->fields[field];
-        if (field_rows[field].type == type && slot->present)
+        if (mock_field_rows[field].type == type && slot->present)
             memset(bytes + slot->offset, 0, slot->width ? slot->width : inline_size(mock, field));
     }
     return object;
@@ -245,7 +200,7 @@ uint64_t mock_object(struct mock *mock, enum mock_type type, uint64_t extra)
 uint64_t mock_address_of(struct mock *mock, uint64_t object, enum mock_field field)
 {
     if (!mock->fields[field].present)
-        return mock_fail(mock, "%s is not in this layout", field_rows[field].name);
+        return mock_fail(mock, "%s is not in this layout", mock_field_rows[field].name);
     return mock->failed ? 0 : object + mock->fields[field].offset;
 }
 
@@ -264,39 +219,23 @@ uint64_t mock_fetch(struct mock *mock, uint64_t object, enum mock_field field)
 
 /* ---- By name ---- */
 
-static int find_type(const char *name)
+static int find_row(const struct mock_row *rows, int count, const char *name)
 {
-    for (int type = 0; type < T_COUNT; type++)
-        if (strcmp(type_names[type], name) == 0)
-            return type;
-    return -1;
-}
-
-static int find_field(const char *name)
-{
-    for (int field = 0; field < F_COUNT; field++)
-        if (strcmp(field_rows[field].name, name) == 0)
-            return field;
-    return -1;
-}
-
-static int find_global(const char *name)
-{
-    for (int global = 0; global < G_COUNT; global++)
-        if (strcmp(global_rows[global].name, name) == 0)
-            return global;
+    for (int i = 0; i < count; i++)
+        if (strcmp(rows[i].name, name) == 0)
+            return i;
     return -1;
 }
 
 uint64_t mock_new(struct mock *mock, const char *type, uint64_t extra)
 {
-    int found = find_type(type);
+    int found = find_row(mock_type_rows, T_COUNT, type);
     return found < 0 ? mock_fail(mock, "no type %s", type) : mock_object(mock, found, extra);
 }
 
 void mock_set(struct mock *mock, uint64_t address, const char *field, uint64_t value)
 {
-    int found = find_field(field);
+    int found = find_row(mock_field_rows, F_COUNT, field);
     if (found < 0)
         mock_fail(mock, "no field %s", field);
     else
@@ -305,25 +244,25 @@ void mock_set(struct mock *mock, uint64_t address, const char *field, uint64_t v
 
 uint64_t mock_get(struct mock *mock, uint64_t address, const char *field)
 {
-    int found = find_field(field);
+    int found = find_row(mock_field_rows, F_COUNT, field);
     return found < 0 ? mock_fail(mock, "no field %s", field) : mock_fetch(mock, address, found);
 }
 
 uint32_t mock_offset_of(struct mock *mock, const char *field)
 {
-    int found = find_field(field);
+    int found = find_row(mock_field_rows, F_COUNT, field);
     return found < 0 ? (uint32_t)mock_fail(mock, "no field %s", field) : mock->fields[found].offset;
 }
 
 uint32_t mock_size_of(struct mock *mock, const char *type)
 {
-    int found = find_type(type);
+    int found = find_row(mock_type_rows, T_COUNT, type);
     return found < 0 ? (uint32_t)mock_fail(mock, "no type %s", type) : mock->sizes[found];
 }
 
 void mock_global(struct mock *mock, const char *name, uint64_t value)
 {
-    int found = find_global(name);
+    int found = find_row(mock_global_rows, G_COUNT, name);
     if (found < 0) {
         mock_fail(mock, "no global %s", name);
         return;
@@ -337,13 +276,13 @@ static bool hide_contract(struct mock *mock, const char *name)
 {
     bool found = false;
     for (int field = 0; field < F_COUNT; field++)
-        if (strcmp(field_rows[field].contract, name) == 0)
+        if (strcmp(mock_field_rows[field].contract, name) == 0)
             found = mock->fields[field].hidden = true;
     for (int type = 0; type < T_COUNT; type++)
-        if (size_contracts[type] && strcmp(size_contracts[type], name) == 0)
+        if (mock_type_rows[type].contract && strcmp(mock_type_rows[type].contract, name) == 0)
             found = mock->size_hidden[type] = true;
     for (int global = 0; global < G_COUNT; global++)
-        if (strcmp(global_rows[global].contract, name) == 0) {
+        if (strcmp(mock_global_rows[global].contract, name) == 0) {
             found = true;
             mock->global_set[global] = false;
         }
@@ -357,8 +296,8 @@ static bool hide_size(struct mock *mock, const char *name)
 {
     size_t length = strlen(name);
     for (int type = 0; type < T_COUNT; type++)
-        if (strlen(type_names[type]) + 2 == length && strncmp(type_names[type], name, length - 2) == 0 &&
-            strcmp(name + length - 2, ".!") == 0)
+        if (strlen(mock_type_rows[type].name) + 2 == length &&
+            strncmp(mock_type_rows[type].name, name, length - 2) == 0 && strcmp(name + length - 2, ".!") == 0)
             return mock->size_hidden[type] = true;
     return false;
 }
@@ -366,7 +305,8 @@ static bool hide_size(struct mock *mock, const char *name)
 /* Some names are a contract's, a type's and a global's: a contract comes first. */
 void mock_hide(struct mock *mock, const char *name)
 {
-    int field = find_field(name), type = find_type(name), global = find_global(name);
+    int field = find_row(mock_field_rows, F_COUNT, name), type = find_row(mock_type_rows, T_COUNT, name),
+        global = find_row(mock_global_rows, G_COUNT, name);
     if (field >= 0) {
         mock->fields[field].hidden = true;
     } else if (!hide_size(mock, name) && !hide_contract(mock, name)) {

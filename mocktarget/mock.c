@@ -61,25 +61,21 @@ struct mock *mock_create(const struct mock_options *options)
     struct mock_options known = *options;
     if (!known.pointer_size)
         known.pointer_size = 8;
-    if (known.pointer_size != 4 && known.pointer_size != 8)
-        return NULL;
-    if ((known.version > 2 && known.version != MOCK_NET_11) ||
-        (known.unwind >= MOCK_UNWIND_RISCV64 && known.pointer_size == 4))
-        return NULL;
     if (!known.version)
         known.version = 2;
-    if (known.precode_version > 3)
-        return NULL;
     if (!known.precode_version)
         known.precode_version = 3;
-    if (known.no_funclets && known.unwind != MOCK_UNWIND_FUNCTION_LENGTH)
-        return NULL;
     if (!known.hash_slots)
         known.hash_slots = 4;
     if (!known.machine)
         known.machine = usual_machine(&known);
     if (!known.base)
         known.base = known.pointer_size == 4 ? 0x10000000 : UINT64_C(0x7f0010000000);
+    if ((known.pointer_size != 4 && known.pointer_size != 8) || known.precode_version > 3 ||
+        (known.version > 2 && known.version != MOCK_NET_11) ||
+        (known.unwind >= MOCK_UNWIND_RISCV64 && known.pointer_size == 4) ||
+        (known.no_funclets && known.unwind != MOCK_UNWIND_FUNCTION_LENGTH))
+        return NULL;
     struct mock *mock = calloc(1, sizeof *mock);
     if (!mock)
         return NULL;
@@ -106,16 +102,6 @@ void mock_destroy(struct mock *mock)
     if (!mock)
         return;
     mock_images_free(mock);
-    while (mock->heaps) {
-        struct mock_heap *next = mock->heaps->next;
-        free(mock->heaps);
-        mock->heaps = next;
-    }
-    while (mock->precodes) {
-        struct mock_precodes *link = mock->precodes->link;
-        free(mock->precodes);
-        mock->precodes = link;
-    }
     mock_space_free(mock);
     mock_sections_deinit(&mock->sections);
     mock_expected_deinit(&mock->functions);

@@ -110,10 +110,8 @@ struct mock {
 
     uint64_t map, jit_manager, interpreter_manager;
     struct mock_sections sections;
-    struct mock_heap *heaps;
     struct arena kept; /* copies of what tests have handed over */
     struct mock_precode_machine precode_machine;
-    struct mock_precodes *precodes;
     struct mock_r2r *images;
     struct mock_expected functions;
 };
@@ -124,8 +122,11 @@ uint64_t mock_fail(struct mock *mock, const char *format, ...) PRINTF_LIKE(2, 3)
 /* A number below `bound`; always 0 for seed 0. */
 uint64_t mock_random(struct mock *mock, uint64_t bound);
 
-/* A copy that lives as long as the mock; NULL, and the mock fails, when out of memory. */
-const void *mock_keep(struct mock *mock, const void *data, size_t size);
+/*
+ * A copy that lives as long as the mock, or, if `data` is NULL, memory that is not initialised. NULL if the mock has
+ * failed, which it also does when out of memory.
+ */
+void *mock_keep(struct mock *mock, const void *data, size_t size);
 
 /* The first region that ends behind `address`. */
 size_t mock_region_index(const struct mock *mock, uint64_t address);
@@ -144,13 +145,16 @@ uint64_t mock_free_place(struct mock *mock, uint64_t size, uint64_t alignment);
 /* ---- Layouts ---- */
 
 void mock_layout(struct mock *mock);
-const char *mock_type_name(enum mock_type type);
-const char *mock_field_name(enum mock_field field); /* "RangeSection.Flags" */
-enum mock_type mock_field_type(enum mock_field field);
-const char *mock_field_kind(enum mock_field field); /* as descriptors spell it; NULL for INLINE */
-const char *mock_global_name(enum mock_global global);
-const char *mock_global_kind(enum mock_global global);
-bool mock_size_is_read(enum mock_type type); /* whether readers need its size */
+
+/* A row of layout.def. */
+struct mock_row {
+    const char *name;     /* a field's is "RangeSection.Flags" */
+    const char *contract; /* a type's is the contract that needs its size; NULL if none does */
+    const char *kind;     /* as descriptors spell it; NULL for an inline field */
+    enum mock_type type;  /* of a field */
+};
+
+extern const struct mock_row mock_type_rows[T_COUNT], mock_field_rows[F_COUNT], mock_global_rows[G_COUNT];
 
 uint64_t mock_object(struct mock *mock, enum mock_type type, uint64_t extra);
 void mock_put(struct mock *mock, uint64_t object, enum mock_field field, uint64_t value);
@@ -190,17 +194,16 @@ void mock_clauses_write(struct mock *mock, uint64_t address, const struct mock_c
 void mock_expect(struct mock *mock, const struct mock_function *function);
 /* The CodeKind that the number in front of a stub block, or in a range list, means. */
 const char *mock_stub_kind(const struct mock *mock, unsigned number);
+/* Removes the methods and stubs that start in [begin, end). */
 void mock_expect_nothing(struct mock *mock, uint64_t begin, uint64_t end);
-void mock_expect_no_method(struct mock *mock, uint64_t method);
 
 /* Chooses how precodes look, and says so in the PrecodeMachineDescriptor. */
 void mock_precode_machine_write(struct mock *mock, uint64_t descriptor);
 
 /* ---- Images ---- */
 
-enum {
-    MOCK_PE_HEADERS = 0x400
-}; /* headers and section table of mock_pe_write, and where a flat image's section begins */
+/* The size of the headers and section table of mock_pe_write, after which a flat image's section begins. */
+enum { MOCK_PE_HEADERS = 0x400, MOCK_CLR_HEADER = 72 };
 
 struct mock_pe {
     uint32_t size;        /* of the image in memory */
@@ -210,8 +213,6 @@ struct mock_pe {
     uint32_t metadata, metadata_size;
     uint32_t managed_native, managed_native_size;
 };
-
-enum { MOCK_CLR_HEADER = 72 };
 
 /* Writes the headers at `address`, and the CLR header at its place in the image, which is mapped or flat. */
 void mock_pe_write(struct mock *mock, uint64_t address, const struct mock_pe *pe, bool flat);

@@ -222,7 +222,6 @@ struct mock_heap {
     uint64_t cursor; /* the first free byte */
     uint64_t last_start;
     struct mock *mock;
-    struct mock_heap *next;
 };
 
 /* A range of code with a nibble map. It is the mock's; so is what other verbs return. */
@@ -304,7 +303,6 @@ struct mock_precodes {
     uint64_t section, list; /* its RangeSection and CodeRangeMapRangeList */
     uint64_t next;          /* piece that is free */
     struct mock *mock;
-    struct mock_precodes *link;
 };
 
 /* A range with that many pages of code, of fixup precodes or of all others. */

@@ -155,6 +155,15 @@ static uint64_t new_chunk(struct mock *mock, uint64_t method_table, uint32_t tok
     return chunk + mock->sizes[T_MethodDescChunk];
 }
 
+/* The fields that every MethodDesc has. */
+static void put_method_desc(struct mock *mock, uint64_t desc, uint64_t remainder, uint64_t flags)
+{
+    mock_put(mock, desc, F_MethodDesc_Flags3AndTokenRemainder, remainder);
+    mock_put(mock, desc, F_MethodDesc_ChunkIndex, 0);
+    mock_put(mock, desc, F_MethodDesc_Flags, flags);
+    mock_put(mock, desc, F_MethodDesc_CodeData, 0);
+}
+
 uint64_t mock_method_descs(struct mock *mock, uint64_t method_table, uint32_t rid, size_t count, uint64_t *ret_stride)
 {
     unsigned bits = (unsigned)mock->globals[G_MethodDescTokenRemainderBitCount];
@@ -165,10 +174,9 @@ uint64_t mock_method_descs(struct mock *mock, uint64_t method_table, uint32_t ri
     for (size_t i = 0; i < count; i++) {
         uint64_t desc = first + i * stride;
         uint64_t remainder = (rid + i) & ((1u << bits) - 1);
-        mock_put(mock, desc, F_MethodDesc_Flags3AndTokenRemainder, remainder | mock_random(mock, 16) << bits);
+        remainder |= mock_random(mock, 16) << bits;
+        put_method_desc(mock, desc, remainder, mock_random(mock, 2) << 3); /* IL, perhaps with a slot of its own */
         mock_put(mock, desc, F_MethodDesc_ChunkIndex, i * stride / mock->globals[G_MethodDescAlignment]);
-        mock_put(mock, desc, F_MethodDesc_Flags, mock_random(mock, 2) << 3); /* IL, perhaps with a slot of its own */
-        mock_put(mock, desc, F_MethodDesc_CodeData, 0);
     }
     if (ret_stride)
         *ret_stride = stride;
@@ -220,15 +228,6 @@ uint64_t mock_type_desc(struct mock *mock, uint8_t element_type, uint64_t argume
     mock_put(mock, desc, F_TypeDesc_TypeAndFlags, element_type | mock_random(mock, 256) << 8);
     mock_put(mock, desc, F_ParamTypeDesc_TypeArg, argument);
     return desc | 2;
-}
-
-/* The parts that every MethodDesc has. */
-static void put_method_desc(struct mock *mock, uint64_t desc, uint32_t remainder, unsigned classification)
-{
-    mock_put(mock, desc, F_MethodDesc_Flags3AndTokenRemainder, remainder);
-    mock_put(mock, desc, F_MethodDesc_ChunkIndex, 0);
-    mock_put(mock, desc, F_MethodDesc_Flags, classification);
-    mock_put(mock, desc, F_MethodDesc_CodeData, 0);
 }
 
 uint64_t mock_instantiated_method_desc(struct mock *mock, uint64_t method_table, uint32_t rid,

@@ -126,14 +126,9 @@ static void write_pages(struct mock *mock, uint64_t begin, uint64_t end, unsigne
 struct mock_precodes *mock_precodes_create(struct mock *mock, bool fixup, size_t pages, bool collectible)
 {
     enum { STUB_KIND = 4, FIXUP_KIND = 5 }; /* StubCodeBlockKind up to .NET 10 */
-    struct mock_precodes *precodes = mock->failed ? NULL : calloc(1, sizeof *precodes);
-    if (!precodes) {
-        mock_fail(mock, "out of memory");
+    struct mock_precodes *precodes = mock_keep(mock, &(struct mock_precodes){.mock = mock}, sizeof *precodes);
+    if (!precodes)
         return NULL;
-    }
-    precodes->link = mock->precodes;
-    mock->precodes = precodes;
-    precodes->mock = mock;
     uint64_t size = 2 * pages * mock->precode_machine.page;
     precodes->section = mock_range_list(mock, size, fixup ? FIXUP_KIND : STUB_KIND, collectible, &precodes->begin);
     precodes->end = precodes->begin + size;

@@ -12,87 +12,59 @@ enum { CODE_ALIGNMENT = 16 };
 
 void mock_images_free(struct mock *mock)
 {
-    while (mock->images) {
-        struct mock_r2r *r2r = mock->images;
-        mock->images = r2r->next;
-        for (size_t i = 0; r2r->plan && i < r2r->plan->methods.count; i++) {
-            free(r2r->plan->methods.items[i].sizes);
-            free(r2r->plan->methods.items[i].instance);
-        }
-        if (r2r->plan) {
-            planned_methods_deinit(&r2r->plan->methods);
-            free(r2r->plan->path);
-            free(r2r->plan->metadata);
-            free(r2r->plan->methoddefs.data);
-            free(r2r->plan->instances.data);
-            free(r2r->plan->debug_info.data);
-        }
-        free(r2r->plan);
-        free(r2r);
+    for (; mock->images; mock->images = mock->images->next) {
+        planned_methods_deinit(&mock->images->plan->methods);
+        free(mock->images->plan->methoddefs.data);
+        free(mock->images->plan->instances.data);
+        free(mock->images->plan->debug_info.data);
     }
 }
 
 struct mock_r2r *mock_r2r_create(struct mock *mock, const struct mock_r2r_options *options)
 {
     const char *path = options->path ? options->path : "/mock/r2r.dll";
-    struct mock_r2r *r2r = mock->failed ? NULL : calloc(1, sizeof *r2r);
-    if (!r2r) {
-        mock_fail(mock, "out of memory");
+    struct mock_r2r_plan *plan = mock_keep(mock, &(struct mock_r2r_plan){.options = *options}, sizeof *plan);
+    struct mock_r2r *r2r = mock_keep(mock, &(struct mock_r2r){.mock = mock, .plan = plan}, sizeof *r2r);
+    if (!r2r)
         return NULL;
-    }
     r2r->next = mock->images;
     mock->images = r2r;
-    r2r->mock = mock;
-    r2r->plan = calloc(1, sizeof *r2r->plan);
-    if (r2r->plan) {
-        r2r->plan->options = *options;
-        r2r->plan->path = strdup(path);
-        r2r->plan->metadata = malloc(options->metadata_size + 1);
-    }
-    if (!r2r->plan || !r2r->plan->path || !r2r->plan->metadata) {
-        mock_fail(mock, "out of memory");
-        return NULL;
-    }
+    plan->path = mock_keep(mock, path, strlen(path) + 1);
+    plan->metadata = mock_keep(mock, options->metadata, options->metadata_size);
     if (!options->major) {
         static const uint16_t versions[][2] = {{16, 0}, {10, 1}, {9, 1}, {11, 0}, {99, 0}};
         size_t i = mock_random(mock, ARRAY_SIZE(versions));
-        r2r->plan->options.major = versions[i][0];
-        r2r->plan->options.minor = versions[i][1];
+        plan->options.major = versions[i][0];
+        plan->options.minor = versions[i][1];
     }
-    if (options->metadata)
-        memcpy(r2r->plan->metadata, options->metadata, options->metadata_size);
     r2r->module = mock_module_object(mock, path);
-    return r2r;
+    return mock->failed ? NULL : r2r;
 }
 
 size_t mock_r2r_method(struct mock_r2r *r2r, const struct mock_r2r_method *method)
 {
     struct mock *mock = r2r ? r2r->mock : NULL;
-    if (!mock || !mock_stored(mock, planned_methods_reserve(&r2r->plan->methods, r2r->plan->methods.count + 1)))
+    if (!mock || mock->failed)
         return 0;
-    struct planned_method planned = {.spec = *method};
-    uint64_t unit = mock_length_unit(mock);
-    planned.sizes = calloc(method->hot_count + method->cold_count + 1, sizeof *planned.sizes);
-    planned.instance = malloc(method->instance_size + 1);
     if (mock->options.no_funclets && (method->hot_count > 1 || method->cold_count))
-        mock_fail(mock, "a method of several functions, without funclets");
-    if (!planned.sizes || !planned.instance || !method->hot_count) {
-        free(planned.sizes);
-        free(planned.instance);
-        return mock_fail(mock, method->hot_count ? "out of memory" : "a method without code");
-    }
+        return mock_fail(mock, "a method of several functions, without funclets");
+    if (!method->hot_count)
+        return mock_fail(mock, "a method without code");
+    struct planned_method planned = {.spec = *method};
+    planned.sizes = arena_allocate(&mock->kept, (method->hot_count + method->cold_count) * sizeof *planned.sizes);
+    planned.instance = mock_keep(mock, method->instance, method->instance_size);
+    planned.clauses = mock_keep(mock, method->clauses, method->clause_count * sizeof *method->clauses);
+    if (!mock_stored(mock, planned.sizes && planned.instance && planned.clauses) ||
+        !mock_stored(mock, planned_methods_append(&r2r->plan->methods, planned)))
+        return 0;
     for (size_t i = 0; i < method->hot_count + method->cold_count; i++) {
         uint64_t size = i < method->hot_count ? method->hot[i] : method->cold[i - method->hot_count];
-        planned.sizes[i] = align_up(MAX(size, UINT64_C(1)), unit);
+        planned.sizes[i] = align_up(MAX(size, UINT64_C(1)), mock_length_unit(mock));
     }
-    if (method->instance)
-        memcpy(planned.instance, method->instance, method->instance_size);
-    planned.clauses = mock_keep(mock, method->clauses, method->clause_count * sizeof *method->clauses);
     r2r->plan->method_with_clauses_count += method->clause_count != 0;
     r2r->plan->clause_count += method->clause_count;
     r2r->plan->hot_count += (uint32_t)method->hot_count;
     r2r->plan->cold_count += (uint32_t)method->cold_count;
-    planned_methods_append(&r2r->plan->methods, planned);
     return r2r->plan->methods.count - 1;
 }
 

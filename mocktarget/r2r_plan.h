@@ -8,10 +8,8 @@
 
 enum { R2R_HEADER = 16, R2R_SECTION = 12, R2R_SECTION_MAX = 6, R2R_SENTINEL_COUNT = 1 };
 
-enum {
-    R2R_COMPONENT = 16,
-    R2R_CORE_HEADER = 8
-}; /* an entry of section 115, and the header with sections that it leads to */
+/* An entry of section 115, and the header with sections that it points to. */
+enum { R2R_COMPONENT = 16, R2R_CORE_HEADER = 8 };
 
 /* A method as it was asked for, with copies of everything. */
 struct planned_method {

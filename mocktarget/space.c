@@ -226,10 +226,10 @@ void mock_forget(struct mock *mock, uint64_t begin, uint64_t size)
         mock_stored(mock, mock_ranges_append(&mock->holes, (struct mock_range){begin, begin + size}));
 }
 
-const void *mock_keep(struct mock *mock, const void *data, size_t size)
+void *mock_keep(struct mock *mock, const void *data, size_t size)
 {
-    void *kept = arena_allocate(&mock->kept, size);
-    if (mock_stored(mock, kept != NULL) && size)
+    void *kept = mock->failed ? NULL : arena_allocate(&mock->kept, size);
+    if (mock_stored(mock, kept) && data)
         memcpy(kept, data, size);
     return kept;
 }
