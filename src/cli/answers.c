@@ -89,6 +89,17 @@ static inline const struct shown *show(struct answers *answers, enum shown_role 
     return slot;
 }
 
+/* What an answer shows of the session's strings. */
+struct strings {
+    const struct shown *module, *tier, *file;
+};
+
+static inline struct strings show_all(struct answers *answers, const struct cdacq_method *m)
+{
+    return (struct strings){show(answers, SHOWN_MODULE, m->module), show(answers, SHOWN_TIER, m->tier),
+                            show(answers, SHOWN_FILE, m->file)};
+}
+
 static inline char *put_base(char *p, const struct shown *shown)
 {
     return put_bytes(p, shown->text + shown->base, shown->text_length - shown->base);
@@ -146,12 +157,15 @@ static inline char *put_il_offset(char *p, int32_t il_offset)
     return put_bytes(p, number + 2, digits);
 }
 
+static inline size_t text_room(const struct cdacq_method *m, const struct strings *s)
+{
+    return LINE_ROOM + m->name_length + s->module->text_length + s->tier->text_length + s->file->text_length;
+}
+
 static void write_text(struct answers *answers, const struct cdacq_method *m)
 {
-    const struct shown *module = show(answers, SHOWN_MODULE, m->module), *tier = show(answers, SHOWN_TIER, m->tier),
-                       *file = show(answers, SHOWN_FILE, m->file);
-    char *p = output_reserve(answers->out,
-                             LINE_ROOM + m->name_length + module->text_length + tier->text_length + file->text_length);
+    struct strings s = show_all(answers, m);
+    char *p = output_reserve(answers->out, text_room(m, &s));
     p = put_hex(p, m->ip);
     *p++ = ' ';
     p = put_name(p, m);
@@ -161,19 +175,19 @@ static void write_text(struct answers *answers, const struct cdacq_method *m)
         p = put_hex(p, m->offset);
         *p++ = ' ';
     }
-    p = put_bracket(p, answers, m, tier);
+    p = put_bracket(p, answers, m, s.tier);
     if (m->answer == CDACQ_ANSWER_MANAGED) {
         if (m->il_offset >= 0)
             p = put_il_offset(p, m->il_offset);
-        if (file != &nothing) {
+        if (s.file != &nothing) {
             *p++ = ' ';
-            p = put_base(p, file);
+            p = put_base(p, s.file);
             if (m->line) {
                 *p++ = ':';
                 p = put_decimal(p, m->line);
             }
         }
-        p = put_module(p, module);
+        p = put_module(p, s.module);
     }
     *p++ = '\n';
     output_commit(answers->out, p);
@@ -181,21 +195,23 @@ static void write_text(struct answers *answers, const struct cdacq_method *m)
 
 static void write_method_text(struct answers *answers, const struct cdacq_method *m)
 {
-    const struct shown *module = show(answers, SHOWN_MODULE, m->module), *tier = show(answers, SHOWN_TIER, m->tier);
-    char *p = output_reserve(answers->out, LINE_ROOM + m->name_length + module->text_length + tier->text_length);
+    struct strings s = show_all(answers, m);
+    char *p = output_reserve(answers->out, text_room(m, &s));
     p = put_hex(p, m->code_start);
     p = PUT_LITERAL(p, " +");
     p = put_hex(p, m->code_size);
     *p++ = ' ';
     p = put_name(p, m);
     *p++ = ' ';
-    p = put_bracket(p, answers, m, tier);
-    p = put_module(p, module);
+    p = put_bracket(p, answers, m, s.tier);
+    p = put_module(p, s.module);
     *p++ = '\n';
     output_commit(answers->out, p);
 }
 
 /* ---- JSON ---------------------------------------------------------------------------------------------------- */
+
+#define PUT_KEY(p, key) PUT_LITERAL(p, ",\"" key "\":")
 
 /* Whether one of the eight bytes is `c`. */
 static inline uint64_t has_byte(uint64_t bytes, char c)
@@ -204,10 +220,9 @@ static inline uint64_t has_byte(uint64_t bytes, char c)
     return (x - UINT64_C(0x0101010101010101)) & ~x & UINT64_C(0x8080808080808080);
 }
 
-/* A name is printable UTF-8 already: JSON escapes only two of its characters. Eight are looked at a time. */
-JSON_INLINE void json_name(struct json_writer *w, const char *key, const char *name, size_t length)
+/* A name is printable UTF-8 already: JSON escapes only two of its characters. Eight bytes are checked at a time. */
+static inline char *put_json_name(char *p, const char *name, size_t length)
 {
-    char *p = json_begin_value(w, key, 2 * length);
     *p++ = '"';
     for (const char *end = name + length; name < end;) {
         uint64_t bytes;
@@ -225,115 +240,113 @@ JSON_INLINE void json_name(struct json_writer *w, const char *key, const char *n
         *p++ = *name++;
     }
     *p++ = '"';
-    w->next = p;
+    return p;
 }
 
-JSON_INLINE void json_shown(struct json_writer *w, const char *key, const struct shown *shown)
+static inline char *put_number(char *p, bool known, uint64_t value)
 {
-    json_raw(w, key, shown->text + shown->text_length, shown->json_length);
+    return known ? put_decimal(p, value) : PUT_LITERAL(p, "null");
 }
 
-/* status to module */
-JSON_INLINE void json_identity(struct json_writer *w, const struct answers *answers, const struct cdacq_method *m,
-                               const struct shown *module)
+static inline char *put_address(char *p, uint64_t address)
+{
+    return address ? put_quoted_hex(p, address) : PUT_LITERAL(p, "null");
+}
+
+static inline char *put_bool(char *p, bool known, bool value)
+{
+    return !known ? PUT_LITERAL(p, "null") : value ? PUT_LITERAL(p, "true") : PUT_LITERAL(p, "false");
+}
+
+/* status to code_size */
+static inline char *put_identity(char *p, const struct answers *answers, const struct cdacq_method *m,
+                                 const struct shown *module)
 {
     bool managed = m->answer == CDACQ_ANSWER_MANAGED;
-    if (LIKELY(managed))
-        json_plain(w, "status", "managed");
-    else
-        json_plain(w, "status", answers_status(m->answer));
-    if (m->answer == CDACQ_ANSWER_NONE || (m->answer == CDACQ_ANSWER_ERROR && m->kind == CDACQ_CODE_UNKNOWN))
-        json_null(w, "kind");
-    else
-        json_plain_bytes(w, "kind", answers->kinds[m->kind].text, answers->kinds[m->kind].length);
-    if (managed && m->name)
-        json_name(w, "method", m->name, m->name_length);
-    else
-        json_null(w, "method");
-    json_address(w, "method_desc", m->method_desc);
-    json_token(w, "token", m->token);
-    json_shown(w, "module", module);
+    const char *status = answers_status(m->answer);
+    p = PUT_KEY(p, "status");
+    *p++ = '"';
+    p = LIKELY(managed) ? PUT_LITERAL(p, "managed") : put_bytes(p, status, strlen(status));
+    p = PUT_LITERAL(p, "\",\"kind\":");
+    if (m->answer == CDACQ_ANSWER_NONE || (m->answer == CDACQ_ANSWER_ERROR && m->kind == CDACQ_CODE_UNKNOWN)) {
+        p = PUT_LITERAL(p, "null");
+    } else {
+        *p++ = '"';
+        p = put_bytes(p, answers->kinds[m->kind].text, answers->kinds[m->kind].length);
+        *p++ = '"';
+    }
+    p = PUT_KEY(p, "method");
+    p = managed && m->name ? put_json_name(p, m->name, m->name_length) : PUT_LITERAL(p, "null");
+    p = put_address(PUT_KEY(p, "method_desc"), m->method_desc);
+    p = put_token(PUT_KEY(p, "token"), m->token);
+    p = put_json(PUT_KEY(p, "module"), module);
+    p = put_address(PUT_KEY(p, "code_start"), m->code_start);
+    return put_number(PUT_KEY(p, "code_size"), m->code_size != 0, m->code_size);
 }
 
-/* By value: the caller's writer stays in registers. */
-static __attribute__((noinline)) struct json_writer write_error(struct json_writer w, const char *error)
+/* cold and funclet_start */
+static inline char *put_funclet(char *p, const struct cdacq_method *m)
 {
-    json_note(&w, "error", error);
-    return w;
+    p = put_bool(PUT_KEY(p, "cold"), m->answer == CDACQ_ANSWER_MANAGED, m->cold);
+    return put_address(PUT_KEY(p, "funclet_start"), m->funclet_start);
 }
 
-/* For an answer without its error. */
-static inline size_t json_room(const struct cdacq_method *m, const struct shown *module, const struct shown *tier,
-                               const struct shown *file)
+/* module_verified and error */
+static inline char *put_reliability(char *p, const struct cdacq_method *m)
 {
-    return LINE_ROOM + 2 * m->name_length + module->json_length + tier->json_length + file->json_length;
+    p = put_bool(PUT_KEY(p, "module_verified"), m->answer == CDACQ_ANSWER_MANAGED || m->module, m->module_verified);
+    p = PUT_KEY(p, "error");
+    if (LIKELY(!m->error))
+        return PUT_LITERAL(p, "null");
+    *p++ = '"';
+    p = escape(p, m->error, strlen(m->error), ESCAPE_JSON_MESSAGE);
+    *p++ = '"';
+    return p;
 }
 
-/* module_verified and error, which are the last: after json_begin_room. */
-JSON_INLINE void json_reliability(struct json_writer *w, const struct cdacq_method *m)
+static inline size_t json_room(const struct cdacq_method *m, const struct strings *s)
 {
-    json_known_bool(w, "module_verified", m->answer == CDACQ_ANSWER_MANAGED || m->module, m->module_verified);
-    json_end_room(w);
-    if (UNLIKELY(m->error != NULL))
-        *w = write_error(*w, m->error);
-    else
-        json_null(w, "error");
+    return LINE_ROOM + 2 * m->name_length + s->module->json_length + s->tier->json_length + s->file->json_length +
+           (m->error ? ESCAPED_SIZE(strlen(m->error)) : 0);
 }
 
 /* The members of an answer's object after its IP. */
-JSON_INLINE void json_answer(struct json_writer *w, struct answers *answers, const struct cdacq_method *m)
+static char *put_answer(char *p, const struct answers *answers, const struct cdacq_method *m, const struct strings *s)
 {
-    const struct shown *module = show(answers, SHOWN_MODULE, m->module), *tier = show(answers, SHOWN_TIER, m->tier),
-                       *file = show(answers, SHOWN_FILE, m->file);
-    bool managed = m->answer == CDACQ_ANSWER_MANAGED, has_il_offset = managed && m->il_offset != CDACQ_OFFSET_UNKNOWN;
-    json_begin_room(w, json_room(m, module, tier, file));
-    json_identity(w, answers, m, module);
-    json_address(w, "code_start", m->code_start);
-    json_known_number(w, "code_size", m->code_size != 0, m->code_size);
-    json_known_number(w, "offset", m->code_start != 0, m->offset);
-    json_known_bool(w, "cold", managed, m->cold);
-    json_address(w, "funclet_start", m->funclet_start);
-    json_known_signed(w, "il_offset", has_il_offset, m->il_offset);
-    json_shown(w, "tier", tier);
-    json_shown(w, "file", file);
-    json_known_number(w, "line", m->line != 0, m->line);
-    json_reliability(w, m);
-}
-
-/* Where it need not be fast. */
-static __attribute__((noinline)) void write_answer(struct json_writer *w, struct answers *answers,
-                                                   const struct cdacq_method *m)
-{
-    json_answer(w, answers, m);
+    p = put_identity(p, answers, m, s->module);
+    p = put_number(PUT_KEY(p, "offset"), m->code_start != 0, m->offset);
+    p = put_funclet(p, m);
+    p = PUT_KEY(p, "il_offset");
+    bool has_il_offset = m->answer == CDACQ_ANSWER_MANAGED && m->il_offset != CDACQ_OFFSET_UNKNOWN;
+    if (has_il_offset && m->il_offset < 0)
+        *p++ = '-';
+    p = put_number(p, has_il_offset, (uint64_t)(m->il_offset < 0 ? -(int64_t)m->il_offset : m->il_offset));
+    p = put_json(PUT_KEY(p, "tier"), s->tier);
+    p = put_json(PUT_KEY(p, "file"), s->file);
+    p = put_number(PUT_KEY(p, "line"), m->line != 0, m->line);
+    return put_reliability(p, m);
 }
 
 static void write_json(struct answers *answers, const struct cdacq_method *m)
 {
-    struct json_writer w = json_begin(answers->out);
-    json_begin_object(&w, NULL);
-    json_known_address(&w, "ip", true, m->ip);
-    json_answer(&w, answers, m);
-    json_end_object(&w);
-    json_end_line(&w);
+    struct strings s = show_all(answers, m);
+    char *p = output_reserve(answers->out, json_room(m, &s));
+    p = put_quoted_hex(PUT_LITERAL(p, "{\"ip\":"), m->ip);
+    p = put_answer(p, answers, m, &s);
+    output_commit(answers->out, PUT_LITERAL(p, "}\n"));
 }
 
 static void write_method_json(struct answers *answers, const struct cdacq_method *m)
 {
-    const struct shown *module = show(answers, SHOWN_MODULE, m->module), *tier = show(answers, SHOWN_TIER, m->tier);
-    struct json_writer w = json_begin(answers->out);
-    json_begin_object(&w, NULL);
-    json_begin_room(&w, json_room(m, module, tier, &nothing));
-    json_identity(&w, answers, m, module);
-    json_address(&w, "code_start", m->code_start);
-    json_known_number(&w, "code_size", m->code_size != 0, m->code_size);
-    json_known_bool(&w, "cold", m->answer == CDACQ_ANSWER_MANAGED, m->cold);
-    json_address(&w, "funclet_start", m->funclet_start);
-    json_shown(&w, "tier", tier);
-    json_address(&w, "cold_start", m->cold_start);
-    json_known_number(&w, "cold_size", m->cold_size != 0, m->cold_size);
-    json_reliability(&w, m);
-    json_end_object(&w);
-    json_end_line(&w);
+    struct strings s = show_all(answers, m);
+    char *p = output_reserve(answers->out, json_room(m, &s)), *start = p;
+    p = put_funclet(put_identity(p, answers, m, s.module), m);
+    p = put_json(PUT_KEY(p, "tier"), s.tier);
+    p = put_address(PUT_KEY(p, "cold_start"), m->cold_start);
+    p = put_number(PUT_KEY(p, "cold_size"), m->cold_size != 0, m->cold_size);
+    p = put_reliability(p, m);
+    *start = '{'; /* where the comma before the first member is */
+    output_commit(answers->out, PUT_LITERAL(p, "}\n"));
 }
 
 /* ---- Errors, and the choice ----------------------------------------------------------------------------------- */
@@ -368,9 +381,10 @@ void answers_write(struct answers *answers, const struct cdacq_method *method)
 
 void answers_write_members(struct answers *answers, struct json_writer *w, const struct cdacq_method *method)
 {
+    struct strings s = show_all(answers, method);
     answers->errors += method->answer == CDACQ_ANSWER_ERROR;
-    json_known_address(w, "ip", true, method->ip);
-    write_answer(w, answers, method);
+    char *p = put_quoted_hex(json_begin_value(w, "ip", json_room(method, &s)), method->ip);
+    output_commit(w->out, put_answer(p, answers, method, &s));
 }
 
 void answers_write_method(struct answers *answers, const struct cdacq_method *method)
@@ -391,11 +405,11 @@ void answers_write_bad(struct answers *answers, const struct bad_ip *bad)
         write_error_text(answers, bad->text, bad->length, bad->problem);
         return;
     }
-    struct json_writer w = json_begin(answers->out);
     struct cdacq_method unknown = {.answer = CDACQ_ANSWER_ERROR, .error = bad->problem};
+    struct strings s = show_all(answers, &unknown);
+    struct json_writer w = json_begin(answers->out);
     json_begin_object(&w, NULL);
     json_string_bytes(&w, "ip", bad->text, bad->length);
-    write_answer(&w, answers, &unknown);
-    json_end_object(&w);
-    json_end_line(&w);
+    char *p = output_reserve(answers->out, json_room(&unknown, &s));
+    output_commit(answers->out, PUT_LITERAL(put_answer(p, answers, &unknown, &s), "}\n"));
 }

@@ -222,8 +222,8 @@ static void write_difference(struct output *out, const struct entry *first, cons
     const struct entry *any = first ? first : second;
     struct json_writer writer = json_begin(out), *w = &writer;
     json_begin_object(w, NULL);
-    json_plain(w, "difference", !second ? "removed" : !first ? "added" : "changed");
-    json_plain(w, "kind", kind_names[any->item.kind]);
+    json_note(w, "difference", !second ? "removed" : !first ? "added" : "changed");
+    json_note(w, "kind", kind_names[any->item.kind]);
     json_string(w, "scope", any->scope);
     json_string(w, "name", any->item.name);
     write_side(w, "first", first);

@@ -168,7 +168,7 @@ static void write_clauses(struct json_writer *w, const struct clauses *clauses)
         const struct cdacq_exception_clause *clause = &clauses->items[i];
         bool typed = clause->kind == CDACQ_CLAUSE_TYPED;
         json_begin_object(w, NULL);
-        json_plain(w, "kind", clause_text(clause->kind));
+        json_note(w, "kind", clause_text(clause->kind));
         json_number(w, "flags", clause->flags);
         json_number(w, "try_start", clause->try_start);
         json_number(w, "try_end", clause->try_end);
@@ -219,8 +219,8 @@ static void write_json(struct output *out, const struct inspection *inspection, 
         json_string(w, "ip", no_ip);
     else
         json_known_address(w, "ip", true, method->ip);
-    json_plain(w, "status", answers_status(method->answer));
-    json_plain(w, "kind", kind ? cdacq_code_kind_text(method->kind) : NULL);
+    json_note(w, "status", answers_status(method->answer));
+    json_note(w, "kind", kind ? cdacq_code_kind_text(method->kind) : NULL);
     json_address(w, "method_desc", code ? method->method_desc : 0);
     json_address(w, "code_start", kind ? method->code_start : 0);
     json_address(w, "funclet_start", answered[QUESTION_FUNCLET_START] ? inspection->funclet_start : 0);

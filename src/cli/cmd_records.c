@@ -300,7 +300,7 @@ static void write_json_fields(struct json_writer *w, const struct fields *fields
             json_string_bytes(w, field->label, string, length);
             break;
         case ENDIAN:
-            json_plain(w, field->label, field_value(field, object) ? "big" : "little");
+            json_note(w, field->label, field_value(field, object) ? "big" : "little");
             break;
         default: {
             uint64_t value = field_value(field, object);
@@ -336,7 +336,7 @@ static void write_json(struct output *out, const struct cdacq_jitdump_record *re
     bool is_header = record->kind == CDACQ_JITDUMP_HEADER;
     struct json_writer writer = json_begin(out), *w = &writer;
     json_begin_object(w, NULL);
-    json_plain(w, "type", cdacq_jitdump_kind_text(record->kind));
+    json_note(w, "type", cdacq_jitdump_kind_text(record->kind));
     if (!is_header)
         write_json_fields(w, &common_fields, record, true);
     write_json_fields(w, &kind->json, record, record->has_fields || is_header);

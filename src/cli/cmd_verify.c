@@ -36,14 +36,14 @@ static void write_json(struct output *out, const struct cdacq_comparison *compar
     bool managed = method && method->answer == CDACQ_ANSWER_MANAGED;
     struct json_writer writer = json_begin(out), *w = &writer;
     json_begin_object(w, NULL);
-    json_plain(w, "class", cdacq_verdict_text(comparison->verdict));
+    json_note(w, "class", cdacq_verdict_text(comparison->verdict));
     json_known_number(w, "offset", in_file, comparison->offset);
     json_known_number(w, "line", comparison->line, comparison->line);
     json_known_number(w, "timestamp", comparison->timestamp, comparison->timestamp);
     json_known_address(w, "address", is_symbol, comparison->address);
     json_known_number(w, "size", is_symbol, comparison->code_size);
     json_string_bytes(w, "name", is_symbol ? comparison->name : NULL, shown_length(comparison));
-    json_plain(w, "kind", method ? cdacq_code_kind_text(method->kind) : NULL);
+    json_note(w, "kind", method ? cdacq_code_kind_text(method->kind) : NULL);
     json_note(w, "method", method ? method->name : NULL);
     json_known_address(w, "code_start", managed, managed ? method->code_start : 0);
     json_known_number(w, "code_size", managed, managed ? method->code_size : 0);
@@ -89,13 +89,13 @@ static void write_json_sum(struct output *out, const struct cdacq_verification *
 {
     struct json_writer writer = json_begin(out), *w = &writer;
     json_begin_object(w, NULL);
-    json_plain(w, "class", "totals");
+    json_note(w, "class", "totals");
     for (int i = 0; i < CDACQ_VERDICT_COUNT; i++)
         json_number(w, cdacq_verdict_text((enum cdacq_verdict)i), sum->counts[i]);
     json_number(w, "records", sum->records);
     json_number(w, "names_not_compared", sum->names_not_compared);
     json_number(w, "code_not_compared", sum->code_not_compared);
-    json_plain(w, "file", sum->perf_map ? "perf map" : "jitdump");
+    json_note(w, "file", sum->perf_map ? "perf map" : "jitdump");
     json_note(w, "advice", sum->advice);
     json_end_object(w);
     json_end_line(w);

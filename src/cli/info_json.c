@@ -116,7 +116,7 @@ void info_write_json(const struct info *info, struct output *out)
     struct cdacq_error error;
     json_begin_object(w, NULL);
     json_string(w, "target", info->target_name);
-    json_plain(w, "kind", info_target_kind(info));
+    json_note(w, "kind", info_target_kind(info));
     json_known_number(w, "pid", facts->pid != 0, (uint64_t)facts->pid);
     json_string(w, "elf_machine", facts->elf_machine);
     json_string(w, "architecture", facts->architecture);

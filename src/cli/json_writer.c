@@ -1,61 +1,177 @@
 #include "src/cli/json_writer.h"
 
-char *json_make_room(struct output *out, char *p, size_t size)
-{
-    output_commit(out, p);
-    return output_make_room(out, size);
-}
+#include <string.h>
 
-char *json_separate(char *p, enum json_position position, unsigned depth, bool wrap)
+#include "src/cli/put.h"
+#include "util/base.h"
+
+enum {
+    DEPTH_MAX = 16,                      /* deeper values are indented no further */
+    SEPARATOR_ROOM = 2 * DEPTH_MAX + 10, /* comma, line break, indentation, and the quotes and colon of a key */
+};
+
+static char *put_separator(const struct json_writer *w, char *p)
 {
-    if (position == JSON_NEXT)
+    if (w->position == JSON_NEXT)
         *p++ = ',';
-    if (position == JSON_AFTER_KEY)
+    if (!w->pretty || w->position == JSON_AFTER_KEY)
         return p;
-    if (!wrap) {
+    if (!w->wrap) {
         *p = ' ';
-        return p + (position == JSON_NEXT);
+        return p + (w->position == JSON_NEXT);
     }
-    size_t indent = 2 * (size_t)MIN(depth, JSON_DEPTH_MAX);
+    size_t indent = 2 * (size_t)MIN(w->depth, DEPTH_MAX);
     *p++ = '\n';
     memset(p, ' ', indent);
     return p + indent;
 }
 
-/* The output may be flushed between its parts: a string of any length needs no more memory. */
-static void json_escaped(struct json_writer *w, const char *key, const char *text, size_t length, enum escape_form form)
+char *json_begin_value(struct json_writer *w, const char *key, size_t size)
+{
+    size_t length = key ? strlen(key) : 0;
+    char *p = put_separator(w, output_reserve(w->out, SEPARATOR_ROOM + length + size));
+    w->position = JSON_NEXT;
+    if (!key)
+        return p;
+    *p++ = '"';
+    p = put_bytes(p, key, length);
+    p = PUT_LITERAL(p, "\":");
+    if (w->pretty)
+        *p++ = ' ';
+    return p;
+}
+
+/* `text` needs no escaping. */
+static void write_value(struct json_writer *w, const char *key, const char *text, size_t length)
+{
+    output_commit(w->out, put_bytes(json_begin_value(w, key, length), text, length));
+}
+
+void json_end_line(struct json_writer *w)
+{
+    output_literal(w->out, "\n");
+}
+
+/* ---- Containers ------------------------------------------------------------------------------------------------ */
+
+static void begin_container(struct json_writer *w, const char *key, const char *bracket)
+{
+    write_value(w, key, bracket, 1);
+    w->depth++;
+    w->position = JSON_FIRST;
+}
+
+static void end_container(struct json_writer *w, char bracket)
+{
+    char *p = output_reserve(w->out, SEPARATOR_ROOM);
+    w->depth--;
+    if (w->wrap && w->position == JSON_NEXT) {
+        w->position = JSON_FIRST;
+        p = put_separator(w, p);
+    }
+    *p++ = bracket;
+    output_commit(w->out, p);
+    w->position = JSON_NEXT;
+}
+
+void json_begin_object(struct json_writer *w, const char *key)
+{
+    begin_container(w, key, "{");
+}
+
+void json_end_object(struct json_writer *w)
+{
+    end_container(w, '}');
+}
+
+void json_begin_array(struct json_writer *w, const char *key)
+{
+    begin_container(w, key, "[");
+}
+
+void json_end_array(struct json_writer *w)
+{
+    end_container(w, ']');
+}
+
+/* ---- Scalars --------------------------------------------------------------------------------------------------- */
+
+void json_null(struct json_writer *w, const char *key)
+{
+    write_value(w, key, "null", 4);
+}
+
+void json_known_number(struct json_writer *w, const char *key, bool known, uint64_t value)
+{
+    char *p = json_begin_value(w, key, PUT_NUMBER_ROOM);
+    output_commit(w->out, known ? put_decimal(p, value) : PUT_LITERAL(p, "null"));
+}
+
+void json_number(struct json_writer *w, const char *key, uint64_t value)
+{
+    json_known_number(w, key, true, value);
+}
+
+void json_known_bool(struct json_writer *w, const char *key, bool known, bool value)
+{
+    const char *text = !known ? "null" : value ? "true" : "false";
+    write_value(w, key, text, strlen(text));
+}
+
+void json_bool(struct json_writer *w, const char *key, bool value)
+{
+    json_known_bool(w, key, true, value);
+}
+
+void json_known_address(struct json_writer *w, const char *key, bool known, uint64_t value)
+{
+    char *p = json_begin_value(w, key, PUT_NUMBER_ROOM + PUT_SLACK + 2);
+    output_commit(w->out, known ? put_quoted_hex(p, value) : PUT_LITERAL(p, "null"));
+}
+
+void json_address(struct json_writer *w, const char *key, uint64_t value)
+{
+    json_known_address(w, key, value != 0, value);
+}
+
+void json_token(struct json_writer *w, const char *key, uint32_t token)
+{
+    output_commit(w->out, put_token(json_begin_value(w, key, PUT_NUMBER_ROOM), token));
+}
+
+/* ---- Strings --------------------------------------------------------------------------------------------------- */
+
+/* The output may be flushed within the string, so a string of any length needs no more memory. */
+static void write_escaped(struct json_writer *w, const char *key, const char *text, size_t length,
+                          enum escape_form form)
 {
     if (!text) {
         json_null(w, key);
         return;
     }
-    struct output *out = w->out;
-    output_commit(out, PUT_LITERAL(json_begin_value(w, key, 0), "\""));
-    output_escaped(out, text, length, form);
-    output_literal(out, "\"");
-    w->next = out->data + out->length;
-    w->end = out->data + out->capacity;
+    write_value(w, key, "\"", 1);
+    output_escaped(w->out, text, length, form);
+    output_literal(w->out, "\"");
 }
 
 void json_string_bytes(struct json_writer *w, const char *key, const char *text, size_t length)
 {
-    json_escaped(w, key, text, length, ESCAPE_JSON_DATA);
+    write_escaped(w, key, text, length, ESCAPE_JSON_DATA);
 }
 
 void json_string(struct json_writer *w, const char *key, const char *text)
 {
-    json_escaped(w, key, text, text ? strlen(text) : 0, ESCAPE_JSON_DATA);
+    json_string_bytes(w, key, text, text ? strlen(text) : 0);
 }
 
 void json_note(struct json_writer *w, const char *key, const char *text)
 {
-    json_escaped(w, key, text, text ? strlen(text) : 0, ESCAPE_JSON_MESSAGE);
+    write_escaped(w, key, text, text ? strlen(text) : 0, ESCAPE_JSON_MESSAGE);
 }
 
 void json_string_key(struct json_writer *w, const char *key)
 {
     json_string(w, NULL, key);
-    json_reserve(w, 2);
-    w->next = PUT_LITERAL(w->next, ": ") - !w->pretty;
+    output_literal(w->out, w->pretty ? ": " : ":");
     w->position = JSON_AFTER_KEY;
 }

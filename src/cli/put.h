@@ -1,6 +1,6 @@
 /*
  * put.h: formatting without printf, which would be most of the cost of an answer. Each function writes at `p`, where
- * the caller has reserved room, and returns the new end. put_hex may write up to PUT_SLACK bytes beyond it.
+ * the caller has reserved room, and returns the new end. Those that write hex may write up to PUT_SLACK bytes beyond it.
  */
 #ifndef CDACQ_CLI_PUT_H
 #define CDACQ_CLI_PUT_H
@@ -14,7 +14,7 @@ enum {
     PUT_SLACK = 16,
 };
 
-/* sizeof - 1: the compiler makes moves of it, not a call */
+/* The length is a constant, so the compiler generates moves instead of a call. */
 #define PUT_LITERAL(p, literal) ((char *)memcpy((p), "" literal, sizeof(literal) - 1) + sizeof(literal) - 1)
 
 static inline char *put_bytes(char *p, const char *bytes, size_t length)
@@ -23,7 +23,7 @@ static inline char *put_bytes(char *p, const char *bytes, size_t length)
     return p + length;
 }
 
-/* Writes the eight hex digits of `v`: spreads its nibbles over eight bytes, then makes digits of all at once. */
+/* Writes the eight hex digits of `v`: spreads its nibbles over eight bytes, then converts all of them at once. */
 static inline void put_hex8(char *p, uint32_t v)
 {
     uint64_t x = v;
@@ -42,12 +42,32 @@ static inline void put_hex8(char *p, uint32_t v)
 static inline char *put_hex(char *p, uint64_t v)
 {
     unsigned digits = (67 - (unsigned)__builtin_clzll(v | 1)) / 4;
-    v <<= 64 - 4 * digits; /* all sixteen are written; those that count come first */
+    v <<= 64 - 4 * digits; /* all sixteen digits are written, the significant ones first */
     p[0] = '0';
     p[1] = 'x';
     put_hex8(p + 2, (uint32_t)(v >> 32));
     put_hex8(p + 10, (uint32_t)v);
     return p + 2 + digits;
+}
+
+/* The same as a JSON string. */
+static inline char *put_quoted_hex(char *p, uint64_t v)
+{
+    *p++ = '"';
+    p = put_hex(p, v);
+    *p++ = '"';
+    return p;
+}
+
+/* "0x06000003" as a JSON string; null for 0. */
+static inline char *put_token(char *p, uint32_t token)
+{
+    if (!token)
+        return PUT_LITERAL(p, "null");
+    p = PUT_LITERAL(p, "\"0x");
+    put_hex8(p, token);
+    p[8] = '"';
+    return p + 9;
 }
 
 static inline char *put_decimal(char *p, uint64_t v)

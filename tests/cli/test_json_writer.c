@@ -96,28 +96,23 @@ START_TEST(each_value_has_its_form)
     json_begin_array(&w, NULL);
     json_number(&w, NULL, UINT64_MAX);
     json_known_number(&w, NULL, false, 1);
-    json_known_signed(&w, NULL, true, INT64_MIN);
-    json_known_signed(&w, NULL, true, 7);
-    json_known_signed(&w, NULL, false, 7);
     json_known_bool(&w, NULL, false, true);
     json_address(&w, NULL, UINT64_MAX);
     json_address(&w, NULL, 0);
     json_known_address(&w, NULL, true, 0);
     json_token(&w, NULL, 0x06000003);
     json_token(&w, NULL, 0);
-    json_raw(&w, NULL, "[0]", 3);
-    json_plain(&w, NULL, "plain");
-    json_plain(&w, NULL, NULL);
+    json_note(&w, NULL, "plain");
+    json_note(&w, NULL, NULL);
     json_string(&w, NULL, "back\\slash \"quoted\" \x01\xff");
     json_note(&w, NULL, "back\\slash \"quoted\"");
     json_string(&w, NULL, NULL);
     json_string_bytes(&w, NULL, "cut here", 3);
     json_end_array(&w);
     json_end_line(&w);
-    check_output(&out,
-                 "[18446744073709551615,null,-9223372036854775808,7,null,null,\"0xffffffffffffffff\",null,\"0x0\","
-                 "\"0x06000003\",null,[0],\"plain\",null,\"back\\\\\\\\slash \\\"quoted\\\" \\\\x01\\\\xff\","
-                 "\"back\\\\slash \\\"quoted\\\"\",null,\"cut\"]\n");
+    check_output(&out, "[18446744073709551615,null,null,\"0xffffffffffffffff\",null,\"0x0\","
+                       "\"0x06000003\",null,\"plain\",null,\"back\\\\\\\\slash \\\"quoted\\\" \\\\x01\\\\xff\","
+                       "\"back\\\\slash \\\"quoted\\\"\",null,\"cut\"]\n");
 }
 END_TEST
 
@@ -160,14 +155,14 @@ START_TEST(a_document_may_be_larger_than_the_buffer)
         json_end_object(&w);
     }
     json_string_bytes(&w, NULL, text, LENGTH);
-    json_raw(&w, NULL, text, LENGTH);
-    json_begin_room(&w, LENGTH);
-    json_plain_bytes(&w, NULL, text, LENGTH - JSON_ROOM);
-    json_end_room(&w);
+    char *p = json_begin_value(&w, NULL, LENGTH);
+    memcpy(p, text, LENGTH);
+    output_commit(&out, p + LENGTH);
     json_end_array(&w);
     json_end_line(&w);
 
-    char *written = close_output(&out), *p = written, element[32];
+    char *written = close_output(&out), element[32];
+    p = written;
     ck_assert_int_eq(*p++, '[');
     for (int i = 0; i < ELEMENTS; i++) {
         size_t length = (size_t)snprintf(element, sizeof element, "{\"number\":%d},", i);
@@ -180,11 +175,7 @@ START_TEST(a_document_may_be_larger_than_the_buffer)
     ck_assert_int_eq(strncmp(p, "\",", 2), 0);
     p += 2;
     ck_assert_int_eq(memcmp(p, text, LENGTH), 0);
-    p += LENGTH;
-    ck_assert_int_eq(strncmp(p, ",\"", 2), 0);
-    p += 2;
-    ck_assert_int_eq(memcmp(p, text, LENGTH - JSON_ROOM), 0);
-    ck_assert_str_eq(p + LENGTH - JSON_ROOM, "\"]\n");
+    ck_assert_str_eq(p + LENGTH, "]\n");
     free(written);
     free(text);
 }
