@@ -1,11 +1,11 @@
 /*
- * extension CORE [IP...]: a debugger's extension in small. A debugger has the target's memory and its list of modules;
- * an extension gets at them through the debugger's functions. Here the debugger is the first half of this file, just
- * enough of one to show a core; the second half, which uses libcdacq, knows nothing of cores: what it needs are
- * debugger_read, the modules, and the machine, as lldb, gdb and their like offer them.
+ * extension CORE [IP...]: a small debugger extension. A debugger has the target's memory and its list of modules; an
+ * extension reaches both through the debugger's functions. The first half of this file is just enough of a debugger to
+ * show a core. The second half uses libcdacq and does not depend on cores: it needs only debugger_read, the modules and
+ * the machine, which lldb, gdb and others offer.
  *
- * For each IP it prints the method, its unwind info, GC info and exception clauses; without any, the heaps of code. C
- * and C++ compile it, against an installed copy:
+ * Prints the method, unwind info, GC info and exception clauses of each IP, or the code heaps if there is none. It
+ * compiles as C and C++ against an installed copy:
  *     cc extension.c $(pkg-config --cflags --libs libcdacq)
  */
 #include <cdacq.h>
@@ -31,7 +31,7 @@ struct debugger {
     size_t module_count;
 };
 
-/* What every debugger has: copies memory, and tells how much of it there was. */
+/* Every debugger has such a function: it copies memory and returns how much of it there was. */
 static size_t debugger_read(void *context, uint64_t address, void *buffer, size_t size)
 {
     const struct debugger *debugger = (const struct debugger *)context;
@@ -42,7 +42,7 @@ static size_t debugger_read(void *context, uint64_t address, void *buffer, size_
         uint64_t offset = address - segment->p_vaddr, left = segment->p_filesz - offset;
         ssize_t n = pread(debugger->fd, buffer, size < left ? size : (size_t)left, (off_t)(segment->p_offset + offset));
         size_t done = n > 0 ? (size_t)n : 0;
-        /* What follows may be in the next segment. */
+        /* The rest may be in the next segment. */
         return done && done == left && done < size
                    ? done + debugger_read(context, address + done, (char *)buffer + done, size - done)
                    : done;
@@ -86,7 +86,7 @@ static void read_notes(struct debugger *debugger, const Elf64_Phdr *segment)
         if (next > size)
             break;
         if (note.n_type == NT_FILE && !debugger->modules) {
-            memmove(notes, notes + desc, note.n_descsz); /* aligned, and all that is needed of them */
+            memmove(notes, notes + desc, note.n_descsz); /* aligns it; no other note is needed */
             debugger->notes = notes;
             list_modules(debugger, notes, note.n_descsz);
             return;
@@ -124,7 +124,7 @@ static void debugger_close(struct debugger *debugger)
     free(debugger->modules);
 }
 
-/* Debuggers have caches of symbol files; this one takes a file from where the target had it, if it is there. */
+/* Debuggers have caches of symbol files; this one takes a file from the path that the target used, if it exists. */
 static bool debugger_find_file(void *context, const struct cdacq_need *file, char *path, size_t size)
 {
     struct stat st;
@@ -146,7 +146,7 @@ static int print_clause(const struct cdacq_exception_clause *clause, void *conte
     return 0;
 }
 
-/* One method; what the core lacks is said, and the rest is printed all the same. */
+/* Prints one method. A part that the core lacks is reported, and the rest is printed. */
 static int print_method(struct cdacq_session *session, uint64_t ip)
 {
     struct cdacq_error error;

@@ -31,7 +31,7 @@ int main(int argc, char **argv)
     }
     record.size = sizeof record;
     while ((status = cdacq_jitdump_next(jitdump, &record, &error)) == CDACQ_OK) {
-        if (record.error) /* a damaged record takes no other with it */
+        if (record.error) /* later records are not affected */
             fprintf(stderr, "%s\n", record.error);
         if (record.kind == CDACQ_JITDUMP_DEBUG_INFO)
             print_lines(&record);

@@ -39,7 +39,7 @@ int main(int argc, char **argv)
     }
     for (size_t i = 0; i < count; i++)
         ips[i] = strtoull(argv[2 + i], NULL, 16);
-    methods[0].size = sizeof methods[0]; /* the library sets that of the others */
+    methods[0].size = sizeof methods[0]; /* the library sets the others */
     int failed = cdacq_target_open_core(argv[1], NULL, &target, &error) < 0 ||
                  cdacq_session_create(target, &session, &error) < 0 ||
                  cdacq_session_methods_at(session, ips, count, methods, &error) < 0;

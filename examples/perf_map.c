@@ -8,7 +8,7 @@
 
 static int write_bytes(const void *bytes, size_t size, void *context)
 {
-    return fwrite(bytes, 1, size, context) != size; /* 1 ends the writing */
+    return fwrite(bytes, 1, size, context) != size; /* 1 stops the writing */
 }
 
 static int report_left_out(const struct cdacq_method *method, void *context)
@@ -23,7 +23,8 @@ int main(int argc, char **argv)
     struct cdacq_error error;
     struct cdacq_target *target = NULL;
     struct cdacq_session *session = NULL;
-    struct cdacq_options options = {.size = sizeof options, .names = CDACQ_NAMES_IL}; /* as the runtime names methods */
+    struct cdacq_options options = {.size = sizeof options,
+                                    .names = CDACQ_NAMES_IL}; /* as in the runtime's own perf map */
     struct cdacq_sink sink = {
         .size = sizeof sink, .context = stdout, .write = write_bytes, .left_out = report_left_out};
     struct cdacq_written written = {.size = sizeof written};

@@ -10,7 +10,7 @@
 static int print_method(const struct cdacq_method *method, void *context)
 {
     const char *prefix = context;
-    if (method->answer == CDACQ_ANSWER_ERROR) { /* a range of code that cannot be read: the visit goes on */
+    if (method->answer == CDACQ_ANSWER_ERROR) { /* a code range that cannot be read; the visit continues */
         fprintf(stderr, "%#" PRIx64 ": %s\n", method->code_start, method->error);
         return 0;
     }

@@ -1,9 +1,9 @@
 /*
- * cdacq.h: read a .NET process from outside and say which method owns an instruction pointer.
+ * cdacq.h: reads a .NET process from outside and names the method that owns an instruction pointer.
  *
- * The process is a *target*: an ELF core dump, a live process, or memory that the caller hands over. The library
- * reads it through the data contracts that the runtime publishes about itself (DotNetRuntimeContractDescriptor).
- * It loads no component of the runtime, runs no code in the target and never writes to it.
+ * The process is a *target*: an ELF core dump, a live process, or memory that the caller provides. The library reads it
+ * through the data contracts that the runtime publishes about itself (DotNetRuntimeContractDescriptor). It loads no
+ * component of the runtime, runs no code in the target and never writes to it.
  *
  *     struct cdacq_error error;
  *     struct cdacq_target *target;
@@ -20,22 +20,22 @@
  *
  * Rules that hold throughout:
  *  - A target address is a uint64_t, a range is [begin, end), a size is in bytes.
- *  - A function returns an enum cdacq_status: 0 is success, a positive value is an answer that is not a failure
- *    (CDACQ_NOT_MANAGED), a negative one is a failure. On failure outputs are untouched, and `err`, which the caller
- *    owns and which may be NULL, holds one line of text that names the thing and the address.
- *  - Every struct, given or filled, begins with its size. The caller sets it in the structs that it provides, also in
- *    those that a call fills; no more than that many bytes are written, and what the library does not know is zero. So
+ *  - A function returns an enum cdacq_status. 0 is success. A positive value is an answer that is not a failure, such
+ *    as CDACQ_NOT_MANAGED. A negative value is a failure: the outputs are untouched, and `err` holds one line of text
+ *    that names the object and the address. The caller owns `err`, which may be NULL.
+ *  - Every struct begins with its size. The caller sets the size in the structs that it provides, also in those that a
+ *    call fills. The library writes no more than that many bytes and sets fields that it does not know to zero, so
  *    fields can be added without breaking callers. A size that is not set is CDACQ_ERR_ARGUMENT.
- *  - The first parameter is the handle that the function is named after; outputs come last, then `err`. Visitors return
- *    0 to go on; anything else ends the visit with CDACQ_STOPPED.
- *  - A target is hostile: sizes are capped and loops bounded, so a call ends on any input, with an answer that the
- *    data supports or with a status. No answer is preferred over a wrong one.
+ *  - The first parameter is the handle that the function is named after. Outputs come last, then `err`.
+ *  - A visitor returns 0 to continue. Any other value ends the visit with CDACQ_STOPPED. What its argument points to is
+ *    valid until it returns, unless the struct says otherwise.
+ *  - A target is hostile: sizes are capped and loops are bounded. A call on any input ends with an answer that the data
+ *    supports or with a status. The library prefers no answer to a wrong one.
  *  - The library prints nothing and has no global or thread-local state.
- *  - An address of code may be a code pointer as it stands in a register, a slot or a return address: a Thumb bit and
- *    pointer authentication are taken off. What answers hold are plain addresses.
- *  - Threads: a `struct cdacq_target` of a dump or of caller's memory is immutable to its users and may be shared
- *    between threads. A `struct cdacq_session` belongs to one thread at a time. A live target and its sessions belong
- *    to one thread at a time together.
+ *  - A code address may be a code pointer from a register, a slot or a return address: the library strips the Thumb
+ *    bit and pointer authentication. Answers hold plain addresses.
+ *  - Threads: several threads may share a `struct cdacq_target` of a dump or of caller's memory. One thread at a time
+ *    may use a `struct cdacq_session`. One thread at a time may use a live target and all of its sessions together.
  *  - Version 0 promises no stable ABI; the SONAME changes with it.
  */
 #ifndef CDACQ_H
@@ -48,15 +48,11 @@
 #include <cdacq/session.h>
 #include <cdacq/target.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CDACQ_BEGIN_DECLS
 
-/* "0.1.0": the version of the library in use. */
+/* The version of the library in use, such as "0.1.0"; a static string. */
 CDACQ_API const char *cdacq_version(void);
 
-#ifdef __cplusplus
-}
-#endif
+CDACQ_END_DECLS
 
 #endif

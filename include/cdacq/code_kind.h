@@ -6,11 +6,9 @@
 
 #include <cdacq/error.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CDACQ_BEGIN_DECLS
 
-/* What kind of code an address is in, spelled as the runtime's CodeKind. */
+/* The kind of code at an address: name, value, text. Stub kinds are spelled as in the runtime's CodeKind. */
 #define CDACQ_CODE_KINDS(X)                      \
     X(UNKNOWN, 0, "Unknown")                     \
     X(JUMP_STUB, 1, "JumpStub")                  \
@@ -37,11 +35,9 @@ enum cdacq_code_kind {
         CDACQ_CODE_KIND_COUNT
 };
 
-/* "jit", "r2r", "interpreter", or the runtime's name of a stub kind; a static string. */
+/* "jit", "r2r", "interpreter", the runtime's name of a stub kind, or "Unknown" for any other number; static. */
 CDACQ_API const char *cdacq_code_kind_text(enum cdacq_code_kind kind);
 
-#ifdef __cplusplus
-}
-#endif
+CDACQ_END_DECLS
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * cdacq/error.h: statuses and error messages, which every call of the library shares.
+ * cdacq/error.h: the statuses and the error message that all calls of the library share.
  */
 #ifndef CDACQ_ERROR_H
 #define CDACQ_ERROR_H
@@ -9,10 +9,15 @@
 #include <stdint.h>
 
 #ifdef __cplusplus
-extern "C" {
+#define CDACQ_BEGIN_DECLS extern "C" {
+#define CDACQ_END_DECLS   }
+#else
+#define CDACQ_BEGIN_DECLS
+#define CDACQ_END_DECLS
 #endif
-
 #define CDACQ_API __attribute__((visibility("default")))
+
+CDACQ_BEGIN_DECLS
 
 /* name, value, text */
 #define CDACQ_STATUSES(X)                                                               \
@@ -43,8 +48,8 @@ enum cdacq_status {
 #define CDACQ_ERROR_MESSAGE_SIZE 512
 
 /*
- * Caller-owned; holds the last failure of the call it was passed to. `address` is 0 where none is concerned. Of all
- * structs that the library fills it alone does not carry its size, which is fixed for ever.
+ * Why a call failed. The caller owns it. `address` is 0 when the failure concerns no address. This struct alone has no
+ * `size` field: its size never changes.
  */
 struct cdacq_error {
     enum cdacq_status status;
@@ -52,11 +57,9 @@ struct cdacq_error {
     char message[CDACQ_ERROR_MESSAGE_SIZE]; /* one line, NUL-terminated, printable */
 };
 
-/* The general meaning of a status, a static string. "unknown status" for a number that is none. */
+/* The general meaning of a status, or "unknown status" for any other number; a static string. */
 CDACQ_API const char *cdacq_status_text(enum cdacq_status status);
 
-#ifdef __cplusplus
-}
-#endif
+CDACQ_END_DECLS
 
 #endif

@@ -1,20 +1,18 @@
 /*
- * cdacq/jitdump.h: reading jitdump files. No target is needed.
+ * cdacq/jitdump.h: reads jitdump files. No target is needed.
  */
 #ifndef CDACQ_JITDUMP_H
 #define CDACQ_JITDUMP_H
 
 #include <cdacq/error.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CDACQ_BEGIN_DECLS
 
 /*
- * Reads what a runtime writes of the code that it compiles (/tmp/jit-PID.dump): the format of perf's
- * jitdump-specification.txt, versions 1 and 2 in either byte order, with samply's three extensions. No target is
- * needed. The file is read in blocks with pread, never mapped: it may grow, shrink or be replaced meanwhile. Memory
- * stays bounded whatever the file's size; reading a record allocates nothing.
+ * Reads the file in which a runtime records the code that it compiles (/tmp/jit-PID.dump), in the format of perf's
+ * jitdump-specification.txt: versions 1 and 2, either byte order, with samply's three extensions. The file is read in
+ * blocks with pread, never mapped, so it may grow, shrink or be replaced meanwhile. Memory use does not depend on the
+ * size of the file; reading a record allocates nothing. One thread at a time may use a handle.
  *
  *     struct cdacq_jitdump *jitdump;
  *     struct cdacq_jitdump_record record = {.size = sizeof record};
@@ -32,11 +30,11 @@ extern "C" {
 struct cdacq_jitdump;
 
 enum cdacq_jitdump_flags {
-    CDACQ_JITDUMP_FOLLOW = 1 << 0, /* the file is being written: wait for what is not there yet */
-    CDACQ_JITDUMP_CODE = 1 << 1,   /* hand out code and unwinding data too; without it they are not even read */
+    CDACQ_JITDUMP_FOLLOW = 1 << 0, /* the file is still being written: return only whole records */
+    CDACQ_JITDUMP_CODE = 1 << 1,   /* also return code and unwinding data, which otherwise are not read */
 };
 
-/* The text is the `type` in `cdacq records --json`. */
+/* The kinds of records: name, text. The text is the `type` in `cdacq records --json`. */
 #define CDACQ_JITDUMP_KINDS(X)                  \
     X(HEADER, "header")                         \
     X(LOAD, "load")                             \
@@ -55,26 +53,26 @@ enum cdacq_jitdump_kind {
 #undef CDACQ_JITDUMP_KIND_
 };
 
-/* "load"; a static string. */
+/* The text of a kind, such as "load"; a static string. */
 CDACQ_API const char *cdacq_jitdump_kind_text(enum cdacq_jitdump_kind kind);
 
-/* The file's header. Fields that a short header does not have are 0. */
+/* The file's header. Fields that a short header lacks are 0. */
 struct cdacq_jitdump_header {
     uint32_t version, total_size, elf_mach, pad1, pid;
-    uint64_t flags; /* bit 0: JITDUMP_FLAGS_ARCH_TIMESTAMP, times are the processor's ticks instead of nanoseconds */
+    uint64_t flags; /* bit 0: JITDUMP_FLAGS_ARCH_TIMESTAMP, timestamps are processor ticks, not nanoseconds */
     bool big_endian;
-    const char *restart; /* NULL at first; why the file is read from its start again: it was truncated or replaced */
+    const char *restart; /* NULL at first; later why reading has restarted: the file was truncated or replaced */
 };
 
 /* JIT_CODE_LOAD */
 struct cdacq_jitdump_load {
     uint32_t pid, tid;
     uint64_t vma, code_addr, code_size, code_index;
-    const char *name; /* as in the file, NUL-terminated: any bytes; NULL where the record is damaged */
+    const char *name; /* as in the file: any bytes, NUL-terminated; NULL if the record is damaged */
     size_t name_length;
-    const void *code;     /* code_size bytes; NULL without CDACQ_JITDUMP_CODE, or where they are not all there */
-    uint64_t code_offset; /* where the code is in the file; 0 where not known */
-    /* Offsets of the records before it that are about this function; 0 where there is none. */
+    const void *code;     /* code_size bytes; NULL without CDACQ_JITDUMP_CODE, or if some are missing */
+    uint64_t code_offset; /* of the code in the file; 0 when not known */
+    /* Offsets of the preceding records about this function; 0 if there is none. */
     uint64_t debug_info, unwinding_info, samply_debug_info2;
 };
 
@@ -82,10 +80,10 @@ struct cdacq_jitdump_load {
 struct cdacq_jitdump_move {
     uint32_t pid, tid;
     uint64_t vma, old_code_addr, new_code_addr, code_size, code_index;
-    uint64_t load; /* offset of the JIT_CODE_LOAD that it moves; 0 where there is none */
+    uint64_t load; /* offset of the JIT_CODE_LOAD that it moves; 0 if there is none */
 };
 
-/* JIT_CODE_DEBUG_INFO; entries by cdacq_jitdump_record_next_entry */
+/* JIT_CODE_DEBUG_INFO. cdacq_jitdump_record_next_entry returns the entries. */
 struct cdacq_jitdump_debug_info {
     uint64_t code_addr, nr_entry;
 };
@@ -93,13 +91,13 @@ struct cdacq_jitdump_debug_info {
 /* JIT_CODE_UNWINDING_INFO */
 struct cdacq_jitdump_unwinding_info {
     uint64_t unwind_data_size, eh_frame_hdr_size, mapped_size;
-    const void *unwinding_data; /* unwind_data_size bytes, as `code` above */
+    const void *unwinding_data; /* unwind_data_size bytes; NULL as for `code` above */
     uint64_t unwinding_data_offset;
 };
 
 /*
- * SAMPLY_JIT_CODE_DEBUG_INFO2. Strings by cdacq_jitdump_record_next_string, the other lists by index. Counts are as the
- * file says them; the functions below give only what is really there.
+ * SAMPLY_JIT_CODE_DEBUG_INFO2. cdacq_jitdump_record_next_string returns the strings; the other lists are read by index.
+ * Counts are as stored in the file; the functions below return only elements that the record really holds.
  */
 struct cdacq_jitdump_samply_debug_info2 {
     uint32_t file_count, file_list_size, function_names_count, function_names_list_size, function_count,
@@ -107,24 +105,24 @@ struct cdacq_jitdump_samply_debug_info2 {
 };
 
 /*
- * One record, or the file's header, which comes first. The caller sets `size`. Everything it points to is good until
- * the next call on the handle. `error` is a line on what is wrong with the record: lists may be cut then, strings NULL,
- * and without has_fields the record is too short for the fields of its kind, which are 0. Kinds without a member in
- * `as` are described by what stands before it.
+ * One record, or the file's header, which comes first. The caller sets `size`. What it points to is valid until the
+ * next call on the handle. `error` is one line that says what is wrong with the record, or NULL: lists may then be cut
+ * and strings NULL. Without has_fields the record is too short for the fields of its kind, which are 0. A kind without
+ * a member in `as` has no fields besides the common ones.
  */
 struct cdacq_jitdump_record {
     size_t size; /* sizeof(struct cdacq_jitdump_record) of the caller */
     enum cdacq_jitdump_kind kind;
-    uint32_t id;                 /* as in the file; 0 for the header */
-    uint64_t offset, total_size; /* in the file, its own header included */
+    uint32_t id;                 /* kind as stored in the file; 0 for the header */
+    uint64_t offset, total_size; /* in the file, including the record header */
     uint64_t timestamp;
     const char *error;
     bool has_fields;
     struct {
-        const uint8_t *bytes; /* those that were read */
+        const uint8_t *bytes; /* as far as they were read */
         size_t size;
         bool big_endian;
-    } opaque; /* the library's */
+    } opaque; /* private to the library */
     union {
         struct cdacq_jitdump_header header;
         struct cdacq_jitdump_load load;
@@ -136,31 +134,32 @@ struct cdacq_jitdump_record {
 };
 
 /*
- * Opens a regular file. Nothing of it is read yet: what it is shows at the first cdacq_jitdump_next. A handle belongs
- * to one thread at a time. Fails with IO, NOMEM.
+ * Opens a regular file; the caller closes the handle. `flags` are enum cdacq_jitdump_flags. The first
+ * cdacq_jitdump_next reads the header and checks the format. Fails with IO, NOMEM.
  */
 CDACQ_API enum cdacq_status cdacq_jitdump_open(const char *path, unsigned flags, struct cdacq_jitdump **ret,
                                                struct cdacq_error *err);
 
-/* NULL is fine. */
+/* Closes the file and frees the handle. NULL is allowed. */
 CDACQ_API void cdacq_jitdump_close(struct cdacq_jitdump *jitdump);
 
 /*
- * The next record, the header first. A record that is not as it should be is told in its `error`; those behind it are
- * not lost. CDACQ_END: there is no more. FORMAT: it is no jitdump, or the record at err->address, the last one, is cut,
- * or says a size that leads nowhere. The file is read up to the size it had when it was opened.
+ * Reads the next record; the header comes first. A damaged record is described by its `error` and does not affect later
+ * ones. CDACQ_END: there are no more records. FORMAT: the file is not a jitdump, or the record at err->address is cut
+ * or has a size that makes the following records unreachable. The file is read up to its size when it was opened. Other
+ * failures: ARGUMENT, IO, NOMEM.
  *
- * With CDACQ_JITDUMP_FOLLOW only whole records are read, and CDACQ_END means that there is none at present: sleep and
- * ask again. When the file was truncated or rewritten, or another one took its place under the same path and this one
- * has been read to its end, the next record is a header again, with `restart`.
+ * With CDACQ_JITDUMP_FOLLOW only whole records are returned, and CDACQ_END means that there is none at present: sleep
+ * and call again. If the file was truncated or rewritten, or was replaced under the same path and has been read to its
+ * end, the next record is a header with `restart`.
  */
 CDACQ_API enum cdacq_status cdacq_jitdump_next(struct cdacq_jitdump *jitdump, struct cdacq_jitdump_record *ret,
                                                struct cdacq_error *err);
 
 /*
- * The lists in a record that cdacq_jitdump_next has filled, as long as what it points to is good. The caller sets the
- * `size` of what is filled. CDACQ_END: there is no more, or no such list in a record of that kind. Fails with ARGUMENT
- * only.
+ * The functions below read the lists in a record that cdacq_jitdump_next has filled, while what it points to is valid.
+ * The caller sets the `size` of the struct that is filled. CDACQ_END: there are no more elements, or a record of that
+ * kind has no such list. Fails with ARGUMENT only.
  */
 
 /* One debug_entry of a JIT_CODE_DEBUG_INFO record. */
@@ -172,31 +171,31 @@ struct cdacq_jitdump_entry {
     size_t name_length;
 };
 
-/* Entries in order: *cursor is 0 at first. */
+/* Returns the entries in order. Set *cursor to 0 before the first call. */
 CDACQ_API enum cdacq_status cdacq_jitdump_record_next_entry(const struct cdacq_jitdump_record *record, uint64_t *cursor,
                                                             struct cdacq_jitdump_entry *ret, struct cdacq_error *err);
 
-/* The lists of SAMPLY_JIT_CODE_DEBUG_INFO2. All numbers are as in the file, indexes not checked against their lists. */
+/* The string lists of SAMPLY_JIT_CODE_DEBUG_INFO2. Numbers are as in the file; indexes are not checked. */
 enum cdacq_jitdump_strings { CDACQ_JITDUMP_FILES, CDACQ_JITDUMP_FUNCTION_NAMES };
 
-/* Strings of a list in order: *cursor is 0 at first. */
+/* Returns the strings of a list in order. Set *cursor to 0 before the first call. */
 CDACQ_API enum cdacq_status cdacq_jitdump_record_next_string(const struct cdacq_jitdump_record *record,
                                                              enum cdacq_jitdump_strings list, uint64_t *cursor,
                                                              const char **ret, size_t *ret_length,
                                                              struct cdacq_error *err);
 
 struct cdacq_jitdump_function {
-    size_t size; /* sizeof(struct cdacq_jitdump_function) of the caller, and so on */
+    size_t size; /* sizeof(struct cdacq_jitdump_function) of the caller */
     uint32_t function_name_index, file_index, start_line, start_column, flags;
 };
 
-/* The calls are a tree in depth-first order: the caller of a call is the last one before it of a smaller depth. */
+/* The calls form a tree in depth-first order: the parent of a call is the last one before it with a smaller depth. */
 struct cdacq_jitdump_inline_call {
     size_t size;
     uint32_t depth, range_count, function_index, call_line_number, call_column_number;
 };
 
-/* Each call takes the next `range_count` of them, in the order of calls. Offsets count from the function's start. */
+/* Each inline call owns the next `range_count` ranges. Offsets are relative to the function's start. */
 struct cdacq_jitdump_range {
     size_t size;
     uint32_t start_offset, code_size;
@@ -207,7 +206,7 @@ struct cdacq_jitdump_line_record {
     uint32_t code_offset, file_index, line_number, column_number;
 };
 
-/* Element `index` of a list. */
+/* Each returns element `index` of its list. */
 CDACQ_API enum cdacq_status cdacq_jitdump_record_get_function(const struct cdacq_jitdump_record *record, uint32_t index,
                                                               struct cdacq_jitdump_function *ret,
                                                               struct cdacq_error *err);
@@ -220,28 +219,26 @@ CDACQ_API enum cdacq_status cdacq_jitdump_record_get_line_record(const struct cd
                                                                  uint32_t index, struct cdacq_jitdump_line_record *ret,
                                                                  struct cdacq_error *err);
 
-/* Where the function of a JIT_CODE_LOAD is, after the JIT_CODE_MOVEs of it. */
+/* The current address of the function of a JIT_CODE_LOAD, after the JIT_CODE_MOVEs of it. */
 struct cdacq_jitdump_place {
     size_t size;
     uint64_t code_index;
-    uint64_t load; /* offset of its JIT_CODE_LOAD; of the last one, where several have the same index */
+    uint64_t load; /* offset of its JIT_CODE_LOAD, the last one if several have the same index */
     uint64_t vma, code_addr, code_size;
-    uint64_t timestamp; /* of the record that put it there */
+    uint64_t timestamp; /* of the record that gave it this address */
 };
 
 /*
- * Calls `visit` for every function of the records read so far, where it is now, in no order. `visit` returns 0 to go
- * on; anything else ends the visit with CDACQ_STOPPED. The first call, like the first JIT_CODE_MOVE, reads the file
- * again and makes a table, kept from then on: at most 128 bytes for each function, and 8,388,608 of them (FUEL beyond).
- * What the last record pointed to is no longer good.
+ * Calls `visit` for every function of the records read so far, with its current address, in no particular order. The
+ * first call, like the first JIT_CODE_MOVE, reads the file again and builds a table that is kept: at most 128 bytes for
+ * each of at most 8,388,608 functions (FUEL beyond). It invalidates what the last record points to. Other failures: IO,
+ * NOMEM, FORMAT.
  */
 CDACQ_API enum cdacq_status cdacq_jitdump_visit_places(struct cdacq_jitdump *jitdump,
                                                        int (*visit)(const struct cdacq_jitdump_place *place,
                                                                     void *context),
                                                        void *context, struct cdacq_error *err);
 
-#ifdef __cplusplus
-}
-#endif
+CDACQ_END_DECLS
 
 #endif

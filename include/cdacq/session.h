@@ -1,5 +1,5 @@
 /*
- * cdacq/session.h: which method owns an instruction pointer, and all methods and code ranges of a target.
+ * cdacq/session.h: the method that owns an instruction pointer; the methods and code ranges of a target.
  */
 #ifndef CDACQ_SESSION_H
 #define CDACQ_SESSION_H
@@ -7,84 +7,88 @@
 #include <cdacq/code_kind.h>
 #include <cdacq/target.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CDACQ_BEGIN_DECLS
 
-/* What one thread needs to ask: read hints and the names it has formed. Strings in answers live as long as it does. */
+/* The state that one thread needs for its look-ups. It owns the strings in answers. One thread at a time may use it. */
 struct cdacq_session;
 
+/*
+ * Creates a session; the caller destroys it before the target is closed. Fails with ARGUMENT, NOMEM, or, for a target
+ * that was opened with CDACQ_OPEN_PARTIAL, with its `problem_status`.
+ */
 CDACQ_API enum cdacq_status cdacq_session_create(struct cdacq_target *target, struct cdacq_session **ret,
                                                  struct cdacq_error *err);
+
+/* Frees the session and all strings in its answers. NULL is allowed. */
 CDACQ_API void cdacq_session_destroy(struct cdacq_session *session);
 
 /* ---- Which method owns an instruction pointer -------------------------------------------------------------------- */
 
 enum cdacq_answer {
-    CDACQ_ANSWER_NONE,    /* nothing of the runtime's is known to be there */
-    CDACQ_ANSWER_MANAGED, /* a method owns the address: it lies within the method's real end */
-    CDACQ_ANSWER_STUB,    /* code of the runtime's own: precodes, jump stubs, delay-load thunks */
-    CDACQ_ANSWER_ERROR,   /* it could not be told */
+    CDACQ_ANSWER_NONE,    /* the runtime is not known to have code at the address */
+    CDACQ_ANSWER_MANAGED, /* a method owns the address, which is below the exact end of its code */
+    CDACQ_ANSWER_STUB,    /* code that the runtime itself generates: precodes, jump stubs, delay-load thunks */
+    CDACQ_ANSWER_ERROR,   /* the look-up failed */
 };
 
 #define CDACQ_OFFSET_UNKNOWN INT32_MIN
 
 /*
- * One answer. The caller sets `size` before a call fills it. Pointers are owned by the session, except `error`, which
- * the next call on the session overwrites. Numbers that are not known are 0, strings NULL, il_offset
- * CDACQ_OFFSET_UNKNOWN.
+ * One answer. The caller sets `size` before a call fills it. The session owns what pointers point to; `error` is valid
+ * until the next call on the session, the other strings until the session is destroyed. What is not known is 0, NULL
+ * or, for il_offset, CDACQ_OFFSET_UNKNOWN.
  */
 struct cdacq_method {
-    size_t size; /* sizeof(struct cdacq_method) of whoever provides it */
-    uint64_t ip; /* as asked */
+    size_t size; /* sizeof(struct cdacq_method) of the caller */
+    uint64_t ip; /* the address as the caller gave it */
     enum cdacq_answer answer;
     enum cdacq_code_kind kind;
     uint64_t method_desc; /* 0 for ReadyToRun code that the runtime has not prepared */
-    uint64_t code_start;  /* of the hot code, also for an address in the cold part */
-    uint64_t code_size;   /* the whole hot part, funclets included */
-    uint64_t cold_start;  /* of the cold part; 0 where there is none */
+    uint64_t code_start;  /* start of the hot part, also for an address in the cold part */
+    uint64_t code_size;   /* size of the whole hot part, including funclets */
+    uint64_t cold_start;  /* start of the cold part; 0 if there is none */
     uint64_t cold_size;
-    uint64_t offset;        /* from code_start; in the cold part: the whole hot length plus the offset there */
-    uint64_t funclet_start; /* equals code_start outside a funclet, in the cold part of the body too; 0: not known */
-    uint32_t token;         /* methoddef token of `module`, 0x06...; 0 for dynamic methods */
+    uint64_t offset;        /* from code_start; in the cold part: code_size plus the offset from cold_start */
+    uint64_t funclet_start; /* equals code_start outside funclets, also in the cold part of the body; 0: not known */
+    uint32_t token;         /* MethodDef token in `module`, 0x06...; 0 for dynamic methods */
     int32_t il_offset;
     uint32_t line;
     bool cold;
-    bool module_verified; /* false: a file had to be used that nothing in the target could confirm */
+    bool module_verified; /* false: the answer uses a file that nothing in the target could confirm */
     const char *name;     /* in the target's enum cdacq_name_style; printable UTF-8, NUL-terminated */
     size_t name_length;
     const char *module; /* path of the module that declares the method, as the target names it */
-    const char *tier;   /* Tier0, Tier1, Tier1OSR, Optimized, Tier0Instrumented, Tier1Instrumented; of JIT code */
+    const char *tier;   /* of JIT code: Tier0, Tier1, Tier1OSR, Optimized, Tier0Instrumented or Tier1Instrumented */
     const char *file;
-    const char *error; /* one line, only with CDACQ_ANSWER_ERROR; or why `name` is NULL */
+    const char *error; /* one line: why the look-up failed, or why `name` is NULL; otherwise NULL */
 };
 
 /*
- * Which method owns `ip`. CDACQ_OK: *ret holds a managed method. CDACQ_NOT_MANAGED: *ret tells stub or none. Negative:
- * it could not be told; *ret is untouched.
+ * Finds the method that owns `ip`. CDACQ_OK: *ret describes a managed method. CDACQ_NOT_MANAGED: *ret describes a stub
+ * or nothing. Negative: the look-up failed, and *ret is untouched.
  */
 CDACQ_API enum cdacq_status cdacq_session_method_at(struct cdacq_session *session, uint64_t ip,
                                                     struct cdacq_method *ret, struct cdacq_error *err);
 
 /*
- * The same for `count` addresses; every element of `ret` is written, failures with CDACQ_ANSWER_ERROR. The caller sets
- * the `size` of the first element, which is the distance from one to the next; that of the others is written. Fast for
- * many: after some questions about a code range its methods are indexed once, and an answer is a search in memory.
- * Strings under `error` live until the next call on the session. Fails with ARGUMENT only.
+ * Does the same for `count` addresses and writes every element of `ret`; a look-up that fails gives CDACQ_ANSWER_ERROR.
+ * The caller sets the `size` of the first element, which is the distance between elements; the call sets the others. A
+ * large batch is fast: the methods of a code range are indexed once, and each look-up is then a search in that index.
+ * Every `error` is valid until the next call on the session. Fails with ARGUMENT only.
  */
 CDACQ_API enum cdacq_status cdacq_session_methods_at(struct cdacq_session *session, const uint64_t *ips, size_t count,
                                                      struct cdacq_method *ret, struct cdacq_error *err);
 
 enum cdacq_visit_flags {
-    CDACQ_VISIT_STUBS = 1 << 0,    /* also code of the runtime's own */
-    CDACQ_VISIT_R2R_ALL = 1 << 1,  /* every method of the ReadyToRun images, not just those that were prepared */
-    CDACQ_VISIT_R2R_NONE = 1 << 2, /* none of them */
+    CDACQ_VISIT_STUBS = 1 << 0,    /* also visit stubs */
+    CDACQ_VISIT_R2R_ALL = 1 << 1,  /* every method of the ReadyToRun images, not only the prepared ones */
+    CDACQ_VISIT_R2R_NONE = 1 << 2, /* no method of the ReadyToRun images */
 };
 
 /*
- * Calls `visit` for every method of the process, by start address. It returns 0 to go on; anything else ends the visit
- * with CDACQ_STOPPED. Code ranges that cannot be read are reported as one element with CDACQ_ANSWER_ERROR each, and at
- * the end, at address 0, those that could not even be found.
+ * Calls `visit` for every method of the process, ordered by start address. A code range that cannot be read is reported
+ * as one element with CDACQ_ANSWER_ERROR; ranges that cannot even be located are reported as one such element, last, at
+ * address 0. Fails where the range section map cannot be read at all.
  */
 CDACQ_API enum cdacq_status cdacq_session_visit_methods(struct cdacq_session *session, unsigned flags,
                                                         int (*visit)(const struct cdacq_method *method, void *context),
@@ -92,29 +96,28 @@ CDACQ_API enum cdacq_status cdacq_session_visit_methods(struct cdacq_session *se
 
 /* ---- Code ranges ------------------------------------------------------------------------------------------------- */
 
-/* A range of the process that the runtime's range section map covers. */
+/* A range of addresses that the runtime's range section map covers. */
 struct cdacq_code_range_info {
     size_t size;
     uint64_t begin, end;
-    const char *kind;   /* "jit", "r2r", "stubs", "interpreter" */
-    const char *module; /* of ReadyToRun code */
+    const char *kind;   /* "jit", "r2r", "stubs", "interpreter"; a static string */
+    const char *module; /* path of the image of ReadyToRun code; otherwise NULL */
     bool collectible;
 };
 
+/* Calls `visit` for every code range, ordered by address. Fails where the range section map cannot be read. */
 CDACQ_API enum cdacq_status cdacq_session_visit_code_ranges(struct cdacq_session *session,
                                                             int (*visit)(const struct cdacq_code_range_info *range,
                                                                          void *context),
                                                             void *context, struct cdacq_error *err);
 
 /*
- * Whether the methods of the code range that holds `address` can be told from what the target and its files have; else
- * *err says what is missing. CDACQ_NOT_MANAGED where no range holds it.
+ * Checks whether the target and its files hold what finding methods in the code range around `address` takes; if not,
+ * *err names what is missing. CDACQ_NOT_MANAGED: no code range contains the address.
  */
 CDACQ_API enum cdacq_status cdacq_session_check_code_range(struct cdacq_session *session, uint64_t address,
                                                            struct cdacq_error *err);
 
-#ifdef __cplusplus
-}
-#endif
+CDACQ_END_DECLS
 
 #endif
