@@ -56,7 +56,7 @@ struct module {
     struct cdacq_error error;
     struct target_bytes source;
     struct pe pe;
-    struct bytes_part part;
+    struct bytes_extent part;
     struct bytes metadata_bytes;
     struct metadata metadata;
 };

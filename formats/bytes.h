@@ -1,6 +1,6 @@
 /*
- * bytes.h: where a format reader gets its bytes from. A reader of PE files or metadata must work alike on a
- * mapped file, on a buffer and on target memory that is read page by page, so it asks for windows.
+ * bytes.h: the source of a format reader's bytes: a mapped file, a buffer, or target memory that is read page by
+ * page. A reader asks it for windows.
  */
 #ifndef CDACQ_FORMATS_BYTES_H
 #define CDACQ_FORMATS_BYTES_H
@@ -9,13 +9,12 @@
 
 struct bytes {
     /*
-     * The `count` bytes at `offset`, or NULL when any of them is missing. `offset + count` has been checked
-     * against `size` before the call. The pointer is good until the next call on the same source: copy out
-     * what must live longer.
+     * The `count` bytes at `offset`, or NULL if any of them is missing. The caller has compared them with `size`. The
+     * pointer is valid until the next call on the same source.
      */
     const void *(*window)(void *context, uint64_t offset, size_t count);
     void *context;
-    uint64_t size; /* the source ends here; nothing beyond is ever asked for */
+    uint64_t size; /* the source ends here */
 };
 
 static inline const void *bytes_window(const struct bytes *bytes, uint64_t offset, size_t count)

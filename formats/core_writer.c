@@ -13,7 +13,7 @@ enum {
     PRPSINFO_ARGS = 80,
 };
 
-/* A file being written; a failed write is remembered, and the caller asks once. */
+/* A file being written. The first failure is kept, and later writes do nothing. */
 struct sink {
     FILE *file;
     uint64_t offset;
@@ -59,7 +59,7 @@ static void put_u64(struct sink *sink, uint64_t value)
     put_bytes(sink, bytes, sizeof bytes);
 }
 
-/* A number that is as wide as the ELF class. That it fits was checked before the first byte was written. */
+/* A number as wide as the ELF class. check() has made sure that it fits. */
 static void put_word(struct sink *sink, uint64_t value)
 {
     if (sink->wide)
@@ -68,24 +68,24 @@ static void put_word(struct sink *sink, uint64_t value)
         put_u32(sink, (uint32_t)value);
 }
 
-/* Where everything lies in the file. */
+/* The layout of the file. */
 struct plan {
     uint64_t header_count;   /* PT_NOTE and the PT_LOADs */
-    uint64_t section_offset; /* of section header 0; 0 where there is none */
+    uint64_t section_offset; /* of section header 0; 0 if there is none */
     uint64_t note_offset, note_size;
-    uint64_t mapping_size; /* of NT_FILE's contents */
+    uint64_t mapping_size; /* of NT_FILE's descriptor */
     uint64_t page_size;
     uint64_t end;
 };
 
-/* What p_offset and p_vaddr agree on: a page, so that a reader can map the file; nothing where it is packed. */
+/* p_offset and p_vaddr are congruent modulo this: a page, so that a reader can map the file, unless it is packed. */
 static uint32_t alignment(const struct core_writer_image *image)
 {
     return image->packed ? 1 : CORE_WRITER_PAGE;
 }
 
-/* The place of segment `i`'s bytes, `offset` being the first free one. */
-static uint64_t place(const struct core_writer_image *image, size_t i, uint64_t offset)
+/* The offset of segment `i`'s bytes; `offset` is the first free one. */
+static uint64_t segment_offset(const struct core_writer_image *image, size_t i, uint64_t offset)
 {
     const struct core_writer_segment *segment = &image->segments[i];
     return segment->filesz ? add_saturated(offset, (segment->vaddr - offset) % alignment(image)) : offset;
@@ -132,7 +132,7 @@ static void plan_file(const struct core_writer_image *image, struct plan *plan)
     plan->end += plan->note_size;
     for (size_t i = 0; i < image->segment_count; i++) {
         const struct core_writer_segment *segment = &image->segments[i];
-        plan->end = add_saturated(place(image, i, plan->end), segment->filesz);
+        plan->end = add_saturated(segment_offset(image, i, plan->end), segment->filesz);
     }
 }
 
@@ -147,13 +147,13 @@ static enum cdacq_status check_mapping(const struct core_writer_mapping *mapping
     return CDACQ_OK;
 }
 
-/* Everything that could not be told in the file's fields, found before the first byte is written. */
+/* Refuses, before the first byte is written, what does not fit the fields of the file. */
 static enum cdacq_status check(const struct core_writer_image *image, const struct plan *plan, struct cdacq_error *err)
 {
     uint64_t top = image->wide ? UINT64_MAX : UINT32_MAX;
     for (size_t i = 0; i < image->segment_count; i++) {
         const struct core_writer_segment *segment = &image->segments[i];
-        /* The last byte of the address space may be dumped: it is the segment's size that must not wrap. */
+        /* A segment may include the last byte of the address space, so its end may wrap. */
         if (segment->filesz > segment->memsz || segment->vaddr > top || segment->memsz > top ||
             (segment->memsz && segment->memsz - 1 > top - segment->vaddr))
             return error_set(err, CDACQ_ERR_ARGUMENT, segment->vaddr,
@@ -221,13 +221,13 @@ static void put_program_headers(struct sink *sink, const struct core_writer_imag
     put_program_header(sink, PT_NOTE, plan->note_offset, &note, 4);
     uint64_t offset = plan->note_offset + plan->note_size;
     for (size_t i = 0; i < image->segment_count; i++) {
-        offset = place(image, i, offset);
+        offset = segment_offset(image, i, offset);
         put_program_header(sink, PT_LOAD, offset, &image->segments[i], alignment(image));
         offset += image->segments[i].filesz;
     }
 }
 
-/* Section header 0 of extended numbering: nothing but sh_info, the number of program headers. */
+/* Section header 0 of extended numbering: sh_info is the number of program headers. */
 static void put_section_header(struct sink *sink, const struct plan *plan)
 {
     put_u32(sink, 0); /* sh_name */
@@ -296,7 +296,7 @@ enum cdacq_status core_writer_write(FILE *file, const struct core_writer_image *
         put_prpsinfo(&sink, image);
     put_nt_file(&sink, image, &plan);
     for (size_t i = 0; i < image->segment_count && !sink.failed; i++) {
-        put_zeros(&sink, place(image, i, sink.offset) - sink.offset);
+        put_zeros(&sink, segment_offset(image, i, sink.offset) - sink.offset);
         put_bytes(&sink, image->segments[i].bytes, image->segments[i].filesz);
     }
     errno = 0;

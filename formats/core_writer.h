@@ -1,13 +1,12 @@
 /*
- * core_writer.h: writes ELF core files (ET_CORE) of either class and byte order. It streams: nothing but the notes is
- * held in memory, and any number of segments will do (PN_XNUM beyond 65,534). The same image always gives the same
- * bytes.
+ * core_writer.h: writes ELF core files (ET_CORE) of either class and byte order. It writes a stream, for any
+ * number of segments (PN_XNUM beyond 65,534). The same image always gives the same bytes.
  *
- * A segment's bytes lie in the file at an offset that is congruent to its address modulo CORE_WRITER_PAGE, so that
- * the file can be mapped page by page, unless it is packed. What lies between filesz and memsz was not dumped: readers
- * take it as missing. Segments are written in the caller's order; ELF wants them by ascending address, without overlap.
+ * Unless the file is packed, the offset of a segment's bytes is congruent to its address modulo CORE_WRITER_PAGE, so
+ * that the file can be mapped page by page. The bytes from filesz to memsz are missing from the core. Segments are
+ * written in the caller's order; ELF requires ascending addresses and no overlap.
  *
- * Threads: no state; any thread, one FILE each.
+ * Threads: no state.
  * Source: ELF gABI chapters 4 and 5; core(5); Linux fs/binfmt_elf.c for NT_FILE, NT_PRPSINFO and PN_XNUM.
  */
 #ifndef CDACQ_FORMATS_CORE_WRITER_H
@@ -22,7 +21,7 @@ enum { CORE_WRITER_PAGE = 4096 };
 
 enum core_writer_flags { CORE_WRITER_X = 1, CORE_WRITER_W = 2, CORE_WRITER_R = 4 }; /* as PF_X, PF_W, PF_R */
 
-/* A PT_LOAD. `bytes` has `filesz` bytes, at most `memsz`; it may be NULL where filesz is 0. */
+/* A PT_LOAD. `bytes` has `filesz` bytes, at most `memsz`; it may be NULL if filesz is 0. */
 struct core_writer_segment {
     uint64_t vaddr;
     const void *bytes;
@@ -30,7 +29,7 @@ struct core_writer_segment {
     uint32_t flags; /* enum core_writer_flags */
 };
 
-/* A line of NT_FILE: [begin, end) is mapped from `path` at `offset`, in bytes. */
+/* An entry of NT_FILE: [begin, end) is mapped from `path` at `offset`, in bytes. */
 struct core_writer_mapping {
     uint64_t begin, end, offset;
     const char *path;
@@ -39,20 +38,20 @@ struct core_writer_mapping {
 struct core_writer_image {
     bool wide; /* ELFCLASS64, else ELFCLASS32 */
     bool big_endian;
-    bool packed;        /* bytes of segments lie one behind the other: small, for many segments of less than a page */
+    bool packed;        /* no padding between segments: smaller if many of them are less than a page */
     uint16_t machine;   /* EM_* */
-    int pid;            /* NT_PRPSINFO is written where it is not 0 */
+    int pid;            /* 0: no NT_PRPSINFO is written */
     const char *name;   /* of the process, for NT_PRPSINFO; may be NULL */
-    unsigned page_size; /* the unit of NT_FILE's offsets; 0: CORE_WRITER_PAGE where all offsets allow it, else 1 */
-    const struct core_writer_mapping *mappings; /* NT_FILE is always written, without lines where there are none */
+    unsigned page_size; /* the unit of NT_FILE's offsets; 0: CORE_WRITER_PAGE if all offsets allow it, otherwise 1 */
+    const struct core_writer_mapping *mappings; /* NT_FILE is written even if there are none */
     size_t mapping_count;
     const struct core_writer_segment *segments;
     size_t segment_count;
 };
 
 /*
- * Writes the image to `file`, which need not be seekable, from where it stands, and flushes it. *ret_size, which may be
- * NULL, is the number of bytes written. Fails with ARGUMENT where something does not fit its field, NOMEM, or IO.
+ * Writes the image at the current position of `file`, which need not be seekable, and flushes it. *ret_size, which may
+ * be NULL, is the number of bytes written. Fails with ARGUMENT if a value does not fit its field, or with IO.
  */
 enum cdacq_status core_writer_write(FILE *file, const struct core_writer_image *image, uint64_t *ret_size,
                                     struct cdacq_error *err);

@@ -9,7 +9,7 @@ bool elf_class_of(const uint8_t ident[EI_NIDENT], struct elf_class *ret)
     return true;
 }
 
-/* A field at its offset in each class, whose width is that of the class. */
+/* A field by its offset in each class; a word is as wide as the class. */
 static uint64_t word_at(struct elf_class elf, const uint8_t *bytes, size_t wide_offset, size_t narrow_offset)
 {
     return elf_word(elf, bytes + (elf.wide ? wide_offset : narrow_offset));
@@ -153,7 +153,7 @@ bool elf_note_is_build_id(const struct elf_note *note, const void *name)
 }
 
 bool elf_note_next(struct elf_class elf, const uint8_t *bytes, uint64_t size, unsigned align, uint64_t *offset,
-                   struct elf_note_view *ret)
+                   struct elf_note_bytes *ret)
 {
     if (!range_fits(*offset, ELF_NOTE_HEADER_SIZE, size))
         return false;
@@ -161,12 +161,12 @@ bool elf_note_next(struct elf_class elf, const uint8_t *bytes, uint64_t size, un
     struct elf_note note = elf_note_at(elf, header, align);
     if (!range_fits(*offset + note.desc, note.desc_size, size))
         return false;
-    *ret = (struct elf_note_view){note, header + ELF_NOTE_HEADER_SIZE, header + note.desc};
+    *ret = (struct elf_note_bytes){note, header + ELF_NOTE_HEADER_SIZE, header + note.desc};
     *offset += note.next;
     return true;
 }
 
-/* Four bytes of state, a flag word, uid and gid (16 bits each where words are 32), then it. */
+/* Four bytes of state, a flag word, uid and gid (of 16 bits each if words have 32), then pr_pid. */
 int elf_prpsinfo_pid(struct elf_class elf, const uint8_t *desc, size_t size)
 {
     size_t offset = elf.wide ? 24 : 12;

@@ -1,7 +1,7 @@
 /*
- * elf.h: the records of an ELF file, decoded from bytes that the caller has: a core's, a file's, or a target's memory.
- * A record is decoded whole, from as many bytes as the size function beside it says; nothing else is read. Offsets and
- * sizes in a record are what the input claims: whoever uses one checks it first.
+ * elf.h: the records of an ELF file, decoded from the bytes of a core, a file or a target's memory. A decoder reads
+ * as many bytes as the size function of its record returns. Offsets and sizes in a record are what the input claims:
+ * whoever uses one checks it first.
  * Source: ELF gABI; Linux include/uapi/linux/elfcore.h and fs/binfmt_elf.c for the notes of cores.
  */
 #ifndef CDACQ_FORMATS_ELF_H
@@ -13,18 +13,18 @@
 
 enum { ELF_RECORD_MAX = sizeof(Elf64_Ehdr) }; /* of headers, segments, sections */
 
-/* What e_ident says of all that follows. */
+/* The width and byte order of a file, from its e_ident. */
 struct elf_class {
     bool wide, big;
 };
 
-/* False where these are not the first bytes of an ELF file of a known class, order and version. */
+/* False if these are not the first bytes of an ELF file of a known class, order and version. */
 bool elf_class_of(const uint8_t ident[EI_NIDENT], struct elf_class *ret);
 
 struct elf_header {
     uint16_t type, machine;
     uint64_t segments, sections; /* file offsets of the tables */
-    uint16_t segment_size;       /* as the header claims; elf_segment_size() is what is defined */
+    uint16_t segment_size;       /* as the header claims; the format defines elf_segment_size() */
     uint16_t segment_count, section_count;
 };
 
@@ -34,7 +34,7 @@ struct elf_segment {
     uint64_t offset, vaddr, file_size, memory_size, align;
 };
 
-/* What is used of a section header. */
+/* A section header, as far as it is used. */
 struct elf_section {
     uint32_t type, info;
     uint64_t flags;
@@ -103,10 +103,10 @@ struct elf_file {
     struct elf_header header;
 };
 
-/* False where this is no ELF file. */
+/* False if this is not an ELF file. */
 bool elf_file_open(const struct bytes *bytes, struct elf_file *ret);
 
-/* Program header and section header number `index`; false where there is none, or its bytes are missing. */
+/* Program header or section header `index`; false if there is none, or its bytes are missing. */
 bool elf_file_segment(const struct elf_file *file, unsigned index, struct elf_segment *ret);
 bool elf_file_section(const struct elf_file *file, unsigned index, struct elf_section *ret);
 
@@ -120,25 +120,25 @@ struct elf_note {
     uint64_t desc, next;
 };
 
-/* The note with this header; `align` is 4, or 8 where the segment says so. */
+/* The note with this header; `align` is 4, or the segment's alignment if that is 8. */
 struct elf_note elf_note_at(struct elf_class elf, const uint8_t header[ELF_NOTE_HEADER_SIZE], unsigned align);
 
 /* Whether a note of that name, which is `note->name_size` bytes long, is the build-id. */
 bool elf_note_is_build_id(const struct elf_note *note, const void *name);
 
-/* The notes in [*offset, size) of a buffer, one a call: *offset becomes that of the next one. False at the end. */
-struct elf_note_view {
+/* The next of the notes in [*offset, size) of a buffer; *offset advances. False at the end. */
+struct elf_note_bytes {
     struct elf_note note;
     const uint8_t *name, *desc; /* note.name_size bytes, and note.desc_size */
 };
 
 bool elf_note_next(struct elf_class elf, const uint8_t *bytes, uint64_t size, unsigned align, uint64_t *offset,
-                   struct elf_note_view *ret);
+                   struct elf_note_bytes *ret);
 
-/* pr_pid of NT_PRPSINFO; 0 where the note is too short. */
+/* pr_pid of NT_PRPSINFO; 0 if the note is too short. */
 int elf_prpsinfo_pid(struct elf_class elf, const uint8_t *desc, size_t size);
 
-/* NT_FILE: mappings, each of a file. */
+/* NT_FILE: mappings of files. */
 struct elf_nt_file {
     struct elf_class class;
     const uint8_t *desc;
@@ -152,9 +152,10 @@ struct elf_mapped_file {
     const char *path;
 };
 
-/* False where the note is too short for its own header; `count` may still be more than fits the note. */
+/* False if the note is too short for its own header; `count` may still be more than fits the note. */
 bool elf_nt_file_open(struct elf_class elf, const uint8_t *desc, size_t size, struct elf_nt_file *ret);
 bool elf_nt_file_count_fits(const struct elf_nt_file *list);
-bool elf_nt_file_next(struct elf_nt_file *list, struct elf_mapped_file *ret); /* false at the end, or where it is cut */
+bool elf_nt_file_next(struct elf_nt_file *list,
+                      struct elf_mapped_file *ret); /* false at the end, also if that is cut off */
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * elf_machine.h: what differs among the machines of ELF files (e_machine): those that .NET runs on.
+ * elf_machine.h: the machines of ELF files (e_machine) that .NET runs on.
  */
 #ifndef CDACQ_FORMATS_ELF_MACHINE_H
 #define CDACQ_FORMATS_ELF_MACHINE_H
@@ -10,9 +10,9 @@ enum { ELF_MACHINE_LOONGARCH = 258 }; /* EM_LOONGARCH, which older elf.h lack */
 
 struct elf_machine {
     unsigned number;   /* EM_* */
-    const char *name;  /* as people write it */
+    const char *name;  /* for people */
     uint32_t relative; /* the number of R_*_RELATIVE */
-    uint32_t page_max; /* the largest page that a kernel may map files by */
+    uint32_t page_max; /* the largest page size of a kernel */
 };
 
 /* NULL for any other machine. */

@@ -1,11 +1,11 @@
 /*
- * jitdump.h: decodes the records of a jitdump file. Bytes in, records out: every pointer of a record leads into the
- * bytes that were handed in, nothing is copied or allocated. What a record says of itself is never believed before it
- * was compared with the bytes that are there. The structs, and the functions for the lists in a record, are in cdacq.h.
+ * jitdump.h: decodes the records of a jitdump file. Every pointer of a record leads into the bytes of the caller;
+ * nothing is copied or allocated. What a record claims is compared with the bytes that are present before it is used.
+ * The structs, and the functions for the lists in a record, are in cdacq/jitdump.h.
  *
- * Sources: tools/perf/Documentation/jitdump-specification.txt of Linux (version 2 names the fields; version 1 differs
- * in having no JIT_CODE_UNWINDING_INFO, but its writers use that too); samply's extension, "Jitdump record format for
- * debug info with inlines" by Markus Stange. Of samply's tier and source records only the header is published.
+ * Sources: tools/perf/Documentation/jitdump-specification.txt of Linux (version 2 names the fields; version 1 has no
+ * JIT_CODE_UNWINDING_INFO, but its writers use it); samply's extension, "Jitdump record format for debug info with
+ * inlines" by Markus Stange. Only the header of samply's tier and source records is published.
  *
  * Pure functions; thread-safe.
  */
@@ -16,8 +16,8 @@
 #include "util/error.h"
 
 enum {
-    JITDUMP_HEADER_SIZE = 40,     /* of those that are written today */
-    JITDUMP_HEADER_SIZE_MIN = 12, /* up to the field that says the size */
+    JITDUMP_HEADER_SIZE = 40,     /* what writers write today */
+    JITDUMP_HEADER_SIZE_MIN = 12, /* up to the field with the size */
     JITDUMP_PREFIX_SIZE = 16,     /* the header of each record */
     JITDUMP_LOAD_FIXED = 56,      /* a JIT_CODE_LOAD up to its name */
 };
@@ -26,8 +26,8 @@ enum {
 bool jitdump_is_magic(const void *bytes);
 
 /*
- * The file's header from its first bytes, of which JITDUMP_HEADER_SIZE are enough. CDACQ_END: these are too few to
- * tell. FORMAT: it is none, or of a version that is not known.
+ * The file's header from its first bytes, of which JITDUMP_HEADER_SIZE are enough. CDACQ_END: there are too few of
+ * them. FORMAT: this is not a jitdump, or its version is not known.
  */
 enum cdacq_status jitdump_decode_header(const void *bytes, size_t size, struct cdacq_jitdump_record *ret,
                                         struct cdacq_error *err);
@@ -36,8 +36,8 @@ enum cdacq_status jitdump_decode_header(const void *bytes, size_t size, struct c
 void jitdump_decode_prefix(const void *bytes, bool big_endian, uint64_t offset, struct cdacq_jitdump_record *ret);
 
 /*
- * The fields of a record whose prefix is decoded, from its first `size` bytes: all, or what the caller has of them. A
- * FORMAT failure names what is wrong first; what could be decoded is in *record then too.
+ * The fields of a record whose prefix is decoded, from its first `size` bytes: all, or those that the caller has. A
+ * FORMAT failure names the first problem; *record then holds what could be decoded.
  */
 enum cdacq_status jitdump_decode(const void *bytes, size_t size, bool big_endian, struct cdacq_jitdump_record *record,
                                  struct cdacq_error *err);

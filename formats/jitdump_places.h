@@ -1,6 +1,6 @@
 /*
- * jitdump_places.h: where the functions of a jitdump are after they were moved: a hash table by code_index of the
- * JIT_CODE_LOADs, to which JIT_CODE_MOVEs are applied in the order of the file. One thread at a time.
+ * jitdump_places.h: where the functions of a jitdump are after their moves: a hash table by code_index of the
+ * JIT_CODE_LOADs, to which JIT_CODE_MOVEs are applied in file order. One thread at a time.
  */
 #ifndef CDACQ_FORMATS_JITDUMP_PLACES_H
 #define CDACQ_FORMATS_JITDUMP_PLACES_H
@@ -26,13 +26,13 @@ static inline uint64_t jitdump_place_index(const struct jitdump_place *place)
 
 DEFINE_HASH_TABLE(jitdump_places, struct jitdump_place, uint64_t, jitdump_place_index, hash_u64, equal_u64);
 
-/* A JIT_CODE_LOAD. A later one of the same index takes its place. NOMEM; FUEL at JITDUMP_PLACES_MAX. */
+/* A JIT_CODE_LOAD. A later one of the same index replaces it. NOMEM; FUEL at JITDUMP_PLACES_MAX. */
 enum cdacq_status jitdump_places_load(struct jitdump_places *places, const struct cdacq_jitdump_record *record,
                                       struct cdacq_error *err);
 
 /*
- * Applies a JIT_CODE_MOVE and sets its `load`. FORMAT where it contradicts what is known of its function, which is
- * where the record says even so; or where there is no such function.
+ * Applies a JIT_CODE_MOVE and sets its `load`. FORMAT: it contradicts what is known of its function, which moves
+ * nevertheless; or there is no such function.
  */
 enum cdacq_status jitdump_places_move(struct jitdump_places *places, struct cdacq_jitdump_record *record,
                                       struct cdacq_error *err);

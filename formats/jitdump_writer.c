@@ -6,7 +6,6 @@ enum {
     JIT_CODE_CLOSE = 3,
 };
 
-/* Where the next field goes. */
 struct encoder {
     uint8_t *next;
     bool big_endian;

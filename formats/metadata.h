@@ -1,14 +1,14 @@
 /*
  * metadata.h: the physical layout of .NET metadata: streams, heaps, tables, and the rows that naming a method needs.
- * Reads the compressed `#~` and the uncompressed `#-` tables (the latter with its indirection tables, as
- * Reflection.Emit and edit-and-continue leave them), lazily: opening touches the headers, a row touches a row, a search
- * its probes. Nothing is ever copied as a whole and nothing is allocated but for an unusually long blob.
+ * Reads the compressed `#~` and the uncompressed `#-` tables (these with their indirection tables, which
+ * Reflection.Emit and edit-and-continue write). Opening reads only the headers, and a row or a search only its own
+ * bytes. Nothing is allocated except for long blobs.
  *
- * The input is not trusted: row counts must fit their stream, indexes are checked when used, searches end. A row id
- * (`rid`) counts from 1 and 0 is none; a token is table << 24 | rid. Every function returns CDACQ_OK, ERR_FORMAT
+ * The input is not trusted: row counts must fit their stream, and indexes are checked when used. A row id (`rid`)
+ * counts from 1, and 0 is none; a token is table << 24 | rid. Every function returns CDACQ_OK, ERR_FORMAT
  * (malformed), ERR_MEMORY (the source lacks these bytes) or ERR_FUEL (a linear search of more than METADATA_SCAN_CAP
- * rows); outputs are untouched unless it is OK. An opened `struct metadata` is immutable; threads may share it if they
- * may share its source. Source: ECMA-335 II.22 (tables), II.24 (physical layout).
+ * rows); outputs are unchanged on failure. An opened `struct metadata` is immutable; threads may share it if they may
+ * share its source. Source: ECMA-335 II.22 (tables), II.24 (physical layout).
  */
 #ifndef CDACQ_FORMATS_METADATA_H
 #define CDACQ_FORMATS_METADATA_H
@@ -67,9 +67,9 @@ enum metadata_table {
 
 enum {
     METADATA_COLUMN_CAP = 9,       /* Assembly and AssemblyRef have the most */
-    METADATA_STRING_CAP = 4096,    /* compilers and the runtime stop at 1023 bytes */
+    METADATA_STRING_CAP = 4096,    /* compilers and the runtime write at most 1023 bytes */
     METADATA_BLOB_CAP = 64 * 1024, /* of a signature */
-    METADATA_SCAN_CAP = 1 << 20,   /* rows that one linear search looks at */
+    METADATA_SCAN_CAP = 1 << 20,   /* rows that one linear search reads */
 };
 
 struct metadata_table_layout {
@@ -86,10 +86,10 @@ struct metadata_heap {
 };
 
 struct metadata {
-    struct bytes bytes; /* the blob, from its "BSJB" on; must outlive this */
+    struct bytes bytes; /* all of it, from "BSJB"; must outlive this */
     bool uncompressed;  /* a `#-` stream */
-    uint64_t sorted;    /* bit per table, as the stream says */
-    struct metadata_heap strings, user_strings, guids, blobs;
+    uint64_t sorted;    /* a bit for each table, from the stream */
+    struct metadata_heap strings, guids, blobs;
     struct metadata_table_layout tables[METADATA_TABLE_COUNT];
 };
 
@@ -110,23 +110,23 @@ static inline uint32_t metadata_token_table(uint32_t token)
 
 enum cdacq_status metadata_open(const struct bytes *bytes, struct metadata *ret);
 
-/* 0 for a table that is not there. */
+/* 0 for an absent table. */
 static inline uint32_t metadata_row_count(const struct metadata *metadata, enum metadata_table table)
 {
     return metadata->tables[table].rows;
 }
 
 /*
- * How many rows a search by key in `table` may look at: what a caller that searches in a loop pays. Tables of a `#~`
- * stream are sorted by definition, those of a `#-` stream where it says so.
+ * How many rows a search by key in `table` may read. Tables of a `#~` stream are sorted by definition, those of a `#-`
+ * stream if it says so.
  */
 uint32_t metadata_search_cost(const struct metadata *metadata, enum metadata_table table);
 
 /* ---- Heaps ---- */
 
 /*
- * The string at `index`, not NUL-terminated, raw: it may hold any bytes. It lies in the source's window or, where that
- * is not possible, in `buffer`; either way it is good until the next call on the metadata.
+ * The string at `index`, not NUL-terminated: any bytes. It is in a window of the source or in `buffer`, and is valid
+ * until the next call on the metadata.
  */
 enum cdacq_status metadata_string(const struct metadata *metadata, uint32_t index, char buffer[METADATA_STRING_CAP],
                                   const char **ret, size_t *ret_length);
@@ -135,7 +135,7 @@ enum cdacq_status metadata_string(const struct metadata *metadata, uint32_t inde
 enum cdacq_status metadata_string_equals(const struct metadata *metadata, uint32_t index, const char *string,
                                          size_t length, bool *ret);
 
-/* A copy of a blob. Must not be moved once filled; zero-initialised or filled ones can be deinitialised. */
+/* A copy of a blob. Must not be moved once filled. The caller first sets `allocated` to NULL. */
 struct metadata_blob {
     const uint8_t *data;
     size_t length;
@@ -230,17 +230,17 @@ enum cdacq_status metadata_method_owner(const struct metadata *metadata, uint32_
 /* The TypeDef that encloses a TypeDef; 0 for a type that is not nested. */
 enum cdacq_status metadata_enclosing(const struct metadata *metadata, uint32_t type, uint32_t *ret_type);
 
-/* The generic parameters of a TypeDef or MethodDef: of a nested type they repeat those of the types around it. */
+/* The generic parameters of a TypeDef or MethodDef. Those of a nested type begin with those of the enclosing type. */
 struct metadata_generics {
     uint32_t owner; /* coded, as the table stores it */
-    uint32_t first; /* rid; 0 where the table is not sorted and has to be searched for each */
+    uint32_t first; /* rid; 0 if the table is not sorted and has to be searched for each */
     uint32_t count;
 };
 
 enum cdacq_status metadata_generics(const struct metadata *metadata, uint32_t owner_token,
                                     struct metadata_generics *ret);
 
-/* The rid of parameter `number`, from 0; *ret_rid is 0 where there is none. */
+/* The rid of parameter `number`, from 0; *ret_rid is 0 if there is none. */
 enum cdacq_status metadata_generics_at(const struct metadata *metadata, const struct metadata_generics *generics,
                                        uint32_t number, uint32_t *ret_rid);
 

@@ -6,7 +6,7 @@
 
 #include "formats/metadata.h"
 
-/* A window, or why there is none: past the end of the source is malformed, within it is missing. */
+/* A window. FORMAT: it goes past the end of the source. MEMORY: bytes of the source are missing. */
 static inline enum cdacq_status metadata_window(const struct metadata *metadata, uint64_t offset, size_t count,
                                                 const uint8_t **ret)
 {

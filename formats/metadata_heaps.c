@@ -1,14 +1,14 @@
-/* Strings and blobs, which may lie in memory that a source has only in part. */
+/* Strings and blobs. The source may lack parts of a heap. */
 #include "formats/metadata_access.h"
 
 enum {
-    WINDOW_CAP = 256,   /* bytes asked for at once when a length is not known or large */
+    WINDOW_CAP = 256,   /* bytes asked for at once if a length is large or not known */
     STRING_WINDOW = 64, /* a guess that most strings fit into */
 };
 
 /*
- * At least one byte of [offset, offset + *count), as many as the source has together: what lies behind may be missing
- * without being needed. Sets *count to how many.
+ * At least one byte of [offset, offset + *count), and sets *count to the number: bytes after the last one needed may be
+ * missing.
  */
 static enum cdacq_status heap_window(const struct metadata *metadata, const struct metadata_heap *heap, uint32_t offset,
                                      size_t *count, const uint8_t **ret)
@@ -25,7 +25,7 @@ static enum cdacq_status heap_window(const struct metadata *metadata, const stru
     return status;
 }
 
-/* The string at `index` where it did not end in its first window. */
+/* A string that does not end in its first window. */
 static enum cdacq_status read_long_string(const struct metadata *metadata, uint32_t index, char *buffer,
                                           size_t *ret_length)
 {
@@ -52,7 +52,7 @@ enum cdacq_status metadata_string(const struct metadata *metadata, uint32_t inde
 {
     size_t count = STRING_WINDOW, length = 0;
     const uint8_t *p;
-    if (index == 0) { /* the empty string, even of a heap that is not there */
+    if (index == 0) { /* the empty string, even without a heap */
         *ret = "";
         *ret_length = 0;
         return CDACQ_OK;

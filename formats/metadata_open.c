@@ -1,4 +1,4 @@
-/* Opening: the stream headers, the row counts and where each table begins. */
+/* Opening: the stream headers, the row counts and the offset of each table. */
 #include "formats/metadata.h"
 #include "formats/metadata_access.h"
 #include "formats/metadata_schema.h"
@@ -18,7 +18,7 @@ struct stream {
     char name[STREAM_NAME_CAP];
 };
 
-/* Reads the stream header at *offset and moves *offset behind it: names are padded to four bytes. */
+/* Reads the stream header at *offset, which advances. Names are padded to four bytes. */
 static enum cdacq_status read_stream_header(const struct metadata *metadata, uint64_t *offset, struct stream *ret)
 {
     const uint8_t *p;
@@ -43,14 +43,12 @@ static enum cdacq_status read_stream_header(const struct metadata *metadata, uin
     return CDACQ_ERR_FORMAT;
 }
 
-/* Remembers what a stream is for; the first of several with the same name counts. */
-static void place_stream(struct metadata *metadata, const struct stream *stream, struct stream *tables, bool *minimal)
+/* Assigns a stream by its name; the first of several with the same name counts. */
+static void assign_stream(struct metadata *metadata, const struct stream *stream, struct stream *tables, bool *minimal)
 {
     struct metadata_heap heap = {stream->offset, stream->size};
     if (strcmp(stream->name, "#Strings") == 0 && !metadata->strings.offset)
         metadata->strings = heap;
-    else if (strcmp(stream->name, "#US") == 0 && !metadata->user_strings.offset)
-        metadata->user_strings = heap;
     else if (strcmp(stream->name, "#GUID") == 0 && !metadata->guids.offset)
         metadata->guids = heap;
     else if (strcmp(stream->name, "#Blob") == 0 && !metadata->blobs.offset)
@@ -61,7 +59,7 @@ static void place_stream(struct metadata *metadata, const struct stream *stream,
         *tables = *stream;
 }
 
-/* Reads the row counts of the tables in `valid`, which lie at *offset, and moves *offset behind them. */
+/* Reads the row counts of the tables in `valid` at *offset, which advances. */
 static enum cdacq_status read_row_counts(struct metadata *metadata, uint64_t valid, uint64_t *offset)
 {
     for (unsigned table = 0; table < 64; table++) {
@@ -75,7 +73,7 @@ static enum cdacq_status read_row_counts(struct metadata *metadata, uint64_t val
         uint32_t rows = load_u32(p, false);
         if (rows > METADATA_ROW_COUNT_CAP)
             return CDACQ_ERR_FORMAT;
-        if (table < METADATA_TABLE_COUNT) /* later ones stand behind ours, so that their form does not matter */
+        if (table < METADATA_TABLE_COUNT) /* rows of other tables come last, so that their layout does not matter */
             metadata->tables[table].rows = rows;
     }
     return CDACQ_OK;
@@ -132,7 +130,7 @@ enum cdacq_status metadata_open(const struct bytes *bytes, struct metadata *ret)
         status = read_stream_header(&metadata, &offset, &stream);
         if (status != CDACQ_OK)
             return status;
-        place_stream(&metadata, &stream, &tables, &minimal);
+        assign_stream(&metadata, &stream, &tables, &minimal);
     }
     if (!tables.offset)
         return CDACQ_ERR_FORMAT;

@@ -150,24 +150,20 @@ static bool is_wide_index(const struct metadata *metadata, uint8_t kind, uint8_t
     return minimal || rows >> (16 - tag_bits) != 0;
 }
 
-static void lay_out_table(struct metadata *metadata, unsigned table, uint8_t heap_sizes, bool minimal)
-{
-    struct metadata_table_layout *layout = &metadata->tables[table];
-    uint8_t size = 0;
-    for (unsigned i = 0; i < METADATA_COLUMN_CAP && schema[table][i] != NONE; i++) {
-        uint8_t kind = schema[table][i];
-        bool wide = kind == U4 || (kind != U2 && is_wide_index(metadata, kind, heap_sizes, minimal));
-        layout->column_offset[i] = size;
-        layout->column_width[i] = wide ? 4 : 2;
-        size += layout->column_width[i];
-    }
-    layout->row_size = size;
-}
-
 void metadata_lay_out_columns(struct metadata *metadata, uint8_t heap_sizes, bool minimal)
 {
-    for (unsigned table = 0; table < METADATA_TABLE_COUNT; table++)
-        lay_out_table(metadata, table, heap_sizes, minimal);
+    for (unsigned table = 0; table < METADATA_TABLE_COUNT; table++) {
+        struct metadata_table_layout *layout = &metadata->tables[table];
+        uint8_t size = 0;
+        for (unsigned i = 0; i < METADATA_COLUMN_CAP && schema[table][i] != NONE; i++) {
+            uint8_t kind = schema[table][i];
+            bool wide = kind == U4 || (kind != U2 && is_wide_index(metadata, kind, heap_sizes, minimal));
+            layout->column_offset[i] = size;
+            layout->column_width[i] = wide ? 4 : 2;
+            size += layout->column_width[i];
+        }
+        layout->row_size = size;
+    }
 }
 
 bool metadata_resolve_cell(enum metadata_table table, unsigned column, uint32_t *value)

@@ -27,7 +27,7 @@ enum {
 };
 
 /*
- * Computes the columns of every table from the row counts, which are known by then. `heap_sizes` holds enum
+ * Computes the columns of every table from the row counts. `heap_sizes` holds enum
  * heap_size_flags; in `minimal` metadata every index is wide.
  */
 void metadata_lay_out_columns(struct metadata *metadata, uint8_t heap_sizes, bool minimal);

@@ -1,4 +1,4 @@
-/* Relations between rows: by key in sorted tables, row by row in others. */
+/* Relations between rows. Sorted tables are searched by key, others row by row. */
 #include "util/binary_search.h"
 #include "formats/metadata_access.h"
 #include "formats/metadata_schema.h"
@@ -13,7 +13,7 @@ uint32_t metadata_search_cost(const struct metadata *metadata, enum metadata_tab
     return is_sorted(metadata, table) ? 1 : metadata->tables[table].rows;
 }
 
-/* The first row whose cell is not less than `key`, one past the last row where there is none. The column is sorted. */
+/* The first row whose cell is not less than `key`; one past the last row if there is none. The column is sorted. */
 static enum cdacq_status first_row(const struct metadata *metadata, enum metadata_table table, unsigned column,
                                    uint32_t key, uint32_t *ret)
 {
@@ -26,7 +26,7 @@ static enum cdacq_status first_row(const struct metadata *metadata, enum metadat
     return status;
 }
 
-/* The first row at or behind `from` whose cell is `key`, 0 where there is none: for tables that are not sorted. */
+/* The first row from `from` on whose cell is `key`, 0 if there is none. */
 static enum cdacq_status scan(const struct metadata *metadata, enum metadata_table table, unsigned column,
                               uint32_t from, uint32_t key, uint32_t *ret)
 {
@@ -47,7 +47,7 @@ static enum cdacq_status scan(const struct metadata *metadata, enum metadata_tab
     return CDACQ_OK;
 }
 
-/* A row whose cell is `key`, 0 where there is none. */
+/* A row whose cell is `key`, 0 if there is none. */
 static enum cdacq_status find_row(const struct metadata *metadata, enum metadata_table table, unsigned column,
                                   uint32_t key, uint32_t *ret)
 {
@@ -78,7 +78,7 @@ enum cdacq_status metadata_enclosing(const struct metadata *metadata, uint32_t t
     return status;
 }
 
-/* How many elements the method lists of all types have together. */
+/* The number of elements in the method lists of all types. */
 static uint32_t method_list_length(const struct metadata *metadata)
 {
     return MAX(metadata->tables[METADATA_METHOD_PTR].rows, metadata->tables[METADATA_METHOD_DEF].rows);
@@ -121,7 +121,7 @@ enum cdacq_status metadata_methods(const struct metadata *metadata, uint32_t typ
     return CDACQ_OK;
 }
 
-/* For method lists that do not ascend, which a `#-` stream under construction may have: looks at every type. */
+/* Searches every type: the method lists in a `#-` stream under construction need not ascend. */
 static enum cdacq_status scan_method_owner(const struct metadata *metadata, uint32_t element, uint32_t *ret)
 {
     uint32_t rows = metadata->tables[METADATA_TYPE_DEF].rows;
@@ -144,13 +144,13 @@ static enum cdacq_status scan_method_owner(const struct metadata *metadata, uint
 
 enum cdacq_status metadata_method_owner(const struct metadata *metadata, uint32_t method, uint32_t *ret_type)
 {
-    uint32_t element, behind, begin, end;
+    uint32_t element, after, begin, end;
     enum cdacq_status status = find_method_element(metadata, method, &element);
     if (status == CDACQ_OK)
-        status = first_row(metadata, METADATA_TYPE_DEF, TYPE_DEF_METHOD_LIST, element + 1, &behind);
+        status = first_row(metadata, METADATA_TYPE_DEF, TYPE_DEF_METHOD_LIST, element + 1, &after);
     if (status != CDACQ_OK)
         return status;
-    uint32_t type = behind - 1; /* the last type whose list does not begin behind the element */
+    uint32_t type = after - 1; /* the last type whose list does not begin after the element */
     status = type ? metadata_methods(metadata, type, &begin, &end) : CDACQ_ERR_FORMAT;
     if (status == CDACQ_OK && (element < begin || element >= end))
         status = CDACQ_ERR_FORMAT;
@@ -187,15 +187,15 @@ enum cdacq_status metadata_generics(const struct metadata *metadata, uint32_t ow
             *ret = generics;
         return status;
     }
-    uint32_t rows = metadata->tables[METADATA_GENERIC_PARAM].rows, cell = 0, behind;
+    uint32_t rows = metadata->tables[METADATA_GENERIC_PARAM].rows, cell = 0, after;
     enum cdacq_status status =
         first_row(metadata, METADATA_GENERIC_PARAM, GENERIC_PARAM_OWNER, generics.owner, &generics.first);
     if (status == CDACQ_OK && generics.first <= rows)
         status = metadata_cell(metadata, METADATA_GENERIC_PARAM, generics.first, GENERIC_PARAM_OWNER, &cell);
-    if (status == CDACQ_OK && cell == generics.owner) { /* most have none, and are spared the second search */
-        status = first_row(metadata, METADATA_GENERIC_PARAM, GENERIC_PARAM_OWNER, generics.owner + 1, &behind);
+    if (status == CDACQ_OK && cell == generics.owner) { /* most have none and need no second search */
+        status = first_row(metadata, METADATA_GENERIC_PARAM, GENERIC_PARAM_OWNER, generics.owner + 1, &after);
         if (status == CDACQ_OK)
-            generics.count = behind - generics.first;
+            generics.count = after - generics.first;
     }
     if (status == CDACQ_OK)
         *ret = generics;

@@ -8,10 +8,10 @@ enum {
     SECTION_HEADER_SIZE = 40,
     CLR_HEADER_SIZE = 72,
     EXPORT_DIRECTORY_SIZE = 40,
-    EXPORT_NAME_CAP = 1 << 16, /* names that a look-up goes through */
+    EXPORT_NAME_CAP = 1 << 16, /* names that a look-up compares */
 };
 
-/* A window, or why there is none: past the end of the source is malformed, within it is missing. */
+/* A window. FORMAT: it goes past the end of the source. MEMORY: bytes of the source are missing. */
 static enum cdacq_status pe_window(const struct pe *pe, uint64_t offset, size_t count, const uint8_t **ret)
 {
     if (!range_fits(offset, count, pe->bytes.size))
@@ -152,7 +152,7 @@ enum cdacq_status pe_read_clr(const struct pe *pe, struct pe_clr *ret)
     return CDACQ_OK;
 }
 
-/* Whether the NUL-terminated string at `rva` is `name`, whose length counts its NUL. */
+/* Whether the NUL-terminated string at `rva` is `name`; `length` includes the NUL. */
 static enum cdacq_status export_name_equals(const struct pe *pe, uint32_t rva, const char *name, size_t length,
                                             bool *ret)
 {
@@ -167,7 +167,7 @@ static enum cdacq_status export_name_equals(const struct pe *pe, uint32_t rva, c
     return status;
 }
 
-/* The element of the export directory's name table that is `name`; `*ret` is `count` where none is. */
+/* The index of `name` in the export directory's name table; `count` if it is not there. */
 static enum cdacq_status find_export_name(const struct pe *pe, uint32_t names, uint32_t count, const char *name,
                                           uint32_t *ret)
 {
@@ -189,7 +189,7 @@ static enum cdacq_status find_export_name(const struct pe *pe, uint32_t names, u
     return CDACQ_OK;
 }
 
-/* The address of an export, through the table of ordinals that lies beside the names. */
+/* The address of an export, through the table of ordinals, which is parallel to the names. */
 static enum cdacq_status read_export(const struct pe *pe, uint32_t functions, uint32_t function_count,
                                      uint32_t ordinals, uint32_t element, uint32_t *ret)
 {
@@ -233,21 +233,21 @@ enum cdacq_status pe_find_export(const struct pe *pe, const char *name, uint32_t
     return CDACQ_OK;
 }
 
-static const void *bytes_part_window(void *context, uint64_t offset, size_t count)
+static const void *bytes_extent_window(void *context, uint64_t offset, size_t count)
 {
-    struct bytes_part *part = context;
-    return bytes_window(&part->whole, part->offset + offset, count);
+    struct bytes_extent *extent = context;
+    return bytes_window(&extent->whole, extent->offset + offset, count);
 }
 
-struct bytes bytes_of_part(const struct bytes *whole, uint64_t offset, uint64_t size, struct bytes_part *part)
+struct bytes bytes_of_extent(const struct bytes *whole, uint64_t offset, uint64_t size, struct bytes_extent *extent)
 {
     offset = MIN(offset, whole->size);
     size = MIN(size, whole->size - offset);
-    *part = (struct bytes_part){.whole = *whole, .offset = offset};
-    return (struct bytes){.window = bytes_part_window, .context = part, .size = size};
+    *extent = (struct bytes_extent){.whole = *whole, .offset = offset};
+    return (struct bytes){.window = bytes_extent_window, .context = extent, .size = size};
 }
 
-enum cdacq_status pe_metadata(const struct pe *pe, struct bytes_part *part, struct bytes *ret)
+enum cdacq_status pe_metadata(const struct pe *pe, struct bytes_extent *extent, struct bytes *ret)
 {
     struct pe_clr clr;
     uint64_t offset;
@@ -256,6 +256,6 @@ enum cdacq_status pe_metadata(const struct pe *pe, struct bytes_part *part, stru
         status = pe_offset(pe, clr.metadata.rva, clr.metadata.size, &offset);
     if (status != CDACQ_OK)
         return status;
-    *ret = bytes_of_part(&pe->bytes, offset, clr.metadata.size, part);
+    *ret = bytes_of_extent(&pe->bytes, offset, clr.metadata.size, extent);
     return CDACQ_OK;
 }

@@ -1,8 +1,8 @@
 /*
- * pe.h: the few parts of a PE image that a reader of .NET needs: identity (time stamp, sizes), sections, the CLR
- * header, and one export by name. The image is either flat, as in a file, or mapped, laid out by RVA as a loader does;
- * both are read through windows and only the pages asked for are touched. The input is not trusted: counts are capped,
- * and every range is checked before it is read. An opened `struct pe` is immutable; threads may share it if they may
+ * pe.h: what a reader of .NET needs of a PE image: identity (time stamp, sizes), sections, the CLR header, and one export
+ * by name. The image is either flat, as in a file, or mapped, laid out by RVA as a loader does. It is read through
+ * windows, so that only the pages needed are touched. The input is not trusted: counts are capped, and every range is
+ * checked before it is read. An opened `struct pe` is immutable; threads may share it if they may
  * share its source. Source: Microsoft PE/COFF specification; ECMA-335 II.25.
  */
 #ifndef CDACQ_FORMATS_PE_H
@@ -47,7 +47,7 @@ struct pe {
     uint32_t image_size;                             /* SizeOfImage */
     uint32_t headers_size;                           /* SizeOfHeaders */
     uint64_t image_base;                             /* preferred */
-    struct pe_range directories[PE_DIRECTORY_COUNT]; /* {0, 0} where the image has none */
+    struct pe_range directories[PE_DIRECTORY_COUNT]; /* {0, 0} if the image has none */
     uint16_t section_count;
     struct pe_section sections[PE_SECTION_CAP];
 };
@@ -57,38 +57,38 @@ struct pe_clr {
     struct pe_range metadata;
     struct pe_range managed_native_header; /* READYTORUN_HEADER of a single-file ReadyToRun image; {0, 0} elsewhere */
     uint32_t flags;
-    uint32_t entry_point; /* token, or RVA where flags say so */
+    uint32_t entry_point; /* token, or RVA if a flag says so */
 };
 
-/* Reads headers and section table. ERR_FORMAT: no PE image, or a malformed one. ERR_MEMORY: a header is missing. */
+/* Reads headers and section table. ERR_FORMAT: not a PE image, or a malformed one. ERR_MEMORY: a header is missing. */
 enum cdacq_status pe_open(const struct bytes *bytes, bool mapped, struct pe *ret);
 
 /*
- * Where in the source the `size` bytes at `rva` are. ERR_FORMAT where they are not all inside the image, or, in a flat
- * image, not all backed by one section's file data. Whether the source has them is not asked.
+ * The offset in the source of the `size` bytes at `rva`, which the source may lack. ERR_FORMAT: they are not all inside
+ * the image or, if it is flat, inside the file data of one section.
  */
 enum cdacq_status pe_offset(const struct pe *pe, uint32_t rva, uint32_t size, uint64_t *ret);
 
-/* ERR_MODULE: the image has no CLR header, so it is no assembly. */
+/* ERR_MODULE: the image has no CLR header, so it is not an assembly. */
 enum cdacq_status pe_read_clr(const struct pe *pe, struct pe_clr *ret);
 
-/* The RVA of an export by its name; *ret_rva is 0 where there is none (or only a forwarder). */
+/* The RVA of an export by its name; *ret_rva is 0 if there is none, or only a forwarder. */
 enum cdacq_status pe_find_export(const struct pe *pe, const char *name, uint32_t *ret_rva);
 
-/* ---- A part of a source, as a source ---- */
+/* ---- An extent of a source, as a source ---- */
 
-struct bytes_part {
+struct bytes_extent {
     struct bytes whole;
     uint64_t offset;
 };
 
 /*
- * The bytes [offset, offset + size) of `whole` as a source of their own, cut where `whole` ends. `part` holds what the
- * source needs: it must stay where it is, and be used for nothing else, as long as the source is used.
+ * The bytes [offset, offset + size) of `whole` as a source of their own, cut off at the end of `whole`. The source uses
+ * `extent`, which must not be moved or reused as long as the source is used.
  */
-struct bytes bytes_of_part(const struct bytes *whole, uint64_t offset, uint64_t size, struct bytes_part *part);
+struct bytes bytes_of_extent(const struct bytes *whole, uint64_t offset, uint64_t size, struct bytes_extent *extent);
 
 /* The image's metadata as a source. Fails as pe_read_clr and pe_offset do. */
-enum cdacq_status pe_metadata(const struct pe *pe, struct bytes_part *part, struct bytes *ret);
+enum cdacq_status pe_metadata(const struct pe *pe, struct bytes_extent *extent, struct bytes *ret);
 
 #endif

@@ -26,7 +26,7 @@ static int digit_value(char c)
     return c >= '0' && c <= '9' ? c - '0' : lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
-/* A hexadecimal number up to a blank or the end. NULL where there is none; its end otherwise. */
+/* A hexadecimal number up to a blank or the end. Returns its end; NULL if there is none. */
 static const char *take_number(const char *p, const char *end, uint64_t *ret)
 {
     if (end - p > 2 && p[0] == '0' && (p[1] | 0x20) == 'x')
@@ -44,7 +44,7 @@ static const char *take_number(const char *p, const char *end, uint64_t *ret)
     return p;
 }
 
-/* What is wrong with the line [p, end), or NULL. */
+/* Returns what is wrong with the line [p, end), or NULL. */
 static const char *parse(const char *p, const char *end, struct perf_map_symbol *ret)
 {
     p = take_number(skip_blanks(p, end), end, &ret->address);

@@ -25,7 +25,7 @@ static size_t backslashes(const char *p, const char *end)
     return count;
 }
 
-/* The end of `il` at `p`, in the file's spelling; NULL where something else stands there. */
+/* The end of `il`, in the file's spelling, if it is at `p`; otherwise NULL. */
 static const char *take_il(const char *p, const char *end, const char *il, size_t il_length)
 {
     const char *il_end = il + il_length;
@@ -55,7 +55,7 @@ static const char *take_il(const char *p, const char *end, const char *il, size_
     return p;
 }
 
-/* The end of "[Tier1]" at `p`, or `p`. */
+/* The end of a tier such as "[Tier1]" at `p`, or `p`. */
 static const char *skip_tier(const char *p, const char *end)
 {
     const char *q = p + 1;

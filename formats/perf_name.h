@@ -1,7 +1,7 @@
 /*
- * perf_name.h: the names that a runtime writes into its jitdump and perf map, and what stands around them: the tier
- * behind a method's name ("X[Tier1]"), the cold part of a ReadyToRun method ("X[PreJIT]X[PreJit-cold]": its name twice)
- * and the runtime's own code ("stub GenerateLookupStub<GenerateLookupStub>", numbered by .NET 8 and 9: "stub<7> ...").
+ * perf_name.h: the names that a runtime writes into its jitdump and perf map: methods with their tier ("X[Tier1]"), the
+ * cold part of a ReadyToRun method ("X[PreJIT]X[PreJit-cold]") and the runtime's own code
+ * ("stub GenerateLookupStub<GenerateLookupStub>", numbered by .NET 8 and 9: "stub<7> ...").
  *
  * Pure functions; thread-safe. Source: dotnet/runtime src/coreclr/vm/perfmap.cpp, and what .NET 8, 9 and 10 write.
  */
@@ -13,8 +13,8 @@
 bool perf_name_is_stub(const char *name, size_t length);
 
 /*
- * Whether `name`, any bytes from a file, is that of the method which CDACQ_NAMES_IL spells `il`. There backslashes in
- * the name of a method stand doubled and what is not printable is escaped, in the file they are as they are.
+ * Whether `name`, any bytes from a file, is the name of the method that CDACQ_NAMES_IL spells `il`. That spelling
+ * doubles backslashes and escapes what is not printable; the file does neither.
  */
 bool perf_name_is_of(const char *name, size_t length, const char *il, size_t il_length);
 

@@ -1,7 +1,7 @@
 /*
  * ready_to_run.h: the header of a ReadyToRun image: READYTORUN_HEADER, followed by a table of sections; and the shorter
  * READYTORUN_CORE_HEADER that each component of a composite image has. They are read word by word, so that a snapshot
- * of a target needs to hold no more than the words that matter.
+ * of a target needs to contain only these words.
  * Source: dotnet/runtime docs/design/coreclr/botr/readytorun-format.md; src/coreclr/inc/readytorun.h.
  */
 #ifndef CDACQ_FORMATS_READY_TO_RUN_H
@@ -26,9 +26,9 @@ enum r2r_section_type {
     R2R_HOT_COLD_MAP = 120,
 };
 
-/* Where the words come from: a file or memory. */
+/* The source of the words: a file or memory. */
 struct r2r_source {
-    uint32_t (*word)(void *context, uint64_t at); /* the one at `at`; 0 where it cannot be read */
+    uint32_t (*word)(void *context, uint64_t at); /* the word at `at`; 0 if it cannot be read */
     void *context;
     bool big_endian;
 };
@@ -47,13 +47,13 @@ struct r2r_section {
     uint32_t rva, size;
 };
 
-/* The READYTORUN_HEADER at `at`. False where it does not begin with the signature. */
+/* The READYTORUN_HEADER at `at`. False if it does not begin with the signature. */
 bool r2r_header_read(const struct r2r_source *source, uint64_t at, struct r2r_header *ret);
 
 /* The sections of the READYTORUN_CORE_HEADER at `at`. */
 struct r2r_section_table r2r_core_header_read(const struct r2r_source *source, uint64_t at);
 
-/* The section of a type. False where the table has none, or an empty one. */
+/* The section of a type. False if the table has none, or an empty one. */
 bool r2r_section_find(const struct r2r_source *source, const struct r2r_section_table *table,
                       enum r2r_section_type type, struct r2r_section *ret);
 

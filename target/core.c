@@ -233,7 +233,7 @@ static enum cdacq_status read_notes(struct core *core, const struct elf_segment 
     core->base.truncated |= size && !bytes;
     if (!bytes)
         return CDACQ_OK;
-    struct elf_note_view view;
+    struct elf_note_bytes view;
     uint64_t at = 0;
     for (; core->note_count < NOTE_MAX && elf_note_next(core->elf, bytes, size, align, &at, &view);
          core->note_count++) {

@@ -3,7 +3,7 @@
 #include "formats/metadata.h"
 #include "formats/names/signature.h"
 
-/* Finds the type at the head of an owner's signature and the module it is defined or referred to in. */
+/* Finds the type at the head of an owner's signature and the module of its token. */
 static void read_owner(struct signature s, struct name_entry_point *entry)
 {
     for (;;) {
@@ -38,7 +38,7 @@ static void read_method_token(struct signature *s, struct name_entry_point *entr
     if (rid == 0 || rid > 0xffffff)
         signature_fail(s);
     bool member_ref = entry->flags & NAME_ENTRY_MEMBER_REF_TOKEN;
-    /* A MemberRef is looked up where the signature says that it starts from, a MethodDef where its type is. */
+    /* A MemberRef is one of the context module, a MethodDef one of the module of its type. */
     entry->module = member_ref ? entry->context : entry->owner_module;
     entry->token = metadata_token(member_ref ? METADATA_MEMBER_REF : METADATA_METHOD_DEF, rid);
 }
@@ -86,7 +86,7 @@ enum cdacq_status name_entry_point_skip(const void *blob, size_t length, size_t 
         signature_skip_type(&s);
     signature_skip_uint(&s);
     if (flags & NAME_ENTRY_METHOD_INSTANTIATION)
-        signature_skip_types_(&s, signature_uint(&s), 0);
+        signature_skip_types(&s, signature_uint(&s), 0);
     if (flags & NAME_ENTRY_CONSTRAINED)
         signature_skip_type(&s);
     if (s.failed)

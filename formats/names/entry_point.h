@@ -21,25 +21,25 @@ enum name_entry_point_flags {
 };
 
 /*
- * What such a signature refers to. To name it formally: name_method over the metadata of `module` with `token`. Module
- * 0 is the one whose table holds the signature; the image numbers the others: the AssemblyRefs of its own metadata
- * (a composite image counts none), then its manifest metadata itself, then the AssemblyRefs of that.
+ * What such a signature refers to. Its formal name is name_method over the metadata of `module` with `token`. Module 0
+ * is the one whose table holds the signature. The others are, in order, the AssemblyRefs of its own metadata (none in a
+ * composite image), the manifest metadata of the image, and the AssemblyRefs of that.
  */
 struct name_entry_point {
     unsigned flags;  /* enum name_entry_point_flags */
-    uint32_t module; /* what `token` belongs to */
+    uint32_t module; /* that `token` belongs to */
     uint32_t token;  /* MethodDef or MemberRef token; 0 if there is a slot instead */
     uint32_t slot;
 
     /*
-     * The element type of the owner: ELEMENT_TYPE_CLASS or _VALUETYPE, and then owner_token is its TypeDef or TypeRef
-     * in owner_module (with a TypeRef, a MethodDef token belongs to whatever module that resolves to). A primitive's,
-     * such as ELEMENT_TYPE_STRING: a MethodDef token is one of System.Private.CoreLib, whatever `module` says. 0
-     * without an owner.
+     * The element type of the owner; 0 without an owner. If it is ELEMENT_TYPE_CLASS or _VALUETYPE, owner_token is its
+     * TypeDef or TypeRef in owner_module (with a TypeRef, a MethodDef token belongs to the module that this resolves
+     * to). If it is a primitive type's, such as ELEMENT_TYPE_STRING, a MethodDef token is one of
+     * System.Private.CoreLib, and `module` does not matter.
      */
     uint8_t owner_element;
     uint32_t owner_token, owner_module;
-    uint32_t context; /* the module that tokens of the owner's signature start from */
+    uint32_t context; /* the module of the tokens in the owner's signature */
 
     const uint8_t *owner; /* its signature, in the blob; NULL without */
     size_t owner_length;
@@ -49,10 +49,10 @@ struct name_entry_point {
     size_t length; /* of the whole signature */
 };
 
-/* Decodes the signature at `blob`, which may be followed by anything within its `length`. Needs no metadata. */
+/* Decodes the signature at the start of `blob`. Needs no metadata. */
 enum cdacq_status name_entry_point_decode(const void *blob, size_t length, struct name_entry_point *ret);
 
-/* Only how long it is, for tables of thousands. */
+/* The length of a signature, without decoding it. */
 enum cdacq_status name_entry_point_skip(const void *blob, size_t length, size_t *ret_length);
 
 #endif

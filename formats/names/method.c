@@ -1,5 +1,5 @@
 /*
- * method.c: methods as the callers of names.h know them, made ready for a spelling.
+ * method.c: the functions of names.h, which prepare a method for a spelling.
  */
 #include "formats/names/names.h"
 
@@ -12,7 +12,7 @@ static void put_parent(struct namer *n, const struct metadata *m, uint32_t paren
 {
     uint32_t owner;
     switch (metadata_token_table(parent)) {
-    case METADATA_METHOD_DEF: /* the method itself, or what a call site with variable arguments calls */
+    case METADATA_METHOD_DEF: /* the method itself, or the method that a call site with variable arguments calls */
         if (!namer_spend_search(n, m, METADATA_METHOD_PTR) ||
             !namer_check(n, metadata_method_owner(m, metadata_rid(parent), &owner)))
             return;
@@ -98,10 +98,10 @@ static void read_row(struct namer *n, struct named_method *method, uint32_t *ret
 static void put_method(struct namer *n, const struct name_spelling *spelling, struct named_method *method,
                        const void *signature, size_t length)
 {
-    /* Only stored signatures hold type handles. */
+    /* Only stored signatures contain type handles. */
     method->signature =
         signature_at(signature, length, method->token ? 0 : n->source->pointer_size, n->source->big_endian);
-    method->header = signature_method(&method->signature); /* refuses fields */
+    method->header = signature_method(&method->signature); /* fails on fields */
     method->has_parameters = true;
     n->outer = method->metadata;
     if (method->signature.failed)
@@ -149,10 +149,10 @@ enum cdacq_status name_dynamic(const struct name_source *source, const struct na
 
 struct entry_context {
     const struct name_entry_point *entry;
-    const struct metadata *metadata; /* that tokens of its arguments belong to */
+    const struct metadata *metadata; /* of the tokens in its arguments */
 };
 
-/* A cursor at the first type argument of the owner; *ret_count is 0 if it has none. */
+/* A cursor at the first type argument of the owner; *ret_count is 0 if there is none. */
 static struct signature owner_arguments(const struct name_entry_point *entry, uint32_t *ret_count)
 {
     struct signature s = signature_at(entry->owner, entry->owner_length, 0, false);
@@ -169,7 +169,6 @@ static struct signature owner_arguments(const struct name_entry_point *entry, ui
     return s;
 }
 
-/* Arguments are read from the signature again each time that one is asked for. */
 static void put_entry_argument(void *context, bool of_method, uint32_t index, struct namer *n)
 {
     const struct entry_context *entry = context;
@@ -177,7 +176,7 @@ static void put_entry_argument(void *context, bool of_method, uint32_t index, st
     struct signature s = of_method ? signature_at(entry->entry->arguments, entry->entry->arguments_length, 0, false)
                                    : owner_arguments(entry->entry, &count);
     const uint8_t *first = s.at;
-    signature_skip_types_(&s, index, 0);
+    signature_skip_types(&s, index, 0);
     if (namer_spend_bulk(n, (size_t)(s.at - first)))
         type_signature_alone(n, &s, entry->metadata);
 }
@@ -186,7 +185,7 @@ enum cdacq_status name_entry_point(const struct name_source *source, const struc
                                    const struct name_entry_point *entry, struct text *ret)
 {
     struct namer n = namer_begin(source, spelling->owner, ret);
-    /* That of a composite image has no metadata, but mostly nothing refers to it. */
+    /* The module of a composite image has no metadata, but mostly nothing refers to it. */
     struct entry_context context = {.entry = entry,
                                     .metadata = entry->context ? namer_module(&n, entry->context) : source->metadata};
     struct name_instance instance = {

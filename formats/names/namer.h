@@ -1,6 +1,6 @@
 /*
- * namer.h: one name in the making, with its bounds, and the parts of metadata that names are made of: strings, types
- * with those that enclose them, generic parameters, assemblies. Internal to names and to what feeds them types.
+ * namer.h: the state of a name that is being written, and the metadata that names consist of: strings, types with the
+ * types that enclose them, generic parameters, assemblies. Internal to names and to the feeders of types.
  */
 #ifndef CDACQ_FORMATS_NAMES_NAMER_H
 #define CDACQ_FORMATS_NAMES_NAMER_H
@@ -14,13 +14,13 @@ enum {
     NAME_NESTING_CAP = 32, /* classes within classes */
 };
 
-/* Where type parameters get their names from. */
+/* The source of the names of type parameters. */
 struct formals {
     const struct metadata *metadata; /* NULL: not known */
     struct metadata_generics generics;
 };
 
-/* Where a type is from: the assembly that `scope` (of a TypeRef; 0: of a TypeDef) refers to. */
+/* The assembly of a type: the one that `scope` (of a TypeRef; 0: of a TypeDef) refers to. */
 struct origin {
     const struct metadata *metadata; /* NULL: the core library */
     uint32_t scope;
@@ -34,17 +34,18 @@ struct namer {
     enum cdacq_status status;
     uint32_t fuel;
     unsigned depth;
-    const struct metadata *outer; /* what tokens of generic arguments belong to, whatever module their type is of */
-    struct formals formals[2];    /* the names of type parameters: of the type, of the method */
+    const struct metadata
+        *outer;                /* that tokens of generic arguments refer to, even if their type is of another module */
+    struct formals formals[2]; /* the names of type parameters: of the type, of the method */
     const struct name_instance *instance; /* the arguments for them; NULL: they are not substituted */
     struct origin origin;                 /* of the type that was written last */
-    size_t brackets, brackets_end;        /* the place in the text of those of the last array */
-    size_t text_length;                   /* at the beginning, to go back to */
+    size_t brackets, brackets_end;        /* in the text, of the last array */
+    size_t text_length;                   /* before the name */
 };
 
 struct namer namer_begin(const struct name_source *source, const struct type_spelling *types, struct text *text);
 
-/* Takes back what was appended if the name has failed. */
+/* Removes what was appended if the name has failed. */
 enum cdacq_status namer_end(struct namer *n);
 
 static inline bool namer_fail(struct namer *n, enum cdacq_status status)
@@ -67,11 +68,11 @@ static inline bool namer_spend(struct namer *n, uint32_t units)
     return n->status == CDACQ_OK;
 }
 
-/* For an amount of bytes, or for a search by key. */
+/* For `amount` bytes, or for a search by key. */
 bool namer_spend_bulk(struct namer *n, size_t amount);
 bool namer_spend_search(struct namer *n, const struct metadata *m, enum metadata_table table);
 
-/* NULL, and the name fails, if the source does not know the module. */
+/* NULL, and the name fails, if the source lacks the module. */
 const struct metadata *namer_module(struct namer *n, uint32_t index);
 
 /* A blob of metadata, which the caller deinitialises. */
@@ -94,12 +95,12 @@ struct type_level {
     struct formals formals; /* only after path_read_arities */
 };
 
-/* A type with those that enclose it, innermost first. */
+/* A type and the types that enclose it, innermost first. */
 struct type_path {
     const struct metadata *metadata;
     unsigned count;
-    bool arities_known; /* by each level's own parameters; otherwise by its `N */
-    uint32_t scope;     /* of a TypeRef: what the outermost one refers to (metadata_type_ref); 0 of a TypeDef */
+    bool arities_known; /* from each level's own parameters; otherwise from its `N */
+    uint32_t scope;     /* of the outermost TypeRef (metadata_type_ref); 0 of a TypeDef */
     struct type_level levels[NAME_NESTING_CAP];
 };
 

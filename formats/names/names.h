@@ -5,13 +5,11 @@
  *     sos     Ns.Outer`1+Inner[[System.Int32, System.Private.CoreLib]].M[[Ns.Own, Own]](Int32, Ns.Own)
  *     il      instance void [Own] Ns.Outer`1+Inner[System.Int32]::M(!0,class [System.Runtime]Ns.List`1<!!0>&)
  *
- * `csharp` is the definition as C# writes it. `sos` is the answer of the debugger services' GetMethodDescName. `il` is
- * what the runtime writes into its perf map and jitdump. The files spelling_*.c describe them.
+ * spelling_csharp.c, spelling_sos.c and spelling_il.c describe them.
  *
  * Signatures and metadata are not trusted. Work is bounded by fuel, recursion by a depth and text by its cap (all three
- * CDACQ_ERR_FUEL). What is malformed has no name (CDACQ_ERR_FORMAT). A name is appended to a text and is printable
- * (text_escape); on failure the text is as it was. There is no state: the functions are thread-safe if the metadata's
- * sources are.
+ * CDACQ_ERR_FUEL). Malformed input has no name (CDACQ_ERR_FORMAT). A name is appended to a text and is printable
+ * (text_escape); on failure the text is unchanged. The functions are thread-safe if the sources of the metadata are.
  * Source: ECMA-335 II.23.2 (signatures); dotnet/runtime src/coreclr/inc/formattype.cpp,
  * src/coreclr/vm/{typestring,sigformat,method,perfmap}.cpp.
  */
@@ -26,7 +24,7 @@ struct namer;
 struct named_method;
 struct type_spelling;
 
-/* A spelling. Callers pick one of the rows and may read what it shows. */
+/* A spelling. Callers choose one of those below. */
 struct name_spelling {
     const struct type_spelling *owner; /* of the type that a method belongs to */
     void (*put_method)(struct namer *n, const struct named_method *method);
@@ -39,7 +37,7 @@ struct name_spelling {
 
 extern const struct name_spelling name_spelling_csharp, name_spelling_sos, name_spelling_il;
 
-/* What a name is made from. Only `metadata` is needed for tokens; the rest serves signatures that the runtime wrote. */
+/* What a name is made from. Tokens need only `metadata`; the rest is for signatures that the runtime wrote. */
 struct name_source {
     const struct metadata *metadata; /* what tokens refer to; NULL if a signature has none */
 
@@ -50,21 +48,21 @@ struct name_source {
     void (*type_handle)(void *context, uint64_t address, struct namer *n);
 
     /*
-     * The TypeDef that a type handle means. The metadata must live as long as the call that asked. NULL: signatures
-     * that need it have no name.
+     * The TypeDef of a type handle. The metadata must outlive the call that asked. NULL: signatures that need it have
+     * no name.
      */
     enum cdacq_status (*type_definition)(void *context, uint64_t address, const struct metadata **ret_metadata,
                                          uint32_t *ret_token);
     unsigned pointer_size; /* of the target: 4 or 8; 0: type handles do not occur */
     bool big_endian;
 
-    /* Metadata of the module that a ReadyToRun image calls `index`, or NULL. NULL: only `metadata` is known. */
+    /* Metadata of module number `index` of a ReadyToRun image, or NULL. No callback: only `metadata` is known. */
     const struct metadata *(*module)(void *context, uint32_t index);
 
     void *context;
 };
 
-/* What a method is instantiated over, which its metadata does not know. */
+/* What a method is instantiated over. */
 struct name_instance {
     /* Feeds the type that the method belongs to. NULL: the TypeDef around the MethodDef. */
     void (*owner)(void *context, struct namer *n);
@@ -76,24 +74,23 @@ struct name_instance {
 };
 
 /*
- * The name of a MethodDef or MemberRef, with its type and parameters. `instance` may be NULL. Of the source only the
- * metadata is needed.
+ * The name of a MethodDef or MemberRef, with its type and parameters. `instance` may be NULL. The source needs only
+ * metadata.
  */
 enum cdacq_status name_method(const struct name_source *source, const struct name_spelling *spelling, uint32_t token,
                               const struct name_instance *instance, struct text *ret);
 
 /*
- * A method that carries its name and signature with it. `owner` is written as its type; the owner of `instance` is not
- * asked.
+ * A method without metadata of its own. `owner` is written as its type, instead of the owner of `instance`.
  */
 enum cdacq_status name_dynamic(const struct name_source *source, const struct name_spelling *spelling,
                                const char *owner, const char *name, const void *signature, size_t length,
                                const struct name_instance *instance, struct text *ret);
 
 /*
- * A method by its signature in a ReadyToRun image, as it is instantiated. Needs the module callback for all modules
+ * The instantiated method that a signature in a ReadyToRun image refers to. Needs the module callback for all modules
  * that occur in it (CDACQ_ERR_MODULE). The assembly of a type of another module is the one that the reference names,
- * which may only forward it. A formal spelling leaves out the parameters: `Ns.List<int>.ConvertAll<string>`.
+ * even if that only forwards the type. A formal spelling omits the parameters: `Ns.List<int>.ConvertAll<string>`.
  */
 enum cdacq_status name_entry_point(const struct name_source *source, const struct name_spelling *spelling,
                                    const struct name_entry_point *entry, struct text *ret);

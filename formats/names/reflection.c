@@ -1,16 +1,16 @@
 /*
- * reflection.c: types that stand by themselves, as the runtime and reflection spell them:
+ * reflection.c: types on their own, as the runtime and reflection spell them:
  *
  *     Ns.Outer`1+Inner`1[System.__Canon,System.Int32]
  *     Ns.Outer`1+Inner`1[[System.__Canon, System.Private.CoreLib],[System.Int32, System.Private.CoreLib]]
  *
- * Nested types follow `+`, arguments are in brackets, and a backslash precedes what would mean something (, [ ] & * +
- * \). A backslash is doubled once, by text_escape.
+ * Nested types follow `+`, arguments are in brackets, and a backslash precedes reserved characters (, [ ] & * + \).
+ * text_escape doubles a backslash of the name itself.
  */
 #include "formats/names/spelling.h"
 #include "formats/names/type_walk.h"
 
-/* A name with a backslash before each character that means something in such a type. */
+/* A name with a backslash before each reserved character. */
 static void put_reserved(struct namer *n, const struct metadata *m, uint32_t index)
 {
     char buffer[METADATA_STRING_CAP];

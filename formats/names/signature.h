@@ -1,7 +1,6 @@
 /*
- * signature.h: a cursor over the bytes of a signature. The error is sticky: after the first bad or missing byte every
- * read returns 0 and the cursor is at its end, so a caller asks once. It knows the grammar's atoms and how to skip
- * a type; what a type means is left to the caller. Pure; a cursor belongs to one thread.
+ * signature.h: a cursor over the bytes of a signature. Failure is sticky: after the first bad or missing byte the cursor is
+ * at its end and every read returns 0. Pure; a cursor belongs to one thread.
  * Source: ECMA-335 II.23.2; the runtime's own elements: dotnet/runtime src/coreclr/inc/corhdr.h.
  */
 #ifndef CDACQ_FORMATS_NAMES_SIGNATURE_H
@@ -44,9 +43,9 @@ enum element_type {
     ELEMENT_INTERNAL = 0x21,                /* followed by a type handle: a pointer of the target */
     ELEMENT_CMOD_INTERNAL = 0x22,           /* followed by a byte (required or not) and a type handle */
     ELEMENT_VAR_ZAPSIG = 0x3b,              /* followed by the rid of a GenericParam */
-    ELEMENT_NATIVE_VALUETYPE_ZAPSIG = 0x3d, /* followed by the type whose native layout is meant */
+    ELEMENT_NATIVE_VALUETYPE_ZAPSIG = 0x3d, /* followed by the type, whose native layout is meant */
     ELEMENT_CANON_ZAPSIG = 0x3e,            /* System.__Canon */
-    ELEMENT_MODULE_ZAPSIG = 0x3f,           /* followed by a module index and a type whose tokens are that module's */
+    ELEMENT_MODULE_ZAPSIG = 0x3f,           /* followed by a module index and a type with tokens of that module */
     ELEMENT_SENTINEL = 0x41,
     ELEMENT_PINNED = 0x45,
 };
@@ -95,7 +94,7 @@ static inline uint8_t signature_byte(struct signature *s)
     return *s->at++;
 }
 
-/* The next byte, without taking it; ELEMENT_END at the end. */
+/* The next byte, which is not taken; ELEMENT_END at the end. */
 static inline uint8_t signature_peek(const struct signature *s)
 {
     return s->at == s->end ? ELEMENT_END : *s->at;
@@ -193,7 +192,7 @@ struct signature_header {
     uint32_t parameter_count; /* not counting the return type, which comes next */
 };
 
-/* Takes the head of a method signature; anything else (a field, locals, a property) is an error. */
+/* Takes the head of a method signature. Other signatures (fields, locals, properties) are errors. */
 static inline struct signature_header signature_method(struct signature *s)
 {
     struct signature_header header = {0};
@@ -209,7 +208,6 @@ static inline struct signature_header signature_method(struct signature *s)
     return header;
 }
 
-/* A number that is only to be passed over. */
 static inline void signature_skip_uint(struct signature *s)
 {
     size_t size = s->at == s->end ? 1 : *s->at < 0x80 ? 1 : *s->at < 0xc0 ? 2 : 4;
@@ -220,10 +218,10 @@ static inline void signature_skip_uint(struct signature *s)
 }
 
 /*
- * Takes the types at the head of the cursor that are of the plain forms, of `left` that are to come; returns how many
- * are to come then. Tables hold tens of thousands of signatures, and nearly all of them are of these forms throughout.
+ * Takes types of the plain forms, at most `left`; returns how many of these remain. Tables hold tens of thousands of
+ * signatures, nearly all of which have no other forms.
  */
-static inline uint64_t signature_skip_plain_(struct signature *s, uint64_t left)
+static inline uint64_t signature_skip_plain(struct signature *s, uint64_t left)
 {
     enum { LEAF = 1, TOKEN, PREFIX, INSTANCE };
     static const uint8_t forms[256] = {
@@ -240,7 +238,7 @@ static inline uint64_t signature_skip_plain_(struct signature *s, uint64_t left)
         [ELEMENT_GENERICINST] = INSTANCE,
     };
     const uint8_t *p = s->at, *end = s->end;
-    /* Ten bytes are enough for any one of these forms, so that no byte needs a check of its own. */
+    /* No form is longer than ten bytes, so that single bytes need no check. */
     while (left && end - p >= 10) {
         uint8_t form = forms[*p];
         if (form == LEAF) {
@@ -266,16 +264,16 @@ static inline uint64_t signature_skip_plain_(struct signature *s, uint64_t left)
 }
 
 /*
- * Takes `count` types, of any form. Most of the grammar is a prefix notation, in which a type only adds to the types
- * that are still to come; what is not (arrays, function pointers) recurses.
+ * Takes `count` types of any form. Most of the grammar is a prefix notation, in which a type adds to the number of types
+ * that remain; the rest (arrays, function pointers) recurses.
  */
-static inline void signature_skip_types_(struct signature *s, uint32_t count, unsigned depth)
+static inline void signature_skip_types(struct signature *s, uint32_t count, unsigned depth)
 {
     struct signature_header header;
     uint64_t left = count;
     if (depth > SIGNATURE_DEPTH_CAP)
         signature_fail(s);
-    left = signature_skip_plain_(s, left);
+    left = signature_skip_plain(s, left);
     while (left && !s->failed) {
         if (left > (uint64_t)(s->end - s->at)) { /* each takes a byte at least */
             signature_fail(s);
@@ -313,33 +311,32 @@ static inline void signature_skip_types_(struct signature *s, uint32_t count, un
             left++;
             break;
         case ELEMENT_ARRAY:
-            signature_skip_types_(s, 1, depth + 1);
+            signature_skip_types(s, 1, depth + 1);
             signature_array_shape(s);
             break;
         case ELEMENT_GENERICINST:
-            signature_skip_types_(s, 1, depth + 1);
+            signature_skip_types(s, 1, depth + 1);
             left += signature_uint(s);
             break;
         case ELEMENT_FNPTR:
             header = signature_method(s);
-            signature_skip_types_(s, 1, depth + 1);
+            signature_skip_types(s, 1, depth + 1);
             while (header.parameter_count-- && !s->failed) {
                 if (signature_peek(s) == ELEMENT_SENTINEL)
                     s->at++;
-                signature_skip_types_(s, 1, depth + 1);
+                signature_skip_types(s, 1, depth + 1);
             }
             break;
         default:
             signature_fail(s);
         }
-        left = signature_skip_plain_(s, left);
+        left = signature_skip_plain(s, left);
     }
 }
 
-/* Takes one type, of any form. */
 static inline void signature_skip_type(struct signature *s)
 {
-    signature_skip_types_(s, 1, 0);
+    signature_skip_types(s, 1, 0);
 }
 
 #endif

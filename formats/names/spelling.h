@@ -1,6 +1,6 @@
 /*
- * spelling.h: what a spelling of names consists of: a row of words and operations for each place in which types occur,
- * and an operation that writes a method. A spelling is a file, spelling_*.c; no other code knows which one it writes.
+ * spelling.h: a spelling of names: words and operations that write types, one set for owners and one for parameters, and
+ * an operation that writes a method. Each spelling is a file, spelling_*.c; no other code depends on which one it is.
  */
 #ifndef CDACQ_FORMATS_NAMES_SPELLING_H
 #define CDACQ_FORMATS_NAMES_SPELLING_H
@@ -25,10 +25,10 @@ struct list_style {
     const char *open, *separator, *close;
 };
 
-/* The sentinel separates the arguments that a call site adds from the parameters of the method. */
+/* The sentinel precedes the arguments that a call site adds to the parameters of the method. */
 struct parameter_style {
     struct list_style list;
-    const char *rest;     /* ends the list of a method with variable arguments; NULL: nothing does */
+    const char *rest;     /* ends the list of a method with variable arguments; NULL: nothing */
     const char *sentinel; /* NULL: is not written */
     bool stops;           /* at the sentinel */
 };
@@ -41,16 +41,16 @@ struct function_style {
     bool result_last;
 };
 
-/* How types are written in one place. */
+/* How types are written. */
 struct type_spelling {
     /* Primitive types; `qualified`: each with its namespace. */
     enum primitive_column primitives;
     bool qualified;
 
     /*
-     * Named types. `definition` also writes the formal parameters, which it returns; NULL: it is `named`.
-     * named_takes_arguments: `named` writes the arguments; otherwise they follow as a list. Words are NULL if nothing
-     * comes before a type.
+     * Named types. `definition` also writes the formal parameters and returns them; NULL: `named` serves for both.
+     * named_takes_arguments: `named` writes the arguments; otherwise they follow as a list. The words precede a type;
+     * NULL: nothing does.
      */
     void (*named)(struct namer *n, const struct named_type *type, struct type_arguments *arguments);
     struct formals (*definition)(struct namer *n, const struct metadata *m, uint32_t token);
@@ -72,15 +72,15 @@ struct type_spelling {
     void (*dimension)(struct namer *n, const struct array_shape *shape, uint32_t i); /* NULL: nothing between commas */
     const struct function_style *function; /* NULL: function pointers have no name */
 
-    /* Type parameters (NULL: they have no name), and what feeders do not know (NULL: has no name). */
+    /* Type parameters (NULL: they have no name), and unknown types of a feeder (NULL: they have no name). */
     void (*variable)(struct namer *n, bool of_method, uint32_t number);
     const char *unknown_variable[2], *unknown_function;
 
-    /* Of the elements that occur only in ReadyToRun images, the first that has a name; 0: none has. */
+    /* The first element type that has a name among those of ReadyToRun images only; 0: none has. */
     uint8_t first_zapsig;
 };
 
-/* Types that stand by themselves, as the runtime spells them: without assemblies, and with them. */
+/* Types on their own, as the runtime spells them: without assemblies, and with them. */
 extern const struct type_spelling type_spelling_reflection, type_spelling_reflection_full;
 
 /* `!0`, `!!0` */
@@ -93,7 +93,7 @@ struct named_method {
     uint32_t parent;                 /* of a MemberRef; the token itself of a MethodDef */
     const char *plain_owner, *plain_name;
     uint32_t name;
-    struct signature owner; /* of the type, if the metadata do not say it all; `at` is NULL: none */
+    struct signature owner; /* of the instantiated type; `at` is NULL: none */
     const struct metadata *owner_metadata;
     const struct name_instance *instance; /* NULL: not instantiated, or not known */
     bool has_parameters;                  /* `header` and `signature` are known */
@@ -101,7 +101,7 @@ struct named_method {
     struct signature signature; /* after its header: the return type and the parameters */
 };
 
-/* The type that a method belongs to; it sets the namer's origin. Its name. Its arguments, for type_argument_list. */
+/* The type that a method belongs to (which sets the namer's origin), its name, its arguments. */
 void method_put_owner(struct namer *n, const struct named_method *method);
 void method_put_name(struct namer *n, const struct named_method *method);
 struct type_arguments method_arguments(const struct named_method *method);

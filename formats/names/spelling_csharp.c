@@ -3,15 +3,15 @@
  *
  *     Ns.Outer.Inner<T>.M<U>(int, ref U, Ns.Dictionary<string, T>.Enumerator[])
  *
- * Names are metadata's own, unmangled (`<>c.<Main>b__0_0`). A level of a type lists the generic parameters that it adds
- * to those around it, and then loses its `N suffix. Types are named in full, primitive ones by keyword, generic
+ * Names are those of the metadata (`<>c.<Main>b__0_0`). A level of a type lists the generic parameters that it adds to
+ * those of the enclosing types, in place of its `N suffix. Types are named in full, primitive ones by keyword, generic
  * parameters by their formal names, or `!0` and `!!0` if those are not known. Return types and custom modifiers are
- * left out.
+ * omitted.
  */
 #include "formats/names/spelling.h"
 #include "formats/names/type_walk.h"
 
-/* The length of `name` without the `N that it ends in; *ret_arity is that N, or 0 if it has none. */
+/* The length of `name` without its suffix `N; *ret_arity is N, or 0 without a suffix. */
 static size_t stem_length(const char *name, size_t length, uint32_t *ret_arity)
 {
     uint32_t value = 0, unit = 1;
@@ -47,9 +47,9 @@ static void csharp_variable(struct namer *n, bool of_method, uint32_t number)
     put_formal(n, &n->formals[of_method], of_method, number);
 }
 
-/* ---- A type and the types around it ---- */
+/* ---- A type and the types that enclose it ---- */
 
-/* For a path of TypeDefs: asks the parameters of every level. */
+/* Reads the parameters of every level of a path of TypeDefs. */
 static bool path_read_arities(struct namer *n, struct type_path *path)
 {
     for (unsigned i = 0; i < path->count; i++) {
@@ -57,13 +57,13 @@ static bool path_read_arities(struct namer *n, struct type_path *path)
         if (!namer_formals(n, path->metadata, metadata_token(METADATA_TYPE_DEF, level->rid), &level->formals))
             return false;
         if (i == 0 && level->formals.generics.count == 0)
-            break; /* a nested type repeats the parameters of those around it: they have none either */
+            break; /* a nested type repeats the parameters of the enclosing types: these have none either */
     }
     path->arities_known = true;
     return true;
 }
 
-/* How many parameters a level adds to those around it. */
+/* How many parameters a level adds to those of the enclosing types. */
 static uint32_t path_arity(const struct type_path *path, unsigned i)
 {
     uint32_t own = path->levels[i].formals.generics.count;
@@ -71,7 +71,7 @@ static uint32_t path_arity(const struct type_path *path, unsigned i)
     return own > outer ? own - outer : 0;
 }
 
-/* The name of a level, without its `N if that many arguments follow. Returns how many do. */
+/* The name of a level, without its `N if that many arguments follow. Returns their number. */
 static __attribute__((noinline)) uint32_t put_level_name(struct namer *n, const struct type_path *path, unsigned i,
                                                          uint32_t left)
 {
@@ -85,7 +85,7 @@ static __attribute__((noinline)) uint32_t put_level_name(struct namer *n, const 
         return 0;
     size_t stem = stem_length(name, length, &suffix);
     uint32_t taken = path->arities_known ? path_arity(path, i) : suffix;
-    if (taken > left || i == 0) /* the innermost takes what is left, whatever it is called */
+    if (taken > left || i == 0) /* the innermost takes all that are left, whatever its name is */
         taken = left;
     text_escape(n->text, name, taken && taken == suffix ? stem : length);
     return taken;
@@ -107,7 +107,7 @@ static void put_path(struct namer *n, const struct type_path *path, struct type_
     }
 }
 
-/* Not inlined, for its path; so the next. */
+/* Not inlined because of its large path; so is the next. */
 static __attribute__((noinline)) void csharp_named(struct namer *n, const struct named_type *type,
                                                    struct type_arguments *arguments)
 {
@@ -188,7 +188,7 @@ static struct type_arguments read_method_formals(struct namer *n, const struct n
 
 static void csharp_method(struct namer *n, const struct named_method *method)
 {
-    /* What a call site passes beyond the sentinel is not part of the name. */
+    /* Arguments after the sentinel are not part of the name. */
     static const struct parameter_style style = {.list = {"(", ", ", ")"}, .rest = "__arglist", .stops = true};
     struct signature s = method->signature;
     method_put_owner(n, method);

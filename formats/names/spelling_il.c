@@ -10,13 +10,13 @@
 #include "formats/names/spelling.h"
 #include "formats/names/type_walk.h"
 
-/* `[System.Runtime]`, `[.module Other.netmodule]`, or nothing for what is in the module itself. */
+/* `[System.Runtime]`, `[.module Other.netmodule]`, or nothing for a type of the module itself. */
 static void il_scope(struct namer *n, const struct metadata *m, uint32_t scope)
 {
     struct metadata_assembly_ref reference;
     struct metadata_module_ref module;
     uint32_t rid = metadata_rid(scope);
-    if (scope == 0) { /* a TypeRef to a type that is somewhere in this assembly */
+    if (scope == 0) { /* a TypeRef to a type anywhere in this assembly */
         text_puts(n->text, "[*]");
     } else if (rid && metadata_token_table(scope) == METADATA_ASSEMBLY_REF) {
         if (!namer_check(n, metadata_assembly_ref(m, rid, &reference)))
@@ -33,7 +33,7 @@ static void il_scope(struct namer *n, const struct metadata *m, uint32_t scope)
     }
 }
 
-/* `[System.Runtime]Ns.Outer`1/Inner`, and the value of a type handle. Not inlined, for its path. */
+/* `[System.Runtime]Ns.Outer`1/Inner`, and the value of a type handle. Not inlined because of its large path. */
 static __attribute__((noinline)) void il_named(struct namer *n, const struct named_type *type,
                                                struct type_arguments *arguments)
 {
@@ -115,7 +115,7 @@ static void il_method(struct namer *n, const struct named_method *method)
     static const struct parameter_style style = {.list = {"(", ",", ")"}, .sentinel = "..."};
     const struct type_spelling *owner = n->types;
     struct signature s = method->signature;
-    if (!method->metadata) /* the assembly is a part of the name */
+    if (!method->metadata) /* the name includes the assembly */
         namer_fail(n, CDACQ_ERR_MODULE);
     il_convention(n, &method->header);
     n->types = &il_types;
@@ -124,7 +124,7 @@ static void il_method(struct namer *n, const struct named_method *method)
     size_t begin = n->text->length;
     n->types = owner;
     method_put_owner(n, method);
-    size_t end = n->text->length; /* the assembly, which comes first, is known after the owner */
+    size_t end = n->text->length; /* the assembly precedes the owner but is known after it */
     text_putc(n->text, '[');
     namer_put_origin(n, n->origin);
     text_puts(n->text, "] ");

@@ -1,14 +1,14 @@
 /*
- * spelling_sos.c: what the debugger services' GetMethodDescName answers:
+ * spelling_sos.c: the names that the debugger services' GetMethodDescName returns:
  *
  *     Ns.Outer`1+Inner[[System.Int32, System.Private.CoreLib]].M[[System.__Canon, System.Private.CoreLib]](Int32)
  *
- * The method is instantiated, and so are its parameters. A nested type among these is written without those around it.
+ * The method is instantiated, and so are its parameters. A nested type among these is written without the types that enclose it.
  */
 #include "formats/names/spelling.h"
 #include "formats/names/type_walk.h"
 
-/* The row's namespace and name: of a nested type only its name. */
+/* The namespace and name of the row: a nested type has only a name. */
 static void sos_named(struct namer *n, const struct named_type *type, struct type_arguments *arguments)
 {
     const struct metadata *m = type->metadata;
@@ -17,7 +17,7 @@ static void sos_named(struct namer *n, const struct named_type *type, struct typ
     uint32_t rid = metadata_rid(type->token);
     (void)arguments;
     switch (metadata_token_table(type->token)) {
-    case METADATA_TYPE_SPEC: /* of which there is no name */
+    case METADATA_TYPE_SPEC: /* has no name */
         return;
     case METADATA_TYPE_DEF:
         if (!namer_check(n, metadata_type_def(m, rid, &definition)))
@@ -57,8 +57,8 @@ static const struct type_spelling sos_types = {
 };
 
 /*
- * The parameters are what the debugger services find after the first parenthesis of `Ret Name(parameters)`. Of a name
- * that holds one, as those of explicit implementations over tuples do, they repeat the rest; so does this, to be equal.
+ * The debugger services take the parameters from the first parenthesis of `Ret Name(parameters)`. If the name itself
+ * contains one, as in explicit implementations over tuples, they repeat the rest of the name; so does this function.
  */
 static void put_parameters(struct namer *n, const struct named_method *method)
 {

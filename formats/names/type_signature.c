@@ -1,11 +1,11 @@
 /*
- * type_signature.c: the feeder of signatures. What comes before a type in a signature is mostly written after it, the
- * inner first.
+ * type_signature.c: the feeder of signatures. Most prefixes of a type in a signature are written after the type, the inner
+ * one first.
  */
 #include "formats/names/spelling.h"
 #include "formats/names/type_walk.h"
 
-/* Whether the cursor is good; a bad one fails the name. */
+/* Fails the name if the cursor has failed. */
 static bool good(struct namer *n, const struct signature *s)
 {
     return s->failed ? namer_fail(n, CDACQ_ERR_FORMAT) : n->status == CDACQ_OK;
@@ -43,7 +43,7 @@ static void put_class(struct namer *n, struct signature *s, const struct metadat
     put_token(n, m, token);
 }
 
-/* The definition that the handle at the cursor means. */
+/* The definition of the type handle at the cursor. */
 static bool read_definition(struct namer *n, struct signature *s, struct named_type *ret)
 {
     ret->handle = signature_handle(s);
@@ -184,7 +184,7 @@ static __attribute__((noinline)) void put_array_shape(struct namer *n, struct si
         type_array(n, &shape);
 }
 
-/* The modifier was taken, its type was not. */
+/* The cursor is after the modifier element, at its type. */
 static void put_modified(struct namer *n, struct signature *s, const struct metadata *m, const char *word)
 {
     uint32_t modifier = signature_token(s);
@@ -196,7 +196,7 @@ static void put_modified(struct namer *n, struct signature *s, const struct meta
     text_putc(n->text, ')');
 }
 
-/* The type parameter that a row of GenericParam is. */
+/* A type parameter by its row of GenericParam. */
 static void put_generic_param(struct namer *n, struct signature *s, const struct metadata *m)
 {
     struct metadata_generic_param param;

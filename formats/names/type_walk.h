@@ -1,10 +1,10 @@
 /*
- * type_walk.h: the structure of a type on its way from a feeder to a spelling. A feeder knows types in some form: as
- * signatures (type_signature) or as type handles (contracts/type_system/type_handle.c). It takes them apart and reports
- * what it finds through the functions below, which write it as the namer's `types` spell it.
+ * type_walk.h: the structure of a type, from a feeder to a spelling. A feeder decodes types from signatures
+ * (type_signature) or from type handles (contracts/type_system/type_handle.c) and reports their elements to the
+ * functions below, which write them in the spelling of the namer's `types`.
  *
- * A feeder brackets each type in type_enter and type_leave. What is composed of another type is reported around that
- * type: type_before, the type, type_after; an array after its element.
+ * A feeder calls type_enter before each type and type_leave after it. A composed type is reported around its element
+ * type: type_before, the element, type_after; an array after its element.
  */
 #ifndef CDACQ_FORMATS_NAMES_TYPE_WALK_H
 #define CDACQ_FORMATS_NAMES_TYPE_WALK_H
@@ -36,29 +36,28 @@ uint8_t type_primitive_named(struct namer *n, const struct metadata *m, uint32_t
 struct named_type {
     const struct metadata *metadata;
     uint32_t token;
-    uint64_t handle; /* that the signature has instead of the token; 0 */
+    uint64_t handle; /* in the signature instead of the token, or 0 */
 };
 
 /* The arguments of a generic type or method; `put` feeds argument `number`. */
 struct type_arguments {
     uint32_t left, number;
     void (*put)(struct namer *n, const struct type_arguments *arguments);
-    const struct type_level
-        *level; /* of the type, that takes the argument; set by spellings that pass arguments to levels */
+    const struct type_level *level; /* that takes the argument; only if a spelling has `named_takes_arguments` */
     void *context;
 };
 
-/* The next argument, which only spellings ask for. All that are left, as a list. */
+/* The next argument; all that are left, as a list. */
 void type_argument(struct namer *n, struct type_arguments *arguments);
 void type_argument_list(struct namer *n, struct type_arguments *arguments);
 
 /* An instance of a generic type. */
 void type_instance(struct namer *n, const struct named_type *type, struct type_arguments *arguments);
 
-/* A TypeDef as such, with its formal parameters if the spelling shows them. It returns these. */
+/* A TypeDef with its formal parameters, if the spelling shows them. Returns these. */
 struct formals type_definition(struct namer *n, const struct metadata *m, uint32_t token);
 
-/* ELEMENT_PTR or ELEMENT_BYREF; others are passed over. */
+/* ELEMENT_PTR or ELEMENT_BYREF; others are ignored. */
 void type_before(struct namer *n, uint8_t element);
 void type_after(struct namer *n, uint8_t element);
 
@@ -70,19 +69,19 @@ struct array_shape {
 /* NULL: a vector. */
 void type_array(struct namer *n, const struct array_shape *shape);
 
-/* A type parameter: the argument that the namer's instance has for it, otherwise its name. */
+/* A type parameter: its argument in the namer's instance, or its name. */
 void type_variable(struct namer *n, bool of_method, uint32_t number);
 void type_variable_argument(struct namer *n, const struct name_instance *instance, bool of_method, uint32_t number);
 
-/* ELEMENT_VAR, _MVAR or _FNPTR of which a feeder knows no more. */
+/* An ELEMENT_VAR, _MVAR or _FNPTR that a feeder cannot resolve further. */
 void type_unknown(struct namer *n, uint8_t element);
 
 /* ---- The feeder of signatures ---- */
 
-/* The type at the cursor, whose tokens are those of `m`. */
+/* The type at the cursor, with tokens of `m`. */
 void type_signature(struct namer *n, struct signature *s, const struct metadata *m);
 
-/* The same if the tokens of generic arguments are those of `m` too, not of the namer's `outer`. */
+/* The same if the tokens of generic arguments are also those of `m`, not of the namer's `outer`. */
 void type_signature_alone(struct namer *n, struct signature *s, const struct metadata *m);
 
 /* A TypeSpec. */

@@ -131,7 +131,7 @@ static void compare_samples(struct comparison *comparison)
 
 /* The build-id among the notes in [begin, begin + size) of a buffer; false where there is none. */
 static bool find_build_id(const struct elf_file *elf, const uint8_t *bytes, const struct elf_segment *segment,
-                          struct elf_note_view *ret)
+                          struct elf_note_bytes *ret)
 {
     for (uint64_t at = 0; elf_note_next(elf->class, bytes + segment->offset, segment->file_size, 4, &at, ret);)
         if (elf_note_is_build_id(&ret->note, ret->name) && ret->note.desc_size <= BUILD_ID_SIZE_MAX)
@@ -142,7 +142,7 @@ static bool find_build_id(const struct elf_file *elf, const uint8_t *bytes, cons
 static void compare_build_id(struct comparison *comparison, const struct elf_file *elf,
                              const struct elf_segment *segment)
 {
-    struct elf_note_view view;
+    struct elf_note_bytes view;
     const struct file_candidate *candidate = comparison->candidate;
     if (range_fits(segment->offset, segment->file_size, candidate->size) &&
         find_build_id(elf, candidate->bytes, segment, &view))
@@ -192,7 +192,7 @@ static bool compare_elf(struct comparison *comparison, uint64_t *ret_end)
 /* A PE image in a file: the whole of it, or one of those that a single-file app carries. */
 struct pe_in_file {
     struct pe pe;
-    struct bytes_part part;
+    struct bytes_extent part;
     uint64_t begin; /* file offset of its first byte */
 };
 
@@ -264,7 +264,7 @@ static void compare_field(struct comparison *comparison, uint64_t offset, const 
 
 static void compare_mvid(struct comparison *comparison, const struct pe_in_file *image)
 {
-    struct bytes_part part;
+    struct bytes_extent part;
     struct bytes blob;
     struct metadata metadata;
     struct metadata_module module;
@@ -281,7 +281,7 @@ static bool compare_pe(struct comparison *comparison, uint64_t begin)
     struct file_candidate *candidate = comparison->candidate;
     struct pe_in_file image = {.begin = begin};
     struct bytes whole = bytes_of_buffer(candidate->bytes, candidate->size);
-    struct bytes bytes = bytes_of_part(&whole, begin, candidate->size - begin, &image.part);
+    struct bytes bytes = bytes_of_extent(&whole, begin, candidate->size - begin, &image.part);
     if (pe_open(&bytes, false, &image.pe) < 0)
         return false;
     const struct pe *pe = &image.pe;
@@ -380,7 +380,7 @@ static void identify_elf(const struct head *head, const char *name, struct file_
     struct bytes bytes = bytes_of_buffer(head->bytes, sizeof head->bytes);
     struct elf_file elf;
     struct elf_segment segment;
-    struct elf_note_view view;
+    struct elf_note_bytes view;
     if (!elf_file_open(&bytes, &elf))
         return;
     for (unsigned i = 0; elf_file_segment(&elf, i, &segment); i++)

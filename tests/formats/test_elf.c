@@ -76,7 +76,7 @@ START_TEST(notes_end_where_their_bytes_do)
     for (size_t i = 0; i < ARRAY_SIZE(classes); i++) {
         struct elf_class class = classes[i];
         uint8_t bytes[64] = {0};
-        struct elf_note_view view;
+        struct elf_note_bytes view;
         uint64_t at = 0;
         put(bytes, 4, 4, class.big);
         put(bytes + 4, 5, 4, class.big); /* a description that is padded */

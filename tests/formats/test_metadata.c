@@ -10,7 +10,7 @@
 /* ---- An assembly that a compiler wrote ---- */
 
 static uint8_t *file;
-static struct bytes_part part;
+static struct bytes_extent part;
 static struct bytes fixture_bytes;
 static struct metadata fixture;
 

@@ -40,7 +40,7 @@ static void teardown_text(void)
 
 static uint8_t *file;
 static struct bytes whole, fixture_bytes;
-static struct bytes_part part;
+static struct bytes_extent part;
 static struct metadata fixture;
 static struct name_source fixture_source = {.metadata = &fixture};
 

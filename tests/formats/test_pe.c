@@ -57,7 +57,7 @@ END_TEST
 START_TEST(reads_a_mapped_assembly)
 {
     struct bytes bytes = bytes_of_buffer(file, file_size), flat_metadata, mapped_metadata;
-    struct bytes_part flat_part, mapped_part;
+    struct bytes_extent flat_part, mapped_part;
     struct pe flat, mapped;
     ck_assert_int_eq(pe_open(&bytes, false, &flat), CDACQ_OK);
     uint8_t *image = map_image(&flat);
@@ -129,7 +129,7 @@ START_TEST(survives_truncation)
     for (size_t size = 0; size <= file_size; size += size < 2048 ? 1 : 97) {
         struct paged_bytes paged;
         struct bytes bytes = paged_bytes_open(&paged, file, size), metadata;
-        struct bytes_part part;
+        struct bytes_extent part;
         struct pe pe;
         uint32_t rva;
         for (int mapped = 0; mapped < 2; mapped++) {
@@ -151,7 +151,7 @@ START_TEST(survives_mutation)
     for (unsigned round = 0; round < 20000; round++) {
         uint8_t headers[0x400];
         struct bytes metadata, bytes = bytes_of_buffer(headers, sizeof headers);
-        struct bytes_part part;
+        struct bytes_extent part;
         struct pe pe;
         uint32_t rva;
         memcpy(headers, file, sizeof headers);
@@ -262,15 +262,15 @@ END_TEST
 START_TEST(parts_of_sources)
 {
     struct bytes bytes = bytes_of_buffer(file, 100);
-    struct bytes_part part, inner_part;
-    struct bytes middle = bytes_of_part(&bytes, 10, 50, &part);
-    struct bytes inner = bytes_of_part(&middle, 5, UINT64_MAX, &inner_part);
+    struct bytes_extent part, inner_part;
+    struct bytes middle = bytes_of_extent(&bytes, 10, 50, &part);
+    struct bytes inner = bytes_of_extent(&middle, 5, UINT64_MAX, &inner_part);
     ck_assert_uint_eq(middle.size, 50);
     ck_assert_ptr_eq(bytes_window(&middle, 1, 49), file + 11);
     ck_assert_ptr_null(bytes_window(&middle, 1, 50));
     ck_assert_uint_eq(inner.size, 45);
     ck_assert_ptr_eq(bytes_window(&inner, 0, 45), file + 15);
-    middle = bytes_of_part(&bytes, UINT64_MAX, 1, &part);
+    middle = bytes_of_extent(&bytes, UINT64_MAX, 1, &part);
     ck_assert_uint_eq(middle.size, 0);
 }
 END_TEST

@@ -125,7 +125,7 @@ static void name_signatures(const uint8_t *data, size_t size, struct text *text)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct paged_bytes paged;
-    struct bytes_part part;
+    struct bytes_extent part;
     struct text text = {0};
     struct pe pe;
     uint32_t rva;
