@@ -46,21 +46,22 @@ static const struct option_row {
 } rows[] = {
     {"json", NULL, "print JSON, one object a line", OPTIONS_RESULT, OPTION_JSON},
     {"output", "FILE", "write to FILE instead of standard output", OPTIONS_RESULT | OPTIONS_FILE, OPTION_OUTPUT},
-    {"sysroot", "DIR", "look for the target's files below DIR (repeatable)", OPTIONS_TARGET, OPTION_SYSROOT},
+    {"sysroot", "DIR", "look for the target's files by their paths below DIR (repeatable)", OPTIONS_TARGET,
+     OPTION_SYSROOT},
     {"module-path", "DIR", "look for the target's files anywhere below DIR (repeatable)", OPTIONS_TARGET,
      OPTION_MODULE_PATH},
     {"debuginfod", NULL, "ask the servers in DEBUGINFOD_URLS for missing ELF files", OPTIONS_TARGET, OPTION_DEBUGINFOD},
-    {"stop", NULL, "hold a running process while it is read", OPTIONS_TARGET, OPTION_STOP},
-    {"runtime", "N", "use runtime N, from 0, of a process that has several", OPTIONS_TARGET, OPTION_RUNTIME},
-    {"descriptor", "FILE", "JSON that overrides the runtime's descriptor (repeatable)", OPTIONS_TARGET,
+    {"stop", NULL, "stop a running process while it is read", OPTIONS_TARGET, OPTION_STOP},
+    {"runtime", "N", "use runtime N, counted from 0, of several in one process", OPTIONS_TARGET, OPTION_RUNTIME},
+    {"descriptor", "FILE", "read JSON that overrides the runtime's descriptor (repeatable)", OPTIONS_TARGET,
      OPTION_DESCRIPTOR},
-    {"descriptor-address", "ADDR", "where DotNetRuntimeContractDescriptor is, in hex", OPTIONS_TARGET,
+    {"descriptor-address", "ADDR", "address of DotNetRuntimeContractDescriptor, in hex", OPTIONS_TARGET,
      OPTION_DESCRIPTOR_ADDRESS},
-    {"names", "STYLE", "how names are written: csharp, sos or il", OPTIONS_NAMES, OPTION_NAMES},
-    {"stubs", NULL, "take the runtime's own stubs too", OPTIONS_METHODS, OPTION_STUBS},
-    {"r2r", "WHICH", "take ReadyToRun methods that are 'prepared', or 'all'", OPTIONS_METHODS, OPTION_R2R},
-    {"follow", NULL, "wait for records that are not written yet", OPTIONS_RECORDS, OPTION_FOLLOW},
-    {"help", NULL, "print this, or the help of COMMAND, and exit", 0, OPTION_HELP},
+    {"names", "STYLE", "write names as csharp, sos or il", OPTIONS_NAMES, OPTION_NAMES},
+    {"stubs", NULL, "include the runtime's own stubs", OPTIONS_METHODS, OPTION_STUBS},
+    {"r2r", "WHICH", "include ReadyToRun methods: 'prepared' or 'all'", OPTIONS_METHODS, OPTION_R2R},
+    {"follow", NULL, "wait for more records", OPTIONS_RECORDS, OPTION_FOLLOW},
+    {"help", NULL, "print this help, or that of COMMAND, and exit", 0, OPTION_HELP},
     {"version", NULL, "print the version and exit", 0, OPTION_VERSION},
 };
 
@@ -139,13 +140,13 @@ static bool take_names(struct cdacq_options *options, const char *value)
             options->names = (enum cdacq_name_style)i;
             return true;
         }
-    return wrong_value(OPTION_NAMES, value, "none of 'csharp', 'sos' and 'il'");
+    return wrong_value(OPTION_NAMES, value, "expected 'csharp', 'sos' or 'il'");
 }
 
 static bool take_r2r(struct invocation *invocation, const char *value)
 {
     invocation->r2r = !strcmp(value, "all") ? R2R_ALL : !strcmp(value, "prepared") ? R2R_PREPARED : R2R_DEFAULT;
-    return invocation->r2r || wrong_value(OPTION_R2R, value, "neither 'all' nor 'prepared'");
+    return invocation->r2r || wrong_value(OPTION_R2R, value, "expected 'all' or 'prepared'");
 }
 
 static bool take_option(struct arguments *arguments, int id, const char *value)
@@ -158,7 +159,7 @@ static bool take_option(struct arguments *arguments, int id, const char *value)
         return invocation->json = true;
     case OPTION_OUTPUT:
         invocation->output = value;
-        return value[0] || wrong_value(id, value, "no name of a file");
+        return value[0] || wrong_value(id, value, "not a file name");
     case OPTION_SYSROOT:
         arguments->sysroots[options->sysroot_count++] = value;
         return true;
@@ -218,11 +219,11 @@ static bool refuse(int id, const char *shown)
     if (id == ':')
         message("option '%s' needs an argument", shown);
     else if (optopt && optopt < OPTION_JSON)
-        message("there is no option '-%c'; see 'cdacq --help'", optopt);
+        message("unknown option '-%c'; see 'cdacq --help'", optopt);
     else if (optopt)
         message("option '%s' takes no argument", shown);
     else
-        message("there is no option '%s', or several begin so; see 'cdacq --help'", shown);
+        message("unknown or ambiguous option '%s'; see 'cdacq --help'", shown);
     return false;
 }
 
@@ -253,7 +254,7 @@ static bool takes_options(const struct command *command, uint32_t given)
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
         if (!(given >> i & 1) || !rows[i].groups || rows[i].groups & command->options)
             continue;
-        message("'%s' takes no option --%s; see 'cdacq %s --help'", command->name, rows[i].name, command->name);
+        message("'%s' does not take --%s; see 'cdacq %s --help'", command->name, rows[i].name, command->name);
         return false;
     }
     return true;
@@ -282,7 +283,7 @@ static bool takes_operands(const struct command *command, struct arguments *argu
         invocation->ip_count--;
     }
     if (invocation->ip_count && !command->takes_ips) {
-        message("'%s' is one argument too many: cdacq %s %s", invocation->ips[0], command->name, command->usage);
+        message("unexpected argument '%s'; usage: cdacq %s %s", invocation->ips[0], command->name, command->usage);
         return false;
     }
     for (size_t i = 0; i < invocation->target_count; i++)
@@ -302,12 +303,12 @@ static enum arguments_result resolve(struct arguments *arguments)
     if (!arguments->operand_count) {
         if (arguments->help)
             return ARGUMENTS_HELP;
-        message("a command is needed; 'cdacq --help' lists them");
+        message("no command given; 'cdacq --help' lists them");
         return ARGUMENTS_WRONG;
     }
     const struct command *command = command_find(arguments->operands[0]);
     if (!command) {
-        message("there is no command '%s'; 'cdacq --help' lists them", arguments->operands[0]);
+        message("unknown command '%s'; 'cdacq --help' lists all", arguments->operands[0]);
         return ARGUMENTS_WRONG;
     }
     invocation->command = command;

@@ -107,7 +107,7 @@ static int answer_all(const struct invocation *invocation, struct cdacq_target *
     progress_end(&work->progress);
     uint64_t errors = work->answers.errors;
     if (errors > COMPLAINTS_MAX)
-        message("%" PRIu64 " more could not be answered", errors - COMPLAINTS_MAX);
+        message("%" PRIu64 " more addresses could not be answered", errors - COMPLAINTS_MAX);
     ok = output_close(&work->out) && ok;
     answers_deinit(&work->answers);
     free(work->methods);

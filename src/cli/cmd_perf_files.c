@@ -45,9 +45,9 @@ static int report_left_out(const struct cdacq_method *method, void *context)
 static void report_counts(const struct work *work, const struct cdacq_written *written)
 {
     if (work->left_out > COMPLAINTS_MAX)
-        message("%" PRIu64 " more pieces of code are left out", work->left_out - COMPLAINTS_MAX);
+        message("%" PRIu64 " more methods or stubs are left out", work->left_out - COMPLAINTS_MAX);
     if (written->unverified)
-        message("%" PRIu64 " pieces of code go by files that nothing in the target could confirm", written->unverified);
+        message("%" PRIu64 " methods or stubs use files that the target cannot confirm", written->unverified);
 }
 
 /* What is not whole must not be taken for what it is not. Pipes and devices stay. */
@@ -55,7 +55,7 @@ static void remove_incomplete(const char *path)
 {
     struct stat file;
     if (path && lstat(path, &file) == 0 && S_ISREG(file.st_mode) && unlink(path) == 0)
-        message("'%s' could not be written whole and is removed", path);
+        message("'%s' is incomplete and has been removed", path);
 }
 
 static unsigned flags_of(const struct invocation *invocation)
@@ -111,7 +111,7 @@ static int write_jitdump(const struct invocation *invocation, struct cdacq_targe
 int cmd_jitdump(const struct invocation *invocation)
 {
     if (!invocation->output && isatty(STDOUT_FILENO)) {
-        message("jitdump: it is binary, and standard output a terminal; -o FILE says where to write it");
+        message("jitdump: binary data is not written to a terminal; give -o FILE");
         return EXIT_USAGE;
     }
     return target_run(invocation, 0, write_jitdump);

@@ -448,7 +448,7 @@ static void write_text(struct output *out, const struct cdacq_jitdump_record *re
 static void take_record(struct work *work, const struct cdacq_jitdump_record *record, bool json)
 {
     if (record->kind == CDACQ_JITDUMP_HEADER && record->as.header.restart)
-        message("'%s': %s; it is read from its start", work->path, record->as.header.restart);
+        message("'%s': %s; reading again from the start", work->path, record->as.header.restart);
     (json ? write_json : write_text)(&work->out, record);
     if (record->error && ++work->errors <= COMPLAINTS_MAX)
         message("'%s', offset %" PRIu64 ": %s", work->path, record->offset, record->error);

@@ -206,7 +206,7 @@ static int take_snapshot(const struct invocation *invocation, struct cdacq_targe
 int cmd_snapshot(const struct invocation *invocation)
 {
     if (!invocation->output) {
-        message("snapshot: -o FILE says where to write it");
+        message("snapshot: give -o FILE");
         return EXIT_USAGE;
     }
     return target_run(invocation, CDACQ_OPEN_RECORD, take_snapshot);

@@ -95,7 +95,7 @@ static void end_broken(pid_t tid, const char *problem, void *context)
     struct work *work = context;
     work->unanswered++;
     output_flush(&work->out);
-    message("thread %d: the stack goes no further: %s", tid, problem);
+    message("thread %d: cannot unwind further: %s", tid, problem);
 }
 
 static int list_stacks(const struct invocation *invocation, struct cdacq_target *target, struct cdacq_session *session)

@@ -133,7 +133,7 @@ static void complain(const char *file, const struct cdacq_verification *sum)
     if (sum->cut[0] && !sum->advice)
         message("'%s': %s", file, sum->cut);
     if (sum->methods_problem[0])
-        message("not all methods could be looked for in the file: %s", sum->methods_problem);
+        message("not all methods could be compared with the file: %s", sum->methods_problem);
     if (sum->advice)
         message("'%s': %s", file, sum->advice);
 }

@@ -18,9 +18,9 @@ const struct command commands[] = {
         .details = "An IP is up to 16 hex digits, 0x optional. Without IPs they are read from standard input, one a\n"
                    "line. Every IP gives one line, in order:\n"
                    "  0x7f.. Demo.Program.Fib(int) +0x2f [jit Tier1] (Demo.dll)   a method owns it\n"
-                   "  0x7f.. - [stub FixupPrecode]                                code of the runtime's own\n"
+                   "  0x7f.. - [stub FixupPrecode]                                the runtime's own code\n"
                    "  0x7f.. - [none]                                             anything else\n"
-                   "  0x7f.. ? [error] MESSAGE                                    it could not be told\n",
+                   "  0x7f.. ? [error] MESSAGE                                    the answer could not be found\n",
         .options = OPTIONS_TARGET | OPTIONS_RESULT | OPTIONS_NAMES,
         .targets_max = 1,
         .takes_ips = true,
@@ -39,10 +39,10 @@ const struct command commands[] = {
         .name = "inspect",
         .run = cmd_inspect,
         .usage = "TARGET [IP...]",
-        .summary = "show everything that the ExecutionManager contract says of each IP",
+        .summary = "show all that the ExecutionManager contract provides for each IP",
         .details = "IPs as for ip2method. Shows the method's start, its hot and cold parts, the funclet, the entry of\n"
-                   "the unwind table, where debug info and GC info are, and the exception clauses. What cannot be\n"
-                   "told has its reason; the rest is shown all the same.\n",
+                   "the unwind table, where debug info and GC info are, and the exception clauses. If a value cannot\n"
+                   "be read, the reason is shown in its place.\n",
         .options = OPTIONS_TARGET | OPTIONS_RESULT | OPTIONS_NAMES,
         .targets_max = 1,
         .takes_ips = true,
@@ -52,7 +52,7 @@ const struct command commands[] = {
         .run = cmd_methods,
         .usage = "TARGET",
         .summary = "list the code of every method",
-        .details = "One line for each, by start address; without --r2r those of ReadyToRun that are prepared:\n"
+        .details = "One line for each, by start address. Without --r2r, only prepared ReadyToRun methods are listed:\n"
                    "  0x7f.. +0x123 Demo.Program.Fib(int) [jit Tier1] (Demo.dll)   start, size, name, kind\n",
         .options = OPTIONS_TARGET | OPTIONS_RESULT | OPTIONS_NAMES | OPTIONS_METHODS,
         .targets_max = 1,
@@ -63,9 +63,9 @@ const struct command commands[] = {
         .usage = "TARGET",
         .summary = "write a perf map",
         .details =
-            "As the runtime writes /tmp/perf-PID.map (DOTNET_PerfMapEnabled=1), also where it did not: one line\n"
-            "for each method that was compiled at run time; with --r2r for ReadyToRun methods, too, which the\n"
-            "runtime leaves out. Names are --names il, the runtime's own, without other choice.\n"
+            "The file has the form of the runtime's /tmp/perf-PID.map (DOTNET_PerfMapEnabled=1), which need not\n"
+            "exist: one line for each method that was compiled at run time. --r2r adds ReadyToRun methods, which\n"
+            "the runtime leaves out. Without --names, names have the runtime's own form, --names il.\n"
             "  0x7f.. 1a int32 [Demo] Demo.Program::Fib(int32)   start, size, name\n",
         .options = OPTIONS_TARGET | OPTIONS_FILE | OPTIONS_NAMES | OPTIONS_METHODS,
         .names = CDACQ_NAMES_IL,
@@ -77,9 +77,9 @@ const struct command commands[] = {
         .usage = "TARGET",
         .summary = "write a jitdump: code with its bytes",
         .details =
-            "As the runtime writes /tmp/jit-PID.dump (DOTNET_PerfMapEnabled=1), also where it did not: a record\n"
-            "for each method that was compiled at run time, and with --r2r for ReadyToRun methods. Code of which\n"
-            "a byte is missing is left out. Names are --names il, the runtime's own, without other choice.\n",
+            "The file has the form of the runtime's /tmp/jit-PID.dump (DOTNET_PerfMapEnabled=1), which need not\n"
+            "exist: one record for each method that was compiled at run time. --r2r adds ReadyToRun methods.\n"
+            "Incomplete code is left out. Without --names, names have the runtime's own form, --names il.\n",
         .options = OPTIONS_TARGET | OPTIONS_FILE | OPTIONS_NAMES | OPTIONS_METHODS,
         .names = CDACQ_NAMES_IL,
         .targets_max = 1,
@@ -91,8 +91,8 @@ const struct command commands[] = {
         .summary = "print the merged data descriptor, or how two of them differ",
         .details =
             "Prints one JSON object, each value with the document it came from. TARGET may also be a runtime's\n"
-            "file, libcoreclr.so or a single-file application. With OTHER, a second target, one line for each\n"
-            "difference: '-' only in TARGET, '+' only in OTHER, '~' in both. Origins and the values of addresses\n"
+            "file, libcoreclr.so or a single-file application. With OTHER, a second target, prints one line for\n"
+            "each difference: '-' only in TARGET, '+' only in OTHER, '~' in both. Origins and the values of addresses\n"
             "are not compared.\n",
         .exit_partly = "the two descriptors differ",
         .options = OPTIONS_TARGET | OPTIONS_RESULT,
@@ -104,8 +104,8 @@ const struct command commands[] = {
         .usage = "TARGET -o FILE [IP...]",
         .summary = "write a small core that answers for these IPs on any machine",
         .details =
-            "FILE becomes an ELF core of just the pages that answering for these IPs reads (default: all methods\n"
-            "and stubs). It needs no other file and holds nothing else of the process's memory.\n",
+            "Writes an ELF core with only the pages that are read to answer for these IPs (default: all methods\n"
+            "and stubs). It needs no other file and holds no other memory of the process.\n",
         .options = OPTIONS_TARGET | OPTIONS_RESULT,
         .targets_max = 1,
         .takes_ips = true,
@@ -116,9 +116,9 @@ const struct command commands[] = {
         .usage = "FILE",
         .summary = "decode a jitdump file",
         .details = "FILE is what a runtime writes as /tmp/jit-PID.dump (DOTNET_PerfMapEnabled=1). One line for each\n"
-                   "record: offset, time, kind, and what it says. With --follow a file that grows is read on until\n"
-                   "its runtime closes it, or SIGINT; one that is truncated or replaced is begun again.\n",
-        .exit_partly = "a record is damaged, or the last one cut",
+                   "record: offset, time, kind and contents. With --follow, a growing file is read until its runtime\n"
+                   "closes it or SIGINT arrives; a file that is truncated or replaced is read again from its start.\n",
+        .exit_partly = "a record is damaged, or the last one is incomplete",
         .options = OPTIONS_RESULT | OPTIONS_RECORDS,
         .targets_max = 1,
     },
@@ -126,9 +126,10 @@ const struct command commands[] = {
         .name = "stack",
         .run = cmd_stack,
         .usage = "TARGET",
-        .summary = "show every thread's frames, managed and native named",
-        .details = "libdwfl unwinds; a process is stopped meanwhile. Frames are numbered from the innermost; their\n"
-                   "addresses are where execution goes on.\n",
+        .summary = "show every thread's frames, with managed and native names",
+        .details =
+            "libdwfl unwinds the stacks; a process is stopped meanwhile. Frames are numbered from the innermost.\n"
+            "A frame's address is where execution continues.\n",
         .options = OPTIONS_TARGET | OPTIONS_RESULT | OPTIONS_NAMES,
         .targets_max = 1,
     },
@@ -139,10 +140,10 @@ const struct command commands[] = {
         .summary = "compare a jitdump or perf map with the target",
         .details =
             "FILE is what the target's runtime wrote as jit-PID.dump or perf-PID.map (DOTNET_PerfMapEnabled=1).\n"
-            "Counts what became of its records, and shows those that contradict the target:\n"
-            "  unknown-to-target  no method is there, and none can have been released there\n"
+            "Counts its records by result and shows those that contradict the target:\n"
+            "  unknown-to-target  no method is at the address, and none can have been released there\n"
             "  name-differs, range-differs, bytes-differ\n"
-            "With --json every record that does not match has its line, and the last one has the counts.\n",
+            "With --json, each record that does not match is one line, and the last line has the counts.\n",
         .exit_partly = "a record contradicts the target",
         .options = OPTIONS_TARGET | OPTIONS_RESULT,
         .targets_max = 1,

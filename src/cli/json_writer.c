@@ -141,12 +141,20 @@ void json_token(struct json_writer *w, const char *key, uint32_t token)
 
 /* ---- Strings --------------------------------------------------------------------------------------------------- */
 
-/* The output may be flushed within the string, so a string of any length needs no more memory. */
+/* The output may be flushed within a long string, so one of any length needs no more memory. */
 static void write_escaped(struct json_writer *w, const char *key, const char *text, size_t length,
                           enum escape_form form)
 {
     if (!text) {
         json_null(w, key);
+        return;
+    }
+    if (length < 1024) {
+        char *p = json_begin_value(w, key, ESCAPED_SIZE(length) + 2);
+        *p++ = '"';
+        p = escape(p, text, length, form);
+        *p++ = '"';
+        output_commit(w->out, p);
         return;
     }
     write_value(w, key, "\"", 1);

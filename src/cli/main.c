@@ -10,11 +10,11 @@
 static void print_exit_codes(struct output *out, const char *exit_partly)
 {
     output_literal(out, "\nExit status:\n"
-                        "   0  everything asked was answered\n"
+                        "   0  everything was answered\n"
                         "   1  ");
-    output_literal(out, exit_partly ? exit_partly : "some of it was not");
+    output_literal(out, exit_partly ? exit_partly : "some of it was not answered");
     output_literal(out, "\n"
-                        "   2  nothing could be answered, or the results not be written; a message says why\n"
+                        "   2  nothing could be answered, or the results could not be written; a message says why\n"
                         "  64  the command line is wrong\n");
 }
 
@@ -39,7 +39,7 @@ static void print_help(struct output *out)
     output_literal(out, "Usage: cdacq [OPTION...] COMMAND TARGET [ARGUMENT...]\n"
                         "Reads a .NET process from outside and names the methods that own instruction pointers.\n"
                         "\nTARGET is the path of an ELF core, or the decimal pid of a running process.\n"
-                        "Options may stand before or after the command.\n"
+                        "Options may precede or follow the command.\n"
                         "\nCommands:\n");
     for (size_t i = 0; i < command_count; i++) {
         char usage[64];

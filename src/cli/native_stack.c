@@ -229,7 +229,7 @@ static bool attach_core(struct walk *walk, const char *core, const Dwfl_Callback
         return false;
     }
     if (!report_core(walk, *ret_elf, callbacks) || walk->dw.dwfl_core_file_attach(walk->dwfl, *ret_elf) < 0) {
-        message("%s: no stacks: %s", core, walk->dw.dwfl_errmsg(-1));
+        message("%s: cannot read stacks: %s", core, walk->dw.dwfl_errmsg(-1));
         return false;
     }
     return true;
@@ -245,7 +245,7 @@ static bool attach_process(struct walk *walk, pid_t pid)
     if (!failure)
         failure = dw->dwfl_linux_proc_attach(walk->dwfl, pid, false);
     if (failure)
-        message("process %d: no stacks: %s", pid, failure > 0 ? strerror(failure) : dw->dwfl_errmsg(-1));
+        message("process %d: cannot read stacks: %s", pid, failure > 0 ? strerror(failure) : dw->dwfl_errmsg(-1));
     return !failure;
 }
 
@@ -271,7 +271,7 @@ bool native_stack_visit(const char *core, pid_t pid, const struct cdacq_options 
     int fd = -1;
     bool attached = walk.dwfl && (core ? attach_core(&walk, core, &callbacks, &elf, &fd) : attach_process(&walk, pid));
     if (attached && walk.dw.dwfl_getthreads(walk.dwfl, visit_thread, &walk) < 0) {
-        message("%s: no stacks: %s", core ? core : "process", walk.dw.dwfl_errmsg(-1));
+        message("%s: cannot read stacks: %s", core ? core : "process", walk.dw.dwfl_errmsg(-1));
         attached = false;
     }
     if (walk.dwfl)

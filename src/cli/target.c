@@ -44,7 +44,7 @@ struct cdacq_target *target_open(const char *name, const struct cdacq_options *o
     enum cdacq_status status;
     if (!is_pid(name)) {
         if (is_image(name) && !(options->flags & CDACQ_OPEN_PARTIAL)) {
-            message("%s: an ELF image, no core: 'info' and 'descriptor' take one, methods are in none", name);
+            message("%s: an ELF image, not a core; only 'info' and 'descriptor' can read it", name);
             return NULL;
         }
         status = is_image(name) ? cdacq_target_open_image(name, options, &target, &error)
@@ -71,7 +71,7 @@ bool output_is_a_target(const struct invocation *invocation)
         return false;
     if (invocation->file && stat(invocation->file, &target) == 0 && output.st_dev == target.st_dev &&
         output.st_ino == target.st_ino) {
-        message("'%s' is the file that is read: it will not be overwritten", invocation->output);
+        message("'%s' is an input file and will not be overwritten", invocation->output);
         return true;
     }
     for (size_t i = 0; i < invocation->target_count; i++) {
@@ -80,7 +80,7 @@ bool output_is_a_target(const struct invocation *invocation)
         if (is_process || stat(name, &target) < 0)
             continue;
         if (output.st_dev == target.st_dev && output.st_ino == target.st_ino) {
-            message("'%s' is the target itself: it will not be overwritten", invocation->output);
+            message("'%s' is the target and will not be overwritten", invocation->output);
             return true;
         }
     }

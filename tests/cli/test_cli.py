@@ -1,5 +1,5 @@
-"""The cdacq tool as people and scripts meet it: usage, messages, exit codes, streams. What it says of real targets is
-judged elsewhere; where a bundled core is needed and is not there, those tests are skipped."""
+"""The cdacq tool as people and scripts use it: usage, messages, exit codes, streams. What it says of real targets is
+tested elsewhere. Tests that need a bundled core are skipped where it is missing."""
 import json
 import os
 import pathlib
@@ -191,7 +191,7 @@ class BadTargets(Case):
     def test_not_a_core(self):
         """An image is a target too, for what a runtime says of itself; this one is no runtime."""
         self.assert_refused(TOOL, "target      image .*")
-        self.assertIn("no core", self.assert_run(FAILED, "ip2method", TOOL, "1", lines=1).stderr.decode())
+        self.assertIn("not a core", self.assert_run(FAILED, "ip2method", TOOL, "1", lines=1).stderr.decode())
 
     def test_no_runtime(self):
         header = b"\x7fELF\x02\x01\x01" + bytes(9) + (4).to_bytes(2, "little") + (62).to_bytes(2, "little")
@@ -216,7 +216,7 @@ class BadTargets(Case):
     def test_output_on_the_target(self):
         path = self.file(b"precious")
         for command in COMMANDS:
-            self.assertIn(b"target itself", self.assert_run(FAILED, command, path, "-o", path, lines=1).stderr)
+            self.assertIn(b"is the target", self.assert_run(FAILED, command, path, "-o", path, lines=1).stderr)
         self.assertEqual(pathlib.Path(path).read_bytes(), b"precious")
 
 
