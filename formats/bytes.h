@@ -5,6 +5,7 @@
 #ifndef CDACQ_FORMATS_BYTES_H
 #define CDACQ_FORMATS_BYTES_H
 
+#include "cdacq/error.h"
 #include "util/base.h"
 
 struct bytes {
@@ -22,6 +23,19 @@ static inline const void *bytes_window(const struct bytes *bytes, uint64_t offse
     if (!range_fits(offset, count, bytes->size))
         return NULL;
     return bytes->window(bytes->context, offset, count);
+}
+
+/* The same as a status. FORMAT: it goes past the end of the source. MEMORY: bytes of the source are missing. */
+static inline enum cdacq_status bytes_require(const struct bytes *bytes, uint64_t offset, size_t count,
+                                              const uint8_t **ret)
+{
+    if (UNLIKELY(!range_fits(offset, count, bytes->size)))
+        return CDACQ_ERR_FORMAT;
+    const uint8_t *p = bytes->window(bytes->context, offset, count);
+    if (UNLIKELY(!p))
+        return CDACQ_ERR_MEMORY;
+    *ret = p;
+    return CDACQ_OK;
 }
 
 static inline const void *bytes_buffer_window(void *context, uint64_t offset, size_t count)

@@ -269,7 +269,7 @@ static bool get_element(const struct cdacq_jitdump_record *record, enum samply_l
     enum cdacq_status cdacq_jitdump_record_##name(const struct cdacq_jitdump_record *record, where,          \
                                                   struct cdacq_jitdump_##item *ret, struct cdacq_error *err) \
     {                                                                                                        \
-        struct cdacq_jitdump_##item own;                                                                     \
+        struct cdacq_jitdump_##item own = {0};                                                               \
         enum cdacq_status status = sized_check(ret, "struct cdacq_jitdump_" #item, err);                     \
         if (status < 0)                                                                                      \
             return status;                                                                                   \

@@ -13,7 +13,6 @@
 #ifndef CDACQ_FORMATS_METADATA_H
 #define CDACQ_FORMATS_METADATA_H
 
-#include "cdacq/error.h"
 #include "formats/bytes.h"
 
 enum metadata_table {

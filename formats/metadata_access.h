@@ -1,23 +1,10 @@
 /*
- * metadata_access.h: checked access to the bytes and the cells of opened metadata.
+ * metadata_access.h: checked access to the cells of opened metadata.
  */
 #ifndef CDACQ_FORMATS_METADATA_ACCESS_H
 #define CDACQ_FORMATS_METADATA_ACCESS_H
 
 #include "formats/metadata.h"
-
-/* A window. FORMAT: it goes past the end of the source. MEMORY: bytes of the source are missing. */
-static inline enum cdacq_status metadata_window(const struct metadata *metadata, uint64_t offset, size_t count,
-                                                const uint8_t **ret)
-{
-    if (UNLIKELY(!range_fits(offset, count, metadata->bytes.size)))
-        return CDACQ_ERR_FORMAT;
-    const uint8_t *p = bytes_window(&metadata->bytes, offset, count);
-    if (UNLIKELY(!p))
-        return CDACQ_ERR_MEMORY;
-    *ret = p;
-    return CDACQ_OK;
-}
 
 static inline uint64_t metadata_row_offset(const struct metadata_table_layout *layout, uint32_t rid)
 {
@@ -33,7 +20,7 @@ static inline enum cdacq_status metadata_cell(const struct metadata *metadata, e
         return CDACQ_ERR_FORMAT;
     unsigned width = layout->column_width[column];
     enum cdacq_status status =
-        metadata_window(metadata, metadata_row_offset(layout, rid) + layout->column_offset[column], width, &p);
+        bytes_require(&metadata->bytes, metadata_row_offset(layout, rid) + layout->column_offset[column], width, &p);
     if (LIKELY(status == CDACQ_OK))
         *ret = width == 4 ? load_u32(p, false) : load_u16(p, false);
     return status;

@@ -16,10 +16,10 @@ static enum cdacq_status heap_window(const struct metadata *metadata, const stru
     if (offset >= heap->size)
         return CDACQ_ERR_FORMAT;
     size_t n = MIN(*count, (size_t)(heap->size - offset));
-    enum cdacq_status status = metadata_window(metadata, heap->offset + offset, n, ret);
+    enum cdacq_status status = bytes_require(&metadata->bytes, heap->offset + offset, n, ret);
     while (status == CDACQ_ERR_MEMORY && n > 1) {
         n /= 2;
-        status = metadata_window(metadata, heap->offset + offset, n, ret);
+        status = bytes_require(&metadata->bytes, heap->offset + offset, n, ret);
     }
     *count = n;
     return status;
@@ -112,7 +112,7 @@ static enum cdacq_status copy_blob(const struct metadata *metadata, uint64_t off
     for (size_t done = 0; done < length;) {
         size_t count = MIN((size_t)WINDOW_CAP, length - done);
         const uint8_t *p;
-        enum cdacq_status status = metadata_window(metadata, offset + done, count, &p);
+        enum cdacq_status status = bytes_require(&metadata->bytes, offset + done, count, &p);
         if (status != CDACQ_OK)
             return status;
         memcpy(to + done, p, count);

@@ -22,13 +22,13 @@ struct stream {
 static enum cdacq_status read_stream_header(const struct metadata *metadata, uint64_t *offset, struct stream *ret)
 {
     const uint8_t *p;
-    enum cdacq_status status = metadata_window(metadata, *offset, 8, &p);
+    enum cdacq_status status = bytes_require(&metadata->bytes, *offset, 8, &p);
     if (status != CDACQ_OK)
         return status;
     struct stream stream = {.offset = load_u32(p, false), .size = load_u32(p + 4, false)};
     *offset += 8;
     for (size_t length = 0; length < STREAM_NAME_CAP; length += 4) {
-        status = metadata_window(metadata, *offset, 4, &p);
+        status = bytes_require(&metadata->bytes, *offset, 4, &p);
         if (status != CDACQ_OK)
             return status;
         memcpy(stream.name + length, p, 4);
@@ -66,7 +66,7 @@ static enum cdacq_status read_row_counts(struct metadata *metadata, uint64_t val
         if (!(valid >> table & 1))
             continue;
         const uint8_t *p;
-        enum cdacq_status status = metadata_window(metadata, *offset, 4, &p);
+        enum cdacq_status status = bytes_require(&metadata->bytes, *offset, 4, &p);
         if (status != CDACQ_OK)
             return status;
         *offset += 4;
@@ -82,7 +82,7 @@ static enum cdacq_status read_row_counts(struct metadata *metadata, uint64_t val
 static enum cdacq_status read_tables(struct metadata *metadata, const struct stream *stream, bool minimal)
 {
     const uint8_t *p;
-    enum cdacq_status status = metadata_window(metadata, stream->offset, TABLES_HEADER_SIZE, &p);
+    enum cdacq_status status = bytes_require(&metadata->bytes, stream->offset, TABLES_HEADER_SIZE, &p);
     if (status != CDACQ_OK)
         return status;
     uint8_t heap_sizes = p[6];
@@ -110,14 +110,14 @@ enum cdacq_status metadata_open(const struct bytes *bytes, struct metadata *ret)
     bool minimal = false;
     const uint8_t *p;
 
-    enum cdacq_status status = metadata_window(&metadata, 0, ROOT_FIXED_SIZE, &p);
+    enum cdacq_status status = bytes_require(&metadata.bytes, 0, ROOT_FIXED_SIZE, &p);
     if (status != CDACQ_OK)
         return status;
     uint32_t version_size = load_u32(p + 12, false);
     if (load_u32(p, false) != ROOT_SIGNATURE || version_size > VERSION_CAP)
         return CDACQ_ERR_FORMAT;
     uint64_t offset = ROOT_FIXED_SIZE + align_up(version_size, 4);
-    status = metadata_window(&metadata, offset, 4, &p);
+    status = bytes_require(&metadata.bytes, offset, 4, &p);
     if (status != CDACQ_OK)
         return status;
     unsigned stream_count = load_u16(p + 2, false);

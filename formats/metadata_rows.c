@@ -10,7 +10,7 @@ enum cdacq_status metadata_row(const struct metadata *metadata, enum metadata_ta
     const uint8_t *p;
     if (rid - 1 >= layout->rows)
         return CDACQ_ERR_FORMAT;
-    enum cdacq_status status = metadata_window(metadata, metadata_row_offset(layout, rid), layout->row_size, &p);
+    enum cdacq_status status = bytes_require(&metadata->bytes, metadata_row_offset(layout, rid), layout->row_size, &p);
     if (status != CDACQ_OK)
         return status;
     for (unsigned i = 0; i < size / sizeof row[0]; i++) {
@@ -33,7 +33,7 @@ enum cdacq_status metadata_mvid(const struct metadata *metadata, uint8_t ret[16]
     uint64_t offset = (uint64_t)(module.mvid - 1) * 16; /* 0, none, lands far outside */
     if (!range_fits(offset, 16, metadata->guids.size))
         return CDACQ_ERR_FORMAT;
-    status = metadata_window(metadata, metadata->guids.offset + offset, 16, &p);
+    status = bytes_require(&metadata->bytes, metadata->guids.offset + offset, 16, &p);
     if (status == CDACQ_OK)
         memcpy(ret, p, 16);
     return status;

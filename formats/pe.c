@@ -11,23 +11,11 @@ enum {
     EXPORT_NAME_CAP = 1 << 16, /* names that a look-up compares */
 };
 
-/* A window. FORMAT: it goes past the end of the source. MEMORY: bytes of the source are missing. */
-static enum cdacq_status pe_window(const struct pe *pe, uint64_t offset, size_t count, const uint8_t **ret)
-{
-    if (!range_fits(offset, count, pe->bytes.size))
-        return CDACQ_ERR_FORMAT;
-    const uint8_t *p = bytes_window(&pe->bytes, offset, count);
-    if (!p)
-        return CDACQ_ERR_MEMORY;
-    *ret = p;
-    return CDACQ_OK;
-}
-
 static enum cdacq_status pe_window_at_rva(const struct pe *pe, uint32_t rva, uint32_t count, const uint8_t **ret)
 {
     uint64_t offset;
     enum cdacq_status status = pe_offset(pe, rva, count, &offset);
-    return status != CDACQ_OK ? status : pe_window(pe, offset, count, ret);
+    return status != CDACQ_OK ? status : bytes_require(&pe->bytes, offset, count, ret);
 }
 
 static void read_directories(struct pe *pe, const uint8_t *optional, size_t size)
@@ -47,7 +35,7 @@ static enum cdacq_status read_optional_header(struct pe *pe, uint64_t offset, si
     size = MIN(size, (size_t)PE32_PLUS_FIXED + 8 * PE_DIRECTORY_COUNT);
     if (size < PE32_FIXED)
         return CDACQ_ERR_FORMAT;
-    enum cdacq_status status = pe_window(pe, offset, size, &p);
+    enum cdacq_status status = bytes_require(&pe->bytes, offset, size, &p);
     if (status != CDACQ_OK)
         return status;
     uint16_t magic = load_u16(p, false);
@@ -67,7 +55,7 @@ static enum cdacq_status read_sections(struct pe *pe, uint64_t offset)
 {
     for (unsigned i = 0; i < pe->section_count; i++, offset += SECTION_HEADER_SIZE) {
         const uint8_t *p;
-        enum cdacq_status status = pe_window(pe, offset, SECTION_HEADER_SIZE, &p);
+        enum cdacq_status status = bytes_require(&pe->bytes, offset, SECTION_HEADER_SIZE, &p);
         if (status != CDACQ_OK)
             return status;
         struct pe_section *section = &pe->sections[i];
@@ -85,14 +73,14 @@ enum cdacq_status pe_open(const struct bytes *bytes, bool mapped, struct pe *ret
 {
     struct pe pe = {.bytes = *bytes, .mapped = mapped};
     const uint8_t *p;
-    enum cdacq_status status = pe_window(&pe, 0, 64, &p);
+    enum cdacq_status status = bytes_require(&pe.bytes, 0, 64, &p);
     if (status != CDACQ_OK)
         return status;
     if (p[0] != 'M' || p[1] != 'Z')
         return CDACQ_ERR_FORMAT;
     uint64_t header = load_u32(p + DOS_NEW_HEADER_FIELD, false);
 
-    status = pe_window(&pe, header, COFF_HEADER_SIZE, &p);
+    status = bytes_require(&pe.bytes, header, COFF_HEADER_SIZE, &p);
     if (status != CDACQ_OK)
         return status;
     if (memcmp(p, "PE\0\0", 4) != 0)
@@ -146,7 +134,6 @@ enum cdacq_status pe_read_clr(const struct pe *pe, struct pe_clr *ret)
     *ret = (struct pe_clr){
         .metadata = {load_u32(p + 8, false), load_u32(p + 12, false)},
         .flags = load_u32(p + 16, false),
-        .entry_point = load_u32(p + 20, false),
         .managed_native_header = {load_u32(p + 64, false), load_u32(p + 68, false)},
     };
     return CDACQ_OK;

@@ -8,7 +8,6 @@
 #ifndef CDACQ_FORMATS_PE_H
 #define CDACQ_FORMATS_PE_H
 
-#include "cdacq/error.h"
 #include "formats/bytes.h"
 
 enum {
@@ -20,8 +19,6 @@ enum {
 
 enum pe_section_flags {
     PE_SECTION_CODE = 0x20,
-    PE_SECTION_INITIALIZED_DATA = 0x40,
-    PE_SECTION_UNINITIALIZED_DATA = 0x80,
     PE_SECTION_EXECUTE = 0x20000000,
     PE_SECTION_READ = 0x40000000,
     PE_SECTION_WRITE = (int)0x80000000,
@@ -57,7 +54,6 @@ struct pe_clr {
     struct pe_range metadata;
     struct pe_range managed_native_header; /* READYTORUN_HEADER of a single-file ReadyToRun image; {0, 0} elsewhere */
     uint32_t flags;
-    uint32_t entry_point; /* token, or RVA if a flag says so */
 };
 
 /* Reads headers and section table. ERR_FORMAT: not a PE image, or a malformed one. ERR_MEMORY: a header is missing. */

@@ -13,20 +13,16 @@
 /* `[System.Runtime]`, `[.module Other.netmodule]`, or nothing for a type of the module itself. */
 static void il_scope(struct namer *n, const struct metadata *m, uint32_t scope)
 {
-    struct metadata_assembly_ref reference;
+    struct metadata_assembly_ref assembly;
     struct metadata_module_ref module;
-    uint32_t rid = metadata_rid(scope);
+    uint32_t rid = metadata_rid(scope), table = metadata_token_table(scope);
     if (scope == 0) { /* a TypeRef to a type anywhere in this assembly */
         text_puts(n->text, "[*]");
-    } else if (rid && metadata_token_table(scope) == METADATA_ASSEMBLY_REF) {
-        if (!namer_check(n, metadata_assembly_ref(m, rid, &reference)))
-            return;
+    } else if (rid && table == METADATA_ASSEMBLY_REF && namer_check(n, metadata_assembly_ref(m, rid, &assembly))) {
         text_putc(n->text, '[');
-        namer_put_string(n, m, reference.name);
+        namer_put_string(n, m, assembly.name);
         text_putc(n->text, ']');
-    } else if (rid && metadata_token_table(scope) == METADATA_MODULE_REF) {
-        if (!namer_check(n, metadata_module_ref(m, rid, &module)))
-            return;
+    } else if (rid && table == METADATA_MODULE_REF && namer_check(n, metadata_module_ref(m, rid, &module))) {
         text_puts(n->text, "[.module ");
         namer_put_string(n, m, module.name);
         text_putc(n->text, ']');
