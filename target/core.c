@@ -12,36 +12,36 @@
 #include "target/segments.h"
 
 enum {
-    SEGMENT_MAX = 4 * 1024 * 1024, /* vm.max_map_count is 65,530 by default and int32 at most; a table of 224 MB */
+    SEGMENT_MAX = 4 * 1024 * 1024, /* vm.max_map_count is 65,530 by default; the table takes 224 MB at most */
     MAPPING_MAX = 1024 * 1024,
-    NOTE_MAX = 1024 * 1024,             /* of a core; NT_PRSTATUS and friends: a handful for each thread */
-    NOTE_BYTES_MAX = 256 * 1024 * 1024, /* that are copied, of a core that is not mapped */
+    NOTE_MAX = 1024 * 1024,             /* of a core; each thread has a handful */
+    NOTE_BYTES_MAX = 256 * 1024 * 1024, /* copied from a core that is not mapped */
 };
 
 struct core {
     struct target base;
     struct segments segments;
-    const uint8_t *bytes; /* the whole file, or NULL where it is read by pages instead: */
+    const uint8_t *bytes; /* the whole file; NULL where `fd` is read instead */
     size_t size;
     int fd; /* -1 where the file is mapped */
     struct page_cache cache;
-    struct mapped_file self; /* what segments of its own bytes have for a file then: nothing but its address is used */
-    struct arena notes;      /* of a core that is not mapped: paths point into them */
+    struct mapped_file self; /* marks segments that are read from `fd`; only its address is used */
+    struct arena notes;      /* of a core that is not mapped; paths point into them */
     uint64_t note_bytes;
-    struct elf_class elf; /* of the headers, not of the runtime's data by definition */
+    struct elf_class elf; /* of the headers; the runtime's data may differ */
     unsigned note_count;  /* read so far */
-    unsigned seen;        /* notes that tell who wrote it */
+    unsigned seen;        /* enum seen_notes */
 };
 
-/* A PT_LOAD as the process had it, for the access of the mappings it covers. */
-struct region {
-    uint64_t begin, end; /* once sorted, the end of whichever of the regions up to this one reaches furthest */
+/* A PT_LOAD, for the access of the mappings that it covers. */
+struct load {
+    uint64_t begin, end; /* once sorted, the highest end of the loads up to this one */
     bool readable, writable;
-    uint32_t readable_before, writable_before; /* how many of the regions before it are, once sorted */
+    uint32_t readable_before, writable_before; /* once sorted, how many of the loads before it are */
 };
 
-struct regions {
-    struct region *items;
+struct loads {
+    struct load *items; /* followed by a sentinel */
     size_t count;
 };
 
@@ -83,7 +83,7 @@ static bool dumped_memory_at(struct core *core, const struct segment *segment, u
         *ret = (struct span){segment->begin, segment->end, segment->bytes, false};
         return true;
     }
-    /* A run of the file: its part that lies in the segment. */
+    /* A page of the file may reach beyond the segment. */
     if (!page_cache_at(&core->cache, segment->file_offset + (address - segment->begin), &page))
         return false;
     uint64_t begin = MAX(page.begin, segment->file_offset);
@@ -122,22 +122,22 @@ static const struct target_ops core_ops = {
     .destroy = core_destroy,
 };
 
-/* Some bytes of the file, which go into `buffer` where they are not at hand; zeros beyond its end. */
+/* Bytes of the file, in `buffer` where it is not mapped; zeros after its end. */
 static const uint8_t *core_peek(struct core *core, uint64_t offset, size_t size, uint8_t *buffer)
 {
-    struct span run;
+    struct span span;
     if (core->bytes && range_fits(offset, size, core->size))
         return core->bytes + offset;
     memset(buffer, 0, size);
-    for (size_t done = 0; !core->bytes && done < size && page_cache_at(&core->cache, offset + done, &run);) {
-        size_t n = (size_t)MIN(run.end - (offset + done), (uint64_t)(size - done));
-        memcpy(buffer + done, run.bytes + (offset + done - run.begin), n);
+    for (size_t done = 0; !core->bytes && done < size && page_cache_at(&core->cache, offset + done, &span);) {
+        size_t n = (size_t)MIN(span.end - (offset + done), (uint64_t)(size - done));
+        memcpy(buffer + done, span.bytes + (offset + done - span.begin), n);
         done += n;
     }
     return buffer;
 }
 
-/* A part of the file that stays as long as the core does. NULL where it cannot be read, or out of memory. */
+/* An extent of the file, valid as long as the core. NULL where it cannot be read, or out of memory. */
 static const uint8_t *core_notes(struct core *core, uint64_t offset, uint64_t size)
 {
     if (core->bytes)
@@ -149,44 +149,38 @@ static const uint8_t *core_notes(struct core *core, uint64_t offset, uint64_t si
     return bytes && file_read_at(core->fd, offset, bytes, size) == size ? bytes : NULL;
 }
 
-static int compare_regions(const void *a, const void *b)
+/* Sorts the loads and fills in what is known then. Only a damaged core has overlaps. */
+static void sort_loads(struct loads *loads)
 {
-    const struct region *x = a, *y = b;
-    return (x->begin > y->begin) - (x->begin < y->begin);
-}
-
-/* Sorts, makes overlaps, which only a damaged core has, harmless for a binary search, and fills the sentinel behind. */
-static void sort_regions(struct regions *regions)
-{
-    qsort(regions->items, regions->count, sizeof *regions->items, compare_regions);
-    for (size_t i = 0; i < regions->count; i++) {
-        struct region *region = &regions->items[i], *next = region + 1;
-        next->readable_before = region->readable_before + region->readable;
-        next->writable_before = region->writable_before + region->writable;
+    qsort(loads->items, loads->count, sizeof *loads->items, compare_u64);
+    for (size_t i = 0; i < loads->count; i++) {
+        struct load *load = &loads->items[i], *next = load + 1;
+        next->readable_before = load->readable_before + load->readable;
+        next->writable_before = load->writable_before + load->writable;
         if (i)
-            region->end = MAX(region->end, region[-1].end);
+            load->end = MAX(load->end, load[-1].end);
     }
 }
 
-/* The first region whose begin (or end) is beyond `address`; the sentinel where there is none. */
-static const struct region *region_beyond(const struct regions *regions, uint64_t address, bool by_end)
+/* The first load whose begin (or end) is above `address`; the sentinel where there is none. */
+static const struct load *load_above(const struct loads *loads, uint64_t address, bool by_end)
 {
-    const struct region *items = regions->items;
-    return &items[lower_bound(i, regions->count, (by_end ? items[i].end : items[i].begin) <= address)];
+    const struct load *items = loads->items;
+    return &items[lower_bound(i, loads->count, (by_end ? items[i].end : items[i].begin) <= address)];
 }
 
-/* How the process could access a mapping, by the segments in it. `*ret_guard`: it could not at all. */
-static enum mapping_access access_of(const struct regions *regions, uint64_t begin, uint64_t end, bool *ret_guard)
+/* The access to a mapping by the loads in it. *ret_guard is set where none of them is readable. */
+static enum mapping_access access_of(const struct loads *loads, uint64_t begin, uint64_t end, bool *ret_guard)
 {
-    const struct region *first = region_beyond(regions, begin, true), *behind = region_beyond(regions, end - 1, false);
+    const struct load *first = load_above(loads, begin, true), *after = load_above(loads, end - 1, false);
     *ret_guard = false;
-    if (first >= behind)
+    if (first >= after)
         return MAPPING_UNKNOWN;
-    *ret_guard = behind->readable_before == first->readable_before;
-    return behind->writable_before > first->writable_before ? MAPPING_WRITABLE : MAPPING_READ_ONLY;
+    *ret_guard = after->readable_before == first->readable_before;
+    return after->writable_before > first->writable_before ? MAPPING_WRITABLE : MAPPING_READ_ONLY;
 }
 
-/* What does not fit ends the list; what came before it is kept. */
+/* An entry that does not fit ends the list; earlier ones are kept. */
 static enum cdacq_status read_nt_file(struct core *core, const uint8_t *desc, size_t size, struct cdacq_error *err)
 {
     struct elf_nt_file list;
@@ -210,10 +204,9 @@ static enum cdacq_status read_nt_file(struct core *core, const uint8_t *desc, si
     return CDACQ_OK;
 }
 
-/* Kinds of notes that tell who wrote a core. */
-enum { SEEN_GDB = 1, SEEN_THREADS = 2, SEEN_SIGNAL = 4 };
+enum seen_notes { SEEN_GDB = 1, SEEN_THREADS = 2, SEEN_SIGNAL = 4 };
 
-/* gdb leaves a note of its own; the kernel tells the signal; createdump does not; a snapshot has no threads. */
+/* gdb writes a note of its own, the kernel one with the signal, createdump neither; a snapshot has no threads. */
 static const char *writer_of(unsigned seen)
 {
     if (seen & SEEN_GDB)
@@ -257,14 +250,15 @@ static enum cdacq_status read_notes(struct core *core, const struct elf_segment 
     return CDACQ_OK;
 }
 
-static enum cdacq_status read_load(struct core *core, const struct elf_segment *header, struct regions *regions,
+static enum cdacq_status read_load(struct core *core, const struct elf_segment *header, struct loads *loads,
                                    struct cdacq_error *err)
 {
     uint64_t memory_end = add_saturated(header->vaddr, header->memory_size);
-    uint64_t size = MIN(header->file_size, memory_end - header->vaddr); /* bytes without memory are nobody's */
+    uint64_t size =
+        MIN(header->file_size, memory_end - header->vaddr); /* p_filesz may exceed p_memsz in a damaged core */
     core->base.segment_count++;
     if (header->vaddr < memory_end)
-        regions->items[regions->count++] = (struct region){
+        loads->items[loads->count++] = (struct load){
             .begin = header->vaddr,
             .end = memory_end,
             .readable = (header->flags & PF_R) != 0,
@@ -295,8 +289,8 @@ static struct elf_segment read_header(struct core *core, uint64_t at)
 }
 
 /*
- * How many program headers the core has. PN_XNUM: the first section header holds the count. Linux puts that at the end
- * of the file: where it was cut off, the headers end where the contents of the first of them begin.
+ * The number of program headers. With PN_XNUM the first section header holds it. Linux writes that at the end of the
+ * file; where it was cut off, the program headers end where the contents of the first one begin.
  */
 static uint64_t count_headers(struct core *core, const struct elf_header *elf)
 {
@@ -312,8 +306,7 @@ static uint64_t count_headers(struct core *core, const struct elf_header *elf)
     return contents > table ? (contents - table) / entry_size : elf->segment_count;
 }
 
-/* What PT_LOAD and PT_NOTE say. */
-static enum cdacq_status read_segments(struct core *core, const char *path, struct regions *regions,
+static enum cdacq_status read_segments(struct core *core, const char *path, struct loads *loads,
                                        struct cdacq_error *err)
 {
     uint8_t buffer[ELF_RECORD_MAX];
@@ -326,37 +319,36 @@ static enum cdacq_status read_segments(struct core *core, const char *path, stru
         return error_set(err, CDACQ_ERR_FORMAT, 0, "%s: %llu segments are more than the %d that are supported", path,
                          (unsigned long long)count, SEGMENT_MAX);
     core->base.truncated |= count < claimed;
-    regions->items = calloc(count + 1, sizeof *regions->items);
-    if (!regions->items)
+    loads->items = calloc(count + 1, sizeof *loads->items);
+    if (!loads->items)
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the core's segments");
     enum cdacq_status status = CDACQ_OK;
     for (uint64_t i = 0; i < count && status >= 0; i++) {
         struct elf_segment header = read_header(core, table + i * entry_size);
         if (header.type == PT_LOAD)
-            status = read_load(core, &header, regions, err);
+            status = read_load(core, &header, loads, err);
         else if (header.type == PT_NOTE)
             status = read_notes(core, &header, err);
     }
-    sort_regions(regions);
+    sort_loads(loads);
     return status;
 }
 
-/* What is mapped from files becomes a hole; which of its bytes the file may fill, mapped_file_constant() decides. */
+/* A mapping of a file becomes a hole. mapped_file_constant() decides which of its bytes the file may fill. */
 static enum cdacq_status add_holes(struct segments *holes, struct target *target, struct file_policy *policy,
-                                   const struct regions *regions, struct cdacq_error *err)
+                                   const struct loads *loads, struct cdacq_error *err)
 {
     for (size_t i = 0; i < target->mapping_count; i++) {
         struct mapping *mapping = &target->mappings[i];
         bool guard;
-        mapping->access = access_of(regions, mapping->begin, mapping->end, &guard);
-        /* Neighbours mostly share a file: saves the search through the list. */
+        mapping->access = access_of(loads, mapping->begin, mapping->end, &guard);
         if (i && strcmp(mapping[-1].path, mapping->path) == 0)
             mapping->file = mapping[-1].file;
         else
             mapping->file = mapped_file_get(target, policy, mapping->path);
         if (!mapping->file)
             continue;
-        /* The loader leaves gaps between segments mapped without access, to beyond the file's end if they are wide. */
+        /* The loader maps gaps between segments without access, perhaps to beyond the end of the file. */
         uint64_t end = mapping->offset + (mapping->end - mapping->begin);
         if (!guard)
             mapping->file->mapped_size = MAX(mapping->file->mapped_size, end);
@@ -372,14 +364,14 @@ static enum cdacq_status add_holes(struct segments *holes, struct target *target
 static enum cdacq_status core_read(struct core *core, const char *path, struct file_policy *policy,
                                    struct cdacq_error *err)
 {
-    struct regions regions = {0};
+    struct loads loads = {0};
     struct segments dumped = {0};
-    enum cdacq_status status = read_segments(core, path, &regions, err);
+    enum cdacq_status status = read_segments(core, path, &loads, err);
     if (status >= 0) {
         target_sort_mappings(&core->base);
         dumped = core->segments;
         core->segments = (struct segments){0};
-        status = add_holes(&core->segments, &core->base, policy, &regions, err);
+        status = add_holes(&core->segments, &core->base, policy, &loads, err);
     }
     bool stored = true;
     for (size_t i = 0; i < dumped.count && stored; i++)
@@ -394,11 +386,11 @@ static enum cdacq_status core_read(struct core *core, const char *path, struct f
         segment->file->missing_size = add_saturated(segment->file->missing_size, segment->end - segment->begin);
     }
     segments_deinit(&dumped);
-    free(regions.items);
+    free(loads.items);
     return status;
 }
 
-/* Opens the file, maps it where that is wanted, and checks that it is a core. */
+/* Opens the file, maps it if `map` is set, and checks that it is a core. */
 static enum cdacq_status open_file(struct core *core, const char *path, bool map, struct cdacq_error *err)
 {
     struct stat st;

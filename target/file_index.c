@@ -28,7 +28,7 @@ static bool add(struct file_entries *entries, const char *path)
     return true;
 }
 
-/* A link is no way down, so that a circle of links is none; but a link to a file is a file, as in .build-id folders. */
+/* Links to directories are not followed, so cycles are harmless; links to files count, as in .build-id folders. */
 static bool is_file(const FTSENT *entry)
 {
     struct stat st;
@@ -60,7 +60,7 @@ bool file_index_build(const char *directory, struct file_index *ret)
         file_index_deinit(&index);
         return false;
     }
-    if (index.entries.count)
+    if (index.entries.count) /* qsort must not be given NULL */
         qsort(index.entries.items, index.entries.count, sizeof *index.entries.items, compare_entries);
     *ret = index;
     return true;

@@ -10,10 +10,10 @@ enum {
     SYMBOL_NAME_MAX = 256,
     HASH_CHAIN_MAX = 64 * 1024,
     FUEL_IMAGE =
-        20 * 1000, /* a look at the headers, or for a symbol; some 300 will do, and a core may name many images */
+        20 * 1000, /* to read the headers or find a symbol; some 300 suffice, and a core may name many images */
 };
 
-/* A reader in the image's own class and order, which are not those of the runtime's data by definition. */
+/* A reader in the ELF image's class and byte order; the runtime's data may have others. */
 static struct reader image_reader(const struct image *image, uint32_t fuel)
 {
     struct reader reader;
@@ -32,7 +32,7 @@ static const struct image_segment *segment_of(const struct image *image, uint64_
     return NULL;
 }
 
-/* The file's bytes for a part of a segment: what the loader put there before it relocated anything. */
+/* The file's bytes at an address in a segment: what the loader maps there before it relocates anything. */
 static const uint8_t *link_time_bytes(const struct image *image, uint64_t address, uint64_t size)
 {
     const struct image_segment *segment = segment_of(image, address - image->base, size);
@@ -41,7 +41,7 @@ static const uint8_t *link_time_bytes(const struct image *image, uint64_t addres
     uint64_t in_segment = address - image->base - segment->vaddr;
     uint64_t offset = add_saturated(segment->file_offset, in_segment);
     if (!range_fits(in_segment, size, segment->file_size) || !range_fits(offset, size, image->file->content.size))
-        return NULL; /* .bss: what the process writes there is in no file */
+        return NULL; /* .bss is in no file */
     return image->file->content.bytes + offset;
 }
 
@@ -63,7 +63,7 @@ static void read_build_id(struct image *image, struct reader *reader, uint64_t a
     }
 }
 
-/* An address in a dynamic section: glibc has relocated it in memory; musl, and the file, have not. */
+/* An address in a dynamic section: glibc relocates it in memory; musl does not, nor does the file. */
 static uint64_t dynamic_address(const struct image *image, uint64_t value)
 {
     return value >= image->begin && value < image->end ? value : image->base + value;
@@ -71,49 +71,26 @@ static uint64_t dynamic_address(const struct image *image, uint64_t value)
 
 static void set_dynamic(struct image *image, uint64_t tag, uint64_t value)
 {
+    enum { RELRSZ = 35, RELR = 36 }; /* DT_*; older elf.h lack them */
     struct image_dynamic *dynamic = &image->dynamic;
-    switch (tag) {
-    case DT_SYMTAB:
-        dynamic->symtab = dynamic_address(image, value);
-        break;
-    case DT_STRTAB:
-        dynamic->strtab = dynamic_address(image, value);
-        break;
-    case DT_STRSZ:
-        dynamic->strsz = value;
-        break;
-    case DT_GNU_HASH:
-        dynamic->gnu_hash = dynamic_address(image, value);
-        break;
-    case DT_HASH:
-        dynamic->hash = dynamic_address(image, value);
-        break;
-    case DT_RELA:
-        dynamic->rela = dynamic_address(image, value);
-        break;
-    case DT_RELASZ:
-        dynamic->relasz = value;
-        break;
-    case DT_REL:
-        dynamic->rel = dynamic_address(image, value);
-        break;
-    case DT_RELSZ:
-        dynamic->relsz = value;
-        break;
-    case 36: /* DT_RELR; glibc's elf.h of Debian 12 has it, older ones not */
-        dynamic->relr = dynamic_address(image, value);
-        break;
-    case 35: /* DT_RELRSZ */
-        dynamic->relrsz = value;
-        break;
-    default:
-        break;
-    }
+    const struct {
+        uint64_t tag, *address, *size;
+    } rows[] = {
+        {DT_SYMTAB, &dynamic->symtab, NULL}, {DT_STRTAB, &dynamic->strtab, NULL},
+        {DT_STRSZ, NULL, &dynamic->strsz},   {DT_GNU_HASH, &dynamic->gnu_hash, NULL},
+        {DT_HASH, &dynamic->hash, NULL},     {DT_RELA, &dynamic->rela, NULL},
+        {DT_RELASZ, NULL, &dynamic->relasz}, {DT_REL, &dynamic->rel, NULL},
+        {DT_RELSZ, NULL, &dynamic->relsz},   {RELR, &dynamic->relr, NULL},
+        {RELRSZ, NULL, &dynamic->relrsz},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+        if (tag == rows[i].tag && rows[i].address)
+            *rows[i].address = dynamic_address(image, value);
+        else if (tag == rows[i].tag)
+            *rows[i].size = value;
 }
 
-/*
- * From memory, or, where that page was not dumped, from the file: link-time values, which dynamic_address() takes too.
- */
+/* Reads from memory or, where that was not dumped, the link-time values from the file. */
 static void read_dynamic(struct image *image, struct reader *reader)
 {
     size_t size = elf_dynamic_size(image->elf);
@@ -163,7 +140,7 @@ static void add_segment(struct image *image, const struct elf_segment *segment)
     }
 }
 
-/* vaddr 0 lies where the first segment's page of file offset 0 is mapped, less that segment's own vaddr. */
+/* The first segment at file offset 0 is mapped at `first_byte`, which gives the base. */
 static void place_segments(struct image *image, uint64_t first_byte)
 {
     uint64_t low = UINT64_MAX, high = 0;
@@ -211,7 +188,7 @@ enum cdacq_status image_open(struct target *target, const struct mapping *first,
         uint64_t address = first->begin + header.segments + (uint64_t)i * header.segment_size;
         if (read_segment(&image, &reader, address, &segment) && segment.type == PT_NOTE)
             read_build_id(&image, &reader, image.base + segment.vaddr, MIN(segment.memory_size, (uint64_t)64 * 1024));
-        reader_recover(&reader, ~FAILURE(CDACQ_ERR_FUEL)); /* notes that cannot be read leave the others */
+        reader_recover(&reader, ~FAILURE(CDACQ_ERR_FUEL)); /* a note that cannot be read is skipped */
     }
     read_dynamic(&image, &reader);
     *ret = image;
@@ -238,7 +215,7 @@ static bool symbol_matches(const struct image *image, struct reader *reader, con
            reader_copy(reader, image->dynamic.strtab + symbol->name, found, size) && memcmp(found, name, size) == 0;
 }
 
-/* Index of the symbol through DT_GNU_HASH, 0 when it is not there. The Bloom filter only saves time: it is skipped. */
+/* The index of the symbol in DT_GNU_HASH, 0 where it has none. The Bloom filter, which only saves time, is ignored. */
 static uint64_t find_by_gnu_hash(const struct image *image, struct reader *reader, const char *name,
                                  struct elf_symbol *ret)
 {
@@ -305,7 +282,7 @@ bool image_find_symbol(const struct image *image, const char *name, uint64_t *re
 
 /* ---- Relative relocations ---- */
 
-/* A run of the file's bytes that is being relocated. */
+/* An extent of the file that is being relocated. */
 struct relocation {
     const struct image *image;
     struct reader *reader;
@@ -315,23 +292,22 @@ struct relocation {
 };
 
 /*
- * Puts base + addend where a pointer that lies in the run belongs; without `addend` it is what is in place. A pointer
- * that is not `relative` is bound by name, and one that sticks out of the run cannot be put: then nobody can tell the
- * bytes.
+ * Stores base + addend into a pointer in the extent; where `addend` is NULL, the addend is the stored value. Fails for a
+ * pointer that is bound by name (not `relative`) or lies only partly in the extent.
  */
 static void relocate(const struct relocation *relocation, uint64_t vaddr, bool relative, const uint64_t *addend)
 {
     const struct image *image = relocation->image;
     size_t word = elf_word_size(image->elf);
-    uint64_t behind = vaddr - relocation->vaddr, before = relocation->vaddr - vaddr;
-    if (behind >= relocation->size && before >= word)
+    uint64_t offset = vaddr - relocation->vaddr, before = relocation->vaddr - vaddr;
+    if (offset >= relocation->size && before >= word)
         return;
-    if (!relative || !range_fits(behind, word, relocation->size)) {
+    if (!relative || !range_fits(offset, word, relocation->size)) {
         reader_fail(relocation->reader, CDACQ_ERR_MEMORY, image->base + vaddr,
                     "a pointer that the loader binds by name");
         return;
     }
-    uint8_t *at = relocation->bytes + behind;
+    uint8_t *at = relocation->bytes + offset;
     uint64_t value = image->base + (addend ? *addend : elf_word(image->elf, at));
     if (image->elf.wide)
         store_u64(at, value, image->elf.big);
@@ -339,7 +315,7 @@ static void relocate(const struct relocation *relocation, uint64_t vaddr, bool r
         store_u32(at, (uint32_t)value, image->elf.big);
 }
 
-/* A table of the dynamic section in one piece. False, and the reader fails, where it cannot be read as a whole. */
+/* A whole table of the dynamic section. False, and the reader fails, where it cannot be read. */
 static bool open_table(const struct relocation *relocation, uint64_t address, uint64_t size, const char *what,
                        struct window *ret)
 {
@@ -349,7 +325,7 @@ static bool open_table(const struct relocation *relocation, uint64_t address, ui
     return false;
 }
 
-/* Entries of address, info and, with `addends` (DT_RELA), addend; without (DT_REL) the addend is in place. */
+/* Entries are address, info and, in DT_RELA (`addends`), addend. In DT_REL the relocated word holds the addend. */
 static void apply_table(const struct relocation *relocation, uint64_t address, uint64_t size, bool addends)
 {
     const struct image *image = relocation->image;
@@ -370,7 +346,7 @@ static void apply_table(const struct relocation *relocation, uint64_t address, u
     window_deinit(&table);
 }
 
-/* An even entry is the address of a pointer; an odd one is a bitmap of the word-sized slots that follow it. */
+/* An even entry is the address of a pointer; an odd one is a bitmap of the words after it. */
 static void apply_relr(const struct relocation *relocation)
 {
     const struct image *image = relocation->image;
@@ -395,7 +371,7 @@ static void apply_relr(const struct relocation *relocation)
     window_deinit(&table);
 }
 
-/* The dump wins over the file for every byte that it holds. */
+/* Overwrites the bytes that the dump holds. */
 static void overlay_dumped(struct target *target, uint64_t address, uint8_t *bytes, size_t size)
 {
     struct span span;
@@ -417,7 +393,7 @@ enum cdacq_status image_read_relocated(const struct image *image, uint64_t addre
         return CDACQ_OK;
     }
     const uint8_t *bytes = link_time_bytes(image, address, size);
-    if (!bytes || !image->dynamic_complete) { /* without knowing what is relocated nobody can tell */
+    if (!bytes || !image->dynamic_complete) { /* else a relocation might be missed */
         reader_fail(&reader, CDACQ_ERR_MEMORY, address, "initialised data of the runtime's image");
         return reader_status(&reader, err);
     }

@@ -10,7 +10,7 @@
 #include "target/memory.h"
 #include "target/page_cache.h"
 
-/* Where the image would be loaded: anywhere but at 0, so that a pointer that nobody has relocated shows. */
+/* The load address is not 0, so that a pointer without relocation is noticed. */
 #define LOAD_BIAS UINT64_C(0x10000000)
 
 static bool nothing_at(void *context, uint64_t address, uint64_t *ret_begin, uint64_t *ret_end, const void **ret_bytes)
@@ -19,7 +19,6 @@ static bool nothing_at(void *context, uint64_t address, uint64_t *ret_begin, uin
     return false;
 }
 
-/* A piece of the file, of the size of a record at most. */
 struct file_window {
     int fd;
     uint8_t bytes[ELF_RECORD_MAX];
@@ -33,7 +32,7 @@ static const void *read_window(void *context, uint64_t offset, size_t count)
                : NULL;
 }
 
-/* The mappings that a loader would make. Their number, 0 where this is no ELF image. */
+/* The mappings that a loader makes. Returns their number, 0 where this is no ELF image. */
 static size_t read_mappings(int fd, const char *path, struct cdacq_mapping *ret, uint16_t *ret_machine)
 {
     struct file_window window = {.fd = fd};

@@ -1,6 +1,6 @@
 /*
- * image_file.h: an ELF image as a target of its own, without a process: what a runtime's file says of itself. Nothing
- * of it is in memory, so all that is read comes from the file, relocated as a loader would do it.
+ * image_file.h: an ELF image on disk as a target without a process. All bytes come from the file, relocated as a loader
+ * does it.
  */
 #ifndef CDACQ_TARGET_IMAGE_FILE_H
 #define CDACQ_TARGET_IMAGE_FILE_H
@@ -8,7 +8,7 @@
 #include "util/error.h"
 #include "target/mapped_file.h"
 
-/* *ret_path is what the target's mappings call the file: it must outlive the target, and is the caller's to free. */
+/* *ret_path is the path of the target's mappings. The caller frees it after the target. */
 enum cdacq_status image_file_open(const char *path, struct file_policy *policy, bool record, char **ret_path,
                                   struct target **ret, struct cdacq_error *err);
 

@@ -46,7 +46,7 @@ static int compare_by_file(const void *a, const void *b)
         return ((uintptr_t)x->file > (uintptr_t)y->file) - ((uintptr_t)x->file < (uintptr_t)y->file);
     if (x->offset != y->offset)
         return (x->offset > y->offset) - (x->offset < y->offset);
-    return (x->begin < y->begin) - (x->begin > y->begin); /* who goes down meets the lowest first */
+    return (x->begin < y->begin) - (x->begin > y->begin); /* a descending walk meets the lowest first */
 }
 
 bool mapped_files_index(struct target *target)
@@ -123,7 +123,7 @@ void mapped_files_deinit(struct target *target)
     free(target->file_mappings);
 }
 
-/* The whole of a file, or as much as is left of one that was cut meanwhile. */
+/* Reads the whole file, or what is left of one that was truncated meanwhile. */
 static bool candidate_read(struct file_candidate *candidate, int fd, uint64_t size)
 {
     if (size > FILE_READ_MAX) {
@@ -143,7 +143,7 @@ static bool candidate_read(struct file_candidate *candidate, int fd, uint64_t si
     return true;
 }
 
-/* Maps or reads a regular file. False with errno set where that fails. */
+/* Maps or reads a regular file. False with errno set. */
 static bool candidate_open(struct file_candidate *candidate, const char *path, bool pread)
 {
     struct stat st;
@@ -164,8 +164,8 @@ static bool candidate_open(struct file_candidate *candidate, const char *path, b
 }
 
 /*
- * False for a path that never had a file which could be opened (memfds, devices, shared memory, deleted files), and for
- * one that no kernel writes: a step up or sideways in it would lead out of a sysroot, or back to a device.
+ * False for a path without a file to open (memfds, devices, shared memory, deleted files), and for one with an empty, "."
+ * or ".." component: no kernel writes those, and they could lead out of a sysroot or to a device.
  */
 static bool names_a_file(const char *path)
 {
@@ -181,14 +181,14 @@ static bool names_a_file(const char *path)
            !(n > sizeof deleted && strcmp(path + n - (sizeof deleted - 1), deleted) == 0);
 }
 
-/* The largest page that a kernel of the machine may map files by. */
+/* The largest page size of kernels for the machine. */
 static uint64_t page_size_max(unsigned elf_machine)
 {
     const struct elf_machine *machine = elf_machine_find(elf_machine);
     return machine ? machine->page_max : 64 * 1024;
 }
 
-/* Keeps the better of what was accepted so far and a candidate at `path`. True once nothing can be better. */
+/* Keeps the better of the candidate at `path` and the file accepted so far. True once the file is verified. */
 static bool consider(struct mapped_file *file, const char *path, char *why, size_t why_size)
 {
     struct file_candidate candidate = {0};
@@ -198,7 +198,7 @@ static bool consider(struct mapped_file *file, const char *path, char *why, size
     error_printable(printable, sizeof printable, path);
     char reason[160] = "";
     enum file_match match = FILE_UNKNOWN;
-    /* The tail of the last page is the kernel's; a file that ends before that page was never mapped like this. */
+    /* The kernel fills the last page with zeros; a file that ends before that page was not mapped like this. */
     if (align_up(candidate.size, page_size_max(file->target->elf_machine)) < file->mapped_size) {
         match = FILE_DIFFERS;
         snprintf(reason, sizeof reason, "it has %llu bytes and %llu were mapped", (unsigned long long)candidate.size,
@@ -212,7 +212,7 @@ static bool consider(struct mapped_file *file, const char *path, char *why, size
         return false;
     }
     if (file->local_path && match != FILE_MATCHES) {
-        candidate_close(&candidate); /* no better than what an earlier place supplied */
+        candidate_close(&candidate); /* no better than the file accepted before */
         return false;
     }
     char *local_path = strdup(path);
@@ -228,7 +228,6 @@ static bool consider(struct mapped_file *file, const char *path, char *why, size
     return file->verified;
 }
 
-/* A search for one file. */
 struct search {
     struct mapped_file *file;
     const struct file_identity *identity;
@@ -244,7 +243,7 @@ static bool consider_at(struct search *search, const char *directory, const char
            consider(search->file, path, search->why, search->why_size);
 }
 
-/* Every file of a module directory that is called `name`. */
+/* Considers every file of that name in a module directory. */
 static bool consider_named(struct search *search, const struct file_index *index, const char *name)
 {
     size_t count;
@@ -255,7 +254,7 @@ static bool consider_named(struct search *search, const struct file_index *index
     return false;
 }
 
-/* .build-id/xx/yyyy, .build-id/xx/yyyy.debug, or a folder or file named by the whole of it. */
+/* .build-id/xx/yyyy, .build-id/xx/yyyy.debug, or a file named by the whole build-id. */
 static bool consider_build_id(struct search *search, const struct file_index *index)
 {
     const struct file_identity *identity = search->identity;
@@ -269,7 +268,7 @@ static bool consider_build_id(struct search *search, const struct file_index *in
     return consider_named(search, index, hex + 2);
 }
 
-/* The index of module directory `i`. NULL when out of memory: what it holds is then not found. */
+/* The index of module directory `i`. NULL when out of memory. */
 static const struct file_index *index_of(struct file_policy *policy, size_t i)
 {
     if (!policy->indexes) {
@@ -299,8 +298,8 @@ static bool look_below_modules(struct search *search)
     return false;
 }
 
-/* Where the opener says it is. */
-static bool look_where_told(struct search *search)
+/* Considers the path from the opener's callback. */
+static bool ask_opener(struct search *search)
 {
     struct file_policy *policy = search->file->policy;
     char path[4096] = "";
@@ -317,7 +316,7 @@ static void look_for(struct search *search)
             return;
     if (look_below_modules(search))
         return;
-    /* A running process may see other files under the same names than we do. */
+    /* A running process may have another root directory. */
     char root[64] = "";
     if (file->target->kind == CDACQ_TARGET_PROCESS)
         snprintf(root, sizeof root, "/proc/%d/root", file->target->pid);
@@ -348,8 +347,8 @@ void file_policy_describe(const struct file_policy *policy, const struct cdacq_n
 }
 
 /*
- * Describes a file that is not there: its path, what it is known by, and how it can be supplied. `why` may hold what is
- * wrong with a file that was found instead.
+ * Describes a missing file: its path, its identity and how to supply it. `why` may already say why a file that was found
+ * was refused.
  */
 static void describe_missing(const struct search *search, char *why, size_t why_size)
 {
@@ -368,7 +367,7 @@ static void describe_missing(const struct search *search, char *why, size_t why_
     file_policy_describe(search->file->policy, search->need, why, why_size);
 }
 
-/* Looks for the file in every place. On failure `why` says what is missing. */
+/* Looks for the file everywhere. On failure `why` says what is missing. */
 static void find_file(struct mapped_file *file, char *why, size_t why_size)
 {
     static const struct file_identity unknown;
@@ -384,7 +383,7 @@ static void find_file(struct mapped_file *file, char *why, size_t why_size)
         .symbol_key = identity->key[0] ? identity->key : NULL,
     };
     struct search search = {.file = file, .identity = identity, .need = &need, .why = why, .why_size = why_size};
-    if (!look_where_told(&search) && names_a_file(file->path))
+    if (!ask_opener(&search) && names_a_file(file->path))
         look_for(&search);
     if (!file->local_path)
         describe_missing(&search, why, why_size);
@@ -417,17 +416,15 @@ bool mapped_file_constant(const struct mapped_file *file, enum mapping_access ac
                           uint64_t *end)
 {
     const struct file_candidate *content = &file->content;
-    const struct file_extent *range = NULL;
-    for (size_t i = 0; !range && i < content->constant.count; i++) {
-        const struct file_extent *constant = &content->constant.items[i];
-        if (offset >= constant->begin && offset < constant->end && (constant->access >> access & 1))
-            range = constant;
+    for (size_t i = 0; i < content->constant.count; i++) {
+        const struct file_extent *extent = &content->constant.items[i];
+        if (offset < extent->begin || offset >= extent->end || !(extent->access >> access & 1))
+            continue;
+        *begin = MAX(*begin, extent->begin);
+        *end = MIN(*end, extent->end);
+        return true;
     }
-    if (!range || offset >= range->end)
-        return false;
-    *begin = MAX(*begin, range->begin);
-    *end = MIN(*end, range->end);
-    return true;
+    return false;
 }
 
 bool mapped_file_memory_at(struct mapped_file *file, enum mapping_access access, uint64_t begin, uint64_t end,

@@ -7,19 +7,12 @@ bool segments_add(struct segments *segments, struct segment segment)
     return segment.begin >= segment.end || segments_append(segments, segment);
 }
 
-/* A segment on its way through the sweep; `order` is when it was added. */
 struct candidate {
-    struct segment segment;
-    size_t order;
+    struct segment segment; /* first, for compare_u64() */
+    size_t order;           /* the index at which it was added */
 };
 
-static int compare_begin(const void *a, const void *b)
-{
-    const struct candidate *x = a, *y = b;
-    return (x->segment.begin > y->segment.begin) - (x->segment.begin < y->segment.begin);
-}
-
-/* A binary max-heap of candidates by `order`: the top is the one that wins at the current position. */
+/* A binary max-heap of candidates by `order`: the top one wins at the current position. */
 static void heap_push(const struct candidate **heap, size_t *count, const struct candidate *item)
 {
     size_t i = (*count)++;
@@ -42,7 +35,6 @@ static void heap_pop(const struct candidate **heap, size_t *count)
     heap[i] = item;
 }
 
-/* The part [begin, end) of a segment. */
 static struct segment segment_slice(const struct segment *segment, uint64_t begin, uint64_t end)
 {
     uint64_t skipped = begin - segment->begin;
@@ -64,7 +56,7 @@ bool segments_seal(struct segments *segments)
         return false;
     for (size_t i = 0; i < n; i++)
         sorted[i] = (struct candidate){segments->items[i], i};
-    qsort(sorted, n, sizeof *sorted, compare_begin);
+    qsort(sorted, n, sizeof *sorted, compare_u64);
 
     segments->count = 0;
     const struct candidate *previous = NULL;

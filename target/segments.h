@@ -1,7 +1,7 @@
 /*
- * segments.h: where each byte of a target comes from: sorted, non-overlapping runs. Segments are added in any order, a later
- * one overlays an earlier one, and sealing resolves all overlaps once, so that a lookup never meets one.
- * A sealed list is immutable and may be read from any thread.
+ * segments.h: the source of each byte of a target, as sorted segments without overlaps. Segments are added in any order;
+ * a later one overlays an earlier one. Sealing resolves all overlaps. A sealed list is immutable and may be read from
+ * any thread.
  */
 #ifndef CDACQ_TARGET_SEGMENTS_H
 #define CDACQ_TARGET_SEGMENTS_H
@@ -12,23 +12,23 @@ struct mapped_file;
 
 struct segment {
     uint64_t begin, end;
-    const uint8_t *bytes;     /* of `begin`; NULL where `file` has to be asked */
-    struct mapped_file *file; /* whose bytes may stand in for what was not dumped */
-    uint64_t file_offset;     /* of `begin` in it */
+    const uint8_t *bytes;     /* at `begin`; NULL where `file` supplies them */
+    struct mapped_file *file; /* may stand in for what was not dumped */
+    uint64_t file_offset;     /* of `begin` */
 };
 
 DEFINE_VECTOR(segments, struct segment);
 
-/* False when out of memory. An empty or inverted segment is ignored. */
+/* Ignores an empty or inverted segment. False when out of memory. */
 bool segments_add(struct segments *segments, struct segment segment);
 
-/* Sorts, cuts overlaps so that the segment added last wins. O(n log n). False when out of memory. */
+/* Sorts the segments and cuts overlaps so that the one added last wins. O(n log n). False when out of memory. */
 bool segments_seal(struct segments *segments);
 
 /* The segment that holds `address`, or NULL. Only after sealing. */
 const struct segment *segments_find(const struct segments *segments, uint64_t address);
 
-/* The first segment that ends behind `address`, or NULL. Only after sealing. */
+/* The first segment that ends after `address`, or NULL. Only after sealing. */
 const struct segment *segments_next(const struct segments *segments, uint64_t address);
 
 #endif

@@ -22,16 +22,10 @@ void target_deinit(struct target *target)
     }
 }
 
-static int compare_mappings(const void *a, const void *b)
-{
-    const struct mapping *x = a, *y = b;
-    return (x->begin > y->begin) - (x->begin < y->begin);
-}
-
 void target_sort_mappings(struct target *target)
 {
-    if (target->mapping_count) /* else there may be no array, which qsort may not be given */
-        qsort(target->mappings, target->mapping_count, sizeof *target->mappings, compare_mappings);
+    if (target->mapping_count) /* qsort must not be given NULL */
+        qsort(target->mappings, target->mapping_count, sizeof *target->mappings, compare_u64);
 }
 
 const struct mapping *target_mapping_at(const struct target *target, uint64_t address)

@@ -1,37 +1,41 @@
 /*
- * target.h: memory of a process, wherever it comes from. A backend answers one question: the widest readable run of
- * bytes around an address. Nothing here knows what .NET is.
+ * target.h: the memory of a process, from any source. A backend answers one question: which span is around an address.
+ * Nothing here depends on .NET.
  *
  * Threads: the targets of cores and of caller's memory are immutable after open, except that a mapped file is resolved
- * once, under a lock, and that a recording target notes pages. A live or recording target serves one thread at a time.
+ * once, under a lock. A live or recording target serves one thread at a time.
  */
 #ifndef CDACQ_TARGET_TARGET_H
 #define CDACQ_TARGET_TARGET_H
 
 #include "util/base.h"
+#include "util/hash_table.h"
 #include "cdacq/target.h"
-#include "target/pages.h"
 
-/* A run of target memory at hand. `bytes` belongs to `begin` and is good for the target's life. */
+#define PAGE_SIZE  UINT64_C(4096)
+#define LINE_SIZE  UINT64_C(64)
+#define PAGE_LINES (PAGE_SIZE / LINE_SIZE)
+
+/* An interval of target memory with its bytes, which are valid as long as the target. */
 struct span {
     uint64_t begin, end;
-    const uint8_t *bytes;
-    bool unverified; /* the bytes come from a file that nothing in the target could confirm */
+    const uint8_t *bytes; /* at `begin` */
+    bool unverified;      /* they come from a file that nothing in the target could confirm */
 };
 
 enum mapping_access { MAPPING_UNKNOWN, MAPPING_READ_ONLY, MAPPING_WRITABLE };
 
-/* A file-backed or named mapping, as NT_FILE or /proc/PID/maps tells it. */
+/* A mapping that NT_FILE or /proc/PID/maps reports with a path. */
 struct mapping {
     uint64_t begin, end;
     uint64_t offset; /* in the file, bytes */
     const char *path;
     enum mapping_access access;
-    struct mapped_file *file; /* NULL where no file stands behind it */
-    uint64_t reach;           /* file offset: the furthest end of it and of those before it in file->mappings */
+    struct mapped_file *file; /* NULL where there is none */
+    uint64_t reach;           /* the highest end, as a file offset, of it and those before it in file->mappings */
 };
 
-/* Bytes that stand for target memory although no page holds them: a relocated part of an image's file. */
+/* Relocated bytes of an image's file, read in place of memory that was not dumped. */
 struct patch {
     uint64_t address;
     size_t size;
@@ -39,10 +43,21 @@ struct patch {
     uint8_t bytes[];
 };
 
-/*
- * What a recording target has seen being read. Lines, not whole pages: what lies beside it in the process's heap, its
- * environment for instance, is nobody's business.
- */
+/* A page, with a copy of its bytes or only a set of its lines. */
+struct page {
+    uint64_t address; /* of its first byte */
+    uint8_t *bytes;   /* belongs to the owner of the set; may be NULL */
+    uint64_t lines;   /* a bit for each of its PAGE_LINES lines; the owner gives it its meaning */
+};
+
+static inline uint64_t page_address(const struct page *page)
+{
+    return page->address;
+}
+
+DEFINE_HASH_TABLE(pages, struct page, uint64_t, page_address, hash_u64, equal_u64);
+
+/* What was read from a recording target: lines, not whole pages, so that a snapshot holds no more than it needs. */
 struct recording {
     struct pages pages;
     struct patch *patches;
@@ -54,7 +69,7 @@ DEFINE_HASH_TABLE_TYPE(file_table, struct mapped_file *);
 
 struct target_ops {
     bool (*memory_at)(struct target *target, uint64_t address, struct span *ret);
-    /* As memory_at, but only what the target itself holds: no file stands in. */
+    /* As memory_at, but without files standing in. */
     bool (*dumped_at)(struct target *target, uint64_t address, struct span *ret);
     void (*destroy)(struct target *target);
 };
@@ -63,31 +78,31 @@ struct target {
     const struct target_ops *ops;
     enum cdacq_target_kind kind;
     int pid;
-    uint16_t elf_machine;     /* EM_*, 0 where not known */
+    uint16_t elf_machine;     /* EM_*; 0 where unknown */
     struct mapping *mappings; /* sorted by begin */
     size_t mapping_count;
     struct mapped_file *files;            /* a list through `next` */
-    struct file_table file_table;         /* the same by path */
-    const struct mapping **file_mappings; /* those of each file together: parts of it are mapped_file.mappings */
+    struct file_table file_table;         /* `files` by path */
+    const struct mapping **file_mappings; /* grouped by file; mapped_file.mappings point into it */
     struct recording *recording;
-    const char *writer; /* of a core: who made it, as far as its notes tell; a static string */
+    const char *writer; /* the program that wrote a core, guessed from its notes; static */
     uint64_t segment_count, dumped_size, missing_size;
     bool truncated;
 };
 
-/* Frees the target and what it owns; lets a stopped process run. NULL is fine. */
+/* Frees the target and resumes a stopped process. NULL is allowed. */
 void target_destroy(struct target *target);
 
-/* Frees what every backend shares; for the backends' own destroy. */
+/* Frees what all backends share; each backend's destroy calls it. */
 void target_deinit(struct target *target);
 
 /* The mapping that holds `address`, or NULL. */
 const struct mapping *target_mapping_at(const struct target *target, uint64_t address);
 
-/* Sorts the mappings by address; a backend calls it once it has listed them. */
+/* Sorts the mappings by address. A backend calls it after listing them. */
 void target_sort_mappings(struct target *target);
 
-/* Notes that [address, address + size) was read; only for a recording target. */
+/* Records that [address, address + size) was read; only for a recording target. */
 void target_record(struct target *target, uint64_t address, uint64_t size);
 void target_record_patch(struct target *target, uint64_t address, const void *bytes, size_t size);
 

@@ -1,6 +1,6 @@
 /*
- * base.h: the floor that every other file stands on: checked arithmetic, byte-order loads and scope-bound
- * cleanup. It knows nothing of targets or of .NET. Everything here is pure and thread-safe.
+ * base.h: checked arithmetic, loads and stores in either byte order, and cleanup at the end of a scope. Every other file
+ * may use it. All functions are pure and thread-safe.
  */
 #ifndef CDACQ_UTIL_BASE_H
 #define CDACQ_UTIL_BASE_H
@@ -19,7 +19,7 @@
 #define UNLIKELY(x)       __builtin_expect(!!(x), 0)
 #define PRINTF_LIKE(f, a) __attribute__((format(printf, f, a)))
 
-/* Frees at the end of the scope, whichever way it is left. `return take_ptr(p)` hands the value out instead. */
+/* Frees or closes a variable at the end of its scope. `return take_ptr(p)` returns the pointer without freeing it. */
 #define CLEANUP_FREE  __attribute__((cleanup(cleanup_free_)))
 #define CLEANUP_CLOSE __attribute__((cleanup(cleanup_close_)))
 #define take_ptr(p)               \
@@ -40,7 +40,7 @@ static inline void cleanup_close_(int *fd)
         close(*fd);
 }
 
-/* a + b, or UINT64_MAX where that does not fit: an end that nothing can reach instead of one that wrapped. */
+/* a + b, or UINT64_MAX where the sum does not fit. */
 static inline uint64_t add_saturated(uint64_t a, uint64_t b)
 {
     uint64_t sum;
@@ -63,7 +63,7 @@ static inline uint64_t align_up(uint64_t value, uint64_t power_of_two)
     return align_down(add_saturated(value, power_of_two - 1), power_of_two);
 }
 
-/* Loads from unaligned bytes in the byte order of a target; `big` is the target's, never the host's. */
+/* Unaligned loads and stores in the target's byte order, which `big` gives; never the host's. */
 static inline uint16_t load_u16(const void *p, bool big)
 {
     uint16_t v;
@@ -103,7 +103,16 @@ static inline void store_u64(void *p, uint64_t v, bool big)
     memcpy(p, &v, sizeof v);
 }
 
-/* The part of a path behind its last slash. Target paths are POSIX paths whatever the host. */
+/* For qsort: compares the uint64_t that both items begin with. */
+static inline int compare_u64(const void *a, const void *b)
+{
+    uint64_t x, y;
+    memcpy(&x, a, sizeof x);
+    memcpy(&y, b, sizeof y);
+    return (x > y) - (x < y);
+}
+
+/* The last component of a path. Target paths are POSIX paths on any host. */
 static inline const char *path_basename(const char *path)
 {
     const char *slash = strrchr(path, '/');

@@ -165,12 +165,6 @@ static void list_table(struct lister *lister, uint64_t table, unsigned level)
     window_deinit(&window);
 }
 
-static int compare_u64(const void *a, const void *b)
-{
-    const uint64_t *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
 static int compare_sections(const void *a, const void *b)
 {
     const struct range_section *x = a, *y = b;

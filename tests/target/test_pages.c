@@ -1,4 +1,4 @@
-#include "target/pages.h"
+#include "target/target.h"
 
 #include <time.h>
 
