@@ -1,6 +1,5 @@
 /*
- * arena.h: memory that is freed all at once: names and records that live as long as what they belong to. A zeroed
- * struct is an empty arena. One thread at a time.
+ * arena.h: memory that is freed all at once. A zeroed struct is an empty arena. One thread at a time.
  */
 #ifndef CDACQ_UTIL_ARENA_H
 #define CDACQ_UTIL_ARENA_H
@@ -18,7 +17,7 @@ void arena_deinit(struct arena *arena);
 /* `size` bytes, aligned for pointers and 64-bit integers, not initialised. NULL when out of memory. */
 void *arena_allocate(struct arena *arena, size_t size);
 
-/* A copy of `length` bytes with a NUL after them. NULL when out of memory. */
+/* A copy of `length` bytes, NUL-terminated. NULL when out of memory. */
 char *arena_string(struct arena *arena, const char *string, size_t length);
 
 #endif

@@ -63,45 +63,23 @@ static inline uint64_t align_up(uint64_t value, uint64_t power_of_two)
     return align_down(add_saturated(value, power_of_two - 1), power_of_two);
 }
 
-/* Unaligned loads and stores in the target's byte order, which `big` gives; never the host's. */
-static inline uint16_t load_u16(const void *p, bool big)
-{
-    uint16_t v;
-    memcpy(&v, p, sizeof v);
-    return big == (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) ? v : __builtin_bswap16(v);
-}
+/* load_u16() to store_u64(): unaligned loads and stores in the byte order that `big` gives, never the host's. */
+#define DEFINE_LOAD_AND_STORE(bits)                                                            \
+    static inline uint##bits##_t load_u##bits(const void *p, bool big)                         \
+    {                                                                                          \
+        uint##bits##_t v;                                                                      \
+        memcpy(&v, p, sizeof v);                                                               \
+        return big == (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) ? v : __builtin_bswap##bits(v); \
+    }                                                                                          \
+    static inline void store_u##bits(void *p, uint##bits##_t v, bool big)                      \
+    {                                                                                          \
+        v = load_u##bits(&v, big);                                                             \
+        memcpy(p, &v, sizeof v);                                                               \
+    }
 
-static inline uint32_t load_u32(const void *p, bool big)
-{
-    uint32_t v;
-    memcpy(&v, p, sizeof v);
-    return big == (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) ? v : __builtin_bswap32(v);
-}
-
-static inline uint64_t load_u64(const void *p, bool big)
-{
-    uint64_t v;
-    memcpy(&v, p, sizeof v);
-    return big == (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) ? v : __builtin_bswap64(v);
-}
-
-static inline void store_u16(void *p, uint16_t v, bool big)
-{
-    v = load_u16(&v, big);
-    memcpy(p, &v, sizeof v);
-}
-
-static inline void store_u32(void *p, uint32_t v, bool big)
-{
-    v = load_u32(&v, big);
-    memcpy(p, &v, sizeof v);
-}
-
-static inline void store_u64(void *p, uint64_t v, bool big)
-{
-    v = load_u64(&v, big);
-    memcpy(p, &v, sizeof v);
-}
+DEFINE_LOAD_AND_STORE(16)
+DEFINE_LOAD_AND_STORE(32)
+DEFINE_LOAD_AND_STORE(64)
 
 /* For qsort: compares the uint64_t that both items begin with. */
 static inline int compare_u64(const void *a, const void *b)

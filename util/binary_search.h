@@ -1,16 +1,15 @@
 /*
- * binary_search.h: the one binary search. What is searched need not be an array: the condition may read it from
- * anywhere.
+ * binary_search.h: binary search over an array or anything else that a condition on an index can read.
  *
  *     size_t next = lower_bound(i, spans->count, spans->items[i].end <= address);
  *
- * finds the first index for which the condition is false, or the count. It has to be true for all indexes before some
- * place and false from there on; where it is not, the result is still an index or the count.
+ * finds the first index for which the condition is false, or the count. The condition must be true below some index and
+ * false from there on; otherwise the result is any index or the count.
  */
 #ifndef CDACQ_UTIL_BINARY_SEARCH_H
 #define CDACQ_UTIL_BINARY_SEARCH_H
 
-/* Has the type of `count`; `i` is the name of the index within the condition, which is not evaluated for the count. */
+/* Has the type of `count`. `i` names the index in the condition, which is evaluated only for indexes below the count. */
 #define lower_bound(i, count, condition)                    \
     ({                                                      \
         __typeof__((count) + 0) low_ = 0, high_ = (count);  \

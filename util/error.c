@@ -17,7 +17,7 @@ const char *cdacq_status_text(enum cdacq_status status)
     return "unknown status";
 }
 
-/* Copies escaped text, cut between two characters. */
+/* Copies a string, escaped and cut between two characters. */
 static void copy_escaped(char *buffer, size_t size, const char *string, enum escape_form form)
 {
     size_t length = strlen(string), done = 0, taken;
@@ -48,7 +48,7 @@ enum cdacq_status error_set(struct cdacq_error *err, enum cdacq_status status, u
     va_start(args, format);
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
-    /* A path of the user or of the system may have gone into it as it is. */
+    /* The line may hold an unescaped path. */
     copy_escaped(err->message, sizeof err->message, line, ESCAPE_MESSAGE);
     err->status = status;
     err->address = address;

@@ -2,9 +2,7 @@
 
 static const char hex_digits[] = "0123456789abcdef";
 
-/*
- * Decodes one UTF-8 sequence (RFC 3629: no surrogates, no overlong forms). Returns its length, 0 where there is none.
- */
+/* Decodes one UTF-8 sequence (RFC 3629: no surrogates, no overlong forms). Returns its length, 0 if invalid. */
 static size_t utf8_decode(const uint8_t *p, size_t n, uint32_t *ret)
 {
     static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -57,7 +55,7 @@ static char *put_code(char *to, uint32_t code, bool json)
     return to;
 }
 
-/* One character. *p is moved past it. */
+/* Writes one character and moves *p past it. */
 static inline char *put_character(char *to, const uint8_t **p, const uint8_t *end, bool json, bool twice)
 {
     uint32_t code = 0;

@@ -1,21 +1,21 @@
 /*
- * hash_table.h: the hash table, typed at the place of use: open addressing over a power of two of slots, each with a
- * byte that holds 7 bits of its hash, so that keys are compared only where they nearly always are equal.
+ * hash_table.h: a typed hash table, defined where it is used. Open addressing over a power of two of slots; a byte per
+ * slot holds 7 bits of the hash, so that few unequal keys are compared.
  *
  *     DEFINE_HASH_TABLE(pages, struct page, uint64_t, page_address, hash_u64, equal_u64);
  *
- * defines struct pages, of entries with keys, which `page_address` takes from a const struct page *, `hash_u64` hashes
- * with a seed and `equal_u64` compares. A zeroed struct is an empty table. Entries are never removed.
+ * defines struct pages. `page_address` gives the key of a const struct page *, `hash_u64` hashes a key with a seed and
+ * `equal_u64` compares two. A zeroed struct is an empty table. Entries are never removed.
  *
  *     void pages_deinit(struct pages *);
- *     struct page *pages_find(const struct pages *, uint64_t key);     NULL where there is none
- *     struct page *pages_insert(struct pages *, struct page, bool *ret_added);
- *         the entry with the key of that one, which is added where there is none; ret_added may be NULL; NULL when out
- * of memory, with the table as it was struct page *pages_next(const struct pages *, const struct page *); the entry
- * after that one, or the first one after NULL, in no order; NULL at the end
+ *     struct page *pages_find(const struct pages *, uint64_t key);             NULL where there is none
+ *     struct page *pages_insert(struct pages *, struct page, bool *ret_added); the entry with that key, added if new
+ *     struct page *pages_next(const struct pages *, const struct page *);      the entry after that one, or after NULL
+ *                                                                              the first; NULL at the end; no order
  *
- * Pointers to entries are good until the next insertion. Keys may be chosen by somebody who wants all to collide: the
- * seed is the table's own address in memory, which nobody outside can know.
+ * pages_insert() returns NULL when out of memory, with the table unchanged; `ret_added` may be NULL. Pointers to entries
+ * are valid until the next insertion. An attacker who chooses the keys cannot make all collide: the seed is the address
+ * of the table's memory.
  */
 #ifndef CDACQ_UTIL_HASH_TABLE_H
 #define CDACQ_UTIL_HASH_TABLE_H
@@ -53,80 +53,80 @@ static inline bool equal_strings(const char *a, const char *b)
 
 enum { HASH_TABLE_FIRST = 64 }; /* slots */
 
-/* The struct alone, for a header, and its functions alone, for where they are used. */
-#define DEFINE_HASH_TABLE_TYPE(table, entry_type)                                                 \
-    struct table {                                                                                \
-        entry_type *slots;                                                                        \
-        uint8_t *tags; /* of each slot, behind the last one: 0 where it is free, or 128 and up */ \
-        size_t count, capacity;                                                                   \
+/* The struct, for a header, and its functions, for the file that uses them. */
+#define DEFINE_HASH_TABLE_TYPE(table, entry_type)                                       \
+    struct table {                                                                      \
+        entry_type *slots;                                                              \
+        uint8_t *tags; /* a byte for each slot, 0 where it is free, else 128 or more */ \
+        size_t count, capacity;                                                         \
     }
 
-#define DEFINE_HASH_TABLE_FUNCTIONS(table, entry_type, key_type, key_of, hash_of, equal)                          \
-    __attribute__((unused)) static inline void table##_deinit(struct table *t)                                    \
-    {                                                                                                             \
-        free(t->slots);                                                                                           \
-        *t = (struct table){0};                                                                                   \
-    }                                                                                                             \
-    /* The slot with the key, or the free one where it belongs. *ret_tag is the tag of an entry with that key. */ \
-    static inline size_t table##_slot_(const struct table *t, key_type key, uint8_t *ret_tag)                     \
-    {                                                                                                             \
-        uint64_t hash = hash_of(key, (uintptr_t)t->slots);                                                        \
-        uint8_t tag = *ret_tag = (uint8_t)(hash >> 57 | 0x80);                                                    \
-        size_t mask = t->capacity - 1, i = (size_t)hash & mask;                                                   \
-        while (t->tags[i] && !(t->tags[i] == tag && equal(key_of(&t->slots[i]), key)))                            \
-            i = (i + 1) & mask;                                                                                   \
-        return i;                                                                                                 \
-    }                                                                                                             \
-    __attribute__((unused)) static inline entry_type *table##_find(const struct table *t, key_type key)           \
-    {                                                                                                             \
-        uint8_t tag;                                                                                              \
-        if (!t->capacity)                                                                                         \
-            return NULL;                                                                                          \
-        size_t i = table##_slot_(t, key, &tag);                                                                   \
-        return t->tags[i] ? &t->slots[i] : NULL;                                                                  \
-    }                                                                                                             \
-    __attribute__((unused)) static inline entry_type *table##_next(const struct table *t,                         \
-                                                                   __typeof__(entry_type) const *entry)           \
-    {                                                                                                             \
-        for (size_t i = entry ? (size_t)(entry - t->slots) + 1 : 0; i < t->capacity; i++)                         \
-            if (t->tags[i])                                                                                       \
-                return &t->slots[i];                                                                              \
-        return NULL;                                                                                              \
-    }                                                                                                             \
-    static bool table##_grow_(struct table *t)                                                                    \
-    {                                                                                                             \
-        struct table larger = {.count = t->count, .capacity = t->capacity ? t->capacity * 2 : HASH_TABLE_FIRST};  \
-        larger.slots = larger.capacity > t->capacity ? calloc(larger.capacity, sizeof(entry_type) + 1) : NULL;    \
-        if (!larger.slots)                                                                                        \
-            return false;                                                                                         \
-        larger.tags = (uint8_t *)(larger.slots + larger.capacity);                                                \
-        for (__typeof__(entry_type) const *entry = NULL; (entry = table##_next(t, entry));) {                     \
-            uint8_t tag;                                                                                          \
-            size_t i = table##_slot_(&larger, key_of(entry), &tag);                                               \
-            larger.slots[i] = *entry;                                                                             \
-            larger.tags[i] = tag;                                                                                 \
-        }                                                                                                         \
-        free(t->slots);                                                                                           \
-        *t = larger;                                                                                              \
-        return true;                                                                                              \
-    }                                                                                                             \
-    __attribute__((unused)) static inline entry_type *table##_insert(struct table *t, entry_type entry,           \
-                                                                     bool *ret_added)                             \
-    {                                                                                                             \
-        uint8_t tag;                                                                                              \
-        if (t->count >= t->capacity / 4 * 3 && !table##_grow_(t))                                                 \
-            return NULL;                                                                                          \
-        size_t i = table##_slot_(t, key_of(&entry), &tag);                                                        \
-        bool added = !t->tags[i];                                                                                 \
-        if (added) {                                                                                              \
-            t->slots[i] = entry;                                                                                  \
-            t->tags[i] = tag;                                                                                     \
-            t->count++;                                                                                           \
-        }                                                                                                         \
-        if (ret_added)                                                                                            \
-            *ret_added = added;                                                                                   \
-        return &t->slots[i];                                                                                      \
-    }                                                                                                             \
+#define DEFINE_HASH_TABLE_FUNCTIONS(table, entry_type, key_type, key_of, hash_of, equal)                         \
+    __attribute__((unused)) static inline void table##_deinit(struct table *t)                                   \
+    {                                                                                                            \
+        free(t->slots);                                                                                          \
+        *t = (struct table){0};                                                                                  \
+    }                                                                                                            \
+    /* The slot with the key, or the free slot for it. *ret_tag is the tag of an entry with that key. */         \
+    static inline size_t table##_slot_(const struct table *t, key_type key, uint8_t *ret_tag)                    \
+    {                                                                                                            \
+        uint64_t hash = hash_of(key, (uintptr_t)t->slots);                                                       \
+        uint8_t tag = *ret_tag = (uint8_t)(hash >> 57 | 0x80);                                                   \
+        size_t mask = t->capacity - 1, i = (size_t)hash & mask;                                                  \
+        while (t->tags[i] && !(t->tags[i] == tag && equal(key_of(&t->slots[i]), key)))                           \
+            i = (i + 1) & mask;                                                                                  \
+        return i;                                                                                                \
+    }                                                                                                            \
+    __attribute__((unused)) static inline entry_type *table##_find(const struct table *t, key_type key)          \
+    {                                                                                                            \
+        uint8_t tag;                                                                                             \
+        if (!t->capacity)                                                                                        \
+            return NULL;                                                                                         \
+        size_t i = table##_slot_(t, key, &tag);                                                                  \
+        return t->tags[i] ? &t->slots[i] : NULL;                                                                 \
+    }                                                                                                            \
+    __attribute__((unused)) static inline entry_type *table##_next(const struct table *t,                        \
+                                                                   __typeof__(entry_type) const *entry)          \
+    {                                                                                                            \
+        for (size_t i = entry ? (size_t)(entry - t->slots) + 1 : 0; i < t->capacity; i++)                        \
+            if (t->tags[i])                                                                                      \
+                return &t->slots[i];                                                                             \
+        return NULL;                                                                                             \
+    }                                                                                                            \
+    static bool table##_grow_(struct table *t)                                                                   \
+    {                                                                                                            \
+        struct table larger = {.count = t->count, .capacity = t->capacity ? t->capacity * 2 : HASH_TABLE_FIRST}; \
+        larger.slots = larger.capacity > t->capacity ? calloc(larger.capacity, sizeof(entry_type) + 1) : NULL;   \
+        if (!larger.slots)                                                                                       \
+            return false;                                                                                        \
+        larger.tags = (uint8_t *)(larger.slots + larger.capacity);                                               \
+        for (__typeof__(entry_type) const *entry = NULL; (entry = table##_next(t, entry));) {                    \
+            uint8_t tag;                                                                                         \
+            size_t i = table##_slot_(&larger, key_of(entry), &tag);                                              \
+            larger.slots[i] = *entry;                                                                            \
+            larger.tags[i] = tag;                                                                                \
+        }                                                                                                        \
+        free(t->slots);                                                                                          \
+        *t = larger;                                                                                             \
+        return true;                                                                                             \
+    }                                                                                                            \
+    __attribute__((unused)) static inline entry_type *table##_insert(struct table *t, entry_type entry,          \
+                                                                     bool *ret_added)                            \
+    {                                                                                                            \
+        uint8_t tag;                                                                                             \
+        if (t->count >= t->capacity / 4 * 3 && !table##_grow_(t))                                                \
+            return NULL;                                                                                         \
+        size_t i = table##_slot_(t, key_of(&entry), &tag);                                                       \
+        bool added = !t->tags[i];                                                                                \
+        if (added) {                                                                                             \
+            t->slots[i] = entry;                                                                                 \
+            t->tags[i] = tag;                                                                                    \
+            t->count++;                                                                                          \
+        }                                                                                                        \
+        if (ret_added)                                                                                           \
+            *ret_added = added;                                                                                  \
+        return &t->slots[i];                                                                                     \
+    }                                                                                                            \
     _Static_assert(sizeof(entry_type) > 0, "a type")
 
 #define DEFINE_HASH_TABLE(table, entry_type, key_type, key_of, hash_of, equal) \

@@ -1,15 +1,15 @@
 /*
- * vector.h: the growable array, typed at the place of use. DEFINE_VECTOR(spans, struct span) defines struct spans,
+ * vector.h: a typed growable array, defined where it is used. DEFINE_VECTOR(spans, struct span) defines struct spans,
  * whose `items`, `count` and `capacity` may be read freely, and the functions below. A zeroed struct is an empty
- * vector. Growing doubles the capacity; a size that does not fit, or memory that runs out, returns false or NULL and
- * leaves the vector as it was. Pointers to items are good until it grows.
+ * vector. A size that does not fit, or a failed allocation, returns false or NULL and leaves the vector unchanged.
+ * Pointers to items are valid until it grows.
  *
  *     void spans_deinit(struct spans *);
- *     bool spans_reserve(struct spans *, size_t capacity);         room for at least so many in all
+ *     bool spans_reserve(struct spans *, size_t capacity);         room for at least that many
  *     bool spans_resize(struct spans *, size_t count);             new items are zeroed
  *     bool spans_append(struct spans *, struct span);
  *     struct span *spans_append_items(struct spans *, size_t n);   the first of n new items, not initialised
- *     void spans_shrink(struct spans *);                           gives back what is not used
+ *     void spans_shrink(struct spans *);                           releases unused capacity
  */
 #ifndef CDACQ_UTIL_VECTOR_H
 #define CDACQ_UTIL_VECTOR_H
@@ -17,15 +17,15 @@
 #include "util/base.h"
 
 /*
- * `items` reallocated for at least `needed` items, and at least twice *capacity, which is set. NULL with nothing
- * changed where that cannot be had.
+ * Reallocates `items` for at least `needed` items and about twice *capacity, which it sets. NULL with nothing changed on
+ * failure.
  */
 void *vector_grow(void *items, size_t *capacity, size_t needed, size_t item_size);
 
-/* `items` reallocated for no more than `count`, or as they were. */
+/* Reallocates `items` for exactly `count`, or returns them unchanged. */
 void *vector_shrink(void *items, size_t *capacity, size_t count, size_t item_size);
 
-/* The struct alone, for a header, and its functions alone, for where they are used. */
+/* The struct, for a header, and its functions, for the file that uses them. */
 #define DEFINE_VECTOR_TYPE(vector, type) \
     struct vector {                      \
         type *items;                     \
