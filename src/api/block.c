@@ -1,5 +1,5 @@
 /*
- * block.c: the ExecutionManager contract as cdacq/block.h has it: a thin layer over contracts/.
+ * block.c: the calls of cdacq/block.h, a thin layer over contracts/.
  */
 #include <inttypes.h>
 
@@ -10,13 +10,20 @@
 #include "src/api/handles.h"
 #include "util/sized.h"
 
-_Static_assert(sizeof(struct code_block) <= sizeof(struct cdacq_block), "a handle holds a block");
+_Static_assert(sizeof(struct code_block) <= sizeof(struct cdacq_block), "a block fits into its handle");
 
 static struct code_block block_of(const struct cdacq_block *handle)
 {
     struct code_block block;
     memcpy(&block, handle->opaque, sizeof block);
     return block;
+}
+
+/* Begins a look-up. Returns the reader for it. */
+static struct field_reader *begin(struct cdacq_session *session)
+{
+    reader_begin(&session->reader.raw, FUEL_LOOKUP);
+    return &session->reader;
 }
 
 static enum cdacq_status not_managed(uint64_t address, struct cdacq_error *err)
@@ -27,16 +34,14 @@ static enum cdacq_status not_managed(uint64_t address, struct cdacq_error *err)
 enum cdacq_status cdacq_session_get_code_block(struct cdacq_session *session, uint64_t ip, struct cdacq_block *ret,
                                                struct cdacq_error *err)
 {
-    struct field_reader *reader = &session->reader;
     struct code_block block;
-    reader_begin(&reader->raw, FUEL_LOOKUP);
-    if (execution_manager_find(&session->target->manager, reader, session_address(session, ip), &block) &&
+    if (execution_manager_find(&session->target->manager, begin(session), session_address(session, ip), &block) &&
         code_block_is_method(&block)) {
         *ret = (struct cdacq_block){0};
         memcpy(ret->opaque, &block, sizeof block);
         return CDACQ_OK;
     }
-    enum cdacq_status status = reader_status(&reader->raw, err);
+    enum cdacq_status status = reader_status(&session->reader.raw, err);
     return status < 0 ? status : not_managed(ip, err);
 }
 
@@ -65,14 +70,7 @@ uint64_t cdacq_block_get_unwind_info_base_address(const struct cdacq_block *bloc
     return block_of(block).unwind_base;
 }
 
-/* A question about a block begins: the reader that is to answer it. */
-static struct field_reader *ask(struct cdacq_session *session)
-{
-    reader_begin(&session->reader.raw, FUEL_LOOKUP);
-    return &session->reader;
-}
-
-/* The status of a question that has been `answered`, or else why it was not. */
+/* The status of a look-up that has ended: OK, the failure of the reader, or CORRUPT with `problem`. */
 static enum cdacq_status finish(struct cdacq_session *session, bool answered, uint64_t address, const char *problem,
                                 struct cdacq_error *err)
 {
@@ -86,7 +84,7 @@ enum cdacq_status cdacq_block_get_method_region_info(const struct cdacq_block *h
 {
     struct code_block block = block_of(handle);
     uint64_t hot_size;
-    bool answered = method_region_hot_size(ask(session), &block, &hot_size);
+    bool answered = method_region_hot_size(begin(session), &block, &hot_size);
     if (answered) {
         *ret_hot_size = hot_size;
         *ret_cold_start = block.cold_start;
@@ -95,12 +93,11 @@ enum cdacq_status cdacq_block_get_method_region_info(const struct cdacq_block *h
     return finish(session, answered, block.start, "the method's size cannot be told", err);
 }
 
-/* The function that covers the block's ip: two getters ask for a part of it. */
 static enum cdacq_status function_of(const struct cdacq_block *handle, struct cdacq_session *session,
                                      struct block_function *ret, struct cdacq_error *err)
 {
     struct code_block block = block_of(handle);
-    return finish(session, block_function_find(ask(session), &block, ret), block.ip,
+    return finish(session, block_function_find(begin(session), &block, ret), block.ip,
                   "no unwind info covers the address", err);
 }
 
@@ -128,7 +125,7 @@ enum cdacq_status cdacq_block_is_funclet(const struct cdacq_block *handle, struc
                                          struct cdacq_error *err)
 {
     struct code_block block = block_of(handle);
-    bool is_funclet, answered = block_is_funclet(ask(session), &block, &is_funclet);
+    bool is_funclet, answered = block_is_funclet(begin(session), &block, &is_funclet);
     if (answered)
         *ret = is_funclet;
     return finish(session, answered, block.ip, "no unwind info covers the address", err);
@@ -138,7 +135,7 @@ enum cdacq_status cdacq_block_is_filter_funclet(const struct cdacq_block *handle
                                                 bool *ret, struct cdacq_error *err)
 {
     struct code_block block = block_of(handle);
-    bool is_filter, answered = block_is_filter_funclet(ask(session), &block, &is_filter);
+    bool is_filter, answered = block_is_filter_funclet(begin(session), &block, &is_filter);
     if (answered)
         *ret = is_filter;
     return finish(session, answered, block.ip, "no unwind info covers the address", err);
@@ -149,7 +146,7 @@ enum cdacq_status cdacq_block_get_debug_info(const struct cdacq_block *handle, s
 {
     struct code_block block = block_of(handle);
     uint64_t debug_info;
-    bool has_flag_byte, answered = block.manager->debug_info(ask(session), &block, &debug_info, &has_flag_byte);
+    bool has_flag_byte, answered = block.manager->debug_info(begin(session), &block, &debug_info, &has_flag_byte);
     if (answered) {
         *ret = debug_info;
         *ret_has_flag_byte = has_flag_byte;
@@ -163,7 +160,7 @@ enum cdacq_status cdacq_block_get_gc_info(const struct cdacq_block *handle, stru
     struct code_block block = block_of(handle);
     uint64_t gc_info;
     uint32_t version;
-    bool answered = block.manager->gc_info(ask(session), &block, &gc_info, &version);
+    bool answered = block.manager->gc_info(begin(session), &block, &gc_info, &version);
     if (answered) {
         *ret = gc_info;
         *ret_version = version;
@@ -179,11 +176,11 @@ enum cdacq_status cdacq_block_visit_exception_clauses(const struct cdacq_block *
     struct code_block block = block_of(handle);
     struct exception_clauses clauses;
     struct cdacq_exception_clause clause;
-    if (!block.manager->clauses(ask(session), &block, &clauses))
+    if (!block.manager->clauses(begin(session), &block, &clauses))
         return reader_status(&session->reader.raw, err);
     for (uint32_t i = 0; i < clauses.count; i++) {
-        /* Each clause is a question of its own: `visit` may have asked others. */
-        if (!exception_clause_read(ask(session), &clauses, i, &clause))
+        /* `visit` may have used the session: each clause is a look-up of its own. */
+        if (!exception_clause_read(begin(session), &clauses, i, &clause))
             return reader_status(&session->reader.raw, err);
         if (visit(&clause, context))
             return CDACQ_STOPPED;
@@ -191,12 +188,22 @@ enum cdacq_status cdacq_block_visit_exception_clauses(const struct cdacq_block *
     return CDACQ_OK;
 }
 
+const char *cdacq_code_kind_text(enum cdacq_code_kind kind)
+{
+    static const char *const texts[] = {
+#define KIND_TEXT(name, value, text) [value] = text,
+        CDACQ_CODE_KINDS(KIND_TEXT)
+#undef KIND_TEXT
+    };
+    return (unsigned)kind < ARRAY_SIZE(texts) ? texts[kind] : "Unknown";
+}
+
 enum cdacq_status cdacq_session_get_code_kind(struct cdacq_session *session, uint64_t address,
                                               enum cdacq_code_kind *ret, struct cdacq_error *err)
 {
     struct code_block block;
     uint64_t plain = session_address(session, address);
-    bool found = execution_manager_find(&session->target->manager, ask(session), plain, &block);
+    bool found = execution_manager_find(&session->target->manager, begin(session), plain, &block);
     if (!found && reader_failed(&session->reader.raw))
         return reader_status(&session->reader.raw, err);
     *ret = found ? block.kind : CDACQ_CODE_UNKNOWN;
@@ -208,7 +215,7 @@ enum cdacq_status cdacq_session_find_ready_to_run_module(struct cdacq_session *s
 {
     struct range_section section;
     uint64_t plain = session_address(session, address);
-    bool found = range_section_map_find(ask(session), session->target->manager.map, plain, &section);
+    bool found = range_section_map_find(begin(session), session->target->manager.map, plain, &section);
     if (!found && reader_failed(&session->reader.raw))
         return reader_status(&session->reader.raw, err);
     if (!found || !jit_manager_of(&section)->in_images)
@@ -240,7 +247,7 @@ enum cdacq_status cdacq_session_visit_code_heaps(struct cdacq_session *session, 
     struct code_heap_list heaps;
     reader_begin(&session->reader.raw, FUEL_INDEX);
     code_heaps_list(&session->target->manager, &session->reader, kind, &heaps);
-    enum cdacq_status status = reader_status(&session->reader.raw, err); /* before `visit` asks questions of its own */
+    enum cdacq_status status = reader_status(&session->reader.raw, err); /* before `visit` uses the session */
     for (size_t i = 0; i < heaps.count && status != CDACQ_STOPPED; i++)
         if (visit(&heaps.items[i], context))
             status = CDACQ_STOPPED;
@@ -251,12 +258,10 @@ enum cdacq_status cdacq_session_visit_code_heaps(struct cdacq_session *session, 
 enum cdacq_status cdacq_session_non_virtual_entry_to_method_desc(struct cdacq_session *session, uint64_t entry_point,
                                                                  uint64_t *ret, struct cdacq_error *err)
 {
-    struct field_reader *reader = &session->reader;
-    reader_begin(&reader->raw, FUEL_LOOKUP);
-    if (execution_manager_entry_method_desc(&session->target->manager, reader, session_address(session, entry_point),
-                                            ret))
+    uint64_t plain = session_address(session, entry_point);
+    if (execution_manager_entry_method_desc(&session->target->manager, begin(session), plain, ret))
         return CDACQ_OK;
-    enum cdacq_status status = reader_status(&reader->raw, err);
+    enum cdacq_status status = reader_status(&session->reader.raw, err);
     return status < 0 ? status
                       : error_set(err, CDACQ_NOT_MANAGED, entry_point,
                                   "0x%" PRIx64 " enters no method with a MethodDesc", entry_point);

@@ -2,7 +2,7 @@
 
 #include <dlfcn.h>
 
-/* The client's interface as its library has it (debuginfod_find_executable(3)); its header need not be installed. */
+/* The interface of debuginfod_find_executable(3), declared here because its header may not be installed. */
 struct client;
 
 char *debuginfod_fetch(const uint8_t *build_id, size_t size)
@@ -24,6 +24,6 @@ char *debuginfod_fetch(const uint8_t *build_id, size_t size)
             path = NULL;
         end(client);
     }
-    /* The library stays loaded: it has started threads and registered handlers that must find their code. */
+    /* The library stays loaded: its threads and handlers need their code. */
     return path;
 }

@@ -1,5 +1,5 @@
 /*
- * handles.h: the insides of the public handles, for the files that implement cdacq.h.
+ * handles.h: the content of the public handles, for the files that implement cdacq.h.
  */
 #ifndef CDACQ_API_HANDLES_H
 #define CDACQ_API_HANDLES_H
@@ -18,7 +18,7 @@
 
 struct cdacq_target {
     struct file_policy policy;
-    char *image_path; /* of a target that is a file: its one mapping's */
+    char *image_path; /* of CDACQ_TARGET_IMAGE: the path of its only mapping */
     struct target *target;
     struct runtimes runtimes;
     unsigned runtime; /* index of the one in use */
@@ -27,29 +27,27 @@ struct cdacq_target {
     struct layout layout;
     struct contracts contracts;
     enum cdacq_name_style names;
-    bool runtime_types; /* MethodDescs and metadata are described, in versions that this build reads */
+    bool runtime_types; /* this build reads MethodDescs and metadata of this runtime */
     struct execution_manager manager;
-    struct cdacq_error problem; /* status OK, or why no method can be found: a target that was opened in part */
+    struct cdacq_error problem; /* CDACQ_OPEN_PARTIAL: why no method can be found */
     _Atomic(struct code_map *) code_map;
     char build_id[2 * BUILD_ID_MAX + 1];
-    struct runtime_version version; /* found when first asked for, under the policy's lock */
+    struct runtime_version version; /* found on demand, under the policy's lock */
     bool has_version;
 };
 
-/*
- * One of a method's functions, relative to unwind_base: where it begins, and the funclet, or else the method, it is of.
- */
+/* One function of a method: its start and that of its funclet or method, both relative to unwind_base. */
 struct method_function {
     uint32_t begin, funclet;
 };
 
-/* A method that has been asked about: its answer but for the address asked. */
+/* A method that was looked up: its answer without the fields that depend on the address. */
 struct method_record {
-    struct cdacq_method method; /* without what depends on the address */
+    struct cdacq_method method;
     uint64_t unwind_base;
     uint32_t function_count;
-    bool functions_unknown;             /* they could not be read, or are too many */
-    struct method_function functions[]; /* sorted; none where all is the body */
+    bool functions_unknown;             /* unreadable, or too many */
+    struct method_function functions[]; /* sorted; none if all of the part is the body */
 };
 
 struct walked_key {
@@ -62,10 +60,10 @@ DEFINE_HASH_TABLE_TYPE(walked_records, struct method_record *);
 /* A code range of the map, as one session sees it. */
 struct session_range {
     const struct code_table *table;
-    struct method_record **records; /* by part; NULL where nobody has asked */
-    unsigned walks;                 /* look-ups that went without the table */
-    bool no_table;                  /* it cannot be built: */
-    struct reader_failure failure;  /* why */
+    struct method_record **records; /* by part; NULL until first needed */
+    unsigned walks;                 /* look-ups without the table */
+    bool no_table;                  /* the table cannot be built */
+    struct reader_failure failure;  /* why not */
 };
 
 struct cdacq_session {
@@ -73,45 +71,42 @@ struct cdacq_session {
     enum cdacq_name_style names;
     struct field_reader reader;
     struct module_cache modules;
-    struct arena arena;           /* names and records */
-    struct arena scratch;         /* texts of the failures of the last call */
-    struct walked_records walked; /* those of single look-ups */
+    struct arena arena;           /* of names and records */
+    struct arena scratch;         /* of the failure texts of the last call */
+    struct walked_records walked; /* records of look-ups without a table */
     uint32_t function_total;      /* of all records */
-    unsigned lookups;             /* single ones, until there is a map */
+    unsigned lookups;             /* without a map */
     const struct code_map *map;
     bool no_map;
-    struct cdacq_error map_error; /* why there is none */
-    struct session_range *ranges; /* one for each of the map's */
+    struct cdacq_error map_error; /* why there is no map */
+    struct session_range *ranges; /* one for each range of the map */
     size_t hint;                  /* the range of the last look-up */
-    struct cdacq_error error;     /* of the last failed look-up: what cdacq_method.error points to */
+    struct cdacq_error error;     /* of the last failed look-up; cdacq_method.error points to it */
 };
 
-/*
- * The address that a code pointer of the caller holds. Every call that takes one begins with this; contracts take plain
- * addresses.
- */
+/* The plain address of a code pointer from the caller. Contracts take plain addresses only. */
 static inline uint64_t session_address(const struct cdacq_session *session, uint64_t pointer)
 {
     return address_of_code_pointer(session->target->layout.code_pointer_flags, pointer);
 }
 
-/* The map of all code, built when first asked for. NULL where that cannot be done: look-ups then walk. */
+/* The map of all code, built on demand. NULL if that fails: look-ups then walk. */
 const struct code_map *session_map(struct cdacq_session *session);
 
-/* The table of a range, with this session's view of it. NULL where that cannot be built. */
+/* The table of a range with this session's records, built on demand. NULL if that fails. */
 struct session_range *session_table(struct cdacq_session *session, size_t range);
 
-/* Why they are NULL. */
+/* Report why session_map or session_table returned NULL. */
 enum cdacq_status session_map_error(const struct cdacq_session *session, struct cdacq_error *err);
 enum cdacq_status session_table_error(struct cdacq_session *session, size_t range, struct cdacq_error *err);
 
-/* The record of a part, formed when first asked for. NULL on failure, which `session->error` tells. */
+/* The record of a part, formed on demand. NULL on failure, with session->error set. */
 struct method_record *session_record(struct cdacq_session *session, size_t range, const struct block_part *part);
 
-/* What is at an address. The text of a failure lives until the next call on the session. */
+/* Looks up an address. The text of a failure is valid until the next call on the session. */
 void session_answer(struct cdacq_session *session, uint64_t ip, struct cdacq_method *ret);
 
-/* Fills an answer from a record. */
+/* Fills in the answer for an address from the record of its method. */
 void record_answer(const struct method_record *record, uint64_t ip, struct cdacq_method *ret);
 
 #endif

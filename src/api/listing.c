@@ -1,11 +1,10 @@
 /*
- * listing.c: every method of a process, and the code ranges that hold them.
+ * listing.c: visits every method of a process, and its code ranges.
  */
 #include <inttypes.h>
 
 #include "src/api/handles.h"
 
-/* A visit of methods on its way. */
 struct visit {
     struct cdacq_session *session;
     unsigned flags;
@@ -18,7 +17,7 @@ static enum cdacq_status stopped(int result)
     return result ? CDACQ_STOPPED : CDACQ_OK;
 }
 
-/* A range, or a part of one, that cannot be told. */
+/* Reports a range, or a part of one, that cannot be read. */
 static enum cdacq_status visit_failure(const struct visit *visit, uint64_t begin, uint64_t end)
 {
     struct cdacq_method method = {
@@ -33,7 +32,7 @@ static enum cdacq_status visit_failure(const struct visit *visit, uint64_t begin
     return stopped(visit->visit(&method, visit->context));
 }
 
-/* A stub block: what kind it is stands in front of it; a list of stubs is told as one. */
+/* Reports stubs: one element for a block or a whole range list. */
 static enum cdacq_status visit_stub(const struct visit *visit, uint64_t begin, uint64_t end)
 {
     struct cdacq_method method;
@@ -45,7 +44,7 @@ static enum cdacq_status visit_stub(const struct visit *visit, uint64_t begin, u
     return stopped(visit->visit(&method, visit->context));
 }
 
-/* A block of which the index does not know enough: its start tells what there is, or why there is nothing. */
+/* A block that the index does not know enough about: looks up its start. */
 static enum cdacq_status visit_unknown(const struct visit *visit, uint64_t begin, uint64_t end)
 {
     struct cdacq_method method;
@@ -63,7 +62,7 @@ static enum cdacq_status visit_part(const struct visit *visit, size_t index, con
     if (part->kind == PART_STUB)
         return visit_stub(visit, base + part->begin, base + part->end);
     if (part->kind == PART_COLD || (range->manager->in_images && visit->flags & CDACQ_VISIT_R2R_NONE))
-        return CDACQ_OK; /* the former is told with its hot part */
+        return CDACQ_OK; /* a cold part is reported with its hot part */
     if (part->kind == PART_UNKNOWN)
         return visit_unknown(visit, base + part->begin, base + part->end);
     const struct method_record *record = session_record(visit->session, index, part);
@@ -81,8 +80,8 @@ static enum cdacq_status visit_range(const struct visit *visit, size_t index)
 {
     struct cdacq_session *session = visit->session;
     const struct code_range *range = &session->map->ranges[index];
-    if (range->manager->in_images && (visit->flags & CDACQ_VISIT_R2R_NONE) &&
-        !(visit->flags & CDACQ_VISIT_STUBS)) /* which ReadyToRun images have too */
+    /* ReadyToRun images also hold stubs. */
+    if (range->manager->in_images && (visit->flags & CDACQ_VISIT_R2R_NONE) && !(visit->flags & CDACQ_VISIT_STUBS))
         return CDACQ_OK;
     struct session_range *table = session_table(session, index);
     if (!table) {
@@ -93,14 +92,6 @@ static enum cdacq_status visit_range(const struct visit *visit, size_t index)
     for (size_t i = 0; i < table->table->count && status == CDACQ_OK; i++)
         status = visit_part(visit, index, &table->table->items[i]);
     return status;
-}
-
-/* Ranges of which not even the start is known. */
-static enum cdacq_status visit_holes(const struct visit *visit, size_t count)
-{
-    error_set(&visit->session->error, CDACQ_ERR_MEMORY, 0,
-              "%zu parts of the range section map cannot be read: there may be more code", count);
-    return visit_failure(visit, 0, 0);
 }
 
 enum cdacq_status cdacq_session_visit_methods(struct cdacq_session *session, unsigned flags,
@@ -114,7 +105,11 @@ enum cdacq_status cdacq_session_visit_methods(struct cdacq_session *session, uns
     enum cdacq_status status = CDACQ_OK;
     for (size_t i = 0; i < map->count && status == CDACQ_OK; i++)
         status = visit_range(&all, i);
-    return status == CDACQ_OK && map->unreadable ? visit_holes(&all, map->unreadable) : status;
+    if (status != CDACQ_OK || !map->unreadable)
+        return status;
+    error_set(&session->error, CDACQ_ERR_MEMORY, 0,
+              "%zu parts of the range section map cannot be read: there may be more code", map->unreadable);
+    return visit_failure(&all, 0, 0); /* not even the starts of these ranges are known */
 }
 
 enum cdacq_status cdacq_session_visit_code_ranges(struct cdacq_session *session,

@@ -1,7 +1,6 @@
 /*
- * session.c: look-ups: from an address, or from many, to methods with names. A few look-ups walk the runtime's
- * structures for one address each, which touches little; when a range is asked about again and again its methods are
- * indexed.
+ * session.c: finds the methods that own addresses, and forms their names. The first look-ups each walk the runtime's
+ * structures, which reads little; the methods of a range that is used repeatedly are indexed.
  */
 #include "src/api/handles.h"
 
@@ -10,10 +9,9 @@
 #include "contracts/type_system/method_name.h"
 #include "contracts/code_info/unwind_info.h"
 #include "util/sized.h"
-#include "src/api/module_files.h"
 
 enum {
-    FUNCTIONS_MAX = 4 * 1024 * 1024, /* of all methods that a session remembers: a large process has some 100,000 */
+    FUNCTIONS_MAX = 4 * 1024 * 1024, /* of all records of a session: a large process has some 100,000 */
     WALKS_BEFORE_INDEX = 16, /* indexing a range costs about as much as this many look-ups that touch new pages */
 };
 
@@ -35,6 +33,27 @@ static bool equal_walked(struct walked_key a, struct walked_key b)
 DEFINE_HASH_TABLE_FUNCTIONS(walked_records, struct method_record *, struct walked_key, walked_key, hash_walked,
                             equal_walked);
 
+static const char *path_at(void *context, uint64_t address)
+{
+    const struct mapping *mapping = target_mapping_at(context, address);
+    return mapping ? mapping->path : NULL;
+}
+
+static bool next_assembly(void *context, struct reader *reader, const char *name, size_t length, size_t *position,
+                          uint64_t *ret_base)
+{
+    const struct target *target = context;
+    while (*position < target->mapping_count && reader_step(reader, "mapped files")) {
+        const struct mapping *mapping = &target->mappings[(*position)++];
+        const char *base = path_basename(mapping->path);
+        if (mapping->offset == 0 && strncmp(base, name, length) == 0 && strcmp(base + length, ".dll") == 0) {
+            *ret_base = mapping->begin;
+            return true;
+        }
+    }
+    return false;
+}
+
 enum cdacq_status cdacq_session_create(struct cdacq_target *target, struct cdacq_session **ret, struct cdacq_error *err)
 {
     if (target && target->problem.status < 0) {
@@ -50,7 +69,9 @@ enum cdacq_status cdacq_session_create(struct cdacq_target *target, struct cdacq
     session->names = target->names;
     field_reader_init(&session->reader, target->target, &target->layout, target->descriptor_info.pointer_size,
                       target->descriptor_info.big_endian);
-    module_cache_init(&session->modules, &session->reader, module_files_of(target->target));
+    module_cache_init(
+        &session->modules, &session->reader,
+        (struct module_files){.path_at = path_at, .next_assembly = next_assembly, .context = target->target});
     *ret = session;
     return CDACQ_OK;
 }
@@ -127,8 +148,8 @@ enum cdacq_status session_table_error(struct cdacq_session *session, size_t inde
 /* ---- Forming answers ---- */
 
 /*
- * The functions of a block's part of its method, for telling funclets: allocated, or NULL where all of it is the body.
- * What lies in a cold part is a funclet's only where the runtime takes it for that.
+ * Reads the functions of the hot or cold part that holds block->ip, to find funclets. *ret is allocated, or NULL when
+ * all of the part is the body. Returns the number of functions; 0 if the reader fails.
  */
 static uint32_t read_functions(struct field_reader *reader, const struct code_block *block,
                                struct method_function **ret)
@@ -181,7 +202,7 @@ static void name_record(struct cdacq_session *session, const struct code_block *
     text_deinit(&name.text);
     if (!session->target->target->recording)
         return;
-    for (size_t i = 0; i < ARRAY_SIZE(spellings); i++) { /* what is recorded is to answer in every spelling */
+    for (size_t i = 0; i < ARRAY_SIZE(spellings); i++) { /* a recording must hold what every spelling needs */
         namer.spelling = spellings[i];
         name = (struct method_name){0};
         method_name_form(&namer, block, &name);
@@ -198,12 +219,12 @@ static const char *find_tier(struct cdacq_session *session, const struct code_bl
     return code_versions_tier(&session->reader, block->method_desc, block->start);
 }
 
-/* The answer for a block, but for the address: everything that is the same for all addresses of the method's part. */
+/* The part of an answer that is the same for all addresses of a block's hot or cold part. NULL when out of memory. */
 static struct method_record *make_record(struct cdacq_session *session, const struct code_block *block)
 {
     CLEANUP_FREE struct method_function *functions = NULL;
     uint32_t count = read_functions(&session->reader, block, &functions);
-    /* Methods of a core can share one table: what is kept of them all is bounded. */
+    /* The methods of a damaged core can share one table: the total is bounded. */
     bool functions_unknown = reader_failed(&session->reader.raw) || count > FUNCTIONS_MAX - session->function_total;
     reader_recover(&session->reader.raw, FAILURE_ANY);
     count = functions_unknown ? 0 : count;
@@ -239,7 +260,7 @@ static struct method_record *make_record(struct cdacq_session *session, const st
     return record;
 }
 
-/* The start of the funclet that `ip` is in, or of the method; 0 where the functions could not be read. */
+/* The start of the funclet that contains `ip`, or of the method; 0 if the functions could not be read. */
 static uint64_t funclet_start(const struct method_record *record, uint64_t ip)
 {
     const struct method_function *functions = record->functions;
@@ -291,7 +312,7 @@ static void answer_error(struct cdacq_session *session, uint64_t ip, struct cdac
     ret->error = session->error.message;
 }
 
-/* The record of the block of a single look-up. NULL when out of memory. */
+/* The record of a block that a walk has found. NULL when out of memory. */
 static struct method_record *walked_record(struct cdacq_session *session, const struct code_block *block)
 {
     struct method_record **known =
@@ -302,7 +323,7 @@ static struct method_record *walked_record(struct cdacq_session *session, const 
     return record && walked_records_insert(&session->walked, record, NULL) ? record : NULL;
 }
 
-/* One address, as the specification goes: nothing is indexed, little is touched. `ip` is as the caller gave it. */
+/* Looks up one address as the specification does, without an index. `ip` is the address as the caller gave it. */
 static void walk(struct cdacq_session *session, uint64_t ip, uint64_t address, struct cdacq_method *ret)
 {
     struct field_reader *reader = &session->reader;
@@ -335,7 +356,7 @@ static void walk(struct cdacq_session *session, uint64_t ip, uint64_t address, s
     answer_error(session, ip, ret);
 }
 
-/* The range that holds `address`; mostly that of the address before. SIZE_MAX where there is none. */
+/* The index of the range that contains `address`, often that of the last look-up; SIZE_MAX if there is none. */
 static size_t find_range(struct cdacq_session *session, uint64_t address)
 {
     const struct code_map *map = session->map;
@@ -348,10 +369,10 @@ static size_t find_range(struct cdacq_session *session, uint64_t address)
     return session->hint = (size_t)(range - map->ranges);
 }
 
-/* `batch` says that more questions will follow, so that indexing pays; so do questions that have come before. */
+/* `batch`: more look-ups follow, so indexing pays at once; otherwise it pays after some look-ups. */
 static void look_up(struct cdacq_session *session, uint64_t ip, bool batch, struct cdacq_method *ret)
 {
-    /* A recording target is to touch what a question needs, not what makes many questions fast. */
+    /* A recording target reads only what a look-up needs, not what an index needs. */
     bool many = batch || ++session->lookups > WALKS_BEFORE_INDEX;
     uint64_t address = session_address(session, ip);
     if (session->target->target->recording || (!session->map && !(many && session_map(session)))) {
@@ -361,8 +382,7 @@ static void look_up(struct cdacq_session *session, uint64_t ip, bool batch, stru
     size_t index = find_range(session, address);
     if (index == SIZE_MAX) {
         if (session->map->unreadable || address == session->target->manager.the_pre_stub)
-            walk(session, ip, address,
-                 ret); /* it may lie in what could not be listed, or is code outside of all ranges */
+            walk(session, ip, address, ret); /* in an unreadable range, or code outside of all ranges */
         else
             answer_none(ip, ret);
         return;
@@ -406,7 +426,7 @@ enum cdacq_status cdacq_session_method_at(struct cdacq_session *session, uint64_
     return method.answer == CDACQ_ANSWER_MANAGED ? CDACQ_OK : CDACQ_NOT_MANAGED;
 }
 
-/* An answer whose text of a failure lives until the scratch arena is emptied. */
+/* Looks up one address. The text of a failure is valid until the scratch arena is emptied. */
 static void answer_one(struct cdacq_session *session, uint64_t ip, bool batch, struct cdacq_method *ret)
 {
     look_up(session, ip, batch, ret);
@@ -432,7 +452,7 @@ enum cdacq_status cdacq_session_methods_at(struct cdacq_session *session, const 
     size_t stride = count ? ret->size : 0;
     arena_deinit(&session->scratch);
     for (size_t i = 0; i < count; i++) {
-        struct cdacq_method own, *to = stride == sizeof own ? &ret[i] : &own; /* else: of another version */
+        struct cdacq_method own, *to = stride == sizeof own ? &ret[i] : &own; /* otherwise: another version */
         answer_one(session, ips[i], count >= MANY, to);
         if (to == &own) {
             char *element = (char *)ret + i * stride;

@@ -1,5 +1,5 @@
 /*
- * snapshot.c: writing a small core of just what was read, to 64 bytes: how a core is shared without its heap.
+ * snapshot.c: writes a small core of only the lines of 64 bytes that were read.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -9,13 +9,12 @@
 #include "src/api/handles.h"
 #include "formats/core_writer.h"
 
-/* The segments of the snapshot in the making. */
 DEFINE_VECTOR(segments, struct core_writer_segment);
 
 static bool add_segment(struct segments *segments, uint64_t address, const uint8_t *bytes, uint64_t size)
 {
     struct core_writer_segment *last = segments->count ? &segments->items[segments->count - 1] : NULL;
-    /* Neighbours in memory that are neighbours in the source too become one segment. */
+    /* Extends the last segment when both memory and source continue it. */
     if (last && last->vaddr + last->filesz == address && (const uint8_t *)last->bytes + last->filesz == bytes) {
         last->filesz += size;
         last->memsz += size;
@@ -24,7 +23,7 @@ static bool add_segment(struct segments *segments, uint64_t address, const uint8
     return segments_append(segments, (struct core_writer_segment){address, bytes, size, size, CORE_WRITER_R});
 }
 
-/* What the target has of a run of lines: all of it, mostly; less where its memory begins or ends within. */
+/* Adds what the target has of [address, end): less than all of it where its memory begins or ends within. */
 static bool add_lines(struct segments *segments, struct target *target, uint64_t address, uint64_t end)
 {
     while (address < end) {
@@ -83,8 +82,8 @@ static bool collect(struct target *target, struct segments *segments)
 }
 
 /*
- * NT_FILE is as the target has it: paths are what answers name modules by. A runtime of 32 bits in an emulator has
- * neighbours beyond what it can address itself, and a core of its class.
+ * The mappings for NT_FILE, from which answers take the paths of modules. A 32-bit runtime in an emulator has
+ * neighbours beyond its own address space, which a core of its class cannot name.
  */
 static struct core_writer_mapping *list_mappings(const struct target *target, bool wide, size_t *ret_count)
 {
@@ -127,9 +126,7 @@ enum cdacq_status cdacq_target_write_snapshot(struct cdacq_target *handle, const
     };
     FILE *file = NULL;
     if (status >= 0) {
-        /*
-         * Not readable to others: it holds memory of a process. An existing file is replaced only when all is written.
-         */
+        /* Not readable by others: it holds memory of a process. */
         int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0600);
         file = fd >= 0 ? fdopen(fd, "wb") : NULL;
         if (!file)

@@ -15,20 +15,6 @@
 #include "target/live.h"
 #include "target/memory.h"
 
-const char *cdacq_code_kind_text(enum cdacq_code_kind kind)
-{
-    switch (kind) {
-#define KIND_CASE(name, value, text) \
-    case CDACQ_CODE_##name:          \
-        return text;
-        CDACQ_CODE_KINDS(KIND_CASE)
-#undef KIND_CASE
-    case CDACQ_CODE_KIND_COUNT:
-        break;
-    }
-    return "Unknown";
-}
-
 static void free_strings(char **strings)
 {
     for (char **string = strings; string && *string; string++)
@@ -68,7 +54,7 @@ void cdacq_target_close(struct cdacq_target *target)
     free(target);
 }
 
-/* The caller's options as far as its struct goes: what a newer header has added since is zero. */
+/* Copies the caller's options; fields that its struct lacks are zero. */
 static enum cdacq_status take_options(const struct cdacq_options *options, struct cdacq_options *ret,
                                       struct cdacq_error *err)
 {
@@ -110,7 +96,7 @@ static struct cdacq_target *target_new(const struct cdacq_options *options, stru
     return target;
 }
 
-/* Lets the host describe what opening needs, at the end of a message that has been formed. Returns its status. */
+/* Appends the host's description of what opening needs to the message in *err. Returns err->status. */
 static enum cdacq_status describe_need(const struct cdacq_target *target, enum cdacq_need_kind kind,
                                        struct cdacq_error *err)
 {
@@ -135,8 +121,7 @@ static enum cdacq_status no_runtime(const struct cdacq_target *target, struct cd
     return describe_need(target, CDACQ_NEED_DESCRIPTOR_ADDRESS, err);
 }
 
-/* Which runtime is meant, by its number. */
-static enum cdacq_status pick_runtime(struct cdacq_target *target, unsigned number, struct cdacq_error *err)
+static enum cdacq_status select_runtime(struct cdacq_target *target, unsigned number, struct cdacq_error *err)
 {
     size_t count = target->runtimes.count;
     if (!count)
@@ -150,7 +135,7 @@ static enum cdacq_status pick_runtime(struct cdacq_target *target, unsigned numb
     return CDACQ_OK;
 }
 
-/* Settles which runtime is meant and where its descriptor is. */
+/* Selects the runtime and finds its descriptor. */
 static enum cdacq_status choose_runtime(struct cdacq_target *target, const struct cdacq_options *options,
                                         struct cdacq_error *err)
 {
@@ -161,13 +146,13 @@ static enum cdacq_status choose_runtime(struct cdacq_target *target, const struc
         return status;
     if (options->descriptor_address && !runtimes->count)
         runtimes->count = 1;
-    status = pick_runtime(target, options->runtime, err);
+    status = select_runtime(target, options->runtime, err);
     if (status < 0)
         return status;
     struct runtime *runtime = &runtimes->items[target->runtime];
     if (options->descriptor_address)
         runtime->descriptor_address = options->descriptor_address;
-    /* An emulator's executable is of another machine than what it runs. */
+    /* The executable of an emulator is for another machine than the runtime. */
     if (runtime->has_image && target->target->kind != CDACQ_TARGET_CORE)
         target->target->elf_machine = runtime->image.machine;
     text_hex(target->build_id, runtime->image.build_id, runtime->image.build_id_size);
@@ -187,7 +172,7 @@ static enum cdacq_status choose_runtime(struct cdacq_target *target, const struc
         path, target->build_id[0] ? target->build_id : "unknown");
 }
 
-/* Reads the descriptor and binds what the contracts need; which of them can be used is known afterwards. */
+/* Reads the descriptor, selects the contracts and binds their fields. */
 static enum cdacq_status read_contracts(struct cdacq_target *target, const struct cdacq_options *options,
                                         struct cdacq_error *err)
 {
@@ -196,7 +181,7 @@ static enum cdacq_status read_contracts(struct cdacq_target *target, const struc
         runtime_read_descriptor(target->target, runtime, options->descriptors, options->descriptor_count,
                                 &target->descriptor, &target->descriptor_info, err);
     if (status < 0)
-        descriptor_deinit(&target->descriptor); /* half of one is none */
+        descriptor_deinit(&target->descriptor); /* an incomplete one is not used */
     else if ((status = contracts_select(&target->descriptor, &target->contracts, err)) < 0 &&
              contracts_need_descriptor(&target->descriptor))
         describe_need(target, CDACQ_NEED_DESCRIPTOR, err);
@@ -206,7 +191,7 @@ static enum cdacq_status read_contracts(struct cdacq_target *target, const struc
     if (status < 0)
         return status;
     target->layout.architecture = architecture_find(&target->descriptor, target->target->elf_machine);
-    /* .NET 8 and 9 fill the table that tells it when they start. */
+    /* .NET 8 and 9 set this global when they start. */
     if (!target->layout.globals[G_ExecutionManagerCodeRangeMapAddress])
         return error_set(
             err, CDACQ_ERR_NO_RUNTIME, 0,
@@ -225,26 +210,38 @@ static enum cdacq_status read_contracts(struct cdacq_target *target, const struc
     return CDACQ_OK;
 }
 
-/* Whether a failure is the target's, not the caller's or the machine's. */
+/* Whether the target caused a failure, not the caller or this machine. */
 static bool is_of_the_target(enum cdacq_status status)
 {
     return status < 0 && status != CDACQ_ERR_ARGUMENT && status != CDACQ_ERR_NOMEM && status != CDACQ_ERR_IO;
 }
 
-/* The options, checked, and a target that has no memory yet. */
-static enum cdacq_status begin_open(const struct cdacq_options *options, struct cdacq_options *ret_options,
-                                    struct cdacq_target **ret, struct cdacq_error *err)
+/* A target that is being opened. */
+struct opening {
+    struct cdacq_options options;
+    struct cdacq_target *target;
+    bool record;
+};
+
+/* Checks the options and creates a target without memory. */
+static enum cdacq_status begin_open(struct opening *opening, const struct cdacq_options *options,
+                                    struct cdacq_error *err)
 {
-    enum cdacq_status status = take_options(options, ret_options, err);
-    *ret = status >= 0 ? target_new(ret_options, err) : NULL;
-    return status >= 0 && !*ret ? CDACQ_ERR_NOMEM : status;
+    *opening = (struct opening){0};
+    enum cdacq_status status = take_options(options, &opening->options, err);
+    if (status < 0)
+        return status;
+    opening->record = opening->options.flags & CDACQ_OPEN_RECORD;
+    opening->target = target_new(&opening->options, err);
+    return opening->target ? CDACQ_OK : CDACQ_ERR_NOMEM;
 }
 
-/* What is left to do once the target's memory is at hand. Takes the target over: closes it on failure. */
-static enum cdacq_status finish_open(struct cdacq_target *target, enum cdacq_status status,
-                                     const struct cdacq_options *options, struct cdacq_target **ret,
+/* Finds the runtime in the memory of the target. Closes the target on failure. */
+static enum cdacq_status finish_open(struct opening *opening, enum cdacq_status status, struct cdacq_target **ret,
                                      struct cdacq_error *err)
 {
+    struct cdacq_target *target = opening->target;
+    const struct cdacq_options *options = &opening->options;
     if (status < 0) {
         cdacq_target_close(target);
         return status;
@@ -269,13 +266,11 @@ static enum cdacq_status finish_open(struct cdacq_target *target, enum cdacq_sta
 enum cdacq_status cdacq_target_open_core(const char *path, const struct cdacq_options *options,
                                          struct cdacq_target **ret, struct cdacq_error *err)
 {
-    struct cdacq_options taken;
-    struct cdacq_target *target;
-    enum cdacq_status status = begin_open(options, &taken, &target, err);
-    if (status < 0)
-        return status;
-    status = core_open(path, &target->policy, taken.flags & CDACQ_OPEN_RECORD, &target->target, err);
-    status = finish_open(target, status, &taken, ret, err);
+    struct opening opening;
+    enum cdacq_status status = begin_open(&opening, options, err);
+    if (status >= 0)
+        status = core_open(path, &opening.target->policy, opening.record, &opening.target->target, err);
+    status = finish_open(&opening, status, ret, err);
     if (status >= 0)
         core_release_pages((*ret)->target);
     return status;
@@ -284,39 +279,34 @@ enum cdacq_status cdacq_target_open_core(const char *path, const struct cdacq_op
 enum cdacq_status cdacq_target_open_pid(int pid, const struct cdacq_options *options, struct cdacq_target **ret,
                                         struct cdacq_error *err)
 {
-    struct cdacq_options taken;
-    struct cdacq_target *target;
-    enum cdacq_status status = begin_open(options, &taken, &target, err);
-    if (status < 0)
-        return status;
-    status = pid <= 0 ? error_set(err, CDACQ_ERR_ARGUMENT, 0, "%d is no process id", pid)
-                      : live_open(pid, &target->policy, taken.flags & CDACQ_OPEN_STOP, taken.flags & CDACQ_OPEN_RECORD,
-                                  &target->target, err);
-    return finish_open(target, status, &taken, ret, err);
+    struct opening opening;
+    enum cdacq_status status = begin_open(&opening, options, err);
+    if (status >= 0)
+        status = pid <= 0 ? error_set(err, CDACQ_ERR_ARGUMENT, 0, "%d is no process id", pid)
+                          : live_open(pid, &opening.target->policy, opening.options.flags & CDACQ_OPEN_STOP,
+                                      opening.record, &opening.target->target, err);
+    return finish_open(&opening, status, ret, err);
 }
 
 enum cdacq_status cdacq_target_open_image(const char *path, const struct cdacq_options *options,
                                           struct cdacq_target **ret, struct cdacq_error *err)
 {
-    struct cdacq_options taken;
-    struct cdacq_target *target;
-    enum cdacq_status status = begin_open(options, &taken, &target, err);
-    if (status < 0)
-        return status;
-    status = image_file_open(path, &target->policy, taken.flags & CDACQ_OPEN_RECORD, &target->image_path,
-                             &target->target, err);
-    return finish_open(target, status, &taken, ret, err);
+    struct opening opening;
+    enum cdacq_status status = begin_open(&opening, options, err);
+    if (status >= 0)
+        status = image_file_open(path, &opening.target->policy, opening.record, &opening.target->image_path,
+                                 &opening.target->target, err);
+    return finish_open(&opening, status, ret, err);
 }
 
 enum cdacq_status cdacq_target_open_memory(const struct cdacq_memory *memory, const struct cdacq_options *options,
                                            struct cdacq_target **ret, struct cdacq_error *err)
 {
-    struct cdacq_options taken;
-    struct cdacq_target *target;
-    enum cdacq_status status = begin_open(options, &taken, &target, err);
-    if (status < 0)
-        return status;
-    target->policy.no_own_paths = true;
-    status = memory_open(memory, &target->policy, taken.flags & CDACQ_OPEN_RECORD, &target->target, err);
-    return finish_open(target, status, &taken, ret, err);
+    struct opening opening;
+    enum cdacq_status status = begin_open(&opening, options, err);
+    if (status >= 0) {
+        opening.target->policy.no_own_paths = true;
+        status = memory_open(memory, &opening.target->policy, opening.record, &opening.target->target, err);
+    }
+    return finish_open(&opening, status, ret, err);
 }

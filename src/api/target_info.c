@@ -1,5 +1,5 @@
 /*
- * target_info.c: what a target is: the process, its runtimes, their contracts and descriptor, the mapped files.
+ * target_info.c: describes a target: the process, its runtimes, their contracts and descriptor, the mapped files.
  */
 #include "formats/elf_machine.h"
 #include "src/api/handles.h"
@@ -7,13 +7,12 @@
 #include "util/sized.h"
 #include "util/text.h"
 
-/* Looking for it reads much of the image: not at every open. */
+/* Found on demand, because the search reads much of the image. */
 static const struct runtime_version *version_of(struct cdacq_target *target)
 {
     struct runtime_version version;
-    bool known;
     pthread_mutex_lock(&target->policy.lock);
-    known = target->has_version;
+    bool known = target->has_version;
     pthread_mutex_unlock(&target->policy.lock);
     if (known)
         return &target->version;
@@ -129,7 +128,7 @@ enum cdacq_status cdacq_target_visit_contracts(struct cdacq_target *target,
     return CDACQ_OK;
 }
 
-/* `build_id` has room for the text of one. */
+/* `build_id` is the buffer for the text of ret->build_id. */
 static void describe_module(struct mapped_file *file, char *build_id, struct cdacq_module_info *ret)
 {
     struct cdacq_module_info info = {.size = sizeof info,
@@ -141,13 +140,13 @@ static void describe_module(struct mapped_file *file, char *build_id, struct cda
     text_hex(build_id, identity->build_id, identity->build_id_size);
     info.build_id = or_null(build_id);
     info.symbol_key = or_null(identity->key);
-    /* What the caller of cdacq_target_open_memory lacks of it is not known before it is asked for. */
-    bool asked = file->target->kind == CDACQ_TARGET_MEMORY && atomic_load(&file->resolved);
-    if ((info.missing_size || asked) && mapped_file_resolve(file)) {
+    /* With caller's memory, what it lacks of a file is known only after the file has been needed. */
+    bool needed = file->target->kind == CDACQ_TARGET_MEMORY && atomic_load(&file->resolved);
+    if ((info.missing_size || needed) && mapped_file_resolve(file)) {
         info.local_path = file->local_path;
         info.verified = file->verified;
     }
-    info.problem = info.missing_size || asked ? mapped_file_problem(file) : NULL;
+    info.problem = info.missing_size || needed ? mapped_file_problem(file) : NULL;
     *ret = info;
 }
 
@@ -168,21 +167,30 @@ enum cdacq_status cdacq_target_visit_modules(struct cdacq_target *target,
     return CDACQ_OK;
 }
 
-static int visit_item(const struct descriptor_item *item,
-                      int (*visit)(const struct cdacq_descriptor_item *item, void *context), void *context)
+/* Visits the items of one kind, types each followed by its fields. `scope` is the type of fields, otherwise "". */
+static bool visit_items(const struct descriptor *descriptor, enum cdacq_descriptor_item_kind kind, const char *scope,
+                        int (*visit)(const struct cdacq_descriptor_item *item, void *context), void *context)
 {
-    struct cdacq_descriptor_item info = {
-        .size = sizeof info,
-        .kind = item->kind,
-        .name = item->name,
-        .type = item->type,
-        .text = item->text,
-        .value = item->value,
-        .has_value = item->has_value,
-        .origin = item->origin,
-        .overrides = item->other,
-    };
-    return visit(&info, context);
+    for (size_t i = 0; i < descriptor->items.count; i++) {
+        const struct descriptor_item *item = &descriptor->items.items[i];
+        if (item->kind != kind || (kind == CDACQ_ITEM_FIELD && strcmp(item->scope, scope) != 0))
+            continue;
+        struct cdacq_descriptor_item info = {
+            .size = sizeof info,
+            .kind = item->kind,
+            .name = item->name,
+            .type = item->type,
+            .text = item->text,
+            .value = item->value,
+            .has_value = item->has_value,
+            .origin = item->origin,
+            .overrides = item->other,
+        };
+        if (visit(&info, context) ||
+            (kind == CDACQ_ITEM_TYPE && !visit_items(descriptor, CDACQ_ITEM_FIELD, item->name, visit, context)))
+            return false;
+    }
+    return true;
 }
 
 enum cdacq_status cdacq_target_visit_descriptor(struct cdacq_target *target,
@@ -190,23 +198,9 @@ enum cdacq_status cdacq_target_visit_descriptor(struct cdacq_target *target,
                                                 void *context, struct cdacq_error *err)
 {
     (void)err;
-    const struct descriptor *descriptor = &target->descriptor;
-    for (size_t i = 0; i < descriptor->items.count; i++) {
-        const struct descriptor_item *type = &descriptor->items.items[i];
-        if (type->kind != CDACQ_ITEM_TYPE)
-            continue;
-        if (visit_item(type, visit, context))
+    static const enum cdacq_descriptor_item_kind kinds[] = {CDACQ_ITEM_TYPE, CDACQ_ITEM_GLOBAL, CDACQ_ITEM_CONTRACT};
+    for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+        if (!visit_items(&target->descriptor, kinds[i], "", visit, context))
             return CDACQ_STOPPED;
-        for (size_t j = 0; j < descriptor->items.count; j++)
-            if (descriptor->items.items[j].kind == CDACQ_ITEM_FIELD &&
-                strcmp(descriptor->items.items[j].scope, type->name) == 0 &&
-                visit_item(&descriptor->items.items[j], visit, context))
-                return CDACQ_STOPPED;
-    }
-    static const enum cdacq_descriptor_item_kind rest[] = {CDACQ_ITEM_GLOBAL, CDACQ_ITEM_CONTRACT};
-    for (size_t k = 0; k < ARRAY_SIZE(rest); k++)
-        for (size_t i = 0; i < descriptor->items.count; i++)
-            if (descriptor->items.items[i].kind == rest[k] && visit_item(&descriptor->items.items[i], visit, context))
-                return CDACQ_STOPPED;
     return CDACQ_OK;
 }

@@ -1,7 +1,7 @@
 /*
- * jitdump.c: reading a jitdump file record by record, also while it is being written. Everything is read with pread: a
- * file that shrinks or is rewritten gives short reads or other bytes, never a signal. What a record needs is read in
- * blocks; code and unwinding data are passed over unless they are wanted.
+ * jitdump.c: reads a jitdump record by record, also while it is being written. It uses pread only: a file that shrinks
+ * or is rewritten gives short reads or other bytes, never a signal. Records are read in blocks; code and unwinding data
+ * are skipped unless requested.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,12 +15,12 @@
 
 enum {
     BLOCK = 64 * 1024,
-    RECORD_MAX = 64 * 1024 * 1024, /* of a record at once; what is longer is told as cut */
-    NAME_FIRST = 512,              /* of a JIT_CODE_LOAD: nearly every name ends within */
-    FIXED_MAX = 64,                /* the fixed fields of every kind fit */
+    RECORD_MAX = 64 * 1024 * 1024, /* bytes of a record that are read; a longer one is reported as cut */
+    NAME_FIRST = 512,              /* bytes of a JIT_CODE_LOAD that contain nearly every name */
+    FIXED_MAX = 64,                /* at least the fixed fields of any kind */
 };
 
-/* A part of the file in memory. */
+/* An extent of the file in memory. */
 struct block {
     uint8_t *data;
     size_t capacity, length;
@@ -33,22 +33,22 @@ struct cdacq_jitdump {
     char *path;
     dev_t device;
     ino_t inode;
-    uint64_t size;   /* of the file, as last looked at */
-    uint64_t offset; /* of what is read next */
+    uint64_t size;   /* of the file when last checked */
+    uint64_t offset; /* of the next record */
     struct block block;
     bool has_header;
     struct cdacq_jitdump_record header;
-    uint8_t header_bytes[JITDUMP_HEADER_SIZE]; /* a rewritten file is told by them */
+    uint8_t header_bytes[JITDUMP_HEADER_SIZE]; /* to detect a rewritten file */
     size_t header_size;
     const char *restart;
     struct {
         uint64_t offset, code_addr;
-    } debug_info;                                /* of the function that is loaded next */
+    } debug_info;                                /* of the next JIT_CODE_LOAD */
     uint64_t unwinding_info, samply_debug_info2; /* likewise */
-    bool has_places;                             /* all JIT_CODE_LOADs before `offset` are in them */
+    bool has_places;                             /* `places` holds all JIT_CODE_LOADs before `offset` */
     struct jitdump_places places;
-    struct cdacq_error no_places; /* why they cannot be had: found out once */
-    struct cdacq_error problem;   /* of the record that was read last */
+    struct cdacq_error no_places; /* why `places` cannot be built */
+    struct cdacq_error problem;   /* of the last record */
 };
 
 /* ---- The file ---------------------------------------------------------------------------------------------------- */
@@ -60,7 +60,7 @@ static enum cdacq_status io_error(const struct cdacq_jitdump *jitdump, struct cd
                      error_printable(path, sizeof path, jitdump->path), strerror(error));
 }
 
-/* Opens jitdump->path anew. The handle is untouched where that fails. */
+/* Opens jitdump->path again. On failure the handle is untouched. */
 static enum cdacq_status open_file(struct cdacq_jitdump *jitdump, struct cdacq_error *err)
 {
     struct stat st;
@@ -90,7 +90,7 @@ static bool is_rewritten(const struct cdacq_jitdump *jitdump)
                                    memcmp(now, jitdump->header_bytes, jitdump->header_size) != 0);
 }
 
-/* CDACQ_END: the file is not what it was when its size was looked at. */
+/* Reads a block of at least `count` bytes. CDACQ_END: the file has changed since its size was checked. */
 static enum cdacq_status fill(struct cdacq_jitdump *jitdump, uint64_t offset, size_t count, struct cdacq_error *err)
 {
     struct block *block = &jitdump->block;
@@ -106,7 +106,7 @@ static enum cdacq_status fill(struct cdacq_jitdump *jitdump, uint64_t offset, si
     size_t n = file_read_at(jitdump->fd, offset, block->data, wanted);
     if (n < wanted && errno)
         return io_error(jitdump, err, errno);
-    /* Looked at after the block was read: what was read before the file was rewritten is good. */
+    /* Checked after the read: a block that was read before the file was rewritten is valid. */
     if (n < count || ((jitdump->flags & CDACQ_JITDUMP_FOLLOW) && is_rewritten(jitdump)))
         return CDACQ_END;
     block->begin = offset;
@@ -114,7 +114,7 @@ static enum cdacq_status fill(struct cdacq_jitdump *jitdump, uint64_t offset, si
     return CDACQ_OK;
 }
 
-/* The `count` bytes at `offset`, which lie within the file's size. Good until the next call. */
+/* The `count` bytes at `offset`, which are below the file's size. Valid until the next call. */
 static inline enum cdacq_status window(struct cdacq_jitdump *jitdump, uint64_t offset, size_t count,
                                        const uint8_t **ret, struct cdacq_error *err)
 {
@@ -130,7 +130,7 @@ static inline enum cdacq_status window(struct cdacq_jitdump *jitdump, uint64_t o
 
 /* ---- Records ----------------------------------------------------------------------------------------------------- */
 
-/* CDACQ_END: the file does not hold the whole of it. */
+/* CDACQ_END: the header is not complete. */
 static enum cdacq_status read_header(struct cdacq_jitdump *jitdump, struct cdacq_jitdump_record *ret,
                                      struct cdacq_error *err)
 {
@@ -152,7 +152,7 @@ static enum cdacq_status read_header(struct cdacq_jitdump *jitdump, struct cdacq
     return CDACQ_OK;
 }
 
-/* The prefix of the record at `offset`. CDACQ_END: not even its prefix is whole. */
+/* Reads the prefix of the record at `offset`. CDACQ_END: the prefix is not complete. */
 static enum cdacq_status read_prefix(struct cdacq_jitdump *jitdump, uint64_t offset, struct cdacq_jitdump_record *ret,
                                      struct cdacq_error *err)
 {
@@ -164,7 +164,7 @@ static enum cdacq_status read_prefix(struct cdacq_jitdump *jitdump, uint64_t off
         return status;
     jitdump_decode_prefix(bytes, jitdump->header.as.header.big_endian, offset, ret);
     if (ret->total_size < JITDUMP_PREFIX_SIZE) {
-        /* Room that a writer has made and not yet filled: nothing but zeros. */
+        /* A writer may have extended the file and not filled it yet: all zeros. */
         if ((jitdump->flags & CDACQ_JITDUMP_FOLLOW) && !ret->id && !ret->total_size && !ret->timestamp)
             return CDACQ_END;
         return error_set(err, CDACQ_ERR_FORMAT, offset,
@@ -175,7 +175,7 @@ static enum cdacq_status read_prefix(struct cdacq_jitdump *jitdump, uint64_t off
     return CDACQ_OK;
 }
 
-/* How much of a record decoding it takes, for JIT_CODE_LOAD at first. */
+/* How many bytes of a record to decode; for JIT_CODE_LOAD at first. */
 static size_t wanted_size(const struct cdacq_jitdump *jitdump, const struct cdacq_jitdump_record *record)
 {
     uint64_t size = FIXED_MAX;
@@ -187,7 +187,7 @@ static size_t wanted_size(const struct cdacq_jitdump *jitdump, const struct cdac
     return (size_t)MIN(record->total_size, size);
 }
 
-/* Reads and decodes the fields of a record whose prefix was read and which lies in the file. */
+/* Decodes the fields of a complete record whose prefix was read. */
 static enum cdacq_status read_fields(struct cdacq_jitdump *jitdump, struct cdacq_jitdump_record *record,
                                      struct cdacq_error *err)
 {
@@ -208,9 +208,9 @@ static enum cdacq_status read_fields(struct cdacq_jitdump *jitdump, struct cdacq
     return CDACQ_OK;
 }
 
-/* ---- What belongs together --------------------------------------------------------------------------------------- */
+/* ---- Records about one function ---------------------------------------------------------------------------------- */
 
-static void forget_pending(struct cdacq_jitdump *jitdump)
+static void clear_pending(struct cdacq_jitdump *jitdump)
 {
     jitdump->debug_info.offset = jitdump->unwinding_info = jitdump->samply_debug_info2 = 0;
 }
@@ -231,10 +231,10 @@ static void bind_pending(struct cdacq_jitdump *jitdump, struct cdacq_jitdump_rec
                   debug_info, address);
         record->error = jitdump->problem.message;
     }
-    forget_pending(jitdump);
+    clear_pending(jitdump);
 }
 
-/* Enters what a record says of places; one that is damaged says nothing. */
+/* Enters a JIT_CODE_LOAD or JIT_CODE_MOVE into the table of places; a damaged one is skipped. */
 static enum cdacq_status collect_place(struct cdacq_jitdump *jitdump, struct cdacq_jitdump_record *record,
                                        struct cdacq_error *err)
 {
@@ -254,7 +254,7 @@ static enum cdacq_status collect_place(struct cdacq_jitdump *jitdump, struct cda
     return CDACQ_OK;
 }
 
-/* Makes the table of places as of `end`. CDACQ_END: the file is not what it was. */
+/* Builds the table of places from the records before `end`. CDACQ_END: the file has changed. */
 static enum cdacq_status collect_places(struct cdacq_jitdump *jitdump, uint64_t end, struct cdacq_error *err)
 {
     struct cdacq_error *problem = &jitdump->no_places;
@@ -274,7 +274,7 @@ static enum cdacq_status collect_places(struct cdacq_jitdump *jitdump, uint64_t 
     return status;
 }
 
-/* CDACQ_END: the file is not what it was. A table that cannot be made is a problem of this record alone. */
+/* CDACQ_END: the file has changed. A table that cannot be built is an error of this record only. */
 static enum cdacq_status apply_move(struct cdacq_jitdump *jitdump, struct cdacq_jitdump_record *record)
 {
     enum cdacq_status status = CDACQ_OK;
@@ -287,7 +287,7 @@ static enum cdacq_status apply_move(struct cdacq_jitdump *jitdump, struct cdacq_
     return status == CDACQ_END ? CDACQ_END : CDACQ_OK;
 }
 
-/* What a record means for others. */
+/* Applies a record to the table of places and to the next JIT_CODE_LOAD. */
 static enum cdacq_status connect(struct cdacq_jitdump *jitdump, struct cdacq_jitdump_record *record)
 {
     if (!record->has_fields)
@@ -296,7 +296,7 @@ static enum cdacq_status connect(struct cdacq_jitdump *jitdump, struct cdacq_jit
     case CDACQ_JITDUMP_LOAD:
         bind_pending(jitdump, record);
         if (jitdump->has_places && jitdump_places_load(&jitdump->places, record, &jitdump->no_places) != CDACQ_OK) {
-            jitdump->has_places = false; /* moves say why */
+            jitdump->has_places = false; /* later moves report why */
             jitdump_places_deinit(&jitdump->places);
         }
         return CDACQ_OK;
@@ -317,7 +317,7 @@ static enum cdacq_status connect(struct cdacq_jitdump *jitdump, struct cdacq_jit
     }
 }
 
-/* CDACQ_END: the file, as far as it was looked at, holds no further whole record. */
+/* CDACQ_END: the file, up to the size last checked, holds no further complete record. */
 static enum cdacq_status read_next(struct cdacq_jitdump *jitdump, struct cdacq_jitdump_record *ret,
                                    struct cdacq_error *err)
 {
@@ -348,25 +348,25 @@ static void restart(struct cdacq_jitdump *jitdump, const char *why)
     jitdump->offset = jitdump->block.length = 0;
     jitdump_places_deinit(&jitdump->places);
     jitdump->no_places = (struct cdacq_error){0};
-    forget_pending(jitdump);
+    clear_pending(jitdump);
 }
 
-/* Looks again at a file that has nothing more. CDACQ_OK: it is worth to go on. CDACQ_END: nothing has changed. */
-static enum cdacq_status look_again(struct cdacq_jitdump *jitdump, struct cdacq_error *err)
+/* Checks whether a file that was read to its end has changed. CDACQ_OK: read on. CDACQ_END: it has not. */
+static enum cdacq_status check_again(struct cdacq_jitdump *jitdump, struct cdacq_error *err)
 {
     struct stat st;
     if (fstat(jitdump->fd, &st) < 0)
         return io_error(jitdump, err, errno);
     uint64_t size = (uint64_t)st.st_size, before = jitdump->size;
     jitdump->size = size;
-    jitdump->block.length = 0; /* what was not whole may have been written anew */
+    jitdump->block.length = 0; /* an incomplete record may have been rewritten */
     if (size < jitdump->offset || is_rewritten(jitdump)) {
         restart(jitdump, size < jitdump->offset ? "the file was truncated" : "the file was rewritten");
         return CDACQ_OK;
     }
     if (size != before)
         return CDACQ_OK;
-    /* A path that is gone may be one whose writer still has it open. */
+    /* The path may be gone while the writer still has the file open. */
     if (stat(jitdump->path, &st) < 0 || (st.st_dev == jitdump->device && st.st_ino == jitdump->inode))
         return CDACQ_END;
     if (!S_ISREG(st.st_mode) || open_file(jitdump, NULL) != CDACQ_OK)
@@ -375,7 +375,7 @@ static enum cdacq_status look_again(struct cdacq_jitdump *jitdump, struct cdacq_
     return CDACQ_OK;
 }
 
-static enum cdacq_status tell_cut(const struct cdacq_jitdump *jitdump, struct cdacq_error *err)
+static enum cdacq_status report_cut(const struct cdacq_jitdump *jitdump, struct cdacq_error *err)
 {
     if (!jitdump->has_header)
         return error_set(err, CDACQ_ERR_FORMAT, 0, "not a jitdump: the file ends within its header");
@@ -421,14 +421,14 @@ void cdacq_jitdump_close(struct cdacq_jitdump *jitdump)
 enum cdacq_status cdacq_jitdump_next(struct cdacq_jitdump *jitdump, struct cdacq_jitdump_record *ret,
                                      struct cdacq_error *err)
 {
-    enum { LOOKS = 4 }; /* at a file that never stops changing */
-    /* What the lists in a record need of it comes last. */
+    enum { CHECKS = 4 }; /* of a file that keeps changing */
+    /* The smallest record that the functions for its lists can use. */
     size_t least = offsetof(struct cdacq_jitdump_record, as) + sizeof(struct cdacq_jitdump_samply_debug_info2);
     enum cdacq_status status = sized_check_least(ret, least, "struct cdacq_jitdump_record", err);
     if (status < 0)
         return status;
     struct cdacq_jitdump_record own;
-    if (ret->size != sizeof own) { /* a caller of another version */
+    if (ret->size != sizeof own) { /* the caller has another version */
         own.size = sizeof own;
         status = cdacq_jitdump_next(jitdump, &own, err);
         if (status == CDACQ_OK)
@@ -439,9 +439,9 @@ enum cdacq_status cdacq_jitdump_next(struct cdacq_jitdump *jitdump, struct cdacq
     if (status != CDACQ_END)
         return status;
     if (!(jitdump->flags & CDACQ_JITDUMP_FOLLOW))
-        return tell_cut(jitdump, err);
-    for (int i = 0; i < LOOKS && status == CDACQ_END; i++) {
-        status = look_again(jitdump, err);
+        return report_cut(jitdump, err);
+    for (int i = 0; i < CHECKS && status == CDACQ_END; i++) {
+        status = check_again(jitdump, err);
         if (status == CDACQ_OK)
             status = read_next(jitdump, ret, err);
         else if (status == CDACQ_END)

@@ -1,5 +1,5 @@
 /*
- * perf_files.c: perf maps and jitdumps of a target: every piece of code that a visit tells, as a line or as a record.
+ * perf_files.c: writes perf maps and jitdumps of a target: each entry is a line or a record.
  */
 #include <stdio.h>
 
@@ -8,8 +8,8 @@
 #include "formats/perf_map.h"
 #include "util/sized.h"
 
-/* A piece of code that has a name: `name`, then `suffix`. */
-struct piece {
+/* One entry: code that is called `name` followed by `suffix`. */
+struct entry {
     const struct cdacq_method *method;
     uint64_t begin, size;
     const char *name, *suffix;
@@ -19,10 +19,10 @@ struct piece {
 struct writing {
     struct cdacq_session *session;
     struct cdacq_sink sink;
-    bool (*put)(struct writing *writing, const struct piece *piece); /* false: it has been left out */
-    bool with_bytes;                                                 /* a piece is written with its bytes */
+    bool (*put)(struct writing *writing, const struct entry *entry); /* false: it was left out */
+    bool with_bytes;                                                 /* an entry includes the code bytes */
     uint64_t time;                                                   /* of the last record */
-    bool unverified;                                                 /* bytes of the last piece are */
+    bool unverified;                                                 /* the bytes of the last entry are */
     bool stopped;
     struct cdacq_written written;
 };
@@ -37,10 +37,10 @@ static void emit(struct writing *writing, const void *bytes, size_t size)
         writing->written.bytes += size;
 }
 
-static void emit_name(struct writing *writing, const struct piece *piece)
+static void emit_name(struct writing *writing, const struct entry *entry)
 {
-    emit(writing, piece->name, piece->name_length);
-    emit(writing, piece->suffix, piece->suffix_length);
+    emit(writing, entry->name, entry->name_length);
+    emit(writing, entry->suffix, entry->suffix_length);
 }
 
 static void leave_out(struct writing *writing, const struct cdacq_method *method, uint64_t begin, uint64_t size,
@@ -56,21 +56,21 @@ static void leave_out(struct writing *writing, const struct cdacq_method *method
         writing->stopped = true;
 }
 
-/* ---- Pieces ---- */
+/* ---- Entries ---- */
 
-static void write_piece(struct writing *writing, const struct piece *piece)
+static void write_entry(struct writing *writing, const struct entry *entry)
 {
-    writing->unverified = !piece->method->module_verified;
-    if (!writing->put(writing, piece) || writing->stopped)
+    writing->unverified = !entry->method->module_verified;
+    if (!writing->put(writing, entry) || writing->stopped)
         return;
     writing->written.unverified += writing->unverified;
-    if (piece->method->answer == CDACQ_ANSWER_STUB)
+    if (entry->method->answer == CDACQ_ANSWER_STUB)
         writing->written.stubs++;
     else
         writing->written.methods++;
 }
 
-/* What the runtime writes behind a name: it has other words for tiers there. NULL where the tier is not known. */
+/* The word for a method's tier that the runtime writes after the name; NULL when the tier is not known. */
 static const char *tier_of(const struct cdacq_method *method, bool cold)
 {
     static const struct {
@@ -91,7 +91,7 @@ static const char *tier_of(const struct cdacq_method *method, bool cold)
     return NULL;
 }
 
-/* A part of a method. */
+/* Writes the hot or cold part of a method. */
 static void write_part(struct writing *writing, const struct cdacq_method *method, uint64_t begin, uint64_t size,
                        bool cold)
 {
@@ -103,15 +103,15 @@ static void write_part(struct writing *writing, const struct cdacq_method *metho
     }
     if (tier)
         snprintf(suffix, sizeof suffix, "[%s]", tier);
-    write_piece(writing,
-                &(struct piece){method, begin, size, method->name, suffix, method->name_length, strlen(suffix)});
+    write_entry(writing,
+                &(struct entry){method, begin, size, method->name, suffix, method->name_length, strlen(suffix)});
 }
 
 /*
- * The next run of memory that is there at or behind *begin: its end, or 0 where nothing is up to `end`. Memory is
- * missing in pages.
+ * Finds the next span of memory in [*begin, end). Sets *begin to its start and returns its end, or 0 if there is none.
+ * Memory is missing in whole pages.
  */
-static uint64_t next_run(struct reader *reader, uint64_t *begin, uint64_t end)
+static uint64_t next_span(struct reader *reader, uint64_t *begin, uint64_t end)
 {
     while (*begin < end && reader_step(reader, "stubs") && !reader_try_view(reader, *begin, 1))
         *begin = align_up(*begin + 1, PAGE_SIZE);
@@ -121,23 +121,23 @@ static uint64_t next_run(struct reader *reader, uint64_t *begin, uint64_t end)
     return at > *begin && at <= end ? at : 0;
 }
 
-/* What is told of stubs is the range that the runtime has reserved for them; not all of it need be memory yet. */
+/* `method` covers the range that the runtime has reserved for stubs; not all of it need be committed memory. */
 static void write_stubs(struct writing *writing, const struct cdacq_method *method)
 {
     char name[64];
     snprintf(name, sizeof name, "stub <%s>", cdacq_code_kind_text(method->kind));
-    struct piece piece = {method, method->code_start, method->code_size, name, "", strlen(name), 0};
-    uint64_t begin = piece.begin, end = add_saturated(begin, piece.size), run_end;
+    struct entry entry = {method, method->code_start, method->code_size, name, "", strlen(name), 0};
+    uint64_t begin = entry.begin, end = add_saturated(begin, entry.size), span_end;
     struct reader reader = writing->session->reader.raw;
     reader_begin(&reader, FUEL_LOOKUP);
-    if (!writing->with_bytes || !(run_end = next_run(&reader, &begin, end))) {
-        write_piece(writing, &piece); /* of which it then says what is missing */
+    if (!writing->with_bytes || !(span_end = next_span(&reader, &begin, end))) {
+        write_entry(writing, &entry); /* this reports what is missing */
         return;
     }
-    for (; run_end && !writing->stopped; begin = run_end, run_end = next_run(&reader, &begin, end)) {
-        piece.begin = begin;
-        piece.size = run_end - begin;
-        write_piece(writing, &piece);
+    for (; span_end && !writing->stopped; begin = span_end, span_end = next_span(&reader, &begin, end)) {
+        entry.begin = begin;
+        entry.size = span_end - begin;
+        write_entry(writing, &entry);
     }
     if (reader_failed(&reader)) {
         struct cdacq_error error;
@@ -163,11 +163,11 @@ static int write_code(const struct cdacq_method *method, void *context)
 
 /* ---- The two files ---- */
 
-static bool put_line(struct writing *writing, const struct piece *piece)
+static bool put_line(struct writing *writing, const struct entry *entry)
 {
     char head[PERF_MAP_HEAD_MAX];
-    emit(writing, head, perf_map_encode(piece->begin, piece->size, head));
-    emit_name(writing, piece);
+    emit(writing, head, perf_map_encode(entry->begin, entry->size, head));
+    emit_name(writing, entry);
     emit(writing, "\n", 1);
     return true;
 }
@@ -185,18 +185,18 @@ static uint32_t process_of(const struct writing *writing)
 }
 
 /*
- * Nothing is written of a record before all of its code is there: what a reader knows how to copy is WINDOW_MAX at
- * most, and a name has its own cap, so that the record's size always fits its field.
+ * Reads all of the code before it writes anything. The code is at most WINDOW_MAX bytes and a name is capped, so the
+ * size of the record always fits its field.
  */
-static bool put_load(struct writing *writing, const struct piece *piece)
+static bool put_load(struct writing *writing, const struct entry *entry)
 {
     struct reader *reader = &writing->session->reader.raw;
     struct window window = {0};
     reader_begin(reader, FUEL_LOOKUP);
-    if (!reader_window(reader, piece->begin, piece->size, "code", &window)) {
+    if (!reader_window(reader, entry->begin, entry->size, "code", &window)) {
         struct cdacq_error error;
         reader_status(reader, &error);
-        leave_out(writing, piece->method, piece->begin, piece->size, error.message);
+        leave_out(writing, entry->method, entry->begin, entry->size, error.message);
         return false;
     }
     writing->unverified |= reader_unverified(reader);
@@ -206,15 +206,15 @@ static bool put_load(struct writing *writing, const struct piece *piece)
             {
                 .pid = process_of(writing),
                 .tid = process_of(writing),
-                .vma = piece->begin,
-                .code_addr = piece->begin,
-                .code_size = piece->size,
+                .vma = entry->begin,
+                .code_addr = entry->begin,
+                .code_size = entry->size,
                 .code_index = writing->written.methods + writing->written.stubs + 1,
-                .name_length = piece->name_length + piece->suffix_length,
+                .name_length = entry->name_length + entry->suffix_length,
             },
     };
     put_record(writing, &record);
-    emit_name(writing, piece);
+    emit_name(writing, entry);
     emit(writing, "", 1);
     emit(writing, window.bytes, window.size);
     window_deinit(&window);
@@ -233,7 +233,7 @@ static enum cdacq_status write_all(struct writing *writing, unsigned flags, stru
     return status < 0 ? status : writing->stopped ? CDACQ_STOPPED : CDACQ_OK;
 }
 
-/* What the caller has given, checked. `what` is to be written. */
+/* Checks the arguments of the caller. `what` is the kind of file. */
 static enum cdacq_status begin(struct writing *writing, const struct cdacq_sink *sink, const struct cdacq_written *ret,
                                const char *what, struct cdacq_error *err)
 {

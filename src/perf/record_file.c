@@ -8,7 +8,7 @@
 
 enum {
     BLOCK = 64 * 1024,
-    LINE_MAX_SIZE = 1024 * 1024, /* no name of a runtime comes near (TEXT_CAP) */
+    LINE_MAX_SIZE = 1024 * 1024, /* far above the longest name of a runtime (TEXT_CAP) */
 };
 
 static enum cdacq_status io_error(const struct record_file *file, struct cdacq_error *err, const char *why)
@@ -78,7 +78,7 @@ static enum cdacq_status next_load(struct record_file *file, struct file_record 
     while ((status = cdacq_jitdump_next(file->jitdump, &record, &file->problem)) == CDACQ_OK &&
            record.kind != CDACQ_JITDUMP_LOAD)
         file->has_header = true;
-    if (status == CDACQ_ERR_FORMAT && file->has_header) { /* what was read before it is good */
+    if (status == CDACQ_ERR_FORMAT && file->has_header) { /* the records before it are valid */
         file->cut = true;
         return CDACQ_END;
     }
@@ -97,7 +97,7 @@ static enum cdacq_status next_load(struct record_file *file, struct file_record 
         .name = load->name,
         .name_length = load->name_length,
         .code = load->code,
-        .two_places = load->vma != load->code_addr,
+        .addresses_differ = load->vma != load->code_addr,
         .problem = !record.has_fields || !load->name ? record.error : NULL,
     };
     return CDACQ_OK;
@@ -105,7 +105,7 @@ static enum cdacq_status next_load(struct record_file *file, struct file_record 
 
 /* ---- perf map ---------------------------------------------------------------------------------------------------- */
 
-/* Reads on behind what is left of the block. CDACQ_END: the file has no more. */
+/* Reads more bytes after those that are left. CDACQ_END: there are no more. */
 static enum cdacq_status fill(struct record_file *file, struct cdacq_error *err)
 {
     struct lines *lines = &file->lines;
@@ -116,8 +116,8 @@ static enum cdacq_status fill(struct record_file *file, struct cdacq_error *err)
     file->next = 0;
     if (left == lines->capacity && !lines_reserve(lines, left + BLOCK))
         return error_set(err, CDACQ_ERR_NOMEM, 0, "perf map: out of memory");
-    size_t room = (size_t)MIN((uint64_t)(lines->capacity - left), file->size - file->read);
-    size_t n = file_read_at(file->fd, file->read, lines->items + left, room);
+    size_t size = (size_t)MIN((uint64_t)(lines->capacity - left), file->size - file->read);
+    size_t n = file_read_at(file->fd, file->read, lines->items + left, size);
     if (!n && errno)
         return io_error(file, err, strerror(errno));
     lines->count += n;
@@ -162,7 +162,7 @@ static enum cdacq_status next_line(struct record_file *file, struct file_record 
         bool too_long = !end && status == CDACQ_OK, rest = file->skipping;
         size_t length = end ? (size_t)(end - line) : left;
         file->skipping = too_long;
-        if (rest) { /* of a line that was told already */
+        if (rest) { /* of a line that was reported already */
             file->next += length + !!end;
             continue;
         }

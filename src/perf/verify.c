@@ -1,10 +1,10 @@
 /*
- * verify.c: a jitdump or perf map against the target. The first pass over the file learns what only its end tells:
- * which methods have a record that matches, the newest of these, and the last record of every start that a record does
- * not match. The second pass decides each record and tells it.
+ * verify.c: compares a jitdump or perf map with the target. The first pass over the file finds which methods have a
+ * record that matches, the newest of these records, and the last record of every start with a record that does not
+ * match. The second pass gives each record its verdict.
  *
- * A record is of the code that the target has only where name, range and code agree well enough; what is left may be
- * code of another time, and is a contradiction only where no such time is possible.
+ * A record is of the code that the target has only if name, range and code agree well enough. Any other record may be
+ * of code of another time; it is a contradiction only if that is impossible.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,9 +18,9 @@
 #include "util/sized.h"
 
 enum {
-    PLACES_MAX = 16 * 1024 * 1024,
+    STARTS_MAX = 16 * 1024 * 1024,
     CODE_CHUNK = 4096,
-    CANDIDATES_MAX = 64, /* missing methods of one size that are tried for a record */
+    CANDIDATES_MAX = 64, /* methods of one size without a record that are compared with a record */
     DETAIL = 320,
 };
 
@@ -48,62 +48,57 @@ bool cdacq_verdict_is_contradiction(enum cdacq_verdict verdict)
     return (unsigned)verdict < ARRAY_SIZE(verdicts) && verdicts[verdict].contradiction;
 }
 
-/* ---- What is kept ------------------------------------------------------------------------------------------------ */
+/* ---- Methods and starts ------------------------------------------------------------------------------------------ */
 
 /* A JIT-compiled method of the target. */
 struct known_method {
     uint64_t start, size;
-    uint64_t match; /* number of the last record that matches; 0: none does */
-    bool mentioned; /* by a record that differs */
+    uint64_t match; /* number of the last record that matches; 0 if none */
+    bool described; /* a record that differs describes it */
 };
 
-/* A start that some record does not match. */
-struct place {
-    uint64_t start;
-    uint64_t last; /* number of the last record there */
+/* A start with a record that does not match. */
+struct start {
+    uint64_t address;
+    uint64_t last; /* number of the last record with this start */
 };
 
-static uint64_t place_start(const struct place *place)
+static uint64_t start_address(const struct start *start)
 {
-    return place->start;
+    return start->address;
 }
 
 DEFINE_VECTOR(known_methods, struct known_method);
-DEFINE_HASH_TABLE(places, struct place, uint64_t, place_start, hash_u64, equal_u64);
+DEFINE_HASH_TABLE(starts, struct start, uint64_t, start_address, hash_u64, equal_u64);
 
 struct verifier {
     struct cdacq_target *target;
     struct cdacq_session *session;
     struct record_file file;
     struct known_methods methods; /* by start */
-    bool methods_broken;          /* out of memory */
     uint32_t *missing;            /* indexes of methods without a match, by size */
     size_t missing_count;
-    struct places places;
+    struct starts starts;
     struct {
         uint64_t timestamp, number;
-    } newest;                  /* record of a JIT-compiled method that matches; 0, 0: none */
-    uint64_t methods_recorded; /* records that are no stub's */
-    bool stub_block;           /* there is a stub record of the kind that .NET 10 fails on */
+    } newest;           /* matching record of a JIT-compiled method; 0, 0 if none */
+    bool holds_methods; /* a record is not of a stub */
+    bool stub_block;    /* a stub record is of the kind that .NET 10 fails on */
     int (*visit)(const struct cdacq_comparison *, void *);
     void *context;
     struct cdacq_verification *sum;
     char detail[DETAIL];
 };
 
-static struct known_method *find_method(const struct verifier *v, uint64_t start)
-{
-    struct known_method *items = v->methods.items;
-    size_t count = v->methods.count, first = lower_bound(i, count, items[i].start < start);
-    return first < count && items[first].start == start ? &items[first] : NULL;
-}
-
 static struct known_method *known(const struct verifier *v, const struct cdacq_method *method)
 {
-    return method->kind == CDACQ_CODE_JITTED ? find_method(v, method->code_start) : NULL;
+    struct known_method *items = v->methods.items;
+    size_t count = v->methods.count, first = lower_bound(i, count, items[i].start < method->code_start);
+    bool found = method->kind == CDACQ_CODE_JITTED && first < count && items[first].start == method->code_start;
+    return found ? &items[first] : NULL;
 }
 
-/* Whether JIT-compiled methods may be missing from the list where it has a failure. */
+/* Whether a failure at `address` may hide JIT-compiled methods. */
 static bool is_jit_code(const struct verifier *v, uint64_t address)
 {
     const struct code_range *range = v->session->map ? code_map_range(v->session->map, address) : NULL;
@@ -118,55 +113,54 @@ static int add_method(const struct cdacq_method *method, void *context)
                  method->error ? method->error : "a code range cannot be listed");
     if (method->answer != CDACQ_ANSWER_MANAGED || method->kind != CDACQ_CODE_JITTED)
         return 0;
-    v->methods_broken = !known_methods_append(
-        &v->methods, (struct known_method){.start = method->code_start, .size = method->code_size});
-    return v->methods_broken;
+    return !known_methods_append(&v->methods,
+                                 (struct known_method){.start = method->code_start, .size = method->code_size});
 }
 
 static enum cdacq_status list_methods(struct verifier *v, struct cdacq_error *err)
 {
     struct cdacq_error problem;
     enum cdacq_status status = cdacq_session_visit_methods(v->session, 0, add_method, v, &problem);
-    if (v->methods_broken)
+    if (status == CDACQ_STOPPED)
         return error_set(err, CDACQ_ERR_NOMEM, 0, "verify: out of memory");
-    if (status < 0) /* single look-ups may go on without the map */
+    if (status < 0) /* look-ups work without the map */
         memcpy(v->sum->methods_problem, problem.message, sizeof v->sum->methods_problem);
     return CDACQ_OK;
 }
 
-/* Notes the last record of a start: of one that is noted already, or where `insert` says so. */
-static enum cdacq_status note_place(struct verifier *v, const struct file_record *record, bool insert,
-                                    struct cdacq_error *err)
+/* Sets the last record of a start. Adds the start only with `insert`. */
+static enum cdacq_status set_last_record(struct verifier *v, const struct file_record *record, bool insert,
+                                         struct cdacq_error *err)
 {
-    struct place *known = places_find(&v->places, record->address);
-    if (known)
-        known->last = record->number;
-    if (known || !insert)
+    struct start *start = starts_find(&v->starts, record->address);
+    if (start)
+        start->last = record->number;
+    if (start || !insert)
         return CDACQ_OK;
-    if (v->places.count >= PLACES_MAX)
-        return error_set(err, CDACQ_ERR_FUEL, 0, "more than %d places have records that do not match", PLACES_MAX);
-    return places_insert(&v->places, (struct place){record->address, record->number}, NULL)
+    if (v->starts.count >= STARTS_MAX)
+        return error_set(err, CDACQ_ERR_FUEL, 0, "more than %d places have records that do not match", STARTS_MAX);
+    return starts_insert(&v->starts, (struct start){record->address, record->number}, NULL)
                ? CDACQ_OK
                : error_set(err, CDACQ_ERR_NOMEM, 0, "verify: out of memory");
 }
 
 static bool has_later_record(const struct verifier *v, const struct file_record *record)
 {
-    const struct place *place = places_find(&v->places, record->address);
-    return place && place->last > record->number;
+    const struct start *start = starts_find(&v->starts, record->address);
+    return start && start->last > record->number;
 }
 
 /* ---- A record and what the target has ---------------------------------------------------------------------------- */
 
 enum agreement { UNKNOWN, DIFFERS, AGREES };
 
-/* The target's side of a record. */
+/* What the target has for a record. */
 struct evidence {
-    struct cdacq_method method; /* at the record's start, or what it is of elsewhere */
-    bool at_start;              /* the method, or its cold part, starts where the record does */
+    struct cdacq_method method; /* at the record's start, or the method that the record describes */
+    bool at_start;              /* the method or its cold part starts at the record's address */
     bool same_range;
     enum agreement name, code;
-    uint64_t code_differs; /* first byte */
+    uint64_t code_differs; /* offset of the first byte that differs */
 };
 
 static enum agreement compare_names(const struct file_record *record, const struct cdacq_method *method)
@@ -186,7 +180,7 @@ static uint64_t part_size(const struct cdacq_method *method)
     return method->cold ? method->cold_size : method->code_size;
 }
 
-/* The record's code with the target's memory at `address`. */
+/* Compares the record's code with the target's memory at `address`. */
 static enum agreement compare_code(struct verifier *v, const struct file_record *record, uint64_t address,
                                    uint64_t *ret_differs)
 {
@@ -211,14 +205,14 @@ static enum agreement compare_code(struct verifier *v, const struct file_record 
     return AGREES;
 }
 
-static void look(struct verifier *v, const struct file_record *record, struct evidence *ret)
+static void find_evidence(struct verifier *v, const struct file_record *record, struct evidence *ret)
 {
     *ret = (struct evidence){.name = UNKNOWN, .code = UNKNOWN};
     session_answer(v->session, record->address, &ret->method);
     if (ret->method.answer != CDACQ_ANSWER_MANAGED)
         return;
     ret->at_start = part_start(&ret->method) == record->address;
-    ret->same_range = ret->at_start && part_size(&ret->method) == record->size && !record->two_places;
+    ret->same_range = ret->at_start && part_size(&ret->method) == record->size && !record->addresses_differ;
     ret->name = compare_names(record, &ret->method);
     if (ret->at_start)
         ret->code = compare_code(v, record, record->address, &ret->code_differs);
@@ -237,7 +231,7 @@ static bool is_newer(const struct verifier *v, const struct file_record *record)
                                                     : record->number > v->newest.number;
 }
 
-static enum cdacq_status learn(struct verifier *v, const struct file_record *record, struct cdacq_error *err)
+static enum cdacq_status index_record(struct verifier *v, const struct file_record *record, struct cdacq_error *err)
 {
     struct evidence evidence;
     if (record->problem)
@@ -247,12 +241,12 @@ static enum cdacq_status learn(struct verifier *v, const struct file_record *rec
         v->stub_block |= memmem(record->name, record->name_length, block, sizeof block - 1) != NULL;
         return CDACQ_OK;
     }
-    v->methods_recorded++;
-    look(v, record, &evidence);
+    v->holds_methods = true;
+    find_evidence(v, record, &evidence);
     if (!matches(&evidence))
-        return note_place(v, record, true, err);
+        return set_last_record(v, record, true, err);
     struct known_method *method = known(v, &evidence.method);
-    /* A second one may be of code that came later and looks the same. */
+    /* A second record may be of later code that looks the same. */
     bool first = evidence.method.kind == CDACQ_CODE_JITTED && (!method || !method->match);
     if (method)
         method->match = record->number;
@@ -260,7 +254,7 @@ static enum cdacq_status learn(struct verifier *v, const struct file_record *rec
         v->newest.timestamp = record->timestamp;
         v->newest.number = record->number;
     }
-    return note_place(v, record, false, err);
+    return set_last_record(v, record, false, err);
 }
 
 static int compare_sizes(const void *a, const void *b, void *methods)
@@ -286,7 +280,7 @@ static enum cdacq_status list_missing(struct verifier *v, struct cdacq_error *er
 
 /* ---- Second pass ------------------------------------------------------------------------------------------------- */
 
-/* Whether code at `address` can have been released. UNKNOWN: the target lacks what tells. */
+/* Whether code at `address` may have been released. UNKNOWN: the target's map of code ranges cannot be read. */
 static enum agreement can_be_freed(struct verifier *v, uint64_t address)
 {
     struct field_reader *reader = &v->session->reader;
@@ -296,13 +290,14 @@ static enum agreement can_be_freed(struct verifier *v, uint64_t address)
     bool freed;
     if (range_section_map_find(reader, map, address, &section))
         freed = section.flags & RANGE_SECTION_COLLECTIBLE ||
-                jit_manager_of(&section)->method_kind == CDACQ_CODE_UNKNOWN; /* it holds no methods: it is newer */
+                jit_manager_of(&section)->method_kind ==
+                    CDACQ_CODE_UNKNOWN; /* newer than the record: it holds no methods */
     else
         freed = range_section_map_reaches(reader, map, address);
     return reader_failed(&reader->raw) ? UNKNOWN : freed ? AGREES : DIFFERS;
 }
 
-/* Whether another record is of the method that the target has there. */
+/* Whether a record matches the method. */
 static bool is_taken(const struct verifier *v, const struct cdacq_method *method)
 {
     const struct known_method *other = known(v, method);
@@ -310,11 +305,10 @@ static bool is_taken(const struct verifier *v, const struct cdacq_method *method
 }
 
 /*
- * Whether a method that is called what the record says, and that no other record is of, is the record's method. Where
- * code is released another one of that name may have come: it has to have the same code, at least as far as can be
- * told.
+ * Whether the record describes `method`, which has the record's name. Where code may have been released, the method may
+ * be a later one of the same name, so its code must not differ.
  */
-static bool is_itself(struct verifier *v, const struct file_record *record, const struct cdacq_method *method,
+static bool describes(struct verifier *v, const struct file_record *record, const struct cdacq_method *method,
                       bool is_freed)
 {
     uint64_t differs;
@@ -328,15 +322,16 @@ static bool is_itself(struct verifier *v, const struct file_record *record, cons
 }
 
 /*
- * Whether the record is of a method that the target has at its start, in its middle or at its end, and just differs.
- * Sets *evidence to that one.
+ * Finds a method at the record's start, middle or end that the record describes but does not match. Sets *evidence to
+ * that method.
  */
-static bool finds_itself(struct verifier *v, const struct file_record *record, bool is_freed, struct evidence *evidence)
+static bool find_described(struct verifier *v, const struct file_record *record, bool is_freed,
+                           struct evidence *evidence)
 {
     bool managed = evidence->method.answer == CDACQ_ANSWER_MANAGED;
-    if (managed && evidence->name == AGREES && is_itself(v, record, &evidence->method, is_freed))
+    if (managed && evidence->name == AGREES && describes(v, record, &evidence->method, is_freed))
         return true;
-    /* Another name or none: its start or its code has to tell. */
+    /* Without the same name, the start or the code must agree. */
     if (managed && evidence->name == UNKNOWN && evidence->at_start && !is_taken(v, &evidence->method))
         return true;
     if (managed && evidence->same_range && evidence->code != DIFFERS && !is_taken(v, &evidence->method))
@@ -349,7 +344,7 @@ static bool finds_itself(struct verifier *v, const struct file_record *record, b
         if (other.method.answer != CDACQ_ANSWER_MANAGED)
             continue;
         other.name = compare_names(record, &other.method);
-        if (other.name != AGREES || !is_itself(v, record, &other.method, is_freed))
+        if (other.name != AGREES || !describes(v, record, &other.method, is_freed))
             continue;
         *evidence = other;
         return true;
@@ -358,8 +353,8 @@ static bool finds_itself(struct verifier *v, const struct file_record *record, b
 }
 
 /*
- * A method without a record that is called what the record says, is as long and, where that can be told, has the same
- * code: the record tells a wrong place. But code that can be released may just have been loaded again.
+ * Finds a method without a record that has the record's name, size and, as far as known, code: the record has the wrong
+ * address. A method that can be released may instead have been loaded again.
  */
 static bool find_moved(struct verifier *v, const struct file_record *record, bool is_freed, struct evidence *evidence)
 {
@@ -371,7 +366,7 @@ static bool find_moved(struct verifier *v, const struct file_record *record, boo
         uint64_t differs;
         if (method->size != record->size)
             return false;
-        if (method->mentioned)
+        if (method->described)
             continue;
         session_answer(v->session, method->start, &other.method);
         if (other.method.answer != CDACQ_ANSWER_MANAGED || compare_names(record, &other.method) != AGREES)
@@ -387,7 +382,7 @@ static bool find_moved(struct verifier *v, const struct file_record *record, boo
     return false;
 }
 
-/* Whether a method of the target that has a later record now lies where the record's code was. */
+/* Whether a method with a later record now overlaps the record's code. */
 static bool is_overwritten(struct verifier *v, const struct file_record *record)
 {
     uint64_t last = add_saturated(record->address, record->size ? record->size - 1 : 0);
@@ -402,16 +397,16 @@ static bool is_overwritten(struct verifier *v, const struct file_record *record)
     return false;
 }
 
-/* How a record that is of evidence->method differs from it. */
+/* The verdict on a record that describes evidence->method but differs from it. */
 static enum cdacq_verdict difference(struct verifier *v, const struct file_record *record,
                                      const struct evidence *evidence)
 {
     const struct cdacq_method *method = &evidence->method;
-    struct known_method *mentioned = known(v, method);
-    if (mentioned)
-        mentioned->mentioned = true;
+    struct known_method *described = known(v, method);
+    if (described)
+        described->described = true;
     if (!evidence->same_range) {
-        if (record->two_places && part_start(method) == record->address && part_size(method) == record->size)
+        if (record->addresses_differ && part_start(method) == record->address && part_size(method) == record->size)
             snprintf(v->detail, sizeof v->detail, "its vma and code_addr differ");
         else
             snprintf(v->detail, sizeof v->detail, "the target has it at 0x%" PRIx64 " +0x%" PRIx64, part_start(method),
@@ -426,13 +421,13 @@ static enum cdacq_verdict difference(struct verifier *v, const struct file_recor
     return CDACQ_VERDICT_BYTES_DIFFER;
 }
 
-/* A record whose code is not in the target. */
+/* The verdict on a record whose code is not in the target. */
 static enum cdacq_verdict absence(struct verifier *v, const struct file_record *record, const struct evidence *evidence,
                                   enum agreement freed)
 {
     bool any_match = v->newest.number != 0, managed = evidence->method.answer == CDACQ_ANSWER_MANAGED;
     if (evidence->at_start && is_taken(v, &evidence->method) && has_later_record(v, record))
-        return CDACQ_VERDICT_REPLACED; /* by a section that took another one's place */
+        return CDACQ_VERDICT_REPLACED; /* the code range was freed and is in use again */
     if (is_overwritten(v, record))
         return CDACQ_VERDICT_FREED;
     if (any_match && is_newer(v, record))
@@ -445,7 +440,7 @@ static enum cdacq_verdict absence(struct verifier *v, const struct file_record *
                                                               : "the target has no code there");
         return CDACQ_VERDICT_UNKNOWN_TO_TARGET;
     }
-    bool named = evidence->name == AGREES; /* of a method that another record is of */
+    bool named = evidence->name == AGREES; /* of a method that another record matches */
     snprintf(v->detail, sizeof v->detail, "the target has %s at 0x%" PRIx64 " +0x%" PRIx64,
              named ? "it, and matches another record," : "another method", part_start(&evidence->method),
              part_size(&evidence->method));
@@ -454,9 +449,9 @@ static enum cdacq_verdict absence(struct verifier *v, const struct file_record *
     return evidence->same_range ? CDACQ_VERDICT_BYTES_DIFFER : CDACQ_VERDICT_RANGE_DIFFERS;
 }
 
-static enum cdacq_verdict judge(struct verifier *v, const struct file_record *record, struct evidence *evidence)
+static enum cdacq_verdict compare(struct verifier *v, const struct file_record *record, struct evidence *evidence)
 {
-    look(v, record, evidence);
+    find_evidence(v, record, evidence);
     if (matches(evidence)) {
         v->sum->names_not_compared += evidence->name == UNKNOWN;
         v->sum->code_not_compared += evidence->code == UNKNOWN && !v->sum->perf_map;
@@ -474,21 +469,21 @@ static enum cdacq_verdict judge(struct verifier *v, const struct file_record *re
         return replaced ? CDACQ_VERDICT_REPLACED : CDACQ_VERDICT_UNTOLD;
     }
     bool is_freed = freed == AGREES;
-    if ((!replaced && finds_itself(v, record, is_freed, evidence)) || find_moved(v, record, is_freed, evidence))
+    if ((!replaced && find_described(v, record, is_freed, evidence)) || find_moved(v, record, is_freed, evidence))
         return difference(v, record, evidence);
     if (replaced)
         return CDACQ_VERDICT_REPLACED;
     return absence(v, record, evidence, freed);
 }
 
-static enum cdacq_status tell(struct verifier *v, const struct cdacq_comparison *comparison)
+static enum cdacq_status report(struct verifier *v, const struct cdacq_comparison *comparison)
 {
     v->sum->counts[comparison->verdict]++;
     v->sum->contradictions += cdacq_verdict_is_contradiction(comparison->verdict);
     return v->visit && v->visit(comparison, v->context) ? CDACQ_STOPPED : CDACQ_OK;
 }
 
-static enum cdacq_status decide(struct verifier *v, const struct file_record *record)
+static enum cdacq_status compare_record(struct verifier *v, const struct file_record *record)
 {
     struct evidence evidence = {.method.answer = CDACQ_ANSWER_NONE};
     struct cdacq_comparison comparison = {
@@ -509,30 +504,30 @@ static enum cdacq_status decide(struct verifier *v, const struct file_record *re
     } else if (perf_name_is_stub(record->name, record->name_length)) {
         comparison.verdict = CDACQ_VERDICT_STUB;
     } else {
-        comparison.verdict = judge(v, record, &evidence);
+        comparison.verdict = compare(v, record, &evidence);
     }
     if (evidence.method.answer == CDACQ_ANSWER_MANAGED || evidence.method.answer == CDACQ_ANSWER_STUB)
         comparison.method = &evidence.method;
     comparison.detail = v->detail[0] ? v->detail : NULL;
-    return tell(v, &comparison);
+    return report(v, &comparison);
 }
 
-static enum cdacq_status tell_missing(struct verifier *v)
+static enum cdacq_status report_missing(struct verifier *v)
 {
     enum cdacq_status status = CDACQ_OK;
     for (size_t i = 0; i < v->methods.count && status == CDACQ_OK; i++) {
         struct cdacq_method method;
-        if (v->methods.items[i].match || v->methods.items[i].mentioned)
+        if (v->methods.items[i].match || v->methods.items[i].described)
             continue;
         session_answer(v->session, v->methods.items[i].start, &method);
-        status = tell(v, &(struct cdacq_comparison){.size = sizeof(struct cdacq_comparison),
-                                                    .verdict = CDACQ_VERDICT_MISSING_FROM_FILE,
-                                                    .method = &method});
+        status = report(v, &(struct cdacq_comparison){.size = sizeof(struct cdacq_comparison),
+                                                      .verdict = CDACQ_VERDICT_MISSING_FROM_FILE,
+                                                      .method = &method});
     }
     return status;
 }
 
-/* ---- All of it --------------------------------------------------------------------------------------------------- */
+/* ---- Both passes ------------------------------------------------------------------------------------------------- */
 
 static enum cdacq_status first_pass(struct verifier *v, struct cdacq_error *err)
 {
@@ -541,7 +536,7 @@ static enum cdacq_status first_pass(struct verifier *v, struct cdacq_error *err)
     uint64_t damaged = 0;
     while ((status = record_file_next(&v->file, &record, err)) == CDACQ_OK) {
         damaged += record.problem != NULL;
-        status = learn(v, &record, err);
+        status = index_record(v, &record, err);
         if (status < 0)
             return status;
     }
@@ -553,8 +548,8 @@ static enum cdacq_status first_pass(struct verifier *v, struct cdacq_error *err)
         snprintf(v->sum->cut, sizeof v->sum->cut, "the last line has no end: the file is being written, or cut");
     else if (v->file.cut)
         memcpy(v->sum->cut, v->file.problem.message, sizeof v->sum->cut);
-    /* dotnet/runtime#120419: a block of stubs is written before its pages are there, and the file is given up. */
-    if (!v->sum->perf_map && !v->methods_recorded && (v->stub_block || v->file.cut))
+    /* dotnet/runtime#120419: the runtime writes a block of stubs whose pages do not exist yet, and then gives up. */
+    if (!v->sum->perf_map && !v->holds_methods && (v->stub_block || v->file.cut))
         v->sum->advice = "this jitdump holds no methods: .NET 10 stops writing it at the first block of stubs "
                          "(dotnet/runtime#120419); run the process with DOTNET_PerfMapStubGranularity=2";
     return CDACQ_OK;
@@ -565,10 +560,11 @@ static enum cdacq_status second_pass(struct verifier *v, struct cdacq_error *err
     struct file_record record;
     uint64_t count = v->file.count;
     enum cdacq_status status = record_file_rewind(&v->file, err);
-    while (status == CDACQ_OK && v->file.count < count) { /* a file that grows is compared as it was at first */
+    while (status == CDACQ_OK &&
+           v->file.count < count) { /* a file that grows is compared as it was in the first pass */
         status = record_file_next(&v->file, &record, err);
         if (status == CDACQ_OK)
-            status = decide(v, &record);
+            status = compare_record(v, &record);
     }
     return status == CDACQ_END ? CDACQ_OK : status;
 }
@@ -582,7 +578,7 @@ static enum cdacq_status run(struct verifier *v, struct cdacq_error *err)
         status = list_missing(v, err);
     if (status == CDACQ_OK)
         status = second_pass(v, err);
-    return status == CDACQ_OK ? tell_missing(v) : status;
+    return status == CDACQ_OK ? report_missing(v) : status;
 }
 
 enum cdacq_status cdacq_target_verify(struct cdacq_target *target, const char *path,
@@ -608,6 +604,6 @@ enum cdacq_status cdacq_target_verify(struct cdacq_target *target, const char *p
     record_file_close(&v.file);
     known_methods_deinit(&v.methods);
     free(v.missing);
-    places_deinit(&v.places);
+    starts_deinit(&v.starts);
     return status;
 }
