@@ -1,6 +1,4 @@
-/*
- * carrier.c: one target, several carriers: the regions less the holes, as memory or as an ELF core file.
- */
+/* carrier.c: a target as memory or as an ELF core file: the mapped spans without the holes. */
 #include <errno.h>
 
 #include "mocktarget/mock.h"
@@ -9,40 +7,39 @@
 
 enum { MOCK_PID = 4711 };
 
-/* What is left of the region around `address`; false where nothing is. */
-static bool piece_at(const struct mock *mock, const struct mock_region *region, uint64_t address,
-                     struct mock_range *ret)
+/* The part of the span around `address` that is not a hole. False if `address` is in a hole. */
+static bool part_at(const struct mock *mock, const struct mock_span *span, uint64_t address, struct mock_range *ret)
 {
-    struct mock_range piece = {region->begin, region->begin + region->size};
+    struct mock_range part = {span->begin, span->begin + span->size};
     for (size_t i = 0; i < mock->holes.count; i++) {
         const struct mock_range *hole = &mock->holes.items[i];
         if (address >= hole->begin && address < hole->end)
             return false;
         if (hole->end <= address)
-            piece.begin = MAX(piece.begin, hole->end);
+            part.begin = MAX(part.begin, hole->end);
         else
-            piece.end = MIN(piece.end, hole->begin);
+            part.end = MIN(part.end, hole->begin);
     }
-    *ret = piece;
+    *ret = part;
     return true;
 }
 
 static bool span_at(void *context, uint64_t address, uint64_t *ret_begin, uint64_t *ret_end, const void **ret_bytes)
 {
     const struct mock *mock = context;
-    struct mock_range piece;
-    size_t i = mock_region_index(mock, address), run = mock->options.run_size;
-    const struct mock_region *region = &mock->regions.items[i];
-    if (i == mock->regions.count || address < region->begin || !piece_at(mock, region, address, &piece))
+    struct mock_range part;
+    size_t i = mock_span_index(mock, address), limit = mock->options.span_size;
+    const struct mock_span *span = &mock->spans.items[i];
+    if (i == mock->spans.count || address < span->begin || !part_at(mock, span, address, &part))
         return false;
-    if (run) {
-        uint64_t begin = region->begin + (address - region->begin) / run * run;
-        piece.begin = MAX(piece.begin, begin);
-        piece.end = MIN(piece.end, begin + run);
+    if (limit) {
+        uint64_t begin = span->begin + (address - span->begin) / limit * limit;
+        part.begin = MAX(part.begin, begin);
+        part.end = MIN(part.end, begin + limit);
     }
-    *ret_begin = piece.begin;
-    *ret_end = piece.end;
-    *ret_bytes = region->bytes + (piece.begin - region->begin);
+    *ret_begin = part.begin;
+    *ret_end = part.end;
+    *ret_bytes = span->bytes + (part.begin - span->begin);
     return true;
 }
 
@@ -50,12 +47,12 @@ const struct cdacq_memory *mock_memory(struct mock *mock)
 {
     size_t count = 0;
     free(mock->mappings);
-    mock->mappings = calloc(mock->regions.count + 1, sizeof *mock->mappings);
-    for (size_t i = 0; mock->mappings && i < mock->regions.count; i++) {
-        const struct mock_region *region = &mock->regions.items[i];
-        if (region->path)
-            mock->mappings[count++] = (struct cdacq_mapping){
-                sizeof *mock->mappings, region->begin, region->begin + region->size, region->file_offset, region->path};
+    mock->mappings = calloc(mock->spans.count + 1, sizeof *mock->mappings);
+    for (size_t i = 0; mock->mappings && i < mock->spans.count; i++) {
+        const struct mock_span *span = &mock->spans.items[i];
+        if (span->path)
+            mock->mappings[count++] = (struct cdacq_mapping){sizeof *mock->mappings, span->begin,
+                                                             span->begin + span->size, span->file_offset, span->path};
     }
     mock->memory = (struct cdacq_memory){
         .size = sizeof mock->memory,
@@ -69,56 +66,55 @@ const struct cdacq_memory *mock_memory(struct mock *mock)
 
 DEFINE_VECTOR(segments, struct core_writer_segment);
 
-/* What a core file is made of. */
 struct core_parts {
     struct segments segments;
     struct core_writer_mapping *mappings;
     size_t mapping_count;
 };
 
-static void add_segment(struct mock *mock, struct core_parts *parts, const struct mock_region *region, uint64_t begin,
+static void add_segment(struct mock *mock, struct core_parts *parts, const struct mock_span *span, uint64_t begin,
                         uint64_t size, bool dumped)
 {
     struct core_writer_segment segment = {
         .vaddr = begin,
-        .bytes = dumped ? region->bytes + (begin - region->begin) : NULL,
+        .bytes = dumped ? span->bytes + (begin - span->begin) : NULL,
         .filesz = dumped ? size : 0,
         .memsz = size,
-        .flags = region->access,
+        .flags = span->access,
     };
     mock_stored(mock, segments_append(&parts->segments, segment));
 }
 
-/* A segment for each piece of the region, and one without bytes for each hole in it. */
-static void add_region(struct mock *mock, struct core_parts *parts, const struct mock_region *region)
+/* A segment for each dumped part of the span, and one without bytes for each hole. */
+static void add_span(struct mock *mock, struct core_parts *parts, const struct mock_span *span)
 {
-    uint64_t at = region->begin, end = region->begin + region->size;
+    uint64_t at = span->begin, end = span->begin + span->size;
     while (at < end && !mock->failed) {
-        struct mock_range piece;
+        struct mock_range part;
         uint64_t next = end;
-        bool dumped = piece_at(mock, region, at, &piece);
+        bool dumped = part_at(mock, span, at, &part);
         if (dumped) {
-            next = piece.end;
+            next = part.end;
         } else {
-            for (next = at + 1; next < end && !piece_at(mock, region, next, &piece);)
+            for (next = at + 1; next < end && !part_at(mock, span, next, &part);)
                 next++;
         }
-        add_segment(mock, parts, region, at, next - at, dumped);
+        add_segment(mock, parts, span, at, next - at, dumped);
         at = next;
     }
-    if (region->path)
+    if (span->path)
         parts->mappings[parts->mapping_count++] =
-            (struct core_writer_mapping){region->begin, end, region->file_offset, region->path};
+            (struct core_writer_mapping){span->begin, end, span->file_offset, span->path};
 }
 
 bool mock_write_core(struct mock *mock, const char *path, struct cdacq_error *err)
 {
     struct core_parts parts = {0};
-    parts.mappings = calloc(mock->regions.count + 1, sizeof *parts.mappings);
+    parts.mappings = calloc(mock->spans.count + 1, sizeof *parts.mappings);
     if (!parts.mappings)
         mock_fail(mock, "out of memory");
-    for (size_t i = 0; i < mock->regions.count && !mock->failed; i++)
-        add_region(mock, &parts, &mock->regions.items[i]);
+    for (size_t i = 0; i < mock->spans.count && !mock->failed; i++)
+        add_span(mock, &parts, &mock->spans.items[i]);
     enum cdacq_status status = CDACQ_ERR_ARGUMENT;
     FILE *file = mock->failed ? NULL : fopen(path, "wb");
     if (mock->failed) {

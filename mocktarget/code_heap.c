@@ -1,15 +1,15 @@
 /*
  * code_heap.c: JIT-compiled code: heaps with their nibble maps, methods with their headers, stub blocks.
  *
- * A block is a pointer, then code. For a method the pointer leads to its RealCodeHeader, for a block of stubs it is the
- * small number of their kind. In the interpreter's heaps the header is an InterpreterRealCodeHeader. The nibble map is
- * written by the runtime's rule for setting and deleting: the start's nibble, and, in version 2, in each further unit
- * that the block covers as a whole a pointer to the start. Source: src/coreclr/vm/codeman.cpp,
+ * A block is a pointer, then code. The pointer of a method is the address of its RealCodeHeader; that of a block of
+ * stubs is the number of their kind. In the interpreter's heaps the header is an InterpreterRealCodeHeader. The nibble
+ * map is written by the runtime's rule for setting and deleting: the nibble of the start, and in version 2 a pointer to
+ * the start in each further unit that the block fills. Source: src/coreclr/vm/codeman.cpp,
  * EECodeGenManager::NibbleMapSet and NibbleMapDelete.
  */
 #include "mocktarget/mock.h"
 
-enum { BUCKET = 32, UNIT = 8 * BUCKET }; /* bytes of code that a nibble, and a 32-bit unit of the map, speak of */
+enum { BUCKET = 32, UNIT = 8 * BUCKET }; /* bytes of code for a nibble, and for a 32-bit unit of the map */
 
 /* ---- The nibble map ---- */
 
@@ -55,7 +55,7 @@ void mock_nibble_delete(struct mock *mock, uint64_t header_map, uint64_t map_bas
         mock_write_uint(mock, unit, 4, 0);
 }
 
-/* EE_ILEXCEPTION, with the number of clauses in front of it. */
+/* EE_ILEXCEPTION, preceded by the number of clauses. */
 static uint64_t write_exception_info(struct mock *mock, const struct mock_method *method)
 {
     if (!method->clause_count)
@@ -88,7 +88,7 @@ uint64_t mock_interpreter_manager(const struct mock *mock)
     return mock->interpreter_manager;
 }
 
-/* A LoaderCodeHeap, or, of dynamic methods, a HostCodeHeap. */
+/* A LoaderCodeHeap, or a HostCodeHeap for dynamic methods. */
 static uint64_t write_code_heap(struct mock *mock, const struct mock_heap *heap, bool host)
 {
     enum { LOADER_CODE_HEAP = 0, HOST_CODE_HEAP = 1 };
@@ -114,7 +114,7 @@ struct mock_heap *mock_heap_create(struct mock *mock, const struct mock_heap_opt
     heap->begin = mock_map(mock, options->begin, options->size, access, NULL, 0);
     heap->end = heap->begin + options->size;
     heap->map_base = align_down(heap->begin - options->map_slack, BUCKET);
-    heap->cursor = heap->begin + 4 * mock_random(mock, 40); /* a jump stub of the runtime's comes first */
+    heap->cursor = heap->begin + 4 * mock_random(mock, 40); /* the runtime puts a jump stub first */
     uint64_t units = (heap->end - heap->map_base) / UNIT + 2;
     heap->header_map = mock_alloc(mock, units * 4, 4);
     heap->node = mock_object(mock, T_CodeHeapListNode, 0);
@@ -135,7 +135,7 @@ struct mock_heap *mock_heap_create(struct mock *mock, const struct mock_heap_opt
     return heap;
 }
 
-/* The start of the next block: behind its pointer, aligned, and in a bucket of its own. */
+/* The start of the next block: after its pointer, aligned, and in a bucket of its own. */
 static uint64_t next_start(const struct mock_heap *heap, uint64_t skip, uint64_t alignment)
 {
     const struct mock *mock = heap->mock;
@@ -145,7 +145,7 @@ static uint64_t next_start(const struct mock_heap *heap, uint64_t skip, uint64_t
     return start;
 }
 
-/* Takes [start, end) and what stands before it. False where the heap is full. */
+/* Takes everything up to `end` for the block at `start`. False if the heap is full. */
 static bool take(struct mock_heap *heap, uint64_t start, uint64_t end)
 {
     struct mock *mock = heap->mock;
@@ -163,7 +163,7 @@ static uint64_t rounded(const struct mock *mock, uint64_t size)
     return align_up(MAX(size, UINT64_C(1)), mock_length_unit(mock));
 }
 
-/* The body and the funclets: a RUNTIME_FUNCTION and an expected answer each. */
+/* Writes the RUNTIME_FUNCTION and the expected answer of the body or of a funclet. */
 static void add_function(struct mock_heap *heap, uint64_t entry, uint64_t unwind, uint64_t begin, uint64_t size,
                          const struct mock_function *method)
 {
@@ -179,11 +179,11 @@ static void add_function(struct mock_heap *heap, uint64_t entry, uint64_t unwind
     mock_expect(mock, &function);
 }
 
-/* What is the same for all of a method's functions. */
+/* The expected values that all functions of a method share. */
 static struct mock_function method_expected(struct mock *mock, const struct mock_method *method, uint64_t start,
                                             uint64_t size)
 {
-    bool gc_info = !method->no_gc_info || mock->options.no_funclets; /* nothing else tells the length then */
+    bool gc_info = !method->no_gc_info || mock->options.no_funclets; /* the only source of the length in that case */
     return (struct mock_function){
         .method = start,
         .method_desc = method->method_desc,
@@ -196,7 +196,7 @@ static struct mock_function method_expected(struct mock *mock, const struct mock
     };
 }
 
-/* One run of byte code, and a header whose GC info alone tells its length. */
+/* Byte code, whose length only the GC info in its header states. */
 static uint64_t interpreted_method(struct mock_heap *heap, const struct mock_method *method)
 {
     struct mock *mock = heap->mock;
@@ -209,7 +209,7 @@ static uint64_t interpreted_method(struct mock_heap *heap, const struct mock_met
     expected.code = MOCK_CODE_INTERPRETER;
     expected.begin = start;
     expected.end = start + size;
-    if (!expected.gc_info) /* nothing else tells its length */
+    if (!expected.gc_info) /* the only source of its length */
         expected.gc_info = mock_alloc(mock, MOCK_GC_INFO_SIZE, 4);
     mock_gc_info_write_interpreted(mock, expected.gc_info, size, expected.gc_info_version);
     mock_write_pointer(mock, start - mock->word, header);

@@ -1,7 +1,7 @@
 /*
  * descriptor.c: the contract descriptor: header, JSON and pointer data, in an ELF image that exports it.
  *
- * The JSON is in the compact form. How a value is spelled is the seed's to choose, among all that runtimes may write:
+ * The JSON is in the compact form. The seed chooses how a value is spelled, among all forms that runtimes may write:
  * fields with or without a type, globals as numbers, as numeric strings, or through the pointer data.
  * Source: dotnet/runtime docs/design/datacontracts/{contract-descriptor,data_descriptor}.md.
  */
@@ -12,17 +12,17 @@
 enum { POINTER_DATA_MAX = G_COUNT + 1 + MOCK_SUB_DESCRIPTOR_MAX };
 
 struct pointer_data {
-    uint64_t values[POINTER_DATA_MAX]; /* the first one is never used */
+    uint64_t values[POINTER_DATA_MAX]; /* the first one is not used */
     size_t count;
 };
 
-/* The type that a field is declared with; NULL where none is. */
+/* The declared type of a field; NULL if none is declared. */
 static const char *declared_type(struct mock *mock, enum mock_field field)
 {
     const char *kind = mock_field_rows[field].kind;
     if (mock->options.version != MOCK_NET_11)
         return kind && mock_random(mock, 2) ? kind : NULL;
-    /* Checked builds of .NET 11 declare all, release builds none. What is an array is declared as a pointer. */
+    /* Checked builds of .NET 11 declare all types, release builds none. Arrays are declared as pointers. */
     if (!(mock->options.seed & 1))
         return NULL;
     switch ((int)field) {
@@ -58,7 +58,7 @@ static void put_type(struct mock *mock, struct text *json, enum mock_type type)
 {
     const char *separator = "";
     text_printf(json, "\"%s\":{", mock_type_rows[type].name);
-    /* Runtimes state sizes that nobody needs too. */
+    /* Runtimes also state sizes that no reader needs. */
     if (!mock->size_hidden[type] && (mock_type_rows[type].contract || mock_random(mock, 2))) {
         text_printf(json, "\"!\":%u", mock->sizes[type]);
         separator = ",";
@@ -87,7 +87,7 @@ static void put_types(struct mock *mock, struct text *json)
 
 static void put_number(struct mock *mock, struct text *json, uint64_t value)
 {
-    if (value >> 53 || mock_random(mock, 2)) /* what a double cannot hold is written as a string */
+    if (value >> 53 || mock_random(mock, 2)) /* numbers that a double cannot hold are strings */
         text_printf(json, "\"%#llx\"", (unsigned long long)value);
     else
         text_printf(json, "%llu", (unsigned long long)value);
@@ -125,7 +125,7 @@ static void put_globals(struct mock *mock, struct text *json, struct pointer_dat
     text_puts(json, "}");
 }
 
-/* Their pointers are the last ones, as the runtime's are. */
+/* Their pointers come last, as in the runtime's own pointer data. */
 static void put_sub_descriptors(struct mock *mock, struct text *json, struct pointer_data *pointers)
 {
     for (size_t i = 0; i < mock->sub_descriptor_count; i++) {
@@ -148,7 +148,7 @@ static void put_contracts(const struct mock *mock, struct text *json)
     text_puts(json, "}");
 }
 
-/* The header as the runtime declares it. Size 40 or 32. */
+/* The header as the runtime declares it: 40 or 32 bytes. */
 static void put_header(struct mock *mock, uint64_t address, uint64_t json, size_t json_size, uint64_t pointers,
                        size_t pointer_count)
 {

@@ -1,7 +1,7 @@
 /*
- * hash_map.c: HashMap and PtrHashMap by the runtime's insertion rule. The array of buckets begins with one that holds
- * nothing but their number. A key goes into the first bucket of its probe sequence that has a free slot, and each full
- * bucket on the way is marked: the top bit of its first value says that a search has to go on.
+ * hash_map.c: HashMap and PtrHashMap by the runtime's insertion rule. The first bucket of the array holds only the
+ * number of buckets. A key goes into the first bucket of its probe sequence that has a free slot, and each full bucket
+ * on the way is marked: the top bit of its first value says that a search must continue.
  * Source: src/coreclr/vm/hash.{h,cpp}, Bucket::InsertValue, HashMap::PutEntry, HashMap::HashFunction.
  */
 #include "mocktarget/mock.h"

@@ -1,7 +1,7 @@
 /*
- * image.c: the image: a read-only segment with headers, build-id, symbols, hash tables and the JSON; a writable one
- * with the dynamic section, the descriptor and its pointer data, whose addresses in memory are not its offsets in the
- * file. Source: ELF gABI chapters 4, 5; the GNU hash section as glibc's dl-lookup.c reads it.
+ * image.c: an ELF image with two segments: a read-only one with headers, build-id, symbols, hash tables and the JSON,
+ * and a writable one with the dynamic section, the descriptor and its pointer data. Addresses in the second differ from
+ * offsets in the file. Source: ELF gABI chapters 4, 5; the GNU hash section as glibc's dl-lookup.c reads it.
  */
 #include "mocktarget/image.h"
 
@@ -9,7 +9,7 @@
 
 enum { PAGE = 4096, BUCKET_COUNT = 3, BLOOM_SHIFT = 6, BLOOM_WORDS = 2, FIRST_HASHED = 1, NOTE_SIZE = 16 + 20 };
 
-/* The descriptor first. */
+/* The first one is the descriptor's. */
 static const char *const names[] = {
     "DotNetRuntimeContractDescriptor",
     "coreclr_set_error_writer",
@@ -22,7 +22,7 @@ static const char *const names[] = {
 
 enum { SYMBOL_COUNT = sizeof names / sizeof *names };
 
-/* Where the parts are, relative to the image; `file` is what a file's offset lacks in the second segment. */
+/* Addresses relative to the image. */
 struct parts {
     uint64_t base, note, symtab, strtab, strtab_size, gnu_hash, hash, json, text_end;
     uint64_t data, dynamic, header, pointers, data_end;
@@ -87,7 +87,7 @@ static void plan_parts(struct mock *mock, const struct image_plan *plan, struct 
     parts->hash = take(&at, (2 + BUCKET_COUNT + SYMBOL_COUNT + 1) * 4, 8);
     parts->json = take(&at, plan->json_size, 1 + mock_random(mock, 2));
     parts->text_end = align_up(at, PAGE);
-    /* The second segment follows in the file at once, in memory only some pages later. */
+    /* The second segment follows immediately in the file, but some pages later in memory. */
     at = parts->text_end + PAGE * (1 + mock_random(mock, 3));
     parts->data = at;
     parts->data_offset = parts->text_end;
@@ -99,7 +99,7 @@ static void plan_parts(struct mock *mock, const struct image_plan *plan, struct 
 
 /* ---- Headers ---- */
 
-/* Writes numbers one after the other: a letter each, b, h and i for 1, 2 and 4 bytes, w for a pointer. */
+/* Writes consecutive numbers, one for each letter: b, h and i have 1, 2 and 4 bytes, w is a pointer. */
 static void put(struct mock *mock, uint64_t *at, const char *widths, const uint64_t *values)
 {
     for (; *widths; widths++, values++) {
@@ -215,7 +215,7 @@ static void put_hash(struct mock *mock, const struct parts *parts)
 
 static void put_dynamic(struct mock *mock, const struct parts *parts, enum mock_symbols symbols)
 {
-    /* glibc relocates the addresses in it, musl does not. */
+    /* glibc relocates the addresses in the section, musl does not. */
     uint64_t at = parts->base + parts->dynamic, bias = mock_random(mock, 2) ? parts->base : 0;
     PUT(mock, &at, "ww", DT_SONAME, 1);
     if (symbols != MOCK_SYMBOLS_GNU_HASH)

@@ -11,10 +11,10 @@ struct image_plan {
     const char *path;
     enum mock_symbols symbols;
     size_t json_size, header_size, pointers_size;
-    uint64_t json, header, pointers; /* out: where they belong */
+    uint64_t json, header, pointers; /* out: their addresses */
 };
 
-/* Maps the image; its contents other than the three parts are written. */
+/* Maps the image and writes everything except the JSON, the header and the pointers. */
 void image_write(struct mock *mock, struct image_plan *plan);
 
 #endif

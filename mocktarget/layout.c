@@ -1,6 +1,6 @@
 /*
- * layout.c: lays the types of layout.def out: fields in an order and with a padding that the seed gives, each aligned
- * as a compiler would; and reads and writes them by name.
+ * layout.c: the layouts of the types in layout.def, and reading and writing fields by name. The seed chooses the order
+ * and padding of fields, which are aligned as a compiler would align them.
  */
 #include "mocktarget/mock.h"
 
@@ -35,7 +35,7 @@ static unsigned width_of(const struct mock *mock, const char *kind)
     return !kind ? 0 : strncmp(kind, "uint", 4) == 0 ? (unsigned)atoi(kind + 4) / 8 : mock->word;
 }
 
-/* What an inline field takes; 0 for an array at the end of its object, of which mock_object() is told the size. */
+/* The size of an inline field; 0 for an array at the end of its object, whose size mock_object() takes. */
 static uint32_t inline_size(const struct mock *mock, enum mock_field field)
 {
     switch ((int)field) {
@@ -73,14 +73,14 @@ static uint32_t base_size(const struct mock *mock, enum mock_type type)
     case T_ParamTypeDesc:
     case T_TypeVarTypeDesc:
         return mock->sizes[T_TypeDesc];
-    case T_InterpreterPrecodeData: /* the type stands in both at the same place */
+    case T_InterpreterPrecodeData: /* the type is at the same offset in both */
         return mock->sizes[T_StubPrecodeData];
     default:
         return 0;
     }
 }
 
-/* Fields that PrecodeStubs does not have in this version. */
+/* Fields that this version of PrecodeStubs lacks. */
 static bool is_absent_of_precodes(unsigned version, enum mock_field field)
 {
     switch ((int)field) {
@@ -108,7 +108,7 @@ static bool is_absent_of_precodes(unsigned version, enum mock_field field)
     }
 }
 
-/* Fields that the target's architecture, or a version of a contract, does not have. */
+/* Fields that the target's architecture or version of a contract lacks. */
 static bool is_absent(const struct mock *mock, enum mock_field field)
 {
     if (is_absent_of_precodes(mock->options.precode_version, field))
@@ -127,7 +127,7 @@ static bool is_array_at_end(const struct mock *mock, enum mock_field field)
     return !mock_field_rows[field].kind && !inline_size(mock, field);
 }
 
-/* The fields of a type in the order that the seed gives, arrays at the end last. */
+/* The fields of a type in the order that the seed gives, except that arrays at the end come last. */
 static size_t order_fields(struct mock *mock, enum mock_type type, enum mock_field *ret)
 {
     size_t count = 0, fixed = 0;
@@ -158,7 +158,7 @@ static void lay_out(struct mock *mock, enum mock_type type)
         if (!width && !is_array_at_end(mock, fields[i]))
             natural = mock->word;
         alignment = MAX(alignment, natural);
-        /* GenericsDictInfo takes no more than a word, which is all the room that it has before the dictionaries. */
+        /* GenericsDictInfo must fit one word, which precedes the dictionaries. */
         uint64_t padding = type == T_GenericsDictInfo ? 0 : natural * mock_random(mock, 3);
         end = align_up(end + padding, natural);
         mock->fields[fields[i]] = (struct mock_slot){(uint32_t)end, (uint8_t)width, true, false};
@@ -188,7 +188,7 @@ uint64_t mock_object(struct mock *mock, enum mock_type type, uint64_t extra)
         return 0;
     for (uint64_t i = 0; i < mock->sizes[type]; i++)
         bytes[i] = mock->options.seed ? (uint8_t)mock_random(mock, 256) : 0xcd;
-    memset(bytes, 0, base_size(mock, type)); /* what it begins with is set by that type's fields */
+    memset(bytes, 0, base_size(mock, type)); /* the fields of the base type set these bytes */
     for (int field = 0; field < F_COUNT; field++) {
         const struct mock_slot *slot = &mock->fields[field];
         if (mock_field_rows[field].type == type && slot->present)
@@ -271,7 +271,7 @@ void mock_global(struct mock *mock, const char *name, uint64_t value)
     mock->global_set[found] = true;
 }
 
-/* A contract with all that belongs to it. */
+/* A contract with all its fields, sizes and globals. */
 static bool hide_contract(struct mock *mock, const char *name)
 {
     bool found = false;
@@ -302,7 +302,7 @@ static bool hide_size(struct mock *mock, const char *name)
     return false;
 }
 
-/* Some names are a contract's, a type's and a global's: a contract comes first. */
+/* A name may be that of a contract, a type and a global: the contract takes precedence. */
 void mock_hide(struct mock *mock, const char *name)
 {
     int field = find_row(mock_field_rows, F_COUNT, name), type = find_row(mock_type_rows, T_COUNT, name),

@@ -1,6 +1,6 @@
 /*
- * method_data.c: what describes the code of a method, JIT-compiled or of an image: unwind data and RUNTIME_FUNCTIONs,
- * GC info, exception clauses.
+ * method_data.c: the data that describe a method's code, whether JIT-compiled or in an image: unwind data and
+ * RUNTIME_FUNCTIONs, GC info, exception clauses.
  */
 #include "mocktarget/mock.h"
 
@@ -35,8 +35,8 @@ static uint64_t write_unwind_info_x64(struct mock *mock, uint64_t unwind, bool c
 }
 
 /*
- * The header, in two words where the first has no room for the counts; an epilog scope for each epilog unless bit 21
- * says that the header describes the only one; the codes, which are no phantom prolog's; the handler.
+ * The header, with a second word if the counts do not fit the first; a scope for each epilog, unless bit 21 says that
+ * the header describes the only one; the codes; the handler.
  */
 static uint64_t write_unwind_header(struct mock *mock, uint64_t unwind, uint64_t units)
 {
@@ -54,7 +54,7 @@ static uint64_t write_unwind_header(struct mock *mock, uint64_t unwind, uint64_t
         at += 8;
     }
     at += only ? 0 : 4 * epilogs;
-    mock_write_uint(mock, at, 1, 0xe4); /* end: an empty prolog that is one */
+    mock_write_uint(mock, at, 1, 0xe4); /* "end": an empty prolog, but not a phantom one */
     return at + 4 * codes + 4;
 }
 
@@ -65,7 +65,7 @@ uint64_t mock_unwind_write(struct mock *mock, uint64_t unwind, uint64_t length, 
     if (mock->options.unwind != MOCK_UNWIND_FUNCTION_LENGTH)
         return write_unwind_header(mock, unwind, length / mock_length_unit(mock));
     if (mock->options.no_funclets)
-        return unwind; /* the GC info stands where the unwind data would */
+        return unwind; /* the GC info takes the place of the unwind data */
     mock_put(mock, unwind, F_UnwindInfo_FunctionLength, length);
     return unwind + mock->fields[F_UnwindInfo_FunctionLength].offset + 4;
 }
@@ -81,7 +81,7 @@ void mock_runtime_function(struct mock *mock, uint64_t entry, uint64_t begin, ui
 
 /* ---- GC info ---- */
 
-/* Bits are filled in from the lowest on. */
+/* Fills bits from the lowest upwards. */
 static void put_bits(uint8_t *bytes, unsigned *at, uint64_t value, unsigned count)
 {
     for (unsigned i = 0; i < count; i++, ++*at)
@@ -100,8 +100,9 @@ static void put_length_x86(uint8_t *bytes, uint64_t length)
 }
 
 /*
- * A slim header (one flag) or a fat one (ten), up to version 3 with what the method returns, then the length in
- * instructions, some bits at a time, each with one more that says whether more follow.
+ * A slim header (one flag) or a fat one (ten), up to version 3 with the kind of return value, then the length in
+ * instructions. The length is written in groups of bits, each followed by a bit that says whether another group
+ * follows.
  * Source: src/coreclr/gcinfo/gcinfoencoder.cpp, src/coreclr/inc/gcinfotypes.h; for x86 src/coreclr/jit/gcencode.cpp.
  */
 static void put_gc_info(struct mock *mock, uint8_t *bytes, uint64_t length, unsigned version, bool arm)

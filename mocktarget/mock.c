@@ -1,6 +1,4 @@
-/*
- * mock.c: a mock's beginning and end: what every target has before anything is added to it.
- */
+/* mock.c: creating and destroying a mock; what every target contains from the start. */
 #include "mocktarget/mock.h"
 
 #include <elf.h>
@@ -48,7 +46,7 @@ static void set_contracts(struct mock *mock)
         mock_contract(mock, "PrecodeStubs", (const char *const[]){"1", "2", "3"}[mock->options.precode_version - 1]);
 }
 
-/* Names of layout.def that are those of other releases. */
+/* Names in layout.def that only other releases have. */
 static void hide_older_names(struct mock *mock)
 {
     static const char *const names[] = {"Module.DynamicMetadataSBuffer", "SBuffer", "MethodTable.TypeDefRid"};

@@ -1,7 +1,7 @@
 /*
- * mock.h: what the parts of the mock share: the address space (space.c), layouts (layout.c) and the
- * expected answers (expected.c). layout.def gives the names; F_RangeSection_Flags here and in the readers are two
- * enumerations of one list.
+ * mock.h: what the files of the mock share: the address space (space.c), layouts (layout.c) and the expected answers
+ * (expected.c). layout.def gives the names; F_RangeSection_Flags here and in the readers are two enumerations of one
+ * list.
  */
 #ifndef CDACQ_MOCKTARGET_MOCK_H
 #define CDACQ_MOCKTARGET_MOCK_H
@@ -31,12 +31,12 @@ enum mock_global {
     G_COUNT
 };
 
-/* A piece of the address space. */
-struct mock_region {
+/* A mapped interval of the address space. */
+struct mock_span {
     uint64_t begin, size;
     uint8_t *bytes;
     unsigned access; /* enum mock_access */
-    char *path;      /* NULL where no file is mapped */
+    char *path;      /* NULL if no file is mapped */
     uint64_t file_offset;
 };
 
@@ -62,7 +62,7 @@ enum { MOCK_CONTRACT_MAX = 16, MOCK_SUB_DESCRIPTOR_MAX = 4, MOCK_PRECODE_CODE = 
 
 /* How this target's precodes look: fixup precodes, [1], and all others, [0]. */
 struct mock_precode_machine {
-    uint64_t page, piece;
+    uint64_t page, stride;
     uint8_t types[MOCK_PRECODE_COUNT];
     uint8_t type_offset, type_width, type_shift; /* versions 1 and 2 */
     uint8_t code[2][MOCK_PRECODE_CODE];          /* version 3 */
@@ -78,7 +78,7 @@ struct mock_sub_descriptor {
     uint64_t variable; /* holds the descriptor's address */
 };
 
-DEFINE_VECTOR(mock_regions, struct mock_region);
+DEFINE_VECTOR(mock_spans, struct mock_span);
 DEFINE_VECTOR(mock_ranges, struct mock_range);
 DEFINE_VECTOR(mock_sections, struct mock_fragments);
 DEFINE_VECTOR(mock_expected, struct mock_function);
@@ -90,9 +90,9 @@ struct mock {
     char error[240];
     uint64_t random;
 
-    struct mock_regions regions;    /* sorted by begin */
-    struct mock_ranges holes;       /* sorted by begin once carried */
-    uint64_t next;                  /* where the next region may lie */
+    struct mock_spans spans; /* sorted by begin */
+    struct mock_ranges holes;
+    uint64_t next;                  /* where the next span may begin */
     uint64_t heap_cursor, heap_end; /* of mock_alloc */
     struct cdacq_memory memory;     /* of the memory carrier */
     struct cdacq_mapping *mappings;
@@ -110,13 +110,13 @@ struct mock {
 
     uint64_t map, jit_manager, interpreter_manager;
     struct mock_sections sections;
-    struct arena kept; /* copies of what tests have handed over */
+    struct arena kept; /* copies of arguments, and objects returned to tests */
     struct mock_precode_machine precode_machine;
     struct mock_r2r *images;
     struct mock_expected functions;
 };
 
-/* Remembers the first failure. Returns 0, so that a verb can end with it. */
+/* Records the first failure. Returns 0, so that callers can return its result. */
 uint64_t mock_fail(struct mock *mock, const char *format, ...) PRINTF_LIKE(2, 3);
 
 /* A number below `bound`; always 0 for seed 0. */
@@ -128,18 +128,18 @@ uint64_t mock_random(struct mock *mock, uint64_t bound);
  */
 void *mock_keep(struct mock *mock, const void *data, size_t size);
 
-/* The first region that ends behind `address`. */
-size_t mock_region_index(const struct mock *mock, uint64_t address);
+/* The index of the first span that ends after `address`. */
+size_t mock_span_index(const struct mock *mock, uint64_t address);
 
-void mock_space_free(struct mock *mock); /* the regions, and what has been kept */
+void mock_space_free(struct mock *mock); /* the spans, and what has been kept */
 
-/* Notes whether something could be stored; the mock fails where not. */
+/* Returns `stored`; the mock fails if it is false. */
 bool mock_stored(struct mock *mock, bool stored);
 
-/* The bytes of [address, address + size), which lie in one region; NULL, and the mock fails, where they do not. */
+/* The bytes of [address, address + size). NULL, and the mock fails, if they are not in one span. */
 uint8_t *mock_bytes_at(struct mock *mock, uint64_t address, uint64_t size);
 
-/* A free place for `size` bytes, not yet taken. */
+/* The address of `size` free bytes, which are not taken yet. */
 uint64_t mock_free_place(struct mock *mock, uint64_t size, uint64_t alignment);
 
 /* ---- Layouts ---- */
@@ -159,29 +159,29 @@ extern const struct mock_row mock_type_rows[T_COUNT], mock_field_rows[F_COUNT], 
 uint64_t mock_object(struct mock *mock, enum mock_type type, uint64_t extra);
 void mock_put(struct mock *mock, uint64_t object, enum mock_field field, uint64_t value);
 uint64_t mock_fetch(struct mock *mock, uint64_t object, enum mock_field field);
-/* The address of a field; 0, and the mock fails, where this layout has none. */
+/* The address of a field. 0, and the mock fails, if this layout lacks it. */
 uint64_t mock_address_of(struct mock *mock, uint64_t object, enum mock_field field);
 
 /* ---- Code ---- */
 
-/* Whether the architecture is arm of 32 bits. */
+/* Whether the architecture is 32-bit arm. */
 bool mock_is_arm(const struct mock *mock);
 
-/* The unit that function lengths are told in; sizes are rounded up to it. */
+/* The unit of function lengths; sizes are rounded up to it. */
 uint64_t mock_length_unit(const struct mock *mock);
 
-/* Room that the unwind data of a function takes, and the data itself. Returns where GC info may follow. */
+/* The size of a function's unwind data; and writing them, which returns the address where GC info may follow. */
 uint64_t mock_unwind_size(const struct mock *mock);
-/* `chained`: it continues the unwind info of another function, as that of a cold part does; told on x64 alone. */
+/* `chained`: it continues the unwind info of another function, as that of a cold part does. Recorded on x64 only. */
 uint64_t mock_unwind_write(struct mock *mock, uint64_t unwind, uint64_t length, bool chained);
 
 enum { MOCK_GC_INFO_SIZE = 16 };
 
-/* The head of GC info for code of that length, in one of the versions 2 to 4. */
+/* Writes the head of GC info of version 2 to 4 for code of that length. */
 void mock_gc_info_write(struct mock *mock, uint64_t address, uint64_t code_length, unsigned version);
 void mock_gc_info_write_interpreted(struct mock *mock, uint64_t address, uint64_t code_length, unsigned version);
 
-/* A JIT manager, and a variable that points to it: the global of that name. */
+/* Writes a JIT manager, and a variable of the given global that points to it. */
 uint64_t mock_new_manager(struct mock *mock, const char *global);
 
 /* A RUNTIME_FUNCTION; `begin` and `unwind` are relative. */
@@ -192,12 +192,12 @@ uint64_t mock_clause_size(const struct mock *mock, bool r2r);
 void mock_clauses_write(struct mock *mock, uint64_t address, const struct mock_clause *clauses, size_t count, bool r2r);
 
 void mock_expect(struct mock *mock, const struct mock_function *function);
-/* The CodeKind that the number in front of a stub block, or in a range list, means. */
+/* The CodeKind for the number in front of a stub block or in a range list. */
 const char *mock_stub_kind(const struct mock *mock, unsigned number);
 /* Removes the methods and stubs that start in [begin, end). */
 void mock_expect_nothing(struct mock *mock, uint64_t begin, uint64_t end);
 
-/* Chooses how precodes look, and says so in the PrecodeMachineDescriptor. */
+/* Chooses how precodes look and describes it in the PrecodeMachineDescriptor. */
 void mock_precode_machine_write(struct mock *mock, uint64_t descriptor);
 
 /* ---- Images ---- */
@@ -214,10 +214,10 @@ struct mock_pe {
     uint32_t managed_native, managed_native_size;
 };
 
-/* Writes the headers at `address`, and the CLR header at its place in the image, which is mapped or flat. */
+/* Writes the headers at `address`, and the CLR header where the image, mapped or flat, has it. */
 void mock_pe_write(struct mock *mock, uint64_t address, const struct mock_pe *pe, bool flat);
 
-/* A Module and what leads from it to an image at `base` (0: none yet). */
+/* A Module; and the structures that link it to an image at `base`. */
 uint64_t mock_module_object(struct mock *mock, const char *path);
 void mock_module_place(struct mock *mock, uint64_t module, uint64_t base, uint32_t size, bool flat);
 

@@ -1,5 +1,5 @@
 /*
- * modules.c: Modules with their PE images, and the type system's way from a MethodDesc to its module and token.
+ * modules.c: Modules with their PE images, and the structures that lead from a MethodDesc to its module and token.
  * Source: dotnet/runtime docs/design/datacontracts/{Loader,RuntimeTypeSystem}.md; ECMA-335 II.25 for the images.
  */
 #include <stdio.h>
@@ -73,7 +73,7 @@ void mock_pe_write(struct mock *mock, uint64_t address, const struct mock_pe *pe
 
 /* ---- Modules ---- */
 
-/* UTF-16 in the target's order, as the runtime keeps paths. */
+/* UTF-16 in the target's byte order, as the runtime stores paths. */
 static uint64_t put_utf16(struct mock *mock, const char *text)
 {
     size_t length = strlen(text);
@@ -149,7 +149,7 @@ static uint64_t new_chunk(struct mock *mock, uint64_t method_table, uint32_t tok
     if ((count - 1) * stride / alignment > UINT8_MAX)
         return mock_fail(mock, "%zu MethodDescs are too many for a chunk", count);
     mock_put(mock, chunk, F_MethodDescChunk_MethodTable, method_table);
-    /* Flags stand above the upper bits of the token, where these leave room. */
+    /* Flags are above the upper bits of the token, if these leave room. */
     uint64_t flags = 24 - mock->globals[G_MethodDescTokenRemainderBitCount] <= 14 ? mock_random(mock, 2) << 14 : 0;
     mock_put(mock, chunk, F_MethodDescChunk_FlagsAndTokenRange, token_range | flags);
     return chunk + mock->sizes[T_MethodDescChunk];
@@ -196,7 +196,7 @@ uint64_t mock_generic_method_table(struct mock *mock, uint64_t module, uint32_t 
 {
     enum { GENERIC_INSTANCE = 0x10 };
     uint64_t table = mock_method_table(mock, module, typedef_rid);
-    size_t dictionaries = 1 + mock_random(mock, 3); /* of the types in the hierarchy; the last is its own */
+    size_t dictionaries = 1 + mock_random(mock, 3); /* one for each type in the hierarchy; the last is its own */
     uint64_t info = mock_alloc(mock, (1 + dictionaries) * mock->word, mock->word);
     mock_put(mock, info, F_GenericsDictInfo_NumDicts, dictionaries);
     mock_put(mock, info, F_GenericsDictInfo_NumTypeArgs, count);

@@ -5,7 +5,7 @@
 #include "mocktarget/mock.h"
 #include "util/vector.h"
 
-enum { BLOCK = 16, NO_SUCH_ELEMENT = 16 << 2 /* a leaf whose index no element of a block has */ };
+enum { BLOCK = 16, NO_SUCH_ELEMENT = 16 << 2 /* a leaf with an index that no element of a block has */ };
 
 void mock_bytes_put(struct mock_bytes *bytes, const void *data, size_t size)
 {
@@ -22,7 +22,7 @@ void mock_bytes_put(struct mock_bytes *bytes, const void *data, size_t size)
     bytes->size += size;
 }
 
-/* `size` low bytes of `value`. */
+/* Writes the `size` low bytes of `value`. */
 static void put_low(struct mock_bytes *bytes, uint32_t value, size_t size)
 {
     uint8_t low[4];
@@ -30,7 +30,7 @@ static void put_low(struct mock_bytes *bytes, uint32_t value, size_t size)
     mock_bytes_put(bytes, low, size);
 }
 
-/* The value in `size` bytes, of which the first one's low bits tell the size: 0, 01, 011, 0111. */
+/* Writes the value in `size` bytes. The low bits of the first byte give the size: 0, 01, 011, 0111. */
 static void put_prefixed(struct mock_bytes *bytes, uint32_t value, unsigned size)
 {
     put_low(bytes, value << size | ((1u << (size - 1)) - 1), size);
@@ -72,7 +72,7 @@ static void append(struct mock_bytes *bytes, struct mock_bytes *part)
     *part = (struct mock_bytes){0};
 }
 
-/* The elements [low, low + 2 * bit) of a block as a tree; with bit 0 the element itself. */
+/* Writes the elements [low, low + 2 * bit) of a block as a tree; with `bit` 0 the element itself. */
 static void put_tree(struct mock_bytes *bytes, const struct mock_element *block, unsigned low, unsigned bit)
 {
     unsigned count = bit ? 2 * bit : 1, present = 0, last = 0;
@@ -97,7 +97,7 @@ static void put_tree(struct mock_bytes *bytes, const struct mock_element *block,
         put_tree(&left, block, low, bit / 2);
     if (has_right)
         put_tree(&right, block, low + bit, bit / 2);
-    /* The node tells how far the right child is from it, and how long that is depends on it. */
+    /* The node holds the distance to the right child, which depends on the node's own length. */
     size_t length;
     do {
         length = node.size;
@@ -110,7 +110,7 @@ static void put_tree(struct mock_bytes *bytes, const struct mock_element *block,
     append(bytes, &right);
 }
 
-/* The offset of each block from the first one; the caller frees them. */
+/* Returns the offset of each block from the first one. The caller frees the array. */
 static uint32_t *put_blocks(struct mock_bytes *body, const struct mock_element *elements, size_t count)
 {
     size_t block_count = (count + BLOCK - 1) / BLOCK;
@@ -148,7 +148,7 @@ void mock_native_array(struct mock_bytes *bytes, const struct mock_element *elem
     free(offsets);
 }
 
-/* The entries of one bucket, by the low byte of their hashes; each tells how far its element is from it. */
+/* The entries of one bucket, ordered by the low byte of their hashes. Each holds the distance to its element. */
 static void put_bucket(struct mock_bytes *bytes, const struct mock_element *elements, const uint32_t *places,
                        size_t count, uint32_t bucket, uint32_t bucket_count)
 {
@@ -170,7 +170,7 @@ void mock_native_hashtable(struct mock_bytes *bytes, const struct mock_element *
         bytes->failed = true;
         return;
     }
-    /* Header, index, elements, entries; what the least index width is only the end tells. */
+    /* Header, index, elements, entries. The least index width is known only at the end. */
     struct mock_bytes table = {0};
     for (unsigned width = index_size == 3 ? 0 : index_size;; width++) {
         table.size = 0;
@@ -182,7 +182,7 @@ void mock_native_hashtable(struct mock_bytes *bytes, const struct mock_element *
             mock_bytes_put(&table, elements[i].data, elements[i].size);
         }
         for (uint32_t bucket = 0; bucket <= bucket_count; bucket++) {
-            starts[bucket] = (uint32_t)table.size - 1; /* counted from behind the header's byte */
+            starts[bucket] = (uint32_t)table.size - 1; /* counted from the byte after the header */
             if (bucket < bucket_count)
                 put_bucket(&table, elements, places, count, bucket, bucket_count);
         }

@@ -1,8 +1,9 @@
 /*
- * precodes.c: precodes and what describes them: PrecodeMachineDescriptor, pages of code and data, range lists.
+ * precodes.c: precodes and the structures that describe them: PrecodeMachineDescriptor, pages of code and data, range
+ * lists.
  *
- * Versions 1 and 2 of PrecodeStubs tell precodes by a number in an instruction, version 3 by all bytes of the code that
- * are the same in every piece. Source: src/coreclr/vm/precode.h, precode.cpp.
+ * Versions 1 and 2 of PrecodeStubs recognise precodes by a number in an instruction, version 3 by all bytes of code
+ * that every precode shares. Source: src/coreclr/vm/precode.h, precode.cpp.
  */
 #include "mocktarget/mock.h"
 
@@ -25,7 +26,7 @@ static uint64_t largest_data(const struct mock *mock)
     return MAX(size, (uint64_t)mock->sizes[T_InterpreterPrecodeData]);
 }
 
-/* As architectures have it: x64 and arm64, arm, loongarch64. */
+/* As in x64 and arm64, arm, loongarch64. */
 static void choose_type_place(struct mock *mock, struct mock_precode_machine *machine)
 {
     static const uint8_t places[][3] = {{0, 1, 0}, {7, 1, 0}, {0, 2, 5}};
@@ -35,7 +36,7 @@ static void choose_type_place(struct mock *mock, struct mock_precode_machine *ma
     machine->type_shift = place[2];
 }
 
-/* The first byte tells the two apart; some of the others do not count. */
+/* The first byte differs between the two; some of the other bytes are ignored. */
 static void choose_code(struct mock *mock, struct mock_precode_machine *machine)
 {
     for (unsigned fixup = 0; fixup < 2; fixup++)
@@ -59,7 +60,7 @@ void mock_precode_machine_write(struct mock *mock, uint64_t descriptor)
     struct mock_precode_machine *machine = &mock->precode_machine;
     bool compared = mock->options.precode_version == 3;
     machine->page = mock_random(mock, 2) ? 0x1000 : 0x4000;
-    machine->piece = align_up(MAX(largest_data(mock), (uint64_t)MOCK_PRECODE_CODE), mock->word);
+    machine->stride = align_up(MAX(largest_data(mock), (uint64_t)MOCK_PRECODE_CODE), mock->word);
     choose_type_place(mock, machine);
     choose_code(mock, machine);
     mock_put(mock, descriptor, F_PrecodeMachineDescriptor_StubCodePageSize, machine->page);
@@ -95,8 +96,8 @@ void mock_precode_values(struct mock *mock)
 
 /* ---- Pages ---- */
 
-/* One piece of code: what does not count is anything, and so are the bits around a type. */
-static void write_piece(struct mock *mock, uint64_t address, unsigned fixup)
+/* The code of one precode. Ignored bytes, and the bits around a type, are random. */
+static void write_precode(struct mock *mock, uint64_t address, unsigned fixup)
 {
     const struct mock_precode_machine *machine = &mock->precode_machine;
     uint8_t type = machine->types[fixup ? MOCK_PRECODE_FIXUP : MOCK_PRECODE_STUB];
@@ -118,8 +119,8 @@ static void write_pages(struct mock *mock, uint64_t begin, uint64_t end, unsigne
     const struct mock_precode_machine *machine = &mock->precode_machine;
     for (uint64_t page = begin; page < end && !mock->failed; page += 2 * machine->page) {
         memset(mock_bytes_at(mock, page + machine->page, machine->page), 0, machine->page);
-        for (uint64_t at = 0; at + machine->piece <= machine->page; at += machine->piece)
-            write_piece(mock, page + at, fixup);
+        for (uint64_t at = 0; at + machine->stride <= machine->page; at += machine->stride)
+            write_precode(mock, page + at, fixup);
     }
 }
 
@@ -141,7 +142,7 @@ struct mock_precodes *mock_precodes_create(struct mock *mock, bool fixup, size_t
 
 uint64_t mock_precode_size(const struct mock *mock)
 {
-    return mock->precode_machine.piece;
+    return mock->precode_machine.stride;
 }
 
 uint64_t mock_precode_data(const struct mock *mock, uint64_t address)
@@ -149,7 +150,7 @@ uint64_t mock_precode_data(const struct mock *mock, uint64_t address)
     return (address & ~(uint64_t)(mock->options.code_pointer_flags & 1)) + mock->precode_machine.page;
 }
 
-/* Byte code of a method that leads back to it. */
+/* Byte code that leads back to its method. */
 static uint64_t byte_code(struct mock *mock, uint64_t method_desc)
 {
     uint64_t code = mock_object(mock, T_InterpByteCodeStart, 64), method = mock_object(mock, T_InterpMethod, 0);
@@ -186,11 +187,11 @@ uint64_t mock_precode(struct mock_precodes *precodes, enum mock_precode kind, ui
         return 0;
     const struct mock_precode_machine *machine = &mock->precode_machine;
     uint64_t at = precodes->next, page = align_down(at - precodes->begin, 2 * machine->page);
-    if (at + machine->piece > precodes->begin + page + machine->page) /* the rest of a page is too short */
+    if (at + machine->stride > precodes->begin + page + machine->page) /* the rest of the page is too short */
         at = precodes->begin + page + 2 * machine->page;
     if (at >= precodes->end)
         return mock_fail(mock, "the precodes at %#llx are full", (unsigned long long)precodes->begin);
-    precodes->next = at + machine->piece;
+    precodes->next = at + machine->stride;
     write_data(mock, mock_precode_data(mock, at), kind, method_desc);
     return at | (mock->options.code_pointer_flags & 1);
 }

@@ -1,11 +1,11 @@
 /*
- * r2r.c: writes ReadyToRun images as r2r_plan.c has laid them out, and what the runtime keeps of them. The map from
- * entry points to MethodDescs holds the prepared methods alone.
+ * r2r.c: writes ReadyToRun images as r2r_plan.c has laid them out, and the runtime's structures for them. The map from
+ * entry points to MethodDescs holds only the prepared methods.
  * Source: dotnet/runtime docs/design/coreclr/botr/readytorun-format.md; src/coreclr/vm/readytoruninfo.cpp.
  */
 #include "mocktarget/r2r_plan.h"
 
-/* Appends to a list of sections, whose number the caller writes. */
+/* Appends to a list of sections. The caller writes their number. */
 static void write_section(struct mock *mock, uint64_t sections, uint32_t *count, uint32_t type, uint32_t rva,
                           size_t size)
 {
@@ -16,7 +16,7 @@ static void write_section(struct mock *mock, uint64_t sections, uint32_t *count,
     ++*count;
 }
 
-/* A composite image's one component, which keeps its MethodDefs in a header of its own. */
+/* The only component of a composite image, with its MethodDefs in a header of its own. */
 static void write_component(struct mock *mock, const struct mock_r2r *r2r, uint32_t *count)
 {
     uint32_t list = r2r->plan->header + R2R_HEADER + R2R_SECTION_MAX * R2R_SECTION, core = list + R2R_COMPONENT,
@@ -32,7 +32,7 @@ static void write_component(struct mock *mock, const struct mock_r2r *r2r, uint3
     mock_write_uint(mock, r2r->begin + core + 4, 4, sections);
 }
 
-/* Section 104: the methods that have clauses, by their starts, each with where those are; a sentinel ends the last. */
+/* Section 104: the starts of the methods that have clauses, each with the address of its clauses; then a sentinel. */
 static size_t write_exceptions(struct mock *mock, const struct mock_r2r *r2r)
 {
     const struct mock_r2r_plan *plan = r2r->plan;
@@ -53,7 +53,7 @@ static size_t write_exceptions(struct mock *mock, const struct mock_r2r *r2r)
     return (size_t)(entry + mock->sizes[T_ExceptionLookupTableEntry] - (r2r->begin + plan->exceptions));
 }
 
-/* The runtime keeps a pointer to the directory of a section, where the target describes that. */
+/* The runtime stores a pointer to the directory of a section. */
 static void write_directory(struct mock *mock, const struct mock_r2r *r2r, enum mock_field field, uint32_t rva,
                             size_t size)
 {
@@ -150,7 +150,7 @@ static uint64_t write_method(struct mock *mock, const struct mock_r2r *r2r, cons
     expected.offset = expected.hot_size;
     for (size_t i = 0; i < method->spec.cold_count; i++) {
         uint64_t size = method->sizes[method->spec.hot_count + i];
-        /* The runtime takes cold code for a funclet's on x64 alone. */
+        /* Only on x64 the runtime takes cold code for a funclet's. */
         expected.funclet = i != 0 && mock->options.unwind == MOCK_UNWIND_END_ADDRESS;
         write_function(mock, r2r, method->cold_function + (uint32_t)i, cold, size, &expected);
         cold += size;
@@ -159,7 +159,7 @@ static uint64_t write_method(struct mock *mock, const struct mock_r2r *r2r, cons
     return cold;
 }
 
-/* The pairs {cold, hot} of the methods that are split. */
+/* The pairs {cold, hot} of the methods that have a cold part. */
 static uint32_t write_hot_cold_map(struct mock *mock, struct mock_r2r *r2r)
 {
     uint32_t count = 0;
@@ -175,7 +175,7 @@ static uint32_t write_hot_cold_map(struct mock *mock, struct mock_r2r *r2r)
     return count;
 }
 
-/* The prepared methods, in an order that is not theirs. */
+/* Inserts the prepared methods, starting at a random one. */
 static void fill_entry_points(struct mock *mock, struct mock_r2r *r2r)
 {
     const struct mock_r2r_plan *plan = r2r->plan;

@@ -19,7 +19,7 @@ enum {
     HOT_COLD_MAP = 120,
 };
 
-/* A file on its way in: all that is read of it lies within it, or the mock fails and it reads as 0. */
+/* A file being loaded. A read outside it returns 0, and the mock fails. */
 struct file {
     struct mock *mock;
     const uint8_t *bytes;
@@ -38,14 +38,14 @@ static uint16_t file_u16(const struct file *file, uint64_t offset)
     return (uint16_t)file_u32(file, offset);
 }
 
-/* The images of the mock hold little-endian numbers, whatever its byte order. */
+/* Images hold little-endian numbers, whatever the mock's byte order. */
 static uint32_t loaded_u32(struct mock *mock, uint64_t address)
 {
     const uint8_t *bytes = mock_bytes_at(mock, address, 4);
     return bytes ? load_u32(bytes, false) : 0;
 }
 
-/* Maps headers and sections; returns where the CLR header is, and SizeOfImage. */
+/* Maps headers and sections; returns the address of the CLR header, and SizeOfImage in *ret_size. */
 static uint64_t place(const struct file *file, const struct mock_r2r_file_options *options, struct mock_r2r_file *ret,
                       uint32_t *ret_size)
 {
@@ -72,7 +72,7 @@ static uint64_t place(const struct file *file, const struct mock_r2r_file_option
     return ret->begin + file_u32(file, directories + CLR_DIRECTORY * 8);
 }
 
-/* Where a section of the ReadyToRun header is described; 0 where there is none. */
+/* The address of a section's directory in the ReadyToRun header; 0 if there is none. */
 static uint64_t find_section(struct mock *mock, uint64_t header, uint32_t type)
 {
     uint32_t count = loaded_u32(mock, header + 12);

@@ -1,6 +1,6 @@
 /*
- * r2r_plan.c: ReadyToRun images before they are written: methods are collected, tables built, then all is laid out:
- * headers and tables, hot code, thunks, cold code.
+ * r2r_plan.c: plans ReadyToRun images: collects methods, builds tables, then lays out headers and tables, hot code,
+ * thunks, cold code.
  *
  * Runtime functions are numbered as in a real image: all hot functions in the order of their methods, then all cold
  * ones in the same order, then a sentinel that begins at 0xffffffff.
@@ -70,7 +70,7 @@ size_t mock_r2r_method(struct mock_r2r *r2r, const struct mock_r2r_method *metho
 
 /* ---- Tables ---- */
 
-/* The number of the runtime function, as both tables keep it; fixups may stand somewhere in front of it. */
+/* The number of the runtime function as both tables store it. Fixups may precede it. */
 static void put_entry(struct mock *mock, struct mock_bytes *bytes, const struct planned_method *method)
 {
     if (!method->spec.fixups) {
@@ -135,7 +135,7 @@ static void build_instances(struct mock *mock, struct mock_r2r_plan *plan)
     free(elements);
 }
 
-/* An element of the debug info: a distance in the five bytes of its longest form, then what tells it from others. */
+/* An element of the debug info: a distance in its longest form of five bytes, then bytes that no other element has. */
 enum { DEBUG_ELEMENT = 12, DEBUG_DISTANCE = 5 };
 
 static void make_debug_element(uint8_t *element, uint32_t number)
@@ -147,8 +147,8 @@ static void make_debug_element(uint8_t *element, uint32_t number)
 }
 
 /*
- * Debug info by a method's first function: an element is a distance back to the blob of an equal one, or 0 and then its
- * own blob. The blobs here are a few bytes that nobody decodes.
+ * Debug info by a method's first function: an element is a distance back to an equal blob, or 0 and then its own blob.
+ * The blobs here are a few bytes that are not decoded.
  */
 static void build_debug_info(struct mock *mock, struct mock_r2r_plan *plan)
 {
@@ -211,7 +211,7 @@ static void place_code(struct mock *mock, struct mock_r2r *r2r)
         r2r->thunks_end = at;
     }
     at = (uint32_t)align_up(at + mock_random(mock, 64), CODE_ALIGNMENT);
-    plan->end = at; /* of what is hot; cold code follows */
+    plan->end = at; /* of hot code; cold code follows */
     for (size_t i = 0; i < plan->methods.count; i++)
         for (size_t j = 0; j < plan->methods.items[i].spec.cold_count; j++)
             at += (uint32_t)plan->methods.items[i].sizes[plan->methods.items[i].spec.hot_count + j];
@@ -233,7 +233,7 @@ static void place_tables(struct mock *mock, struct mock_r2r *r2r)
         &at, (plan->method_with_clauses_count + R2R_SENTINEL_COUNT) * mock->sizes[T_ExceptionLookupTableEntry], 4);
     plan->clauses = reserve(&at, plan->clause_count * mock_clause_size(mock, true), 4);
     plan->functions = reserve(&at, (uint64_t)functions * mock->sizes[T_RuntimeFunction], 4);
-    /* Real images do not align this one. */
+    /* Real images do not align this table. */
     plan->map = reserve(&at, 8 * plan->methods.count + 1, 1) + (uint32_t)mock_random(mock, 2);
     plan->unwind = reserve(&at, functions * (mock_unwind_size(mock) + MOCK_GC_INFO_SIZE), 4);
     plan->code = (uint32_t)align_up(at, 4096);

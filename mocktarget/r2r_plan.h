@@ -1,6 +1,4 @@
-/*
- * r2r_plan.h: the methods that a ReadyToRun image will hold, its tables, and where each part of it lies.
- */
+/* r2r_plan.h: the methods that a ReadyToRun image will hold, its tables, and where each of them will be. */
 #ifndef CDACQ_MOCKTARGET_R2R_PLAN_H
 #define CDACQ_MOCKTARGET_R2R_PLAN_H
 
@@ -11,13 +9,13 @@ enum { R2R_HEADER = 16, R2R_SECTION = 12, R2R_SECTION_MAX = 6, R2R_SENTINEL_COUN
 /* An entry of section 115, and the header with sections that it points to. */
 enum { R2R_COMPONENT = 16, R2R_CORE_HEADER = 8 };
 
-/* A method as it was asked for, with copies of everything. */
+/* A method as requested, with copies of all arrays. */
 struct planned_method {
     struct mock_r2r_method spec;
-    uint64_t *sizes; /* hot ones, then cold ones */
+    uint64_t *sizes; /* of hot functions, then of cold ones */
     uint8_t *instance;
     const struct mock_clause *clauses;
-    uint32_t hot_function, cold_function; /* the first ones' numbers */
+    uint32_t hot_function, cold_function; /* numbers of the first ones */
     uint32_t debug_info;                  /* in its section */
     uint64_t start;                       /* relative to the image */
 };

@@ -2,8 +2,8 @@
  * range_map.c: the RangeSectionMap: a radix tree of tables of 256 pointers, whose leaves are lists of fragments.
  *
  * As the runtime builds it: a section has one fragment for each chunk of address space that it touches, each with the
- * whole section's range, in one array; a leaf lists those that are not collectible before those that are; every pointer
- * that leads to something collectible has its lowest bit set.
+ * whole section's range, in one array; a leaf lists those that are not collectible before those that are; the lowest
+ * bit of every pointer to something collectible is set.
  * Source: src/coreclr/vm/codeman.h, RangeSectionMap.
  */
 #include "mocktarget/mock.h"
@@ -56,7 +56,7 @@ static uint64_t ensure_slot(struct mock *mock, uint64_t address, uint64_t tag)
     return slot_in(mock, table, address, 1);
 }
 
-/* Behind the fragments that are not collectible; a new one that is not stands first. */
+/* A collectible fragment goes after those that are not; any other goes first. */
 static void link_fragment(struct mock *mock, uint64_t slot, uint64_t fragment, uint64_t tag)
 {
     uint64_t link = slot;
@@ -91,7 +91,7 @@ uint64_t mock_section_add(struct mock *mock, const struct mock_section *section)
     uint64_t object = new_section(mock, section);
     struct mock_fragments fragments = {object, 0, count, {section->begin, section->end}};
     for (size_t i = 0; i < count && !mock->failed; i++) {
-        /* mock_alloc pads: the first one makes room for them all, so that they stand one behind the other. */
+        /* mock_alloc pads, so the first allocation makes room for all fragments, which must be contiguous. */
         uint64_t fragment =
             i ? fragments.first + i * stride : mock_object(mock, T_RangeSectionFragment, (count - 1) * stride);
         fragments.first = i ? fragments.first : fragment;

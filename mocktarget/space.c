@@ -1,5 +1,5 @@
 /*
- * space.c: the mock's address space: regions that never overlap, a bump allocator over regions of its own, and holes.
+ * space.c: the mock's address space: spans that never overlap, a bump allocator over spans of its own, and holes.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include "mocktarget/mock.h"
 #include "util/binary_search.h"
 
-enum { PAGE = 4096, HEAP_PIECE = 64 * 1024, REGION_MAX = 1024 * 1024 * 1024 };
+enum { PAGE = 4096, HEAP_SIZE = 64 * 1024, SPAN_MAX = 1024 * 1024 * 1024 };
 
 uint64_t mock_fail(struct mock *mock, const char *format, ...)
 {
@@ -47,16 +47,16 @@ bool mock_stored(struct mock *mock, bool stored)
     return stored;
 }
 
-size_t mock_region_index(const struct mock *mock, uint64_t address)
+size_t mock_span_index(const struct mock *mock, uint64_t address)
 {
-    const struct mock_region *items = mock->regions.items;
-    return lower_bound(i, mock->regions.count, items[i].begin + items[i].size <= address);
+    const struct mock_span *items = mock->spans.items;
+    return lower_bound(i, mock->spans.count, items[i].begin + items[i].size <= address);
 }
 
 static bool is_free(const struct mock *mock, uint64_t begin, uint64_t size)
 {
-    size_t i = mock_region_index(mock, begin);
-    return i == mock->regions.count || mock->regions.items[i].begin >= begin + size;
+    size_t i = mock_span_index(mock, begin);
+    return i == mock->spans.count || mock->spans.items[i].begin >= begin + size;
 }
 
 static uint64_t top(const struct mock *mock)
@@ -68,15 +68,15 @@ uint64_t mock_free_place(struct mock *mock, uint64_t size, uint64_t alignment)
 {
     uint64_t place = align_up(mock->next, MAX(alignment, (uint64_t)PAGE));
     while (!mock->failed && !is_free(mock, place, size)) {
-        const struct mock_region *region = &mock->regions.items[mock_region_index(mock, place)];
-        place = align_up(region->begin + region->size + PAGE, MAX(alignment, (uint64_t)PAGE));
+        const struct mock_span *span = &mock->spans.items[mock_span_index(mock, place)];
+        place = align_up(span->begin + span->size + PAGE, MAX(alignment, (uint64_t)PAGE));
     }
-    if (mock->failed || size > REGION_MAX || place > top(mock) - size)
+    if (mock->failed || size > SPAN_MAX || place > top(mock) - size)
         return mock_fail(mock, "no room for %llu bytes", (unsigned long long)size);
     return place;
 }
 
-/* What no one has written holds anything; a reader that looks there must not find zeros. */
+/* Unwritten memory is not zero, so that reading it shows. */
 static void fill(struct mock *mock, uint8_t *bytes, uint64_t size)
 {
     if (!mock->options.seed) {
@@ -87,14 +87,14 @@ static void fill(struct mock *mock, uint8_t *bytes, uint64_t size)
         bytes[i] = i % 8 ? (uint8_t)(bytes[i - 1] * 5 + 113) : (uint8_t)next_random(mock);
 }
 
-/* Nothing is in its place. False, and the mock fails, when out of memory. */
-static bool insert_region(struct mock *mock, const struct mock_region *region)
+/* Nothing overlaps it. False, and the mock fails, when out of memory. */
+static bool insert_span(struct mock *mock, const struct mock_span *span)
 {
-    size_t i = mock_region_index(mock, region->begin);
-    if (!mock_stored(mock, mock_regions_append_items(&mock->regions, 1) != NULL))
+    size_t i = mock_span_index(mock, span->begin);
+    if (!mock_stored(mock, mock_spans_append_items(&mock->spans, 1) != NULL))
         return false;
-    memmove(&mock->regions.items[i + 1], &mock->regions.items[i], (mock->regions.count - 1 - i) * sizeof *region);
-    mock->regions.items[i] = *region;
+    memmove(&mock->spans.items[i + 1], &mock->spans.items[i], (mock->spans.count - 1 - i) * sizeof *span);
+    mock->spans.items[i] = *span;
     return true;
 }
 
@@ -107,17 +107,17 @@ uint64_t mock_map(struct mock *mock, uint64_t begin, uint64_t size, unsigned acc
     }
     if (mock->failed)
         return 0;
-    if (!size || size > REGION_MAX || size - 1 > top(mock) - begin || !is_free(mock, begin, size))
+    if (!size || size > SPAN_MAX || size - 1 > top(mock) - begin || !is_free(mock, begin, size))
         return mock_fail(mock, "[%#llx, +%#llx) is not free", (unsigned long long)begin, (unsigned long long)size);
-    struct mock_region region = {
+    struct mock_span span = {
         .begin = begin, .size = size, .bytes = malloc(size), .access = access, .file_offset = file_offset};
     if (path)
-        region.path = strdup(path);
-    if (region.bytes)
-        fill(mock, region.bytes, size);
-    if (!mock_stored(mock, region.bytes && (!path || region.path)) || !insert_region(mock, &region)) {
-        free(region.bytes);
-        free(region.path);
+        span.path = strdup(path);
+    if (span.bytes)
+        fill(mock, span.bytes, size);
+    if (!mock_stored(mock, span.bytes && (!path || span.path)) || !insert_span(mock, &span)) {
+        free(span.bytes);
+        free(span.path);
         return 0;
     }
     return begin;
@@ -131,13 +131,13 @@ void mock_join(struct mock *mock, struct mock *other)
         mock_fail(mock, "no process has two widths or byte orders");
     for (size_t i = 0; i < other->holes.count; i++)
         mock_forget(mock, other->holes.items[i].begin, other->holes.items[i].end - other->holes.items[i].begin);
-    while (!mock->failed && other->regions.count) {
-        const struct mock_region *region = &other->regions.items[other->regions.count - 1];
-        if (!is_free(mock, region->begin, region->size)) {
-            mock_fail(mock, "[%#llx, +%#llx) is not free", (unsigned long long)region->begin,
-                      (unsigned long long)region->size);
-        } else if (insert_region(mock, region)) {
-            other->regions.count--;
+    while (!mock->failed && other->spans.count) {
+        const struct mock_span *span = &other->spans.items[other->spans.count - 1];
+        if (!is_free(mock, span->begin, span->size)) {
+            mock_fail(mock, "[%#llx, +%#llx) is not free", (unsigned long long)span->begin,
+                      (unsigned long long)span->size);
+        } else if (insert_span(mock, span)) {
+            other->spans.count--;
         }
     }
 }
@@ -146,14 +146,13 @@ uint8_t *mock_bytes_at(struct mock *mock, uint64_t address, uint64_t size)
 {
     if (mock->failed)
         return NULL;
-    size_t i = mock_region_index(mock, address);
-    const struct mock_region *region = &mock->regions.items[i];
-    if (i == mock->regions.count || address < region->begin ||
-        !range_fits(address - region->begin, size, region->size)) {
+    size_t i = mock_span_index(mock, address);
+    const struct mock_span *span = &mock->spans.items[i];
+    if (i == mock->spans.count || address < span->begin || !range_fits(address - span->begin, size, span->size)) {
         mock_fail(mock, "[%#llx, +%#llx) is not mapped", (unsigned long long)address, (unsigned long long)size);
         return NULL;
     }
-    return region->bytes + (address - region->begin);
+    return span->bytes + (address - span->begin);
 }
 
 uint64_t mock_alloc(struct mock *mock, uint64_t size, uint64_t alignment)
@@ -162,11 +161,11 @@ uint64_t mock_alloc(struct mock *mock, uint64_t size, uint64_t alignment)
     if (mock->failed)
         return 0;
     if (!mock->heap_end || !range_fits(at, size, mock->heap_end)) {
-        uint64_t piece = MAX((uint64_t)HEAP_PIECE, align_up(size + alignment, PAGE));
-        uint64_t begin = mock_map(mock, 0, piece, MOCK_READ | MOCK_WRITE, NULL, 0);
+        uint64_t taken = MAX((uint64_t)HEAP_SIZE, align_up(size + alignment, PAGE));
+        uint64_t begin = mock_map(mock, 0, taken, MOCK_READ | MOCK_WRITE, NULL, 0);
         if (mock->failed)
             return 0;
-        mock->heap_end = begin + piece;
+        mock->heap_end = begin + taken;
         at = align_up(begin, alignment);
     }
     mock->heap_cursor = at + size;
@@ -237,11 +236,11 @@ void *mock_keep(struct mock *mock, const void *data, size_t size)
 void mock_space_free(struct mock *mock)
 {
     arena_deinit(&mock->kept);
-    for (size_t i = 0; i < mock->regions.count; i++) {
-        free(mock->regions.items[i].bytes);
-        free(mock->regions.items[i].path);
+    for (size_t i = 0; i < mock->spans.count; i++) {
+        free(mock->spans.items[i].bytes);
+        free(mock->spans.items[i].path);
     }
-    mock_regions_deinit(&mock->regions);
+    mock_spans_deinit(&mock->spans);
     mock_ranges_deinit(&mock->holes);
     free(mock->mappings);
 }

@@ -688,7 +688,7 @@ static void assert_managed(struct cdacq_target *target, uint64_t ip, uint64_t st
 /* What was not dumped is told by type, field and address; the neighbours still answer. */
 START_TEST(missing_memory)
 {
-    struct mock *mock = mock_of_arch(_i, 6); /* run_size 0 */
+    struct mock *mock = mock_of_arch(_i, 6); /* span_size 0 */
     struct mock_heap *heap = mock_heap_create(mock, &(struct mock_heap_options){.size = 0x8000});
     uint64_t starts[5], word = _i & 1 ? 8 : 4;
     for (size_t i = 0; i < ARRAY_SIZE(starts); i++)

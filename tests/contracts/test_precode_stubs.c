@@ -22,7 +22,7 @@ static struct mock *mock_with(int arch, unsigned version, uint64_t seed)
         .precode_version = version,
         .unwind = MOCK_UNWIND_HEADER,
         .code_pointer_flags = seed % 3 == 2 ? (arch & 1 ? 2 : 1) : 0,
-        .run_size = seed % 5 == 4 ? 7 : 0,
+        .span_size = seed % 5 == 4 ? 7 : 0,
     };
     struct mock *mock = mock_create(&options);
     ck_assert_ptr_nonnull(mock);

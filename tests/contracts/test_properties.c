@@ -40,7 +40,7 @@ static struct mock_options random_options(struct random *random, unsigned versio
         .big_endian = random_below(random, 3) == 0,
         .seed = random_below(random, 1000),
         .version = version,
-        .run_size = random_below(random, 4) ? 0 : 1 + random_below(random, 200),
+        .span_size = random_below(random, 4) ? 0 : 1 + random_below(random, 200),
         .hash_slots = slots[random_below(random, ARRAY_SIZE(slots))],
     };
     options.unwind = (enum mock_unwind)random_below(random, options.pointer_size == 8 ? 5 : 3);

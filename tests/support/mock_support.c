@@ -26,7 +26,7 @@ struct mock *mock_of_version(int arch, uint64_t seed, unsigned version)
         .seed = seed,
         .version = version,
         .unwind = (enum mock_unwind)(seed % (arch & 1 ? 5 : 3)),
-        .run_size = seed % 5 == 3   ? 64
+        .span_size = seed % 5 == 3   ? 64
                     : seed % 5 == 4 ? 7
                                     : 0,
     };
