@@ -1,5 +1,6 @@
 /*
- * block CORE IP: what the ExecutionManager contract says of the code at an address. Each question can fail on its own.
+ * block CORE IP: prints what the ExecutionManager contract says about the code at an address. Each question can fail
+ * separately.
  */
 #include <cdacq.h>
 #include <inttypes.h>

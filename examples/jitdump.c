@@ -1,6 +1,4 @@
-/*
- * jitdump FILE: reads a jitdump, the file that a runtime writes of the code that it compiles. It needs no target.
- */
+/* jitdump FILE: reads a jitdump, the file in which a runtime records the code that it compiles. It needs no target. */
 #include <cdacq/jitdump.h>
 #include <inttypes.h>
 #include <stdio.h>

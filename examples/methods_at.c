@@ -1,6 +1,4 @@
-/*
- * methods_at CORE IP...: names many addresses with one call, which is faster than one call for each.
- */
+/* methods_at CORE IP...: names many addresses with one call, which is faster than a call for each. */
 #include <cdacq.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
- * perf_map CORE: writes a perf map of a process to standard output, as its runtime would have with
- * DOTNET_PerfMapEnabled. cdacq_session_write_jitdump is called in the same way.
+ * perf_map CORE: writes a perf map of a process to standard output, as its runtime does with DOTNET_PerfMapEnabled.
+ * cdacq_session_write_jitdump is called in the same way.
  */
 #include <cdacq.h>
 #include <inttypes.h>

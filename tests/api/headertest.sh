@@ -1,5 +1,5 @@
 #!/bin/sh
-# Each public header compiles by itself, without a warning, as C and as C++. A reader of jitdumps needs no target.
+# Each public header compiles by itself, without a warning, as C and as C++. jitdump.h does not need target.h.
 set -eu
 cc=${CDACQ_CC:-cc}
 headers=$(cd include && echo cdacq.h cdacq/*.h)

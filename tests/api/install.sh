@@ -5,7 +5,7 @@ set -eu
 examples=$CDACQ_SOURCE_DIR/examples
 fixture=$CDACQ_FIXTURES/net10-x64/core
 { read -r jit; read -r r2r; } <"$CDACQ_FIXTURES/net10-x64/first-light.ips"
-nobody=$(printf '%x' $((0x$r2r + 26))) # behind the end of the method
+nobody=$(printf '%x' $((0x$r2r + 26))) # after the end of the method
 cc=${CDACQ_CC:-cc}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -70,7 +70,7 @@ END
 expect '^0x1000 4 void \[A\] A::A()$'
 expect '^  0x1000 a.cs:7$'
 
-# A debugger's extension, over callbacks of its own
+# A debugger extension that provides its own callbacks
 check_extension() { # program
     run "$1" "$fixture" "$jit" "$r2r" "$nobody" >"$work/output"
     expect "^0x$jit  Demo.Outer<T>.Inner<U>..ctor() +0xf \[jit\]\$"
@@ -108,7 +108,7 @@ $cc -std=c99 $flags -o "$work/alone" "$work/alone.c" $(pkg-config --cflags --lib
 if [ -x "$work/extension++" ]; then
     $cc -x c++ -std=c++11 $flags -fsyntax-only "$work/alone.c" $(pkg-config --cflags cdacq-mocktarget)
 fi
-# It defines nothing that could meet a name of the program's.
+# It exports no names that could collide with the program's.
 [ -z "$(nm -g --defined-only "$libdir/libmocktarget.a" | awk 'NF == 3 { print $3 }' | grep -v '^mock_')" ]
 
 # The program in the README compiles as it stands.

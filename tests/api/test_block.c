@@ -1,6 +1,6 @@
 /*
- * test_block.c: every question of the ExecutionManager contract about every function of a sample process, over
- * widths, byte orders, versions, layouts and carriers; and each with what it needs taken away.
+ * test_block.c: every question of the ExecutionManager contract about every function of a sample process, over widths,
+ * byte orders, versions, layouts and carriers; and each with data that it needs removed.
  */
 #include <stdio.h>
 
@@ -17,7 +17,7 @@ struct opened {
     struct cdacq_session *session;
 };
 
-/* Which of the combinations of architecture, version of the contract and seed; the seed decides the carrier. */
+/* The loop index selects architecture, contract version and seed; the seed selects the carrier. */
 static struct sample_process sample_of(int i)
 {
     static const unsigned versions[VERSIONS] = {1, 2, MOCK_NET_11};
@@ -91,7 +91,7 @@ static bool is_filter(const struct mock_function *fact)
     return false;
 }
 
-/* What a block's fields tell by themselves. */
+/* Checks a block's fields by themselves. */
 static void check_handle(const struct opened *opened, const struct cdacq_block *block, const struct mock_function *fact,
                          uint64_t ip)
 {
@@ -131,7 +131,7 @@ static void check_questions(const struct opened *opened, const struct cdacq_bloc
     expect(cdacq_block_get_debug_info(block, session, &address, &yes, &error) == CDACQ_OK &&
                address == fact->debug_info,
            ip);
-    expect(!yes, ip); /* nothing that these targets publish asks for it */
+    expect(!yes, ip); /* no contract that these targets publish needs it */
     expect(cdacq_block_get_gc_info(block, session, &address, &version, &error) == CDACQ_OK, ip);
     expect(address == fact->gc_info && version == fact->gc_info_version, ip);
     expect(cdacq_session_get_code_kind(session, ip, &kind, &error) == CDACQ_OK &&
@@ -189,7 +189,7 @@ START_TEST(modules_of_images)
         expect(status == (image ? CDACQ_OK : CDACQ_NOT_MANAGED) && !module == !image, fact->begin);
     }
     struct mock_r2r *image = opened.sample.unsplit;
-    uint64_t module = 0; /* an address of any kind, its headers too */
+    uint64_t module = 0; /* any address in it, including its headers */
     ck_assert_int_eq(cdacq_session_find_ready_to_run_module(opened.session, image->begin, &module, &error), CDACQ_OK);
     ck_assert_uint_eq(module, image->module);
     close_sample(&opened);
@@ -222,7 +222,7 @@ static struct heaps heaps_of(struct cdacq_session *session)
     return heaps;
 }
 
-/* The newest heap stands first in the runtime's list. */
+/* The runtime's list begins with the newest heap. */
 START_TEST(heaps_by_the_list)
 {
     struct mock *mock = mock_of_arch(_i, 5);
@@ -315,7 +315,7 @@ START_TEST(flag_bytes)
 }
 END_TEST
 
-/* As .NET 8, 9 and 10 publish it: no list, no types of heaps. */
+/* As .NET 8, 9 and 10 publish it: neither the list nor the types of heaps. */
 START_TEST(heaps_by_the_range_sections)
 {
     struct mock *mock = mock_of_arch(_i, 5);
@@ -362,7 +362,7 @@ START_TEST(heaps_in_a_circle)
 }
 END_TEST
 
-/* What cannot be read of one heap does not take the others with it. */
+/* A heap that cannot be read does not affect the others. */
 START_TEST(heaps_in_part)
 {
     for (int described = 0; described < 2; described++) {
@@ -393,7 +393,7 @@ START_TEST(heaps_in_part)
 }
 END_TEST
 
-/* Funclets whose unwind table has a hole: in which one an address is, is then not known. */
+/* Funclets whose unwind table has a hole: the funclet of an address is then not known. */
 START_TEST(a_hole_among_the_functions)
 {
     enum { FUNCLETS = 300 };
@@ -503,7 +503,7 @@ static void ask_all(struct one *one, struct cdacq_error *errors, enum cdacq_stat
         cdacq_block_visit_exception_clauses(&one->block, one->session, ignore_clause, &count, &errors[CLAUSES]);
 }
 
-/* Of all questions the one fails, with that status and words; the others are answered. */
+/* Exactly one question fails, with this status and message. All others are answered. */
 static void fails_alone(struct one *one, enum question question, enum cdacq_status status, const char *words)
 {
     struct cdacq_error errors[QUESTION_COUNT] = {0};
@@ -549,7 +549,7 @@ START_TEST(one_field_is_not_described)
 }
 END_TEST
 
-/* Memory that is not in the target: the field is named, and the rest is told. */
+/* Memory that is not in the target: the message names the field, and the rest is reported. */
 START_TEST(clauses_are_missing)
 {
     struct one one = prepare_one(_i, false);
@@ -562,7 +562,7 @@ START_TEST(clauses_are_missing)
 }
 END_TEST
 
-/* The length is then what the unwind information says. */
+/* The length then comes from the unwind data. */
 START_TEST(gc_info_is_missing)
 {
     struct one one = prepare_one(_i, false);
@@ -572,7 +572,7 @@ START_TEST(gc_info_is_missing)
 }
 END_TEST
 
-/* Lengths that contradict each other: neither is told. */
+/* Lengths that contradict each other: neither is reported. */
 START_TEST(gc_info_contradicts_unwind_info)
 {
     struct one one = prepare_one(_i, false);
@@ -585,7 +585,7 @@ END_TEST
 
 /* ---- Code pointers ---- */
 
-/* What every function that takes an address of code says of one. */
+/* Passes a code pointer to every function that takes a code address. */
 static void check_code_pointer(struct cdacq_session *session, uint64_t pointer, uint64_t plain, uint64_t module)
 {
     struct cdacq_error error = {0};

@@ -1,6 +1,6 @@
 /*
- * test_embedding.c: the library inside a program of somebody else's: memory by callbacks, files that the host finds,
- * files that another program cuts while they are open.
+ * test_embedding.c: the library in another program: memory read by callbacks, files that the host finds, files that
+ * another program truncates while they are open.
  */
 #include <elf.h>
 #include <fcntl.h>
@@ -14,18 +14,18 @@
 
 static struct cdacq_error error;
 
-/* A process of one method, whose runtime's image has lost what it holds behind its headers: its file has it. */
+/* A process with one method. Only the file of the runtime's image has the bytes after the image's headers. */
 static struct lacking {
     struct mock *mock;
     uint64_t start;
-    char file[512]; /* on this machine, under another path than the target's */
+    char file[512]; /* on this machine, at a path other than the target's */
 } lacking;
 
 enum { HEADERS = 0x180 };
 
 static const char runtime_path[] = "/mock/libcoreclr.so";
 
-/* What the mock has mapped from `path`, as a file. */
+/* Writes what the mock has mapped from `path` to a file. */
 static void write_mapped_file(struct mock *mock, const char *path, const char *name, char *ret, size_t ret_size)
 {
     const struct cdacq_memory *memory = mock_memory(mock);
@@ -73,9 +73,9 @@ static void teardown(void)
     test_dir_remove();
 }
 
-/* What the host was asked, and what it says. */
+/* What the host was asked, and what it answers. */
 struct host {
-    const char *answer; /* NULL: it knows nothing; "": more than there is room for, and no NUL */
+    const char *answer; /* NULL: no answer; "": a path that is too long and has no NUL */
     unsigned asked;
     bool fits;
 };
@@ -174,7 +174,7 @@ START_TEST(what_the_host_finds_is_checked)
             if (i == 0)
                 ck_assert_msg(strstr(error.message, "is not the file that was mapped: its build-id") != NULL, "%s",
                               error.message);
-            /* The search goes on: below a sysroot the right one is found. */
+            /* The search continues: the right file is found below a sysroot. */
             options.sysroots = &root;
             options.sysroot_count = 1;
             target = mock_open(lacking.mock, carrier, &options);
@@ -184,7 +184,7 @@ START_TEST(what_the_host_finds_is_checked)
 }
 END_TEST
 
-/* What the host has been told to be missing. */
+/* The needs that were reported to the host. */
 struct needs {
     unsigned count, kinds; /* of enum cdacq_need_kind, a bit each */
     bool fits;
@@ -231,7 +231,7 @@ START_TEST(the_host_describes_a_file_that_is_needed)
         ck_assert_msg(strstr(error.message, "is needed and was not found (build-id"), "%s", error.message);
         ck_assert_int_eq(strstr(error.message, "); ask") != NULL, length > 0);
         ck_assert_int_eq(strstr(error.message, "; ask me") != NULL, length == 1);
-        ck_assert_ptr_null(strstr(error.message, "--")); /* the options of one host are not another's */
+        ck_assert_ptr_null(strstr(error.message, "--")); /* the options of one host are not used for another */
         ck_assert_uint_lt(strlen(error.message), sizeof error.message);
     }
 }
@@ -262,7 +262,7 @@ START_TEST(the_host_describes_what_opening_needs)
 }
 END_TEST
 
-/* What callbacks give is not of this machine: its files are nobody's business unless the host says so. */
+/* Memory from callbacks may belong to another machine, so local files are not used unless the host allows it. */
 START_TEST(own_paths_are_not_looked_at)
 {
     char own[512];
@@ -294,14 +294,14 @@ START_TEST(machine_and_pid)
     cdacq_target_get_info(target, &info, NULL);
     ck_assert_int_eq(info.pid, 0);
     if (_i != 2)                                 /* EM_PPC has no name */
-        ck_assert_ptr_nonnull(info.elf_machine); /* the runtime's image tells it */
+        ck_assert_ptr_nonnull(info.elf_machine); /* the runtime's image states it */
     cdacq_target_close(target);
     memory.pid = 4242;
     ck_assert_int_eq(cdacq_target_open_memory(&memory, NULL, &target, &error), CDACQ_OK);
     cdacq_target_get_info(target, &info, NULL);
     ck_assert_int_eq(info.pid, 4242);
     cdacq_target_close(target);
-    /* Without an image the caller's word is all there is. */
+    /* Without an image, only the caller can name the machine. */
     mock_destroy(lacking.mock);
     lacking.mock = mock_of_arch(_i, 1);
     struct cdacq_options options = {.size = sizeof options};
@@ -327,7 +327,10 @@ struct asker {
     bool right;
 };
 
-/* A session of its own asks about everything, alone and at once. Check's asserts are for its main thread. */
+/*
+ * Asks about everything in a session of its own, one by one and in a batch. Check's asserts work only on its main
+ * thread.
+ */
 static void *ask_in_thread(void *context)
 {
     struct asker *asker = context;
@@ -407,7 +410,7 @@ END_TEST
 
 /* ---- Files that are cut while they are open ---- */
 
-/* Everything about everything: what is told is right, what is not there is said to be missing. */
+/* Asks everything about everything: answers are right, and missing data are reported as missing. */
 static void ask_all(struct cdacq_target *target, const struct mock_function *facts, size_t count, unsigned *answers,
                     unsigned *missing)
 {
@@ -464,7 +467,7 @@ START_TEST(a_core_is_cut)
 }
 END_TEST
 
-/* What was read before stays. */
+/* Data that were read before remain available. */
 START_TEST(a_core_is_cut_after_the_questions)
 {
     struct sample_process sample = sample_build(_i, 2, 2, true);

@@ -8,7 +8,7 @@
 #include "tests/support/check_main.h"
 #include "tests/support/elf_support.h"
 
-enum { FILES = 8000, PIECE = 64 }; /* no more of a file is dumped than what tells that it is an ELF file */
+enum { FILES = 8000, PIECE = 64 }; /* only the bytes that identify an ELF file are dumped */
 
 static struct elf_core core;
 static struct elf_mapping *mappings;
@@ -57,7 +57,7 @@ static int count_module(const struct cdacq_module_info *module, void *context)
     return 0;
 }
 
-/* Loop index 0: as many files as there may be. 1: one file that is mapped as often. */
+/* Loop index 0: the largest number of files. 1: one file mapped that many times. */
 START_TEST(modules_take_no_quadratic_time)
 {
     for (uint64_t i = 0; i < FILES; i++) {
@@ -88,7 +88,7 @@ static int compare_build_id(const struct cdacq_module_info *module, void *contex
     return 0;
 }
 
-/* One of six mappings was dumped, by the loop index: three of them are of its file's beginning. */
+/* The loop index selects the mapping that was dumped. Three of the six map the beginning of the file. */
 START_TEST(any_mapping_of_the_beginning_tells_the_build_id)
 {
     struct elf_object object;

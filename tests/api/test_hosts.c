@@ -1,6 +1,6 @@
 /*
- * Processes that are more than one CoreCLR of a kind that was seen before: two runtimes, NativeAOT, a descriptor in
- * parts, a runtime that nobody knows; and what `cdacq info` says of them. On mocks of every width and byte order.
+ * Processes other than one known CoreCLR: two runtimes, NativeAOT, a descriptor in several parts, an unknown runtime;
+ * and what `cdacq info` reports about them. On mocks of every width and byte order.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static void assert_method(struct cdacq_target *target, uint64_t ip, uint64_t sta
     cdacq_session_destroy(session);
 }
 
-/* Runs `cdacq COMMAND CORE OPTIONS` on the mock as a core; its output, for free(), stderr behind stdout. */
+/* Runs `cdacq COMMAND CORE OPTIONS` on the mock as a core. Returns its stdout and then its stderr, to be freed. */
 static char *run_tool(struct mock *mock, const char *command, const char *options, int *ret_exit)
 {
     const char *tool = getenv("CDACQ_TOOL");
@@ -59,7 +59,7 @@ static char *run_tool(struct mock *mock, const char *command, const char *option
     return output.data;
 }
 
-/* `said` are all in what the tool prints, and it ends with `code`; with a failure it says one line. */
+/* The tool prints everything in `said` and exits with `code`; a failure is one line. */
 #define ASSERT_TOOL(mock, command, options, code, ...)                            \
     assert_tool(mock, command, options, code, (const char *const[]){__VA_ARGS__}, \
                 sizeof(const char *const[]){__VA_ARGS__} / sizeof(const char *))
@@ -68,7 +68,7 @@ static void assert_tool(struct mock *mock, const char *command, const char *opti
 {
     int ended;
     if (!getenv("CDACQ_TOOL"))
-        return; /* there is none to ask: the library alone was built */
+        return; /* there is no tool: only the library was built */
     char *output = run_tool(mock, command, options, &ended);
     ck_assert_msg(ended == code, "%s %s: exit %d\n%s", command, options, ended, output);
     for (size_t i = 0; i < count; i++)
@@ -153,7 +153,7 @@ START_TEST(two_runtimes)
                 ck_assert(listed.bases[i] && listed.descriptors[i] > listed.bases[i] && listed.build_ids[i]);
             }
             ck_assert_uint_lt(listed.bases[0], listed.bases[1]);
-            /* Each knows its own methods alone. */
+            /* Each target has only its own methods. */
             assert_method(target, hosts[number].start + 5, hosts[number].start, 0x1000 + number);
             assert_method(target, hosts[!number].start + 5, 0, 0);
             cdacq_target_close(target);
@@ -162,7 +162,7 @@ START_TEST(two_runtimes)
     struct cdacq_options options = {.size = sizeof options, .runtime = 2};
     ck_assert_int_eq(mock_open_fails(mock, &options, &error), CDACQ_ERR_ARGUMENT);
     assert_said(error.message, "runtime 2: the target has 2, numbers 0 to 1");
-    options.flags = CDACQ_OPEN_PARTIAL; /* the caller's mistake all the same */
+    options.flags = CDACQ_OPEN_PARTIAL; /* the caller's mistake here too */
     ck_assert_int_eq(mock_open_fails(mock, &options, &error), CDACQ_ERR_ARGUMENT);
     for (unsigned i = 0; i < 2; i++)
         mock_destroy(hosts[i].mock);
@@ -195,7 +195,7 @@ END_TEST
 
 /* ---- NativeAOT ---- */
 
-/* The names that its datadescriptor.inc had in July 2026. */
+/* The names in its datadescriptor.inc of July 2026. */
 static const char native_aot[] =
     "{\"version\":2,\"baseline\":\"empty\",\"types\":{"
     "\"Thread\":{\"OSId\":[8,\"uint64\"],\"State\":16,\"LinkNext\":24,\"ExceptionTracker\":32},"
@@ -270,7 +270,7 @@ START_TEST(a_native_aot_application)
 }
 END_TEST
 
-/* A library that was compiled by NativeAOT, in a process of CoreCLR: it is there, and is not taken for CoreCLR. */
+/* A library compiled by NativeAOT in a CoreCLR process: it is listed and not taken for CoreCLR. */
 START_TEST(a_native_aot_library)
 {
     struct mock_publish_options library = {.path = "/mock/plugin.so", .json = native_aot};
@@ -302,7 +302,7 @@ START_TEST(a_native_aot_library)
 }
 END_TEST
 
-/* CoreCLR before it published ExecutionManager is not NativeAOT. */
+/* A CoreCLR that does not publish ExecutionManager yet is not NativeAOT. */
 START_TEST(a_coreclr_without_execution_manager)
 {
     struct mock *mock = mock_of_arch(_i, 6);
@@ -379,7 +379,7 @@ START_TEST(methods_without_names)
 }
 END_TEST
 
-/* What the core lacks and no file has: the range is named, and so is what would help. */
+/* Memory that neither the core nor a file has: the message names the range and what would help. */
 START_TEST(memory_that_is_missing)
 {
     struct mock *mock = mock_of_arch(_i, 6);
@@ -423,11 +423,11 @@ static struct known known_of(struct mock *mock, struct cdacq_target_info *ret)
     return known;
 }
 
-/* A build-id is told where all of it is in the core, though the page around it may be cut. */
+/* A build-id is reported if all of it is in the core, even if the page around it is not complete. */
 START_TEST(a_build_id_in_part)
 {
     enum { SIZE = 20 };
-    uint64_t at = (_i & 1 ? 64 + 4 * 56 : 52 + 4 * 32) + 16; /* in its note, behind the headers */
+    uint64_t at = (_i & 1 ? 64 + 4 * 56 : 52 + 4 * 32) + 16; /* in its note, after the headers */
     struct mock *mock = mock_of_arch(_i, 6);
     struct cdacq_target_info info = {.size = sizeof info};
     char key[200];
@@ -492,7 +492,7 @@ static void assert_item(struct cdacq_target *target, const char *type, const cha
     ck_assert_str_eq(wanted.overrides, overrides);
 }
 
-/* As the GC's and the metadata reader's own datadescriptor.inc have them; and two that stand in the main one too. */
+/* As in the datadescriptor.inc of the GC and of the metadata reader; and two that the main descriptor has too. */
 static const char gc[] = "{\"version\":2,\"baseline\":\"empty\",\"types\":{"
                          "\"GCHeap\":{\"MarkArray\":[16,\"pointer\"],\"NextSweepObj\":24},"
                          "\"RangeSection\":{\"Flags\":4095,\"RangeBegin\":4095}},"
@@ -512,7 +512,7 @@ START_TEST(sub_descriptors)
         struct mock_heap *heap = mock_heap_create(mock, &(struct mock_heap_options){.size = 0x4000});
         uint64_t start = mock_method(heap, &(struct mock_method){.size = 90, .method_desc = 0x1000});
         uint64_t deep_pointers[] = {0x5678};
-        /* The variable of one that hangs below another is that one's own; here it happens to be the main one's too. */
+        /* The variable of a nested sub-descriptor belongs to its parent; here the main descriptor has it too. */
         uint64_t below = mock_sub_descriptor(mock, "Below", deeper, deep_pointers, 1);
         uint64_t cycle = mock_alloc(mock, 8, 8);
         uint64_t gc_pointers[] = {0x1234, below, cycle};
@@ -528,7 +528,7 @@ START_TEST(sub_descriptors)
             assert_item(target, NULL, "HeapCount", 0x1234, "sub-descriptor GC", ""); /* its own pointer data */
             assert_item(target, NULL, "Deep", 0x5678, "sub-descriptor Below", "");
             assert_item(target, "MDInternalRW", "Stgdb", 8, "sub-descriptor EcmaMetadata", "");
-            /* A name that stands twice: the main descriptor's holds; one that disagrees is shown. */
+            /* A name that occurs twice: the main descriptor's value is used, and a different value is shown. */
             assert_item(target, NULL, "MethodDescAlignment", alignment, "runtime", "");
             assert_item(target, NULL, "StubCodeBlockLast", 15, "runtime", "sub-descriptor GC");
             assert_item(target, "RangeSection", "Flags", flags, "runtime", "sub-descriptor GC");
@@ -543,7 +543,7 @@ START_TEST(sub_descriptors)
 }
 END_TEST
 
-/* ExecutionManager may be described by any of the parts. */
+/* Any of the descriptors may describe ExecutionManager. */
 START_TEST(a_contract_of_a_sub_descriptor)
 {
     struct mock *mock = mock_of_version(_i, 2, MOCK_NET_11);
@@ -564,7 +564,7 @@ START_TEST(a_contract_of_a_sub_descriptor)
 }
 END_TEST
 
-/* One that is there but is none, or is of another width: an error that names it. */
+/* A sub-descriptor that is malformed or of another width: an error that names it. */
 START_TEST(broken_sub_descriptors)
 {
     static const struct {

@@ -1,6 +1,6 @@
 /*
- * test_sizes.c: structs that the library fills, for callers of other versions: an older one has a smaller struct and
- * gets no more than that, a newer one has a larger struct and gets zeros for what this library does not know.
+ * test_sizes.c: structs that the library fills, for callers of other versions. The smaller struct of an older caller is
+ * not overrun; the larger struct of a newer caller gets zeros in the fields that this library does not have.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -96,7 +96,7 @@ static enum cdacq_status fill_verification(void *ret)
     return cdacq_target_verify(target, perf_map, NULL, NULL, ret, &error);
 }
 
-/* The first record of a kind; good until the next call. */
+/* The first record of a kind; valid until the next call. */
 static const struct cdacq_jitdump_record *record_of(enum cdacq_jitdump_kind kind)
 {
     static struct cdacq_jitdump_record record = {.size = sizeof record};
@@ -236,7 +236,7 @@ START_TEST(sizes_that_are_none)
 }
 END_TEST
 
-/* The first element's size is the distance to the next; that of the others is written. */
+/* The first element's size is the distance to the next element; the library writes the sizes of the others. */
 START_TEST(arrays_of_methods)
 {
     enum { COUNT = 40 };
@@ -244,7 +244,7 @@ START_TEST(arrays_of_methods)
     static _Alignas(struct cdacq_method) uint8_t other[COUNT * (sizeof own[0] + 32)];
     uint64_t ips[COUNT];
     for (size_t i = 0; i < COUNT; i++)
-        ips[i] = method_start + 10 * i; /* the last are behind its end */
+        ips[i] = method_start + 10 * i; /* the last are after its end */
     const size_t sizes[] = {sizeof own[0] - 16, sizeof own[0], sizeof own[0] + 32};
     own[0].size = sizeof own[0];
     ck_assert_int_eq(cdacq_session_methods_at(session, ips, COUNT, own, &error), CDACQ_OK);
@@ -265,7 +265,7 @@ START_TEST(arrays_of_methods)
 }
 END_TEST
 
-/* ---- What visitors hand out ---- */
+/* ---- What visitors receive ---- */
 
 static size_t visited;
 
@@ -283,7 +283,7 @@ static size_t visited;
         return 1;                                                           \
     }
 
-/* The visitor goes through something and ends where it is asked to. */
+/* Runs one of the visits, which ends where the visitor asks for it. */
 #define CHECK_VISIT(name, call)                                           \
     do {                                                                  \
         int (*visit)(const struct cdacq_##name *, void *) = visit_##name; \

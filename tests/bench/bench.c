@@ -1,7 +1,7 @@
 /*
- * bench.c: what the library costs, as a program sees it that links it: opening a target, the first question, many
- * questions in batches, and single questions once everything is warm. Prints key=value lines, times by the monotonic
- * clock; counts are those of the whole process up to there. Uses nothing but cdacq.h.
+ * bench.c: the cost of the library in a program that links it: opening a target, the first question, many questions in
+ * batches, and single questions once everything is warm. Prints key=value lines, times by the monotonic clock; counts
+ * are those of the whole process up to there. Uses nothing but cdacq.h.
  */
 #include <errno.h>
 #include <inttypes.h>

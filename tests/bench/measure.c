@@ -1,7 +1,7 @@
 /*
- * measure.c: runs a command and tells what it took: wall time, processor time, peak memory, page faults. It is C
- * because the peak that the kernel tells includes what the process had before exec: the memory of its parent, and
- * run.py's would hide ours.
+ * measure.c: runs a command and prints its wall time, processor time, peak memory and page faults. It is written in C
+ * because the peak that the kernel reports includes the memory of the parent before exec, and that of run.py would be
+ * larger than ours.
  *
  *     measure STDIN_FILE STDOUT_FILE COMMAND [ARGUMENT...]
  */

@@ -31,7 +31,7 @@ static double now_ns(void)
     return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
 }
 
-/* What nobody can do without: every byte into memory, and every NUL found. */
+/* The least that any reader does: read every byte, and find every NUL. */
 static uint64_t read_plainly(const char *path)
 {
     static char block[BLOCK];

@@ -43,14 +43,14 @@ WRITERS = {  # what lists all methods of a target, and how; the first is what th
     "jitdump": ["jitdump", "--r2r", "prepared"],
 }
 KEYS = re.compile(r"\b([a-z]\w*)=(-?[\d.]+)\b")
-RATES = {  # what a program may say of itself, as nanoseconds for one address
+RATES = {  # figures that a program may print about itself, in nanoseconds for one address
     "us_each": lambda value: value * 1e3,
     "per_s": lambda value: 1e9 / value,
 }
 
 
 class BenchError(Exception):
-    """A contestant did not do its part."""
+    """A contestant failed."""
 
 
 # ---- What is asked ----
@@ -94,7 +94,7 @@ def write_addresses(path, addresses):
 
 @dataclass
 class Sample:
-    """What one process took, and what it says of itself."""
+    """What one process used, and what it printed about itself."""
     wall_ms: float
     cpu_ms: float
     peak_mb: float
@@ -140,7 +140,7 @@ class Runner:
 
 @dataclass
 class Row:
-    """One line of a table: what it is judged by, round after round, and the processes behind it."""
+    """One line of a table: its figure of each round, and the processes that gave it."""
     name: str
     values: list = field(default_factory=list)
     samples: list = field(default_factory=list)
@@ -164,7 +164,7 @@ class Row:
 # ---- The contestants ----
 
 class Target:
-    """A core or a process, and all who can be asked about it."""
+    """A core or a process, and all contestants that can answer about it."""
 
     def __init__(self, arguments, runner, placeholder, value):
         self.arguments = arguments

@@ -34,7 +34,7 @@ CLAUSE_KEYS = ["kind", "flags", "try_start", "try_end", "handler_start", "handle
 
 
 def run(*arguments, stdin=b"", **options):
-    """Runs the tool; what it says is bytes."""
+    """Runs the tool; its output is bytes."""
     options.setdefault("stdout", subprocess.PIPE)
     return subprocess.run([TOOL, *map(os.fsencode, arguments)], input=stdin, stderr=subprocess.PIPE, timeout=120,
                           check=False, **options)
@@ -475,7 +475,7 @@ class OtherCommands(Case):
             self.assertIn(f"{load['code_addr']} {load['code_size']:x} {load['name']}", lines)
 
     def test_no_half_files(self):
-        """A file that does not fit its disk is not left behind."""
+        """A file that does not fit its disk is removed."""
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "map")
             done = self.assert_run(FAILED, "perfmap", CORE, "--names=csharp", "--r2r=all", "-o", path, lines=2, restore_signals=False,
@@ -540,7 +540,7 @@ class OtherCommands(Case):
 
 @unittest.skipUnless(CORE.exists(), f"{CORE} is not there")
 class Inspect(Case):
-    """Everything that the contract says of an IP: what is told agrees with `methods`, what is not has a reason."""
+    """Everything that the contract says about an IP: values agree with `methods`, and each missing one has a reason."""
 
     @classmethod
     def setUpClass(cls):
@@ -598,7 +598,7 @@ class Inspect(Case):
         self.assertGreater(clauses, 10)
 
     def test_handlers_are_funclets(self):
-        """Where a clause says that its handler begins, a funclet does, and it is the method's."""
+        """A funclet of the method begins where a clause says that its handler begins."""
         with_clauses = [(answer, clause) for answer in self.ask(CORE, *[one["code_start"] for one in self.methods])
                         for clause in answer["exception_clauses"] or []]
         handlers = [int(answer["code_start"], 16) + clause["handler_start"] for answer, clause in with_clauses]

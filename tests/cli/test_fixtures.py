@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The bundled snapshots of real processes, judged by what the runtime itself recorded of its code: every chosen method at
-its first, middle and last byte; addresses right behind methods and in released code; and that the ways to ask agree."""
+"""The bundled snapshots of real processes, compared with what the runtime itself recorded about its code: every chosen
+method at its first, middle and last byte; addresses directly after methods and in released code; and that the ways to
+ask agree."""
 
 import contextlib
 import glob
@@ -67,7 +68,7 @@ class Fixtures(unittest.TestCase):
                 self.assertEqual([answer["method"] for answer in answers], list(names.values()))
 
     def test_everything_that_the_contract_says_is_in_the_snapshot(self):
-        """Sizes are the record's, which tells hot and cold code apart; GC info has the version of the release."""
+        """Sizes are those of the record, which separates hot and cold code; GC info has the version of the release."""
         versions = {"net8": {2}, "net9": {3}, "net10": {4}}
         for fixture in FIXTURES:
             with self.subTest(fixture=fixture), without_files(os.path.join(fixture, "core")) as core:
@@ -130,7 +131,7 @@ class Fixtures(unittest.TestCase):
         for fixture in FIXTURES:
             with open(os.path.join(fixture, "core"), "rb") as file:
                 data = bytearray(file.read())
-            note = data.index(b"CORE\0\0\0\0", data.index(struct.pack("<I", 0x46494C45)))  # behind NT_FILE's type
+            note = data.index(b"CORE\0\0\0\0", data.index(struct.pack("<I", 0x46494C45)))  # after NT_FILE's type
             count = struct.unpack_from("<Q", data, note + 8)[0]
             struct.pack_into("<Q", data, note + 24 + 24 * (count - 1) + 8, 0xFFFFFFFFFFFFF000)
             with tempfile.NamedTemporaryFile() as patched:

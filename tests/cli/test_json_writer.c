@@ -12,7 +12,6 @@
 #include "src/cli/output.c"
 #include "tests/support/check_main.h"
 
-/* What the tool has elsewhere. */
 void message(const char *format, ...)
 {
     ck_abort_msg("%s", format);

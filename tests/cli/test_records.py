@@ -1,4 +1,4 @@
-"""`cdacq records`: files of random records in both byte orders against what their writer says of them; damaged records,
+"""`cdacq records`: files of random records in both byte orders against what their writer expects; damaged records,
 cut files, and a file that is followed while it grows, is truncated and is replaced."""
 import json
 import os
@@ -154,10 +154,10 @@ class Binding(Case):
 
 
 class Damage(Case):
-    """A bad record is told, and takes no other with it."""
+    """A bad record is reported and does not affect the others."""
 
     def assert_damaged(self, dump, word, **fields):
-        """The record at index 1 is bad, in the way that `word` says; what it still says is in `fields`."""
+        """The record at index 1 is bad, as `word` says; `fields` are its remaining values."""
         dump.load(9, 1, 1, 0x77, b"x", 1 << 40, b"after")
         found, stderr = self.records(dump.data, PARTLY, 1)
         self.assertIn(word, found[1]["error"] or "")
@@ -220,7 +220,7 @@ class Damage(Case):
             self.assert_damaged(dump, word, **expected)
 
     def test_samply_sizes(self):
-        """Every count and size wrong, and every cut: each is told, and none stands in the way of the next."""
+        """Every count and size wrong, and every cut: each is reported, and none hides the next."""
         whole = Jitdump()
         whole.samply(1, [b"f", b"g"], [b"n"], [(0, 0, 1, 0, 0)], [(0, 1, 0, 1, 0)], [(0, 1)], [(0, 0, 1, 0)])
         body = bytes(whole.data[56:])
@@ -411,7 +411,7 @@ class Follow(Case):
         self.assertIn("rewritten", self.assert_ends(ANSWERED, 1))
 
     def test_replaced(self):
-        """What stood in the old file is read first, and moves are those of the new one."""
+        """The records of the old file are read first; moves are those of the new one."""
         first, second = Jitdump(pid=1), Jitdump(True, pid=2)
         first.load(1, 1, 1, 0x10, b"code", 1, b"first")
         second.load(1, 1, 1, 0x20, b"12345", 1, b"second")

@@ -1,7 +1,7 @@
 /*
- * test_contract_cases.c: what the ExecutionManager contract names by the way and the runtimes at hand do not have:
- * code without funclets, processes without code, counted sentinels, half a pair of hot and cold, images whose tables
- * are missing, flags of debug info, and debug info that refers back.
+ * test_contract_cases.c: cases that the ExecutionManager contract names and the tested runtimes do not have: code
+ * without funclets, processes without code, counted sentinels, half a pair of hot and cold, images whose tables are
+ * missing, flags of debug info, and debug info that refers back.
  */
 #include <stdio.h>
 
@@ -44,10 +44,7 @@ static void add_heap(struct mock *mock, uint64_t seed)
     mock_stub(heap, 4, 100);
 }
 
-/*
- * Every other method is prepared; in an image without tables nothing else tells the others' names, but methods they
- * are.
- */
+/* Every other method is prepared. In an image without tables the others have no names, but they are methods. */
 static void add_image(struct mock *mock, unsigned tables)
 {
     struct mock_r2r *image = mock_r2r_create(
@@ -125,7 +122,7 @@ static void check_bulk(struct cdacq_session *session, const uint64_t *ips, size_
     free(methods);
 }
 
-/* Every address of every function, and around: alone, by a session that has asked nothing yet, and among all. */
+/* Every address of every function and around it: alone in a new session, and in a batch. */
 START_TEST(without_funclets)
 {
     for (uint64_t seed = 0; seed < 6; seed++) {
@@ -160,7 +157,7 @@ START_TEST(without_funclets)
 }
 END_TEST
 
-/* Nothing but GC info tells a length then: without it a method's start is no answer either. */
+/* Only GC info states a length then: without it, even a method's start has no answer. */
 START_TEST(without_funclets_and_gc_info)
 {
     static const char *const said[] = {"RealCodeHeader.GCInfo", "RealCodeHeader.GCInfo", "RealCodeHeader.GCInfo"};
@@ -260,7 +257,7 @@ START_TEST(no_code)
 }
 END_TEST
 
-/* A descriptor's magic number tells that it is one, and its byte order. */
+/* A descriptor's magic number identifies it and its byte order. */
 START_TEST(another_magic_number)
 {
     for (unsigned byte = 0; byte < 8; byte++) {
@@ -298,7 +295,7 @@ static struct mock_r2r *small_image(struct mock *mock, const struct mock_r2r_opt
     return image;
 }
 
-/* The sentinel behind the last function is none, whether the runtime counts it or not. */
+/* The sentinel after the last function is not a function, whether the runtime counts it or not. */
 START_TEST(sentinels)
 {
     for (int counted = 0; counted < 2; counted++)
@@ -326,7 +323,10 @@ START_TEST(sentinels)
 }
 END_TEST
 
-/* The numbers of the hot/cold map come in pairs. With one more or less nobody can tell whose the last cold code is. */
+/*
+ * The numbers of the hot/cold map come in pairs. With one number more or less, the owner of the last cold code is
+ * unknown.
+ */
 START_TEST(half_a_pair)
 {
     struct mock *mock = mock_of_arch(_i, 3);
@@ -358,8 +358,8 @@ START_TEST(half_a_pair)
 END_TEST
 
 /*
- * Where an image's tables are missing, as in a snapshot, a method that the runtime has prepared is told without them:
- * alone, among many, and after others that could not be.
+ * Where an image's tables are missing, as in a snapshot, a prepared method is found without them: alone, among many,
+ * and after others that could not be found.
  */
 START_TEST(prepared_methods_need_no_tables)
 {
@@ -444,7 +444,7 @@ START_TEST(rich_debug_info)
 }
 END_TEST
 
-/* An element of an image's debug info that refers back leads to the earlier blob; in front of the section is none. */
+/* An element of an image's debug info that refers back leads to the earlier blob; there is none before the section. */
 static size_t check_elements_that_refer_back(int arch, uint64_t seed)
 {
     struct mock *mock = mock_of_arch(arch, seed);
@@ -465,7 +465,7 @@ static size_t check_elements_that_refer_back(int arch, uint64_t seed)
         for (size_t j = 0; j < i; j++)
             shared += facts[j].method != facts[i].method && facts[j].debug_info == debug_info;
     }
-    /* In front of the first blob stands its element's distance, 0, in the longest form: 15, then four bytes. */
+    /* The distance of the first element, 0, precedes its blob in the longest form: 15, then four bytes. */
     ck_assert_uint_eq(mock_read_uint(mock, first - 5, 1), 15);
     mock_write_uint(mock, first - 3, 1, 0xff);
     expect(cdacq_session_get_code_block(session, facts[0].begin, &block, &error) == CDACQ_OK, facts[0].begin);

@@ -1,6 +1,6 @@
 /*
  * From an address to the method that owns it, on synthetic processes of every width, byte order, contract version and
- * carrier, with layouts shuffled by seed. What must come out is what the mock says that it put there.
+ * carrier, with layouts shuffled by seed. Answers must be those that the mock expects.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 enum { VERSIONS = 3, SEEDS = 6, COMBINATIONS = ARCH_COUNT * VERSIONS * SEEDS, PROBES = 400 };
 
-/* One of the combinations; the number of a loop test. */
+/* The combination for the index of a loop test. */
 struct combination {
     int arch;
     unsigned version;
@@ -28,7 +28,7 @@ static struct combination combination_of(int i)
                                 (uint64_t)(i / ARCH_COUNT / VERSIONS)};
 }
 
-/* Check notes each assertion that it passes, which takes longer than a look-up: what is asked often uses this one. */
+/* Check records each assertion that passes, which takes longer than a look-up, so frequent checks use this macro. */
 #define expect(condition, ip)                                                        \
     do {                                                                             \
         if (!(condition))                                                            \
@@ -45,7 +45,9 @@ static void add_address(struct addresses *addresses, uint64_t address)
         ck_abort();
 }
 
-/* The edges of every function and a place inside, and anywhere in every section, and outside of all. */
+/*
+ * The edges of every function, an address inside it, any address in every section, and addresses outside all sections.
+ */
 static struct addresses interesting_addresses(struct sample_process *sample, struct random *random)
 {
     struct addresses addresses = {0};
@@ -81,7 +83,7 @@ struct facts {
     size_t count;
 };
 
-/* The last one that begins at or before the address; NULL where there is none. */
+/* The last function that begins at or before the address; NULL if there is none. */
 static const struct mock_function *fact_before(const struct facts *facts, uint64_t address)
 {
     size_t after = lower_bound(i, facts->count, facts->items[i].begin <= address);
@@ -93,7 +95,10 @@ static bool is_method(const struct mock_function *fact)
     return fact->code == MOCK_CODE_JIT || fact->code == MOCK_CODE_R2R || fact->code == MOCK_CODE_INTERPRETER;
 }
 
-/* Where a block of stubs ends no map tells: behind one, up to the next start, its kind may be named; a method never. */
+/*
+ * No map records where a block of stubs ends: after one, up to the next start, its kind may be reported, but never a
+ * method.
+ */
 static bool may_be_taken_for_stub(const struct facts *facts, uint64_t ip, uint64_t start)
 {
     const struct mock_function *before = fact_before(facts, ip);
@@ -211,7 +216,7 @@ static void check_same(const struct cdacq_method *a, const struct cdacq_method *
     expect(a->module_verified == b->module_verified && a->il_offset == b->il_offset, a->ip);
 }
 
-/* A session's first look-ups walk; only later ones use an index. So every few addresses get a session of their own. */
+/* A session's first look-ups walk; only later ones use an index. So every few addresses are asked in a new session. */
 static void check_single(struct cdacq_target *target, const struct cdacq_method *bulk, size_t count,
                          struct random *random)
 {
@@ -255,8 +260,8 @@ START_TEST(bulk_equals_single)
 END_TEST
 
 /*
- * The first question to an image may be answered without its tables. It must be the answer that the tables give; so
- * each address here is asked of a target that nothing else was asked of.
+ * The first question to an image may be answered without its tables. The answer must agree with the tables, so each
+ * address here is asked in a new target.
  */
 static void check_first_questions(struct sample_process *sample, struct random *random, bool types)
 {
@@ -289,7 +294,7 @@ static void check_first_questions(struct sample_process *sample, struct random *
 
 START_TEST(first_questions)
 {
-    for (uint64_t seed = 0; seed <= 6; seed += 3) { /* lengths told by end addresses */
+    for (uint64_t seed = 0; seed <= 6; seed += 3) { /* lengths stated by end addresses */
         struct sample_process sample = sample_build(_i, seed, 2, true);
         struct random random = {(uint64_t)_i + seed};
         mock_publish(sample.mock, NULL);
@@ -312,7 +317,7 @@ START_TEST(first_questions_without_types)
 }
 END_TEST
 
-/* A visit on its way: the facts that it must come by, in order. */
+/* The state of a visit: the facts that it must report, in order. */
 struct visit {
     const struct sample_process *sample;
     struct facts facts;
@@ -393,7 +398,7 @@ START_TEST(a_visit_can_be_stopped)
 }
 END_TEST
 
-/* An image without tables, whose first methods nobody has prepared: they belong to no one, their cold parts neither. */
+/* An image without tables whose first methods are not prepared: neither they nor their cold parts have an owner. */
 START_TEST(nothing_to_walk_back_to)
 {
     struct mock *mock = mock_of_arch(_i, 4);
@@ -427,7 +432,7 @@ START_TEST(nothing_to_walk_back_to)
 }
 END_TEST
 
-/* Components of a composite image keep their MethodDefs apart. Which method an unprepared one is nobody says yet. */
+/* Components of a composite image have separate MethodDefs. An unprepared method is not identified yet. */
 START_TEST(composite_images)
 {
     enum { METHODS = 40 };
@@ -453,7 +458,7 @@ START_TEST(composite_images)
 }
 END_TEST
 
-/* The GC info of a ReadyToRun method lies behind unwind data of any architecture, and tells the method's length. */
+/* The GC info of a ReadyToRun method follows the unwind data on every architecture, and states the method's length. */
 START_TEST(gc_info_of_images)
 {
     struct sample_process sample = sample_build(_i % ARCH_COUNT, (uint64_t)(_i / ARCH_COUNT), 2, true);
@@ -526,7 +531,7 @@ END_TEST
 
 /* ---- What targets leave out ---- */
 
-/* ExecutionManager and no more: no names, but methods. */
+/* ExecutionManager only: methods without names. */
 START_TEST(execution_manager_alone)
 {
     struct sample_process sample = sample_build(_i, 3, 2, false);
@@ -685,7 +690,7 @@ static void assert_managed(struct cdacq_target *target, uint64_t ip, uint64_t st
     cdacq_session_destroy(session);
 }
 
-/* What was not dumped is told by type, field and address; the neighbours still answer. */
+/* Messages name missing memory by type, field and address; neighbours still have answers. */
 START_TEST(missing_memory)
 {
     struct mock *mock = mock_of_arch(_i, 6); /* span_size 0 */
@@ -718,7 +723,7 @@ START_TEST(missing_memory)
 }
 END_TEST
 
-/* Headers that contradict the code that they stand for. */
+/* Headers that contradict their code. */
 START_TEST(impossible_headers)
 {
     struct mock *mock = mock_of_arch(_i, 6);
@@ -768,7 +773,7 @@ START_TEST(cyclic_fragments)
 }
 END_TEST
 
-/* An image without tables in which nothing was prepared: walking back to a method that the runtime knows ends. */
+/* An image without tables in which nothing was prepared: walking back to a prepared method ends. */
 START_TEST(endless_walk_back)
 {
     enum { FUNCTIONS = 30000 };
@@ -784,7 +789,7 @@ START_TEST(endless_walk_back)
     ck_assert(!execution_manager_find(&target->manager, &reader, mock_r2r_start(image, FUNCTIONS - 1), &block));
     ck_assert_int_eq(reader_failure(&reader.raw).status, CDACQ_ERR_FUEL);
     assert_error(target, mock_r2r_start(image, FUNCTIONS - 1), CDACQ_ERR_FUEL, "gave up after too many steps");
-    /* Near the beginning there is an answer: no method that anybody knows. */
+    /* Near the beginning there is an answer: no method. */
     reader_begin(&reader.raw, FUEL_LOOKUP);
     ck_assert(!execution_manager_find(&target->manager, &reader, mock_r2r_start(image, 3), &block));
     ck_assert_int_eq(reader_failure(&reader.raw).status, CDACQ_OK);
@@ -793,7 +798,7 @@ START_TEST(endless_walk_back)
 }
 END_TEST
 
-/* Every pointer of the bookkeeping turned into every other: whatever comes out, calls end and touch nothing else. */
+/* Every pointer of the bookkeeping replaced by every other: whatever the answers, calls end and stay within memory. */
 START_TEST(random_damage)
 {
     struct combination c = combination_of(_i);

@@ -1,7 +1,7 @@
 /*
- * test_fuel.c: what each question of the ExecutionManager contract may cost, in units of fuel: on targets that would
- * keep a careless reader busy for ever, and, for comparison, on the bundled cores of real processes. The bounds are
- * those of docs/limits.md; tests/test_docs.py compares them.
+ * test_fuel.c: the cost of each question of the ExecutionManager contract in units of fuel: on targets that would keep
+ * a careless reader busy for ever and, for comparison, on the bundled cores of real processes. tests/test_docs.py
+ * compares the bounds with docs/limits.md.
  */
 #include <stdio.h>
 
@@ -26,7 +26,7 @@ enum question {
     QUESTION_COUNT
 };
 
-/* What a call may cost; and what it costs of the bundled cores at most. */
+/* The largest allowed cost of a call, and its largest cost on the bundled cores. */
 #define BOUND(function, most, usual) \
     {                                \
 #function, most, usual       \
@@ -56,7 +56,7 @@ static uint32_t tank(enum question question)
     return question == JIT_MANAGER || question == CODE_HEAPS ? FUEL_INDEX : FUEL_LOOKUP;
 }
 
-/* Clauses are a question each: the dearest counts. */
+/* Each clause is a question: the most expensive one counts. */
 struct clause_cost {
     struct cdacq_session *session;
     uint32_t most;
@@ -90,7 +90,7 @@ static enum cdacq_status ask(struct cdacq_session *session, enum question questi
     uint64_t a, b, c;
     uint32_t version;
     bool yes;
-    reader_begin(&session->reader.raw, 0); /* so that a call that does not begin anew shows */
+    reader_begin(&session->reader.raw, 0); /* so that a call that does not start a task shows */
     switch (question) {
     case CODE_BLOCK:
         status = cdacq_session_get_code_block(session, ip, &other, NULL);
@@ -219,7 +219,7 @@ START_TEST(an_empty_map)
 }
 END_TEST
 
-/* Nothing in the image is prepared, and nothing else tells where its methods begin. */
+/* Nothing in the image is prepared, and nothing else states where its methods begin. */
 START_TEST(nothing_to_walk_back_to)
 {
     enum { FUNCTIONS = 16000 };
@@ -282,7 +282,7 @@ START_TEST(endless_fragments)
 END_TEST
 
 /*
- * As many clauses as a method may have: to look for a filter among them is too much; to visit them is not, for each is
+ * The largest number of clauses: searching them for a filter takes too much fuel. Visiting them does not, since each is
  * a question of its own.
  */
 START_TEST(many_clauses)
@@ -312,7 +312,7 @@ START_TEST(many_clauses)
 }
 END_TEST
 
-/* A list of heaps without end: it ends long before the tank is empty. */
+/* An endless list of heaps: the walk ends long before the fuel runs out. */
 START_TEST(heaps_in_a_circle)
 {
     enum { HEAP_MOST = 16 };
@@ -330,10 +330,10 @@ END_TEST
 
 /* ---- Real processes ---- */
 
-/* The costs of all questions about one address; a method's block also in the middle. */
+/* Measures the costs of all questions about one address, and also about the middle of a method's block. */
 static void note_costs(struct cdacq_target *target, uint64_t ip, uint32_t *most)
 {
-    struct cdacq_session *session = mock_session(target); /* that knows nothing yet */
+    struct cdacq_session *session = mock_session(target); /* without any cached answer */
     struct cdacq_block block;
     bool has_block = false;
     for (enum question question = CODE_BLOCK; question < QUESTION_COUNT; question++) {

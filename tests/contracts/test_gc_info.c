@@ -55,7 +55,7 @@ static struct rule rule_of(int architecture)
     }
 }
 
-/* `filler` is what the fields around the length hold. */
+/* `filler` is the value of the fields around the length. */
 static void encode(struct bits *bits, const struct rule *rule, unsigned version, bool fat, uint64_t length,
                    uint64_t filler)
 {
@@ -102,7 +102,7 @@ START_TEST(lengths)
 }
 END_TEST
 
-/* Lengths that no 32 bits hold, and ones that do not end. */
+/* Lengths that do not fit 32 bits, and lengths that do not end. */
 START_TEST(too_long)
 {
     setup(_i);
@@ -156,7 +156,7 @@ START_TEST(x86)
     memset(&bits, 0x80, sizeof bits);
     ck_assert_uint_eq(decode(&bits, 4), 0);
     bits.bytes[4] = 5;
-    ck_assert_uint_eq(decode(&bits, 4), 5); /* zeros in front say nothing */
+    ck_assert_uint_eq(decode(&bits, 4), 5); /* leading zeros */
     teardown();
 }
 END_TEST
@@ -190,7 +190,7 @@ START_TEST(versions_of_images)
     layout.globals[G_GCInfoVersion] = 7;
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
         ck_assert_uint_eq(gc_info_version_of_r2r(&layout, rows[i].major, rows[i].minor), rows[i].version);
-    /* Newer images have what their runtime has. */
+    /* Newer images have the version of their runtime. */
     ck_assert_uint_eq(gc_info_version_of_r2r(&layout, 17, 0), 7);
     ck_assert_uint_eq(gc_info_version_of_r2r(&layout, UINT16_MAX, UINT16_MAX), 7);
     ck_assert_uint_eq(gc_info_version_of_jit(&layout), 7);
@@ -200,7 +200,7 @@ START_TEST(versions_of_images)
 }
 END_TEST
 
-/* The descriptor's word counts; the ELF machine only where it says nothing. */
+/* The descriptor determines the architecture; the ELF machine is used only if it states none. */
 START_TEST(architectures)
 {
     static const struct {

@@ -61,13 +61,13 @@ START_TEST(pointers)
     struct fixture f = fixture(_i, 2, 5);
     uint64_t pointer = _i & 1 ? UINT64_C(0xfedcba9876543210) : 0xfedcba90;
     ck_assert(mock_ptr_hash_map_insert(f.mock, f.map, 0x100, pointer));
-    ck_assert(mock_ptr_hash_map_insert(f.mock, f.map, 0, 0x20)); /* keys that stand for something else in a slot */
+    ck_assert(mock_ptr_hash_map_insert(f.mock, f.map, 0, 0x20)); /* keys that have another meaning in a slot */
     ck_assert(mock_ptr_hash_map_insert(f.mock, f.map, 1, 0x30));
     f.target = mock_publish_and_open(f.mock);
     ck_assert_uint_eq(find_pointer(&f, 0x100), pointer);
     ck_assert_uint_eq(find_pointer(&f, 0), 0x20);
     ck_assert_uint_eq(find_pointer(&f, 1), 0x30);
-    ck_assert_uint_eq(find_pointer(&f, 100), 0x20); /* where 0 was moved to */
+    ck_assert_uint_eq(find_pointer(&f, 100), 0x20); /* the key that stands in for 0 */
     ck_assert_uint_eq(find_pointer(&f, 0x104), 0);
     close_fixture(&f);
 }
@@ -89,7 +89,7 @@ START_TEST(collisions)
 }
 END_TEST
 
-/* A bucket that nothing was pushed on from ends the search, although a later bucket holds the key. */
+/* A bucket without a collision ends the search, although a later bucket holds the key. */
 START_TEST(no_collision_ends_the_search)
 {
     struct fixture f = fixture(_i, 4, 7);
@@ -126,7 +126,7 @@ START_TEST(small_maps)
 }
 END_TEST
 
-/* Buckets of other sizes than the runtime's four slots; the map is told how many there are. */
+/* Buckets with other numbers of slots than the runtime's four; a global states the number. */
 START_TEST(buckets_of_other_sizes)
 {
     static const unsigned counts[] = {1, 2, 3, 5, 8, 16};
@@ -190,7 +190,7 @@ START_TEST(random_maps)
 }
 END_TEST
 
-/* Every bucket full and marked, and a key that is in none: each bucket is looked at once at most. */
+/* Every bucket full and marked, and a key that is in none: each bucket is read at most once. */
 START_TEST(bounded)
 {
     struct fixture f = fixture(_i, 7, 101);

@@ -81,7 +81,7 @@ START_TEST(one_pair)
 }
 END_TEST
 
-/* Random maps against a plain list of who belongs to whom. */
+/* Random maps, compared with a plain list of owners. */
 START_TEST(random_maps)
 {
     for (uint64_t seed = 0; seed < 200; seed++) {
@@ -109,11 +109,11 @@ START_TEST(random_maps)
 }
 END_TEST
 
-/* Pairs that contradict themselves or the number of functions name nobody, whatever they are. */
+/* Pairs that contradict each other or the number of functions have no owner. */
 START_TEST(malformed)
 {
     static const uint32_t cases[][6] = {
-        {5, 7, 6, 8, 7, 9},    /* a hot one behind the first cold one */
+        {5, 7, 6, 8, 7, 9},    /* a hot one after the first cold one */
         {12, 0, 13, 1, 14, 2}, /* cold ones that are not there */
         {9, 2, 7, 1, 5, 0},    /* not sorted */
         {5, 0, 5, 0, 5, 0},    /* one and the same */

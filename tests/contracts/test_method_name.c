@@ -1,6 +1,6 @@
 /*
- * What the runtime's own data say of a method: its instantiation, in the spellings that show it (the grammar of which
- * is test_names_runtime's), and the tier of its code. On every architecture of the mock.
+ * What the runtime's own data state about a method: its instantiation, in the spellings that show it
+ * (test_names_runtime.c tests their grammar), and the tier of its code. On every architecture of the mock.
  */
 #include <stdio.h>
 
@@ -77,7 +77,7 @@ static struct cdacq_target *open_process(struct process *process, enum cdacq_nam
     return mock_open(process->mock, CARRIER_MEMORY, &options);
 }
 
-/* The name of the method at `ip`, or why there is none. */
+/* The name of the method at `ip`, or the reason that it has none. */
 static void check_name(struct process *process, enum cdacq_name_style style, uint64_t ip, const char *expected)
 {
     struct cdacq_method method = {.size = sizeof method};
@@ -191,7 +191,7 @@ START_TEST(dynamic_methods)
 }
 END_TEST
 
-/* In the spellings that show arguments. The definition can still be told. */
+/* In the spellings that show arguments. The definition still has a name. */
 static void check_no_name(struct process *process, uint64_t ip, const char *why)
 {
     for (enum cdacq_name_style style = CDACQ_NAMES_SOS; style <= CDACQ_NAMES_IL; style++) {
@@ -243,7 +243,7 @@ START_TEST(what_contradicts_itself_has_no_name)
 }
 END_TEST
 
-/* Arguments that are not there are never left out of the name. */
+/* Missing arguments are never left out of the name. */
 START_TEST(methods_that_contradict_themselves_have_no_name)
 {
     static const struct {
@@ -294,7 +294,7 @@ START_TEST(methods_without_arguments_of_their_own)
 }
 END_TEST
 
-/* That there is no name, in any spelling, is told with the reason. */
+/* Without a name, every spelling reports the reason. */
 static void check_no_name_at_all(struct process *process, uint64_t ip, const char *why)
 {
     for (enum cdacq_name_style style = CDACQ_NAMES_CSHARP; style <= CDACQ_NAMES_IL; style++) {
@@ -322,7 +322,7 @@ static uint64_t find_in_image(struct mock *mock, uint64_t base, const char *stri
     ck_abort_msg("there is no %s", string);
 }
 
-/* Of the modules that a name takes the one is blamed that is missing, or of which a part is. */
+/* Of the modules that a name needs, the message names the one that is missing, in whole or in part. */
 START_TEST(the_module_that_is_missing_is_named)
 {
     for (unsigned partly = 0; partly < 2; partly++) {
@@ -357,7 +357,7 @@ START_TEST(the_module_that_is_missing_is_named)
 }
 END_TEST
 
-/* What a module cache asks of the layer above. */
+/* What the module cache requests from the layer above. */
 struct asked {
     const char *path;
     uint64_t address, bases[3];
@@ -384,7 +384,7 @@ static bool next_assembly(void *context, struct reader *reader, const char *name
     return true;
 }
 
-/* The cache takes the word of the layer above for where files are, and looks for none. */
+/* The layer above finds files; the cache searches for none. */
 START_TEST(the_layer_above_finds_the_files)
 {
     struct process process = make_process(_i);
@@ -403,7 +403,7 @@ START_TEST(the_layer_above_finds_the_files)
     ck_assert_ptr_eq(module_cache_get(&cache, process.module), module);
     ck_assert_uint_eq(asked.paths, 1); /* once for each module */
     ck_assert_uint_eq(reader_fuel(&session->reader.raw), FUEL_NAME - MODULE_COST);
-    /* Neither is the assembly of this MVID; the one that cannot be read is to blame. */
+    /* Neither is the assembly of this MVID; the message names the one that cannot be read. */
     ck_assert_ptr_null(module_cache_find_assembly(&cache, "Own", 3, (const uint8_t[16]){1}));
     ck_assert_uint_eq(asked.positions, ARRAY_SIZE(asked.bases));
     ck_assert(cache.failed && cache.failed->base == 0x10);
@@ -483,7 +483,7 @@ START_TEST(tiers)
     mock_code_version(mock, desc, 0, 3);
     check_tier(&process, first, "Optimized");
     check_tier(&process, code[0], "Tier0");
-    /* Versions in a circle: no tier, and the name stands. */
+    /* Versions in a circle: the name without a tier. */
     uint64_t state = mock_get(mock, mock_get(mock, desc, "MethodDesc.CodeData"), "MethodDescCodeData.VersioningState");
     uint64_t node = mock_get(mock, state, "MethodDescVersioningState.NativeCodeVersionNode");
     mock_set(mock, node, "NativeCodeVersionNode.Next", node);

@@ -55,7 +55,7 @@ START_TEST(integers_by_hand)
         offset = 0;
         ck_assert(native_signed(&section, &offset, &number));
         ck_assert_int_eq(number, cases[i].signed_value);
-        /* Cut anywhere it is none, and nothing is touched. */
+        /* Cut anywhere, it is no integer, and nothing after the cut is read. */
         for (section.size = 0; section.size < cases[i].length; section.size++) {
             offset = 0;
             value = 77;
@@ -120,7 +120,7 @@ struct elements {
     size_t count;
 };
 
-/* `density` of 8 elements are there; each tells its own number. */
+/* `density` of 8 elements are present; each holds its own number. */
 static void random_elements(struct elements *elements, struct random *random, size_t count, uint64_t density)
 {
     elements->count = count;
@@ -187,12 +187,13 @@ END_TEST
 START_TEST(array_by_hand)
 {
     static const uint8_t bytes[] = {
-        0x80, 0x02 << 0, /* count 16 << 2, index of bytes: 64 << 1 = 0x80; the first block begins 2 behind this byte */
-        0,               /* not reached */
-        0x1e,            /* node of bit 8: left and right; right is 3 on: (3 << 2 | 3) << 1 */
-        0x00,            /* left: a leaf for index 0 */
-        0xaa,            /* its element */
-        0x48,            /* right: a leaf for index 9: (9 << 2) << 1 */
+        0x80,
+        0x02 << 0, /* count 16 << 2, index of bytes: 64 << 1 = 0x80; the first block begins 2 bytes after this one */
+        0,         /* not reached */
+        0x1e,      /* node of bit 8: left and right; right is 3 on: (3 << 2 | 3) << 1 */
+        0x00,      /* left: a leaf for index 0 */
+        0xaa,      /* its element */
+        0x48,      /* right: a leaf for index 9: (9 << 2) << 1 */
         0xbb,
     };
     struct native_array array;
@@ -322,7 +323,7 @@ START_TEST(damaged_hashtables)
         struct native_section cut = copy_of(bytes.data, size, &copy);
         struct seen seen = {.size = (uint32_t)size};
         if (native_hashtable_open(cut, &table))
-            ck_assert(!native_hashtable_each(&table, see, &seen)); /* it must be told that something is missing */
+            ck_assert(!native_hashtable_each(&table, see, &seen)); /* it must report that something is missing */
         free(copy);
     }
     for (int round = 0; round < 3000; round++) {

@@ -9,7 +9,7 @@ enum { UNITS = 64 };
 
 static const uint64_t base = 0x40000000;
 
-/* Check notes each assertion that it passes, which takes longer than a look-up: loops abort by themselves. */
+/* Check records each assertion that passes, which takes longer than a look-up, so loops call abort. */
 
 /* A map of UNITS units, written to before it is opened. */
 struct fixture {
@@ -91,12 +91,12 @@ START_TEST(nothing)
     open_fixture(&f);
     for (uint64_t offset = 0; offset < UNITS * 256; offset += 13)
         assert_find(&f, offset, -1);
-    ck_assert_int_eq(find(&f, (uint64_t)-1), -1); /* in front of the map */
+    ck_assert_int_eq(find(&f, (uint64_t)-1), -1); /* before the map */
     close_fixture(&f);
 }
 END_TEST
 
-/* Every place that a start can have in a unit, and every address of that unit and the next two. */
+/* Every position of a start in a unit, and every address of that unit and the next two. */
 START_TEST(every_start)
 {
     for (unsigned word = 0; word < 64; word += 1 + word / 9) {
@@ -111,7 +111,7 @@ START_TEST(every_start)
 }
 END_TEST
 
-/* A start in the address's own bucket that lies behind the address does not count; the one before it does. */
+/* A start after the address in the same bucket is ignored; the start before it is used. */
 START_TEST(behind_the_address)
 {
     struct fixture f = fixture(_i, 3);
@@ -131,7 +131,8 @@ START_TEST(behind_the_address)
 END_TEST
 
 /*
- * A unit that points: the four encodings of the low bits; those that mean nothing; and the unit behind one that points.
+ * A unit that points: the four encodings of the low bits, those that have no meaning, and the unit after one that
+ * points.
  */
 START_TEST(pointers)
 {
@@ -190,7 +191,7 @@ START_TEST(linear)
 }
 END_TEST
 
-/* A nibble above 8 in the middle of a unit tells no start. */
+/* A nibble above 8 in the middle of a unit is no start. */
 START_TEST(corrupt_nibbles)
 {
     for (unsigned version = 1; version <= 2; version++) {
@@ -263,8 +264,7 @@ static size_t random_blocks(struct fixture *f, struct random *random, struct blo
 }
 
 /*
- * Inside a block: its start. Elsewhere: the nearest start before, always so in a linear map; in a constant one perhaps
- * nothing; never anything else.
+ * Inside a block: its start. Elsewhere: the nearest start before it in a linear map; that or nothing in a constant one.
  */
 static void check_blocks(const struct fixture *f, const struct block *blocks, size_t count)
 {
@@ -277,7 +277,7 @@ static void check_blocks(const struct fixture *f, const struct block *blocks, si
         if (found != nearest && (inside || found != -1 || f->version == &nibble_map_linear))
             ck_abort_msg("at %#llx: %#llx, not %#llx", (unsigned long long)offset, (unsigned long long)found,
                          (unsigned long long)nearest);
-        /* Two units behind a block's last whole unit there is nothing. */
+        /* Two units after a block's last whole unit there is nothing. */
         if (f->version == &nibble_map_constant && nearest >= 0 && offset >= align_up(blocks[next - 1].end, 256) + 512 &&
             found != -1)
             ck_abort_msg("at %#llx: a block that has ended long before", (unsigned long long)offset);
@@ -295,7 +295,7 @@ static void check_listing(const struct fixture *f, const struct block *blocks, s
         ck_assert_uint_eq(all.starts[i], blocks[i].begin);
     ck_assert(!nibble_map_each(&reader.raw, f->version, &map, base, base + UNITS * 256, collect, &some));
     ck_assert_uint_eq(some.count, 2);
-    /* A part: from the second start up to, not including, the last but one. */
+    /* A part of the map: from the second start up to, but not including, the last but one. */
     ck_assert(nibble_map_each(&reader.raw, f->version, &map, base + blocks[1].begin, base + blocks[count - 2].begin,
                               collect, &part));
     ck_assert_uint_eq(part.count, count - 3);
@@ -318,7 +318,7 @@ START_TEST(random_maps)
 }
 END_TEST
 
-/* Blocks that have been freed are as if they had never been. */
+/* Freed blocks are as if they had never existed. */
 START_TEST(deleted_blocks)
 {
     for (uint64_t seed = 0; seed < 8; seed++) {

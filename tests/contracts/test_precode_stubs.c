@@ -29,7 +29,7 @@ static struct mock *mock_with(int arch, unsigned version, uint64_t seed)
     return mock;
 }
 
-/* An entry point and what it must lead to; 0: to no method. */
+/* An entry point and the MethodDesc that it must lead to; 0: none. */
 struct entry {
     uint64_t address, method_desc;
 };
@@ -79,7 +79,7 @@ static void add_entry(struct entries *entries, uint64_t address, uint64_t method
     entries->items[entries->count++] = (struct entry){address, method_desc};
 }
 
-/* Kinds that a version of the contract can tell and that stand for a method. */
+/* Kinds that a version of the contract identifies and that belong to a method. */
 static bool leads_to_method(unsigned version, enum mock_precode kind)
 {
     switch (kind) {
@@ -93,7 +93,7 @@ static bool leads_to_method(unsigned version, enum mock_precode kind)
     }
 }
 
-/* Precodes of all kinds on several pages, and pieces that are not in use. */
+/* Precodes of all kinds on several pages, and unused ones. */
 static void add_precodes(struct mock *mock, unsigned version, struct entries *entries)
 {
     struct mock_precodes *stubs = mock_precodes_create(mock, false, 4, false);
@@ -134,7 +134,7 @@ START_TEST(every_precode_leads_back)
 }
 END_TEST
 
-/* Version 3 knows all of the code: no other place in the pages passes for a precode. */
+/* Version 3 compares all of the code: no other address in the pages passes for a precode. */
 START_TEST(nowhere_else_are_precodes)
 {
     struct mock *mock = mock_with(_i, 3, 1);
@@ -179,7 +179,7 @@ START_TEST(precodes_are_aligned)
 }
 END_TEST
 
-/* Numbers that name no kind, or one that has other code; and code that is no precode's. */
+/* Numbers of no kind, or of a kind with other code; and code that is no precode. */
 START_TEST(unknown_precodes)
 {
     int arch = _i % ARCH_COUNT;
@@ -220,7 +220,7 @@ START_TEST(values_from_a_supplement)
 }
 END_TEST
 
-/* Bits of a code pointer that are not of the address. */
+/* Bits of a code pointer that do not belong to the address. */
 START_TEST(signed_and_thumb_pointers)
 {
     struct mock_options options = {.pointer_size = _i & 1 ? 8 : 4,
@@ -296,7 +296,7 @@ START_TEST(portable_entry_points)
 }
 END_TEST
 
-/* A feature that is switched off is as good as one that is not named. */
+/* A feature that is switched off is equivalent to one that is not published. */
 START_TEST(portable_entry_points_off)
 {
     struct mock *mock = mock_with(_i, 3, 1);
@@ -440,7 +440,7 @@ START_TEST(odd_code_sizes)
     check_one(target, entry, 0x1000);
     mock_set(mock, machine, "PrecodeMachineDescriptor.StubPrecodeSize", 255);
     struct cdacq_session *session = mock_session(target);
-    uint64_t method_desc; /* whatever stands behind the bytes: it ends */
+    uint64_t method_desc; /* whatever follows the bytes, the comparison ends */
     cdacq_session_non_virtual_entry_to_method_desc(session, entry, &method_desc, NULL);
     cdacq_session_destroy(session);
     cdacq_target_close(target);
@@ -471,7 +471,7 @@ START_TEST(precodes_in_a_circle)
         execution_manager_entry_method_desc(&target->manager, &reader, entries[i], &method_desc);
         ck_assert_int_ne(reader_failure(&reader.raw).status, CDACQ_ERR_FUEL);
         ck_assert_uint_gt(reader_fuel(&reader.raw), FUEL_LOOKUP - READS);
-        /* And no further than the tank reaches. */
+        /* And no longer than the fuel lasts. */
         for (uint32_t fuel = 0; fuel < 300; fuel += 7) {
             reader_begin(&reader.raw, fuel);
             if (execution_manager_entry_method_desc(&target->manager, &reader, entries[i], &method_desc))
@@ -548,7 +548,7 @@ START_TEST(contract_versions)
 }
 END_TEST
 
-/* What a target leaves out is named. */
+/* Messages name missing fields. */
 START_TEST(missing_fields)
 {
     static const struct {
@@ -609,7 +609,7 @@ static enum cdacq_code_kind kind_at(struct mock *mock, uint64_t ip)
     return sample_code_kind(fact);
 }
 
-/* Every number in a range list and in front of a block, asked one by one and among many. */
+/* Every number in a range list and before a block, asked one by one and in a batch. */
 START_TEST(kinds_of_stubs)
 {
     enum { NUMBERS = 16 };
@@ -638,7 +638,7 @@ START_TEST(kinds_of_stubs)
 }
 END_TEST
 
-/* The code behind all precodes lies in the runtime's image, in no range. */
+/* The code that all precodes jump to is in the runtime's image, outside all code ranges. */
 START_TEST(the_pre_stub)
 {
     for (int published = 0; published < 3; published++) {

@@ -1,5 +1,5 @@
 /*
- * test_properties.c: what must hold of any target, asked of several hundred small random ones: a few heaps and images
+ * test_properties.c: what must hold for any target, tested on several hundred small random ones: a few heaps and images
  * anywhere in the address space, of every width, byte order, version, architecture and way to write the same thing.
  * test_execution_manager.c looks closely at a few rich targets instead.
  */
@@ -16,7 +16,7 @@ enum { ROUNDS = 24, TARGETS = 20, HEAPS = 3, IMAGES = 2, RANGES = HEAPS + IMAGES
             ck_abort_msg("target %d, 0x%llx: not so: %s", target_number, (unsigned long long)(ip), #condition); \
     } while (0)
 
-static int target_number; /* of the target in question, for messages: chance is the same in every run */
+static int target_number; /* of the current target, for messages; the random numbers are the same in every run */
 
 /* ---- A random target ---- */
 
@@ -48,7 +48,7 @@ static struct mock_options random_options(struct random *random, unsigned versio
     return options;
 }
 
-/* Anywhere, with room for what comes behind it; on pages. Far apart, so that ranges never meet. */
+/* Any page, with room for what follows. Far apart, so that ranges never meet. */
 static uint64_t random_place(struct random *random, const struct mock_options *options, size_t i)
 {
     uint64_t slice = (options->pointer_size == 4 ? UINT64_C(0x80000000) : UINT64_C(1) << 56) / (RANGES + 2);
@@ -121,7 +121,7 @@ static void add_image(struct mock *mock, const struct mock_options *options, str
     *ret = (struct range){image->begin, image->end};
 }
 
-/* MethodDescs are just numbers, so that nothing is named: this is about which code is whose. */
+/* MethodDescs are just numbers, so methods have no names: the test is about the owners of code. */
 static struct random_target random_target(struct random *random, unsigned version)
 {
     struct mock_options options = random_options(random, version);
@@ -169,7 +169,7 @@ static const struct mock_function *method_at(const struct random_target *target,
     return method ? fact : NULL;
 }
 
-/* The edges of all that is code, then anywhere in a range, then anywhere. */
+/* The edges of all code, then any address in a range, then any address. */
 static size_t random_addresses(const struct random_target *target, struct random *random, uint64_t *ret)
 {
     size_t count = 0;
@@ -191,7 +191,7 @@ static size_t random_addresses(const struct random_target *target, struct random
 
 /* ---- Properties ---- */
 
-/* Inside of a method is that method, outside is none. */
+/* An address inside a method belongs to it, and one outside belongs to none. */
 static void check_single(const struct random_target *target, struct cdacq_session *session, uint64_t ip)
 {
     const struct mock_function *fact = method_at(target, ip);
@@ -216,7 +216,7 @@ static void check_same(const struct cdacq_method *a, const struct cdacq_method *
     expect(a->funclet_start == b->funclet_start, a->ip);
 }
 
-/* One by one, by a session that has not asked before and by one that has, and all at once: the same. */
+/* The answers of a new session, of a session in use, and of a batch are the same. */
 static void check_bulk(const struct random_target *target, struct cdacq_target *handle, const uint64_t *ips,
                        size_t count, struct random *random)
 {
@@ -264,9 +264,7 @@ static int visit_method(const struct cdacq_method *method, void *context)
     return 0;
 }
 
-/*
- * A visit comes by each method once; what it tells is what a look-up tells, and together it is all the code there is.
- */
+/* A visit reports each method once, as a look-up does, and all reports together cover all code. */
 static void check_visit(const struct random_target *target, struct cdacq_target *handle)
 {
     struct visit visit = {.target = target, .session = mock_session(handle)};
@@ -327,7 +325,8 @@ static struct mock_heap *same_heap(struct mock *mock, uint64_t seed)
 }
 
 /*
- * The same code under maps of both versions. The newer one may say "nothing" where the older one says what came last.
+ * The same code under maps of both versions. The newer one may answer "nothing" where the older one answers with the
+ * last method.
  */
 START_TEST(both_nibble_maps_agree)
 {

@@ -1,7 +1,7 @@
 /*
- * Real ReadyToRun images of several architectures, as crossgen2 has compiled them, loaded into a mock process. Beside
- * each NAME.dll lies NAME.txt: what the compiler's own map and tests/dotnet/r2r_image.py, which shares no code with us,
- * say of every function. In tests/fixtures/r2r, or in the folder that CDACQ_R2R_IMAGES names.
+ * Real ReadyToRun images of several architectures, as crossgen2 has compiled them, loaded into a mock process. Next to
+ * each NAME.dll is NAME.txt: what the compiler's own map and tests/dotnet/r2r_image.py, which shares no code with the
+ * library, state about every function. In tests/fixtures/r2r, or in the folder that CDACQ_R2R_IMAGES names.
  */
 #include <dirent.h>
 #include <inttypes.h>
@@ -34,7 +34,7 @@ struct function {
     uint32_t gc_info, gc_version, debug_info;
 };
 
-/* Behind the functions, sorted by method: an exception clause. What is behind `method` is relative to that. */
+/* After the functions, sorted by method: an exception clause. Fields after `method` are relative to it. */
 struct clause {
     uint32_t method, flags, try_start, try_end, handler_start, handler_end, token_or_filter;
 };
@@ -200,7 +200,7 @@ static const struct r2r_image *image_of(struct loaded *image, struct field_reade
     return opened;
 }
 
-/* What is not asked through the public API: how far unwind data reach, and what GC info says. */
+/* What the public API does not report: the size of unwind data, and the contents of GC info. */
 static void check_unwind_and_gc(struct loaded *image, const struct function *function, uint32_t rva,
                                 const struct code_block *block, struct field_reader *reader)
 {
@@ -363,7 +363,7 @@ START_TEST(prepared_methods)
     for (uint32_t i = 0; i < image.count; i++)
         split |= image.functions[i].cold_size != 0;
     each_address(&image, check_prepared, &reader);
-    /* The tables were not needed, or this is no test of the GC info. */
+    /* The tables were not needed; otherwise this would not test the GC info. */
     ck_assert(split || !atomic_load(&((struct r2r_image *)(uintptr_t)image_of(&image, &reader))->entries));
     unload(&image);
 }

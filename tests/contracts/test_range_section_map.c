@@ -88,7 +88,7 @@ START_TEST(one_section)
 }
 END_TEST
 
-/* One level, and each of its 256 slots, with anything in the bits around. */
+/* One level, and each of its 256 slots, with random bits around those of the slot. */
 static void check_level(int arch, unsigned level)
 {
     struct mock *mock = mock_of_arch(arch, 3 + level);
@@ -163,7 +163,7 @@ START_TEST(many_sections)
 }
 END_TEST
 
-/* Bit 0 of any pointer on the way says nothing about where it leads. */
+/* Bit 0 of a pointer on the way does not change where it leads. */
 START_TEST(tags_anywhere)
 {
     struct mock *mock = mock_of_arch(_i, 5);
@@ -187,7 +187,7 @@ START_TEST(tags_anywhere)
 }
 END_TEST
 
-/* The runtime links collectible fragments behind the others, and tags what leads to them. */
+/* The runtime links collectible fragments after the others and tags the pointers to them. */
 START_TEST(collectible_sections)
 {
     struct mock *mock = mock_of_arch(_i, 6);
@@ -205,7 +205,7 @@ START_TEST(collectible_sections)
 }
 END_TEST
 
-/* A section that is being deleted is passed over, and one behind it that has taken its place is found. */
+/* A section that is being deleted is skipped, and the one after it that replaces it is found. */
 START_TEST(deleted_sections)
 {
     struct mock *mock = mock_of_arch(_i, 7);
@@ -227,7 +227,7 @@ START_TEST(deleted_sections)
 }
 END_TEST
 
-/* A runtime that does not describe NextForDelete: nothing is known to be deleted. */
+/* A runtime that does not describe NextForDelete: no section counts as deleted. */
 START_TEST(deletion_not_described)
 {
     struct mock *mock = mock_of_arch(_i, 8);
@@ -278,7 +278,7 @@ START_TEST(cycles_of_fragments)
             uint64_t begin = 0x30000000 + (uint64_t)i * 0x1000;
             fragments[i] = mock_section_fragments(mock, add(mock, begin, begin + 0x1000, 0), &count, &stride);
         }
-        /* A new fragment stands first, so the last in the list is the first one made. */
+        /* A new fragment goes first, so the last in the list was made first. */
         mock_set(mock, fragments[0], "RangeSectionFragment.Next", fragments[length - 1]);
         struct cdacq_target *target = mock_publish_and_open(mock);
         check_cycle(target, 0x30000800, 0x30008000);
@@ -288,7 +288,7 @@ START_TEST(cycles_of_fragments)
 }
 END_TEST
 
-/* Two slots that lead to one table: a look-up goes its way; a listing says that something is wrong. */
+/* Two slots that lead to one table: a look-up succeeds, and a listing reports an error. */
 START_TEST(shared_tables)
 {
     struct mock *mock = mock_of_arch(_i, 10);
@@ -309,7 +309,7 @@ START_TEST(shared_tables)
 }
 END_TEST
 
-/* The outermost table again, one level down: a look-up does not go round; neither does a listing. */
+/* The outermost table again, one level down: neither a look-up nor a listing loops. */
 START_TEST(cycles_of_tables)
 {
     struct mock *mock = mock_of_arch(_i, 11);
@@ -331,7 +331,7 @@ START_TEST(cycles_of_tables)
 }
 END_TEST
 
-/* What was not dumped makes an address unknown, not free; the rest is found, and listed. */
+/* An address whose tables were not dumped is unknown, not free; the rest is found and listed. */
 START_TEST(missing_memory)
 {
     struct mock *mock = mock_of_arch(_i, 12);

@@ -25,7 +25,7 @@ static void begin_task(void)
     reader_begin(&f.reader.raw, FUEL_INDEX);
 }
 
-/* Check notes each assertion that it passes, which takes longer than what is tested. */
+/* Check records each assertion that passes, which takes longer than the code under test. */
 #define expect(condition)                                              \
     do {                                                               \
         if (!(condition))                                              \
@@ -74,7 +74,7 @@ START_TEST(x64_codes_and_flags)
             unwind_fixture_word(&f, unwind, 1 | flags << 3 | codes << 16 | (codes * 7 & 0xff) << 24);
             unwind_fixture_entry(&f, 0, 0x1000, 0x20, unwind);
             uint32_t padded = codes % 2 ? codes + 1 : codes;
-            /* Behind the codes: the personality routine, or the entry that this one is chained to. */
+            /* After the codes: the personality routine, or the entry that this one is chained to. */
             expect_data(0, unwind, 4 + 2 * padded + (flags & 4 ? 3 * 4 : 4));
             expect(unwind_info_is_chained(&f.reader, f.base + unwind) == (flags >= 4));
             expect(unwind_table_is_cold_funclet(&f.reader, &table, 0) == (flags < 4));
@@ -85,7 +85,7 @@ START_TEST(x64_codes_and_flags)
 }
 END_TEST
 
-/* Bit 0 of an entry's unwind data: they are another entry. No runtime writes that into its own tables. */
+/* Bit 0 of an entry's unwind data means that they are another entry. No runtime writes that into its own tables. */
 START_TEST(x64_reference)
 {
     setup(ARCHITECTURE_X64, 1);
@@ -103,7 +103,7 @@ START_TEST(x64_ends)
     unwind_fixture_entry(&f, 0, 0x1000, 0, 0x100);
     unwind_fixture_entry(&f, 1, 0x1000, UINT32_MAX, 0x100); /* the end before the begin */
     expect(length_of(0) == 0 && length_of(1) == 0);
-    f.layout.fields[F_RuntimeFunction_EndAddress].present = false; /* no other rule may step in */
+    f.layout.fields[F_RuntimeFunction_EndAddress].present = false; /* no other rule may apply */
     begin_task();
     expect(unwind_table_length(&f.reader, &table, 0) == 0);
     expect(reader_failure(&f.reader.raw).status == CDACQ_ERR_FIELD);
@@ -122,7 +122,7 @@ START_TEST(x86_function_length)
     expect(length_of(0) == 0x12345);
     expect_data(0, 0x100, offset + 4);
     expect(!unwind_table_is_fragment(&f.reader, &table, 0) && !unwind_table_is_cold_funclet(&f.reader, &table, 0));
-    /* .NET 10 does not describe the field: it is all that there is. */
+    /* .NET 10 does not describe the field, which is all that there is. */
     f.layout.fields[F_UnwindInfo_FunctionLength].present = false;
     unwind_fixture_word(&f, 0x100, 0x54321);
     expect(length_of(0) == 0x54321);
@@ -158,7 +158,7 @@ static uint32_t unit(void)
     return is_arm() ? 2 : 4;
 }
 
-/* A header as compilers write it; returns where what comes behind the handler begins. */
+/* Writes a header as compilers do; returns the offset after the handler. */
 struct form {
     uint32_t units, epilogs, codes;
     bool only_epilog; /* bit E: `epilogs` is then where its codes begin */
@@ -258,7 +258,7 @@ START_TEST(lengths)
 }
 END_TEST
 
-/* Versions other than 0 do not exist: no size, no answer to what they are. */
+/* Versions other than 0 do not exist: neither size nor length. */
 START_TEST(versions)
 {
     setup(_i, 8);
@@ -305,7 +305,7 @@ START_TEST(fragments)
         begin_task();
         ck_assert_uint_eq(unwind_table_root(&f.reader, &table, i), root[i]);
     }
-    /* A table that begins with a fragment, as the cold part of a method does: it ends there. */
+    /* A table that begins with a fragment, as that of a cold part does: the walk ends there. */
     struct unwind_table part = unwind_table_at(&f.reader, f.functions + 2 * f.entry_size, 5, f.base);
     ck_assert_uint_eq(unwind_table_root(&f.reader, &part, 1), 0);
     ck_assert(!reader_failed(&f.reader.raw));
@@ -321,7 +321,7 @@ END_TEST
 
 /* ---- All ---- */
 
-/* Only arm has a bit in its begins that is no part of the address. */
+/* Only arm has a bit in its begin addresses that does not belong to the address. */
 START_TEST(begins)
 {
     setup(_i, 11);
@@ -361,7 +361,7 @@ START_TEST(missing_memory)
 }
 END_TEST
 
-/* What is none of the six: lengths by the header, as specified, and no more. */
+/* None of the six architectures: lengths by the header, as specified, and nothing else. */
 START_TEST(unknown_architecture)
 {
     setup(ARCHITECTURE_ARM64, 13);

@@ -27,8 +27,8 @@ struct mock *mock_of_version(int arch, uint64_t seed, unsigned version)
         .version = version,
         .unwind = (enum mock_unwind)(seed % (arch & 1 ? 5 : 3)),
         .span_size = seed % 5 == 3   ? 64
-                    : seed % 5 == 4 ? 7
-                                    : 0,
+                     : seed % 5 == 4 ? 7
+                                     : 0,
     };
     struct mock *mock = mock_create(&options);
     ck_assert_ptr_nonnull(mock);
