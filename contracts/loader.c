@@ -93,7 +93,7 @@ static void module_error(const struct module *module, enum cdacq_status status, 
     }
 }
 
-/* Where the loaded image is. Module.Base says it in .NET 9 and later; the PEImageLayout behind PEAssembly in all. */
+/* Where the loaded image is: Module.Base in .NET 9 and later, the PEImageLayout of the PEAssembly in all. */
 static uint64_t find_base(struct field_reader *reader, uint64_t module, uint64_t *ret_layout)
 {
     *ret_layout = 0;
@@ -108,7 +108,7 @@ static uint64_t find_base(struct field_reader *reader, uint64_t module, uint64_t
     return *ret_layout ? read_field(reader, *ret_layout, F_PEImageLayout_Base) : 0;
 }
 
-/* A NUL-terminated UTF-16 string of the target, as UTF-8. Lone surrogates become what text_escape() shows as bytes. */
+/* A NUL-terminated UTF-16 string of the target, as UTF-8; text_escape() shows lone surrogates as bytes. */
 static void append_utf16(struct field_reader *reader, uint64_t address, struct text *raw)
 {
     uint32_t high = 0;
@@ -133,7 +133,7 @@ static void append_utf16(struct field_reader *reader, uint64_t address, struct t
     }
 }
 
-/* The path of the file that is mapped where the image is; else what the runtime calls the module. */
+/* The path of the mapped file, or else the runtime's name of the module. */
 static char *find_path(const struct module_files *files, struct field_reader *reader, uint64_t module, uint64_t base)
 {
     struct text raw = {0}, escaped = {0};
@@ -153,7 +153,6 @@ static char *find_path(const struct module_files *files, struct field_reader *re
     return escaped.data;
 }
 
-/* The metadata of an image that is laid out in one of the two ways. */
 static enum cdacq_status open_image(struct module *module, bool mapped, uint64_t size)
 {
     struct bytes image = bytes_of_target(module, size);
@@ -180,7 +179,7 @@ static void open_loaded_image(struct module *module, struct field_reader *reader
     module->status = open_image(module, mapped, span);
     if (module->status == CDACQ_ERR_FORMAT && !known)
         module->status = open_image(module, false, span);
-    /* The runtime knows the size of what it mapped: another one means that these are another image's bytes. */
+    /* If the size differs from what the runtime mapped, these are another image's bytes. */
     if (module->status >= 0 && known && mapped && module->pe.image_size != size)
         module->status = error_set(&module->error, CDACQ_ERR_MODULE, module->base,
                                    "%s: SizeOfImage is %u, the runtime mapped %" PRIu64 " bytes: not the same image",
@@ -189,7 +188,7 @@ static void open_loaded_image(struct module *module, struct field_reader *reader
         module_error(module, module->status, &module->error);
 }
 
-/* Reflection.Emit: a copy of the metadata that the runtime keeps for debuggers: {size, bytes}, in .NET 8 an SBuffer. */
+/* Reflection.Emit: the copy of the metadata for debuggers: {size, bytes}, in .NET 8 an SBuffer. */
 static uint64_t find_dynamic_metadata(struct field_reader *reader, uint64_t module, uint64_t *ret_size)
 {
     if (has_field(reader, F_Module_DynamicMetadata)) {
@@ -221,7 +220,7 @@ static void open_dynamic(struct module *module, struct field_reader *reader)
         module_error(module, module->status, &module->error);
 }
 
-/* A dynamic module is called by the name in its metadata. */
+/* A dynamic module has only the name in its metadata. */
 static void take_name_from_metadata(struct module *module)
 {
     struct metadata_module row;
@@ -249,7 +248,7 @@ static void module_open(struct module *module, struct field_reader *reader)
         module->status = reader_status(&reader->raw, &module->error);
         return;
     }
-    /* A task of its own: where the image is does not say whether its bytes can be trusted. */
+    /* A task of its own: only the image's own bytes decide whether the module is verified. */
     reader_begin(&reader->raw, FUEL_NAME);
     if (module->base)
         open_loaded_image(module, reader, layout);
@@ -260,10 +259,7 @@ static void module_open(struct module *module, struct field_reader *reader)
     module->unverified = reader_unverified(&reader->raw);
 }
 
-/*
- * Adds a module to the cache. What opening it runs into is the module's to remember, not the look-up's: the reader gets
- * a task of its own, and the look-up pays a part of it.
- */
+/* Opens a module in a nested task, whose failure the module keeps; the look-up pays MODULE_COST. */
 static struct module *cache_add(struct module_cache *cache, uint64_t address, uint64_t base)
 {
     struct module *module = cache->modules.count < MODULE_MAX ? calloc(1, sizeof *module) : NULL;
@@ -276,7 +272,7 @@ static struct module *cache_add(struct module_cache *cache, uint64_t address, ui
     const struct module *failed = cache->failed;
     struct reader_task outer = reader_enter(reader, FUEL_NAME);
     module_open(module, cache->reader);
-    (void)reader_leave(reader, &outer); /* the module has it as its error */
+    (void)reader_leave(reader, &outer); /* module->error has the failure */
     reader_charge(reader, MODULE_COST);
     cache->failed = failed;
     if (modules_insert(&cache->modules, module, NULL))
@@ -308,7 +304,7 @@ enum cdacq_status module_cache_metadata(struct module_cache *cache, uint64_t add
 bool module_cache_report(const struct module_cache *cache, enum cdacq_status status, const struct module *module,
                          struct cdacq_error *err)
 {
-    /* Bytes that were asked for in vain were not needed unless their lack is what failed. */
+    /* A module that is open but lacks bytes is the cause only of a MEMORY failure. */
     if (cache->failed && (cache->failed->status < 0 || status == CDACQ_ERR_MEMORY))
         module = cache->failed;
     if (module && module->status < 0)

@@ -3,15 +3,15 @@
 enum {
     VERSION_MIN = 2,
     VERSION_MAX = 4,
-    FAT_FLAGS_BITS = 10,       /* what a fat header has behind its first bit */
-    SLIM_FLAGS_BITS = 1,       /* a slim one: on the stack base register */
+    FAT_FLAGS_BITS = 10,       /* after the first bit of a fat header */
+    SLIM_FLAGS_BITS = 1,       /* after that of a slim one: the stack base register */
     RETURN_KIND_BITS_SLIM = 2, /* up to version 3, as in fat headers */
 };
 
-/* What differs between architectures; those without a row have no such bit stream. */
+/* Architectures without a row have no such bit stream. */
 static const struct encoding {
-    uint8_t length_bits;      /* of the length at a time, each with a bit that says whether more follow */
-    uint8_t length_shift;     /* it counts instructions of that many bytes, as a power of two */
+    uint8_t length_bits;      /* of the length at a time, each time with a bit for "more follows" */
+    uint8_t length_shift;     /* the length counts units of that many bytes, as a power of two */
     uint8_t return_kind_bits; /* in a fat header */
 } encodings[ARCHITECTURE_COUNT] = {
     [ARCHITECTURE_X64] = {8, 0, 4},         [ARCHITECTURE_ARM] = {7, 1, 2},     [ARCHITECTURE_ARM64] = {8, 2, 4},
@@ -35,7 +35,7 @@ unsigned gc_info_version_of_r2r(const struct layout *layout, unsigned major, uns
     return major <= KNOWN_MAX ? 4 : gc_info_version_of_jit(layout);
 }
 
-/* A number of seven bits a byte, the highest first; bit 7 says that more follow. 0 where it has no end. */
+/* A number of seven bits a byte, the highest first; bit 7 means that more follow. 0 if it has no end. */
 static uint32_t length_x86(struct field_reader *reader, uint64_t gc_info)
 {
     uint64_t length = 0;

@@ -5,10 +5,10 @@
 #include "contracts/code_info/gc_info.h"
 
 enum {
-    CHAININFO = 4,             /* of the flags in the first byte of UNWIND_INFO, above three bits of version */
-    REFERENCE = 1,             /* x64: the entry's unwind data are another entry */
-    PACKED_MASK = 3,           /* arm, arm64: the entry's unwind data are in the entry itself */
-    PACKED_FRAGMENT = 2,       /* of arm64 and arm alike: a part without prolog */
+    CHAININFO = 4,             /* a flag in the first byte of UNWIND_INFO, above three bits of version */
+    REFERENCE = 1,             /* x64: the entry's unwind data is another entry */
+    PACKED_MASK = 3,           /* arm, arm64: the entry itself holds the unwind data */
+    PACKED_FRAGMENT = 2,       /* arm, arm64: a fragment */
     LENGTH_MASK = 0x3ffff,     /* of the header's first word */
     PACKED_LENGTH_MASK = 0x7ff /* above two bits of flags */
 };
@@ -26,7 +26,7 @@ struct unwind_table unwind_table_at(const struct field_reader *reader, uint64_t 
 void unwind_table_window(struct field_reader *reader, struct unwind_table *table)
 {
     const struct layout_slot *fields = reader->layout->fields;
-    /* A view is read without checks, so every field must lie within an entry. */
+    /* A window is read without checks, so every field must lie within an entry. */
     bool fits = range_fits(fields[F_RuntimeFunction_BeginAddress].offset, 4, table->entry_size) &&
                 range_fits(fields[F_RuntimeFunction_UnwindData].offset, 4, table->entry_size) &&
                 range_fits(fields[F_RuntimeFunction_EndAddress].offset, 4, table->entry_size);
@@ -47,7 +47,7 @@ static uint32_t unwind_data_of(struct field_reader *reader, const struct unwind_
 
 /* ---- x86 ---- */
 
-/* Without funclets there are no unwind data: the entry leads to the GC info. */
+/* Without funclets there is no unwind data: the entry leads to the GC info. */
 static uint32_t length_x86(struct field_reader *reader, uint64_t unwind_data)
 {
     if (has_field(reader, F_UnwindInfo_FunctionLength))
@@ -86,7 +86,6 @@ bool unwind_info_is_chained(struct field_reader *reader, uint64_t address)
 
 /* ---- arm, arm64, riscv64, loongarch64 ---- */
 
-/* The header of unwind data: one word, or two, where its counts have no room in the first. */
 struct unwind_header {
     uint32_t first;
     uint32_t size;    /* of the header: 4 or 8 */
@@ -117,7 +116,7 @@ static bool read_header(struct field_reader *reader, uint64_t address, struct un
     bool describes_the_only_epilog = header.first >> 21 & 1;
     header.codes = header.first >> (arm ? 28 : 27);
     header.epilogs = header.first >> (arm ? 23 : 22) & 0x1f;
-    /* The runtime takes a second word on riscv64 and loongarch64 whatever the epilogs, on arm only without any. */
+    /* If the first word counts no codes, the runtime reads a second one; on arm and arm64 only without epilogs. */
     if (!header.codes && !((arm || arm64) && header.epilogs)) {
         uint32_t second = read_u32(&reader->raw, address + 4);
         header.size = 8;
@@ -125,7 +124,7 @@ static bool read_header(struct field_reader *reader, uint64_t address, struct un
         header.codes = second >> 16 & 0xff;
     }
     if (describes_the_only_epilog)
-        header.epilogs = 0; /* the number is where its codes begin */
+        header.epilogs = 0; /* the number is the index of its codes */
     if (header.first >> 18 & 3)
         reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, address, "unwind data: version");
     if (reader_failed(&reader->raw))
@@ -134,7 +133,7 @@ static bool read_header(struct field_reader *reader, uint64_t address, struct un
     return true;
 }
 
-/* Packed data are of arm and arm64 alone, and no runtime has written any yet; elsewhere the bits mean nothing. */
+/* Only arm and arm64 have packed data, and no runtime has written any yet. */
 static bool is_packed(struct field_reader *reader, uint32_t unwind_data)
 {
     enum architecture architecture = reader->layout->architecture;
@@ -201,7 +200,7 @@ bool unwind_table_data(struct field_reader *reader, const struct unwind_table *t
 
 bool unwind_table_is_fragment(struct field_reader *reader, const struct unwind_table *table, uint32_t i)
 {
-    enum { FRAGMENT_ARM = 22, END_C = 0xe5 }; /* a flag of the header; the first code of a prolog that is not there */
+    enum { FRAGMENT_ARM = 22, END_C = 0xe5 }; /* a flag of the header; the first code if there is no prolog */
     enum architecture architecture = reader->layout->architecture;
     if (architecture != ARCHITECTURE_ARM && architecture != ARCHITECTURE_ARM64 &&
         architecture != ARCHITECTURE_RISCV64 && architecture != ARCHITECTURE_LOONGARCH64)
@@ -227,10 +226,9 @@ uint32_t unwind_table_root(struct field_reader *reader, const struct unwind_tabl
 
 bool unwind_table_is_cold_funclet(struct field_reader *reader, const struct unwind_table *table, uint32_t i)
 {
-    uint32_t unwind_data;
     if (reader->layout->architecture != ARCHITECTURE_X64)
         return false;
-    unwind_data = unwind_data_of(reader, table, i);
+    uint32_t unwind_data = unwind_data_of(reader, table, i);
     return !(unwind_data & REFERENCE) && !unwind_info_is_chained(reader, table->base + unwind_data) &&
            !reader_failed(&reader->raw);
 }

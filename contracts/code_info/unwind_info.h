@@ -1,26 +1,25 @@
 /*
- * unwind_info.h: RUNTIME_FUNCTION tables: sorted {begin, [end,] unwind data}, all relative to a base address; and the
- * unwind data that they lead to, which each architecture encodes in its own way:
+ * unwind_info.h: RUNTIME_FUNCTION tables: sorted {begin, [end,] unwind data}, relative to a base address; and the unwind
+ * data that they lead to:
  *
- *  - x64: UNWIND_INFO: four bytes, the unwind codes padded to four bytes, the RVA of the personality routine; or, of a
- *    part of a function (UNW_FLAG_CHAININFO), the RUNTIME_FUNCTION of the function's beginning.
+ *  - x64: UNWIND_INFO: four bytes, the unwind codes padded to four bytes, the RVA of the personality routine or, for the
+ *    continuation of a function (UNW_FLAG_CHAININFO), the RUNTIME_FUNCTION of its beginning.
  *  - x86: the function's length, four bytes.
  *  - arm, arm64, riscv64, loongarch64: a header of one or two words, a word for each epilog unless the header describes
  *    the only one (bit E), the unwind codes, the RVA of the personality routine; or, on arm and arm64, packed into the
  *    entry.
  *
- * What follows the unwind data of a ReadyToRun method is its GC info. Where code is too long for one entry, or is
- * split, further entries describe fragments, which have no prolog and belong to the function before them. Source:
- * dotnet/runtime docs/design/datacontracts/ExecutionManager.md, "GetUnwindInfo", "GetMethodRegionInfo";
- * src/coreclr/vm/codeman.cpp, GetUnwindDataBlob, IsFunctionFragment and LazyIsFunclet; Microsoft's "x64 exception
- * handling", "ARM exception handling" and "ARM64 exception handling".
+ * The GC info of a ReadyToRun method follows its unwind data. If code is too long for one entry, or is split, further
+ * entries describe fragments, which have no prolog and belong to the function before them.
+ * Source: dotnet/runtime docs/design/datacontracts/ExecutionManager.md; src/coreclr/vm/codeman.cpp, GetUnwindDataBlob,
+ * IsFunctionFragment and LazyIsFunclet; Microsoft's "x64/ARM/ARM64 exception handling".
  */
 #ifndef CDACQ_CONTRACTS_CODE_INFO_UNWIND_INFO_H
 #define CDACQ_CONTRACTS_CODE_INFO_UNWIND_INFO_H
 
 #include "contracts/code_lookup/platform_metadata.h"
 
-/* A table in the target's memory. Entries are read one by one, so that a search touches little of a large one. */
+/* Entries are read one by one, so that a search touches little of a large table. */
 struct unwind_table {
     uint64_t address;
     uint32_t count, entry_size;
@@ -28,10 +27,7 @@ struct unwind_table {
     const uint8_t *window; /* the same bytes if they are contiguous; else NULL */
 };
 
-/*
- * Whether handlers are functions of their own; without it, as on x86 for Windows before .NET 10, code has no unwind
- * data.
- */
+/* Whether handlers are functions of their own. If not, as on x86 Windows before .NET 10, code has no unwind data. */
 static inline bool has_funclets(const struct field_reader *reader)
 {
     return reader->layout->globals[G_FeatureEHFunclets] != 0;
@@ -40,10 +36,10 @@ static inline bool has_funclets(const struct field_reader *reader)
 /* The table of `count` entries at `address`. */
 struct unwind_table unwind_table_at(const struct field_reader *reader, uint64_t address, uint32_t count, uint64_t base);
 
-/* Takes a view of the whole table where that can be had: for many searches. Not of a recording target. */
+/* Takes a window on the whole table if it is contiguous, for many searches. Not of a recording target. */
 void unwind_table_window(struct field_reader *reader, struct unwind_table *table);
 
-/* The 32-bit field of an entry at a field's offset. 0, and the reader fails, when it cannot be read. */
+/* A 32-bit field of an entry. 0, and the reader fails, when it cannot be read. */
 static inline uint32_t unwind_table_field(struct field_reader *reader, const struct unwind_table *table, uint32_t i,
                                           enum layout_field field)
 {
@@ -53,7 +49,7 @@ static inline uint32_t unwind_table_field(struct field_reader *reader, const str
     return (uint32_t)field_read(reader, field, read_u32(&reader->raw, table->address + offset));
 }
 
-/* The begin of an entry, relative. It stands there as a code pointer, on arm with the Thumb bit. */
+/* The begin of an entry, relative, without the Thumb bit of arm. */
 static inline uint32_t unwind_table_begin(struct field_reader *reader, const struct unwind_table *table, uint32_t i)
 {
     uint32_t begin = unwind_table_field(reader, table, i, F_RuntimeFunction_BeginAddress);
@@ -62,42 +58,34 @@ static inline uint32_t unwind_table_begin(struct field_reader *reader, const str
     return thumb ? begin & ~UINT32_C(1) : begin;
 }
 
-/* The last entry whose begin is at or before `relative`, by binary search; UINT32_MAX where there is none. */
+/* The last entry whose begin is at or before `relative`, by binary search; UINT32_MAX if there is none. */
 uint32_t unwind_table_find(struct field_reader *reader, const struct unwind_table *table, uint32_t relative);
 
 /*
- * The length of the function of an entry: by its end address where the platform has one (x64); by UnwindInfo.
- * FunctionLength or the GC info where there are no funclets (x86); else by the entry itself where it is packed, or by
- * the first word of its unwind data, whose low 18 bits count instructions of two bytes (arm) or four. 0, and the reader
- * fails, when it cannot be read.
+ * The length of the function of an entry: by its end address (x64); by UnwindInfo.FunctionLength or the GC info (x86);
+ * else by the packed entry, or by the low 18 bits of its unwind data, in units of two bytes (arm) or four. 0, and the
+ * reader fails, when it cannot be read.
  */
 uint32_t unwind_table_length(struct field_reader *reader, const struct unwind_table *table, uint32_t i);
 
 /*
- * Where the unwind data of an entry are, and how many bytes they take, the personality routine's RVA included. False
- * where there are none (the entry is packed or refers to another one) or the architecture is not known; then, and when
- * they are of a form that the runtime does not have or cannot be read, nothing is written, and the reader fails for the
- * latter two.
+ * The address and size of the unwind data of an entry, the personality routine's RVA included. False, without failing,
+ * if there are none (the entry is packed or refers to another one) or the architecture is not known; false, and the
+ * reader fails, if they are malformed or cannot be read.
  */
 bool unwind_table_data(struct field_reader *reader, const struct unwind_table *table, uint32_t i, uint64_t *ret_address,
                        uint32_t *ret_size);
 
-/*
- * Whether an entry describes a fragment. On x64 no entry does: a part that lies apart is chained. False also when the
- * reader fails.
- */
+/* Whether an entry describes a fragment; never on x64, where such code is chained. False if the reader fails. */
 bool unwind_table_is_fragment(struct field_reader *reader, const struct unwind_table *table, uint32_t i);
 
-/* The entry with which the function or funclet of entry `i` begins: itself, unless it describes a fragment. */
+/* The entry with which the function or funclet of entry `i` begins: `i` itself unless it is a fragment. */
 uint32_t unwind_table_root(struct field_reader *reader, const struct unwind_table *table, uint32_t i);
 
 /* Whether x64 unwind data at `address` are chained to those of another function: UNW_FLAG_CHAININFO. */
 bool unwind_info_is_chained(struct field_reader *reader, uint64_t address);
 
-/*
- * Whether an entry of a method's cold code describes a funclet, as the runtime tells it: on x64 unless it is chained to
- * the method's body, elsewhere never. (By the addresses alone the body's cold part would pass for a funclet.)
- */
+/* Whether an entry of cold code describes a funclet: on x64 unless it is chained to the method's body, else never. */
 bool unwind_table_is_cold_funclet(struct field_reader *reader, const struct unwind_table *table, uint32_t i);
 
 #endif

@@ -13,7 +13,7 @@ uint64_t hash_map_find(struct field_reader *reader, uint64_t map, uint64_t key)
         reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, 0, "HashMapSlotsPerBucket");
     if (!size || reader_failed(&reader->raw))
         return HASH_MAP_NOT_FOUND;
-    /* Both hashes take the low 32 bits of the shifted key; a map of one bucket has nowhere to go on to. */
+    /* Both hashes take the low 32 bits of the shifted key. A map of one bucket has no next one. */
     uint32_t seed = (uint32_t)(key >> 2);
     uint32_t increment = size > 1 ? 1 + ((uint32_t)(key >> 5) + 1) % (uint32_t)(size - 1) : 0;
     for (uint64_t probe = 0; probe < size && reader_step(&reader->raw, "HashMap probes"); probe++, seed += increment) {
@@ -31,7 +31,7 @@ uint64_t hash_map_find(struct field_reader *reader, uint64_t map, uint64_t key)
 
 uint64_t ptr_hash_map_find(struct field_reader *reader, uint64_t map, uint64_t key)
 {
-    /* 0 and 1 mark empty and deleted slots, so that the runtime moves keys with these values away. */
+    /* 0 and 1 mark empty and deleted slots, so the runtime adds 100 to such keys. */
     uint64_t value = hash_map_find(reader, map, key > 1 ? key : key + 100);
     return value == HASH_MAP_NOT_FOUND || reader_failed(&reader->raw) ? 0 : value << 1;
 }

@@ -1,7 +1,7 @@
 /*
- * hash_map.h: HashMap and PtrHashMap: open addressing over buckets of a few keys and as many values. The first word of
- * the bucket array is the number of buckets, which follow it. The top bit of a bucket's first value is not part of the
- * value: it says that keys have been pushed on from this bucket to another one, so that a search has to go on.
+ * hash_map.h: HashMap and PtrHashMap: open addressing over buckets of a few keys and as many values. The number of
+ * buckets precedes them. The top bit of a bucket's first value is set if keys overflowed to another bucket, so that a
+ * search must go on.
  * Source: dotnet/runtime docs/design/datacontracts/ExecutionManager.md, "HashMap"; src/coreclr/vm/hash.cpp.
  */
 #ifndef CDACQ_CONTRACTS_CODE_LOOKUP_HASH_MAP_H
@@ -11,10 +11,10 @@
 
 #define HASH_MAP_NOT_FOUND UINT64_C(0xffffffff) /* 32 bits on every target */
 
-/* The value under `key`, or HASH_MAP_NOT_FOUND; that too when the reader fails. */
+/* The value under `key`; HASH_MAP_NOT_FOUND if there is none or the reader fails. */
 uint64_t hash_map_find(struct field_reader *reader, uint64_t map, uint64_t key);
 
-/* The pointer under `key`: it is stored shifted right by one. 0 where there is none, or when the reader fails. */
+/* The pointer under `key`, which is stored shifted right by one. 0 if there is none or the reader fails. */
 uint64_t ptr_hash_map_find(struct field_reader *reader, uint64_t map, uint64_t key);
 
 #endif

@@ -12,7 +12,7 @@ static uint32_t hot_at(const struct hot_cold_map *map, uint32_t pair)
     return load_u32(map->entries + (size_t)pair * 8 + 4, map->big_endian);
 }
 
-/* The last pair whose key is at or before `index`; UINT32_MAX where there is none. */
+/* The last pair whose key is at or before `index`; UINT32_MAX if there is none. */
 static uint32_t last_pair(const struct hot_cold_map *map, uint32_t index,
                           uint32_t (*key)(const struct hot_cold_map *map, uint32_t pair))
 {

@@ -1,10 +1,8 @@
 /*
- * nibble_map_1_linear.c: NibbleMapLinearLookup, the map of ExecutionManager version 1 (.NET 8 and 9).
- *
- * Every unit holds nibbles. A look-up goes back, through the map if need be, to the last start at or before the
- * address: from freed code and gaps too it finds the block before them. Where a block ends, the caller must know.
- * Source: dotnet/runtime docs/design/datacontracts/ExecutionManager.md, "NibbleMap" (one sentence of whose example says
- * shift 22 where it is 24).
+ * nibble_map_1_linear.c: NibbleMapLinearLookup, the map of ExecutionManager version 1 (.NET 8 and 9). Every unit holds
+ * nibbles. A look-up goes back to the last start at or before the address, also from freed code and gaps.
+ * Source: dotnet/runtime docs/design/datacontracts/ExecutionManager.md, "NibbleMap" (whose example has a shift of 22
+ * that must be 24).
  */
 #include "contracts/code_lookup/nibble_map.h"
 
@@ -20,7 +18,7 @@ static uint64_t find(struct reader *reader, const struct nibble_map *map, uint64
         return 0;
     uint64_t relative = address - map->base, bucket = relative / NIBBLE_BUCKET_SIZE;
     uint32_t nibbles = nibble_unit(reader, map, bucket) >> nibble_shift(bucket);
-    /* A start in the address's own bucket counts only when it is not behind the address. */
+    /* A start in the address's own bucket does not count if it is after the address. */
     unsigned word = (unsigned)(relative % NIBBLE_BUCKET_SIZE / 4) + 1;
     if ((nibbles & 15) > word)
         nibbles &= ~UINT32_C(15);

@@ -1,11 +1,10 @@
 /*
- * nibble_map_2_constant.c: NibbleMapConstantLookup, the map of ExecutionManager version 2 ("c1" of .NET 11).
- *
- * Where a block covers all the 256 bytes of a unit, the unit does not hold nibbles but a pointer to the block's start:
- * the offset from the map's base, whose two meaningful low bits are encoded as 9 to 12 in the lowest nibble. So a
- * lookup reads two units at most: when neither has a start or a pointer, no block is there. 13 to 15 are not used; such
- * a unit is corrupt and tells nothing. Source: dotnet/runtime docs/design/datacontracts/ExecutionManager.md,
- * "NibbleMap" (whose example has a slip: the start 304 is encoded as 304 + 9 = 313).
+ * nibble_map_2_constant.c: NibbleMapConstantLookup, the map of ExecutionManager version 2 ("c1" of .NET 11). A unit
+ * whose 256 bytes belong to one block holds a pointer to the block's start instead of nibbles: the offset from the map's
+ * base, with bits 2 and 3 encoded as 9 to 12 in the lowest nibble. So a look-up reads at most two units: if neither has
+ * a start or a pointer, there is no block. A unit whose lowest nibble is 13 to 15 is corrupt.
+ * Source: dotnet/runtime docs/design/datacontracts/ExecutionManager.md, "NibbleMap" (whose example has a slip: the start
+ * 304 is encoded as 304 + 9 = 313).
  */
 #include "contracts/code_lookup/nibble_map.h"
 
@@ -14,7 +13,7 @@ static bool is_pointer(uint32_t unit)
     return (unit & 15) > 8;
 }
 
-/* The start that a pointer unit tells; 0 for one that is corrupt. */
+/* The start that a pointer unit records; 0, and the reader fails, if the unit is corrupt. */
 static uint64_t pointed_start(struct reader *reader, const struct nibble_map *map, uint32_t unit)
 {
     if ((unit & 15) > 12)
@@ -31,7 +30,7 @@ static uint64_t find(struct reader *reader, const struct nibble_map *map, uint64
     if (is_pointer(unit))
         return pointed_start(reader, map, unit);
 
-    /* A start in the address's own bucket counts only when it is not behind the address. */
+    /* A start in the address's own bucket does not count if it is after the address. */
     uint32_t nibbles = unit >> nibble_shift(bucket);
     unsigned word = (unsigned)(relative % NIBBLE_BUCKET_SIZE / 4) + 1;
     if ((nibbles & 15) > word)

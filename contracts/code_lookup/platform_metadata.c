@@ -1,6 +1,6 @@
 #include "contracts/code_lookup/platform_metadata.h"
 
-/* The address of a field; 0 where the target publishes no such field, or no PlatformMetadata at all. */
+/* The address of a field; 0 if the target publishes no such field or no PlatformMetadata. */
 static uint64_t address_of(const struct layout *layout, enum layout_field field)
 {
     uint64_t metadata = layout->globals[G_PlatformMetadata];

@@ -1,6 +1,6 @@
 /*
- * platform_metadata.h: PlatformMetadata: how a code pointer of the target differs from an address, and where its
- * precodes are described. Source: dotnet/runtime docs/design/datacontracts/PlatformMetadata.md.
+ * platform_metadata.h: PlatformMetadata: how code pointers differ from addresses, and where precodes are described.
+ * Source: dotnet/runtime docs/design/datacontracts/PlatformMetadata.md.
  */
 #ifndef CDACQ_CONTRACTS_CODE_LOOKUP_PLATFORM_METADATA_H
 #define CDACQ_CONTRACTS_CODE_LOOKUP_PLATFORM_METADATA_H
@@ -8,7 +8,7 @@
 #include "descriptors/field_reader.h"
 
 enum code_pointer_flags {
-    CODE_POINTER_ARM32_THUMB = 1,    /* bit 0 says Thumb; it is no part of the address */
+    CODE_POINTER_ARM32_THUMB = 1,    /* bit 0 means Thumb and is not part of the address */
     CODE_POINTER_ARM64_PTR_AUTH = 2, /* the upper bits hold an authentication code */
 };
 
@@ -21,12 +21,10 @@ static inline uint64_t address_of_code_pointer(unsigned flags, uint64_t pointer)
     return pointer;
 }
 
-/*
- * The flags that the target publishes; 0 where it publishes none, or they cannot be read: code pointers are addresses.
- */
+/* The published flags; 0 (code pointers are addresses) if there are none or they cannot be read. */
 unsigned platform_metadata_code_pointer_flags(struct field_reader *reader);
 
-/* GetPrecodeMachineDescriptor: its address; 0 where the target publishes none. */
+/* GetPrecodeMachineDescriptor: its address; 0 if the target publishes none. */
 uint64_t platform_metadata_precode_machine_descriptor(const struct field_reader *reader);
 
 #endif

@@ -4,10 +4,7 @@
 
 /* ---- The machine descriptor ---- */
 
-/*
- * One value of it: from the target's memory where that has one, else from the supplement. False where neither tells it.
- * G_COUNT: no supplement does.
- */
+/* One value, from the target's memory or else from the supplement (G_COUNT: none has it). False if neither has it. */
 static bool machine_value(struct field_reader *reader, uint64_t descriptor, enum layout_field field,
                           enum layout_global global, uint64_t *ret)
 {
@@ -22,7 +19,7 @@ static bool machine_value(struct field_reader *reader, uint64_t descriptor, enum
     return true;
 }
 
-/* The same for a value that there must be: the reader fails without it. */
+/* The same for a required value: the reader fails without it. */
 static uint64_t needed_value(struct field_reader *reader, uint64_t descriptor, enum layout_field field,
                              enum layout_global global)
 {
@@ -54,7 +51,6 @@ static void read_types(struct field_reader *reader, uint64_t descriptor, struct 
     }
 }
 
-/* The kind that a number means. */
 static enum precode_kind kind_of_type(const struct precode_machine *machine, uint8_t type)
 {
     for (enum precode_kind kind = PRECODE_NONE + 1; kind < PRECODE_KIND_COUNT; kind++)
@@ -108,7 +104,7 @@ static void read_codes(struct field_reader *reader, uint64_t descriptor, struct 
                   F_PrecodeMachineDescriptor_FixupBytes, F_PrecodeMachineDescriptor_FixupIgnoredBytes, &machine->fixup);
 }
 
-/* Whether the code at `address` is that of a precode; one of which no byte counts is none. */
+/* Whether the code at `address` is that of a precode. A pattern that ignores every byte matches nothing. */
 static bool is_code(struct field_reader *reader, const struct precode_code *code, uint64_t address)
 {
     size_t compared = 0;
@@ -169,7 +165,7 @@ uint64_t precode_stubs_method_desc(const struct precode_stubs_version *version, 
     if (kind == PRECODE_STUB) {
         kind = kind_of_type(&machine, (uint8_t)read_field(reader, data, F_StubPrecodeData_Type));
         if (kind == PRECODE_FIXUP)
-            kind = PRECODE_NONE; /* that has code of its own */
+            kind = PRECODE_NONE; /* a fixup precode has other code */
     }
     if (reader_failed(&reader->raw))
         return 0;
@@ -185,6 +181,6 @@ uint64_t precode_stubs_method_desc(const struct precode_stubs_version *version, 
     case PRECODE_INTERPRETER:
         return interpreted_method(reader, data);
     default:
-        return 0; /* UMEntry thunks and dynamic helpers stand for no method */
+        return 0; /* UMEntry thunks and dynamic helpers have no method */
     }
 }

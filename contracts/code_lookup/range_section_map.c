@@ -41,14 +41,14 @@ static bool read_section(struct field_reader *reader, uint64_t address, struct r
     return true;
 }
 
-/* The end of the deletion list is marked by 1, so any non-zero value means that the section is going away. */
+/* 1 marks the end of the deletion list, so any non-zero value means that the section is being deleted. */
 static bool is_being_deleted(struct field_reader *reader, uint64_t section)
 {
     return has_field(reader, F_RangeSection_NextForDelete) &&
            read_field(reader, section, F_RangeSection_NextForDelete) != 0;
 }
 
-/* What the slots for `address` lead to, down to that of `last_level`; 0 where one is empty. */
+/* Follows the slots for `address` down to that of `last_level`; 0 if one is empty. */
 static uint64_t follow(struct field_reader *reader, uint64_t map, uint64_t address, unsigned last_level)
 {
     uint64_t table = field_address(reader, map, F_RangeSectionMap_TopLevelData);
@@ -87,16 +87,15 @@ bool range_section_map_find(struct field_reader *reader, uint64_t map, uint64_t 
 
 DEFINE_VECTOR(addresses, uint64_t);
 
-/* A listing of the whole map in progress. */
 struct lister {
     struct field_reader *reader;
     uint64_t tables[RANGE_TABLE_MAX];
     size_t table_count;
-    struct addresses sections; /* as met: the same one again and again */
+    struct addresses sections; /* with duplicates */
     size_t fragment_count, unreadable;
 };
 
-/* Whatever could not be read is counted and skipped, so that the rest of the map is still listed. */
+/* Counts and skips what could not be read, so that the rest of the map is still listed. */
 static bool skip_unreadable(struct lister *lister)
 {
     bool recovered = reader_recover(&lister->reader->raw, FAILURE(CDACQ_ERR_MEMORY));

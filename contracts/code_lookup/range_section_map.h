@@ -1,11 +1,9 @@
 /*
- * range_section_map.h: RangeSectionMap: which part of the address space holds which kind of code.
- *
- * The map is a radix tree over the address: five levels of 256 pointers on 64-bit targets (bits 17 to 56; higher ones
- * are ignored), two on 32-bit ones (bits 16 to 31). A slot of level 1 is a list of fragments, each of which names a
- * RangeSection. Bit 0 of every pointer, in slots and in RangeSectionFragment.Next, is a tag ("collectible"), not part
- * of the address. A section that is being deleted is passed over and the list goes on, as in the runtime. Source:
- * dotnet/runtime docs/design/datacontracts/ExecutionManager.md, "RangeSectionMap"; src/coreclr/vm/codeman.h.
+ * range_section_map.h: RangeSectionMap: the code ranges of a process. It is a radix tree over the address: five levels
+ * of 256 pointers on 64-bit targets (bits 17 to 56; higher ones are ignored), two on 32-bit ones (bits 16 to 31). A slot
+ * of level 1 is a list of fragments, each of which names a RangeSection. Bit 0 of every pointer, in slots and in
+ * RangeSectionFragment.Next, is a tag ("collectible"). A section that is being deleted is skipped, as in the runtime.
+ * Source: dotnet/runtime docs/design/datacontracts/ExecutionManager.md, "RangeSectionMap"; src/coreclr/vm/codeman.h.
  */
 #ifndef CDACQ_CONTRACTS_CODE_LOOKUP_RANGE_SECTION_MAP_H
 #define CDACQ_CONTRACTS_CODE_LOOKUP_RANGE_SECTION_MAP_H
@@ -26,16 +24,12 @@ struct range_section {
     uint32_t flags; /* enum range_section_flags */
 };
 
-/*
- * The live section that holds `address`. False when none does, or when the reader fails: memory that is missing on the
- * way means that it cannot be told.
- */
+/* The live section that holds `address`. False if none does or the reader fails. */
 bool range_section_map_find(struct field_reader *reader, uint64_t map, uint64_t address, struct range_section *ret);
 
 /*
- * Whether the map has tables for the 8 GiB around `address`: a section was near it at some time. (Tables of collectible
- * sections go with the last of them; a runtime's code lies close together.) On 32-bit targets everything is near.
- * False, too, when the reader fails.
+ * Whether the map has tables for the 8 GiB around `address`, because some section was or is near it. (Tables of
+ * collectible sections are freed with the last of them.) True on 32-bit targets. False if the reader fails.
  */
 bool range_section_map_reaches(struct field_reader *reader, uint64_t map, uint64_t address);
 
@@ -52,8 +46,8 @@ enum {
 };
 
 /*
- * Lists the whole map. False, and the reader fails, when the map is larger than the bounds, or a table stands in it
- * twice; unreadable parts are counted instead. `ret->items` is the caller's to free.
+ * Lists the whole map; what cannot be read is counted. False, and the reader fails, if the map exceeds the bounds or
+ * contains a table twice. The caller frees ret->items.
  */
 bool range_section_map_list(struct field_reader *reader, uint64_t map, struct range_section_list *ret);
 

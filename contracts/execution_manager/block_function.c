@@ -1,5 +1,6 @@
 #include "contracts/execution_manager/block_function.h"
 
+#include "contracts/code_info/gc_info.h"
 #include "contracts/execution_manager/jit_manager.h"
 
 bool block_function_find(struct field_reader *reader, const struct code_block *block, struct block_function *ret)
@@ -24,7 +25,7 @@ bool block_function_find(struct field_reader *reader, const struct code_block *b
     return !reader_failed(&reader->raw);
 }
 
-/* The function that covers block->ip where that is a funclet. False where it is none, and when the reader fails. */
+/* The function that covers block->ip if that is a funclet. *ret_known is false if that cannot be read. */
 static bool find_funclet(struct field_reader *reader, const struct code_block *block, struct block_function *ret,
                          bool *ret_known)
 {
@@ -65,5 +66,21 @@ bool block_is_filter_funclet(struct field_reader *reader, const struct code_bloc
         if (exception_clause_read(reader, &clauses, i, &clause) && clause.kind == CDACQ_CLAUSE_FILTER &&
             clause.filter_offset == offset)
             *ret = true;
+    return !reader_failed(&reader->raw);
+}
+
+bool block_hot_size(struct field_reader *reader, const struct code_block *block, uint64_t *ret)
+{
+    uint64_t gc_info;
+    uint32_t version, length = 0;
+    *ret = block->hot_size;
+    if (!block->runtime_function_count) /* the size came from the GC info */
+        return true;
+    if (block->manager->gc_info(reader, block, &gc_info, &version) && gc_info)
+        length = gc_info_code_length(reader, gc_info, version);
+    /* Without the GC info, the unwind information suffices. */
+    reader_recover(&reader->raw, FAILURE(CDACQ_ERR_FIELD) | FAILURE(CDACQ_ERR_MEMORY));
+    if (length && length != block->hot_size + block->cold_size)
+        reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, gc_info, "code length in the GC info");
     return !reader_failed(&reader->raw);
 }

@@ -1,6 +1,5 @@
 /*
- * code_block.h: the block of code that an address is in, as its JIT manager describes it: the common result of all of
- * them.
+ * code_block.h: the block of code that owns an address: what every JIT manager returns.
  */
 #ifndef CDACQ_CONTRACTS_EXECUTION_MANAGER_CODE_BLOCK_H
 #define CDACQ_CONTRACTS_EXECUTION_MANAGER_CODE_BLOCK_H
@@ -12,13 +11,13 @@ struct r2r_image;
 
 struct code_block {
     const struct jit_manager_ops *manager; /* whose block it is; set for methods */
-    const struct r2r_image *image;         /* of ReadyToRun code, as long as the target is open; NULL for other code */
+    const struct r2r_image *image;         /* of ReadyToRun code, valid while the target is open; else NULL */
     uint64_t ip;
     uint64_t start;    /* of the hot code */
     uint64_t hot_size; /* funclets included; 0 for stubs */
     uint64_t cold_start, cold_size;
     uint64_t offset;            /* of ip: GetRelativeOffset */
-    uint64_t method_desc;       /* 0 where the runtime has none for it (yet) */
+    uint64_t method_desc;       /* 0 if the runtime has none (yet) */
     uint64_t unwind_base;       /* what RUNTIME_FUNCTION addresses are relative to */
     uint64_t runtime_functions; /* of the method's hot code: the first one's address */
     uint32_t runtime_function_count;
@@ -29,7 +28,7 @@ struct code_block {
     uint8_t kind;       /* enum cdacq_code_kind */
     uint8_t entry_kind; /* enum method_entry_kind: what `entry` is */
     bool cold;          /* ip is in the cold part */
-    bool unverified;    /* bytes of a file that nothing confirmed have decided this */
+    bool unverified;    /* this rests on a file that nothing confirmed */
 };
 
 static inline bool code_block_is_method(const struct code_block *block)

@@ -5,7 +5,7 @@ struct code_heap {
     struct nibble_map map;
 };
 
-/* The code heap of a section. False where it has none, without failing, and when the reader fails. */
+/* The code heap of a section. False if it has none or the reader fails. */
 static bool read_heap(struct field_reader *reader, const struct range_section *section, struct code_heap *ret)
 {
     uint64_t heap = section->heap_list;
@@ -20,25 +20,37 @@ static bool read_heap(struct field_reader *reader, const struct range_section *s
     return !reader_failed(&reader->raw);
 }
 
-uint64_t code_heap_start(const struct nibble_map_version *version, struct field_reader *reader,
-                         const struct range_section *section, uint64_t ip)
+bool code_heap_find(const struct section_reader *section, uint64_t ip, struct code_block *ret)
 {
+    struct field_reader *reader = section->reader;
     struct code_heap heap;
-    if (!read_heap(reader, section, &heap) || ip < heap.start || ip > heap.last)
-        return 0;
-    uint64_t start = version->find(&reader->raw, &heap.map, ip);
-    return reader_failed(&reader->raw) ? 0 : start;
+    struct code_block block;
+    if (!read_heap(reader, section->section, &heap) || ip < heap.start || ip > heap.last)
+        return false;
+    uint64_t start = section->managers->nibble_map->find(&reader->raw, &heap.map, ip);
+    if (!start || reader_failed(&reader->raw) || !section->manager->block_at(section, start, PART_NO_NUMBER, &block))
+        return false;
+    block.ip = ip;
+    block.offset = ip - start;
+    if (code_block_is_method(&block) && block.offset >= block.hot_size && block.offset) {
+        if (!block.hot_size) /* a method of unknown length owns its start alone */
+            reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, start, layout_field_name(section->manager->gc_info_field));
+        return false;
+    }
+    *ret = block;
+    return true;
 }
 
-uint64_t code_heap_header(const struct stub_kinds *kinds, struct field_reader *reader, uint64_t start,
-                          struct code_block *ret)
+uint64_t code_heap_header(const struct section_reader *section, uint64_t start, struct code_block *ret)
 {
-    uint64_t header = read_pointer(&reader->raw, start - reader->raw.pointer_size);
-    if (reader_failed(&reader->raw))
+    struct reader *reader = &section->reader->raw;
+    uint64_t header = read_pointer(reader, start - reader->pointer_size);
+    if (reader_failed(reader))
         return 0;
-    if (header > reader->layout->globals[G_StubCodeBlockLast])
+    if (header > section->reader->layout->globals[G_StubCodeBlockLast])
         return header;
-    *ret = (struct code_block){.ip = start, .start = start, .kind = (uint8_t)stub_kind_of(kinds, header)};
+    uint8_t kind = (uint8_t)stub_kind_of(section->managers->stub_kinds, header);
+    *ret = (struct code_block){.ip = start, .start = start, .kind = kind};
     return 0;
 }
 
@@ -47,12 +59,21 @@ uint64_t code_heap_header_field(struct field_reader *reader, const struct code_b
     return read_field(reader, read_pointer(&reader->raw, block->start - reader->raw.pointer_size), field);
 }
 
-/* A heap whose blocks are being visited. */
+bool code_heap_gc_info(struct field_reader *reader, const struct code_block *block, uint64_t *ret,
+                       uint32_t *ret_version)
+{
+    *ret = code_heap_header_field(reader, block, block->manager->gc_info_field);
+    *ret_version = gc_info_version_of_jit(reader->layout);
+    return !reader_failed(&reader->raw);
+}
+
+bool code_heap_clauses(struct field_reader *reader, const struct code_block *block, struct exception_clauses *ret)
+{
+    return exception_clauses_at(reader, code_heap_header_field(reader, block, block->manager->clauses_field), ret);
+}
+
 struct heap_visit {
-    const struct jit_manager_ops *manager;
-    struct jit_managers *managers;
-    struct field_reader *reader;
-    const struct range_section *section;
+    const struct section_reader *section;
     block_part_visitor *visit;
     void *context;
 };
@@ -60,12 +81,13 @@ struct heap_visit {
 static bool visit_block(uint64_t start, void *context)
 {
     const struct heap_visit *heap = context;
+    const struct section_reader *section = heap->section;
     struct code_block block;
-    uint64_t end = heap->section->end;
+    uint64_t end = section->section->end;
     enum block_part_kind kind = PART_UNKNOWN;
-    /* A stub block, and one whose header or length is not readable, reach up to the next start. */
-    if (!heap->manager->block_at(heap->managers, heap->reader, heap->section, start, PART_NO_NUMBER, &block)) {
-        if (!reader_recover(&heap->reader->raw, FAILURE(CDACQ_ERR_MEMORY) | FAILURE(CDACQ_ERR_CORRUPT)))
+    /* Stubs, and a block whose header or length cannot be read, reach up to the next start. */
+    if (!section->manager->block_at(section, start, PART_NO_NUMBER, &block)) {
+        if (!reader_recover(&section->reader->raw, FAILURE(CDACQ_ERR_MEMORY) | FAILURE(CDACQ_ERR_CORRUPT)))
             return false;
     } else if (!code_block_is_method(&block)) {
         kind = PART_STUB;
@@ -76,12 +98,11 @@ static bool visit_block(uint64_t start, void *context)
     return heap->visit(start, end, kind, PART_NO_NUMBER, heap->context);
 }
 
-void code_heap_each(const struct jit_manager_ops *manager, struct jit_managers *managers, struct field_reader *reader,
-                    const struct range_section *section, block_part_visitor *visit, void *context)
+void code_heap_each(const struct section_reader *section, block_part_visitor *visit, void *context)
 {
     struct code_heap heap;
-    struct heap_visit visiting = {manager, managers, reader, section, visit, context};
-    if (read_heap(reader, section, &heap) && heap.start <= heap.last)
-        nibble_map_each(&reader->raw, managers->nibble_map, &heap.map, heap.start,
-                        MIN(add_saturated(heap.last, 1), section->end), visit_block, &visiting);
+    struct heap_visit visiting = {section, visit, context};
+    if (read_heap(section->reader, section->section, &heap) && heap.start <= heap.last)
+        nibble_map_each(&section->reader->raw, section->managers->nibble_map, &heap.map, heap.start,
+                        MIN(add_saturated(heap.last, 1), section->section->end), visit_block, &visiting);
 }

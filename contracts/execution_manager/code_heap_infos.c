@@ -3,14 +3,14 @@
 /* CodeHeap::CodeHeapType */
 enum { CODE_HEAP_LOADER = 0, CODE_HEAP_HOST = 1 };
 
-/* The variable that points to a manager; 0 where the target does not publish it. */
+/* The variable that points to a manager; 0 if it is not published. */
 static uint64_t variable_of(const struct field_reader *reader, const struct jit_manager_ops *manager)
 {
     const struct layout *layout = reader->layout;
     return layout->global_present[manager->heaps_variable] ? layout->globals[manager->heaps_variable] : 0;
 }
 
-/* The manager of a kind of code where it is one that keeps code heaps. */
+/* The manager of a kind of code if it keeps code heaps. */
 static const struct jit_manager_ops *heap_manager(enum cdacq_code_kind kind)
 {
     const struct jit_manager_ops *manager = jit_manager_of_kind(kind);
@@ -76,18 +76,17 @@ static bool add_node(struct field_reader *reader, uint64_t node, struct code_hea
     if (heap.heap && has_field(reader, F_CodeHeap_HeapType)) {
         struct cdacq_code_heap_info typed = heap;
         read_code_heap(reader, &typed);
-        if (!reader_recover(&reader->raw, FAILURE(CDACQ_ERR_MEMORY))) /* of what type it is is the least of it */
+        if (!reader_recover(&reader->raw, FAILURE(CDACQ_ERR_MEMORY))) /* its type may stay unknown */
             heap = typed;
     }
-    if (list->count == CODE_HEAP_MAX) { /* the list is the target's: it may be a circle */
+    if (list->count == CODE_HEAP_MAX) { /* the target's list may be a circle */
         list->count = 0;
-        reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, node, "CodeHeapListNode.Next");
-        return false;
+        return reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, node, "CodeHeapListNode.Next");
     }
     return code_heap_list_append(list, heap) || reader_fail(&reader->raw, CDACQ_ERR_NOMEM, 0, "code heaps");
 }
 
-/* Heaps by the range sections that they fill: one each. One that cannot be read does not take the others with it. */
+/* Adds the heap of each range section. A heap that cannot be read does not end the list. */
 static void add_by_sections(uint64_t map, struct field_reader *reader, const struct jit_manager_ops *manager,
                             struct code_heap_list *ret)
 {

@@ -13,10 +13,8 @@ void code_map_free(struct code_map *map)
 {
     if (!map)
         return;
-    for (size_t i = 0; i < map->count; i++) {
-        struct code_table *table = atomic_load_explicit(&map->ranges[i].table, memory_order_acquire);
-        table_destroy(table);
-    }
+    for (size_t i = 0; i < map->count; i++)
+        table_destroy(atomic_load_explicit(&map->ranges[i].table, memory_order_acquire));
     free(map->ranges);
     free(map);
 }
@@ -60,30 +58,29 @@ struct code_range *code_map_range(const struct code_map *map, uint64_t address)
 
 /* A table being built. */
 struct builder {
-    struct field_reader *reader;
-    const struct range_section *section;
+    struct section_reader section;
     struct code_table *table;
 };
 
-static bool add_run(uint64_t begin, uint64_t end, enum block_part_kind kind, uint32_t number, void *context)
+static bool add_part(uint64_t begin, uint64_t end, enum block_part_kind kind, uint32_t number, void *context)
 {
-    struct builder *builder = context;
+    const struct builder *builder = context;
     struct code_table *table = builder->table;
-    const struct range_section *section = builder->section;
+    const struct range_section *section = builder->section.section;
     end = MIN(end, section->end);
     if (begin < section->begin || begin >= end || end - section->begin > UINT32_MAX)
-        return true; /* nothing that a look-up could find there */
-    struct block_part run = {(uint32_t)(begin - section->begin), (uint32_t)(end - section->begin), number, kind};
+        return true; /* a look-up could find nothing there */
+    struct block_part part = {(uint32_t)(begin - section->begin), (uint32_t)(end - section->begin), number, kind};
     struct block_part *previous = table->count ? &table->items[table->count - 1] : NULL;
-    if (previous && run.begin < previous->begin)
-        return true; /* a table that is not sorted: no search would find it either */
-    if (previous && run.begin < previous->end)
-        previous->end = run.begin; /* a look-up takes the nearest start before an address */
-    if (previous && previous->end == run.begin && previous->kind == kind && previous->number == number &&
+    if (previous && part.begin < previous->begin)
+        return true; /* the image's table is not sorted, so no search would find it either */
+    if (previous && part.begin < previous->end)
+        previous->end = part.begin; /* a look-up takes the nearest start before an address */
+    if (previous && previous->end == part.begin && previous->kind == kind && previous->number == number &&
         number != PART_NO_NUMBER)
-        previous->end = run.end;
-    else if (!code_table_append(table, run))
-        return reader_fail(&builder->reader->raw, CDACQ_ERR_NOMEM, 0, "code runs");
+        previous->end = part.end;
+    else if (!code_table_append(table, part))
+        return reader_fail(&builder->section.reader->raw, CDACQ_ERR_NOMEM, 0, "code runs");
     return true;
 }
 
@@ -98,8 +95,8 @@ const struct code_table *code_range_table(struct execution_manager *manager, str
         reader_fail(&reader->raw, CDACQ_ERR_NOMEM, 0, "code runs");
         return NULL;
     }
-    struct builder builder = {reader, &range->section, table};
-    range->manager->each(&manager->managers, reader, &range->section, add_run, &builder);
+    struct builder builder = {{range->manager, &manager->managers, reader, &range->section}, table};
+    range->manager->each(&builder.section, add_part, &builder);
     if (reader_failed(&reader->raw)) {
         table_destroy(table);
         return NULL;
@@ -114,20 +111,20 @@ const struct code_table *code_range_table(struct execution_manager *manager, str
 
 const struct block_part *code_table_find(const struct code_table *table, uint32_t relative)
 {
-    const struct block_part *runs = table->items;
+    const struct block_part *parts = table->items;
     size_t low = 0, count = table->count;
-    /* No branch to mispredict: each step halves the count, whichever half it keeps. */
+    /* Each step halves the count whichever half it keeps, so no branch can be mispredicted. */
     while (count > 1) {
         size_t half = count / 2;
-        low = runs[low + half].begin <= relative ? low + half : low;
+        low = parts[low + half].begin <= relative ? low + half : low;
         count -= half;
     }
-    return count && runs[low].begin <= relative && relative < runs[low].end ? &runs[low] : NULL;
+    return count && parts[low].begin <= relative && relative < parts[low].end ? &parts[low] : NULL;
 }
 
 bool code_map_block(struct execution_manager *manager, struct field_reader *reader, const struct code_range *range,
-                    const struct block_part *run, struct code_block *ret)
+                    const struct block_part *part, struct code_block *ret)
 {
-    return range->manager->block_at(&manager->managers, reader, &range->section, range->section.begin + run->begin,
-                                    run->number, ret);
+    const struct section_reader section = {range->manager, &manager->managers, reader, &range->section};
+    return range->manager->block_at(&section, range->section.begin + part->begin, part->number, ret);
 }

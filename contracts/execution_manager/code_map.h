@@ -1,10 +1,10 @@
 /*
  * code_map.h: all code of a process, sorted, for many look-ups: the ranges of the range section map, visited once, and
- * for each range, when it is first asked for, its methods as runs of addresses. A look-up is then two binary searches,
- * and enumerating methods is walking the runs: look-ups and listings cannot disagree.
+ * for each range a table of its blocks' parts, built on first use. A look-up is two binary searches. Listings visit the
+ * same tables, so they cannot disagree with look-ups.
  *
- * It says the same as execution_manager_find(), from which it is built; where something could not be read it says so,
- * and the caller walks for the one address. Immutable once built; tables are published atomically.
+ * The map agrees with execution_manager_find(). It marks what could not be read, and the caller walks for such an
+ * address. A built map is immutable; tables are published atomically.
  */
 #ifndef CDACQ_CONTRACTS_EXECUTION_MANAGER_CODE_MAP_H
 #define CDACQ_CONTRACTS_EXECUTION_MANAGER_CODE_MAP_H
@@ -12,7 +12,7 @@
 #include "util/vector.h"
 #include "contracts/execution_manager/execution_manager.h"
 
-/* Addresses [begin, end), relative to the range, of one method or stub; sorted, apart from each other. */
+/* Addresses [begin, end), relative to the range, of a part of one block; sorted, disjoint. */
 struct block_part {
     uint32_t begin, end;
     uint32_t number : 30; /* the manager's own */
@@ -28,27 +28,27 @@ struct code_range {
 };
 
 struct code_map {
-    struct code_range *ranges; /* sorted by begin, apart from each other */
+    struct code_range *ranges; /* sorted by begin, disjoint */
     size_t count;
-    size_t unreadable; /* parts of the range section map that could not be read: gaps prove nothing */
+    size_t unreadable; /* tables and sections that could not be read: if there are any, gaps prove nothing */
 };
 
-/* NULL, and the reader fails, when the map cannot be listed or its sections overlap. Free with code_map_free. */
+/* NULL, and the reader fails, if the map cannot be listed or its sections overlap. Free with code_map_free. */
 struct code_map *code_map_build(struct execution_manager *manager, struct field_reader *reader);
 void code_map_free(struct code_map *map);
 
 /* The range that holds `address`, or NULL. */
 struct code_range *code_map_range(const struct code_map *map, uint64_t address);
 
-/* The range's methods; built when first asked for. NULL, and the reader fails, when that cannot be done. */
+/* The range's table, built on first use. NULL, and the reader fails, if that cannot be done. */
 const struct code_table *code_range_table(struct execution_manager *manager, struct field_reader *reader,
                                           struct code_range *range);
 
-/* The run that holds `relative`, or NULL. */
+/* The part that holds `relative`, or NULL. */
 const struct block_part *code_table_find(const struct code_table *table, uint32_t relative);
 
-/* The block of a run, as execution_manager_find() has it for the run's first address. */
+/* The block of a part, as execution_manager_find() returns it for the part's first address. */
 bool code_map_block(struct execution_manager *manager, struct field_reader *reader, const struct code_range *range,
-                    const struct block_part *run, struct code_block *ret);
+                    const struct block_part *part, struct code_block *ret);
 
 #endif

@@ -1,18 +1,14 @@
 /*
- * ee_jit_manager.c: the EE JIT manager: code that was compiled at run time, in code heaps. A method's block has a
+ * ee_jit_manager.c: the EE JIT manager: code that was compiled at run time, in code heaps. Methods have a
  * RealCodeHeader.
  * Source: dotnet/runtime docs/design/datacontracts/ExecutionManager.md, "EE JitManager".
  */
-#include "contracts/code_info/gc_info.h"
 #include "contracts/code_info/unwind_info.h"
 #include "contracts/execution_manager/code_heap.h"
 
 enum { UNWIND_INFO_MAX = 1024 * 1024 }; /* funclets of one method; a method with 300 handlers has some 300 */
 
-/*
- * Where the method's code ends: its functions, the body and then its funclets, follow each other, and each has a
- * RUNTIME_FUNCTION in the header.
- */
+/* The body and then the funclets follow each other; each has a RUNTIME_FUNCTION in the header. */
 static bool read_size_by_functions(struct field_reader *reader, uint64_t header, struct code_block *block)
 {
     uint64_t count = read_field(reader, header, F_RealCodeHeader_NumUnwindInfos);
@@ -21,7 +17,7 @@ static bool read_size_by_functions(struct field_reader *reader, uint64_t header,
         reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, header, "RealCodeHeader.NumUnwindInfos");
     if (reader_failed(&reader->raw))
         return false;
-    /* The last one is enough for the end; the first one must be the method's start, or the header is none. */
+    /* The last one gives the end; the first one must be the method's start, or this is no header. */
     struct unwind_table table = unwind_table_at(reader, infos, (uint32_t)count, block->unwind_base);
     uint32_t last = (uint32_t)count - 1;
     uint64_t begin = table.base + unwind_table_begin(reader, &table, 0);
@@ -34,7 +30,7 @@ static bool read_size_by_functions(struct field_reader *reader, uint64_t header,
     return !reader_failed(&reader->raw);
 }
 
-/* Without funclets headers have no RUNTIME_FUNCTIONs; the GC info has the length. */
+/* Without funclets, headers have no RUNTIME_FUNCTIONs; the GC info has the length. */
 static bool read_size_by_gc_info(struct field_reader *reader, uint64_t header, struct code_block *block)
 {
     uint64_t gc_info = read_field(reader, header, F_RealCodeHeader_GCInfo);
@@ -46,56 +42,27 @@ static bool read_size_by_gc_info(struct field_reader *reader, uint64_t header, s
     return !reader_failed(&reader->raw);
 }
 
-static bool block_at(struct jit_managers *managers, struct field_reader *reader, const struct range_section *section,
-                     uint64_t start, uint32_t number, struct code_block *ret)
+static bool block_at(const struct section_reader *section, uint64_t start, uint32_t number, struct code_block *ret)
 {
     (void)number;
+    struct field_reader *reader = section->reader;
     struct code_block block = {.manager = &ee_jit_manager,
                                .ip = start,
                                .start = start,
-                               .unwind_base = section->begin,
+                               .unwind_base = section->section->begin,
                                .kind = CDACQ_CODE_JITTED};
-    uint64_t header = code_heap_header(managers->stub_kinds, reader, start, ret);
+    uint64_t header = code_heap_header(section, start, ret);
     if (!header)
         return !reader_failed(&reader->raw);
     block.method_desc = read_field(reader, header, F_RealCodeHeader_MethodDesc);
     bool known = has_funclets(reader) ? read_size_by_functions(reader, header, &block)
                                       : read_size_by_gc_info(reader, header, &block);
-    if (!known)
-        return false;
-    *ret = block;
-    return true;
+    if (known)
+        *ret = block;
+    return known;
 }
 
-static bool find(struct jit_managers *managers, struct field_reader *reader, const struct range_section *section,
-                 uint64_t ip, struct code_block *ret)
-{
-    struct code_block block;
-    uint64_t start = code_heap_start(managers->nibble_map, reader, section, ip);
-    if (!start || !block_at(managers, reader, section, start, PART_NO_NUMBER, &block))
-        return false;
-    block.ip = ip;
-    block.offset = ip - start;
-    if (code_block_is_method(&block) && block.offset >= block.hot_size)
-        return false;
-    *ret = block;
-    return true;
-}
-
-static void each(struct jit_managers *managers, struct field_reader *reader, const struct range_section *section,
-                 block_part_visitor *visit, void *context)
-{
-    code_heap_each(&ee_jit_manager, managers, reader, section, visit, context);
-}
-
-static bool gc_info(struct field_reader *reader, const struct code_block *block, uint64_t *ret, uint32_t *ret_version)
-{
-    *ret = code_heap_header_field(reader, block, F_RealCodeHeader_GCInfo);
-    *ret_version = gc_info_version_of_jit(reader->layout);
-    return !reader_failed(&reader->raw);
-}
-
-/* Flags come first where the JIT may have something to flag: a patchpoint of OSR, or rich debug info. */
+/* A byte of flags comes first if the JIT may flag a patchpoint of OSR or rich debug info. */
 static bool has_flag_byte(struct field_reader *reader)
 {
     const struct layout *layout = reader->layout;
@@ -115,21 +82,18 @@ static bool debug_info(struct field_reader *reader, const struct code_block *blo
     return !reader_failed(&reader->raw);
 }
 
-static bool clauses(struct field_reader *reader, const struct code_block *block, struct exception_clauses *ret)
-{
-    return exception_clauses_at(reader, code_heap_header_field(reader, block, F_RealCodeHeader_EHInfo), ret);
-}
-
 const struct jit_manager_ops ee_jit_manager = {
     .range_kind = "jit",
     .method_kind = CDACQ_CODE_JITTED,
     .jit_type = CDACQ_JIT_TYPE_JIT,
     .heaps_variable = G_EEJitManagerAddress,
     .compiles = true,
-    .find = find,
-    .each = each,
+    .gc_info_field = F_RealCodeHeader_GCInfo,
+    .clauses_field = F_RealCodeHeader_EHInfo,
+    .find = code_heap_find,
+    .each = code_heap_each,
     .block_at = block_at,
-    .gc_info = gc_info,
+    .gc_info = code_heap_gc_info,
     .debug_info = debug_info,
-    .clauses = clauses,
+    .clauses = code_heap_clauses,
 };

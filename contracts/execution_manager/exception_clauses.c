@@ -2,7 +2,7 @@
 
 enum { CLAUSE_MAX = 64 * 1024 }; /* of one method */
 
-/* CorExceptionFlag, and one more bit of the runtime's own. */
+/* CorExceptionFlag and a bit of the runtime's own. */
 enum clause_flags {
     CLAUSE_FILTER = 1,
     CLAUSE_FINALLY = 2,
@@ -59,7 +59,7 @@ bool exception_clause_read(struct field_reader *reader, const struct exception_c
         .handler_start = (uint32_t)read_field(reader, at, form->handler_start),
         .handler_end = (uint32_t)read_field(reader, at, form->handler_end),
     };
-    /* Dynamic methods, which have no tokens, have a type instead. */
+    /* Dynamic methods have no tokens; they have a type instead. */
     uint64_t address = at + reader->layout->fields[form->last].offset;
     if (!has_field(reader, form->last))
         field_missing(reader, form->last);

@@ -1,7 +1,6 @@
 /*
- * exception_clauses.h: GetExceptionClauses: which parts of a method's code are protected, and what handles exceptions
- * that are thrown there. A clause has one of two forms, with the same fields: that of an EE_ILEXCEPTION, which code
- * heaps have, and that of ReadyToRun images.
+ * exception_clauses.h: GetExceptionClauses: what handles the exceptions that a method's code throws. A clause has one of
+ * two forms with the same fields: that of an EE_ILEXCEPTION, in code heaps, and that of ReadyToRun images.
  * Source: dotnet/runtime docs/design/coreclr/botr/readytorun-format.md, "READYTORUN_SECTION_EXCEPTION_INFO";
  * src/coreclr/vm/{eexcp.h,codeman.cpp}.
  */
@@ -11,7 +10,6 @@
 #include "cdacq/block.h"
 #include "descriptors/field_reader.h"
 
-/* Where the fields of a clause are. */
 struct clause_form {
     enum layout_type type;
     enum layout_field flags, try_start, try_end, handler_start, handler_end;
@@ -21,7 +19,6 @@ struct clause_form {
 
 extern const struct clause_form clause_form_jit, clause_form_r2r;
 
-/* A method's clauses. */
 struct exception_clauses {
     uint64_t address;
     uint32_t count;
@@ -29,12 +26,12 @@ struct exception_clauses {
 };
 
 /*
- * The clauses of the EE_ILEXCEPTION at `info`, which their number precedes; 0: a method without clauses. False, and the
- * reader fails, when that cannot be read.
+ * The clauses of the EE_ILEXCEPTION at `info`, which follows their number; 0: there are none. False, and the reader
+ * fails, when it cannot be read.
  */
 bool exception_clauses_at(struct field_reader *reader, uint64_t info, struct exception_clauses *ret);
 
-/* Clause `i`, which is below the count. False, and the reader fails, when it cannot be read. */
+/* Clause `i`, which must be below the count. False, and the reader fails, when it cannot be read. */
 bool exception_clause_read(struct field_reader *reader, const struct exception_clauses *clauses, uint32_t i,
                            struct cdacq_exception_clause *ret);
 

@@ -55,8 +55,8 @@ bool execution_manager_find_in(struct execution_manager *manager, struct field_r
                                const struct range_section *section, uint64_t address, struct code_block *ret)
 {
     struct code_block block;
-    if (!jit_manager_of(section)->find(&manager->managers, reader, section, address, &block) ||
-        reader_failed(&reader->raw))
+    const struct section_reader in = {jit_manager_of(section), &manager->managers, reader, section};
+    if (!in.manager->find(&in, address, &block) || reader_failed(&reader->raw))
         return false;
     block.unverified |= reader_unverified(&reader->raw);
     *ret = block;

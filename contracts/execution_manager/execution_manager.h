@@ -13,7 +13,7 @@ struct execution_manager_version {
     const struct stub_kinds *stub_kinds;
 };
 
-/* Of descriptors of schema 0, and, as they are counted anew from .NET 11 on, of schema 2. */
+/* The first two are of descriptors of schema 0. Schema 2 (.NET 11) numbers its versions anew. */
 extern const struct execution_manager_version execution_manager_1, execution_manager_2, execution_manager_c1;
 
 struct precode_stubs_version;
@@ -22,27 +22,24 @@ struct execution_manager {
     struct jit_managers managers;
     const struct precode_stubs_version *precode_stubs; /* NULL: published in no version that this build reads */
     const struct layout *layout;
-    uint64_t map;          /* of the RangeSectionMap */
-    uint64_t the_pre_stub; /* where its code begins; 0 where the target does not say */
+    uint64_t map;          /* the RangeSectionMap */
+    uint64_t the_pre_stub; /* the start of its code; 0 if not published */
 };
 
 void execution_manager_init(struct execution_manager *manager, const struct execution_manager_version *version,
                             const struct layout *layout);
 void execution_manager_deinit(struct execution_manager *manager);
 
-/* Reads what the target publishes of code outside of all ranges: ThePreStub. What cannot be read is left out. */
+/* Reads where ThePreStub is, which lies outside of all ranges. It stays 0 if that cannot be read. */
 void execution_manager_read_globals(struct execution_manager *manager, struct field_reader *reader);
 
 /* The manager of a section's code. */
 const struct jit_manager_ops *jit_manager_of(const struct range_section *section);
 
-/* The manager whose methods are of a kind; NULL where none is. */
+/* The manager whose methods are of a kind, or NULL. */
 const struct jit_manager_ops *jit_manager_of_kind(enum cdacq_code_kind kind);
 
-/*
- * The block that `ip`, an address without tag bits, is in: a method (up to its real end) or a stub. False where there
- * is none, or when the reader fails.
- */
+/* The stub, or the method up to its real end, that owns `ip`, an address without tag bits. False if none, or failed. */
 bool execution_manager_find(struct execution_manager *manager, struct field_reader *reader, uint64_t ip,
                             struct code_block *ret);
 

@@ -1,7 +1,6 @@
 /*
- * jit_manager.h: what a JIT manager does. The runtime has several, each with code of its own form; a row of operations
- * stands for each of them, in a file each. A code block carries the row of its manager, so that no other code needs to
- * know which one that is.
+ * jit_manager.h: what a JIT manager does. The runtime has several, each with code of its own form; each is a row of
+ * operations in a file of its own. A code block carries the row of its manager, so no other code asks which one it is.
  * Source: dotnet/runtime docs/design/datacontracts/ExecutionManager.md; src/coreclr/vm/codeman.h, IJitManager.
  */
 #ifndef CDACQ_CONTRACTS_EXECUTION_MANAGER_JIT_MANAGER_H
@@ -14,55 +13,61 @@
 #include "contracts/execution_manager/stub_kinds.h"
 #include "contracts/ready_to_run/r2r_images.h"
 
-/* What the managers of one target work with. */
+/* What the managers of one target share. */
 struct jit_managers {
     const struct nibble_map_version *nibble_map;
     const struct stub_kinds *stub_kinds;
     struct r2r_images images;
 };
 
-enum block_part_kind {
-    PART_HOT,
-    PART_COLD,    /* the cold part of a ReadyToRun method */
-    PART_STUB,    /* a stub block; its end is not known, so that a look-up walks */
-    PART_UNKNOWN, /* its header cannot be read: a look-up walks, and reports why */
+/* A section, and what its manager reads it with. */
+struct section_reader {
+    const struct jit_manager_ops *manager;
+    struct jit_managers *managers;
+    struct field_reader *reader;
+    const struct range_section *section;
 };
 
-enum { PART_NO_NUMBER = (1 << 30) - 1 }; /* a run that never continues the one before it */
+enum block_part_kind {
+    PART_HOT,
+    PART_COLD,    /* of a ReadyToRun method */
+    PART_STUB,    /* stubs, whose end is not known: a look-up walks */
+    PART_UNKNOWN, /* its header cannot be read: a look-up walks and reports why */
+};
 
-/* Takes the run [begin, end) of code. `number` is the manager's, for block_at. False: no more are wanted. */
+enum { PART_NO_NUMBER = (1 << 30) - 1 }; /* of a part that never continues the one before it */
+
+/* Takes the part [begin, end) of a block. `number` is the manager's, for block_at. False ends the visit. */
 typedef bool block_part_visitor(uint64_t begin, uint64_t end, enum block_part_kind kind, uint32_t number,
                                 void *context);
 
 struct jit_manager_ops {
     const char *range_kind;            /* what listings call its ranges */
-    enum cdacq_code_kind method_kind;  /* of its methods; CDACQ_CODE_UNKNOWN: it has none, only stubs */
+    enum cdacq_code_kind method_kind;  /* of its methods; CDACQ_CODE_UNKNOWN: it has only stubs */
     enum cdacq_jit_type jit_type;      /* GetJITType of them */
     enum layout_global heaps_variable; /* points to the manager, which keeps code heaps; G_COUNT: it keeps none */
-    bool compiles;                     /* at run time, so that methods have tiers */
-    bool in_images;                    /* its code lies in images that were compiled ahead of time */
+    enum layout_field gc_info_field, clauses_field; /* of the header of a method in a code heap */
+    bool compiles;                                  /* at run time, so that methods have tiers */
+    bool in_images;                                 /* its code lies in images that were compiled ahead of time */
 
-    /* The method, up to its real end, or the stub that `ip` is in. False where there is none, or the reader fails. */
-    bool (*find)(struct jit_managers *managers, struct field_reader *reader, const struct range_section *section,
-                 uint64_t ip, struct code_block *ret);
+    /* The stub, or the method up to its real end, that owns `ip`. False if there is none or the reader fails. */
+    bool (*find)(const struct section_reader *section, uint64_t ip, struct code_block *ret);
     /* All code of a section, ascending. What cannot be read is PART_UNKNOWN, or the reader fails. */
-    void (*each)(struct jit_managers *managers, struct field_reader *reader, const struct range_section *section,
-                 block_part_visitor *visit, void *context);
-    /* The block of a run of `each`, as `find` has it for the run's first address. NULL where there are only stubs. */
-    bool (*block_at)(struct jit_managers *managers, struct field_reader *reader, const struct range_section *section,
-                     uint64_t begin, uint32_t number, struct code_block *ret);
+    void (*each)(const struct section_reader *section, block_part_visitor *visit, void *context);
+    /* The block of a part from `each`, as `find` returns it for the part's first address. NULL if only stubs exist. */
+    bool (*block_at)(const struct section_reader *section, uint64_t begin, uint32_t number, struct code_block *ret);
 
     /*
-     * Of a method's block. All return false, and the reader fails, when the answer cannot be read. GetUnwindInfo has no
-     * operation here: a block carries its RUNTIME_FUNCTIONs (see block_function.h).
+     * For a method's block. All return false, and the reader fails, when the answer cannot be read. GetUnwindInfo has
+     * no operation here: a block carries its RUNTIME_FUNCTIONs (block_function.h).
      */
 
-    /* GetGCInfo: where it is, and its version, 0 where that is not known. */
+    /* GetGCInfo: its address and its version, 0 if that is not known. */
     bool (*gc_info)(struct field_reader *reader, const struct code_block *block, uint64_t *ret, uint32_t *ret_version);
-    /* GetDebugInfo: where the blob is that maps code to IL, 0 without one, and whether a byte of flags comes first. */
+    /* GetDebugInfo: the address of the blob that maps code to IL, or 0, and whether a byte of flags precedes it. */
     bool (*debug_info)(struct field_reader *reader, const struct code_block *block, uint64_t *ret,
                        bool *ret_has_flag_byte);
-    /* GetExceptionClauses: where they are; none is a count of 0. */
+    /* GetExceptionClauses: where they are; a count of 0 if there are none. */
     bool (*clauses)(struct field_reader *reader, const struct code_block *block, struct exception_clauses *ret);
 };
 

@@ -2,15 +2,6 @@
 
 #include "contracts/code_lookup/precode_stubs.h"
 
-/* Ranges without methods hold precodes and other stubs side by side; the code shows which it is. */
-static uint64_t precode_method_desc(const struct execution_manager *manager, struct field_reader *reader,
-                                    uint64_t address)
-{
-    if (!manager->precode_stubs)
-        return reader_fail(&reader->raw, CDACQ_ERR_CONTRACT, address, "PrecodeStubs");
-    return precode_stubs_method_desc(manager->precode_stubs, reader, address);
-}
-
 static uint64_t method_desc_of(struct execution_manager *manager, struct field_reader *reader, uint64_t entry)
 {
     struct range_section section;
@@ -19,9 +10,12 @@ static uint64_t method_desc_of(struct execution_manager *manager, struct field_r
         return read_field(reader, entry, F_PortableEntryPoint_MethodDesc);
     if (!range_section_map_find(reader, manager->map, entry, &section))
         return 0;
-    if (jit_manager_of(&section)->method_kind == CDACQ_CODE_UNKNOWN)
-        return precode_method_desc(manager, reader, entry);
-    return execution_manager_find_in(manager, reader, &section, entry, &block) ? block.method_desc : 0;
+    if (jit_manager_of(&section)->method_kind != CDACQ_CODE_UNKNOWN)
+        return execution_manager_find_in(manager, reader, &section, entry, &block) ? block.method_desc : 0;
+    /* Ranges without methods hold precodes and other stubs side by side; the code shows which it is. */
+    if (!manager->precode_stubs)
+        return reader_fail(&reader->raw, CDACQ_ERR_CONTRACT, entry, "PrecodeStubs");
+    return precode_stubs_method_desc(manager->precode_stubs, reader, entry);
 }
 
 bool execution_manager_entry_method_desc(struct execution_manager *manager, struct field_reader *reader, uint64_t entry,

@@ -11,7 +11,32 @@ static uint64_t address_of(const struct r2r_image *image, uint32_t function)
     return image->functions.address + (uint64_t)function * image->functions.entry_size;
 }
 
-/* The method that starts at hot function `start`; ret->ip is its start. */
+/* The block of the hot functions [start, end), whatever method they are; its ip is its start. */
+static struct code_block block_of(const struct r2r_image *image, struct field_reader *reader, uint32_t start,
+                                  uint32_t end)
+{
+    uint64_t address = image->base + unwind_table_begin(reader, &image->functions, start);
+    return (struct code_block){
+        .manager = &r2r_jit_manager,
+        .image = image,
+        .ip = address,
+        .start = address,
+        .unwind_base = image->base,
+        .runtime_functions = address_of(image, start),
+        .runtime_function_count = end - start,
+        .kind = CDACQ_CODE_READY_TO_RUN,
+        .unverified = image->unverified,
+    };
+}
+
+static void set_address(struct code_block *block, uint64_t ip, bool cold)
+{
+    block->ip = ip;
+    block->cold = cold;
+    block->offset = cold ? block->hot_size + (ip - block->cold_start) : ip - block->start;
+}
+
+/* The method that starts at hot function `start`. */
 static bool method_at(const struct r2r_image *image, struct field_reader *reader, uint32_t start,
                       struct code_block *ret)
 {
@@ -19,17 +44,8 @@ static bool method_at(const struct r2r_image *image, struct field_reader *reader
     if (!entries)
         return false;
     uint32_t end = r2r_method_end(image, entries, reader, start);
-    struct code_block block = {
-        .manager = &r2r_jit_manager,
-        .image = image,
-        .start = image->base + unwind_table_begin(reader, &image->functions, start),
-        .unwind_base = image->base,
-        .runtime_functions = address_of(image, start),
-        .runtime_function_count = end - start,
-        .kind = CDACQ_CODE_READY_TO_RUN,
-        .unverified = image->unverified || entries->unverified,
-    };
-    block.ip = block.start;
+    struct code_block block = block_of(image, reader, start, end);
+    block.unverified |= entries->unverified;
     for (uint32_t i = start; i < end; i++)
         block.hot_size += unwind_table_length(reader, &image->functions, i);
     uint32_t cold_begin, cold_end;
@@ -49,22 +65,16 @@ static bool method_at(const struct r2r_image *image, struct field_reader *reader
     return true;
 }
 
-static bool is_in_thunks(const struct r2r_image *image, uint64_t relative)
-{
-    return relative >= image->thunks_rva && relative - image->thunks_rva < image->thunks_size;
-}
-
-/* How many functions a method that is found without the tables may have before the address's own. */
-enum { PREPARED_FUNCLETS_MAX = 16 };
+enum { PREPARED_FUNCLETS_MAX = 16 }; /* that are tried before the address's own function */
 
 /*
- * A method that the runtime has prepared, told without the image's tables, which are large: the runtime's map knows its
- * start, its GC info its length. Only where both agree with the runtime functions; false says nothing.
+ * Finds a prepared method without the image's tables, which are large: the runtime's map has its start, its GC info its
+ * length. Both must agree with the runtime functions; false proves nothing.
  */
 static bool find_prepared(const struct r2r_image *image, struct field_reader *reader, uint32_t function,
                           uint32_t relative, struct code_block *ret)
 {
-    /* A MethodDesc is all that it finds: where that cannot be named, the tables say more. */
+    /* This finds a MethodDesc only. If a MethodDesc cannot be named, the tables say more. */
     uint32_t types = 1u << LAYOUT_RuntimeTypeSystem | 1u << LAYOUT_Loader | 1u << LAYOUT_EcmaMetadata;
     uint64_t method_desc = 0;
     uint32_t start = function + 1;
@@ -78,27 +88,17 @@ static bool find_prepared(const struct r2r_image *image, struct field_reader *re
     uint32_t begin = unwind_table_begin(reader, &image->functions, start);
     uint32_t length = r2r_method_length(image, reader, start);
     if (!length || relative - begin >= length)
-        return false; /* not known, or another method's that was not prepared */
+        return false; /* unknown, or the address belongs to another method, which was not prepared */
     uint32_t end = r2r_method_end_by_length(image, reader, start, length);
     if (!end || end <= function)
         return false;
-    *ret = (struct code_block){
-        .manager = &r2r_jit_manager,
-        .image = image,
-        .start = image->base + begin,
-        .hot_size = length,
-        .offset = relative - begin,
-        .method_desc = method_desc,
-        .unwind_base = image->base,
-        .runtime_functions = address_of(image, start),
-        .runtime_function_count = end - start,
-        .kind = CDACQ_CODE_READY_TO_RUN,
-        .unverified = image->unverified,
-    };
+    *ret = block_of(image, reader, start, end);
+    ret->hot_size = length;
+    ret->method_desc = method_desc;
     return !reader_failed(&reader->raw);
 }
 
-/* Whether the tables have been read, and could be: what can be told without them is told without them else. */
+/* Whether the tables were read without failure. If not, a look-up first tries without them. */
 static bool has_tables(const struct r2r_image *image)
 {
     const struct r2r_entries *entries =
@@ -108,9 +108,8 @@ static bool has_tables(const struct r2r_image *image)
 
 static bool find_in(const struct r2r_image *image, struct field_reader *reader, uint64_t ip, struct code_block *ret)
 {
-    struct code_block block = {0};
     uint64_t relative = ip - image->base;
-    if (is_in_thunks(image, relative)) {
+    if (relative - image->thunks_rva < image->thunks_size) {
         *ret = (struct code_block){.ip = ip,
                                    .start = image->base + image->thunks_rva,
                                    .offset = relative - image->thunks_rva,
@@ -125,40 +124,40 @@ static bool find_in(const struct r2r_image *image, struct field_reader *reader, 
         return false;
     uint32_t into = (uint32_t)relative - unwind_table_begin(reader, &image->functions, function);
     if (into >= unwind_table_length(reader, &image->functions, function))
-        return false; /* between two functions, or behind the last one */
+        return false; /* between two functions, or after the last one */
     bool cold = function >= image->first_cold;
     uint32_t hot = function;
     if (cold && !hot_cold_hot_of(&image->hot_cold, function, &hot))
         return false;
     if (!has_tables(image) && !image->hot_cold.pair_count &&
-        find_prepared(image, reader, function, (uint32_t)relative, &block)) {
-        block.ip = ip;
-        *ret = block;
+        find_prepared(image, reader, function, (uint32_t)relative, ret)) {
+        set_address(ret, ip, false);
         return true;
     }
     const struct r2r_entries *entries = r2r_image_entries(image, reader);
     uint32_t start = entries ? r2r_method_start(image, entries, reader, hot) : UINT32_MAX;
-    if (start == UINT32_MAX || !method_at(image, reader, start, &block))
+    if (start == UINT32_MAX || !method_at(image, reader, start, ret))
         return false;
-    block.ip = ip;
-    block.cold = cold;
-    block.offset = cold ? block.hot_size + (ip - block.cold_start) : ip - block.start;
-    *ret = block;
+    set_address(ret, ip, cold);
     return true;
 }
 
-static bool find(struct jit_managers *managers, struct field_reader *reader, const struct range_section *section,
-                 uint64_t ip, struct code_block *ret)
+static const struct r2r_image *image_of(const struct section_reader *section)
 {
-    const struct r2r_image *image = r2r_images_get(&managers->images, reader, section);
-    return image && find_in(image, reader, ip, ret);
+    return r2r_images_get(&section->managers->images, section->reader, section->section);
 }
 
-/* The number of a run is the function with which its method starts. */
-static void each(struct jit_managers *managers, struct field_reader *reader, const struct range_section *section,
-                 block_part_visitor *visit, void *context)
+static bool find(const struct section_reader *section, uint64_t ip, struct code_block *ret)
 {
-    const struct r2r_image *image = r2r_images_get(&managers->images, reader, section);
+    const struct r2r_image *image = image_of(section);
+    return image && find_in(image, section->reader, ip, ret);
+}
+
+/* The number of a part is the function with which its method starts. */
+static void each(const struct section_reader *section, block_part_visitor *visit, void *context)
+{
+    struct field_reader *reader = section->reader;
+    const struct r2r_image *image = image_of(section);
     const struct r2r_entries *entries = image ? r2r_image_entries(image, reader) : NULL;
     uint32_t start = UINT32_MAX;
     if (!entries)
@@ -182,17 +181,15 @@ static void each(struct jit_managers *managers, struct field_reader *reader, con
     }
 }
 
-static bool block_at(struct jit_managers *managers, struct field_reader *reader, const struct range_section *section,
-                     uint64_t begin, uint32_t number, struct code_block *ret)
+static bool block_at(const struct section_reader *section, uint64_t begin, uint32_t number, struct code_block *ret)
 {
-    const struct r2r_image *image = r2r_images_get(&managers->images, reader, section);
+    struct field_reader *reader = section->reader;
+    const struct r2r_image *image = image_of(section);
     if (!image || !method_at(image, reader, number, ret))
         return false;
-    uint64_t relative = begin - image->base;
-    ret->cold = image->first_cold < image->functions.count &&
-                relative >= unwind_table_begin(reader, &image->functions, image->first_cold);
-    ret->ip = begin;
-    ret->offset = ret->cold ? ret->hot_size + (begin - ret->cold_start) : begin - ret->start;
+    bool cold = image->first_cold < image->functions.count &&
+                begin - image->base >= unwind_table_begin(reader, &image->functions, image->first_cold);
+    set_address(ret, begin, cold);
     return true;
 }
 

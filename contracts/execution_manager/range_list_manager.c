@@ -1,28 +1,25 @@
 /*
- * range_list_manager.c: precodes and other stubs in lists of ranges, which hold no methods. The list says of which kind
- * they are, where the target describes it.
+ * range_list_manager.c: lists of ranges of precodes and other stubs, without methods. The list says which kind of stub
+ * it holds if the target describes that.
  * Source: dotnet/runtime docs/design/datacontracts/ExecutionManager.md, "RangeList"; src/coreclr/vm/codeman.h.
  */
 #include "contracts/execution_manager/jit_manager.h"
 
-static bool find(struct jit_managers *managers, struct field_reader *reader, const struct range_section *section,
-                 uint64_t ip, struct code_block *ret)
+static bool find(const struct section_reader *section, uint64_t ip, struct code_block *ret)
 {
-    uint64_t number = 0;
-    if (section->range_list && has_field(reader, F_CodeRangeMapRangeList_RangeListType))
-        number = read_field(reader, section->range_list, F_CodeRangeMapRangeList_RangeListType);
-    if (reader_recover(&reader->raw, FAILURE(CDACQ_ERR_MEMORY)))
-        number = 0; /* they are stubs, whatever their kind */
-    *ret = (struct code_block){.ip = ip, .start = ip, .kind = (uint8_t)stub_kind_of(managers->stub_kinds, number)};
+    struct field_reader *reader = section->reader;
+    uint64_t list = section->section->range_list, number = 0;
+    if (list && has_field(reader, F_CodeRangeMapRangeList_RangeListType))
+        number = read_field(reader, list, F_CodeRangeMapRangeList_RangeListType);
+    reader_recover(&reader->raw, FAILURE(CDACQ_ERR_MEMORY)); /* stubs of an unknown kind are still stubs */
+    uint8_t kind = (uint8_t)stub_kind_of(section->managers->stub_kinds, number);
+    *ret = (struct code_block){.ip = ip, .start = ip, .kind = kind};
     return !reader_failed(&reader->raw);
 }
 
-static void each(struct jit_managers *managers, struct field_reader *reader, const struct range_section *section,
-                 block_part_visitor *visit, void *context)
+static void each(const struct section_reader *section, block_part_visitor *visit, void *context)
 {
-    (void)managers;
-    (void)reader;
-    visit(section->begin, section->end, PART_STUB, PART_NO_NUMBER, context);
+    visit(section->section->begin, section->section->end, PART_STUB, PART_NO_NUMBER, context);
 }
 
 const struct jit_manager_ops range_list_manager = {

@@ -1,6 +1,6 @@
 /*
- * stub_kinds.h: StubCodeBlockKind: the small numbers that say which kind of stub a block or a range holds. The runtime
- * renumbered them for .NET 11 without a new contract version; the schema of the descriptor shows which numbering holds.
+ * stub_kinds.h: StubCodeBlockKind: the numbers of the kinds of stubs. .NET 11 renumbered them without a new contract
+ * version; the descriptor's schema shows which numbering is used.
  * Source: dotnet/runtime src/coreclr/vm/codeman.h.
  */
 #ifndef CDACQ_CONTRACTS_EXECUTION_MANAGER_STUB_KINDS_H
@@ -16,7 +16,7 @@ struct stub_kinds {
 
 extern const struct stub_kinds stub_kinds_10, stub_kinds_11;
 
-/* The kind that a number means; CDACQ_CODE_UNKNOWN for one that the numbering does not have. */
+/* The kind that a number means; CDACQ_CODE_UNKNOWN if the numbering lacks it. */
 static inline enum cdacq_code_kind stub_kind_of(const struct stub_kinds *kinds, uint64_t number)
 {
     return number < kinds->count ? kinds->kinds[number] : CDACQ_CODE_UNKNOWN;

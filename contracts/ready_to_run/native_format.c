@@ -2,7 +2,7 @@
 
 enum { BLOCK_SIZE = 16 };
 
-/* [offset, offset + size), which lies within the section; `buffer` has room for it. NULL where that cannot be read. */
+/* [offset, offset + size), which must lie within the section and fit `buffer`. NULL if it cannot be read. */
 static const uint8_t *bytes_at(const struct native_section *section, uint64_t offset, size_t size, uint8_t *buffer)
 {
     if (LIKELY(section->bytes != NULL))
@@ -10,9 +10,7 @@ static const uint8_t *bytes_at(const struct native_section *section, uint64_t of
     return reader_copy(section->reader, section->address + offset, buffer, size) ? buffer : NULL;
 }
 
-/*
- * The number of trailing one bits of the first byte tells how many bytes follow; the fifth form has none of its bits.
- */
+/* The number of trailing one bits of the first byte is that of the bytes that follow, which are the value if it is 4. */
 static bool native_integer(const struct native_section *section, uint32_t *offset, bool is_signed, uint32_t *ret)
 {
     uint8_t buffer[5];
@@ -87,12 +85,10 @@ bool native_array_at(const struct native_array *array, uint32_t index, uint32_t 
         __builtin_add_overflow(array->base, relative, &relative))
         return false;
     uint32_t offset = relative;
-    /*
-     * A binary tree over the low bits: bit 0 of a node says it has a left child, which follows it; bit 1 a right one.
-     */
+    /* A binary tree over the low bits: bit 0 of a node means a left child, which follows it; bit 1 a right one. */
     for (uint32_t bit = BLOCK_SIZE / 2; bit; bit >>= 1) {
-        uint32_t behind = offset;
-        if (!native_unsigned(&array->section, &behind, &node))
+        uint32_t after = offset;
+        if (!native_unsigned(&array->section, &after, &node))
             return false;
         if (index & bit) {
             if (node & 2) {
@@ -101,13 +97,13 @@ bool native_array_at(const struct native_array *array, uint32_t index, uint32_t 
                 continue;
             }
         } else if (node & 1) {
-            offset = behind;
+            offset = after;
             continue;
         }
-        /* No child that way: the node may be the one element of its subtree, whose index it then tells. */
+        /* No child that way: the node may be the only element of its subtree; then it holds that element's index. */
         if ((node & 3) != 0 || node >> 2 != (index & (BLOCK_SIZE - 1)))
             return false;
-        offset = behind;
+        offset = after;
         break;
     }
     if (offset >= array->section.size)

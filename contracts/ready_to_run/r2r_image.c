@@ -4,7 +4,7 @@
 #include "contracts/code_lookup/hash_map.h"
 #include "formats/names/entry_point.h"
 
-/* entries[]: what kind of entry, in the top two bits, and its number. 0 is none. */
+/* r2r_entries.methods: a tag in the top two bits, and a number. 0 is none. */
 #define ENTRY_KIND_SHIFT 30
 #define ENTRY_VALUE_MASK ((UINT32_C(1) << ENTRY_KIND_SHIFT) - 1)
 
@@ -51,7 +51,7 @@ enum method_entry_kind r2r_entry(const struct r2r_entries *entries, uint32_t fun
     }
 }
 
-/* What the runtime's map has for a function. 0 where it has nothing; also when the reader fails. */
+/* What the runtime's map has for a function; 0 if nothing or if the reader fails. */
 static uint64_t mapped_method_desc(const struct r2r_image *image, struct field_reader *reader, uint32_t function)
 {
     uint64_t start = image->base + unwind_table_begin(reader, &image->functions, function);
@@ -61,17 +61,16 @@ static uint64_t mapped_method_desc(const struct r2r_image *image, struct field_r
 uint64_t r2r_image_method_desc(const struct r2r_image *image, struct field_reader *reader, uint32_t function)
 {
     uint64_t method_desc = mapped_method_desc(image, reader, function);
-    return reader_recover(&reader->raw, FAILURE(CDACQ_ERR_MEMORY))
-               ? 0
-               : method_desc; /* the image may name the method all the same */
+    reader_recover(&reader->raw, FAILURE(CDACQ_ERR_MEMORY)); /* the image may still name the method */
+    return reader_failed(&reader->raw) ? 0 : method_desc;
 }
 
 bool r2r_image_is_start(const struct r2r_image *image, const struct r2r_entries *entries, struct field_reader *reader,
                         uint32_t function)
 {
     if (!has_funclets(reader))
-        return true; /* and no cold code: a function is a method */
-    /* Without tables the map alone tells the starts: what it lacks of itself must not be taken for "no start here". */
+        return true; /* without cold code either, a function is a method */
+    /* Without tables only the map has the starts: missing memory must not be taken for "no start here". */
     return entries->methods ? entries->methods[function] != 0 : mapped_method_desc(image, reader, function) != 0;
 }
 
@@ -80,7 +79,7 @@ static uint32_t word_in_memory(void *context, uint64_t at)
     return read_u32(context, at);
 }
 
-/* The same without failing: 0 where it cannot be read. */
+/* The same without failing: 0 if it cannot be read. */
 static uint32_t word_if_there(void *context, uint64_t at)
 {
     struct reader *reader = context;
@@ -102,7 +101,7 @@ static bool find_section(struct field_reader *reader, const struct r2r_section_t
            !reader_failed(&reader->raw);
 }
 
-/* The sections of the image. False where it has no header, or when that cannot be read. */
+/* The sections of the image. False if it has no header or the reader fails. */
 static bool read_sections(struct field_reader *reader, const struct r2r_image *image, struct r2r_section_table *ret)
 {
     char magic[2];
@@ -113,7 +112,7 @@ static bool read_sections(struct field_reader *reader, const struct r2r_image *i
     bool valid = r2r_header_read(&source, image->header, &header);
     if (reader_failed(&reader->raw))
         return false;
-    /* A synthetic target may publish an image that is none. A PE image has a header; if not, it was damaged. */
+    /* A synthetic target may have no real image. A PE image without a valid header is damaged. */
     if (!valid &&
         !(reader_try_copy(&reader->raw, image->base, magic, sizeof magic) && memcmp(magic, "MZ", sizeof magic) == 0))
         return false;
@@ -126,16 +125,12 @@ static bool read_sections(struct field_reader *reader, const struct r2r_image *i
 static bool section_window(struct field_reader *reader, const struct r2r_image *image,
                            const struct r2r_section *section, const char *what, struct window *ret)
 {
-    if (!range_fits(section->rva, section->size, image->end - image->base)) {
-        reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, image->base + section->rva, what);
-        return false;
-    }
+    if (!range_fits(section->rva, section->size, image->end - image->base))
+        return reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, image->base + section->rva, what);
     return reader_window(&reader->raw, image->base + section->rva, section->size, what, ret);
 }
 
-/*
- * The runtime's pointer to a section's directory, where this runtime's descriptor has one: what the specification asks.
- */
+/* A section by the runtime's pointer to its directory, as specified. */
 static bool described_section(const struct r2r_image *image, struct field_reader *reader, enum layout_field field,
                               struct r2r_section *ret)
 {
@@ -175,7 +170,6 @@ static bool entry_function(const struct native_section *section, uint32_t offset
     return true;
 }
 
-/* The tables of an image on their way in. */
 struct inverter {
     struct field_reader *reader;
     const struct r2r_image *image;
@@ -183,15 +177,20 @@ struct inverter {
     uint16_t component; /* whose table is being read */
 };
 
+/* A start that is lost would give its code to the method before it, so a malformed table gives no answer at all. */
+static void malformed(const struct inverter *inverter, const struct r2r_section *section, const char *what)
+{
+    reader_fail(&inverter->reader->raw, CDACQ_ERR_CORRUPT, inverter->image->base + section->rva, what);
+}
+
 static void set_entry(const struct inverter *inverter, uint32_t function, unsigned tag, uint32_t value)
 {
     uint32_t *methods = inverter->entries->methods;
     uint16_t *components = inverter->entries->components;
-    /* A cold function is never a start, so an entry there is a lie; the first of two entries stands. */
-    if (function < inverter->image->first_cold && !methods[function] && value <= ENTRY_VALUE_MASK)
-        methods[function] = (uint32_t)tag << ENTRY_KIND_SHIFT | value;
-    else
+    /* A cold function is never a start. Of two entries the first one counts. */
+    if (function >= inverter->image->first_cold || methods[function] || value > ENTRY_VALUE_MASK)
         return;
+    methods[function] = (uint32_t)tag << ENTRY_KIND_SHIFT | value;
     if (components)
         components[function] = inverter->component;
 }
@@ -204,28 +203,25 @@ static void add_methoddefs(const struct inverter *inverter, const struct r2r_sec
     if (!find_section(inverter->reader, sections, R2R_METHODDEF_ENTRYPOINTS, &section) ||
         !section_window(inverter->reader, inverter->image, &section, "ReadyToRun section 103", &window))
         return;
-    if (native_array_open((struct native_section){.bytes = window.bytes, .size = section.size}, &array)) {
-        /* A count that lies is bounded: a rid has 24 bits, and an element takes a bit of the section at least. */
-        uint32_t count = (uint32_t)MIN(MIN(array.count, UINT32_C(0xffffff)), (uint64_t)section.size * 16);
-        for (uint32_t i = 0; i < count && reader_step(&inverter->reader->raw, "ReadyToRun section 103"); i++) {
-            uint32_t offset, function = UINT32_MAX;
-            if (!native_array_at(&array, i, &offset))
-                continue;
-            /* A start that is lost would give its code to the method before it: all, or no answer. */
-            if (!entry_function(&array.section, offset, &function) || function >= inverter->image->first_cold)
-                reader_fail(&inverter->reader->raw, CDACQ_ERR_CORRUPT, inverter->image->base + section.rva,
-                            "ReadyToRun section 103");
-            else
-                set_entry(inverter, function, tag, i + 1);
-        }
-    } else {
-        reader_fail(&inverter->reader->raw, CDACQ_ERR_CORRUPT, inverter->image->base + section.rva,
-                    "ReadyToRun section 103");
+    if (!native_array_open((struct native_section){.bytes = window.bytes, .size = section.size}, &array)) {
+        array.count = 0;
+        malformed(inverter, &section, "ReadyToRun section 103");
+    }
+    /* Bounds a false count: a rid has 24 bits, and an element takes at least a bit of the section. */
+    uint32_t count = (uint32_t)MIN(MIN(array.count, UINT32_C(0xffffff)), (uint64_t)section.size * 16);
+    for (uint32_t i = 0; i < count && reader_step(&inverter->reader->raw, "ReadyToRun section 103"); i++) {
+        uint32_t offset, function = UINT32_MAX;
+        if (!native_array_at(&array, i, &offset))
+            continue;
+        if (!entry_function(&array.section, offset, &function) || function >= inverter->image->first_cold)
+            malformed(inverter, &section, "ReadyToRun section 103");
+        else
+            set_entry(inverter, function, tag, i + 1);
     }
     window_deinit(&window);
 }
 
-/* An instance's element is a method signature, which has to be passed over to find the function behind it. */
+/* An instance's element is a method signature followed by the function. */
 static bool add_instance(uint32_t offset, void *context)
 {
     const struct inverter *inverter = context;
@@ -239,7 +235,7 @@ static bool add_instance(uint32_t offset, void *context)
         return true;
     }
     set_entry(inverter, function, ENTRY_TAG_INSTANCE, offset);
-    /* Many entries may share one long signature: each pays for what it has passed over. */
+    /* Many entries may share one long signature; each costs fuel for its length. */
     for (size_t paid = 0; paid <= length; paid += 64)
         if (!reader_step(&inverter->reader->raw, "ReadyToRun section 109"))
             return false;
@@ -256,36 +252,34 @@ static void add_instances(struct inverter *inverter, const struct r2r_section_ta
                         &entries->instances_window))
         return;
     entries->instances = (struct native_section){.bytes = entries->instances_window.bytes, .size = section.size};
-    /* A start that is not known would give its code to the method before it: all, or no answer. */
     if (!native_hashtable_open(entries->instances, &table) || !native_hashtable_each(&table, add_instance, inverter) ||
         entries->instances_incomplete)
-        reader_fail(&inverter->reader->raw, CDACQ_ERR_CORRUPT, inverter->image->base + section.rva,
-                    "ReadyToRun section 109");
+        malformed(inverter, &section, "ReadyToRun section 109");
 }
 
 /*
- * A composite image keeps the tables of its components apart: section 115 lists, for each, its CLR header and a header
- * its own with sections. Which assembly the i-th component is, the i-th AssemblyRef of the manifest metadata says.
+ * In a composite image each component has tables of its own: section 115 lists, for each, its CLR header and a header of
+ * sections. The i-th AssemblyRef of the manifest metadata names the i-th component.
  */
 static bool add_components(struct inverter *inverter, const struct r2r_section_table *sections)
 {
     struct field_reader *reader = inverter->reader;
     uint64_t base = inverter->image->base;
-    struct r2r_section list, part;
+    struct r2r_section list, manifest;
     if (!find_section(reader, sections, R2R_COMPONENT_ASSEMBLIES, &list))
         return false;
     uint32_t count = list.size / 16;
     if (count > R2R_COMPONENT_MAX)
-        reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, base + list.rva, "ReadyToRun section 115");
+        malformed(inverter, &list, "ReadyToRun section 115");
     inverter->entries->components = calloc((size_t)inverter->image->functions.count + 1, sizeof(uint16_t));
     if (!inverter->entries->components)
         reader_fail(&reader->raw, CDACQ_ERR_NOMEM, 0, "ReadyToRun entry points");
-    /* Only names need these: where they are missing, the starts are known all the same. */
-    if (find_section(reader, sections, R2R_MANIFEST_METADATA, &part) &&
-        !section_window(reader, inverter->image, &part, "ReadyToRun section 112", &inverter->entries->manifest))
+    /* Only names need these; the starts do not. */
+    if (find_section(reader, sections, R2R_MANIFEST_METADATA, &manifest) &&
+        !section_window(reader, inverter->image, &manifest, "ReadyToRun section 112", &inverter->entries->manifest))
         reader_recover(&reader->raw, FAILURE(CDACQ_ERR_MEMORY));
-    if (find_section(reader, sections, R2R_MANIFEST_MVIDS, &part) &&
-        !section_window(reader, inverter->image, &part, "ReadyToRun section 118", &inverter->entries->mvids))
+    if (find_section(reader, sections, R2R_MANIFEST_MVIDS, &manifest) &&
+        !section_window(reader, inverter->image, &manifest, "ReadyToRun section 118", &inverter->entries->mvids))
         reader_recover(&reader->raw, FAILURE(CDACQ_ERR_MEMORY));
     for (uint32_t i = 0; i < count && reader_step(&reader->raw, "ReadyToRun section 115"); i++) {
         uint64_t header = base + read_u32(&reader->raw, base + list.rva + (uint64_t)i * 16 + 8);
@@ -299,7 +293,7 @@ static bool add_components(struct inverter *inverter, const struct r2r_section_t
     return true;
 }
 
-/* Inverts the entry point tables. An image without any, as a synthetic one may be, is left without. */
+/* Inverts the entry point tables. A synthetic image may have none. */
 static void invert(struct inverter *inverter)
 {
     struct field_reader *reader = inverter->reader;
@@ -322,7 +316,7 @@ static void invert(struct inverter *inverter)
     add_instances(inverter, &sections);
 }
 
-/* A failure becomes the table's own, so that every use reports it and it is found only once. */
+/* A failure is kept with the tables, so that every use reports it. */
 static struct r2r_entries *entries_read(const struct r2r_image *image, struct field_reader *reader)
 {
     struct r2r_entries *entries = calloc(1, sizeof *entries);
@@ -331,7 +325,7 @@ static struct r2r_entries *entries_read(const struct r2r_image *image, struct fi
         return NULL;
     }
     struct inverter inverter = {reader, image, entries, 0};
-    /* Not to be charged to the look-up that happens to be the first. */
+    /* The first look-up does not pay for the tables. */
     struct reader_task outer = reader_enter(&reader->raw, FUEL_INDEX);
     invert(&inverter);
     entries->unverified = reader_unverified(&reader->raw);
@@ -378,7 +372,7 @@ static void read_hot_cold(struct field_reader *reader, struct r2r_image *image, 
     uint32_t count = (uint32_t)read_field(reader, info, F_ReadyToRunInfo_NumHotColdMap);
     if (!count)
         return;
-    if (count % 2) /* half a pair: whose the last cold code is nobody can tell */
+    if (count % 2) /* half a pair: the owner of the last cold code is unknown */
         reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, info, "ReadyToRunInfo.NumHotColdMap");
     uint64_t address = read_field(reader, info, F_ReadyToRunInfo_HotColdMap);
     if (!reader_window(&reader->raw, address, (uint64_t)count * 4, "ReadyToRunInfo.HotColdMap",
@@ -404,7 +398,7 @@ static void read_functions(struct field_reader *reader, struct r2r_image *image,
     if (reader_failed(&reader->raw))
         return;
     image->functions = unwind_table_at(reader, address, count, image->base);
-    /* Some tables end with a sentinel whose begin no code can have; the count may or may not include it. */
+    /* Some tables end with a sentinel that the count may or may not include. */
     uint32_t last;
     if (reader_try_copy(&reader->raw,
                         address + (uint64_t)(count - 1) * image->functions.entry_size +
@@ -415,7 +409,7 @@ static void read_functions(struct field_reader *reader, struct r2r_image *image,
     unwind_table_window(reader, &image->functions);
 }
 
-/* The version tells how GC info is encoded; an image whose header cannot be read does without. */
+/* The version of the GC info follows from the header; it stays 0 if that cannot be read. */
 static void read_version(struct field_reader *reader, struct r2r_image *image)
 {
     struct r2r_source source = {word_if_there, &reader->raw, reader->raw.big_endian};
@@ -431,7 +425,7 @@ struct r2r_image *r2r_image_open(struct field_reader *reader, const struct range
         reader_fail(&reader->raw, CDACQ_ERR_NOMEM, 0, "ReadyToRun image");
         return NULL;
     }
-    /* Not to be charged to the look-up either, and its failure is kept with it. */
+    /* The look-up does not pay for the image either, and a failure is kept with it. */
     struct reader_task outer = reader_enter(&reader->raw, FUEL_INDEX);
     image->module = section->r2r_module;
     image->base = section->begin;
@@ -440,7 +434,7 @@ struct r2r_image *r2r_image_open(struct field_reader *reader, const struct range
     uint64_t composite = read_field(reader, info, F_ReadyToRunInfo_CompositeInfo);
     image->info = info;
     image->header = read_field(reader, composite, F_ReadyToRunInfo_ReadyToRunHeader);
-    /* The map alone is the composite image's: everything else of it stands in each component's info too. */
+    /* Only the map is the composite image's; each component's info has everything else. */
     image->entry_point_map = field_address(reader, composite, F_ReadyToRunInfo_EntryPointToMethodDescMap);
     read_functions(reader, image, info);
     read_hot_cold(reader, image, info);

@@ -1,11 +1,11 @@
 /*
- * r2r_image.h: a ReadyToRun image as the ReadyToRun JIT manager reads it: its runtime functions, where each method
- * among them starts and which one it is, its hot/cold map and its thunks. Opened once for each image and kept.
+ * r2r_image.h: a ReadyToRun image: its runtime functions, which of them start which methods, its hot/cold map and its
+ * thunks. Opened once and kept.
  *
- * The runtime's own map from entry points to MethodDescs is filled when a method is first prepared, so it holds a few
- * percent of them, and walking back to the nearest entry that is in it names a neighbour for all others. Therefore the
- * starts come from the image's tables: METHODDEF_ENTRYPOINTS (103, a NativeArray by methoddef rid) and
- * INSTANCE_ENTRYPOINTS (109, a hash table of signatures). Only an image that has neither is walked as specified.
+ * The runtime's map from entry points to MethodDescs holds only prepared methods, a few percent. Walking back to the
+ * nearest entry in it, as specified, names a neighbour for all others. So the starts come from the image's tables,
+ * METHODDEF_ENTRYPOINTS (103, a NativeArray by methoddef rid) and INSTANCE_ENTRYPOINTS (109, a hash table of
+ * signatures); only an image that has neither is walked.
  * Source: dotnet/runtime docs/design/coreclr/botr/readytorun-format.md; ExecutionManager.md, "ReadyToRunJitManager".
  */
 #ifndef CDACQ_CONTRACTS_READY_TO_RUN_R2R_IMAGE_H
@@ -19,7 +19,7 @@
 #include "contracts/code_lookup/range_section_map.h"
 #include "contracts/code_info/unwind_info.h"
 
-/* Where an image names a method by itself. */
+/* How an image's tables name a method. */
 enum method_entry_kind {
     ENTRY_NONE,      /* no table of the image names it */
     ENTRY_METHODDEF, /* `entry` is a methoddef rid */
@@ -28,20 +28,19 @@ enum method_entry_kind {
 };
 
 enum {
-    R2R_FUNCTION_MAX =
-        8 * 1024 * 1024, /* runtime functions of one image: the framework as one image has some 400,000 */
+    R2R_FUNCTION_MAX = 8 * 1024 * 1024,        /* of one image: the framework as one image has some 400,000 */
     R2R_FUNCTION_TOTAL_MAX = 32 * 1024 * 1024, /* of all images of a target */
     R2R_COMPONENT_MAX = 4096,
 };
 
-/* An image's entry point tables, inverted. That takes milliseconds for a large image, so it is done when needed. */
+/* An image's entry point tables, inverted: on first use, because that takes milliseconds for a large image. */
 struct r2r_entries {
-    uint32_t *methods;    /* of each function: which method starts there; NULL where the image has no such tables */
-    uint16_t *components; /* of each function: whose methoddef it is; NULL unless the image is composite */
+    uint32_t *methods;               /* by function: which method starts there; NULL if the image has no such tables */
+    uint16_t *components;            /* by function: whose methoddef it is; NULL unless the image is composite */
     struct native_section instances; /* section 109: `entry` of an ENTRY_INSTANCE is an offset in it */
     bool instances_incomplete;       /* an entry of it could not be decoded */
     bool unverified;
-    struct reader_failure failure; /* they cannot be read: why, for every look-up that needs them */
+    struct reader_failure failure; /* why they cannot be read; every look-up that needs them fails with it */
     struct window instances_window;
     struct window manifest; /* section 112: metadata whose AssemblyRefs are the components of a composite image */
     struct window mvids;    /* section 118: 16 bytes for each of them */
@@ -59,43 +58,38 @@ struct r2r_image {
     uint64_t entry_point_map;              /* HashMap from entry point to MethodDesc */
     uint64_t header;                       /* READYTORUN_HEADER */
     unsigned gc_info_version;              /* 0 where not known */
-    _Atomic(struct r2r_entries *) entries; /* NULL until they are asked for */
+    _Atomic(struct r2r_entries *) entries; /* NULL until first use */
     bool unverified;
-    struct reader_failure failure; /* it cannot be read: why, for every look-up in it; nothing else is set then */
+    struct reader_failure failure; /* why it cannot be read; every look-up in it fails with it */
     struct window hot_cold_window;
 };
 
-/*
- * Reads the image of a range section. NULL, and the reader fails, when that cannot be done. Free with r2r_image_free.
- */
+/* Reads the image of a range section. NULL, and the reader fails, only if memory runs out; see `failure`. */
 struct r2r_image *r2r_image_open(struct field_reader *reader, const struct range_section *section);
 void r2r_image_free(struct r2r_image *image);
 
-/* The image's tables, read when first asked for. NULL, and the reader fails, when that cannot be done. */
+/* The image's tables, read on first use. NULL, and the reader fails, if that cannot be done. */
 const struct r2r_entries *r2r_image_entries(const struct r2r_image *image, struct field_reader *reader);
 
-/* The index of a runtime function by its address; its caller checks that the image has it. */
+/* The index of a runtime function by its address. The caller checks that the image has it. */
 static inline uint64_t r2r_image_function_at(const struct r2r_image *image, uint64_t address)
 {
     return (address - image->functions.address) / image->functions.entry_size;
 }
 
-/* The section of a type, within the image. False where it has none, or when the reader fails. */
+/* The section of a type, within the image. False if there is none or the reader fails. */
 bool r2r_image_section(const struct r2r_image *image, struct field_reader *reader, enum r2r_section_type type,
                        struct r2r_section *ret);
 
-/* Which method starts at a function, by the image's tables; ENTRY_NONE for funclets, and where there are no tables. */
+/* Which method starts at a function, by the image's tables; ENTRY_NONE for funclets and without tables. */
 enum method_entry_kind r2r_entry(const struct r2r_entries *entries, uint32_t function, uint32_t *ret_entry,
                                  uint16_t *ret_component);
 
-/* Whether a method starts at a function: by the tables, or, where the image has none, by the runtime's map. */
+/* Whether a method starts at a function: by the tables or, without tables, by the runtime's map. */
 bool r2r_image_is_start(const struct r2r_image *image, const struct r2r_entries *entries, struct field_reader *reader,
                         uint32_t function);
 
-/*
- * The MethodDesc of the method that starts at a function; 0 where the runtime has not prepared it, or its map is not
- * there.
- */
+/* The MethodDesc of the method that starts at a function; 0 if it was not prepared or the map cannot be read. */
 uint64_t r2r_image_method_desc(const struct r2r_image *image, struct field_reader *reader, uint32_t function);
 
 #endif

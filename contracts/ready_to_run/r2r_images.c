@@ -1,6 +1,6 @@
 #include "contracts/ready_to_run/r2r_images.h"
 
-/* The image, unless it could not be read: then the reader fails with the reason, each time. */
+/* The image, or NULL if it could not be read: then the reader fails with the reason each time. */
 static const struct r2r_image *usable(const struct r2r_image *image, struct field_reader *reader)
 {
     return reader_fail_again(&reader->raw, &image->failure) ? NULL : image;
@@ -18,13 +18,13 @@ const struct r2r_image *r2r_images_get(struct r2r_images *images, struct field_r
     struct r2r_image *image = reader_failed(&reader->raw) ? NULL : r2r_image_open(reader, section);
     if (!image)
         return NULL;
-    /* Sections that all name one large image must not cost its tables each time. */
+    /* Bounds the memory for sections that all name one large image. */
     if (atomic_fetch_add(&images->functions, image->functions.count) + image->functions.count >
         R2R_FUNCTION_TOTAL_MAX) {
         image->failure.status = CDACQ_ERR_FUEL;
         image->failure.what = "ReadyToRun images: runtime functions of all";
     }
-    /* Two threads may open the same image; both copies are right, and one more in the list does no harm. */
+    /* Two threads may open the same image; a second copy in the list does no harm. */
     image->next = first;
     while (
         !atomic_compare_exchange_weak_explicit(bucket, &image->next, image, memory_order_release, memory_order_acquire))

@@ -1,6 +1,6 @@
 /*
- * r2r_images.h: the ReadyToRun images of a target, each opened when code in it is first asked about and kept as long as
- * the target. Threads share them without locks.
+ * r2r_images.h: the ReadyToRun images of a target, each opened on first use and kept as long as the target. Threads
+ * share them without locks.
  */
 #ifndef CDACQ_CONTRACTS_READY_TO_RUN_R2R_IMAGES_H
 #define CDACQ_CONTRACTS_READY_TO_RUN_R2R_IMAGES_H
@@ -11,7 +11,7 @@
 
 struct r2r_images {
     _Atomic(struct r2r_image *) buckets[64]; /* by base: lists that only grow */
-    _Atomic(uint64_t) functions;             /* runtime functions of all of them: bounded */
+    _Atomic(uint64_t) functions;             /* number of runtime functions of all of them */
 };
 
 /* The image of a section. NULL, and the reader fails, when it cannot be read. */

@@ -26,7 +26,7 @@ uint32_t r2r_method_length(const struct r2r_image *image, struct field_reader *r
 {
     uint64_t gc_info;
     bool found = image->gc_info_version && r2r_method_gc_info(image, reader, start, &gc_info);
-    /* Where the unwind data cannot be read, or are none, the image's tables say how long the method is. */
+    /* Without unwind data the image's tables bound the method. */
     if (!found)
         reader_recover(&reader->raw, ~FAILURE(CDACQ_ERR_FUEL));
     return found ? gc_info_code_length(reader, gc_info, image->gc_info_version) : 0;

@@ -7,7 +7,7 @@
 
 #include "contracts/ready_to_run/r2r_image.h"
 
-/* The start that a hot function belongs to: the nearest one at or before it. UINT32_MAX where there is none. */
+/* The start that a hot function belongs to: the nearest one at or before it. UINT32_MAX if there is none. */
 uint32_t r2r_method_start(const struct r2r_image *image, const struct r2r_entries *entries, struct field_reader *reader,
                           uint32_t function);
 
@@ -15,13 +15,10 @@ uint32_t r2r_method_start(const struct r2r_image *image, const struct r2r_entrie
 uint32_t r2r_method_end(const struct r2r_image *image, const struct r2r_entries *entries, struct field_reader *reader,
                         uint32_t start);
 
-/* The length of the code of the method that starts at a function, by its GC info; 0 where that cannot be read. */
+/* The length of the code of the method that starts at `start`, by its GC info; 0 if that cannot be read. */
 uint32_t r2r_method_length(const struct r2r_image *image, struct field_reader *reader, uint32_t start);
 
-/*
- * The same end without the image's tables, by the method's length. 0 where no function ends exactly there, so that it
- * is not the length.
- */
+/* The same end by the method's length, without the image's tables. 0 if no function ends exactly there. */
 uint32_t r2r_method_end_by_length(const struct r2r_image *image, struct field_reader *reader, uint32_t start,
                                   uint32_t length);
 

@@ -15,22 +15,20 @@ bool r2r_method_gc_info(const struct r2r_image *image, struct field_reader *read
     return true;
 }
 
-/* Only the few bytes that lead to the element are read: the section of a large image has megabytes. */
+/* Reads only the few bytes that lead to the element: the section of a large image has megabytes. */
 bool r2r_method_debug_info(const struct r2r_image *image, struct field_reader *reader, uint32_t function, uint64_t *ret)
 {
-    struct r2r_section place;
+    struct r2r_section found;
     struct native_array array;
     uint32_t element, back, next;
     *ret = 0;
-    if (!r2r_image_section(image, reader, R2R_DEBUG_INFO, &place))
+    if (!r2r_image_section(image, reader, R2R_DEBUG_INFO, &found))
         return !reader_failed(&reader->raw);
-    struct native_section section = {.size = place.size, .reader = &reader->raw, .address = image->base + place.rva};
-    if (!native_array_open(section, &array)) {
-        reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, section.address, "ReadyToRun section 105");
-        return false;
-    }
+    struct native_section section = {.size = found.size, .reader = &reader->raw, .address = image->base + found.rva};
+    if (!native_array_open(section, &array))
+        return reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, section.address, "ReadyToRun section 105");
     if (!native_array_at(&array, function, &element))
-        return !reader_failed(&reader->raw); /* a method without any */
+        return !reader_failed(&reader->raw);
     next = element;
     if (!native_unsigned(&section, &next, &back) || back > element)
         reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, section.address + element, "ReadyToRun section 105");
@@ -47,21 +45,21 @@ static uint32_t entry_field(struct field_reader *reader, uint64_t table, uint32_
 bool r2r_method_clauses(const struct r2r_image *image, struct field_reader *reader, uint32_t rva, uint64_t *ret_address,
                         uint32_t *ret_count)
 {
-    struct r2r_section place;
+    struct r2r_section section;
     *ret_address = *ret_count = 0;
-    if (!r2r_image_section(image, reader, R2R_EXCEPTION_INFO, &place))
+    if (!r2r_image_section(image, reader, R2R_EXCEPTION_INFO, &section))
         return !reader_failed(&reader->raw);
     uint32_t entry_size = reader->layout->sizes[T_ExceptionLookupTableEntry];
     uint32_t clause_size = reader->layout->sizes[T_R2RExceptionClause];
     if (!entry_size || !clause_size)
         return reader_fail(&reader->raw, CDACQ_ERR_FIELD, 0,
                            entry_size ? "R2RExceptionClause" : "ExceptionLookupTableEntry");
-    /* The first entry after the method's: the last one is a sentinel, which no method reaches. */
-    uint64_t table = image->base + place.rva;
-    uint32_t after = lower_bound(i, place.size / entry_size,
+    /* The first entry after the method's. The last entry of the table is a sentinel. */
+    uint64_t table = image->base + section.rva;
+    uint32_t after = lower_bound(i, section.size / entry_size,
                                  reader_step(&reader->raw, "ReadyToRun section 104") &&
                                      entry_field(reader, table, i, F_ExceptionLookupTableEntry_MethodStartRVA) <= rva);
-    if (reader_failed(&reader->raw) || !after || after * (uint64_t)entry_size >= place.size ||
+    if (reader_failed(&reader->raw) || !after || after * (uint64_t)entry_size >= section.size ||
         entry_field(reader, table, after - 1, F_ExceptionLookupTableEntry_MethodStartRVA) != rva)
         return !reader_failed(&reader->raw);
     uint32_t begin = entry_field(reader, table, after - 1, F_ExceptionLookupTableEntry_ExceptionInfoRVA);

@@ -1,6 +1,5 @@
 /*
- * r2r_method_info.h: what a ReadyToRun image holds for a method besides its code: GC info, debug info and exception
- * clauses.
+ * r2r_method_info.h: what a ReadyToRun image holds for a method besides its code.
  * Source: dotnet/runtime docs/design/coreclr/botr/readytorun-format.md; ExecutionManager.md, "GetDebugInfo".
  */
 #ifndef CDACQ_CONTRACTS_READY_TO_RUN_R2R_METHOD_INFO_H
@@ -9,22 +8,21 @@
 #include "contracts/ready_to_run/r2r_image.h"
 
 /*
- * Where the GC info of the method is that starts at a function: after the unwind data of that. False, without failing,
- * where these have no end that is known.
+ * The address of the GC info of the method that starts at a function; it follows that function's unwind data. False if
+ * their size is not known, without failing, or if the reader fails.
  */
 bool r2r_method_gc_info(const struct r2r_image *image, struct field_reader *reader, uint32_t function, uint64_t *ret);
 
 /*
- * Where the debug info of the method is, 0 where it has none. Section 105 is a NativeArray of it by the method's first
- * function; its elements may refer back to an earlier, equal one. False, and the reader fails, when it cannot be read.
+ * The address of the method's debug info, 0 if it has none. Section 105 is a NativeArray by the method's first function;
+ * an element may refer back to an earlier, equal one. False, and the reader fails, when it cannot be read.
  */
 bool r2r_method_debug_info(const struct r2r_image *image, struct field_reader *reader, uint32_t function,
                            uint64_t *ret);
 
 /*
- * The exception clauses of the method that starts at `rva`: their address and number. Section 104 is one table for all
- * methods, sorted by method, in which the next entry says where the clauses end. False, and the reader fails, when they
- * cannot be read.
+ * The address and number of the clauses of the method that starts at `rva`. Section 104 is one table, sorted by method;
+ * a method's clauses end where the next entry's begin. False, and the reader fails, when they cannot be read.
  */
 bool r2r_method_clauses(const struct r2r_image *image, struct field_reader *reader, uint32_t rva, uint64_t *ret_address,
                         uint32_t *ret_count);

@@ -2,21 +2,15 @@
 
 #include "contracts/code_lookup/platform_metadata.h"
 
-/* The runtime's enumeration OptimizationTier; all ones where it does not know either. */
-static const char *tier_text(uint64_t tier)
-{
-    static const char *const texts[] = {
-        "Tier0", "Tier1", "Tier1OSR", "Optimized", "Tier0Instrumented", "Tier1Instrumented"};
-    return tier < ARRAY_SIZE(texts) ? texts[tier] : NULL;
-}
-
 static const char *read_tier(struct field_reader *reader, uint64_t address, enum layout_field field)
 {
+    static const char *const texts[] = {
+        "Tier0", "Tier1", "Tier1OSR", "Optimized", "Tier0Instrumented", "Tier1Instrumented"}; /* OptimizationTier */
     uint64_t tier = has_field(reader, field) ? read_field(reader, address, field) : UINT64_MAX;
-    return reader_failed(&reader->raw) ? NULL : tier_text(tier);
+    return tier < ARRAY_SIZE(texts) && !reader_failed(&reader->raw) ? texts[tier] : NULL;
 }
 
-/* The node of the version whose code starts there, 0 where none is that. */
+/* The node of the version whose code starts at `start`, or 0. */
 static uint64_t find_node(struct field_reader *reader, uint64_t code_data, uint64_t start)
 {
     uint64_t state = read_field(reader, code_data, F_MethodDescCodeData_VersioningState);

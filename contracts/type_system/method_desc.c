@@ -13,7 +13,7 @@ enum {
     DYNAMIC_IS_IL_STUB = 0x8000,   /* StoredSigMethodDesc.ExtendedFlags */
 };
 
-/* The chunk's range bits, shifted up over the remainder bits of the MethodDesc: its methoddef rid. */
+/* The methoddef rid: the chunk's range bits above the remainder bits of the MethodDesc. */
 static uint32_t read_rid(struct field_reader *reader, uint64_t chunk, uint64_t address)
 {
     uint64_t remainder_bits = reader->layout->globals[G_MethodDescTokenRemainderBitCount];
@@ -67,9 +67,8 @@ uint32_t method_desc_arguments(struct field_reader *reader, const struct method_
         return (uint32_t)reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, method->address,
                                      "InstantiatedMethodDesc.NumGenericArgs");
     if (!*ret)
-        return (uint32_t)reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, method->address,
-                                     "InstantiatedMethodDesc.PerInstInfo");
-    return (uint32_t)count;
+        reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, method->address, "InstantiatedMethodDesc.PerInstInfo");
+    return *ret ? (uint32_t)count : 0;
 }
 
 bool method_desc_is_il_stub(struct field_reader *reader, const struct method_desc *method)

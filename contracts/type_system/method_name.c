@@ -17,7 +17,7 @@ static enum cdacq_status find_definition(void *context, uint64_t handle, const s
     return type_handle_definition(context, handle, ret_metadata, ret_token);
 }
 
-/* Whether a module is there and has metadata; says what is missing of it. */
+/* Whether a module exists and has metadata; *err says what is missing. */
 static bool has_metadata(const struct module *module, struct cdacq_error *err)
 {
     if (!module)
@@ -49,9 +49,7 @@ static void name_by_token(const struct method_namer *namer, uint64_t module_addr
     name_in_module(namer, module_cache_get(namer->cache, module_address), token, NULL, ret);
 }
 
-/*
- * The assembly that the manifest metadata of a composite image calls by its `rid`-th AssemblyRef, where it is mapped.
- */
+/* The assembly of the `rid`-th AssemblyRef of a composite image's manifest metadata, or NULL. */
 static struct module *find_manifest_assembly(struct module_cache *cache, const struct r2r_entries *entries,
                                              uint32_t rid)
 {
@@ -102,7 +100,7 @@ static void feed_argument(void *context, bool of_method, uint32_t index, struct 
                               n);
 }
 
-/* What the spelling shows of it. The functions take an instance_context, which `context` is. */
+/* What the spelling shows of the instance. Its functions take `context`. */
 static struct name_instance instance_of(struct instance_context *context, const struct method_namer *namer,
                                         const struct method_desc *method)
 {
@@ -119,7 +117,7 @@ static struct name_instance instance_of(struct instance_context *context, const 
 
 /* ---- By a MethodDesc ---- */
 
-/* The module that tokens in a dynamic method's signature belong to; the source gets its metadata where it has any. */
+/* The module whose tokens a dynamic method's signature holds; the source gets its metadata if it has any. */
 static struct module *find_signature_module(struct module_cache *cache, const struct method_desc *method,
                                             struct name_source *source)
 {
@@ -129,7 +127,7 @@ static struct module *find_signature_module(struct module_cache *cache, const st
     return module;
 }
 
-/* Its status is that of the name; *ret_module is the module that was needed. */
+/* *ret_module is the module that was needed, if any. */
 static enum cdacq_status name_signature(const struct method_namer *namer, const struct method_desc *method,
                                         const char *owner, const char *name, const struct window *signature,
                                         const struct module **ret_module, struct text *ret)
@@ -155,8 +153,8 @@ static enum cdacq_status name_signature(const struct method_namer *namer, const 
 }
 
 /*
- * DynamicMethod and IL stubs: they have no token, and carry their name and their signature with them. The signature's
- * tokens belong to the module that their MethodTable is of. A formal name may do without parameters: `(...)`.
+ * DynamicMethod and IL stubs have a name and a signature instead of a token. The signature's tokens belong to the module
+ * of their MethodTable. A formal name may lack parameters: `(...)`.
  */
 static void name_dynamic_method(const struct method_namer *namer, const struct method_desc *method,
                                 struct method_name *ret)
@@ -215,17 +213,15 @@ struct image_modules {
     const struct r2r_entries *entries;
 };
 
-/* Modules of a composite image are numbered by the manifest: 1 is itself, then come its AssemblyRefs. */
+/* Modules of a composite image are numbered by the manifest: 1 is itself, then its AssemblyRefs follow. */
 static const struct metadata *composite_module(void *context, uint32_t index)
 {
     const struct image_modules *modules = context;
     struct module *module = index > 1 ? find_manifest_assembly(modules->cache, modules->entries, index - 1) : NULL;
-    return module ? &module->metadata : NULL; /* one that is found can be read */
+    return module ? &module->metadata : NULL;
 }
 
-/*
- * An instance over types that the image knows: its signature tells the method, mostly by a token of the image itself.
- */
+/* An instance: its signature has the method, mostly by a token of the image itself. */
 static void name_instance(const struct method_namer *namer, const struct code_block *block, struct method_name *ret)
 {
     struct module_cache *cache = namer->cache;
@@ -307,7 +303,7 @@ static void form_name(const struct method_namer *namer, const struct code_block 
         text_clear(&ret->text);
 }
 
-/* Reads which method a block is by the image's tables. */
+/* Reads from the image's tables which method a block is. */
 static void read_entry(struct field_reader *reader, struct code_block *block)
 {
     const struct r2r_image *image = block->image;
@@ -323,7 +319,7 @@ void method_name_form(const struct method_namer *namer, const struct code_block 
     form_name(namer, block, ret);
     if (ret->error.status >= 0 || !block->image || !block->method_desc || block->entry_kind == ENTRY_METHODDEF)
         return;
-    /* The MethodDesc is not there, or what it leads to: the image's tables may know. */
+    /* The MethodDesc, or what it leads to, is missing: try the image's tables. */
     struct code_block named = *block;
     reader_begin(&reader->raw, FUEL_NAME);
     if (named.entry_kind == ENTRY_NONE)

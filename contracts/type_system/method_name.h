@@ -1,6 +1,6 @@
 /*
- * method_name.h: from a code block to the name of its method: through the image's own tables where those tell which
- * method it is, else through its MethodDesc.
+ * method_name.h: from a code block to the name of its method, by the image's tables if they name it or by its
+ * MethodDesc.
  */
 #ifndef CDACQ_CONTRACTS_TYPE_SYSTEM_METHOD_NAME_H
 #define CDACQ_CONTRACTS_TYPE_SYSTEM_METHOD_NAME_H
@@ -12,21 +12,20 @@
 #include "util/text.h"
 
 struct method_name {
-    struct text text;            /* empty where there is no name */
-    uint32_t token;              /* methoddef; 0 where there is none or it is not known */
-    const struct module *module; /* that declares it; NULL for dynamic methods, or where not known */
-    bool unverified;             /* a file that nothing confirmed has supplied a part of it */
+    struct text text;            /* empty if there is no name */
+    uint32_t token;              /* methoddef; 0 if there is none or it is not known */
+    const struct module *module; /* that declares it; NULL for dynamic methods, or if not known */
+    bool unverified;             /* it rests on a file that nothing confirmed */
     struct cdacq_error error;    /* why there is no name */
 };
 
-/* Who asks. */
 struct method_namer {
     struct module_cache *cache;
     const struct name_spelling *spelling;
     bool runtime_types; /* the target describes MethodDescs */
 };
 
-/* Fills `ret`, which must be zero. Whatever is known is filled in, also where there is no name. */
+/* Fills `ret`, which must be zero, with whatever is known, even if there is no name. */
 void method_name_form(const struct method_namer *namer, const struct code_block *block, struct method_name *ret);
 
 #endif

@@ -31,7 +31,7 @@ static bool reader_good(struct namer *n, const struct field_reader *reader)
 static void put_type_desc(struct namer *n, struct module_cache *cache, uint64_t desc, unsigned depth)
 {
     struct field_reader *reader = cache->reader;
-    uint8_t kind = (uint8_t)read_field(reader, desc, F_TypeDesc_TypeAndFlags); /* the flags are above it */
+    uint8_t kind = (uint8_t)read_field(reader, desc, F_TypeDesc_TypeAndFlags); /* without the flags above it */
     if (!reader_good(n, reader))
         return;
     if (kind == ELEMENT_VAR || kind == ELEMENT_MVAR || kind == ELEMENT_FNPTR) {
@@ -50,7 +50,7 @@ static void put_type_desc(struct namer *n, struct module_cache *cache, uint64_t 
     type_after(n, kind);
 }
 
-/* The array's dimensions: each adds two integers to the object, a bound and a lower bound. */
+/* Each dimension adds two integers to the object, a bound and a lower bound. */
 static unsigned array_rank(struct field_reader *reader, uint64_t method_table)
 {
     uint64_t size = read_field(reader, method_table, F_MethodTable_BaseSize);
@@ -72,8 +72,8 @@ static void put_array(struct namer *n, struct module_cache *cache, uint64_t meth
 }
 
 /*
- * The type arguments: PerInstInfo is an array of dictionaries, one for each generic type in the hierarchy; the last is
- * the type's own, and begins with the arguments. A GenericsDictInfo just before the array has their number.
+ * PerInstInfo is an array of dictionaries, one for each generic type in the hierarchy; the last is the type's own and
+ * begins with its arguments. The GenericsDictInfo before the array has their number.
  */
 static uint32_t find_arguments(struct field_reader *reader, uint64_t method_table, uint64_t *ret_arguments)
 {
@@ -87,7 +87,7 @@ static uint32_t find_arguments(struct field_reader *reader, uint64_t method_tabl
     return reader_failed(&reader->raw) ? 0 : (uint32_t)arguments;
 }
 
-/* In .NET 8 only the low 16 bits are here, all set if the rid needs more; its upper bits are then elsewhere. */
+/* In .NET 8 this has 16 bits; all are set if the rid needs more, which is then elsewhere. */
 static uint32_t type_def_rid(struct field_reader *reader, uint64_t method_table)
 {
     if (!has_field(reader, F_MethodTable_TypeDefRid))
@@ -96,7 +96,6 @@ static uint32_t type_def_rid(struct field_reader *reader, uint64_t method_table)
     return rid == UINT16_MAX ? 0 : rid;
 }
 
-/* The metadata of the module that the type is of. */
 static enum cdacq_status metadata_of(struct module_cache *cache, uint64_t method_table, const struct metadata **ret)
 {
     uint64_t address = read_field(cache->reader, method_table, F_MethodTable_Module);

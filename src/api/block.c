@@ -5,7 +5,6 @@
 
 #include "contracts/execution_manager/code_heap_infos.h"
 #include "contracts/execution_manager/block_function.h"
-#include "contracts/execution_manager/method_region.h"
 #include "contracts/execution_manager/non_virtual_entry.h"
 #include "src/api/handles.h"
 #include "util/sized.h"
@@ -84,7 +83,7 @@ enum cdacq_status cdacq_block_get_method_region_info(const struct cdacq_block *h
 {
     struct code_block block = block_of(handle);
     uint64_t hot_size;
-    bool answered = method_region_hot_size(begin(session), &block, &hot_size);
+    bool answered = block_hot_size(begin(session), &block, &hot_size);
     if (answered) {
         *ret_hot_size = hot_size;
         *ret_cold_start = block.cold_start;
