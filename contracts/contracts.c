@@ -13,29 +13,33 @@ struct contract_row {
     const struct precode_stubs_version *precode_stubs;         /* likewise */
 };
 
-#define READ_ALIKE(name)                                                                     \
-    {#name, 0, "1", LAYOUT_##name, NULL, NULL}, {#name, 0, "c1", LAYOUT_##name, NULL, NULL}, \
-    {                                                                                        \
-#name, 2, "c1", LAYOUT_##name, NULL, NULL                                            \
-    }
-
 static const struct contract_row rows[] = {
     {"ExecutionManager", 0, "1", LAYOUT_ExecutionManager, &execution_manager_1, NULL},
     {"ExecutionManager", 0, "2", LAYOUT_ExecutionManager, &execution_manager_2, NULL},
     {"ExecutionManager", 0, "c1", LAYOUT_ExecutionManager, &execution_manager_1, NULL}, /* previews of .NET 11 */
     {"ExecutionManager", 0, "c2", LAYOUT_ExecutionManager, &execution_manager_2, NULL},
     {"ExecutionManager", 2, "c1", LAYOUT_ExecutionManager, &execution_manager_c1, NULL},
-    READ_ALIKE(PlatformMetadata),
+    {"PlatformMetadata", 0, "1", LAYOUT_PlatformMetadata, NULL, NULL},
+    {"PlatformMetadata", 0, "c1", LAYOUT_PlatformMetadata, NULL, NULL},
+    {"PlatformMetadata", 2, "c1", LAYOUT_PlatformMetadata, NULL, NULL},
     {"PrecodeStubs", 0, "1", LAYOUT_PrecodeStubs, NULL, &precode_stubs_1},
     {"PrecodeStubs", 0, "2", LAYOUT_PrecodeStubs, NULL, &precode_stubs_2},
     {"PrecodeStubs", 0, "3", LAYOUT_PrecodeStubs, NULL, &precode_stubs_3},
     {"PrecodeStubs", 0, "c3", LAYOUT_PrecodeStubs, NULL, &precode_stubs_3}, /* previews of .NET 11 */
     {"PrecodeStubs", 2, "c1", LAYOUT_PrecodeStubs, NULL, &precode_stubs_3},
     {"RuntimeTypeSystem", 0, "8.0", LAYOUT_RuntimeTypeSystem, NULL, NULL}, /* ours, for .NET 8: see type_handle.c */
-    READ_ALIKE(RuntimeTypeSystem),
-    READ_ALIKE(CodeVersions),
-    READ_ALIKE(Loader),
-    READ_ALIKE(EcmaMetadata),
+    {"RuntimeTypeSystem", 0, "1", LAYOUT_RuntimeTypeSystem, NULL, NULL},
+    {"RuntimeTypeSystem", 0, "c1", LAYOUT_RuntimeTypeSystem, NULL, NULL},
+    {"RuntimeTypeSystem", 2, "c1", LAYOUT_RuntimeTypeSystem, NULL, NULL},
+    {"CodeVersions", 0, "1", LAYOUT_CodeVersions, NULL, NULL},
+    {"CodeVersions", 0, "c1", LAYOUT_CodeVersions, NULL, NULL},
+    {"CodeVersions", 2, "c1", LAYOUT_CodeVersions, NULL, NULL},
+    {"Loader", 0, "1", LAYOUT_Loader, NULL, NULL},
+    {"Loader", 0, "c1", LAYOUT_Loader, NULL, NULL},
+    {"Loader", 2, "c1", LAYOUT_Loader, NULL, NULL},
+    {"EcmaMetadata", 0, "1", LAYOUT_EcmaMetadata, NULL, NULL},
+    {"EcmaMetadata", 0, "c1", LAYOUT_EcmaMetadata, NULL, NULL},
+    {"EcmaMetadata", 2, "c1", LAYOUT_EcmaMetadata, NULL, NULL},
 };
 
 static const struct contract_row *find_row(const char *name, unsigned schema, const char *version)

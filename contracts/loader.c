@@ -96,13 +96,10 @@ static void module_error(const struct module *module, enum cdacq_status status, 
 /* Where the loaded image is: Module.Base in .NET 9 and later, the PEImageLayout of the PEAssembly in all. */
 static uint64_t find_base(struct field_reader *reader, uint64_t module, uint64_t *ret_layout)
 {
-    *ret_layout = 0;
-    if (has_field(reader, F_Module_PEAssembly) && has_field(reader, F_PEAssembly_PEImage) &&
-        has_field(reader, F_PEImage_LoadedImageLayout)) {
-        uint64_t assembly = read_field(reader, module, F_Module_PEAssembly);
-        uint64_t image = assembly ? read_field(reader, assembly, F_PEAssembly_PEImage) : 0;
-        *ret_layout = image ? read_field(reader, image, F_PEImage_LoadedImageLayout) : 0;
-    }
+    uint64_t image = 0;
+    if (has_field(reader, F_PEAssembly_PEImage) && has_field(reader, F_PEImage_LoadedImageLayout))
+        image = read_optional(reader, read_optional(reader, module, F_Module_PEAssembly), F_PEAssembly_PEImage);
+    *ret_layout = read_optional(reader, image, F_PEImage_LoadedImageLayout);
     if (has_field(reader, F_Module_Base))
         return read_field(reader, module, F_Module_Base);
     return *ret_layout ? read_field(reader, *ret_layout, F_PEImageLayout_Base) : 0;
@@ -133,24 +130,31 @@ static void append_utf16(struct field_reader *reader, uint64_t address, struct t
     }
 }
 
+/* An escaped copy, or NULL. */
+static char *escaped(const char *data, size_t length)
+{
+    struct text text = {0};
+    text_escape(&text, data, length);
+    if (text.broken)
+        text_deinit(&text);
+    return text.data;
+}
+
 /* The path of the mapped file, or else the runtime's name of the module. */
 static char *find_path(const struct module_files *files, struct field_reader *reader, uint64_t module, uint64_t base)
 {
-    struct text raw = {0}, escaped = {0};
+    struct text raw = {0};
     const char *mapped = base ? files->path_at(files->context, base) : NULL;
     if (mapped && mapped[0] == '/') {
         text_puts(&raw, mapped);
-    } else if (has_field(reader, F_Module_Path)) {
-        uint64_t path = read_field(reader, module, F_Module_Path);
-        if (path && !reader_failed(&reader->raw))
+    } else {
+        uint64_t path = read_optional(reader, module, F_Module_Path);
+        if (path)
             append_utf16(reader, path, &raw);
     }
-    if (raw.length)
-        text_escape(&escaped, raw.data, raw.length);
+    char *path = raw.length ? escaped(raw.data, raw.length) : NULL;
     text_deinit(&raw);
-    if (escaped.broken)
-        text_deinit(&escaped);
-    return escaped.data;
+    return path;
 }
 
 static enum cdacq_status open_image(struct module *module, bool mapped, uint64_t size)
@@ -227,14 +231,10 @@ static void take_name_from_metadata(struct module *module)
     char buffer[METADATA_STRING_CAP];
     const char *name;
     size_t length;
-    struct text escaped = {0};
     if (metadata_module(&module->metadata, 1, &row) < 0 ||
         metadata_string(&module->metadata, row.name, buffer, &name, &length) < 0 || !length)
         return;
-    text_escape(&escaped, name, length);
-    if (escaped.broken)
-        text_deinit(&escaped);
-    module->path = escaped.data;
+    module->path = escaped(name, length);
 }
 
 static void module_open(struct module *module, struct field_reader *reader)

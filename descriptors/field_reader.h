@@ -45,6 +45,12 @@ static inline uint64_t read_field(struct field_reader *reader, uint64_t base, en
     return field_read(reader, field, read_uint(&reader->raw, base + slot->offset, slot->width));
 }
 
+/* The same, but 0 without failing if the field is absent or `base` is 0. */
+static inline uint64_t read_optional(struct field_reader *reader, uint64_t base, enum layout_field field)
+{
+    return base && has_field(reader, field) ? read_field(reader, base, field) : 0;
+}
+
 /* The address of an INLINE field. 0, and the reader fails, when it is absent. */
 static inline uint64_t field_address(struct field_reader *reader, uint64_t base, enum layout_field field)
 {

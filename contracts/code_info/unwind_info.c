@@ -64,9 +64,9 @@ static uint32_t size_x86(struct field_reader *reader)
 
 /* ---- x64 ---- */
 
-static bool is_chained(const uint8_t *unwind_info)
+static bool is_chained(uint8_t first)
 {
-    return unwind_info[0] >> 3 & CHAININFO;
+    return first >> 3 & CHAININFO;
 }
 
 static uint32_t size_x64(struct field_reader *reader, uint64_t address)
@@ -75,13 +75,7 @@ static uint32_t size_x64(struct field_reader *reader, uint64_t address)
     if (!reader_copy(&reader->raw, address, unwind_info, sizeof unwind_info))
         return 0;
     uint32_t codes = (uint32_t)align_up(2 * (uint64_t)unwind_info[2], 4);
-    return 4 + codes + (is_chained(unwind_info) ? 12 : 4);
-}
-
-bool unwind_info_is_chained(struct field_reader *reader, uint64_t address)
-{
-    uint8_t first = read_u8(&reader->raw, address);
-    return is_chained(&first);
+    return 4 + codes + (is_chained(unwind_info[0]) ? 12 : 4);
 }
 
 /* ---- arm, arm64, riscv64, loongarch64 ---- */
@@ -93,19 +87,18 @@ struct unwind_header {
     uint32_t codes;   /* words of unwind codes */
 };
 
+static bool has_unwind_header(enum architecture architecture)
+{
+    return architecture == ARCHITECTURE_ARM || architecture == ARCHITECTURE_ARM64 ||
+           architecture == ARCHITECTURE_RISCV64 || architecture == ARCHITECTURE_LOONGARCH64;
+}
+
 /* How many bytes the header's length counts in. */
 static uint32_t unit_of(const struct field_reader *reader)
 {
-    switch (reader->layout->architecture) {
-    case ARCHITECTURE_ARM:
-        return 2;
-    case ARCHITECTURE_ARM64:
-    case ARCHITECTURE_RISCV64:
-    case ARCHITECTURE_LOONGARCH64:
-        return 4;
-    default:
+    if (!has_unwind_header(reader->layout->architecture))
         return reader->raw.pointer_size / 2u;
-    }
+    return reader->layout->architecture == ARCHITECTURE_ARM ? 2 : 4;
 }
 
 static bool read_header(struct field_reader *reader, uint64_t address, struct unwind_header *ret)
@@ -171,26 +164,16 @@ bool unwind_table_data(struct field_reader *reader, const struct unwind_table *t
     uint32_t unwind_data = unwind_data_of(reader, table, i), size = 0;
     uint64_t address = table->base + unwind_data;
     struct unwind_header header;
-    switch (reader->layout->architecture) {
-    case ARCHITECTURE_X86:
+    enum architecture architecture = reader->layout->architecture;
+    if (architecture == ARCHITECTURE_X86)
         size = size_x86(reader);
-        break;
-    case ARCHITECTURE_X64:
-        if (unwind_data & REFERENCE)
-            return false;
+    else if (architecture == ARCHITECTURE_X64 && !(unwind_data & REFERENCE))
         size = size_x64(reader, address);
-        break;
-    case ARCHITECTURE_ARM:
-    case ARCHITECTURE_ARM64:
-    case ARCHITECTURE_RISCV64:
-    case ARCHITECTURE_LOONGARCH64:
-        if (is_packed(reader, unwind_data) || !read_header(reader, address, &header))
-            return false;
+    else if (has_unwind_header(architecture) && !is_packed(reader, unwind_data) &&
+             read_header(reader, address, &header))
         size = header.size + 4 * header.epilogs + 4 * header.codes + 4;
-        break;
-    default:
+    else
         return false;
-    }
     if (reader_failed(&reader->raw))
         return false;
     *ret_address = address;
@@ -202,8 +185,7 @@ bool unwind_table_is_fragment(struct field_reader *reader, const struct unwind_t
 {
     enum { FRAGMENT_ARM = 22, END_C = 0xe5 }; /* a flag of the header; the first code if there is no prolog */
     enum architecture architecture = reader->layout->architecture;
-    if (architecture != ARCHITECTURE_ARM && architecture != ARCHITECTURE_ARM64 &&
-        architecture != ARCHITECTURE_RISCV64 && architecture != ARCHITECTURE_LOONGARCH64)
+    if (!has_unwind_header(architecture))
         return false;
     uint32_t unwind_data = unwind_data_of(reader, table, i);
     uint64_t address = table->base + unwind_data;
@@ -229,6 +211,6 @@ bool unwind_table_is_cold_funclet(struct field_reader *reader, const struct unwi
     if (reader->layout->architecture != ARCHITECTURE_X64)
         return false;
     uint32_t unwind_data = unwind_data_of(reader, table, i);
-    return !(unwind_data & REFERENCE) && !unwind_info_is_chained(reader, table->base + unwind_data) &&
+    return !(unwind_data & REFERENCE) && !is_chained(read_u8(&reader->raw, table->base + unwind_data)) &&
            !reader_failed(&reader->raw);
 }

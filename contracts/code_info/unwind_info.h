@@ -82,9 +82,6 @@ bool unwind_table_is_fragment(struct field_reader *reader, const struct unwind_t
 /* The entry with which the function or funclet of entry `i` begins: `i` itself unless it is a fragment. */
 uint32_t unwind_table_root(struct field_reader *reader, const struct unwind_table *table, uint32_t i);
 
-/* Whether x64 unwind data at `address` are chained to those of another function: UNW_FLAG_CHAININFO. */
-bool unwind_info_is_chained(struct field_reader *reader, uint64_t address);
-
 /* Whether an entry of cold code describes a funclet: on x64 unless it is chained to the method's body, else never. */
 bool unwind_table_is_cold_funclet(struct field_reader *reader, const struct unwind_table *table, uint32_t i);
 

@@ -1,6 +1,5 @@
 /*
- * precode_stubs.h: PrecodeStubs: from a precode, the entry point of a method that may have no code yet, to the method's
- * MethodDesc.
+ * precode_stubs.h: PrecodeStubs: from a precode, the entry point of a method that may have no code yet, to a MethodDesc.
  *
  * Pages of code hold precodes of equal size; the data of each, StubPrecodeData or FixupPrecodeData, is one page after
  * it. All but fixup precodes have the same code; their data holds their kind. The versions of the contract differ in how

@@ -32,9 +32,8 @@ static bool read_section(struct field_reader *reader, uint64_t address, struct r
         .heap_list = read_field(reader, address, F_RangeSection_HeapList),
         .r2r_module = read_field(reader, address, F_RangeSection_R2RModule),
         .flags = (uint32_t)read_field(reader, address, F_RangeSection_Flags),
+        .range_list = read_optional(reader, address, F_RangeSection_RangeList),
     };
-    if (has_field(reader, F_RangeSection_RangeList))
-        section.range_list = read_field(reader, address, F_RangeSection_RangeList);
     if (reader_failed(&reader->raw))
         return false;
     *ret = section;

@@ -10,11 +10,12 @@ static uint64_t variable_of(const struct field_reader *reader, const struct jit_
     return layout->global_present[manager->heaps_variable] ? layout->globals[manager->heaps_variable] : 0;
 }
 
-/* The manager of a kind of code if it keeps code heaps. */
+/* The manager of a kind of code if it keeps code heaps, or NULL. */
 static const struct jit_manager_ops *heap_manager(enum cdacq_code_kind kind)
 {
-    const struct jit_manager_ops *manager = jit_manager_of_kind(kind);
-    return manager && manager->heaps_variable != G_COUNT ? manager : NULL;
+    if (kind == ee_jit_manager.method_kind)
+        return &ee_jit_manager;
+    return kind == interpreter_jit_manager.method_kind ? &interpreter_jit_manager : NULL;
 }
 
 bool jit_manager_info(const struct execution_manager *execution_manager, struct field_reader *reader,
@@ -28,8 +29,7 @@ bool jit_manager_info(const struct execution_manager *execution_manager, struct 
     uint64_t variable = variable_of(reader, manager);
     if (variable) {
         ret->address = read_pointer(&reader->raw, variable);
-        if (ret->address && has_field(reader, F_EEJitManager_AllCodeHeaps))
-            ret->heap_list = read_field(reader, ret->address, F_EEJitManager_AllCodeHeaps);
+        ret->heap_list = read_optional(reader, ret->address, F_EEJitManager_AllCodeHeaps);
         return !reader_failed(&reader->raw);
     }
     if (!range_section_map_list(reader, execution_manager->map, &list))
@@ -68,9 +68,8 @@ static bool add_node(struct field_reader *reader, uint64_t node, struct code_hea
         .end = read_field(reader, node, F_CodeHeapListNode_EndAddress),
         .map_base = read_field(reader, node, F_CodeHeapListNode_MapBase),
         .header_map = read_field(reader, node, F_CodeHeapListNode_HeaderMap),
+        .heap = read_optional(reader, node, F_CodeHeapListNode_Heap),
     };
-    if (has_field(reader, F_CodeHeapListNode_Heap))
-        heap.heap = read_field(reader, node, F_CodeHeapListNode_Heap);
     if (reader_failed(&reader->raw))
         return false;
     if (heap.heap && has_field(reader, F_CodeHeap_HeapType)) {

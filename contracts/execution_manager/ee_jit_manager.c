@@ -71,7 +71,7 @@ static bool has_flag_byte(struct field_reader *reader)
     if (!layout->global_present[G_EEJitManagerAddress] || !has_field(reader, F_EEJitManager_StoreRichDebugInfo))
         return false;
     uint64_t jit_manager = read_pointer(&reader->raw, layout->globals[G_EEJitManagerAddress]);
-    return jit_manager && read_field(reader, jit_manager, F_EEJitManager_StoreRichDebugInfo);
+    return read_optional(reader, jit_manager, F_EEJitManager_StoreRichDebugInfo);
 }
 
 static bool debug_info(struct field_reader *reader, const struct code_block *block, uint64_t *ret,

@@ -1,6 +1,7 @@
 #include "contracts/execution_manager/execution_manager.h"
 
 #include "contracts/code_lookup/platform_metadata.h"
+#include "contracts/code_lookup/precode_stubs.h"
 
 const struct execution_manager_version execution_manager_1 = {&nibble_map_linear, &stub_kinds_10};
 const struct execution_manager_version execution_manager_2 = {&nibble_map_constant, &stub_kinds_10};
@@ -41,16 +42,6 @@ const struct jit_manager_ops *jit_manager_of(const struct range_section *section
     return section->flags & RANGE_SECTION_RANGE_LIST ? &range_list_manager : &ee_jit_manager;
 }
 
-const struct jit_manager_ops *jit_manager_of_kind(enum cdacq_code_kind kind)
-{
-    static const struct jit_manager_ops *const managers[] = {&ee_jit_manager, &r2r_jit_manager,
-                                                             &interpreter_jit_manager};
-    for (size_t i = 0; i < ARRAY_SIZE(managers); i++)
-        if (managers[i]->method_kind == kind)
-            return managers[i];
-    return NULL;
-}
-
 bool execution_manager_find_in(struct execution_manager *manager, struct field_reader *reader,
                                const struct range_section *section, uint64_t address, struct code_block *ret)
 {
@@ -72,5 +63,31 @@ bool execution_manager_find(struct execution_manager *manager, struct field_read
     if (reader_failed(&reader->raw) || !ip || ip != manager->the_pre_stub)
         return false;
     *ret = (struct code_block){.ip = ip, .start = ip, .kind = CDACQ_CODE_THE_PRE_STUB};
+    return true;
+}
+
+static uint64_t method_desc_of(struct execution_manager *manager, struct field_reader *reader, uint64_t entry)
+{
+    struct range_section section;
+    struct code_block block;
+    if (manager->layout->globals[G_FeaturePortableEntrypoints])
+        return read_field(reader, entry, F_PortableEntryPoint_MethodDesc);
+    if (!range_section_map_find(reader, manager->map, entry, &section))
+        return 0;
+    if (jit_manager_of(&section)->method_kind != CDACQ_CODE_UNKNOWN)
+        return execution_manager_find_in(manager, reader, &section, entry, &block) ? block.method_desc : 0;
+    /* Ranges without methods hold precodes and other stubs side by side; the code shows which it is. */
+    if (!manager->precode_stubs)
+        return reader_fail(&reader->raw, CDACQ_ERR_CONTRACT, entry, "PrecodeStubs");
+    return precode_stubs_method_desc(manager->precode_stubs, reader, entry);
+}
+
+bool execution_manager_entry_method_desc(struct execution_manager *manager, struct field_reader *reader, uint64_t entry,
+                                         uint64_t *ret)
+{
+    uint64_t method_desc = method_desc_of(manager, reader, entry);
+    if (reader_failed(&reader->raw) || !method_desc)
+        return false;
+    *ret = method_desc;
     return true;
 }

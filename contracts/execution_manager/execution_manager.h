@@ -36,9 +36,6 @@ void execution_manager_read_globals(struct execution_manager *manager, struct fi
 /* The manager of a section's code. */
 const struct jit_manager_ops *jit_manager_of(const struct range_section *section);
 
-/* The manager whose methods are of a kind, or NULL. */
-const struct jit_manager_ops *jit_manager_of_kind(enum cdacq_code_kind kind);
-
 /* The stub, or the method up to its real end, that owns `ip`, an address without tag bits. False if none, or failed. */
 bool execution_manager_find(struct execution_manager *manager, struct field_reader *reader, uint64_t ip,
                             struct code_block *ret);
@@ -46,5 +43,13 @@ bool execution_manager_find(struct execution_manager *manager, struct field_read
 /* The same for an address whose section is known. */
 bool execution_manager_find_in(struct execution_manager *manager, struct field_reader *reader,
                                const struct range_section *section, uint64_t address, struct code_block *ret);
+
+/*
+ * NonVirtualEntry2MethodDesc: the MethodDesc that `entry` enters, the address of code (as specified, any address in a
+ * method's) or, if the target has those, of a PortableEntryPoint. False, and *ret untouched, if the reader fails or
+ * there is none: outside of all code, in a stub without a method, in ReadyToRun code that was not prepared.
+ */
+bool execution_manager_entry_method_desc(struct execution_manager *manager, struct field_reader *reader, uint64_t entry,
+                                         uint64_t *ret);
 
 #endif

@@ -9,9 +9,7 @@
 /* 0, without failing, if it is not known. */
 static uint32_t code_length(struct field_reader *reader, uint64_t header)
 {
-    if (!has_field(reader, F_InterpreterRealCodeHeader_GCInfo))
-        return 0;
-    uint64_t gc_info = read_field(reader, header, F_InterpreterRealCodeHeader_GCInfo);
+    uint64_t gc_info = read_optional(reader, header, F_InterpreterRealCodeHeader_GCInfo);
     if (!gc_info || reader_failed(&reader->raw))
         return 0;
     return gc_info_code_length_interpreter(reader, gc_info, gc_info_version_of_jit(reader->layout));

@@ -42,11 +42,11 @@ typedef bool block_part_visitor(uint64_t begin, uint64_t end, enum block_part_ki
                                 void *context);
 
 struct jit_manager_ops {
-    const char *range_kind;            /* what listings call its ranges */
-    enum cdacq_code_kind method_kind;  /* of its methods; CDACQ_CODE_UNKNOWN: it has only stubs */
-    enum cdacq_jit_type jit_type;      /* GetJITType of them */
-    enum layout_global heaps_variable; /* points to the manager, which keeps code heaps; G_COUNT: it keeps none */
-    enum layout_field gc_info_field, clauses_field; /* of the header of a method in a code heap */
+    const char *range_kind;                         /* what listings call its ranges */
+    enum cdacq_code_kind method_kind;               /* of its methods; CDACQ_CODE_UNKNOWN: it has only stubs */
+    enum cdacq_jit_type jit_type;                   /* GetJITType of them */
+    enum layout_global heaps_variable;              /* of a manager that keeps code heaps: points to it */
+    enum layout_field gc_info_field, clauses_field; /* of such a manager: in the headers of methods */
     bool compiles;                                  /* at run time, so that methods have tiers */
     bool in_images;                                 /* its code lies in images that were compiled ahead of time */
 

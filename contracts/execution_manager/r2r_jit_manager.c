@@ -109,10 +109,10 @@ static bool has_tables(const struct r2r_image *image)
 static bool find_in(const struct r2r_image *image, struct field_reader *reader, uint64_t ip, struct code_block *ret)
 {
     uint64_t relative = ip - image->base;
-    if (relative - image->thunks_rva < image->thunks_size) {
+    if (relative - image->thunks.rva < image->thunks.size) {
         *ret = (struct code_block){.ip = ip,
-                                   .start = image->base + image->thunks_rva,
-                                   .offset = relative - image->thunks_rva,
+                                   .start = image->base + image->thunks.rva,
+                                   .offset = relative - image->thunks.rva,
                                    .kind = CDACQ_CODE_METHOD_CALL_THUNK,
                                    .unverified = image->unverified};
         return true;
@@ -222,7 +222,6 @@ const struct jit_manager_ops r2r_jit_manager = {
     .range_kind = "r2r",
     .method_kind = CDACQ_CODE_READY_TO_RUN,
     .jit_type = CDACQ_JIT_TYPE_READY_TO_RUN,
-    .heaps_variable = G_COUNT,
     .in_images = true,
     .find = find,
     .each = each,

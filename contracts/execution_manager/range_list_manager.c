@@ -8,9 +8,7 @@
 static bool find(const struct section_reader *section, uint64_t ip, struct code_block *ret)
 {
     struct field_reader *reader = section->reader;
-    uint64_t list = section->section->range_list, number = 0;
-    if (list && has_field(reader, F_CodeRangeMapRangeList_RangeListType))
-        number = read_field(reader, list, F_CodeRangeMapRangeList_RangeListType);
+    uint64_t number = read_optional(reader, section->section->range_list, F_CodeRangeMapRangeList_RangeListType);
     reader_recover(&reader->raw, FAILURE(CDACQ_ERR_MEMORY)); /* stubs of an unknown kind are still stubs */
     uint8_t kind = (uint8_t)stub_kind_of(section->managers->stub_kinds, number);
     *ret = (struct code_block){.ip = ip, .start = ip, .kind = kind};
@@ -24,7 +22,6 @@ static void each(const struct section_reader *section, block_part_visitor *visit
 
 const struct jit_manager_ops range_list_manager = {
     .range_kind = "stubs",
-    .heaps_variable = G_COUNT,
     .find = find,
     .each = each,
 };

@@ -15,7 +15,7 @@ struct native_section {
     const uint8_t *bytes; /* NULL: they are in the target, at `address` */
     uint32_t size;
     uint64_t address;
-    struct reader *reader; /* fails where they are missing */
+    struct reader *reader; /* fails if they are missing */
 };
 
 /* Reads an integer at *offset and advances *offset past it. False if it does not fit in the section. */

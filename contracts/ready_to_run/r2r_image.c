@@ -353,15 +353,11 @@ const struct r2r_entries *r2r_image_entries(const struct r2r_image *image, struc
     return reader_fail_again(&reader->raw, &entries->failure) ? NULL : entries;
 }
 
-static void read_thunks(struct field_reader *reader, struct r2r_image *image, uint64_t info)
+static void read_thunks(struct field_reader *reader, struct r2r_image *image)
 {
-    if (!has_field(reader, F_ReadyToRunInfo_DelayLoadMethodCallThunks))
-        return;
-    uint64_t directory = read_field(reader, info, F_ReadyToRunInfo_DelayLoadMethodCallThunks);
-    if (!directory || !has_field(reader, F_ImageDataDirectory_VirtualAddress))
-        return;
-    image->thunks_rva = (uint32_t)read_field(reader, directory, F_ImageDataDirectory_VirtualAddress);
-    image->thunks_size = (uint32_t)read_field(reader, directory, F_ImageDataDirectory_Size);
+    enum layout_field field = F_ReadyToRunInfo_DelayLoadMethodCallThunks;
+    if (has_field(reader, field) && has_field(reader, F_ImageDataDirectory_VirtualAddress))
+        described_section(image, reader, field, &image->thunks);
 }
 
 static void read_hot_cold(struct field_reader *reader, struct r2r_image *image, uint64_t info)
@@ -438,7 +434,7 @@ struct r2r_image *r2r_image_open(struct field_reader *reader, const struct range
     image->entry_point_map = field_address(reader, composite, F_ReadyToRunInfo_EntryPointToMethodDescMap);
     read_functions(reader, image, info);
     read_hot_cold(reader, image, info);
-    read_thunks(reader, image, info);
+    read_thunks(reader, image);
     read_version(reader, image);
     image->unverified = reader_unverified(&reader->raw);
     image->failure = reader_leave(&reader->raw, &outer);

@@ -13,11 +13,11 @@
 
 #include <stdatomic.h>
 
-#include "contracts/code_lookup/hot_cold_map.h"
-#include "contracts/ready_to_run/native_format.h"
 #include "formats/ready_to_run.h"
-#include "contracts/code_lookup/range_section_map.h"
 #include "contracts/code_info/unwind_info.h"
+#include "contracts/code_lookup/hot_cold_map.h"
+#include "contracts/code_lookup/range_section_map.h"
+#include "contracts/ready_to_run/native_format.h"
 
 /* How an image's tables name a method. */
 enum method_entry_kind {
@@ -54,10 +54,10 @@ struct r2r_image {
     struct unwind_table functions;
     struct hot_cold_map hot_cold;
     uint32_t first_cold;
-    uint32_t thunks_rva, thunks_size;
+    struct r2r_section thunks;             /* of size 0 if there are none */
     uint64_t entry_point_map;              /* HashMap from entry point to MethodDesc */
     uint64_t header;                       /* READYTORUN_HEADER */
-    unsigned gc_info_version;              /* 0 where not known */
+    unsigned gc_info_version;              /* 0 if not known */
     _Atomic(struct r2r_entries *) entries; /* NULL until first use */
     bool unverified;
     struct reader_failure failure; /* why it cannot be read; every look-up in it fails with it */

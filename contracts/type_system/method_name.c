@@ -43,12 +43,6 @@ static void name_in_module(const struct method_namer *namer, struct module *modu
     ret->unverified |= module->unverified;
 }
 
-static void name_by_token(const struct method_namer *namer, uint64_t module_address, uint32_t token,
-                          struct method_name *ret)
-{
-    name_in_module(namer, module_cache_get(namer->cache, module_address), token, NULL, ret);
-}
-
 /* The assembly of the `rid`-th AssemblyRef of a composite image's manifest metadata, or NULL. */
 static struct module *find_manifest_assembly(struct module_cache *cache, const struct r2r_entries *entries,
                                              uint32_t rid)
@@ -274,14 +268,15 @@ static void name_instance(const struct method_namer *namer, const struct code_bl
                   "the method at 0x%" PRIx64 " is declared in another module and was not prepared", block->start);
 }
 
-/* By the image's tables or by the MethodDesc: whichever tells more here. */
+/* By the image's tables or by the MethodDesc, whichever says more about this block. */
 static void form_name(const struct method_namer *namer, const struct code_block *block, struct method_name *ret)
 {
     struct module_cache *cache = namer->cache;
     reader_begin(&cache->reader->raw, FUEL_NAME);
     cache->failed = NULL;
     if (block->entry_kind == ENTRY_METHODDEF)
-        name_by_token(namer, block->image->module, metadata_token(METADATA_METHOD_DEF, block->entry), ret);
+        name_in_module(namer, module_cache_get(cache, block->image->module),
+                       metadata_token(METADATA_METHOD_DEF, block->entry), NULL, ret);
     else if (block->method_desc && namer->runtime_types)
         name_by_method_desc(namer, block->method_desc, ret);
     else if (block->entry_kind == ENTRY_INSTANCE)

@@ -5,7 +5,6 @@
 
 #include "contracts/execution_manager/code_heap_infos.h"
 #include "contracts/execution_manager/block_function.h"
-#include "contracts/execution_manager/non_virtual_entry.h"
 #include "src/api/handles.h"
 #include "util/sized.h"
 

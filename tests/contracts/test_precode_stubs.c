@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "tests/support/check_main.h"
-#include "contracts/execution_manager/non_virtual_entry.h"
+#include "contracts/execution_manager/execution_manager.h"
 #include "contracts/code_lookup/precode_stubs.h"
 #include "tests/support/mock_support.h"
 
