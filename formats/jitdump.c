@@ -245,10 +245,13 @@ static bool next_string(const struct cdacq_jitdump_record *record, enum samply_l
 static inline void load_fields(const uint8_t *p, size_t narrow, size_t wide, bool big, void *ret)
 {
     uint8_t *to = ret;
-    for (; narrow--; p += 4, to += 4)
-        memcpy(to, &(uint32_t){load_u32(p, big)}, 4);
-    for (; wide--; p += 8, to += 8)
-        memcpy(to, &(uint64_t){load_u64(p, big)}, 8);
+    memcpy(to, p, 4 * narrow + 8 * wide);
+    if (big == (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__))
+        return;
+    for (; narrow--; to += 4)
+        store_u32(to, load_u32(to, false), true);
+    for (; wide--; to += 8)
+        store_u64(to, load_u64(to, false), true);
 }
 
 /* Element `index` of a list, to the public struct of its kind: the fields follow the struct's size. */

@@ -30,7 +30,7 @@ static void put_reserved(struct namer *n, const struct metadata *m, uint32_t ind
     }
 }
 
-/* Not inlined, for its path. */
+/* Not inlined because of its large path. */
 static __attribute__((noinline)) void reflection_named(struct namer *n, const struct named_type *type,
                                                        struct type_arguments *arguments)
 {

@@ -165,7 +165,7 @@ static void put_function(struct namer *n, struct signature *s, const struct meta
     text_puts(n->text, style->close);
 }
 
-/* Not inlined, for its shape. */
+/* Not inlined because of its large shape. */
 static __attribute__((noinline)) void put_array_shape(struct namer *n, struct signature *s)
 {
     struct array_shape shape;
