@@ -10,11 +10,10 @@
 #include "util/text.h"
 
 enum {
-    SAMPLE_MAX = 8, /* read-only pages that are compared when nothing better tells */
+    SAMPLE_MAX = 8, /* read-only pages to compare */
     BUILD_ID_SIZE_MAX = 64,
 };
 
-/* What has been found so far. */
 struct comparison {
     struct target *target;
     const struct mapped_file *file;
@@ -25,8 +24,8 @@ struct comparison {
 };
 
 /*
- * What a look for a part of a file may cost: steps over its mappings, and LOOK_COST for each look into memory. A
- * damaged core may map a file a million times; a real one does so a few times for each of the assemblies in it.
+ * The cost of searching for bytes of a file: a step for each mapping, and LOOK_COST for each access to memory. A
+ * damaged core may map a file a million times; a real one maps each assembly a few times.
  */
 enum { BUDGET = 16 * 1024, LOOK_COST = 16 };
 
@@ -51,7 +50,7 @@ static bool dumped_in(const struct comparison *comparison, const struct mapping 
     return done == size;
 }
 
-/* Copies it from the first mapping in which the target holds it; returns that one, NULL where there is none. */
+/* Copies the bytes from a mapping in which the target holds them. Returns that mapping, or NULL. */
 static const struct mapping *dumped_at_offset(const struct comparison *comparison, uint64_t offset, void *buffer,
                                               size_t size, unsigned *budget)
 {
@@ -64,18 +63,6 @@ static const struct mapping *dumped_at_offset(const struct comparison *compariso
     return NULL;
 }
 
-/* Compares a part of the file with the target. True where the target holds it. `*ret_equal` says how it went. */
-static bool dumped_equals(const struct comparison *comparison, uint64_t offset, size_t size, bool *ret_equal)
-{
-    uint8_t dumped[PAGE_SIZE];
-    unsigned budget = BUDGET;
-    if (size > sizeof dumped || !range_fits(offset, size, comparison->candidate->size) ||
-        !dumped_at_offset(comparison, offset, dumped, size, &budget))
-        return false;
-    *ret_equal = memcmp(dumped, comparison->candidate->bytes + offset, size) == 0;
-    return true;
-}
-
 static void set_differs(struct comparison *comparison, const char *reason)
 {
     if (!comparison->differs)
@@ -83,16 +70,19 @@ static void set_differs(struct comparison *comparison, const char *reason)
     comparison->differs = true;
 }
 
-/* Compares one part that identifies the file. */
-static void compare_part(struct comparison *comparison, uint64_t offset, size_t size, const char *reason)
+/* Compares bytes of the file with the target. `reason` is for a difference. False if the target does not hold them. */
+static bool compare_bytes(struct comparison *comparison, uint64_t offset, size_t size, const char *reason)
 {
-    bool equal;
-    if (!dumped_equals(comparison, offset, size, &equal))
-        return;
-    if (equal)
+    uint8_t dumped[PAGE_SIZE];
+    unsigned budget = BUDGET;
+    if (size > sizeof dumped || !range_fits(offset, size, comparison->candidate->size) ||
+        !dumped_at_offset(comparison, offset, dumped, size, &budget))
+        return false;
+    if (memcmp(dumped, comparison->candidate->bytes + offset, size) == 0)
         comparison->matches = true;
     else
         set_differs(comparison, reason);
+    return true;
 }
 
 static bool is_blank(const uint8_t *bytes, size_t size)
@@ -103,7 +93,7 @@ static bool is_blank(const uint8_t *bytes, size_t size)
     return true;
 }
 
-/* A few pages of the constant parts, spread over them. Pages of nothing but zeros tell nothing. */
+/* Compares a few pages, spread over the constant extents. Pages of zeros prove nothing. */
 static void compare_samples(struct comparison *comparison)
 {
     const struct file_candidate *candidate = comparison->candidate;
@@ -111,25 +101,20 @@ static void compare_samples(struct comparison *comparison)
     for (size_t i = 0; i < candidate->constant.count; i++) {
         const struct file_extent *extent = &candidate->constant.items[i];
         if (!(extent->access & FILE_EXTENT_UNKNOWN))
-            continue; /* may be written to in another mapping of the same part */
+            continue; /* another mapping of the same extent may be writable */
         uint64_t pages = (extent->end - extent->begin) / PAGE_SIZE, step = MAX(pages / SAMPLE_MAX, (uint64_t)1);
         for (uint64_t page = 0; page < pages && compared < SAMPLE_MAX; page += step) {
             uint64_t offset = extent->begin + page * PAGE_SIZE;
-            bool equal;
-            if (is_blank(candidate->bytes + offset, PAGE_SIZE) || !dumped_equals(comparison, offset, PAGE_SIZE, &equal))
-                continue;
-            compared++;
-            if (equal)
-                comparison->matches = true;
-            else
-                set_differs(comparison, "its bytes are not those that the target holds");
+            if (!is_blank(candidate->bytes + offset, PAGE_SIZE))
+                compared +=
+                    compare_bytes(comparison, offset, PAGE_SIZE, "its bytes are not those that the target holds");
         }
     }
 }
 
 /* ---- ELF ---- */
 
-/* The build-id among the notes in [begin, begin + size) of a buffer; false where there is none. */
+/* Finds the build-id among the notes of a segment. */
 static bool find_build_id(const struct elf_file *elf, const uint8_t *bytes, const struct elf_segment *segment,
                           struct elf_note_bytes *ret)
 {
@@ -146,8 +131,8 @@ static void compare_build_id(struct comparison *comparison, const struct elf_fil
     const struct file_candidate *candidate = comparison->candidate;
     if (range_fits(segment->offset, segment->file_size, candidate->size) &&
         find_build_id(elf, candidate->bytes, segment, &view))
-        compare_part(comparison, (uint64_t)(view.desc - candidate->bytes), view.note.desc_size,
-                     "its build-id is another one");
+        compare_bytes(comparison, (uint64_t)(view.desc - candidate->bytes), view.note.desc_size,
+                      "its build-id is another one");
 }
 
 static bool is_stripped_of_contents(const struct elf_file *elf)
@@ -159,7 +144,7 @@ static bool is_stripped_of_contents(const struct elf_file *elf)
     return false;
 }
 
-/* *ret_end is where what its loader maps, and may relocate, ends in the file. */
+/* False if the file is not ELF. *ret_end is the end in the file of what the loader maps and may relocate. */
 static bool compare_elf(struct comparison *comparison, uint64_t *ret_end)
 {
     struct file_candidate *candidate = comparison->candidate;
@@ -171,14 +156,14 @@ static bool compare_elf(struct comparison *comparison, uint64_t *ret_end)
         return false;
     if (!elf_file_open(&bytes, &elf))
         return true;
-    /* A file of debugging information has the program's headers but not its contents. */
+    /* A file of debugging information has the program's headers without its contents. */
     if (is_stripped_of_contents(&elf))
         set_differs(comparison, "it holds debugging information only");
     for (unsigned i = 0; elf_file_segment(&elf, i, &segment); i++) {
         uint64_t end = add_saturated(segment.offset, segment.file_size);
         if (segment.type == PT_LOAD)
             *ret_end = MAX(*ret_end, end);
-        /* Relocation changes writable segments, and those it makes read-only afterwards (RELRO) too. */
+        /* Relocation changes writable segments, including those that become read-only afterwards (RELRO). */
         if (segment.type == PT_LOAD && !(segment.flags & PF_W))
             file_candidate_add_constant(candidate, segment.offset, end, FILE_EXTENT_CONSTANT);
         else if (segment.type == PT_NOTE)
@@ -189,7 +174,7 @@ static bool compare_elf(struct comparison *comparison, uint64_t *ret_end)
 
 /* ---- PE ---- */
 
-/* A PE image in a file: the whole of it, or one of those that a single-file app carries. */
+/* A PE image: a whole file, or one of those in a single-file app. */
 struct pe_in_file {
     struct pe pe;
     struct bytes_extent part;
@@ -208,9 +193,7 @@ static bool find_r2r_header(const struct pe *pe, uint64_t *ret)
     return rva && pe_offset(pe, rva, R2R_HEADER_SIZE, ret) == CDACQ_OK;
 }
 
-/*
- * Tables of an image that are read by contracts/ and that nobody writes to, though they may lie in a writable section.
- */
+/* Tables of an image that contracts/ reads and that stay constant, even in a writable section. */
 static const uint8_t constant_tables[] = {R2R_RUNTIME_FUNCTIONS, R2R_METHODDEF_ENTRYPOINTS, R2R_EXCEPTION_INFO,
                                           R2R_DEBUG_INFO,        R2R_INSTANCE_ENTRYPOINTS,  R2R_COMPONENT_ASSEMBLIES,
                                           R2R_HOT_COLD_MAP};
@@ -222,10 +205,7 @@ static uint32_t word_in_file(void *context, uint64_t at)
     return word;
 }
 
-/*
- * The ReadyToRun tables are constant wherever they lie; the runtime functions, which are dumped most, identify the
- * file.
- */
+/* Adds the ReadyToRun tables as constant. The runtime functions, which dumps hold most often, identify the file. */
 static void compare_r2r_tables(struct comparison *comparison, const struct pe_in_file *image)
 {
     const struct pe *pe = &image->pe;
@@ -244,13 +224,13 @@ static void compare_r2r_tables(struct comparison *comparison, const struct pe_in
         file_candidate_add_constant(comparison->candidate, offset, offset + section.size, FILE_EXTENT_ALWAYS);
         for (unsigned part = 0; constant_tables[i] == R2R_RUNTIME_FUNCTIONS && part < SAMPLE_MAX; part++) {
             size_t n = MIN(section.size, 512u);
-            compare_part(comparison, offset + (uint64_t)(section.size - n) / SAMPLE_MAX * part, n,
-                         "its runtime functions are other ones");
+            compare_bytes(comparison, offset + (uint64_t)(section.size - n) / SAMPLE_MAX * part, n,
+                          "its runtime functions are other ones");
         }
     }
 }
 
-/* Name and message of a field of the headers that identifies an image. */
+/* Compares a field of the headers that identifies an image. */
 static void compare_field(struct comparison *comparison, uint64_t offset, const char *name, uint32_t value)
 {
     uint8_t dumped[4];
@@ -259,7 +239,7 @@ static void compare_field(struct comparison *comparison, uint64_t offset, const 
     if (!dumped_at_offset(comparison, offset, dumped, sizeof dumped, &budget))
         return;
     snprintf(reason, sizeof reason, "its %s is %08x, the target's %08x", name, value, load_u32(dumped, false));
-    compare_part(comparison, offset, 4, reason);
+    compare_bytes(comparison, offset, 4, reason);
 }
 
 static void compare_mvid(struct comparison *comparison, const struct pe_in_file *image)
@@ -272,10 +252,10 @@ static void compare_mvid(struct comparison *comparison, const struct pe_in_file 
         metadata_module(&metadata, 1, &module) < 0 || !module.mvid)
         return;
     uint64_t offset = image->begin + part.offset + metadata.guids.offset + (uint64_t)(module.mvid - 1) * 16;
-    compare_part(comparison, offset, 16, "its MVID is another one");
+    compare_bytes(comparison, offset, 16, "its MVID is another one");
 }
 
-/* The PE image at a file offset, where there is one. */
+/* Compares the PE image at a file offset. False if there is none. */
 static bool compare_pe(struct comparison *comparison, uint64_t begin)
 {
     struct file_candidate *candidate = comparison->candidate;
@@ -303,8 +283,8 @@ static bool compare_pe(struct comparison *comparison, uint64_t begin)
 enum { BUNDLE_ALIGNMENT = 16 };
 
 /*
- * The assemblies that a single-file app carries behind its segments. They begin anywhere in a page, and are mapped from
- * that page on: each is looked for in the first page of every mapping.
+ * Compares the assemblies after the segments of a single-file app. Each starts in the first page of a mapping, at any
+ * aligned offset.
  */
 static void compare_bundle(struct comparison *comparison, uint64_t segments_end)
 {
@@ -333,7 +313,7 @@ enum file_match compare_mapped_file(struct target *target, const struct mapped_f
         compare_bundle(&comparison, segments_end);
     else
         compare_pe(&comparison, 0);
-    /* What the loader does not relocate is in a read-only mapping as it is in the file. */
+    /* A read-only mapping of what the loader does not relocate equals the file. */
     file_candidate_add_constant(candidate, segments_end, candidate->size, FILE_EXTENT_READ_ONLY);
     compare_samples(&comparison);
     if (comparison.differs)
@@ -345,10 +325,10 @@ enum file_match compare_mapped_file(struct target *target, const struct mapped_f
 
 enum { HEAD_LINE = 64 };
 
-/* What the target holds of a file's first page, in the first mapping that has its beginning; what it lacks is zero. */
+/* The first page of a file as far as the target holds it; other bytes are zero. */
 struct head {
     uint8_t bytes[PAGE_SIZE];
-    uint64_t lines; /* that are there, a bit each */
+    uint64_t lines; /* bit mask of the lines that the target holds */
 };
 
 static void read_head(const struct comparison *comparison, struct head *head)
@@ -356,7 +336,6 @@ static void read_head(const struct comparison *comparison, struct head *head)
     uint8_t line[HEAD_LINE];
     unsigned budget = BUDGET;
     *head = (struct head){0};
-    /* Without the beginning nothing is known. */
     const struct mapping *mapping = dumped_at_offset(comparison, 0, line, sizeof line, &budget);
     for (unsigned i = 0; mapping && i < PAGE_SIZE / HEAD_LINE; i++)
         if (dumped_in(comparison, mapping, i * HEAD_LINE, line, sizeof line, &budget)) {

@@ -227,22 +227,35 @@ static uint32_t machine_of(const struct cdacq_target *target)
                                        : architecture_elf_machine(target->layout.architecture);
 }
 
-static enum cdacq_status write_all(struct writing *writing, unsigned flags, struct cdacq_error *err)
+/* Checks the arguments of the caller, then writes a whole file. `what` is its kind. */
+static enum cdacq_status write_file(struct writing *writing, unsigned flags, const struct cdacq_sink *sink,
+                                    struct cdacq_written *ret, const char *what, struct cdacq_error *err)
 {
-    enum cdacq_status status = cdacq_session_visit_methods(writing->session, flags, write_code, writing, err);
-    return status < 0 ? status : writing->stopped ? CDACQ_STOPPED : CDACQ_OK;
-}
-
-/* Checks the arguments of the caller. `what` is the kind of file. */
-static enum cdacq_status begin(struct writing *writing, const struct cdacq_sink *sink, const struct cdacq_written *ret,
-                               const char *what, struct cdacq_error *err)
-{
+    struct cdacq_session *session = writing->session;
     writing->sink.size = sizeof writing->sink;
     if (sized_check(sink, "struct cdacq_sink", NULL) >= 0)
         sized_copy(&writing->sink, sink, sink->size);
     if (!writing->sink.write)
         return error_set(err, CDACQ_ERR_ARGUMENT, 0, "a %s needs a sink that writes", what);
-    return sized_check(ret, "struct cdacq_written", err);
+    enum cdacq_status status = sized_check(ret, "struct cdacq_written", err);
+    if (status < 0)
+        return status;
+    if (!session_map(session))
+        return session_map_error(session, err);
+    struct cdacq_jitdump_record header = {
+        .kind = CDACQ_JITDUMP_HEADER,
+        .as.header = {.version = 1, .elf_mach = machine_of(session->target), .pid = process_of(writing)},
+    };
+    if (writing->with_bytes)
+        put_record(writing, &header);
+    if (!writing->stopped)
+        status = cdacq_session_visit_methods(session, flags, write_code, writing, err);
+    if (status < 0)
+        return status;
+    if (writing->with_bytes && !writing->stopped)
+        put_record(writing, &(struct cdacq_jitdump_record){.kind = CDACQ_JITDUMP_CLOSE});
+    sized_copy(ret, &writing->written, sizeof writing->written);
+    return writing->stopped ? CDACQ_STOPPED : CDACQ_OK;
 }
 
 enum cdacq_status cdacq_session_write_perf_map(struct cdacq_session *session, unsigned flags,
@@ -250,12 +263,7 @@ enum cdacq_status cdacq_session_write_perf_map(struct cdacq_session *session, un
                                                struct cdacq_error *err)
 {
     struct writing writing = {.session = session, .put = put_line};
-    enum cdacq_status status = begin(&writing, sink, ret, "perf map", err);
-    if (status >= 0)
-        status = write_all(&writing, flags, err);
-    if (status >= 0)
-        sized_copy(ret, &writing.written, sizeof writing.written);
-    return status;
+    return write_file(&writing, flags, sink, ret, "perf map", err);
 }
 
 enum cdacq_status cdacq_session_write_jitdump(struct cdacq_session *session, unsigned flags,
@@ -263,22 +271,5 @@ enum cdacq_status cdacq_session_write_jitdump(struct cdacq_session *session, uns
                                               struct cdacq_error *err)
 {
     struct writing writing = {.session = session, .put = put_load, .with_bytes = true};
-    enum cdacq_status status = begin(&writing, sink, ret, "jitdump", err);
-    if (status < 0)
-        return status;
-    if (!session_map(session))
-        return session_map_error(session, err);
-    struct cdacq_jitdump_record header = {
-        .kind = CDACQ_JITDUMP_HEADER,
-        .as.header = {.version = 1, .elf_mach = machine_of(session->target), .pid = process_of(&writing)},
-    };
-    put_record(&writing, &header);
-    status = writing.stopped ? CDACQ_STOPPED : write_all(&writing, flags, err);
-    if (status == CDACQ_OK) {
-        put_record(&writing, &(struct cdacq_jitdump_record){.kind = CDACQ_JITDUMP_CLOSE});
-        status = writing.stopped ? CDACQ_STOPPED : CDACQ_OK;
-    }
-    if (status >= 0)
-        sized_copy(ret, &writing.written, sizeof writing.written);
-    return status;
+    return write_file(&writing, flags, sink, ret, "jitdump", err);
 }

@@ -288,10 +288,10 @@ static enum agreement can_be_freed(struct verifier *v, uint64_t address)
     struct range_section section;
     reader_begin(&reader->raw, FUEL_LOOKUP);
     bool freed;
+    /* A section without methods is newer than the record. */
     if (range_section_map_find(reader, map, address, &section))
-        freed = section.flags & RANGE_SECTION_COLLECTIBLE ||
-                jit_manager_of(&section)->method_kind ==
-                    CDACQ_CODE_UNKNOWN; /* newer than the record: it holds no methods */
+        freed =
+            section.flags & RANGE_SECTION_COLLECTIBLE || jit_manager_of(&section)->method_kind == CDACQ_CODE_UNKNOWN;
     else
         freed = range_section_map_reaches(reader, map, address);
     return reader_failed(&reader->raw) ? UNKNOWN : freed ? AGREES : DIFFERS;
