@@ -21,23 +21,23 @@
 enum {
     MAPS_MAX = 1 << 30, /* bytes of text: vm.max_map_count is 65,530 by default */
     THREAD_MAX = 65536,
-    STOP_ROUNDS = 64, /* each holds all threads seen so far; new ones can only come from those not yet held */
-    STOP_SECONDS = 5, /* a thread that waits in the kernel uninterruptibly may not stop at all */
+    STOP_ROUNDS = 64, /* each stops all threads seen so far; only running threads create new ones */
+    STOP_SECONDS = 5, /* a thread in an uninterruptible wait may never stop */
 };
 
 struct held_thread {
     pid_t tid;
-    int signal; /* caught on its way to the thread when we stopped it; handed over when the thread runs on */
+    int signal; /* intercepted when the thread stopped; delivered when it resumes */
 };
 
 /*
- * A thread of ours that holds the target's. ptrace knows a tracer by its thread: only that one may let go, which is not
- * the one that opened where the target was handed to another; and when it ends, the kernel lets go of all it still has.
+ * A thread of the library that holds the target's threads stopped. Only the thread that attached with ptrace may detach,
+ * and the target may be destroyed by another thread than opened it. When a tracer ends, the kernel detaches for it.
  */
 struct holder {
     pthread_t thread;
     bool started;
-    sem_t settled, release; /* all is held or has failed; let go */
+    sem_t settled, release; /* all threads are held, or that failed; resume them */
     struct held_thread *held;
     size_t held_count;
     enum cdacq_status status;
@@ -47,7 +47,7 @@ struct holder {
 struct live {
     struct target base;
     struct page_cache cache;
-    char *maps; /* the text of /proc/PID/maps, cut at its newlines: the mappings' paths point into it */
+    char *maps; /* the text of /proc/PID/maps, split into lines; paths point into it */
     struct holder holder;
 };
 
@@ -75,7 +75,7 @@ static void wait_for(sem_t *semaphore)
         ;
 }
 
-static void let_run(struct holder *holder)
+static void release_threads(struct holder *holder)
 {
     if (!holder->started)
         return;
@@ -89,7 +89,7 @@ static void let_run(struct holder *holder)
 static void live_destroy(struct target *target)
 {
     struct live *live = live_of(target);
-    let_run(&live->holder);
+    release_threads(&live->holder);
     page_cache_deinit(&live->cache);
     mapped_files_deinit(target);
     target_deinit(target);
@@ -104,14 +104,16 @@ static const struct target_ops live_ops = {
 };
 
 /* The text of /proc/PID/maps. NULL with errno set. */
-static char *read_maps(const char *path)
+static char *read_maps(int pid)
 {
-    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    char path[64];
     size_t length;
+    snprintf(path, sizeof path, "/proc/%d/maps", pid);
+    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
     return fd < 0 ? NULL : file_read_all(fd, MAPS_MAX, &length);
 }
 
-/* The kernel writes a newline in a path as \012; other bytes stand for themselves. */
+/* The kernel escapes only newlines in a path, as \012. */
 static void unescape_newlines(char *path)
 {
     char *out = path;
@@ -126,7 +128,7 @@ static void unescape_newlines(char *path)
     *out = '\0';
 }
 
-/* "begin-end perms offset dev inode   path" of each line; anonymous memory has no path and is of no interest. */
+/* Lines are "begin-end perms offset dev inode   path". Anonymous memory has no path and is skipped. */
 static bool parse_maps(struct live *live, struct file_policy *policy)
 {
     size_t lines = 1;
@@ -157,7 +159,7 @@ static bool parse_maps(struct live *live, struct file_policy *policy)
     return mapped_files_index(&live->base);
 }
 
-/* What errno says of a process, in a user's words. */
+/* Words errno for a process. */
 static enum cdacq_status process_error(const struct live *live, struct cdacq_error *err)
 {
     bool gone = errno == ENOENT || errno == ESRCH, refused = errno == EPERM || errno == EACCES;
@@ -175,7 +177,7 @@ static bool is_held(const struct holder *holder, pid_t tid)
     return false;
 }
 
-/* Whether a thread has ended: one that leads others stays listed until they have ended too. */
+/* Whether a thread has ended: a thread group leader stays listed until all its threads have ended. */
 static bool has_ended(const struct live *live, pid_t tid)
 {
     char path[64], stat[512];
@@ -183,11 +185,11 @@ static bool has_ended(const struct live *live, pid_t tid)
     CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
     size_t n = fd < 0 ? 0 : file_read_at(fd, 0, stat, sizeof stat - 1);
     stat[n] = '\0';
-    const char *state = strrchr(stat, ')'); /* the name before it may hold anything */
+    const char *state = strrchr(stat, ')'); /* the name before it may hold any byte */
     return !n || !state || strncmp(state, ") Z", 3) == 0 || strncmp(state, ") X", 3) == 0;
 }
 
-/* Stops one thread. A thread that ended meanwhile is no failure. */
+/* Stops one thread. Succeeds for a thread that has ended meanwhile. */
 static enum cdacq_status hold_thread(struct live *live, pid_t tid, const struct timespec *deadline,
                                      struct cdacq_error *err)
 {
@@ -216,7 +218,7 @@ static enum cdacq_status hold_thread(struct live *live, pid_t tid, const struct 
     }
     if (!WIFSTOPPED(status))
         return CDACQ_OK;
-    /* Either our stop (an event in the high byte), or a signal that was on its way and must not get lost. */
+    /* Either our stop, with an event in the high byte, or a signal, which must not be lost. */
     int signal = status >> 16 ? 0 : WSTOPSIG(status);
     holder->held[holder->held_count++] = (struct held_thread){tid, signal};
     return CDACQ_OK;
@@ -276,7 +278,7 @@ static enum cdacq_status hold(struct live *live, struct cdacq_error *err)
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
     sem_init(&holder->settled, 0, 0);
     sem_init(&holder->release, 0, 0);
-    sigfillset(&all); /* the process's signals are for its other threads */
+    sigfillset(&all); /* signals are left to the process's other threads */
     pthread_sigmask(SIG_SETMASK, &all, &old);
     holder->started = pthread_create(&holder->thread, NULL, holder_main, live) == 0;
     pthread_sigmask(SIG_SETMASK, &old, NULL);
@@ -290,15 +292,14 @@ static enum cdacq_status hold(struct live *live, struct cdacq_error *err)
     return holder->status;
 }
 
-/* Whether memory can be read at all: a process that is gone or not ours to read is told apart here, once. */
-static enum cdacq_status check_readable(const struct live *live, struct cdacq_error *err)
+/* Fails once, at open, for a process that has ended or may not be read. */
+static enum cdacq_status check_readable(struct live *live, struct cdacq_error *err)
 {
     uint8_t byte;
     for (size_t i = 0; i < live->base.mapping_count; i++) {
-        struct iovec local = {&byte, 1}, remote = {(void *)(uintptr_t)live->base.mappings[i].begin, 1};
-        if (process_vm_readv(live->base.pid, &local, 1, &remote, 1, 0) == 1)
+        if (read_process(live, live->base.mappings[i].begin, &byte, 1) == 1)
             return CDACQ_OK;
-        if (errno != EFAULT && errno != EIO) /* a page without access is no reason to give up */
+        if (errno != EFAULT && errno != EIO) /* a page without access */
             return process_error(live, err);
     }
     return CDACQ_OK;
@@ -325,12 +326,8 @@ enum cdacq_status live_open(int pid, struct file_policy *policy, bool stop, bool
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
     }
     live->base = (struct target){.ops = &live_ops, .kind = CDACQ_TARGET_PROCESS, .pid = pid};
-    enum cdacq_status status = CDACQ_OK;
-    char path[64];
-    if (stop)
-        status = hold(live, err);
-    snprintf(path, sizeof path, "/proc/%d/maps", pid);
-    if (status >= 0 && !(live->maps = read_maps(path)))
+    enum cdacq_status status = stop ? hold(live, err) : CDACQ_OK;
+    if (status >= 0 && !(live->maps = read_maps(pid)))
         status = process_error(live, err);
     if (status >= 0 && !live->maps[0])
         status = error_set(err, CDACQ_ERR_IO, 0,

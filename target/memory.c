@@ -6,7 +6,7 @@
 struct memory_target {
     struct target base;
     struct cdacq_memory memory;
-    struct page_cache cache; /* of what `read` gave */
+    struct page_cache cache; /* of what `read` returned */
 };
 
 static bool memory_target_own(struct target *target, uint64_t address, struct span *ret)
@@ -20,26 +20,23 @@ static bool memory_target_own(struct target *target, uint64_t address, struct sp
     if (!memory->span_at(memory->context, address, &begin, &end, &bytes) || !bytes)
         return false;
     if (address < begin || address >= end)
-        return false; /* an answer about another place is none */
+        return false; /* the span is not around `address` */
     *ret = (struct span){begin, end, bytes, false};
     return true;
 }
 
-/*
- * Takes from a file's run around `address` what the caller has: that counts, however small it is. There is no way to
- * learn where a gap ends but to ask about its bytes, so runs of files are short here.
- */
-static void narrow_to_gap(struct target *target, uint64_t address, struct span *run)
+/* Cuts from a file's span what the caller supplies. Only a call for each byte finds that, so the span is a line. */
+static void narrow_to_gap(struct target *target, uint64_t address, struct span *span)
 {
     uint64_t begin = address, end = address + 1;
     struct span own;
-    while (begin > run->begin && !memory_target_own(target, begin - 1, &own))
+    while (begin > span->begin && !memory_target_own(target, begin - 1, &own))
         begin--;
-    while (end < run->end && !memory_target_own(target, end, &own))
+    while (end < span->end && !memory_target_own(target, end, &own))
         end++;
-    run->bytes += begin - run->begin;
-    run->begin = begin;
-    run->end = end;
+    span->bytes += begin - span->begin;
+    span->begin = begin;
+    span->end = end;
 }
 
 static bool memory_target_at(struct target *target, uint64_t address, struct span *ret)
@@ -58,12 +55,6 @@ static bool memory_target_at(struct target *target, uint64_t address, struct spa
     return true;
 }
 
-static size_t read_own(void *context, uint64_t address, void *buffer, size_t size)
-{
-    const struct cdacq_memory *memory = context;
-    return memory->read(memory->context, address, buffer, size);
-}
-
 static void memory_target_destroy(struct target *target)
 {
     page_cache_deinit(&((struct memory_target *)target)->cache);
@@ -78,7 +69,7 @@ static const struct target_ops memory_target_ops = {
     .destroy = memory_target_destroy,
 };
 
-/* The caller's struct as far as it goes: what a newer header has added since is zero. */
+/* Copies the caller's struct, which an older header may have made smaller. */
 static bool take_memory(const struct cdacq_memory *memory, struct cdacq_memory *ret)
 {
     size_t least = offsetof(struct cdacq_memory, mapping_count) + sizeof memory->mapping_count;
@@ -89,7 +80,7 @@ static bool take_memory(const struct cdacq_memory *memory, struct cdacq_memory *
     return !ret->span_at != !ret->read && (!ret->mapping_count || ret->mappings);
 }
 
-/* Whether anybody says where files are. */
+/* Whether the policy names any source of files. */
 static bool finds_files(const struct file_policy *policy)
 {
     return policy &&
@@ -126,7 +117,7 @@ enum cdacq_status memory_open(const struct cdacq_memory *memory, struct file_pol
     if (taken.mapping_count && sized_check(taken.mappings, "struct cdacq_mapping", err) < 0)
         return CDACQ_ERR_ARGUMENT;
     struct memory_target *target = calloc(1, sizeof *target);
-    if (!target || !page_cache_init(&target->cache, read_own, &target->memory)) {
+    if (!target || !page_cache_init(&target->cache, taken.read, taken.context)) {
         free(target);
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
     }

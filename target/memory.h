@@ -1,7 +1,7 @@
 /*
- * memory.h: memory that the caller hands over as a target: for embedders with an own way to the bytes, and for tests.
- * The caller's callback decides what is readable. Files stand in for what it does not have only where the policy says
- * where they are: by its own `find`, sysroots, module directories or over the network.
+ * memory.h: memory behind a callback of the caller, as a target: for embedders and tests. The callback decides what is
+ * readable. Files stand in for the rest only where the policy names a source of files: `find`, sysroots, module
+ * directories, the network or the target's own paths.
  */
 #ifndef CDACQ_TARGET_MEMORY_H
 #define CDACQ_TARGET_MEMORY_H

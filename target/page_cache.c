@@ -1,6 +1,6 @@
 #include "target/page_cache.h"
 
-/* A page of which not all is there: which of its bytes are, a bit each, stands behind them. */
+/* The bytes of an incomplete page are followed by a bit for each byte: whether it is valid. */
 enum { VALID_WORDS = PAGE_SIZE / 64 };
 
 static uint64_t *valid_of(const struct page *page)
@@ -32,7 +32,7 @@ void page_cache_deinit(struct page_cache *cache)
     pthread_mutex_destroy(&cache->lock);
 }
 
-/* Addresses are kept inverted: an empty slot, 0, is then the last byte there is, of a page that is never asked for. */
+/* Addresses are stored inverted, so that an empty slot, 0, means the last byte, whose page is never read. */
 static uint64_t *missing_slot(uint64_t *missing, uint64_t address)
 {
     return &missing[(address * UINT64_C(0x9e3779b97f4a7c15) >> 32) % PAGE_CACHE_MISSING];
@@ -43,18 +43,18 @@ static bool is_missing(uint64_t *missing, uint64_t address)
     return *missing_slot(missing, address) == ~address;
 }
 
-/* Reads, unless it is remembered that nothing came from there, or notes that. */
+/* Reads, unless `missing` has the address. Adds the address to it if nothing could be read. */
 static size_t read_from(struct page_cache *cache, uint64_t *missing, uint64_t address, void *buffer, size_t size)
 {
     if (is_missing(missing, address))
         return 0;
-    size_t got = cache->read(cache->context, address, buffer, size); /* which may say more than it was asked for */
+    size_t got = cache->read(cache->context, address, buffer, size); /* may claim more than `size` */
     if (!got)
         *missing_slot(missing, address) = ~address;
     return MIN(got, size);
 }
 
-/* Fetches more of a page that has a gap: from `offset` to the end of its line, less what has been handed out before. */
+/* Reads more of an incomplete page: from `offset` to the end of its line. Valid bytes stay as they are. */
 static bool fetch_line(struct page_cache *cache, struct page *page, uint64_t offset)
 {
     uint8_t line[LINE_SIZE];
@@ -68,7 +68,7 @@ static bool fetch_line(struct page_cache *cache, struct page *page, uint64_t off
     return size > 0;
 }
 
-/* Fetches a page that is not kept yet. False, and nothing is kept, where it has no byte at `offset`. */
+/* Reads a new page. False, and nothing is kept, where its byte at `offset` is missing. */
 static bool fetch_page(struct page_cache *cache, struct page *page, uint64_t offset)
 {
     CLEANUP_FREE uint8_t *bytes = calloc(1, PAGE_SIZE + VALID_WORDS * sizeof(uint64_t));

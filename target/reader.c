@@ -50,7 +50,7 @@ enum cdacq_status reader_status(const struct reader *reader, struct cdacq_error 
     return reader_report(reader, &reader->task.failure, err);
 }
 
-/* Makes the hint hold `address`. The slow path of every read. */
+/* Moves the hint to the span around `address`: the slow path of every read. */
 static bool reader_seek(struct reader *reader, uint64_t address)
 {
     struct span span;
@@ -62,14 +62,12 @@ static bool reader_seek(struct reader *reader, uint64_t address)
     return found;
 }
 
-/* The bytes at `address` if at least `size` are in one run. */
-static inline const uint8_t *reader_run(struct reader *reader, uint64_t address, size_t size)
+/* The bytes at `address` if `size` of them are in one span, otherwise NULL. */
+static inline const uint8_t *span_bytes(struct reader *reader, uint64_t address, size_t size)
 {
     const struct span *hint = &reader->hint;
-    if (UNLIKELY(address < hint->begin || address >= hint->end)) {
-        if (!reader_seek(reader, address))
-            return NULL;
-    }
+    if (UNLIKELY(address < hint->begin || address >= hint->end) && !reader_seek(reader, address))
+        return NULL;
     if (UNLIKELY(hint->end - address < size))
         return NULL;
     reader->task.unverified |= hint->unverified;
@@ -78,16 +76,16 @@ static inline const uint8_t *reader_run(struct reader *reader, uint64_t address,
     return hint->bytes + (address - hint->begin);
 }
 
-/* Copies run by run; the number of bytes that came before the first missing one. */
-static size_t copy_runs(struct reader *reader, uint64_t address, uint8_t *buffer, size_t size)
+/* Copies span by span. Returns the number of bytes before the first missing one. */
+static size_t copy_spans(struct reader *reader, uint64_t address, uint8_t *buffer, size_t size)
 {
     size_t done = 0;
     while (done < size) {
         uint64_t at = address + done;
-        if (at < address || !reader_run(reader, at, 1))
+        if (at < address || !span_bytes(reader, at, 1))
             break;
         size_t n = (size_t)MIN(reader->hint.end - at, (uint64_t)(size - done));
-        memcpy(buffer + done, reader_run(reader, at, n), n);
+        memcpy(buffer + done, span_bytes(reader, at, n), n);
         done += n;
     }
     return done;
@@ -95,35 +93,33 @@ static size_t copy_runs(struct reader *reader, uint64_t address, uint8_t *buffer
 
 bool reader_try_copy(struct reader *reader, uint64_t address, void *buffer, size_t size)
 {
-    if (!reader_spend(reader))
-        return false;
-    return copy_runs(reader, address, buffer, size) == size;
+    return reader_spend(reader) && copy_spans(reader, address, buffer, size) == size;
 }
 
 const uint8_t *reader_try_view(struct reader *reader, uint64_t address, size_t size)
 {
-    return reader_spend(reader) ? reader_run(reader, address, size) : NULL;
+    return reader_spend(reader) ? span_bytes(reader, address, size) : NULL;
 }
 
 bool reader_copy(struct reader *reader, uint64_t address, void *buffer, size_t size)
 {
     if (!reader_spend(reader))
         return false;
-    size_t done = copy_runs(reader, address, buffer, size);
+    size_t done = copy_spans(reader, address, buffer, size);
     if (done < size)
         reader_fail(reader, CDACQ_ERR_MEMORY, address + done, NULL);
     return done == size;
 }
 
-/* A read of a few bytes: in one run nearly always; across two runs byte by byte. */
+/* The bytes of a short read, copied to `joined` where they are in two spans. */
 static inline const uint8_t *read_bytes(struct reader *reader, uint64_t address, uint8_t *joined, size_t size)
 {
     if (!reader_spend(reader))
         return NULL;
-    const uint8_t *bytes = reader_run(reader, address, size);
+    const uint8_t *bytes = span_bytes(reader, address, size);
     if (LIKELY(bytes != NULL))
         return bytes;
-    size_t done = copy_runs(reader, address, joined, size);
+    size_t done = copy_spans(reader, address, joined, size);
     if (done == size)
         return joined;
     reader_fail(reader, CDACQ_ERR_MEMORY, address + done, NULL);
@@ -195,16 +191,16 @@ bool reader_window(struct reader *reader, uint64_t address, uint64_t size, const
         *ret = (struct window){(const uint8_t *)"", 0, NULL};
         return true;
     }
-    const uint8_t *bytes = reader_run(reader, address, (size_t)size);
+    const uint8_t *bytes = span_bytes(reader, address, (size_t)size);
     if (bytes) {
         *ret = (struct window){bytes, (size_t)size, NULL};
         return true;
     }
-    /* Grow the copy as bytes turn up: a size that nothing in the target backs must not cost memory. */
+    /* The copy grows with the bytes found: a corrupt size must not cost memory. */
     CLEANUP_FREE uint8_t *copy = NULL;
     size_t done = 0;
     while (done < size) {
-        if (!reader_run(reader, address + done, 1)) {
+        if (!span_bytes(reader, address + done, 1)) {
             reader_fail(reader, CDACQ_ERR_MEMORY, address + done, what);
             return false;
         }
@@ -216,10 +212,9 @@ bool reader_window(struct reader *reader, uint64_t address, uint64_t size, const
             return false;
         }
         copy = larger;
-        /* Fill what there is room for before growing again. */
-        size_t got = copy_runs(reader, address + done, copy + done, room - done);
+        size_t got = copy_spans(reader, address + done, copy + done, room - done);
         done += got;
-        /* A joined window costs what copying costs: a unit for each page, unlike a view. */
+        /* A copied window costs a unit for each page. */
         if (got / PAGE_SIZE > reader->task.fuel) {
             reader_fail(reader, CDACQ_ERR_FUEL, 0, what);
             return false;
@@ -240,21 +235,21 @@ bool reader_string(struct reader *reader, uint64_t address, size_t max, char **r
             reader_fail(reader, CDACQ_ERR_CORRUPT, address, "string without an end");
             break;
         }
-        if (!reader_run(reader, address + length, 1)) {
+        if (!span_bytes(reader, address + length, 1)) {
             reader_fail(reader, CDACQ_ERR_MEMORY, address + length, "string");
             break;
         }
         size_t n = (size_t)MIN(reader->hint.end - (address + length), (uint64_t)MIN(max - length, (size_t)256));
-        const uint8_t *run = reader_run(reader, address + length, n);
-        const uint8_t *nul = memchr(run, 0, n);
-        size_t used = nul ? (size_t)(nul - run) : n;
+        const uint8_t *bytes = span_bytes(reader, address + length, n);
+        const uint8_t *nul = memchr(bytes, 0, n);
+        size_t used = nul ? (size_t)(nul - bytes) : n;
         char *larger = realloc(string, length + used + 1);
         if (!larger) {
             reader_fail(reader, CDACQ_ERR_NOMEM, 0, "string");
             break;
         }
         string = larger;
-        memcpy(string + length, run, used);
+        memcpy(string + length, bytes, used);
         length += used;
         string[length] = '\0';
         if (nul) {
