@@ -42,7 +42,7 @@ static void skip_blank(struct rewriter *r)
         } else if (r->end - r->at >= 2 && r->at[0] == '/' && r->at[1] == '*') {
             const char *close = memmem(r->at + 2, (size_t)(r->end - r->at - 2), "*/", 2);
             if (!close) {
-                r->problem = "a comment without an end";
+                r->problem = "an unterminated comment";
                 r->at = r->end;
                 return;
             }
@@ -73,7 +73,7 @@ static void copy_string(struct rewriter *r)
         *r->out++ = *r->at++;
     }
     if (r->at == r->end)
-        r->problem = "a string without an end";
+        r->problem = "an unterminated string";
     else
         *r->out++ = *r->at++;
 }

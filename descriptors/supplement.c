@@ -77,8 +77,8 @@ static enum cdacq_status read_pointer_data(const struct image *image, const char
     if (reader_failed(&reader)) {
         free(values);
         return error_set(err, CDACQ_ERR_MEMORY, address,
-                         "the runtime's %s at 0x%" PRIx64 " is not in the target, and no file can tell what it holds",
-                         symbol, address);
+                         "the runtime's %s at 0x%" PRIx64 " is not in the target, and no file holds its values", symbol,
+                         address);
     }
     *ret_values = values;
     return CDACQ_OK;

@@ -191,7 +191,7 @@ static enum cdacq_status read_nt_file(struct core *core, const uint8_t *desc, si
         return error_set(err, CDACQ_ERR_FORMAT, 0, "NT_FILE: %llu mappings do not fit a note of %zu bytes",
                          (unsigned long long)list.count, size);
     if (list.count && !list.page_size)
-        return error_set(err, CDACQ_ERR_FORMAT, 0, "NT_FILE: its page size is 0: where files are mapped is not told");
+        return error_set(err, CDACQ_ERR_FORMAT, 0, "NT_FILE: its page size is 0, so file offsets are unknown");
     core->base.mappings = calloc(list.count + 1, sizeof *core->base.mappings);
     if (!core->base.mappings)
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for %llu mappings", (unsigned long long)list.count);
@@ -314,7 +314,7 @@ static enum cdacq_status read_segments(struct core *core, const char *path, stru
     uint64_t table = elf.segments, entry_size = elf_segment_size(core->elf), claimed = count_headers(core, &elf);
     uint64_t count = MIN(claimed, table < core->size ? (core->size - table) / entry_size : 0);
     if (!count)
-        return error_set(err, CDACQ_ERR_FORMAT, 0, "%s: no program headers: an empty core, or one that was cut", path);
+        return error_set(err, CDACQ_ERR_FORMAT, 0, "%s: no program headers: an empty or truncated core", path);
     if (count > SEGMENT_MAX)
         return error_set(err, CDACQ_ERR_FORMAT, 0, "%s: %llu segments are more than the %d that are supported", path,
                          (unsigned long long)count, SEGMENT_MAX);

@@ -141,17 +141,15 @@ static void add_segment(struct image *image, const struct elf_segment *segment)
 }
 
 /* The first segment at file offset 0 is mapped at `first_byte`, which gives the base. */
-static void place_segments(struct image *image, uint64_t first_byte)
+static void set_range(struct image *image, uint64_t first_byte)
 {
     uint64_t low = UINT64_MAX, high = 0;
-    bool placed = false;
-    for (size_t i = 0; i < image->segment_count; i++) {
-        if (image->segments[i].file_offset == 0 && image->segments[i].file_size && !placed) {
-            image->base = first_byte - image->segments[i].vaddr;
-            placed = true;
-        }
-        low = MIN(low, image->segments[i].vaddr);
-        high = MAX(high, image->segments[i].vaddr + image->segments[i].memory_size);
+    for (size_t i = image->segment_count; i-- > 0;) {
+        const struct image_segment *segment = &image->segments[i];
+        if (segment->file_offset == 0 && segment->file_size)
+            image->base = first_byte - segment->vaddr;
+        low = MIN(low, segment->vaddr);
+        high = MAX(high, segment->vaddr + segment->memory_size);
     }
     image->begin = image->base + low;
     image->end = image->base + high;
@@ -182,7 +180,7 @@ enum cdacq_status image_open(struct target *target, const struct mapping *first,
             add_segment(&image, &segment);
     if (reader_failed(&reader))
         return reader_status(&reader, err);
-    place_segments(&image, first->begin);
+    set_range(&image, first->begin);
 
     for (unsigned i = 0; i < header.segment_count && !image.build_id_size; i++) {
         uint64_t address = first->begin + header.segments + (uint64_t)i * header.segment_size;

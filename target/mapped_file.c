@@ -188,9 +188,18 @@ static uint64_t page_size_max(unsigned elf_machine)
     return machine ? machine->page_max : 64 * 1024;
 }
 
+struct search {
+    struct mapped_file *file;
+    const struct file_identity *identity;
+    const struct cdacq_need *need;
+    char *why;
+    size_t why_size;
+};
+
 /* Keeps the better of the candidate at `path` and the file accepted so far. True once the file is verified. */
-static bool consider(struct mapped_file *file, const char *path, char *why, size_t why_size)
+static bool consider(struct search *search, const char *path)
 {
+    struct mapped_file *file = search->file;
     struct file_candidate candidate = {0};
     if (!candidate_open(&candidate, path, file->policy->pread))
         return false;
@@ -206,16 +215,11 @@ static bool consider(struct mapped_file *file, const char *path, char *why, size
     } else if (file->policy->compare) {
         match = file->policy->compare(file->target, file, &candidate, reason, sizeof reason);
     }
-    if (match == FILE_DIFFERS) {
-        snprintf(why, why_size, "%s is not the file that was mapped: %s", printable, reason);
-        candidate_close(&candidate);
-        return false;
-    }
-    if (file->local_path && match != FILE_MATCHES) {
-        candidate_close(&candidate); /* no better than the file accepted before */
-        return false;
-    }
-    char *local_path = strdup(path);
+    if (match == FILE_DIFFERS)
+        snprintf(search->why, search->why_size, "%s is not the file that was mapped: %s", printable, reason);
+    /* Unless it matches, it is no better than a file that was accepted before. */
+    bool better = match == FILE_MATCHES || (match == FILE_UNKNOWN && !file->local_path);
+    char *local_path = better ? strdup(path) : NULL;
     if (!local_path) {
         candidate_close(&candidate);
         return false;
@@ -228,19 +232,10 @@ static bool consider(struct mapped_file *file, const char *path, char *why, size
     return file->verified;
 }
 
-struct search {
-    struct mapped_file *file;
-    const struct file_identity *identity;
-    const struct cdacq_need *need;
-    char *why;
-    size_t why_size;
-};
-
 static bool consider_at(struct search *search, const char *directory, const char *rest)
 {
     char path[4096];
-    return snprintf(path, sizeof path, "%s%s", directory, rest) < (int)sizeof path &&
-           consider(search->file, path, search->why, search->why_size);
+    return snprintf(path, sizeof path, "%s%s", directory, rest) < (int)sizeof path && consider(search, path);
 }
 
 /* Considers every file of that name in a module directory. */
@@ -249,7 +244,7 @@ static bool consider_named(struct search *search, const struct file_index *index
     size_t count;
     const struct file_index_entry *entries = file_index_find(index, name, &count);
     for (size_t i = 0; i < count; i++)
-        if (consider(search->file, entries[i].path, search->why, search->why_size))
+        if (consider(search, entries[i].path))
             return true;
     return false;
 }
@@ -304,7 +299,7 @@ static bool ask_opener(struct search *search)
     struct file_policy *policy = search->file->policy;
     char path[4096] = "";
     return policy->find && policy->find(policy->find_context, search->need, path, sizeof path) &&
-           memchr(path, 0, sizeof path) && consider(search->file, path, search->why, search->why_size);
+           memchr(path, 0, sizeof path) && consider(search, path);
 }
 
 static void look_for(struct search *search)
@@ -326,7 +321,7 @@ static void look_for(struct search *search)
         return;
     CLEANUP_FREE char *fetched = policy->fetch(search->identity->build_id, search->identity->build_id_size);
     if (fetched)
-        consider(file, fetched, search->why, search->why_size);
+        consider(search, fetched);
 }
 
 void file_policy_deinit(struct file_policy *policy)

@@ -232,7 +232,7 @@ bool reader_string(struct reader *reader, uint64_t address, size_t max, char **r
     size_t length = 0;
     while (reader_step(reader, "reading a string")) {
         if (length >= max || address + length < address) {
-            reader_fail(reader, CDACQ_ERR_CORRUPT, address, "string without an end");
+            reader_fail(reader, CDACQ_ERR_CORRUPT, address, "unterminated string");
             break;
         }
         if (!span_bytes(reader, address + length, 1)) {
