@@ -9,7 +9,7 @@
 #include "util/base.h"
 #include "util/escape.h"
 
-/* More than all fixed words, numbers and keys of a line take together. */
+/* More than the fixed words, numbers and keys of a line need. */
 enum { LINE_ROOM = 1024 };
 
 static const struct shown nothing = {.text = (char[]){"null"}, .json_length = 4};
@@ -42,7 +42,7 @@ const char *answers_status(enum cdacq_answer answer)
 
 /* ---- Strings of the session ---------------------------------------------------------------------------------- */
 
-/* The last component of a path: of the system that the code was built on, which may have been Windows. */
+/* The last component of a path, which may come from Windows. */
 static const char *last_component(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -76,7 +76,7 @@ static __attribute__((noinline)) void fill_slot(struct answers *answers, struct 
     };
 }
 
-/* A session keeps its strings in place, so the address alone identifies one. */
+/* A session never moves its strings, so the address identifies a string. */
 static inline const struct shown *show(struct answers *answers, enum shown_role role, const char *string)
 {
     if (!string)
@@ -351,14 +351,12 @@ static void write_method_json(struct answers *answers, const struct cdacq_method
 
 /* ---- Errors, and the choice ----------------------------------------------------------------------------------- */
 
-/* "WHAT ? [error] PROBLEM", where WHAT is an address or what was given in its place */
+/* "WHAT ? [error] PROBLEM"; WHAT is an address or the bad text */
 static void write_error_text(struct answers *answers, const char *what, size_t length, const char *problem)
 {
     struct output *out = answers->out;
     output_escaped(out, what, length, ESCAPE_DATA);
-    output_literal(out, " ? [error] ");
-    output_note(out, problem);
-    output_literal(out, "\n");
+    output_note_between(out, " ? [error] ", problem, "\n");
 }
 
 static void write_error_at(struct answers *answers, uint64_t address, const char *problem)

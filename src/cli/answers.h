@@ -1,6 +1,6 @@
 /*
- * answers.h: one line of output for one struct cdacq_method, as text or as JSON, for the commands that give answers.
- * It is the hot path of the tool: nothing here uses printf, and what paths look like escaped is kept per string.
+ * answers.h: writes a line of text or JSON for a struct cdacq_method. This is the hot path of the tool: it does not use
+ * printf, and it caches the escaped form of each string.
  */
 #ifndef CDACQ_CLI_ANSWERS_H
 #define CDACQ_CLI_ANSWERS_H
@@ -9,16 +9,16 @@
 #include "src/cli/output.h"
 #include "cdacq.h"
 
-/* What a string of the session looks like in output. */
+/* The escaped forms of a string of the session. */
 struct shown {
-    struct shown *next;       /* of those in use */
-    const char *string;       /* as in the answer; its address is the key */
+    struct shown *next;       /* in the list of slots in use */
+    const char *string;       /* its address is the key */
     char *text;               /* both forms, one allocation */
     size_t base, text_length; /* of the text's last path component, and of the whole text */
     size_t json_length;       /* the JSON string follows the text */
 };
 
-/* Each kind of string has its own slots: the strings of one answer never push each other out. */
+/* Each kind of string has its own slots, so the strings of one answer do not evict each other. */
 enum shown_role { SHOWN_MODULE, SHOWN_TIER, SHOWN_FILE, SHOWN_ROLES };
 enum { SHOWN_SLOTS = 2048 };
 
@@ -29,9 +29,9 @@ struct answers {
         const char *text;
         size_t length;
     } kinds[CDACQ_CODE_KIND_COUNT];
-    struct shown (*shown)[SHOWN_SLOTS]; /* per role; a later string may take an earlier one's slot: constant memory */
-    struct shown *in_use;               /* the rest is never touched: a page fault each */
-    uint64_t errors;                    /* answers with the status error */
+    struct shown (*shown)[SHOWN_SLOTS]; /* per role; a string may evict another one: memory is constant */
+    struct shown *in_use;               /* the other slots are never touched, which saves page faults */
+    uint64_t errors;                    /* number of answers with the status error */
 };
 
 void answers_init(struct answers *answers, struct output *out, bool json);
@@ -40,17 +40,17 @@ void answers_deinit(struct answers *answers);
 /* "managed", "stub", "none" or "error" */
 const char *answers_status(enum cdacq_answer answer);
 
-/* The answer to a question about method->ip. */
+/* Writes the answer for method->ip. */
 void answers_write(struct answers *answers, const struct cdacq_method *method);
 
-/* JSON: the answer as further members of an object that the caller has begun. */
+/* Writes the answer as JSON members of an object that the caller has begun. */
 struct json_writer;
 void answers_write_members(struct answers *answers, struct json_writer *w, const struct cdacq_method *method);
 
-/* The same as answers_write() for something that is no IP. */
+/* Writes the answer for text that is not an IP. */
 void answers_write_bad(struct answers *answers, const struct bad_ip *bad);
 
-/* One method of a list: no IP was asked. */
+/* Writes a method of a list, without an IP. */
 void answers_write_method(struct answers *answers, const struct cdacq_method *method);
 
 #endif

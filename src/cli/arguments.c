@@ -1,6 +1,6 @@
 /*
- * arguments.c: the command line. One table says what options there are; getopt's own tables, the check whether a
- * command takes an option, and the help come from it. Options may be anywhere, whatever POSIXLY_CORRECT says.
+ * arguments.c: parses the command line. One table lists the options; getopt's tables, the check whether a command takes
+ * an option, and the help are made from it. Options may be anywhere, even with POSIXLY_CORRECT set.
  */
 #include "src/cli/arguments.h"
 
@@ -41,7 +41,7 @@ static const struct option_row {
     const char *name;
     const char *argument; /* NULL: takes none */
     const char *help;
-    unsigned groups; /* 0: every command takes it, and none needs to be given */
+    unsigned groups; /* 0: every command takes it */
     int id;
 } rows[] = {
     {"json", NULL, "print JSON, one object a line", OPTIONS_RESULT, OPTION_JSON},
@@ -98,7 +98,7 @@ void arguments_print_options(struct output *out, unsigned groups)
 
 struct arguments {
     struct invocation *invocation;
-    const char **operands, **sysroots, **module_paths, **descriptors; /* each has room for every argument there is */
+    const char **operands, **sysroots, **module_paths, **descriptors; /* each has room for all arguments */
     size_t operand_count;
     uint32_t given; /* one bit for each row */
     bool help, version;
@@ -196,7 +196,7 @@ static bool take_option(struct arguments *arguments, int id, const char *value)
 
 /* ---- Parsing --------------------------------------------------------------------------------------------------- */
 
-/* getopt's tables. `-` hands out operands in their places, `:` leaves the messages to us. */
+/* Makes getopt's tables. `-` returns operands in order, `:` suppresses getopt's messages. */
 static void make_tables(char *letters, struct option *longs)
 {
     *letters++ = '-';
@@ -213,7 +213,7 @@ static void make_tables(char *letters, struct option *longs)
     *longs = (struct option){0};
 }
 
-/* `shown` is the argument that getopt has just read. */
+/* `shown` is the argument that getopt read last. */
 static bool refuse(int id, const char *shown)
 {
     if (id == ':')
@@ -294,7 +294,6 @@ static bool takes_operands(const struct command *command, struct arguments *argu
     return true;
 }
 
-/* Checks what was read as a whole. */
 static enum arguments_result resolve(struct arguments *arguments)
 {
     struct invocation *invocation = arguments->invocation;

@@ -1,5 +1,5 @@
 /*
- * arguments.h: the command line: which command, with which options, about what.
+ * arguments.h: parses the command line.
  */
 #ifndef CDACQ_CLI_ARGUMENTS_H
 #define CDACQ_CLI_ARGUMENTS_H
@@ -9,17 +9,17 @@
 struct output;
 
 enum arguments_result {
-    ARGUMENTS_RUN,  /* invocation->command is to be run */
-    ARGUMENTS_HELP, /* of invocation->command, or of everything where that is NULL */
+    ARGUMENTS_RUN,  /* run invocation->command */
+    ARGUMENTS_HELP, /* of invocation->command; general help if that is NULL */
     ARGUMENTS_VERSION,
-    ARGUMENTS_WRONG, /* a message has said why */
+    ARGUMENTS_WRONG, /* a message says why */
 };
 
-/* Parses the command line into *ret. Free with arguments_deinit whatever the result. */
+/* Parses the command line into *ret. Call arguments_deinit for every result. */
 enum arguments_result arguments_parse(int argc, char **argv, struct invocation *ret);
 void arguments_deinit(struct invocation *invocation);
 
-/* The lines of help on the options of these groups. */
+/* Prints the help for the options of these groups. */
 void arguments_print_options(struct output *out, unsigned groups);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * cli.h: what every command of the tool shares: the invocation that arguments.c has parsed, exit codes and opening
- * the target. One thread; nothing outlives main.
+ * cli.h: what all commands share: the parsed invocation, exit codes and opening the target. One thread; nothing
+ * outlives main.
  */
 #ifndef CDACQ_CLI_CLI_H
 #define CDACQ_CLI_CLI_H
@@ -8,15 +8,15 @@
 #include "cdacq.h"
 
 enum {
-    EXIT_ANSWERED = 0, /* everything that was asked */
-    EXIT_PARTLY = 1,   /* some of it was not; also: two descriptors differ */
-    EXIT_FAILED = 2,   /* nothing could be; a message says why */
+    EXIT_ANSWERED = 0, /* every question */
+    EXIT_PARTLY = 1,   /* some questions have no answer, or two descriptors differ */
+    EXIT_FAILED = 2,   /* no question has an answer; a message says why */
     EXIT_USAGE = 64,   /* EX_USAGE of sysexits.h */
 };
 
 struct command;
 
-/* --r2r; without it each command has its own default. */
+/* --r2r; the default depends on the command. */
 enum r2r_methods { R2R_DEFAULT, R2R_PREPARED, R2R_ALL };
 
 /* The command line, parsed and checked. */
@@ -25,8 +25,8 @@ struct invocation {
     const char **strings;       /* owns the arrays below, not the strings */
     const char *const *targets; /* TARGET, and OTHER of `descriptor` */
     size_t target_count;
-    const char *file;       /* FILE of commands that take one after TARGET */
-    const char *const *ips; /* what follows TARGET, for commands that take IPs; not parsed */
+    const char *file;       /* FILE after TARGET */
+    const char *const *ips; /* arguments after TARGET, not parsed */
     size_t ip_count;
     struct cdacq_options options;
     const char *output; /* NULL: standard output */
@@ -36,19 +36,18 @@ struct invocation {
     bool follow;
 };
 
-/* Opens a core by its path or a process by its decimal pid. On failure says why and returns NULL. */
+/* Opens a core by its path or a process by its decimal pid. Returns NULL on failure, with a message. */
 struct cdacq_target *target_open(const char *name, const struct cdacq_options *options);
 
 /*
- * What a command about one target does: opens TARGET with the invocation's options and `more_flags`, runs `run`,
- * closes. Returns run's exit code, EXIT_FAILED where there was nothing to run on. With CDACQ_OPEN_PARTIAL `run` gets no
- * session where no method can be found; a message has said why.
+ * Opens TARGET with the invocation's options and `more_flags`, calls `run` and closes TARGET. Returns run's exit code,
+ * or EXIT_FAILED with a message. With CDACQ_OPEN_PARTIAL, `session` is NULL if no method can be found.
  */
 int target_run(const struct invocation *invocation, unsigned more_flags,
                int (*run)(const struct invocation *invocation, struct cdacq_target *target,
                           struct cdacq_session *session));
 
-/* Whether --output names one of the targets: writing there would destroy the core that is read. Says so where it is. */
+/* Returns whether --output names an input file, which writing would destroy. If so, a message says so. */
 bool output_is_a_target(const struct invocation *invocation);
 
 #endif

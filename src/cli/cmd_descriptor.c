@@ -1,7 +1,6 @@
 /*
- * cmd_descriptor.c: the descriptor that the library works with, merged from all documents, each value with the document
- * that it came from; or how those of two targets differ. Where a value came from is not compared,
- * nor is the value of a global that is an address, which differs from run to run.
+ * cmd_descriptor.c: prints the merged descriptor that the library uses, each value with its origin, or the differences
+ * between two. Origins are not compared, nor are the values of globals that are addresses, which differ in each process.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -38,12 +37,26 @@ static int add_entry(const struct cdacq_descriptor_item *item, void *context)
     return 0;
 }
 
-static void list_fill(struct list *list, struct cdacq_target *target)
+/*
+ * Opens a target and lists its descriptor, which may exist even if no method can be found. Returns NULL, with a message,
+ * if there is none.
+ */
+static struct cdacq_target *open_described(const char *name, const struct invocation *invocation, struct list *list)
 {
+    struct cdacq_options options = invocation->options;
+    options.flags |= CDACQ_OPEN_PARTIAL;
+    struct cdacq_target *target = target_open(name, &options);
+    if (!target)
+        return NULL;
     struct cdacq_target_info info = {.size = sizeof info};
     cdacq_target_get_info(target, &info, NULL);
-    *list = (struct list){.schema = info.schema};
+    list->schema = info.schema;
     cdacq_target_visit_descriptor(target, add_entry, list, NULL);
+    if (list->entries.count || !info.problem)
+        return target;
+    message("%s", info.problem);
+    cdacq_target_close(target);
+    return NULL;
 }
 
 static bool is_address(const struct cdacq_descriptor_item *item)
@@ -53,7 +66,7 @@ static bool is_address(const struct cdacq_descriptor_item *item)
 
 /* ---- One descriptor, as JSON ----------------------------------------------------------------------------------- */
 
-/* A size, an offset or a number; addresses, and what a reader's double might round, as "0x..". */
+/* Addresses, and numbers that a reader's double might round, are written as "0x..". */
 static void write_value(struct json_writer *w, const char *key, const struct cdacq_descriptor_item *item)
 {
     if (item->text)
@@ -64,7 +77,7 @@ static void write_value(struct json_writer *w, const char *key, const struct cda
         json_known_number(w, key, item->has_value, item->value);
 }
 
-/* A value and where it came from: always on one line. */
+/* Writes a value and its origin on one line. */
 static void write_item(struct json_writer *w, const char *key, const struct cdacq_descriptor_item *item)
 {
     static const char *const keys[] = {
@@ -85,7 +98,7 @@ static void write_item(struct json_writer *w, const char *key, const struct cdac
     w->wrap = wrap;
 }
 
-/* The type at `i` with its fields; returns the index after them. */
+/* Writes the type at `i` with its fields. Returns the index after them. */
 static size_t write_type(struct json_writer *w, const struct list *list, size_t i)
 {
     json_begin_object(w, NULL);
@@ -196,11 +209,9 @@ static void print_difference(struct output *out, const struct entry *first, cons
     output_literal(out, !second ? "- " : !first ? "+ " : "~ ");
     output_printf(out, "%s ", kind_names[any->item.kind]);
     if (any->scope) {
-        output_text(out, any->scope);
-        output_literal(out, ".");
+        output_text_between(out, "", any->scope, ".");
     }
-    output_text(out, any->item.name);
-    output_literal(out, ": ");
+    output_text_between(out, "", any->item.name, ": ");
     print_value(out, &any->item);
     if (first && second) {
         output_literal(out, " -> ");
@@ -244,7 +255,7 @@ static bool compare_schemas(struct output *out, const struct list *a, const stru
     return false;
 }
 
-/* Both lists get sorted. Returns whether they are the same. */
+/* Sorts both lists. Returns whether they are the same. */
 static bool compare_lists(struct output *out, struct list *a, struct list *b, bool json)
 {
     bool same = compare_schemas(out, a, b, json);
@@ -268,66 +279,38 @@ static bool compare_lists(struct output *out, struct list *a, struct list *b, bo
 
 /* ---- The command ------------------------------------------------------------------------------------------------ */
 
-static int show(const struct invocation *invocation, struct cdacq_target *target, struct cdacq_target *other)
+/* `other` is NULL if only one descriptor is shown. */
+static int show(const struct invocation *invocation, struct list *list, struct list *other)
 {
     struct output out;
-    struct list list, other_list = {0};
     bool same = true;
     if (!output_open(&out, invocation->output))
         return EXIT_FAILED;
-    list_fill(&list, target);
-    if (other) {
-        list_fill(&other_list, other);
-        same = compare_lists(&out, &list, &other_list, invocation->json);
-    } else {
-        write_descriptor(&out, &list, !invocation->json);
-    }
-    entries_deinit(&list.entries);
-    entries_deinit(&other_list.entries);
+    if (other)
+        same = compare_lists(&out, list, other, invocation->json);
+    else
+        write_descriptor(&out, list, !invocation->json);
     if (!output_close(&out))
         return EXIT_FAILED;
     return same ? EXIT_ANSWERED : EXIT_PARTLY;
-}
-
-static int stop_at_first(const struct cdacq_descriptor_item *item, void *context)
-{
-    (void)item;
-    *(bool *)context = true;
-    return 1;
-}
-
-/* A descriptor can be shown whether or not methods can be found by it; but there must be one. */
-static struct cdacq_target *open_described(const char *name, const struct invocation *invocation)
-{
-    struct cdacq_options options = invocation->options;
-    options.flags |= CDACQ_OPEN_PARTIAL;
-    struct cdacq_target *target = target_open(name, &options);
-    if (!target)
-        return NULL;
-    struct cdacq_target_info info = {.size = sizeof info};
-    bool described = false;
-    cdacq_target_get_info(target, &info, NULL);
-    cdacq_target_visit_descriptor(target, stop_at_first, &described, NULL);
-    if (described || !info.problem)
-        return target;
-    message("%s", info.problem);
-    cdacq_target_close(target);
-    return NULL;
 }
 
 int cmd_descriptor(const struct invocation *invocation)
 {
     if (output_is_a_target(invocation))
         return EXIT_FAILED;
-    struct cdacq_target *other = NULL, *target = open_described(invocation->targets[0], invocation);
-    if (!target)
-        return EXIT_FAILED;
+    struct list lists[2] = {0};
+    struct cdacq_target *targets[2] = {0};
+    size_t opened = 0;
+    while (opened < invocation->target_count &&
+           (targets[opened] = open_described(invocation->targets[opened], invocation, &lists[opened])))
+        opened++;
     int status = EXIT_FAILED;
-    if (invocation->target_count > 1)
-        other = open_described(invocation->targets[1], invocation);
-    if (other || invocation->target_count == 1)
-        status = show(invocation, target, other);
-    cdacq_target_close(other);
-    cdacq_target_close(target);
+    if (opened == invocation->target_count)
+        status = show(invocation, &lists[0], opened > 1 ? &lists[1] : NULL);
+    for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
+        entries_deinit(&lists[i].entries);
+        cdacq_target_close(targets[i]);
+    }
     return status;
 }

@@ -1,6 +1,5 @@
 /*
- * cmd_info.c: what the target is and whether questions about it can be answered: the first thing to look at when they
- * cannot. As text it is for people; as JSON it is one object.
+ * cmd_info.c: shows what the target is and why questions about it cannot be answered.
  */
 #include <stdio.h>
 #include <string.h>
@@ -62,7 +61,7 @@ static bool succeeded(enum cdacq_status status, const struct cdacq_error *error)
     return status >= 0;
 }
 
-/* Whether all of it is known; messages have said what is not. */
+/* Returns whether all facts are known; messages report those that are not. */
 static bool collect(struct info *info)
 {
     struct cdacq_error error;

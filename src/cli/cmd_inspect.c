@@ -1,6 +1,6 @@
 /*
- * cmd_inspect.c: everything that the ExecutionManager contract says of an IP. Each question is asked by itself: why
- * one has no answer is shown beside the answers to the others.
+ * cmd_inspect.c: shows all that the ExecutionManager contract provides for an IP. Questions are separate: the reason
+ * for a missing answer is shown together with the other answers.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "src/cli/output.h"
 #include "util/vector.h"
 
-/* Questions that can fail one by one, and the key under which JSON has the reason. */
+/* Questions that can fail separately, and the JSON key of the reason. */
 #define QUESTIONS(X)                          \
     X(JIT_TYPE, "jit_type")                   \
     X(METHOD_REGION, "hot_size")              \
@@ -43,10 +43,8 @@ static const char *const keys[QUESTION_COUNT] = {
 
 DEFINE_VECTOR(clauses, struct cdacq_exception_clause);
 
-/* What is known of one IP. */
 struct inspection {
     struct cdacq_method method;
-    bool has_block;
     struct cdacq_block block;
     uint64_t hot_size, cold_start, cold_size;
     uint64_t funclet_start;
@@ -59,11 +57,11 @@ struct inspection {
     uint64_t entry_method_desc;
     struct clauses clauses;
     bool answered[QUESTION_COUNT];
-    char *problems[QUESTION_COUNT]; /* NULL where there is none; allocated */
+    char *problems[QUESTION_COUNT]; /* allocated; NULL if there is none */
     size_t problem_count;
 };
 
-enum { COMPLAINTS_MAX = 20 }; /* lines on standard error: the output has each anyway */
+enum { COMPLAINTS_MAX = 20 }; /* lines on standard error; the output has them all */
 
 struct work {
     struct cdacq_session *session;
@@ -71,8 +69,8 @@ struct work {
     struct progress progress;
     struct inspection inspection;
     bool json;
-    uint64_t bad;          /* what was no IP */
-    uint64_t done, errors; /* IPs of which something is not known */
+    uint64_t bad;          /* texts that are not IPs */
+    uint64_t done, errors; /* IPs with a value that is not known */
 };
 
 /* ---- Asking ---- */
@@ -130,8 +128,7 @@ static void ask(struct cdacq_session *session, uint64_t ip, struct inspection *i
     if (inspection->method.answer == CDACQ_ANSWER_MANAGED) {
         note(inspection, QUESTION_JIT_TYPE, cdacq_session_get_code_block(session, ip, &inspection->block, &error),
              &error);
-        inspection->has_block = inspection->answered[QUESTION_JIT_TYPE];
-        if (inspection->has_block)
+        if (inspection->answered[QUESTION_JIT_TYPE])
             ask_about_block(session, inspection);
     }
     note(inspection, QUESTION_ENTRY_METHOD_DESC,
@@ -155,10 +152,10 @@ static const char *clause_text(enum cdacq_clause_kind kind)
     return texts[kind];
 }
 
-/* GetJITType's number: the specification's enumeration. 0 where it has none. */
+/* The result of GetJITType, in the specification's enumeration; 0 if unknown. */
 static unsigned jit_type(const struct inspection *inspection)
 {
-    return inspection->has_block ? (unsigned)cdacq_block_get_jit_type(&inspection->block) : 0;
+    return inspection->answered[QUESTION_JIT_TYPE] ? (unsigned)cdacq_block_get_jit_type(&inspection->block) : 0;
 }
 
 static void write_clauses(struct json_writer *w, const struct clauses *clauses)
@@ -195,7 +192,8 @@ static void write_block(struct json_writer *w, const struct inspection *inspecti
     json_known_number(w, "cold_size", has_region && inspection->cold_start, inspection->cold_size);
     json_address(w, "unwind_info", answered[QUESTION_UNWIND_INFO] ? inspection->unwind_info : 0);
     json_address(w, "unwind_info_base",
-                 inspection->has_block ? cdacq_block_get_unwind_info_base_address(&inspection->block) : 0);
+                 inspection->answered[QUESTION_JIT_TYPE] ? cdacq_block_get_unwind_info_base_address(&inspection->block)
+                                                         : 0);
     json_address(w, "debug_info", has_debug_info ? inspection->debug_info : 0);
     json_known_bool(w, "has_flag_byte", has_debug_info && inspection->debug_info, inspection->has_flag_byte);
     json_address(w, "gc_info", has_gc_info ? inspection->gc_info : 0);
@@ -207,16 +205,16 @@ static void write_block(struct json_writer *w, const struct inspection *inspecti
         json_null(w, keys[QUESTION_EXCEPTION_CLAUSES]);
 }
 
-/* `no_ip`: the text in place of an IP; NULL where there is one. Either way all keys are there. */
-static void write_json(struct output *out, const struct inspection *inspection, const char *no_ip)
+/* `bad` is the text that is not an IP, or NULL. All keys are written in any case. */
+static void write_json(struct output *out, const struct inspection *inspection, const struct bad_ip *bad)
 {
     const struct cdacq_method *method = &inspection->method;
     const bool *answered = inspection->answered;
     bool code = method->answer == CDACQ_ANSWER_MANAGED, kind = code || method->answer == CDACQ_ANSWER_STUB;
     struct json_writer writer = json_begin(out), *w = &writer;
     json_begin_object(w, NULL);
-    if (no_ip)
-        json_string(w, "ip", no_ip);
+    if (bad)
+        json_string_bytes(w, "ip", bad->text, bad->length);
     else
         json_known_address(w, "ip", true, method->ip);
     json_note(w, "status", answers_status(method->answer));
@@ -243,8 +241,7 @@ static void write_json(struct output *out, const struct inspection *inspection, 
 static void text_problem(struct output *out, const char *key, const char *why)
 {
     output_printf(out, "  %-18s ? ", key);
-    output_note(out, why);
-    output_literal(out, "\n");
+    output_note_between(out, "", why, "\n");
 }
 
 static void text_hex(struct output *out, const char *key, bool known, uint64_t value)
@@ -270,7 +267,7 @@ static void text_clauses(struct output *out, const struct inspection *inspection
     }
 }
 
-/* The line that ip2method has for it, and below it what else is known. */
+/* Writes the line of ip2method, then one line for each other value. */
 static void write_text(struct output *out, const struct inspection *inspection)
 {
     const struct cdacq_method *method = &inspection->method;
@@ -289,9 +286,7 @@ static void write_text(struct output *out, const struct inspection *inspection)
         output_literal(out, " - [none]\n");
         break;
     case CDACQ_ANSWER_ERROR:
-        output_literal(out, " ? [error] ");
-        output_note(out, method->error ? method->error : "no reason is known");
-        output_literal(out, "\n");
+        output_note_between(out, " ? [error] ", method->error ? method->error : "no reason is known", "\n");
         break;
     }
     if (method->answer == CDACQ_ANSWER_MANAGED && !method->name)
@@ -309,7 +304,7 @@ static void write_text(struct output *out, const struct inspection *inspection)
     if (answered[QUESTION_IS_FUNCLET] && inspection->is_funclet)
         output_printf(out, "  %-18s %s\n", "is_funclet", inspection->is_filter_funclet ? "yes, a filter" : "yes");
     text_hex(out, "unwind_info", answered[QUESTION_UNWIND_INFO], inspection->unwind_info);
-    if (inspection->has_block)
+    if (inspection->answered[QUESTION_JIT_TYPE])
         text_hex(out, "unwind_info_base", true, cdacq_block_get_unwind_info_base_address(&inspection->block));
     if (answered[QUESTION_DEBUG_INFO] && inspection->debug_info)
         output_printf(out, "  %-18s 0x%" PRIx64 "%s\n", "debug_info", inspection->debug_info,
@@ -343,46 +338,27 @@ static void inspect(void *context, uint64_t ip)
         progress_step(&work->progress, work->done);
 }
 
-/* Something that is no IP gets its line too. */
+/* Text that is not an IP gets a line, too. */
 static void inspect_bad(void *context, uint64_t line, const struct bad_ip *bad)
 {
     struct work *work = context;
-    char *text = strndup(bad->text, bad->length);
-    if (!text)
-        out_of_memory();
     if (++work->bad <= COMPLAINTS_MAX)
         ips_complain(line, bad);
     work->errors++;
     if (work->json) {
         struct inspection nothing = {.method = {.answer = CDACQ_ANSWER_ERROR, .error = bad->problem}};
-        write_json(&work->out, &nothing, text);
+        write_json(&work->out, &nothing, bad);
     } else {
-        output_text(&work->out, text);
-        output_literal(&work->out, " ? [error] ");
-        output_note(&work->out, bad->problem);
-        output_literal(&work->out, "\n");
+        output_escaped(&work->out, bad->text, bad->length, ESCAPE_DATA);
+        output_note_between(&work->out, " ? [error] ", bad->problem, "\n");
     }
-    free(text);
-}
-
-static void pause_inspecting(void *context, bool waits)
-{
-    struct work *work = context;
-    if (waits)
-        output_flush(&work->out);
-}
-
-static bool stopped(void *context)
-{
-    const struct work *work = context;
-    return output_failed(&work->out);
 }
 
 static int inspect_all(const struct invocation *invocation, struct cdacq_target *target, struct cdacq_session *session)
 {
     (void)target;
     struct work work = {.session = session, .json = invocation->json};
-    struct ips_taker taker = {&work, inspect, inspect_bad, pause_inspecting, stopped};
+    struct ips_taker taker = {&work, inspect, inspect_bad, NULL, &work.out};
     if (!output_open(&work.out, invocation->output))
         return EXIT_FAILED;
     progress_begin(&work.progress, "addresses", work.out.fd);

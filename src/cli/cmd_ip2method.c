@@ -1,6 +1,6 @@
 /*
- * cmd_ip2method.c: names the method at each IP, from the command line or from standard input. It streams: memory stays
- * constant, answers come in order, and whoever writes one address and waits for it gets its answer at once.
+ * cmd_ip2method.c: names the method at each IP, from the command line or standard input. It streams: memory use is
+ * constant, answers come in order, and a writer that waits for an answer gets it at once.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,9 +13,9 @@
 #include "src/cli/output.h"
 
 enum {
-    BATCH = 512,         /* as many answers as stay in the processor's cache */
-    AHEAD = 8,           /* answers that a name is fetched before it is written */
-    COMPLAINTS_MAX = 20, /* lines on standard error: each answer has its problem anyway */
+    BATCH = 512,         /* these answers fit the processor's cache */
+    AHEAD = 8,           /* a name is fetched this many answers before it is written */
+    COMPLAINTS_MAX = 20, /* messages; the output has all problems */
 };
 
 struct work {
@@ -25,7 +25,7 @@ struct work {
     struct progress progress;
     uint64_t done;
     size_t pending;
-    uint64_t *ips; /* BATCH of each: not in the struct, which is zeroed */
+    uint64_t *ips; /* BATCH of each, not zeroed */
     struct cdacq_method *methods;
 };
 
@@ -35,14 +35,15 @@ static void complain_of_answer(const struct work *work, const struct cdacq_metho
         message("0x%" PRIx64 ": %s", method->ip, method->error ? method->error : "no reason is known");
 }
 
-static void answer_pending(struct work *work)
+static void answer_pending(void *context)
 {
+    struct work *work = context;
     if (!work->pending)
         return;
     work->methods->size = sizeof *work->methods;
     cdacq_session_methods_at(work->session, work->ips, work->pending, work->methods, NULL);
     for (size_t i = 0; i < work->pending; i++) {
-        /* A name is seldom in the cache, and copying it is most of the work. */
+        /* A name is seldom in the cache, and copying it takes most of the time. */
         __builtin_prefetch(work->methods[i + AHEAD < work->pending ? i + AHEAD : i].name);
         answers_write(&work->answers, &work->methods[i]);
         if (work->methods[i].answer == CDACQ_ANSWER_ERROR)
@@ -61,7 +62,7 @@ static void ask(void *context, uint64_t ip)
         answer_pending(work);
 }
 
-/* Something that is no IP gets its line of output too, after those that were asked before it. */
+/* Text that is not an IP gets a line of output, too, in order. */
 static void answer_bad(void *context, uint64_t line, const struct bad_ip *bad)
 {
     struct work *work = context;
@@ -69,20 +70,6 @@ static void answer_bad(void *context, uint64_t line, const struct bad_ip *bad)
     answers_write_bad(&work->answers, bad);
     if (work->answers.errors <= COMPLAINTS_MAX)
         ips_complain(line, bad);
-}
-
-static void pause_asking(void *context, bool waits)
-{
-    struct work *work = context;
-    answer_pending(work);
-    if (waits)
-        output_flush(&work->out);
-}
-
-static bool stopped(void *context)
-{
-    const struct work *work = context;
-    return output_failed(&work->out);
 }
 
 static int answer_all(const struct invocation *invocation, struct cdacq_target *target, struct cdacq_session *session)
@@ -101,7 +88,7 @@ static int answer_all(const struct invocation *invocation, struct cdacq_target *
     answers_init(&work->answers, &work->out, invocation->json);
     progress_begin(&work->progress, "addresses", work->out.fd);
 
-    struct ips_taker taker = {work, ask, answer_bad, pause_asking, stopped};
+    struct ips_taker taker = {work, ask, answer_bad, answer_pending, &work->out};
     bool ok = ips_feed(invocation->ips, invocation->ip_count, &taker);
 
     progress_end(&work->progress);

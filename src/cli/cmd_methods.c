@@ -23,7 +23,7 @@ static int list_method(const struct cdacq_method *method, void *context)
         message("0x%" PRIx64 ": %s", method->code_start, method->error ? method->error : "no reason is known");
     if (++work->done % 256 == 0)
         progress_step(&work->progress, work->done);
-    return output_failed(&work->out); /* nobody takes the rest */
+    return output_failed(&work->out); /* nothing more can be written */
 }
 
 static int list_all(const struct invocation *invocation, struct cdacq_target *target, struct cdacq_session *session)

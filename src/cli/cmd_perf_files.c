@@ -1,6 +1,6 @@
 /*
- * cmd_perf_files.c: `perfmap` and `jitdump`: the code of the process in the two forms that perf reads. Both go through
- * the library's visit of methods; here is where the bytes go and how what is left out is reported.
+ * cmd_perf_files.c: `perfmap` and `jitdump` write the code of the process in the two formats that perf reads. The
+ * library forms the bytes.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -11,10 +11,7 @@
 #include "src/cli/console.h"
 #include "src/cli/output.h"
 
-enum { COMPLAINTS_MAX = 20 }; /* lines on standard error: a whole image may be missing */
-
-typedef enum cdacq_status write_function(struct cdacq_session *session, unsigned flags, const struct cdacq_sink *sink,
-                                         struct cdacq_written *ret, struct cdacq_error *err);
+enum { COMPLAINTS_MAX = 20 }; /* messages; a whole image may be missing */
 
 struct work {
     struct output out;
@@ -30,7 +27,7 @@ static int take_bytes(const void *bytes, size_t size, void *context)
     output_commit(&work->out, p + size);
     if (++work->pieces % 4096 == 0)
         progress_step(&work->progress, work->pieces);
-    return output_failed(&work->out); /* nobody takes the rest */
+    return output_failed(&work->out); /* nothing more can be written */
 }
 
 static int report_left_out(const struct cdacq_method *method, void *context)
@@ -50,7 +47,7 @@ static void report_counts(const struct work *work, const struct cdacq_written *w
         message("%" PRIu64 " methods or stubs use files that the target cannot confirm", written->unverified);
 }
 
-/* What is not whole must not be taken for what it is not. Pipes and devices stay. */
+/* An incomplete file must not be used as a complete one. Pipes and devices stay. */
 static void remove_incomplete(const char *path)
 {
     struct stat file;
@@ -65,8 +62,9 @@ static unsigned flags_of(const struct invocation *invocation)
     return r2r[invocation->r2r] | (invocation->stubs ? CDACQ_VISIT_STUBS : 0u);
 }
 
-static int write_file(const struct invocation *invocation, struct cdacq_session *session, write_function *write)
+static int write_file(const struct invocation *invocation, struct cdacq_target *target, struct cdacq_session *session)
 {
+    (void)target;
     struct work work = {0};
     struct cdacq_written written = {.size = sizeof written};
     struct cdacq_error error;
@@ -75,7 +73,9 @@ static int write_file(const struct invocation *invocation, struct cdacq_session 
     const struct cdacq_sink sink = {
         .size = sizeof sink, .context = &work, .write = take_bytes, .left_out = report_left_out};
     progress_begin(&work.progress, "pieces", work.out.fd);
-    enum cdacq_status status = write(session, flags_of(invocation), &sink, &written, &error);
+    enum cdacq_status status =
+        (invocation->command->run == cmd_jitdump ? cdacq_session_write_jitdump : cdacq_session_write_perf_map)(
+            session, flags_of(invocation), &sink, &written, &error);
     progress_end(&work.progress);
     if (status < 0)
         message("%s", error.message);
@@ -89,23 +89,9 @@ static int write_file(const struct invocation *invocation, struct cdacq_session 
     return written.methods || written.stubs ? EXIT_PARTLY : EXIT_FAILED;
 }
 
-static int write_perf_map(const struct invocation *invocation, struct cdacq_target *target,
-                          struct cdacq_session *session)
-{
-    (void)target;
-    return write_file(invocation, session, cdacq_session_write_perf_map);
-}
-
 int cmd_perfmap(const struct invocation *invocation)
 {
-    return target_run(invocation, 0, write_perf_map);
-}
-
-static int write_jitdump(const struct invocation *invocation, struct cdacq_target *target,
-                         struct cdacq_session *session)
-{
-    (void)target;
-    return write_file(invocation, session, cdacq_session_write_jitdump);
+    return target_run(invocation, 0, write_file);
 }
 
 int cmd_jitdump(const struct invocation *invocation)
@@ -114,5 +100,5 @@ int cmd_jitdump(const struct invocation *invocation)
         message("jitdump: binary data is not written to a terminal; give -o FILE");
         return EXIT_USAGE;
     }
-    return target_run(invocation, 0, write_jitdump);
+    return target_run(invocation, 0, write_file);
 }

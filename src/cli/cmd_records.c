@@ -1,6 +1,6 @@
 /*
- * cmd_records.c: decodes a jitdump file, one line for each record, also while it is being written. It streams: memory
- * stays constant, and with --follow what is there has been printed before it waits for more.
+ * cmd_records.c: decodes a jitdump file, one line for each record. It streams: memory use is constant, and --follow
+ * prints all records before it waits for more.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,7 +18,7 @@
 #include "util/base.h"
 
 enum {
-    COMPLAINTS_MAX = 20, /* lines on standard error: each record has its problem anyway */
+    COMPLAINTS_MAX = 20, /* messages; the output has all problems */
     FIELDS_ROOM = 1024,  /* the fields of a record as text, without its strings */
     WAIT_MS = 100,
 };
@@ -29,7 +29,7 @@ struct work {
     struct progress progress;
     uint64_t done, errors;
     bool follow;
-    bool closed; /* the runtime has said that it writes no more */
+    bool closed; /* the runtime has closed the file */
 };
 
 static volatile sig_atomic_t interrupted;
@@ -40,19 +40,19 @@ static void interrupt(int number)
     interrupted = 1;
 }
 
-/* ---- What a record has ------------------------------------------------------------------------------------------- */
+/* ---- Tables of fields -------------------------------------------------------------------------------------------- */
 
 enum format {
-    NOTHING, /* of text, whose label is all */
+    NOTHING, /* only the label, in text */
     DECIMAL,
-    REFERENCE, /* a number; 0: unknown */
+    REFERENCE, /* a number; 0 is unknown */
     HEX,
     STRING, /* followed by its length */
     ENDIAN,
     TICKS, /* the header's flags */
 };
 
-/* A member of a struct. Its label is the key in JSON, and what precedes it in text. */
+/* A member of a struct. Its label is the JSON key or the text before the value. */
 struct field {
     const char *label;
     uint8_t format, size;
@@ -90,7 +90,7 @@ struct list {
     const char *key;
     /* False after the last element. *cursor is 0 at first. */
     bool (*next)(const struct cdacq_jitdump_record *record, uint64_t *cursor, union element *ret);
-    struct fields json;     /* a label of NULL: the element is no object */
+    struct fields json;     /* a label of NULL: the element is not an object */
     const char *text_label; /* NULL: not shown as text */
     bool is_numbered;
     struct fields text;
@@ -149,7 +149,7 @@ static const struct list entry_lists[] = {
             ELEMENT(":", DECIMAL, entry.discrim))},
 };
 
-/* As text, functions, files and names are given by their numbers, since a name may be used by many. */
+/* In text, functions, files and names are shown as numbers, because many elements may share one. */
 static const struct list samply_lists[] = {
     {"file_list", next_file, FIELDS(ELEMENT(NULL, STRING, string.text)), "\n  file ", true,
      FIELDS(ELEMENT(" ", STRING, string.text))},
@@ -197,7 +197,7 @@ static const struct list samply_lists[] = {
         .label = text \
     }
 
-/* What every record of a file but its header begins with in JSON. */
+/* The first JSON members of every record except the header. */
 static const struct fields common_fields =
     FIELDS(RECORD("id", DECIMAL, id), RECORD("offset", DECIMAL, offset), RECORD("size", DECIMAL, total_size),
            RECORD("timestamp", DECIMAL, timestamp));
@@ -274,7 +274,7 @@ static uint64_t field_value(const struct field *field, const void *object)
     }
 }
 
-/* NULL where the record is damaged. */
+/* Returns NULL if the record is damaged. */
 static const char *field_string(const struct field *field, const void *object, size_t *ret_length)
 {
     const char *string;
@@ -285,7 +285,7 @@ static const char *field_string(const struct field *field, const void *object, s
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
-/* A record that is too short for its fields has none that are known. */
+/* `known` is false if the record is too short for its fields. */
 static void write_json_fields(struct json_writer *w, const struct fields *fields, const void *object, bool known)
 {
     for (const struct field *field = fields->items; field < fields->items + fields->count; field++) {
@@ -350,7 +350,7 @@ static void write_json(struct output *out, const struct cdacq_jitdump_record *re
 
 /* ---- Text -------------------------------------------------------------------------------------------------------- */
 
-/* For a few characters: cheaper than to find their number first. */
+/* For short texts, faster than strlen and memcpy. */
 static inline char *put_text(char *p, const char *text)
 {
     while (*text)
@@ -398,7 +398,7 @@ static void write_text_fields(struct output *out, const struct fields *fields, c
     output_commit(out, p);
 }
 
-/* Each call takes the next `range_count` ranges. */
+/* Each inline call owns the next `range_count` ranges. */
 static void write_text_ranges(struct output *out, const struct cdacq_jitdump_record *record, uint32_t count,
                               uint32_t *next)
 {
@@ -422,7 +422,7 @@ static void write_text_list(struct output *out, const struct list *list, const s
     }
 }
 
-/* What every line begins with. */
+/* The start of every line. */
 static const struct fields line_start = FIELDS(RECORD("", DECIMAL, offset), RECORD(" ", DECIMAL, timestamp), WORD(" "));
 
 static void write_text(struct output *out, const struct cdacq_jitdump_record *record)
@@ -453,23 +453,22 @@ static void take_record(struct work *work, const struct cdacq_jitdump_record *re
     if (record->error && ++work->errors <= COMPLAINTS_MAX)
         message("'%s', offset %" PRIu64 ": %s", work->path, record->offset, record->error);
     work->closed |= record->kind == CDACQ_JITDUMP_CLOSE;
-    work->closed &= record->kind != CDACQ_JITDUMP_HEADER; /* another runtime writes now */
+    work->closed &= record->kind != CDACQ_JITDUMP_HEADER; /* another runtime writes to the file */
     if (++work->done % 1024 == 0 && !work->follow)
         progress_step(&work->progress, work->done);
 }
 
-/* Waits for the file to grow. False where nobody is left to wait for. */
+/* Waits for the file to grow. Returns false if it cannot, or if the output has no reader. */
 static bool wait_for_more(struct work *work)
 {
     output_flush(&work->out);
     if (work->closed || interrupted || output_failed(&work->out))
         return false;
     struct pollfd out = {.fd = work->out.fd};
-    int n = poll(&out, 1, WAIT_MS); /* with no events asked: an error, a reader that has left */
+    int n = poll(&out, 1, WAIT_MS); /* without events, it reports only errors: the reader has left */
     return n == 0 || (n < 0 && errno == EINTR && !interrupted);
 }
 
-/* Ctrl-C ends a tail; what was read has been printed by then. */
 static void catch_interrupts(void)
 {
     struct sigaction action = {.sa_handler = interrupt};

@@ -1,6 +1,6 @@
 /*
- * cmd_snapshot.c: writes a small core that answers the same questions with no other file. The target is opened so that
- * it remembers what is read; then everything is asked that someone may ask of the snapshot.
+ * cmd_snapshot.c: writes a small core that gives the same answers without any other file. The target records what is
+ * read while this command asks every question that the snapshot must answer.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ static void add_ip(struct work *work, uint64_t ip)
         out_of_memory();
 }
 
-/* The first, a middle and the last byte of a range: another path leads to each. */
+/* Adds the first, a middle and the last byte of a range, each of which is found in another way. */
 static void add_range(struct work *work, uint64_t begin, uint64_t size)
 {
     if (!begin)
@@ -86,7 +86,7 @@ static int ignore_clause(const struct cdacq_exception_clause *clause, void *cont
     return 0;
 }
 
-/* All that the library knows of one IP; what fails here fails on the snapshot in the same way. */
+/* Asks every question about one IP. What fails here fails in the same way on the snapshot. */
 static void ask_about(struct work *work, uint64_t ip)
 {
     struct cdacq_method method = {.size = sizeof method};
@@ -101,7 +101,7 @@ static void ask_about(struct work *work, uint64_t ip)
         work->unanswered++;
     }
     (void)cdacq_session_non_virtual_entry_to_method_desc(work->session, ip, &address, &error);
-    /* Always: it finds its way alone, where the look-up above may go by an index that it has built. */
+    /* Always: this look-up uses no index, unlike the one above. */
     if (cdacq_session_get_code_block(work->session, ip, &block, &error) != CDACQ_OK)
         return;
     (void)cdacq_block_get_method_region_info(&block, work->session, &address, &address, &address, &error);
@@ -111,7 +111,7 @@ static void ask_about(struct work *work, uint64_t ip)
     (void)cdacq_block_visit_exception_clauses(&block, work->session, ignore_clause, NULL, &error);
 }
 
-/* One by one and many at once: the library reads different pages for the two. */
+/* Asks for single IPs and for batches, for which the library reads different pages. */
 static void ask_all(struct work *work)
 {
     struct cdacq_method *methods = allocate(BATCH * sizeof *methods);
@@ -141,7 +141,7 @@ static int ignore_module(const struct cdacq_module_info *module, void *context)
     return 0;
 }
 
-/* What `info` shows; the snapshot should show it too. */
+/* Reads what `info` shows. */
 static void ask_info(struct work *work)
 {
     struct cdacq_target_info info = {.size = sizeof info};

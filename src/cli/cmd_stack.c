@@ -1,5 +1,5 @@
 /*
- * cmd_stack.c: every thread's frames: managed ones named by us, native ones by libdwfl, which also unwinds.
+ * cmd_stack.c: shows every thread's frames. libdwfl unwinds them and names the native ones.
  */
 #include <inttypes.h>
 
@@ -25,7 +25,7 @@ static void begin_thread(pid_t tid, void *context)
         output_printf(&work->out, "%sTID %d:\n", work->threads > 1 ? "\n" : "", tid);
 }
 
-/* The method at a frame. A call that never returns may be a method's last instruction: ask for the byte before. */
+/* Finds the method of a frame. A call that never returns may be a method's last instruction, so ask for the byte before. */
 static void look_up(struct work *work, const struct native_frame *frame, struct cdacq_method *ret)
 {
     uint64_t ip = frame->pc - frame->is_call;
@@ -51,9 +51,7 @@ static void write_text(struct work *work, const struct native_frame *frame, cons
         output_literal(out, "-");
     }
     if (frame->module) {
-        output_literal(out, " (");
-        output_text(out, path_basename(frame->module));
-        output_literal(out, ")");
+        output_text_between(out, " (", path_basename(frame->module), ")");
     }
     output_literal(out, "\n");
 }

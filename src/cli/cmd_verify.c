@@ -1,6 +1,6 @@
 /*
- * cmd_verify.c: compares a jitdump or perf map with the target, and sums up: first what contradicts, then a table
- * that fits a screen, then one line that says it all. With --json every record that does not match has its object.
+ * cmd_verify.c: compares a jitdump or perf map with the target. Prints the contradictions, a table of counts and a
+ * summary line; with --json, an object for each record that does not match.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -12,8 +12,8 @@
 #include "util/base.h"
 
 enum {
-    SHOWN_MAX = 20,        /* contradictions as text: a person reads no more */
-    NAME_MAX_SIZE = 65536, /* of a name in the file: what is longer is cut */
+    SHOWN_MAX = 20,        /* contradictions as text */
+    NAME_MAX_SIZE = 65536, /* longer names of the file are cut */
 };
 
 struct work {
@@ -23,7 +23,6 @@ struct work {
     uint64_t done, shown;
 };
 
-/* Of a name of the file, which has any bytes and any length. */
 static size_t shown_length(const struct cdacq_comparison *comparison)
 {
     return MIN(comparison->name_length, NAME_MAX_SIZE);
@@ -83,7 +82,7 @@ static int take(const struct cdacq_comparison *comparison, void *context)
     return output_failed(&work->out);
 }
 
-/* ---- The sum ----------------------------------------------------------------------------------------------------- */
+/* ---- Summary ----------------------------------------------------------------------------------------------------- */
 
 static void write_json_sum(struct output *out, const struct cdacq_verification *sum)
 {
@@ -162,7 +161,7 @@ static int verify(const struct invocation *invocation, struct cdacq_target *targ
         return EXIT_FAILED;
     if (sum.contradictions)
         return EXIT_PARTLY;
-    /* Nothing was compared: that there is no contradiction says nothing. */
+    /* Without a comparison, the absence of contradictions means nothing. */
     return sum.advice || (!sum.counts[CDACQ_VERDICT_MATCH] && sum.counts[CDACQ_VERDICT_UNTOLD]) ? EXIT_FAILED
                                                                                                 : EXIT_ANSWERED;
 }

@@ -13,16 +13,16 @@ enum option_group {
     OPTIONS_NAMES = 1 << 2,
     OPTIONS_METHODS = 1 << 3, /* which methods are listed */
     OPTIONS_RECORDS = 1 << 4,
-    OPTIONS_FILE = 1 << 5, /* --output alone: the result has a form of its own */
+    OPTIONS_FILE = 1 << 5, /* only --output: there is no JSON */
 };
 
 struct command {
     const char *name;
     int (*run)(const struct invocation *invocation);
-    const char *usage;           /* what follows the name */
+    const char *usage;           /* arguments after the name */
     const char *summary;         /* one line, for the list of commands */
     const char *details;         /* lines for the command's own help */
-    const char *exit_partly;     /* what exit code 1 means where it is something else than usual; or NULL */
+    const char *exit_partly;     /* meaning of exit code 1; NULL for the usual one */
     unsigned options;            /* enum option_group */
     enum cdacq_name_style names; /* without --names */
     size_t targets_max;
@@ -33,7 +33,7 @@ struct command {
 extern const struct command commands[];
 extern const size_t command_count;
 
-/* The row of that name, or NULL. */
+/* Returns NULL if there is no such command. */
 const struct command *command_find(const char *name);
 
 int cmd_descriptor(const struct invocation *invocation);

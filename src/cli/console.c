@@ -10,12 +10,12 @@
 
 #define ERASE_LINE "\r\033[K"
 
-/* Whether a progress line is on the terminal: a message must not be glued to it. */
+/* Whether the terminal shows a progress line, which a message must erase first. */
 static bool line_is_shown;
 
 static void write_stderr(const char *data, size_t length)
 {
-    /* There is nobody to report a failure to. */
+    /* A failure cannot be reported. */
     if (write(STDERR_FILENO, data, length) < 0)
         return;
 }
@@ -45,7 +45,7 @@ void message(const char *format, ...)
     end = escape(end, text, (size_t)length, ESCAPE_MESSAGE);
     *end++ = '\n';
     erase_line();
-    /* One write: lines of several processes that share a terminal or a log do not mix. */
+    /* One write, so that lines of several processes do not mix. */
     write_stderr(line, (size_t)(end - line));
 }
 

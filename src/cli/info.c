@@ -12,8 +12,8 @@ const char *info_target_kind(const struct info *info)
 void info_visit_next_steps(const struct info *info, void (*visit)(const struct next_step *step, void *context),
                            void *context)
 {
-    struct next_steps_facts facts = {0};
+    uint64_t ranges = 0;
     for (size_t i = 0; i < info->unreadable_count; i++)
-        facts.memory_ranges += info->unreadable[i] != 0;
-    next_steps_visit(info->target, info->options, &facts, visit, context);
+        ranges += info->unreadable[i] != 0;
+    next_steps_visit(info->target, info->options, ranges, visit, context);
 }

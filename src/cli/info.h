@@ -1,7 +1,4 @@
-/*
- * info.h: what `info` has found out about a target, which cmd_info.c collects and info_text.c and info_json.c show;
- * info.c has what both show alike.
- */
+/* info.h: the facts about a target that cmd_info.c collects, and info_text.c and info_json.c write. */
 #ifndef CDACQ_CLI_INFO_H
 #define CDACQ_CLI_INFO_H
 
@@ -41,7 +38,7 @@ struct info {
 /* "core", "process", ... */
 const char *info_target_kind(const struct info *info);
 
-/* What a person can do about what is missing. */
+/* Visits the steps that would supply what is missing. */
 void info_visit_next_steps(const struct info *info, void (*visit)(const struct next_step *step, void *context),
                            void *context);
 

@@ -1,4 +1,4 @@
-/* info_json.c: what `info` has found out as one JSON object. */
+/* info_json.c: writes the facts of `info` as one JSON object. */
 #include "src/cli/info.h"
 #include "src/cli/json_writer.h"
 #include "util/base.h"

@@ -1,16 +1,16 @@
-/* info_text.c: what `info` has found out, for people. */
+/* info_text.c: writes the facts of `info` as text. */
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "src/cli/info.h"
 #include "util/base.h"
 
-enum { UNCONFIRMED_MAX = 5 }; /* they are seldom the reason of anything */
+enum { UNCONFIRMED_MAX = 5 }; /* they seldom cause a problem */
 
 struct work {
     const struct info *info;
     struct output *out;
-    uint64_t listed; /* elements of the list that is being written */
+    uint64_t listed; /* elements of the current list */
 };
 
 static void label(struct output *out, const char *text)
@@ -55,11 +55,8 @@ static void print_target(struct work *work)
 
     label(out, "machine");
     output_text(out, or_unknown(facts->elf_machine));
-    if (facts->architecture) {
-        output_literal(out, " (");
-        output_text(out, facts->architecture);
-        output_literal(out, ")");
-    }
+    if (facts->architecture)
+        output_text_between(out, " (", facts->architecture, ")");
     if (facts->pointer_size)
         output_printf(out, ", %u-bit, %s-endian", facts->pointer_size * 8, facts->big_endian ? "big" : "little");
     output_literal(out, "\n");
@@ -86,8 +83,7 @@ static int print_other_runtime(const struct cdacq_runtime_info *runtime, void *c
     struct output *out = work->out;
     label(out, work->listed ? "" : "runtimes");
     output_printf(out, "%" PRIu64 ": .NET ", work->listed++);
-    output_text(out, or_unknown(runtime->version));
-    output_literal(out, ", ");
+    output_text_between(out, "", or_unknown(runtime->version), ", ");
     output_text(out, or_unknown(runtime->path));
     output_printf(out, " at 0x%" PRIx64 ", build-id ", runtime->base);
     output_text(out, or_unknown(runtime->build_id));
@@ -111,8 +107,7 @@ static void print_runtime(struct work *work)
         output_printf(out, " (%s)", facts->runtime_file_version);
     output_literal(out, "\n");
     label(out, "");
-    output_text(out, or_unknown(facts->runtime_path));
-    output_literal(out, "\n");
+    output_text_between(out, "", or_unknown(facts->runtime_path), "\n");
     label(out, "");
     output_printf(out, "at 0x%" PRIx64 ", build-id ", facts->runtime_base);
     output_text(out, or_unknown(facts->runtime_build_id));
@@ -139,20 +134,17 @@ static void print_runtime(struct work *work)
     output_printf(out, ", schema %u\n", facts->schema);
     if (facts->supplement) {
         label(out, "");
-        output_literal(out, "supplemented by ");
-        output_text(out, facts->supplement);
-        output_literal(out, "\n");
+        output_text_between(out, "supplemented by ", facts->supplement, "\n");
     }
 }
 
 static void print_contract_name(struct output *out, const struct cdacq_contract_info *contract)
 {
-    output_text(out, contract->name);
-    output_literal(out, " ");
+    output_text_between(out, "", contract->name, " ");
     output_text(out, or_unknown(contract->version));
 }
 
-/* Those that this build knows, in this version or in another: a line each. */
+/* A line for each contract that this build reads in some version. */
 static int print_known_contract(const struct cdacq_contract_info *contract, void *context)
 {
     struct work *work = context;
@@ -169,7 +161,7 @@ static int print_known_contract(const struct cdacq_contract_info *contract, void
     return 0;
 }
 
-/* The others are of no use for any question that can be asked: a few lines for all. */
+/* A few lines for all contracts that no command needs. */
 static int print_unused_contract(const struct cdacq_contract_info *contract, void *context)
 {
     enum { A_LINE = 6 };
@@ -231,8 +223,7 @@ static int print_problem(const struct cdacq_module_info *module, void *context)
         return 0;
     label(out, "");
     print_size(out, "missing %s: ", module->missing_size);
-    output_note(out, module->problem);
-    output_literal(out, "\n");
+    output_note_between(out, "", module->problem, "\n");
     return 0;
 }
 
@@ -243,9 +234,7 @@ static int print_unconfirmed(const struct cdacq_module_info *module, void *conte
     if (!module->local_path || module->verified || work->listed++ >= UNCONFIRMED_MAX)
         return 0;
     label(out, "");
-    output_literal(out, "unconfirmed: ");
-    output_text(out, module->local_path);
-    output_literal(out, "\n");
+    output_text_between(out, "unconfirmed: ", module->local_path, "\n");
     return 0;
 }
 
@@ -278,8 +267,7 @@ static void print_step(const struct next_step *step, void *context)
     if (step->path)
         return; /* shown with its module */
     label(work->out, work->listed++ ? "" : "next");
-    output_note(work->out, step->text);
-    output_literal(work->out, "\n");
+    output_note_between(work->out, "", step->text, "\n");
 }
 
 void info_write_text(const struct info *info, struct output *out)
@@ -293,8 +281,7 @@ void info_write_text(const struct info *info, struct output *out)
     print_modules(work);
     if (info->facts.problem) {
         label(work->out, "problem");
-        output_note(work->out, info->facts.problem);
-        output_literal(work->out, "\n");
+        output_note_between(work->out, "", info->facts.problem, "\n");
     }
     work->listed = 0;
     info_visit_next_steps(info, print_step, work);

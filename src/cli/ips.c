@@ -88,7 +88,7 @@ bool ips_fill(struct ips_reader *reader)
 
     ssize_t n;
     while ((n = read(reader->fd, reader->end, BUFFER_SIZE - left)) < 0) {
-        if (errno == EAGAIN) /* a non-blocking stream: wait as a blocking one would */
+        if (errno == EAGAIN) /* a non-blocking stream */
             poll(&(struct pollfd){.fd = reader->fd, .events = POLLIN}, 1, -1);
         else if (errno != EINTR)
             return false;
@@ -114,7 +114,7 @@ static enum ips_line take_long(struct ips_reader *reader, const char *newline)
     return IPS_BAD;
 }
 
-/* Every line, also those that are blank-padded, bad, long, or the last without its newline. */
+/* Parses any line: padded with blanks, bad, long, or without a newline. */
 enum ips_line ips_take_any(struct ips_reader *reader, uint64_t *ret)
 {
     const char *text = reader->next;
@@ -144,9 +144,17 @@ void ips_complain(uint64_t line, const struct bad_ip *bad)
         message("'%.*s%s': %s", length, bad->text, dots, bad->problem);
 }
 
+static void pause_taker(const struct ips_taker *taker, bool flush)
+{
+    if (taker->pause)
+        taker->pause(taker->context);
+    if (flush)
+        output_flush(taker->out);
+}
+
 static void feed_list(const char *const *ips, size_t count, const struct ips_taker *taker)
 {
-    for (size_t i = 0; i < count && !taker->stopped(taker->context); i++) {
+    for (size_t i = 0; i < count && !output_failed(taker->out); i++) {
         uint64_t ip;
         struct bad_ip bad;
         if (ips_parse(ips[i], strlen(ips[i]), &ip, &bad))
@@ -154,12 +162,12 @@ static void feed_list(const char *const *ips, size_t count, const struct ips_tak
         else
             taker->take_bad(taker->context, 0, &bad);
     }
-    taker->pause(taker->context, false);
+    pause_taker(taker, false);
 }
 
 static bool feed_stream(struct ips_reader *reader, const struct ips_taker *taker)
 {
-    while (!taker->stopped(taker->context)) {
+    while (!output_failed(taker->out)) {
         uint64_t ip;
         switch (ips_take(reader, &ip)) {
         case IPS_GOOD:
@@ -169,18 +177,18 @@ static bool feed_stream(struct ips_reader *reader, const struct ips_taker *taker
             taker->take_bad(taker->context, reader->line, &reader->bad);
             break;
         case IPS_MORE:
-            taker->pause(taker->context, ips_would_block(reader));
+            pause_taker(taker, ips_would_block(reader));
             if (!ips_fill(reader)) {
                 message("cannot read standard input: %s", strerror(errno));
                 return false;
             }
             break;
         case IPS_END:
-            taker->pause(taker->context, false);
+            pause_taker(taker, false);
             return true;
         }
     }
-    return true; /* output_close reports what is wrong */
+    return true; /* output_close reports the error */
 }
 
 bool ips_feed(const char *const *ips, size_t count, const struct ips_taker *taker)

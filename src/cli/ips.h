@@ -1,6 +1,6 @@
 /*
- * ips.h: instruction pointers from the command line and from a stream, one a line. The stream is read in large pieces
- * into one buffer; a line that is not an IP is reported and costs only itself, however long it is.
+ * ips.h: reads instruction pointers from the command line or from a stream, one a line. A line that is not an IP is
+ * reported, and the next line is read.
  */
 #ifndef CDACQ_CLI_IPS_H
 #define CDACQ_CLI_IPS_H
@@ -9,12 +9,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "src/cli/output.h"
+
 /* 0 to 15 for a hex digit, 16 or more for anything else */
 extern const uint8_t ips_digit[256];
 
-/* Text that should be an IP and is not. */
+/* Text that is not an IP. */
 struct bad_ip {
-    const char *text; /* trimmed, not escaped; of a long line its beginning */
+    const char *text; /* trimmed, not escaped; only the start of a long line */
     size_t length;
     const char *problem; /* static */
 };
@@ -28,34 +30,34 @@ bool ips_parse(const char *text, size_t length, uint64_t *ret, struct bad_ip *ba
 enum ips_line {
     IPS_GOOD, /* an IP */
     IPS_BAD,  /* `bad` says why */
-    IPS_MORE, /* no whole line is left: ips_fill */
+    IPS_MORE, /* no complete line is left; call ips_fill */
     IPS_END,
 };
 
 struct ips_reader {
     int fd;
     char *data;
-    const char *next;  /* from here to `end`: read and not yet taken */
-    char *end;         /* a NUL is here, so that a scan for digits stops by itself */
+    const char *next;  /* the bytes up to `end` are not yet parsed */
+    char *end;         /* holds a NUL, which ends a scan for digits */
     bool at_end;       /* of the stream */
     bool skipping;     /* within a line that is too long */
-    uint64_t line;     /* number of the line that was taken last, from 1 */
+    uint64_t line;     /* number of the last line, from 1 */
     struct bad_ip bad; /* valid until the next call */
-    char start[64];    /* the beginning of a line that is too long */
+    char start[64];    /* the start of a line that is too long */
 };
 
 void ips_reader_init(struct ips_reader *reader, int fd);
 void ips_reader_deinit(struct ips_reader *reader);
 
-/* Whether ips_fill would wait for the writer: the time to hand out what has been answered so far. */
+/* Whether ips_fill would wait for the writer. */
 bool ips_would_block(const struct ips_reader *reader);
 
-/* Reads more. False with errno where that fails. */
+/* Reads more. Returns false with errno on failure. */
 bool ips_fill(struct ips_reader *reader);
 
 enum ips_line ips_take_any(struct ips_reader *reader, uint64_t *ret);
 
-/* Takes the next line. The plain form is read here, in one pass that also finds the line's end. */
+/* Parses the next line. The usual form is read here in one pass. */
 static inline enum ips_line ips_take(struct ips_reader *reader, uint64_t *ret)
 {
     const char *p = reader->next;
@@ -77,23 +79,19 @@ static inline enum ips_line ips_take(struct ips_reader *reader, uint64_t *ret)
     return IPS_GOOD;
 }
 
-/* Says what is wrong with one; `line` is 0 for one of the command line. */
+/* Reports a bad IP; `line` is 0 for the command line. */
 void ips_complain(uint64_t line, const struct bad_ip *bad);
 
-/* Where IPs go, one by one, in order. */
+/* Receives IPs in order. */
 struct ips_taker {
     void *context;
     void (*take)(void *context, uint64_t ip);
     void (*take_bad)(void *context, uint64_t line, const struct bad_ip *bad);
-    /* What has been taken should be answered; handed out too where `waits` says that the writer is waited for. */
-    void (*pause)(void *context, bool waits);
-    bool (*stopped)(void *context); /* nobody wants more */
+    void (*pause)(void *context); /* answers all IPs taken so far; may be NULL */
+    struct output *out;           /* is flushed before a wait for input; no more IPs are read after it failed */
 };
 
-/*
- * Hands out the IPs of the command line, or, where there are none, those on standard input. False, and it has been
- * said, where that cannot be read.
- */
+/* Passes on the IPs of the command line or, without any, those on standard input. Reports a read error. */
 bool ips_feed(const char *const *ips, size_t count, const struct ips_taker *taker);
 
 #endif

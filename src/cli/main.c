@@ -1,5 +1,5 @@
 /*
- * main.c: reads the command line, then runs the command that it names or prints help.
+ * main.c: reads the command line and runs the command or prints help.
  */
 #include <stdio.h>
 
@@ -20,11 +20,7 @@ static void print_exit_codes(struct output *out, const char *exit_partly)
 
 static void print_command_help(struct output *out, const struct command *command)
 {
-    output_literal(out, "Usage: cdacq [OPTION...] ");
-    output_literal(out, command->name);
-    output_literal(out, " ");
-    output_literal(out, command->usage);
-    output_literal(out, "\n\n");
+    output_printf(out, "Usage: cdacq [OPTION...] %s %s\n\n", command->name, command->usage);
     output_literal(out, command->details);
     if (command->options & OPTIONS_TARGET)
         output_literal(out, "\nTARGET is the path of an ELF core, or the decimal pid of a running process.\n");

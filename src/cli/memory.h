@@ -1,5 +1,5 @@
 /*
- * memory.h: allocation that does not fail: without memory the tool reports that and ends, since it has nothing to save.
+ * memory.h: allocation that does not fail: without memory, the tool prints a message and exits.
  */
 #ifndef CDACQ_CLI_MEMORY_H
 #define CDACQ_CLI_MEMORY_H

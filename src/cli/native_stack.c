@@ -15,7 +15,7 @@
 
 enum { FRAME_MAX = 4096 };
 
-/* What is used of libdw, by the names of its header. */
+/* The functions of libdw in use. */
 #define DWFL_FUNCTIONS(X)           \
     X(dwfl_begin)                   \
     X(dwfl_end)                     \
@@ -73,7 +73,7 @@ static bool load_libdw(struct libdw *dw)
 }
 
 /*
- * Where --sysroot and --module-path say that a module's file is; libdwfl's callbacks carry no context of the caller's.
+ * For find_elf: libdwfl's callbacks have no context of the caller.
  */
 static const struct cdacq_options *find_options;
 static const struct libdw *find_libdw;
@@ -98,7 +98,7 @@ static int find_elf(Dwfl_Module *module, void **userdata, const char *module_nam
     const char *slash = strrchr(module_name, '/');
     int fd = -1;
     if (strstr(module_name, "/../"))
-        return -1; /* no path of a mapping: it would lead out of a sysroot */
+        return -1; /* would lead out of a sysroot; a mapping has no such path */
     for (size_t i = 0; fd < 0 && module_name[0] == '/' && i < options->sysroot_count; i++)
         fd = open_at(options->sysroots[i], module_name, file_name);
     for (size_t i = 0; fd < 0 && slash && i < options->module_path_count; i++)
@@ -146,13 +146,13 @@ static int visit_thread(Dwfl_Thread *thread, void *context)
     walk->tid = walk->dw.dwfl_thread_tid(thread);
     walk->frames = 0;
     walk->visitor->thread(walk->tid, walk->visitor->context);
-    /* 0: the outermost frame was reached; 1: a visitor stopped, and has said why; -1: libdwfl could go no further. */
+    /* 0: the outermost frame was reached; 1: visit_frame stopped and reported why; -1: libdwfl cannot unwind further. */
     if (walk->dw.dwfl_thread_getframes(thread, visit_frame, walk) < 0)
         walk->visitor->broken(walk->tid, walk->dw.dwfl_errmsg(-1), walk->visitor->context);
     return DWARF_CB_OK;
 }
 
-/* A module of a core whose file is at hand. */
+/* A module of a core whose file was found. */
 struct core_module {
     char *name, *path;
     Dwarf_Addr start;
@@ -162,7 +162,7 @@ struct core_modules {
     const struct walk *walk;
     struct core_module *items;
     size_t count;
-    bool unreachable; /* some module's addresses do not lead to it */
+    bool unreachable; /* libdwfl does not find some module by its addresses */
 };
 
 static int list_module(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr start, void *context)
@@ -256,7 +256,7 @@ bool native_stack_visit(const char *core, pid_t pid, const struct cdacq_options 
     struct walk walk = {.visitor = visitor};
     if (!load_libdw(&walk.dw))
         return false;
-    /* libdw asks the servers named here by itself: not unless the user wants the network. */
+    /* libdw asks these servers by itself; it must not without --debuginfod. */
     if (!(options->flags & CDACQ_OPEN_DEBUGINFOD))
         unsetenv("DEBUGINFOD_URLS");
     find_options = options;

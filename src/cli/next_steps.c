@@ -17,7 +17,7 @@ struct steps {
     uint64_t beside_it;      /* missing files in the same folder */
 };
 
-static void tell(const struct steps *steps, const struct next_step *step)
+static void report(const struct steps *steps, const struct next_step *step)
 {
     steps->visit(step, steps->context);
 }
@@ -42,7 +42,7 @@ void next_steps_describe(void *context, const struct cdacq_need *need, char *tex
 
 /* ---- The runtime --------------------------------------------------------------------------------------------- */
 
-static void tell_problem(const struct steps *steps, const struct cdacq_target_info *info)
+static void report_problem(const struct steps *steps, const struct cdacq_target_info *info)
 {
     struct next_step step = {.need = "runtime"};
     switch (info->problem_status) {
@@ -74,10 +74,10 @@ static void tell_problem(const struct steps *steps, const struct cdacq_target_in
         step.options[0] = "--descriptor";
         step.options[1] = "--descriptor-address";
         break;
-    default: /* the files that are missing, or nothing that anybody could give */
+    default: /* other steps supply the files, or nothing helps */
         return;
     }
-    tell(steps, &step);
+    report(steps, &step);
 }
 
 /* ---- Names --------------------------------------------------------------------------------------------------- */
@@ -93,7 +93,7 @@ static int note_contract(const struct cdacq_contract_info *contract, void *conte
     return 0;
 }
 
-static void tell_names(struct steps *steps, struct cdacq_target *target)
+static void report_names(struct steps *steps, struct cdacq_target *target)
 {
     char text[200];
     size_t length = 0;
@@ -106,30 +106,29 @@ static void tell_names(struct steps *steps, struct cdacq_target *target)
         return;
     snprintf(text + length, sizeof text - length,
              ": not published in a version that names can be formed by; --descriptor FILE can supply it");
-    tell(steps, &(struct next_step){.need = "names", .text = text, .options = {"--descriptor"}});
+    report(steps, &(struct next_step){.need = "names", .text = text, .options = {"--descriptor"}});
 }
 
 /* ---- Memory -------------------------------------------------------------------------------------------------- */
 
-static void tell_memory(const struct steps *steps, const struct cdacq_target_info *info, uint64_t ranges)
+static void report_memory(const struct steps *steps, const struct cdacq_target_info *info, uint64_t ranges)
 {
     char text[300];
     if (info->truncated)
-        tell(steps, &(struct next_step){.need = "core",
-                                        .text = "copy the core again, or take it again with enough room (df, ulimit "
-                                                "-c): this one ends early"});
+        report(steps, &(struct next_step){.need = "core",
+                                          .text = "copy the core again, or take it again with enough room (df, ulimit "
+                                                  "-c): this one ends early"});
     if (!ranges)
         return;
     snprintf(text, sizeof text,
              "take a core with more of the process's memory (createdump --withheap or --full, gcore): %" PRIu64
              " code range%s described by what this one lacks and no file has",
              ranges, ranges == 1 ? " is" : "s are");
-    tell(steps, &(struct next_step){.need = "memory", .text = text});
+    report(steps, &(struct next_step){.need = "memory", .text = text});
 }
 
 /* ---- Files --------------------------------------------------------------------------------------------------- */
 
-/* Before anything is told. */
 static int note_file(const struct cdacq_module_info *module, void *context)
 {
     struct steps *steps = context;
@@ -142,8 +141,8 @@ static int note_file(const struct cdacq_module_info *module, void *context)
     return 0;
 }
 
-/* Whoever lacks many of them lacks the runtime. */
-static void tell_runtime_folder(const struct steps *steps, const struct cdacq_target_info *info)
+/* If many files are missing, one folder supplies them all. */
+static void report_runtime_folder(const struct steps *steps, const struct cdacq_target_info *info)
 {
     char text[300];
     const char *version = info->runtime_version ? info->runtime_version : info->runtime_release;
@@ -153,10 +152,10 @@ static void tell_runtime_folder(const struct steps *steps, const struct cdacq_ta
              "give a folder with the same build of the runtime (.NET %.40s) by --module-path: %" PRIu64
              " of the missing files are from it",
              version ? version : "of unknown version", steps->beside_it);
-    tell(steps, &(struct next_step){.need = "files", .text = text, .options = {"--module-path", "--sysroot"}});
+    report(steps, &(struct next_step){.need = "files", .text = text, .options = {"--module-path", "--sysroot"}});
 }
 
-static int tell_file(const struct cdacq_module_info *module, void *context)
+static int report_file(const struct cdacq_module_info *module, void *context)
 {
     const struct steps *steps = context;
     if (!module->problem)
@@ -169,25 +168,24 @@ static int tell_file(const struct cdacq_module_info *module, void *context)
                              .options = {"--sysroot", "--module-path"}};
     if (module->build_id && !(steps->options->flags & CDACQ_OPEN_DEBUGINFOD))
         step.options[2] = "--debuginfod";
-    tell(steps, &step);
+    report(steps, &step);
     return 0;
 }
 
-void next_steps_visit(struct cdacq_target *target, const struct cdacq_options *options,
-                      const struct next_steps_facts *facts, void (*visit)(const struct next_step *step, void *context),
-                      void *context)
+void next_steps_visit(struct cdacq_target *target, const struct cdacq_options *options, uint64_t memory_ranges,
+                      void (*visit)(const struct next_step *step, void *context), void *context)
 {
     struct cdacq_target_info info = {.size = sizeof info};
     cdacq_target_get_info(target, &info, NULL);
-    if (info.kind == CDACQ_TARGET_IMAGE) /* nothing is missing in a file that is read for its descriptor */
+    if (info.kind == CDACQ_TARGET_IMAGE) /* read only for its descriptor */
         return;
     struct steps steps = {.options = options, .visit = visit, .context = context, .runtime_path = info.runtime_path};
     (void)cdacq_target_visit_modules(target, note_file, &steps, NULL);
     if (info.problem)
-        tell_problem(&steps, &info);
+        report_problem(&steps, &info);
     else
-        tell_names(&steps, target);
-    tell_memory(&steps, &info, facts->memory_ranges);
-    tell_runtime_folder(&steps, &info);
-    (void)cdacq_target_visit_modules(target, tell_file, &steps, NULL);
+        report_names(&steps, target);
+    report_memory(&steps, &info, memory_ranges);
+    report_runtime_folder(&steps, &info);
+    (void)cdacq_target_visit_modules(target, report_file, &steps, NULL);
 }

@@ -41,12 +41,12 @@ bool output_close(struct output *out)
         out->error = errno;
     free(out->data);
     out->data = NULL;
-    if (out->error && out->error != EPIPE) /* a reader that has left, where SIGPIPE is ignored, needs no message */
+    if (out->error && out->error != EPIPE) /* the reader has left: no message */
         message("cannot write '%s': %s", out->name, strerror(out->error));
     return !out->error;
 }
 
-/* One write; false where it failed for good. */
+/* Calls write once. Returns false on a permanent error. */
 static bool write_some(struct output *out, size_t *written)
 {
     ssize_t n = write(out->fd, out->data + *written, out->length - *written);
@@ -54,7 +54,7 @@ static bool write_some(struct output *out, size_t *written)
         *written += (size_t)n;
         return true;
     }
-    if (errno == EAGAIN) /* someone else made the terminal or the pipe non-blocking */
+    if (errno == EAGAIN) /* another process made it non-blocking */
         return poll(&(struct pollfd){.fd = out->fd, .events = POLLOUT}, 1, -1) >= 0 || errno == EINTR;
     return errno == EINTR;
 }
@@ -95,7 +95,7 @@ void output_literal(struct output *out, const char *text)
     output_commit(out, put_bytes(output_reserve(out, length), text, length));
 }
 
-/* Where to cut a text so that no character is: at `at`, or up to three bytes before it. */
+/* Returns where to cut a text between characters: at `at` or up to three bytes before. */
 static size_t cut_between_characters(const char *text, size_t at)
 {
     for (size_t back = 0; back < 4 && back < at; back++)
@@ -122,4 +122,18 @@ void output_text(struct output *out, const char *text)
 void output_note(struct output *out, const char *text)
 {
     output_escaped(out, text, strlen(text), ESCAPE_MESSAGE);
+}
+
+void output_text_between(struct output *out, const char *before, const char *text, const char *after)
+{
+    output_literal(out, before);
+    output_text(out, text);
+    output_literal(out, after);
+}
+
+void output_note_between(struct output *out, const char *before, const char *text, const char *after)
+{
+    output_literal(out, before);
+    output_note(out, text);
+    output_literal(out, after);
 }

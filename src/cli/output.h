@@ -1,6 +1,6 @@
 /*
- * output.h: where results go: one large buffer before a file descriptor. A write that fails is remembered, what follows
- * is dropped, and output_close reports it; loops over much work ask output_failed now and then.
+ * output.h: buffers results for a file descriptor. After a failed write, output is dropped; output_close reports the
+ * error. Long loops should check output_failed.
  */
 #ifndef CDACQ_CLI_OUTPUT_H
 #define CDACQ_CLI_OUTPUT_H
@@ -19,10 +19,10 @@ struct output {
     int error; /* errno of the write that failed */
 };
 
-/* `path` NULL is standard output. Says what is wrong and returns false where the file cannot be made. */
+/* A `path` of NULL is standard output. Returns false, with a message, if the file cannot be created. */
 bool output_open(struct output *out, const char *path);
 
-/* Writes what is left, closes, and frees. Says what went wrong, if anything did, and returns whether all is written. */
+/* Writes the rest, closes and frees. Returns false, with a message, if not all was written. */
 bool output_close(struct output *out);
 
 void output_flush(struct output *out);
@@ -33,7 +33,7 @@ static inline bool output_failed(const struct output *out)
     return out->error != 0;
 }
 
-/* At least `size` writable bytes; then output_commit with the end of what was written. */
+/* Returns at least `size` writable bytes. Call output_commit with the end of what was written. */
 static inline char *output_reserve(struct output *out, size_t size)
 {
     return size <= out->capacity - out->length ? out->data + out->length : output_make_room(out, size);
@@ -44,11 +44,14 @@ static inline void output_commit(struct output *out, const char *end)
     out->length = (size_t)(end - out->data);
 }
 
-/* For what is not hot. The result of output_printf must fit 1 KB: texts of unknown length have their own functions. */
+/* The result of output_printf must fit 1 KB; texts of unknown length need the other functions. */
 void output_printf(struct output *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void output_literal(struct output *out, const char *text); /* ours: as it is */
-void output_text(struct output *out, const char *text);    /* the target's: escaped */
-void output_note(struct output *out, const char *text);    /* a message, or escaped by the library: backslashes stay */
+void output_literal(struct output *out, const char *text); /* not escaped */
+void output_text(struct output *out, const char *text);    /* from the target: escaped */
+void output_note(struct output *out, const char *text);    /* a message or text from the library: keeps backslashes */
+/* The same, between two literals. */
+void output_text_between(struct output *out, const char *before, const char *text, const char *after);
+void output_note_between(struct output *out, const char *before, const char *text, const char *after);
 
 /* Any bytes of any length. */
 void output_escaped(struct output *out, const char *text, size_t length, enum escape_form form);

@@ -1,4 +1,4 @@
-/* target.c: opening what the command line calls TARGET. */
+/* target.c: opens TARGET. */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -10,13 +10,13 @@
 #include "src/cli/commands.h"
 #include "src/cli/console.h"
 
-/* A name of nothing but digits is a pid; "./1234" is how a core of that name is reached. */
+/* A name of digits is a pid; a core of that name is "./1234". */
 static bool is_pid(const char *name)
 {
     return name[0] && name[strspn(name, "0123456789")] == '\0';
 }
 
-/* 0 for a number that no process can have. */
+/* Returns 0 if no process can have the number. */
 static int parse_pid(const char *name)
 {
     errno = 0;
@@ -24,7 +24,7 @@ static int parse_pid(const char *name)
     return errno || pid > INT32_MAX ? 0 : (int)pid;
 }
 
-/* Whether a file is an ELF image, as libcoreclr.so, rather than a core. */
+/* Whether a file is an ELF image, such as libcoreclr.so, and not a core. */
 static bool is_image(const char *name)
 {
     uint8_t header[18] = {0};
