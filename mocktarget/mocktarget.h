@@ -103,7 +103,7 @@ uint64_t mock_read_uint(struct mock *mock, uint64_t address, unsigned width);
 uint64_t mock_read_pointer(struct mock *mock, uint64_t address);
 
 /* Removes [begin, begin + size) from the target, as if it had not been dumped. */
-void mock_forget(struct mock *mock, uint64_t begin, uint64_t size);
+void mock_unmap(struct mock *mock, uint64_t begin, uint64_t size);
 
 /*
  * Moves everything that `other` has mapped into `mock`: two runtimes in one process. Both are complete and have the

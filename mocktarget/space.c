@@ -130,7 +130,7 @@ void mock_join(struct mock *mock, struct mock *other)
     if (mock->word != other->word || mock->big != other->big)
         mock_fail(mock, "no process has two widths or byte orders");
     for (size_t i = 0; i < other->holes.count; i++)
-        mock_forget(mock, other->holes.items[i].begin, other->holes.items[i].end - other->holes.items[i].begin);
+        mock_unmap(mock, other->holes.items[i].begin, other->holes.items[i].end - other->holes.items[i].begin);
     while (!mock->failed && other->spans.count) {
         const struct mock_span *span = &other->spans.items[other->spans.count - 1];
         if (!is_free(mock, span->begin, span->size)) {
@@ -219,7 +219,7 @@ uint64_t mock_read_pointer(struct mock *mock, uint64_t address)
     return mock_read_uint(mock, address, mock->word);
 }
 
-void mock_forget(struct mock *mock, uint64_t begin, uint64_t size)
+void mock_unmap(struct mock *mock, uint64_t begin, uint64_t size)
 {
     if (!mock->failed)
         mock_stored(mock, mock_ranges_append(&mock->holes, (struct mock_range){begin, begin + size}));

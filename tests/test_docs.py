@@ -21,7 +21,7 @@ def columns(line):
 
 
 def rows_of(document, heading):
-    """The rows, without the first two lines, of the tables below a heading."""
+    """The rows of the tables below a heading, without the first two lines."""
     below = text_of(document).split(f"\n## {heading}\n", 1)[1].split("\n## ", 1)[0]
     lines = [line for line in below.splitlines() if line.startswith("|")]
     return [columns(line) for i, line in enumerate(lines)

@@ -1,9 +1,9 @@
 """
-The floor plan (docs/architecture.md):
+The rules for files and folders (docs/architecture.md):
  - a file includes its own layer and the layers below it, always by the folder's name;
  - no files include each other in a circle;
  - no files call each other in a circle;
- - no two folders know each other.
+ - no two folders include each other.
 A header and its own .c are one file here. Each circle is one line, with the names that tie it.
 """
 import collections
@@ -21,7 +21,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 # At column 0 a type and name(parameters), then a line with nothing but a brace.
 DEFINITION = re.compile(r"^(?!static\b|typedef\b|struct\s+\w+\s*\{)[A-Za-z_][^;={}()#]*?\b(\w+)\([^;{}]*?\)\s*\n\{", re.M)
 COMMENT_OR_STRING = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
-# What only some files, or folders, may spell: (pattern, theirs, why).
+# What only some files or folders may contain: (pattern, files, why).
 PRIVATE = [
     (re.compile(r"(\.|->)task\b"), ("target/reader.",), "the members of a reader's task are target/reader.[ch]'s"),
     (re.compile(r"\bmappings\b|\btarget_mapping|\bmapped_file_"),
@@ -162,7 +162,7 @@ def problems(files):
     return found
 
 
-# The rules themselves, so that a slip above cannot make them accept everything.
+# Tests of the rules, so that a mistake above cannot make them accept everything.
 for path, included, expected in [
     ("include/cdacq/target.h", "cdacq/error.h", True),
     ("include/cdacq/target.h", "util/base.h", False),

@@ -371,9 +371,9 @@ START_TEST(heaps_in_part)
         for (size_t i = 0; i < ARRAY_SIZE(heaps); i++)
             heaps[i] = mock_heap_create(mock, &(struct mock_heap_options){.size = 0x2000});
         if (described)
-            mock_forget(mock, mock_get(mock, heaps[1]->node, "CodeHeapListNode.Heap"), mock_size_of(mock, "CodeHeap"));
+            mock_unmap(mock, mock_get(mock, heaps[1]->node, "CodeHeapListNode.Heap"), mock_size_of(mock, "CodeHeap"));
         else
-            mock_forget(mock, heaps[1]->node, mock_size_of(mock, "CodeHeapListNode"));
+            mock_unmap(mock, heaps[1]->node, mock_size_of(mock, "CodeHeapListNode"));
         if (!described)
             mock_hide(mock, "EEJitManagerAddress");
         struct cdacq_target *target = mock_publish_and_open(mock);
@@ -405,7 +405,7 @@ START_TEST(a_hole_among_the_functions)
     uint64_t start = mock_method(
         heap, &(struct mock_method){.size = 64, .funclets = funclets, .funclet_count = FUNCLETS, .method_desc = 8});
     uint64_t table = mock_method_header(heap, start) + mock_offset_of(mock, "RealCodeHeader.UnwindInfos");
-    mock_forget(mock, table + 100 * mock_size_of(mock, "RuntimeFunction"), 16);
+    mock_unmap(mock, table + 100 * mock_size_of(mock, "RuntimeFunction"), 16);
     struct cdacq_target *target = mock_publish_and_open(mock);
     struct cdacq_session *session = mock_session(target);
     struct cdacq_method method = {.size = sizeof method};
@@ -556,7 +556,7 @@ START_TEST(clauses_are_missing)
     uint64_t header = mock_read_pointer(one.mock, one.fact.method - (_i & 1 ? 8 : 4));
     uint64_t info = mock_get(one.mock, header, "RealCodeHeader.EHInfo");
     uint64_t clause = info + mock_offset_of(one.mock, "EEILException.Clauses");
-    mock_forget(one.mock, clause + mock_offset_of(one.mock, "EEExceptionClause.HandlerStartPC"), 4);
+    mock_unmap(one.mock, clause + mock_offset_of(one.mock, "EEExceptionClause.HandlerStartPC"), 4);
     open_prepared(&one);
     fails_alone(&one, CLAUSES, CDACQ_ERR_MEMORY, "EEExceptionClause.HandlerStartPC");
 }
@@ -566,7 +566,7 @@ END_TEST
 START_TEST(gc_info_is_missing)
 {
     struct one one = prepare_one(_i, false);
-    mock_forget(one.mock, one.fact.gc_info, 8);
+    mock_unmap(one.mock, one.fact.gc_info, 8);
     open_prepared(&one);
     fails_alone(&one, QUESTION_COUNT, CDACQ_OK, "");
 }

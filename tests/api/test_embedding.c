@@ -57,8 +57,8 @@ static void make_lacking(int arch, const char *path)
     const struct cdacq_memory *memory = mock_memory(lacking.mock);
     for (size_t i = 0; i < memory->mapping_count; i++)
         if (strcmp(memory->mappings[i].path, path) == 0 && !memory->mappings[i].file_offset)
-            mock_forget(lacking.mock, memory->mappings[i].begin + HEADERS,
-                        memory->mappings[i].end - memory->mappings[i].begin - HEADERS);
+            mock_unmap(lacking.mock, memory->mappings[i].begin + HEADERS,
+                       memory->mappings[i].end - memory->mappings[i].begin - HEADERS);
 }
 
 static void setup(void)

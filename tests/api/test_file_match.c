@@ -89,7 +89,7 @@ static int compare_build_id(const struct cdacq_module_info *module, void *contex
 }
 
 /* The loop index selects the mapping that was dumped. Three of the six map the beginning of the file. */
-START_TEST(any_mapping_of_the_beginning_tells_the_build_id)
+START_TEST(any_mapping_of_the_beginning_gives_the_build_id)
 {
     struct elf_object object;
     elf_object_init(&object, true, false);
@@ -121,7 +121,7 @@ static Suite *suite(void)
     TCase *tc = tcase_create("file_match");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_loop_test(tc, modules_take_no_quadratic_time, 0, 2);
-    tcase_add_loop_test(tc, any_mapping_of_the_beginning_tells_the_build_id, 0, 6);
+    tcase_add_loop_test(tc, any_mapping_of_the_beginning_gives_the_build_id, 0, 6);
     suite_add_tcase(s, tc);
     return s;
 }

@@ -385,7 +385,7 @@ START_TEST(memory_that_is_missing)
     struct mock *mock = mock_of_arch(_i, 6);
     struct mock_heap *heap = mock_heap_create(mock, &(struct mock_heap_options){.size = 0x4000});
     mock_method(heap, &(struct mock_method){.size = 90, .method_desc = 0x1000});
-    mock_forget(mock, heap->node, mock_size_of(mock, "CodeHeapListNode"));
+    mock_unmap(mock, heap->node, mock_size_of(mock, "CodeHeapListNode"));
     mock_publish(mock, NULL);
     ASSERT_TOOL(mock, "info", "", 0, "1 cannot be told in full", "\nnext        take a core with more",
                 "1 code range is");
@@ -436,11 +436,11 @@ START_TEST(a_build_id_in_part)
     ck_assert_uint_eq(strlen(whole.build_id), 2 * SIZE);
     snprintf(key, sizeof key, "libcoreclr.so/elf-buildid-%s/libcoreclr.so", whole.build_id);
     ck_assert_str_eq(whole.symbol_key, key);
-    mock_forget(mock, info.runtime_base + 2000, 1); /* elsewhere in the page */
+    mock_unmap(mock, info.runtime_base + 2000, 1); /* elsewhere in the page */
     struct known cut = known_of(mock, &info);
     ck_assert_str_eq(cut.build_id, whole.build_id);
     ck_assert_str_eq(cut.symbol_key, whole.symbol_key);
-    mock_forget(mock, info.runtime_base + at + SIZE - 1, 1); /* its last byte */
+    mock_unmap(mock, info.runtime_base + at + SIZE - 1, 1); /* its last byte */
     struct known lost = known_of(mock, &info);
     ck_assert_str_eq(lost.build_id, "");
     ck_assert_str_eq(lost.symbol_key, "");

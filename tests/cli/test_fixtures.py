@@ -90,7 +90,7 @@ class Fixtures(unittest.TestCase):
                 self.assertEqual(next(answers, None), None)
                 self.assertEqual(found - {None}, versions[os.path.basename(fixture).split("-")[0]])
 
-    def test_nothing_is_named_behind_a_method_or_in_released_code(self):
+    def test_nothing_is_named_after_a_method_or_in_released_code(self):
         for fixture in FIXTURES:
             ips = lines_of(os.path.join(fixture, "outside.txt"))
             done = run("ip2method", "--json", os.path.join(fixture, "core"), text="\n".join(ips) + "\n")

@@ -351,7 +351,7 @@ class Follow(Case):
         with open(self.path, "ab") as file:
             file.write(data)
 
-    def test_pieces(self):
+    def test_small_writes(self):
         """From an empty file, some bytes at a time: each record is printed once it is whole, and not before."""
         source = random.Random(1)
         dump = jitdump_writer.random_jitdump(source, 25)

@@ -172,7 +172,7 @@ START_TEST(without_funclets_and_gc_info)
         else if (i == 1)
             mock_set(mock, mock_method_header(heap, start), "RealCodeHeader.GCInfo", 0);
         else
-            mock_forget(mock, gc_info, 16);
+            mock_unmap(mock, gc_info, 16);
         struct cdacq_target *target = mock_publish_and_open(mock);
         struct cdacq_session *session = mock_session(target);
         struct cdacq_block block;
@@ -374,7 +374,7 @@ START_TEST(prepared_methods_need_no_tables)
                                                          .method_desc = i % 4 < 2 ? 0x3000 + 8 * i : 0,
                                                          .rid = i + 1});
     mock_r2r_finish(image);
-    mock_forget(mock, image->methoddefs, image->methoddefs_size);
+    mock_unmap(mock, image->methoddefs, image->methoddefs_size);
     struct cdacq_target *target = mock_publish_and_open(mock);
     struct cdacq_session *session = mock_session(target);
     for (size_t i = 0; i < ARRAY_SIZE(ips); i++)

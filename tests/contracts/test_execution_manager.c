@@ -352,7 +352,7 @@ static int visit_one(const struct cdacq_method *method, void *context)
     return 0;
 }
 
-START_TEST(a_visit_comes_by_everything)
+START_TEST(a_visit_reports_everything)
 {
     static const unsigned flags[] = {0, CDACQ_VISIT_STUBS, CDACQ_VISIT_R2R_ALL,
                                      CDACQ_VISIT_STUBS | CDACQ_VISIT_R2R_ALL};
@@ -698,18 +698,18 @@ START_TEST(missing_memory)
     uint64_t starts[5], word = _i & 1 ? 8 : 4;
     for (size_t i = 0; i < ARRAY_SIZE(starts); i++)
         starts[i] = mock_method(heap, &(struct mock_method){.size = 90, .method_desc = 0x1000 + i, .skip = 40});
-    mock_forget(mock, starts[1] - word, word);
-    mock_forget(mock, mock_method_header(heap, starts[2]) + mock_offset_of(mock, "RealCodeHeader.MethodDesc"), word);
-    mock_forget(mock, mock_method_header(heap, starts[3]) + mock_offset_of(mock, "RealCodeHeader.UnwindInfos"),
-                mock_size_of(mock, "RuntimeFunction"));
+    mock_unmap(mock, starts[1] - word, word);
+    mock_unmap(mock, mock_method_header(heap, starts[2]) + mock_offset_of(mock, "RealCodeHeader.MethodDesc"), word);
+    mock_unmap(mock, mock_method_header(heap, starts[3]) + mock_offset_of(mock, "RealCodeHeader.UnwindInfos"),
+               mock_size_of(mock, "RuntimeFunction"));
     struct mock_r2r *image = mock_r2r_create(mock, &(struct mock_r2r_options){.tables = MOCK_R2R_METHODDEFS});
     uint64_t size = 64;
     mock_r2r_method(image, &(struct mock_r2r_method){.hot = &size, .hot_count = 1, .rid = 1});
     mock_r2r_finish(image);
-    mock_forget(mock, image->methoddefs, image->methoddefs_size);
+    mock_unmap(mock, image->methoddefs, image->methoddefs_size);
     struct mock_heap *no_node = mock_heap_create(mock, &(struct mock_heap_options){.size = 0x4000});
     uint64_t lost = mock_method(no_node, &(struct mock_method){.size = 90, .method_desc = 0x1000});
-    mock_forget(mock, no_node->node, mock_size_of(mock, "CodeHeapListNode"));
+    mock_unmap(mock, no_node->node, mock_size_of(mock, "CodeHeapListNode"));
     struct cdacq_target *target = mock_publish_and_open(mock);
     assert_managed(target, starts[0], starts[0]);
     assert_error(target, starts[1], CDACQ_ERR_MEMORY, "no memory at");
@@ -840,7 +840,7 @@ static Suite *suite(void)
     TCase *tcase = tcase_create("execution_manager");
     tcase_add_loop_test(tcase, every_address_has_its_method, 0, COMBINATIONS);
     tcase_add_loop_test(tcase, bulk_equals_single, 0, COMBINATIONS);
-    tcase_add_loop_test(tcase, a_visit_comes_by_everything, 0, COMBINATIONS);
+    tcase_add_loop_test(tcase, a_visit_reports_everything, 0, COMBINATIONS);
     tcase_add_loop_test(tcase, first_questions, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, first_questions_without_types, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, a_visit_can_be_stopped, 0, ARCH_COUNT);

@@ -219,7 +219,7 @@ START_TEST(damage)
     }
     struct fixture f = fixture(_i, 9, 5);
     uint64_t buckets = mock_get(f.mock, f.map, "HashMap.Buckets");
-    mock_forget(f.mock, buckets + mock_size_of(f.mock, "Bucket"), 5 * mock_size_of(f.mock, "Bucket"));
+    mock_unmap(f.mock, buckets + mock_size_of(f.mock, "Bucket"), 5 * mock_size_of(f.mock, "Bucket"));
     f.target = mock_publish_and_open(f.mock);
     struct field_reader reader = mock_reader(f.target);
     ck_assert_uint_eq(ptr_hash_map_find(&reader, f.map, 0x100), 0);

@@ -341,7 +341,7 @@ START_TEST(the_module_that_is_missing_is_named)
             add_code(&process, mock_dynamic_method_desc_of(mock, last, "Dyn", false, signature, sizeof signature));
         if (partly)
             missing = find_in_image(mock, base, "Last");
-        mock_forget(mock, missing, partly ? 1 : 16);
+        mock_unmap(mock, missing, partly ? 1 : 16);
         char expected[128];
         snprintf(expected, sizeof expected, "other.dll: metadata: no memory at 0x%llx; it belongs to /mock/other.dll",
                  (unsigned long long)missing);

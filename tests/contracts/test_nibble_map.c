@@ -112,7 +112,7 @@ START_TEST(every_start)
 END_TEST
 
 /* A start after the address in the same bucket is ignored; the start before it is used. */
-START_TEST(behind_the_address)
+START_TEST(starts_after_the_address)
 {
     struct fixture f = fixture(_i, 3);
     set_unit(&f, 0, 0x10000000); /* 0 */
@@ -215,7 +215,7 @@ START_TEST(missing_map)
     struct fixture f = fixture(_i, 7);
     enum cdacq_status status;
     set_unit(&f, 20, 0x10000000);
-    mock_forget(f.mock, f.header_map + 21 * 4, (UNITS - 21) * 4);
+    mock_unmap(f.mock, f.header_map + 21 * 4, (UNITS - 21) * 4);
     open_fixture(&f);
     assert_find(&f, 20 * 256 + 9, 20 * 256);
     ck_assert_uint_eq(find_status(&f, 21 * 256, &status), 0);
@@ -380,7 +380,7 @@ static Suite *suite(void)
     tcase_add_test(tcase, shifts);
     tcase_add_loop_test(tcase, nothing, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, every_start, 0, ARCH_COUNT);
-    tcase_add_loop_test(tcase, behind_the_address, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, starts_after_the_address, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, pointers, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, corrupt_units, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, linear, 0, ARCH_COUNT);

@@ -285,7 +285,7 @@ START_TEST(portable_entry_points)
     mock_method(heap, &(struct mock_method){.size = 100, .method_desc = 0x1238});
     uint64_t entry = mock_portable_entry_point(mock, 0x1240), none = mock_portable_entry_point(mock, 0);
     uint64_t missing = mock_portable_entry_point(mock, 0x1248);
-    mock_forget(mock, missing, mock_size_of(mock, "PortableEntryPoint"));
+    mock_unmap(mock, missing, mock_size_of(mock, "PortableEntryPoint"));
     mock_global(mock, "FeaturePortableEntrypoints", 1);
     struct cdacq_target *target = mock_publish_and_open(mock);
     check_one(target, entry, 0x1240);
@@ -341,12 +341,12 @@ START_TEST(missing_data)
                    mock_offset_of(mock, "ThisPtrRetBufPrecodeData.MethodDesc");
     uint64_t code = mock_get(mock, mock_precode_data(mock, interpreter), "InterpreterPrecodeData.ByteCodeAddr") +
                     mock_offset_of(mock, "InterpByteCodeStart.Method");
-    mock_forget(mock, type, 1);
-    mock_forget(mock, parameter, word);
-    mock_forget(mock, method, word);
-    mock_forget(mock, own, word);
-    mock_forget(mock, code, word);
-    mock_forget(mock, stubs->list, mock_size_of(mock, "CodeRangeMapRangeList"));
+    mock_unmap(mock, type, 1);
+    mock_unmap(mock, parameter, word);
+    mock_unmap(mock, method, word);
+    mock_unmap(mock, own, word);
+    mock_unmap(mock, code, word);
+    mock_unmap(mock, stubs->list, mock_size_of(mock, "CodeRangeMapRangeList"));
     struct cdacq_target *target = mock_publish_and_open(mock);
     check_missing(target, stub, "StubPrecodeData.Type", type);
     check_missing(target, other, "StubPrecodeData.SecretParam", parameter);
@@ -377,7 +377,7 @@ START_TEST(missing_pages)
         struct mock_heap *heap = mock_heap_create(mock, &(struct mock_heap_options){.size = 0x4000});
         uint64_t start = mock_method(heap, &(struct mock_method){.size = 100, .method_desc = 0x1238});
         uint64_t entry = mock_precode(stubs, MOCK_PRECODE_STUB, 0x1000);
-        mock_forget(mock, entry, 16);
+        mock_unmap(mock, entry, 16);
         struct cdacq_target *target = mock_publish_and_open(mock);
         check_failure(target, entry, CDACQ_ERR_MEMORY, "precode: no memory at");
         check_one(target, start, 0x1238);
@@ -649,7 +649,7 @@ START_TEST(the_pre_stub)
         uint64_t variable = mock_alloc(mock, 8, 8), thumb = _i & 1 ? 0 : 1;
         mock_write_pointer(mock, variable, code | thumb);
         if (published == 2)
-            mock_forget(mock, variable, 8);
+            mock_unmap(mock, variable, 8);
         if (published)
             mock_global(mock, "ThePreStub", variable);
         else
@@ -736,7 +736,7 @@ START_TEST(interpreted_methods_without_length)
         else if (why == 1)
             mock_set(mock, header, "InterpreterRealCodeHeader.GCInfo", 0);
         else if (why == 2)
-            mock_forget(mock, mock_get(mock, header, "InterpreterRealCodeHeader.GCInfo"), 4);
+            mock_unmap(mock, mock_get(mock, header, "InterpreterRealCodeHeader.GCInfo"), 4);
         else
             mock_global(mock, "GCInfoVersion", 99);
         struct cdacq_target *target = mock_publish_and_open(mock);
@@ -767,7 +767,7 @@ START_TEST(interpreted_methods_damaged)
     uint64_t kept = mock_method(heap, &(struct mock_method){.size = 300, .method_desc = 0x1240});
     uint64_t stub = mock_stub(heap, 1, 40), word = _i & 1 ? 8 : 4;
     uint64_t field = mock_method_header(heap, start) + mock_offset_of(mock, "InterpreterRealCodeHeader.MethodDesc");
-    mock_forget(mock, field, word);
+    mock_unmap(mock, field, word);
     struct cdacq_target *target = mock_publish_and_open(mock);
     check_missing(target, start, "InterpreterRealCodeHeader.MethodDesc", field);
     check_one(target, kept + 2, 0x1240);

@@ -341,10 +341,10 @@ START_TEST(missing_memory)
     uint64_t no_section = add(mock, 0x30200000, 0x30201000, 0), stride;
     size_t count;
     ck_assert_uint_ne(no_table, 0);
-    mock_forget(mock, mock_read_pointer(mock, mock_map_slot(mock, far, 2)) & ~UINT64_C(1), 256 * 4);
+    mock_unmap(mock, mock_read_pointer(mock, mock_map_slot(mock, far, 2)) & ~UINT64_C(1), 256 * 4);
     uint64_t fragment = mock_section_fragments(mock, no_fragment, &count, &stride);
-    mock_forget(mock, fragment, stride);
-    mock_forget(mock, no_section, mock_size_of(mock, "RangeSection"));
+    mock_unmap(mock, fragment, stride);
+    mock_unmap(mock, no_section, mock_size_of(mock, "RangeSection"));
     struct cdacq_target *target = mock_publish_and_open(mock);
     static const struct {
         uint64_t address;

@@ -95,7 +95,7 @@ START_TEST(types_and_fields)
     assert_value(field("A", "w"), 32);
     assert_text(field("A", "w"), "uint8", NULL);
     ck_assert(!type_of("Empty")->has_value);
-    ck_assert(!type_of("Unsized")->has_value); /* present, but of no known size */
+    ck_assert(!type_of("Unsized")->has_value); /* present, without a known size */
     assert_value(field("Unsized", "x"), 0);
     ck_assert_uint_eq(descriptor.items.count, 8);
     ck_assert_ptr_null(descriptor_find(&descriptor, CDACQ_ITEM_FIELD, "A", "!"));
@@ -165,7 +165,7 @@ START_TEST(contracts_by_number_and_text)
 }
 END_TEST
 
-START_TEST(keys_that_nobody_knows)
+START_TEST(unknown_keys)
 {
     add("{\"version\":0,\"baseline\":\"empty\",\"future\":[{}],\"Types\":5,\"subDescriptors\":{\"GC\":[[1],\"pointer\"]"
         "}}",
@@ -231,12 +231,12 @@ START_TEST(the_runtime_fills_a_baseline)
         try_add("{\"version\":2,\"types\":{\"A\":{\"!\":32,\"x\":16,\"y\":20}},\"globals\":{\"g\":[1],\"h\":2}}",
                 "runtime", pointers, MERGE_OVERRIDE),
         CDACQ_OK);
-    ck_assert_uint_eq(descriptor.schema, 2); /* that of the runtime, not of what it builds on */
+    ck_assert_uint_eq(descriptor.schema, 2); /* that of the runtime, not of the baseline */
     assert_value(type_of("A"), 32);
     assert_value(field("A", "x"), 16);
     assert_text(field("A", "x"), "pointer", NULL); /* the baseline's type */
     ck_assert_str_eq(field("A", "x")->origin, "runtime");
-    ck_assert_ptr_null(field("A", "x")->other); /* filled: nobody disagrees */
+    ck_assert_ptr_null(field("A", "x")->other); /* filled, without a disagreement */
     assert_value(field("A", "y"), 20);
     ck_assert_str_eq(field("A", "y")->origin, "runtime");
     ck_assert_str_eq(field("A", "y")->other, "baseline");
@@ -263,7 +263,7 @@ START_TEST(supplements_only_add)
         "\"globals\":{\"g\":2,\"h\":3,\"s\":\"arm64\"},\"contracts\":{\"Loader\":2,\"ExecutionManager\":\"c1\"}}",
         "supplement", MERGE_ADD);
     ck_assert_uint_eq(descriptor.schema, 0);
-    /* What is there stays, and that there is another opinion is shown. */
+    /* A present value stays, and the different one is shown. */
     assert_value(type_of("A"), 24);
     ck_assert_str_eq(type_of("A")->origin, "runtime");
     ck_assert_str_eq(type_of("A")->other, "supplement");
@@ -275,7 +275,7 @@ START_TEST(supplements_only_add)
     ck_assert_str_eq(global("s")->other, "supplement");
     ck_assert_str_eq(find(CDACQ_ITEM_CONTRACT, "", "Loader")->text, "1");
     ck_assert_str_eq(find(CDACQ_ITEM_CONTRACT, "", "Loader")->other, "supplement");
-    /* What is missing comes. */
+    /* Missing values are added. */
     assert_value(type_of("B"), 4);
     ck_assert_str_eq(type_of("B")->origin, "supplement");
     assert_value(field("A", "y"), 16);
@@ -498,7 +498,7 @@ START_TEST(items_are_capped)
 }
 END_TEST
 
-/* Names that would all start at one slot if everybody knew the hash: FNV-1a, folded, with the low 12 bits alike. */
+/* Names that would all start at one slot if the hash had no seed: FNV-1a, folded, with the low 12 bits alike. */
 START_TEST(names_made_to_collide)
 {
     enum { WANTED = 500 };
@@ -516,7 +516,7 @@ START_TEST(names_made_to_collide)
     add(text, "runtime", MERGE_OVERRIDE);
     free(text);
     ck_assert_uint_eq(descriptor.items.count, WANTED);
-    /* How far the items lie from each other: not in one long run. */
+    /* The distances between items: they do not form one long sequence. */
     size_t longest = 0, run = 0;
     for (size_t i = 0; i < descriptor.slots.capacity; i++) {
         run = descriptor.slots.tags[i] ? run + 1 : 0;
@@ -548,7 +548,7 @@ START_TEST(deinit_may_be_repeated)
 }
 END_TEST
 
-/* ---- What .NET 10 really says ---- */
+/* ---- The real descriptor of .NET 10 ---- */
 
 START_TEST(the_descriptor_of_net_10)
 {
@@ -617,7 +617,7 @@ static Suite *suite(void)
         offsets_in_every_form,
         globals_in_every_form,
         contracts_by_number_and_text,
-        keys_that_nobody_knows,
+        unknown_keys,
         nothing_is_in_an_empty_descriptor,
         the_regular_form,
         the_runtime_fills_a_baseline,

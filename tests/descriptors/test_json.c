@@ -14,7 +14,7 @@ static void teardown(void)
     root = NULL;
 }
 
-/* From an allocation of exactly its size: a read beyond it is seen by AddressSanitizer. */
+/* From an allocation of exactly its size, so that AddressSanitizer finds a read beyond it. */
 static enum cdacq_status parse_n(const void *text, size_t size)
 {
     json_free(root);
@@ -147,7 +147,7 @@ static const struct integer {
     {"\"-0x8000000000000000\"", true, UINT64_C(1) << 63},
     {"\"-0x8000000000000001\"", false, 0},
     {"\"0x7fffffffffffffff\"", true, INT64_MAX},
-    {"\"007\"", true, 7}, /* of a string that is a number nobody says how it is written */
+    {"\"007\"", true, 7}, /* a string that holds a number has no spelling of its own */
     {"\"\"", false, 0},
     {"\"-\"", false, 0},
     {"\"0x\"", false, 0},
@@ -218,7 +218,7 @@ START_TEST(comments_and_trailing_commas)
 }
 END_TEST
 
-START_TEST(padding_behind_the_text)
+START_TEST(padding_after_the_text)
 {
     ck_assert_int_eq(parse_n("{\"a\":1}\0", 8), CDACQ_OK);
     ck_assert_int_eq(parse_n("{\"a\":1}\0\0\0\0", 11), CDACQ_OK);
@@ -454,7 +454,7 @@ static Suite *suite(void)
         numbers_stay_as_written,
         strings_are_unescaped,
         comments_and_trailing_commas,
-        padding_behind_the_text,
+        padding_after_the_text,
         messages_say_where,
         cut_anywhere,
         size_cap,

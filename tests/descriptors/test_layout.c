@@ -139,15 +139,15 @@ START_TEST(every_row_is_bound)
 }
 END_TEST
 
-/* Each row alone is missing: its contract lacks it, or does not mind. */
+/* Each row is missing alone: its contract reports it if it is required. */
 static void assert_missing(const struct row *row, const char *name)
 {
     descriptor_deinit(&descriptor);
     add_all_but(name);
     uint32_t bit = 1u << row->contract;
-    ck_assert_int_eq(bind(8, 0), CDACQ_OK); /* nobody needs it */
+    ck_assert_int_eq(bind(8, 0), CDACQ_OK); /* not required */
     ck_assert_int_eq((layout.usable & bit) == 0, row->need == REQUIRED);
-    ck_assert_uint_eq(layout.usable | bit, (1u << LAYOUT_CONTRACT_COUNT) - 1); /* the others never mind */
+    ck_assert_uint_eq(layout.usable | bit, (1u << LAYOUT_CONTRACT_COUNT) - 1); /* other contracts do not need it */
     ck_assert_int_eq(bind(8, ~bit), CDACQ_OK);
     struct layout untouched = layout;
     enum cdacq_status status = bind(8, bit);
@@ -320,7 +320,7 @@ START_TEST(declared_types_must_fit)
 }
 END_TEST
 
-START_TEST(what_nobody_needs_never_stands_in_the_way)
+START_TEST(what_is_not_needed_has_no_effect)
 {
     add("{\"types\":{\"MethodTable\":{\"MTFlags\":[0,\"uint8\"],\"BaseSize\":[0,\"uint64\"]}},"
         "\"globals\":{\"MethodDescTokenRemainderBitCount\":[12,\"uint64\"]}}",
@@ -373,7 +373,7 @@ START_TEST(values_must_fit_their_width)
 }
 END_TEST
 
-/* A field in front of its object is none that we know; of a type that nobody needs it harms nobody. */
+/* A field before its object counts as missing; in a type that nobody needs this has no effect. */
 START_TEST(offsets_are_not_negative)
 {
     add("{\"types\":{\"HashMap\":{\"Buckets\":-8},\"Unknown\":{\"Field\":-8}}}", MERGE_OVERRIDE);
@@ -416,7 +416,7 @@ START_TEST(fields_that_have_two_names)
         snprintf(text, sizeof text, "{\"types\":{\"%s\":{\"%s\":40}}}", aliases[i].type, aliases[i].name);
         add(text, MERGE_OVERRIDE);
         assert_binds(8, 0);
-        ck_assert_uint_eq(layout.fields[aliases[i].field].offset, 40); /* the name itself goes first */
+        ck_assert_uint_eq(layout.fields[aliases[i].field].offset, 40); /* the name itself takes precedence */
     }
 }
 END_TEST
@@ -457,7 +457,7 @@ START_TEST(fields_are_read_by_their_row)
     ck_assert(has_field(&reader, F_RangeSection_Flags));
     ck_assert(!has_field(&reader, F_RangeSection_R2RModule));
     ck_assert(!reader_failed(&reader.raw));
-    /* What fails is named. */
+    /* Messages name the field that fails. */
     ck_assert_uint_eq(read_field(&reader, 0x1000, F_RangeSection_HeapList), 0);
     ck_assert_int_eq(reader_status(&reader.raw, &error), CDACQ_ERR_MEMORY);
     ck_assert_str_eq(error.message, "RangeSection.HeapList: no memory at 0x1040");
@@ -527,7 +527,7 @@ static Suite *suite(void)
         unknown_offsets_count_as_missing,
         defaults,
         text_is_no_value,
-        what_nobody_needs_never_stands_in_the_way,
+        what_is_not_needed_has_no_effect,
         inline_fields_have_any_type,
         values_must_fit_their_width,
         offsets_are_not_negative,

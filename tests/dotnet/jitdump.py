@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Reads a jitdump as CoreCLR writes it and tells which methods are still there.
+"""Reads a jitdump as CoreCLR writes it and finds the methods that are still there.
 
-This is the judge's side of the tests: it shares no code with cdacq, so that a
+The tests compare cdacq with it: it shares no code with cdacq, so that a
 misreading on one side can't hide on the other.
 """
 
@@ -78,7 +78,7 @@ def _load(data, order, offset, size, timestamp):
 
 
 class Spans:
-    """Which record owned an address last: a later record takes the place of all it touches."""
+    """Which record owned an address last: a later record replaces all that it touches."""
 
     def __init__(self, loads):
         self.latest = []
@@ -121,7 +121,7 @@ def live_records(loads, released=frozenset()):
     """Method records that no later method record overlaps and that were not released.
 
     Stub records may not push methods aside: some carry the address of a
-    temporary mapping, where a method lay before or lies now.
+    temporary mapping, where a method was before or is now.
     """
     methods = Spans([load for load in loads if load.method])
     return [load for load in methods.latest if load.method.qualified not in released]

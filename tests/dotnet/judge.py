@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Judges `cdacq ip2method` by the runtime's own jitdump of the same process.
+"""Compares `cdacq ip2method` with the runtime's own jitdump of the same process.
 
 Three questions, and a fourth on demand: is every method that must be there named rightly at its first,
 middle and last byte; is nothing outside of methods named as one; does each
@@ -85,7 +85,7 @@ class Tally:
 
 
 def write_expected(path, expected):
-    """A compact text from which a bundled snapshot can be judged without .NET."""
+    """A compact text with which a bundled snapshot can be checked without .NET."""
     with open(path, "w", encoding="utf-8") as file:
         print(EXPECTED_HEADER, file=file)
         for one in expected:
@@ -146,7 +146,7 @@ def fault_of(one, answer, starts):
 
 
 def judge_inside(cdacq, target, expected, tally):
-    """Every byte asked here belongs to a living method."""
+    """Every address asked here belongs to a live method."""
     starts = defaultdict(set)
     for one in expected:
         if one.kind == "r2r":
@@ -236,9 +236,9 @@ def runtime_names(expected):
 
 
 def read_perf_map(path, expected):
-    """The names in a perf map of the code that `expected` says is alive. JIT code only: the map has no other.
+    """The names in a perf map of the code that `expected` says is alive. JIT code only, since the map has no other.
 
-    A line that is not all ASCII is no witness: the runtime writes such lines damaged, cut at their end and with
+    A line that is not all ASCII is not used: the runtime writes such lines damaged, cut at their end and with
     other bytes at their head.
     """
     alive = {(one.address, one.size): one for one in expected if one.kind == "jit"}

@@ -31,7 +31,7 @@ SIGNAL_OF_A_CORE = signal.SIGSYS  # the runtime swallows the first SIGSEGV and S
 
 
 class LabError(Exception):
-    """Something outside (dotnet, gdb, the kernel) did not do its part."""
+    """Something outside (dotnet, gdb, the kernel) failed."""
 
 
 class Skip(LabError):
@@ -128,7 +128,7 @@ class Target:
         return os.path.join(self.work, f"perf-{self.pid}.map")
 
     def runtime_directory(self):
-        """Where the libcoreclr in use lies; createdump lies beside it."""
+        """The folder of the libcoreclr in use, which also has createdump."""
         with open(f"/proc/{self.pid}/maps", encoding="utf-8") as maps:
             found = re.search(r"(/\S.*)/libcoreclr\.so$", maps.read(), re.MULTILINE)
         if found is None:

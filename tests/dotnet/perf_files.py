@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Judges `cdacq perfmap` and `cdacq jitdump` by the files that the runtime wrote of the same process.
+"""Compares `cdacq perfmap` and `cdacq jitdump` with the files that the runtime wrote of the same process.
 
 Every living method line of the runtime's perf map must be in ours, and every living method record of its jitdump, with
-the same start, size and name, and the same bytes of code; a tier at the end may be missing, but not be another. What we write besides (methods from
-before the runtime's file was opened) must not lie over a living method of the runtime's.
+the same start, size and name, and the same bytes of code; a tier at the end may be missing, but not be another. What we
+write besides (methods from
+before the runtime's file was opened) must not overlap a live method of the runtime's files.
 """
 
 import argparse

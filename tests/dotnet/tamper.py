@@ -33,7 +33,7 @@ def verify(cdacq, target, path):
 
 
 def fault_of_result(code, differences, totals):
-    """What is wrong with a result by itself, whatever the file is."""
+    """What is wrong with a result on its own, whatever the file is."""
     if not totals or any(name not in totals for name in CLASSES):
         return f"no totals (exit {code})"
     told = Counter(one["class"] for one in differences)
@@ -45,7 +45,7 @@ def fault_of_result(code, differences, totals):
 
 
 class Jitdump:
-    """A jitdump as pieces, one for each record, to be put together anew."""
+    """A jitdump as a list of records, which can be joined again."""
 
     def __init__(self, path):
         with open(path, "rb") as file:
@@ -61,7 +61,7 @@ class Jitdump:
             offset += size
 
     def find(self, records):
-        """Indexes of pieces that hold these records."""
+        """Indexes of these records."""
         wanted = {(one.address, one.size, one.name) for one in records}
         found = {}
         for i, piece in enumerate(self.pieces[1:], 1):

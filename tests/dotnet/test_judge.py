@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""Judges the judge: a check that can't fail is worth nothing.
+"""Tests judge.py: every kind of wrong answer must be found.
 
-A made-up jitdump and a made-up cdacq that answers from a table; every kind of
-wrong answer must be found. Needs neither .NET nor the real cdacq.
+Uses an invented jitdump, and a program in place of cdacq that answers from a table. Needs neither .NET nor the real cdacq.
 """
 
 import json
@@ -57,7 +56,7 @@ def managed(start, size, kind, method, cold=False):
 
 
 def right_answers():
-    """[begin, end, answer] as a faultless cdacq would give them."""
+    """[begin, end, answer] as a correct cdacq gives them."""
     echo = managed(0x2000, 0x30, "r2r", "Demo.Outer<T>.Inner<U>.Echo(T, U)")
     return [[0x1000, 0x1020, managed(0x1000, 0x20, "jit", "Demo.Calc.Add(int, int)")],
             [0x2000, 0x2030, echo], [0x3000, 0x3010, {**echo, "cold": True}], [0x5000, 0x5018, {"status": "stub"}]]
@@ -73,7 +72,7 @@ class JudgeTest(unittest.TestCase):
             file.write("dynamicClass::Gone\n")
 
     def judge(self, table, *arguments):
-        """(exit code, output) of the judge over a cdacq that knows this table."""
+        """(exit code, output) of judge.py for a cdacq with this table."""
         with open(self.path("table"), "w", encoding="utf-8") as file:
             json.dump(table, file)
         fake = self.path("cdacq")
@@ -146,7 +145,7 @@ class JudgeTest(unittest.TestCase):
         code, output = self.judge(right_answers() + [[0x1020, 0x1030, managed(0x1020, 0x10, "r2r", "Not.Prepared()")]])
         self.assertEqual(code, 0, output)
 
-    def test_expected_file_stands_for_the_jitdump(self):
+    def test_expected_file_replaces_the_jitdump(self):
         self.judge(right_answers(), "--jitdump", self.path("jitdump"), "--released", self.path("released"),
                    "--expected", self.path("expected"))
         self.assertEqual(self.judge(right_answers(), "--from-expected", self.path("expected"))[0], 0)

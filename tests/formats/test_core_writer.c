@@ -1,5 +1,5 @@
 /*
- * Cores that core_writer writes, read back by the library, by this file's own eyes, and by readelf where there is one.
+ * Cores that core_writer writes, read back by the library, by this file's own code, and by readelf if it is installed.
  */
 #include <elf.h>
 #include <fcntl.h>
@@ -216,7 +216,7 @@ START_TEST(nothing_in_it)
 }
 END_TEST
 
-/* More segments than e_phnum can tell; one fewer, and one more, than where the other way of telling begins. */
+/* More segments than e_phnum can hold; one fewer and one more than the limit. */
 START_TEST(many_segments)
 {
     static const uint32_t counts[] = {65533, 65534, 70000};
@@ -275,7 +275,7 @@ START_TEST(what_does_not_fit)
     mapping = (struct core_writer_mapping){0x1000, 0x2000, 0x1001, "/x"};
     image.page_size = 4096;
     ck_assert_int_eq(core_writer_write(scratch.file, &image, NULL, NULL), CDACQ_ERR_ARGUMENT);
-    /* The last byte of the address space can be told. */
+    /* The last byte of the address space can be written. */
     struct core_writer_segment last = {0xffffffff, &byte, 1, 1, 0};
     image = (struct core_writer_image){.segments = &last, .segment_count = 1};
     ck_assert_int_eq(core_writer_write(scratch.file, &image, NULL, NULL), CDACQ_OK);

@@ -148,7 +148,7 @@ START_TEST(lists_generic_parameters)
 }
 END_TEST
 
-/* Asks everything that there is to ask; only that it ends, within memory, is of interest. */
+/* Asks everything, to see that all calls end and stay within memory. */
 static void read_everything(const struct metadata *m)
 {
     enum { ROWS = 300 };
@@ -388,7 +388,7 @@ START_TEST(searches_unsorted_tables)
     ck_assert_int_eq(metadata_generics_at(&m, &generics, 2, &rid), CDACQ_OK);
     ck_assert_uint_eq(rid, 0);
 
-    writer.sorted = UINT64_C(1) << METADATA_GENERIC_PARAM; /* it says so: then it is believed */
+    writer.sorted = UINT64_C(1) << METADATA_GENERIC_PARAM; /* it is marked as sorted, so it is searched as sorted */
     ck_assert_int_eq(open_written(&m), CDACQ_OK);
     ck_assert_uint_eq(metadata_search_cost(&m, METADATA_GENERIC_PARAM), 1);
 }

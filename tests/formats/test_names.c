@@ -350,7 +350,7 @@ START_TEST(type_specs_in_circles_have_no_name)
 }
 END_TEST
 
-/* Each TypeSpec is a function pointer over the next one, ten times: 10^30 types to print. */
+/* Each TypeSpec is a function pointer with ten parameters of the next one: 10^30 types to print. */
 START_TEST(exponential_types_end)
 {
     enum { LEVELS = 30 };
@@ -562,7 +562,7 @@ static enum cdacq_status define_handle(void *context, uint64_t address, const st
 
 START_TEST(type_handles)
 {
-    assert_no_name(PARAMETERS(0, 1, 1, 0x21, 1, 0, 0, 0, 0, 0, 0, 0), CDACQ_ERR_FORMAT); /* nobody to ask */
+    assert_no_name(PARAMETERS(0, 1, 1, 0x21, 1, 0, 0, 0, 0, 0, 0, 0), CDACQ_ERR_FORMAT); /* no callback */
     source.type_handle = put_handle;
     source.pointer_size = 8;
     assert_name(PARAMETERS(0, 2, 0x21, 1, 0, 0, 0, 0, 0, 0, 0, 0x21, 8, 7, 6, 5, 4, 3, 2, 1, 8),

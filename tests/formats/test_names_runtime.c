@@ -80,7 +80,7 @@ enum {
     LIST = 1 << 2 | 1, /* [System.Runtime]System.List`1, and nested in it: */
     ENUMERATOR = 2 << 2 | 1,
     OTHER = 3 << 2 | 1,     /* of another file of the assembly */
-    HERE = 4 << 2 | 1,      /* somewhere here */
+    HERE = 4 << 2 | 1,      /* in this module */
     SAME = 5 << 2 | 1,      /* of the same module */
     MODIFIER = 6 << 2 | 1,  /* [System.Runtime]In */
     SPEC = 1 << 2 | 2,      /* int32[] */
@@ -338,7 +338,7 @@ START_TEST(types)
 }
 END_TEST
 
-/* A type handle means the TypeDef of that number; 0x99 means nothing that could be read. */
+/* A type handle is the number of a TypeDef; 0x99 cannot be read. */
 static enum cdacq_status define_handle(void *context, uint64_t address, const struct metadata **ret_metadata,
                                        uint32_t *ret_token)
 {
@@ -350,7 +350,7 @@ static enum cdacq_status define_handle(void *context, uint64_t address, const st
 
 START_TEST(type_handles)
 {
-    assert_neither(CDACQ_ERR_FORMAT, 0x21, 3, 0, 0, 0, 0, 0, 0, 0); /* nobody to ask */
+    assert_neither(CDACQ_ERR_FORMAT, 0x21, 3, 0, 0, 0, 0, 0, 0, 0); /* no callback */
     source.type_definition = define_handle;
     source.pointer_size = 8;
     assert_il("Ns.Outer`1/Inner /* MT: 0x3 */", 0x21, 3, 0, 0, 0, 0, 0, 0, 0);
@@ -506,7 +506,7 @@ START_TEST(entry_points)
     assert_no_entry(CDACQ_ERR_FORMAT, 0x10, 5);
     assert_no_entry(CDACQ_ERR_FORMAT, 0x48, 0x1d, 8, 9);                       /* a slot */
     assert_no_entry(CDACQ_ERR_FORMAT, 0x40, 0x15, 0x12, INNER, 1, 0x13, 0, 1); /* of a variable */
-    assert_no_entry(CDACQ_ERR_MODULE, 0x40, 0x3f, 5, 0x12, 4, 1);              /* of a module that nobody knows */
+    assert_no_entry(CDACQ_ERR_MODULE, 0x40, 0x3f, 5, 0x12, 4, 1);              /* of an unknown module */
 }
 END_TEST
 

@@ -106,7 +106,7 @@ START_TEST(touches_one_page_to_open)
 }
 END_TEST
 
-START_TEST(tells_missing_from_malformed)
+START_TEST(distinguishes_missing_from_malformed)
 {
     struct paged_bytes paged;
     struct bytes bytes = paged_bytes_open(&paged, file, file_size);
@@ -284,7 +284,7 @@ static Suite *suite(void)
     tcase_add_test(t, reads_a_mapped_assembly);
     tcase_add_test(t, checks_ranges);
     tcase_add_test(t, touches_one_page_to_open);
-    tcase_add_test(t, tells_missing_from_malformed);
+    tcase_add_test(t, distinguishes_missing_from_malformed);
     tcase_add_test(t, survives_truncation);
     tcase_add_test(t, survives_mutation);
     tcase_add_test(t, refuses_what_is_no_image);

@@ -1,4 +1,4 @@
-/* The perf map reader: what runtimes write, and what nobody should. */
+/* The perf map reader: what runtimes write, and malformed files. */
 #include "formats/perf_map.h"
 
 #include "tests/support/check_main.h"

@@ -1,6 +1,4 @@
-/*
- * test_perf_name.c: the names of a runtime's own files against the names of methods.
- */
+/* test_perf_name.c: names in a runtime's own files, compared with the names of methods. */
 #include <stdio.h>
 
 #include "tests/support/check_main.h"
@@ -54,7 +52,7 @@ START_TEST(tiers_and_cold_parts)
 }
 END_TEST
 
-/* What CDACQ_NAMES_IL escapes stands in the file as it is. */
+/* The file has unescaped the characters that CDACQ_NAMES_IL escapes. */
 START_TEST(escapes)
 {
     static const char *const plain[] = {"a",    "\\",   "\\\\",   "\x01",         "\xc3\xa4",  "\xf0\x9f\x98\x80",
@@ -71,7 +69,7 @@ START_TEST(escapes)
         ck_assert(!is_of(name, il.data));
         text_deinit(&il);
     }
-    /* In the name of a type both have the runtime's backslashes. */
+    /* In type names both have the runtime's backslashes. */
     ck_assert(is_of("void [A] A\\+B\\\\C::M()", "void [A] A\\+B\\\\C::M()"));
     ck_assert(!is_of("void [A] A\\\\\\B::M()", "void [A] A\\B::M()"));
     ck_assert(!is_of("A\\", "A"));

@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static volatile uint8_t sink;
 
-/* A run that is handed out must hold its address and be there as a whole. */
+/* A returned span must contain the address and be readable as a whole. */
 static void touch(struct target *target, uint64_t address)
 {
     struct span span;
@@ -26,7 +26,7 @@ static void touch(struct target *target, uint64_t address)
     sink = span.bytes[address - span.begin];
 }
 
-/* Typed reads across whatever lies around an address. */
+/* Typed reads around an address, across whatever spans are there. */
 static void read_around(struct target *target, uint64_t address, bool wide, bool big)
 {
     struct reader reader;
@@ -75,7 +75,7 @@ static void open_image(struct target *target, const struct mapping *mapping)
     }
 }
 
-/* What a file is known by: by the first page of it, whatever of that the core holds. */
+/* The identity of a file, from as much of its first page as the core holds. */
 static void identify(struct target *target, const struct mapped_file *file)
 {
     struct file_identity identity = {0};

@@ -1,7 +1,7 @@
 /*
  * fuzz_entry.c: a small process with precodes of every kind, an interpreted method and a range list, in whose
  * structures the input overwrites bytes; then every entry point and every address is asked about. The first byte
- * chooses width, byte order, version of PrecodeStubs and layout; each further three are a place and a value.
+ * selects width, byte order, version of PrecodeStubs and layout; each further three bytes are an offset and a value.
  */
 #include <stdlib.h>
 
@@ -98,7 +98,7 @@ static struct sample build(uint8_t choice)
     return sample;
 }
 
-/* A byte of the places, counted through. */
+/* The address of a byte, by its number among all spans. */
 static void overwrite(struct sample *sample, unsigned where, uint8_t value)
 {
     uint64_t total = 0, at;

@@ -1,8 +1,8 @@
 /*
- * fuzz_jitdump.c: any bytes as a jitdump. Each record is decoded over an allocation of just its bytes, all its lists
- * are walked, and it must lie where the one before it ended. The first byte says how: bit 0 hands out code, bit 1 looks
- * at places after every record; the second, in which pieces a file that is followed grows: it must give the same
- * records as the whole file.
+ * fuzz_jitdump.c: any bytes as a jitdump. Each record is decoded from an allocation of exactly its bytes, all its lists
+ * are walked, and it must begin where the previous one ended. In the first byte, bit 0 requests code, and bit 1 looks
+ * up moved functions after every record. The second byte selects the steps in which a followed file grows; it must give
+ * the same records as the whole file.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -82,7 +82,7 @@ static void check(const struct cdacq_jitdump_record *record)
         use(record->as.unwinding_info.unwinding_data, record->as.unwinding_info.unwind_data_size);
 }
 
-/* The decoder alone. Returns how many records there are; the header is one. */
+/* Runs only the decoder. Returns the number of records, including the header. */
 static size_t decode_all(const uint8_t *data, size_t size)
 {
     struct cdacq_jitdump_record header, record;

@@ -1,7 +1,7 @@
 /*
  * fuzz_metadata.c: names every method of a metadata blob, or of the PE image around it, in every spelling. The first
- * byte selects: bit 0 a PE image, bit 1 mapped, bit 2 a part of the source is missing, bit 3 the bytes are a signature
- * that stands alone.
+ * byte selects: bit 0 a PE image, bit 1 mapped, bit 2 a part of the source is missing, bit 3 the bytes are a separate
+ * signature.
  */
 #include "formats/pe.h"
 #include "tests/support/metadata_find.h"

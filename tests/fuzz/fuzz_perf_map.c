@@ -1,6 +1,6 @@
 /*
- * fuzz_perf_map.c: any bytes as a perf map. What comes out lies within them, in order, and every line is either empty,
- * a symbol or told as bad.
+ * fuzz_perf_map.c: any bytes as a perf map. Results are within the bytes and in order, and every line is empty, a
+ * symbol, or reported as bad.
  */
 #include "formats/perf_map.h"
 

@@ -1,7 +1,7 @@
 /*
  * fuzz_verify.c: any bytes as a jitdump or perf map that is compared with a small process of known addresses: methods
- * that stay and methods that can be released, one of them gone, stubs, an image. The first byte chooses the process;
- * the rest is the file. Every record is told once, in order, and what is told adds up.
+ * that stay and methods that can be released, one of them gone, stubs, an image. The first byte selects the process;
+ * the rest is the file. Every record is reported once, in order, and the totals agree.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
  * standalone_driver.c: main() of a fuzz target where there is no libFuzzer: runs it once over the empty input and over
- * every file that it is given, or that lies in a folder it is given. Failing means dying, as under libFuzzer.
+ * every file that it is given, or that is in a folder it is given. A failure ends the process, as under libFuzzer.
  */
 #include <dirent.h>
 #include <err.h>
@@ -21,7 +21,7 @@ static void run_file(const char *path, size_t size)
     if (!data || !file || fread(data, 1, size, file) != size)
         err(1, "%s", path);
     fclose(file);
-    fprintf(stderr, "%s\n", path); /* before it runs: the last line names the input that died */
+    fprintf(stderr, "%s\n", path); /* before it runs, so that the last line names the input that failed */
     LLVMFuzzerTestOneInput(data, size);
     free(data);
     inputs++;

@@ -1,6 +1,6 @@
 /*
- * The mock target by itself: its address space, its layouts, its descriptor and the image around it, what the sample of
- * the other tests has in it. A mock that gets easier by mistake must not go unnoticed.
+ * The mock target by itself: its address space, its layouts, its descriptor and the image around it, and the contents
+ * of the sample process that other tests use, so that the mock does not become easier by mistake.
  */
 #include <stdio.h>
 
@@ -47,7 +47,7 @@ START_TEST(places_are_found)
 }
 END_TEST
 
-/* The first failure stands, and nothing happens after it. */
+/* The first failure is kept, and later calls have no effect. */
 START_TEST(errors_are_sticky)
 {
     struct mock *mock = mock_of_arch(_i, 3);
@@ -106,15 +106,15 @@ static bool byte_at(struct mock *mock, uint64_t address, uint8_t *ret)
     return true;
 }
 
-START_TEST(forgotten_memory)
+START_TEST(unmapped_memory)
 {
-    struct mock *mock = mock_of_arch(_i, 3 + (uint64_t)_i); /* also in small runs */
+    struct mock *mock = mock_of_arch(_i, 3 + (uint64_t)_i); /* also in small spans */
     uint64_t begin = mock_map(mock, 0x50000000, 0x2000, MOCK_READ, NULL, 0);
     for (uint64_t i = 0; i < 0x2000; i++)
         mock_write_uint(mock, begin + i, 1, i & 255);
-    mock_forget(mock, begin + 100, 10);
-    mock_forget(mock, begin + 105, 20);
-    mock_forget(mock, begin + 0x1fff, 100);
+    mock_unmap(mock, begin + 100, 10);
+    mock_unmap(mock, begin + 105, 20);
+    mock_unmap(mock, begin + 0x1fff, 100);
     for (uint64_t i = 0; i < 0x2000; i++) {
         uint8_t byte;
         bool there = byte_at(mock, begin + i, &byte), expected = (i < 100 || i >= 125) && i < 0x1fff;
@@ -133,7 +133,7 @@ END_TEST
 static uint64_t checksum(struct mock *mock)
 {
     const struct cdacq_memory *memory = mock_memory(mock);
-    uint64_t sum = 14695981039346656037u, at = 0x10000000; /* where the mock puts things, by width */
+    uint64_t sum = 14695981039346656037u, at = 0x10000000; /* the addresses that the mock uses, by width */
     for (int big = 0; big < 2; big++, at = UINT64_C(0x7f0010000000))
         for (uint64_t address = at; address < at + 0x100000;) {
             uint64_t begin, end;
@@ -185,7 +185,7 @@ static unsigned width_of(int arch, const char *kind)
     return arch & 1 ? 8 : 4;
 }
 
-/* Fields that version 3 of PrecodeStubs, which mocks have unless told otherwise, does not have. */
+/* Fields that version 3 of PrecodeStubs, the default of the mock, lacks. */
 static bool is_old_precode_field(enum layout_field field)
 {
     return field == F_StubPrecodeData_MethodDesc || field == F_PrecodeMachineDescriptor_OffsetOfPrecodeType ||
@@ -193,14 +193,14 @@ static bool is_old_precode_field(enum layout_field field)
            field == F_PrecodeMachineDescriptor_ShiftOfPrecodeType;
 }
 
-/* Fields lie apart, aligned and inside their type; and where they lie is what the descriptor says. */
+/* Fields are aligned, inside their type and do not overlap; and the descriptor has their offsets. */
 static void check_layout(struct mock *mock, int arch, const struct layout *layout)
 {
     for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
         unsigned width = width_of(arch, fields[i].kind), offset = mock_offset_of(mock, fields[i].name);
         bool is_inline = strcmp(fields[i].kind, "INLINE") == 0;
         if (!layout->fields[fields[i].field].present) {
-            /* The three ways in which targets tell lengths, and the versions of PrecodeStubs. */
+            /* The three ways in which targets state lengths, and the versions of PrecodeStubs. */
             ck_assert(fields[i].field == F_RuntimeFunction_EndAddress ||
                       fields[i].field == F_UnwindInfo_FunctionLength || is_old_precode_field(fields[i].field));
             continue;
@@ -363,7 +363,7 @@ START_TEST(readelf_reads_the_image)
 }
 END_TEST
 
-/* ---- What the sample process has in it ---- */
+/* ---- The contents of the sample process ---- */
 
 START_TEST(the_sample_is_rich)
 {
@@ -409,7 +409,7 @@ START_TEST(the_sample_is_rich)
 }
 END_TEST
 
-/* Verbs that ask for what cannot be. */
+/* Calls that request what is impossible. */
 START_TEST(impossible_requests)
 {
     struct mock *mock = mock_of_arch(_i, 1);
@@ -449,7 +449,7 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, places_are_found, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, errors_are_sticky, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, names_that_are_none, 0, ARCH_COUNT);
-    tcase_add_loop_test(tcase, forgotten_memory, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, unmapped_memory, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, deterministic, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, layouts, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, every_way_to_find_it, 0, ARCH_COUNT);

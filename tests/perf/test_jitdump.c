@@ -221,7 +221,7 @@ START_TEST(places_are_where_functions_were_moved)
     open_file(0);
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(cdacq_jitdump_next(jitdump, &record, &error), CDACQ_OK);
-    /* As of now: not what follows. */
+    /* At this time, without what follows. */
     ck_assert_int_eq(cdacq_jitdump_visit_places(jitdump, collect, &places, &error), CDACQ_OK);
     ck_assert_uint_eq(places.count, 2);
     ck_assert_uint_eq(places.found[1].vma, 0x10);
@@ -321,7 +321,7 @@ START_TEST(a_followed_file_begins_again)
 }
 END_TEST
 
-/* What is in memory of a file that was rewritten is read on; nothing of the new one is mixed with it. */
+/* Of a file that was rewritten, the bytes in memory are still read; nothing of the new file is mixed with them. */
 START_TEST(a_followed_file_is_rewritten_in_the_middle)
 {
     static const char code[100000];

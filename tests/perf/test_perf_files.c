@@ -1,7 +1,6 @@
 /*
- * Perf maps and jitdumps of synthetic processes: what is written must be what the mock says that it put there, no more
- * and no less, over widths, byte orders, versions, layouts and carriers; then with code missing, hostile names, and a
- * sink that takes no more.
+ * Perf maps and jitdumps of synthetic processes: the files must contain exactly the methods that the mock expects, over
+ * widths, byte orders, versions, layouts and carriers; also with missing code, hostile names, and a sink that stops.
  */
 #include <elf.h>
 #include <inttypes.h>
@@ -92,7 +91,10 @@ struct expected {
     char name[64];
 };
 
-/* The pieces of all methods that flags ask for, by the start of the methods; the cold part behind its hot part. */
+/*
+ * The hot and cold parts of all methods that the flags ask for, by the start of the methods; a cold part follows its
+ * hot part.
+ */
 static size_t expected_pieces(struct sample_process *sample, unsigned flags, struct expected **ret)
 {
     size_t fact_count, count = 0;
@@ -122,7 +124,7 @@ static bool is_stub_name(const char *name, size_t length)
     return length > 6 && memcmp(name, "stub <", 6) == 0 && name[length - 1] == '>';
 }
 
-/* A line or record about stubs: its start is one, of the kind that it says. */
+/* A line or record about stubs: its start is a stub of the kind that it states. */
 static void check_stub(struct sample_process *sample, uint64_t begin, const char *name, size_t length)
 {
     const struct mock_function *fact = mock_function_at(sample->mock, begin);
@@ -334,7 +336,7 @@ START_TEST(to_the_letter)
 }
 END_TEST
 
-/* In the words that the runtime has for these files. The first code's tier is not known. */
+/* Spelled as the runtime does in these files. The tier of the first code is not known. */
 START_TEST(tiers)
 {
     static const char *const written[] = {"",
@@ -407,7 +409,7 @@ START_TEST(hostile_names)
 }
 END_TEST
 
-/* Of a jitdump a method is left out for one byte; of a perf map it is not. */
+/* One missing byte leaves a method out of a jitdump, but not out of a perf map. */
 START_TEST(code_is_missing)
 {
     struct mock *mock = mock_of_arch(_i, 0);
@@ -417,7 +419,7 @@ START_TEST(code_is_missing)
         pair.starts[i] = mock_method(
             pair.heap, &(struct mock_method){.size = 40, .method_desc = mock_dynamic_method_desc(mock, "A")});
     mock_publish(mock, NULL);
-    mock_forget(mock, pair.starts[0] + 39, 1);
+    mock_unmap(mock, pair.starts[0] + 39, 1);
     pair.target = mock_open(mock, CARRIER_CORE, NULL);
     pair.session = mock_session(pair.target);
     map = write_file(pair.session, PERF_MAP, CDACQ_VISIT_R2R_NONE);
@@ -442,7 +444,7 @@ START_TEST(code_is_missing)
 }
 END_TEST
 
-/* A method whose MethodDesc is gone has code, but nothing that it could be called. */
+/* A method without its MethodDesc has code, but no name. */
 START_TEST(name_is_missing)
 {
     struct mock *mock = mock_of_arch(1, 0);
@@ -451,7 +453,7 @@ START_TEST(name_is_missing)
     mock_method(heap, &(struct mock_method){.size = 40, .method_desc = good});
     uint64_t start = mock_method(heap, &(struct mock_method){.size = 40, .method_desc = bad});
     mock_publish(mock, NULL);
-    mock_forget(mock, bad, 4);
+    mock_unmap(mock, bad, 4);
     struct cdacq_target *target = mock_open(mock, CARRIER_CORE, NULL);
     struct cdacq_session *session = mock_session(target);
     for (enum file file = PERF_MAP; file <= JITDUMP; file++) {
@@ -471,9 +473,7 @@ START_TEST(name_is_missing)
 }
 END_TEST
 
-/*
- * The range of stubs is reserved as a whole; where it is not memory yet there is nothing to write, and nothing to tell.
- */
+/* The range of stubs is reserved as a whole; the part that is not memory yet is neither written nor reported. */
 START_TEST(stubs_where_there_is_memory)
 {
     enum { SIZE = 0x8000, PAGE = 0x1000 };
@@ -482,8 +482,8 @@ START_TEST(stubs_where_there_is_memory)
     mock_range_list(mock, SIZE, 5, false, &begin);
     mock_publish(mock, NULL);
     ck_assert_uint_eq(begin % PAGE, 0);
-    mock_forget(mock, begin + PAGE, PAGE);
-    mock_forget(mock, begin + 6 * PAGE, 2 * PAGE);
+    mock_unmap(mock, begin + PAGE, PAGE);
+    mock_unmap(mock, begin + 6 * PAGE, 2 * PAGE);
     struct cdacq_target *target = mock_open(mock, CARRIER_CORE, NULL);
     struct cdacq_session *session = mock_session(target);
     struct kept jitdump = write_file(session, JITDUMP, CDACQ_VISIT_STUBS),
@@ -505,7 +505,7 @@ START_TEST(stubs_where_there_is_memory)
     cdacq_session_destroy(session);
     cdacq_target_close(target);
 
-    mock_forget(mock, begin, SIZE); /* where there is none at all, that is told */
+    mock_unmap(mock, begin, SIZE); /* a range without any memory is reported */
     target = mock_open(mock, CARRIER_CORE, NULL);
     session = mock_session(target);
     jitdump = (struct kept){0};
@@ -520,7 +520,7 @@ START_TEST(stubs_where_there_is_memory)
 }
 END_TEST
 
-/* Whenever the sink wants no more, nothing more comes. */
+/* After the sink has stopped, it is not called again. */
 START_TEST(sink_stops)
 {
     struct pair pair = open_pair(mock_of_arch(0, 0), "Second", CDACQ_NAMES_CSHARP);
@@ -550,7 +550,7 @@ START_TEST(sink_stops_at_what_is_left_out)
     for (int i = 0; i < 3; i++) {
         uint64_t start =
             mock_method(heap, &(struct mock_method){.size = 40, .method_desc = mock_dynamic_method_desc(mock, "A")});
-        mock_forget(mock, start, 40);
+        mock_unmap(mock, start, 40);
     }
     mock_publish(mock, NULL);
     struct cdacq_target *target = mock_open(mock, CARRIER_CORE, NULL);
@@ -584,13 +584,13 @@ START_TEST(bad_sinks)
 }
 END_TEST
 
-/* Code that nobody can find is told as left out: an empty file must not look whole. */
+/* Code that cannot be found is reported as left out: an empty file must not look complete. */
 START_TEST(holes_in_the_map)
 {
     struct pair pair = open_pair(mock_of_arch(_i, 0), "Second", CDACQ_NAMES_CSHARP);
     cdacq_session_destroy(pair.session);
     cdacq_target_close(pair.target);
-    mock_forget(pair.mock, mock_map_slot(pair.mock, pair.starts[0], 1), 4); /* which leads to its fragments */
+    mock_unmap(pair.mock, mock_map_slot(pair.mock, pair.starts[0], 1), 4); /* the slot that leads to its fragments */
     pair.target = mock_open(pair.mock, CARRIER_CORE, NULL);
     pair.session = mock_session(pair.target);
     for (enum file file = PERF_MAP; file <= JITDUMP; file++) {
@@ -630,7 +630,7 @@ START_TEST(no_map)
 }
 END_TEST
 
-/* As memory of which nothing is known but where the descriptor is. */
+/* As memory of which only the address of the descriptor is known. */
 static struct cdacq_target *open_bare(struct mock *mock, uint64_t descriptor)
 {
     struct cdacq_memory memory = *mock_memory(mock);
@@ -644,9 +644,7 @@ static struct cdacq_target *open_bare(struct mock *mock, uint64_t descriptor)
     return target;
 }
 
-/*
- * elf_mach of a core is the core's; of memory without images, where nobody else tells, the descriptor's architecture.
- */
+/* elf_mach of a core is that of the core; for memory without images it comes from the descriptor's architecture. */
 START_TEST(machines)
 {
     static const struct {
@@ -672,7 +670,7 @@ START_TEST(machines)
         struct cdacq_jitdump_record record = next_record(jitdump, CDACQ_JITDUMP_HEADER, 1);
         ck_assert_uint_eq(record.as.header.elf_mach, carrier == CARRIER_CORE ? cases[_i].of_core : cases[_i].of_memory);
         ck_assert_int_eq(record.as.header.big_endian, cases[_i].options.big_endian);
-        next_record(jitdump, CDACQ_JITDUMP_CLOSE, 2); /* no methods: no more than that */
+        next_record(jitdump, CDACQ_JITDUMP_CLOSE, 2); /* no methods: only the header */
         check_end(jitdump);
         free(kept.bytes);
         cdacq_session_destroy(session);

@@ -1,6 +1,7 @@
 /*
- * test_verify.c: a jitdump or perf map of a sample's methods against that sample: all of it matches, and every change of
- * a record is told in its class and changes nothing else. Over widths, byte orders, both kinds of file, carriers.
+ * test_verify.c: a jitdump or perf map of a sample's methods against that sample: everything matches, and every change
+ * of a record is reported in its class and changes nothing else. Over widths, byte orders, both kinds of file,
+ * carriers.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -60,7 +61,7 @@ static void put_header(void)
     }
 }
 
-/* `code` NULL: what stands in the mock. */
+/* `code` NULL: the bytes in the mock. */
 struct record {
     uint64_t vma, address, size;
     char name[NAME_ROOM];
@@ -168,7 +169,7 @@ static bool is_part(const struct mock_function *fact)
     return method && fact->begin == (fact->cold ? fact->cold_start : fact->method);
 }
 
-/* The names are the library's own: those are judged elsewhere. */
+/* The names are the library's own, which other tests check. */
 static void collect_records(struct opened *opened)
 {
     size_t fact_count;
@@ -261,7 +262,7 @@ static size_t pick(const struct opened *opened, enum place place, int number)
     return 0;
 }
 
-/* A record of code that is nowhere; in `code`, which has room for it. */
+/* A record of code that does not exist; `code` has room for it. */
 static struct record stranger(uint64_t address, uint64_t size)
 {
     static const uint8_t code[64] = {0xcc, 1, 2, 3};
@@ -270,7 +271,7 @@ static struct record stranger(uint64_t address, uint64_t size)
         .vma = address, .address = address, .size = size, .name = "void [Gone] Gone::Gone(int32)[Tier0]", .code = code};
 }
 
-/* What a change expects: how the counts differ from all that match. */
+/* The expected effect of a change on the counts, from all records that match. */
 struct expected {
     int64_t counts[CDACQ_VERDICT_COUNT];
     uint64_t address, code_start; /* 0: not looked at */
@@ -401,7 +402,7 @@ static void nothing_near(struct opened *opened, struct expected *expected)
 {
     struct cdacq_target_info info = {.size = sizeof info};
     cdacq_target_get_info(opened->target, &info, NULL);
-    bool small = info.pointer_size == 4; /* near is everything: there may have been a section */
+    bool small = info.pointer_size == 4; /* every address is near one: there may have been a section */
     put_before(opened, expected, stranger(small ? 0x02340000 : 0x123456780000, 40),
                small ? CDACQ_VERDICT_FREED : CDACQ_VERDICT_UNKNOWN_TO_TARGET);
 }
@@ -440,7 +441,7 @@ static void freed_with_its_section(struct opened *opened, struct expected *expec
     put_before(opened, expected, stranger(opened->sample.ranges[3].begin + 0x100, 40), CDACQ_VERDICT_FREED);
 }
 
-/* The range behind it holds stubs alone. */
+/* The range after it holds only stubs. */
 static void freed_for_stubs(struct opened *opened, struct expected *expected)
 {
     put_before(opened, expected, stranger(opened->sample.ranges[4].begin + 0x100, 40), CDACQ_VERDICT_FREED);
@@ -453,7 +454,7 @@ static void overwritten(struct opened *opened, struct expected *expected)
     expected->code_start = newer->method;
 }
 
-/* Code that was released, and in its place other code of that name, of which there is no record yet. */
+/* Code that was released and replaced by other code of that name, which has no record yet. */
 static void freed_for_its_namesake(struct opened *opened, struct expected *expected)
 {
     const struct record *newer = &opened->records[pick(opened, COLLECTIBLE, 3)];
@@ -465,7 +466,7 @@ static void freed_for_its_namesake(struct opened *opened, struct expected *expec
     expect(expected, CDACQ_VERDICT_MISSING_FROM_FILE, true);
 }
 
-/* Two of one name, start and size, one after the other: the first one's time is not known any more. */
+/* Two records with one name, start and size: the time of the first is not known any more. */
 static void looks_the_same(struct opened *opened, struct expected *expected)
 {
     struct record records[] = {stranger(opened->sample.ranges[FIXED].end - 0x1000, 40),
@@ -524,7 +525,7 @@ static void tiers(struct opened *opened, struct expected *expected)
     }
 }
 
-/* What follows a damaged record is read all the same. */
+/* Records after a damaged one are still read. */
 static void damaged(struct opened *opened, struct expected *expected)
 {
     if (perf_map) {
@@ -576,7 +577,7 @@ static const struct {
     CHANGE(damaged),
 };
 
-START_TEST(a_change_is_told_in_its_class_alone)
+START_TEST(a_change_is_reported_only_in_its_class)
 {
     struct opened *opened = open_sample(_i);
     for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
@@ -605,10 +606,10 @@ START_TEST(a_change_is_told_in_its_class_alone)
 }
 END_TEST
 
-/* ---- What the target lacks, and what the file is ----------------------------------------------------------------- */
+/* ---- What the target lacks, and kinds of files ----------------------------------------------------------------- */
 
 /* A target without types: methods have no names, and part of a heap's nibble map is not there. */
-START_TEST(what_cannot_be_told_is_no_contradiction)
+START_TEST(what_cannot_be_compared_is_no_contradiction)
 {
     struct mock *mock = mock_of_arch(_i, 0);
     struct mock_heap *whole = mock_heap_create(mock, &(struct mock_heap_options){.size = 0x4000});
@@ -616,7 +617,7 @@ START_TEST(what_cannot_be_told_is_no_contradiction)
     struct mock_method method = {.size = 40, .method_desc = 0x1230};
     uint64_t starts[] = {mock_method(whole, &method), mock_method(lost, &method)};
     mock_publish(mock, NULL);
-    mock_forget(mock, lost->header_map, 8);
+    mock_unmap(mock, lost->header_map, 8);
     struct cdacq_target *target = mock_open(mock, CARRIER_MEMORY, NULL);
     begin_file(false, _i & 1);
     put_header();
@@ -634,7 +635,7 @@ START_TEST(what_cannot_be_told_is_no_contradiction)
     ck_assert_uint_eq(outcome.address, starts[1]);
 
     cdacq_target_close(target);
-    mock_forget(mock, starts[0] + 10, 8); /* of the code */
+    mock_unmap(mock, starts[0] + 10, 8); /* of the code */
     target = mock_open(mock, CARRIER_MEMORY, NULL);
     outcome = verify(target, 0);
     assert_counts(&outcome, expected);
@@ -780,7 +781,7 @@ START_TEST(a_file_that_is_neither)
 }
 END_TEST
 
-START_TEST(verdicts_have_texts)
+START_TEST(outcomes_have_texts)
 {
     ck_assert_str_eq(cdacq_verdict_text(CDACQ_VERDICT_UNKNOWN_TO_TARGET), "unknown-to-target");
     ck_assert_str_eq(cdacq_verdict_text(CDACQ_VERDICT_COUNT), "unknown");
@@ -796,14 +797,14 @@ static Suite *suite(void)
     Suite *s = suite_create("verify");
     TCase *samples = tcase_create("samples"), *files = tcase_create("files");
     tcase_add_loop_test(samples, what_the_target_has_matches, 0, COMBINATIONS);
-    tcase_add_loop_test(samples, a_change_is_told_in_its_class_alone, 0, COMBINATIONS);
-    tcase_add_loop_test(samples, what_cannot_be_told_is_no_contradiction, 0, ARCH_COUNT);
+    tcase_add_loop_test(samples, a_change_is_reported_only_in_its_class, 0, COMBINATIONS);
+    tcase_add_loop_test(samples, what_cannot_be_compared_is_no_contradiction, 0, ARCH_COUNT);
     tcase_add_loop_test(samples, a_visitor_may_stop, 0, ARCH_COUNT * KINDS);
     tcase_add_loop_test(files, a_jitdump_that_was_given_up, 0, ARCH_COUNT);
     tcase_add_test(files, the_last_line_may_be_half);
     tcase_add_test(files, lines_are_read_in_blocks);
     tcase_add_test(files, a_file_that_is_neither);
-    tcase_add_test(files, verdicts_have_texts);
+    tcase_add_test(files, outcomes_have_texts);
     suite_add_tcase(s, samples);
     suite_add_tcase(s, files);
     return s;

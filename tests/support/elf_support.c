@@ -264,7 +264,7 @@ void elf_object_symbol(struct elf_object *object, const char *name, uint64_t val
     object->symbols[object->symbol_count++] = (struct elf_object_symbol){name, value, size, 7};
 }
 
-/* The data proper starts behind the dynamic section, at a fixed place. */
+/* The caller's data start after the dynamic section, at a fixed offset. */
 enum { DYNAMIC_SIZE = 16 * 16 };
 
 void elf_object_pointer(struct elf_object *object, size_t offset, uint64_t target)
@@ -362,7 +362,7 @@ static void put_gnu_hash(struct elf_object *object, struct elf_buffer *out)
     elf_put_int(out, 1, 4);
     elf_put_int(out, 2, 4);
     elf_put_int(out, 6, 4);
-    elf_put_word(out, UINT64_MAX); /* a filter that lets everything through */
+    elf_put_word(out, UINT64_MAX); /* a filter that passes everything */
     elf_put_word(out, UINT64_MAX);
     for (uint32_t bucket = 0; bucket < BUCKETS; bucket++) {
         size_t i = 0;
@@ -448,7 +448,7 @@ static void put_dynamic(struct elf_object *object, struct elf_buffer *out, uint6
         {table[object->relocations], object->relocations_vaddr},
         {table_size[object->relocations], relocations_end - object->relocations_vaddr},
         {DT_NULL, 0},
-        {DT_STRTAB, 0x666}, /* behind the end: not to be believed */
+        {DT_STRTAB, 0x666}, /* after the end: not trusted */
     };
     size_t begin = out->size;
     for (size_t i = 0; i < ARRAY_SIZE(entries); i++) {

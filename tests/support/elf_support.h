@@ -29,7 +29,7 @@ struct elf_core_segment {
     uint64_t vaddr, file_size, memory_size, align;
     const void *bytes; /* `size` of them are written; NULL: none */
     size_t size;
-    uint64_t offset; /* where they lie; set by the writer unless offset_given */
+    uint64_t offset; /* their offset; set by the writer unless offset_given */
     bool offset_given;
     struct elf_buffer notes; /* of a PT_NOTE */
 };
@@ -38,11 +38,11 @@ struct elf_core {
     bool wide, big;
     uint16_t type, machine;
     bool extended;     /* PN_XNUM, also where the segments are few */
-    bool headers_last; /* the program headers behind everything else, as some writers put them */
+    bool headers_last; /* the program headers after everything else, as some writers do */
     uint16_t header_size_claimed;
     struct elf_core_segment *segments;
     size_t count, capacity;
-    /* Where things came to lie, for cutting: set by elf_core_build. */
+    /* Offsets of the parts, for cutting: set by elf_core_build. */
     size_t headers_at, headers_end, notes_end, section_at;
 };
 
@@ -65,7 +65,7 @@ struct elf_mapping {
 struct elf_core_segment *elf_core_mappings(struct elf_core *core, uint64_t page_size,
                                            const struct elf_mapping *mappings, size_t count);
 
-/* Only its desc, to be damaged. */
+/* Only the desc of such a note, to be damaged. */
 struct elf_buffer elf_mappings_desc(bool wide, bool big, uint64_t page_size, const struct elf_mapping *mappings,
                                     size_t count);
 
@@ -84,7 +84,7 @@ struct elf_object {
     bool wide, big;
     uint16_t machine;
     bool gnu_hash, sysv_hash;
-    enum { ELF_RELA, ELF_REL, ELF_RELR } relocations; /* how pointers are told to the loader */
+    enum { ELF_RELA, ELF_REL, ELF_RELR } relocations; /* how pointers are described to the loader */
     uint8_t build_id[20];
     size_t build_id_size;
     struct elf_object_symbol {
@@ -117,8 +117,8 @@ uint32_t elf_relative_type(uint16_t machine);
 uint8_t *elf_object_build(struct elf_object *object, size_t *ret_size);
 
 /*
- * Its segments as a loader puts them at `base`: *ret_size bytes from there on, relocated if asked for, zeros between
- * and behind. To be freed.
+ * Its segments as a loader maps them at `base`: *ret_size bytes, relocated if asked for, with zeros between and after
+ * them. To be freed.
  */
 uint8_t *elf_object_load(const struct elf_object *object, const uint8_t *file, size_t size, uint64_t base,
                          bool relocate, size_t *ret_size);
@@ -136,7 +136,7 @@ void test_dir_remove(void);
 const char *test_file(const char *name, const void *bytes, size_t size);
 char *test_path(const char *name);
 
-/* A whole file, to be freed. NULL where it cannot be read. */
+/* A whole file, to be freed. NULL if it cannot be read. */
 uint8_t *whole_file(const char *path, size_t *ret_size);
 
 #endif

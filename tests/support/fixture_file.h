@@ -7,7 +7,7 @@
 
 #include "util/file.h"
 
-/* To be freed; with a NUL behind its end. Fails the test where it cannot be read. */
+/* To be freed; with a NUL after its end. Fails the test if it cannot be read. */
 static inline uint8_t *file_at(const char *path, size_t *ret_size)
 {
     struct stat st;

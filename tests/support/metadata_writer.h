@@ -1,7 +1,7 @@
 /*
  * metadata_writer.h: writes small metadata blobs for tests, in the forms that compilers of today do not: uncompressed
- * tables with indirection, tables that are not sorted, wide columns, rows that contradict each other. It knows the
- * columns by itself and shares nothing with the reader. Rows are given as numbers; see metadata_writer.c for the
+ * tables with indirection, tables that are not sorted, wide columns, rows that contradict each other. It has its own
+ * table of columns and shares nothing with the reader. Rows are given as numbers; see metadata_writer.c for the
  * columns.
  */
 #ifndef CDACQ_TESTS_SUPPORT_METADATA_WRITER_H

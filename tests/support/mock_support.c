@@ -93,7 +93,9 @@ enum { PROCESS_MAX = 8, PROCESS_TRIES = 16 };
 
 static const char process_directory[] = "/tmp/cdacq-process-XXXXXX";
 
-/* The last ones that were started, each with a directory of its files; the oldest ends when there are too many. */
+/*
+ * The last processes that were started, each with a directory for its files; the oldest ends when there are too many.
+ */
 static struct process {
     pid_t pid;
     char directory[sizeof process_directory];
@@ -132,7 +134,7 @@ static void undump_path(char *path, size_t size)
     snprintf(name, size - (size_t)(name - path), "undump");
 }
 
-/* The exit code, or 0 once the process is ready, whose id is *ret. */
+/* The exit code, or 0 once the process is ready; *ret is its id. */
 static int start_process(char *core, char *directory, pid_t *ret)
 {
     extern char **environ;
@@ -526,7 +528,7 @@ const char *sample_name(const struct sample_process *sample, const struct mock_f
         return "N.T.G<U>()";
     if (function->code != MOCK_CODE_R2R && function->method_desc == sample->dynamic_method_desc)
         return "dynamicClass.Emitted(...)";
-    /* A MethodDesc is stronger than a place in the table of instances. */
+    /* A MethodDesc takes precedence over an entry in the table of instances. */
     for (size_t i = 0; i < ARRAY_SIZE(sample->method_descs); i++)
         for (uint32_t j = 0; !rid && j < SAMPLE_METHODS; j++)
             if (function->method_desc == sample->method_descs[i][j])

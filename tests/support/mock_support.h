@@ -13,9 +13,7 @@
 /* {32, 64} x {little, big}: the index of a loop test. */
 enum { ARCH_COUNT = 4 };
 
-/*
- * A mock of architecture `arch`. The seed also chooses how function lengths are told, and how memory is cut into runs.
- */
+/* A mock of architecture `arch`. The seed also selects how function lengths are stated and the size of spans. */
 struct mock *mock_of_arch(int arch, uint64_t seed);
 
 /* The same for version 1 or 2 of ExecutionManager, or MOCK_NET_11. */
@@ -35,13 +33,13 @@ enum carrier {
 
 /*
  * How many of the carriers there are here: without the permission to read another process's memory there is no
- * CARRIER_PROCESS, which is said on stderr; with CDACQ_REQUIRE_PTRACE=1 that is a failure.
+ * CARRIER_PROCESS, which is reported on stderr; with CDACQ_REQUIRE_PTRACE=1 that is a failure.
  */
 enum carrier mock_carriers(void);
 
 /*
- * The published target, opened through the public API. The mock must outlive it. What is written to the mock afterwards
- * shows in CARRIER_MEMORY alone. CARRIER_PROCESS knows holes of whole pages only.
+ * The published target, opened through the public API. The mock must outlive it. Later writes to the mock are visible
+ * only in CARRIER_MEMORY. CARRIER_PROCESS has holes of whole pages only.
  */
 struct cdacq_target *mock_open(struct mock *mock, enum carrier carrier, const struct cdacq_options *options);
 
@@ -49,7 +47,7 @@ struct cdacq_target *mock_open(struct mock *mock, enum carrier carrier, const st
 enum cdacq_status mock_try_open(struct mock *mock, enum carrier carrier, const struct cdacq_options *options,
                                 struct cdacq_target **ret, struct cdacq_error *err);
 
-/* A path as the mock has it: CARRIER_PROCESS maps files from a directory of its own. */
+/* A path in the target as the mock has it: CARRIER_PROCESS maps files from a directory of its own. */
 const char *mock_path_of(const char *path);
 
 /* Publishes the mock and opens it as memory. */
@@ -58,7 +56,7 @@ struct cdacq_target *mock_publish_and_open(struct mock *mock);
 /* Its failure to open. */
 enum cdacq_status mock_open_fails(struct mock *mock, const struct cdacq_options *options, struct cdacq_error *err);
 
-/* A reader of an opened target, with a full tank. */
+/* A reader of an opened target, with all its fuel. */
 struct field_reader mock_reader(struct cdacq_target *target);
 
 struct cdacq_session *mock_session(struct cdacq_target *target);
@@ -68,7 +66,7 @@ struct cdacq_session *mock_session(struct cdacq_target *target);
 /*
  * JIT heaps (one over several chunks, one collectible) with methods, funclets, stubs and freed blocks, range lists, a
  * section that is being deleted, ReadyToRun images with and without tables, prepared and unprepared methods, instances,
- * hot and cold parts, thunks. What is where, mock_functions() tells.
+ * hot and cold parts, thunks. mock_functions() lists them.
  */
 enum { SAMPLE_RANGES = 16, SAMPLE_METHODS = 60, SAMPLE_STUB_KINDS = 16 };
 

@@ -1,7 +1,7 @@
 /*
- * paged_bytes.h: a source that is as unkind as struct bytes allows: a window is good for exactly its bytes (under
- * AddressSanitizer) and only until the next one, and a part of the source may be missing, as it is in a core. It counts
- * the pages that were asked for.
+ * paged_bytes.h: a source that is as strict as struct bytes allows: a window has exactly its bytes (under
+ * AddressSanitizer) and is valid only until the next one, and a part of the source may be missing, as in a core. It
+ * counts the pages that were asked for.
  */
 #ifndef CDACQ_TESTS_SUPPORT_PAGED_BYTES_H
 #define CDACQ_TESTS_SUPPORT_PAGED_BYTES_H

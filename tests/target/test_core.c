@@ -20,7 +20,7 @@ static char *one_sysroot[2], *one_module_path[2];
 static uint8_t *file, *pages;
 static size_t file_size;
 
-/* ---- The comparison: its result is set by the test; what it was asked is noted. ---- */
+/* ---- The comparison: the test sets its result, and its arguments are recorded. ---- */
 
 static struct {
     enum file_match result;
@@ -132,7 +132,7 @@ static double seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* ---- What a core says ---- */
+/* ---- What a core states ---- */
 
 static void put_prpsinfo(struct elf_core_segment *notes, uint32_t pid, bool wide, bool big)
 {
@@ -230,7 +230,7 @@ END_TEST
 START_TEST(segments_that_hold_nothing)
 {
     elf_core_load(&core, 0x1000, NULL, 0, 0, PF_R);
-    elf_core_load(&core, 0x2000, "abcd", 4, 0, PF_R); /* bytes without memory are nobody's */
+    elf_core_load(&core, 0x2000, "abcd", 4, 0, PF_R); /* bytes without memory belong to no address */
     elf_core_load(&core, 0x3000, "abcd", 4, 2, PF_R);
     elf_core_load(&core, 0x4000, NULL, 0, UINT64_MAX, PF_R);
     open_core();
@@ -295,7 +295,7 @@ START_TEST(numbers_that_overflow)
             open_core();
             if (which == 0 || which == 4)
                 ck_assert_int_eq(byte_at(address), -1);
-            else if (address < UINT64_MAX) /* the last byte cannot be told by a range */
+            else if (address < UINT64_MAX) /* a range cannot contain the last byte */
                 ck_assert_int_eq(byte_at(address), 'a');
             else
                 ck_assert_int_eq(byte_at(address), -1);
@@ -425,7 +425,7 @@ static void put_typical(void)
     elf_core_load(&core, 0x6000, "CCCCCCCCCCCCCCCC", 16, 16, PF_R | PF_W);
 }
 
-/* Cut at every byte: each byte is what it was or missing, and that something is missing is known. */
+/* Cut at every byte: each byte is unchanged or missing, and the core is reported as cut. */
 START_TEST(truncated_anywhere)
 {
     core.headers_last = _i == 1;
@@ -468,7 +468,7 @@ START_TEST(cut_in_the_notes)
 }
 END_TEST
 
-/* Anything may stand in the headers: nothing may come of it but statuses and true bytes. */
+/* With random headers, the results are statuses or the right bytes. */
 START_TEST(random_damage)
 {
     uint64_t state = (uint64_t)_i + 99;
@@ -673,7 +673,7 @@ END_TEST
 
 START_TEST(notes_that_do_not_fit)
 {
-    /* name and desc sizes of all kinds, with a good note behind: found, or not, but nothing worse */
+    /* name and desc sizes of all kinds, with a good note after it, which is found or not */
     static const uint32_t sizes[] = {0, 1, 4, 0x7fffffff, 0x80000000, 0xfffffff0, 0xfffffffd, 0xffffffff};
     const struct elf_mapping mapping = {0x1000, 0x2000, 0, "/bin/a"};
     for (size_t i = 0; i < ARRAY_SIZE(sizes); i++)
@@ -932,7 +932,7 @@ START_TEST(the_offset_of_the_mapping_counts)
     open_core();
     ck_assert_int_eq(byte_at(0x10010), pages[0x1010]);
     ck_assert_int_eq(byte_at(0x20010), pages[0x2010]);
-    ck_assert_int_eq(byte_at(0x40010), -1); /* how it could be accessed is not known: only constant ranges would do */
+    ck_assert_int_eq(byte_at(0x40010), -1); /* the access is not known: only constant ranges may be used */
     ck_assert_int_eq(comparison.asked, 1);  /* one file, however often it is mapped */
 }
 END_TEST
@@ -1006,7 +1006,7 @@ START_TEST(without_a_comparison_nothing_is_verified)
     policy.compare = NULL;
     put_library(test_file("lib.so", pages, 0x4000), PF_R);
     open_core();
-    ck_assert_int_eq(byte_at(0x10000), -1); /* nobody says which bytes are constant */
+    ck_assert_int_eq(byte_at(0x10000), -1); /* no callback that states which bytes are constant */
     ck_assert(!target->mappings[0].file->verified);
 }
 END_TEST
@@ -1037,7 +1037,7 @@ START_TEST(writable_memory_is_never_filled)
     ck_assert_int_eq(byte_at(0x10000), -1);
     ck_assert_int_eq(byte_at(0x12000), -1);
     ck_assert_int_eq(byte_at(0x12fff), -1);
-    ck_assert_int_eq(byte_at(0x13000), pages[0x3000]); /* a table that nobody writes to */
+    ck_assert_int_eq(byte_at(0x13000), pages[0x3000]); /* a table that is not written to */
     ck_assert_int_eq(byte_at(0x130ff), pages[0x30ff]);
     ck_assert_int_eq(byte_at(0x13100), -1);
     struct span span;
@@ -1105,7 +1105,7 @@ START_TEST(a_shorter_file_is_refused)
         ck_assert_int_eq(comparison.asked, 0);
         ck_assert_ptr_nonnull(
             strstr(mapped_file_problem(target->mappings[0].file), "it has 12288 bytes and 16384 were mapped"));
-    } else { /* it ends within the last page: what is behind its end is nobody's */
+    } else { /* it ends within the last page: the bytes after its end do not exist */
         ck_assert_int_eq(byte_at(0x10000), pages[0]);
         ck_assert_int_eq(byte_at(0x13000), pages[0x3000]);
         ck_assert_int_eq(byte_at(0x13001), -1);
@@ -1115,7 +1115,7 @@ END_TEST
 
 START_TEST(gaps_without_access_do_not_make_a_file_short)
 {
-    /* ld.so: segments 2 MiB apart, the gap mapped from the file to far behind its end, then made inaccessible. */
+    /* ld.so: segments 2 MiB apart, the gap mapped from the file far beyond its end, then made inaccessible. */
     make_pages();
     const char *path = test_file("lib.so", pages, 0x4000);
     const struct elf_mapping mappings[] = {

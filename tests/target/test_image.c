@@ -311,7 +311,7 @@ END_TEST
 START_TEST(a_gnu_chain_without_an_end)
 {
     prepare_hash(true);
-    /* Every entry has the hash of what is looked for and no end mark; the image goes on for long. */
+    /* Every entry has the hash that is searched for and no end mark; the image is long. */
     uint32_t hash = 5381;
     for (const char *p = "none"; *p; p++)
         hash = hash * 33 + (uint8_t)*p;
@@ -620,7 +620,7 @@ START_TEST(relocated_as_the_loader_does)
     }
     ck_assert_int_eq(image_read_relocated(&image, data + OTHER_DATA + 1, buffer, 13, &from_file, &error), CDACQ_OK);
     ck_assert_mem_eq(buffer, loaded + object.data_vaddr + OTHER_DATA + 1, 13);
-    /* Half a pointer is nobody's. */
+    /* Half a pointer is not read. */
     memset(buffer, 0xee, sizeof buffer);
     ck_assert_int_eq(image_read_relocated(&image, data + 1, buffer, word, &from_file, &error), CDACQ_ERR_MEMORY);
     ck_assert_int_eq(image_read_relocated(&image, data, buffer, word - 1, &from_file, &error), CDACQ_ERR_MEMORY);
@@ -692,14 +692,14 @@ START_TEST(the_file_fills_only_what_is_missing)
     memcpy(loaded + object.data_vaddr + 16, "DUMPEDDUMPEDDUMP", 16);
     loaded[object.data_vaddr + 40] = 'x';
     ck_assert_mem_eq(buffer, loaded + object.data_vaddr, sizeof buffer);
-    /* A recording target keeps what no page holds. */
+    /* A recording target also keeps bytes that no page holds. */
     ck_assert_ptr_nonnull(target->recording->patches);
     ck_assert_uint_eq(target->recording->patches->address, data);
     ck_assert_mem_eq(target->recording->patches->bytes, buffer, sizeof buffer);
 }
 END_TEST
 
-START_TEST(pointers_bound_by_name_are_nobodys)
+START_TEST(pointers_bound_by_name_are_not_relocated)
 {
     put_pointers();
     object.relocated[3].type = R_X86_64_64;
@@ -901,8 +901,8 @@ static bool compile(const char *options, char *ret_path, size_t size)
 }
 
 /*
- * A core of this process that holds nothing of a library: what image_read_relocated() makes of the file must be what
- * the loader made of it.
+ * A core of this process without the bytes of a library: image_read_relocated() must give the bytes that the loader
+ * made.
  */
 START_TEST(relocated_as_the_real_loader_does)
 {
@@ -995,7 +995,7 @@ static Suite *suite(void)
         bss_is_in_no_file,
         what_the_process_holds_wins,
         the_file_fills_only_what_is_missing,
-        pointers_bound_by_name_are_nobodys,
+        pointers_bound_by_name_are_not_relocated,
         machines_whose_relocations_are_not_known,
         relocation_tables_that_cannot_be_read,
         without_the_file_nothing_is_relocated,

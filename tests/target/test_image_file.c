@@ -1,6 +1,6 @@
 /*
- * An ELF image as a target of its own: the descriptor that it exports, relocated as a loader would do it, in every
- * class and byte order and with every kind of relative relocation; and what is no image.
+ * An ELF image as a target of its own: the descriptor that it exports, relocated as a loader does, in every class and
+ * byte order and with every kind of relative relocation; and files that are no image.
  */
 #include <stdio.h>
 #include <unistd.h>
@@ -24,7 +24,7 @@ static uint8_t *runtime_file(int i, size_t *ret_size)
     elf_object_init(&object, wide, big);
     object.relocations = i / ARCHS;
     object.data_size = 4096;
-    /* The text has to be where nobody writes: among the names of symbols. Building once says where all that is. */
+    /* The text must be in read-only memory: among the names of symbols. The first build gives the offsets. */
     elf_object_symbol(&object, json, 0, 0);
     elf_object_symbol(&object, "DotNetRuntimeContractDescriptor", 0, wide ? 40 : 32);
     uint8_t *first = elf_object_build(&object, ret_size);

@@ -20,7 +20,7 @@
 
 enum { THREADS = 6 };
 
-/* What the processes of a test share. */
+/* Memory that the processes of a test share. */
 static struct shared {
     _Atomic uint64_t counts[64]; /* one for each thread: it moves while the thread runs */
     _Atomic int ready, go, quit, signals;
@@ -62,14 +62,14 @@ static void teardown(void)
     test_dir_remove();
 }
 
-/* Starts a process that dies with us. */
+/* Starts a process that ends with this one. */
 static pid_t spawn(void (*body)(void))
 {
     pid_t pid = fork();
     ck_assert_int_ge(pid, 0);
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        signal(SIGTERM, SIG_DFL); /* Check's handler would end us all */
+        signal(SIGTERM, SIG_DFL); /* Check's handler would end all of them */
         body();
         _exit(0);
     }
@@ -154,7 +154,7 @@ static void body_with_threads(void)
     count((void *)0);
 }
 
-/* ---- What /proc says ---- */
+/* ---- What /proc reports ---- */
 
 static char state_of(pid_t pid, pid_t tid)
 {
@@ -336,7 +336,7 @@ static void body_that_maps_files(void)
         pause();
 }
 
-START_TEST(mappings_as_the_kernel_tells_them)
+START_TEST(mappings_as_the_kernel_reports_them)
 {
     map_memory();
     static uint8_t bytes[3 * 4096];
@@ -361,7 +361,7 @@ START_TEST(mappings_as_the_kernel_tells_them)
     ck_assert_str_eq(mapping->path, mapped_path);
     ck_assert_uint_eq(mapping->offset, 4096);
     ck_assert(mapped_file_resolve(mapping->file));
-    /* The process's own view of its root, which in a container is not ours. */
+    /* The process's own root, which may differ in a container. */
     char expected[600];
     snprintf(expected, sizeof expected, "/proc/%d/root%s", child, mapped_path);
     ck_assert_str_eq(mapping->file->local_path, expected);
@@ -702,7 +702,7 @@ START_TEST(threads_that_come_and_go)
     for (int round = 0; round < 100; round++) {
         size_t all;
         open_live(true);
-        /* Those on their way out count as gone. */
+        /* Threads that are exiting count as ended. */
         size_t held = threads_in(child, "tXZ", &all);
         ck_assert_uint_eq(held, all);
         uint64_t before = shared->counts[40];
@@ -770,7 +770,7 @@ START_TEST(its_own_process_cannot_be_stopped)
 }
 END_TEST
 
-/* As after vfork(): the parent waits in the kernel until its child is done, and stops for nobody meanwhile. */
+/* As after vfork(): the parent waits in the kernel until its child is done, and does not stop meanwhile. */
 static void body_that_waits_in_the_kernel(void)
 {
     shared->ready = 1;
@@ -805,7 +805,7 @@ static Suite *suite(void)
         a_page_is_read_once,
         records_when_asked,
         reads_its_own_process,
-        mappings_as_the_kernel_tells_them,
+        mappings_as_the_kernel_reports_them,
         a_deleted_file_is_not_opened,
         many_mappings,
         opening_leaves_outputs_alone_on_failure,

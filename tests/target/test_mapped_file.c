@@ -89,7 +89,7 @@ START_TEST(one_record_for_each_path)
     ck_assert_ptr_eq(get("/b"), b);
     ck_assert_str_eq(a->path, "/a");
     ck_assert_ptr_eq(a->target, &target);
-    ck_assert_ptr_null(mapped_file_problem(a)); /* nobody has looked */
+    ck_assert_ptr_null(mapped_file_problem(a)); /* not searched yet */
     size_t count = 0;
     for (const struct mapped_file *file = target.files; file; file = file->next)
         count++;
@@ -233,7 +233,7 @@ START_TEST(links_below_a_module_path)
 }
 END_TEST
 
-/* ---- By what the target tells of a file ---- */
+/* ---- By what the target states about a file ---- */
 
 static struct file_identity identity;
 static char *fetched_path;
@@ -265,7 +265,10 @@ static void set_build_id(size_t size)
     fetches = 0;
 }
 
-/* Some mappings of three files, overlapping in them as no sane process has them; what each file is told of them. */
+/*
+ * Some mappings of three files, overlapping in their files, which no real process has; and the mappings recorded for
+ * each file.
+ */
 START_TEST(mappings_by_file_and_offset)
 {
     struct mapped_file *a = get("/a"), *b = get("/b"), *none = get("/none");
@@ -345,7 +348,7 @@ START_TEST(over_the_network_last_and_only_if_wanted)
     char path[256];
     set_build_id(20);
     snprintf(path, sizeof path, "%s", test_file("cache/executable", "C", 1));
-    ck_assert(!mapped_file_resolve(get("/app/a.so"))); /* nobody wants it */
+    ck_assert(!mapped_file_resolve(get("/app/a.so"))); /* not wanted */
     ck_assert_int_eq(fetches, 0);
     policy.fetch = fetch;
     ck_assert(!mapped_file_resolve(get("/app/b.so"))); /* wanted, not found */
@@ -372,7 +375,7 @@ START_TEST(over_the_network_last_and_only_if_wanted)
 }
 END_TEST
 
-/* What the opener has been told to be missing. */
+/* The needs that were reported to the opener. */
 static struct cdacq_need described;
 static char described_build_id[64];
 
@@ -384,7 +387,7 @@ static void describe(void *context, const struct cdacq_need *need, char *text, s
     snprintf(text, size, ": ask %s", need->symbol_key ? "a symbol server" : "a colleague");
 }
 
-START_TEST(a_missing_file_is_told_with_its_key)
+START_TEST(a_missing_file_is_reported_with_its_key)
 {
     unsigned needs = 0;
     set_build_id(0);
@@ -415,7 +418,7 @@ START_TEST(a_missing_file_is_told_with_its_key)
     ck_assert(!mapped_file_resolve(file = get("/app/lib3.so")));
     ck_assert_str_eq(mapped_file_problem(file), "/app/lib3.so is needed and was not found: ask a colleague");
     ck_assert_str_eq(described_build_id, "none");
-    /* Which file it should have been. */
+    /* The key of the right file. */
     set_build_id(20);
     strcpy(identity.key, "lib.so/elf-buildid-00/lib.so");
     strcpy(identity.text, "build-id 00");
@@ -426,7 +429,7 @@ START_TEST(a_missing_file_is_told_with_its_key)
 }
 END_TEST
 
-START_TEST(problems_are_told_in_one_line)
+START_TEST(problems_are_reported_in_one_line)
 {
     struct mapped_file *none = get("/nowhere/lib\n.so");
     ck_assert(!mapped_file_resolve(none));
@@ -545,7 +548,7 @@ START_TEST(what_is_no_regular_file_is_not_used)
 }
 END_TEST
 
-/* ---- Which bytes may stand in ---- */
+/* ---- Which bytes of a file may be used ---- */
 
 START_TEST(a_file_shorter_than_what_was_mapped)
 {
@@ -694,8 +697,8 @@ static Suite *suite(void)
         is_identified_once,
         build_ids_of_any_size,
         over_the_network_last_and_only_if_wanted,
-        a_missing_file_is_told_with_its_key,
-        problems_are_told_in_one_line,
+        a_missing_file_is_reported_with_its_key,
+        problems_are_reported_in_one_line,
         long_paths,
         names_that_only_look_odd_are_files,
         what_is_no_regular_file_is_not_used,

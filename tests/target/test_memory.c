@@ -104,7 +104,7 @@ START_TEST(refuses_arguments_that_make_no_sense)
         ck_assert_str_ne(error.message, "");
     }
     ck_assert_int_eq(memory_open(NULL, NULL, false, &target, NULL), CDACQ_ERR_ARGUMENT);
-    /* An earlier version's smaller struct is fine, and what lies behind it is not looked at. */
+    /* An earlier version's smaller struct is accepted, and the bytes after it are not read. */
     wrong[4].size = offsetof(struct cdacq_memory, read);
     ck_assert_int_eq(memory_open(&wrong[4], NULL, false, &target, &error), CDACQ_OK);
     target_destroy(target);
@@ -131,7 +131,7 @@ START_TEST(mappings_are_sorted_and_filtered)
     ck_assert_str_eq(target->mappings[0].path, "/a");
     ck_assert_str_eq(target->mappings[1].path, "/b");
     ck_assert_uint_eq(target->mappings[1].offset, 0x100);
-    ck_assert(!mapped_file_resolve(target->mappings[1].file)); /* no file stands in unless somebody says where it is */
+    ck_assert(!mapped_file_resolve(target->mappings[1].file)); /* no file is used unless the caller says where it is */
     ck_assert_ptr_null(target_mapping_at(target, 0x0fff));
     ck_assert_ptr_eq(target_mapping_at(target, 0x1000), &target->mappings[0]);
     ck_assert_ptr_eq(target_mapping_at(target, 0x1fff), &target->mappings[0]);

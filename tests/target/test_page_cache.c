@@ -4,7 +4,7 @@
 
 enum { SIZE = 4 * 4096, BASE = 0x10000 };
 
-/* Where the bytes come from, and what was asked of it. */
+/* The source of the bytes, and the reads that it was asked for. */
 static struct source {
     uint8_t bytes[SIZE];
     bool there[SIZE];
@@ -163,7 +163,7 @@ START_TEST(what_is_missing_is_asked_for_once)
 }
 END_TEST
 
-/* More than can be remembered is asked for again, and nothing that is there gets lost by it. */
+/* What exceeds the cache is asked for again, and no byte gets lost. */
 START_TEST(what_is_missing_takes_no_more_room)
 {
     struct span run;

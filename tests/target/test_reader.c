@@ -56,7 +56,7 @@ static bool fake_dumped_at(struct target *target, uint64_t address, struct span 
 
 static const struct target_ops fake_ops = {fake_memory_at, fake_dumped_at, NULL};
 
-/* Each fragment is an allocation of its own: a read beyond its end is seen by AddressSanitizer. */
+/* Each fragment is an allocation of its own, so that AddressSanitizer finds a read beyond its end. */
 static uint8_t *fragment(uint64_t begin, size_t size)
 {
     ck_assert_uint_lt(fake.count, FRAGMENT_MAX);
@@ -95,8 +95,8 @@ static uint64_t pattern_int(uint64_t address, unsigned width, bool big)
 
 /* ---- Widths, orders, joins ---- */
 
-/* Every width and order, at every place of 32 bytes that are cut into runs at every possible place. */
-START_TEST(joins_runs_in_all_widths_and_orders)
+/* Every width and order, at every offset of 32 bytes that are cut into spans at every possible offset. */
+START_TEST(joins_spans_in_all_widths_and_orders)
 {
     uint64_t base = 0x1000;
     size_t cut = (size_t)_i;
@@ -123,7 +123,7 @@ START_TEST(joins_runs_in_all_widths_and_orders)
 }
 END_TEST
 
-START_TEST(joins_runs_of_one_byte)
+START_TEST(joins_spans_of_one_byte)
 {
     for (uint64_t i = 0; i < 16; i++)
         fragment(0x2000 + i, 1);
@@ -179,7 +179,7 @@ START_TEST(the_first_failure_sticks)
     ck_assert(reader_failed(&reader));
     size_t lookups = fake.lookups;
     uint32_t fuel = reader_fuel(&reader);
-    /* Everything is 0 or false now, and nobody asks the target. */
+    /* Everything is 0 or false now, and the target is not read. */
     ck_assert_uint_eq(read_u64(&reader, 0x1000), 0);
     ck_assert_uint_eq(read_u8(&reader, 0x9999), 0);
     ck_assert_uint_eq(read_pointer(&reader, 0x1000), 0);
@@ -341,7 +341,7 @@ START_TEST(try_copy_fails_only_when_fuel_runs_out)
 }
 END_TEST
 
-START_TEST(views_are_of_one_run_or_none)
+START_TEST(views_are_of_one_span_or_none)
 {
     uint8_t *bytes = fragment(0x1000, 16);
     fragment(0x1010, 16);
@@ -357,7 +357,7 @@ START_TEST(views_are_of_one_run_or_none)
 }
 END_TEST
 
-START_TEST(a_dry_tank_names_the_loop)
+START_TEST(running_out_of_fuel_names_the_loop)
 {
     fragment(0x1000, 16);
     reader_begin(&reader, 2);
@@ -375,7 +375,7 @@ END_TEST
 
 /* ---- Windows ---- */
 
-START_TEST(a_window_in_one_run_is_no_copy)
+START_TEST(a_window_in_one_span_is_no_copy)
 {
     uint8_t *bytes = fragment(0x1000, 4096);
     struct window window;
@@ -389,9 +389,9 @@ START_TEST(a_window_in_one_run_is_no_copy)
 }
 END_TEST
 
-START_TEST(a_window_across_runs_is_joined)
+START_TEST(a_window_across_spans_is_joined)
 {
-    /* Runs of 1, 2, 3, ... bytes: 100 of them are 5,050 bytes. */
+    /* Spans of 1, 2, 3, ... bytes: 100 of them are 5,050 bytes. */
     uint64_t at = 0x1000;
     for (size_t i = 1; i <= 100; i++) {
         fragment(at, i);
@@ -465,7 +465,7 @@ START_TEST(joined_windows_cost_fuel_by_size)
     }
     ck_assert_uint_ge(windows, 10);
     ck_assert_int_eq(reader_status(&reader, &error), CDACQ_ERR_FUEL);
-    /* In one run it is a view, whatever its size. */
+    /* In one span it is not copied, whatever its size. */
     reader_begin(&reader, 2);
     ck_assert(reader_window(&reader, 0x10000000, RUN, "table", &window));
     ck_assert_uint_eq(reader_fuel(&reader), 1);
@@ -575,7 +575,7 @@ START_TEST(a_nested_task_has_its_own_fuel_and_failure)
     read_u8(&reader, 0x1000);
     read_u8(&reader, 0x1000);
     ck_assert_int_eq(reader_failure(&reader).status, CDACQ_ERR_FUEL);
-    ck_assert_str_eq(reader_failure(&reader).what, "reading memory"); /* the inner loop is not to blame */
+    ck_assert_str_eq(reader_failure(&reader).what, "reading memory"); /* the message does not name the inner loop */
 }
 END_TEST
 
@@ -733,7 +733,7 @@ END_TEST
 static Suite *suite(void)
 {
     const TTest *const tests[] = {
-        joins_runs_of_one_byte,
+        joins_spans_of_one_byte,
         bytes_are_not_sign_extended,
         near_reads_need_no_lookup,
         the_first_failure_sticks,
@@ -744,10 +744,10 @@ static Suite *suite(void)
         every_read_and_step_costs_fuel,
         a_cycle_ends,
         try_copy_fails_only_when_fuel_runs_out,
-        views_are_of_one_run_or_none,
-        a_dry_tank_names_the_loop,
-        a_window_in_one_run_is_no_copy,
-        a_window_across_runs_is_joined,
+        views_are_of_one_span_or_none,
+        running_out_of_fuel_names_the_loop,
+        a_window_in_one_span_is_no_copy,
+        a_window_across_spans_is_joined,
         an_empty_window_needs_no_memory,
         window_sizes_are_capped,
         joined_windows_cost_fuel_by_size,
@@ -769,7 +769,7 @@ static Suite *suite(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     for (size_t i = 0; i < ARRAY_SIZE(tests); i++)
         tcase_add_test(tc, tests[i]);
-    tcase_add_loop_test(tc, joins_runs_in_all_widths_and_orders, 0, 33);
+    tcase_add_loop_test(tc, joins_spans_in_all_widths_and_orders, 0, 33);
     suite_add_tcase(s, tc);
     return s;
 }

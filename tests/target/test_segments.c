@@ -11,7 +11,7 @@ static void teardown(void)
     segments_deinit(&segments);
 }
 
-/* Where a segment's bytes are said to be; only arithmetic is done with these. */
+/* The addresses of segments' bytes; they are used only for arithmetic. */
 static uint8_t memory[3][4096];
 
 static void add(uint64_t begin, uint64_t end, size_t which)
@@ -71,7 +71,7 @@ START_TEST(empty_and_inverted_are_ignored)
 }
 END_TEST
 
-/* How a later segment B = [begin, end) may lie to an earlier A = [100, 200): each end before, at or behind A's. */
+/* How a later segment B = [begin, end) may lie to an earlier A = [100, 200): each end before, at or after A's. */
 static const struct overlap {
     uint64_t begin, end;
     struct {
@@ -98,7 +98,7 @@ static const struct overlap {
 START_TEST(a_later_span_overlays_an_earlier_one)
 {
     const struct overlap *c = &overlaps[_i];
-    struct mapped_file *file = (struct mapped_file *)memory; /* a name, never looked into */
+    struct mapped_file *file = (struct mapped_file *)memory; /* a name, which is never read */
     add_hole(100, 200, file, 5000);
     add(c->begin, c->end, 1);
     ck_assert(segments_seal(&segments));
@@ -137,7 +137,7 @@ START_TEST(neighbours_stay_apart)
 }
 END_TEST
 
-START_TEST(an_overlaid_span_is_whole_again_behind)
+START_TEST(an_overlaid_span_continues_after_the_other)
 {
     /* Three deep: the middle one ends before the top one does, the lowest shows on both sides. */
     add(0, 1000, 0);
@@ -285,7 +285,7 @@ static Suite *suite(void)
         one,
         empty_and_inverted_are_ignored,
         neighbours_stay_apart,
-        an_overlaid_span_is_whole_again_behind,
+        an_overlaid_span_continues_after_the_other,
         cut_by_a_neighbour_that_loses,
         the_top_of_the_address_space,
         sealing_again_changes_nothing,

@@ -41,7 +41,7 @@ START_TEST(opening_never_blocks)
     unlink(path);
     ck_assert_int_eq(file_open(path, &st), -1);
     ck_assert_int_eq(errno, ENOENT);
-    ck_assert_int_eq(mkfifo(path, 0600), 0); /* that nobody writes to */
+    ck_assert_int_eq(mkfifo(path, 0600), 0); /* without a writer */
     int opened = file_open(path, &st);
     ck_assert_int_ge(opened, 0);
     ck_assert(S_ISFIFO(st.st_mode));
@@ -109,7 +109,7 @@ START_TEST(reads_all)
 }
 END_TEST
 
-/* A pipe gives what it has, piece by piece. */
+/* A pipe returns what it has, in several reads. */
 START_TEST(reads_all_of_short_reads)
 {
     int ends[2];

@@ -11,7 +11,7 @@ static uint64_t entry_key(const struct entry *entry)
     return entry->key;
 }
 
-/* What is the worst for any table: all hash alike. */
+/* The worst case: all keys have one hash. */
 static uint64_t hash_badly(uint64_t key, uint64_t seed)
 {
     (void)key;
@@ -122,7 +122,7 @@ START_TEST(lists_each_entry_once)
 }
 END_TEST
 
-START_TEST(keys_that_collide_are_told_apart)
+START_TEST(keys_that_collide_are_distinguished)
 {
     struct collisions collisions = {0};
     for (size_t i = 0; i < 500; i++)
@@ -210,7 +210,7 @@ static Suite *hash_table_suite(void)
     const TTest *const tests[] = {
         an_empty_one_owns_nothing,  every_key_is_one_like_any_other,
         a_key_is_there_once,        grows_and_finds_all_again,
-        lists_each_entry_once,      keys_that_collide_are_told_apart,
+        lists_each_entry_once,      keys_that_collide_are_distinguished,
         chosen_keys_do_not_collide, keys_are_what_their_functions_say,
         strings_are_keys,           out_of_memory_changes_nothing,
     };

@@ -146,7 +146,7 @@ START_TEST(printf_too_long_breaks)
     line[511] = 'x';
     line[512] = '\0';
     text_printf(&text, "%s", line);
-    ck_assert(text.broken); /* broken, rather than cut without a word */
+    ck_assert(text.broken); /* broken, rather than cut silently */
     ck_assert_uint_eq(text.length, 511);
 }
 END_TEST
@@ -194,7 +194,7 @@ START_TEST(broken_utf8_is_escaped)
     assert_escapes("\xc3(", "\\xc3("); /* what follows is kept */
     assert_escapes("\xe6\x97\xc3\xa9", "\\xe6\\x97\xc3\xa9");
     assert_escapes("\xf8\x88\x80\x80\x80", "\\xf8\\x88\\x80\\x80\\x80"); /* five bytes: not since RFC 3629 */
-    assert_escapes_n("\xc3\xa9", 1, "\\xc3");                            /* never looks behind the length */
+    assert_escapes_n("\xc3\xa9", 1, "\\xc3");                            /* never reads beyond the length */
 }
 END_TEST
 
