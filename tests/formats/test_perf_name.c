@@ -52,7 +52,7 @@ START_TEST(tiers_and_cold_parts)
 }
 END_TEST
 
-/* The file has unescaped the characters that CDACQ_NAMES_IL escapes. */
+/* The file has the characters that CDACQ_NAMES_IL escapes as they are. */
 START_TEST(escapes)
 {
     static const char *const plain[] = {"a",    "\\",   "\\\\",   "\x01",         "\xc3\xa4",  "\xf0\x9f\x98\x80",
