@@ -51,7 +51,7 @@ static const struct {
     [CODE_HEAPS] = BOUND(cdacq_session_visit_code_heaps, 64000000, 5000),
 };
 
-static uint32_t tank(enum question question)
+static uint32_t fuel_of(enum question question)
 {
     return question == JIT_MANAGER || question == CODE_HEAPS ? FUEL_INDEX : FUEL_LOOKUP;
 }
@@ -137,7 +137,7 @@ static enum cdacq_status ask(struct cdacq_session *session, enum question questi
     case QUESTION_COUNT:
         break;
     }
-    *ret_cost = MAX(tank(question) - reader_fuel(&session->reader.raw), clauses.most);
+    *ret_cost = MAX(fuel_of(question) - reader_fuel(&session->reader.raw), clauses.most);
     return status;
 }
 
@@ -150,7 +150,7 @@ static void check(struct cdacq_session *session, enum question question, uint64_
         ck_abort_msg("%s: status %d, not %d", bounds[question].name, status, expected);
     if (cost > bounds[question].most)
         ck_abort_msg("%s: %u units", bounds[question].name, cost);
-    if (status == CDACQ_ERR_FUEL && reader_fuel(&session->reader.raw) && tank(question) == FUEL_LOOKUP)
+    if (status == CDACQ_ERR_FUEL && reader_fuel(&session->reader.raw) && fuel_of(question) == FUEL_LOOKUP)
         ck_abort_msg("%s: gave up with %u units left", bounds[question].name, reader_fuel(&session->reader.raw));
 }
 
@@ -158,7 +158,7 @@ static void check(struct cdacq_session *session, enum question question, uint64_
 START_TEST(stated_bounds)
 {
     for (int i = 0; i < QUESTION_COUNT; i++)
-        ck_assert_uint_eq(bounds[i].most, tank((enum question)i));
+        ck_assert_uint_eq(bounds[i].most, fuel_of((enum question)i));
 }
 END_TEST
 

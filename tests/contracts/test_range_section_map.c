@@ -244,9 +244,9 @@ END_TEST
 
 /* ---- Maps that no runtime writes ---- */
 
-static uint32_t units_used(const struct field_reader *reader, uint32_t tank)
+static uint32_t units_used(const struct field_reader *reader, uint32_t fuel)
 {
-    return tank - reader_fuel(&reader->raw);
+    return fuel - reader_fuel(&reader->raw);
 }
 
 static void check_cycle(struct cdacq_target *target, uint64_t inside, uint64_t outside)
