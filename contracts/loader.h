@@ -84,8 +84,8 @@ struct module *module_cache_find_assembly(struct module_cache *cache, const char
                                           const uint8_t *mvid);
 
 /*
- * Reports which module could not be read, and why, for an action that failed with `status`: the cache's `failed` or else
- * `module`, which may be NULL. False, and *err is untouched, if there is neither.
+ * Reports which module could not be read, and why, for an action that failed with `status`: the cache's `failed` or
+ * else `module`, which may be NULL. False, and *err is untouched, if there is neither.
  */
 bool module_cache_report(const struct module_cache *cache, enum cdacq_status status, const struct module *module,
                          struct cdacq_error *err);

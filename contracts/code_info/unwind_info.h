@@ -1,9 +1,9 @@
 /*
- * unwind_info.h: RUNTIME_FUNCTION tables: sorted {begin, [end,] unwind data}, relative to a base address; and the unwind
- * data that they lead to:
+ * unwind_info.h: RUNTIME_FUNCTION tables: sorted {begin, [end,] unwind data}, relative to a base address; and the
+ * unwind data that they lead to:
  *
- *  - x64: UNWIND_INFO: four bytes, the unwind codes padded to four bytes, the RVA of the personality routine or, for the
- *    continuation of a function (UNW_FLAG_CHAININFO), the RUNTIME_FUNCTION of its beginning.
+ *  - x64: UNWIND_INFO: four bytes, the unwind codes padded to four bytes, the RVA of the personality routine or, for
+ *    the continuation of a function (UNW_FLAG_CHAININFO), the RUNTIME_FUNCTION of its beginning.
  *  - x86: the function's length, four bytes.
  *  - arm, arm64, riscv64, loongarch64: a header of one or two words, a word for each epilog unless the header describes
  *    the only one (bit E), the unwind codes, the RVA of the personality routine; or, on arm and arm64, packed into the

@@ -1,6 +1,6 @@
 /*
- * nibble_map.h: what the two versions of the nibble map have in common. A map records where blocks start. Each bucket of
- * 32 bytes of code has a nibble: 0 if no block starts there, n from 1 to 8 if one starts at its n-th four-byte word.
+ * nibble_map.h: what the two versions of the nibble map have in common. A map records where blocks start. Each bucket
+ * of 32 bytes of code has a nibble: 0 if no block starts there, n from 1 to 8 if one starts at its n-th four-byte word.
  * Eight nibbles make a unit of 32 bits; the first bucket's is the most significant.
  * Source: dotnet/runtime docs/design/datacontracts/ExecutionManager.md, "NibbleMap".
  */

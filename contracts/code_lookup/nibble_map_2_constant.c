@@ -1,10 +1,10 @@
 /*
  * nibble_map_2_constant.c: NibbleMapConstantLookup, the map of ExecutionManager version 2 ("c1" of .NET 11). A unit
- * whose 256 bytes belong to one block holds a pointer to the block's start instead of nibbles: the offset from the map's
- * base, with bits 2 and 3 encoded as 9 to 12 in the lowest nibble. So a look-up reads at most two units: if neither has
- * a start or a pointer, there is no block. A unit whose lowest nibble is 13 to 15 is corrupt.
- * Source: dotnet/runtime docs/design/datacontracts/ExecutionManager.md, "NibbleMap" (whose example has a slip: the start
- * 304 is encoded as 304 + 9 = 313).
+ * whose 256 bytes belong to one block holds a pointer to the block's start instead of nibbles: the offset from the
+ * map's base, with bits 2 and 3 encoded as 9 to 12 in the lowest nibble. So a look-up reads at most two units: if
+ * neither has a start or a pointer, there is no block. A unit whose lowest nibble is 13 to 15 is corrupt.
+ * Source: dotnet/runtime docs/design/datacontracts/ExecutionManager.md, "NibbleMap" (whose example has a slip: the
+ * start 304 is encoded as 304 + 9 = 313).
  */
 #include "contracts/code_lookup/nibble_map.h"
 

@@ -1,10 +1,10 @@
 /*
- * precode_stubs.h: PrecodeStubs: from a precode, the entry point of a method that may have no code yet, to a MethodDesc.
+ * precode_stubs.h: PrecodeStubs: from a precode, an entry point of a method that may have no code, to a MethodDesc.
  *
  * Pages of code hold precodes of equal size; the data of each, StubPrecodeData or FixupPrecodeData, is one page after
- * it. All but fixup precodes have the same code; their data holds their kind. The versions of the contract differ in how
- * they recognise code (versions 1 and 2 by a number in an instruction, version 3 by all bytes that every precode has)
- * and in what StubPrecodeData calls the MethodDesc. A precode costs a fixed number of reads.
+ * it. All but fixup precodes have the same code; their data holds their kind. The versions of the contract differ in
+ * how they recognise code (versions 1 and 2 by a number in an instruction, version 3 by all bytes that every precode
+ * has) and in what StubPrecodeData calls the MethodDesc. A precode costs a fixed number of reads.
  * Source: dotnet/runtime docs/design/datacontracts/PrecodeStubs.md; src/coreclr/vm/precode.h, precode.cpp.
  */
 #ifndef CDACQ_CONTRACTS_CODE_LOOKUP_PRECODE_STUBS_H

@@ -2,6 +2,7 @@
  * code_map.h: all code of a process, sorted, for many look-ups: the ranges of the range section map, visited once, and
  * for each range a table of its blocks' parts, built on first use. A look-up is two binary searches. Listings visit the
  * same tables, so they cannot disagree with look-ups.
+ *
  * The map agrees with execution_manager_find(). It marks what could not be read, and the caller walks for such an
  * address. A built map is immutable; tables are published atomically.
  */

@@ -1,6 +1,6 @@
 /*
- * exception_clauses.h: GetExceptionClauses: what handles the exceptions that a method's code throws. A clause has one of
- * two forms with the same fields: that of an EE_ILEXCEPTION, in code heaps, and that of ReadyToRun images.
+ * exception_clauses.h: GetExceptionClauses: what handles the exceptions that a method's code throws. A clause has one
+ * of two forms with the same fields: that of an EE_ILEXCEPTION, in code heaps, and that of ReadyToRun images.
  * Source: dotnet/runtime docs/design/coreclr/botr/readytorun-format.md, "READYTORUN_SECTION_EXCEPTION_INFO";
  * src/coreclr/vm/{eexcp.h,codeman.cpp}.
  */

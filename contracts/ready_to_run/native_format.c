@@ -10,7 +10,7 @@ static const uint8_t *bytes_at(const struct native_section *section, uint64_t of
     return reader_copy(section->reader, section->address + offset, buffer, size) ? buffer : NULL;
 }
 
-/* The number of trailing one bits of the first byte is that of the bytes that follow, which are the value if it is 4. */
+/* The number of trailing one bits of the first byte is that of the bytes after it; if it is 4, they are the value. */
 static bool native_integer(const struct native_section *section, uint32_t *offset, bool is_signed, uint32_t *ret)
 {
     uint8_t buffer[5];

@@ -258,8 +258,8 @@ static void add_instances(struct inverter *inverter, const struct r2r_section_ta
 }
 
 /*
- * In a composite image each component has tables of its own: section 115 lists, for each, its CLR header and a header of
- * sections. The i-th AssemblyRef of the manifest metadata names the i-th component.
+ * In a composite image each component has tables of its own: section 115 lists, for each, its CLR header and a header
+ * of sections. The i-th AssemblyRef of the manifest metadata names the i-th component.
  */
 static bool add_components(struct inverter *inverter, const struct r2r_section_table *sections)
 {

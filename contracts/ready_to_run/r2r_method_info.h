@@ -14,8 +14,8 @@
 bool r2r_method_gc_info(const struct r2r_image *image, struct field_reader *reader, uint32_t function, uint64_t *ret);
 
 /*
- * The address of the method's debug info, 0 if it has none. Section 105 is a NativeArray by the method's first function;
- * an element may refer back to an earlier, equal one. False, and the reader fails, when it cannot be read.
+ * The address of the method's debug info, 0 if it has none. Section 105 is a NativeArray by the method's first
+ * function; an element may refer back to an earlier, equal one. False, and the reader fails, when it cannot be read.
  */
 bool r2r_method_debug_info(const struct r2r_image *image, struct field_reader *reader, uint32_t function,
                            uint64_t *ret);

@@ -1,7 +1,7 @@
 /*
- * code_versions.h: the CodeVersions contract: the tiers of a method's code. Each version of the code after the first has
- * a node in a list of the MethodDesc, which records its tier. From .NET 11 on the MethodDesc has the tier of the first
- * version; before, nothing records it. Source: dotnet/runtime docs/design/datacontracts/CodeVersions.md.
+ * code_versions.h: the CodeVersions contract: the tiers of a method's code. Each version of the code after the first
+ * has a node in a list of the MethodDesc, which records its tier. From .NET 11 on the MethodDesc has the tier of the
+ * first version; before, nothing records it. Source: dotnet/runtime docs/design/datacontracts/CodeVersions.md.
  */
 #ifndef CDACQ_CONTRACTS_TYPE_SYSTEM_CODE_VERSIONS_H
 #define CDACQ_CONTRACTS_TYPE_SYSTEM_CODE_VERSIONS_H

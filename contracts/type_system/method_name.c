@@ -147,8 +147,8 @@ static enum cdacq_status name_signature(const struct method_namer *namer, const 
 }
 
 /*
- * DynamicMethod and IL stubs have a name and a signature instead of a token. The signature's tokens belong to the module
- * of their MethodTable. A formal name may lack parameters: `(...)`.
+ * DynamicMethod and IL stubs have a name and a signature instead of a token. The signature's tokens belong to the
+ * module of their MethodTable. A formal name may lack parameters: `(...)`.
  */
 static void name_dynamic_method(const struct method_namer *namer, const struct method_desc *method,
                                 struct method_name *ret)
