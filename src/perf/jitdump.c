@@ -21,7 +21,7 @@ enum {
 };
 
 /* An extent of the file in memory. */
-struct block {
+struct extent {
     uint8_t *data;
     size_t capacity, length;
     uint64_t begin;
@@ -35,7 +35,7 @@ struct cdacq_jitdump {
     ino_t inode;
     uint64_t size;   /* of the file when last checked */
     uint64_t offset; /* of the next record */
-    struct block block;
+    struct extent extent;
     bool has_header;
     struct cdacq_jitdump_record header;
     uint8_t header_bytes[JITDUMP_HEADER_SIZE]; /* to detect a rewritten file */
@@ -93,24 +93,24 @@ static bool is_rewritten(const struct cdacq_jitdump *jitdump)
 /* Reads a block of at least `count` bytes. CDACQ_END: the file has changed since its size was checked. */
 static enum cdacq_status fill(struct cdacq_jitdump *jitdump, uint64_t offset, size_t count, struct cdacq_error *err)
 {
-    struct block *block = &jitdump->block;
+    struct extent *extent = &jitdump->extent;
     size_t wanted = (size_t)MIN((uint64_t)MAX(count, (size_t)BLOCK), jitdump->size - offset);
-    if (wanted > block->capacity) {
+    if (wanted > extent->capacity) {
         uint8_t *data = malloc(MAX(wanted, (size_t)BLOCK));
         if (!data)
             return error_set(err, CDACQ_ERR_NOMEM, offset, "jitdump: out of memory");
-        free(block->data);
-        *block = (struct block){.data = data, .capacity = MAX(wanted, (size_t)BLOCK)};
+        free(extent->data);
+        *extent = (struct extent){.data = data, .capacity = MAX(wanted, (size_t)BLOCK)};
     }
-    block->length = 0;
-    size_t n = file_read_at(jitdump->fd, offset, block->data, wanted);
+    extent->length = 0;
+    size_t n = file_read_at(jitdump->fd, offset, extent->data, wanted);
     if (n < wanted && errno)
         return io_error(jitdump, err, errno);
     /* Checked after the read: a block that was read before the file was rewritten is valid. */
     if (n < count || ((jitdump->flags & CDACQ_JITDUMP_FOLLOW) && is_rewritten(jitdump)))
         return CDACQ_END;
-    block->begin = offset;
-    block->length = n;
+    extent->begin = offset;
+    extent->length = n;
     return CDACQ_OK;
 }
 
@@ -118,13 +118,13 @@ static enum cdacq_status fill(struct cdacq_jitdump *jitdump, uint64_t offset, si
 static inline enum cdacq_status window(struct cdacq_jitdump *jitdump, uint64_t offset, size_t count,
                                        const uint8_t **ret, struct cdacq_error *err)
 {
-    struct block *block = &jitdump->block;
-    if (offset < block->begin || !range_fits(offset - block->begin, count, block->length)) {
+    struct extent *extent = &jitdump->extent;
+    if (offset < extent->begin || !range_fits(offset - extent->begin, count, extent->length)) {
         enum cdacq_status status = fill(jitdump, offset, count, err);
         if (status != CDACQ_OK)
             return status;
     }
-    *ret = block->data + (offset - block->begin);
+    *ret = extent->data + (offset - extent->begin);
     return CDACQ_OK;
 }
 
@@ -345,7 +345,7 @@ static void restart(struct cdacq_jitdump *jitdump, const char *why)
 {
     jitdump->restart = why;
     jitdump->has_header = jitdump->has_places = false;
-    jitdump->offset = jitdump->block.length = 0;
+    jitdump->offset = jitdump->extent.length = 0;
     jitdump_places_deinit(&jitdump->places);
     jitdump->no_places = (struct cdacq_error){0};
     clear_pending(jitdump);
@@ -359,7 +359,7 @@ static enum cdacq_status check_again(struct cdacq_jitdump *jitdump, struct cdacq
         return io_error(jitdump, err, errno);
     uint64_t size = (uint64_t)st.st_size, before = jitdump->size;
     jitdump->size = size;
-    jitdump->block.length = 0; /* an incomplete record may have been rewritten */
+    jitdump->extent.length = 0; /* an incomplete record may have been rewritten */
     if (size < jitdump->offset || is_rewritten(jitdump)) {
         restart(jitdump, size < jitdump->offset ? "the file was truncated" : "the file was rewritten");
         return CDACQ_OK;
@@ -413,7 +413,7 @@ void cdacq_jitdump_close(struct cdacq_jitdump *jitdump)
     if (jitdump->fd >= 0)
         close(jitdump->fd);
     jitdump_places_deinit(&jitdump->places);
-    free(jitdump->block.data);
+    free(jitdump->extent.data);
     free(jitdump->path);
     free(jitdump);
 }
