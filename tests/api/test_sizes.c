@@ -129,16 +129,32 @@ static const struct cdacq_jitdump_record *record_of(enum cdacq_jitdump_kind kind
     return &record;
 }
 
+/* Clears a pointer into the memory of a handle, which is another one in each call. */
+static void clear_pointer(uint8_t *ret, size_t offset)
+{
+    size_t size;
+    memcpy(&size, ret, sizeof size);
+    if (size >= offset + sizeof(void *))
+        memset(ret + offset, 0, sizeof(void *));
+}
+
 static enum cdacq_status fill_record(void *ret)
 {
     record_of(CDACQ_JITDUMP_HEADER);
-    return cdacq_jitdump_next(jitdump, ret, &error);
+    enum cdacq_status status = cdacq_jitdump_next(jitdump, ret, &error);
+    if (status == CDACQ_OK)
+        clear_pointer(ret, offsetof(struct cdacq_jitdump_record, opaque.bytes));
+    return status;
 }
 
 static enum cdacq_status fill_entry(void *ret)
 {
     uint64_t cursor = 0;
-    return cdacq_jitdump_record_next_entry(record_of(CDACQ_JITDUMP_DEBUG_INFO), &cursor, ret, &error);
+    enum cdacq_status status =
+        cdacq_jitdump_record_next_entry(record_of(CDACQ_JITDUMP_DEBUG_INFO), &cursor, ret, &error);
+    if (status == CDACQ_OK)
+        clear_pointer(ret, offsetof(struct cdacq_jitdump_entry, name));
+    return status;
 }
 
 static enum cdacq_status fill_function(void *ret)
