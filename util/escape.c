@@ -91,18 +91,38 @@ static bool doubles_backslash(enum escape_form form)
     return form == ESCAPE_DATA || form == ESCAPE_JSON_DATA;
 }
 
+/* Bit 7 is set in the first of eight bytes that equals `byte`, and maybe in later ones. */
+static uint64_t bytes_equal(uint64_t eight, uint8_t byte)
+{
+    uint64_t difference = eight ^ UINT64_C(0x0101010101010101) * byte;
+    return (difference - UINT64_C(0x0101010101010101)) & ~difference;
+}
+
+/* Whether eight bytes are printable ASCII that no form escapes. */
+static bool all_plain(uint64_t eight)
+{
+    uint64_t controls = (eight - UINT64_C(0x2020202020202020)) & ~eight;
+    uint64_t escaped = bytes_equal(eight, '\\') | bytes_equal(eight, '"') | bytes_equal(eight, 0x7f);
+    return !((eight | controls | escaped) & UINT64_C(0x8080808080808080));
+}
+
 char *escape(char *to, const void *bytes, size_t length, enum escape_form form)
 {
     bool json = is_json(form), twice = doubles_backslash(form);
     const uint8_t *p = bytes, *end = p + length;
     while (p < end) {
-        const uint8_t *plain = p;
-        while (p < end && *p >= 0x20 && *p < 0x7f && *p != '\\' && *p != '"')
-            p++;
-        memcpy(to, plain, (size_t)(p - plain));
-        to += p - plain;
-        if (p < end)
-            to = put_character(to, &p, end, json, twice);
+        uint64_t eight;
+        if (end - p >= 8 && (memcpy(&eight, p, 8), all_plain(eight))) {
+            memcpy(to, &eight, 8);
+            p += 8;
+            to += 8;
+        } else if (*p >= 0x20 && *p < 0x7f && *p != '\\' && *p != '"') {
+            *to++ = (char)*p++;
+        } else {
+            const uint8_t *next = p; /* not `p`, which is to stay in a register */
+            to = put_character(to, &next, end, json, twice);
+            p = next;
+        }
     }
     return to;
 }

@@ -26,10 +26,15 @@ static char *put_separator(const struct json_writer *w, char *p)
     return p + indent;
 }
 
-char *json_begin_value(struct json_writer *w, const char *key, size_t size)
+/* Inlined into the functions below: a line of JSON is mostly separators and keys. */
+__attribute__((always_inline)) static inline char *begin_value(struct json_writer *w, const char *key, size_t size)
 {
     size_t length = key ? strlen(key) : 0;
-    char *p = put_separator(w, output_reserve(w->out, SEPARATOR_ROOM + length + size));
+    char *p = output_reserve(w->out, SEPARATOR_ROOM + length + size);
+    if (w->pretty)
+        p = put_separator(w, p);
+    else if (w->position == JSON_NEXT)
+        *p++ = ',';
     w->position = JSON_NEXT;
     if (!key)
         return p;
@@ -39,6 +44,11 @@ char *json_begin_value(struct json_writer *w, const char *key, size_t size)
     if (w->pretty)
         *p++ = ' ';
     return p;
+}
+
+char *json_begin_value(struct json_writer *w, const char *key, size_t size)
+{
+    return begin_value(w, key, size);
 }
 
 /* `text` needs no escaping. */
@@ -103,7 +113,7 @@ void json_null(struct json_writer *w, const char *key)
 
 void json_known_number(struct json_writer *w, const char *key, bool known, uint64_t value)
 {
-    char *p = json_begin_value(w, key, PUT_NUMBER_ROOM);
+    char *p = begin_value(w, key, PUT_NUMBER_ROOM);
     output_commit(w->out, known ? put_decimal(p, value) : PUT_LITERAL(p, "null"));
 }
 
@@ -125,7 +135,7 @@ void json_bool(struct json_writer *w, const char *key, bool value)
 
 void json_known_address(struct json_writer *w, const char *key, bool known, uint64_t value)
 {
-    char *p = json_begin_value(w, key, PUT_NUMBER_ROOM + PUT_SLACK + 2);
+    char *p = begin_value(w, key, PUT_NUMBER_ROOM + PUT_SLACK + 2);
     output_commit(w->out, known ? put_quoted_hex(p, value) : PUT_LITERAL(p, "null"));
 }
 
@@ -150,7 +160,7 @@ static void write_escaped(struct json_writer *w, const char *key, const char *te
         return;
     }
     if (length < 1024) {
-        char *p = json_begin_value(w, key, ESCAPED_SIZE(length) + 2);
+        char *p = begin_value(w, key, ESCAPED_SIZE(length) + 2);
         *p++ = '"';
         p = escape(p, text, length, form);
         *p++ = '"';

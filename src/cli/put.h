@@ -72,10 +72,14 @@ static inline char *put_token(char *p, uint32_t token)
 
 static inline char *put_decimal(char *p, uint64_t v)
 {
+    static const char pairs[] =
+        "0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849"
+        "5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
     char digits[PUT_NUMBER_ROOM], *first = digits + sizeof digits;
-    do
-        *--first = (char)('0' + v % 10);
-    while (v /= 10);
+    for (; v >= 10; v /= 100)
+        memcpy(first -= 2, pairs + 2 * (v % 100), 2);
+    if (v || first == digits + sizeof digits) /* an odd digit, or 0 */
+        *--first = (char)('0' + v);
     return put_bytes(p, first, (size_t)(digits + sizeof digits - first));
 }
 

@@ -54,6 +54,24 @@ START_TEST(controls_and_bytes_that_are_no_text)
 }
 END_TEST
 
+START_TEST(every_byte_at_every_position)
+{
+    /* Eight bytes are looked at together: each alone gives the same. */
+    for (unsigned value = 0; value < 256; value++)
+        for (size_t position = 0; position < 20; position++)
+            for (enum escape_form form = ESCAPE_DATA; form <= ESCAPE_JSON_MESSAGE; form++) {
+                char bytes[20], whole[ESCAPED_SIZE(20)], one_by_one[ESCAPED_SIZE(20)], *to = one_by_one;
+                memset(bytes, 'a', sizeof bytes);
+                bytes[position] = (char)value;
+                char *end = escape(whole, bytes, sizeof bytes, form);
+                for (size_t i = 0, taken; i < sizeof bytes; i += taken)
+                    to = escape_character(to, bytes + i, sizeof bytes - i, form, &taken);
+                if (end - whole != to - one_by_one || memcmp(whole, one_by_one, (size_t)(end - whole)) != 0)
+                    ck_abort_msg("byte %#x at %zu, form %d", value, position, (int)form);
+            }
+}
+END_TEST
+
 static Suite *escape_suite(void)
 {
     Suite *suite = suite_create("escape");
@@ -61,6 +79,7 @@ static Suite *escape_suite(void)
     tcase_add_test(tcase, plain_text_stays);
     tcase_add_test(tcase, each_form_has_its_backslashes);
     tcase_add_test(tcase, controls_and_bytes_that_are_no_text);
+    tcase_add_test(tcase, every_byte_at_every_position);
     suite_add_tcase(suite, tcase);
     return suite;
 }
