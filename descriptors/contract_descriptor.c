@@ -120,8 +120,8 @@ static enum cdacq_status add_baseline(struct loader *loader, const struct json *
 static enum cdacq_status load(struct loader *loader, uint64_t address, const char *origin, unsigned depth);
 
 /*
- * {"GC": [[N], "pointer"]}: pointer N is the address of a variable that holds the address of another descriptor, or null
- * where there is none (yet). No file holds the value of that variable.
+ * {"GC": [[N], "pointer"]}: pointer N is the address of a variable that holds the address of another descriptor, or
+ * null where there is none (yet). No file holds the value of that variable.
  */
 static enum cdacq_status load_sub_descriptors(struct loader *loader, const struct json *root,
                                               const struct header *header, const uint64_t *pointers, unsigned depth)

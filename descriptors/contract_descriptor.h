@@ -27,8 +27,8 @@ struct contract_descriptor_info {
 
 /*
  * Reads the descriptor at `address` and all its sub-descriptors into `descriptor`. `image` exports it, and its file
- * supplies what the target lacks; NULL where only the address is known. `baseline`, which may be NULL, looks up the JSON
- * of a baseline other than "empty" by name. Fails with MEMORY, DESCRIPTOR, NOMEM.
+ * supplies what the target lacks; NULL where only the address is known. `baseline`, which may be NULL, looks up the
+ * JSON of a baseline other than "empty" by name. Fails with MEMORY, DESCRIPTOR, NOMEM.
  */
 enum cdacq_status contract_descriptor_read(struct target *target, const struct image *image, uint64_t address,
                                            bool (*baseline)(const char *name, const char **ret_text, size_t *ret_size),

@@ -181,7 +181,7 @@ static enum cdacq_status read_offset(struct merger *merger, const struct json *v
     if (is_word(offset, "unknown"))
         return CDACQ_OK;
     if (!json_integer(offset, &item->value) || (item->value > UINT32_MAX && item->value < (uint64_t)(int64_t)INT32_MIN))
-        return malformed(merger, "field", item->name, "its offset is no number of 32 bits");
+        return malformed(merger, "field", item->name, "its offset is not a 32-bit number");
     item->has_value = true;
     return CDACQ_OK;
 }
@@ -191,7 +191,7 @@ static enum cdacq_status read_size(struct merger *merger, const struct json *val
     if (is_word(value, "indeterminate"))
         return CDACQ_OK;
     if (!json_integer(value, &item->value) || item->value > UINT32_MAX)
-        return malformed(merger, "type", item->name, "its size is no number of 32 bits");
+        return malformed(merger, "type", item->name, "its size is not a 32-bit number");
     item->has_value = true;
     return CDACQ_OK;
 }
@@ -258,7 +258,7 @@ static enum cdacq_status add_type(struct merger *merger, const struct json *valu
         if (!name_of(field, regular))
             return malformed(merger, "type", name, "a field without a name");
         if (is_duplicate(first, field, regular))
-            return malformed(merger, "type", name, "a field stands twice");
+            return malformed(merger, "type", name, "a field appears twice");
         if (regular || strcmp(json_key(field), "!") != 0)
             status = add_field(merger, name, field, regular);
     }

@@ -14,8 +14,8 @@ static const struct json *value_of(const cJSON *item)
 }
 
 /*
- * Numbers pass through cJSON as strings that start with this byte. A valid text cannot have it unescaped in a string, and
- * copy_string() refuses it escaped.
+ * Numbers pass through cJSON as strings that start with this byte. A valid text cannot have it unescaped in a string,
+ * and copy_string() refuses it escaped.
  */
 #define NUMBER_MARK '\x01'
 

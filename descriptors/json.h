@@ -42,8 +42,8 @@ const struct json *json_get(const struct json *object, const char *key);
 const char *json_text(const struct json *value);
 
 /*
- * The value of an integer: a number or string, decimal or 0x hexadecimal, with an optional minus sign (returned as two's
- * complement). False for anything else, and for a number that does not fit 64 bits.
+ * The value of an integer: a number or string, decimal or 0x hexadecimal, with an optional minus sign (returned as
+ * two's complement). False for anything else, and for a number that does not fit 64 bits.
  */
 bool json_integer(const struct json *value, uint64_t *ret);
 

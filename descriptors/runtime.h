@@ -29,8 +29,8 @@ void runtimes_deinit(struct runtimes *runtimes);
 
 /*
  * Finds the images named libcoreclr.so and, when there are none or `all` is set, any other image that exports
- * DotNetRuntimeContractDescriptor: a single-file app has the runtime in its executable, a NativeAOT library has its own.
- * The order does not depend on `all`. Free the result with runtimes_deinit().
+ * DotNetRuntimeContractDescriptor: a single-file app has the runtime in its executable, a NativeAOT library has its
+ * own. The order does not depend on `all`. Free the result with runtimes_deinit().
  */
 enum cdacq_status runtimes_find(struct target *target, bool all, struct runtimes *ret, struct cdacq_error *err);
 

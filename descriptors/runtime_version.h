@@ -1,6 +1,6 @@
 /*
- * runtime_version.h: finds the version of a runtime from three sources: symbols whose sizes differ between releases, the
- * version string in its image, and the folder that it was loaded from.
+ * runtime_version.h: finds the version of a runtime from three sources: symbols whose sizes differ between releases,
+ * the version string in its image, and the folder that it was loaded from.
  */
 #ifndef CDACQ_DESCRIPTORS_RUNTIME_VERSION_H
 #define CDACQ_DESCRIPTORS_RUNTIME_VERSION_H

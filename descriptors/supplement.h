@@ -6,9 +6,9 @@
  *
  *     "$match": {"runtime": ".NET 8.0", "elf_machine": 62, "symbols": {"g_dacTable": 1256, "Other": null}}
  *
- * The image must export each symbol with exactly that size; a symbol with null must not be exported. Indirect values are
- * indexes into the exported array of pointers that "$pointer_data" names. The runtime fills the array at start, so it is
- * read from the target's memory, never from a file.
+ * The image must export each symbol with exactly that size; a symbol with null must not be exported. Indirect values
+ * are indexes into the exported array of pointers that "$pointer_data" names. The runtime fills the array at start, so
+ * it is read from the target's memory, never from a file.
  */
 #ifndef CDACQ_DESCRIPTORS_SUPPLEMENT_H
 #define CDACQ_DESCRIPTORS_SUPPLEMENT_H
@@ -23,8 +23,8 @@ struct supplement {
 };
 
 /*
- * Finds the supplement for the runtime in `image`. ret->root is NULL where there is none. Fails only with NOMEM, or when
- * an embedded file is malformed.
+ * Finds the supplement for the runtime in `image`. ret->root is NULL where there is none. Fails only with NOMEM, or
+ * when an embedded file is malformed.
  */
 enum cdacq_status supplement_find(const struct image *image, struct supplement *ret, struct cdacq_error *err);
 void supplement_deinit(struct supplement *supplement);

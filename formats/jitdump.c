@@ -425,7 +425,7 @@ static void check_samply(const struct cdacq_jitdump_record *record, struct probl
         problem(problems, "SAMPLY_JIT_CODE_DEBUG_INFO2: its lists take %" PRIu64 " bytes, and %" PRIu64 " are left",
                 end - SAMPLY_FIXED, record->total_size - SAMPLY_FIXED);
     else if (end + SLACK_MAX < record->total_size)
-        problem(problems, "SAMPLY_JIT_CODE_DEBUG_INFO2: %" PRIu64 " bytes behind its lists are of none",
+        problem(problems, "SAMPLY_JIT_CODE_DEBUG_INFO2: %" PRIu64 " bytes after its lists belong to none of them",
                 record->total_size - end);
     check_strings(record, FILES, "file_list", problems);
     check_strings(record, FUNCTION_NAMES, "function_names_list", problems);

@@ -244,8 +244,8 @@ enum cdacq_status metadata_generics_at(const struct metadata *metadata, const st
                                        uint32_t number, uint32_t *ret_rid);
 
 /*
- * The methods of a TypeDef: elements [begin, end) of the MethodPtr table, or of MethodDef if there is no MethodPtr (only
- * a `#-` stream has one).
+ * The methods of a TypeDef: elements [begin, end) of the MethodPtr table, or of MethodDef if there is no MethodPtr
+ * (only a `#-` stream has one).
  */
 enum cdacq_status metadata_methods(const struct metadata *metadata, uint32_t type, uint32_t *ret_begin,
                                    uint32_t *ret_end);

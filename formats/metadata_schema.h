@@ -1,5 +1,6 @@
 /*
- * metadata_schema.h: the columns of the metadata tables: what each holds and how wide it is. Source: ECMA-335 II.22, II.24.2.6.
+ * metadata_schema.h: the columns of the metadata tables: what each holds and how wide it is. Source: ECMA-335 II.22,
+ * II.24.2.6.
  */
 #ifndef CDACQ_FORMATS_METADATA_SCHEMA_H
 #define CDACQ_FORMATS_METADATA_SCHEMA_H

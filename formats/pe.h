@@ -1,9 +1,9 @@
 /*
- * pe.h: what a reader of .NET needs of a PE image: identity (time stamp, sizes), sections, the CLR header, and one export
- * by name. The image is either flat, as in a file, or mapped, laid out by RVA as a loader does. It is read through
- * windows, so that only the pages needed are touched. The input is not trusted: counts are capped, and every range is
- * checked before it is read. An opened `struct pe` is immutable; threads may share it if they may
- * share its source. Source: Microsoft PE/COFF specification; ECMA-335 II.25.
+ * pe.h: what a reader of .NET needs of a PE image: identity (time stamp, sizes), sections, the CLR header, and one
+ * export by name. The image is either flat, as in a file, or mapped, laid out by RVA as a loader does. It is read
+ * through windows, so that only the pages needed are touched. The input is not trusted: counts are capped, and every
+ * range is checked before it is read. An opened `struct pe` is immutable; threads may share it if they may share its
+ * source. Source: Microsoft PE/COFF specification; ECMA-335 II.25.
  */
 #ifndef CDACQ_FORMATS_PE_H
 #define CDACQ_FORMATS_PE_H

@@ -1,9 +1,9 @@
 /*
- * perf_map.h: reads and writes a perf map (/tmp/perf-PID.map). Each line is a symbol: start and size in hex, and a name.
- * Names point into the bytes of the caller; nothing is copied or allocated, and a line may have any length. The reader
- * accepts what runtimes write: 0x before either number, several blanks, blanks in names, size 0, CRLF, empty lines, a
- * last line without a line feed. A malformed line is reported by its number and does not affect others: .NET 8, 9 and 10
- * overwrite the first 16 bytes of a line whose name is not ASCII.
+ * perf_map.h: reads and writes a perf map (/tmp/perf-PID.map). Each line is a symbol: start and size in hex, and a
+ * name. Names point into the bytes of the caller; nothing is copied or allocated, and a line may have any length. The
+ * reader accepts what runtimes write: 0x before either number, several blanks, blanks in names, size 0, CRLF, empty
+ * lines, a last line without a line feed. A malformed line is reported by its number and does not affect others: .NET
+ * 8, 9 and 10 overwrite the first 16 bytes of a line whose name is not ASCII.
  *
  * Source: tools/perf/Documentation/jit-interface.txt of Linux.
  *

@@ -290,8 +290,8 @@ struct relocation {
 };
 
 /*
- * Stores base + addend into a pointer in the extent; where `addend` is NULL, the addend is the stored value. Fails for a
- * pointer that is bound by name (not `relative`) or lies only partly in the extent.
+ * Stores base + addend into a pointer in the extent; where `addend` is NULL, the addend is the stored value. Fails for
+ * a pointer that is bound by name (not `relative`) or lies only partly in the extent.
  */
 static void relocate(const struct relocation *relocation, uint64_t vaddr, bool relative, const uint64_t *addend)
 {

@@ -2,9 +2,9 @@
  * image.h: an ELF image that is mapped into a target: its exported symbols, build-id and relocated read-only data.
  *
  * Everything is read from the target first. Where pages are missing, the mapped file supplies what is the same in every
- * process (mapped_file.h). For objects that only relocation changes, image_read_relocated() applies relative relocations
- * (RELA, REL and RELR) to the file's bytes.
- * Source: ELF gABI; GNU hash section; generic ABI proposal for RELR.
+ * process (mapped_file.h). For objects that only relocation changes, image_read_relocated() applies relative
+ * relocations (RELA, REL and RELR) to the file's bytes. Source: ELF gABI; GNU hash section; generic ABI proposal for
+ * RELR.
  */
 #ifndef CDACQ_TARGET_IMAGE_H
 #define CDACQ_TARGET_IMAGE_H

@@ -31,8 +31,9 @@ struct held_thread {
 };
 
 /*
- * A thread of the library that holds the target's threads stopped. Only the thread that attached with ptrace may detach,
- * and the target may be destroyed by another thread than opened it. When a tracer ends, the kernel detaches for it.
+ * A thread of the library that holds the target's threads stopped. Only the thread that attached with ptrace may
+ * detach, and the target may be destroyed by another thread than opened it. When a tracer ends, the kernel detaches for
+ * it.
  */
 struct holder {
     pthread_t thread;

@@ -164,8 +164,8 @@ static bool candidate_open(struct file_candidate *candidate, const char *path, b
 }
 
 /*
- * False for a path without a file to open (memfds, devices, shared memory, deleted files), and for one with an empty, "."
- * or ".." component: no kernel writes those, and they could lead out of a sysroot or to a device.
+ * False for a path without a file to open (memfds, devices, shared memory, deleted files), and for one with an empty,
+ * "." or ".." component: no kernel writes those, and they could lead out of a sysroot or to a device.
  */
 static bool names_a_file(const char *path)
 {
@@ -342,8 +342,8 @@ void file_policy_describe(const struct file_policy *policy, const struct cdacq_n
 }
 
 /*
- * Describes a missing file: its path, its identity and how to supply it. `why` may already say why a file that was found
- * was refused.
+ * Describes a missing file: its path, its identity and how to supply it. `why` may already say why a file that was
+ * found was refused.
  */
 static void describe_missing(const struct search *search, char *why, size_t why_size)
 {

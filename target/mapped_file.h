@@ -1,8 +1,8 @@
 /*
- * mapped_file.h: a file that a target maps, and when its bytes on disk may stand in for memory that was not dumped. It is
- * looked for when first needed: with the opener's callback; below each sysroot; anywhere below each module directory, by
- * name or build-id; at the target's own path; last, if enabled, over the network. A file that contradicts the target is
- * refused, and the reason is kept.
+ * mapped_file.h: a file that a target maps, and when its bytes on disk may stand in for memory that was not dumped. It
+ * is looked for when first needed: with the opener's callback; below each sysroot; anywhere below each module
+ * directory, by name or build-id; at the target's own path; last, if enabled, over the network. A file that contradicts
+ * the target is refused, and the reason is kept.
  *
  * The opener's function `compare` decides that, because target/ does not parse PE files.
  * Threads: resolving happens once, under a lock. Afterwards a mapped file is immutable.
@@ -111,8 +111,8 @@ enum { FILE_MAX = 8192 }; /* files of one target; a real process has hundreds */
 struct mapped_file *mapped_file_get(struct target *target, struct file_policy *policy, const char *path);
 
 /*
- * Sets mappings, begin and end of each file. A backend calls it after it has set the file of each mapping and sorted them.
- * False when out of memory.
+ * Sets mappings, begin and end of each file. A backend calls it after it has set the file of each mapping and sorted
+ * them. False when out of memory.
  */
 bool mapped_files_index(struct target *target);
 
@@ -148,8 +148,8 @@ bool mapped_file_memory_at(struct mapped_file *file, enum mapping_access access,
                            uint64_t offset, uint64_t address, struct span *ret);
 
 /*
- * Narrows [*begin, *end), file offsets around `offset`, to the constant extent for a mapping of that access. False where
- * none covers `offset`.
+ * Narrows [*begin, *end), file offsets around `offset`, to the constant extent for a mapping of that access. False
+ * where none covers `offset`.
  */
 bool mapped_file_constant(const struct mapped_file *file, enum mapping_access access, uint64_t offset, uint64_t *begin,
                           uint64_t *end);

@@ -1,8 +1,8 @@
 /*
- * page_cache.h: bytes that are read when first needed, a page at a time, and kept unchanged from then on. Missing bytes are
- * remembered too, as far as there is room, so that repeated reads do not repeat the call. A function copies the bytes
- * from a process, from a file with pread, or from the caller. Threads: a lock serialises look-ups and thus calls of the
- * function; any thread may read the bytes of a span.
+ * page_cache.h: bytes that are read when first needed, a page at a time, and kept unchanged from then on. Missing bytes
+ * are remembered too, as far as there is room, so that repeated reads do not repeat the call. A function copies the
+ * bytes from a process, from a file with pread, or from the caller. Threads: a lock serialises look-ups and thus calls
+ * of the function; any thread may read the bytes of a span.
  */
 #ifndef CDACQ_TARGET_PAGE_CACHE_H
 #define CDACQ_TARGET_PAGE_CACHE_H
@@ -21,7 +21,7 @@ typedef size_t page_cache_read(void *context, uint64_t address, void *buffer, si
 
 struct page_cache {
     struct pages pages;
-    /* Bytes and pages where nothing could be read, inverted. A hash gives the slot; a new entry replaces the old one. */
+    /* Bytes and pages where nothing could be read, inverted. A hash gives the slot, whose old entry goes. */
     uint64_t missing_bytes[PAGE_CACHE_MISSING], missing_pages[PAGE_CACHE_MISSING];
     page_cache_read *read;
     void *context;

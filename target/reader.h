@@ -166,7 +166,7 @@ static inline bool reader_step(struct reader *reader, const char *what)
     return reader_spend(reader);
 }
 
-/* Copies [address, address + size), over several spans if needed. False, and the reader fails, when a byte is missing. */
+/* Copies [address, address + size), over several spans if needed. False, and the reader fails, if a byte is missing. */
 bool reader_copy(struct reader *reader, uint64_t address, void *buffer, size_t size);
 
 /* The same for bytes that may be absent: fails the reader only when fuel runs out. */
@@ -198,8 +198,8 @@ bool reader_window(struct reader *reader, uint64_t address, uint64_t size, const
 void window_deinit(struct window *window);
 
 /*
- * Reads a NUL-terminated string of at most `max` bytes. *ret is allocated and belongs to the caller. False, and the reader
- * fails, when memory or `max` ends before a NUL.
+ * Reads a NUL-terminated string of at most `max` bytes. *ret is allocated and belongs to the caller. False, and the
+ * reader fails, when memory or `max` ends before a NUL.
  */
 bool reader_string(struct reader *reader, uint64_t address, size_t max, char **ret);
 

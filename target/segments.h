@@ -1,7 +1,7 @@
 /*
- * segments.h: the source of each byte of a target, as sorted segments without overlaps. Segments are added in any order;
- * a later one overlays an earlier one. Sealing resolves all overlaps. A sealed list is immutable and may be read from
- * any thread.
+ * segments.h: the source of each byte of a target, as sorted segments without overlaps. Segments are added in any
+ * order; a later one overlays an earlier one. Sealing resolves all overlaps. A sealed list is immutable and may be read
+ * from any thread.
  */
 #ifndef CDACQ_TARGET_SEGMENTS_H
 #define CDACQ_TARGET_SEGMENTS_H

@@ -1,6 +1,6 @@
 /*
- * base.h: checked arithmetic, loads and stores in either byte order, and cleanup at the end of a scope. Every other file
- * may use it. All functions are pure and thread-safe.
+ * base.h: checked arithmetic, loads and stores in either byte order, and cleanup at the end of a scope. Every other
+ * file may use it. All functions are pure and thread-safe.
  */
 #ifndef CDACQ_UTIL_BASE_H
 #define CDACQ_UTIL_BASE_H

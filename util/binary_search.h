@@ -9,7 +9,7 @@
 #ifndef CDACQ_UTIL_BINARY_SEARCH_H
 #define CDACQ_UTIL_BINARY_SEARCH_H
 
-/* Has the type of `count`. `i` names the index in the condition, which is evaluated only for indexes below the count. */
+/* Has the type of `count`. `i` names the index in the condition, which is evaluated for indexes below the count. */
 #define lower_bound(i, count, condition)                    \
     ({                                                      \
         __typeof__((count) + 0) low_ = 0, high_ = (count);  \

@@ -19,8 +19,8 @@ int file_open(const char *path, struct stat *ret);
 size_t file_read_at(int fd, uint64_t offset, void *buffer, size_t size);
 
 /*
- * Reads to the end of a file whose size fstat() may not know, as in /proc. The result is allocated, *ret_length bytes and
- * a NUL. NULL with errno set; EFBIG for more than `most` bytes.
+ * Reads to the end of a file whose size fstat() may not know, as in /proc. The result is allocated, *ret_length bytes
+ * and a NUL. NULL with errno set; EFBIG for more than `most` bytes.
  */
 char *file_read_all(int fd, size_t most, size_t *ret_length);
 

@@ -13,9 +13,9 @@
  *     struct page *pages_next(const struct pages *, const struct page *);      the entry after that one, or after NULL
  *                                                                              the first; NULL at the end; no order
  *
- * pages_insert() returns NULL when out of memory, with the table unchanged; `ret_added` may be NULL. Pointers to entries
- * are valid until the next insertion. An attacker who chooses the keys cannot make all collide: the seed is the address
- * of the table's memory.
+ * pages_insert() returns NULL when out of memory, with the table unchanged; `ret_added` may be NULL. Pointers to
+ * entries are valid until the next insertion. An attacker who chooses the keys cannot make all collide: the seed is the
+ * address of the table's memory.
  */
 #ifndef CDACQ_UTIL_HASH_TABLE_H
 #define CDACQ_UTIL_HASH_TABLE_H

@@ -17,8 +17,8 @@
 #include "util/base.h"
 
 /*
- * Reallocates `items` for at least `needed` items and about twice *capacity, which it sets. NULL with nothing changed on
- * failure.
+ * Reallocates `items` for at least `needed` items and about twice *capacity, which it sets. NULL with nothing changed
+ * on failure.
  */
 void *vector_grow(void *items, size_t *capacity, size_t needed, size_t item_size);
 

@@ -143,7 +143,7 @@ static void list_table(struct lister *lister, uint64_t table, unsigned level)
     struct window window;
     if (lister->table_count == RANGE_TABLE_MAX || seen_before(lister, table)) {
         reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, table,
-                    "RangeSectionMap: a table stands in it twice, or too many do");
+                    "RangeSectionMap: a table appears twice, or there are too many");
         return;
     }
     lister->tables[lister->table_count++] = table;

@@ -1,7 +1,7 @@
 /*
- * signature.h: a cursor over the bytes of a signature. Failure is sticky: after the first bad or missing byte the cursor is
- * at its end and every read returns 0. Pure; a cursor belongs to one thread.
- * Source: ECMA-335 II.23.2; the runtime's own elements: dotnet/runtime src/coreclr/inc/corhdr.h.
+ * signature.h: a cursor over the bytes of a signature. Failure is sticky: after the first bad or missing byte the
+ * cursor is at its end and every read returns 0. Pure; a cursor belongs to one thread. Source: ECMA-335 II.23.2; the
+ * runtime's own elements: dotnet/runtime src/coreclr/inc/corhdr.h.
  */
 #ifndef CDACQ_FORMATS_NAMES_SIGNATURE_H
 #define CDACQ_FORMATS_NAMES_SIGNATURE_H
@@ -264,8 +264,8 @@ static inline uint64_t signature_skip_plain(struct signature *s, uint64_t left)
 }
 
 /*
- * Takes `count` types of any form. Most of the grammar is a prefix notation, in which a type adds to the number of types
- * that remain; the rest (arrays, function pointers) recurses.
+ * Takes `count` types of any form. Most of the grammar is a prefix notation, in which a type adds to the number of
+ * types that remain; the rest (arrays, function pointers) recurses.
  */
 static inline void signature_skip_types(struct signature *s, uint32_t count, unsigned depth)
 {

@@ -1,6 +1,7 @@
 /*
- * spelling.h: a spelling of names: words and operations that write types, one set for owners and one for parameters, and
- * an operation that writes a method. Each spelling is a file, spelling_*.c; no other code depends on which one it is.
+ * spelling.h: a spelling of names: words and operations that write types, one set for owners and one for parameters,
+ * and an operation that writes a method. Each spelling is a file, spelling_*.c; no other code depends on which one it
+ * is.
  */
 #ifndef CDACQ_FORMATS_NAMES_SPELLING_H
 #define CDACQ_FORMATS_NAMES_SPELLING_H

@@ -3,7 +3,8 @@
  *
  *     Ns.Outer`1+Inner[[System.Int32, System.Private.CoreLib]].M[[System.__Canon, System.Private.CoreLib]](Int32)
  *
- * The method is instantiated, and so are its parameters. A nested type among these is written without the types that enclose it.
+ * The method is instantiated, and so are its parameters. A nested type among these is written without the types that
+ * enclose it.
  */
 #include "formats/names/spelling.h"
 #include "formats/names/type_walk.h"

@@ -1,6 +1,6 @@
 /*
- * type_signature.c: the feeder of signatures. Most prefixes of a type in a signature are written after the type, the inner
- * one first.
+ * type_signature.c: the feeder of signatures. Most prefixes of a type in a signature are written after the type, the
+ * inner one first.
  */
 #include "formats/names/spelling.h"
 #include "formats/names/type_walk.h"

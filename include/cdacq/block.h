@@ -9,10 +9,10 @@
 CDACQ_BEGIN_DECLS
 
 /*
- * The handle that GetCodeBlockHandle returns. It is a plain value that may be copied, valid while its target is open, and
- * usable with every session of that target. Pass only a handle that cdacq_session_get_code_block has filled: the other
- * calls do not check it. Its content is private to the library and its size never changes. The functions are named as
- * in the specification, dotnet/runtime docs/design/datacontracts/ExecutionManager.md.
+ * The handle that GetCodeBlockHandle returns. It is a plain value that may be copied, valid while its target is open,
+ * and usable with every session of that target. Pass only a handle that cdacq_session_get_code_block has filled: the
+ * other calls do not check it. Its content is private to the library and its size never changes. The functions are
+ * named as in the specification, dotnet/runtime docs/design/datacontracts/ExecutionManager.md.
  */
 struct cdacq_block {
     uint64_t opaque[16];

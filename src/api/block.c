@@ -88,7 +88,7 @@ enum cdacq_status cdacq_block_get_method_region_info(const struct cdacq_block *h
         *ret_cold_start = block.cold_start;
         *ret_cold_size = block.cold_size;
     }
-    return finish(session, answered, block.start, "the method's size cannot be told", err);
+    return finish(session, answered, block.start, "the method's size is not known", err);
 }
 
 static enum cdacq_status function_of(const struct cdacq_block *handle, struct cdacq_session *session,
@@ -149,7 +149,7 @@ enum cdacq_status cdacq_block_get_debug_info(const struct cdacq_block *handle, s
         *ret = debug_info;
         *ret_has_flag_byte = has_flag_byte;
     }
-    return finish(session, answered, block.start, "the method's debug info cannot be told", err);
+    return finish(session, answered, block.start, "the method's debug info is not known", err);
 }
 
 enum cdacq_status cdacq_block_get_gc_info(const struct cdacq_block *handle, struct cdacq_session *session,
@@ -163,7 +163,7 @@ enum cdacq_status cdacq_block_get_gc_info(const struct cdacq_block *handle, stru
         *ret = gc_info;
         *ret_version = version;
     }
-    return finish(session, answered, block.start, "the method's GC info cannot be told", err);
+    return finish(session, answered, block.start, "the method's GC info is not known", err);
 }
 
 enum cdacq_status cdacq_block_visit_exception_clauses(const struct cdacq_block *handle, struct cdacq_session *session,

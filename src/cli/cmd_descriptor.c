@@ -1,6 +1,7 @@
 /*
  * cmd_descriptor.c: prints the merged descriptor that the library uses, each value with its origin, or the differences
- * between two. Origins are not compared, nor are the values of globals that are addresses, which differ in each process.
+ * between two. Origins are not compared, nor are the values of globals that are addresses, which differ in each
+ * process.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -38,8 +39,8 @@ static int add_entry(const struct cdacq_descriptor_item *item, void *context)
 }
 
 /*
- * Opens a target and lists its descriptor, which may exist even if no method can be found. Returns NULL, with a message,
- * if there is none.
+ * Opens a target and lists its descriptor, which may exist even if no method can be found. Returns NULL, with a
+ * message, if there is none.
  */
 static struct cdacq_target *open_described(const char *name, const struct invocation *invocation, struct list *list)
 {

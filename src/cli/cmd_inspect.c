@@ -308,7 +308,7 @@ static void write_text(struct output *out, const struct inspection *inspection)
         text_hex(out, "unwind_info_base", true, cdacq_block_get_unwind_info_base_address(&inspection->block));
     if (answered[QUESTION_DEBUG_INFO] && inspection->debug_info)
         output_printf(out, "  %-18s 0x%" PRIx64 "%s\n", "debug_info", inspection->debug_info,
-                      inspection->has_flag_byte ? ", behind a byte of flags" : "");
+                      inspection->has_flag_byte ? ", after a byte of flags" : "");
     if (answered[QUESTION_GC_INFO] && inspection->gc_info) {
         output_printf(out, "  %-18s 0x%" PRIx64, "gc_info", inspection->gc_info);
         if (inspection->gc_version)

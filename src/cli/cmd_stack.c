@@ -25,7 +25,10 @@ static void begin_thread(pid_t tid, void *context)
         output_printf(&work->out, "%sTID %d:\n", work->threads > 1 ? "\n" : "", tid);
 }
 
-/* Finds the method of a frame. A call that never returns may be a method's last instruction, so ask for the byte before. */
+/*
+ * Finds the method of a frame. A call that never returns may be a method's last instruction, so the byte before the
+ * return address is looked up.
+ */
 static void look_up(struct work *work, const struct native_frame *frame, struct cdacq_method *ret)
 {
     uint64_t ip = frame->pc - frame->is_call;

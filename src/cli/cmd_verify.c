@@ -115,7 +115,7 @@ static void write_text_sum(struct output *out, const struct cdacq_verification *
             output_printf(out, "%10" PRIu64 "  %-18s %s\n", sum->counts[i], cdacq_verdict_text(verdict), meaning);
     }
     if (sum->names_not_compared)
-        output_printf(out, "%10" PRIu64 "  of those that match: the target does not tell the name\n",
+        output_printf(out, "%10" PRIu64 "  of those that match: the target does not have the name\n",
                       sum->names_not_compared);
     if (sum->code_not_compared)
         output_printf(out, "%10" PRIu64 "  of those that match: code that could not be compared\n",

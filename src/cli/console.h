@@ -12,8 +12,8 @@
 void message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * A counter that is updated in place. It is shown after a second, if standard error is a terminal and the results do not
- * go to a terminal.
+ * A counter that is updated in place. It is shown after a second, if standard error is a terminal and the results do
+ * not go to a terminal.
  */
 struct progress {
     const char *what;      /* "addresses" */

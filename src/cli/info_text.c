@@ -202,7 +202,7 @@ static void print_code(struct work *work)
         if (kind->collectible)
             output_printf(out, ", %" PRIu64 " collectible", kind->collectible);
         if (kind->unreadable) {
-            output_printf(out, "; %" PRIu64 " cannot be told in full, one because\n", kind->unreadable);
+            output_printf(out, "; %" PRIu64 " known only in part, because\n", kind->unreadable);
             label(out, "");
             output_literal(out, "  ");
             output_note(out, kind->problem);

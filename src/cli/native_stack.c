@@ -146,7 +146,7 @@ static int visit_thread(Dwfl_Thread *thread, void *context)
     walk->tid = walk->dw.dwfl_thread_tid(thread);
     walk->frames = 0;
     walk->visitor->thread(walk->tid, walk->visitor->context);
-    /* 0: the outermost frame was reached; 1: visit_frame stopped and reported why; -1: libdwfl cannot unwind further. */
+    /* 0: the outermost frame was reached; 1: visit_frame stopped and reported why; -1: libdwfl cannot go on. */
     if (walk->dw.dwfl_thread_getframes(thread, visit_frame, walk) < 0)
         walk->visitor->broken(walk->tid, walk->dw.dwfl_errmsg(-1), walk->visitor->context);
     return DWARF_CB_OK;

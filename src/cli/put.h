@@ -1,6 +1,7 @@
 /*
  * put.h: formatting without printf, which would be most of the cost of an answer. Each function writes at `p`, where
- * the caller has reserved room, and returns the new end. Those that write hex may write up to PUT_SLACK bytes beyond it.
+ * the caller has reserved room, and returns the new end. Those that write hex may write up to PUT_SLACK bytes beyond
+ * it.
  */
 #ifndef CDACQ_CLI_PUT_H
 #define CDACQ_CLI_PUT_H

@@ -1,6 +1,6 @@
 /*
- * test_json_writer.c: documents that the tool's JSON writer forms, on one line and indented, and one that is larger than
- * the output's buffer.
+ * test_json_writer.c: documents that the tool's JSON writer forms, on one line and indented, and one that is larger
+ * than the output's buffer.
  */
 #include <fcntl.h>
 #include <stdarg.h>
