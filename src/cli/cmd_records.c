@@ -292,7 +292,8 @@ static const char *field_string(const struct field *field, const void *object, s
 /* `known` is false if the record is too short for its fields. */
 static void write_json_fields(struct json_writer *w, const struct fields *fields, const void *object, bool known)
 {
-    for (const struct field *field = fields->items; field < fields->items + fields->count; field++) {
+    for (size_t i = 0; i < fields->count; i++) {
+        const struct field *field = &fields->items[i];
         size_t length;
         const char *string;
         switch (field->format) {
@@ -375,7 +376,8 @@ static void write_text_string(struct output *out, const struct field *field, con
 static void write_text_fields(struct output *out, const struct fields *fields, const void *object)
 {
     char *p = output_reserve(out, FIELDS_ROOM);
-    for (const struct field *field = fields->items; field < fields->items + fields->count; field++) {
+    for (size_t i = 0; i < fields->count; i++) {
+        const struct field *field = &fields->items[i];
         p = put_text(p, field->label);
         switch (field->format) {
         case NOTHING:
