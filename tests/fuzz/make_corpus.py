@@ -230,6 +230,43 @@ def perf_maps():
     yield "broken", b"xyz\n0x 1 b\n1\n1 g h\n12345678901234567 1 j\nffffffffffffffff 1 k\n-1 1 l"
 
 
+class Nibbles:
+    """Numbers of three bits a nibble, the highest first; the low nibble of a byte comes first."""
+
+    def __init__(self, *numbers):
+        self.nibbles = []
+        for number in numbers:
+            digits = max(1, (number.bit_length() + 2) // 3)
+            self.nibbles += [number >> 3 * i & 7 | (8 if i else 0) for i in reversed(range(digits))]
+
+    def bytes(self):
+        padded = self.nibbles + [0] * (len(self.nibbles) % 2)
+        return bytes(low | high << 4 for low, high in zip(padded[::2], padded[1::2]))
+
+
+def debug_infos():
+    """For fuzz_debug_info: a byte that chooses the encoding and the flag byte, then the blob."""
+    bounds = [(0, -2, 2), (0, 0, 2), (12, 7, 0), (20, 5, 1), (40, 90, 2), (400, -3, 2), (410, -1, 0)]
+    deltas = [(at - last, il + 3, source) for (at, il, source), last in zip(bounds, [0] + [bound[0] for bound in bounds])]
+    plain = Nibbles(len(bounds), *(number for bound in deltas for number in bound)).bytes()
+
+    def packed(source_bits):
+        value, at = 0, 0
+        for native, il, source in deltas:
+            value |= (source | native << source_bits | il << source_bits + 9) << at
+            at += source_bits + 9 + 7
+        return Nibbles(len(bounds), 8, 6).bytes() + value.to_bytes((at + 7) // 8, "little")
+
+    two, three = packed(2), packed(3)
+    yield "nibbles", b"\0" + Nibbles(len(plain), 0).bytes() + plain
+    yield "nibbles-flags", b"\4\3" + bytes(8) + b"\2" + bytes(31) + b"\1\0\0\0x" + Nibbles(len(plain), 0).bytes() + plain
+    yield "packed", b"\1" + Nibbles(len(two), 3).bytes() + two
+    yield "packed-two-bounds", b"\1" + Nibbles(0xFFFFFFFF, len(plain), len(two), 3).bytes() + plain + two
+    yield "packed-patchpoint", b"\5\1" + bytes(16) + b"\1" + bytes(27) + Nibbles(len(two), 0).bytes() + two
+    yield "slim", b"\2" + Nibbles(len(three), 3).bytes() + three
+    yield "fat", b"\2" + Nibbles(0, len(two), 1, len(three), 0, 0, 4).bytes() + two + b"v" + three
+
+
 def verified():
     """For fuzz_verify: a byte that chooses the process, then a file about its methods, their neighbours and nothing."""
     even, odd = b"void [] N.T::Even()", "void [] N.T::O\\d\u00e4\x01(string)".encode()
@@ -265,6 +302,7 @@ def main():
         ("fuzz_entry", entries()),
         ("fuzz_jitdump", jitdumps()),
         ("fuzz_perf_map", perf_maps()),
+        ("fuzz_debug_info", debug_infos()),
         ("fuzz_verify", verified()),
     ):
         folder = HERE / "corpus" / name

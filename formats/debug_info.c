@@ -1,0 +1,254 @@
+#include "formats/debug_info.h"
+
+enum {
+    FLAG_PATCHPOINT = 1, /* EXTRA_DEBUG_INFO_FLAGS of the flag byte */
+    FLAG_RICH = 2,
+    NUMBER_NIBBLES_MAX = 11,                /* of 32 bits, three at a time */
+    HEADER_MAX = 40,                        /* bytes of seven numbers */
+    LOCALS_MAX = 1024 * 1024,               /* of one PatchpointInfo */
+    IL_OFFSET_BIAS = DEBUG_INFO_EPILOG,     /* the least il_offset is stored as 0 */
+    SECOND_BOUNDS_FOLLOW = (int)UINT32_MAX, /* in place of the size of the bounds: instrumented code of .NET 10 */
+};
+
+/* ---- Numbers ---------------------------------------------------------------------------------------------------- */
+
+/* Numbers of three bits a nibble, the highest first; of each byte the low nibble comes first. */
+struct nibbles {
+    const uint8_t *data;
+    size_t size, at; /* `at` counts nibbles */
+    bool failed;
+};
+
+static uint32_t read_number(struct nibbles *nibbles)
+{
+    uint32_t value = 0;
+    for (unsigned i = 0; i < NUMBER_NIBBLES_MAX && nibbles->at / 2 < nibbles->size; i++, nibbles->at++) {
+        unsigned nibble = nibbles->data[nibbles->at / 2] >> 4 * (nibbles->at % 2) & 15;
+        value = value << 3 | (nibble & 7);
+        if (!(nibble & 8)) {
+            nibbles->at++;
+            return value;
+        }
+    }
+    nibbles->failed = true;
+    return 0;
+}
+
+/* Bytes that the numbers so far take. */
+static size_t bytes_read(const struct nibbles *nibbles)
+{
+    return (nibbles->at + 1) / 2;
+}
+
+/* `count` bits, at most 32, of which the lowest is read first. */
+static uint32_t read_bits(const uint8_t *data, uint64_t *bit, unsigned count)
+{
+    uint64_t value = 0;
+    unsigned have = 0;
+    for (; have < count; have = MIN(have + 8 - (unsigned)(*bit + have) % 8, count))
+        value |= (uint64_t)(data[(*bit + have) / 8] >> (*bit + have) % 8) << have;
+    *bit += count;
+    return (uint32_t)(value & ((UINT64_C(1) << count) - 1));
+}
+
+/* ---- Bounds ----------------------------------------------------------------------------------------------------- */
+
+typedef bool bound_found(const struct debug_info_bound *bound, void *context);
+
+static bool each_of_nibbles(const uint8_t *data, size_t size, bound_found *found, void *context)
+{
+    /* ICorDebugInfo::SourceTypes */
+    enum { STACK_EMPTY = 2, CALL_INSTRUCTION = 16 };
+    struct nibbles nibbles = {.data = data, .size = size};
+    uint32_t count = read_number(&nibbles), native_offset = 0;
+    for (uint32_t i = 0; i < count && !nibbles.failed; i++) {
+        uint32_t delta = read_number(&nibbles), il_offset = read_number(&nibbles), source = read_number(&nibbles);
+        if (nibbles.failed || __builtin_add_overflow(native_offset, delta, &native_offset))
+            return false;
+        struct debug_info_bound bound = {
+            .native_offset = native_offset,
+            .il_offset = (int32_t)(il_offset + (uint32_t)IL_OFFSET_BIAS),
+            .source = (source & CALL_INSTRUCTION ? DEBUG_INFO_CALL_INSTRUCTION : 0u) |
+                      (source & STACK_EMPTY ? DEBUG_INFO_STACK_EMPTY : 0u),
+        };
+        if (!found(&bound, context))
+            return true;
+    }
+    return !nibbles.failed;
+}
+
+static bool each_of_bits(const uint8_t *data, size_t size, unsigned source_bits, bound_found *found, void *context)
+{
+    struct nibbles nibbles = {.data = data, .size = size};
+    uint32_t count = read_number(&nibbles), native_offset = 0;
+    uint32_t native_bits = read_number(&nibbles), il_bits = read_number(&nibbles);
+    if (nibbles.failed || native_bits >= 32 || il_bits >= 32)
+        return false;
+    unsigned width = source_bits + ++native_bits + ++il_bits;
+    uint64_t bit = 8 * (uint64_t)bytes_read(&nibbles);
+    if (bit + (uint64_t)count * width > 8 * (uint64_t)size)
+        return false;
+    for (uint32_t i = 0; i < count; i++) {
+        struct debug_info_bound bound = {.source = read_bits(data, &bit, source_bits)};
+        if (__builtin_add_overflow(native_offset, read_bits(data, &bit, native_bits), &native_offset))
+            return false;
+        bound.native_offset = native_offset;
+        bound.il_offset = (int32_t)(read_bits(data, &bit, il_bits) + (uint32_t)IL_OFFSET_BIAS);
+        if (!found(&bound, context))
+            return true;
+    }
+    return true;
+}
+
+static bool each_of_packed(const uint8_t *data, size_t size, bound_found *found, void *context)
+{
+    return each_of_bits(data, size, 2, found, context);
+}
+
+static bool each_of_chunked(const uint8_t *data, size_t size, bound_found *found, void *context)
+{
+    return each_of_bits(data, size, 3, found, context);
+}
+
+/* ---- Headers ---------------------------------------------------------------------------------------------------- */
+
+struct chunk_sizes {
+    uint32_t bounds, uninstrumented, vars;
+};
+
+static void sizes_of_nibbles(struct nibbles *nibbles, struct chunk_sizes *ret)
+{
+    ret->bounds = read_number(nibbles);
+    ret->vars = read_number(nibbles);
+}
+
+static void sizes_of_packed(struct nibbles *nibbles, struct chunk_sizes *ret)
+{
+    ret->bounds = read_number(nibbles);
+    if (ret->bounds == (uint32_t)SECOND_BOUNDS_FOLLOW) {
+        ret->bounds = read_number(nibbles);
+        ret->uninstrumented = read_number(nibbles);
+    }
+    ret->vars = read_number(nibbles);
+}
+
+static void sizes_of_chunked(struct nibbles *nibbles, struct chunk_sizes *ret)
+{
+    uint32_t first = read_number(nibbles);
+    bool fat = first == 0;
+    ret->bounds = fat ? read_number(nibbles) : first;
+    ret->vars = read_number(nibbles);
+    ret->uninstrumented = fat ? read_number(nibbles) : 0;
+    for (unsigned i = 0; i < 3 && fat; i++)
+        (void)read_number(nibbles); /* patchpoints, rich info, async info: they follow the bounds */
+}
+
+struct debug_info_encoding {
+    void (*read_sizes)(struct nibbles *nibbles, struct chunk_sizes *ret);
+    bool (*each)(const uint8_t *data, size_t size, bound_found *found, void *context);
+    uint8_t patchpoint_size;        /* of a PatchpointInfo without locals */
+    uint8_t patchpoint_local_count; /* the offset in it */
+    bool vars_before_uninstrumented;
+};
+
+const struct debug_info_encoding debug_info_nibbles = {sizes_of_nibbles, each_of_nibbles, 32, 8, false};
+const struct debug_info_encoding debug_info_packed = {sizes_of_packed, each_of_packed, 40, 16, false};
+const struct debug_info_encoding debug_info_chunked = {sizes_of_chunked, each_of_chunked, 0, 0, true};
+
+/* Moves *offset past the flag byte and what it announces. */
+static bool skip_flagged(const struct debug_info_encoding *encoding, const struct bytes *bytes, uint64_t *offset)
+{
+    const uint8_t *flag_byte = bytes_window(bytes, *offset, 1);
+    uint32_t count;
+    if (!flag_byte)
+        return false;
+    unsigned flags = *flag_byte;
+    *offset += 1;
+    if (flags & FLAG_PATCHPOINT) {
+        if (!bytes_u32(bytes, *offset + encoding->patchpoint_local_count, &count) || count > LOCALS_MAX)
+            return false;
+        *offset += encoding->patchpoint_size + 4 * (uint64_t)count;
+    }
+    if (flags & FLAG_RICH) {
+        if (!bytes_u32(bytes, *offset, &count))
+            return false;
+        *offset += 4 + (uint64_t)count;
+    }
+    return true;
+}
+
+bool debug_info_open(const struct debug_info_encoding *encoding, const struct bytes *bytes, bool has_flag_byte,
+                     struct debug_info *ret)
+{
+    uint64_t offset = 0;
+    uint8_t header[HEADER_MAX];
+    struct chunk_sizes sizes = {0};
+    if (has_flag_byte && encoding->patchpoint_size && !skip_flagged(encoding, bytes, &offset))
+        return false;
+    struct nibbles nibbles = {.data = header};
+    const uint8_t *window = bytes_window(bytes, offset, HEADER_MAX);
+    if (window) {
+        memcpy(header, window, HEADER_MAX);
+        nibbles.size = HEADER_MAX;
+    }
+    /* A blob may be shorter, and memory may end after it. */
+    while (nibbles.size < HEADER_MAX && (window = bytes_window(bytes, offset + nibbles.size, 1)))
+        header[nibbles.size++] = *window;
+    encoding->read_sizes(&nibbles, &sizes);
+    if (nibbles.failed || sizes.bounds > DEBUG_INFO_CHUNK_MAX || sizes.uninstrumented > DEBUG_INFO_CHUNK_MAX)
+        return false;
+    *ret = (struct debug_info){encoding, bytes, offset + bytes_read(&nibbles), sizes.bounds};
+    if (sizes.uninstrumented) {
+        ret->offset += sizes.bounds + (encoding->vars_before_uninstrumented ? (uint64_t)sizes.vars : 0);
+        ret->size = sizes.uninstrumented;
+    }
+    return true;
+}
+
+bool debug_info_each(const struct debug_info *info, bound_found *found, void *context)
+{
+    if (!info->size)
+        return true;
+    const uint8_t *data = bytes_window(info->bytes, info->offset, info->size);
+    return data && info->encoding->each(data, info->size, found, context);
+}
+
+/* ---- IL offset of a native offset ------------------------------------------------------------------------------- */
+
+struct il_search {
+    uint32_t native_offset; /* that is asked about */
+    uint32_t at;            /* native offset of the bounds in `lowest` */
+    int32_t lowest;         /* IL offset of the bounds at `at` */
+    int32_t greatest;       /* of all bounds */
+    bool started, passed;
+};
+
+static bool search_bound(const struct debug_info_bound *bound, void *context)
+{
+    struct il_search *search = context;
+    search->greatest = MAX(search->greatest, bound->il_offset);
+    if (search->passed || bound->source & DEBUG_INFO_CALL_INSTRUCTION)
+        return true;
+    if (bound->native_offset > search->native_offset) {
+        search->passed = true;
+    } else if (!search->started || bound->native_offset > search->at) {
+        search->started = true;
+        search->at = bound->native_offset;
+        search->lowest = bound->il_offset;
+    } else if (bound->il_offset < search->lowest && bound->il_offset != DEBUG_INFO_NO_MAPPING) {
+        search->lowest = bound->il_offset;
+    }
+    return true;
+}
+
+bool debug_info_il_offset(const struct debug_info *info, uint32_t native_offset, uint32_t *ret)
+{
+    struct il_search search = {.native_offset = native_offset};
+    if (!info->size || !debug_info_each(info, search_bound, &search))
+        return false;
+    if (search.started && search.lowest == DEBUG_INFO_EPILOG)
+        *ret = (uint32_t)search.greatest;
+    else
+        *ret = search.started && search.lowest >= 0 ? (uint32_t)search.lowest : 0;
+    return true;
+}

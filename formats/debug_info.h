@@ -1,0 +1,67 @@
+/*
+ * debug_info.h: the map from native offsets to IL offsets that the JIT compiler stores for a method. The blob begins
+ * with sizes, followed by chunks; the chunk of bounds has the map. Its encoding changed with .NET 10 and 11; a row of
+ * struct debug_info_encoding is one of them. Everything here is pure: bytes in, bounds out. Damaged bytes give false,
+ * never an endless loop: each bound takes at least one bit of a chunk whose size is capped.
+ * Source: dotnet/runtime docs/design/datacontracts/DebugInfo.md; src/coreclr/vm/debuginfostore.cpp.
+ */
+#ifndef CDACQ_FORMATS_DEBUG_INFO_H
+#define CDACQ_FORMATS_DEBUG_INFO_H
+
+#include "formats/bytes.h"
+
+enum { DEBUG_INFO_CHUNK_MAX = 16 * 1024 * 1024 }; /* a method of 1.4 MB of code has some 400 KB of bounds */
+
+/* ICorDebugInfo::MappingTypes: what an il_offset is where it is no offset. */
+enum debug_info_mapping {
+    DEBUG_INFO_NO_MAPPING = -1,
+    DEBUG_INFO_PROLOG = -2,
+    DEBUG_INFO_EPILOG = -3,
+};
+
+enum debug_info_source {
+    DEBUG_INFO_CALL_INSTRUCTION = 1 << 0, /* the native offset is that of a call, not the start of a statement */
+    DEBUG_INFO_STACK_EMPTY = 1 << 1,
+    DEBUG_INFO_ASYNC = 1 << 2, /* an async call suspends or resumes here */
+};
+
+/* From native_offset on, until the next bound, the code is that of il_offset. */
+struct debug_info_bound {
+    uint32_t native_offset; /* from the start of the method's hot code */
+    int32_t il_offset;      /* or enum debug_info_mapping */
+    unsigned source;        /* enum debug_info_source */
+};
+
+struct debug_info_encoding;
+extern const struct debug_info_encoding debug_info_nibbles; /* .NET 8 and 9; ReadyToRun images before version 16 */
+extern const struct debug_info_encoding debug_info_packed;  /* .NET 10; ReadyToRun images of version 16 and later */
+extern const struct debug_info_encoding debug_info_chunked; /* .NET 11, whose blobs have no flag byte */
+
+/* An opened blob: its bounds are [offset, offset + size) of `bytes`. */
+struct debug_info {
+    const struct debug_info_encoding *encoding;
+    const struct bytes *bytes;
+    uint64_t offset, size; /* size is 0 where the blob has no bounds */
+};
+
+/*
+ * Reads the sizes at the start of a blob. Of instrumented code, which has two sets of bounds, the uninstrumented ones
+ * are taken: those are the ones that the runtime uses for stack traces. `bytes` must outlive *ret. False when the bytes
+ * end too early or make no sense.
+ */
+bool debug_info_open(const struct debug_info_encoding *encoding, const struct bytes *bytes, bool has_flag_byte,
+                     struct debug_info *ret);
+
+/* Calls `found` for each bound by ascending native offset until it returns false. False when the bounds are damaged. */
+bool debug_info_each(const struct debug_info *info, bool (*found)(const struct debug_info_bound *bound, void *context),
+                     void *context);
+
+/*
+ * The IL offset of the code at a native offset, by the rule by which the runtime's stack traces have it: the lowest IL
+ * offset of the last bounds at or before the native offset, without those of call instructions; the greatest one of the
+ * method in an epilog; 0 in a prolog and in code without a mapping. False when the bounds are damaged, or when there
+ * are none. Source: dotnet/runtime src/coreclr/vm/debugdebugger.cpp.
+ */
+bool debug_info_il_offset(const struct debug_info *info, uint32_t native_offset, uint32_t *ret);
+
+#endif

@@ -1,0 +1,376 @@
+/*
+ * test_debug_info.c: native offsets to IL offsets, on blobs that are written here, number by number, from the format's
+ * description. Blobs of real processes are read by the tests on runtimes.
+ */
+#include "tests/support/check_main.h"
+#include "formats/debug_info.h"
+
+/* ---- A writer --------------------------------------------------------------------------------------------------- */
+
+struct blob {
+    uint8_t data[4096];
+    size_t nibbles; /* written; two a byte */
+    uint64_t bits;  /* written, where bits follow */
+};
+
+static void put_nibble(struct blob *blob, unsigned nibble)
+{
+    blob->data[blob->nibbles / 2] |= (uint8_t)(nibble << 4 * (blob->nibbles % 2));
+    blob->nibbles++;
+}
+
+static void put_number(struct blob *blob, uint32_t value)
+{
+    unsigned digits = 1;
+    while (digits < 11 && value >> 3 * digits)
+        digits++;
+    while (digits-- > 0)
+        put_nibble(blob, (value >> 3 * digits & 7) | (digits ? 8 : 0));
+}
+
+static void put_byte(struct blob *blob, uint8_t byte)
+{
+    blob->nibbles += blob->nibbles % 2;
+    blob->data[blob->nibbles / 2] = byte;
+    blob->nibbles += 2;
+}
+
+static void put_u32(struct blob *blob, uint32_t value)
+{
+    for (unsigned i = 0; i < 4; i++)
+        put_byte(blob, (uint8_t)(value >> 8 * i));
+}
+
+static void put_bits(struct blob *blob, uint32_t value, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++, blob->bits++)
+        blob->data[blob->bits / 8] |= (uint8_t)((value >> i & 1) << blob->bits % 8);
+}
+
+static size_t size_of(const struct blob *blob)
+{
+    return blob->bits ? (size_t)(blob->bits + 7) / 8 : (blob->nibbles + 1) / 2;
+}
+
+static void append(struct blob *blob, const struct blob *more)
+{
+    blob->nibbles += blob->nibbles % 2;
+    memcpy(blob->data + blob->nibbles / 2, more->data, size_of(more));
+    blob->nibbles += 2 * size_of(more);
+}
+
+enum { CALL = DEBUG_INFO_CALL_INSTRUCTION, EMPTY = DEBUG_INFO_STACK_EMPTY };
+
+static const struct debug_info_bound some_bounds[] = {
+    {0, DEBUG_INFO_PROLOG, EMPTY},
+    {0, 0, EMPTY},
+    {12, 7, 0},
+    {12, 5, EMPTY},
+    {20, 5, CALL},
+    {30, DEBUG_INFO_NO_MAPPING, 0},
+    {40, 1000000, EMPTY},
+    {700, 9, EMPTY | CALL},
+    {70000, DEBUG_INFO_EPILOG, EMPTY},
+};
+
+static struct blob nibble_bounds(const struct debug_info_bound *bounds, size_t count)
+{
+    struct blob blob = {0};
+    uint32_t last = 0;
+    put_number(&blob, (uint32_t)count);
+    for (size_t i = 0; i < count; i++) {
+        put_number(&blob, bounds[i].native_offset - last);
+        put_number(&blob, (uint32_t)bounds[i].il_offset + 3);
+        put_number(&blob, (bounds[i].source & CALL ? 16u : 1u) | (bounds[i].source & EMPTY ? 2 : 0));
+        last = bounds[i].native_offset;
+    }
+    return blob;
+}
+
+static struct blob packed_bounds(const struct debug_info_bound *bounds, size_t count, unsigned source_bits)
+{
+    struct blob blob = {0};
+    uint32_t last = 0;
+    unsigned native_bits = 17, il_bits = 20;
+    put_number(&blob, (uint32_t)count);
+    put_number(&blob, native_bits - 1);
+    put_number(&blob, il_bits - 1);
+    blob.bits = 8 * ((blob.nibbles + 1) / 2);
+    for (size_t i = 0; i < count; i++) {
+        put_bits(&blob, bounds[i].source, source_bits);
+        put_bits(&blob, bounds[i].native_offset - last, native_bits);
+        put_bits(&blob, (uint32_t)bounds[i].il_offset + 3, il_bits);
+        last = bounds[i].native_offset;
+    }
+    return blob;
+}
+
+/* ---- What is read ----------------------------------------------------------------------------------------------- */
+
+struct seen {
+    struct debug_info_bound bounds[16];
+    size_t count;
+};
+
+static bool see(const struct debug_info_bound *bound, void *context)
+{
+    struct seen *seen = context;
+    ck_assert_uint_lt(seen->count, 16);
+    seen->bounds[seen->count++] = *bound;
+    return true;
+}
+
+static void check_bounds(const struct debug_info *info)
+{
+    struct seen seen = {0};
+    ck_assert(debug_info_each(info, see, &seen));
+    ck_assert_uint_eq(seen.count, ARRAY_SIZE(some_bounds));
+    for (size_t i = 0; i < seen.count; i++) {
+        ck_assert_uint_eq(seen.bounds[i].native_offset, some_bounds[i].native_offset);
+        ck_assert_int_eq(seen.bounds[i].il_offset, some_bounds[i].il_offset);
+        ck_assert_uint_eq(seen.bounds[i].source, some_bounds[i].source);
+    }
+}
+
+/* Every shorter blob is refused or has other bounds, and none reads beyond its end: each has memory of its own. */
+static void check_prefixes(const struct debug_info_encoding *encoding, const struct blob *blob, bool has_flag_byte)
+{
+    for (size_t size = 0; size < size_of(blob); size++) {
+        uint8_t *data = malloc(size + 1);
+        memcpy(data + 1, blob->data, size);
+        struct bytes bytes = bytes_of_buffer(data + 1, size);
+        struct debug_info info;
+        struct seen seen = {0};
+        if (debug_info_open(encoding, &bytes, has_flag_byte, &info))
+            ck_assert(!debug_info_each(&info, see, &seen) || seen.count < ARRAY_SIZE(some_bounds) ||
+                      info.offset + info.size <= size);
+        free(data);
+    }
+}
+
+START_TEST(numbers_as_the_specification_has_them)
+{
+    static const struct {
+        uint32_t value;
+        uint8_t bytes[2];
+    } examples[] = {{7, {0x07}},         {8, {0x09}},         {9, {0x19}},        {63, {0x7f}},
+                    {64, {0x89, 0x00}},  {65, {0x89, 0x01}}, /* the specification's f9 x0 and f9 x1 are 120 and 121 */
+                    {511, {0xff, 0x07}}, {512, {0x89, 0x08}}, {513, {0x89, 0x18}}};
+    for (size_t i = 0; i < ARRAY_SIZE(examples); i++) {
+        struct blob blob = {0};
+        put_number(&blob, examples[i].value);
+        ck_assert_mem_eq(blob.data, examples[i].bytes, 2);
+        memset(blob.data, 0, sizeof blob.data);
+        memcpy(blob.data, examples[i].bytes, 2); /* the size of the bounds; that of the variables follows: 0 */
+        struct bytes bytes = bytes_of_buffer(blob.data, sizeof blob.data);
+        struct debug_info info;
+        ck_assert(debug_info_open(&debug_info_nibbles, &bytes, false, &info));
+        ck_assert_uint_eq(info.size, examples[i].value);
+    }
+}
+END_TEST
+
+START_TEST(bounds_of_8_and_9)
+{
+    struct blob bounds = nibble_bounds(some_bounds, ARRAY_SIZE(some_bounds)), blob = {0};
+    put_number(&blob, (uint32_t)size_of(&bounds));
+    put_number(&blob, 5);
+    append(&blob, &bounds);
+    struct bytes bytes = bytes_of_buffer(blob.data, size_of(&blob));
+    struct debug_info info;
+    ck_assert(debug_info_open(&debug_info_nibbles, &bytes, false, &info));
+    check_bounds(&info);
+    check_prefixes(&debug_info_nibbles, &blob, false);
+}
+END_TEST
+
+START_TEST(bounds_of_10)
+{
+    struct blob bounds = packed_bounds(some_bounds, ARRAY_SIZE(some_bounds), 2), blob = {0};
+    put_number(&blob, (uint32_t)size_of(&bounds));
+    put_number(&blob, 5);
+    append(&blob, &bounds);
+    struct bytes bytes = bytes_of_buffer(blob.data, size_of(&blob));
+    struct debug_info info;
+    ck_assert(debug_info_open(&debug_info_packed, &bytes, false, &info));
+    check_bounds(&info);
+    check_prefixes(&debug_info_packed, &blob, false);
+}
+END_TEST
+
+START_TEST(instrumented_code_has_its_own_bounds)
+{
+    struct blob other = packed_bounds(some_bounds, 2, 2),
+                bounds = packed_bounds(some_bounds, ARRAY_SIZE(some_bounds), 2);
+    struct blob blob = {0};
+    put_number(&blob, UINT32_MAX);
+    put_number(&blob, (uint32_t)size_of(&other));
+    put_number(&blob, (uint32_t)size_of(&bounds));
+    put_number(&blob, 0);
+    append(&blob, &other);
+    append(&blob, &bounds);
+    struct bytes bytes = bytes_of_buffer(blob.data, size_of(&blob));
+    struct debug_info info;
+    ck_assert(debug_info_open(&debug_info_packed, &bytes, false, &info));
+    check_bounds(&info);
+    check_prefixes(&debug_info_packed, &blob, false);
+}
+END_TEST
+
+START_TEST(bounds_of_11)
+{
+    struct blob bounds = packed_bounds(some_bounds, ARRAY_SIZE(some_bounds), 3), slim = {0}, fat = {0}, vars = {0};
+    struct debug_info info;
+    put_number(&slim, (uint32_t)size_of(&bounds));
+    put_number(&slim, 5);
+    append(&slim, &bounds);
+    struct bytes bytes = bytes_of_buffer(slim.data, size_of(&slim));
+    ck_assert(debug_info_open(&debug_info_chunked, &bytes, true, &info)); /* the flag byte is of earlier versions */
+    check_bounds(&info);
+
+    struct blob other = packed_bounds(some_bounds, 1, 3);
+    put_number(&fat, 0);
+    put_number(&fat, (uint32_t)size_of(&other));
+    put_number(&fat, 3); /* variables */
+    put_number(&fat, (uint32_t)size_of(&bounds));
+    for (unsigned i = 0; i < 3; i++)
+        put_number(&fat, 100 * i);
+    append(&fat, &other);
+    vars.nibbles = 6;
+    append(&fat, &vars);
+    append(&fat, &bounds);
+    bytes = bytes_of_buffer(fat.data, size_of(&fat));
+    ck_assert(debug_info_open(&debug_info_chunked, &bytes, false, &info));
+    check_bounds(&info);
+    check_prefixes(&debug_info_chunked, &fat, false);
+}
+END_TEST
+
+START_TEST(flag_byte)
+{
+    const struct debug_info_encoding *const encodings[] = {&debug_info_nibbles, &debug_info_packed};
+    static const unsigned fixed[] = {32, 40}, count_at[] = {8, 16};
+    for (unsigned e = 0; e < 2; e++) {
+        for (unsigned flags = 0; flags < 4; flags++) {
+            struct blob bounds = e ? packed_bounds(some_bounds, ARRAY_SIZE(some_bounds), 2)
+                                   : nibble_bounds(some_bounds, ARRAY_SIZE(some_bounds));
+            struct blob blob = {0};
+            put_byte(&blob, (uint8_t)flags);
+            if (flags & 1)
+                for (unsigned i = 0; i < fixed[e] + 4 * 3; i++)
+                    put_byte(&blob, i == count_at[e] ? 3 : i > count_at[e] && i < count_at[e] + 4 ? 0 : 0xcc);
+            if (flags & 2) {
+                put_u32(&blob, 5);
+                for (unsigned i = 0; i < 5; i++)
+                    put_byte(&blob, 0xdd);
+            }
+            put_number(&blob, (uint32_t)size_of(&bounds));
+            put_number(&blob, 0);
+            append(&blob, &bounds);
+            struct bytes bytes = bytes_of_buffer(blob.data, size_of(&blob));
+            struct debug_info info;
+            ck_assert(debug_info_open(encodings[e], &bytes, true, &info));
+            check_bounds(&info);
+            check_prefixes(encodings[e], &blob, true);
+        }
+    }
+}
+END_TEST
+
+START_TEST(il_offsets_as_stack_traces_have_them)
+{
+    static const struct {
+        uint32_t native_offset, il_offset;
+    } expected[] = {
+        {0, 0},  /* in the prolog */
+        {11, 0}, /* still */
+        {12, 5}, /* the lower one of two */
+        {19, 5},
+        {20, 5}, /* a call instruction starts nothing */
+        {29, 5},
+        {30, 0}, /* without a mapping */
+        {40, 1000000},
+        {699, 1000000},
+        {700, 1000000},   /* a call again */
+        {70000, 1000000}, /* in the epilog: the greatest one */
+        {UINT32_MAX, 1000000},
+    };
+    struct blob bounds = packed_bounds(some_bounds, ARRAY_SIZE(some_bounds), 2), blob = {0};
+    put_number(&blob, (uint32_t)size_of(&bounds));
+    put_number(&blob, 0);
+    append(&blob, &bounds);
+    struct bytes bytes = bytes_of_buffer(blob.data, size_of(&blob));
+    struct debug_info info;
+    ck_assert(debug_info_open(&debug_info_packed, &bytes, false, &info));
+    for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
+        uint32_t il_offset = 77;
+        ck_assert(debug_info_il_offset(&info, expected[i].native_offset, &il_offset));
+        ck_assert_uint_eq(il_offset, expected[i].il_offset);
+    }
+}
+END_TEST
+
+START_TEST(no_bounds_no_offset)
+{
+    static const uint8_t empty[4];
+    struct bytes bytes = bytes_of_buffer(empty, sizeof empty);
+    struct debug_info info;
+    uint32_t il_offset;
+    ck_assert(debug_info_open(&debug_info_nibbles, &bytes, false, &info));
+    ck_assert(!debug_info_il_offset(&info, 0, &il_offset));
+}
+END_TEST
+
+START_TEST(damage)
+{
+    struct debug_info info;
+    uint32_t il_offset;
+    uint8_t data[64];
+    memset(data, 0xff, sizeof data); /* a number without an end */
+    struct bytes bytes = bytes_of_buffer(data, sizeof data);
+    ck_assert(!debug_info_open(&debug_info_nibbles, &bytes, false, &info));
+    ck_assert(!debug_info_open(&debug_info_packed, &bytes, true, &info)); /* and too many locals */
+    struct blob wraps = {0}, blob = {0};                                  /* native offsets beyond 32 bits */
+    put_number(&wraps, 2);
+    for (unsigned i = 0; i < 2; i++) {
+        put_number(&wraps, 0x80000000);
+        put_number(&wraps, 3);
+        put_number(&wraps, 1);
+    }
+    put_number(&blob, (uint32_t)size_of(&wraps));
+    put_number(&blob, 0);
+    append(&blob, &wraps);
+    bytes = bytes_of_buffer(blob.data, size_of(&blob));
+    ck_assert(debug_info_open(&debug_info_nibbles, &bytes, false, &info));
+    ck_assert(!debug_info_il_offset(&info, 0, &il_offset));
+    struct blob wide = {0}, packed = {0}; /* fields of more than 32 bits; more records than bytes */
+    put_number(&wide, 1);
+    put_number(&wide, 32);
+    put_number(&wide, 0);
+    put_number(&packed, 20);
+    put_number(&packed, 0);
+    append(&packed, &wide);
+    bytes = bytes_of_buffer(packed.data, 64);
+    ck_assert(debug_info_open(&debug_info_packed, &bytes, false, &info));
+    ck_assert(!debug_info_il_offset(&info, 0, &il_offset));
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    Suite *s = suite_create("debug_info");
+    TCase *tc = tcase_create("debug_info");
+    tcase_add_test(tc, numbers_as_the_specification_has_them);
+    tcase_add_test(tc, bounds_of_8_and_9);
+    tcase_add_test(tc, bounds_of_10);
+    tcase_add_test(tc, instrumented_code_has_its_own_bounds);
+    tcase_add_test(tc, bounds_of_11);
+    tcase_add_test(tc, flag_byte);
+    tcase_add_test(tc, il_offsets_as_stack_traces_have_them);
+    tcase_add_test(tc, no_bounds_no_offset);
+    tcase_add_test(tc, damage);
+    suite_add_tcase(s, tc);
+    return s;
+}
+
+CHECK_MAIN(suite)

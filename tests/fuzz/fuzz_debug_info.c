@@ -1,0 +1,35 @@
+/*
+ * fuzz_debug_info.c: a byte that chooses the encoding and whether a flag byte comes first, then any bytes as the debug
+ * info of a method. Bounds come by ascending native offset, and every native offset gets an IL offset or none does.
+ */
+#include "formats/debug_info.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static bool check(const struct debug_info_bound *bound, void *context)
+{
+    uint32_t *last = context;
+    if (bound->native_offset < *last || bound->source > 7)
+        abort();
+    *last = bound->native_offset;
+    return true;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const struct debug_info_encoding *const encodings[] = {&debug_info_nibbles, &debug_info_packed,
+                                                                  &debug_info_chunked, &debug_info_packed};
+    static const uint32_t asked[] = {0, 1, 100, 10000, UINT32_MAX};
+    struct debug_info info;
+    if (!size)
+        return 0;
+    struct bytes bytes = bytes_of_buffer(data + 1, size - 1);
+    if (!debug_info_open(encodings[data[0] & 3], &bytes, data[0] & 4, &info))
+        return 0;
+    uint32_t last = 0, il_offset;
+    bool whole = debug_info_each(&info, check, &last);
+    for (size_t i = 0; i < ARRAY_SIZE(asked); i++)
+        if (debug_info_il_offset(&info, asked[i], &il_offset) != (whole && info.size))
+            abort();
+    return 0;
+}
