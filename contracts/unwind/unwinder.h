@@ -1,0 +1,55 @@
+/*
+ * unwinder.h: from the registers of a frame of managed code to those of its caller, by the unwind data that the JIT
+ * compiler wrote for the function. An architecture is a row; its file has its rules. Nothing here finds functions: who
+ * calls has the entry that covers the program counter. Registers in, registers out, through a reader: fuel bounds every
+ * loop, and a frame that does not move up the stack is an error.
+ * Source: dotnet/runtime docs/design/datacontracts/StackWalk.md; src/coreclr/unwinder.
+ */
+#ifndef CDACQ_CONTRACTS_UNWIND_UNWINDER_H
+#define CDACQ_CONTRACTS_UNWIND_UNWINDER_H
+
+#include "target/reader.h"
+
+enum { REGISTER_MAX = 64 };
+
+/* Registers by their DWARF numbers. What is not known has its bit in `known` clear and the value 0. */
+struct registers {
+    uint64_t values[REGISTER_MAX];
+    uint64_t known;
+};
+
+static inline bool register_is_known(const struct registers *registers, unsigned number)
+{
+    return registers->known >> number & 1;
+}
+
+static inline void register_set(struct registers *registers, unsigned number, uint64_t value)
+{
+    registers->values[number] = value;
+    registers->known |= UINT64_C(1) << number;
+}
+
+/* The function or funclet that covers the program counter, as its RUNTIME_FUNCTION has it. Addresses. */
+struct unwind_function {
+    uint64_t base; /* what RVAs in the unwind data are relative to */
+    uint64_t begin, end;
+    uint64_t other_begin, other_end; /* of the method's cold part, seen from the hot one, and the reverse; 0: none */
+    uint64_t unwind_data;
+};
+
+struct unwinder {
+    uint8_t pc, sp; /* register numbers */
+    /*
+     * Replaces the registers of a frame by those of its caller. `interrupted`: the frame stopped at any instruction, as
+     * the innermost one and that of a signal or fault have; else its program counter is a return address, which is
+     * never within a prolog or epilog. False, and the reader fails, when that cannot be done: memory is missing, the
+     * data are damaged, a register that is needed is not known, or the caller's frame would not be further up the
+     * stack. *registers is untouched then.
+     */
+    bool (*unwind)(struct reader *reader, const struct unwind_function *function, bool interrupted,
+                   struct registers *registers);
+};
+
+extern const struct unwinder unwinder_x64;
+
+#endif
