@@ -267,6 +267,29 @@ def debug_infos():
     yield "fat", b"\2" + Nibbles(0, len(two), 1, len(three), 0, 0, 4).bytes() + two + b"v" + three
 
 
+def frames():
+    """For fuzz_unwind: the registers in small, then code at 0, unwind data at 64 and 128, a stack at 256."""
+    def frame(pc, code, info, chained=b"", sp=64, known=0xFF, rest=64, flags=1):
+        return (bytes([pc, 0, len(code), 64, sp, known, rest, flags]) + code.ljust(64, b"\x90") + info.ljust(64, b"\0") +
+                chained.ljust(128, b"\0") + b"".join(struct.pack("<Q", 0x10000 + 8 * i) for i in range(64)))
+
+    code = bytes.fromhex("53 4883ec20 90 90 4883c420 5b c3")  # push rbx; sub rsp, 32; ...; add rsp, 32; pop rbx; ret
+    info = bytes([1, 5, 2, 0, 5, 0x32, 1, 0x30])
+    for pc in (0, 1, 5, 6, 7, 11, 12):
+        yield f"small-{pc}", frame(pc, code, info)
+    yield "after-a-call", frame(7, code, info, flags=0)
+    framed = bytes.fromhex("55 4883ec40 488d6c2440 90 488d6500 5d c3")  # push rbp; sub rsp, 64; lea rbp, [rsp + 64]; ...
+    yield "frame", frame(10, framed, bytes([1, 10, 3, 0x45, 10, 3, 5, 0x72, 1, 0x50]))
+    yield "frame-epilog", frame(11, framed, bytes([1, 10, 3, 0x45, 10, 3, 5, 0x72, 1, 0x50]))
+    yield "large", frame(40, b"", bytes([1, 9, 8, 0xF5, 9, 11]) + struct.pack("<I", 17) + bytes([8, 0x11]) +
+                         struct.pack("<I", 128) + bytes([8, 0x34, 1, 0]))
+    yield "far", frame(30, b"", bytes([1, 9, 6, 0, 9, 0x35]) + struct.pack("<I", 16) + bytes([8, 0x88, 1, 0, 7, 1, 4, 0]))
+    yield "chained", frame(3, code, bytes([1 | 4 << 3, 0, 0, 0]) + struct.pack("<III", 0, 13, 128), info)
+    yield "chained-to-itself", frame(3, code, bytes([1 | 4 << 3, 0, 0, 0]) + struct.pack("<III", 0, 13, 64))
+    yield "machine-frame", frame(3, code, bytes([1, 0, 1, 0, 0, 0x1A]))
+    yield "tail-call", frame(5, bytes.fromhex("4883c408 48ffe0"), info)
+
+
 def verified():
     """For fuzz_verify: a byte that chooses the process, then a file about its methods, their neighbours and nothing."""
     even, odd = b"void [] N.T::Even()", "void [] N.T::O\\d\u00e4\x01(string)".encode()
@@ -303,6 +326,7 @@ def main():
         ("fuzz_jitdump", jitdumps()),
         ("fuzz_perf_map", perf_maps()),
         ("fuzz_debug_info", debug_infos()),
+        ("fuzz_unwind", frames()),
         ("fuzz_verify", verified()),
     ):
         folder = HERE / "corpus" / name
