@@ -274,8 +274,8 @@ static bool leaves(const uint8_t *bytes, uint64_t address, const struct unwind_f
     if (bytes[0] == 0xeb || bytes[0] == 0xe9) {
         bool wide = bytes[0] == 0xe9;
         uint64_t to = address + (wide ? 5 : 2) + (uint64_t)signed_number(bytes + 1, wide);
-        bool outside = (to < function->begin || to >= function->end) &&
-                       (to < function->other_begin || to >= function->other_end);
+        bool outside =
+            (to < function->begin || to >= function->end) && (to < function->other_begin || to >= function->other_end);
         return outside || (to == function->begin && !is_chained); /* to its own begin: it calls itself */
     }
     return (bytes[0] == 0xff && bytes[1] == 0x25) ||

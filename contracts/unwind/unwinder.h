@@ -35,6 +35,7 @@ struct unwind_function {
     uint64_t begin, end;
     uint64_t other_begin, other_end; /* of the method's cold part, seen from the hot one, and the reverse; 0: none */
     uint64_t unwind_data;
+    uint32_t packed; /* of arm64 and arm: the entry's second word, where that is all there is; else 0 */
 };
 
 struct unwinder {
@@ -50,6 +51,6 @@ struct unwinder {
                    struct registers *registers);
 };
 
-extern const struct unwinder unwinder_x64;
+extern const struct unwinder unwinder_x64, unwinder_arm64;
 
 #endif

@@ -287,6 +287,17 @@ def frames():
     yield "chained", frame(3, code, bytes([1 | 4 << 3, 0, 0, 0]) + struct.pack("<III", 0, 13, 128), info)
     yield "chained-to-itself", frame(3, code, bytes([1 | 4 << 3, 0, 0, 0]) + struct.pack("<III", 0, 13, 64))
     yield "machine-frame", frame(3, code, bytes([1, 0, 1, 0, 0, 0x1A]))
+    arm64 = struct.pack("<II", 12 | 1 << 21 | 1 << 22 | 2 << 27, 0x8303D0E1) + b"\xe4" * 4
+    for pc in (0, 4, 12, 20, 36, 40, 44):
+        yield f"arm64-{pc}", frame(pc, bytes(48), arm64, flags=3)
+    scopes = struct.pack("<IIII", 12 | 2 << 22 | 2 << 27, 5 | 1 << 22, 9 | 1 << 22, 0x8303D0E1) + b"\xe4" * 4
+    yield "arm64-scopes", frame(24, bytes(48), scopes, flags=3)
+    every = bytes([0x02, 0x24, 0x41, 0x82, 0xC0, 0x02, 0xC8, 0x02, 0xCC, 0x03, 0xD0, 0x01, 0xD4, 0x21, 0xD6, 0x02, 0xD8, 1, 0xDA, 1, 0xDC, 1,
+                   0xDE, 1, 0xE0, 0, 0, 1, 0xE2, 1, 0xE3, 0xE6, 0xE7, 0x40, 1, 0xFC, 0xF8, 0, 0xE4, 0xE4])
+    yield "arm64-every-code", frame(44, bytes(48), struct.pack("<I", 12 | 1 << 21 | 10 << 27) + every, flags=3)
+    for i, entry in enumerate((1 | 3 << 21 | 2 << 23, 1 | 2 << 16 | 1 << 20 | 3 << 21 | 9 << 23, 1 | 7 << 13 | 10 << 16 | 2 << 21 | 99 << 23,
+                               2 | 1 << 16 | 1 << 21 | 4 << 23)):
+        yield f"arm64-packed-{i}", frame(16, struct.pack("<I", entry | 12 << 2) + bytes(44), b"", flags=7)
     yield "tail-call", frame(5, bytes.fromhex("4883c408 48ffe0"), info)
 
 
