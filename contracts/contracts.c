@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "formats/debug_info.h"
 #include "contracts/code_lookup/precode_stubs.h"
 
 struct contract_row {
@@ -11,35 +12,43 @@ struct contract_row {
     enum layout_contract contract;
     const struct execution_manager_version *execution_manager; /* NULL for other contracts */
     const struct precode_stubs_version *precode_stubs;         /* likewise */
+    const struct debug_info_encoding *debug_info;              /* likewise */
 };
 
 static const struct contract_row rows[] = {
-    {"ExecutionManager", 0, "1", LAYOUT_ExecutionManager, &execution_manager_1, NULL},
-    {"ExecutionManager", 0, "2", LAYOUT_ExecutionManager, &execution_manager_2, NULL},
-    {"ExecutionManager", 0, "c1", LAYOUT_ExecutionManager, &execution_manager_1, NULL}, /* previews of .NET 11 */
-    {"ExecutionManager", 0, "c2", LAYOUT_ExecutionManager, &execution_manager_2, NULL},
-    {"ExecutionManager", 2, "c1", LAYOUT_ExecutionManager, &execution_manager_c1, NULL},
-    {"PlatformMetadata", 0, "1", LAYOUT_PlatformMetadata, NULL, NULL},
-    {"PlatformMetadata", 0, "c1", LAYOUT_PlatformMetadata, NULL, NULL},
-    {"PlatformMetadata", 2, "c1", LAYOUT_PlatformMetadata, NULL, NULL},
-    {"PrecodeStubs", 0, "1", LAYOUT_PrecodeStubs, NULL, &precode_stubs_1},
-    {"PrecodeStubs", 0, "2", LAYOUT_PrecodeStubs, NULL, &precode_stubs_2},
-    {"PrecodeStubs", 0, "3", LAYOUT_PrecodeStubs, NULL, &precode_stubs_3},
-    {"PrecodeStubs", 0, "c3", LAYOUT_PrecodeStubs, NULL, &precode_stubs_3}, /* previews of .NET 11 */
-    {"PrecodeStubs", 2, "c1", LAYOUT_PrecodeStubs, NULL, &precode_stubs_3},
-    {"RuntimeTypeSystem", 0, "8.0", LAYOUT_RuntimeTypeSystem, NULL, NULL}, /* ours, for .NET 8: see type_handle.c */
-    {"RuntimeTypeSystem", 0, "1", LAYOUT_RuntimeTypeSystem, NULL, NULL},
-    {"RuntimeTypeSystem", 0, "c1", LAYOUT_RuntimeTypeSystem, NULL, NULL},
-    {"RuntimeTypeSystem", 2, "c1", LAYOUT_RuntimeTypeSystem, NULL, NULL},
-    {"CodeVersions", 0, "1", LAYOUT_CodeVersions, NULL, NULL},
-    {"CodeVersions", 0, "c1", LAYOUT_CodeVersions, NULL, NULL},
-    {"CodeVersions", 2, "c1", LAYOUT_CodeVersions, NULL, NULL},
-    {"Loader", 0, "1", LAYOUT_Loader, NULL, NULL},
-    {"Loader", 0, "c1", LAYOUT_Loader, NULL, NULL},
-    {"Loader", 2, "c1", LAYOUT_Loader, NULL, NULL},
-    {"EcmaMetadata", 0, "1", LAYOUT_EcmaMetadata, NULL, NULL},
-    {"EcmaMetadata", 0, "c1", LAYOUT_EcmaMetadata, NULL, NULL},
-    {"EcmaMetadata", 2, "c1", LAYOUT_EcmaMetadata, NULL, NULL},
+    {"ExecutionManager", 0, "1", LAYOUT_ExecutionManager, &execution_manager_1, NULL, NULL},
+    {"ExecutionManager", 0, "2", LAYOUT_ExecutionManager, &execution_manager_2, NULL, NULL},
+    {"ExecutionManager", 0, "c1", LAYOUT_ExecutionManager, &execution_manager_1, NULL, NULL}, /* previews of .NET 11 */
+    {"ExecutionManager", 0, "c2", LAYOUT_ExecutionManager, &execution_manager_2, NULL, NULL},
+    {"ExecutionManager", 2, "c1", LAYOUT_ExecutionManager, &execution_manager_c1, NULL, NULL},
+    {"PlatformMetadata", 0, "1", LAYOUT_PlatformMetadata, NULL, NULL, NULL},
+    {"PlatformMetadata", 0, "c1", LAYOUT_PlatformMetadata, NULL, NULL, NULL},
+    {"PlatformMetadata", 2, "c1", LAYOUT_PlatformMetadata, NULL, NULL, NULL},
+    {"PrecodeStubs", 0, "1", LAYOUT_PrecodeStubs, NULL, &precode_stubs_1, NULL},
+    {"PrecodeStubs", 0, "2", LAYOUT_PrecodeStubs, NULL, &precode_stubs_2, NULL},
+    {"PrecodeStubs", 0, "3", LAYOUT_PrecodeStubs, NULL, &precode_stubs_3, NULL},
+    {"PrecodeStubs", 0, "c3", LAYOUT_PrecodeStubs, NULL, &precode_stubs_3, NULL}, /* previews of .NET 11 */
+    {"PrecodeStubs", 2, "c1", LAYOUT_PrecodeStubs, NULL, &precode_stubs_3, NULL},
+    {"RuntimeTypeSystem", 0, "8.0", LAYOUT_RuntimeTypeSystem, NULL, NULL,
+     NULL}, /* ours, for .NET 8: see type_handle.c */
+    {"RuntimeTypeSystem", 0, "1", LAYOUT_RuntimeTypeSystem, NULL, NULL, NULL},
+    {"RuntimeTypeSystem", 0, "c1", LAYOUT_RuntimeTypeSystem, NULL, NULL, NULL},
+    {"RuntimeTypeSystem", 2, "c1", LAYOUT_RuntimeTypeSystem, NULL, NULL, NULL},
+    {"CodeVersions", 0, "1", LAYOUT_CodeVersions, NULL, NULL, NULL},
+    {"CodeVersions", 0, "c1", LAYOUT_CodeVersions, NULL, NULL, NULL},
+    {"CodeVersions", 2, "c1", LAYOUT_CodeVersions, NULL, NULL, NULL},
+    {"Loader", 0, "1", LAYOUT_Loader, NULL, NULL, NULL},
+    {"Loader", 0, "c1", LAYOUT_Loader, NULL, NULL, NULL},
+    {"Loader", 2, "c1", LAYOUT_Loader, NULL, NULL, NULL},
+    {"EcmaMetadata", 0, "1", LAYOUT_EcmaMetadata, NULL, NULL, NULL},
+    {"EcmaMetadata", 0, "c1", LAYOUT_EcmaMetadata, NULL, NULL, NULL},
+    {"EcmaMetadata", 2, "c1", LAYOUT_EcmaMetadata, NULL, NULL, NULL},
+    {"DebugInfo", 0, "8.0", LAYOUT_DebugInfo, NULL, NULL, &debug_info_nibbles}, /* ours, for .NET 8 and 9 */
+    {"DebugInfo", 0, "1", LAYOUT_DebugInfo, NULL, NULL, &debug_info_packed},
+    {"DebugInfo", 0, "2", LAYOUT_DebugInfo, NULL, NULL, &debug_info_chunked}, /* previews of .NET 11 */
+    {"DebugInfo", 0, "c1", LAYOUT_DebugInfo, NULL, NULL, &debug_info_packed},
+    {"DebugInfo", 0, "c2", LAYOUT_DebugInfo, NULL, NULL, &debug_info_chunked},
+    {"DebugInfo", 2, "c1", LAYOUT_DebugInfo, NULL, NULL, &debug_info_chunked},
 };
 
 static const struct contract_row *find_row(const char *name, unsigned schema, const char *version)
@@ -97,6 +106,8 @@ enum cdacq_status contracts_select(const struct descriptor *descriptor, struct c
             contracts.execution_manager = row->execution_manager;
         if (row->precode_stubs)
             contracts.precode_stubs = row->precode_stubs;
+        if (row->debug_info)
+            contracts.debug_info = row->debug_info;
     }
     if (!contracts.execution_manager) {
         const struct descriptor_item *published =

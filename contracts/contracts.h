@@ -11,6 +11,7 @@
 struct contracts {
     const struct execution_manager_version *execution_manager;
     const struct precode_stubs_version *precode_stubs; /* NULL: published in no version that this build reads */
+    const struct debug_info_encoding *debug_info;      /* NULL: the same */
     uint32_t usable; /* a bit for each enum layout_contract that is published in a version that this build reads */
 };
 

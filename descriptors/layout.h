@@ -39,6 +39,7 @@ enum layout_contract {
     LAYOUT_CodeVersions,
     LAYOUT_Loader,
     LAYOUT_EcmaMetadata,
+    LAYOUT_DebugInfo,
     LAYOUT_CONTRACT_COUNT
 };
 

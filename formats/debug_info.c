@@ -1,5 +1,7 @@
 #include "formats/debug_info.h"
 
+#include "util/binary_search.h"
+
 enum {
     FLAG_PATCHPOINT = 1, /* EXTRA_DEBUG_INFO_FLAGS of the flag byte */
     FLAG_RICH = 2,
@@ -213,42 +215,50 @@ bool debug_info_each(const struct debug_info *info, bound_found *found, void *co
     return data && info->encoding->each(data, info->size, found, context);
 }
 
-/* ---- IL offset of a native offset ------------------------------------------------------------------------------- */
+/* ---- IL offsets -------------------------------------------------------------------------------------------------- */
 
-struct il_search {
-    uint32_t native_offset; /* that is asked about */
-    uint32_t at;            /* native offset of the bounds in `lowest` */
-    int32_t lowest;         /* IL offset of the bounds at `at` */
-    int32_t greatest;       /* of all bounds */
-    bool started, passed;
+struct mapping_task {
+    struct il_map points; /* with the special il_offsets still in them */
+    int32_t greatest;     /* of all bounds */
+    bool failed;
 };
 
-static bool search_bound(const struct debug_info_bound *bound, void *context)
+static bool map_bound(const struct debug_info_bound *bound, void *context)
 {
-    struct il_search *search = context;
-    search->greatest = MAX(search->greatest, bound->il_offset);
-    if (search->passed || bound->source & DEBUG_INFO_CALL_INSTRUCTION)
+    struct mapping_task *task = context;
+    struct il_map *points = &task->points;
+    struct il_point *last = points->count ? &points->items[points->count - 1] : NULL;
+    task->greatest = MAX(task->greatest, bound->il_offset);
+    if (bound->source & DEBUG_INFO_CALL_INSTRUCTION)
         return true;
-    if (bound->native_offset > search->native_offset) {
-        search->passed = true;
-    } else if (!search->started || bound->native_offset > search->at) {
-        search->started = true;
-        search->at = bound->native_offset;
-        search->lowest = bound->il_offset;
-    } else if (bound->il_offset < search->lowest && bound->il_offset != DEBUG_INFO_NO_MAPPING) {
-        search->lowest = bound->il_offset;
+    if (last && last->native_offset == bound->native_offset) {
+        if (bound->il_offset < (int32_t)last->il_offset && bound->il_offset != DEBUG_INFO_NO_MAPPING)
+            last->il_offset = (uint32_t)bound->il_offset;
+        return true;
     }
+    struct il_point point = {bound->native_offset, (uint32_t)bound->il_offset};
+    task->failed = points->count >= IL_MAP_MAX || !il_map_append(points, point);
+    return !task->failed;
+}
+
+bool debug_info_il_map(const struct debug_info *info, struct il_map *ret)
+{
+    struct mapping_task task = {0};
+    if (!debug_info_each(info, map_bound, &task) || task.failed) {
+        il_map_deinit(&task.points);
+        return false;
+    }
+    for (size_t i = 0; i < task.points.count; i++) {
+        uint32_t *il_offset = &task.points.items[i].il_offset;
+        if ((int32_t)*il_offset < 0)
+            *il_offset = (int32_t)*il_offset == DEBUG_INFO_EPILOG ? (uint32_t)task.greatest : 0;
+    }
+    *ret = task.points;
     return true;
 }
 
-bool debug_info_il_offset(const struct debug_info *info, uint32_t native_offset, uint32_t *ret)
+uint32_t il_map_find(const struct il_point *points, size_t count, uint32_t native_offset)
 {
-    struct il_search search = {.native_offset = native_offset};
-    if (!info->size || !debug_info_each(info, search_bound, &search))
-        return false;
-    if (search.started && search.lowest == DEBUG_INFO_EPILOG)
-        *ret = (uint32_t)search.greatest;
-    else
-        *ret = search.started && search.lowest >= 0 ? (uint32_t)search.lowest : 0;
-    return true;
+    size_t after = lower_bound(i, count, points[i].native_offset <= native_offset);
+    return after ? points[after - 1].il_offset : 0;
 }

@@ -8,9 +8,10 @@
 #ifndef CDACQ_FORMATS_DEBUG_INFO_H
 #define CDACQ_FORMATS_DEBUG_INFO_H
 
+#include "util/vector.h"
 #include "formats/bytes.h"
 
-enum { DEBUG_INFO_CHUNK_MAX = 16 * 1024 * 1024 }; /* a method of 1.4 MB of code has some 400 KB of bounds */
+enum { DEBUG_INFO_CHUNK_MAX = 4 * 1024 * 1024 }; /* a method of 1.4 MB of code has some 400 KB of bounds */
 
 /* ICorDebugInfo::MappingTypes: what an il_offset is where it is no offset. */
 enum debug_info_mapping {
@@ -56,12 +57,25 @@ bool debug_info_open(const struct debug_info_encoding *encoding, const struct by
 bool debug_info_each(const struct debug_info *info, bool (*found)(const struct debug_info_bound *bound, void *context),
                      void *context);
 
+/* From native_offset on, until the next point, the code is that of il_offset. */
+struct il_point {
+    uint32_t native_offset, il_offset;
+};
+
+DEFINE_VECTOR(il_map, struct il_point); /* sorted by native offset, each once */
+
+enum { IL_MAP_MAX = 1024 * 1024 }; /* points of one method */
+
 /*
- * The IL offset of the code at a native offset, by the rule by which the runtime's stack traces have it: the lowest IL
- * offset of the last bounds at or before the native offset, without those of call instructions; the greatest one of the
- * method in an epilog; 0 in a prolog and in code without a mapping. False when the bounds are damaged, or when there
- * are none. Source: dotnet/runtime src/coreclr/vm/debugdebugger.cpp.
+ * The IL offset of each native offset, by the rule of the runtime's stack traces: the lowest IL offset of the last
+ * bounds at or before the native offset, those of call instructions aside; in an epilog the greatest one of the method;
+ * 0 in a prolog and in code without a mapping. A blob without bounds gives an empty map. False when the bounds are
+ * damaged, more than IL_MAP_MAX, or memory runs out; *ret, an empty map, is then untouched. The caller frees it.
+ * Source: dotnet/runtime src/coreclr/vm/debugdebugger.cpp.
  */
-bool debug_info_il_offset(const struct debug_info *info, uint32_t native_offset, uint32_t *ret);
+bool debug_info_il_map(const struct debug_info *info, struct il_map *ret);
+
+/* The IL offset at a native offset of a map that is not empty. */
+uint32_t il_map_find(const struct il_point *points, size_t count, uint32_t native_offset);
 
 #endif

@@ -410,8 +410,10 @@ static void read_version(struct field_reader *reader, struct r2r_image *image)
 {
     struct r2r_source source = {word_if_there, &reader->raw, reader->raw.big_endian};
     struct r2r_header header;
-    if (!reader_failed(&reader->raw) && r2r_header_read(&source, image->header, &header))
+    if (!reader_failed(&reader->raw) && r2r_header_read(&source, image->header, &header)) {
         image->gc_info_version = gc_info_version_of_r2r(reader->layout, header.major, header.minor);
+        image->major_version = header.major;
+    }
 }
 
 struct r2r_image *r2r_image_open(struct field_reader *reader, const struct range_section *section)

@@ -58,6 +58,7 @@ struct r2r_image {
     uint64_t entry_point_map;              /* HashMap from entry point to MethodDesc */
     uint64_t header;                       /* READYTORUN_HEADER */
     unsigned gc_info_version;              /* 0 if not known */
+    unsigned major_version;                /* of the image format; 0 if not known */
     _Atomic(struct r2r_entries *) entries; /* NULL until first use */
     bool unverified;
     struct reader_failure failure; /* why it cannot be read; every look-up in it fails with it */

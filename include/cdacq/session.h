@@ -51,7 +51,7 @@ struct cdacq_method {
     uint64_t offset;        /* from code_start; in the cold part: code_size plus the offset from cold_start */
     uint64_t funclet_start; /* equals code_start outside funclets, also in the cold part of the body; 0: not known */
     uint32_t token;         /* MethodDef token in `module`, 0x06...; 0 for dynamic methods */
-    int32_t il_offset;
+    int32_t il_offset;      /* of the code at the address, by the rule of the runtime's stack traces */
     uint32_t line;
     bool cold;
     bool module_verified; /* false: the answer uses a file that nothing in the target could confirm */

@@ -47,6 +47,10 @@ struct method_record {
     uint64_t unwind_base;
     uint32_t function_count;
     bool functions_unknown;             /* unreadable, or too many */
+    bool has_il_map;                    /* the next three fields were filled */
+    bool il_unverified;                 /* bytes of an unconfirmed file were read for them */
+    uint32_t il_point_count;            /* 0: no IL offset is known */
+    const struct il_point *il_points;   /* sorted by native offset */
     struct method_function functions[]; /* sorted; none if all of the part is the body */
 };
 
@@ -75,6 +79,7 @@ struct cdacq_session {
     struct arena scratch;         /* of the failure texts of the last call */
     struct walked_records walked; /* records of look-ups without a table */
     uint32_t function_total;      /* of all records */
+    size_t il_point_total;        /* of all records */
     unsigned lookups;             /* without a map */
     const struct code_map *map;
     bool no_map;
@@ -108,5 +113,13 @@ void session_answer(struct cdacq_session *session, uint64_t ip, struct cdacq_met
 
 /* Fills in the answer for an address from the record of its method. */
 void record_answer(const struct method_record *record, uint64_t ip, struct cdacq_method *ret);
+
+struct il_point;
+
+/* Decodes the IL offsets of a record's method. `block` is the record's, or NULL: it is then looked up. */
+void record_read_il_map(struct cdacq_session *session, struct method_record *record, const struct code_block *block);
+
+/* Adds the IL offset to what record_answer() has filled, where it is known. */
+void record_answer_il(const struct method_record *record, struct cdacq_method *ret);
 
 #endif

@@ -323,6 +323,15 @@ static struct method_record *walked_record(struct cdacq_session *session, const 
     return record && walked_records_insert(&session->walked, record, NULL) ? record : NULL;
 }
 
+static void answer_from(struct cdacq_session *session, struct method_record *record, const struct code_block *block,
+                        uint64_t address, struct cdacq_method *ret)
+{
+    if (UNLIKELY(!record->has_il_map))
+        record_read_il_map(session, record, block);
+    record_answer(record, address, ret);
+    record_answer_il(record, ret);
+}
+
 /* Looks up one address as the specification does, without an index. `ip` is the address as the caller gave it. */
 static void walk(struct cdacq_session *session, uint64_t ip, uint64_t address, struct cdacq_method *ret)
 {
@@ -346,9 +355,9 @@ static void walk(struct cdacq_session *session, uint64_t ip, uint64_t address, s
         ret->offset = block.offset;
         return;
     }
-    const struct method_record *record = walked_record(session, &block);
+    struct method_record *record = walked_record(session, &block);
     if (record) {
-        record_answer(record, address, ret);
+        answer_from(session, record, &block, address, ret);
         ret->ip = ip;
         return;
     }
@@ -402,7 +411,7 @@ static void look_up(struct cdacq_session *session, uint64_t ip, bool batch, stru
     }
     struct method_record *record = session_record(session, index, part);
     if (record) {
-        record_answer(record, address, ret);
+        answer_from(session, record, NULL, address, ret);
         ret->ip = ip;
     } else {
         answer_error(session, ip, ret);

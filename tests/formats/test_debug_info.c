@@ -302,11 +302,11 @@ START_TEST(il_offsets_as_stack_traces_have_them)
     struct bytes bytes = bytes_of_buffer(blob.data, size_of(&blob));
     struct debug_info info;
     ck_assert(debug_info_open(&debug_info_packed, &bytes, false, &info));
-    for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
-        uint32_t il_offset = 77;
-        ck_assert(debug_info_il_offset(&info, expected[i].native_offset, &il_offset));
-        ck_assert_uint_eq(il_offset, expected[i].il_offset);
-    }
+    struct il_map map = {0};
+    ck_assert(debug_info_il_map(&info, &map));
+    for (size_t i = 0; i < ARRAY_SIZE(expected); i++)
+        ck_assert_uint_eq(il_map_find(map.items, map.count, expected[i].native_offset), expected[i].il_offset);
+    il_map_deinit(&map);
 }
 END_TEST
 
@@ -315,16 +315,17 @@ START_TEST(no_bounds_no_offset)
     static const uint8_t empty[4];
     struct bytes bytes = bytes_of_buffer(empty, sizeof empty);
     struct debug_info info;
-    uint32_t il_offset;
+    struct il_map map = {0};
     ck_assert(debug_info_open(&debug_info_nibbles, &bytes, false, &info));
-    ck_assert(!debug_info_il_offset(&info, 0, &il_offset));
+    ck_assert(debug_info_il_map(&info, &map));
+    ck_assert_uint_eq(map.count, 0);
 }
 END_TEST
 
 START_TEST(damage)
 {
     struct debug_info info;
-    uint32_t il_offset;
+    struct il_map map = {0};
     uint8_t data[64];
     memset(data, 0xff, sizeof data); /* a number without an end */
     struct bytes bytes = bytes_of_buffer(data, sizeof data);
@@ -342,7 +343,7 @@ START_TEST(damage)
     append(&blob, &wraps);
     bytes = bytes_of_buffer(blob.data, size_of(&blob));
     ck_assert(debug_info_open(&debug_info_nibbles, &bytes, false, &info));
-    ck_assert(!debug_info_il_offset(&info, 0, &il_offset));
+    ck_assert(!debug_info_il_map(&info, &map));
     struct blob wide = {0}, packed = {0}; /* fields of more than 32 bits; more records than bytes */
     put_number(&wide, 1);
     put_number(&wide, 32);
@@ -352,7 +353,7 @@ START_TEST(damage)
     append(&packed, &wide);
     bytes = bytes_of_buffer(packed.data, 64);
     ck_assert(debug_info_open(&debug_info_packed, &bytes, false, &info));
-    ck_assert(!debug_info_il_offset(&info, 0, &il_offset));
+    ck_assert(!debug_info_il_map(&info, &map));
 }
 END_TEST
 

@@ -1,6 +1,6 @@
 /*
  * fuzz_debug_info.c: a byte that chooses the encoding and whether a flag byte comes first, then any bytes as the debug
- * info of a method. Bounds come by ascending native offset, and every native offset gets an IL offset or none does.
+ * info of a method. Bounds come by ascending native offset, and every native offset gets an IL offset.
  */
 #include "formats/debug_info.h"
 
@@ -26,10 +26,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct bytes bytes = bytes_of_buffer(data + 1, size - 1);
     if (!debug_info_open(encodings[data[0] & 3], &bytes, data[0] & 4, &info))
         return 0;
-    uint32_t last = 0, il_offset;
+    uint32_t last = 0;
+    struct il_map map = {0};
     bool whole = debug_info_each(&info, check, &last);
-    for (size_t i = 0; i < ARRAY_SIZE(asked); i++)
-        if (debug_info_il_offset(&info, asked[i], &il_offset) != (whole && info.size))
+    if (debug_info_il_map(&info, &map) != whole)
+        abort();
+    for (size_t i = 0; i < ARRAY_SIZE(asked) && map.count; i++)
+        if ((int32_t)il_map_find(map.items, map.count, asked[i]) < 0)
             abort();
+    il_map_deinit(&map);
     return 0;
 }

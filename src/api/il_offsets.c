@@ -1,0 +1,43 @@
+/*
+ * il_offsets.c: IL offsets in answers. The debug info of a method is decoded when an address of it is first asked about,
+ * not when methods are listed.
+ */
+#include "contracts/execution_manager/il_offsets.h"
+
+#include "src/api/handles.h"
+
+/* Of all methods that a session remembers: a large process has some 2 million bounds in all. */
+enum { IL_POINTS_MAX = 8 * 1024 * 1024 };
+
+void record_read_il_map(struct cdacq_session *session, struct method_record *record, const struct code_block *block)
+{
+    struct cdacq_target *target = session->target;
+    struct field_reader *reader = &session->reader;
+    struct code_block found;
+    struct il_map map = {0};
+    record->has_il_map = true; /* found or not */
+    reader_begin(&reader->raw, FUEL_LOOKUP);
+    if (!block && execution_manager_find(&target->manager, reader, record->method.code_start, &found))
+        block = &found;
+    if (!block || !code_block_is_method(block) || !block_il_map(target->contracts.debug_info, reader, block, &map))
+        return;
+    size_t total = session->il_point_total + map.count;
+    struct il_point *points =
+        total <= IL_POINTS_MAX ? arena_allocate(&session->arena, map.count * sizeof *points) : NULL;
+    if (points && map.count) {
+        memcpy(points, map.items, map.count * sizeof *points);
+        record->il_points = points;
+        record->il_point_count = (uint32_t)map.count;
+    }
+    session->il_point_total = MIN(total, (size_t)IL_POINTS_MAX);
+    record->il_unverified = reader_unverified(&reader->raw);
+    il_map_deinit(&map);
+}
+
+void record_answer_il(const struct method_record *record, struct cdacq_method *ret)
+{
+    if (!record->il_point_count || ret->offset > UINT32_MAX)
+        return;
+    ret->il_offset = (int32_t)il_map_find(record->il_points, record->il_point_count, (uint32_t)ret->offset);
+    ret->module_verified &= !record->il_unverified;
+}
