@@ -387,8 +387,7 @@ START_TEST(memory_that_is_missing)
     mock_method(heap, &(struct mock_method){.size = 90, .method_desc = 0x1000});
     mock_unmap(mock, heap->node, mock_size_of(mock, "CodeHeapListNode"));
     mock_publish(mock, NULL);
-    ASSERT_TOOL(mock, "info", "", 0, "1 known only in part", "\nnext        take a core with more",
-                "1 code range is");
+    ASSERT_TOOL(mock, "info", "", 0, "1 known only in part", "\nnext        take a core with more", "1 code range is");
     ASSERT_TOOL(mock, "info", "--json", 0, "\"next_steps\":[{\"need\":\"memory\"");
     mock_destroy(mock);
 }
