@@ -20,7 +20,7 @@ void arena_deinit(struct arena *arena)
 void *arena_allocate(struct arena *arena, size_t size)
 {
     struct arena_chunk *chunk = arena->chunks;
-    if (size > PTRDIFF_MAX)
+    if (size > PTRDIFF_MAX - sizeof *chunk - CHUNK_SIZE) /* no allocation is as large */
         return NULL;
     size = (size_t)align_up(size, _Alignof(uint64_t));
     if (!chunk || chunk->size - chunk->used < size) {
