@@ -258,9 +258,7 @@ static void undo_any(struct reader *reader, const uint8_t *code, unsigned pairs,
 
 static uint64_t frame_pointer(struct reader *reader, const struct registers *registers)
 {
-    if (!register_is_known(registers, FP))
-        reader_fail(reader, CDACQ_ERR_CORRUPT, registers->values[PC], "a register that unwinding needs");
-    return registers->values[FP];
+    return register_needed(reader, registers, FP, registers->values[PC]);
 }
 
 /* Undoes a code that saves registers of the usual kinds, 0x20 to 0xdf. `pairs`: more pairs follow the first. */
@@ -332,9 +330,7 @@ static bool unwind(struct reader *reader, const struct unwind_function *function
                    struct registers *registers)
 {
     struct registers caller = *registers;
-    uint64_t pc = registers->values[PC], sp = registers->values[SP];
-    if (!register_is_known(registers, PC) || !register_is_known(registers, SP))
-        reader_fail(reader, CDACQ_ERR_CORRUPT, pc, "a register that unwinding needs");
+    uint64_t pc = register_needed(reader, registers, PC, 0), sp = register_needed(reader, registers, SP, pc);
     if (pc < function->begin || pc > function->end || (pc - function->begin) % 4) /* a return address may be the end */
         reader_fail(reader, CDACQ_ERR_CORRUPT, pc, "program counter outside its function");
     if (reader_failed(reader))
@@ -346,17 +342,14 @@ static bool unwind(struct reader *reader, const struct unwind_function *function
         return false;
     unsigned first = interrupted ? first_code(reader, &codes) : 0;
     undo_all(reader, &codes, first, &caller);
-    if (!register_is_known(&caller, LR))
-        reader_fail(reader, CDACQ_ERR_CORRUPT, pc, "a register that unwinding needs");
+    uint64_t return_address = register_needed(reader, &caller, LR, pc);
     /* A function that has saved nothing yet has its caller's stack pointer. */
     if (caller.values[SP] < sp || (caller.values[SP] == sp && !interrupted))
         reader_fail(reader, CDACQ_ERR_CORRUPT, sp, "stack frame that does not move up the stack");
     if (reader_failed(reader))
         return false;
-    register_set(&caller, PC, caller.values[LR]);
-    caller.known &= preserved | UINT64_C(1) << SP | UINT64_C(1) << PC;
-    for (unsigned i = 0; i < REGISTER_MAX; i++)
-        caller.values[i] = register_is_known(&caller, i) ? caller.values[i] : 0;
+    register_set(&caller, PC, return_address);
+    registers_keep(&caller, preserved | UINT64_C(1) << SP | UINT64_C(1) << PC);
     *registers = caller;
     return true;
 }

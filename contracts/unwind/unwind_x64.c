@@ -131,9 +131,7 @@ static bool read_unwind_info(struct reader *reader, uint64_t address, struct unw
 
 static uint64_t value_of(struct reader *reader, const struct registers *registers, unsigned number)
 {
-    if (!register_is_known(registers, number))
-        reader_fail(reader, CDACQ_ERR_CORRUPT, registers->values[RIP], "a register that unwinding needs");
-    return registers->values[number];
+    return register_needed(reader, registers, number, registers->values[RIP]);
 }
 
 static void restore(struct reader *reader, struct registers *registers, unsigned number, uint64_t address)
@@ -327,9 +325,7 @@ static bool unwind(struct reader *reader, const struct unwind_function *function
         reader_fail(reader, CDACQ_ERR_CORRUPT, sp, "stack frame that does not move up the stack");
     if (reader_failed(reader))
         return false;
-    caller.known &= preserved | 1u << RSP | 1u << RIP;
-    for (unsigned i = 0; i < REGISTER_MAX; i++)
-        caller.values[i] = register_is_known(&caller, i) ? caller.values[i] : 0;
+    registers_keep(&caller, preserved | 1u << RSP | 1u << RIP);
     *registers = caller;
     return true;
 }
