@@ -51,6 +51,8 @@ static void teardown(void)
     cdacq_jitdump_close(jitdump);
     if (jitdump_fd)
         close(jitdump_fd);
+    jitdump = NULL; /* all tests may run in one process */
+    jitdump_fd = 0;
 }
 
 static enum cdacq_status fill_method(void *ret)
