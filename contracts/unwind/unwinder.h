@@ -8,43 +8,7 @@
 #ifndef CDACQ_CONTRACTS_UNWIND_UNWINDER_H
 #define CDACQ_CONTRACTS_UNWIND_UNWINDER_H
 
-#include "target/reader.h"
-
-enum { REGISTER_MAX = 64 };
-
-/* Registers by their DWARF numbers. What is not known has its bit in `known` clear and the value 0. */
-struct registers {
-    uint64_t values[REGISTER_MAX];
-    uint64_t known;
-};
-
-static inline bool register_is_known(const struct registers *registers, unsigned number)
-{
-    return registers->known >> number & 1;
-}
-
-static inline void register_set(struct registers *registers, unsigned number, uint64_t value)
-{
-    registers->values[number] = value;
-    registers->known |= UINT64_C(1) << number;
-}
-
-/* The value of a register that unwinding at `pc` needs. 0, and the reader fails, when it is not known. */
-static inline uint64_t register_needed(struct reader *reader, const struct registers *registers, unsigned number,
-                                       uint64_t pc)
-{
-    if (!register_is_known(registers, number))
-        reader_fail(reader, CDACQ_ERR_CORRUPT, pc, "a register that unwinding needs");
-    return registers->values[number];
-}
-
-/* Makes all registers that are not in the set unknown. */
-static inline void registers_keep(struct registers *registers, uint64_t set)
-{
-    registers->known &= set;
-    for (unsigned i = 0; i < REGISTER_MAX; i++)
-        registers->values[i] = register_is_known(registers, i) ? registers->values[i] : 0;
-}
+#include "target/registers.h"
 
 /* The function or funclet that covers the program counter, as its RUNTIME_FUNCTION has it. Addresses. */
 struct unwind_function {
