@@ -166,13 +166,6 @@ bool elf_note_next(struct elf_class elf, const uint8_t *bytes, uint64_t size, un
     return true;
 }
 
-/* Four bytes of state, a flag word, uid and gid (of 16 bits each if words have 32), then pr_pid. */
-int elf_prpsinfo_pid(struct elf_class elf, const uint8_t *desc, size_t size)
-{
-    size_t offset = elf.wide ? 24 : 12;
-    return size >= offset + 4 ? (int)load_u32(desc + offset, elf.big) : 0;
-}
-
 /* Count and page size, then {begin, end, page offset} of each mapping, then their paths, one NUL each. */
 bool elf_nt_file_open(struct elf_class elf, const uint8_t *desc, size_t size, struct elf_nt_file *ret)
 {

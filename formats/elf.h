@@ -135,9 +135,6 @@ struct elf_note_bytes {
 bool elf_note_next(struct elf_class elf, const uint8_t *bytes, uint64_t size, unsigned align, uint64_t *offset,
                    struct elf_note_bytes *ret);
 
-/* pr_pid of NT_PRPSINFO; 0 if the note is too short. */
-int elf_prpsinfo_pid(struct elf_class elf, const uint8_t *desc, size_t size);
-
 /* NT_FILE: mappings of files. */
 struct elf_nt_file {
     struct elf_class class;

@@ -10,6 +10,7 @@
 #include "formats/elf.h"
 #include "target/page_cache.h"
 #include "target/segments.h"
+#include "target/threads.h"
 
 enum {
     SEGMENT_MAX = 4 * 1024 * 1024, /* vm.max_map_count is 65,530 by default; the table takes 224 MB at most */
@@ -31,6 +32,8 @@ struct core {
     struct elf_class elf; /* of the headers; the runtime's data may differ */
     unsigned note_count;  /* read so far */
     unsigned seen;        /* enum seen_notes */
+    struct core_threads threads;
+    struct core_prpsinfo process;
 };
 
 /* A PT_LOAD, for the access of the mappings that it covers. */
@@ -59,6 +62,7 @@ static void core_destroy(struct target *target)
     if (core->bytes)
         munmap((void *)(uintptr_t)core->bytes, core->size);
     arena_deinit(&core->notes);
+    core_threads_deinit(&core->threads);
     page_cache_deinit(&core->cache);
     if (core->fd >= 0)
         close(core->fd);
@@ -116,9 +120,18 @@ static bool core_memory_at(struct target *target, uint64_t address, struct span 
                                  segment->end, segment->file_offset, address, ret);
 }
 
+enum seen_notes { SEEN_GDB = 1, SEEN_THREADS = 2, SEEN_SIGNAL = 4 };
+
+static enum cdacq_status core_list_threads(struct target *target, struct threads *ret, struct cdacq_error *err)
+{
+    const struct core *core = core_of(target);
+    return threads_of_core(target, &core->threads, core->elf, &core->process, core->seen & SEEN_GDB, ret, err);
+}
+
 static const struct target_ops core_ops = {
     .memory_at = core_memory_at,
     .dumped_at = core_dumped_at,
+    .threads = core_list_threads,
     .destroy = core_destroy,
 };
 
@@ -204,8 +217,6 @@ static enum cdacq_status read_nt_file(struct core *core, const uint8_t *desc, si
     return CDACQ_OK;
 }
 
-enum seen_notes { SEEN_GDB = 1, SEEN_THREADS = 2, SEEN_SIGNAL = 4 };
-
 /* gdb writes a note of its own, the kernel one with the signal, createdump neither; a snapshot has no threads. */
 static const char *writer_of(unsigned seen)
 {
@@ -214,6 +225,31 @@ static const char *writer_of(unsigned seen)
     if (!(seen & SEEN_THREADS))
         return "cdacq snapshot";
     return seen & SEEN_SIGNAL ? "the kernel" : "createdump";
+}
+
+/* A note of the process or of a thread: that of the last NT_PRSTATUS before it. False when out of memory. */
+static bool read_process_note(struct core *core, const struct elf_note_bytes *view)
+{
+    const struct elf_note *note = &view->note;
+    struct thread_notes thread = {0};
+    if (note->type == NT_PRSTATUS) {
+        core->seen |= SEEN_THREADS;
+        return !core_prstatus_at(core->elf, view->desc, note->desc_size, &thread.status) ||
+               core->threads.count == THREAD_MAX || core_threads_append(&core->threads, thread);
+    }
+    if (note->type == NT_SIGINFO) {
+        core->seen |= SEEN_SIGNAL;
+        struct thread_notes *last = core->threads.count ? &core->threads.items[core->threads.count - 1] : NULL;
+        if (last)
+            last->signal = core_siginfo_signal(core->elf, view->desc, note->desc_size);
+    }
+    if (note->type == NT_PRPSINFO && !core->base.pid) {
+        core->process = core_prpsinfo_at(core->elf, view->desc, note->desc_size);
+        core->base.pid = core->process.pid;
+    }
+    if (note->type == NT_AUXV && !core->base.vdso)
+        core->base.vdso = core_auxv_value(core->elf, view->desc, note->desc_size, AT_SYSINFO_EHDR);
+    return true;
 }
 
 static enum cdacq_status read_notes(struct core *core, const struct elf_segment *header, struct cdacq_error *err)
@@ -235,12 +271,8 @@ static enum cdacq_status read_notes(struct core *core, const struct elf_segment 
             core->seen |= SEEN_GDB;
         if ((note->name_size != 4 && note->name_size != 5) || memcmp(view.name, "CORE", 4) != 0)
             continue;
-        if (note->type == NT_PRSTATUS)
-            core->seen |= SEEN_THREADS;
-        if (note->type == NT_SIGINFO)
-            core->seen |= SEEN_SIGNAL;
-        if (note->type == NT_PRPSINFO && !core->base.pid)
-            core->base.pid = elf_prpsinfo_pid(core->elf, view.desc, note->desc_size);
+        if (!read_process_note(core, &view))
+            return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the core's threads");
         if (note->type == NT_FILE) {
             enum cdacq_status status = read_nt_file(core, view.desc, note->desc_size, err);
             if (status < 0)

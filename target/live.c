@@ -17,12 +17,12 @@
 #include "util/file.h"
 #include "formats/elf.h"
 #include "target/page_cache.h"
+#include "target/threads.h"
 
 enum {
     MAPS_MAX = 1 << 30, /* bytes of text: vm.max_map_count is 65,530 by default */
-    THREAD_MAX = 65536,
-    STOP_ROUNDS = 64, /* each stops all threads seen so far; only running threads create new ones */
-    STOP_SECONDS = 5, /* a thread in an uninterruptible wait may never stop */
+    STOP_ROUNDS = 64,   /* each stops all threads seen so far; only running threads create new ones */
+    STOP_SECONDS = 5,   /* a thread in an uninterruptible wait may never stop */
 };
 
 struct held_thread {
@@ -31,14 +31,17 @@ struct held_thread {
 };
 
 /*
- * A thread of the library that holds the target's threads stopped. Only the thread that attached with ptrace may
- * detach, and the target may be destroyed by another thread than opened it. When a tracer ends, the kernel detaches for
- * it.
+ * A thread of the library that holds the target's threads stopped. Only the thread that attached with ptrace may read
+ * registers and detach, and the target may be used and destroyed by another thread than opened it. When a tracer ends,
+ * the kernel detaches for it.
  */
 struct holder {
     pthread_t thread;
     bool started;
-    sem_t settled, release; /* all threads are held, or that failed; resume them */
+    sem_t wake;    /* the holder has a task: fill `list` or, if that is NULL, resume the threads and end */
+    sem_t settled; /* all threads are held, or that failed; the list is filled */
+    struct threads *list;
+    bool listed; /* false: out of memory */
     struct held_thread *held;
     size_t held_count;
     enum cdacq_status status;
@@ -80,10 +83,10 @@ static void release_threads(struct holder *holder)
 {
     if (!holder->started)
         return;
-    sem_post(&holder->release);
+    sem_post(&holder->wake);
     pthread_join(holder->thread, NULL);
     sem_destroy(&holder->settled);
-    sem_destroy(&holder->release);
+    sem_destroy(&holder->wake);
     free(holder->held);
 }
 
@@ -98,9 +101,41 @@ static void live_destroy(struct target *target)
     free(live);
 }
 
+/* The name of a thread, without the newline that /proc ends it with. */
+static void read_name(int pid, struct target_thread *thread)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/comm", pid, thread->tid);
+    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    size_t n = fd < 0 ? 0 : file_read_at(fd, 0, thread->name, THREAD_NAME_MAX);
+    thread->name[n] = '\0';
+    thread->name[strcspn(thread->name, "\n")] = '\0';
+}
+
+static enum cdacq_status live_threads(struct target *target, struct threads *ret, struct cdacq_error *err)
+{
+    struct holder *holder = &live_of(target)->holder;
+    if (!holder->started)
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "process %d: only a stopped process has threads to read",
+                         target->pid);
+    if (!register_machine_find(target->elf_machine))
+        return error_set(err, CDACQ_ERR_FORMAT, 0, "process %d: registers of ELF machine %u cannot be read",
+                         target->pid, target->elf_machine);
+    holder->list = ret;
+    sem_post(&holder->wake);
+    wait_for(&holder->settled);
+    holder->list = NULL;
+    if (!holder->listed)
+        return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the threads");
+    for (size_t i = 0; i < ret->count; i++)
+        read_name(target->pid, &ret->items[i]);
+    return CDACQ_OK;
+}
+
 static const struct target_ops live_ops = {
     .memory_at = live_memory_at,
     .dumped_at = live_memory_at,
+    .threads = live_threads,
     .destroy = live_destroy,
 };
 
@@ -144,7 +179,11 @@ static bool parse_maps(struct live *live, struct file_policy *policy)
         char access[5];
         int path = 0;
         if (sscanf(line, "%llx-%llx %4s %llx %*s %*s %n", &begin, &end, access, &offset, &path) < 4 || !path ||
-            line[path] != '/' || begin >= end)
+            begin >= end)
+            continue;
+        if (strcmp(line + path, "[vdso]") == 0)
+            live->base.vdso = begin;
+        if (line[path] != '/')
             continue;
         unescape_newlines(line + path);
         live->base.mappings[live->base.mapping_count++] = (struct mapping){
@@ -257,6 +296,22 @@ static enum cdacq_status hold_all_threads(struct live *live, struct cdacq_error 
     return error_set(err, CDACQ_ERR_IO, 0, "process %d: cannot be stopped: new threads keep coming", live->base.pid);
 }
 
+/* Reads the registers of all threads that are held. One that was killed meanwhile has none. */
+static bool list_threads(struct live *live)
+{
+    struct holder *holder = &live->holder;
+    if (!threads_reserve(holder->list, holder->held_count))
+        return false;
+    for (size_t i = 0; i < holder->held_count; i++) {
+        uint8_t registers[64 * 8]; /* more than any machine has in this set */
+        struct iovec whole = {registers, sizeof registers};
+        pid_t tid = holder->held[i].tid;
+        if (ptrace(PTRACE_GETREGSET, tid, (void *)(uintptr_t)NT_PRSTATUS, &whole) == 0)
+            (void)threads_append_live(holder->list, &live->base, tid, registers, whole.iov_len);
+    }
+    return true;
+}
+
 static void *holder_main(void *context)
 {
     struct live *live = context;
@@ -264,7 +319,12 @@ static void *holder_main(void *context)
     holder->status = hold_all_threads(live, &holder->error);
     sem_post(&holder->settled);
     if (holder->status >= 0)
-        wait_for(&holder->release);
+        wait_for(&holder->wake);
+    while (holder->list) {
+        holder->listed = list_threads(live);
+        sem_post(&holder->settled);
+        wait_for(&holder->wake);
+    }
     for (size_t i = 0; i < holder->held_count; i++)
         ptrace(PTRACE_DETACH, holder->held[i].tid, NULL, (void *)(intptr_t)holder->held[i].signal);
     return NULL;
@@ -278,7 +338,7 @@ static enum cdacq_status hold(struct live *live, struct cdacq_error *err)
     if (!holder->held)
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
     sem_init(&holder->settled, 0, 0);
-    sem_init(&holder->release, 0, 0);
+    sem_init(&holder->wake, 0, 0);
     sigfillset(&all); /* signals are left to the process's other threads */
     pthread_sigmask(SIG_SETMASK, &all, &old);
     holder->started = pthread_create(&holder->thread, NULL, holder_main, live) == 0;

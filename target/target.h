@@ -65,12 +65,16 @@ struct recording {
 
 struct target;
 
+struct threads;
+
 DEFINE_HASH_TABLE_TYPE(file_table, struct mapped_file *);
 
 struct target_ops {
     bool (*memory_at)(struct target *target, uint64_t address, struct span *ret);
     /* As memory_at, but without files standing in. */
     bool (*dumped_at)(struct target *target, uint64_t address, struct span *ret);
+    /* Fills the list of threads (target/threads.h). NULL where there are none. */
+    enum cdacq_status (*threads)(struct target *target, struct threads *ret, struct cdacq_error *err);
     void (*destroy)(struct target *target);
 };
 
@@ -85,6 +89,7 @@ struct target {
     struct file_table file_table;         /* `files` by path */
     const struct mapping **file_mappings; /* grouped by file; mapped_file.mappings point into it */
     struct recording *recording;
+    uint64_t vdso;      /* address of the kernel's ELF image in the process; 0 where unknown */
     const char *writer; /* the program that wrote a core, guessed from its notes; static */
     uint64_t segment_count, dumped_size, missing_size;
     bool truncated;

@@ -1,6 +1,6 @@
 /*
- * fuzz_core.c: any bytes as a core file: opening, reading at every address that the bytes name, images at every
- * mapping, their symbols and relocated data, what files are known by. No file of the machine is looked at.
+ * fuzz_core.c: any bytes as a core file: opening, reading at every address that the bytes name, threads, images at
+ * every mapping, their symbols and relocated data, what files are known by. No file of the machine is looked at.
  */
 #include <stdio.h>
 #include <sys/mman.h>
@@ -8,6 +8,7 @@
 #include "src/api/file_match.h"
 #include "target/core.h"
 #include "target/image.h"
+#include "target/threads.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -86,6 +87,20 @@ static void identify(struct target *target, const struct mapped_file *file)
         abort();
 }
 
+/* There is a thread unless listing failed, and only the first can have died. */
+static void list_threads(struct target *target)
+{
+    struct threads threads;
+    struct cdacq_error error;
+    enum cdacq_status status = target_threads(target, &threads, &error);
+    if ((status < 0) != !threads.count)
+        abort();
+    for (size_t i = 0; i < threads.count; i++)
+        if ((i && threads.items[i].died) || !memchr(threads.items[i].name, 0, sizeof threads.items[i].name))
+            abort();
+    threads_deinit(&threads);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     int fd = memfd_create("fuzz", MFD_CLOEXEC);
@@ -110,6 +125,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         touch(target, load_u32(data + i, false));
         touch(target, load_u32(data + i, true));
     }
+    list_threads(target);
     for (size_t i = 0; i < target->mapping_count; i++) {
         const struct mapping *mapping = &target->mappings[i];
         if (mapping->begin >= mapping->end || !mapping->path || strlen(mapping->path) > size)

@@ -12,6 +12,7 @@ import jitdump_writer  # noqa: E402
 import r2r_image  # noqa: E402
 
 PT_LOAD, PT_DYNAMIC, PT_NOTE, ET_DYN, ET_CORE, NT_FILE, NT_PRPSINFO = 1, 2, 4, 3, 4, 0x46494C45, 3
+NT_PRSTATUS, NT_AUXV, NT_SIGINFO = 1, 6, 0x53494749
 
 
 class Elf:
@@ -135,6 +136,16 @@ def cores():
                 yield (f"image-{64 if wide else 32}{'be' if big else 'le'}-{'gnu' if gnu else 'sysv'}-{relocations}",
                        core(elf, [(base, lib, 0x1000, 5), (base + 0x1000, b"data" * 8, 0x1000, 6)], [prpsinfo + files]))
             yield f"plain-{64 if wide else 32}{'be' if big else 'le'}", core(elf, [(0x1000, b"abcd", 16, 4)], [])
+            threads = b""
+            for tid in (42, 43):
+                status = elf.pack("IIIHHWWIIII", 0, 0, 0, 11, 0, 0, 0, tid, 1, 1, 1)
+                status += elf.pack("W" * 48, *range(0x1000, 0x1000 + 48))
+                threads += elf.note(b"CORE", NT_PRSTATUS, status)
+                threads += elf.note(b"CORE", NT_SIGINFO, elf.pack("I", 11) + bytes(124)) if tid == 43 else b""
+            threads += elf.note(b"CORE", NT_AUXV, elf.pack("WWWW", 33, 0x1000, 0, 0))
+            for machine in (62, 183) if wide else (3, 40):
+                yield (f"threads-{machine}-{'be' if big else 'le'}",
+                       core(elf, [(0x1000, b"abcd", 16, 4)], [threads], machine=machine))
             yield (f"extended-{64 if wide else 32}{'be' if big else 'le'}",
                    core(elf, [(0x1000, b"abcd", 4, 4), (0x1002, b"efgh", 4, 6)], [elf.note(b"CORE", 1, b"")], True))
     elf = Elf(True, False)

@@ -54,7 +54,7 @@ static bool fake_dumped_at(struct target *target, uint64_t address, struct span 
     return fake_at(target, address, false, ret);
 }
 
-static const struct target_ops fake_ops = {fake_memory_at, fake_dumped_at, NULL};
+static const struct target_ops fake_ops = {.memory_at = fake_memory_at, .dumped_at = fake_dumped_at};
 
 /* Each fragment is an allocation of its own, so that AddressSanitizer finds a read beyond its end. */
 static uint8_t *fragment(uint64_t begin, size_t size)

@@ -1,0 +1,49 @@
+#include "formats/core_notes.h"
+
+/*
+ * struct elf_prstatus: signal number, code and error (4 bytes each), pr_cursig (2), two sets of signals (a word each),
+ * four ids (4 bytes each), four times (two words each), the registers, pr_fpvalid (4).
+ */
+bool core_prstatus_at(struct elf_class elf, const uint8_t *desc, size_t size, struct core_prstatus *ret)
+{
+    size_t word = elf_word_size(elf), tid = 16 + 2 * word, registers = tid + 4 * 4 + 8 * word;
+    if (size <= registers)
+        return false;
+    *ret = (struct core_prstatus){
+        .tid = (int)load_u32(desc + tid, elf.big),
+        .signal = (int16_t)load_u16(desc + 12, elf.big),
+        .registers = desc + registers,
+        .registers_size = size - registers,
+    };
+    return true;
+}
+
+int core_siginfo_signal(struct elf_class elf, const uint8_t *desc, size_t size)
+{
+    return size >= 4 ? (int)load_u32(desc, elf.big) : 0;
+}
+
+/*
+ * struct elf_prpsinfo: four bytes of state, a flag word, uid and gid, four ids (4 bytes each), pr_fname (16), pr_psargs
+ * (80). Where words have 32 bits, uid and gid have 16 on some machines, which shows in the size.
+ */
+struct core_prpsinfo core_prpsinfo_at(struct elf_class elf, const uint8_t *desc, size_t size)
+{
+    enum { NAME = 16, IDS = 4 * 4, NARROW_SIZE = 124 };
+    struct core_prpsinfo info = {0};
+    size_t pid = elf.wide ? 24 : size > NARROW_SIZE ? 16 : 12, name = pid + IDS;
+    if (size >= pid + 4)
+        info.pid = (int)load_u32(desc + pid, elf.big);
+    if (size >= name + NAME)
+        memcpy(info.name, desc + name, NAME);
+    return info;
+}
+
+uint64_t core_auxv_value(struct elf_class elf, const uint8_t *desc, size_t size, uint64_t type)
+{
+    size_t word = elf_word_size(elf);
+    for (size_t at = 0; size - at >= 2 * word && elf_word(elf, desc + at); at += 2 * word)
+        if (elf_word(elf, desc + at) == type)
+            return elf_word(elf, desc + at + word);
+    return 0;
+}

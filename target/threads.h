@@ -1,0 +1,54 @@
+/*
+ * threads.h: the threads of a target with their registers: from the notes of a core, or from the kernel for a stopped
+ * process. Source: core(5); Linux fs/binfmt_elf.c; dotnet/runtime src/coreclr/debug/createdump; ptrace(2); proc(5).
+ */
+#ifndef CDACQ_TARGET_THREADS_H
+#define CDACQ_TARGET_THREADS_H
+
+#include "formats/core_notes.h"
+#include "target/registers.h"
+#include "util/vector.h"
+
+enum {
+    THREAD_MAX = 65536, /* of a target */
+    THREAD_NAME_MAX = 16,
+};
+
+struct target_thread {
+    int tid;
+    int signal;                     /* of a core: the signal that the thread got; 0: none */
+    bool died;                      /* of a core: that signal ended the process */
+    char name[THREAD_NAME_MAX + 1]; /* "" where unknown; a core has only that of the first thread */
+    struct registers registers;
+};
+
+DEFINE_VECTOR(threads, struct target_thread);
+
+/*
+ * All threads: the one that died, then the others in the order of the core or of /proc. Fails with ARGUMENT if the
+ * target has no threads: a process that is not stopped, the caller's memory, an image file, a core without registers;
+ * with FORMAT if the machine is not known. The caller frees *ret with threads_deinit(), also after a failure. Live
+ * targets: one thread at a time.
+ */
+enum cdacq_status target_threads(struct target *target, struct threads *ret, struct cdacq_error *err);
+
+/* ---- For the backends ---- */
+
+/* The notes of one thread of a core. They point into the core. */
+struct thread_notes {
+    struct core_prstatus status;
+    int signal; /* of NT_SIGINFO; 0 where there is none */
+};
+
+DEFINE_VECTOR(core_threads, struct thread_notes);
+
+/* Decodes the threads of a core. `by_debugger`: the core shows a process that a debugger had stopped. */
+enum cdacq_status threads_of_core(const struct target *target, const struct core_threads *notes, struct elf_class elf,
+                                  const struct core_prpsinfo *process, bool by_debugger, struct threads *ret,
+                                  struct cdacq_error *err);
+
+/* Appends a thread with the registers of PTRACE_GETREGSET. False when out of memory or on an unknown machine. */
+bool threads_append_live(struct threads *threads, const struct target *target, int tid, const uint8_t *registers,
+                         size_t size);
+
+#endif
