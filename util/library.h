@@ -1,0 +1,23 @@
+/*
+ * library.h: loads a shared library when it is first needed, so that a program starts without it and runs where it is
+ * not installed. A library stays loaded: its threads and exit handlers need its code. Thread-safe.
+ */
+#ifndef CDACQ_UTIL_LIBRARY_H
+#define CDACQ_UTIL_LIBRARY_H
+
+#include "util/base.h"
+
+/* A library and the functions of it in use. Static data. */
+struct library {
+    const char *file;         /* "libzstd.so.1" */
+    const char *package;      /* of Debian: "libzstd1" */
+    const char *const *names; /* NULL-terminated */
+};
+
+/*
+ * Loads the library and stores the addresses of its functions in `functions`, a struct of nothing but pointers to
+ * functions, in the order of `names`. On failure returns false, and `why` is one line.
+ */
+bool library_load(const struct library *library, void *functions, char *why, size_t why_size);
+
+#endif
