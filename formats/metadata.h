@@ -8,7 +8,8 @@
  * counts from 1, and 0 is none; a token is table << 24 | rid. Every function returns CDACQ_OK, ERR_FORMAT
  * (malformed), ERR_MEMORY (the source lacks these bytes) or ERR_FUEL (a linear search of more than METADATA_SCAN_CAP
  * rows); outputs are unchanged on failure. An opened `struct metadata` is immutable; threads may share it if they may
- * share its source. Source: ECMA-335 II.22 (tables), II.24 (physical layout).
+ * share its source. Source: ECMA-335 II.22 (tables), II.24 (physical layout); dotnet/runtime
+ * docs/design/specs/PortablePdb-Metadata.md (the tables of portable PDBs).
  */
 #ifndef CDACQ_FORMATS_METADATA_H
 #define CDACQ_FORMATS_METADATA_H
@@ -61,7 +62,16 @@ enum metadata_table {
     METADATA_GENERIC_PARAM = 0x2a,
     METADATA_METHOD_SPEC = 0x2b,
     METADATA_GENERIC_PARAM_CONSTRAINT = 0x2c,
-    METADATA_TABLE_COUNT = 0x2d,
+    /* of portable PDBs */
+    METADATA_DOCUMENT = 0x30,
+    METADATA_METHOD_DEBUG_INFORMATION = 0x31,
+    METADATA_LOCAL_SCOPE = 0x32,
+    METADATA_LOCAL_VARIABLE = 0x33,
+    METADATA_LOCAL_CONSTANT = 0x34,
+    METADATA_IMPORT_SCOPE = 0x35,
+    METADATA_STATE_MACHINE_METHOD = 0x36,
+    METADATA_CUSTOM_DEBUG_INFORMATION = 0x37,
+    METADATA_TABLE_COUNT = 0x38,
 };
 
 enum {
@@ -89,6 +99,7 @@ struct metadata {
     bool uncompressed;  /* a `#-` stream */
     uint64_t sorted;    /* a bit for each table, from the stream */
     struct metadata_heap strings, guids, blobs;
+    struct metadata_heap pdb; /* the #Pdb stream; only a portable PDB has one */
     struct metadata_table_layout tables[METADATA_TABLE_COUNT];
 };
 
@@ -143,6 +154,13 @@ struct metadata_blob {
 };
 
 enum cdacq_status metadata_blob_read(const struct metadata *metadata, uint32_t index, struct metadata_blob *ret);
+
+/* Where in the source the bytes of a blob of any length are. They are inside the heap. */
+enum cdacq_status metadata_blob_extent(const struct metadata *metadata, uint32_t index, uint64_t *ret_offset,
+                                       uint32_t *ret_length);
+
+/* The GUID at `index` of #GUID, which counts from 1. */
+enum cdacq_status metadata_guid(const struct metadata *metadata, uint32_t index, uint8_t ret[16]);
 void metadata_blob_deinit(struct metadata_blob *blob);
 #define CLEANUP_METADATA_BLOB __attribute__((cleanup(metadata_blob_deinit)))
 
@@ -200,6 +218,27 @@ struct metadata_assembly_ref {
     uint32_t version[4], flags, key, name;
 };
 
+struct metadata_document {
+    uint32_t name; /* index into #Blob: a document name blob */
+    uint32_t hash_algorithm, hash;
+    uint32_t language; /* index into #GUID */
+};
+
+struct metadata_method_debug_information {
+    uint32_t document; /* rid; 0 if the sequence points name their documents, or if there are none */
+    uint32_t sequence_points;
+};
+
+struct metadata_state_machine_method {
+    uint32_t move_next, kickoff; /* rids of MethodDefs */
+};
+
+struct metadata_custom_debug_information {
+    uint32_t parent; /* token */
+    uint32_t kind;   /* index into #GUID */
+    uint32_t value;  /* index into #Blob */
+};
+
 struct metadata_generic_param {
     uint32_t number, flags;
     uint32_t owner; /* TypeDef or MethodDef */
@@ -215,6 +254,10 @@ METADATA_ROW_READER(module_ref, MODULE_REF)
 METADATA_ROW_READER(type_spec, TYPE_SPEC)
 METADATA_ROW_READER(assembly_ref, ASSEMBLY_REF)
 METADATA_ROW_READER(generic_param, GENERIC_PARAM)
+METADATA_ROW_READER(document, DOCUMENT)
+METADATA_ROW_READER(method_debug_information, METHOD_DEBUG_INFORMATION)
+METADATA_ROW_READER(state_machine_method, STATE_MACHINE_METHOD)
+METADATA_ROW_READER(custom_debug_information, CUSTOM_DEBUG_INFORMATION)
 
 enum cdacq_status metadata_mvid(const struct metadata *metadata, uint8_t ret[16]);
 
@@ -222,6 +265,13 @@ enum cdacq_status metadata_mvid(const struct metadata *metadata, uint8_t ret[16]
 enum cdacq_status metadata_assembly_name(const struct metadata *metadata, uint32_t *ret_name);
 
 /* ---- Relations ---- */
+
+/*
+ * The first row of `table` whose `column` holds `key`, as it is stored; *ret_rid is 0 if there is none. In a sorted
+ * table the others follow it.
+ */
+enum cdacq_status metadata_find_row(const struct metadata *metadata, enum metadata_table table, unsigned column,
+                                    uint32_t key, uint32_t *ret_rid);
 
 /* The TypeDef that owns a MethodDef. */
 enum cdacq_status metadata_method_owner(const struct metadata *metadata, uint32_t method, uint32_t *ret_type);

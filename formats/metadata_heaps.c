@@ -121,16 +121,29 @@ static enum cdacq_status copy_blob(const struct metadata *metadata, uint64_t off
     return CDACQ_OK;
 }
 
+enum cdacq_status metadata_blob_extent(const struct metadata *metadata, uint32_t index, uint64_t *ret_offset,
+                                       uint32_t *ret_length)
+{
+    uint32_t offset = 0, length = 0;
+    enum cdacq_status status = index ? read_blob_length(metadata, index, &offset, &length) : CDACQ_OK;
+    if (status != CDACQ_OK)
+        return status;
+    if (!range_fits(offset, length, MAX(metadata->blobs.size, offset)))
+        return CDACQ_ERR_FORMAT;
+    *ret_offset = metadata->blobs.offset + offset;
+    *ret_length = length;
+    return CDACQ_OK;
+}
+
 enum cdacq_status metadata_blob_read(const struct metadata *metadata, uint32_t index, struct metadata_blob *ret)
 {
     CLEANUP_FREE uint8_t *allocated = NULL;
-    uint32_t offset = 0, length = 0;
-    if (index != 0) {
-        enum cdacq_status status = read_blob_length(metadata, index, &offset, &length);
-        if (status != CDACQ_OK)
-            return status;
-    }
-    if (length > METADATA_BLOB_CAP || !range_fits(offset, length, MAX(metadata->blobs.size, offset)))
+    uint64_t offset;
+    uint32_t length;
+    enum cdacq_status status = metadata_blob_extent(metadata, index, &offset, &length);
+    if (status != CDACQ_OK)
+        return status;
+    if (length > METADATA_BLOB_CAP)
         return CDACQ_ERR_FORMAT;
     if (length > sizeof ret->small) {
         allocated = malloc(length);
@@ -138,7 +151,7 @@ enum cdacq_status metadata_blob_read(const struct metadata *metadata, uint32_t i
             return CDACQ_ERR_NOMEM;
     }
     uint8_t *data = allocated ? allocated : ret->small;
-    enum cdacq_status status = copy_blob(metadata, metadata->blobs.offset + offset, length, data);
+    status = copy_blob(metadata, offset, length, data);
     if (status != CDACQ_OK)
         return status;
     ret->data = data;
@@ -153,4 +166,16 @@ void metadata_blob_deinit(struct metadata_blob *blob)
         return;
     free(blob->allocated);
     blob->allocated = NULL;
+}
+
+enum cdacq_status metadata_guid(const struct metadata *metadata, uint32_t index, uint8_t ret[16])
+{
+    const uint8_t *p;
+    uint64_t offset = ((uint64_t)index - 1) * 16; /* 0, none, lands far outside */
+    if (!range_fits(offset, 16, metadata->guids.size))
+        return CDACQ_ERR_FORMAT;
+    enum cdacq_status status = bytes_require(&metadata->bytes, metadata->guids.offset + offset, 16, &p);
+    if (status == CDACQ_OK)
+        memcpy(ret, p, 16);
+    return status;
 }

@@ -53,14 +53,17 @@ static void assign_stream(struct metadata *metadata, const struct stream *stream
         metadata->guids = heap;
     else if (strcmp(stream->name, "#Blob") == 0 && !metadata->blobs.offset)
         metadata->blobs = heap;
+    else if (strcmp(stream->name, "#Pdb") == 0 && !metadata->pdb.offset)
+        metadata->pdb = heap;
     else if (strcmp(stream->name, "#JTD") == 0)
         *minimal = true;
     else if ((strcmp(stream->name, "#~") == 0 || strcmp(stream->name, "#-") == 0) && !tables->offset)
         *tables = *stream;
 }
 
-/* Reads the row counts of the tables in `valid` at *offset, which advances. */
-static enum cdacq_status read_row_counts(struct metadata *metadata, uint64_t valid, uint64_t *offset)
+/* Reads the row counts of the tables in `valid` at *offset, which advances. `ret` has METADATA_TABLE_COUNT elements. */
+static enum cdacq_status read_row_counts(const struct metadata *metadata, uint64_t valid, uint64_t *offset,
+                                         uint32_t *ret)
 {
     for (unsigned table = 0; table < 64; table++) {
         if (!(valid >> table & 1))
@@ -74,14 +77,33 @@ static enum cdacq_status read_row_counts(struct metadata *metadata, uint64_t val
         if (rows > METADATA_ROW_COUNT_CAP)
             return CDACQ_ERR_FORMAT;
         if (table < METADATA_TABLE_COUNT) /* rows of other tables come last, so that their layout does not matter */
-            metadata->tables[table].rows = rows;
+            ret[table] = rows;
     }
     return CDACQ_OK;
+}
+
+/* Reads the row counts of the type system's tables that the #Pdb stream gives, if there is one. */
+static enum cdacq_status read_referenced_rows(const struct metadata *metadata, struct metadata_referenced_rows *ret)
+{
+    enum { PDB_ID_AND_ENTRY_POINT_SIZE = 24, PDB_STREAM_FIXED_SIZE = 32 };
+    const uint8_t *p;
+    if (!metadata->pdb.offset)
+        return CDACQ_OK;
+    if (metadata->pdb.size < PDB_STREAM_FIXED_SIZE)
+        return CDACQ_ERR_FORMAT;
+    enum cdacq_status status = bytes_require(&metadata->bytes, metadata->pdb.offset, PDB_STREAM_FIXED_SIZE, &p);
+    if (status != CDACQ_OK)
+        return status;
+    uint64_t offset = metadata->pdb.offset + PDB_STREAM_FIXED_SIZE;
+    status = read_row_counts(metadata, load_u64(p + PDB_ID_AND_ENTRY_POINT_SIZE, false), &offset, ret->rows);
+    return status == CDACQ_OK && offset > metadata->pdb.offset + metadata->pdb.size ? CDACQ_ERR_FORMAT : status;
 }
 
 static enum cdacq_status read_tables(struct metadata *metadata, const struct stream *stream, bool minimal)
 {
     const uint8_t *p;
+    struct metadata_referenced_rows referenced = {0};
+    uint32_t rows[METADATA_TABLE_COUNT] = {0};
     enum cdacq_status status = bytes_require(&metadata->bytes, stream->offset, TABLES_HEADER_SIZE, &p);
     if (status != CDACQ_OK)
         return status;
@@ -90,12 +112,16 @@ static enum cdacq_status read_tables(struct metadata *metadata, const struct str
     metadata->sorted = load_u64(p + 16, false);
     metadata->uncompressed = stream->name[1] == '-';
 
-    status = read_row_counts(metadata, valid, &offset);
+    status = read_row_counts(metadata, valid, &offset, rows);
+    if (status == CDACQ_OK)
+        status = read_referenced_rows(metadata, &referenced);
     if (status != CDACQ_OK)
         return status;
+    for (unsigned table = 0; table < METADATA_TABLE_COUNT; table++)
+        metadata->tables[table].rows = rows[table];
     if (heap_sizes & HEAP_EXTRA_DATA)
         offset += 4;
-    metadata_lay_out_columns(metadata, heap_sizes, minimal);
+    metadata_lay_out_columns(metadata, &referenced, heap_sizes, minimal);
     for (unsigned table = 0; table < METADATA_TABLE_COUNT; table++) {
         metadata->tables[table].offset = offset;
         offset += (uint64_t)metadata->tables[table].rows * metadata->tables[table].row_size;

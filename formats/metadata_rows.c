@@ -26,17 +26,8 @@ enum cdacq_status metadata_row(const struct metadata *metadata, enum metadata_ta
 enum cdacq_status metadata_mvid(const struct metadata *metadata, uint8_t ret[16])
 {
     struct metadata_module module;
-    const uint8_t *p;
     enum cdacq_status status = metadata_module(metadata, 1, &module);
-    if (status != CDACQ_OK)
-        return status;
-    uint64_t offset = (uint64_t)(module.mvid - 1) * 16; /* 0, none, lands far outside */
-    if (!range_fits(offset, 16, metadata->guids.size))
-        return CDACQ_ERR_FORMAT;
-    status = bytes_require(&metadata->bytes, metadata->guids.offset + offset, 16, &p);
-    if (status == CDACQ_OK)
-        memcpy(ret, p, 16);
-    return status;
+    return status == CDACQ_OK ? metadata_guid(metadata, module.mvid, ret) : status;
 }
 
 enum cdacq_status metadata_assembly_name(const struct metadata *metadata, uint32_t *ret_name)

@@ -26,6 +26,7 @@ enum coded_index {
     CUSTOM_ATTRIBUTE_TYPE,
     RESOLUTION_SCOPE,
     TYPE_OR_METHOD_DEF,
+    HAS_CUSTOM_DEBUG_INFORMATION,
 };
 
 enum { NO_TABLE = 0xff };
@@ -33,7 +34,7 @@ enum { NO_TABLE = 0xff };
 /* Which tables a coded index chooses from, by tag (II.24.2.6). */
 static const struct coded_schema {
     uint8_t tag_bits, tag_count;
-    uint8_t tables[22];
+    uint8_t tables[27];
 } coded_schemas[] = {
     [TYPE_DEF_OR_REF] = {2, 3, {METADATA_TYPE_DEF, METADATA_TYPE_REF, METADATA_TYPE_SPEC}},
     [HAS_CONSTANT] = {2, 3, {METADATA_FIELD, METADATA_PARAM, METADATA_PROPERTY}},
@@ -58,6 +59,16 @@ static const struct coded_schema {
     [CUSTOM_ATTRIBUTE_TYPE] = {3, 5, {NO_TABLE, NO_TABLE, METADATA_METHOD_DEF, METADATA_MEMBER_REF, NO_TABLE}},
     [RESOLUTION_SCOPE] = {2, 4, {METADATA_MODULE, METADATA_MODULE_REF, METADATA_ASSEMBLY_REF, METADATA_TYPE_REF}},
     [TYPE_OR_METHOD_DEF] = {1, 2, {METADATA_TYPE_DEF, METADATA_METHOD_DEF}},
+    [HAS_CUSTOM_DEBUG_INFORMATION] =
+        {5, 27, {METADATA_METHOD_DEF,        METADATA_FIELD,          METADATA_TYPE_REF,
+                 METADATA_TYPE_DEF,          METADATA_PARAM,          METADATA_INTERFACE_IMPL,
+                 METADATA_MEMBER_REF,        METADATA_MODULE,         METADATA_DECL_SECURITY,
+                 METADATA_PROPERTY,          METADATA_EVENT,          METADATA_STAND_ALONE_SIG,
+                 METADATA_MODULE_REF,        METADATA_TYPE_SPEC,      METADATA_ASSEMBLY,
+                 METADATA_ASSEMBLY_REF,      METADATA_FILE,           METADATA_EXPORTED_TYPE,
+                 METADATA_MANIFEST_RESOURCE, METADATA_GENERIC_PARAM,  METADATA_GENERIC_PARAM_CONSTRAINT,
+                 METADATA_METHOD_SPEC,       METADATA_DOCUMENT,       METADATA_LOCAL_SCOPE,
+                 METADATA_LOCAL_VARIABLE,    METADATA_LOCAL_CONSTANT, METADATA_IMPORT_SCOPE}},
 };
 
 #define T(table) (TABLE + METADATA_##table)
@@ -110,12 +121,20 @@ static const uint8_t schema[METADATA_TABLE_COUNT][METADATA_COLUMN_CAP] = {
     [METADATA_GENERIC_PARAM] = {U2, U2, C(TYPE_OR_METHOD_DEF), STRING},
     [METADATA_METHOD_SPEC] = {C(METHOD_DEF_OR_REF), BLOB},
     [METADATA_GENERIC_PARAM_CONSTRAINT] = {T(GENERIC_PARAM), C(TYPE_DEF_OR_REF)},
+    [METADATA_DOCUMENT] = {BLOB, GUID, BLOB, GUID},
+    [METADATA_METHOD_DEBUG_INFORMATION] = {T(DOCUMENT), BLOB},
+    [METADATA_LOCAL_SCOPE] = {T(METHOD_DEF), T(IMPORT_SCOPE), T(LOCAL_VARIABLE), T(LOCAL_CONSTANT), U4, U4},
+    [METADATA_LOCAL_VARIABLE] = {U2, U2, STRING},
+    [METADATA_LOCAL_CONSTANT] = {STRING, BLOB},
+    [METADATA_IMPORT_SCOPE] = {T(IMPORT_SCOPE), BLOB},
+    [METADATA_STATE_MACHINE_METHOD] = {T(METHOD_DEF), T(METHOD_DEF)},
+    [METADATA_CUSTOM_DEBUG_INFORMATION] = {C(HAS_CUSTOM_DEBUG_INFORMATION), GUID, BLOB},
 };
 
 #undef T
 #undef C
 
-static bool is_wide_index(const struct metadata *metadata, uint8_t kind, uint8_t heap_sizes, bool minimal)
+static bool is_wide_index(const uint32_t *all_rows, uint8_t kind, uint8_t heap_sizes, bool minimal)
 {
     /* In a `#-` stream a list column may go through an indirection table, which then decides. */
     static const uint8_t indirect[METADATA_TABLE_COUNT] = {
@@ -137,27 +156,31 @@ static bool is_wide_index(const struct metadata *metadata, uint8_t kind, uint8_t
     }
     if (kind < CODED) {
         uint8_t table = kind - TABLE;
-        rows = metadata->tables[table].rows;
+        rows = all_rows[table];
         if (indirect[table])
-            rows = MAX(rows, metadata->tables[indirect[table]].rows);
+            rows = MAX(rows, all_rows[indirect[table]]);
     } else {
         const struct coded_schema *coded = &coded_schemas[kind - CODED];
         tag_bits = coded->tag_bits;
         for (unsigned i = 0; i < coded->tag_count; i++)
             if (coded->tables[i] != NO_TABLE)
-                rows = MAX(rows, metadata->tables[coded->tables[i]].rows);
+                rows = MAX(rows, all_rows[coded->tables[i]]);
     }
     return minimal || rows >> (16 - tag_bits) != 0;
 }
 
-void metadata_lay_out_columns(struct metadata *metadata, uint8_t heap_sizes, bool minimal)
+void metadata_lay_out_columns(struct metadata *metadata, const struct metadata_referenced_rows *referenced,
+                              uint8_t heap_sizes, bool minimal)
 {
+    uint32_t rows[METADATA_TABLE_COUNT];
+    for (unsigned table = 0; table < METADATA_TABLE_COUNT; table++)
+        rows[table] = MAX(metadata->tables[table].rows, referenced->rows[table]);
     for (unsigned table = 0; table < METADATA_TABLE_COUNT; table++) {
         struct metadata_table_layout *layout = &metadata->tables[table];
         uint8_t size = 0;
         for (unsigned i = 0; i < METADATA_COLUMN_CAP && schema[table][i] != NONE; i++) {
             uint8_t kind = schema[table][i];
-            bool wide = kind == U4 || (kind != U2 && is_wide_index(metadata, kind, heap_sizes, minimal));
+            bool wide = kind == U4 || (kind != U2 && is_wide_index(rows, kind, heap_sizes, minimal));
             layout->column_offset[i] = size;
             layout->column_width[i] = wide ? 4 : 2;
             size += layout->column_width[i];
@@ -176,4 +199,15 @@ bool metadata_resolve_cell(enum metadata_table table, unsigned column, uint32_t 
         return false;
     *value = metadata_token(coded->tables[tag], rid);
     return true;
+}
+
+bool metadata_encode_cell(enum metadata_table table, unsigned column, uint32_t token, uint32_t *ret)
+{
+    const struct coded_schema *coded = &coded_schemas[schema[table][column] - CODED];
+    for (uint32_t tag = 0; tag < coded->tag_count; tag++)
+        if (coded->tables[tag] == metadata_token_table(token)) {
+            *ret = metadata_rid(token) << coded->tag_bits | tag;
+            return true;
+        }
+    return false;
 }

@@ -47,9 +47,8 @@ static enum cdacq_status scan(const struct metadata *metadata, enum metadata_tab
     return CDACQ_OK;
 }
 
-/* A row whose cell is `key`, 0 if there is none. */
-static enum cdacq_status find_row(const struct metadata *metadata, enum metadata_table table, unsigned column,
-                                  uint32_t key, uint32_t *ret)
+enum cdacq_status metadata_find_row(const struct metadata *metadata, enum metadata_table table, unsigned column,
+                                    uint32_t key, uint32_t *ret)
 {
     uint32_t rid, cell;
     if (!is_sorted(metadata, table))
@@ -70,7 +69,7 @@ static enum cdacq_status find_row(const struct metadata *metadata, enum metadata
 enum cdacq_status metadata_enclosing(const struct metadata *metadata, uint32_t type, uint32_t *ret_type)
 {
     uint32_t rid, enclosing = 0;
-    enum cdacq_status status = find_row(metadata, METADATA_NESTED_CLASS, NESTED_CLASS_NESTED, type, &rid);
+    enum cdacq_status status = metadata_find_row(metadata, METADATA_NESTED_CLASS, NESTED_CLASS_NESTED, type, &rid);
     if (status == CDACQ_OK && rid)
         status = metadata_cell(metadata, METADATA_NESTED_CLASS, rid, NESTED_CLASS_ENCLOSING, &enclosing);
     if (status == CDACQ_OK)

@@ -339,6 +339,19 @@ def verified():
     yield "neither", b"\1neither\n"
 
 
+def pdbs():
+    """A PDB and the images that name one, as make.sh of the fixture builds them, and single blobs of points."""
+    fixtures = HERE.parent / "fixtures/pdb"
+    yield "Lines.pdb", b"\0" + (fixtures / "Lines.pdb").read_bytes()
+    yield "Lines.dll", b"\2" + (fixtures / "Lines.dll").read_bytes()
+    embedded = (fixtures / "Embedded.dll").read_bytes()
+    yield "Embedded.dll", b"\2" + embedded
+    yield "Embedded.dll.mapped", b"\3" + embedded[:0x200] + bytes(0x2000 - 0x200) + embedded[0x200:]
+    yield "points", b"\1\1" + bytes([0x11, 5, 0, 9, 30, 4, 3, 0, 0, 2, 2, 0x7b, 2, 4])
+    yield "points-documents", b"\1\0" + bytes([0, 7, 0, 0, 9, 30, 4, 0, 8, 3, 0, 9, 0x7f, 0, 1, 0, 0])
+    yield "points-wide", b"\1\1" + bytes([0, 0x80, 0x90, 0xc0, 1, 0, 0, 0x81, 3, 0x9f, 0xff, 0x88, 7, 1, 0, 1, 0xc0, 0, 1, 0, 2])
+
+
 def main():
     for name, inputs in (
         ("fuzz_core", cores()),
@@ -350,6 +363,7 @@ def main():
         ("fuzz_debug_info", debug_infos()),
         ("fuzz_unwind", frames()),
         ("fuzz_verify", verified()),
+        ("fuzz_portable_pdb", pdbs()),
     ):
         folder = HERE / "corpus" / name
         folder.mkdir(parents=True, exist_ok=True)
