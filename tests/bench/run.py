@@ -122,13 +122,13 @@ class Runner:
         self.measure = measure
         self.output = os.path.join(work, "output")
 
-    def run(self, command, stdin=os.devnull, is_read=True):
-        """A command's figures; without is_read its output goes to /dev/null."""
+    def run(self, command, stdin=os.devnull, is_read=True, accepted=(0,)):
+        """A command's figures; without is_read its output goes to /dev/null. Its exit must be one of `accepted`."""
         output = self.output if is_read else os.devnull
         done = subprocess.run([self.measure, stdin, output, *command], stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True, check=False)
         figures = parse_keys(done.stdout)
-        if done.returncode != 0 or figures.get("exit") != 0:
+        if done.returncode != 0 or figures.get("exit") not in accepted:
             raise BenchError(f"{shlex.join(command)}: exit {figures.get('exit', done.returncode):.0f}\n{done.stderr}")
         said = {}
         if is_read:

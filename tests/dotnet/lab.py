@@ -186,7 +186,7 @@ def refuse_piped_cores():
         raise Skip(f"kernel.core_pattern is '{pattern}': no kernel core")
 
 
-def _allow_cores():
+def allow_cores():
     """In the child: a kernel core of any size."""
     hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
     resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
@@ -259,13 +259,13 @@ def start_target(work, runtime=None, keep_alive=False, prepare=None, granularity
         with _never_ending_input(work) if keep_alive else contextlib.nullcontext(subprocess.PIPE) as standard_input:
             process = subprocess.Popen(command, cwd=work, env=environment,
                                        stdin=standard_input, stdout=output, stderr=output,
-                                       start_new_session=True, preexec_fn=_allow_cores)
+                                       start_new_session=True, preexec_fn=allow_cores)
     target = Target(work, process, log)
     try:
         if meanwhile:
             _wait_for_code(target)
             meanwhile(target)
-        _wait_for_ready(target)
+        wait_for_ready(target)
     except BaseException:
         target.stop()
         raise
@@ -289,7 +289,7 @@ def _wait_for_code(target):
         time.sleep(0.01)
 
 
-def _wait_for_ready(target):
+def wait_for_ready(target):
     deadline = time.monotonic() + READY_SECONDS
     while time.monotonic() < deadline:
         with open(target.log, encoding="utf-8") as file:

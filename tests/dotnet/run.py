@@ -9,13 +9,10 @@ process, of cores of every kind, of a snapshot, and of cores whose files were mo
 Exit 77 (skipped) where dotnet or gdb is missing, unless CDACQ_REQUIRE_DOTNET=1: then that is a failure.
 """
 
-import bisect
 import json
-import mmap
 import os
 import shutil
 import socket
-import struct
 import subprocess
 import sys
 import tempfile
@@ -29,6 +26,7 @@ import perf_files
 import precodes
 import random_ips
 import tamper
+from core_memory import CoreMemory
 from jitdump import live_records, read_loads, read_released
 from r2r_image import gc_code_length
 
@@ -38,29 +36,6 @@ RUNTIMES = ["installed", "10.0.14", "9.0.22", "8.0.33", "hot-cold", "composite",
 OLDER = ["9.0.19", "8.0.30"]  # offsets hold for a whole release: an older servicing version must answer too
 GC_VERSIONS = {8: 2, 9: 3, 10: 4}  # of GC info, by the runtime's major version
 LEAST_METHODS = 1000  # of the target, JIT and ReadyToRun together: fewer means that the jitdump is not whole
-
-
-class CoreMemory:
-    """What a 64-bit little-endian ELF core holds."""
-
-    def __init__(self, path):
-        with open(path, "rb") as file:
-            self.bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        offset, count = struct.unpack_from("<Q", self.bytes, 32)[0], struct.unpack_from("<H", self.bytes, 56)[0]
-        headers = [struct.unpack_from("<IIQQQQQQ", self.bytes, offset + 56 * i) for i in range(count)]
-        self.segments = sorted((vaddr, size, at) for kind, _, at, vaddr, _, size, _, _ in headers if kind == 1)
-
-    def at(self, address, size):
-        """None where it is not dumped."""
-        i = bisect.bisect_right(self.segments, (address, 1 << 64, 0)) - 1
-        begin, length, at = self.segments[i]
-        return self.bytes[at + address - begin: at + address - begin + size] if i >= 0 and address + size <= begin + length else None
-
-    def up_to(self, address, size):
-        """As much as one segment has of it."""
-        i = bisect.bisect_right(self.segments, (address, 1 << 64, 0)) - 1
-        begin, length, at = self.segments[i]
-        return self.bytes[at + address - begin: at + min(address - begin + size, length)] if i >= 0 else b""
 
 
 def major_of(services):

@@ -1,0 +1,55 @@
+using System.Text.Json;
+using Microsoft.Diagnostics.Runtime;
+
+namespace Clrmd;
+
+/// <summary>
+/// Reads lines "CORE TAB LIBMSCORDACCORE" and answers each with one line of JSON:
+/// {"threads": [{"tid", "alive", "frames": [{"ip", "sp", "method_desc", "frame", "name"}]}]} or {"error": text}.
+/// "frame" is the name of an explicit Frame; "method_desc" is null where there is no method.
+/// </summary>
+internal static class Program
+{
+    private const int MostFrames = 100_000;
+
+    private static void Main()
+    {
+        while (Console.ReadLine() is { } line)
+        {
+            string[] words = line.Split('\t');
+            Console.WriteLine(JsonSerializer.Serialize(Answer(words[0], words[1])));
+        }
+    }
+
+    private static Dictionary<string, object> Answer(string core, string services)
+    {
+        try
+        {
+            using DataTarget target = DataTarget.LoadDump(core);
+            using ClrRuntime runtime = target.ClrVersions[0].CreateRuntime(services, true);
+            return new() { ["threads"] = runtime.Threads.Select(DescribeThread).ToList() };
+        }
+        catch (Exception exception) when (exception is ClrDiagnosticsException or IOException or InvalidDataException or InvalidOperationException)
+        {
+            return new() { ["error"] = exception.Message };
+        }
+    }
+
+    private static Dictionary<string, object> DescribeThread(ClrThread thread) => new()
+    {
+        ["tid"] = thread.OSThreadId,
+        ["alive"] = thread.IsAlive,
+        ["frames"] = thread.EnumerateStackTrace(false, MostFrames).Select(DescribeFrame).ToList(),
+    };
+
+    private static Dictionary<string, object?> DescribeFrame(ClrStackFrame frame) => new()
+    {
+        ["ip"] = Hex(frame.InstructionPointer),
+        ["sp"] = Hex(frame.StackPointer),
+        ["method_desc"] = frame.Method is { } method ? Hex(method.MethodDesc) : null,
+        ["frame"] = frame.Kind == ClrStackFrameKind.ManagedMethod ? null : frame.FrameName ?? "",
+        ["name"] = frame.Method?.Signature,
+    };
+
+    private static string Hex(ulong value) => $"0x{value:x}";
+}

@@ -1,0 +1,292 @@
+#!/usr/bin/env python3
+"""Compares the frames of `cdacq stack --json` with two judges: the walk of the runtime's debugger services on the same core
+(ClrMD), and what the process itself said of its stacks a moment before (System.Diagnostics.StackTrace).
+
+Nothing here runs a program: lists in, counts and examples out.
+"""
+
+import os
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+
+EXAMPLES = 5
+EH_CLASS = "System.Runtime.EH."  # the part of the exception dispatch that is managed code, from 9 on
+STUB_NAMES = ("IL_STUB", "ILStubClass")  # code that the runtime generates between methods; it hides it from itself
+
+
+class Tally:
+    """Counts per class, and the first examples of each."""
+
+    def __init__(self):
+        self.counts = Counter()
+        self.examples = defaultdict(list)
+
+    def add(self, label, example=None, number=1):
+        self.counts[label] += number
+        if example is not None and number and len(self.examples[label]) < EXAMPLES:
+            self.examples[label].append(example)
+
+    def merge(self, other):
+        self.counts.update(other.counts)
+        for label, examples in other.examples.items():
+            self.examples[label] = (self.examples[label] + examples)[:EXAMPLES]
+
+    def report(self, labels=None):
+        for label in sorted(self.counts):
+            print(f"  {self.counts[label]:9} {label}")
+        for label, examples in sorted(self.examples.items()):
+            if labels is None or label in labels:
+                for example in examples:
+                    print(f"\n  {label}: {example}")
+
+
+def address(text):
+    """Of a JSON field: hex text, or null."""
+    return None if text is None else int(text, 16)
+
+
+def by_thread(frames):
+    """The objects of `cdacq stack --json`, in a list for each thread."""
+    threads = defaultdict(list)
+    for frame in frames:
+        threads[frame["tid"]].append(frame)
+    return threads
+
+
+def is_managed(frame):
+    return frame["status"] == "managed"
+
+
+def shown(frame):
+    """A frame for an example."""
+    name = frame.get("method") or (frame.get("native") or {}).get("symbol") or frame.get("name") or "?"
+    return f"{frame['ip']} {name} [{frame.get('by') or frame.get('frame') or ''}]"
+
+
+# ---- The walk of the debugger services ----
+
+@dataclass(frozen=True)
+class Walked:
+    """A frame of either walk."""
+    ip: int
+    method_desc: int
+    index: int  # in the list that it comes from
+    sp: int | None  # None: not known
+    after_call_frame: bool = False  # of the services: read from an InlinedCallFrame, not from the stack
+    is_r2r: bool = False
+
+    def equals(self, ours):
+        """ReadyToRun code has its InlinedCallFrame filled by a helper, and the address in it is where that helper returns to,
+        some instructions before the call itself. The services have no other address; the stack has that of the call."""
+        if self.method_desc != ours.method_desc:
+            return False
+        return self.ip == ours.ip or (self.after_call_frame and ours.is_r2r and self.ip < ours.ip and self.sp == ours.sp)
+
+
+def walked_by_services(frames):
+    """Frames of managed code alone: explicit Frames that have a method are of native code."""
+    return [Walked(address(frame["ip"]), address(frame["method_desc"]), i, address(frame["sp"]),
+                   i > 0 and frames[i - 1]["frame"] == "InlinedCallFrame" and frames[i - 1]["ip"] == frame["ip"])
+            for i, frame in enumerate(frames) if frame["frame"] is None and frame["method_desc"]]
+
+
+def walked_by_cdacq(frames):
+    return [Walked(address(frame["ip"]), address(frame["method_desc"]) or 0, i, address(frames[i - 1].get("cfa")) if i else None,
+                   is_r2r=frame["kind"] == "r2r")
+            for i, frame in enumerate(frames) if is_managed(frame)]
+
+
+def align(theirs, ours):
+    """Pairs (i, j) of equal frames, in order: the longest common subsequence. Equal ends are cut off first."""
+    head = 0
+    while head < min(len(theirs), len(ours)) and theirs[head].equals(ours[head]):
+        head += 1
+    tail = 0
+    while tail < min(len(theirs), len(ours)) - head and theirs[-1 - tail].equals(ours[-1 - tail]):
+        tail += 1
+    left, right = theirs[head:len(theirs) - tail], ours[head:len(ours) - tail]
+    lengths = [[0] * (len(right) + 1) for _ in range(len(left) + 1)]
+    for i in reversed(range(len(left))):
+        for j in reversed(range(len(right))):
+            equal = left[i].equals(right[j])
+            lengths[i][j] = lengths[i + 1][j + 1] + 1 if equal else max(lengths[i + 1][j], lengths[i][j + 1])
+    pairs, i, j = [(at, at) for at in range(head)], 0, 0
+    while i < len(left) and j < len(right):
+        if left[i].equals(right[j]):
+            pairs.append((head + i, head + j))
+            i, j = i + 1, j + 1
+        elif lengths[i + 1][j] >= lengths[i][j + 1]:
+            i += 1
+        else:
+            j += 1
+    return pairs + [(len(theirs) - at, len(ours) - at) for at in range(tail, 0, -1)]
+
+
+def is_linked(frames, index, memory):
+    """Whether frame `index` is where the frame before it returns to: the word below the CFA of that is its address."""
+    if index == 0:
+        return True  # the registers say so
+    cfa = address(frames[index - 1].get("cfa"))
+    return bool(cfa) and memory.word(cfa - 8) == address(frames[index]["ip"])
+
+
+def proof_of_extra(frames, index, memory):
+    """Why a frame that the services do not have is on the stack nevertheless, or None.
+
+    It is linked if every frame from the innermost to it lies where the frame before returns to, or where a Frame of the runtime,
+    that the services use as well, has restored the registers. Nothing of it may be guessed.
+    """
+    for i in range(1, index + 1):
+        if frames[i].get("by") == "guess":
+            return None
+        if not is_linked(frames, i, memory) and frames[i].get("by") != "frame":
+            return None
+    return "linked"
+
+
+def class_of_extra(frames, index, pairs_of_ours):
+    """Where on the stack the frame is that the services leave out."""
+    name = frames[index]["method"] or ""
+    if name.startswith(EH_CLASS):
+        return "dispatch"
+    if not any(ours < index for ours in pairs_of_ours):
+        return "innermost, before the first frame of the services"
+    if any(frame.get("funclet") for frame in frames[:index]):
+        return "behind a funclet"
+    return "between"
+
+
+def compare_walks(theirs, ours, memory, tally, where):
+    """One thread: frames of ClrMD (`theirs`) and of cdacq."""
+    left, right = walked_by_services(theirs), walked_by_cdacq(ours)
+    pairs = align(left, right)
+    tally.add("frames of the services", number=len(left))
+    tally.add("frames of cdacq", number=len(right))
+    tally.add("equal", number=len(pairs))
+    got, paired = {i for i, _ in pairs}, {right[j].index for _, j in pairs}
+    for i, one in enumerate(left):
+        if i not in got:
+            tally.add("MISSING", f"{where}: {shown(theirs[one.index])}")
+    for one in right:
+        if one.index in paired:
+            continue
+        kind = class_of_extra(ours, one.index, paired)
+        if proof_of_extra(ours, one.index, memory):
+            tally.add(f"left out by the services, {kind}", f"{where}: {shown(ours[one.index])}")
+        else:
+            tally.add(f"INVENTED, {kind}", f"{where}: {shown(ours[one.index])}")
+    for i, j in pairs:
+        text = f"{where}: {shown(ours[right[j].index])}"
+        if left[i].ip != right[j].ip:
+            tally.add("equal, with the address of the call for that of its Frame", f"{text} for {left[i].ip:#x}")
+        if left[i].sp and right[j].sp not in (None, left[i].sp):
+            tally.add("OTHER STACK POINTER", f"{text} {right[j].sp:#x} for {left[i].sp:#x}")
+    tally.add("threads equal to the last frame" if len(pairs) == len(left) == len(right) else "threads with differences")
+
+
+def compare_core(services, ours, memory, tally, where):
+    """All threads of a core. `services`: the answer of ClrMD."""
+    threads = by_thread(ours)
+    for thread in services["threads"]:
+        if thread["alive"] and thread["tid"]:
+            compare_walks(thread["frames"], threads.get(thread["tid"], []), memory, tally, f"{where} thread {thread['tid']}")
+    known = {thread["tid"] for thread in services["threads"]}
+    for tid, frames in threads.items():
+        if tid not in known and walked_by_cdacq(frames):
+            tally.add("INVENTED, thread without managed code", f"{where} thread {tid}: {shown(frames[0])}", len(walked_by_cdacq(frames)))
+
+
+# ---- What the process said ----
+
+def same_method(told, frame):
+    """By module and token; a dynamic method has its name alone."""
+    name = frame["method"] or ""
+    if not told["token"] or frame["token"] is None:
+        return bool(told["method"]) and told["method"] in name
+    same_module = os.path.basename(told["module"] or "") == os.path.basename(frame["module"] or "") or told["module"].startswith("<")
+    return told["token"] == int(frame["token"], 16) and same_module
+
+
+def same_line(told, frame):
+    """The file and the line, or neither."""
+    return (told["file"] or None, told["line"] or None) == (frame.get("file"), frame.get("line"))
+
+
+def is_hidden_from_itself(frame):
+    """What the runtime leaves out of the stacks that it tells."""
+    name = frame["method"] or ""
+    return name.startswith(EH_CLASS) or any(stub in name for stub in STUB_NAMES)
+
+
+def parent_of_funclet(ours, at):
+    """The index of the frame of the method whose funclet is at `at`, or None."""
+    for i in range(at + 1, len(ours)):
+        if ours[i]["method_desc"] == ours[at]["method_desc"] and not ours[i].get("funclet"):
+            return i
+    return None
+
+
+def compare_told(told, frames, tally, where):
+    """One parked thread: the runtime's list, from the frame that took it on, against cdacq's managed frames."""
+    ours = [frame for frame in frames if is_managed(frame)]
+    start = next((i for i, frame in enumerate(ours) if same_method(told[0], frame)), None)
+    tally.add("frames told", number=len(told))
+    if start is None:
+        tally.add("MISSING, all of a thread", f"{where}: {len(told)} frames", len(told))
+        return
+    at, previous = start, None
+    for number, one in enumerate(told):
+        found = find_told(one, ours, at, previous)
+        if found is None:
+            there = shown(ours[at]) if at < len(ours) else "end of the stack"
+            tally.add("MISSING", f"{where} frame {number}: {one['type']}.{one['method']}+{one['native_offset']}; there is {there}")
+            continue
+        tally.add("method equal")
+        compare_details(one, ours[found], tally, f"{where} frame {number} {one['type']}.{one['method']}")
+        at, previous = found + 1, found
+    rest = [frame for frame in ours[at:] if not is_hidden_from_itself(frame)]
+    for frame in rest:
+        tally.add("INVENTED, behind the root", f"{where}: {shown(frame)}")
+
+
+def find_told(told, ours, at, previous):
+    """The index of the frame, after those that the runtime leaves out: of a funclet that runs after the frames below it were
+    unwound it tells either the funclet or the frame of its method, and nothing in between."""
+    found = next_like(told, ours, at)
+    if found is not None:
+        parent = parent_of_funclet(ours, found) if ours[found].get("funclet") else None
+        other = parent is not None and told["native_offset"] == ours[parent]["offset"] != ours[found]["offset"]
+        return parent if other else found
+    if previous is not None and ours[previous].get("funclet"):
+        parent = parent_of_funclet(ours, previous)
+        return None if parent is None else next_like(told, ours, parent + 1)
+    return None
+
+
+def next_like(told, ours, at):
+    """The index of the next frame if it is the one told; what the runtime may leave out is passed over."""
+    for i in range(at, len(ours)):
+        if same_method(told, ours[i]):
+            return i
+        if not is_hidden_from_itself(ours[i]):
+            return None
+    return None
+
+
+def compare_details(told, frame, tally, where):
+    """Line, file, offsets of one frame."""
+    if same_line(told, frame):
+        tally.add("line equal" if told["line"] else "no line on both sides")
+    elif not told["line"]:
+        tally.add("LINE WHERE THE RUNTIME HAS NONE", f"{where}: {frame.get('file')}:{frame.get('line')}")
+    else:
+        tally.add("LINE DIFFERS", f"{where}: told {told['file']}:{told['line']}, found {frame.get('file')}:{frame.get('line')}")
+    if told["native_offset"] != frame["offset"]:
+        tally.add("native offset differs", f"{where}: told {told['native_offset']}, found {frame['offset']}")
+    if told["il_offset"] != frame.get("il_offset"):
+        tally.add("IL offset differs", f"{where}: told {told['il_offset']}, found {frame.get('il_offset')}")
+
+
+def failures(tally):
+    """The labels of what must not be."""
+    return {label: number for label, number in tally.counts.items() if label.split(",")[0].isupper()}

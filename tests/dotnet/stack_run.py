@@ -1,0 +1,251 @@
+#!/usr/bin/env python3
+"""Stacks of real processes, judged by the debugger services (ClrMD) and by the processes' own words.
+
+    stack_run.py [RUNTIME...]                 the tests; RUNTIME is "installed" or the version of a runtime pack
+    stack_run.py --collect DIR --dumps N [RUNTIME...]   takes dumps of the storm and asks the services about them
+    stack_run.py --judge DIR [--examples]     compares kept dumps, again and again while the walk changes
+
+Exit 77 (skipped) where dotnet is missing, unless CDACQ_REQUIRE_DOTNET=1: then that is a failure.
+"""
+
+import argparse
+import contextlib
+import glob
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+import lab
+import stack_judge
+from core_memory import CoreMemory
+
+TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
+RUNTIMES = ["installed", "9.0.22", "8.0.33"]
+DUMPS = 30  # of the storm, for each runtime
+DUMPS_OF_A_PROCESS = 50  # then a new process, with another seed
+BUILDS = [("Release", "portable"), ("Debug", "portable"), ("Release", "embedded")]
+LEAST_PLACES = 60
+
+
+# ---- The programs ----
+
+def build(work, project, framework="net10.0", configuration="Release", debug_type="portable"):
+    """Builds a C# project of this folder outside the source tree. Returns the folder."""
+    out = os.path.join(work, f"{project}-{framework}-{configuration}-{debug_type}")
+    if not os.path.isdir(out):
+        lab.run(["dotnet", "build", os.path.join(lab.HERE, project), "-c", configuration, "-o", out, "--nologo", "-v", "q",
+                 f"-p:StacksFramework={framework}", f"-p:DebugType={debug_type}", f"-p:BaseIntermediateOutputPath={out}-obj/"])
+    return out
+
+
+def runtime_command(work, runtime):
+    """The start of a command line, and the framework to build for."""
+    if runtime == "installed":
+        return ["dotnet"], "net10.0"
+    return [lab.private_dotnet(work, runtime), "exec", "--fx-version", runtime], f"net{runtime.partition('.')[0]}.0"
+
+
+@contextlib.contextmanager
+def running(work, runtime, arguments, configuration="Release", debug_type="portable", nice=0):
+    """A process of the stacks program that is where it shall be."""
+    if shutil.which("dotnet") is None:
+        raise lab.Skip("dotnet is not installed")
+    command, framework = runtime_command(work, runtime)
+    program = os.path.join(build(work, "stacks", framework, configuration, debug_type), "Stacks.dll")
+    folder = tempfile.mkdtemp(dir=work, prefix="run-")
+    log = os.path.join(folder, "target.log")
+    with open(log, "w", encoding="utf-8") as output:
+        process = subprocess.Popen([*command, program, *arguments], cwd=folder, stdin=subprocess.PIPE, stdout=output, stderr=output,
+                                   start_new_session=True, preexec_fn=lambda: (os.nice(nice), lab.allow_cores()))
+    target = lab.Target(folder, process, log)
+    try:
+        lab.wait_for_ready(target)
+        yield target
+    finally:
+        target.stop()
+        for name in glob.glob(os.path.join(folder, "*.core")):
+            os.remove(name)
+
+
+class Services:
+    """ClrMD in one process that answers core after core."""
+
+    def __init__(self, work):
+        folder = build(work, "clrmd")
+        self.process = subprocess.Popen(["dotnet", os.path.join(folder, "Clrmd.dll")], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True, encoding="utf-8")
+
+    def walk(self, core, runtime_directory):
+        self.process.stdin.write(f"{core}\t{os.path.join(runtime_directory, 'libmscordaccore.so')}\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def walk(target, *options):
+    """The frames of `cdacq stack`; what it wrote to stderr."""
+    done = subprocess.run([TOOL, "stack", "--json", "--each", *options, str(target)], capture_output=True, encoding="utf-8", check=False)
+    if done.returncode == 64:  # a version without --each
+        done = subprocess.run([TOOL, "stack", "--json", *options, str(target)], capture_output=True, encoding="utf-8", check=False)
+    return [json.loads(line) for line in done.stdout.splitlines()], done.stderr
+
+
+# ---- Dumps of the storm ----
+
+def collect(work, runtime, dumps, folder):
+    """Takes dumps and keeps each with the answer of the services in FOLDER/NUMBER.core and .json. Returns how many."""
+    os.makedirs(folder, exist_ok=True)
+    services, kept = Services(work), len(glob.glob(os.path.join(folder, "*.json")))
+    try:
+        while kept < dumps:
+            with running(work, runtime, ["storm", str(kept)], nice=10) as target:
+                directory = target.runtime_directory()
+                for _ in range(min(DUMPS_OF_A_PROCESS, dumps - kept)):
+                    core = target.createdump("mini", os.path.join(folder, f"{kept:04}.core"))
+                    answer = services.walk(core, directory)
+                    with open(core.replace(".core", ".json"), "w", encoding="utf-8") as file:
+                        json.dump(answer, file)
+                    kept += 1
+    finally:
+        services.close()
+    return kept
+
+
+def judge_core(core, tally):
+    """One kept core against the answer of the services that is beside it."""
+    with open(core.replace(".core", ".json"), encoding="utf-8") as file:
+        answer = json.load(file)
+    if "error" in answer:
+        tally.add("cores that the services do not open", f"{core}: {answer['error'][:200]}")
+        return
+    frames, said = walk(core)
+    if not frames:
+        tally.add("MISSING, all of a core", f"{core}: {said.strip()[:200]}")
+    for line in set(said.splitlines()):
+        tally.add("lines on stderr", line[:200])
+    tally.add("cores")
+    stack_judge.compare_core(answer, frames, CoreMemory(core), tally, os.path.basename(core))
+
+
+def judge_folder(folder, examples):
+    tally = stack_judge.Tally()
+    for answer in sorted(glob.glob(os.path.join(folder, "*.json"))):
+        judge_core(answer.replace(".json", ".core"), tally)
+    tally.report(None if examples else stack_judge.failures(tally))
+    return tally
+
+
+# ---- The tests ----
+
+class Run:
+    def __init__(self):
+        self.results = []
+
+    def note(self, label, tally, least):
+        """`least`: (label, number) that must be reached, lest nothing was compared."""
+        failed = stack_judge.failures(tally)
+        enough = all(tally.counts[key] >= number for key, number in least)
+        passed = not failed and enough
+        counts = ", ".join(f"{number} {key}" for key, number in tally.counts.most_common(6))
+        print(f"  {'ok  ' if passed else 'FAIL'} {label}: {counts}", flush=True)
+        if not passed:
+            tally.report(None if not failed else failed)
+        self.results.append(passed)
+
+    def storm(self, work, runtime):
+        """The walk of the debugger services on small dumps of a process that never rests."""
+        folder = os.path.join(work, f"storm-{runtime}")
+        collect(work, runtime, DUMPS, folder)
+        tally = stack_judge.Tally()
+        for answer in sorted(glob.glob(os.path.join(folder, "*.json"))):
+            judge_core(answer.replace(".json", ".core"), tally)
+            os.remove(answer.replace(".json", ".core"))
+        self.note("storm", tally, [("cores", DUMPS), ("equal", 100 * DUMPS)])
+
+    def parked(self, work, runtime, configuration, debug_type, kinds):
+        """The process's own words, live and from cores."""
+        with tempfile.TemporaryDirectory(dir=work) as folder:
+            path = os.path.join(folder, "parked.jsonl")
+            with running(work, runtime, ["park", path], configuration, debug_type) as target:
+                with open(path, encoding="utf-8") as file:
+                    told = [json.loads(line) for line in file]
+                label = f"{configuration}, {debug_type} PDB"
+                self.told(f"{label}, live", told, str(target.pid))
+                for kind in kinds:
+                    try:
+                        core = getattr(target, kind)() if kind in ("gcore", "kernel_core") else target.createdump(kind)
+                    except lab.Skip as reason:
+                        print(f"  no {kind}: {reason}")
+                        continue
+                    self.told(f"{label}, {kind}", told, core)
+                    os.remove(core)
+
+    def told(self, label, told, target):
+        tally = stack_judge.Tally()
+        frames, said = walk(target, *(["--stop"] if target.isdigit() else []))
+        threads = stack_judge.by_thread(frames)
+        for line in set(said.splitlines()):
+            tally.add("lines on stderr", line[:200])
+        for thread in told:
+            tally.add("threads")
+            stack_judge.compare_told(thread["frames"], threads.get(thread["tid"], []), tally, thread["place"])
+        self.note(label, tally, [("threads", LEAST_PLACES), ("method equal", 3000), ("line equal", 3000)])
+
+
+def test(runtimes):
+    run = Run()
+    for runtime in runtimes:
+        print(f".NET {runtime}", flush=True)
+        with tempfile.TemporaryDirectory(prefix="cdacq-stacks-") as work:
+            for configuration, debug_type in BUILDS:
+                first = (configuration, debug_type) == BUILDS[0]
+                kinds = ["full", "heap", "mini", "gcore", "kernel_core"] if first else ["mini"]
+                run.parked(work, runtime, configuration, debug_type, kinds)
+            run.storm(work, runtime)
+    return run.results
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("runtimes", nargs="*", metavar="RUNTIME")
+    parser.add_argument("--collect", metavar="DIR")
+    parser.add_argument("--judge", metavar="DIR")
+    parser.add_argument("--dumps", type=int, default=DUMPS, metavar="N")
+    parser.add_argument("--examples", action="store_true", help="of each class, not only of failures")
+    arguments = parser.parse_args()
+    asked = arguments.runtimes or os.environ.get("CDACQ_RUNTIMES", "").split()
+    arguments.runtimes = [name for name in asked if name == "installed" or name[0].isdigit()] or RUNTIMES
+    return arguments
+
+
+def main():
+    arguments = parse_arguments()
+    try:
+        if arguments.judge:
+            begun = time.monotonic()
+            failed = stack_judge.failures(judge_folder(arguments.judge, arguments.examples))
+            print(f"{time.monotonic() - begun:.0f} s, {sum(failed.values())} failures")
+            return 1 if failed else 0
+        if arguments.collect:
+            for runtime in arguments.runtimes:
+                kept = collect(arguments.collect, runtime, arguments.dumps, os.path.join(arguments.collect, runtime))
+                print(f"{runtime}: {kept} dumps", flush=True)
+            return 0
+        results = test(arguments.runtimes)
+    except lab.Skip as reason:
+        required = os.environ.get("CDACQ_REQUIRE_DOTNET") == "1"
+        print(f"{'FAILED' if required else 'skipped'}: {reason}")
+        return 1 if required else lab.SKIPPED
+    print(f"{sum(results)} passed, {len(results) - sum(results)} failed")
+    return 0 if results and all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,34 @@
+namespace Stacks;
+
+/// <summary>
+/// Stacks storm SEED: eight threads that run code of every kind until the input ends.
+/// Stacks park FILE: threads that stand still, each with its stack as the runtime tells it, in FILE.
+/// Stacks crowd COUNT: that many threads, all waiting.
+/// "READY pid" on stdout says that all threads are where they shall be.
+/// </summary>
+internal static class Program
+{
+    private static int Main(string[] arguments)
+    {
+        switch (arguments[0])
+        {
+            case "storm":
+                Storm.Start(int.Parse(arguments[1]));
+                break;
+            case "park":
+                Parking.Start(arguments[1]);
+                break;
+            case "crowd":
+                Parking.Crowd(int.Parse(arguments[1]));
+                break;
+            default:
+                return 64;
+        }
+        Console.WriteLine($"READY {Environment.ProcessId}");
+        while (Console.OpenStandardInput().ReadByte() >= 0)
+        {
+        }
+        Environment.Exit(0);
+        return 0;
+    }
+}

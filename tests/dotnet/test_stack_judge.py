@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+"""Tests stack_judge.py: every kind of wrong stack must be found. Uses invented frames; needs neither .NET nor cdacq."""
+
+import unittest
+
+import stack_judge
+
+STACK = 0x7000
+
+
+def native(ip, cfa, by="cfi"):
+    return {"tid": 1, "ip": hex(ip), "status": "none", "kind": None, "method": None, "method_desc": None, "token": None, "module": None,
+            "cfa": hex(cfa), "by": by, "funclet": None}
+
+
+def managed(ip, method, cfa, by="unwind", name=None, funclet=None, kind="jit", line=None):
+    return {"tid": 1, "ip": hex(ip), "status": "managed", "kind": kind, "method": name or f"Demo.M{method:x}()", "method_desc": hex(method),
+            "token": hex(0x6000000 + method), "module": "/app/Demo.dll", "cfa": hex(cfa), "by": by, "funclet": funclet,
+            "offset": ip & 0xff, "il_offset": 0, "file": "M.cs" if line else None, "line": line}
+
+
+def walked(ip, method, sp, frame=None):
+    return {"ip": hex(ip), "sp": hex(sp), "method_desc": hex(method) if method else None, "frame": frame, "name": f"M{method}"}
+
+
+def told(ip, method, line=None):
+    return {"type": "Demo", "method": f"M{method:x}", "module": "/other/Demo.dll", "token": 0x6000000 + method, "native_offset": ip & 0xff,
+            "il_offset": 0, "file": "M.cs" if line else None, "line": line or 0}
+
+
+class Memory:
+    """A stack that holds the return addresses that these frames say."""
+
+    def __init__(self, frames):
+        self.words = {int(before["cfa"], 16) - 8: int(frame["ip"], 16) for before, frame in zip(frames, frames[1:])}
+
+    def word(self, address):
+        return self.words.get(address)
+
+
+OURS = [native(0x10, STACK), managed(0x110, 1, STACK + 0x10), managed(0x220, 2, STACK + 0x20), managed(0x330, 3, STACK + 0x30)]
+THEIRS = [walked(0x110, 0, STACK, "InlinedCallFrame"), walked(0x110, 1, STACK), walked(0x220, 2, STACK + 0x10),
+          walked(0x330, 3, STACK + 0x20)]
+
+
+class Walks(unittest.TestCase):
+    def compare(self, theirs, ours, real=None):
+        tally = stack_judge.Tally()
+        stack_judge.compare_walks(theirs, ours, Memory(real or ours), tally, "test")
+        return tally.counts
+
+    def failures(self, *arguments):
+        tally = stack_judge.Tally()
+        tally.counts = self.compare(*arguments)
+        return set(stack_judge.failures(tally))
+
+    def test_equal(self):
+        counts = self.compare(THEIRS, OURS)
+        self.assertEqual(counts["equal"], 3)
+        self.assertEqual(counts["threads equal to the last frame"], 1)
+        self.assertEqual(self.failures(THEIRS, OURS), set())
+
+    def test_missing_anywhere(self):
+        for i in range(1, 4):
+            self.assertIn("MISSING", self.failures(THEIRS, OURS[:i] + OURS[i + 1:], OURS))
+
+    def test_other_method(self):
+        other = [*OURS[:2], managed(0x220, 9, STACK + 0x20), OURS[3]]
+        self.assertIn("MISSING", self.failures(THEIRS, other))
+
+    def test_other_address(self):
+        other = [*OURS[:2], managed(0x221, 2, STACK + 0x20), OURS[3]]
+        self.assertIn("MISSING", self.failures(THEIRS, other))
+
+    def test_twice(self):
+        """What is on the stack once must not be there twice."""
+        double = [*OURS[:3], OURS[2], OURS[3]]
+        self.assertTrue(any("INVENTED" in one for one in self.failures(THEIRS, double, OURS)))
+
+    def test_invented_because_not_linked(self):
+        extra = [*OURS[:2], managed(0x440, 4, STACK + 0x18), *OURS[2:]]
+        self.assertIn("INVENTED, between", self.failures(THEIRS, extra, OURS))
+
+    def test_left_out_because_linked(self):
+        extra = [*OURS[:2], managed(0x440, 4, STACK + 0x18), *OURS[2:]]
+        theirs = [*THEIRS[:2], walked(0x220, 2, STACK + 0x18), THEIRS[3]]
+        self.assertEqual(self.failures(theirs, extra), set())
+        self.assertEqual(self.compare(theirs, extra)["left out by the services, between"], 1)
+
+    def test_guessed_is_invented(self):
+        extra = [*OURS[:2], managed(0x440, 4, STACK + 0x18, by="guess"), *OURS[2:]]
+        self.assertIn("INVENTED, between", self.failures(THEIRS, extra))
+
+    def test_stack_pointer(self):
+        theirs = [*THEIRS[:3], walked(0x330, 3, STACK + 0x28)]
+        self.assertEqual(self.failures(theirs, OURS), {"OTHER STACK POINTER"})
+
+    def test_call_after_its_frame(self):
+        """The address of the Frame counts as equal in ReadyToRun code, and there alone."""
+        def ours(kind):
+            return [OURS[0], managed(0x118, 1, STACK + 0x10, kind=kind), *OURS[2:]]
+        self.assertEqual(self.failures(THEIRS, ours("r2r")), set())
+        self.assertIn("MISSING", self.failures(THEIRS, ours("jit")))
+        self.assertIn("MISSING", self.failures(THEIRS[1:], ours("r2r")))
+
+    def test_missing_thread(self):
+        tally = stack_judge.Tally()
+        services = {"threads": [{"tid": 2, "alive": True, "frames": THEIRS}]}
+        stack_judge.compare_core(services, OURS, Memory(OURS), tally, "test")
+        self.assertEqual(tally.counts["MISSING"], 3)
+        self.assertEqual(tally.counts["INVENTED, thread without managed code"], 3)
+
+
+class Told(unittest.TestCase):
+    LINES = [told(0x110, 1, 11), told(0x220, 2, 22), told(0x330, 3)]
+    FRAMES = [native(0x10, STACK), managed(0x550, 5, STACK), managed(0x110, 1, STACK, line=11), managed(0x220, 2, STACK, line=22),
+              managed(0x330, 3, STACK)]
+
+    def counts(self, lines, frames):
+        tally = stack_judge.Tally()
+        stack_judge.compare_told(lines, frames, tally, "test")
+        return tally
+
+    def failures(self, lines, frames):
+        return set(stack_judge.failures(self.counts(lines, frames)))
+
+    def test_equal(self):
+        self.assertEqual(self.failures(self.LINES, self.FRAMES), set())
+        self.assertEqual(self.counts(self.LINES, self.FRAMES).counts["line equal"], 2)
+
+    def test_missing_and_invented(self):
+        for i in range(2, 5):
+            self.assertTrue(self.failures(self.LINES, self.FRAMES[:i] + self.FRAMES[i + 1:]))
+        self.assertIn("MISSING", self.failures(self.LINES, [*self.FRAMES[:3], managed(0x660, 6, STACK), *self.FRAMES[3:]]))
+        self.assertEqual(self.failures(self.LINES, [*self.FRAMES, managed(0x660, 6, STACK)]), {"INVENTED, behind the root"})
+
+    def test_lines(self):
+        wrong = [*self.FRAMES[:3], managed(0x220, 2, STACK, line=23), self.FRAMES[4]]
+        self.assertEqual(self.failures(self.LINES, wrong), {"LINE DIFFERS"})
+        none = [*self.FRAMES[:3], managed(0x220, 2, STACK), self.FRAMES[4]]
+        self.assertEqual(self.failures(self.LINES, none), {"LINE DIFFERS"})
+        more = [*self.FRAMES[:4], managed(0x330, 3, STACK, line=33)]
+        self.assertEqual(self.failures(self.LINES, more), {"LINE WHERE THE RUNTIME HAS NONE"})
+
+    def test_runtime_hides(self):
+        """From a funclet on to the frame of its method, and nowhere else."""
+        between = [managed(0x770, 7, STACK, name="System.Runtime.EH.DispatchEx()"), managed(0x880, 8, STACK)]
+        funclet = managed(0x220, 2, STACK, line=22, funclet="catch")
+        parent = managed(0x230, 2, STACK, line=25)
+        self.assertEqual(self.failures(self.LINES, [*self.FRAMES[:3], funclet, *between, parent, self.FRAMES[4]]), set())
+        self.assertTrue(self.failures(self.LINES, [*self.FRAMES[:3], funclet, *between, self.FRAMES[4]]))
+        told_parent = [self.LINES[0], told(0x230, 2, 25), self.LINES[2]]
+        self.assertEqual(self.failures(told_parent, [*self.FRAMES[:3], funclet, *between, parent, self.FRAMES[4]]), set())
+        self.assertTrue(self.failures(self.LINES, [*self.FRAMES[:4], *between, parent, self.FRAMES[4]]))
+
+
+if __name__ == "__main__":
+    unittest.main()
