@@ -49,6 +49,13 @@ static const struct contract_row rows[] = {
     {"DebugInfo", 0, "c1", LAYOUT_DebugInfo, NULL, NULL, &debug_info_packed},
     {"DebugInfo", 0, "c2", LAYOUT_DebugInfo, NULL, NULL, &debug_info_chunked},
     {"DebugInfo", 2, "c1", LAYOUT_DebugInfo, NULL, NULL, &debug_info_chunked},
+    {"Thread", 0, "1", LAYOUT_Thread, NULL, NULL, NULL},
+    {"Thread", 0, "c1", LAYOUT_Thread, NULL, NULL, NULL},
+    {"Thread", 2, "c1", LAYOUT_Thread, NULL, NULL, NULL},
+    {"StackWalk", 0, "8.0", LAYOUT_StackWalk, NULL, NULL, NULL}, /* ours, for .NET 8 and 9: see explicit_frame.h */
+    {"StackWalk", 0, "1", LAYOUT_StackWalk, NULL, NULL, NULL},
+    {"StackWalk", 0, "c1", LAYOUT_StackWalk, NULL, NULL, NULL},
+    {"StackWalk", 2, "c1", LAYOUT_StackWalk, NULL, NULL, NULL},
 };
 
 static const struct contract_row *find_row(const char *name, unsigned schema, const char *version)

@@ -49,6 +49,7 @@ static const char *const contract_names[LAYOUT_CONTRACT_COUNT] = {
     [LAYOUT_PrecodeStubs] = "PrecodeStubs",         [LAYOUT_RuntimeTypeSystem] = "RuntimeTypeSystem",
     [LAYOUT_CodeVersions] = "CodeVersions",         [LAYOUT_Loader] = "Loader",
     [LAYOUT_EcmaMetadata] = "EcmaMetadata",         [LAYOUT_DebugInfo] = "DebugInfo",
+    [LAYOUT_Thread] = "Thread",                     [LAYOUT_StackWalk] = "StackWalk",
 };
 
 const char *layout_field_name(enum layout_field field)

@@ -40,6 +40,8 @@ enum layout_contract {
     LAYOUT_Loader,
     LAYOUT_EcmaMetadata,
     LAYOUT_DebugInfo,
+    LAYOUT_Thread,
+    LAYOUT_StackWalk,
     LAYOUT_CONTRACT_COUNT
 };
 

@@ -49,24 +49,47 @@ bool block_is_funclet(struct field_reader *reader, const struct code_block *bloc
     return known;
 }
 
-bool block_is_filter_funclet(struct field_reader *reader, const struct code_block *block, bool *ret)
+static enum funclet_kind kind_of(const struct cdacq_exception_clause *clause)
+{
+    return clause->kind == CDACQ_CLAUSE_FINALLY ? FUNCLET_FINALLY
+           : clause->kind == CDACQ_CLAUSE_FAULT ? FUNCLET_FAULT
+                                                : FUNCLET_CATCH;
+}
+
+bool block_funclet_kind(struct field_reader *reader, const struct code_block *block, bool *ret_is_funclet,
+                        enum funclet_kind *ret)
 {
     struct exception_clauses clauses;
     struct cdacq_exception_clause clause;
     struct block_function function;
     bool known;
-    *ret = false;
-    if (!find_funclet(reader, block, &function, &known))
+    *ret = FUNCLET_NONE;
+    *ret_is_funclet = find_funclet(reader, block, &function, &known);
+    if (!*ret_is_funclet)
         return known;
     if (!block->manager->clauses(reader, block, &clauses))
         return false;
-    uint64_t offset =
+    uint64_t start =
         block->cold ? block->hot_size + (function.start - block->cold_start) : function.start - block->start;
-    for (uint32_t i = 0; i < clauses.count && !*ret && reader_step(&reader->raw, "exception clauses"); i++)
-        if (exception_clause_read(reader, &clauses, i, &clause) && clause.kind == CDACQ_CLAUSE_FILTER &&
-            clause.filter_offset == offset)
-            *ret = true;
+    bool exact = false; /* a cold part does not begin where the funclet does */
+    for (uint32_t i = 0; i < clauses.count && !exact && reader_step(&reader->raw, "exception clauses"); i++) {
+        if (!exception_clause_read(reader, &clauses, i, &clause))
+            break;
+        bool is_filter = clause.kind == CDACQ_CLAUSE_FILTER && clause.filter_offset == start;
+        exact = is_filter || (!clause.duplicated && clause.handler_start == start);
+        if (exact || (!*ret && !clause.duplicated && clause.handler_start <= start && start < clause.handler_end))
+            *ret = is_filter ? FUNCLET_FILTER : kind_of(&clause);
+    }
     return !reader_failed(&reader->raw);
+}
+
+bool block_is_filter_funclet(struct field_reader *reader, const struct code_block *block, bool *ret)
+{
+    bool is_funclet;
+    enum funclet_kind kind;
+    bool known = block_funclet_kind(reader, block, &is_funclet, &kind);
+    *ret = kind == FUNCLET_FILTER;
+    return known;
 }
 
 bool block_hot_size(struct field_reader *reader, const struct code_block *block, uint64_t *ret)

@@ -32,6 +32,16 @@ bool block_is_funclet(struct field_reader *reader, const struct code_block *bloc
 /* The same for a filter: a funclet that begins where a clause of the method has its filter. */
 bool block_is_filter_funclet(struct field_reader *reader, const struct code_block *block, bool *ret);
 
+/* What a funclet does, by the clause that it handles. */
+enum funclet_kind { FUNCLET_NONE, FUNCLET_CATCH, FUNCLET_FILTER, FUNCLET_FINALLY, FUNCLET_FAULT };
+
+/*
+ * The kind of the funclet that block->ip is in; FUNCLET_NONE in the method's body. False, and the reader fails, when it
+ * cannot be read; *ret_is_funclet is set as block_is_funclet() sets it even if only the clauses cannot be read.
+ */
+bool block_funclet_kind(struct field_reader *reader, const struct code_block *block, bool *ret_is_funclet,
+                        enum funclet_kind *ret);
+
 /*
  * The length of a method's hot part. The runtime takes the length of all code from the GC info, and that of the cold
  * part from the unwind information. False, and the reader fails, if it cannot be read or the two disagree.

@@ -1,0 +1,168 @@
+#include "contracts/stack_walk/explicit_frame.h"
+
+/* The caller's registers are those that the code at `pc` finds when a call has returned. */
+static void begin_caller(const struct walk_machine *machine, uint64_t pc, uint64_t sp, struct frame_caller *ret)
+{
+    *ret = (struct frame_caller){0};
+    register_set(&ret->registers, machine->pc, pc);
+    register_set(&ret->registers, machine->sp, sp);
+}
+
+/* Active only while the native code that it was made for runs: then it has a return address. */
+static bool caller_of_inlined_call(struct field_reader *reader, const struct walk_machine *machine, uint64_t frame,
+                                   struct frame_caller *ret)
+{
+    enum { ARM_R9 = 9 };
+    uint64_t return_address = read_field(reader, frame, F_InlinedCallFrame_CallerReturnAddress);
+    if (!return_address)
+        return false;
+    begin_caller(machine, return_address, read_field(reader, frame, F_InlinedCallFrame_CallSiteSP), ret);
+    register_set(&ret->registers, machine->fp, read_field(reader, frame, F_InlinedCallFrame_CalleeSavedFP));
+    if (has_field(reader, F_InlinedCallFrame_SPAfterProlog))
+        register_set(&ret->registers, ARM_R9, read_field(reader, frame, F_InlinedCallFrame_SPAfterProlog));
+    return !reader_failed(&reader->raw);
+}
+
+/* Frames of calls through the runtime's assembler helpers, which save registers in a TransitionBlock. */
+static bool caller_of_transition(struct field_reader *reader, const struct walk_machine *machine, uint64_t frame,
+                                 struct frame_caller *ret)
+{
+    uint64_t block = read_field(reader, frame, F_FramedMethodFrame_TransitionBlockPtr);
+    uint32_t size = has_field(reader, F_TransitionBlock_OffsetOfArgs)
+                        ? reader->layout->fields[F_TransitionBlock_OffsetOfArgs].offset
+                        : reader->layout->sizes[T_TransitionBlock];
+    if (!block || !size)
+        return false;
+    begin_caller(machine, read_field(reader, block, F_TransitionBlock_ReturnAddress), block + size, ret);
+    return walk_machine_read_saved(
+        machine, reader, field_address(reader, block, F_TransitionBlock_CalleeSavedRegisters), &ret->registers);
+}
+
+/* A CONTEXT of code that was stopped at any instruction. */
+static bool caller_of_context(struct field_reader *reader, const struct walk_machine *machine, uint64_t context,
+                              struct frame_caller *ret)
+{
+    *ret = (struct frame_caller){.interrupted = true};
+    return context && walk_machine_read_context(machine, &reader->raw, context, &ret->registers);
+}
+
+static bool caller_of_fault(struct field_reader *reader, const struct walk_machine *machine, uint64_t frame,
+                            struct frame_caller *ret)
+{
+    return caller_of_context(reader, machine, field_address(reader, frame, F_FaultingExceptionFrame_TargetContext),
+                             ret);
+}
+
+static bool caller_of_resumable(struct field_reader *reader, const struct walk_machine *machine, uint64_t frame,
+                                struct frame_caller *ret)
+{
+    return caller_of_context(reader, machine, read_field(reader, frame, F_ResumableFrame_TargetContextPtr), ret);
+}
+
+static bool caller_of_func_eval(struct field_reader *reader, const struct walk_machine *machine, uint64_t frame,
+                                struct frame_caller *ret)
+{
+    uint64_t eval = read_field(reader, frame, F_FuncEvalFrame_DebuggerEvalPtr);
+    return eval && caller_of_context(reader, machine, field_address(reader, eval, F_DebuggerEval_TargetContext), ret);
+}
+
+/* The context of a throw: what the helper that throws returns to. */
+static bool caller_of_software_exception(struct field_reader *reader, const struct walk_machine *machine,
+                                         uint64_t frame, struct frame_caller *ret)
+{
+    uint64_t context = field_address(reader, frame, F_SoftwareExceptionFrame_TargetContext);
+    if (!caller_of_context(reader, machine, context, ret))
+        return false;
+    ret->interrupted = false;
+    registers_keep(&ret->registers, walk_machine_preserved(machine));
+    return true;
+}
+
+/* The runtime's stub has run in place of a return, to stop the thread. The registers that it saved end at the caller's
+ * stack pointer. */
+static bool caller_of_hijack(struct field_reader *reader, const struct walk_machine *machine, uint64_t frame,
+                             struct frame_caller *ret)
+{
+    uint64_t args = read_field(reader, frame, F_HijackFrame_HijackArgsPtr);
+    uint64_t size = reader->layout->sizes[T_HijackArgs];
+    if (!args || !size)
+        return false;
+    begin_caller(machine, read_field(reader, frame, F_HijackFrame_ReturnAddress), align_up(args + size, 8), ret);
+    if (machine->return_address != NO_REGISTER)
+        ret->registers.values[machine->sp] = align_up(args + size, 16);
+    return !has_field(reader, F_HijackArgs_CalleeSavedRegisters) ||
+           walk_machine_read_saved(machine, reader, field_address(reader, args, F_HijackArgs_CalleeSavedRegisters),
+                                   &ret->registers);
+}
+
+/*
+ * A function of the runtime that managed code called, of .NET 8 and 9. The Frame has the registers of its caller once
+ * the runtime has looked for them, and before that those of the function itself, from which the walk goes on.
+ */
+static bool caller_of_helper_method(struct field_reader *reader, const struct walk_machine *machine, uint64_t frame,
+                                    struct frame_caller *ret)
+{
+    uint64_t state = field_address(reader, frame, F_HelperMethodFrame_MachState);
+    bool unwound = read_field(reader, state, F_LazyMachState__pRetAddr) != 0;
+    begin_caller(machine, read_field(reader, state, unwound ? F_LazyMachState_m_Rip : F_LazyMachState_m_CaptureRip),
+                 read_field(reader, state, unwound ? F_LazyMachState_m_Rsp : F_LazyMachState_m_CaptureRsp), ret);
+    uint64_t saved = field_address(reader, state, unwound ? F_LazyMachState_m_Unwound : F_LazyMachState_m_Capture);
+    return walk_machine_read_saved(machine, reader, saved, &ret->registers);
+}
+
+static const struct frame_kind kinds[] = {
+    {"InlinedCallFrame", G_InlinedCallFrameIdentifier, caller_of_inlined_call},
+    {"ResumableFrame", G_ResumableFrameIdentifier, caller_of_resumable},
+    {"RedirectedThreadFrame", G_RedirectedThreadFrameIdentifier, caller_of_resumable},
+    {"FaultingExceptionFrame", G_FaultingExceptionFrameIdentifier, caller_of_fault},
+    {"SoftwareExceptionFrame", G_SoftwareExceptionFrameIdentifier, caller_of_software_exception},
+    {"FuncEvalFrame", G_FuncEvalFrameIdentifier, caller_of_func_eval},
+    {"HijackFrame", G_HijackFrameIdentifier, caller_of_hijack},
+    {"PInvokeCalliFrame", G_PInvokeCalliFrameIdentifier, caller_of_transition},
+    {"PrestubMethodFrame", G_PrestubMethodFrameIdentifier, caller_of_transition},
+    {"CallCountingHelperFrame", G_CallCountingHelperFrameIdentifier, caller_of_transition},
+    {"StubDispatchFrame", G_StubDispatchFrameIdentifier, caller_of_transition},
+    {"ExternalMethodFrame", G_ExternalMethodFrameIdentifier, caller_of_transition},
+    {"DynamicHelperFrame", G_DynamicHelperFrameIdentifier, caller_of_transition},
+    {"MulticastFrame", G_MulticastFrameIdentifier, caller_of_transition},
+    {"HelperMethodFrame", G_HelperMethodFrameIdentifier, caller_of_helper_method},
+    {"HelperMethodFrame_1OBJ", G_HelperMethodFrame_1OBJIdentifier, caller_of_helper_method},
+    {"HelperMethodFrame_2OBJ", G_HelperMethodFrame_2OBJIdentifier, caller_of_helper_method},
+    {"HelperMethodFrame_3OBJ", G_HelperMethodFrame_3OBJIdentifier, caller_of_helper_method},
+    {"HelperMethodFrame_PROTECTOBJ", G_HelperMethodFrame_PROTECTOBJIdentifier, caller_of_helper_method},
+    {"ProtectByRefsFrame", G_ProtectByRefsFrameIdentifier, NULL},
+    {"ProtectValueClassFrame", G_ProtectValueClassFrameIdentifier, NULL},
+    {"DebuggerClassInitMarkFrame", G_DebuggerClassInitMarkFrameIdentifier, NULL},
+    {"DebuggerExitFrame", G_DebuggerExitFrameIdentifier, NULL},
+    {"DebuggerU2MCatchHandlerFrame", G_DebuggerU2MCatchHandlerFrameIdentifier, NULL},
+    {"ExceptionFilterFrame", G_ExceptionFilterFrameIdentifier, NULL},
+    {"InterpreterFrame", G_InterpreterFrameIdentifier, NULL},
+};
+
+bool frame_is_last(const struct field_reader *reader, uint64_t frame)
+{
+    return !frame || frame == (reader->raw.pointer_size == 4 ? UINT32_MAX : UINT64_MAX);
+}
+
+uint64_t frame_next(struct field_reader *reader, uint64_t frame)
+{
+    uint64_t next = read_field(reader, frame, F_Frame_Next);
+    return reader_failed(&reader->raw) || frame_is_last(reader, next) || next <= frame ? 0 : next;
+}
+
+const struct frame_kind *frame_kind_at(struct field_reader *reader, uint64_t frame)
+{
+    const struct layout *layout = reader->layout;
+    uint64_t identifier = read_pointer(&reader->raw, frame);
+    for (size_t i = 0; identifier && i < ARRAY_SIZE(kinds); i++)
+        if (layout->global_present[kinds[i].identifier] && layout->globals[kinds[i].identifier] == identifier)
+            return &kinds[i];
+    return NULL;
+}
+
+bool frame_caller(struct field_reader *reader, const struct walk_machine *machine, uint64_t frame,
+                  struct frame_caller *ret)
+{
+    const struct frame_kind *kind = frame_kind_at(reader, frame);
+    return kind && kind->caller && kind->caller(reader, machine, frame, ret) && !reader_failed(&reader->raw);
+}

@@ -1,0 +1,45 @@
+/*
+ * explicit_frame.h: the Frames that the runtime puts on stacks where managed code leaves to native code, throws, or is
+ * stopped. A Frame can have the registers of managed code further up the stack. A kind of Frame is a row: its name, the
+ * global that identifies it, how it leads to the caller.
+ *
+ * A Frame begins with a number that identifies its kind. Before .NET 10 it is the address of a vtable, which the
+ * runtime's table for its debugger services (g_dacTable) has; the supplements' StackWalk "8.0" is this form.
+ * Source: dotnet/runtime docs/design/datacontracts/StackWalk.md; src/coreclr/vm/{frames.h,frames.cpp,amd64/gmscpu.h}.
+ */
+#ifndef CDACQ_CONTRACTS_STACK_WALK_EXPLICIT_FRAME_H
+#define CDACQ_CONTRACTS_STACK_WALK_EXPLICIT_FRAME_H
+
+#include "contracts/stack_walk/machine.h"
+
+/* What a Frame knows of the code that it was made for. */
+struct frame_caller {
+    struct registers registers; /* the program counter and the stack pointer are known */
+    bool interrupted; /* the code was stopped or faulted there; else the program counter is a return address */
+};
+
+struct frame_kind {
+    const char *name; /* "InlinedCallFrame" */
+    enum layout_global identifier;
+    /*
+     * The caller's registers. False if the Frame has none (it is not active) or, and the reader fails, if they cannot
+     * be read. NULL: Frames of this kind have none.
+     */
+    bool (*caller)(struct field_reader *reader, const struct walk_machine *machine, uint64_t frame,
+                   struct frame_caller *ret);
+};
+
+/* Whether a link leads to no further Frame: the runtime ends a list by -1. */
+bool frame_is_last(const struct field_reader *reader, uint64_t frame);
+
+/* The next Frame, further up the stack. 0 at the end of the list, where it does not lead up, or if the reader fails. */
+uint64_t frame_next(struct field_reader *reader, uint64_t frame);
+
+/* The kind of a Frame. NULL if it is not known or the reader fails. */
+const struct frame_kind *frame_kind_at(struct field_reader *reader, uint64_t frame);
+
+/* The caller's registers. False as frame_kind.caller, and for a Frame of a kind that is not known. */
+bool frame_caller(struct field_reader *reader, const struct walk_machine *machine, uint64_t frame,
+                  struct frame_caller *ret);
+
+#endif

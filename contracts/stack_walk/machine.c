@@ -1,0 +1,163 @@
+#include "contracts/stack_walk/machine.h"
+
+/* ---- x64 ---- */
+
+enum { X64_RAX, X64_RDX, X64_RCX, X64_RBX, X64_RSI, X64_RDI, X64_RBP, X64_RSP, X64_RIP = 16 };
+
+static const struct context_slot context_x64[] = {
+    {X64_RAX, 0x78}, {X64_RCX, 0x80}, {X64_RDX, 0x88}, {X64_RBX, 0x90}, {X64_RSP, 0x98}, {X64_RBP, 0xa0},
+    {X64_RSI, 0xa8}, {X64_RDI, 0xb0}, {8, 0xb8},       {9, 0xc0},       {10, 0xc8},      {11, 0xd0},
+    {12, 0xd8},      {13, 0xe0},      {14, 0xe8},      {15, 0xf0},      {X64_RIP, 0xf8},
+};
+
+static const struct saved_slot saved_x64[] = {
+    {X64_RBX, F_CalleeSavedRegisters_Rbx}, {X64_RBP, F_CalleeSavedRegisters_Rbp}, {12, F_CalleeSavedRegisters_R12},
+    {13, F_CalleeSavedRegisters_R13},      {14, F_CalleeSavedRegisters_R14},      {15, F_CalleeSavedRegisters_R15},
+};
+
+/*
+ * E8 rel32; FF /2 with any operand. The lengths of the latter overlap, so that bytes in front of an address can look
+ * like a call by chance.
+ */
+static bool ends_with_call_x64(const uint8_t *bytes, size_t size, uint64_t return_address, uint64_t *ret_target,
+                               bool *ret_is_pointer)
+{
+    const uint8_t *end = bytes + size;
+    *ret_target = 0;
+    *ret_is_pointer = false;
+    if (size >= 5 && end[-5] == 0xe8) {
+        *ret_target = return_address + (uint64_t)(int64_t)(int32_t)load_u32(end - 4, false);
+        return true;
+    }
+    if (size >= 6 && end[-6] == 0xff && end[-5] == 0x15) {
+        *ret_target = return_address + (uint64_t)(int64_t)(int32_t)load_u32(end - 4, false);
+        *ret_is_pointer = true;
+        return true;
+    }
+    for (unsigned length = 2; length <= 7 && length <= size; length++) {
+        if (end[-(int)length] != 0xff || (end[1 - (int)length] & 0x38) != 0x10)
+            continue;
+        uint8_t modrm = end[1 - (int)length], mode = modrm >> 6;
+        bool sib = mode != 3 && (modrm & 7) == 4;
+        unsigned displacement = mode == 1 ? 1 : mode == 2 ? 4 : 0;
+        if (mode == 0 && ((modrm & 7) == 5 || (sib && length >= 3 && (end[2 - (int)length] & 7) == 5)))
+            displacement = 4;
+        if (length == 2 + sib + displacement)
+            return true;
+    }
+    return false;
+}
+
+/* ---- arm64 ---- */
+
+enum { ARM64_FP = 29, ARM64_LR = 30, ARM64_SP = 31, ARM64_PC = 32 };
+
+#define X(n)           \
+    {                  \
+        n, 8 + 8 * (n) \
+    }
+static const struct context_slot context_arm64[] = {
+    X(0),  X(1),  X(2),  X(3),  X(4),  X(5),  X(6),  X(7),  X(8),  X(9),  X(10),
+    X(11), X(12), X(13), X(14), X(15), X(16), X(17), X(18), X(19), X(20), X(21),
+    X(22), X(23), X(24), X(25), X(26), X(27), X(28), X(29), X(30), X(31), X(32),
+};
+#undef X
+
+#define X(n)                           \
+    {                                  \
+        n, F_CalleeSavedRegisters_X##n \
+    }
+static const struct saved_slot saved_arm64[] = {
+    X(19),
+    X(20),
+    X(21),
+    X(22),
+    X(23),
+    X(24),
+    X(25),
+    X(26),
+    X(27),
+    X(28),
+    {ARM64_FP, F_CalleeSavedRegisters_Fp},
+    {ARM64_LR, F_CalleeSavedRegisters_Lr},
+};
+#undef X
+
+/* BL, or BLR with or without authentication. */
+static bool ends_with_call_arm64(const uint8_t *bytes, size_t size, uint64_t return_address, uint64_t *ret_target,
+                                 bool *ret_is_pointer)
+{
+    *ret_target = 0;
+    *ret_is_pointer = false;
+    if (size < 4)
+        return false;
+    uint32_t instruction = load_u32(bytes + size - 4, false);
+    if (instruction >> 26 == 0x25) {
+        *ret_target = return_address - 4 + (uint64_t)((int64_t)((uint64_t)instruction << 38) >> 36);
+        return true;
+    }
+    return (instruction & 0xfffffc1f) == 0xd63f0000 || (instruction & 0xfefff800) == 0xd63f0800;
+}
+
+/* ----------------------------------------------------------------------------------------------------------------- */
+
+static const struct walk_machine machine_x64 = {
+    .unwinder = &unwinder_x64,
+    .pc = X64_RIP,
+    .sp = X64_RSP,
+    .fp = X64_RBP,
+    .return_address = NO_REGISTER,
+    .context = context_x64,
+    .context_count = ARRAY_SIZE(context_x64),
+    .saved = saved_x64,
+    .saved_count = ARRAY_SIZE(saved_x64),
+    .ends_with_call = ends_with_call_x64,
+};
+
+static const struct walk_machine machine_arm64 = {
+    .unwinder = &unwinder_arm64,
+    .pc = ARM64_PC,
+    .sp = ARM64_SP,
+    .fp = ARM64_FP,
+    .return_address = ARM64_LR,
+    .context = context_arm64,
+    .context_count = ARRAY_SIZE(context_arm64),
+    .saved = saved_arm64,
+    .saved_count = ARRAY_SIZE(saved_arm64),
+    .ends_with_call = ends_with_call_arm64,
+};
+
+const struct walk_machine *walk_machine_find(enum architecture architecture)
+{
+    return architecture == ARCHITECTURE_X64 ? &machine_x64 : architecture == ARCHITECTURE_ARM64 ? &machine_arm64 : NULL;
+}
+
+bool walk_machine_read_context(const struct walk_machine *machine, struct reader *reader, uint64_t context,
+                               struct registers *ret)
+{
+    struct registers registers = {0};
+    for (size_t i = 0; i < machine->context_count; i++)
+        register_set(&registers, machine->context[i].number,
+                     read_pointer(reader, context + machine->context[i].offset));
+    if (reader_failed(reader))
+        return false;
+    *ret = registers;
+    return true;
+}
+
+bool walk_machine_read_saved(const struct walk_machine *machine, struct field_reader *reader, uint64_t saved,
+                             struct registers *registers)
+{
+    for (size_t i = 0; i < machine->saved_count; i++)
+        if (has_field(reader, machine->saved[i].field))
+            register_set(registers, machine->saved[i].number, read_field(reader, saved, machine->saved[i].field));
+    return !reader_failed(&reader->raw);
+}
+
+uint64_t walk_machine_preserved(const struct walk_machine *machine)
+{
+    uint64_t set = UINT64_C(1) << machine->pc | UINT64_C(1) << machine->sp;
+    for (size_t i = 0; i < machine->saved_count; i++)
+        set |= UINT64_C(1) << machine->saved[i].number;
+    return set;
+}

@@ -1,0 +1,366 @@
+#include "contracts/stack_walk/stack_walk.h"
+
+#include "contracts/stack_walk/guess.h"
+
+enum {
+    FRAMES_MAX = 16 * 1024 * 1024, /* of a walk */
+    LEAF_MAX = 4096,               /* bytes of a function of the runtime's that has no unwind data */
+};
+
+/* The code that a frame is in. */
+struct code_at {
+    bool is_known; /* the runtime's: a method or a stub */
+    struct code_block block;
+    struct block_function function; /* of a method */
+};
+
+static uint64_t pc_of(const struct stack_walk *walk)
+{
+    return walk->registers.values[walk->machine->pc];
+}
+
+static uint64_t sp_of(const struct stack_walk *walk)
+{
+    return walk->registers.values[walk->machine->sp];
+}
+
+static struct reader *raw(const struct stack_walk *walk)
+{
+    return &walk->host.reader->raw;
+}
+
+bool stack_walk_init(struct stack_walk *walk, const struct stack_walk_host *host, const struct thread_data *thread,
+                     const struct registers *registers, bool visits_frames)
+{
+    const struct walk_machine *machine = walk_machine_find(host->reader->layout->architecture);
+    *walk = (struct stack_walk){
+        .host = *host,
+        .machine = machine,
+        .registers = *registers,
+        .by = CDACQ_FRAME_BY_CONTEXT,
+        .visits_frames = visits_frames,
+        .frames_left = FRAMES_MAX,
+    };
+    if (thread)
+        walk->thread = *thread;
+    if (thread && host->has_frames && !frame_is_last(host->reader, thread->frame))
+        walk->frame = thread->frame;
+    return machine && register_is_known(registers, machine->pc) && register_is_known(registers, machine->sp);
+}
+
+/* Drops the Frame. The list ends where it cannot be read. */
+static void next_frame(struct stack_walk *walk)
+{
+    walk->frame = frame_next(walk->host.reader, walk->frame);
+    reader_recover(raw(walk), FAILURE_ANY & ~FAILURE(CDACQ_ERR_FUEL));
+}
+
+/* Whether the walk is on the thread's own stack, not on one for signal handlers. */
+static bool on_own_stack(const struct stack_walk *walk, uint64_t sp)
+{
+    return !walk->thread.stack_base || sp <= walk->thread.stack_base;
+}
+
+/* Whether the walk, at `sp`, has gone past the Frame. */
+static bool is_passed(const struct stack_walk *walk, uint64_t sp)
+{
+    return walk->frame && walk->frame < sp && on_own_stack(walk, sp);
+}
+
+/* The registers that the Frame leads to, if it does. The reader does not fail, unless fuel runs out. */
+static bool caller_of_frame(struct stack_walk *walk, struct frame_caller *ret)
+{
+    bool found = frame_caller(walk->host.reader, walk->machine, walk->frame, ret);
+    reader_recover(raw(walk), FAILURE_ANY & ~FAILURE(CDACQ_ERR_FUEL));
+    return found && ret->registers.values[walk->machine->pc];
+}
+
+/* ---- One step, by what is known of the code ---------------------------------------------------------------------- */
+
+static void find_code(struct stack_walk *walk, struct code_at *ret)
+{
+    uint64_t address = pc_of(walk) - walk->is_call;
+    ret->is_known = execution_manager_find(walk->host.manager, walk->host.reader, address, &ret->block);
+    ret->is_known &= !reader_failed(raw(walk));
+}
+
+/* The entry that covers the program counter, as the unwinder takes it. */
+static bool find_unwind_function(struct stack_walk *walk, struct code_at *code, struct unwind_function *ret)
+{
+    struct field_reader *reader = walk->host.reader;
+    const struct code_block *block = &code->block;
+    if (!block_function_find(reader, block, &code->function) || !code->function.entry) {
+        reader_fail(raw(walk), CDACQ_ERR_CORRUPT, block->ip, "no unwind data cover the program counter");
+        return false;
+    }
+    const struct unwind_table *table = &code->function.table;
+    uint32_t begin = unwind_table_begin(reader, table, code->function.index);
+    uint32_t data = unwind_table_field(reader, table, code->function.index, F_RuntimeFunction_UnwindData);
+    *ret = (struct unwind_function){
+        .base = table->base,
+        .begin = table->base + begin,
+        .end = table->base + begin + unwind_table_length(reader, table, code->function.index),
+        .other_begin = block->cold ? block->start : block->cold_start,
+        .other_end = block->cold ? block->start + block->hot_size : block->cold_start + block->cold_size,
+        .unwind_data = table->base + data,
+        .packed = data & 3 ? data : 0,
+    };
+    return !reader_failed(raw(walk));
+}
+
+/*
+ * Replaces the return address of the runtime's that stopping a thread put on the stack by the original one. A frame
+ * holds it if its slot is in the part of the stack that unwinding the frame has left.
+ */
+static void undo_hijack(struct stack_walk *walk, uint64_t old_sp, struct registers *caller)
+{
+    uint64_t slot = walk->thread.hijacked_slot;
+    if (slot < old_sp || slot >= caller->values[walk->machine->sp])
+        return;
+    if (read_pointer(raw(walk), slot) == caller->values[walk->machine->pc] && !reader_failed(raw(walk)))
+        register_set(caller, walk->machine->pc, walk->thread.hijacked_address);
+    reader_recover(raw(walk), FAILURE_ANY & ~FAILURE(CDACQ_ERR_FUEL));
+}
+
+static bool step_managed(struct stack_walk *walk, struct code_at *code, struct registers *caller)
+{
+    struct unwind_function function;
+    if (!find_unwind_function(walk, code, &function) ||
+        !walk->machine->unwinder->unwind(raw(walk), &function, !walk->is_call, caller))
+        return false;
+    undo_hijack(walk, sp_of(walk), caller);
+    return true;
+}
+
+/* Kinds of stubs that leave the stack and the link register as the call to them did, at each of their instructions. */
+static bool is_frameless(enum cdacq_code_kind kind)
+{
+    return kind == CDACQ_CODE_JUMP_STUB || kind == CDACQ_CODE_STUB_PRECODE || kind == CDACQ_CODE_FIXUP_PRECODE ||
+           kind == CDACQ_CODE_VSD_DISPATCH_STUB || kind == CDACQ_CODE_VSD_VTABLE_STUB ||
+           kind == CDACQ_CODE_CALL_COUNTING_STUB;
+}
+
+static struct guess guess_of(const struct stack_walk *walk)
+{
+    uint64_t base = walk->thread.stack_base;
+    return (struct guess){.manager = walk->host.manager,
+                          .reader = walk->host.reader,
+                          .machine = walk->machine,
+                          .stack_base = base && sp_of(walk) < base ? base : 0,
+                          .is_native = walk->host.is_native,
+                          .context = walk->host.context};
+}
+
+/*
+ * A step out of code that has no frame: the return address is where the call put it. Only where that is certain: in
+ * stubs that never have one, and in code whose address the call in front of the return address has.
+ */
+static bool step_frameless(struct stack_walk *walk, const struct code_at *code, struct registers *caller)
+{
+    const struct walk_machine *machine = walk->machine;
+    struct guess guess = guess_of(walk);
+    struct call_site site;
+    bool in_register = machine->return_address != NO_REGISTER;
+    if (walk->is_call || (in_register && !register_is_known(&walk->registers, machine->return_address)))
+        return false;
+    uint64_t address =
+        in_register ? walk->registers.values[machine->return_address] : read_pointer(raw(walk), sp_of(walk));
+    if (reader_failed(raw(walk)) || !guess_is_return_address(&guess, address, &site))
+        return false;
+    bool is_stub = code->is_known && is_frameless(code->block.kind);
+    bool is_callee = !code->is_known && site.is_managed && site.target <= pc_of(walk) &&
+                     pc_of(walk) - site.target < LEAF_MAX && site.target;
+    if (!is_stub && !is_callee)
+        return false;
+    register_set(caller, machine->pc, address);
+    if (!in_register)
+        register_set(caller, machine->sp, sp_of(walk) + raw(walk)->pointer_size);
+    registers_keep(caller, walk_machine_preserved(machine));
+    undo_hijack(walk, sp_of(walk), caller);
+    return true;
+}
+
+/* ---- The walk ---------------------------------------------------------------------------------------------------- */
+
+/* Ends the walk after the frame at hand, with the failure of the reader if it has failed. */
+static void end(struct stack_walk *walk)
+{
+    walk->ended = true;
+    walk->failure = reader_failure(raw(walk));
+}
+
+static void go_to(struct stack_walk *walk, const struct registers *caller, enum cdacq_frame_source by, bool is_call)
+{
+    walk->registers = *caller;
+    walk->is_call = is_call;
+    walk->guessed = by == CDACQ_FRAME_BY_GUESS || (walk->guessed && by != CDACQ_FRAME_BY_FRAME);
+    walk->by = walk->guessed ? CDACQ_FRAME_BY_GUESS : by;
+}
+
+/*
+ * Goes on at the nearest Frame that has registers from further up the stack. Frames that have none are not dropped: the
+ * walk passes them.
+ */
+static bool go_to_frame(struct stack_walk *walk)
+{
+    uint64_t frame = walk->frame;
+    struct frame_caller caller;
+    while (walk->frame && reader_step(raw(walk), "Frames")) {
+        bool found = !is_passed(walk, sp_of(walk)) && caller_of_frame(walk, &caller) &&
+                     (caller.registers.values[walk->machine->sp] > sp_of(walk) || !on_own_stack(walk, sp_of(walk)));
+        if (found) {
+            walk->frame = walk->visits_frames ? frame : walk->frame;
+            go_to(walk, &caller.registers, CDACQ_FRAME_BY_FRAME, !caller.interrupted);
+            return true;
+        }
+        next_frame(walk);
+    }
+    walk->frame = frame;
+    return false;
+}
+
+/*
+ * Compares a step with the next Frame. If that leads to the same place, it has more registers and tells whether the
+ * code was interrupted. If the walk rests on a guess and has gone past the Frame, the Frame is right.
+ */
+static void confirm(struct stack_walk *walk, uint64_t old_sp)
+{
+    struct frame_caller caller;
+    uint64_t frame = walk->frame;
+    while (is_passed(walk, sp_of(walk)) && reader_step(raw(walk), "Frames")) {
+        if (caller_of_frame(walk, &caller)) {
+            bool same = caller.registers.values[walk->machine->pc] == pc_of(walk) &&
+                        caller.registers.values[walk->machine->sp] == sp_of(walk);
+            if (same || (walk->guessed && caller.registers.values[walk->machine->sp] > old_sp)) {
+                enum cdacq_frame_source by = same && !walk->guessed ? walk->by : CDACQ_FRAME_BY_FRAME;
+                uint64_t known = caller.registers.known;
+                for (unsigned i = 0; same && i < REGISTER_MAX; i++)
+                    if (!(known >> i & 1) && register_is_known(&walk->registers, i))
+                        register_set(&caller.registers, i, walk->registers.values[i]);
+                walk->guessed = false;
+                go_to(walk, &caller.registers, by, !caller.interrupted);
+                break;
+            }
+        }
+        next_frame(walk);
+    }
+    if (walk->visits_frames)
+        walk->frame = frame;
+}
+
+/* Steps to the caller of the frame at hand, which `code` and *ret describe; sets the CFA, and the kind if it shows. */
+static void step(struct stack_walk *walk, struct code_at *code, struct walk_frame *ret)
+{
+    struct registers caller = walk->registers;
+    struct native_frame_info info = {0};
+    uint64_t old_sp = sp_of(walk);
+    bool stepped, is_native = !code->is_known, was_call = walk->is_call;
+    enum cdacq_frame_source by = CDACQ_FRAME_BY_UNWIND;
+    if (code->is_known && code_block_is_method(&code->block)) {
+        stepped = step_managed(walk, code, &caller);
+    } else if ((stepped = step_frameless(walk, code, &caller))) {
+    } else if (is_native && walk->host.step && !reader_failed(raw(walk))) {
+        enum native_step result = walk->host.step(walk->host.context, raw(walk), !walk->is_call, &caller, &info);
+        by = CDACQ_FRAME_BY_CFI;
+        stepped = result == NATIVE_STEPPED;
+        if (info.is_signal)
+            ret->kind = CDACQ_FRAME_SIGNAL;
+        if (result == NATIVE_OUTERMOST) {
+            end(walk);
+            return;
+        }
+    }
+    struct reader_failure failure = reader_failure(raw(walk));
+    reader_recover(raw(walk), FAILURE_ANY & ~FAILURE(CDACQ_ERR_FUEL));
+    uint64_t sp = caller.values[walk->machine->sp];
+    /* A leaf function that keeps its return address in a register may have no stack. */
+    bool moved =
+        sp > old_sp || info.is_signal || (sp == old_sp && !was_call && caller.values[walk->machine->pc] != pc_of(walk));
+    if (stepped && moved) {
+        ret->cfa = info.cfa ? info.cfa : sp;
+        go_to(walk, &caller, by, !info.is_signal);
+        confirm(walk, old_sp);
+    } else if (!go_to_frame(walk)) {
+        struct guess guess = guess_of(walk);
+        caller = walk->registers;
+        if (guess_caller(&guess, !walk->is_call, &caller)) {
+            go_to(walk, &caller, CDACQ_FRAME_BY_GUESS, true);
+            confirm(walk, old_sp);
+        } else {
+            if (!reader_fail_again(raw(walk), &failure))
+                reader_fail(raw(walk), CDACQ_ERR_MEMORY, pc_of(walk), "call-frame information");
+            end(walk);
+            return;
+        }
+    }
+    if (!pc_of(walk) || reader_failed(raw(walk)))
+        end(walk);
+}
+
+static void describe(struct stack_walk *walk, const struct code_at *code, struct walk_frame *ret)
+{
+    static const uint8_t funclets[] = {
+        [FUNCLET_NONE] = CDACQ_FUNCLET_NONE,     [FUNCLET_CATCH] = CDACQ_FUNCLET_CATCH,
+        [FUNCLET_FILTER] = CDACQ_FUNCLET_FILTER, [FUNCLET_FINALLY] = CDACQ_FUNCLET_FINALLY,
+        [FUNCLET_FAULT] = CDACQ_FUNCLET_FAULT,
+    };
+    bool is_funclet = false;
+    enum funclet_kind funclet = FUNCLET_NONE;
+    *ret = (struct walk_frame){
+        .kind = CDACQ_FRAME_NATIVE,
+        .by = walk->by,
+        .is_call = walk->is_call,
+        .registers = walk->registers,
+    };
+    if (!code->is_known)
+        return;
+    ret->kind = CDACQ_FRAME_STUB;
+    if (!code_block_is_method(&code->block))
+        return;
+    block_funclet_kind(walk->host.reader, &code->block, &is_funclet, &funclet);
+    ret->kind = is_funclet ? CDACQ_FRAME_FUNCLET : CDACQ_FRAME_MANAGED;
+    ret->funclet = funclets[funclet];
+}
+
+/* The Frame that is to be visited before the frame at hand: one below it, or the one that leads to it. */
+static bool visit_frame(struct stack_walk *walk, struct walk_frame *ret)
+{
+    struct frame_caller caller;
+    if (!walk->frame || !walk->visits_frames)
+        return false;
+    bool leads_here = !is_passed(walk, sp_of(walk)) && walk->by != CDACQ_FRAME_BY_CONTEXT &&
+                      caller_of_frame(walk, &caller) && caller.registers.values[walk->machine->pc] == pc_of(walk) &&
+                      caller.registers.values[walk->machine->sp] == sp_of(walk);
+    if (!leads_here && !is_passed(walk, sp_of(walk)))
+        return false;
+    *ret = (struct walk_frame){
+        .kind = CDACQ_FRAME_EXPLICIT,
+        .by = CDACQ_FRAME_BY_FRAME,
+        .frame = walk->frame,
+        .frame_kind = frame_kind_at(walk->host.reader, walk->frame),
+    };
+    next_frame(walk);
+    return true;
+}
+
+enum walk_result stack_walk_next(struct stack_walk *walk, struct walk_frame *ret)
+{
+    struct code_at code = {0};
+    reader_begin(raw(walk), FUEL_LOOKUP);
+    if (!walk->ended && !walk->frames_left--) {
+        reader_fail(raw(walk), CDACQ_ERR_FUEL, sp_of(walk), "frames of a stack");
+        end(walk);
+    }
+    if (walk->ended) {
+        reader_begin(raw(walk), FUEL_LOOKUP);
+        return reader_fail_again(raw(walk), &walk->failure) ? WALK_BROKEN : WALK_OUTERMOST;
+    }
+    if (visit_frame(walk, ret))
+        return WALK_FRAME;
+    find_code(walk, &code);
+    reader_recover(raw(walk), FAILURE_ANY & ~FAILURE(CDACQ_ERR_FUEL));
+    describe(walk, &code, ret);
+    reader_recover(raw(walk), FAILURE_ANY & ~FAILURE(CDACQ_ERR_FUEL));
+    step(walk, &code, ret);
+    return WALK_FRAME;
+}

@@ -1,0 +1,80 @@
+/*
+ * stack_walk.h: the StackWalk contract: from the registers of a thread, frame by frame, to the outermost. Unlike the
+ * specified walk, which visits managed frames and Frames, this one visits every frame where it is on the stack:
+ *
+ *  - managed code is unwound by its unwind data (contracts/unwind), native code by the caller's own unwinder;
+ *  - where native code cannot be unwound, the next Frame of the runtime has the registers further up;
+ *  - the runtime's stubs have no unwind data; their forms are known;
+ *  - last, the frame pointer, or a word of the stack that looks like a return address, is taken for what it seems. Such
+ *    a frame, and those that rest on it, are marked until a Frame confirms the walk.
+ *
+ * Frames that the walk has gone past are dropped. Every step has its own fuel, and leads up the stack.
+ * Source: dotnet/runtime docs/design/datacontracts/StackWalk.md; src/coreclr/vm/{stackwalk.cpp,threadsuspend.cpp}.
+ */
+#ifndef CDACQ_CONTRACTS_STACK_WALK_STACK_WALK_H
+#define CDACQ_CONTRACTS_STACK_WALK_STACK_WALK_H
+
+#include "cdacq/stack.h"
+#include "contracts/execution_manager/block_function.h"
+#include "contracts/execution_manager/execution_manager.h"
+#include "contracts/stack_walk/explicit_frame.h"
+#include "contracts/thread.h"
+#include "target/native/native_modules.h"
+
+/* What the walk uses. */
+struct stack_walk_host {
+    struct execution_manager *manager;
+    struct field_reader *reader;
+    bool has_frames; /* the runtime describes its Frames */
+    /* As native_modules_step(). NULL: native code cannot be unwound. */
+    enum native_step (*step)(void *context, struct reader *reader, bool interrupted, struct registers *registers,
+                             struct native_frame_info *ret);
+    bool (*is_native)(void *context, uint64_t address); /* whether native code may be there; NULL: not known */
+    void *context;
+};
+
+/* One frame. */
+struct walk_frame {
+    enum cdacq_frame_kind kind;
+    enum cdacq_frame_source by;
+    enum cdacq_funclet_kind funclet;
+    bool is_call;
+    struct registers registers; /* pc and sp are known; not of a Frame */
+    uint64_t cfa;
+    uint64_t frame; /* address of a Frame */
+    const struct frame_kind *frame_kind;
+};
+
+enum walk_result {
+    WALK_FRAME,     /* *ret is the next frame */
+    WALK_OUTERMOST, /* the frame before was the outermost */
+    WALK_BROKEN,    /* the walk cannot go on; the reader has failed and says why */
+};
+
+/* The state of a walk. Its members are private to stack_walk.c. */
+struct stack_walk {
+    struct stack_walk_host host;
+    const struct walk_machine *machine;
+    struct thread_data thread;  /* zero: none */
+    struct registers registers; /* of the next frame */
+    enum cdacq_frame_source by; /* how these were found */
+    bool is_call;
+    bool visits_frames;
+    bool guessed; /* the walk rests on a guess */
+    bool ended;
+    uint64_t frame;                /* the next Frame of the runtime; 0: there is none */
+    uint32_t frames_left;          /* how many may still be visited */
+    struct reader_failure failure; /* why the walk ended; status OK: it is complete */
+};
+
+/*
+ * Begins a walk. `thread` may be NULL. `visits_frames`: the runtime's Frames are visited too. False if the stacks of the
+ * architecture cannot be walked, or the program counter or the stack pointer is not known.
+ */
+bool stack_walk_init(struct stack_walk *walk, const struct stack_walk_host *host, const struct thread_data *thread,
+                     const struct registers *registers, bool visits_frames);
+
+/* The next frame. The reader begins a new task with each call. */
+enum walk_result stack_walk_next(struct stack_walk *walk, struct walk_frame *ret);
+
+#endif

@@ -1,0 +1,42 @@
+#include "contracts/thread.h"
+
+enum {
+    STATE_HIJACKED = 0x80, /* ThreadState */
+    THREADS_MAX = 1 << 20, /* of a process */
+};
+
+bool thread_read(struct field_reader *reader, uint64_t address, struct thread_data *ret)
+{
+    struct thread_data thread = {
+        .address = address,
+        .os_id = read_field(reader, address, F_Thread_OSId),
+        .frame = read_field(reader, address, F_Thread_Frame),
+        .stack_base = read_optional(reader, address, F_Thread_CachedStackBase),
+        .id = (uint32_t)read_field(reader, address, F_Thread_Id),
+    };
+    if (read_optional(reader, address, F_Thread_State) & STATE_HIJACKED && has_field(reader, F_Thread_m_pvHJRetAddr)) {
+        thread.hijacked_slot = read_optional(reader, address, F_Thread_m_ppvHJRetAddrPtr);
+        thread.hijacked_address = read_optional(reader, address, F_Thread_m_pvHJRetAddr);
+    }
+    if (reader_failed(&reader->raw))
+        return false;
+    *ret = thread;
+    return true;
+}
+
+bool thread_list_read(struct field_reader *reader, struct thread_list *ret)
+{
+    uint64_t store = read_pointer(&reader->raw, reader->layout->globals[G_ThreadStore]);
+    uint64_t offset = reader->layout->fields[F_Thread_LinkNext].offset; /* a link leads to the next link */
+    uint64_t link = store ? read_field(reader, store, F_ThreadStore_FirstThreadLink) : 0;
+    struct thread_data thread;
+    *ret = (struct thread_list){0};
+    while (link && reader_step(&reader->raw, "threads") && thread_read(reader, link - offset, &thread)) {
+        if (ret->count == THREADS_MAX || !thread_list_append(ret, thread)) {
+            reader_fail(&reader->raw, CDACQ_ERR_NOMEM, link, "threads");
+            break;
+        }
+        link = read_field(reader, link - offset, F_Thread_LinkNext);
+    }
+    return !reader_failed(&reader->raw);
+}

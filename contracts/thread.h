@@ -1,0 +1,36 @@
+/*
+ * thread.h: the Thread contract: the runtime's Threads. Each belongs to a thread of the kernel and leads to the Frames
+ * that the runtime has put on its stack. .NET 8 publishes no contract; its supplement has what version 1 needs.
+ * Source: dotnet/runtime docs/design/datacontracts/Thread.md; src/coreclr/vm/threads.h.
+ */
+#ifndef CDACQ_CONTRACTS_THREAD_H
+#define CDACQ_CONTRACTS_THREAD_H
+
+#include "descriptors/field_reader.h"
+#include "util/vector.h"
+
+struct thread_data {
+    uint64_t address;    /* of the Thread */
+    uint64_t os_id;      /* the kernel's id; 0 for a thread that has not started or has ended */
+    uint64_t frame;      /* the innermost Frame; see frame_is_last() */
+    uint64_t stack_base; /* the highest address of its stack; 0: not known */
+    /*
+     * Of a hijacked thread: where on its stack the return address of a frame was replaced by one of the runtime's, and
+     * what it was. 0: the thread is not hijacked, or the runtime does not describe it.
+     */
+    uint64_t hijacked_slot, hijacked_address;
+    uint32_t id;
+};
+
+DEFINE_VECTOR(thread_list, struct thread_data);
+
+/* GetThreadData. False, and the reader fails, when it cannot be read. */
+bool thread_read(struct field_reader *reader, uint64_t address, struct thread_data *ret);
+
+/*
+ * GetThreadStoreData and the list that begins there: every Thread, in the runtime's order. False, and the reader fails,
+ * when the list cannot be read to its end; the Threads before are listed. The caller frees *ret in either case.
+ */
+bool thread_list_read(struct field_reader *reader, struct thread_list *ret);
+
+#endif

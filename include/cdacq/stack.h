@@ -1,0 +1,122 @@
+/*
+ * cdacq/stack.h: the threads of a target and the frames of their stacks.
+ */
+#ifndef CDACQ_STACK_H
+#define CDACQ_STACK_H
+
+#include <cdacq/session.h>
+
+CDACQ_BEGIN_DECLS
+
+/* ---- Threads ----------------------------------------------------------------------------------------------------- */
+
+/*
+ * The integer registers of a thread or a frame by their DWARF numbers, as the processor supplement of the ELF ABI has
+ * them: on x86-64 6 is rbp, 7 is rsp, 16 the program counter; on AArch64 29 is x29, 30 the link register, 31 sp and,
+ * which DWARF does not number, 32 the program counter.
+ */
+struct cdacq_registers {
+    size_t size;         /* sizeof(struct cdacq_registers) of the caller */
+    uint64_t known;      /* a bit for each register whose value is known */
+    uint64_t values[64]; /* 0 where not known */
+};
+
+/* A thread. Strings are valid until the callback returns. */
+struct cdacq_thread {
+    size_t size;
+    int tid;             /* the kernel's id */
+    uint64_t thread;     /* address of the runtime's Thread; 0: the runtime does not know the thread */
+    uint32_t managed_id; /* the runtime's id; 0: not known */
+    int signal;          /* of a core: the signal that the thread got; 0: none */
+    bool died;           /* of a core: that signal ended the process */
+    const char *name;    /* NULL: not known */
+    const struct cdacq_registers *registers;
+};
+
+/*
+ * Calls `visit` for every thread: the one that died, then the others in the order of the core or of /proc. Fails with
+ * ARGUMENT if the target has no threads: a live process that was not opened with CDACQ_OPEN_STOP, a core without
+ * registers, caller's memory, an image. If the runtime's list of Threads cannot be read, threads lack `thread`; they
+ * are visited, and the status says why.
+ */
+CDACQ_API enum cdacq_status cdacq_session_visit_threads(struct cdacq_session *session,
+                                                        int (*visit)(const struct cdacq_thread *thread, void *context),
+                                                        void *context, struct cdacq_error *err);
+
+/* ---- Frames ------------------------------------------------------------------------------------------------------ */
+
+enum cdacq_frame_kind {
+    CDACQ_FRAME_NATIVE,   /* or code that nothing is known of */
+    CDACQ_FRAME_MANAGED,  /* a method's body */
+    CDACQ_FRAME_FUNCLET,  /* a handler, filter or finally block of a method */
+    CDACQ_FRAME_STUB,     /* code that the runtime itself generates */
+    CDACQ_FRAME_SIGNAL,   /* the trampoline that the kernel returns to from a signal handler */
+    CDACQ_FRAME_EXPLICIT, /* no code: a Frame of the runtime; only with CDACQ_FRAMES_EXPLICIT */
+};
+
+/* How a frame was found. */
+enum cdacq_frame_source {
+    CDACQ_FRAME_BY_CONTEXT, /* the registers that the walk began with */
+    CDACQ_FRAME_BY_UNWIND,  /* the unwind data of the managed code that it called, or the form of a stub */
+    CDACQ_FRAME_BY_CFI,     /* the call-frame information of the native code that it called */
+    CDACQ_FRAME_BY_FRAME,   /* a Frame of the runtime */
+    /*
+     * The frame pointer, or a word of the stack that looks like a return address; also each further frame that rests on
+     * that, until a Frame of the runtime confirms the walk. Such a frame can be wrong, and others can be missing.
+     */
+    CDACQ_FRAME_BY_GUESS,
+};
+
+enum cdacq_funclet_kind {
+    CDACQ_FUNCLET_NONE, /* not a funclet, or its kind is not known */
+    CDACQ_FUNCLET_CATCH,
+    CDACQ_FUNCLET_FILTER,
+    CDACQ_FUNCLET_FINALLY,
+    CDACQ_FUNCLET_FAULT,
+};
+
+/* One frame. What pointers point to is valid until the callback returns. */
+struct cdacq_frame {
+    size_t size;
+    unsigned index; /* 0 is the innermost; of an explicit Frame, that of the next frame with code */
+    enum cdacq_frame_kind kind;
+    enum cdacq_frame_source by;
+    enum cdacq_funclet_kind funclet;
+    bool is_call; /* `pc` is a return address: the call is in front of it */
+    uint64_t pc, sp;
+    uint64_t cfa; /* the stack pointer of the caller, as its call left it; 0: not known */
+    /*
+     * Of managed code and stubs, and where the look-up failed (its `answer` tells which); else NULL. `ip` is `pc`, and
+     * `offset` counts to it. What depends on the instruction, such as `il_offset`, is that of the call.
+     */
+    const struct cdacq_method *method;
+    const char *symbol; /* of native code; NULL: not known */
+    uint64_t symbol_offset;
+    const char *module; /* path of the image that native code is in; NULL: not known */
+    uint64_t module_offset;
+    uint64_t frame;                          /* address of an explicit Frame; else 0 */
+    const char *frame_name;                  /* of an explicit Frame: "InlinedCallFrame"; NULL: its kind is not known */
+    const struct cdacq_registers *registers; /* those that are known; NULL for an explicit Frame */
+};
+
+enum cdacq_frames_flags {
+    CDACQ_FRAMES_EXPLICIT = 1 << 0, /* also visit the runtime's Frames, where they are on the stack */
+};
+
+/*
+ * Calls `visit` for the frames of a thread, from the innermost out. `thread` is as cdacq_session_visit_threads has it;
+ * its `thread` leads to the runtime's Frames, so that of a caller who sets it alone will do. NULL: no Frames help.
+ * `registers`: where the walk begins; NULL: those of `thread`. The program counter and the stack pointer must be known.
+ * The visitor may use the session. OK: the outermost frame was visited. Negative: the walk ended before, and *err says
+ * why; what was visited holds. Fails with CONTRACT if the runtime publishes no contract for stacks that this build
+ * reads, or the machine is none whose stacks it can walk. Native code needs libdw (elfutils); without it the runtime's
+ * Frames carry the walk. Source: dotnet/runtime docs/design/datacontracts/StackWalk.md.
+ */
+CDACQ_API enum cdacq_status cdacq_session_visit_frames(struct cdacq_session *session, const struct cdacq_thread *thread,
+                                                       const struct cdacq_registers *registers, unsigned flags,
+                                                       int (*visit)(const struct cdacq_frame *frame, void *context),
+                                                       void *context, struct cdacq_error *err);
+
+CDACQ_END_DECLS
+
+#endif
