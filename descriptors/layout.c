@@ -45,11 +45,16 @@ static const struct row global_rows[G_COUNT] = {
 };
 
 static const char *const contract_names[LAYOUT_CONTRACT_COUNT] = {
-    [LAYOUT_ExecutionManager] = "ExecutionManager", [LAYOUT_PlatformMetadata] = "PlatformMetadata",
-    [LAYOUT_PrecodeStubs] = "PrecodeStubs",         [LAYOUT_RuntimeTypeSystem] = "RuntimeTypeSystem",
-    [LAYOUT_CodeVersions] = "CodeVersions",         [LAYOUT_Loader] = "Loader",
-    [LAYOUT_EcmaMetadata] = "EcmaMetadata",         [LAYOUT_DebugInfo] = "DebugInfo",
-    [LAYOUT_Thread] = "Thread",                     [LAYOUT_StackWalk] = "StackWalk",
+    [LAYOUT_ExecutionManager] = "ExecutionManager",
+    [LAYOUT_PlatformMetadata] = "PlatformMetadata",
+    [LAYOUT_PrecodeStubs] = "PrecodeStubs",
+    [LAYOUT_RuntimeTypeSystem] = "RuntimeTypeSystem",
+    [LAYOUT_CodeVersions] = "CodeVersions",
+    [LAYOUT_Loader] = "Loader",
+    [LAYOUT_EcmaMetadata] = "EcmaMetadata",
+    [LAYOUT_DebugInfo] = "DebugInfo",
+    [LAYOUT_Thread] = "Thread",
+    [LAYOUT_StackWalk] = "StackWalk",
 };
 
 const char *layout_field_name(enum layout_field field)

@@ -15,6 +15,7 @@
 #include "contracts/code_lookup/platform_metadata.h"
 #include "descriptors/runtime.h"
 #include "descriptors/runtime_version.h"
+#include "target/native/native_modules.h"
 
 struct cdacq_target {
     struct file_policy policy;
@@ -83,10 +84,12 @@ struct cdacq_session {
     unsigned lookups;             /* without a map */
     const struct code_map *map;
     bool no_map;
-    struct cdacq_error map_error; /* why there is no map */
-    struct session_range *ranges; /* one for each range of the map */
-    size_t hint;                  /* the range of the last look-up */
-    struct cdacq_error error;     /* of the last failed look-up; cdacq_method.error points to it */
+    struct cdacq_error map_error;    /* why there is no map */
+    struct session_range *ranges;    /* one for each range of the map */
+    size_t hint;                     /* the range of the last look-up */
+    struct cdacq_error error;        /* of the last failed look-up; cdacq_method.error points to it */
+    struct native_modules *native;   /* created for the first walk of a stack */
+    struct cdacq_error native_error; /* why that is not possible */
 };
 
 /* The plain address of a code pointer from the caller. Contracts take plain addresses only. */

@@ -84,6 +84,7 @@ void cdacq_session_destroy(struct cdacq_session *session)
         free(session->ranges[i].records);
     free(session->ranges);
     walked_records_deinit(&session->walked);
+    native_modules_destroy(session->native);
     module_cache_deinit(&session->modules);
     arena_deinit(&session->arena);
     arena_deinit(&session->scratch);

@@ -128,8 +128,8 @@ const struct command commands[] = {
         .usage = "TARGET",
         .summary = "show every thread's frames, with managed and native names",
         .details =
-            "libdwfl unwinds the stacks; a process is stopped meanwhile. Frames are numbered from the innermost.\n"
-            "A frame's address is where execution continues.\n",
+            "A process is stopped meanwhile. Frames are numbered from the innermost; a frame's address is where\n"
+            "execution continues. A \"?\" after the number: the frame was guessed, or rests on a guess.\n",
         .options = OPTIONS_TARGET | OPTIONS_RESULT | OPTIONS_NAMES,
         .targets_max = 1,
     },

@@ -1,0 +1,250 @@
+/*
+ * stack.c: the calls of cdacq/stack.h: threads with their registers, and the walk of their stacks.
+ */
+#include <stdio.h>
+
+#include "contracts/stack_walk/stack_walk.h"
+#include "src/api/handles.h"
+#include "target/threads.h"
+#include "util/sized.h"
+
+_Static_assert(ARRAY_SIZE(((struct cdacq_registers *)NULL)->values) == REGISTER_MAX, "all registers");
+
+static struct cdacq_registers registers_of(const struct registers *registers)
+{
+    struct cdacq_registers ret = {.size = sizeof ret, .known = registers->known};
+    memcpy(ret.values, registers->values, sizeof ret.values);
+    return ret;
+}
+
+static enum cdacq_status take_registers(const struct cdacq_registers *registers, struct registers *ret,
+                                        struct cdacq_error *err)
+{
+    struct cdacq_registers copy = {.size = sizeof copy};
+    enum cdacq_status status = sized_check(registers, "struct cdacq_registers", err);
+    if (status < 0)
+        return status;
+    sized_copy(&copy, registers, sized_size(registers));
+    *ret = (struct registers){.known = copy.known};
+    for (unsigned i = 0; i < REGISTER_MAX; i++)
+        ret->values[i] = register_is_known(ret, i) ? copy.values[i] : 0;
+    return CDACQ_OK;
+}
+
+/* ---- Threads ---- */
+
+/* The runtime's Threads, as far as they can be read. */
+static enum cdacq_status read_runtime_threads(struct cdacq_session *session, struct thread_list *ret,
+                                              struct cdacq_error *err)
+{
+    *ret = (struct thread_list){0};
+    if (!(session->target->layout.usable & 1u << LAYOUT_Thread))
+        return error_set(err, CDACQ_ERR_CONTRACT, 0, "the runtime publishes no Thread contract that this build reads");
+    reader_begin(&session->reader.raw, FUEL_OPEN);
+    thread_list_read(&session->reader, ret);
+    return reader_status(&session->reader.raw, err);
+}
+
+static const struct thread_data *find_thread(const struct thread_list *list, int tid)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (list->items[i].os_id == (uint64_t)tid)
+            return &list->items[i];
+    return NULL;
+}
+
+enum cdacq_status cdacq_session_visit_threads(struct cdacq_session *session,
+                                              int (*visit)(const struct cdacq_thread *thread, void *context),
+                                              void *context, struct cdacq_error *err)
+{
+    struct threads threads = {0};
+    struct thread_list list;
+    enum cdacq_status status = target_threads(session->target->target, &threads, err);
+    if (status < 0) {
+        threads_deinit(&threads);
+        return status;
+    }
+    status = read_runtime_threads(session, &list, err);
+    for (size_t i = 0; i < threads.count && status != CDACQ_STOPPED; i++) {
+        const struct target_thread *thread = &threads.items[i];
+        const struct thread_data *of_runtime = find_thread(&list, thread->tid);
+        struct cdacq_registers registers = registers_of(&thread->registers);
+        struct cdacq_thread visited = {
+            .size = sizeof visited,
+            .tid = thread->tid,
+            .thread = of_runtime ? of_runtime->address : 0,
+            .managed_id = of_runtime ? of_runtime->id : 0,
+            .signal = thread->signal,
+            .died = thread->died,
+            .name = thread->name[0] ? thread->name : NULL,
+            .registers = &registers,
+        };
+        if (visit(&visited, context))
+            status = CDACQ_STOPPED;
+    }
+    thread_list_deinit(&list);
+    threads_deinit(&threads);
+    return status;
+}
+
+/* ---- Frames ---- */
+
+static enum native_step step(void *context, struct reader *reader, bool interrupted, struct registers *registers,
+                             struct native_frame_info *ret)
+{
+    struct cdacq_session *session = context;
+    return native_modules_step(session->native, reader, interrupted, registers, ret);
+}
+
+static bool is_native(void *context, uint64_t address)
+{
+    struct cdacq_session *session = context;
+    const struct mapping *mapping = target_mapping_at(session->target->target, address);
+    return mapping && mapping->path && mapping->access != MAPPING_WRITABLE;
+}
+
+/* The native images, prepared when first needed. */
+static struct native_modules *native_of(struct cdacq_session *session)
+{
+    if (!session->native && session->native_error.status >= 0)
+        session->native = native_modules_create(session->target->target, &session->native_error);
+    return session->native;
+}
+
+/* The path of the file that is mapped at an address, and the offset from where its first byte is mapped. */
+static void find_mapped_file(const struct target *target, uint64_t address, struct cdacq_frame *ret)
+{
+    const struct mapping *mapping = target_mapping_at(target, address), *first = mapping;
+    if (!mapping || !mapping->path)
+        return;
+    while (first > target->mappings && first->offset && first[-1].path && strcmp(first[-1].path, mapping->path) == 0)
+        first--;
+    ret->module = mapping->path;
+    ret->module_offset = address - first->begin + first->offset;
+}
+
+static void name_native(struct cdacq_session *session, struct cdacq_frame *frame)
+{
+    struct native_symbol symbol;
+    uint64_t address = frame->pc - frame->is_call;
+    if (!session->native || !native_modules_symbol(session->native, address, &symbol)) {
+        find_mapped_file(session->target->target, address, frame);
+        frame->module_offset += frame->module && frame->is_call;
+        return;
+    }
+    frame->symbol = symbol.name;
+    frame->symbol_offset = symbol.name ? symbol.offset + frame->is_call : 0;
+    frame->module = symbol.module;
+    frame->module_offset = symbol.module_offset + frame->is_call;
+}
+
+/* The method or stub that a frame is in. A return address may be the first byte after a method. */
+static bool name_managed(struct cdacq_session *session, const struct cdacq_frame *frame, struct cdacq_method *ret)
+{
+    *ret = (struct cdacq_method){.size = sizeof *ret};
+    session_answer(session, frame->pc - frame->is_call, ret);
+    ret->ip = frame->pc;
+    if (ret->answer == CDACQ_ANSWER_MANAGED || ret->answer == CDACQ_ANSWER_STUB)
+        ret->offset += frame->is_call;
+    return ret->answer != CDACQ_ANSWER_NONE;
+}
+
+/* A frame of the walk, as the visitor sees it. */
+struct shown_frame {
+    struct cdacq_frame frame;
+    struct cdacq_method method;
+    struct cdacq_registers registers;
+};
+
+static void show_frame(struct cdacq_session *session, const struct stack_walk *walk, const struct walk_frame *frame,
+                       unsigned index, struct shown_frame *ret)
+{
+    ret->frame = (struct cdacq_frame){
+        .size = sizeof ret->frame,
+        .index = index,
+        .kind = frame->kind,
+        .by = frame->by,
+        .funclet = frame->funclet,
+        .is_call = frame->is_call,
+        .cfa = frame->cfa,
+        .frame = frame->frame,
+        .frame_name = frame->frame_kind ? frame->frame_kind->name : NULL,
+    };
+    if (frame->kind == CDACQ_FRAME_EXPLICIT)
+        return;
+    ret->registers = registers_of(&frame->registers);
+    ret->frame.registers = &ret->registers;
+    ret->frame.pc = frame->registers.values[walk->machine->pc];
+    ret->frame.sp = frame->registers.values[walk->machine->sp];
+    if (name_managed(session, &ret->frame, &ret->method))
+        ret->frame.method = &ret->method;
+    if (ret->method.answer == CDACQ_ANSWER_NONE || ret->method.answer == CDACQ_ANSWER_ERROR)
+        name_native(session, &ret->frame);
+}
+
+/* Why a walk ended early. Without libdw, that is the reason. */
+static enum cdacq_status broken(struct cdacq_session *session, struct cdacq_error *err)
+{
+    struct cdacq_error error;
+    enum cdacq_status status = reader_status(&session->reader.raw, &error);
+    if (session->native || session->native_error.status >= 0)
+        return error_set(err, status, error.address, "%s", error.message);
+    if (err)
+        *err = session->native_error;
+    return session->native_error.status;
+}
+
+static enum cdacq_status take_thread(struct cdacq_session *session, const struct cdacq_thread *thread,
+                                     struct cdacq_thread *ret, struct thread_data *ret_data, struct cdacq_error *err)
+{
+    *ret = (struct cdacq_thread){.size = sizeof *ret};
+    *ret_data = (struct thread_data){0};
+    enum cdacq_status status = thread ? sized_check(thread, "struct cdacq_thread", err) : CDACQ_OK;
+    if (!thread || status < 0)
+        return status;
+    sized_copy(ret, thread, sized_size(thread));
+    if (!ret->thread || !(session->target->layout.usable & 1u << LAYOUT_Thread))
+        return CDACQ_OK;
+    reader_begin(&session->reader.raw, FUEL_LOOKUP);
+    thread_read(&session->reader, ret->thread, ret_data); /* without it, no Frames help */
+    return CDACQ_OK;
+}
+
+enum cdacq_status cdacq_session_visit_frames(struct cdacq_session *session, const struct cdacq_thread *thread,
+                                             const struct cdacq_registers *registers, unsigned flags,
+                                             int (*visit)(const struct cdacq_frame *frame, void *context),
+                                             void *context, struct cdacq_error *err)
+{
+    struct cdacq_thread copy;
+    struct thread_data data;
+    struct registers first;
+    enum cdacq_status status = take_thread(session, thread, &copy, &data, err);
+    if (status >= 0)
+        status = take_registers(registers ? registers : copy.registers, &first, err);
+    if (status < 0)
+        return status;
+    const struct stack_walk_host host = {
+        .manager = &session->target->manager,
+        .reader = &session->reader,
+        .has_frames = session->target->layout.usable >> LAYOUT_StackWalk & 1,
+        .step = native_of(session) ? step : NULL,
+        .is_native = is_native,
+        .context = session,
+    };
+    struct stack_walk walk;
+    struct walk_frame frame;
+    struct shown_frame shown;
+    enum walk_result result;
+    if (!stack_walk_init(&walk, &host, data.address ? &data : NULL, &first, flags & CDACQ_FRAMES_EXPLICIT))
+        return walk.machine
+                   ? error_set(err, CDACQ_ERR_ARGUMENT, 0, "a walk needs the program counter and the stack pointer")
+                   : error_set(err, CDACQ_ERR_CONTRACT, 0,
+                               "this build does not walk stacks of the target's architecture");
+    for (unsigned index = 0; (result = stack_walk_next(&walk, &frame)) == WALK_FRAME;) {
+        show_frame(session, &walk, &frame, index, &shown);
+        if (visit(&shown.frame, context))
+            return CDACQ_STOPPED;
+        index += frame.kind != CDACQ_FRAME_EXPLICIT;
+    }
+    return result == WALK_BROKEN ? broken(session, err) : CDACQ_OK;
+}
