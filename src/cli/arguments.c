@@ -32,6 +32,9 @@ enum option_id {
     OPTION_STUBS,
     OPTION_R2R,
     OPTION_FOLLOW,
+    OPTION_THREAD,
+    OPTION_MANAGED,
+    OPTION_EACH,
     OPTION_OUTPUT = 'o',
     OPTION_HELP = 'h',
     OPTION_VERSION = 'V',
@@ -61,6 +64,9 @@ static const struct option_row {
     {"stubs", NULL, "include the runtime's own stubs", OPTIONS_METHODS, OPTION_STUBS},
     {"r2r", "WHICH", "include ReadyToRun methods: 'prepared' or 'all'", OPTIONS_METHODS, OPTION_R2R},
     {"follow", NULL, "wait for more records", OPTIONS_RECORDS, OPTION_FOLLOW},
+    {"thread", "TID", "show only the thread with this id of the kernel's", OPTIONS_STACK, OPTION_THREAD},
+    {"managed", NULL, "show only managed frames", OPTIONS_STACK, OPTION_MANAGED},
+    {"each", NULL, "show the stack of each thread, also if several have the same", OPTIONS_STACK, OPTION_EACH},
     {"help", NULL, "print this help, or that of COMMAND, and exit", 0, OPTION_HELP},
     {"version", NULL, "print the version and exit", 0, OPTION_VERSION},
 };
@@ -149,6 +155,17 @@ static bool take_r2r(struct invocation *invocation, const char *value)
     return invocation->r2r || wrong_value(OPTION_R2R, value, "expected 'all' or 'prepared'");
 }
 
+static bool take_thread(struct invocation *invocation, const char *value)
+{
+    char *end;
+    errno = 0;
+    long tid = strtol(value, &end, 10);
+    if (value[0] < '0' || value[0] > '9' || *end || errno || tid <= 0 || tid > INT_MAX)
+        return wrong_value(OPTION_THREAD, value, "not a thread id");
+    invocation->thread = (int)tid;
+    return true;
+}
+
 static bool take_option(struct arguments *arguments, int id, const char *value)
 {
     struct invocation *invocation = arguments->invocation;
@@ -187,6 +204,12 @@ static bool take_option(struct arguments *arguments, int id, const char *value)
         return take_r2r(invocation, value);
     case OPTION_FOLLOW:
         return invocation->follow = true;
+    case OPTION_THREAD:
+        return take_thread(invocation, value);
+    case OPTION_MANAGED:
+        return invocation->managed = true;
+    case OPTION_EACH:
+        return invocation->each = true;
     case OPTION_HELP:
         return arguments->help = true;
     default:

@@ -34,6 +34,9 @@ struct invocation {
     bool stubs;
     enum r2r_methods r2r;
     bool follow;
+    int thread;   /* of `stack`: the only one to show; 0: all */
+    bool managed; /* of `stack`: no other frames */
+    bool each;    /* of `stack`: identical stacks are not merged */
 };
 
 /* Opens a core by its path or a process by its decimal pid. Returns NULL on failure, with a message. */

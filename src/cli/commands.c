@@ -126,11 +126,18 @@ const struct command commands[] = {
         .name = "stack",
         .run = cmd_stack,
         .usage = "TARGET",
-        .summary = "show every thread's frames, with managed and native names",
+        .summary = "show every thread's frames, managed and native",
         .details =
             "A process is stopped meanwhile. Frames are numbered from the innermost; a frame's address is where\n"
-            "execution continues. A \"?\" after the number: the frame was guessed, or rests on a guess.\n",
-        .options = OPTIONS_TARGET | OPTIONS_RESULT | OPTIONS_NAMES,
+            "execution continues. Threads with the same stack are shown together, and frames that repeat are\n"
+            "shown once with their count; JSON has all frames of all threads. A '?' after a frame's number says\n"
+            "that the frame rests on a guess:\n"
+            "  #3   0x7f.. Demo.Program.Fib(int) +0x2f [jit Tier1] IL_0012 Program.cs:14 (Demo.dll)\n"
+            "  #4   [catch] 0x7f.. Demo.Program.Run() +0x5c [jit Tier0] IL_0020 (Demo.dll)   in a catch block\n"
+            "  #5   0x7f.. __poll +0x4f (libc.so.6)\n"
+            "  #6?  0x7f.. libcoreclr.so+0x6315b5                                            no symbol is known\n",
+        .exit_partly = "a stack is incomplete or rests on a guess, or a frame has no answer",
+        .options = OPTIONS_TARGET | OPTIONS_RESULT | OPTIONS_NAMES | OPTIONS_STACK,
         .targets_max = 1,
     },
     {

@@ -1,0 +1,117 @@
+#include "src/cli/stacks.h"
+
+#include <string.h>
+
+#include "src/cli/memory.h"
+
+DEFINE_VECTOR_FUNCTIONS(stack_frames, struct stack_frame);
+DEFINE_VECTOR_FUNCTIONS(stack_threads, struct stack_thread);
+DEFINE_VECTOR_FUNCTIONS(stack_list, struct stack *);
+
+static const struct stack *stack_key(struct stack *const *stack)
+{
+    return *stack;
+}
+
+static uint64_t hash_stack(const struct stack *stack, uint64_t seed)
+{
+    return hash_u64(stack->hash, seed);
+}
+
+static bool equal_frames(const struct stack_frame *a, const struct stack_frame *b)
+{
+    return a->frame.pc == b->frame.pc && a->frame.by == b->frame.by && a->frame.kind == b->frame.kind;
+}
+
+static bool equal_stacks(const struct stack *a, const struct stack *b)
+{
+    if (a->frames.count != b->frames.count || !a->problem != !b->problem ||
+        (a->problem && strcmp(a->problem, b->problem) != 0))
+        return false;
+    for (size_t i = 0; i < a->frames.count; i++)
+        if (!equal_frames(&a->frames.items[i], &b->frames.items[i]))
+            return false;
+    return true;
+}
+
+DEFINE_HASH_TABLE_FUNCTIONS(stack_table, struct stack *, const struct stack *, stack_key, hash_stack, equal_stacks);
+
+struct stack *stack_new(void)
+{
+    return allocate(sizeof(struct stack));
+}
+
+void stack_free(struct stack *stack)
+{
+    stack_frames_deinit(&stack->frames);
+    stack_threads_deinit(&stack->threads);
+    free(stack);
+}
+
+void stacks_deinit(struct stacks *stacks)
+{
+    for (size_t i = 0; i < stacks->list.count; i++)
+        stack_free(stacks->list.items[i]);
+    stack_list_deinit(&stacks->list);
+    stack_table_deinit(&stacks->by_content);
+    arena_deinit(&stacks->strings);
+}
+
+static const char *keep_string(struct stacks *stacks, const char *string)
+{
+    char *copy = string ? arena_string(&stacks->strings, string, strlen(string)) : NULL;
+    if (string && !copy)
+        out_of_memory();
+    return copy;
+}
+
+void stack_add_frame(struct stacks *stacks, struct stack *stack, const struct cdacq_frame *frame)
+{
+    struct stack_frame *copy = stack_frames_append_items(&stack->frames, 1);
+    if (!copy)
+        out_of_memory();
+    *copy = (struct stack_frame){.frame = *frame};
+    if (frame->method)
+        copy->method = *frame->method;
+    copy->method.error = keep_string(stacks, copy->method.error); /* which is valid until the next look-up only */
+    copy->frame.registers = NULL;
+    stack->hash = hash_u64(frame->pc, stack->hash);
+}
+
+void stacks_add(struct stacks *stacks, struct stack *stack, const struct cdacq_thread *thread, const char *problem,
+                bool alone)
+{
+    struct stack **known = &stack;
+    bool added = true;
+    stack->problem = keep_string(stacks, problem);
+    if (!alone && !(known = stack_table_insert(&stacks->by_content, stack, &added)))
+        out_of_memory();
+    if (added && !stack_list_append(&stacks->list, stack))
+        out_of_memory();
+    const struct stack_thread item = {thread->tid, thread->signal, thread->died, keep_string(stacks, thread->name)};
+    if (!stack_threads_append(&(*known)->threads, item))
+        out_of_memory();
+    if (!added)
+        stack_free(stack);
+}
+
+/* How often the `period` frames at `first` occur in a row. */
+static size_t count_repeats(const struct stack *stack, size_t first, size_t period)
+{
+    const struct stack_frame *frames = stack->frames.items + first;
+    size_t left = stack->frames.count - first, same = 0;
+    while (period + same < left && equal_frames(&frames[same], &frames[period + same]))
+        same++;
+    return 1 + same / period;
+}
+
+struct stack_run stack_run_at(const struct stack *stack, size_t first)
+{
+    size_t left = stack->frames.count - first;
+    for (size_t period = 1; period <= STACK_PERIOD_MAX && period < left; period++) {
+        size_t count = count_repeats(stack, first, period);
+        if (count >= STACK_REPEATS_MIN)
+            return (struct stack_run){first, period, count};
+    }
+    return (struct stack_run){first, 1, 1};
+}

@@ -1,0 +1,73 @@
+/*
+ * stacks.h: the stacks of a target's threads, each distinct one once with the threads that have it, and the runs of
+ * frames that repeat in one. Two stacks are the same where every frame has the same address and was found in the same
+ * way, and the walks ended alike.
+ */
+#ifndef CDACQ_CLI_STACKS_H
+#define CDACQ_CLI_STACKS_H
+
+#include "cdacq.h"
+#include "util/arena.h"
+#include "util/hash_table.h"
+#include "util/vector.h"
+
+/* A frame that outlives the visit: strings belong to the session or to the stacks. */
+struct stack_frame {
+    struct cdacq_frame frame; /* without registers; `method` is not its own: see below */
+    struct cdacq_method method;
+};
+
+struct stack_thread {
+    int tid, signal;
+    bool died;
+    const char *name; /* NULL: not known */
+};
+
+DEFINE_VECTOR_TYPE(stack_frames, struct stack_frame);
+DEFINE_VECTOR_TYPE(stack_threads, struct stack_thread);
+
+struct stack {
+    struct stack_frames frames;
+    struct stack_threads threads; /* those that have it, in the order of the target */
+    const char *problem;          /* why the walk ended before the outermost frame; NULL: it did not */
+    uint64_t hash;
+};
+
+DEFINE_VECTOR_TYPE(stack_list, struct stack *);
+DEFINE_HASH_TABLE_TYPE(stack_table, struct stack *);
+
+struct stacks {
+    struct stack_list list; /* in the order of their first threads */
+    struct stack_table by_content;
+    struct arena strings;
+};
+
+void stacks_deinit(struct stacks *stacks);
+
+/* A stack without frames, for the caller to fill and to give to stacks_add(). */
+struct stack *stack_new(void);
+void stack_free(struct stack *stack);
+
+/* Appends a copy of a frame. */
+void stack_add_frame(struct stacks *stacks, struct stack *stack, const struct cdacq_frame *frame);
+
+/*
+ * Adds a stack that one thread has and takes ownership of it. With `alone` it is never merged with another. `problem`
+ * may be NULL.
+ */
+void stacks_add(struct stacks *stacks, struct stack *stack, const struct cdacq_thread *thread, const char *problem,
+                bool alone);
+
+/* A run of frames that begins at `first`: `period` frames that occur `count` times in a row. */
+struct stack_run {
+    size_t first, period, count;
+};
+
+/*
+ * The run at `first`. A single frame is a run of period 1 and count 1. Recursion through up to STACK_PERIOD_MAX methods
+ * is found; fewer than STACK_REPEATS_MIN repetitions are not folded.
+ */
+enum { STACK_PERIOD_MAX = 16, STACK_REPEATS_MIN = 4 };
+struct stack_run stack_run_at(const struct stack *stack, size_t first);
+
+#endif

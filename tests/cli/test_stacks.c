@@ -1,0 +1,167 @@
+/*
+ * test_stacks.c: how the tool merges identical stacks and folds frames that repeat. Stacks are written as the names of
+ * their frames, a letter each, which is also the frame's address.
+ */
+#include "src/cli/memory.h"
+#include "src/cli/stacks.c"
+#include "tests/support/check_main.h"
+
+void out_of_memory(void)
+{
+    ck_abort_msg("out of memory");
+    abort();
+}
+
+void *allocate(size_t size)
+{
+    return calloc(1, size);
+}
+
+static struct stacks stacks;
+
+static void setup(void)
+{
+    stacks = (struct stacks){0};
+}
+
+static void teardown(void)
+{
+    stacks_deinit(&stacks);
+}
+
+static struct stack *stack_of(const char *frames)
+{
+    struct stack *stack = stack_new();
+    for (unsigned i = 0; frames[i]; i++) {
+        struct cdacq_frame frame = {.size = sizeof frame, .index = i, .pc = (uint8_t)frames[i]};
+        stack_add_frame(&stacks, stack, &frame);
+    }
+    return stack;
+}
+
+static void add(int tid, const char *frames, const char *problem, bool alone)
+{
+    struct cdacq_thread thread = {.size = sizeof thread, .tid = tid};
+    stacks_add(&stacks, stack_of(frames), &thread, problem, alone);
+}
+
+/* "abc:1,2 abd:3": the frames and the threads of each stack in turn. */
+static void check_stacks(const char *expected)
+{
+    char text[512] = "", *p = text;
+    for (size_t i = 0; i < stacks.list.count; i++) {
+        const struct stack *stack = stacks.list.items[i];
+        p += sprintf(p, "%s", i ? " " : "");
+        for (size_t k = 0; k < stack->frames.count; k++)
+            *p++ = (char)stack->frames.items[k].frame.pc;
+        for (size_t k = 0; k < stack->threads.count; k++)
+            p += sprintf(p, "%c%d", k ? ',' : ':', stack->threads.items[k].tid);
+    }
+    ck_assert_str_eq(text, expected);
+}
+
+START_TEST(identical_stacks_are_merged)
+{
+    add(1, "abc", NULL, false);
+    add(2, "abd", NULL, false);
+    add(3, "abc", NULL, false);
+    add(4, "ab", NULL, false);
+    add(5, "abd", NULL, false);
+    check_stacks("abc:1,3 abd:2,5 ab:4");
+}
+END_TEST
+
+START_TEST(stacks_that_end_otherwise_are_kept_apart)
+{
+    add(1, "abc", NULL, false);
+    add(2, "abc", "no memory", false);
+    add(3, "abc", "corrupt", false);
+    add(4, "abc", "no memory", false);
+    check_stacks("abc:1 abc:2,4 abc:3");
+    ck_assert_str_eq(stacks.list.items[1]->problem, "no memory");
+}
+END_TEST
+
+START_TEST(a_stack_alone_is_not_merged)
+{
+    add(1, "abc", NULL, true);
+    add(2, "abc", NULL, false);
+    add(3, "abc", NULL, false);
+    add(4, "abc", NULL, true);
+    check_stacks("abc:1 abc:2,3 abc:4");
+}
+END_TEST
+
+START_TEST(frames_found_otherwise_are_other_frames)
+{
+    struct stack *guessed = stack_of("abc");
+    guessed->frames.items[2].frame.by = CDACQ_FRAME_BY_GUESS;
+    add(1, "abc", NULL, false);
+    stacks_add(&stacks, guessed, &(struct cdacq_thread){.tid = 2}, NULL, false);
+    check_stacks("abc:1 abc:2");
+}
+END_TEST
+
+/* "a b*5 cd*4": the runs of a stack. */
+static void check_runs(const char *frames, const char *expected)
+{
+    struct stack *stack = stack_of(frames);
+    char text[512] = "", *p = text;
+    for (size_t i = 0; i < stack->frames.count;) {
+        struct stack_run run = stack_run_at(stack, i);
+        ck_assert_uint_eq(run.first, i);
+        p += sprintf(p, "%s%.*s", i ? " " : "", (int)run.period, frames + i);
+        if (run.count > 1)
+            p += sprintf(p, "*%zu", run.count);
+        i += run.period * run.count;
+    }
+    ck_assert_str_eq(text, expected);
+    stack_free(stack);
+}
+
+START_TEST(repeated_frames_are_folded)
+{
+    check_runs("", "");
+    check_runs("abc", "a b c");
+    check_runs("abbbc", "a b b b c"); /* too few */
+    check_runs("abbbbbc", "a b*5 c");
+    check_runs("xababababy", "x ab*4 y");
+    check_runs("xabababaay", "x a b a b a b a a y"); /* three and a half */
+    check_runs("bbbbb", "b*5");
+    check_runs("xabcabcabcabcabz", "x abc*4 a b z");
+    check_runs("aaaabaaaab", "a*4 b a*4 b"); /* the shorter period wins */
+}
+END_TEST
+
+START_TEST(strings_of_a_visit_are_kept)
+{
+    char error[] = "no memory at 0x10", name[] = "worker";
+    struct cdacq_method method = {.size = sizeof method, .answer = CDACQ_ANSWER_ERROR, .error = error};
+    struct cdacq_frame frame = {.size = sizeof frame, .method = &method};
+    struct stack *stack = stack_new();
+    stack_add_frame(&stacks, stack, &frame);
+    stacks_add(&stacks, stack, &(struct cdacq_thread){.tid = 1, .name = name}, error, false);
+    memset(error, 'x', sizeof error - 1);
+    memset(name, 'x', sizeof name - 1);
+    ck_assert_str_eq(stack->frames.items[0].method.error, "no memory at 0x10");
+    ck_assert_str_eq(stack->threads.items[0].name, "worker");
+    ck_assert_str_eq(stack->problem, "no memory at 0x10");
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    Suite *all = suite_create("stacks");
+    TCase *tests = tcase_create("all");
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_test(tests, identical_stacks_are_merged);
+    tcase_add_test(tests, stacks_that_end_otherwise_are_kept_apart);
+    tcase_add_test(tests, a_stack_alone_is_not_merged);
+    tcase_add_test(tests, frames_found_otherwise_are_other_frames);
+    tcase_add_test(tests, repeated_frames_are_folded);
+    tcase_add_test(tests, strings_of_a_visit_are_kept);
+    suite_add_tcase(all, tests);
+    return all;
+}
+
+CHECK_MAIN(suite)
