@@ -11,6 +11,7 @@ enum {
     PRPSINFO_SIZE_32 = 124, /* with the 16-bit uid and gid of i386 and arm */
     PRPSINFO_NAME = 16,     /* pr_fname, before pr_psargs */
     PRPSINFO_ARGS = 80,
+    SIGINFO_SIZE = 128,
 };
 
 /* A file being written. The first failure is kept, and later writes do nothing. */
@@ -106,6 +107,17 @@ static uint64_t prpsinfo_size(const struct core_writer_image *image)
     return image->wide ? PRPSINFO_SIZE_64 : PRPSINFO_SIZE_32;
 }
 
+/* The part of struct elf_prstatus before the registers; pr_fpvalid follows them. */
+static uint64_t prstatus_head_size(const struct core_writer_image *image)
+{
+    return image->wide ? 112 : 72;
+}
+
+static uint64_t prstatus_size(const struct core_writer_image *image, const struct core_writer_thread *thread)
+{
+    return align_up(prstatus_head_size(image) + thread->registers_size + 4, image->wide ? 8 : 4);
+}
+
 static void plan_notes(const struct core_writer_image *image, struct plan *plan)
 {
     uint64_t word = image->wide ? 8 : 4;
@@ -116,6 +128,10 @@ static void plan_notes(const struct core_writer_image *image, struct plan *plan)
     plan->note_size = NOTE_HEADER + align_up(plan->mapping_size, 4);
     if (image->pid)
         plan->note_size += NOTE_HEADER + prpsinfo_size(image);
+    for (size_t i = 0; i < image->thread_count; i++) {
+        plan->note_size += NOTE_HEADER + prstatus_size(image, &image->threads[i]);
+        plan->note_size += image->threads[i].died ? NOTE_HEADER + SIGINFO_SIZE : 0;
+    }
 }
 
 static void plan_file(const struct core_writer_image *image, struct plan *plan)
@@ -264,6 +280,26 @@ static void put_prpsinfo(struct sink *sink, const struct core_writer_image *imag
     put_bytes(sink, name, sizeof name);
 }
 
+static void put_thread(struct sink *sink, const struct core_writer_image *image,
+                       const struct core_writer_thread *thread)
+{
+    uint64_t end = add_saturated(sink->offset, NOTE_HEADER + prstatus_size(image, thread));
+    put_note_header(sink, NT_PRSTATUS, prstatus_size(image, thread));
+    put_u32(sink, (uint32_t)thread->signal); /* si_signo, si_code, si_errno */
+    put_zeros(sink, 2 * 4);
+    put_u16(sink, (uint16_t)thread->signal);            /* pr_cursig */
+    put_zeros(sink, 2 + (image->wide ? 2 * 8 : 2 * 4)); /* padding, pr_sigpend, pr_sighold */
+    put_u32(sink, (uint32_t)thread->tid);               /* pr_pid */
+    put_zeros(sink, 3 * 4 + 8 * (image->wide ? 8 : 4)); /* pr_ppid, pr_pgrp, pr_sid, four times */
+    put_bytes(sink, thread->registers, thread->registers_size);
+    put_zeros(sink, end - sink->offset);
+    if (thread->died) {
+        put_note_header(sink, NT_SIGINFO, SIGINFO_SIZE);
+        put_u32(sink, (uint32_t)thread->signal);
+        put_zeros(sink, SIGINFO_SIZE - 4);
+    }
+}
+
 static void put_nt_file(struct sink *sink, const struct core_writer_image *image, const struct plan *plan)
 {
     put_note_header(sink, NT_FILE, plan->mapping_size);
@@ -294,6 +330,8 @@ enum cdacq_status core_writer_write(FILE *file, const struct core_writer_image *
         put_section_header(&sink, &plan);
     if (image->pid)
         put_prpsinfo(&sink, image);
+    for (size_t i = 0; i < image->thread_count; i++)
+        put_thread(&sink, image, &image->threads[i]);
     put_nt_file(&sink, image, &plan);
     for (size_t i = 0; i < image->segment_count && !sink.failed; i++) {
         put_zeros(&sink, segment_offset(image, i, sink.offset) - sink.offset);

@@ -7,7 +7,8 @@
  * written in the caller's order; ELF requires ascending addresses and no overlap.
  *
  * Threads: no state.
- * Source: ELF gABI chapters 4 and 5; core(5); Linux fs/binfmt_elf.c for NT_FILE, NT_PRPSINFO and PN_XNUM.
+ * Source: ELF gABI chapters 4 and 5; core(5); Linux fs/binfmt_elf.c for NT_FILE, NT_PRPSINFO, NT_PRSTATUS and
+ * PN_XNUM.
  */
 #ifndef CDACQ_FORMATS_CORE_WRITER_H
 #define CDACQ_FORMATS_CORE_WRITER_H
@@ -35,6 +36,14 @@ struct core_writer_mapping {
     const char *path;
 };
 
+/* A thread: an NT_PRSTATUS. */
+struct core_writer_thread {
+    int tid, signal;
+    bool died;                /* the signal ended the process: an NT_SIGINFO follows */
+    const uint8_t *registers; /* as the machine's kernel writes them */
+    size_t registers_size;
+};
+
 struct core_writer_image {
     bool wide; /* ELFCLASS64, else ELFCLASS32 */
     bool big_endian;
@@ -45,6 +54,8 @@ struct core_writer_image {
     unsigned page_size; /* the unit of NT_FILE's offsets; 0: CORE_WRITER_PAGE if all offsets allow it, otherwise 1 */
     const struct core_writer_mapping *mappings; /* NT_FILE is written even if there are none */
     size_t mapping_count;
+    const struct core_writer_thread *threads; /* written in this order; readers take the first for the current one */
+    size_t thread_count;
     const struct core_writer_segment *segments;
     size_t segment_count;
 };

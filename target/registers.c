@@ -75,3 +75,19 @@ bool registers_from_kernel(const struct register_machine *machine, const uint8_t
         *ret = (struct registers){0};
     return complete;
 }
+
+size_t registers_to_kernel(const struct register_machine *machine, const struct registers *registers, bool big_endian,
+                           uint8_t ret[REGISTERS_KERNEL_SIZE])
+{
+    size_t size = (size_t)machine->kernel_count * machine->word_size;
+    memset(ret, 0, size);
+    for (size_t i = 0; i < machine->kernel_count; i++) {
+        uint8_t *word = ret + i * machine->word_size;
+        uint64_t value = machine->kernel[i] != NONE ? registers->values[machine->kernel[i]] : 0;
+        if (machine->word_size == 8)
+            store_u64(word, value, big_endian);
+        else
+            store_u32(word, (uint32_t)value, big_endian);
+    }
+    return size;
+}

@@ -69,4 +69,10 @@ const struct register_machine *register_machine_find(unsigned elf_machine);
 bool registers_from_kernel(const struct register_machine *machine, const uint8_t *bytes, size_t size, bool big_endian,
                            struct registers *ret);
 
+enum { REGISTERS_KERNEL_SIZE = 64 * 8 }; /* bytes; no machine has more */
+
+/* The reverse: writes the machine's words to `ret` and returns their size. What is not known is written as 0. */
+size_t registers_to_kernel(const struct register_machine *machine, const struct registers *registers, bool big_endian,
+                           uint8_t ret[REGISTERS_KERNEL_SIZE]);
+
 #endif

@@ -3,6 +3,7 @@
  * frame of every thread.
  */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "src/cli/answers.h"

@@ -2,6 +2,8 @@
  * test_stacks.c: how the tool merges identical stacks and folds frames that repeat. Stacks are written as the names of
  * their frames, a letter each, which is also the frame's address.
  */
+#include <stdio.h>
+
 #include "src/cli/memory.h"
 #include "src/cli/stacks.c"
 #include "tests/support/check_main.h"

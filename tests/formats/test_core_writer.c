@@ -3,6 +3,7 @@
  */
 #include <elf.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
 
@@ -10,6 +11,7 @@
 #include "util/base.h"
 #include "formats/core_writer.h"
 #include "target/core.h"
+#include "target/threads.h"
 
 enum { ARCH_COUNT = 4, PAGE = CORE_WRITER_PAGE };
 
@@ -358,6 +360,56 @@ START_TEST(readelf_agrees)
 }
 END_TEST
 
+static const uint16_t thread_machines[] = {EM_386, EM_X86_64, EM_ARM, EM_AARCH64, EM_RISCV};
+
+START_TEST(threads_with_registers)
+{
+    const struct register_machine *machine = register_machine_find(thread_machines[_i]);
+    struct core_writer_image image = usual_image(0);
+    struct core_writer_thread written[3] = {0};
+    struct registers registers[3] = {0};
+    uint8_t words[3][REGISTERS_KERNEL_SIZE];
+    image.machine = machine->elf_machine;
+    image.wide = machine->word_size == 8;
+    for (unsigned i = 0; i < 3; i++) {
+        for (unsigned k = 0; k < machine->count; k++)
+            register_set(&registers[i], k, UINT32_MAX / (i + 2) + k);
+        written[i] = (struct core_writer_thread){
+            .tid = (int)(i + 4),
+            .signal = i ? 0 : SIGSEGV,
+            .died = !i,
+            .registers = words[i],
+            .registers_size = registers_to_kernel(machine, &registers[i], image.big_endian, words[i]),
+        };
+    }
+    image.threads = written;
+    image.thread_count = ARRAY_SIZE(written);
+    struct scratch scratch = scratch_open();
+    struct file_policy policy = {0};
+    struct threads threads;
+    struct cdacq_error error;
+    write_image(&scratch, &image);
+    struct target *target = open_core(scratch.path, &policy);
+    ck_assert_msg(target_threads(target, &threads, &error) == CDACQ_OK, "%s", error.message);
+    ck_assert_uint_eq(threads.count, ARRAY_SIZE(written));
+    for (unsigned i = 0; i < 3; i++) {
+        ck_assert_int_eq(threads.items[i].tid, written[i].tid);
+        ck_assert_int_eq(threads.items[i].signal, written[i].signal);
+        ck_assert(threads.items[i].died == written[i].died);
+        for (unsigned k = 0; k < machine->count; k++)
+            if (register_is_known(&threads.items[i].registers, k))
+                ck_assert_uint_eq(threads.items[i].registers.values[k], registers[i].values[k]);
+        ck_assert_uint_eq(threads.items[i].registers.values[machine->pc], registers[i].values[machine->pc]);
+        ck_assert_uint_eq(threads.items[i].registers.values[machine->sp], registers[i].values[machine->sp]);
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(segments); i++)
+        check_segment(target, &segments[i]);
+    threads_deinit(&threads);
+    target_destroy(target);
+    scratch_close(&scratch);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *suite = suite_create("core_writer");
@@ -372,6 +424,7 @@ static Suite *suite(void)
     tcase_add_test(tcase, a_full_disk);
     tcase_add_loop_test(tcase, a_stream, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, readelf_agrees, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, threads_with_registers, 0, ARRAY_SIZE(thread_machines));
     suite_add_tcase(suite, tcase);
     return suite;
 }
