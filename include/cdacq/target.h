@@ -296,8 +296,10 @@ CDACQ_API enum cdacq_status cdacq_target_visit_descriptor(struct cdacq_target *t
 
 /*
  * Writes a self-contained ELF core with only the memory that was read since the target was opened with
- * CDACQ_OPEN_RECORD, and its mappings (NT_FILE) as the only note. The core answers the same questions on any machine
- * without other files. *ret_size is its size in bytes. Fails with ARGUMENT (no CDACQ_OPEN_RECORD), NOMEM, IO.
+ * CDACQ_OPEN_RECORD, and its mappings (NT_FILE). The core answers the same questions on any machine without other files.
+ * It has the threads that the last cdacq_session_visit_threads visited, with their registers, and of each stack that
+ * cdacq_session_visit_frames walked the part up to the outermost frame, at most 1 MiB and what the walk read. *ret_size
+ * is its size in bytes. Fails with ARGUMENT (no CDACQ_OPEN_RECORD), NOMEM, IO.
  */
 CDACQ_API enum cdacq_status cdacq_target_write_snapshot(struct cdacq_target *target, const char *path,
                                                         uint64_t *ret_size, struct cdacq_error *err);

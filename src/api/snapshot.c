@@ -99,6 +99,39 @@ static struct core_writer_mapping *list_mappings(const struct target *target, bo
     return mappings;
 }
 
+/* The threads for NT_PRSTATUS. *ret_words holds their registers. */
+static struct core_writer_thread *list_threads(const struct cdacq_target *handle, uint8_t **ret_words)
+{
+    const struct threads *threads = &handle->snapshot_threads;
+    const struct register_machine *machine = register_machine_find(handle->target->elf_machine);
+    struct core_writer_thread *list = calloc(threads->count + 1, sizeof *list);
+    uint8_t *words = calloc(threads->count + 1, REGISTERS_KERNEL_SIZE);
+    for (size_t i = 0; list && words && machine && i < threads->count; i++) {
+        const struct target_thread *thread = &threads->items[i];
+        uint8_t *registers = words + i * REGISTERS_KERNEL_SIZE;
+        list[i] = (struct core_writer_thread){
+            .tid = thread->tid,
+            .signal = thread->died ? thread->signal : 0,
+            .died = thread->died,
+            .registers = registers,
+            .registers_size =
+                registers_to_kernel(machine, &thread->registers, handle->descriptor_info.big_endian, registers),
+        };
+    }
+    *ret_words = words;
+    return list;
+}
+
+/* The name of the process, which is that of its first thread. NULL where it is not known. */
+static const char *process_name(const struct cdacq_target *handle)
+{
+    const struct threads *threads = &handle->snapshot_threads;
+    for (size_t i = 0; i < threads->count; i++)
+        if (threads->items[i].tid == handle->target->pid && threads->items[i].name[0])
+            return threads->items[i].name;
+    return NULL;
+}
+
 enum cdacq_status cdacq_target_write_snapshot(struct cdacq_target *handle, const char *path, uint64_t *ret_size,
                                               struct cdacq_error *err)
 {
@@ -110,8 +143,10 @@ enum cdacq_status cdacq_target_write_snapshot(struct cdacq_target *handle, const
     bool wide = handle->descriptor_info.pointer_size == 8;
     size_t mapping_count;
     CLEANUP_FREE struct core_writer_mapping *mappings = list_mappings(target, wide, &mapping_count);
+    CLEANUP_FREE uint8_t *registers = NULL;
+    CLEANUP_FREE struct core_writer_thread *threads = list_threads(handle, &registers);
     enum cdacq_status status = CDACQ_OK;
-    if (!mappings || !collect(target, &segments))
+    if (!mappings || !threads || !registers || !collect(target, &segments))
         status = error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the snapshot");
     struct core_writer_image image = {
         .wide = wide,
@@ -119,8 +154,11 @@ enum cdacq_status cdacq_target_write_snapshot(struct cdacq_target *handle, const
         .packed = true,
         .machine = target->elf_machine,
         .pid = target->pid,
+        .name = process_name(handle),
         .mappings = mappings,
         .mapping_count = mapping_count,
+        .threads = threads,
+        .thread_count = handle->snapshot_threads.count,
         .segments = segments.items,
         .segment_count = segments.count,
     };

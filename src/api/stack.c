@@ -8,6 +8,8 @@
 #include "target/threads.h"
 #include "util/sized.h"
 
+enum { SNAPSHOT_STACK_MAX = 1024 * 1024 }; /* bytes of one stack that a snapshot holds beyond what its walk reads */
+
 _Static_assert(ARRAY_SIZE(((struct cdacq_registers *)NULL)->values) == REGISTER_MAX, "all registers");
 
 static struct cdacq_registers registers_of(const struct registers *registers)
@@ -83,7 +85,12 @@ enum cdacq_status cdacq_session_visit_threads(struct cdacq_session *session,
             status = CDACQ_STOPPED;
     }
     thread_list_deinit(&list);
-    threads_deinit(&threads);
+    if (session->target->target->recording) {
+        threads_deinit(&session->target->snapshot_threads);
+        session->target->snapshot_threads = threads;
+    } else {
+        threads_deinit(&threads);
+    }
     return status;
 }
 
@@ -210,6 +217,17 @@ static enum cdacq_status take_thread(struct cdacq_session *session, const struct
     return CDACQ_OK;
 }
 
+/*
+ * Records the part of a stack that a walk has covered, also what the walk itself did not read: a debugger that opens the
+ * snapshot reads other words.
+ */
+static void record_stack(struct cdacq_session *session, uint64_t sp, uint64_t end)
+{
+    struct target *target = session->target->target;
+    if (target->recording && end > sp)
+        target_record(target, sp, MIN(end - sp, (uint64_t)SNAPSHOT_STACK_MAX));
+}
+
 enum cdacq_status cdacq_session_visit_frames(struct cdacq_session *session, const struct cdacq_thread *thread,
                                              const struct cdacq_registers *registers, unsigned flags,
                                              int (*visit)(const struct cdacq_frame *frame, void *context),
@@ -235,6 +253,7 @@ enum cdacq_status cdacq_session_visit_frames(struct cdacq_session *session, cons
     struct walk_frame frame;
     struct shown_frame shown;
     enum walk_result result;
+    uint64_t end = 0;
     if (!stack_walk_init(&walk, &host, data.address ? &data : NULL, &first, flags & CDACQ_FRAMES_EXPLICIT))
         return walk.machine
                    ? error_set(err, CDACQ_ERR_ARGUMENT, 0, "a walk needs the program counter and the stack pointer")
@@ -245,6 +264,8 @@ enum cdacq_status cdacq_session_visit_frames(struct cdacq_session *session, cons
         if (visit(&shown.frame, context))
             return CDACQ_STOPPED;
         index += frame.kind != CDACQ_FRAME_EXPLICIT;
+        end = MAX(end, shown.frame.cfa);
     }
+    record_stack(session, first.values[walk.machine->sp], end);
     return result == WALK_BROKEN ? broken(session, err) : CDACQ_OK;
 }

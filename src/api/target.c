@@ -45,6 +45,7 @@ void cdacq_target_close(struct cdacq_target *target)
     execution_manager_deinit(&target->manager);
     descriptor_deinit(&target->descriptor);
     runtimes_deinit(&target->runtimes);
+    threads_deinit(&target->snapshot_threads);
     target_destroy(target->target);
     free(target->image_path);
     file_policy_deinit(&target->policy);

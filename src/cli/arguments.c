@@ -32,6 +32,7 @@ enum option_id {
     OPTION_STUBS,
     OPTION_R2R,
     OPTION_FOLLOW,
+    OPTION_STACKS,
     OPTION_THREAD,
     OPTION_MANAGED,
     OPTION_EACH,
@@ -64,6 +65,7 @@ static const struct option_row {
     {"stubs", NULL, "include the runtime's own stubs", OPTIONS_METHODS, OPTION_STUBS},
     {"r2r", "WHICH", "include ReadyToRun methods: 'prepared' or 'all'", OPTIONS_METHODS, OPTION_R2R},
     {"follow", NULL, "wait for more records", OPTIONS_RECORDS, OPTION_FOLLOW},
+    {"stacks", NULL, "include the registers and the stack of every thread", OPTIONS_SNAPSHOT, OPTION_STACKS},
     {"thread", "TID", "show only the thread with this id of the kernel's", OPTIONS_STACK, OPTION_THREAD},
     {"managed", NULL, "show only managed frames", OPTIONS_STACK, OPTION_MANAGED},
     {"each", NULL, "show the stack of each thread, also if several have the same", OPTIONS_STACK, OPTION_EACH},
@@ -204,6 +206,8 @@ static bool take_option(struct arguments *arguments, int id, const char *value)
         return take_r2r(invocation, value);
     case OPTION_FOLLOW:
         return invocation->follow = true;
+    case OPTION_STACKS:
+        return invocation->stacks = true;
     case OPTION_THREAD:
         return take_thread(invocation, value);
     case OPTION_MANAGED:

@@ -24,6 +24,7 @@ struct work {
     struct progress progress;
     struct addresses ips;
     uint64_t unanswered;
+    size_t threads; /* with --stacks */
 };
 
 static void add_ip(struct work *work, uint64_t ip)
@@ -61,6 +62,33 @@ static bool add_all_methods(struct work *work)
 {
     struct cdacq_error error;
     if (cdacq_session_visit_methods(work->session, CDACQ_VISIT_STUBS, add_method, work, &error) >= 0)
+        return true;
+    message("%s", error.message);
+    return false;
+}
+
+static int add_frame(const struct cdacq_frame *frame, void *context)
+{
+    struct work *work = context;
+    add_ip(work, frame->pc - frame->is_call);
+    return 0;
+}
+
+static int add_stack(const struct cdacq_thread *thread, void *context)
+{
+    struct work *work = context;
+    struct cdacq_error error;
+    work->threads++;
+    /* A walk that ends early ends in the same way on the snapshot. */
+    (void)cdacq_session_visit_frames(work->session, thread, NULL, 0, add_frame, work, &error);
+    return 0;
+}
+
+/* Has the snapshot hold the registers and the stack of every thread. */
+static bool add_stacks(struct work *work)
+{
+    struct cdacq_error error;
+    if (cdacq_session_visit_threads(work->session, add_stack, work, &error) >= 0 || work->threads)
         return true;
     message("%s", error.message);
     return false;
@@ -161,12 +189,16 @@ static bool report(const struct invocation *invocation, const struct work *work,
         json_string(&w, "file", invocation->output);
         json_number(&w, "size", size);
         json_number(&w, "ips", work->ips.count);
+        json_number(&w, "threads", work->threads);
         json_number(&w, "errors", work->unanswered);
         json_end_object(&w);
         json_end_line(&w);
     } else {
         output_text(&out, invocation->output);
-        output_printf(&out, ": %" PRIu64 " bytes, %zu addresses\n", size, work->ips.count);
+        output_printf(&out, ": %" PRIu64 " bytes, %zu addresses", size, work->ips.count);
+        if (work->threads)
+            output_printf(&out, ", %zu threads", work->threads);
+        output_literal(&out, "\n");
     }
     return output_close(&out);
 }
@@ -192,7 +224,8 @@ static int take_snapshot(const struct invocation *invocation, struct cdacq_targe
     progress_begin(&work.progress, "addresses", -1);
     if (invocation->ip_count)
         add_list(&work, invocation->ips, invocation->ip_count);
-    if (invocation->ip_count || add_all_methods(&work)) {
+    bool listed = invocation->ip_count || add_all_methods(&work);
+    if (listed && (!invocation->stacks || add_stacks(&work))) {
         ask_info(&work);
         ask_all(&work);
         progress_end(&work.progress);
@@ -209,5 +242,6 @@ int cmd_snapshot(const struct invocation *invocation)
         message("snapshot: give -o FILE");
         return EXIT_USAGE;
     }
-    return target_run(invocation, CDACQ_OPEN_RECORD, take_snapshot);
+    unsigned stop = invocation->stacks ? CDACQ_OPEN_STOP : 0;
+    return target_run(invocation, CDACQ_OPEN_RECORD | stop, take_snapshot);
 }

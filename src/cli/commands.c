@@ -105,8 +105,9 @@ const struct command commands[] = {
         .summary = "write a small core that answers for these IPs on any machine",
         .details =
             "Writes an ELF core with only the pages that are read to answer for these IPs (default: all methods\n"
-            "and stubs). It needs no other file and holds no other memory of the process.\n",
-        .options = OPTIONS_TARGET | OPTIONS_RESULT,
+            "and stubs). It needs no other file and holds no other memory of the process. With --stacks it also has\n"
+            "every thread's registers and stack, which hold values that the program worked with.\n",
+        .options = OPTIONS_TARGET | OPTIONS_RESULT | OPTIONS_SNAPSHOT,
         .targets_max = 1,
         .takes_ips = true,
     },

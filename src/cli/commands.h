@@ -13,8 +13,9 @@ enum option_group {
     OPTIONS_NAMES = 1 << 2,
     OPTIONS_METHODS = 1 << 3, /* which methods are listed */
     OPTIONS_RECORDS = 1 << 4,
-    OPTIONS_FILE = 1 << 5,  /* only --output: there is no JSON */
-    OPTIONS_STACK = 1 << 6, /* which threads and frames are shown */
+    OPTIONS_FILE = 1 << 5,     /* only --output: there is no JSON */
+    OPTIONS_SNAPSHOT = 1 << 7, /* what a snapshot holds */
+    OPTIONS_STACK = 1 << 6,    /* which threads and frames are shown */
 };
 
 struct command {
