@@ -37,6 +37,7 @@ struct elf_header elf_header_at(struct elf_class elf, const uint8_t *bytes)
         .segment_size = FIELD(u16_at, Ehdr, e_phentsize),
         .segment_count = FIELD(u16_at, Ehdr, e_phnum),
         .section_count = FIELD(u16_at, Ehdr, e_shnum),
+        .section_names = FIELD(u16_at, Ehdr, e_shstrndx),
     };
 }
 
@@ -56,9 +57,14 @@ struct elf_segment elf_segment_at(struct elf_class elf, const uint8_t *bytes)
 struct elf_section elf_section_at(struct elf_class elf, const uint8_t *bytes)
 {
     return (struct elf_section){
+        .name = FIELD(u32_at, Shdr, sh_name),
         .type = FIELD(u32_at, Shdr, sh_type),
+        .link = FIELD(u32_at, Shdr, sh_link),
         .info = FIELD(u32_at, Shdr, sh_info),
         .flags = FIELD(word_at, Shdr, sh_flags),
+        .address = FIELD(word_at, Shdr, sh_addr),
+        .offset = FIELD(word_at, Shdr, sh_offset),
+        .size = FIELD(word_at, Shdr, sh_size),
     };
 }
 
@@ -71,6 +77,7 @@ struct elf_symbol elf_symbol_at(struct elf_class elf, const uint8_t *bytes)
 {
     return (struct elf_symbol){
         .name = FIELD(u32_at, Sym, st_name),
+        .info = bytes[elf.wide ? offsetof(Elf64_Sym, st_info) : offsetof(Elf32_Sym, st_info)],
         .section = FIELD(u16_at, Sym, st_shndx),
         .value = FIELD(word_at, Sym, st_value),
         .size = FIELD(word_at, Sym, st_size),
@@ -131,6 +138,29 @@ bool elf_file_section(const struct elf_file *file, unsigned index, struct elf_se
     if (bytes)
         *ret = elf_section_at(file->class, bytes);
     return bytes;
+}
+
+bool elf_file_section_named(const struct elf_file *file, const char *name, struct elf_section *ret)
+{
+    struct elf_section names;
+    size_t size = strlen(name) + 1;
+    if (!elf_file_section(file, file->header.section_names, &names))
+        return false;
+    for (unsigned i = 0; elf_file_section(file, i, ret); i++) {
+        const char *found = NULL;
+        if (range_fits(ret->name, size, names.size))
+            found = bytes_window(&file->bytes, add_saturated(names.offset, ret->name), size);
+        if (found && memcmp(found, name, size) == 0)
+            return true;
+    }
+    return false;
+}
+
+const uint8_t *elf_file_contents(const struct elf_file *file, const struct elf_section *section)
+{
+    return section->type == SHT_NOBITS || !section->size
+               ? NULL
+               : bytes_window(&file->bytes, section->offset, (size_t)section->size);
 }
 
 /* ---- Notes ---- */

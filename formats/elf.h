@@ -25,7 +25,7 @@ struct elf_header {
     uint16_t type, machine;
     uint64_t segments, sections; /* file offsets of the tables */
     uint16_t segment_size;       /* as the header claims; the format defines elf_segment_size() */
-    uint16_t segment_count, section_count;
+    uint16_t segment_count, section_count, section_names; /* the last: index of the section with the others' names */
 };
 
 /* A program header. */
@@ -36,8 +36,8 @@ struct elf_segment {
 
 /* A section header, as far as it is used. */
 struct elf_section {
-    uint32_t type, info;
-    uint64_t flags;
+    uint32_t name, type, link, info;
+    uint64_t flags, address, offset, size;
 };
 
 struct elf_dynamic {
@@ -46,6 +46,7 @@ struct elf_dynamic {
 
 struct elf_symbol {
     uint32_t name;
+    uint8_t info; /* ELF32_ST_TYPE() and ELF32_ST_BIND() */
     uint16_t section;
     uint64_t value, size;
 };
@@ -109,6 +110,12 @@ bool elf_file_open(const struct bytes *bytes, struct elf_file *ret);
 /* Program header or section header `index`; false if there is none, or its bytes are missing. */
 bool elf_file_segment(const struct elf_file *file, unsigned index, struct elf_segment *ret);
 bool elf_file_section(const struct elf_file *file, unsigned index, struct elf_section *ret);
+
+/* The first section of that name. False if there is none. */
+bool elf_file_section_named(const struct elf_file *file, const char *name, struct elf_section *ret);
+
+/* The contents of a section. NULL if it has none, or its bytes are missing. */
+const uint8_t *elf_file_contents(const struct elf_file *file, const struct elf_section *section);
 
 /* ---- Notes ---- */
 

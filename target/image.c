@@ -133,7 +133,12 @@ static void add_segment(struct image *image, const struct elf_segment *segment)
             .file_size = MIN(segment->file_size, segment->memory_size),
             .file_offset = segment->offset,
             .writable = (segment->flags & PF_W) != 0,
+            .executable = (segment->flags & PF_X) != 0,
         };
+    if (segment->type == PT_GNU_EH_FRAME) {
+        image->eh_frame_hdr_vaddr = segment->vaddr;
+        image->eh_frame_hdr_size = segment->memory_size;
+    }
     if (segment->type == PT_DYNAMIC) {
         image->dynamic_vaddr = segment->vaddr;
         image->dynamic_size = MIN(segment->memory_size, (uint64_t)64 * 1024);

@@ -17,7 +17,7 @@ enum { IMAGE_SEGMENT_MAX = 64, BUILD_ID_MAX = 32 };
 
 struct image_segment {
     uint64_t vaddr, memory_size, file_size, file_offset; /* as the program header says */
-    bool writable;
+    bool writable, executable;
 };
 
 /* Values of the DT_ tags in use. Addresses are those of the target, 0 where there is none. */
@@ -36,6 +36,7 @@ struct image {
     struct image_segment segments[IMAGE_SEGMENT_MAX];
     size_t segment_count;
     uint64_t dynamic_vaddr, dynamic_size;
+    uint64_t eh_frame_hdr_vaddr, eh_frame_hdr_size; /* PT_GNU_EH_FRAME; size 0: there is none */
     struct image_dynamic dynamic;
     bool dynamic_complete; /* read to the end, or there is none */
     uint8_t build_id[BUILD_ID_MAX];

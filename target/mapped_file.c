@@ -98,7 +98,7 @@ const struct file_identity *mapped_file_identity(struct mapped_file *file, file_
     return known;
 }
 
-static void candidate_close(struct file_candidate *candidate)
+void file_candidate_close(struct file_candidate *candidate)
 {
     if (candidate->bytes && !candidate->owned)
         munmap((void *)(uintptr_t)candidate->bytes, candidate->size);
@@ -113,7 +113,7 @@ void mapped_files_deinit(struct target *target)
     while (target->files) {
         struct mapped_file *file = target->files;
         target->files = file->next;
-        candidate_close(&file->content);
+        file_candidate_close(&file->content);
         free(file->identity);
         free(file->local_path);
         free(file->problem);
@@ -143,8 +143,7 @@ static bool candidate_read(struct file_candidate *candidate, int fd, uint64_t si
     return true;
 }
 
-/* Maps or reads a regular file. False with errno set. */
-static bool candidate_open(struct file_candidate *candidate, const char *path, bool pread)
+bool file_candidate_open(struct file_candidate *candidate, const char *path, bool pread)
 {
     struct stat st;
     CLEANUP_CLOSE int fd = file_open(path, &st);
@@ -201,7 +200,7 @@ static bool consider(struct search *search, const char *path)
 {
     struct mapped_file *file = search->file;
     struct file_candidate candidate = {0};
-    if (!candidate_open(&candidate, path, file->policy->pread))
+    if (!file_candidate_open(&candidate, path, file->policy->pread))
         return false;
     char printable[160];
     error_printable(printable, sizeof printable, path);
@@ -221,10 +220,10 @@ static bool consider(struct search *search, const char *path)
     bool better = match == FILE_MATCHES || (match == FILE_UNKNOWN && !file->local_path);
     char *local_path = better ? strdup(path) : NULL;
     if (!local_path) {
-        candidate_close(&candidate);
+        file_candidate_close(&candidate);
         return false;
     }
-    candidate_close(&file->content);
+    file_candidate_close(&file->content);
     free(file->local_path);
     file->local_path = local_path;
     file->content = candidate;
@@ -263,8 +262,7 @@ static bool consider_build_id(struct search *search, const struct file_index *in
     return consider_named(search, index, hex + 2);
 }
 
-/* The index of module directory `i`. NULL when out of memory. */
-static const struct file_index *index_of(struct file_policy *policy, size_t i)
+const struct file_index *file_policy_index(struct file_policy *policy, size_t i)
 {
     if (!policy->indexes) {
         size_t count = 0;
@@ -286,7 +284,7 @@ static bool look_below_modules(struct search *search)
         if (snprintf(slash_name, sizeof slash_name, "/%s", name) < (int)sizeof slash_name &&
             consider_at(search, policy->module_paths[i], slash_name))
             return true;
-        const struct file_index *index = index_of(policy, i);
+        const struct file_index *index = file_policy_index(policy, i);
         if (index && (consider_named(search, index, name) || consider_build_id(search, index)))
             return true;
     }

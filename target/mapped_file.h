@@ -74,12 +74,16 @@ struct file_policy {
     void (*describe)(void *context, const struct cdacq_need *need, char *text, size_t size);
     void *describe_context;
     char *(*fetch)(const uint8_t *build_id, size_t build_id_size); /* returns an allocated path; NULL: no network */
-    bool no_own_paths;                                             /* the target's own paths are not tried */
-    bool pread;                                                    /* files are read, not mapped */
+    char *(*fetch_debug_file)(const uint8_t *build_id, size_t build_id_size); /* the same */
+    bool no_own_paths;                                                        /* the target's own paths are not tried */
+    bool pread;                                                               /* files are read, not mapped */
     pthread_mutex_t lock;
 };
 
 void file_policy_deinit(struct file_policy *policy);
+
+/* The index of module directory `i`, built when first needed. NULL when out of memory. The caller holds the lock. */
+const struct file_index *file_policy_index(struct file_policy *policy, size_t i);
 
 /* Appends the opener's text on a need to a message in a buffer of `size` bytes. */
 void file_policy_describe(const struct file_policy *policy, const struct cdacq_need *need, char *message, size_t size);
@@ -153,6 +157,10 @@ bool mapped_file_memory_at(struct mapped_file *file, enum mapping_access access,
  */
 bool mapped_file_constant(const struct mapped_file *file, enum mapping_access access, uint64_t offset, uint64_t *begin,
                           uint64_t *end);
+
+/* Maps or reads a regular file. False with errno set. The caller closes it. */
+bool file_candidate_open(struct file_candidate *candidate, const char *path, bool pread);
+void file_candidate_close(struct file_candidate *candidate);
 
 /* Adds a constant extent to a candidate. Ignored where there is no room, which only makes less available. */
 void file_candidate_add_constant(struct file_candidate *candidate, uint64_t begin, uint64_t end, unsigned access);

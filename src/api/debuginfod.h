@@ -10,4 +10,7 @@
 /* The path of a local copy, allocated; NULL if there is no client, no server or no such file. */
 char *debuginfod_fetch(const uint8_t *build_id, size_t size);
 
+/* The same for the file with debugging information. */
+char *debuginfod_fetch_debug_file(const uint8_t *build_id, size_t size);
+
 #endif

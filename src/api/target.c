@@ -86,8 +86,10 @@ static struct cdacq_target *target_new(const struct cdacq_options *options, stru
     target->policy.describe_context = options->describe_need_context;
     target->policy.pread = options->flags & CDACQ_OPEN_PREAD;
     target->names = options->names;
-    if (options->flags & CDACQ_OPEN_DEBUGINFOD)
+    if (options->flags & CDACQ_OPEN_DEBUGINFOD) {
         target->policy.fetch = debuginfod_fetch;
+        target->policy.fetch_debug_file = debuginfod_fetch_debug_file;
+    }
     if (!copy_strings(options->sysroots, options->sysroot_count, &target->policy.sysroots) ||
         !copy_strings(options->module_paths, options->module_path_count, &target->policy.module_paths)) {
         error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");

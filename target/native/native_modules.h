@@ -1,12 +1,13 @@
 /*
  * native_modules.h: the native ELF images of a target, for unwinding by call-frame information (CFI) and for symbols.
- * elfutils' libdw does the decoding. It is loaded on demand, and it opens no files and no network connections itself.
  *
- * An image is prepared when an address in it is first looked up. Its bytes come from its file, if that is found and
- * nothing in the target contradicts it (mapped_file.h), otherwise from the target's memory. Managed images, which are
- * PE files, and memory without a file are no native images.
+ * An image is opened when an address in it is first looked up. Its bytes are read as all memory of the target: what the
+ * target lacks comes from the image's file, if that is found and nothing in the target contradicts it (mapped_file.h).
+ * So a recording target has all that unwinding needs. Managed images, which are PE files, and memory without a file are
+ * no native images.
  *
- * One thread at a time. Source: DWARF 5 section 6.4; Linux Standard Base, "Exception Frames"; elfutils' libdw.h.
+ * One thread at a time. Source: DWARF 5 section 6.4; Linux Standard Base, "Exception Frames"; GDB's manual,
+ * "Debugging Information in Separate Files".
  */
 #ifndef CDACQ_TARGET_NATIVE_NATIVE_MODULES_H
 #define CDACQ_TARGET_NATIVE_NATIVE_MODULES_H
@@ -16,8 +17,7 @@
 struct native_modules;
 
 /*
- * NULL with *err: libdw is not installed (the message names its package), the machine is not known, or out of memory.
- * The target must outlive the result.
+ * NULL with *err if the machine is not known, or out of memory. The target must outlive the result.
  */
 struct native_modules *native_modules_create(struct target *target, struct cdacq_error *err);
 void native_modules_destroy(struct native_modules *modules);
@@ -26,7 +26,7 @@ enum native_step {
     NATIVE_STEPPED,   /* *registers are the caller's */
     NATIVE_OUTERMOST, /* there is no caller: its return address is undefined, or 0 */
     NATIVE_UNKNOWN,   /* no image, or no call-frame information, covers the address */
-    NATIVE_FAILED,    /* memory or a register is missing, or the information is damaged: the reader has failed */
+    NATIVE_FAILED,    /* a register, memory or the information itself is missing or damaged: the reader has failed */
 };
 
 struct native_frame_info {
@@ -48,7 +48,7 @@ struct native_symbol {
     const char *name;       /* as the linker has it (mangled); NULL: not known */
     uint64_t offset;        /* of the address in the symbol */
     const char *module;     /* path of the image; "[vdso]" for the kernel's */
-    uint64_t module_offset; /* of the address from the first byte of the image */
+    uint64_t module_offset; /* of the address from the image's vaddr 0, as addr2line expects it */
 };
 
 /*

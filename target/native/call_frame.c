@@ -1,0 +1,224 @@
+#include "target/native/call_frame.h"
+
+#include "target/native/expression.h"
+#include "util/binary_search.h"
+
+enum { USER_ADDRESS_BITS = 48 }; /* of aarch64; a signed return address has the signature above them */
+
+/* ---- Finding a row ---- */
+
+/* A record of .eh_frame. The caller deinits *ret_window. */
+static bool read_record(struct reader *reader, const struct image *image, uint64_t address, struct window *ret_window,
+                        struct cfi_bytes *ret)
+{
+    static const char what[] = ".eh_frame";
+    uint8_t head[12];
+    uint64_t size = reader_copy(reader, address, head, 4) ? load_u32(head, image->elf.big) : 0;
+    if (size == UINT32_MAX)
+        size = reader_copy(reader, address, head, 12) ? add_saturated(load_u64(head + 4, image->elf.big), 12) : 0;
+    else
+        size += 4;
+    if (reader_failed(reader))
+        return false;
+    if (size > CFI_RECORD_MAX) {
+        reader_fail(reader, CDACQ_ERR_CORRUPT, address, what);
+        return false;
+    }
+    if (!reader_window(reader, address, size, what, ret_window))
+        return false;
+    *ret = (struct cfi_bytes){
+        .bytes = ret_window->bytes,
+        .size = ret_window->size,
+        .address = address,
+        .word_size = (uint8_t)elf_word_size(image->elf),
+        .big = image->elf.big,
+    };
+    return true;
+}
+
+/* The row at `address`, if the FDE at `at` covers it. */
+static enum call_frame_result row_of_fde(struct reader *reader, const struct image *image, uint64_t at,
+                                         uint64_t address, struct cfi_row *ret)
+{
+    struct window fde_window = {0}, cie_window = {0};
+    struct cfi_bytes fde_bytes, cie_bytes;
+    struct cfi_head head;
+    struct cfi_cie cie;
+    struct cfi_fde fde;
+    enum call_frame_result result = CALL_FRAME_FAILED;
+    if (read_record(reader, image, at, &fde_window, &fde_bytes) && cfi_head_at(&fde_bytes, &head) && !head.is_cie &&
+        head.size && read_record(reader, image, head.cie, &cie_window, &cie_bytes) && cfi_cie_read(&cie_bytes, &cie) &&
+        cfi_fde_read(&fde_bytes, &cie, &fde)) {
+        result = CALL_FRAME_NONE;
+        if (address >= fde.begin && address < fde.end)
+            result =
+                cfi_row_at(&cie_bytes, &cie, &fde_bytes, &fde, address, ret) ? CALL_FRAME_FOUND : CALL_FRAME_FAILED;
+    }
+    if (result == CALL_FRAME_FAILED)
+        reader_fail(reader, CDACQ_ERR_CORRUPT, at, "call-frame information");
+    window_deinit(&fde_window);
+    window_deinit(&cie_window);
+    return result;
+}
+
+/* Reads all records in order, for a header without a table. */
+static enum call_frame_result scan(struct reader *reader, const struct image *image, uint64_t eh_frame,
+                                   uint64_t address, struct cfi_row *ret)
+{
+    for (uint64_t at = eh_frame; at >= image->begin && at < image->end && reader_step(reader, ".eh_frame");) {
+        struct window window = {0};
+        struct cfi_bytes bytes;
+        struct cfi_head head;
+        if (!read_record(reader, image, at, &window, &bytes))
+            break;
+        bool valid = cfi_head_at(&bytes, &head);
+        window_deinit(&window);
+        if (!valid || !head.size)
+            break;
+        enum call_frame_result result = head.is_cie ? CALL_FRAME_NONE : row_of_fde(reader, image, at, address, ret);
+        if (result != CALL_FRAME_NONE)
+            return result;
+        at = add_saturated(at, head.size);
+    }
+    return reader_failed(reader) ? CALL_FRAME_FAILED : CALL_FRAME_NONE;
+}
+
+enum call_frame_result call_frame_find(struct reader *reader, const struct image *image, uint64_t address,
+                                       struct cfi_row *ret)
+{
+    uint8_t bytes[CFI_INDEX_SIZE];
+    uint64_t header = image->base + image->eh_frame_hdr_vaddr, size = image->eh_frame_hdr_size;
+    struct cfi_index index;
+    if (size < 8)
+        return CALL_FRAME_NONE;
+    struct cfi_bytes view = {
+        .bytes = bytes,
+        .size = (size_t)MIN(size, sizeof bytes),
+        .address = header,
+        .word_size = (uint8_t)elf_word_size(image->elf),
+        .big = image->elf.big,
+    };
+    if (!reader_copy(reader, header, bytes, view.size)) {
+        reader_name_failure(reader, ".eh_frame_hdr");
+        return CALL_FRAME_FAILED;
+    }
+    if (!cfi_index_read(&view, &index))
+        return CALL_FRAME_NONE;
+    if (!index.count)
+        return scan(reader, image, index.eh_frame, address, ret);
+    uint64_t in_header = index.table - header,
+             count = MIN(index.count, (size - MIN(size, in_header)) / CFI_INDEX_ENTRY);
+    uint64_t after = lower_bound(
+        i, count, header + (uint64_t)(int32_t)read_u32(reader, index.table + i * CFI_INDEX_ENTRY) <= address);
+    if (!reader_failed(reader) && !after)
+        return CALL_FRAME_NONE;
+    uint64_t fde = header + (uint64_t)(int32_t)read_u32(reader, index.table + (after - 1) * CFI_INDEX_ENTRY + 4);
+    reader_name_failure(reader, ".eh_frame_hdr");
+    return reader_failed(reader) ? CALL_FRAME_FAILED : row_of_fde(reader, image, fde, address, ret);
+}
+
+/* ---- Applying a row ---- */
+
+struct application {
+    struct reader *reader;
+    const struct register_machine *machine;
+    const struct registers *registers;
+    uint64_t cfa;
+};
+
+/* The value in the caller by a rule. False if it is not known; then the reader may have failed. */
+static bool value_by(const struct application *application, const struct cfi_rule *rule, uint64_t *ret)
+{
+    struct reader *reader = application->reader;
+    const struct registers *registers = application->registers;
+    unsigned width = application->machine->word_size;
+    uint64_t at = application->cfa + (uint64_t)rule->value, from = (uint64_t)rule->value;
+    switch (rule->kind) {
+    case CFI_OFFSET:
+        *ret = read_uint(reader, width == 4 ? (uint32_t)at : at, width);
+        break;
+    case CFI_VALUE_OFFSET:
+        *ret = at;
+        break;
+    case CFI_REGISTER:
+        if (from >= REGISTER_MAX || !register_is_known(registers, (unsigned)from))
+            return false;
+        *ret = registers->values[from];
+        break;
+    case CFI_EXPRESSION:
+    case CFI_VALUE_EXPRESSION:
+        *ret = expression_evaluate(reader, application->machine, registers, from, rule->size, &application->cfa);
+        if (rule->kind == CFI_EXPRESSION)
+            *ret = read_uint(reader, *ret, width);
+        break;
+    default:
+        return false;
+    }
+    return !reader_failed(reader);
+}
+
+/* The register in the caller, if it is known there. */
+static void restore(const struct application *application, const struct cfi_row *row, unsigned number,
+                    struct registers *caller)
+{
+    const struct register_machine *machine = application->machine;
+    const struct cfi_rule *rule = &row->registers[number];
+    bool same = rule->kind == CFI_SAME || (rule->kind == CFI_UNSPECIFIED && (machine->preserved >> number & 1));
+    uint64_t value;
+    if (same && register_is_known(application->registers, number))
+        register_set(caller, number, application->registers->values[number]);
+    else if (!same && value_by(application, rule, &value))
+        register_set(caller, number, machine->word_size == 4 ? (uint32_t)value : value);
+    reader_recover(application->reader, FAILURE(CDACQ_ERR_MEMORY) | FAILURE(CDACQ_ERR_CORRUPT));
+}
+
+/* The return address. False where there is none: *ret_outermost, or the reader has failed. */
+static bool return_address(const struct application *application, const struct cfi_row *row, uint64_t *ret,
+                           bool *ret_outermost)
+{
+    const struct cfi_rule *rule = &row->registers[row->return_address];
+    uint64_t pc = application->registers->values[application->machine->pc];
+    *ret_outermost = rule->kind == CFI_UNDEFINED;
+    if (*ret_outermost)
+        return false;
+    if (rule->kind == CFI_UNSPECIFIED || rule->kind == CFI_SAME)
+        *ret = register_needed(application->reader, application->registers, row->return_address, pc);
+    else if (!value_by(application, rule, ret))
+        reader_fail(application->reader, CDACQ_ERR_CORRUPT, pc, "a register that unwinding needs");
+    reader_name_failure(application->reader, "a return address");
+    if (reader_failed(application->reader))
+        return false;
+    if (row->is_signed)
+        *ret &= (UINT64_C(1) << USER_ADDRESS_BITS) - 1;
+    if (application->machine->word_size == 4)
+        *ret = (uint32_t)*ret;
+    *ret_outermost = *ret == 0;
+    return *ret != 0;
+}
+
+bool call_frame_apply(struct reader *reader, const struct register_machine *machine, const struct cfi_row *row,
+                      const struct registers *registers, struct registers *ret_caller, uint64_t *ret_cfa,
+                      bool *ret_outermost)
+{
+    struct application application = {.reader = reader, .machine = machine, .registers = registers};
+    uint64_t pc = registers->values[machine->pc], address;
+    *ret_outermost = false;
+    if (row->cfa.kind == CFI_VALUE_OFFSET)
+        application.cfa = register_needed(reader, registers, row->cfa_register, pc) + (uint64_t)row->cfa.value;
+    else
+        application.cfa =
+            expression_evaluate(reader, machine, registers, (uint64_t)row->cfa.value, row->cfa.size, NULL);
+    if (machine->word_size == 4)
+        application.cfa = (uint32_t)application.cfa;
+    *ret_cfa = application.cfa;
+    if (reader_failed(reader) || !return_address(&application, row, &address, ret_outermost))
+        return !reader_failed(reader);
+    *ret_caller = (struct registers){0};
+    for (unsigned i = 0; i < machine->count; i++)
+        if (i == machine->sp && row->registers[i].kind == CFI_UNSPECIFIED)
+            register_set(ret_caller, i, application.cfa);
+        else if (i != machine->pc)
+            restore(&application, row, i, ret_caller);
+    register_set(ret_caller, machine->pc, address);
+    return !reader_failed(reader);
+}

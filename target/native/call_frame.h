@@ -1,0 +1,30 @@
+/*
+ * call_frame.h: call-frame information of one image of the target: from an address to its row of rules (formats/cfi.h),
+ * and from the registers of a frame and a row to the registers of the caller.
+ */
+#ifndef CDACQ_TARGET_NATIVE_CALL_FRAME_H
+#define CDACQ_TARGET_NATIVE_CALL_FRAME_H
+
+#include "formats/cfi.h"
+#include "target/image.h"
+#include "target/registers.h"
+
+enum call_frame_result { CALL_FRAME_FOUND, CALL_FRAME_NONE, CALL_FRAME_FAILED /* so has the reader */ };
+
+/*
+ * The row at an address by the image's .eh_frame, which .eh_frame_hdr leads to. Read from the target, as all read-only
+ * data of an image.
+ */
+enum call_frame_result call_frame_find(struct reader *reader, const struct image *image, uint64_t address,
+                                       struct cfi_row *ret);
+
+/*
+ * Computes the registers of the caller and the CFA. *ret_outermost: the row says that there is no caller. False, and
+ * the reader fails, where memory or a register that the CFA or the return address needs is missing. Another register
+ * whose value is missing is not known in the caller.
+ */
+bool call_frame_apply(struct reader *reader, const struct register_machine *machine, const struct cfi_row *row,
+                      const struct registers *registers, struct registers *ret_caller, uint64_t *ret_cfa,
+                      bool *ret_outermost);
+
+#endif

@@ -1,0 +1,214 @@
+#include "target/native/debug_file.h"
+
+#include <stdio.h>
+
+#include "target/file_index.h"
+#include "util/library.h"
+#include "util/text.h"
+
+/* ---- .gnu_debugdata ---- */
+
+/* lzma_stream_buffer_decode() of liblzma, declared here because its header may not be installed. */
+struct lzma {
+    int (*stream_buffer_decode)(uint64_t *memory_limit, uint32_t flags, const void *allocator, const uint8_t *in,
+                                size_t *in_at, size_t in_size, uint8_t *out, size_t *out_at, size_t out_size);
+};
+
+static const struct library lzma_library = {
+    .file = "liblzma.so.5",
+    .package = "liblzma5",
+    .names = (const char *const[]){"lzma_stream_buffer_decode", NULL},
+};
+
+uint8_t *debug_data_open(const struct elf_file *file, size_t *ret_size)
+{
+    enum { LZMA_OK = 0, LZMA_BUF_ERROR = 10 };
+    struct elf_section section;
+    struct lzma lzma;
+    char why[200];
+    const uint8_t *packed =
+        elf_file_section_named(file, ".gnu_debugdata", &section) ? elf_file_contents(file, &section) : NULL;
+    if (!packed || section.size > DEBUG_DATA_MAX || !library_load(&lzma_library, &lzma, why, sizeof why))
+        return NULL;
+    for (size_t room = (size_t)MIN(section.size * 8 + 65536, (uint64_t)DEBUG_DATA_MAX);; room *= 2) {
+        uint64_t memory_limit = 2 * (uint64_t)DEBUG_DATA_MAX;
+        size_t in = 0, out = 0;
+        uint8_t *bytes = malloc(room);
+        int result = bytes ? lzma.stream_buffer_decode(&memory_limit, 0, NULL, packed, &in, (size_t)section.size, bytes,
+                                                       &out, room)
+                           : -1;
+        if (result == LZMA_OK) {
+            *ret_size = out;
+            return bytes;
+        }
+        free(bytes);
+        if (result != LZMA_BUF_ERROR || room > DEBUG_DATA_MAX / 2)
+            return NULL;
+    }
+}
+
+/* ---- Separate files ---- */
+
+struct search {
+    const struct image *image;
+    struct file_policy *policy;
+    const char *link; /* the name in .gnu_debuglink; NULL where there is none */
+    uint32_t checksum;
+    struct file_candidate *found;
+};
+
+/* The checksum of .gnu_debuglink: CRC-32 as zlib has it. */
+static uint32_t checksum_of(const uint8_t *bytes, uint64_t size)
+{
+    uint32_t table[256], crc = UINT32_MAX;
+    for (uint32_t i = 0; i < 256; i++) {
+        table[i] = i;
+        for (int bit = 0; bit < 8; bit++)
+            table[i] = table[i] >> 1 ^ (table[i] & 1 ? 0xedb88320 : 0);
+    }
+    for (uint64_t i = 0; i < size; i++)
+        crc = crc >> 8 ^ table[(crc ^ bytes[i]) & 0xff];
+    return ~crc;
+}
+
+/* 1: the file has the image's build-id; -1: it has another one; 0: it has none. */
+static int compare_build_id(const struct elf_file *elf, const struct image *image)
+{
+    struct elf_section section;
+    for (unsigned i = 0; elf_file_section(elf, i, &section); i++) {
+        const uint8_t *notes = section.type == SHT_NOTE ? elf_file_contents(elf, &section) : NULL;
+        struct elf_note_bytes note;
+        for (uint64_t at = 0; notes && elf_note_next(elf->class, notes, section.size, 4, &at, &note);)
+            if (elf_note_is_build_id(&note.note, note.name))
+                return note.note.desc_size == image->build_id_size &&
+                               memcmp(note.desc, image->build_id, image->build_id_size) == 0
+                           ? 1
+                           : -1;
+    }
+    return 0;
+}
+
+static bool has_symbols(const struct elf_file *elf)
+{
+    struct elf_section section;
+    for (unsigned i = 0; elf_file_section(elf, i, &section); i++)
+        if (section.type == SHT_SYMTAB)
+            return true;
+    return false;
+}
+
+/* Accepts the file at `path` if it belongs to the image and has symbols. */
+static bool consider(struct search *search, const char *path)
+{
+    struct file_candidate candidate = {0};
+    struct elf_file elf;
+    if (!file_candidate_open(&candidate, path, search->policy->pread))
+        return false;
+    struct bytes bytes = bytes_of_buffer(candidate.bytes, candidate.size);
+    bool accepted = elf_file_open(&bytes, &elf) && has_symbols(&elf);
+    if (accepted && search->image->build_id_size)
+        accepted = compare_build_id(&elf, search->image) == 1;
+    else if (accepted)
+        accepted = search->link && candidate.size <= DEBUG_CHECKSUM_MAX &&
+                   checksum_of(candidate.bytes, candidate.size) == search->checksum;
+    if (accepted)
+        *search->found = candidate;
+    else
+        file_candidate_close(&candidate);
+    return accepted;
+}
+
+static bool consider_at(struct search *search, const char *root, const char *directory, const char *name)
+{
+    char path[4096];
+    return snprintf(path, sizeof path, "%s%s/%s", root, directory, name) < (int)sizeof path && consider(search, path);
+}
+
+/* Below the root of a file system: by build-id, and by name in the directories that GDB defines. */
+static bool look_below(struct search *search, const char *root, const char *directory, const char *by_id)
+{
+    char sub[4096];
+    if (by_id[0] && consider_at(search, root, "/usr/lib/debug/.build-id", by_id))
+        return true;
+    if (!search->link || !directory)
+        return false;
+    static const struct {
+        const char *before, *after;
+    } forms[] = {{"", ""}, {"", "/.debug"}, {"/usr/lib/debug", ""}};
+    for (size_t i = 0; i < ARRAY_SIZE(forms); i++)
+        if (snprintf(sub, sizeof sub, "%s%s%s", forms[i].before, directory, forms[i].after) < (int)sizeof sub &&
+            consider_at(search, root, sub, search->link))
+            return true;
+    return false;
+}
+
+static bool consider_named(struct search *search, const struct file_index *index, const char *name)
+{
+    size_t count;
+    const struct file_index_entry *entries = file_index_find(index, name, &count);
+    for (size_t i = 0; i < count; i++)
+        if (consider(search, entries[i].path))
+            return true;
+    return false;
+}
+
+static bool look_in_modules(struct search *search, const char *by_id)
+{
+    struct file_policy *policy = search->policy;
+    bool found = false;
+    pthread_mutex_lock(&policy->lock);
+    for (size_t i = 0; !found && policy->module_paths && policy->module_paths[i]; i++) {
+        const struct file_index *index = file_policy_index(policy, i);
+        found = index && ((by_id[0] && consider_named(search, index, by_id + 3)) ||
+                          (search->link && consider_named(search, index, search->link)));
+    }
+    pthread_mutex_unlock(&policy->lock);
+    return found;
+}
+
+/* The name and checksum in .gnu_debuglink. A name with a directory is not followed. */
+static void read_link(struct search *search, const struct elf_file *file)
+{
+    struct elf_section section;
+    const uint8_t *bytes =
+        file && elf_file_section_named(file, ".gnu_debuglink", &section) ? elf_file_contents(file, &section) : NULL;
+    size_t length = bytes ? strnlen((const char *)bytes, (size_t)section.size) : 0;
+    uint64_t at = align_up((uint64_t)length + 1, 4);
+    if (!length || !range_fits(at, 4, section.size) || memchr(bytes, '/', length))
+        return;
+    search->link = (const char *)bytes;
+    search->checksum = load_u32(bytes + at, file->class.big);
+}
+
+bool debug_file_open(const struct image *image, const struct elf_file *file, struct file_candidate *ret)
+{
+    struct mapped_file *mapped = image->file;
+    if (!mapped || !mapped->policy)
+        return false;
+    struct file_policy *policy = mapped->policy;
+    struct search search = {.image = image, .policy = policy, .found = ret};
+    char hex[2 * BUILD_ID_MAX + 1], by_id[sizeof hex + sizeof "/.debug"] = "", directory[4096];
+    text_hex(hex, image->build_id, image->build_id_size);
+    if (image->build_id_size > 1)
+        snprintf(by_id, sizeof by_id, "%.2s/%s.debug", hex, hex + 2);
+    read_link(&search, file);
+    /* The directory in the target; its file's where it was found elsewhere. */
+    snprintf(directory, sizeof directory, "%.*s", (int)(path_basename(mapped->path) - mapped->path), mapped->path);
+    for (char **root = policy->sysroots; root && *root; root++)
+        if (look_below(&search, *root, strstr(directory, "/../") ? NULL : directory, by_id))
+            return true;
+    if (look_in_modules(&search, by_id))
+        return true;
+    if (mapped->local_path) {
+        snprintf(directory, sizeof directory, "%.*s", (int)(path_basename(mapped->local_path) - mapped->local_path),
+                 mapped->local_path);
+        if (look_below(&search, "", directory, policy->no_own_paths ? "" : by_id))
+            return true;
+    } else if (!policy->no_own_paths && look_below(&search, "", NULL, by_id)) {
+        return true;
+    }
+    if (!policy->fetch_debug_file || !image->build_id_size)
+        return false;
+    CLEANUP_FREE char *fetched = policy->fetch_debug_file(image->build_id, image->build_id_size);
+    return fetched && consider(&search, fetched);
+}
