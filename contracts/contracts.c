@@ -56,6 +56,13 @@ static const struct contract_row rows[] = {
     {"StackWalk", 0, "1", LAYOUT_StackWalk, NULL, NULL, NULL},
     {"StackWalk", 0, "c1", LAYOUT_StackWalk, NULL, NULL, NULL},
     {"StackWalk", 2, "c1", LAYOUT_StackWalk, NULL, NULL, NULL},
+    {"Object", 0, "1", LAYOUT_Object, NULL, NULL, NULL},
+    {"Object", 0, "c1", LAYOUT_Object, NULL, NULL, NULL},
+    {"Object", 2, "c1", LAYOUT_Object, NULL, NULL, NULL},
+    {"SyncBlock", 0, "8.0", LAYOUT_SyncBlock, NULL, NULL, NULL}, /* ours, for .NET 8 to 10 */
+    {"Exception", 0, "1", LAYOUT_Exception, NULL, NULL, NULL},
+    {"Exception", 0, "c1", LAYOUT_Exception, NULL, NULL, NULL},
+    {"Exception", 2, "c1", LAYOUT_Exception, NULL, NULL, NULL},
 };
 
 static const struct contract_row *find_row(const char *name, unsigned schema, const char *version)

@@ -55,6 +55,9 @@ static const char *const contract_names[LAYOUT_CONTRACT_COUNT] = {
     [LAYOUT_DebugInfo] = "DebugInfo",
     [LAYOUT_Thread] = "Thread",
     [LAYOUT_StackWalk] = "StackWalk",
+    [LAYOUT_Object] = "Object",
+    [LAYOUT_SyncBlock] = "SyncBlock",
+    [LAYOUT_Exception] = "Exception",
 };
 
 const char *layout_field_name(enum layout_field field)

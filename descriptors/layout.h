@@ -42,6 +42,9 @@ enum layout_contract {
     LAYOUT_DebugInfo,
     LAYOUT_Thread,
     LAYOUT_StackWalk,
+    LAYOUT_Object,
+    LAYOUT_SyncBlock,
+    LAYOUT_Exception,
     LAYOUT_CONTRACT_COUNT
 };
 

@@ -605,6 +605,12 @@ START_TEST(each_missing_name)
 #define CDAC_REQUIRED_Loader_OPTIONAL(name)
 #define CDAC_REQUIRED_EcmaMetadata_REQUIRED(name)
 #define CDAC_REQUIRED_EcmaMetadata_OPTIONAL(name)
+#define CDAC_REQUIRED_Object_REQUIRED(name)
+#define CDAC_REQUIRED_Object_OPTIONAL(name)
+#define CDAC_REQUIRED_SyncBlock_REQUIRED(name)
+#define CDAC_REQUIRED_SyncBlock_OPTIONAL(name)
+#define CDAC_REQUIRED_Exception_REQUIRED(name)
+#define CDAC_REQUIRED_Exception_OPTIONAL(name)
 #include "descriptors/layout.def"
     };
     ck_assert_uint_gt(ARRAY_SIZE(names), 20);

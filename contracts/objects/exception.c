@@ -1,0 +1,67 @@
+#include "contracts/objects/exception.h"
+
+#include "contracts/objects/object.h"
+
+enum {
+    FRAME_LAST_OF_FOREIGN = 1, /* StackTraceElement.Flags; 2: Ip is one less already, which is what a caller wants */
+};
+
+/* The bytes of a stack trace. False if there are none. */
+static bool find_bytes(struct field_reader *reader, uint64_t trace, struct object_array *ret)
+{
+    struct reader *raw = &reader->raw;
+    bool is_array = object_array_read(reader, trace, ret);
+    if (is_array && ret->element_size == raw->pointer_size && ret->count) {
+        trace = read_pointer(raw, ret->elements);
+        is_array = object_array_read(reader, trace, ret);
+    }
+    if (!is_array || ret->element_size != 1)
+        reader_fail(raw, CDACQ_ERR_CORRUPT, trace, "Exception._stackTrace");
+    return !reader_failed(raw);
+}
+
+static void read_frames(struct field_reader *reader, uint64_t trace, struct exception *ret)
+{
+    const struct layout *layout = reader->layout;
+    uint32_t header = layout->sizes[T_StackTraceArrayHeader], size = layout->sizes[T_StackTraceElement];
+    struct object_array bytes;
+    if (!size || !has_field(reader, F_StackTraceArrayHeader_Size) || !has_field(reader, F_StackTraceElement_Ip) ||
+        !find_bytes(reader, trace, &bytes) || bytes.count < header)
+        return;
+    uint64_t count = read_field(reader, bytes.elements, F_StackTraceArrayHeader_Size);
+    if (count > (bytes.count - header) / size)
+        reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, bytes.elements, "StackTraceArrayHeader.Size");
+    ret->frame_count = reader_failed(&reader->raw) ? 0 : (uint32_t)count;
+    ret->frames = bytes.elements + header;
+}
+
+bool exception_read(struct field_reader *reader, uint64_t address, struct exception *ret)
+{
+    struct exception exception = {.address = address, .method_table = object_method_table(reader, address)};
+    exception.message = read_field(reader, address, F_Exception__message);
+    exception.inner = read_field(reader, address, F_Exception__innerException);
+    exception.stack_trace_string = read_field(reader, address, F_Exception__stackTraceString);
+    exception.remote_stack_trace = read_field(reader, address, F_Exception__remoteStackTraceString);
+    exception.hresult = (int32_t)read_field(reader, address, F_Exception__HResult);
+    uint64_t trace = read_field(reader, address, F_Exception__stackTrace);
+    if (trace && !reader_failed(&reader->raw)) {
+        exception.thrown = true;
+        read_frames(reader, trace, &exception);
+    }
+    if (reader_failed(&reader->raw))
+        return false;
+    *ret = exception;
+    return true;
+}
+
+bool exception_frame_at(struct field_reader *reader, const struct exception *exception, uint32_t index,
+                        struct exception_frame *ret)
+{
+    uint64_t element = exception->frames + (uint64_t)index * reader->layout->sizes[T_StackTraceElement];
+    if (index >= exception->frame_count)
+        reader_fail(&reader->raw, CDACQ_ERR_ARGUMENT, element, "StackTraceElement");
+    ret->ip = read_field(reader, element, F_StackTraceElement_Ip);
+    ret->method_desc = read_field(reader, element, F_StackTraceElement_MethodDesc);
+    ret->last_of_foreign = read_field(reader, element, F_StackTraceElement_Flags) & FRAME_LAST_OF_FOREIGN;
+    return !reader_failed(&reader->raw);
+}

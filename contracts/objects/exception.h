@@ -1,0 +1,35 @@
+/*
+ * exception.h: the Exception contract: the fields of System.Exception and the frames of its stack trace. .NET 8 keeps
+ * the frames in an array of bytes; .NET 9 and later in that or in an array of objects, whose first is the array of
+ * bytes and whose others keep what the frames refer to alive.
+ * Source: dotnet/runtime docs/design/datacontracts/Exception.md; src/coreclr/vm/{clrex,object}.h.
+ */
+#ifndef CDACQ_CONTRACTS_OBJECTS_EXCEPTION_H
+#define CDACQ_CONTRACTS_OBJECTS_EXCEPTION_H
+
+#include "descriptors/field_reader.h"
+
+struct exception {
+    uint64_t address, method_table;
+    uint64_t message, inner;                         /* objects, or 0 */
+    uint64_t stack_trace_string, remote_stack_trace; /* strings, or 0 */
+    int32_t hresult;
+    bool thrown;          /* it has a stack trace, perhaps without frames */
+    uint32_t frame_count; /* 0 if the runtime does not describe the frames */
+    uint64_t frames;      /* the address of the first, the frame that threw */
+};
+
+/* False, and the reader fails, if it cannot be read or is corrupt. The object must be an exception. */
+bool exception_read(struct field_reader *reader, uint64_t address, struct exception *ret);
+
+struct exception_frame {
+    uint64_t ip; /* within the instruction: that of a return address is one less */
+    uint64_t method_desc;
+    bool last_of_foreign; /* what follows was added when the exception was thrown again elsewhere */
+};
+
+/* False, and the reader fails, if it cannot be read. */
+bool exception_frame_at(struct field_reader *reader, const struct exception *exception, uint32_t index,
+                        struct exception_frame *ret);
+
+#endif

@@ -1,0 +1,130 @@
+#include "contracts/objects/field.h"
+
+#include "contracts/objects/object.h"
+#include "contracts/type_system/type_handle.h"
+#include "formats/metadata_members.h"
+#include "formats/names/signature.h"
+
+/* FieldDesc.DWord1 and DWord2. */
+enum {
+    FIELD_TOKEN_MASK = 0xffffff,
+    FIELD_PACKED_TOKEN_MASK = 0x1ffff, /* .NET 8: 7 bits of a hash may follow */
+    FIELD_IS_STATIC = 1 << 24,
+    FIELD_FULL_TOKEN = 1 << 30, /* .NET 8: no hash follows */
+    FIELD_OFFSET_MASK = 0x7ffffff,
+    FIELD_OFFSET_BITS = 27,
+    FIELD_OFFSET_LAST = FIELD_OFFSET_MASK - 6, /* greater ones are marks, as of fields that edit-and-continue added */
+    CANONICAL_TAG = 1,                         /* of EEClassOrCanonMT */
+    FIELD_COUNT_MAX = 64 * 1024,               /* of a type */
+};
+
+uint64_t method_table_parent(struct field_reader *reader, uint64_t method_table)
+{
+    return read_field(reader, method_table, F_MethodTable_ParentMethodTable);
+}
+
+static uint64_t ee_class(struct field_reader *reader, uint64_t method_table)
+{
+    uint64_t value = read_field(reader, method_table, F_MethodTable_EEClassOrCanonMT);
+    if (value & CANONICAL_TAG)
+        value = read_field(reader, value & ~(uint64_t)CANONICAL_TAG, F_MethodTable_EEClassOrCanonMT);
+    if (value & CANONICAL_TAG)
+        reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, method_table, "MethodTable.EEClassOrCanonMT");
+    return value;
+}
+
+/* The row of a field by its name, 0 if there is none; *ret_count is the number of FieldDescs that the type has. */
+static enum cdacq_status find_row(struct module_cache *cache, const struct metadata *metadata, uint32_t type,
+                                  const char *name, uint32_t *ret_rid, uint32_t *ret_count)
+{
+    uint32_t begin, end;
+    enum cdacq_status status = metadata_fields(metadata, type, &begin, &end);
+    *ret_rid = *ret_count = 0;
+    if (status == CDACQ_OK && end - begin > FIELD_COUNT_MAX)
+        return CDACQ_ERR_CORRUPT;
+    for (uint32_t rid = begin; status == CDACQ_OK && rid < end; rid++) {
+        struct metadata_field field;
+        bool equal = false;
+        if (!reader_step(&cache->reader->raw, "the fields of a type"))
+            return CDACQ_ERR_FUEL;
+        status = metadata_field(metadata, rid, &field);
+        if (status != CDACQ_OK || field.flags & FIELD_FLAG_LITERAL)
+            continue;
+        ++*ret_count;
+        status = metadata_string_equals(metadata, field.name, name, strlen(name), &equal);
+        if (status == CDACQ_OK && equal && !*ret_rid)
+            *ret_rid = rid;
+    }
+    return status;
+}
+
+static bool is_row(uint32_t word, uint32_t rid)
+{
+    return (word & FIELD_TOKEN_MASK) == rid || (!(word & FIELD_FULL_TOKEN) && (word & FIELD_PACKED_TOKEN_MASK) == rid);
+}
+
+static bool find_desc(struct field_reader *reader, uint64_t method_table, uint32_t rid, uint32_t count,
+                      struct object_field *ret)
+{
+    struct reader *raw = &reader->raw;
+    uint64_t desc = read_field(reader, ee_class(reader, method_table), F_EEClass_FieldDescList);
+    for (uint32_t i = 0; i < count && reader_step(raw, "the FieldDescs of a type"); i++) {
+        uint32_t first = (uint32_t)read_field(reader, desc, F_FieldDesc_DWord1);
+        uint32_t second = (uint32_t)read_field(reader, desc, F_FieldDesc_DWord2);
+        if (reader_failed(raw))
+            return false;
+        if (is_row(first, rid)) {
+            *ret = (struct object_field){.owner = method_table,
+                                         .token = metadata_token(METADATA_FIELD, rid),
+                                         .offset = second & FIELD_OFFSET_MASK,
+                                         .element = (uint8_t)(second >> FIELD_OFFSET_BITS),
+                                         .is_static = first & FIELD_IS_STATIC};
+            return ret->offset <= FIELD_OFFSET_LAST;
+        }
+        desc += reader->layout->sizes[T_FieldDesc];
+    }
+    return false;
+}
+
+bool object_field_declared(struct module_cache *cache, uint64_t method_table, const char *name,
+                           struct object_field *ret)
+{
+    struct field_reader *reader = cache->reader;
+    const struct metadata *metadata;
+    uint32_t token, rid, count;
+    if (!has_field(reader, F_FieldDesc_DWord1) || !has_field(reader, F_FieldDesc_DWord2))
+        return field_missing(reader, F_FieldDesc_DWord1);
+    enum cdacq_status status = type_handle_definition(cache, method_table, &metadata, &token);
+    if (status == CDACQ_OK)
+        status = find_row(cache, metadata, metadata_rid(token), name, &rid, &count);
+    if (status != CDACQ_OK)
+        return reader_fail(&reader->raw, status, method_table, "the fields of a type");
+    return rid && find_desc(reader, method_table, rid, count, ret);
+}
+
+bool object_field_find(struct module_cache *cache, uint64_t method_table, const char *name, struct object_field *ret)
+{
+    struct reader *raw = &cache->reader->raw;
+    for (unsigned i = 0; method_table && i < HIERARCHY_MAX && reader_step(raw, "base types"); i++) {
+        if (object_field_declared(cache, method_table, name, ret))
+            return true;
+        method_table = method_table_parent(cache->reader, method_table);
+    }
+    return false;
+}
+
+uint64_t object_field_address(const struct field_reader *reader, uint64_t object, const struct object_field *field)
+{
+    return object + reader->raw.pointer_size + field->offset;
+}
+
+bool object_reference(struct module_cache *cache, uint64_t object, const char *name, uint64_t *ret)
+{
+    struct object_field field;
+    uint64_t method_table = object_method_table(cache->reader, object);
+    if (reader_failed(&cache->reader->raw) || !object_field_find(cache, method_table, name, &field) ||
+        field.is_static || field.element != ELEMENT_CLASS)
+        return false;
+    *ret = read_pointer(&cache->reader->raw, object_field_address(cache->reader, object, &field));
+    return !reader_failed(&cache->reader->raw);
+}

@@ -1,0 +1,119 @@
+/*
+ * objects.c: reads the objects at given addresses, for objects.py.
+ *
+ *     objects TARGET <addresses    a line each, hex
+ *
+ * Prints a line for each: ADDRESS METHOD_TABLE SIZE, then what the object is.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "contracts/objects/exception.h"
+#include "contracts/objects/field.h"
+#include "contracts/objects/object.h"
+#include "contracts/objects/string.h"
+#include "contracts/objects/sync_block.h"
+#include "src/api/handles.h"
+
+static uint64_t exception_table;
+
+static bool put_hash(void *context, const char *utf8, size_t length)
+{
+    uint64_t *hash = context;
+    for (size_t i = 0; i < length; i++)
+        *hash = (*hash ^ (uint8_t)utf8[i]) * UINT64_C(0x100000001b3);
+    return true;
+}
+
+static void put_array(const struct object_array *array)
+{
+    printf(" array %u %u %u ", array->rank, array->count, array->element_size);
+    for (uint32_t i = 0; i < array->rank; i++)
+        printf("%s%u:%d", i ? "," : "", array->lengths[i], array->lower_bounds[i]);
+    printf(" %" PRIx64, array->element_type);
+}
+
+/* Every field of the type and its base types. */
+static void put_fields(struct module_cache *cache, char *names, uint64_t method_table)
+{
+    printf(" fields ");
+    for (char *name = strtok(names, ";"); name; name = strtok(NULL, ";")) {
+        struct object_field field;
+        if (object_field_find(cache, method_table, name, &field))
+            printf("%s=%u:%u:%x;", name, field.offset, field.element, field.token);
+        else
+            printf("%s=none;", name);
+    }
+}
+
+static void put_exception(struct field_reader *reader, uint64_t object)
+{
+    struct exception exception;
+    struct exception_frame frame;
+    if (!exception_read(reader, object, &exception))
+        return;
+    printf(" exception %x %" PRIx64 " ", (unsigned)exception.hresult, exception.inner);
+    for (uint32_t i = 0; i < exception.frame_count && exception_frame_at(reader, &exception, i, &frame); i++)
+        printf("%s%" PRIx64 ":%" PRIx64, i ? "," : "", frame.ip, frame.method_desc);
+}
+
+static bool is_exception(struct field_reader *reader, uint64_t method_table)
+{
+    for (unsigned i = 0; method_table && i < HIERARCHY_MAX; i++) {
+        if (method_table == exception_table)
+            return true;
+        method_table = method_table_parent(reader, method_table);
+    }
+    return false;
+}
+
+static void put_object(struct module_cache *cache, uint64_t object, char *names)
+{
+    struct field_reader *reader = cache->reader;
+    struct object_array array;
+    struct object_monitor monitor;
+    reader_begin(&reader->raw, FUEL_INDEX);
+    uint64_t method_table = object_method_table(reader, object), hash = UINT64_C(0xcbf29ce484222325);
+    printf("%" PRIx64 " %" PRIx64 " %" PRIu64, object, method_table, object_size(reader, object));
+    if (object_array_read(reader, object, &array)) {
+        put_array(&array);
+    } else if (read_pointer(&reader->raw, reader->layout->globals[G_StringMethodTable]) == method_table) {
+        string_each(reader, object, UINT32_MAX, put_hash, &hash);
+        printf(" string %u %" PRIx64, string_length(reader, object), hash);
+    } else {
+        put_fields(cache, names, method_table);
+    }
+    if (is_exception(reader, method_table))
+        put_exception(reader, object);
+    if (object_monitor_read(reader, object, &monitor) && monitor.held)
+        printf(" held %s %u %u", monitor.thin ? "thin" : "block", monitor.recursion, monitor.waiters);
+    struct cdacq_error error;
+    if (reader_status(&reader->raw, &error) < 0)
+        printf(" ERROR %s", error.message);
+    puts("");
+}
+
+int main(int argc, char **argv)
+{
+    static char line[1 << 16];
+    struct cdacq_target *target;
+    struct cdacq_session *session;
+    struct cdacq_error error;
+    if (argc != 3)
+        return 64;
+    exception_table = strtoull(argv[2], NULL, 16);
+    if (cdacq_target_open_core(argv[1], NULL, &target, &error) < 0 ||
+        cdacq_session_create(target, &session, &error) < 0) {
+        fprintf(stderr, "%s\n", error.message);
+        return 2;
+    }
+    while (fgets(line, sizeof line, stdin)) {
+        char *names;
+        line[strcspn(line, "\n")] = '\0';
+        uint64_t object = strtoull(line, &names, 16);
+        put_object(&session->modules, object, names + (*names == ' '));
+    }
+    cdacq_session_destroy(session);
+    cdacq_target_close(target);
+    return 0;
+}
