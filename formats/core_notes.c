@@ -1,5 +1,7 @@
 #include "formats/core_notes.h"
 
+#include <signal.h>
+
 /*
  * struct elf_prstatus: signal number, code and error (4 bytes each), pr_cursig (2), two sets of signals (a word each),
  * four ids (4 bytes each), four times (two words each), the registers, pr_fpvalid (4).
@@ -18,9 +20,24 @@ bool core_prstatus_at(struct elf_class elf, const uint8_t *desc, size_t size, st
     return true;
 }
 
-int core_siginfo_signal(struct elf_class elf, const uint8_t *desc, size_t size)
+struct core_siginfo core_siginfo_at(struct elf_class elf, const uint8_t *desc, size_t size)
 {
-    return size >= 4 ? (int)load_u32(desc, elf.big) : 0;
+    size_t fields = elf.wide ? 16 : 12; /* signal number, error, code, and the alignment of what follows */
+    struct core_siginfo info = {0};
+    if (size < 12)
+        return info;
+    info.signal = (int)load_u32(desc, elf.big);
+    info.code = (int)load_u32(desc + 8, elf.big);
+    bool fault = info.signal == SIGILL || info.signal == SIGFPE || info.signal == SIGSEGV || info.signal == SIGBUS ||
+                 info.signal == SIGTRAP;
+    if (info.code > 0 && fault && size >= fields + elf_word_size(elf)) {
+        info.has_address = true;
+        info.address = elf_word(elf, desc + fields);
+    } else if (info.code <= 0 && size >= fields + 8) {
+        info.pid = (int)load_u32(desc + fields, elf.big);
+        info.uid = load_u32(desc + fields + 4, elf.big);
+    }
+    return info;
 }
 
 /*
@@ -29,13 +46,15 @@ int core_siginfo_signal(struct elf_class elf, const uint8_t *desc, size_t size)
  */
 struct core_prpsinfo core_prpsinfo_at(struct elf_class elf, const uint8_t *desc, size_t size)
 {
-    enum { NAME = 16, IDS = 4 * 4, NARROW_SIZE = 124 };
+    enum { NAME = 16, ARGUMENTS = 80, IDS = 4 * 4, NARROW_SIZE = 124 };
     struct core_prpsinfo info = {0};
     size_t pid = elf.wide ? 24 : size > NARROW_SIZE ? 16 : 12, name = pid + IDS;
     if (size >= pid + 4)
         info.pid = (int)load_u32(desc + pid, elf.big);
     if (size >= name + NAME)
         memcpy(info.name, desc + name, NAME);
+    if (size >= name + NAME + ARGUMENTS)
+        memcpy(info.arguments, desc + name + NAME, ARGUMENTS);
     return info;
 }
 

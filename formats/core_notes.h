@@ -19,13 +19,24 @@ struct core_prstatus {
 /* False if the note is too short to have registers. */
 bool core_prstatus_at(struct elf_class elf, const uint8_t *desc, size_t size, struct core_prstatus *ret);
 
-/* si_signo of NT_SIGINFO, the signal that the thread of the NT_PRSTATUS before it got; 0 if the note is too short. */
-int core_siginfo_signal(struct elf_class elf, const uint8_t *desc, size_t size);
+/* NT_SIGINFO: the signal that the thread of the NT_PRSTATUS before it got. What the signal has not is 0. */
+struct core_siginfo {
+    int signal;       /* si_signo; 0: not known */
+    int code;         /* si_code: above 0, the kernel sent it */
+    bool has_address; /* of SIGILL, SIGFPE, SIGSEGV, SIGBUS and SIGTRAP from the kernel */
+    uint64_t address; /* si_addr */
+    int pid;          /* si_pid: of a signal that a process sent, the process */
+    uint32_t uid;     /* si_uid: its user */
+};
+
+/* `signal` is 0 if the note is too short for it. */
+struct core_siginfo core_siginfo_at(struct elf_class elf, const uint8_t *desc, size_t size);
 
 /* NT_PRPSINFO: the process. */
 struct core_prpsinfo {
     int pid;
-    char name[17]; /* of its first thread, as the kernel cuts it; "" where the note does not reach it */
+    char name[17];      /* of its first thread, as the kernel cuts it; "" where the note does not reach it */
+    char arguments[81]; /* the command line, separated by spaces, as the kernel cuts it; likewise */
 };
 
 /* pid is 0 if the note is too short for it. */

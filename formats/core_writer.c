@@ -6,7 +6,7 @@
 #include "util/error.h"
 
 enum {
-    NOTE_HEADER = 12 + 8, /* namesz, descsz, type, then "CORE" and its padding */
+    NOTE_HEADER = 12 + 8, /* namesz, descsz, type, then "CORE" and its padding, or CORE_WRITER_NOTE and its */
     PRPSINFO_SIZE_64 = 136,
     PRPSINFO_SIZE_32 = 124, /* with the 16-bit uid and gid of i386 and arm */
     PRPSINFO_NAME = 16,     /* pr_fname, before pr_psargs */
@@ -128,6 +128,7 @@ static void plan_notes(const struct core_writer_image *image, struct plan *plan)
     plan->note_size = NOTE_HEADER + align_up(plan->mapping_size, 4);
     if (image->pid)
         plan->note_size += NOTE_HEADER + prpsinfo_size(image);
+    plan->note_size += image->marked ? NOTE_HEADER : 0;
     for (size_t i = 0; i < image->thread_count; i++) {
         plan->note_size += NOTE_HEADER + prstatus_size(image, &image->threads[i]);
         plan->note_size += image->threads[i].died ? NOTE_HEADER + SIGINFO_SIZE : 0;
@@ -280,6 +281,15 @@ static void put_prpsinfo(struct sink *sink, const struct core_writer_image *imag
     put_bytes(sink, name, sizeof name);
 }
 
+static void put_mark(struct sink *sink)
+{
+    char name[8] = CORE_WRITER_NOTE;
+    put_u32(sink, sizeof CORE_WRITER_NOTE);
+    put_u32(sink, 0); /* its contents are empty */
+    put_u32(sink, 1); /* type */
+    put_bytes(sink, name, sizeof name);
+}
+
 static void put_thread(struct sink *sink, const struct core_writer_image *image,
                        const struct core_writer_thread *thread)
 {
@@ -330,6 +340,8 @@ enum cdacq_status core_writer_write(FILE *file, const struct core_writer_image *
         put_section_header(&sink, &plan);
     if (image->pid)
         put_prpsinfo(&sink, image);
+    if (image->marked)
+        put_mark(&sink);
     for (size_t i = 0; i < image->thread_count; i++)
         put_thread(&sink, image, &image->threads[i]);
     put_nt_file(&sink, image, &plan);

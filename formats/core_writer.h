@@ -44,9 +44,12 @@ struct core_writer_thread {
     size_t registers_size;
 };
 
+#define CORE_WRITER_NOTE "CDACQ" /* name of the note that marks a core as written by `cdacq snapshot` */
+
 struct core_writer_image {
     bool wide; /* ELFCLASS64, else ELFCLASS32 */
     bool big_endian;
+    bool marked;        /* with a CORE_WRITER_NOTE */
     bool packed;        /* no padding between segments: smaller if many of them are less than a page */
     uint16_t machine;   /* EM_* */
     int pid;            /* 0: no NT_PRPSINFO is written */

@@ -7,6 +7,7 @@
 #include "util/binary_search.h"
 #include "util/error.h"
 #include "util/file.h"
+#include "formats/core_writer.h"
 #include "formats/elf.h"
 #include "target/page_cache.h"
 #include "target/segments.h"
@@ -34,6 +35,8 @@ struct core {
     unsigned seen;        /* enum seen_notes */
     struct core_threads threads;
     struct core_prpsinfo process;
+    uint64_t program; /* address of the path that the program was started by; 0: not known */
+    int64_t written;  /* modification time of the file */
 };
 
 /* A PT_LOAD, for the access of the mappings that it covers. */
@@ -120,7 +123,7 @@ static bool core_memory_at(struct target *target, uint64_t address, struct span 
                                  segment->end, segment->file_offset, address, ret);
 }
 
-enum seen_notes { SEEN_GDB = 1, SEEN_THREADS = 2, SEEN_SIGNAL = 4 };
+enum seen_notes { SEEN_GDB = 1, SEEN_THREADS = 2, SEEN_SIGNAL = 4, SEEN_SNAPSHOT = 8 };
 
 static enum cdacq_status core_list_threads(struct target *target, struct threads *ret, struct cdacq_error *err)
 {
@@ -128,10 +131,34 @@ static enum cdacq_status core_list_threads(struct target *target, struct threads
     return threads_of_core(target, &core->threads, core->elf, &core->process, core->seen & SEEN_GDB, ret, err);
 }
 
+/* The signal that ended the process: of the thread that died. */
+static struct core_siginfo core_signal(const struct core *core)
+{
+    size_t dead = threads_find_dead(&core->threads, core->seen & SEEN_GDB);
+    if (dead == core->threads.count)
+        return (struct core_siginfo){0};
+    const struct thread_notes *thread = &core->threads.items[dead];
+    return thread->signal.signal ? thread->signal : (struct core_siginfo){.signal = thread->status.signal};
+}
+
+static void core_process(struct target *target, struct target_process *ret)
+{
+    const struct core *core = core_of(target);
+    char *end = stpcpy(ret->arguments, core->process.arguments);
+    while (end > ret->arguments && end[-1] == ' ')
+        *--end = '\0';
+    ret->arguments_cut = strlen(core->process.arguments) >= sizeof core->process.arguments - 2;
+    strcpy(ret->name, core->process.name);
+    ret->program_address = core->program;
+    ret->signal = core_signal(core);
+    ret->time = core->written;
+}
+
 static const struct target_ops core_ops = {
     .memory_at = core_memory_at,
     .dumped_at = core_dumped_at,
     .threads = core_list_threads,
+    .process = core_process,
     .destroy = core_destroy,
 };
 
@@ -217,12 +244,12 @@ static enum cdacq_status read_nt_file(struct core *core, const uint8_t *desc, si
     return CDACQ_OK;
 }
 
-/* gdb writes a note of its own, the kernel one with the signal, createdump neither; a snapshot has no threads. */
+/* gdb and `cdacq snapshot` write notes of their own, the kernel one with the signal, createdump neither. */
 static const char *writer_of(unsigned seen)
 {
     if (seen & SEEN_GDB)
         return "gdb";
-    if (!(seen & SEEN_THREADS))
+    if (seen & SEEN_SNAPSHOT || !(seen & SEEN_THREADS))
         return "cdacq snapshot";
     return seen & SEEN_SIGNAL ? "the kernel" : "createdump";
 }
@@ -241,14 +268,16 @@ static bool read_process_note(struct core *core, const struct elf_note_bytes *vi
         core->seen |= SEEN_SIGNAL;
         struct thread_notes *last = core->threads.count ? &core->threads.items[core->threads.count - 1] : NULL;
         if (last)
-            last->signal = core_siginfo_signal(core->elf, view->desc, note->desc_size);
+            last->signal = core_siginfo_at(core->elf, view->desc, note->desc_size);
     }
     if (note->type == NT_PRPSINFO && !core->base.pid) {
         core->process = core_prpsinfo_at(core->elf, view->desc, note->desc_size);
         core->base.pid = core->process.pid;
     }
-    if (note->type == NT_AUXV && !core->base.vdso)
+    if (note->type == NT_AUXV && !core->base.vdso) {
         core->base.vdso = core_auxv_value(core->elf, view->desc, note->desc_size, AT_SYSINFO_EHDR);
+        core->program = core_auxv_value(core->elf, view->desc, note->desc_size, AT_EXECFN);
+    }
     return true;
 }
 
@@ -269,6 +298,8 @@ static enum cdacq_status read_notes(struct core *core, const struct elf_segment 
         const struct elf_note *note = &view.note;
         if (note->name_size == 4 && memcmp(view.name, "GDB", 4) == 0)
             core->seen |= SEEN_GDB;
+        if (note->name_size == sizeof CORE_WRITER_NOTE && memcmp(view.name, CORE_WRITER_NOTE, note->name_size) == 0)
+            core->seen |= SEEN_SNAPSHOT;
         if ((note->name_size != 4 && note->name_size != 5) || memcmp(view.name, "CORE", 4) != 0)
             continue;
         if (!read_process_note(core, &view))
@@ -447,6 +478,7 @@ static enum cdacq_status open_file(struct core *core, const char *path, bool map
     if (!elf_class_of(core_peek(core, 0, EI_NIDENT, buffer), &core->elf) || core->size < elf_header_size(core->elf))
         return error_set(err, CDACQ_ERR_FORMAT, 0, "%s: not an ELF file", path);
     struct elf_header elf = elf_header_at(core->elf, core_peek(core, 0, elf_header_size(core->elf), buffer));
+    core->written = st.st_mtime;
     if (elf.type != ET_CORE)
         return error_set(err, CDACQ_ERR_FORMAT, 0, "%s: an ELF file, but not a core dump", path);
     core->base.elf_machine = elf.machine;

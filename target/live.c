@@ -132,10 +132,36 @@ static enum cdacq_status live_threads(struct target *target, struct threads *ret
     return CDACQ_OK;
 }
 
+/* What /proc/PID/NAME holds, up to `size` - 1 bytes, NUL-terminated. Returns its length. */
+static size_t read_proc_file(int pid, const char *name, char *ret, size_t size)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
+    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    size_t n = fd < 0 ? 0 : file_read_at(fd, 0, ret, size - 1);
+    ret[n] = '\0';
+    return n;
+}
+
+static void live_process(struct target *target, struct target_process *ret)
+{
+    char path[64];
+    size_t n = read_proc_file(target->pid, "cmdline", ret->arguments, sizeof ret->arguments);
+    ret->arguments_cut = n == sizeof ret->arguments - 1;
+    for (size_t i = 0; i + 1 < n; i++)
+        ret->arguments[i] = ret->arguments[i] ? ret->arguments[i] : ' ';
+    read_proc_file(target->pid, "comm", ret->name, sizeof ret->name);
+    ret->name[strcspn(ret->name, "\n")] = '\0';
+    snprintf(path, sizeof path, "/proc/%d/exe", target->pid);
+    ssize_t length = readlink(path, ret->program, sizeof ret->program - 1);
+    ret->program[MAX(length, 0)] = '\0';
+}
+
 static const struct target_ops live_ops = {
     .memory_at = live_memory_at,
     .dumped_at = live_memory_at,
     .threads = live_threads,
+    .process = live_process,
     .destroy = live_destroy,
 };
 

@@ -10,6 +10,7 @@
 
 #include "util/base.h"
 #include "util/hash_table.h"
+#include "formats/core_notes.h"
 #include "cdacq/target.h"
 
 #define PAGE_SIZE  UINT64_C(4096)
@@ -69,12 +70,25 @@ struct threads;
 
 DEFINE_HASH_TABLE_TYPE(file_table, struct mapped_file *);
 
+/* What is known of the process as such. A zeroed struct is one of which nothing is known. */
+struct target_process {
+    char name[17];
+    char arguments[4096]; /* the command line, separated by spaces */
+    bool arguments_cut;
+    uint64_t program_address;   /* of the program's path, in the target; or */
+    char program[4096];         /* the path itself */
+    struct core_siginfo signal; /* what ended the process */
+    int64_t time;               /* seconds since 1970: when a core was last written to, when a process started */
+};
+
 struct target_ops {
     bool (*memory_at)(struct target *target, uint64_t address, struct span *ret);
     /* As memory_at, but without files standing in. */
     bool (*dumped_at)(struct target *target, uint64_t address, struct span *ret);
     /* Fills the list of threads (target/threads.h). NULL where there are none. */
     enum cdacq_status (*threads)(struct target *target, struct threads *ret, struct cdacq_error *err);
+    /* Fills in a zeroed struct. NULL where nothing is known. */
+    void (*process)(struct target *target, struct target_process *ret);
     void (*destroy)(struct target *target);
 };
 

@@ -31,17 +31,17 @@ static bool is_fatal(int number)
 }
 
 /*
- * The index of the thread whose signal ended the process; the count where none did. Linux writes that thread first,
- * with the process's only NT_SIGINFO, and the signal into every NT_PRSTATUS. createdump writes signal and NT_SIGINFO
- * for the thread that crashed, wherever it is in the list. gdb writes what each thread stopped for, and the current
- * thread first. Without NT_SIGINFO the signal identifies a thread only if no other one has it.
+ * Linux writes the thread that died first, with the process's only NT_SIGINFO, and the signal into every NT_PRSTATUS.
+ * createdump writes signal and NT_SIGINFO for the thread that crashed, wherever it is in the list. gdb writes what each
+ * thread stopped for, and the current thread first. Without NT_SIGINFO the signal identifies a thread only if no other
+ * one has it.
  */
-static size_t find_dead(const struct core_threads *notes, bool by_debugger)
+size_t threads_find_dead(const struct core_threads *notes, bool by_debugger)
 {
     size_t signals = 0, last = notes->count;
     for (size_t i = 0; i < notes->count; i++) {
         const struct thread_notes *thread = &notes->items[i];
-        if (thread->signal && (!by_debugger || is_fatal(thread->signal)))
+        if (thread->signal.signal && (!by_debugger || is_fatal(thread->signal.signal)))
             return i;
         if (thread->status.signal && (!by_debugger || is_fatal(thread->status.signal))) {
             signals++;
@@ -55,7 +55,7 @@ static size_t find_dead(const struct core_threads *notes, bool by_debugger)
 static int signal_of(const struct thread_notes *thread, bool died, bool by_debugger)
 {
     int status = died || by_debugger ? thread->status.signal : 0;
-    return thread->signal ? thread->signal : status;
+    return thread->signal.signal ? thread->signal.signal : status;
 }
 
 enum cdacq_status threads_of_core(const struct target *target, const struct core_threads *notes, struct elf_class elf,
@@ -63,7 +63,7 @@ enum cdacq_status threads_of_core(const struct target *target, const struct core
                                   struct cdacq_error *err)
 {
     const struct register_machine *machine = machine_of(target, err);
-    size_t dead = find_dead(notes, by_debugger);
+    size_t dead = threads_find_dead(notes, by_debugger);
     if (!notes->count)
         return error_set(err, CDACQ_ERR_ARGUMENT, 0, "the core has no threads: it holds memory only");
     if (!machine)

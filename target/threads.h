@@ -37,10 +37,13 @@ enum cdacq_status target_threads(struct target *target, struct threads *ret, str
 /* The notes of one thread of a core. They point into the core. */
 struct thread_notes {
     struct core_prstatus status;
-    int signal; /* of NT_SIGINFO; 0 where there is none */
+    struct core_siginfo signal; /* its `signal` is 0 where there is no NT_SIGINFO */
 };
 
 DEFINE_VECTOR(core_threads, struct thread_notes);
+
+/* The index of the thread whose signal ended the process; the count where none did. */
+size_t threads_find_dead(const struct core_threads *notes, bool by_debugger);
 
 /* Decodes the threads of a core. `by_debugger`: the core shows a process that a debugger had stopped. */
 enum cdacq_status threads_of_core(const struct target *target, const struct core_threads *notes, struct elf_class elf,

@@ -214,6 +214,27 @@ struct cdacq_target_info {
 CDACQ_API enum cdacq_status cdacq_target_get_info(struct cdacq_target *target, struct cdacq_target_info *ret,
                                                   struct cdacq_error *err);
 
+/* The process, apart from its runtime. The target owns the strings; what is not known is 0 or NULL. */
+struct cdacq_process_info {
+    size_t size; /* sizeof(struct cdacq_process_info) of the caller */
+    int pid;
+    const char *program;   /* path of the executable, or as it was started */
+    const char *name;      /* of the first thread, at most 15 bytes */
+    const char *arguments; /* the command line, separated by spaces */
+    bool arguments_cut;    /* there may be more: a core has some 80 bytes of it */
+    int signal;            /* of a core: the signal that ended the process */
+    int signal_code;       /* si_code: above 0, the kernel sent the signal */
+    bool has_signal_address;
+    uint64_t signal_address; /* si_addr of a fault */
+    int sender_pid;          /* of a signal that a process sent, maybe this one; 0: the kernel sent it */
+    unsigned sender_uid;
+    int64_t time; /* of a core: seconds since 1970 when its file was last written to */
+};
+
+/* Describes the process. Fails with ARGUMENT and NOMEM. */
+CDACQ_API enum cdacq_status cdacq_target_get_process_info(struct cdacq_target *target, struct cdacq_process_info *ret,
+                                                          struct cdacq_error *err);
+
 /* A runtime of the process. A string that is not known is NULL. */
 struct cdacq_runtime_info {
     size_t size;

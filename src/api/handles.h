@@ -33,7 +33,8 @@ struct cdacq_target {
     struct execution_manager manager;
     struct cdacq_error problem; /* CDACQ_OPEN_PARTIAL: why no method can be found */
     _Atomic(struct code_map *) code_map;
-    struct threads snapshot_threads; /* of a recording target: those that a snapshot will hold */
+    _Atomic(struct target_process *) process; /* NULL until first needed */
+    struct threads snapshot_threads;          /* of a recording target: those that a snapshot will hold */
     char build_id[2 * BUILD_ID_MAX + 1];
     struct runtime_version version; /* found on demand, under the policy's lock */
     bool has_version;

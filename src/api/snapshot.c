@@ -152,6 +152,7 @@ enum cdacq_status cdacq_target_write_snapshot(struct cdacq_target *handle, const
         .wide = wide,
         .big_endian = handle->descriptor_info.big_endian,
         .packed = true,
+        .marked = true,
         .machine = target->elf_machine,
         .pid = target->pid,
         .name = process_name(handle),

@@ -46,6 +46,7 @@ void cdacq_target_close(struct cdacq_target *target)
     descriptor_deinit(&target->descriptor);
     runtimes_deinit(&target->runtimes);
     threads_deinit(&target->snapshot_threads);
+    free(atomic_load_explicit(&target->process, memory_order_acquire));
     target_destroy(target->target);
     free(target->image_path);
     file_policy_deinit(&target->policy);

@@ -1,6 +1,8 @@
 /*
  * target_info.c: describes a target: the process, its runtimes, their contracts and descriptor, the mapped files.
  */
+#include <stdio.h>
+
 #include "formats/elf_machine.h"
 #include "src/api/handles.h"
 #include "src/api/file_match.h"
@@ -71,6 +73,57 @@ enum cdacq_status cdacq_target_get_info(struct cdacq_target *target, struct cdac
         .problem_status = target->problem.status,
         .problem = or_null(target->problem.message),
         .native_aot = target->problem.status == CDACQ_ERR_CONTRACT && contracts_native_aot(&target->descriptor),
+    };
+    sized_copy(ret, &info, sizeof info);
+    return CDACQ_OK;
+}
+
+/* Found on demand. NULL when out of memory. */
+static const struct target_process *process_of(struct cdacq_target *target)
+{
+    struct target_process *process = atomic_load_explicit(&target->process, memory_order_acquire), *other = NULL;
+    if (process || !(process = calloc(1, sizeof *process)))
+        return process;
+    if (target->target->ops->process)
+        target->target->ops->process(target->target, process);
+    if (process->program_address) {
+        struct reader reader;
+        reader_init(&reader, target->target, 8, false);
+        reader_begin(&reader, FUEL_LOOKUP);
+        char *path;
+        if (reader_string(&reader, process->program_address, sizeof process->program - 1, &path)) {
+            snprintf(process->program, sizeof process->program, "%s", path);
+            free(path);
+        }
+    }
+    if (atomic_compare_exchange_strong_explicit(&target->process, &other, process, memory_order_acq_rel,
+                                                memory_order_acquire))
+        return process;
+    free(process);
+    return other;
+}
+
+enum cdacq_status cdacq_target_get_process_info(struct cdacq_target *target, struct cdacq_process_info *ret,
+                                                struct cdacq_error *err)
+{
+    enum cdacq_status status = sized_check(ret, "struct cdacq_process_info", err);
+    const struct target_process *process = status < 0 ? NULL : process_of(target);
+    if (!process)
+        return status < 0 ? status : error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
+    const struct core_siginfo *signal = &process->signal;
+    struct cdacq_process_info info = {
+        .pid = target->target->pid,
+        .program = or_null(process->program),
+        .name = or_null(process->name),
+        .arguments = or_null(process->arguments),
+        .arguments_cut = process->arguments_cut,
+        .signal = signal->signal,
+        .signal_code = signal->code,
+        .has_signal_address = signal->has_address,
+        .signal_address = signal->address,
+        .sender_pid = signal->pid,
+        .sender_uid = signal->uid,
+        .time = process->time,
     };
     sized_copy(ret, &info, sizeof info);
     return CDACQ_OK;

@@ -1,6 +1,7 @@
 /* test_core_notes.c: notes of this machine's own structs, and of the other class and byte order, cut at every length. */
 #include "formats/core_notes.h"
 
+#include <signal.h>
 #include <sys/procfs.h>
 
 #include "tests/support/check_main.h"
@@ -11,7 +12,7 @@ static const struct elf_class wide_little = {true, false};
 START_TEST(structs_of_this_machine)
 {
     struct elf_prstatus status = {.pr_cursig = 11, .pr_pid = 4711};
-    struct elf_prpsinfo process = {.pr_pid = 42, .pr_fname = "sixteen bytes ok"};
+    struct elf_prpsinfo process = {.pr_pid = 42, .pr_fname = "sixteen bytes ok", .pr_psargs = "dotnet app.dll "};
     struct core_prstatus found;
     memset(&status.pr_reg, 0xab, sizeof status.pr_reg);
     ck_assert(core_prstatus_at(wide_little, (const uint8_t *)&status, sizeof status, &found));
@@ -22,6 +23,7 @@ START_TEST(structs_of_this_machine)
     struct core_prpsinfo info = core_prpsinfo_at(wide_little, (const uint8_t *)&process, sizeof process);
     ck_assert_int_eq(info.pid, 42);
     ck_assert_str_eq(info.name, "sixteen bytes ok"); /* no NUL in the note */
+    ck_assert_str_eq(info.arguments, "dotnet app.dll ");
 }
 END_TEST
 
@@ -109,9 +111,24 @@ END_TEST
 
 START_TEST(signal_information)
 {
-    const uint8_t bytes[] = {0, 0, 0, 11, 0, 0, 0, 0};
-    ck_assert_int_eq(core_siginfo_signal((struct elf_class){true, true}, bytes, sizeof bytes), 11);
-    ck_assert_int_eq(core_siginfo_signal((struct elf_class){true, true}, bytes, 3), 0);
+    const uint8_t bytes[12] = {0, 0, 0, 11};
+    ck_assert_int_eq(core_siginfo_at((struct elf_class){true, true}, bytes, sizeof bytes).signal, 11);
+    ck_assert_int_eq(core_siginfo_at((struct elf_class){true, true}, bytes, 11).signal, 0);
+    siginfo_t fault = {.si_signo = SIGSEGV, .si_code = SEGV_MAPERR, .si_addr = (void *)0x1234};
+    siginfo_t sent = {.si_signo = SIGABRT, .si_code = SI_TKILL, .si_pid = 4711, .si_uid = 1000};
+    struct core_siginfo info = core_siginfo_at(wide_little, (const uint8_t *)&fault, sizeof fault);
+    ck_assert_int_eq(info.signal, SIGSEGV);
+    ck_assert_int_eq(info.code, SEGV_MAPERR);
+    ck_assert(info.has_address);
+    ck_assert_uint_eq(info.address, 0x1234);
+    ck_assert_int_eq(info.pid, 0);
+    info = core_siginfo_at(wide_little, (const uint8_t *)&sent, sizeof sent);
+    ck_assert_int_eq(info.code, SI_TKILL);
+    ck_assert(!info.has_address);
+    ck_assert_int_eq(info.pid, 4711);
+    ck_assert_uint_eq(info.uid, 1000);
+    info = core_siginfo_at(wide_little, (const uint8_t *)&sent, 23); /* cut before the user */
+    ck_assert_int_eq(info.pid, 0);
 }
 END_TEST
 
