@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Writes the seeds of the corpora that are made here. Inputs that once failed are kept beside them by hand."""
+import lzma
 import pathlib
 import random
 import struct
@@ -352,6 +353,68 @@ def pdbs():
     yield "points-wide", b"\1\1" + bytes([0, 0x80, 0x90, 0xc0, 1, 0, 0, 0x81, 3, 0x9f, 0xff, 0x88, 7, 1, 0, 1, 0xc0, 0, 1, 0, 2])
 
 
+CFI_PROGRAMS = {
+    "frame": b"\x41\x0e\x10\x86\x02\x43\x0d\x06\x50\x0a\x41\x0c\x07\x08\x42\x0b",
+    "factored": b"\x12\x07\x7e\x13\x7d\x11\x03\x02\x15\x0c\x01\x14\x0d\x01\x2f\x05\x01\x2e\x10\x05\x06\x03",
+    "register": b"\x09\x10\x03\x07\x01\x08\x02\xc2\x06\x03\x02\x10\x03\x00\x01\x04\x01\x00\x00\x00",
+    "expression": b"\x0f\x03\x77\x10\x06\x10\x10\x04\x77\x88\x01\x06\x16\x03\x05\x77\x00\x23\x08\x94\x04",
+    "arithmetic": b"\x0f\x20" + b"\x77\x00\x38\x22\x12\x14\x15\x01\x16\x17\x13\x13\x31\x24\x32\x25\x33\x26\x1f\x20"
+                  b"\x3f\x1a\x21\x27\x12\x2a\x28\xfc\xff\x0b\x01\x00",
+    "undefined": b"\x07\x10\x2d",
+}
+
+
+def native(elf, machine, program, signal, table):
+    """An image with .eh_frame and its header, and with symbols in every place; all of it is one segment."""
+    base = 0x10000
+    section = lambda name, kind, at, size, link=0: elf.pack("IIWWWWIIWW", name, kind, 0, base + at, at, size, link, 0, 8, 0)
+    names = b"\0.symtab\0.strtab\0.gnu_debugdata\0.gnu_debuglink\0.shstrtab\0"
+    body = bytearray(elf.header_size + 3 * elf.entry_size)
+
+    def put(data):
+        body.extend(bytes(-len(body) % 8))
+        at = len(body)
+        body.extend(data)
+        return at
+
+    code = put(bytes(256))
+    cie = b"\x01zR" + (b"S" if signal else b"") + b"\0" + b"\x01\x78\x10\x01\x1b" + b"\x0c\x07\x08\x90\x01"
+    cie += bytes(-len(cie) % 4)
+    frame = put(b"")
+    body.extend(elf.pack("II", len(cie) + 4, 0) + cie)
+    fde = len(body)
+    contents = elf.pack("iI", code - (fde + 8), 256) + b"\0" + program
+    contents += bytes(-len(contents) % 4)
+    body.extend(elf.pack("II", len(contents) + 4, fde + 4 - frame) + contents + bytes(4))
+    header = put(b"")
+    body.extend(b"\x01\x1b" + (b"\x03\x3b" if table else b"\xff\xff") + elf.pack("i", frame - (header + 4)))
+    if table:
+        body.extend(elf.pack("Iii", 1, code - header, fde - header))
+    strings = put(b"\0function\0label\0")
+    symbol = (lambda name, value, size, info: elf.pack("IBBHQQ", name, info, 0, 1, value, size)) if elf.wide else (
+        lambda name, value, size, info: elf.pack("IIIBBH", name, value, size, info, 0, 1))
+    symbols = symbol(0, 0, 0, 0) + symbol(1, code, 128, 0x12) + symbol(10, code + 160, 0, 0)
+    table_at = put(symbols)
+    packed = lzma.compress(b"\x7fELF" + bytes(60))
+    packed_at, link_at, names_at = put(packed), put(b"x.debug\0\1\2\3\4"), put(names)
+    sections = put(section(0, 0, 0, 0) + section(1, 2, table_at, len(symbols), 2) + section(9, 3, strings, 16) +
+                   section(17, 1, packed_at, len(packed)) + section(32, 1, link_at, 12) + section(47, 3, names_at, len(names)))
+    size = len(body)
+    start = elf.header(ET_DYN, machine, 2, shoff=sections, shnum=6)
+    start = start[:-2] + elf.pack("H", 5)
+    start += elf.program_header(PT_LOAD, 5, 0, 0, size, size) + elf.program_header(0x6474E550, 4, header, header, size - header, size - header)
+    body[:len(start)] = start
+    return bytes(body)
+
+
+def natives():
+    for number, (name, program) in enumerate(CFI_PROGRAMS.items()):
+        for choice, (machine, wide) in enumerate(((62, True), (183, True), (3, False))):
+            data = native(Elf(wide, False), machine, program, number & 1, choice != 1)
+            yield f"{name}-{machine}", bytes([choice, number & 1, 0, 0]) + data
+    yield "operations", bytes(4) + CFI_PROGRAMS["arithmetic"][2:]
+
+
 def main():
     for name, inputs in (
         ("fuzz_core", cores()),
@@ -362,6 +425,7 @@ def main():
         ("fuzz_perf_map", perf_maps()),
         ("fuzz_debug_info", debug_infos()),
         ("fuzz_unwind", frames()),
+        ("fuzz_native", natives()),
         ("fuzz_verify", verified()),
         ("fuzz_portable_pdb", pdbs()),
     ):
