@@ -70,6 +70,11 @@ static enum cdacq_status fill_target_info(void *ret)
     return cdacq_target_get_info(target, ret, &error);
 }
 
+static enum cdacq_status fill_process_info(void *ret)
+{
+    return cdacq_target_get_process_info(target, ret, &error);
+}
+
 static enum cdacq_status fill_jit_manager_info(void *ret)
 {
     return cdacq_session_get_jit_manager_info(session, CDACQ_CODE_JITTED, ret, &error);
@@ -192,6 +197,7 @@ static const struct {
     FILLED(method, fill_method),
     FILLED(method, fill_methods),
     FILLED(target_info, fill_target_info),
+    FILLED(process_info, fill_process_info),
     FILLED(jit_manager_info, fill_jit_manager_info),
     FILLED(written, fill_written_perf_map),
     FILLED(written, fill_written_jitdump),
