@@ -142,6 +142,21 @@ class Told(unittest.TestCase):
         more = [*self.FRAMES[:4], managed(0x330, 3, STACK, line=33)]
         self.assertEqual(self.failures(self.LINES, more), {"LINE WHERE THE RUNTIME HAS NONE"})
 
+    def test_offsets(self):
+        """Of all but the innermost frame."""
+        first = [{**self.LINES[0], "native_offset": 1, "il_offset": 9}, *self.LINES[1:]]
+        self.assertEqual(self.failures(first, self.FRAMES), set())
+        self.assertEqual(self.failures([self.LINES[0], {**self.LINES[1], "native_offset": 1}, self.LINES[2]], self.FRAMES),
+                         {"NATIVE OFFSET DIFFERS"})
+        self.assertEqual(self.failures([self.LINES[0], {**self.LINES[1], "il_offset": 1}, self.LINES[2]], self.FRAMES),
+                         {"IL OFFSET DIFFERS"})
+
+    def test_native_code_told(self):
+        """The runtime tells the method of a Frame: no managed code."""
+        lines = [self.LINES[0], {**told(0x990, 9), "native_offset": 0}, *self.LINES[1:]]
+        self.assertEqual(self.failures(lines, self.FRAMES), set())
+        self.assertIn("MISSING", self.failures([self.LINES[0], told(0x991, 9), *self.LINES[1:]], self.FRAMES))
+
     def test_runtime_hides(self):
         """From a funclet on to the frame of its method, and nowhere else."""
         between = [managed(0x770, 7, STACK, name="System.Runtime.EH.DispatchEx()"), managed(0x880, 8, STACK)]
