@@ -289,6 +289,12 @@ struct module *module_cache_get(struct module_cache *cache, uint64_t address)
     return known ? *known : cache_add(cache, address, 0);
 }
 
+struct module *module_cache_get_image(struct module_cache *cache, uint64_t base)
+{
+    struct module **known = modules_find(&cache->modules, (struct module_key){base, .is_base = true});
+    return known ? *known : cache_add(cache, 0, base);
+}
+
 enum cdacq_status module_cache_metadata(struct module_cache *cache, uint64_t address, const struct metadata **ret)
 {
     struct module *module = module_cache_get(cache, address);
@@ -329,8 +335,7 @@ struct module *module_cache_find_assembly(struct module_cache *cache, const char
     size_t position = 0;
     uint64_t base;
     while (files->next_assembly(files->context, &cache->reader->raw, name, length, &position, &base)) {
-        struct module **known = modules_find(&cache->modules, (struct module_key){base, .is_base = true});
-        struct module *module = known ? *known : cache_add(cache, 0, base);
+        struct module *module = module_cache_get_image(cache, base);
         if (has_mvid(module, mvid)) {
             cache->failed = failed;
             return module;

@@ -76,6 +76,9 @@ void module_cache_deinit(struct module_cache *cache);
 /* The module at `address`, opened on first use. NULL only if memory runs out or above MODULE_MAX. */
 struct module *module_cache_get(struct module_cache *cache, uint64_t address);
 
+/* The image that is mapped at `base`, opened on first use without its Module. Fails as module_cache_get() does. */
+struct module *module_cache_get_image(struct module_cache *cache, uint64_t base);
+
 /* The metadata of that module. A module that cannot be opened becomes the cache's `failed`. */
 enum cdacq_status module_cache_metadata(struct module_cache *cache, uint64_t address, const struct metadata **ret);
 

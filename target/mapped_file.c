@@ -162,11 +162,7 @@ bool file_candidate_open(struct file_candidate *candidate, const char *path, boo
     return true;
 }
 
-/*
- * False for a path without a file to open (memfds, devices, shared memory, deleted files), and for one with an empty,
- * "." or ".." component: no kernel writes those, and they could lead out of a sysroot or to a device.
- */
-static bool names_a_file(const char *path)
+bool mapped_path_is_file(const char *path)
 {
     for (const char *step = strchr(path, '/'); step; step = strchr(step + 1, '/')) {
         size_t length = strcspn(step + 1, "/");
@@ -376,7 +372,7 @@ static void find_file(struct mapped_file *file, char *why, size_t why_size)
         .symbol_key = identity->key[0] ? identity->key : NULL,
     };
     struct search search = {.file = file, .identity = identity, .need = &need, .why = why, .why_size = why_size};
-    if (!ask_opener(&search) && names_a_file(file->path))
+    if (!ask_opener(&search) && mapped_path_is_file(file->path))
         look_for(&search);
     if (!file->local_path)
         describe_missing(&search, why, why_size);

@@ -162,6 +162,12 @@ bool mapped_file_constant(const struct mapped_file *file, enum mapping_access ac
 bool file_candidate_open(struct file_candidate *candidate, const char *path, bool pread);
 void file_candidate_close(struct file_candidate *candidate);
 
+/*
+ * False for a path of the target without a file to open (memfds, devices, shared memory, deleted files), and for one
+ * with an empty, "." or ".." component: no kernel writes those, and they could lead out of a sysroot or to a device.
+ */
+bool mapped_path_is_file(const char *path);
+
 /* Adds a constant extent to a candidate. Ignored where there is no room, which only makes less available. */
 void file_candidate_add_constant(struct file_candidate *candidate, uint64_t begin, uint64_t end, unsigned access);
 

@@ -52,15 +52,17 @@ struct cdacq_method {
     uint64_t funclet_start; /* equals code_start outside funclets, also in the cold part of the body; 0: not known */
     uint32_t token;         /* MethodDef token in `module`, 0x06...; 0 for dynamic methods */
     int32_t il_offset;      /* of the code at the address, by the rule of the runtime's stack traces */
-    uint32_t line;
+    uint32_t line;          /* from 1, in `file`, by the rule of the runtime's stack traces; see cdacq/source.h */
     bool cold;
     bool module_verified; /* false: the answer uses a file that nothing in the target could confirm */
     const char *name;     /* in the target's enum cdacq_name_style; printable UTF-8, NUL-terminated */
     size_t name_length;
-    const char *module; /* path of the module that declares the method, as the target names it */
-    const char *tier;   /* of JIT code: Tier0, Tier1, Tier1OSR, Optimized, Tier0Instrumented or Tier1Instrumented */
-    const char *file;
-    const char *error; /* one line: why the look-up failed, or why `name` is NULL; otherwise NULL */
+    const char *module;     /* path of the module that declares the method, as the target names it */
+    const char *tier;       /* of JIT code: Tier0, Tier1, Tier1OSR, Optimized, Tier0Instrumented or Tier1Instrumented */
+    const char *file;       /* the path of the source file when the module was built */
+    const char *error;      /* one line: why the look-up failed, or why `name` is NULL; otherwise NULL */
+    const char *source_url; /* where the text of `file` is, by Source Link */
+    uint32_t column;        /* from 1, where the statement at `line` begins */
 };
 
 /*

@@ -50,13 +50,14 @@ enum cdacq_need_kind {
     CDACQ_NEED_FILE,               /* a mapped file whose bytes are missing */
     CDACQ_NEED_DESCRIPTOR,         /* the descriptor that the runtime does not publish: cdacq_options.descriptors */
     CDACQ_NEED_DESCRIPTOR_ADDRESS, /* the address of the descriptor: cdacq_options.descriptor_address */
+    CDACQ_NEED_PDB,                /* the PDB of a module, for source lines */
 };
 
 /* Something that is missing. Strings are valid until the callback returns and NULL when not known. */
 struct cdacq_need {
     size_t size;
     enum cdacq_need_kind kind;
-    const char *path;       /* of a file, as the target names it */
+    const char *path;       /* of a file, as the target names it; of a PDB its name alone */
     const char *build_id;   /* of an ELF file, in hex: the key for debuginfod */
     const char *symbol_key; /* NAME/KEY/NAME: the key for symbol servers */
 };
@@ -75,7 +76,7 @@ struct cdacq_options {
     uint64_t descriptor_address; /* of DotNetRuntimeContractDescriptor; 0: search for it */
     enum cdacq_name_style names; /* for all sessions of the target */
     /*
-     * Finds a mapped file on this machine: writes a path of at most `size` bytes, including its NUL, and returns true.
+     * Finds a mapped file, or the PDB of a module, on this machine: writes a path of at most `size` bytes, including its NUL, and returns true.
      * Returns false if it has none; the search then goes on as without it. Called once for a file, when bytes of it are
      * first missing, before sysroots and module paths are searched. The file is checked as any other: if the target
      * contradicts it, it is refused and the search goes on. Called by one thread at a time, from within any call on the

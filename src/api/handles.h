@@ -15,6 +15,8 @@
 #include "contracts/code_lookup/platform_metadata.h"
 #include "descriptors/runtime.h"
 #include "descriptors/runtime_version.h"
+#include "src/api/source_files.h"
+#include "src/api/source_link.h"
 #include "target/threads.h"
 #include "target/native/native_modules.h"
 
@@ -33,6 +35,7 @@ struct cdacq_target {
     struct execution_manager manager;
     struct cdacq_error problem; /* CDACQ_OPEN_PARTIAL: why no method can be found */
     _Atomic(struct code_map *) code_map;
+    struct source_file_list source_files;     /* under the policy's lock */
     _Atomic(struct target_process *) process; /* NULL until first needed */
     struct threads snapshot_threads;          /* of a recording target: those that a snapshot will hold */
     char build_id[2 * BUILD_ID_MAX + 1];
@@ -50,12 +53,16 @@ struct method_record {
     struct cdacq_method method;
     uint64_t unwind_base;
     uint32_t function_count;
-    bool functions_unknown;             /* unreadable, or too many */
-    bool has_il_map;                    /* the next three fields were filled */
-    bool il_unverified;                 /* bytes of an unconfirmed file were read for them */
-    uint32_t il_point_count;            /* 0: no IL offset is known */
-    const struct il_point *il_points;   /* sorted by native offset */
-    struct method_function functions[]; /* sorted; none if all of the part is the body */
+    bool functions_unknown;                   /* unreadable, or too many */
+    bool has_il_map;                          /* the next three fields were filled */
+    bool il_unverified;                       /* bytes of an unconfirmed file were read for them */
+    uint32_t il_point_count;                  /* 0: no IL offset is known */
+    const struct il_point *il_points;         /* sorted by native offset */
+    const struct module *module;              /* that declares it; NULL if there is none or it is not known */
+    const struct source_point *source_points; /* sorted by IL offset; filled with the IL offsets */
+    uint32_t source_point_count;              /* 0: no line is known */
+    bool source_unverified;                   /* an unconfirmed file named the PDB */
+    struct method_function functions[];       /* sorted; none if all of the part is the body */
 };
 
 struct walked_key {
@@ -64,6 +71,7 @@ struct walked_key {
 };
 
 DEFINE_HASH_TABLE_TYPE(walked_records, struct method_record *);
+DEFINE_HASH_TABLE_TYPE(module_sources, struct module_source *);
 
 /* A code range of the map, as one session sees it. */
 struct session_range {
@@ -79,20 +87,23 @@ struct cdacq_session {
     enum cdacq_name_style names;
     struct field_reader reader;
     struct module_cache modules;
-    struct arena arena;           /* of names and records */
-    struct arena scratch;         /* of the failure texts of the last call */
-    struct walked_records walked; /* records of look-ups without a table */
-    uint32_t function_total;      /* of all records */
-    size_t il_point_total;        /* of all records */
-    unsigned lookups;             /* without a map */
+    struct arena arena;            /* of names and records */
+    struct arena scratch;          /* of the failure texts of the last call */
+    struct walked_records walked;  /* records of look-ups without a table */
+    uint32_t function_total;       /* of all records */
+    size_t il_point_total;         /* of all records */
+    struct module_sources sources; /* PDBs in use */
+    size_t source_point_total;     /* of all records */
+    unsigned lookups;              /* without a map */
     const struct code_map *map;
     bool no_map;
-    struct cdacq_error map_error;    /* why there is no map */
-    struct session_range *ranges;    /* one for each range of the map */
-    size_t hint;                     /* the range of the last look-up */
-    struct cdacq_error error;        /* of the last failed look-up; cdacq_method.error points to it */
-    struct native_modules *native;   /* created for the first walk of a stack */
-    struct cdacq_error native_error; /* why that is not possible */
+    struct cdacq_error map_error;         /* why there is no map */
+    struct session_range *ranges;         /* one for each range of the map */
+    size_t hint;                          /* the range of the last look-up */
+    const struct method_record *answered; /* of the last look-up that found a method */
+    struct cdacq_error error;             /* of the last failed look-up; cdacq_method.error points to it */
+    struct native_modules *native;        /* created for the first walk of a stack */
+    struct cdacq_error native_error;      /* why that is not possible */
 };
 
 /* The plain address of a code pointer from the caller. Contracts take plain addresses only. */
@@ -127,5 +138,11 @@ void record_read_il_map(struct cdacq_session *session, struct method_record *rec
 
 /* Adds the IL offset to what record_answer() has filled, where it is known. */
 void record_answer_il(const struct method_record *record, struct cdacq_method *ret);
+
+/*
+ * Looks up an address and fills *ret as session_answer() does. Returns the record of the method; NULL if no method owns
+ * the address, or on failure.
+ */
+const struct method_record *session_find_record(struct cdacq_session *session, uint64_t ip, struct cdacq_method *ret);
 
 #endif

@@ -2,7 +2,7 @@
  * session.c: finds the methods that own addresses, and forms their names. The first look-ups each walk the runtime's
  * structures, which reads little; the methods of a range that is used repeatedly are indexed.
  */
-#include "src/api/handles.h"
+#include "src/api/source_lines.h"
 
 #include "util/binary_search.h"
 #include "contracts/type_system/code_versions.h"
@@ -85,6 +85,7 @@ void cdacq_session_destroy(struct cdacq_session *session)
     free(session->ranges);
     walked_records_deinit(&session->walked);
     native_modules_destroy(session->native);
+    session_sources_deinit(session);
     module_cache_deinit(&session->modules);
     arena_deinit(&session->arena);
     arena_deinit(&session->scratch);
@@ -200,6 +201,7 @@ static void name_record(struct cdacq_session *session, const struct code_block *
                                  .runtime_types = session->target->runtime_types};
     method_name_form(&namer, block, &name);
     set_name(session, &record->method, &name);
+    record->module = name.module;
     text_deinit(&name.text);
     if (!session->target->target->recording)
         return;
@@ -327,10 +329,14 @@ static struct method_record *walked_record(struct cdacq_session *session, const 
 static void answer_from(struct cdacq_session *session, struct method_record *record, const struct code_block *block,
                         uint64_t address, struct cdacq_method *ret)
 {
-    if (UNLIKELY(!record->has_il_map))
+    if (UNLIKELY(!record->has_il_map)) {
         record_read_il_map(session, record, block);
+        record_read_source(session, record);
+    }
+    session->answered = record;
     record_answer(record, address, ret);
     record_answer_il(record, ret);
+    record_answer_source(record, ret);
 }
 
 /* Looks up one address as the specification does, without an index. `ip` is the address as the caller gave it. */
@@ -444,6 +450,13 @@ static void answer_one(struct cdacq_session *session, uint64_t ip, bool batch, s
         const char *text = arena_string(&session->scratch, session->error.message, strlen(session->error.message));
         ret->error = text ? text : "out of memory";
     }
+}
+
+const struct method_record *session_find_record(struct cdacq_session *session, uint64_t ip, struct cdacq_method *ret)
+{
+    session->answered = NULL;
+    session_answer(session, ip, ret);
+    return ret->answer == CDACQ_ANSWER_MANAGED ? session->answered : NULL;
 }
 
 void session_answer(struct cdacq_session *session, uint64_t ip, struct cdacq_method *ret)

@@ -42,6 +42,7 @@ void cdacq_target_close(struct cdacq_target *target)
     if (!target)
         return;
     code_map_free(atomic_load_explicit(&target->code_map, memory_order_acquire));
+    source_files_deinit(&target->source_files);
     execution_manager_deinit(&target->manager);
     descriptor_deinit(&target->descriptor);
     runtimes_deinit(&target->runtimes);

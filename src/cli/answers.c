@@ -51,7 +51,15 @@ static const char *last_component(const char *path)
     return slash && slash[1] ? slash + 1 : path;
 }
 
-static __attribute__((noinline)) void fill_slot(struct answers *answers, struct shown *slot, const char *string)
+/* The path of a source file is escaped already, and one of Windows keeps its backslashes. */
+static enum escape_form form_of(enum shown_role role, bool json)
+{
+    bool data = role != SHOWN_FILE && role != SHOWN_URL;
+    return json ? (data ? ESCAPE_JSON_DATA : ESCAPE_JSON_MESSAGE) : (data ? ESCAPE_DATA : ESCAPE_MESSAGE);
+}
+
+static __attribute__((noinline)) void fill_slot(struct answers *answers, struct shown *slot, enum shown_role role,
+                                                const char *string)
 {
     struct shown *next = slot->next;
     if (!slot->text) {
@@ -60,11 +68,11 @@ static __attribute__((noinline)) void fill_slot(struct answers *answers, struct 
     }
     size_t length = strlen(string), before_base = (size_t)(last_component(string) - string);
     char *text = reallocate(slot->text, 2 * ESCAPED_SIZE(length) + 2);
-    char *base = escape(text, string, before_base, ESCAPE_DATA);
-    char *json = escape(base, string + before_base, length - before_base, ESCAPE_DATA);
+    char *base = escape(text, string, before_base, form_of(role, false));
+    char *json = escape(base, string + before_base, length - before_base, form_of(role, false));
     char *end = json;
     *end++ = '"';
-    end = escape(end, string, length, ESCAPE_JSON_DATA);
+    end = escape(end, string, length, form_of(role, true));
     *end++ = '"';
     *slot = (struct shown){
         .next = next,
@@ -85,19 +93,19 @@ static inline const struct shown *show(struct answers *answers, enum shown_role 
     struct shown *slot = &answers->shown[role][hash >> 53];
     _Static_assert(SHOWN_SLOTS == 1 << (64 - 53), "the hash's upper bits choose the slot");
     if (__builtin_expect(slot->string != string, 0))
-        fill_slot(answers, slot, string);
+        fill_slot(answers, slot, role, string);
     return slot;
 }
 
 /* What an answer shows of the session's strings. */
 struct strings {
-    const struct shown *module, *tier, *file;
+    const struct shown *module, *tier, *file, *url;
 };
 
 static inline struct strings show_all(struct answers *answers, const struct cdacq_method *m)
 {
     return (struct strings){show(answers, SHOWN_MODULE, m->module), show(answers, SHOWN_TIER, m->tier),
-                            show(answers, SHOWN_FILE, m->file)};
+                            show(answers, SHOWN_FILE, m->file), show(answers, SHOWN_URL, m->source_url)};
 }
 
 static inline char *put_base(char *p, const struct shown *shown)
@@ -307,7 +315,7 @@ static inline char *put_reliability(char *p, const struct cdacq_method *m)
 static inline size_t json_room(const struct cdacq_method *m, const struct strings *s)
 {
     return LINE_ROOM + 2 * m->name_length + s->module->json_length + s->tier->json_length + s->file->json_length +
-           (m->error ? ESCAPED_SIZE(strlen(m->error)) : 0);
+           s->url->json_length + (m->error ? ESCAPED_SIZE(strlen(m->error)) : 0);
 }
 
 /* The members of an answer's object after its IP. */
@@ -324,7 +332,9 @@ static char *put_answer(char *p, const struct answers *answers, const struct cda
     p = put_json(PUT_KEY(p, "tier"), s->tier);
     p = put_json(PUT_KEY(p, "file"), s->file);
     p = put_number(PUT_KEY(p, "line"), m->line != 0, m->line);
-    return put_reliability(p, m);
+    p = put_reliability(p, m);
+    p = put_number(PUT_KEY(p, "column"), m->column != 0, m->column);
+    return put_json(PUT_KEY(p, "source_url"), s->url);
 }
 
 static void write_json(struct answers *answers, const struct cdacq_method *m)

@@ -19,7 +19,7 @@ struct shown {
 };
 
 /* Each kind of string has its own slots, so the strings of one answer do not evict each other. */
-enum shown_role { SHOWN_MODULE, SHOWN_TIER, SHOWN_FILE, SHOWN_ROLES };
+enum shown_role { SHOWN_MODULE, SHOWN_TIER, SHOWN_FILE, SHOWN_URL, SHOWN_ROLES };
 enum { SHOWN_SLOTS = 2048 };
 
 struct answers {

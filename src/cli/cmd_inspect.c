@@ -56,6 +56,7 @@ struct inspection {
     uint32_t gc_version;
     uint64_t entry_method_desc;
     struct clauses clauses;
+    struct cdacq_source source; /* of managed code */
     bool answered[QUESTION_COUNT];
     char *problems[QUESTION_COUNT]; /* allocated; NULL if there is none */
     size_t problem_count;
@@ -123,9 +124,12 @@ static void ask(struct cdacq_session *session, uint64_t ip, struct inspection *i
 {
     struct clauses clauses = {.items = inspection->clauses.items, .capacity = inspection->clauses.capacity};
     struct cdacq_error error;
-    *inspection = (struct inspection){.clauses = clauses, .method.size = sizeof inspection->method};
+    *inspection = (struct inspection){
+        .clauses = clauses, .method.size = sizeof inspection->method, .source.size = sizeof inspection->source};
+    inspection->source.il_offset = CDACQ_OFFSET_UNKNOWN;
     cdacq_session_methods_at(session, &ip, 1, &inspection->method, NULL);
     if (inspection->method.answer == CDACQ_ANSWER_MANAGED) {
+        (void)cdacq_session_source_at(session, ip, &inspection->source, &error);
         note(inspection, QUESTION_JIT_TYPE, cdacq_session_get_code_block(session, ip, &inspection->block, &error),
              &error);
         if (inspection->answered[QUESTION_JIT_TYPE])
@@ -205,6 +209,20 @@ static void write_block(struct json_writer *w, const struct inspection *inspecti
         json_null(w, keys[QUESTION_EXCEPTION_CLAUSES]);
 }
 
+static void write_source(struct json_writer *w, const struct cdacq_source *source)
+{
+    json_known_number(w, "il_offset", source->il_offset >= 0, (uint64_t)source->il_offset);
+    json_note(w, "file", source->file);
+    json_known_number(w, "line", source->line != 0, source->line);
+    json_known_number(w, "column", source->column != 0, source->column);
+    json_known_number(w, "end_line", source->end_line != 0, source->end_line);
+    json_known_number(w, "end_column", source->end_column != 0, source->end_column);
+    json_note(w, "source_url", source->url);
+    json_string(w, "pdb", source->pdb);
+    json_bool(w, "pdb_embedded", source->pdb_embedded);
+    json_note(w, "source_problem", source->problem);
+}
+
 /* `bad` is the text that is not an IP, or NULL. All keys are written in any case. */
 static void write_json(struct output *out, const struct inspection *inspection, const struct bad_ip *bad)
 {
@@ -234,6 +252,7 @@ static void write_json(struct output *out, const struct inspection *inspection, 
         if (inspection->problems[i])
             json_note(w, keys[i], inspection->problems[i]);
     json_end_object(w);
+    write_source(w, &inspection->source);
     json_end_object(w);
     json_end_line(w);
 }
@@ -248,6 +267,30 @@ static void text_hex(struct output *out, const char *key, bool known, uint64_t v
 {
     if (known && value)
         output_printf(out, "  %-18s 0x%" PRIx64 "\n", key, value);
+}
+
+static void text_source(struct output *out, const struct cdacq_source *source)
+{
+    if (source->il_offset >= 0)
+        output_printf(out, "  %-18s %" PRId32 "\n", "il_offset", source->il_offset);
+    if (source->file) {
+        output_printf(out, "  %-18s ", "source");
+        output_note(out, source->file);
+        output_printf(out, ":%" PRIu32 ":%" PRIu32 " to %" PRIu32 ":%" PRIu32 "\n", source->line, source->column,
+                      source->end_line, source->end_column);
+    }
+    if (source->url) {
+        output_printf(out, "  %-18s ", "source_url");
+        output_note_between(out, "", source->url, "\n");
+    }
+    if (source->pdb) {
+        output_printf(out, "  %-18s ", "pdb");
+        output_text_between(out, "", source->pdb, "\n");
+    } else if (source->pdb_embedded) {
+        output_printf(out, "  %-18s %s\n", "pdb", "in the image");
+    }
+    if (source->problem)
+        text_problem(out, "source", source->problem);
 }
 
 static void text_clauses(struct output *out, const struct inspection *inspection)
@@ -315,6 +358,7 @@ static void write_text(struct output *out, const struct inspection *inspection)
             output_printf(out, ", version %" PRIu32, inspection->gc_version);
         output_literal(out, "\n");
     }
+    text_source(out, &inspection->source);
     text_clauses(out, inspection);
     for (size_t i = 0; i < QUESTION_COUNT; i++)
         if (inspection->problems[i])

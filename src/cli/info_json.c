@@ -33,6 +33,21 @@ static int write_module(const struct cdacq_module_info *module, void *context)
     return 0;
 }
 
+static int write_pdb(const struct cdacq_pdb_info *pdb, void *context)
+{
+    struct json_writer *w = context;
+    json_begin_object(w, NULL);
+    json_string(w, "module", pdb->module);
+    json_address(w, "base", pdb->base);
+    json_string(w, "symbol_key", pdb->key);
+    json_string(w, "path", pdb->path);
+    json_bool(w, "embedded", pdb->embedded);
+    json_bool(w, "refused", pdb->refused);
+    json_note(w, "problem", pdb->problem);
+    json_end_object(w);
+    return 0;
+}
+
 static int write_runtime(const struct cdacq_runtime_info *runtime, void *context)
 {
     struct json_writer *w = context;
@@ -130,6 +145,10 @@ void info_write_json(const struct info *info, struct output *out)
     write_code_ranges(w, info);
     json_begin_array(w, "modules");
     (void)cdacq_target_visit_modules(info->target, write_module, w, &error);
+    json_end_array(w);
+    json_begin_array(w, "pdbs");
+    if (info->session)
+        (void)cdacq_session_visit_pdbs(info->session, write_pdb, w, &error);
     json_end_array(w);
     json_note(w, "problem", facts->problem);
     json_begin_array(w, "next_steps");

@@ -261,6 +261,42 @@ static void print_modules(struct work *work)
     }
 }
 
+struct pdb_counts {
+    uint64_t files, embedded, missing;
+};
+
+static int count_pdb(const struct cdacq_pdb_info *pdb, void *context)
+{
+    struct pdb_counts *counts = context;
+    counts->files += pdb->path != NULL;
+    counts->embedded += pdb->embedded;
+    counts->missing += pdb->problem != NULL;
+    return 0;
+}
+
+static int print_refused_pdb(const struct cdacq_pdb_info *pdb, void *context)
+{
+    struct work *work = context;
+    if (!pdb->refused)
+        return 0;
+    label(work->out, "");
+    output_note_between(work->out, "", pdb->problem, "\n");
+    return 0;
+}
+
+/* Most assemblies of the runtime come without a PDB, so only those are named that were found and do not match. */
+static void print_pdbs(struct work *work)
+{
+    struct pdb_counts counts = {0};
+    struct cdacq_error error;
+    if (cdacq_session_visit_pdbs(work->info->session, count_pdb, &counts, &error) < 0)
+        return;
+    label(work->out, "PDBs");
+    output_printf(work->out, "%" PRIu64 " in use, %" PRIu64 " of them embedded; %" PRIu64 " assembl%s without one\n",
+                  counts.files + counts.embedded, counts.embedded, counts.missing, counts.missing == 1 ? "y" : "ies");
+    (void)cdacq_session_visit_pdbs(work->info->session, print_refused_pdb, work, &error);
+}
+
 static void print_step(const struct next_step *step, void *context)
 {
     struct work *work = context;
@@ -279,6 +315,8 @@ void info_write_text(const struct info *info, struct output *out)
     if (info->session)
         print_code(work);
     print_modules(work);
+    if (info->session)
+        print_pdbs(work);
     if (info->facts.problem) {
         label(work->out, "problem");
         output_note_between(work->out, "", info->facts.problem, "\n");

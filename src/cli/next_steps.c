@@ -31,6 +31,9 @@ void next_steps_describe(void *context, const struct cdacq_need *need, char *tex
                  need->build_id && !(options->flags & CDACQ_OPEN_DEBUGINFOD) ? ", --module-path or --debuginfod"
                                                                              : " or --module-path");
         break;
+    case CDACQ_NEED_PDB:
+        snprintf(text, size, ": give --module-path");
+        break;
     case CDACQ_NEED_DESCRIPTOR:
         snprintf(text, size, "; --descriptor FILE can supply it");
         break;

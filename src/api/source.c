@@ -1,0 +1,100 @@
+/* source.c: the calls of cdacq/source.h. */
+#include "src/api/source_lines.h"
+#include "util/sized.h"
+
+enum cdacq_status cdacq_session_il_offset(struct cdacq_session *session, uint64_t address, int32_t *ret,
+                                          struct cdacq_error *err)
+{
+    struct cdacq_method method = {.size = sizeof method};
+    enum cdacq_status status = cdacq_session_method_at(session, address, &method, err);
+    if (status == CDACQ_OK)
+        *ret = method.il_offset;
+    return status;
+}
+
+/* Why a managed address has no line. */
+static const char *why_no_line(struct cdacq_session *session, const struct method_record *record,
+                               const struct source_file *file, int32_t il_offset)
+{
+    if (il_offset == CDACQ_OFFSET_UNKNOWN)
+        return "the method has no map from code to IL";
+    if (!record->module)
+        return record->method.token ? "the method's module is not known" : "the method is dynamic: no PDB describes it";
+    if (!file)
+        return record->module->status < 0
+                   ? arena_string(&session->arena, record->module->error.message, strlen(record->module->error.message))
+                   : "the module has no image that could name a PDB";
+    if (!file->usable)
+        return file->problem ? file->problem : "out of memory";
+    return record->source_point_count ? "the code belongs to no line" : "the PDB has no lines of the method";
+}
+
+enum cdacq_status cdacq_session_source_at(struct cdacq_session *session, uint64_t address, struct cdacq_source *ret,
+                                          struct cdacq_error *err)
+{
+    struct cdacq_method method = {.size = sizeof method};
+    enum cdacq_status status = sized_check(ret, "struct cdacq_source", err);
+    if (status < 0)
+        return status;
+    const struct method_record *record = session_find_record(session, address, &method);
+    if (!record) {
+        if (method.answer == CDACQ_ANSWER_ERROR) {
+            if (err)
+                *err = session->error;
+            return session->error.status;
+        }
+        return CDACQ_NOT_MANAGED;
+    }
+    const struct source_file *file = session_source_file(session, record->module);
+    const struct source_point *point = record_source_point(record, method.il_offset);
+    struct cdacq_source source = {.size = sizeof source, .il_offset = method.il_offset};
+    if (file && file->usable) {
+        source.pdb = file->path;
+        source.pdb_embedded = file->embedded;
+    }
+    if (point) {
+        source.file = point->document->file;
+        source.url = point->document->url;
+        source.line = point->line;
+        source.column = point->column;
+        source.end_line = point->end_line;
+        source.end_column = point->end_column;
+    } else {
+        source.problem = why_no_line(session, record, file, method.il_offset);
+    }
+    sized_copy(ret, &source, sizeof source);
+    return CDACQ_OK;
+}
+
+enum cdacq_status cdacq_session_visit_pdbs(struct cdacq_session *session,
+                                           int (*visit)(const struct cdacq_pdb_info *pdb, void *context), void *context,
+                                           struct cdacq_error *err)
+{
+    (void)err;
+    for (const struct mapped_file *mapped = session->target->target->files; mapped; mapped = mapped->next) {
+        uint8_t magic[2] = {0};
+        if (!mapped->mapping_count || mapped->mappings[0]->offset)
+            continue;
+        reader_begin(&session->reader.raw, FUEL_LOOKUP);
+        uint64_t base = mapped->mappings[0]->begin;
+        if (!reader_try_copy(&session->reader.raw, base, magic, sizeof magic) || memcmp(magic, "MZ", 2) != 0)
+            continue;
+        const struct module *module = module_cache_get_image(&session->modules, base);
+        const struct source_file *file = session_source_file(session, module);
+        if (!file)
+            continue;
+        struct cdacq_pdb_info info = {
+            .size = sizeof info,
+            .module = mapped->path,
+            .base = base,
+            .key = file->key,
+            .path = file->path,
+            .embedded = file->embedded,
+            .refused = file->refused,
+            .problem = file->problem,
+        };
+        if (visit(&info, context))
+            return CDACQ_STOPPED;
+    }
+    return CDACQ_OK;
+}

@@ -1,0 +1,421 @@
+#include "src/api/source_files.h"
+
+#include <ctype.h>
+#include <stdio.h>
+
+#include "target/file_index.h"
+#include "util/error.h"
+#include "util/inflate.h"
+#include "util/sha256.h"
+#include "util/text.h"
+
+enum {
+    PACKED_MAX = 64 * 1024 * 1024,      /* of an embedded PDB, compressed */
+    UNPACKED_MAX = 256 * 1024 * 1024,   /* and decompressed */
+    FILE_SIZE_MAX = 1024 * 1024 * 1024, /* of a PDB file */
+    ALLOCATED_MAX = 1024 * 1024 * 1024, /* of all PDBs that are in allocated memory */
+    NAME_MAX_LENGTH = 255,
+    WHY_SIZE = CDACQ_ERROR_MESSAGE_SIZE,
+};
+
+static uint64_t file_base(struct source_file *const *file)
+{
+    return (*file)->base;
+}
+
+DEFINE_HASH_TABLE_FUNCTIONS(source_file_table, struct source_file *, uint64_t, file_base, hash_u64, equal_u64);
+
+static void file_destroy(struct source_file *file)
+{
+    if (!file)
+        return;
+    file_candidate_close(&file->content);
+    free(file->path);
+    free(file->key);
+    free(file->problem);
+    free(file);
+}
+
+void source_files_deinit(struct source_file_list *list)
+{
+    for (struct source_file **file = NULL; (file = source_file_table_next(&list->files, file));)
+        file_destroy(*file);
+    source_file_table_deinit(&list->files);
+}
+
+/* A search for the PDB of one module. */
+struct search {
+    struct source_file_list *list;
+    struct target *target;
+    struct file_policy *policy;
+    const struct pe_debug *debug;
+    const char *module_path; /* in the target */
+    char module_name[160];   /* its last component, printable */
+    const char *name;        /* of the PDB */
+    struct source_file *file;
+    char why[WHY_SIZE]; /* why the last candidate was refused */
+};
+
+/* ---- Does it match? ---- */
+
+/* The checksum covers zeros in place of the id. */
+static void hash_pdb(const struct file_candidate *candidate, const struct portable_pdb *pdb, uint8_t ret[SHA256_SIZE])
+{
+    static const uint8_t zeros[PORTABLE_PDB_ID_SIZE];
+    uint64_t after = pdb->id_offset + sizeof zeros;
+    struct sha256 hash;
+    sha256_begin(&hash);
+    sha256_add(&hash, candidate->bytes, (size_t)pdb->id_offset);
+    sha256_add(&hash, zeros, sizeof zeros);
+    sha256_add(&hash, candidate->bytes + after, (size_t)(candidate->size - after));
+    sha256_end(&hash, ret);
+}
+
+/* False if the image has a checksum of a kind that is known here, and none of them is that of the file. */
+static bool checksum_matches(const struct pe_debug *debug, const struct file_candidate *candidate,
+                             const struct portable_pdb *pdb)
+{
+    uint8_t digest[SHA256_SIZE];
+    bool known = false;
+    for (unsigned i = 0; i < debug->checksum_count; i++) {
+        const struct pe_checksum *checksum = &debug->checksums[i];
+        if (strcmp(checksum->algorithm, "SHA256") != 0 || checksum->size != SHA256_SIZE)
+            continue;
+        if (!known)
+            hash_pdb(candidate, pdb, digest);
+        known = true;
+        if (memcmp(digest, checksum->bytes, SHA256_SIZE) == 0)
+            return true;
+    }
+    return !known;
+}
+
+/* Why a candidate is not the module's PDB, or NULL with *ret open. */
+static const char *refuse(const struct pe_debug *debug, const struct file_candidate *candidate, bool check_sum,
+                          struct portable_pdb *ret)
+{
+    static const char older[] = "Microsoft C/C++ MSF 7.00";
+    if (candidate->size >= sizeof older && memcmp(candidate->bytes, older, sizeof older - 1) == 0)
+        return "it has the format of Windows PDBs, which is not read";
+    if (portable_pdb_open(candidate->bytes, (size_t)candidate->size, ret) < 0)
+        return "it is not a portable PDB, or is damaged";
+    /* A PDB that was converted keeps the GUID alone. */
+    size_t id_size = debug->portable ? sizeof debug->id : 16;
+    if (debug->has_pdb && memcmp(ret->id, debug->id, id_size) != 0)
+        return "its id is another one";
+    if (check_sum && debug->portable && !checksum_matches(debug, candidate, ret))
+        return "its id is right, but its checksum is another one";
+    return NULL;
+}
+
+/* ---- Candidates ---- */
+
+/* Charges allocated memory to the list. False if that would be too much. */
+static bool charge(struct source_file_list *list, size_t size)
+{
+    if (size > ALLOCATED_MAX - list->allocated)
+        return false;
+    list->allocated += size;
+    return true;
+}
+
+/* Uses the file at `path` if it matches. `why` keeps the reason if it is there and does not. */
+static bool consider(struct search *search, const char *path)
+{
+    struct file_candidate candidate = {0};
+    struct source_file *file = search->file;
+    char printable[160];
+    if (!file_candidate_open(&candidate, path, search->policy->pread))
+        return false;
+    const char *reason = candidate.size > FILE_SIZE_MAX ? "it is larger than 1 GiB"
+                                                        : refuse(search->debug, &candidate, true, &file->pdb);
+    if (!reason && candidate.owned && !charge(search->list, (size_t)candidate.size))
+        reason = "the PDBs in use take 1 GiB already";
+    char *kept = reason ? NULL : strdup(path);
+    if (!kept) {
+        if (reason)
+            snprintf(search->why, sizeof search->why, "%s is not the PDB of %s: %s",
+                     error_printable(printable, sizeof printable, path), search->module_name, reason);
+        file_candidate_close(&candidate);
+        return false;
+    }
+    file->path = kept;
+    file->content = candidate;
+    file->usable = true;
+    return true;
+}
+
+static bool consider_at(struct search *search, const char *directory, const char *rest)
+{
+    char path[4096];
+    return snprintf(path, sizeof path, "%s%s", directory, rest) < (int)sizeof path && consider(search, path);
+}
+
+/* Considers the PDB's name in the folder of `module`, a path in the target, below `root`. */
+static bool consider_beside(struct search *search, const char *root, const char *module)
+{
+    char path[4096];
+    int folder = (int)(path_basename(module) - module);
+    return snprintf(path, sizeof path, "%s%.*s%s", root, folder, module, search->name) < (int)sizeof path &&
+           consider(search, path);
+}
+
+/* NAME/KEY/NAME below a directory. */
+static bool consider_key(struct search *search, const char *directory, const char *name, const char *key)
+{
+    char rest[2 * NAME_MAX_LENGTH + PE_DEBUG_KEY_SIZE + 8];
+    snprintf(rest, sizeof rest, "/%s/%s/%s", name, key, name);
+    return consider_at(search, directory, rest);
+}
+
+static void change_case(const char *from, int (*change)(int c), char *ret)
+{
+    for (; *from; from++)
+        *ret++ = (char)((unsigned char)*from < 0x80 ? change((unsigned char)*from) : *from);
+    *ret = '\0';
+}
+
+/* The layouts that symbol stores have: the key's digits and the name in either case, FFFFFFFF or the age. */
+static bool look_in_store(struct search *search, const char *directory)
+{
+    char lower_name[NAME_MAX_LENGTH + 1];
+    change_case(search->name, tolower, lower_name);
+    const char *names[] = {search->name, strcmp(lower_name, search->name) != 0 ? lower_name : NULL};
+    for (unsigned form = 0; form < 2; form++) {
+        char key[PE_DEBUG_KEY_SIZE], changed[PE_DEBUG_KEY_SIZE];
+        pe_debug_symbol_key(search->debug, form == 1, key);
+        for (unsigned i = 0; i < ARRAY_SIZE(names) && names[i]; i++) {
+            if (consider_key(search, directory, names[i], key))
+                return true;
+            change_case(key, toupper, changed);
+            if (consider_key(search, directory, names[i], changed))
+                return true;
+            change_case(key, tolower, changed);
+            if (consider_key(search, directory, names[i], changed))
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool look_below_modules(struct search *search)
+{
+    struct file_policy *policy = search->policy;
+    for (size_t i = 0; policy->module_paths && policy->module_paths[i]; i++) {
+        const char *directory = policy->module_paths[i];
+        size_t count;
+        char slash_name[NAME_MAX_LENGTH + 2];
+        snprintf(slash_name, sizeof slash_name, "/%s", search->name);
+        if (consider_at(search, directory, slash_name) || look_in_store(search, directory))
+            return true;
+        const struct file_index *index = file_policy_index(policy, i);
+        const struct file_index_entry *entries = index ? file_index_find(index, search->name, &count) : NULL;
+        for (size_t k = 0; entries && k < count; k++)
+            if (consider(search, entries[k].path))
+                return true;
+    }
+    return false;
+}
+
+static struct cdacq_need need_of(const struct search *search)
+{
+    return (struct cdacq_need){
+        .size = sizeof(struct cdacq_need),
+        .kind = CDACQ_NEED_PDB,
+        .path = search->name,
+        .symbol_key = search->file->key,
+    };
+}
+
+static bool ask_opener(struct search *search)
+{
+    struct file_policy *policy = search->policy;
+    const struct cdacq_need need = need_of(search);
+    char path[4096] = "";
+    return policy->find && policy->find(policy->find_context, &need, path, sizeof path) &&
+           memchr(path, 0, sizeof path) && consider(search, path);
+}
+
+/* Looks everywhere. */
+static bool look_for(struct search *search)
+{
+    const struct file_policy *policy = search->policy;
+    const struct mapping *mapping = target_mapping_at(search->target, search->file->base);
+    bool has_path = mapped_path_is_file(search->module_path);
+    if (ask_opener(search))
+        return true;
+    for (char **root = policy->sysroots; has_path && root && *root; root++)
+        if (consider_beside(search, *root, search->module_path))
+            return true;
+    if (look_below_modules(search))
+        return true;
+    const char *local = mapping && mapping->file ? mapping->file->local_path : NULL;
+    if (local && consider_beside(search, "", local))
+        return true;
+    char root[64] = "";
+    if (search->target->kind == CDACQ_TARGET_PROCESS)
+        snprintf(root, sizeof root, "/proc/%d/root", search->target->pid);
+    return has_path && !policy->no_own_paths && consider_beside(search, root, search->module_path);
+}
+
+/* A name that is no path and cannot lead out of a folder. */
+static bool is_plain_name(const char *name)
+{
+    size_t length = strlen(name);
+    return length && length <= NAME_MAX_LENGTH && !strchr(name, '/') && strcmp(name, ".") != 0 &&
+           strcmp(name, "..") != 0;
+}
+
+/* ---- A module ---- */
+
+/* Decompresses the PDB in the image. `why` says why it cannot be used. */
+static bool take_embedded(struct search *search, const struct module *module)
+{
+    const struct pe_debug *debug = search->debug;
+    struct source_file *file = search->file;
+    char *why = search->why;
+    if (debug->embedded_size > PACKED_MAX || debug->embedded_pdb_size > UNPACKED_MAX) {
+        snprintf(why, WHY_SIZE, "%s: its embedded PDB is larger than 256 MiB", search->module_name);
+        return false;
+    }
+    const void *packed = bytes_window(&module->pe.bytes, debug->embedded_offset, debug->embedded_size);
+    if (!packed) {
+        snprintf(why, WHY_SIZE, "%s: its embedded PDB is not in the target", search->module_name);
+        return false;
+    }
+    char reason[200];
+    const char *refused = NULL;
+    CLEANUP_FREE uint8_t *bytes = malloc(debug->embedded_pdb_size);
+    struct file_candidate candidate = {.bytes = bytes, .size = debug->embedded_pdb_size};
+    if (!bytes)
+        refused = "out of memory";
+    else if (!inflate_raw(packed, debug->embedded_size, bytes, debug->embedded_pdb_size, reason, sizeof reason))
+        refused = reason;
+    else
+        refused = refuse(debug, &candidate, false, &file->pdb);
+    if (refused) {
+        snprintf(why, WHY_SIZE, "%s: its embedded PDB: %s", search->module_name, refused);
+        return false;
+    }
+    candidate.owned = take_ptr(bytes);
+    file->content = candidate;
+    file->usable = file->embedded = true;
+    return true;
+}
+
+static void describe_missing(struct search *search)
+{
+    const struct cdacq_need need = need_of(search);
+    char *why = search->why;
+    size_t length = strlen(why);
+    char name[160], key[300];
+    error_printable(name, sizeof name, search->name);
+    error_printable(key, sizeof key, search->file->key);
+    if (length)
+        snprintf(why + length, WHY_SIZE - length, "; wanted: symbol server key %.280s", key);
+    else
+        snprintf(why, WHY_SIZE, "%.120s is needed for source lines and was not found (symbol server key %.280s)", name,
+                 key);
+    file_policy_describe(search->policy, &need, why, WHY_SIZE);
+}
+
+static char *symbol_key(const char *name, const char *key)
+{
+    char text[2 * NAME_MAX_LENGTH + PE_DEBUG_KEY_SIZE + 8];
+    snprintf(text, sizeof text, "%s/%s/%s", name, key, name);
+    return strdup(text);
+}
+
+/* Finds the PDB of a module whose debug directory was read. Needs the lock. */
+static void find_pdb(struct search *search)
+{
+    struct source_file *file = search->file;
+    bool refused = search->why[0];
+    if (file->usable) {
+        if (charge(search->list, (size_t)file->content.size))
+            return;
+        file->usable = file->embedded = false;
+        snprintf(search->why, WHY_SIZE, "%s: its embedded PDB: the PDBs in use take 1 GiB already",
+                 search->module_name);
+    } else if (!search->debug->has_pdb || !is_plain_name(search->name)) {
+        if (!search->why[0])
+            snprintf(search->why, WHY_SIZE, "%s names no PDB", search->module_name);
+    } else if (look_for(search)) {
+        return;
+    } else {
+        refused = search->why[0];
+        describe_missing(search);
+    }
+    file->problem = strdup(search->why);
+    file->refused = refused;
+}
+
+/* Reads what the image says of its PDB, in a task of the module's reader. */
+static void read_image(struct search *search, const struct module *module, struct pe_debug *debug)
+{
+    struct reader *reader = &module->cache->reader->raw;
+    const struct module *failed = module->cache->failed;
+    struct source_file *file = search->file;
+    char key[PE_DEBUG_KEY_SIZE];
+    *debug = (struct pe_debug){0};
+    reader_begin(reader, FUEL_NAME);
+    if (pe_read_debug(&module->pe, debug) < 0)
+        snprintf(search->why, sizeof search->why, "%s: its debug directory is not in the target, or is damaged",
+                 search->module_name);
+    search->name = pe_debug_pdb_name(debug);
+    pe_debug_symbol_key(debug, false, key);
+    if (debug->has_pdb && is_plain_name(search->name))
+        file->key = symbol_key(search->name, key);
+    if (debug->embedded_size)
+        take_embedded(search, module);
+    file->unverified = reader_unverified(reader);
+    module->cache->failed = failed;
+}
+
+static const struct source_file *known_file(struct source_file_list *list, uint64_t base)
+{
+    struct source_file **known = source_file_table_find(&list->files, base);
+    return known ? *known : NULL;
+}
+
+/* The path of the module as the target names it: that of its mapping, or what the runtime says. */
+static const char *path_of(const struct target *target, const struct module *module)
+{
+    const struct mapping *mapping = target_mapping_at(target, module->base);
+    if (mapping && mapping->path && mapping->path[0] == '/')
+        return mapping->path;
+    return module->path ? module->path : "a module";
+}
+
+const struct source_file *source_file_get(struct source_file_list *list, struct target *target,
+                                          struct file_policy *policy, const struct module *module)
+{
+    struct pe_debug debug;
+    pthread_mutex_lock(&policy->lock);
+    const struct source_file *known = known_file(list, module->base);
+    pthread_mutex_unlock(&policy->lock);
+    if (known)
+        return known;
+    struct source_file *file = calloc(1, sizeof *file);
+    if (!file)
+        return NULL;
+    file->base = module->base;
+    struct search search = {.list = list,
+                            .target = target,
+                            .policy = policy,
+                            .debug = &debug,
+                            .module_path = path_of(target, module),
+                            .file = file};
+    error_printable(search.module_name, sizeof search.module_name, path_basename(search.module_path));
+    read_image(&search, module, &debug); /* may look for the image's file, which takes the lock */
+    pthread_mutex_lock(&policy->lock);
+    known = known_file(list, module->base); /* another thread may have been faster */
+    if (!known) {
+        find_pdb(&search);
+        known = source_file_table_insert(&list->files, file, NULL) ? file : NULL;
+    }
+    pthread_mutex_unlock(&policy->lock);
+    if (known != file)
+        file_destroy(file);
+    return known;
+}

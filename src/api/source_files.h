@@ -1,0 +1,46 @@
+/*
+ * source_files.h: the PDBs of a target's modules: the one that is embedded in the image, or a file that has the id and
+ * the checksum that the image names. It is looked for when first needed: with the opener's callback; below each sysroot;
+ * below each module directory, by name or in the layout of a symbol server; beside the module. No server is asked. A
+ * file that does not match is refused, and the reason is kept.
+ *
+ * Threads: a module's PDB is looked for once, under the lock of the file policy. Afterwards it is immutable.
+ */
+#ifndef CDACQ_API_SOURCE_FILES_H
+#define CDACQ_API_SOURCE_FILES_H
+
+#include "contracts/loader.h"
+#include "formats/pe_debug.h"
+#include "formats/portable_pdb/portable_pdb.h"
+#include "target/mapped_file.h"
+
+struct source_file {
+    uint64_t base;   /* of the module's image: the key */
+    bool usable;     /* `pdb` is open */
+    bool embedded;   /* in the image */
+    bool refused;    /* a PDB was found and is not in use: `problem` names it */
+    bool unverified; /* the image's bytes come from a file that nothing confirmed */
+    struct portable_pdb pdb;
+    struct file_candidate content; /* of `pdb` */
+    char *path;                    /* of the file in use; NULL if it is embedded, or there is none */
+    char *key;                     /* of symbol servers, NAME/KEY/NAME; NULL if the image names no PDB */
+    char *problem;                 /* one line: why there is none; NULL if `usable` */
+};
+
+DEFINE_HASH_TABLE_TYPE(source_file_table, struct source_file *);
+
+struct source_file_list {
+    struct source_file_table files; /* by base */
+    size_t allocated;               /* bytes of PDBs that are not mapped files */
+};
+
+void source_files_deinit(struct source_file_list *list);
+
+/*
+ * The record of a module's PDB, usable or not; the list owns it. `module` is open and has an image; `reader` is that of
+ * its cache and starts a new task. NULL when out of memory.
+ */
+const struct source_file *source_file_get(struct source_file_list *list, struct target *target,
+                                          struct file_policy *policy, const struct module *module);
+
+#endif

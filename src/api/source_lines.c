@@ -1,0 +1,163 @@
+/*
+ * source_lines.c: source lines in answers. The sequence points of a method are decoded when an address of it is first asked
+ * about, and kept with its record.
+ */
+#include "src/api/source_lines.h"
+
+#include "util/binary_search.h"
+#include "util/escape.h"
+
+enum { SOURCE_POINTS_MAX = 4 * 1024 * 1024 }; /* of all methods that a session remembers */
+
+struct module_source {
+    const struct source_file *file;
+    struct source_link link;
+    struct source_document **documents; /* by rid; NULL until first needed */
+};
+
+static uint64_t module_source_key(struct module_source *const *source)
+{
+    return (*source)->file->base;
+}
+
+DEFINE_HASH_TABLE_FUNCTIONS(module_sources, struct module_source *, uint64_t, module_source_key, hash_u64, equal_u64);
+
+void session_sources_deinit(struct cdacq_session *session)
+{
+    for (struct module_source **source = NULL; (source = module_sources_next(&session->sources, source));) {
+        source_link_deinit(&(*source)->link);
+        free((*source)->documents);
+        free(*source);
+    }
+    module_sources_deinit(&session->sources);
+}
+
+const struct source_file *session_source_file(struct cdacq_session *session, const struct module *module)
+{
+    struct cdacq_target *target = session->target;
+    return module && module->base && module->status >= 0
+               ? source_file_get(&target->source_files, target->target, &target->policy, module)
+               : NULL;
+}
+
+/* The session's view of a PDB that is usable, or NULL. */
+static struct module_source *source_of(struct cdacq_session *session, const struct module *module)
+{
+    struct module_source **known = module ? module_sources_find(&session->sources, module->base) : NULL;
+    if (known)
+        return *known;
+    const struct source_file *file = session_source_file(session, module);
+    struct module_source *source = file && file->usable ? calloc(1, sizeof *source) : NULL;
+    if (!source)
+        return NULL;
+    const uint8_t *json;
+    size_t size, rows = metadata_row_count(&file->pdb.metadata, METADATA_DOCUMENT);
+    source->file = file;
+    source->documents = calloc(rows + 1, sizeof(struct source_document *)); /* fewer bytes than the rows have */
+    if (source->documents && module_sources_insert(&session->sources, source, NULL)) {
+        if (portable_pdb_custom(&file->pdb, metadata_token(METADATA_MODULE, 1), portable_pdb_source_link, &json,
+                                &size) >= 0 &&
+            json)
+            source_link_init(&source->link, json, size);
+        return source;
+    }
+    free(source->documents);
+    free(source);
+    return NULL;
+}
+
+/* A copy whose unprintable bytes are escaped; backslashes stay, because paths of Windows have them. */
+static const char *printable(struct arena *arena, const char *text, size_t length)
+{
+    CLEANUP_FREE char *escaped = malloc(ESCAPED_SIZE(length) + 1);
+    if (!escaped)
+        return NULL;
+    char *end = escape(escaped, text, length, ESCAPE_MESSAGE);
+    return arena_string(arena, escaped, (size_t)(end - escaped));
+}
+
+static const struct source_document *make_document(struct cdacq_session *session, struct module_source *source,
+                                                   uint32_t rid)
+{
+    struct text name = {0}, url = {0};
+    struct source_document *document = NULL;
+    if (portable_pdb_document_name(&source->file->pdb, rid, &name) >= 0 && name.length &&
+        (document = arena_allocate(&session->arena, sizeof *document))) {
+        document->file = printable(&session->arena, name.data, name.length);
+        source_link_url(&source->link, name.data, name.length, &url);
+        document->url = url.length && !url.broken ? printable(&session->arena, url.data, url.length) : NULL;
+        source->documents[rid] = document;
+    }
+    text_deinit(&name);
+    text_deinit(&url);
+    return document;
+}
+
+/* NULL: the PDB has no such document, or its name makes no sense. */
+static const struct source_document *document_of(struct cdacq_session *session, struct module_source *source,
+                                                 uint32_t rid)
+{
+    if (rid > metadata_row_count(&source->file->pdb.metadata, METADATA_DOCUMENT))
+        return NULL;
+    return source->documents[rid] ? source->documents[rid] : make_document(session, source, rid);
+}
+
+/* The number of points that are not hidden. 0: the method has none, or they are malformed. */
+static size_t count_points(struct sequence_points points)
+{
+    struct sequence_point point;
+    size_t count = 0;
+    while (sequence_points_next(&points, &point))
+        count += !sequence_point_is_hidden(&point);
+    return points.malformed ? 0 : count;
+}
+
+void record_read_source(struct cdacq_session *session, struct method_record *record)
+{
+    struct sequence_points points;
+    struct sequence_point point;
+    uint32_t rid = metadata_rid(record->method.token);
+    struct module_source *source = rid && record->il_point_count ? source_of(session, record->module) : NULL;
+    if (!source || portable_pdb_points(&source->file->pdb, rid, &points) < 0)
+        return;
+    size_t count = count_points(points), total = session->source_point_total + count;
+    struct source_point *to =
+        count && total <= SOURCE_POINTS_MAX ? arena_allocate(&session->arena, count * sizeof *to) : NULL;
+    if (!to)
+        return;
+    record->source_points = to;
+    record->source_point_count = (uint32_t)count;
+    record->source_unverified = source->file->unverified;
+    session->source_point_total = total;
+    while (sequence_points_next(&points, &point))
+        if (!sequence_point_is_hidden(&point))
+            *to++ = (struct source_point){
+                .il_offset = point.il_offset,
+                .line = point.start_line,
+                .end_line = point.end_line,
+                .column = point.start_column,
+                .end_column = point.end_column,
+                .document = document_of(session, source, point.document),
+            };
+}
+
+const struct source_point *record_source_point(const struct method_record *record, int32_t il_offset)
+{
+    const struct source_point *points = record->source_points;
+    if (il_offset < 0 || !record->source_point_count)
+        return NULL;
+    uint32_t after = lower_bound(i, record->source_point_count, points[i].il_offset <= (uint32_t)il_offset);
+    return after && points[after - 1].document ? &points[after - 1] : NULL;
+}
+
+void record_answer_source(const struct method_record *record, struct cdacq_method *ret)
+{
+    const struct source_point *point = record_source_point(record, ret->il_offset);
+    if (!point)
+        return;
+    ret->file = point->document->file;
+    ret->source_url = point->document->url;
+    ret->line = point->line;
+    ret->column = point->column;
+    ret->module_verified &= !record->source_unverified;
+}

@@ -1,0 +1,16 @@
+/*
+ * inflate.h: decompresses deflate streams with zlib, which is loaded when it is first needed. Thread-safe. Source:
+ * RFC 1951; zlib.h.
+ */
+#ifndef CDACQ_UTIL_INFLATE_H
+#define CDACQ_UTIL_INFLATE_H
+
+#include "util/base.h"
+
+/*
+ * Decompresses a raw stream, without a zlib header, of exactly `ret_size` bytes. On failure returns false, and `why` is
+ * one line; `ret` may then hold any bytes.
+ */
+bool inflate_raw(const void *bytes, size_t size, void *ret, size_t ret_size, char *why, size_t why_size);
+
+#endif
