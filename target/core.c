@@ -1,6 +1,8 @@
 #include "target/core.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <sys/mman.h>
 
 #include "util/arena.h"
@@ -30,9 +32,11 @@ struct core {
     struct mapped_file self; /* marks segments that are read from `fd`; only its address is used */
     struct arena notes;      /* of a core that is not mapped; paths point into them */
     uint64_t note_bytes;
-    struct elf_class elf; /* of the headers; the runtime's data may differ */
-    unsigned note_count;  /* read so far */
-    unsigned seen;        /* enum seen_notes */
+    struct elf_class elf;                                     /* of the headers; the runtime's data may differ */
+    unsigned note_count;                                      /* read so far */
+    unsigned seen;                                            /* enum seen_notes */
+    bool stored;                                              /* the file is a temporary one, which core_store() made */
+    char problem[sizeof(((struct stored_core *)0)->problem)]; /* of storing it; "" where there is none */
     struct core_threads threads;
     struct core_prpsinfo process;
     uint64_t program; /* address of the path that the program was started by; 0: not known */
@@ -453,18 +457,58 @@ static enum cdacq_status core_read(struct core *core, const char *path, struct f
     return status;
 }
 
-/* Opens the file, maps it if `map` is set, and checks that it is a core. */
-static enum cdacq_status open_file(struct core *core, const char *path, bool map, struct cdacq_error *err)
+/* Replaces *fd, which is the source's or was opened, by the temporary file that the core is stored in. */
+static enum cdacq_status store(struct core *core, const struct core_source *source, int *fd, struct cdacq_error *err)
+{
+    struct stored_core stored;
+    enum cdacq_status status = core_store(*fd, source->path, &source->store, &stored, err);
+    if (status < 0)
+        return status;
+    if (*fd != source->fd)
+        close(*fd);
+    *fd = stored.fd;
+    core->size = (size_t)stored.size;
+    core->stored = true;
+    memcpy(core->problem, stored.problem, sizeof core->problem);
+    return CDACQ_OK;
+}
+
+/* Opens the file. *ret is a descriptor of its own that can be mapped, and core->size is set. */
+static enum cdacq_status open_file(struct core *core, const struct core_source *source, int *ret,
+                                   struct cdacq_error *err)
 {
     struct stat st;
-    CLEANUP_CLOSE int fd = file_open(path, &st);
-    if (fd < 0)
-        return error_set(err, CDACQ_ERR_IO, 0, "%s: %s", path, strerror(errno));
-    if (!S_ISREG(st.st_mode))
-        return error_set(err, CDACQ_ERR_IO, 0, "%s: not a regular file", path);
-    if (st.st_size < EI_NIDENT)
-        return error_set(err, CDACQ_ERR_FORMAT, 0, "%s: not an ELF file", path);
+    int fd = source->fd;
+    if (fd < 0 ? (fd = file_open(source->path, &st)) < 0 : fstat(fd, &st) < 0)
+        return error_set(err, CDACQ_ERR_IO, 0, "%s: %s", source->path, strerror(errno));
+    enum cdacq_status status = CDACQ_OK;
+    bool is_file = S_ISREG(st.st_mode) && (source->fd < 0 || lseek(fd, 0, SEEK_CUR) == 0);
     core->size = (size_t)st.st_size;
+    core->written = S_ISREG(st.st_mode) ? st.st_mtime : 0;
+    if (source->fd < 0 && !S_ISREG(st.st_mode))
+        status = error_set(err, CDACQ_ERR_IO, 0, "%s: not a regular file", source->path);
+    else if (!is_file || core_store_needed(fd))
+        status = store(core, source, &fd, err);
+    if (status >= 0 && fd == source->fd && (fd = fcntl(fd, F_DUPFD_CLOEXEC, 3)) < 0)
+        status = error_set(err, CDACQ_ERR_IO, 0, "%s: %s", source->path, strerror(errno));
+    if (status >= 0)
+        *ret = fd;
+    else if (fd >= 0 && fd != source->fd)
+        close(fd);
+    return status;
+}
+
+/* Opens the file, maps it if `map` is set, and checks that it is a core. */
+static enum cdacq_status open_core(struct core *core, const struct core_source *source, bool map,
+                                   struct cdacq_error *err)
+{
+    CLEANUP_CLOSE int fd = -1;
+    const char *path = source->path;
+    enum cdacq_status status = open_file(core, source, &fd, err);
+    if (status < 0)
+        return status;
+    if (core->size < EI_NIDENT)
+        return error_set(err, CDACQ_ERR_FORMAT, 0, "%s: not an ELF file", path);
     if (map) {
         void *bytes = mmap(NULL, core->size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (bytes == MAP_FAILED)
@@ -478,15 +522,26 @@ static enum cdacq_status open_file(struct core *core, const char *path, bool map
     if (!elf_class_of(core_peek(core, 0, EI_NIDENT, buffer), &core->elf) || core->size < elf_header_size(core->elf))
         return error_set(err, CDACQ_ERR_FORMAT, 0, "%s: not an ELF file", path);
     struct elf_header elf = elf_header_at(core->elf, core_peek(core, 0, elf_header_size(core->elf), buffer));
-    core->written = st.st_mtime;
     if (elf.type != ET_CORE)
         return error_set(err, CDACQ_ERR_FORMAT, 0, "%s: an ELF file, but not a core dump", path);
     core->base.elf_machine = elf.machine;
     return CDACQ_OK;
 }
 
-enum cdacq_status core_open(const char *path, struct file_policy *policy, bool record, struct target **ret,
-                            struct cdacq_error *err)
+/* Marks a core that was stored in part. A stored core may also have ended early without a sign of it. */
+static void note_truncation(struct core *core)
+{
+    if (core->problem[0])
+        core->base.truncated = true;
+    else if (core->stored && core->base.truncated)
+        snprintf(core->problem, sizeof core->problem,
+                 "only its first %zu bytes were read: it ends before its last segment", core->size);
+    if (core->problem[0])
+        core->base.truncation = core->problem;
+}
+
+enum cdacq_status core_open_source(const struct core_source *source, struct file_policy *policy, bool record,
+                                   struct target **ret, struct cdacq_error *err)
 {
     struct core *core = calloc(1, sizeof *core);
     if (!core || !page_cache_init(&core->cache, read_core, core)) {
@@ -495,18 +550,27 @@ enum cdacq_status core_open(const char *path, struct file_policy *policy, bool r
     }
     core->base = (struct target){.ops = &core_ops, .kind = CDACQ_TARGET_CORE};
     core->fd = -1;
-    enum cdacq_status status = open_file(core, path, !policy || !policy->pread, err);
+    enum cdacq_status status = open_core(core, source, !policy || !policy->pread, err);
     if (status >= 0 && record && !(core->base.recording = calloc(1, sizeof *core->base.recording)))
         status = error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
     if (status >= 0)
-        status = core_read(core, path, policy, err);
+        status = core_read(core, source->path, policy, err);
+    if (status == CDACQ_ERR_FORMAT && core->problem[0])
+        error_set(err, status, 0, "%s: no usable core: %s", source->path, core->problem);
     if (status < 0) {
         core_destroy(&core->base);
         return status;
     }
     core->base.writer = writer_of(core->seen);
+    note_truncation(core);
     *ret = &core->base;
     return CDACQ_OK;
+}
+
+enum cdacq_status core_open(const char *path, struct file_policy *policy, bool record, struct target **ret,
+                            struct cdacq_error *err)
+{
+    return core_open_source(&(struct core_source){.path = path, .fd = -1}, policy, record, ret, err);
 }
 
 void core_release_pages(struct target *core)

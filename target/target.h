@@ -107,6 +107,7 @@ struct target {
     const char *writer; /* the program that wrote a core, guessed from its notes; static */
     uint64_t segment_count, dumped_size, missing_size;
     bool truncated;
+    const char *truncation; /* why only the beginning of a core was read, where that is known; owned by the backend */
 };
 
 /* Frees the target and resumes a stopped process. NULL is allowed. */

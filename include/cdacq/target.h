@@ -92,6 +92,14 @@ struct cdacq_options {
      */
     void (*describe_need)(void *context, const struct cdacq_need *need, char *ret_text, size_t size);
     void *describe_need_context;
+    /*
+     * For cores that are compressed or come from a pipe: the bytes of the temporary file at most, zero pages aside; 0
+     * is 8 GiB. What lies beyond is missing, and cdacq_target_info.truncation says so.
+     */
+    uint64_t store_max;
+    /* Called often while such a core is read, in bytes of the file or pipe; `total` is 0 where it is not known. */
+    void (*progress)(void *context, uint64_t done, uint64_t total);
+    void *progress_context;
 };
 
 /*
@@ -99,9 +107,22 @@ struct cdacq_options {
  * change while it is open (CDACQ_OPEN_PREAD for one that may). `options` may be NULL. Missing pages of mapped files
  * come from the files that the NT_FILE note names, if these are found and nothing in the core contradicts them. Fails
  * with ARGUMENT, NOMEM, IO, FORMAT, NO_RUNTIME, NO_DESCRIPTOR, DESCRIPTOR, CONTRACT, FIELD.
+ *
+ * A core that is compressed by zstd, gzip, xz or lz4, which its first bytes show, is unpacked into a temporary file
+ * without a name, in TMPDIR or /var/tmp; its pages of zeros take no room. If the data are cut off or damaged, or
+ * exceed a bound, what was unpacked until then is the core. Needs the format's library (IO without it): libzstd, zlib,
+ * liblzma or liblz4.
  */
 CDACQ_API enum cdacq_status cdacq_target_open_core(const char *path, const struct cdacq_options *options,
                                                    struct cdacq_target **ret, struct cdacq_error *err);
+
+/*
+ * Opens a core that `fd` provides from its position to its end. `name` stands for it in messages. From a pipe or
+ * socket, it is read and stored as compressed data are; the call returns after all of it was read, or a bound was
+ * reached. The caller closes `fd`, which the target does not use any more. Fails as cdacq_target_open_core does.
+ */
+CDACQ_API enum cdacq_status cdacq_target_open_core_fd(int fd, const char *name, const struct cdacq_options *options,
+                                                      struct cdacq_target **ret, struct cdacq_error *err);
 
 /*
  * Opens a live process through process_vm_readv and /proc, which needs the permission to ptrace it. The process keeps
@@ -206,9 +227,10 @@ struct cdacq_target_info {
     uint64_t missing_size;  /* bytes of file mappings that the core lacks */
     bool truncated;         /* the core file ends before its last segment */
     enum cdacq_status
-        problem_status;  /* with CDACQ_OPEN_PARTIAL the status that opening would have failed with; or CDACQ_OK */
-    const char *problem; /* one line: why no method can be found; or NULL */
-    bool native_aot;     /* the problem is that the runtime appears to be NativeAOT */
+        problem_status;     /* with CDACQ_OPEN_PARTIAL the status that opening would have failed with; or CDACQ_OK */
+    const char *problem;    /* one line: why no method can be found; or NULL */
+    bool native_aot;        /* the problem is that the runtime appears to be NativeAOT */
+    const char *truncation; /* of a core that is compressed or came from a pipe, one line: why it is truncated */
 };
 
 /* Describes the target. Fails with ARGUMENT only. */

@@ -268,17 +268,38 @@ static enum cdacq_status finish_open(struct opening *opening, enum cdacq_status 
     return CDACQ_OK;
 }
 
-enum cdacq_status cdacq_target_open_core(const char *path, const struct cdacq_options *options,
-                                         struct cdacq_target **ret, struct cdacq_error *err)
+static enum cdacq_status open_core(int fd, const char *path, const struct cdacq_options *options,
+                                   struct cdacq_target **ret, struct cdacq_error *err)
 {
     struct opening opening;
     enum cdacq_status status = begin_open(&opening, options, err);
-    if (status >= 0)
-        status = core_open(path, &opening.target->policy, opening.record, &opening.target->target, err);
+    if (status >= 0) {
+        const struct cdacq_options *given = &opening.options;
+        const struct core_source source = {
+            .path = path,
+            .fd = fd,
+            .store = {given->store_max, given->progress, given->progress_context},
+        };
+        status = core_open_source(&source, &opening.target->policy, opening.record, &opening.target->target, err);
+    }
     status = finish_open(&opening, status, ret, err);
     if (status >= 0)
         core_release_pages((*ret)->target);
     return status;
+}
+
+enum cdacq_status cdacq_target_open_core(const char *path, const struct cdacq_options *options,
+                                         struct cdacq_target **ret, struct cdacq_error *err)
+{
+    return open_core(-1, path, options, ret, err);
+}
+
+enum cdacq_status cdacq_target_open_core_fd(int fd, const char *name, const struct cdacq_options *options,
+                                            struct cdacq_target **ret, struct cdacq_error *err)
+{
+    if (fd < 0)
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "%d is no file descriptor", fd);
+    return open_core(fd, name, options, ret, err);
 }
 
 enum cdacq_status cdacq_target_open_pid(int pid, const struct cdacq_options *options, struct cdacq_target **ret,

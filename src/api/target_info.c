@@ -72,6 +72,7 @@ enum cdacq_status cdacq_target_get_info(struct cdacq_target *target, struct cdac
         .truncated = memory->truncated,
         .problem_status = target->problem.status,
         .problem = or_null(target->problem.message),
+        .truncation = memory->truncation,
         .native_aot = target->problem.status == CDACQ_ERR_CONTRACT && contracts_native_aot(&target->descriptor),
     };
     sized_copy(ret, &info, sizeof info);

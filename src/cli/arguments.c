@@ -28,6 +28,7 @@ enum option_id {
     OPTION_DESCRIPTOR,
     OPTION_DESCRIPTOR_ADDRESS,
     OPTION_RUNTIME,
+    OPTION_STORE_MAX,
     OPTION_NAMES,
     OPTION_STUBS,
     OPTION_R2R,
@@ -57,6 +58,8 @@ static const struct option_row {
     {"debuginfod", NULL, "ask the servers in DEBUGINFOD_URLS for missing ELF files", OPTIONS_TARGET, OPTION_DEBUGINFOD},
     {"stop", NULL, "stop a running process while it is read", OPTIONS_TARGET, OPTION_STOP},
     {"runtime", "N", "use runtime N, counted from 0, of several in one process", OPTIONS_TARGET, OPTION_RUNTIME},
+    {"store-max", "SIZE", "store at most SIZE (8G) of a compressed core or of standard input", OPTIONS_TARGET,
+     OPTION_STORE_MAX},
     {"descriptor", "FILE", "read JSON that overrides the runtime's descriptor (repeatable)", OPTIONS_TARGET,
      OPTION_DESCRIPTOR},
     {"descriptor-address", "ADDR", "address of DotNetRuntimeContractDescriptor, in hex", OPTIONS_TARGET,
@@ -129,6 +132,21 @@ static bool take_runtime(struct cdacq_options *options, const char *value)
     return true;
 }
 
+/* A number of bytes with a unit of K, M, G or T. */
+static bool take_store_max(struct cdacq_options *options, const char *value)
+{
+    static const char units[] = "KMGT";
+    char *end;
+    errno = 0;
+    unsigned long long number = strtoull(value, &end, 10);
+    const char *unit = *end ? strchr(units, *end) : NULL;
+    unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
+    if (value[0] < '1' || value[0] > '9' || errno || end[unit != NULL] || number > UINT64_MAX >> shift)
+        return wrong_value(OPTION_STORE_MAX, value, "expected a number of bytes, such as 500M or 8G");
+    options->store_max = number << shift;
+    return true;
+}
+
 static bool take_descriptor_address(struct cdacq_options *options, const char *value)
 {
     struct bad_ip bad;
@@ -198,6 +216,8 @@ static bool take_option(struct arguments *arguments, int id, const char *value)
         return take_descriptor_address(options, value);
     case OPTION_RUNTIME:
         return take_runtime(options, value);
+    case OPTION_STORE_MAX:
+        return take_store_max(options, value);
     case OPTION_NAMES:
         return take_names(options, value);
     case OPTION_STUBS:
@@ -293,6 +313,23 @@ static bool wrong_usage(const struct command *command)
     return false;
 }
 
+/* Standard input holds one thing. */
+static bool takes_stdin(const struct invocation *invocation)
+{
+    size_t count = 0;
+    if (!(invocation->command->options & OPTIONS_TARGET))
+        return true;
+    for (size_t i = 0; i < invocation->target_count; i++)
+        count += target_is_stdin(invocation->targets[i]);
+    if (count > 1)
+        message("only one target can be read from standard input ('-')");
+    else if (count && invocation->command->reads_ips && !invocation->ip_count)
+        message("standard input ('-') is the core, so the IPs must be arguments");
+    else
+        return true;
+    return false;
+}
+
 static bool takes_operands(const struct command *command, struct arguments *arguments)
 {
     struct invocation *invocation = arguments->invocation;
@@ -318,7 +355,7 @@ static bool takes_operands(const struct command *command, struct arguments *argu
             message("'' is neither a path nor a pid");
             return false;
         }
-    return true;
+    return takes_stdin(invocation);
 }
 
 static enum arguments_result resolve(struct arguments *arguments)

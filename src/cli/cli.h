@@ -40,7 +40,16 @@ struct invocation {
     bool each;    /* of `stack`: identical stacks are not merged */
 };
 
-/* Opens a core by its path or a process by its decimal pid. Returns NULL on failure, with a message. */
+/* Whether TARGET is "-". */
+bool target_is_stdin(const char *name);
+
+/* TARGET as messages and results name it. */
+const char *target_display_name(const char *name);
+
+/*
+ * Opens a core by its path, a process by its decimal pid, or the core on standard input ("-"). Returns NULL on failure,
+ * with a message. A message also says that a compressed core, or one from standard input, is incomplete.
+ */
 struct cdacq_target *target_open(const char *name, const struct cdacq_options *options);
 
 /*

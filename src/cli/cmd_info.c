@@ -75,8 +75,10 @@ static bool collect(struct info *info)
 
 static int show_info(const struct invocation *invocation, struct cdacq_target *target, struct cdacq_session *session)
 {
-    struct info info = {
-        .target_name = invocation->targets[0], .options = &invocation->options, .target = target, .session = session};
+    struct info info = {.target_name = target_display_name(invocation->targets[0]),
+                        .options = &invocation->options,
+                        .target = target,
+                        .session = session};
     struct output out;
     bool complete = collect(&info);
     if (!output_open(&out, invocation->output))

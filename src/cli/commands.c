@@ -24,6 +24,7 @@ const struct command commands[] = {
         .options = OPTIONS_TARGET | OPTIONS_RESULT | OPTIONS_NAMES,
         .targets_max = 1,
         .takes_ips = true,
+        .reads_ips = true,
     },
     {
         .name = "info",
@@ -46,6 +47,7 @@ const struct command commands[] = {
         .options = OPTIONS_TARGET | OPTIONS_RESULT | OPTIONS_NAMES,
         .targets_max = 1,
         .takes_ips = true,
+        .reads_ips = true,
     },
     {
         .name = "methods",

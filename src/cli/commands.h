@@ -29,6 +29,7 @@ struct command {
     enum cdacq_name_style names; /* without --names */
     size_t targets_max;
     bool takes_ips;
+    bool reads_ips;  /* from standard input, if there are no arguments for them */
     bool takes_file; /* FILE after TARGET */
 };
 

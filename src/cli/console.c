@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "util/base.h"
 #include "util/escape.h"
 
 #define ERASE_LINE "\r\033[K"
@@ -58,7 +59,8 @@ static struct timespec now(void)
 
 void progress_begin(struct progress *progress, const char *what, int results)
 {
-    *progress = (struct progress){.what = what, .wanted = isatty(STDERR_FILENO) && !isatty(results)};
+    *progress = (struct progress){
+        .what = what, .after_ms = 1000, .wanted = isatty(STDERR_FILENO) && (results < 0 || !isatty(results))};
     if (progress->wanted)
         progress->shown = now();
 }
@@ -70,12 +72,16 @@ void progress_step(struct progress *progress, uint64_t done)
     struct timespec time = now();
     int64_t elapsed_ms =
         (int64_t)(time.tv_sec - progress->shown.tv_sec) * 1000 + (time.tv_nsec - progress->shown.tv_nsec) / 1000000;
-    if (elapsed_ms < (line_is_shown ? 200 : 1000))
+    if (elapsed_ms < (line_is_shown ? 200 : progress->after_ms))
         return;
     progress->shown = time;
-    char line[128];
-    int length = snprintf(line, sizeof line, ERASE_LINE "%" PRIu64 " %s", done, progress->what);
-    write_stderr(line, (size_t)length);
+    char of_total[32] = "", text[160], line[sizeof ERASE_LINE + ESCAPED_SIZE(sizeof text)];
+    if (progress->total)
+        snprintf(of_total, sizeof of_total, " of %" PRIu64, progress->total);
+    int length = snprintf(text, sizeof text, "%" PRIu64 "%s %s", done, of_total, progress->what);
+    memcpy(line, ERASE_LINE, strlen(ERASE_LINE));
+    char *end = escape(line + strlen(ERASE_LINE), text, MIN((size_t)length, sizeof text - 1), ESCAPE_MESSAGE);
+    write_stderr(line, (size_t)(end - line));
     line_is_shown = true;
 }
 

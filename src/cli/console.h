@@ -17,11 +17,13 @@ void message(const char *format, ...) __attribute__((format(printf, 1, 2)));
  */
 struct progress {
     const char *what;      /* "addresses" */
+    uint64_t total;        /* of all elements; 0: not known */
+    int after_ms;          /* when it is first shown */
     struct timespec shown; /* time of the last update, at first of the start */
     bool wanted;
 };
 
-/* `results` is the file descriptor that the results are written to. */
+/* `results` is the file descriptor that the results are written to; -1 where no results are written meanwhile. */
 void progress_begin(struct progress *progress, const char *what, int results);
 /* Call it for every few hundred elements; it is too slow for each. */
 void progress_step(struct progress *progress, uint64_t done);

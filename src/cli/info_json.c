@@ -105,6 +105,7 @@ static void write_memory(struct json_writer *w, const struct cdacq_target_info *
     json_number(w, "dumped_size", facts->dumped_size);
     json_number(w, "missing_size", facts->missing_size);
     json_bool(w, "truncated", facts->truncated);
+    json_note(w, "truncation", facts->truncation);
 }
 
 static void write_code_ranges(struct json_writer *w, const struct info *info)

@@ -73,7 +73,9 @@ static void print_target(struct work *work)
     output_literal(out, "\n");
     if (facts->truncated) {
         label(out, "");
-        output_literal(out, "TRUNCATED: the file ends before its last segment does\n");
+        output_literal(out, "TRUNCATED: ");
+        output_text(out, facts->truncation ? facts->truncation : "the file ends before its last segment does");
+        output_literal(out, "\n");
     }
 }
 

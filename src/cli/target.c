@@ -2,6 +2,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,6 +10,7 @@
 
 #include "src/cli/commands.h"
 #include "src/cli/console.h"
+#include "util/base.h"
 
 /* A name of digits is a pid; a core of that name is "./1234". */
 static bool is_pid(const char *name)
@@ -37,18 +39,64 @@ static bool is_image(const char *name)
     return n == sizeof header && !memcmp(header, ELFMAG, SELFMAG) && (type == ET_DYN || type == ET_EXEC);
 }
 
+bool target_is_stdin(const char *name)
+{
+    return !strcmp(name, "-");
+}
+
+const char *target_display_name(const char *name)
+{
+    return target_is_stdin(name) ? "standard input" : name;
+}
+
+/* ---- Cores that are read before they are opened: compressed ones, and standard input ---------------------------- */
+
+static void show_progress(void *context, uint64_t done, uint64_t total)
+{
+    struct progress *progress = context;
+    progress->total = total >> 20;
+    progress_step(progress, done >> 20);
+}
+
+static enum cdacq_status open_core(const char *name, const struct cdacq_options *given, struct cdacq_target **ret,
+                                   struct cdacq_error *err)
+{
+    struct progress progress;
+    char what[80];
+    snprintf(what, sizeof what, "MiB of %.60s read", path_basename(target_display_name(name)));
+    progress_begin(&progress, what, -1);
+    progress.after_ms = 500;
+    struct cdacq_options options = *given;
+    options.progress = show_progress;
+    options.progress_context = &progress;
+    enum cdacq_status status =
+        target_is_stdin(name) ? cdacq_target_open_core_fd(STDIN_FILENO, target_display_name(name), &options, ret, err)
+                              : cdacq_target_open_core(name, &options, ret, err);
+    progress_end(&progress);
+    struct cdacq_target_info info = {.size = sizeof info};
+    if (status >= 0 && cdacq_target_get_info(*ret, &info, NULL) >= 0 && info.truncation)
+        message("%s: %s", target_display_name(name), info.truncation);
+    return status;
+}
+
 struct cdacq_target *target_open(const char *name, const struct cdacq_options *options)
 {
     struct cdacq_target *target = NULL;
     struct cdacq_error error;
     enum cdacq_status status;
-    if (!is_pid(name)) {
+    if (target_is_stdin(name)) {
+        if (isatty(STDIN_FILENO)) {
+            message("standard input is a terminal; redirect a core to it");
+            return NULL;
+        }
+        status = open_core(name, options, &target, &error);
+    } else if (!is_pid(name)) {
         if (is_image(name) && !(options->flags & CDACQ_OPEN_PARTIAL)) {
             message("%s: an ELF image, not a core; only 'info' and 'descriptor' can read it", name);
             return NULL;
         }
         status = is_image(name) ? cdacq_target_open_image(name, options, &target, &error)
-                                : cdacq_target_open_core(name, options, &target, &error);
+                                : open_core(name, options, &target, &error);
     } else {
         int pid = parse_pid(name);
         if (!pid) {
@@ -76,8 +124,10 @@ bool output_is_a_target(const struct invocation *invocation)
     }
     for (size_t i = 0; i < invocation->target_count; i++) {
         const char *name = invocation->targets[i];
-        bool is_process = invocation->command->options & OPTIONS_TARGET && is_pid(name);
-        if (is_process || stat(name, &target) < 0)
+        bool opens_target = invocation->command->options & OPTIONS_TARGET;
+        if (opens_target && is_pid(name))
+            continue;
+        if ((opens_target && target_is_stdin(name) ? fstat(STDIN_FILENO, &target) : stat(name, &target)) < 0)
             continue;
         if (output.st_dev == target.st_dev && output.st_ino == target.st_ino) {
             message("'%s' is the target and will not be overwritten", invocation->output);
