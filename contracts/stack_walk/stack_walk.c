@@ -248,12 +248,35 @@ static void confirm(struct stack_walk *walk, uint64_t old_sp)
         walk->frame = frame;
 }
 
+static bool go_by_guess(struct stack_walk *walk)
+{
+    struct guess guess = guess_of(walk);
+    struct registers caller = walk->registers;
+    uint64_t old_sp = sp_of(walk);
+    if (!guess_caller(&guess, !walk->is_call, &caller))
+        return false;
+    go_to(walk, &caller, CDACQ_FRAME_BY_GUESS, true);
+    confirm(walk, old_sp);
+    return true;
+}
+
+/*
+ * Goes on where the code itself does not show how. A Frame that leads to native code is that of a function which managed
+ * code called: the caller is near, and the next Frame is too far.
+ */
+static bool go_on(struct stack_walk *walk)
+{
+    if (walk->by == CDACQ_FRAME_BY_FRAME)
+        return go_by_guess(walk) || go_to_frame(walk);
+    return go_to_frame(walk) || go_by_guess(walk);
+}
+
 /* Steps to the caller of the frame at hand, which `code` and *ret describe; sets the CFA, and the kind if it shows. */
 static void step(struct stack_walk *walk, struct code_at *code, struct walk_frame *ret)
 {
     struct registers caller = walk->registers;
     struct native_frame_info info = {0};
-    uint64_t old_sp = sp_of(walk);
+    uint64_t old_sp = sp_of(walk), old_pc = pc_of(walk);
     bool stepped, is_native = !code->is_known, was_call = walk->is_call;
     enum cdacq_frame_source by = CDACQ_FRAME_BY_UNWIND;
     if (code->is_known && code_block_is_method(&code->block)) {
@@ -275,24 +298,22 @@ static void step(struct stack_walk *walk, struct code_at *code, struct walk_fram
     uint64_t sp = caller.values[walk->machine->sp];
     /* A leaf function that keeps its return address in a register may have no stack. */
     bool moved =
-        sp > old_sp || info.is_signal || (sp == old_sp && !was_call && caller.values[walk->machine->pc] != pc_of(walk));
+        sp > old_sp || info.is_signal || (sp == old_sp && !was_call && caller.values[walk->machine->pc] != old_pc);
     if (stepped && moved) {
         ret->cfa = info.cfa ? info.cfa : sp;
         go_to(walk, &caller, by, !info.is_signal);
         confirm(walk, old_sp);
-    } else if (!go_to_frame(walk)) {
-        struct guess guess = guess_of(walk);
-        caller = walk->registers;
-        if (guess_caller(&guess, !walk->is_call, &caller)) {
-            go_to(walk, &caller, CDACQ_FRAME_BY_GUESS, true);
-            confirm(walk, old_sp);
-        } else {
-            if (!reader_fail_again(raw(walk), &failure))
-                reader_fail(raw(walk), CDACQ_ERR_MEMORY, pc_of(walk), "call-frame information");
-            end(walk);
-            return;
-        }
+    } else if (!go_on(walk)) {
+        if (!reader_fail_again(raw(walk), &failure))
+            reader_fail(raw(walk), CDACQ_ERR_MEMORY, pc_of(walk), "call-frame information");
+        end(walk);
+        return;
     }
+    /* Only a signal, or the Frame that a walk on a signal's stack ends at, leads to another stack. */
+    bool to_own_stack = !on_own_stack(walk, old_sp) && on_own_stack(walk, sp_of(walk));
+    bool is_up = sp_of(walk) > old_sp || (sp_of(walk) == old_sp && !was_call && pc_of(walk) != old_pc);
+    if (!is_up && ret->kind != CDACQ_FRAME_SIGNAL && !to_own_stack)
+        reader_fail(raw(walk), CDACQ_ERR_CORRUPT, sp_of(walk), "stack frame that does not move up the stack");
     if (!pc_of(walk) || reader_failed(raw(walk)))
         end(walk);
 }
