@@ -206,6 +206,16 @@ struct metadata_member_ref {
     uint32_t name, signature;
 };
 
+struct metadata_param {
+    uint32_t flags, sequence, name;
+};
+
+struct metadata_custom_attribute {
+    uint32_t parent;
+    uint32_t constructor; /* MethodDef or MemberRef */
+    uint32_t value;
+};
+
 struct metadata_module_ref {
     uint32_t name;
 };
@@ -250,6 +260,8 @@ METADATA_ROW_READER(type_ref, TYPE_REF)
 METADATA_ROW_READER(type_def, TYPE_DEF)
 METADATA_ROW_READER(method_def, METHOD_DEF)
 METADATA_ROW_READER(member_ref, MEMBER_REF)
+METADATA_ROW_READER(param, PARAM)
+METADATA_ROW_READER(custom_attribute, CUSTOM_ATTRIBUTE)
 METADATA_ROW_READER(module_ref, MODULE_REF)
 METADATA_ROW_READER(type_spec, TYPE_SPEC)
 METADATA_ROW_READER(assembly_ref, ASSEMBLY_REF)
@@ -299,5 +311,22 @@ enum cdacq_status metadata_generics_at(const struct metadata *metadata, const st
  */
 enum cdacq_status metadata_methods(const struct metadata *metadata, uint32_t type, uint32_t *ret_begin,
                                    uint32_t *ret_end);
+
+/* The Param of parameter `number` of a MethodDef, from 1; *ret_rid is 0 if there is none, or if there is ParamPtr. */
+enum cdacq_status metadata_parameter(const struct metadata *metadata, uint32_t method, uint32_t number,
+                                     uint32_t *ret_rid);
+
+/* The next CustomAttribute after *rid (0: the first) of a MethodDef, TypeDef or Param; *rid becomes 0 at the end. */
+enum cdacq_status metadata_next_attribute(const struct metadata *metadata, uint32_t parent_token, uint32_t *rid);
+
+/* The same for the MethodImpls of a TypeDef. */
+enum cdacq_status metadata_next_method_impl(const struct metadata *metadata, uint32_t type, uint32_t *rid);
+
+struct metadata_method_impl {
+    uint32_t type;              /* rid of the TypeDef */
+    uint32_t body, declaration; /* MethodDef or MemberRef */
+};
+
+METADATA_ROW_READER(method_impl, METHOD_IMPL)
 
 #endif

@@ -19,7 +19,11 @@ enum heap_size_flags {
 /* Columns that are read by themselves, by position. */
 enum {
     TYPE_DEF_METHOD_LIST = 5,
+    METHOD_DEF_PARAM_LIST = 5,
     METHOD_PTR_METHOD = 0,
+    PARAM_SEQUENCE = 1,
+    CUSTOM_ATTRIBUTE_PARENT = 0,
+    METHOD_IMPL_CLASS = 0,
     ASSEMBLY_NAME = 7,
     NESTED_CLASS_NESTED = 0,
     NESTED_CLASS_ENCLOSING = 1,

@@ -235,3 +235,60 @@ enum cdacq_status metadata_generics_at(const struct metadata *metadata, const st
     *ret_rid = rid;
     return CDACQ_OK;
 }
+
+enum cdacq_status metadata_parameter(const struct metadata *metadata, uint32_t method, uint32_t number,
+                                     uint32_t *ret_rid)
+{
+    uint32_t begin, end = metadata->tables[METADATA_PARAM].rows + 1, limit = end, cell = 0;
+    enum cdacq_status status = metadata_cell(metadata, METADATA_METHOD_DEF, method, METHOD_DEF_PARAM_LIST, &begin);
+    if (status == CDACQ_OK && method < metadata->tables[METADATA_METHOD_DEF].rows)
+        status = metadata_cell(metadata, METADATA_METHOD_DEF, method + 1, METHOD_DEF_PARAM_LIST, &end);
+    if (status != CDACQ_OK)
+        return status;
+    if (metadata->tables[METADATA_PARAM_PTR].rows)
+        begin = end = 1;
+    if (begin == 0 || begin > end || end > limit)
+        return CDACQ_ERR_FORMAT;
+    uint32_t rid = begin + lower_bound(i, end - begin,
+                                       status == CDACQ_OK &&
+                                           (status = metadata_cell(metadata, METADATA_PARAM, begin + i, PARAM_SEQUENCE,
+                                                                   &cell)) == CDACQ_OK &&
+                                           cell < number);
+    if (status == CDACQ_OK && rid < end)
+        status = metadata_cell(metadata, METADATA_PARAM, rid, PARAM_SEQUENCE, &cell);
+    if (status == CDACQ_OK)
+        *ret_rid = rid < end && cell == number ? rid : 0;
+    return status;
+}
+
+/* The row of `key` after *rid, or the first one. */
+static enum cdacq_status next_row(const struct metadata *metadata, enum metadata_table table, unsigned column,
+                                  uint32_t key, uint32_t *rid)
+{
+    uint32_t cell = 0;
+    if (!is_sorted(metadata, table))
+        return scan(metadata, table, column, *rid + 1, key, rid);
+    if (!*rid)
+        return metadata_find_row(metadata, table, column, key, rid);
+    enum cdacq_status status = CDACQ_OK;
+    uint32_t next = *rid < metadata->tables[table].rows ? *rid + 1 : 0;
+    if (next)
+        status = metadata_cell(metadata, table, next, column, &cell);
+    if (status == CDACQ_OK)
+        *rid = next && cell == key ? next : 0;
+    return status;
+}
+
+enum cdacq_status metadata_next_attribute(const struct metadata *metadata, uint32_t parent_token, uint32_t *rid)
+{
+    enum { TAG_BITS = 5, TYPE_DEF_TAG = 3, PARAM_TAG = 4 };
+    uint32_t table = metadata_token_table(parent_token);
+    uint32_t tag = table == METADATA_TYPE_DEF ? TYPE_DEF_TAG : table == METADATA_PARAM ? PARAM_TAG : 0;
+    return next_row(metadata, METADATA_CUSTOM_ATTRIBUTE, CUSTOM_ATTRIBUTE_PARENT,
+                    metadata_rid(parent_token) << TAG_BITS | tag, rid);
+}
+
+enum cdacq_status metadata_next_method_impl(const struct metadata *metadata, uint32_t type, uint32_t *rid)
+{
+    return next_row(metadata, METADATA_METHOD_IMPL, METHOD_IMPL_CLASS, type, rid);
+}

@@ -36,6 +36,10 @@ static void name_in_module(const struct method_namer *namer, struct module *modu
         return;
     struct name_source source = {.metadata = &module->metadata};
     enum cdacq_status status = name_method(&source, namer->spelling, token, instance, &ret->text);
+    if (status < 0 && instance && namer->spelling->formal) {
+        reader_recover(&namer->cache->reader->raw, FAILURE_ANY);
+        status = name_method(&source, namer->spelling, token, NULL, &ret->text);
+    }
     if (reader_failed(&namer->cache->reader->raw))
         reader_status(&namer->cache->reader->raw, &ret->error);
     else if (status < 0)
@@ -106,6 +110,8 @@ static struct name_instance instance_of(struct instance_context *context, const 
         type_handle_arguments(namer->cache, method->method_table, &context->type_arguments, &instance.type_count);
         instance.method_count = method_desc_arguments(namer->cache->reader, method, &context->method_arguments);
     }
+    if (namer->spelling->formal) /* which does without them */
+        reader_recover(&namer->cache->reader->raw, FAILURE_ANY);
     return instance;
 }
 
@@ -240,11 +246,8 @@ static void name_instance(const struct method_namer *namer, const struct code_bl
                             : own_definition && method.module > 1
                                 ? find_manifest_assembly(cache, entries, method.module - 1)
                                 : NULL;
-    if (own_definition && module && (composite || method.module == 0)) {
-        if (namer->spelling->formal) {
-            name_in_module(namer, module, method.token, NULL, ret);
-            return;
-        }
+    bool is_own = own_definition && module && (composite || method.module == 0);
+    if (is_own) {
         ret->module = module;
         ret->token = method.token;
     }
@@ -263,7 +266,9 @@ static void name_instance(const struct method_namer *namer, const struct code_bl
                                  .context = &modules};
     ret->unverified |= module->unverified;
     enum cdacq_status status = name_entry_point(&source, namer->spelling, &method, &ret->text);
-    if (status < 0 && !module_cache_report(cache, status, status == CDACQ_ERR_MODULE ? NULL : module, &ret->error))
+    if (status < 0 && is_own && namer->spelling->formal)
+        name_in_module(namer, module, method.token, NULL, ret);
+    else if (status < 0 && !module_cache_report(cache, status, status == CDACQ_ERR_MODULE ? NULL : module, &ret->error))
         error_set(&ret->error, CDACQ_ERR_MODULE, block->start,
                   "the method at 0x%" PRIx64 " is declared in another module and was not prepared", block->start);
 }

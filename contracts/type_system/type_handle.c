@@ -153,8 +153,11 @@ static void put_argument(struct namer *n, const struct type_arguments *arguments
     const struct handle_arguments *handles = arguments->context;
     struct reader *raw = &handles->cache->reader->raw;
     uint64_t handle = read_pointer(raw, handles->address + (uint64_t)arguments->number * raw->pointer_size);
+    size_t begin = n->text->length;
     if (reader_good(n, handles->cache->reader))
         put_handle(n, handles->cache, handle, handles->depth);
+    if (UNLIKELY(n->status != CDACQ_OK) && type_formal_instead(n, begin))
+        reader_recover(raw, FAILURE_ANY);
 }
 
 static void put_class(struct namer *n, struct module_cache *cache, uint64_t method_table, uint32_t flags,

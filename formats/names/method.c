@@ -16,9 +16,11 @@ static void put_parent(struct namer *n, const struct metadata *m, uint32_t paren
         if (!namer_spend_search(n, m, METADATA_METHOD_PTR) ||
             !namer_check(n, metadata_method_owner(m, metadata_rid(parent), &owner)))
             return;
-        n->formals[0] = type_definition(n, m, metadata_token(METADATA_TYPE_DEF, owner));
+        n->formals_owner[0] = metadata_token(METADATA_TYPE_DEF, owner);
+        n->formals[0] = type_definition(n, m, n->formals_owner[0]);
         return;
     case METADATA_TYPE_DEF:
+        n->formals_owner[0] = parent;
         n->formals[0] = type_definition(n, m, parent);
         return;
     case METADATA_TYPE_SPEC:
@@ -42,9 +44,13 @@ void method_put_owner(struct namer *n, const struct named_method *method)
     if (n->status != CDACQ_OK) {
         return;
     } else if (s.at) {
+        n->unabbreviated = true;
         type_signature_alone(n, &s, method->owner_metadata);
     } else if (method->token && !(instance && instance->owner)) {
+        n->unabbreviated = true;
+        n->bound = instance;
         put_parent(n, method->metadata, method->parent);
+        n->bound = NULL;
     } else {
         if (method->token)
             instance->owner(instance->context, n);
@@ -52,6 +58,7 @@ void method_put_owner(struct namer *n, const struct named_method *method)
             text_puts(n->text, method->plain_owner);
         n->origin = (struct origin){.metadata = method->metadata};
     }
+    n->unabbreviated = false;
 }
 
 void method_put_name(struct namer *n, const struct named_method *method)
@@ -89,6 +96,7 @@ static void read_row(struct namer *n, struct named_method *method, uint32_t *ret
     } else if (namer_check(n, metadata_method_def(method->metadata, rid, &definition))) {
         reference.name = definition.name;
         reference.signature = definition.signature;
+        method->flags = definition.flags;
     }
     method->parent = reference.parent;
     method->name = reference.name;
@@ -177,8 +185,10 @@ static void put_entry_argument(void *context, bool of_method, uint32_t index, st
                                    : owner_arguments(entry->entry, &count);
     const uint8_t *first = s.at;
     signature_skip_types(&s, index, 0);
+    size_t begin = n->text->length;
     if (namer_spend_bulk(n, (size_t)(s.at - first)))
         type_signature_alone(n, &s, entry->metadata);
+    type_formal_instead(n, begin);
 }
 
 enum cdacq_status name_entry_point(const struct name_source *source, const struct name_spelling *spelling,
@@ -196,15 +206,15 @@ enum cdacq_status name_entry_point(const struct name_source *source, const struc
                                   .instance = &instance};
     uint32_t signature;
     owner_arguments(entry, &instance.type_count);
-    if (entry->owner)
+    /* A formal spelling writes the owner of a MethodDef as a definition over the arguments. */
+    if (entry->owner && !(spelling->formal && metadata_token_table(entry->token) == METADATA_METHOD_DEF &&
+                          metadata_token_table(entry->owner_token) == METADATA_TYPE_DEF))
         method.owner = signature_at(entry->owner, entry->owner_length, 0, false);
     if (!entry->token)
         namer_fail(&n, CDACQ_ERR_FORMAT);
     if (n.status == CDACQ_OK)
         read_row(&n, &method, &signature);
-    if (n.status == CDACQ_OK && spelling->formal)
-        spelling->put_method(&n, &method);
-    else if (n.status == CDACQ_OK)
+    if (n.status == CDACQ_OK)
         put_method_of_blob(&n, spelling, &method, signature);
     return namer_end(&n);
 }

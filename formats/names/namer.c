@@ -149,6 +149,7 @@ static bool path_of_type_ref(struct namer *n, uint32_t rid, struct type_path *pa
 bool namer_path(struct namer *n, const struct metadata *m, uint32_t token, struct type_path *path)
 {
     path->metadata = m;
+    path->token = token;
     path->count = 0;
     path->arities_known = false;
     path->scope = 0;

@@ -26,6 +26,18 @@ struct origin {
     uint32_t scope;
 };
 
+/* The generic parameter that an argument is for. */
+struct type_parameter {
+    const struct metadata *metadata; /* NULL: not known */
+    uint32_t owner;                  /* TypeDef or MethodDef */
+    uint32_t number;
+};
+
+/* A part of the text: a tuple that was just written, with its opening word and its one closing character. */
+struct written_tuple {
+    size_t begin, end, open;
+};
+
 /* The status is sticky: once it is a failure, every step does nothing. */
 struct namer {
     const struct name_source *source;
@@ -37,10 +49,16 @@ struct namer {
     const struct metadata
         *outer;                /* that tokens of generic arguments refer to, even if their type is of another module */
     struct formals formals[2]; /* the names of type parameters: of the type, of the method */
+    uint32_t formals_owner[2]; /* their TypeDef, their MethodDef; 0: not known */
     const struct name_instance *instance; /* the arguments for them; NULL: they are not substituted */
-    struct origin origin;                 /* of the type that was written last */
-    size_t brackets, brackets_end;        /* in the text, of the last array */
-    size_t text_length;                   /* before the name */
+    const struct name_instance *bound;    /* the arguments of the next definition of a type; NULL: its formals */
+    struct type_parameter parameter;      /* of the argument that is written */
+    const char *reference;                /* precedes the next type if that is a reference; NULL: the spelling's word */
+    bool unabbreviated;                   /* the next type: System.Nullable<int>, not int? */
+    struct written_tuple tuple;
+    struct origin origin;          /* of the type that was written last */
+    size_t brackets, brackets_end; /* in the text, of the last array */
+    size_t text_length;            /* before the name */
 };
 
 struct namer namer_begin(const struct name_source *source, const struct type_spelling *types, struct text *text);
@@ -66,6 +84,15 @@ static inline bool namer_spend(struct namer *n, uint32_t units)
         return namer_fail(n, CDACQ_ERR_FUEL);
     n->fuel -= units;
     return n->status == CDACQ_OK;
+}
+
+/* Removes what was written after `length` bytes, and the failure. */
+static inline void namer_retry(struct namer *n, size_t length)
+{
+    n->status = CDACQ_OK;
+    n->text->length = length;
+    if (n->text->data)
+        n->text->data[length] = '\0';
 }
 
 /* For `amount` bytes, or for a search by key. */
@@ -98,6 +125,7 @@ struct type_level {
 /* A type and the types that enclose it, innermost first. */
 struct type_path {
     const struct metadata *metadata;
+    uint32_t token;
     unsigned count;
     bool arities_known; /* from each level's own parameters; otherwise from its `N */
     uint32_t scope;     /* of the outermost TypeRef (metadata_type_ref); 0 of a TypeDef */

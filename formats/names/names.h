@@ -1,7 +1,7 @@
 /*
  * names.h: names of methods, from metadata and signatures, in three spellings:
  *
- *     csharp  Ns.Outer.Inner<T>.M<U>(int, ref U, Ns.Dictionary<string, T>.Enumerator[])
+ *     csharp  Ns.Outer.Inner<int>.M<U>(int, ref U, Ns.Dictionary<string, int>.Enumerator[])
  *     sos     Ns.Outer`1+Inner[[System.Int32, System.Private.CoreLib]].M[[Ns.Own, Own]](Int32, Ns.Own)
  *     il      instance void [Own] Ns.Outer`1+Inner[System.Int32]::M(!0,class [System.Runtime]Ns.List`1<!!0>&)
  *
@@ -29,7 +29,7 @@ struct name_spelling {
     const struct type_spelling *owner; /* of the type that a method belongs to */
     void (*put_method)(struct namer *n, const struct named_method *method);
 
-    /* Names the definition, List<T>.Add(T), whatever it is instantiated over. Others name the instance. */
+    /* Names the definition, List<T>.Add(T), if the target does not tell the instance. Others have no name then. */
     bool formal;
     bool arguments;                         /* shows what the method is instantiated over, and so do its parameters */
     const char *dynamic_class, *stub_class; /* the owner of a DynamicMethod, and of an IL stub (NULL: the same) */
@@ -90,7 +90,7 @@ enum cdacq_status name_dynamic(const struct name_source *source, const struct na
 /*
  * The instantiated method that a signature in a ReadyToRun image refers to. Needs the module callback for all modules
  * that occur in it (CDACQ_ERR_MODULE). The assembly of a type of another module is the one that the reference names,
- * even if that only forwards the type. A formal spelling omits the parameters: `Ns.List<int>.ConvertAll<string>`.
+ * even if that only forwards the type.
  */
 enum cdacq_status name_entry_point(const struct name_source *source, const struct name_spelling *spelling,
                                    const struct name_entry_point *entry, struct text *ret);

@@ -32,6 +32,9 @@ struct parameter_style {
     const char *rest;     /* ends the list of a method with variable arguments; NULL: nothing */
     const char *sentinel; /* NULL: is not written */
     bool stops;           /* at the sentinel */
+
+    /* Precedes parameter `number` (from 1) of `count`, whose type is at the cursor; NULL: nothing does. */
+    void (*before)(struct namer *n, struct signature s, uint32_t number, uint32_t count);
 };
 
 /* A function pointer: its calling convention, its return type, its parameters. */
@@ -77,6 +80,12 @@ struct type_spelling {
     void (*variable)(struct namer *n, bool of_method, uint32_t number);
     const char *unknown_variable[2], *unknown_function;
 
+    /*
+     * Writes the namer's `parameter` in place of an argument that the target does not tell: System.__Canon, for which
+     * code is shared, or what cannot be read. False if it is not known either. NULL: there is no such substitute.
+     */
+    bool (*formal)(struct namer *n);
+
     /* The first element type that has a name among those of ReadyToRun images only; 0: none has. */
     uint8_t first_zapsig;
 };
@@ -96,6 +105,7 @@ struct named_method {
     uint32_t name;
     struct signature owner; /* of the instantiated type; `at` is NULL: none */
     const struct metadata *owner_metadata;
+    uint32_t flags;                       /* of a MethodDef */
     const struct name_instance *instance; /* NULL: not instantiated, or not known */
     bool has_parameters;                  /* `header` and `signature` are known */
     struct signature_header header;

@@ -1,13 +1,19 @@
 /*
- * spelling_csharp.c: names of definitions, as C# writes them:
+ * spelling_csharp.c: names as C# writes them:
  *
- *     Ns.Outer.Inner<T>.M<U>(int, ref U, Ns.Dictionary<string, T>.Enumerator[])
+ *     Ns.Outer.Inner<int>.M<U>(int, ref U, Ns.Dictionary<string, int>.Enumerator[], (int, string)?, params U[])
  *
- * Names are those of the metadata (`<>c.<Main>b__0_0`). A level of a type lists the generic parameters that it adds to
- * those of the enclosing types, in place of its `N suffix. Types are named in full, primitive ones by keyword, generic
- * parameters by their formal names, or `!0` and `!!0` if those are not known. Return types and custom modifiers are
- * omitted.
+ * Types and methods show what they are instantiated over, and so do the parameters. The formal parameter (T) stands for
+ * what the target does not tell, and for System.__Canon: code that is shared has no argument. Names are those of the
+ * metadata (`<>c.<Main>b__0_0`), but operators and accessors are written as C# writes them (member.h). A level of a type
+ * lists the generic parameters that it adds to those of the enclosing types, in place of its `N suffix. Types are named
+ * in full, primitive ones by keyword; formal parameters that are not known are `!0` and `!!0`. Return types and custom
+ * modifiers are omitted.
  */
+#include <stdio.h>
+
+#include "formats/names/attributes.h"
+#include "formats/names/member.h"
 #include "formats/names/spelling.h"
 #include "formats/names/type_walk.h"
 
@@ -42,6 +48,32 @@ static void put_formal(struct namer *n, const struct formals *formals, bool of_m
         namer_put_string(n, formals->metadata, param.name);
 }
 
+/* The parameter of the argument that is written, if that is known; its number if only its name is missing. */
+static bool csharp_formal(struct namer *n)
+{
+    const struct type_parameter parameter = n->parameter;
+    struct metadata_generic_param row;
+    struct metadata_generics generics;
+    uint32_t rid = 0;
+    if (!parameter.metadata || !parameter.owner || !namer_spend_search(n, parameter.metadata, METADATA_GENERIC_PARAM))
+        return false;
+    size_t begin = n->text->length;
+    enum cdacq_status status = metadata_generics(parameter.metadata, parameter.owner, &generics);
+    if (status == CDACQ_OK)
+        status = metadata_generics_at(parameter.metadata, &generics, parameter.number, &rid);
+    if (status == CDACQ_OK && rid)
+        status = metadata_generic_param(parameter.metadata, rid, &row);
+    if (status == CDACQ_OK && rid)
+        namer_put_string(n, parameter.metadata, row.name);
+    if (status == CDACQ_OK && n->status == CDACQ_OK)
+        return rid != 0;
+    if (status != CDACQ_ERR_MEMORY && n->status != CDACQ_ERR_MEMORY)
+        return namer_fail(n, status);
+    namer_retry(n, begin);
+    type_variable_number(n, metadata_token_table(parameter.owner) == METADATA_METHOD_DEF, parameter.number);
+    return true;
+}
+
 static void csharp_variable(struct namer *n, bool of_method, uint32_t number)
 {
     put_formal(n, &n->formals[of_method], of_method, number);
@@ -61,6 +93,31 @@ static bool path_read_arities(struct namer *n, struct type_path *path)
     }
     path->arities_known = true;
     return true;
+}
+
+/* The sum of the suffixes `N of all levels. */
+static uint32_t path_suffixes(struct namer *n, const struct type_path *path)
+{
+    char buffer[METADATA_STRING_CAP];
+    const char *name;
+    uint32_t total = 0, suffix;
+    size_t length;
+    for (unsigned i = 0; i < path->count; i++) {
+        if (!namer_check(n, metadata_string(path->metadata, path->levels[i].name, buffer, &name, &length)))
+            return 0;
+        stem_length(name, length, &suffix);
+        total += suffix;
+    }
+    return total;
+}
+
+/* The same if the parameters' rows are missing: names without suffixes are those of types without parameters. */
+static bool path_guess_arities(struct namer *n, const struct type_path *path)
+{
+    if (n->status != CDACQ_ERR_MEMORY)
+        return false;
+    namer_retry(n, n->text->length);
+    return path_suffixes(n, path) == 0 ? n->status == CDACQ_OK : namer_fail(n, CDACQ_ERR_MEMORY);
 }
 
 /* How many parameters a level adds to those of the enclosing types. */
@@ -91,6 +148,16 @@ static __attribute__((noinline)) uint32_t put_level_name(struct namer *n, const 
     return taken;
 }
 
+/* The next argument, which is one for a parameter of the innermost level. */
+static void put_argument(struct namer *n, const struct type_path *path, struct type_arguments *arguments)
+{
+    const struct type_parameter outer = n->parameter;
+    bool definition = metadata_token_table(path->token) == METADATA_TYPE_DEF;
+    n->parameter = (struct type_parameter){definition ? path->metadata : NULL, path->token, arguments->number};
+    type_argument(n, arguments);
+    n->parameter = outer;
+}
+
 static void put_path(struct namer *n, const struct type_path *path, struct type_arguments *arguments)
 {
     for (unsigned i = path->count; i-- > 0 && n->status == CDACQ_OK;) {
@@ -98,7 +165,7 @@ static void put_path(struct namer *n, const struct type_path *path, struct type_
         arguments->level = &path->levels[i];
         for (uint32_t k = 0; k < count && n->status == CDACQ_OK; k++) {
             text_puts(n->text, k == 0 ? "<" : ", ");
-            type_argument(n, arguments);
+            put_argument(n, path, arguments);
         }
         if (count)
             text_putc(n->text, '>');
@@ -107,19 +174,102 @@ static void put_path(struct namer *n, const struct type_path *path, struct type_
     }
 }
 
+/* ---- Types with a syntax of their own ---- */
+
+/* Whether the path is System.NAME`ARITY. */
+static bool is_system(struct namer *n, const struct type_path *path, const char *name, uint32_t arity)
+{
+    char expected[32];
+    bool equal;
+    int length = snprintf(expected, sizeof expected, "%s`%u", name, arity);
+    return path->count == 1 &&
+           namer_check(
+               n, metadata_string_equals(path->metadata, path->levels[0].name, expected, (size_t)length, &equal)) &&
+           equal &&
+           namer_check(n,
+                       metadata_string_equals(path->metadata, path->levels[0].namespace_name, "System", 6, &equal)) &&
+           equal;
+}
+
+static void insert(struct namer *n, size_t at, const char *word)
+{
+    size_t end = n->text->length;
+    text_puts(n->text, word);
+    namer_rotate(n, at, end);
+}
+
+/*
+ * `(int, string)`. The eighth element of a tuple is a tuple of the rest, whose elements follow the first seven; any
+ * other type is no tuple of C#'s.
+ */
+static void put_tuple(struct namer *n, const struct type_path *path, struct type_arguments *arguments)
+{
+    static const char word[] = "System.ValueTuple<";
+    enum { REST = 8 };
+    uint32_t count = arguments->left;
+    size_t begin = n->text->length, last = begin;
+    bool plain = count == 1;
+    text_puts(n->text, plain ? word : "(");
+    for (uint32_t i = 0; i < count && n->status == CDACQ_OK; i++) {
+        text_puts(n->text, i ? ", " : "");
+        last = n->text->length;
+        put_argument(n, path, arguments);
+    }
+    if (n->text->broken || n->status != CDACQ_OK)
+        return;
+    if (count == REST && n->tuple.begin == last && n->tuple.end == n->text->length) {
+        char *rest = n->text->data + last;
+        n->text->length -= n->tuple.open + 1;
+        memmove(rest, rest + n->tuple.open, n->text->length - last);
+        n->text->data[n->text->length] = '\0';
+    } else if (count == REST) {
+        plain = true;
+        n->text->length--; /* moves the bracket */
+        memmove(n->text->data + begin, n->text->data + begin + 1, n->text->length - begin);
+        n->text->data[n->text->length] = '\0';
+        insert(n, begin, word);
+    }
+    text_putc(n->text, plain ? '>' : ')');
+    n->tuple = (struct written_tuple){begin, n->text->length, plain ? sizeof word - 1 : 1};
+}
+
+/* Nullable types and tuples. False, and nothing is written, for others. */
+static bool put_abbreviated(struct namer *n, const struct type_path *path, struct type_arguments *arguments)
+{
+    enum { TUPLE_MAX = 8 };
+    uint32_t count = arguments->left;
+    if (count == 1 && is_system(n, path, "Nullable", 1)) {
+        put_argument(n, path, arguments);
+        text_putc(n->text, '?');
+        return true;
+    }
+    if (count && count <= TUPLE_MAX && is_system(n, path, "ValueTuple", count)) {
+        put_tuple(n, path, arguments);
+        return true;
+    }
+    return false;
+}
+
 /* Not inlined because of its large path; so is the next. */
 static __attribute__((noinline)) void csharp_named(struct namer *n, const struct named_type *type,
                                                    struct type_arguments *arguments)
 {
     struct type_arguments none = {0};
     struct type_path path;
+    bool abbreviated = !n->unabbreviated;
+    n->unabbreviated = false;
     if (!namer_path(n, type->metadata, type->token, &path))
         return;
     if (!arguments)
         arguments = &none;
-    if (arguments->left && path.count > 1 && metadata_token_table(type->token) == METADATA_TYPE_DEF &&
-        !path_read_arities(n, &path))
+    if (abbreviated && put_abbreviated(n, &path, arguments))
         return;
+    if (arguments->left && path.count > 1 && metadata_token_table(type->token) == METADATA_TYPE_DEF &&
+        !path_read_arities(n, &path)) {
+        if (n->status != CDACQ_ERR_MEMORY)
+            return;
+        namer_retry(n, n->text->length); /* the suffixes decide, as those of a TypeRef do */
+    }
     put_path(n, &path, arguments);
 }
 
@@ -128,15 +278,29 @@ static void put_formal_argument(struct namer *n, const struct type_arguments *ar
     put_formal(n, &arguments->level->formals, false, arguments->number);
 }
 
+static void put_bound_argument(struct namer *n, const struct type_arguments *arguments)
+{
+    type_variable_argument(n, arguments->context, false, arguments->number);
+}
+
 static __attribute__((noinline)) struct formals csharp_definition(struct namer *n, const struct metadata *m,
                                                                   uint32_t token)
 {
+    const struct name_instance *bound = n->bound;
     struct type_path path;
-    if (!namer_path(n, m, token, &path) || !path_read_arities(n, &path))
+    n->bound = NULL;
+    n->unabbreviated = false;
+    if (!namer_path(n, m, token, &path) || (!path_read_arities(n, &path) && !path_guess_arities(n, &path)))
         return (struct formals){0};
-    struct type_arguments arguments = {.left = path.levels[0].formals.generics.count, .put = put_formal_argument};
+    const struct formals formals = path.levels[0].formals;
+    struct type_arguments arguments = {.left = formals.generics.count, .put = put_formal_argument};
+    if (bound && arguments.left && bound->type_count == arguments.left) {
+        arguments.put = put_bound_argument;
+        arguments.context = (void *)bound;
+        n->formals[0] = formals;
+    }
     put_path(n, &path, &arguments);
-    return path.levels[0].formals;
+    return formals;
 }
 
 /* `delegate*<int, void>` */
@@ -164,6 +328,7 @@ static const struct type_spelling csharp_types = {
     .unknown_function = "delegate*",
     .named = csharp_named,
     .definition = csharp_definition,
+    .formal = csharp_formal,
     .variable = csharp_variable,
 };
 
@@ -174,31 +339,89 @@ static void put_method_formal(struct namer *n, const struct type_arguments *argu
     csharp_variable(n, true, arguments->number);
 }
 
-/* The formal parameters of a generic method. */
-static struct type_arguments read_method_formals(struct namer *n, const struct named_method *method)
+/* The arguments of a generic method, or its formal parameters. */
+static struct type_arguments read_method_arguments(struct namer *n, const struct named_method *method)
 {
-    struct type_arguments formals = {.put = put_method_formal};
-    if (metadata_token_table(method->token) == METADATA_MEMBER_REF)
-        formals.left = method->header.generic_count;
-    else if (method->token && method->header.generic &&
-             namer_formals(n, method->metadata, method->token, &n->formals[1]))
-        formals.left = n->formals[1].generics.count;
-    return formals;
+    struct type_arguments arguments = {.put = put_method_formal};
+    if (metadata_token_table(method->token) == METADATA_MEMBER_REF) {
+        arguments.left = method->header.generic_count;
+    } else if (method->token && method->header.generic &&
+               namer_formals(n, method->metadata, method->token, &n->formals[1])) {
+        arguments.left = n->formals[1].generics.count;
+        n->formals_owner[1] = method->token;
+    }
+    bool bound = method->instance && method->instance->method_count &&
+                 (!arguments.left || method->instance->method_count == arguments.left);
+    return bound ? method_arguments(method) : arguments;
 }
 
-static void csharp_method(struct namer *n, const struct named_method *method)
+/*
+ * `in` has a flag and an attribute, `out` a flag: [In] and [Out] set the same flags but mean something only for
+ * marshalling. C# 12's `ref readonly` has an attribute of its own.
+ */
+static const char *reference_word(struct namer *n, const struct metadata *m, uint32_t rid)
+{
+    enum { PARAM_IN = 1, PARAM_OUT = 2 };
+    static const char space[] = "System.Runtime.CompilerServices";
+    struct metadata_param param;
+    uint32_t token = metadata_token(METADATA_PARAM, rid);
+    if (metadata_param(m, rid, &param) != CDACQ_OK)
+        return NULL;
+    if ((param.flags & (PARAM_IN | PARAM_OUT)) == PARAM_OUT)
+        return "out ";
+    if (!(param.flags & PARAM_IN))
+        return NULL;
+    return namer_has_attribute(n, m, token, space, "IsReadOnlyAttribute")         ? "in "
+           : namer_has_attribute(n, m, token, space, "RequiresLocationAttribute") ? "ref readonly "
+                                                                                  : NULL;
+}
+
+static bool is_params(struct namer *n, const struct metadata *m, uint32_t rid, uint8_t element)
+{
+    uint32_t token = metadata_token(METADATA_PARAM, rid);
+    return element == ELEMENT_SZARRAY
+               ? namer_has_attribute(n, m, token, "System", "ParamArrayAttribute")
+               : namer_has_attribute(n, m, token, "System.Runtime.CompilerServices", "ParamCollectionAttribute");
+}
+
+/* `out`, `in`, `params` of a parameter, as far as its row can be read. */
+static void csharp_parameter(struct namer *n, struct signature s, uint32_t number, uint32_t count)
+{
+    const struct metadata *m = n->formals[1].metadata;
+    uint32_t method = n->formals_owner[1], rid;
+    signature_skip_modifiers(&s);
+    uint8_t element = signature_peek(&s);
+    bool last = number == count && (element == ELEMENT_SZARRAY || element == ELEMENT_GENERICINST);
+    if (!m || !method || !(element == ELEMENT_BYREF || last) ||
+        metadata_parameter(m, metadata_rid(method), number, &rid) != CDACQ_OK || !rid)
+        return;
+    if (element == ELEMENT_BYREF)
+        n->reference = reference_word(n, m, rid);
+    else if (is_params(n, m, rid, element))
+        text_puts(n->text, "params ");
+}
+
+/* Not inlined because of its large member. */
+static __attribute__((noinline)) void csharp_method(struct namer *n, const struct named_method *method)
 {
     /* Arguments after the sentinel are not part of the name. */
-    static const struct parameter_style style = {.list = {"(", ", ", ")"}, .rest = "__arglist", .stops = true};
+    static const struct parameter_style style = {
+        .list = {"(", ", ", ")"}, .rest = "__arglist", .stops = true, .before = csharp_parameter};
+    static const struct parameter_style indexes = {.list = {"[", ", ", "]"}, .before = csharp_parameter};
     struct signature s = method->signature;
+    struct member member;
+    if (!member_read(n, method, &member))
+        return;
     method_put_owner(n, method);
     text_putc(n->text, '.');
-    method_put_name(n, method);
-    struct type_arguments arguments =
-        method->has_parameters ? read_method_formals(n, method) : method_arguments(method);
+    if (metadata_token_table(method->token) == METADATA_METHOD_DEF && method->token) {
+        n->formals[1].metadata = method->metadata;
+        n->formals_owner[1] = method->token;
+    }
+    n->instance = method->instance;
+    member_put(n, method, &member, &indexes);
+    struct type_arguments arguments = read_method_arguments(n, method);
     type_argument_list(n, &arguments);
-    if (!method->has_parameters)
-        return;
     signature_skip_type(&s);
     type_parameters(n, &s, method->metadata, &method->header, &style);
 }
@@ -207,5 +430,6 @@ const struct name_spelling name_spelling_csharp = {
     .owner = &csharp_types,
     .put_method = csharp_method,
     .formal = true,
+    .arguments = true,
     .dynamic_class = "dynamicClass",
 };

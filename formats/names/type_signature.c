@@ -128,7 +128,10 @@ void type_parameters(struct namer *n, struct signature *s, const struct metadata
             text_puts(n->text, style->sentinel);
             continue;
         }
+        if (style->before)
+            style->before(n, *s, header->parameter_count - left + 1, header->parameter_count);
         type_signature(n, s, m);
+        n->reference = NULL;
         left--;
     }
     if (header->kind == SIGNATURE_VARARG && style->rest) {

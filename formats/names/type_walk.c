@@ -37,6 +37,8 @@ bool type_primitive(struct namer *n, uint8_t element)
     const char *word = element < ARRAY_SIZE(primitives) ? primitives[element][n->types->primitives] : NULL;
     if (!word)
         return false;
+    if (element == ELEMENT_CANON_ZAPSIG && n->types->formal && n->types->formal(n))
+        return true;
     if (n->types->qualified)
         text_puts(n->text, "System.");
     text_puts(n->text, n->types->qualified ? core_name(element) : word);
@@ -111,7 +113,8 @@ void type_instance(struct namer *n, const struct named_type *type, struct type_a
 void type_before(struct namer *n, uint8_t element)
 {
     if (element == ELEMENT_BYREF)
-        text_puts(n->text, n->types->byref[0]);
+        text_puts(n->text, n->reference ? n->reference : n->types->byref[0]);
+    n->reference = NULL;
 }
 
 void type_after(struct namer *n, uint8_t element)
@@ -148,9 +151,21 @@ void type_array(struct namer *n, const struct array_shape *shape)
 void type_variable_argument(struct namer *n, const struct name_instance *instance, bool of_method, uint32_t number)
 {
     const struct name_instance *outer = n->instance;
+    const struct type_parameter parameter = n->parameter;
     n->instance = NULL; /* no argument refers to the arguments */
+    n->parameter = (struct type_parameter){n->formals[of_method].metadata, n->formals_owner[of_method], number};
     instance->argument(instance->context, of_method, number, n);
+    n->parameter = parameter;
     n->instance = outer;
+}
+
+bool type_formal_instead(struct namer *n, size_t begin)
+{
+    enum cdacq_status status = n->status;
+    if (status == CDACQ_OK || !n->types->formal || n->text->broken)
+        return false;
+    namer_retry(n, begin);
+    return n->types->formal(n) || namer_fail(n, status);
 }
 
 void type_variable(struct namer *n, bool of_method, uint32_t number)

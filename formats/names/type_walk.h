@@ -73,6 +73,12 @@ void type_array(struct namer *n, const struct array_shape *shape);
 void type_variable(struct namer *n, bool of_method, uint32_t number);
 void type_variable_argument(struct namer *n, const struct name_instance *instance, bool of_method, uint32_t number);
 
+/*
+ * Writes the formal parameter in place of an argument that has failed, if the spelling does so; the argument began at
+ * `begin` of the text. Returns whether it did: then the failure is gone.
+ */
+bool type_formal_instead(struct namer *n, size_t begin);
+
 /* An ELEMENT_VAR, _MVAR or _FNPTR that a feeder cannot resolve further. */
 void type_unknown(struct namer *n, uint8_t element);
 

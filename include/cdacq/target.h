@@ -41,7 +41,7 @@ enum cdacq_open_flags {
  * runtime has not prepared, names come from its image: an assembly is then the referenced one, which may only forward.
  */
 enum cdacq_name_style {
-    CDACQ_NAMES_CSHARP, /* Ns.Outer.Inner<T>.M<U>(int, U): the definition in C# syntax */
+    CDACQ_NAMES_CSHARP, /* Ns.Outer.Inner<int>.M<U>(int, U): in C# syntax; a formal parameter where code is shared */
     CDACQ_NAMES_SOS,    /* Ns.Outer+Inner`1[[System.Int32, System.Private.CoreLib]].M(Int32): SOS, the runtime's DAC */
     CDACQ_NAMES_IL,     /* instance void [Asm] Ns.Outer+Inner`1[System.Int32]::M(!0): the runtime's perf map */
 };

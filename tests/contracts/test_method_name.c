@@ -8,8 +8,8 @@
 #include "tests/support/metadata_writer.h"
 #include "tests/support/mock_support.h"
 
-enum { INT32 = 2, OUTER, INNER, OPEN }; /* rids of TypeDefs */
-enum { TAKE = 1, PLAIN };               /* of MethodDefs */
+enum { INT32 = 2, OUTER, INNER, LAST, CANON, NULLABLE, TUPLE }; /* rids of TypeDefs */
+enum { TAKE = 1, PLAIN };                                       /* of MethodDefs */
 enum { PTR = 0x0f, BYREF = 0x10, VAR = 0x13 };
 
 /* A process with one module, and a heap to put methods into. */
@@ -39,7 +39,16 @@ static uint8_t *write_metadata(size_t *ret_size)
     METHOD("Take", 0x30, 1, 2, 1, 0x13, 0, 0x15, 0x12, OUTER << 2, 1, 0x1e, 0); /* instance void Take<U>(T, Outer<U>) */
     METHOD("Plain", 0, 1, 1, 0x13, 0);
     TYPE(1, "Ns", "Last");
+    TYPE(1, "System", "__Canon");
+    TYPE(1, "System", "Nullable`1");
+    TYPE(1, "System", "ValueTuple`2");
     METADATA_ROW(&writer, METADATA_NESTED_CLASS, INNER, OUTER);
+    METADATA_ROW(&writer, METADATA_GENERIC_PARAM, 0, 0, TAKE << 1 | 1, metadata_writer_string(&writer, "U"));
+    METADATA_ROW(&writer, METADATA_GENERIC_PARAM, 0, 0, OUTER << 1, metadata_writer_string(&writer, "T"));
+    METADATA_ROW(&writer, METADATA_GENERIC_PARAM, 0, 0, INNER << 1, metadata_writer_string(&writer, "T"));
+    METADATA_ROW(&writer, METADATA_GENERIC_PARAM, 0, 0, NULLABLE << 1, metadata_writer_string(&writer, "V"));
+    METADATA_ROW(&writer, METADATA_GENERIC_PARAM, 0, 0, TUPLE << 1, metadata_writer_string(&writer, "A"));
+    METADATA_ROW(&writer, METADATA_GENERIC_PARAM, 1, 0, TUPLE << 1, metadata_writer_string(&writer, "B"));
     uint8_t *metadata = metadata_writer_finish(&writer, ret_size);
     metadata_writer_deinit(&writer);
     return metadata;
@@ -129,7 +138,7 @@ START_TEST(arguments_of_arguments)
     check_name(&process, CDACQ_NAMES_IL, ip, "void [Own] Ns.Outer`1+In\\+ner[Ns.Outer`1[System.Int32]]::Plain(!0)");
     check_name(&process, CDACQ_NAMES_SOS, ip,
                "Ns.Outer`1+In\\+ner[[Ns.Outer`1[[System.Int32, Own]], Own]].Plain(Ns.Outer`1<Int32>)");
-    check_name(&process, CDACQ_NAMES_CSHARP, ip, "Ns.Outer`1.In+ner.Plain(!0)");
+    check_name(&process, CDACQ_NAMES_CSHARP, ip, "Ns.Outer<Ns.Outer<int>>.In+ner.Plain(Ns.Outer<int>)");
     mock_destroy(process.mock);
 }
 END_TEST
@@ -145,6 +154,77 @@ START_TEST(arguments_of_methods)
     check_name(&process, CDACQ_NAMES_SOS, ip,
                "Ns.Outer`1+In\\+ner[[System.Int32, Own]].Take[[Ns.Outer`1[[System.Int32, Own]], Own]](Int32, "
                "Ns.Outer`1<Ns.Outer`1<Int32>>)");
+    check_name(&process, CDACQ_NAMES_CSHARP, ip,
+               "Ns.Outer<int>.In+ner.Take<Ns.Outer<int>>(int, Ns.Outer<Ns.Outer<int>>)");
+    mock_destroy(mock);
+}
+END_TEST
+
+/* The C# name of Ns.Outer<argument>.In+ner.Plain(argument). */
+static void check_csharp(struct process *process, uint64_t argument, const char *expected)
+{
+    char name[256];
+    uint64_t table = mock_generic_method_table(process->mock, process->module, INNER, &argument, 1);
+    uint64_t ip = add_code(process, mock_method_descs(process->mock, table, PLAIN, 1, NULL));
+    snprintf(name, sizeof name, "Ns.Outer<%s>.In+ner.Plain(%s)", expected, expected);
+    check_name(process, CDACQ_NAMES_CSHARP, ip, name);
+}
+
+START_TEST(arguments_in_csharp)
+{
+    struct process process = make_process(_i);
+    struct mock *mock = process.mock;
+    uint64_t vector = mock_array_method_table(mock, process.module, process.int32, 0);
+    uint64_t nullable = mock_generic_method_table(mock, process.module, NULLABLE, &process.int32, 1);
+    uint64_t pair[] = {nullable, mock_array_method_table(mock, process.module, vector, 2)};
+    uint64_t tuple = mock_generic_method_table(mock, process.module, TUPLE, pair, 2);
+    uint64_t nullable_tuple = mock_generic_method_table(mock, process.module, NULLABLE, &tuple, 1);
+    check_csharp(&process, nullable, "int?");
+    check_csharp(&process, tuple, "(int?, int[,][])");
+    check_csharp(&process, nullable_tuple, "(int?, int[,][])?");
+    check_csharp(&process, mock_type_desc(mock, PTR, nullable), "int?*");
+    check_csharp(&process, mock_type_desc(mock, 0x1b, 0), "delegate*");
+    mock_destroy(mock);
+}
+END_TEST
+
+/* The code is shared: only formal parameters are known. */
+START_TEST(shared_arguments)
+{
+    struct process process = make_process(_i);
+    struct mock *mock = process.mock;
+    uint64_t canon = mock_method_table(mock, process.module, CANON);
+    uint64_t half[] = {canon, process.int32}, tuple = mock_generic_method_table(mock, process.module, TUPLE, half, 2);
+    check_csharp(&process, canon, "T");
+    check_csharp(&process, mock_array_method_table(mock, process.module, canon, 0), "T[]");
+    check_csharp(&process, tuple, "(A, int)");
+    check_csharp(&process, mock_generic_method_table(mock, process.module, NULLABLE, &tuple, 1), "(A, int)?");
+    uint64_t table = mock_generic_method_table(mock, process.module, INNER, &process.int32, 1);
+    uint64_t ip = add_code(&process, mock_instantiated_method_desc(mock, table, TAKE, &canon, 1));
+    check_name(&process, CDACQ_NAMES_CSHARP, ip, "Ns.Outer<int>.In+ner.Take<U>(int, Ns.Outer<U>)");
+    check_name(&process, CDACQ_NAMES_SOS, ip,
+               "Ns.Outer`1+In\\+ner[[System.Int32, Own]].Take[[System.__Canon, Own]](Int32, "
+               "Ns.Outer`1<System.__Canon>)");
+    mock_destroy(mock);
+}
+END_TEST
+
+/* An argument that cannot be read is its formal parameter; the others are not. */
+START_TEST(arguments_that_are_missing)
+{
+    struct process process = make_process(_i);
+    struct mock *mock = process.mock;
+    uint64_t lost = mock_method_table(mock, process.module, LAST), half[] = {process.int32, lost};
+    uint64_t tuple = mock_generic_method_table(mock, process.module, TUPLE, half, 2);
+    uint64_t table = mock_generic_method_table(mock, process.module, INNER, &process.int32, 1);
+    uint64_t ip = add_code(&process, mock_instantiated_method_desc(mock, table, TAKE, &lost, 1));
+    uint64_t desc = mock_instantiated_method_desc(mock, table, TAKE, &process.int32, 1);
+    uint64_t broken = add_code(&process, desc);
+    mock_set(mock, lost, "MethodTable.Module", 0x10);
+    mock_set(mock, desc, "InstantiatedMethodDesc.PerInstInfo", 0);
+    check_csharp(&process, tuple, "(int, B)");
+    check_name(&process, CDACQ_NAMES_CSHARP, ip, "Ns.Outer<int>.In+ner.Take<U>(int, Ns.Outer<U>)");
+    check_name(&process, CDACQ_NAMES_CSHARP, broken, "Ns.Outer<int>.In+ner.Take<U>(int, Ns.Outer<U>)");
     mock_destroy(mock);
 }
 END_TEST
@@ -349,7 +429,7 @@ START_TEST(the_module_that_is_missing_is_named)
             check_name(&process, style, ip, expected);
             check_name(&process, style, dynamic, expected);
         }
-        check_name(&process, CDACQ_NAMES_CSHARP, ip, "Ns.Outer`1.In+ner.Plain(!0)");
+        check_name(&process, CDACQ_NAMES_CSHARP, ip, "Ns.Outer<T>.In+ner.Plain(T)");
         check_name(&process, CDACQ_NAMES_CSHARP, dynamic, "dynamicClass.Dyn(...)");
         free(metadata);
         mock_destroy(mock);
@@ -459,7 +539,7 @@ static void check_tier(struct process *process, uint64_t ip, const char *expecte
     struct cdacq_session *session = mock_session(target);
     ck_assert_int_eq(cdacq_session_method_at(session, ip, &method, NULL), CDACQ_OK);
     ck_assert_pstr_eq(method.tier, expected);
-    ck_assert_str_eq(method.name, "Ns.Outer`1.In+ner.Plain(!0)");
+    ck_assert_str_eq(method.name, "Ns.Outer<int>.In+ner.Plain(int)");
     cdacq_session_destroy(session);
     cdacq_target_close(target);
 }
@@ -516,6 +596,9 @@ static Suite *suite(void)
     tcase_add_loop_test(t, type_arguments, 0, ARCH_COUNT);
     tcase_add_loop_test(t, arguments_of_arguments, 0, ARCH_COUNT);
     tcase_add_loop_test(t, arguments_of_methods, 0, ARCH_COUNT);
+    tcase_add_loop_test(t, arguments_in_csharp, 0, ARCH_COUNT);
+    tcase_add_loop_test(t, shared_arguments, 0, ARCH_COUNT);
+    tcase_add_loop_test(t, arguments_that_are_missing, 0, ARCH_COUNT);
     tcase_add_loop_test(t, dynamic_methods, 0, ARCH_COUNT);
     tcase_add_loop_test(t, what_contradicts_itself_has_no_name, 0, ARCH_COUNT);
     tcase_add_loop_test(t, methods_that_contradict_themselves_have_no_name, 0, ARCH_COUNT);

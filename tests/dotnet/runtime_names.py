@@ -1,10 +1,10 @@
 """Takes the runtime's spelling of a method apart and says what cdacq has to call it.
 
 CoreCLR writes  ret [Module] Ns.Outer`1+Inner`1[inst]::Method(sig)[Tier]
-cdacq writes    Ns.Outer<T>.Inner<U>.Method<V>(int, V)
+cdacq writes    Ns.Outer<int>.Inner<U>.Method<V>(int, V)
 
-The names of formal type parameters are not in the runtime's form, so that the
-expectation is a pattern and not a text.
+The names of formal type parameters, which stand for System.__Canon, and the arguments of generic methods are not in
+the runtime's form, so that the expectation is a pattern and not a text.
 """
 
 import re
@@ -13,6 +13,14 @@ from functools import lru_cache
 
 DYNAMIC = "dynamicClass"
 _FORMAL = r"[^(),.]+"
+_KEYWORDS = {"Void": "void", "Boolean": "bool", "Char": "char", "SByte": "sbyte", "Byte": "byte", "Int16": "short",
+             "UInt16": "ushort", "Int32": "int", "UInt32": "uint", "Int64": "long", "UInt64": "ulong", "Single": "float",
+             "Double": "double", "String": "string", "Object": "object", "IntPtr": "nint", "UIntPtr": "nuint"}
+_OPERATORS = {"UnaryPlus": "+", "UnaryNegation": "-", "LogicalNot": "!", "OnesComplement": "~", "Increment": "++",
+              "Decrement": "--", "True": "true", "False": "false", "Addition": "+", "Subtraction": "-", "Multiply": "*",
+              "Division": "/", "Modulus": "%", "BitwiseAnd": "&", "BitwiseOr": "|", "ExclusiveOr": "^", "LeftShift": "<<",
+              "RightShift": ">>", "UnsignedRightShift": ">>>", "Equality": "==", "Inequality": "!=", "LessThan": "<",
+              "GreaterThan": ">", "LessThanOrEqual": "<=", "GreaterThanOrEqual": ">="}
 _TIER = re.compile(r"\[((?:PreJI[Tt]|[A-Z][A-Za-z0-9]+)(?:-cold)?)\]$")
 _MODULE = re.compile(r"(?:^| )\[([^\[\]]*)\] ")
 _STUB = re.compile(r"stub(<\d+>)? ")  # numbered by 8.0 and 9.0
@@ -62,15 +70,98 @@ def count_parameters(signature):
     return count
 
 
-def _formals(arity):
-    return "<" + ", ".join([_FORMAL] * arity) + ">" if arity else ""
+def _levels(levels, arguments):
+    """The pattern of a type of these levels, as reflection names them, over these patterns."""
+    arguments, text = list(arguments), []
+    for level in levels:
+        base, tick, arity = level.rpartition("`")
+        count = int(arity) if tick and arity.isdecimal() else 0
+        own = [arguments.pop(0) if arguments else _FORMAL for _ in range(count)]
+        text.append(re.escape(base if count else level) + ("<" + ", ".join(own) + ">" if own else ""))
+    return r"\.".join(text)
 
 
-def _type_pattern(name):
-    base, tick, arity = name.rpartition("`")
-    if tick and arity.isdecimal():
-        return re.escape(base) + _formals(int(arity))
-    return re.escape(name)
+class _Reflection:
+    """Types as the runtime writes them, Ns.Outer`1+Inner[System.Int32[],System.__Canon], to patterns of the C# names.
+
+    A tuple is kept by its elements, for the longer tuple of which it is the rest.
+    """
+
+    def __init__(self, text):
+        self.text, self.at, self.tuples = text, 0, {}
+
+    def levels(self):
+        name = re.compile(r"(?:[^\\\[\],*&]|\\.)*").match(self.text, self.at)
+        self.at = name.end()
+        return [re.sub(r"\\(.)", r"\1", part) for part in re.split(r"(?<!\\)\+", name[0])]
+
+    def arguments(self):
+        """What the brackets after a name contain; none if they are an array's."""
+        found = []
+        if not re.compile(r"\[[^\],*]").match(self.text, self.at):
+            return found
+        while self.text[self.at] in "[,":
+            self.at += 1
+            found.append(self.type())
+        self.at += 1
+        return found
+
+    def type(self):
+        levels = self.levels()
+        arguments = self.arguments()
+        text = self.named(levels, arguments)
+        arrays = []
+        while found := re.compile(r"\[[,*]*\]|\*|&").match(self.text, self.at):
+            self.at = found.end()
+            if found[0][0] == "[":
+                arrays.insert(0, re.escape(found[0]))
+                continue
+            text, arrays = text + "".join(arrays) + re.escape(found[0]), []
+        return text + "".join(arrays)
+
+    def named(self, levels, arguments):
+        name, count = levels[0], len(arguments)
+        if len(levels) > 1 or not name.startswith("System."):
+            return _levels(levels, arguments)
+        if name == "System.__Canon":
+            return _FORMAL
+        if not count:
+            return _KEYWORDS.get(name[7:], re.escape(name))
+        if name == "System.Nullable`1":
+            return arguments[0] + r"\?"
+        if name == f"System.ValueTuple`{count}":
+            rest = self.tuples.get(arguments[7]) if count == 8 else None
+            elements = arguments[:7] + (rest or arguments[7:])
+            text = r"\(" + ", ".join(elements) + r"\)"
+            if count == 1 or (count == 8 and not rest):
+                text = _levels(levels, arguments)
+            self.tuples[text] = elements
+            return text
+        return _levels(levels, arguments)
+
+
+def _member(name, count, result):
+    """The pattern of a method's own name; `count` is that of its parameters, `result` the pattern of conversions."""
+    before = ""
+    explicit = re.fullmatch(r"(.*[^.])\.([^.<>]+)", name)
+    if explicit and not name.startswith("<"):
+        before, name = explicit.groups()
+        generic = before.find("<")
+        before = (re.escape(before) if generic < 0 else re.escape(before[:generic]) + "<.*>") + r"\."
+    verb, _, rest = name.partition("_")
+    checked, rest = ("checked ", rest[7:]) if verb == "op" and rest.startswith("Checked") else ("", rest)
+    plain = re.escape(name)
+    if verb in ("get", "set") and rest:
+        indexes = count - (verb == "set")
+        verb = "(?:set|init)" if verb == "set" else verb
+        plain += rf"|{re.escape(rest)}\.{verb}" if not indexes else rf"|(?:this|{re.escape(rest)})\[.+\]\.{verb}"
+    elif verb in ("add", "remove") and rest:
+        plain += rf"|{re.escape(rest)}\.{verb}"
+    elif verb == "op" and rest in ("Implicit", "Explicit"):
+        plain = f"{rest.lower()} operator {checked}{result}"
+    elif verb == "op" and rest in _OPERATORS:
+        plain += f"|operator {checked}{re.escape(_OPERATORS[rest])}"
+    return f"{before}(?:{plain})"
 
 
 @dataclass(frozen=True)
@@ -78,6 +169,7 @@ class Name:
     """A method of the runtime's own spelling."""
     module: str
     types: tuple  # metadata names from the outside in; the first carries the namespace
+    owner: str  # the same with what the type is instantiated over
     method: str
     signature: str
     is_generic: bool  # surely generic; the runtime does not tell unless the signature needs it
@@ -94,12 +186,11 @@ class Name:
         owner, colons, method = text[module.end():opening(text)].partition("::")
         if not colons:
             return None
-        if owner.endswith("]"):
-            owner = owner[:opening(owner)]
-        types = tuple(re.sub(r"\\(.)", r"\1", part) for part in re.split(r"(?<!\\)\+", owner))
+        bare = owner[:opening(owner)] if owner.endswith("]") else owner
+        types = tuple(re.sub(r"\\(.)", r"\1", part) for part in re.split(r"(?<!\\)\+", bare))
         signature = text[opening(text) + 1:-1]
         is_generic = "!!" in signature or "!!" in text[:module.start()]
-        return Name(module[1], types, method, signature, is_generic, tier)
+        return Name(module[1], types, owner, method, signature, is_generic, tier)
 
     @property
     def is_dynamic(self):
@@ -114,9 +205,14 @@ class Name:
     @property
     def pattern(self):
         """What cdacq's whole name must match; the group is the parameter list."""
-        types = r"\.".join(_type_pattern(name) for name in self.types)
-        generics = "" if self.is_dynamic else f"<{_FORMAL}(?:, {_FORMAL})*>" + ("" if self.is_generic else "|")
-        return re.compile(rf"{types}\.{re.escape(self.method)}(?:{generics})\((.*)\)", re.DOTALL)
+        if self.is_dynamic:
+            return re.compile(rf"{DYNAMIC}\.{re.escape(self.method)}\((.*)\)", re.DOTALL)
+        reader = _Reflection(self.owner)
+        levels = reader.levels()
+        owner = _levels(levels, reader.arguments())
+        generics = "<.+>" + ("" if self.is_generic else "|")
+        member = _member(self.method, count_parameters(self.signature), ".+")
+        return re.compile(rf"{owner}\.{member}(?:{generics})\((.*)\)", re.DOTALL)
 
     def fault(self, answer):
         """What is wrong with cdacq's name: None, "name" or "parameters"."""

@@ -57,7 +57,7 @@ def managed(start, size, kind, method, cold=False):
 
 def right_answers():
     """[begin, end, answer] as a correct cdacq gives them."""
-    echo = managed(0x2000, 0x30, "r2r", "Demo.Outer<T>.Inner<U>.Echo(T, U)")
+    echo = managed(0x2000, 0x30, "r2r", "Demo.Outer<T>.Inner<int>.Echo(T, int)")
     return [[0x1000, 0x1020, managed(0x1000, 0x20, "jit", "Demo.Calc.Add(int, int)")],
             [0x2000, 0x2030, echo], [0x3000, 0x3010, {**echo, "cold": True}], [0x5000, 0x5018, {"status": "stub"}]]
 
@@ -171,14 +171,24 @@ class NameTest(unittest.TestCase):
     def test_names(self):
         for runtime, cdacq in [
                 (ADD, "Demo.Calc.Add(int, int)"),
-                (COLD, "Demo.Outer<T>.Inner<U>.Echo(T, U)"),
+                (COLD, "Demo.Outer<T>.Inner<int>.Echo(T, int)"),
                 ("void [Demo] Demo.P+<>c__1`2[System.__Canon,System.__Canon]::.cctor()[Optimized]", "Demo.P.<>c__1<A, B>..cctor()"),
                 ("!!0 [Demo] Demo.G::Swap(!!0,!!0)[QuickJitted]", "Demo.G.Swap<T>(T, T)"),
                 ("instance int32 [Demo] Demo.C::Demo.IBox<System.Int32>.Get()[QuickJitted]", "Demo.C.Demo.IBox<System.Int32>.Get()"),
+                ("void [Demo] Demo.B`1[System.Nullable`1[System.ValueTuple`2[System.Int32,System.__Canon[]]][]]::M()[Optimized]", "Demo.B<(int, T2[])?[]>.M()"),
+                ("instance void [Demo] Demo.C::set_Item(int32,string)[Optimized]", "Demo.C.this[int].set(int, string)"),
+                ("instance int32 [Demo] Demo.C::get_Name()[Optimized]", "Demo.C.Name.get()"),
+                ("int32 [Demo] Demo.C::op_CheckedExplicit(class Demo.C)[Optimized]", "Demo.C.explicit operator checked int(Demo.C)"),
                 ("int32 [Demo] dynamicClass::Odd (name)(string)[Optimized]", "dynamicClass.Odd (name)(...)"),
                 ("void [M] N.T::F(method int32 *(int32,int32),int32[0...,0...]&)[PreJIT]", "N.T.F(delegate*<int, int, int>, ref int[,])"),
                 ("instance void [M] <>f__AnonymousType0`1[System.__Canon]::.ctor(!0)[QuickJitted]", "<>f__AnonymousType0<<K>j__TPar>..ctor(<K>j__TPar)")]:
             self.assertIsNone(Name.parse(runtime).fault(cdacq), runtime)
+
+    def test_wrong_arguments_are_found(self):
+        for runtime, cdacq in [(ECHO, "Demo.Outer<T>.Inner<long>.Echo(T, long)"), (ECHO, "Demo.Outer<T>.Inner.Echo(T, int)"),
+                               ("void [D] D.B`1[System.Int32[]]::M()[Optimized]", "D.B<int>.M()"),
+                               ("instance int32 [D] D.C::get_Name()[Optimized]", "D.C.Name.set()")]:
+            self.assertEqual(Name.parse(runtime).fault(cdacq), "name", cdacq)
 
     def test_generic_method_needs_its_parameters(self):
         self.assertEqual(Name.parse("!!0 [Demo] Demo.G::Swap(!!0,!!0)[QuickJitted]").fault("Demo.G.Swap(T, T)"), "name")

