@@ -289,7 +289,7 @@ static void add_symbols(struct native_modules *modules, struct native_module *mo
     }
     if (!complete && file)
         symbols_add_file(&module->symbols, &module->image, file, SHT_DYNSYM);
-    if (!file)
+    if (!file || modules->target->recording) /* a snapshot holds the memory, not the file */
         add_from_memory(modules, module);
     symbols_seal(&module->symbols);
 }

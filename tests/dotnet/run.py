@@ -233,6 +233,20 @@ class Run:
         self.note(f"stacks of {label}", not nameless and len(own) >= 5,
                   f"{len(frames)} frames, {len(own)} of the target's, {len(nameless)} managed without a name")
 
+    def frames(self, target):
+        """The frames as dictionaries, apart from their source: a PDB is in no core."""
+        done = subprocess.run([TOOL, "stack", "--json", target], capture_output=True, encoding="utf-8", check=False)
+        return [{key: value for key, value in json.loads(line).items() if key not in ("file", "line", "column", "source_url")}
+                for line in done.stdout.splitlines()]
+
+    def judge_stack_snapshot(self, core):
+        """A snapshot with stacks must show the same frames as the core, and in judge_moved without the process's files."""
+        self.snapshot = os.path.join(self.work, "stacks.core")
+        subprocess.run([TOOL, "snapshot", "--stacks", core, "-o", self.snapshot], check=True, stdout=subprocess.DEVNULL)
+        self.stacks = self.frames(core)
+        self.note("stacks of a snapshot", len(self.stacks) > 100 and self.frames(self.snapshot) == self.stacks,
+                  f"{len(self.stacks)} frames, {os.path.getsize(self.snapshot) >> 10} KiB of {os.path.getsize(core) >> 10}")
+
     def judge_moved(self, cores):
         """The files are somewhere else: below another root, or in one heap."""
         root = os.path.join(self.work, "elsewhere")
@@ -241,6 +255,10 @@ class Run:
         for name in os.listdir(self.work):
             if name.startswith(("dotnet-", "app-")) and not name.endswith("-obj"):
                 shutil.move(os.path.join(self.work, name), os.path.join(moved, name))
+        def without_symbols(frames):
+            return [{**frame, "native": frame["native"] and frame["native"]["module"]} for frame in frames]
+        self.note("stacks of a snapshot without files",
+                  without_symbols(self.frames(self.snapshot)) == without_symbols(self.stacks))
         for label, core in cores.items():
             self.judge(f"{label}, files below --sysroot", [core, "--sysroot", root])
             self.judge(f"{label}, files somewhere below --module-path", [core, "--module-path", moved])
@@ -308,6 +326,7 @@ def test_runtime(runtime, work):
     for label, core in {**cores, **minis}.items():
         run.judge_stacks(label, core)
     run.judge_snapshot(cores["createdump full"])
+    run.judge_stack_snapshot(cores["createdump full"])
     run.judge_listing(cores["createdump full"])
     for label in ("createdump full", "createdump heap"):
         run.judge_perf_files(label, cores[label], target.pid)
