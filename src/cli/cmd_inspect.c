@@ -219,7 +219,7 @@ static void write_source(struct json_writer *w, const struct cdacq_source *sourc
     json_known_number(w, "end_column", source->end_column != 0, source->end_column);
     json_note(w, "source_url", source->url);
     json_string(w, "pdb", source->pdb);
-    json_bool(w, "pdb_embedded", source->pdb_embedded);
+    json_known_bool(w, "pdb_embedded", source->pdb || source->pdb_embedded, source->pdb_embedded);
     json_note(w, "source_problem", source->problem);
 }
 
@@ -390,7 +390,8 @@ static void inspect_bad(void *context, uint64_t line, const struct bad_ip *bad)
         ips_complain(line, bad);
     work->errors++;
     if (work->json) {
-        struct inspection nothing = {.method = {.answer = CDACQ_ANSWER_ERROR, .error = bad->problem}};
+        struct inspection nothing = {.method = {.answer = CDACQ_ANSWER_ERROR, .error = bad->problem},
+                                     .source.il_offset = CDACQ_OFFSET_UNKNOWN};
         write_json(&work->out, &nothing, bad);
     } else {
         output_escaped(&work->out, bad->text, bad->length, ESCAPE_DATA);

@@ -22,13 +22,14 @@ COMMANDS = ["ip2method", "info", "methods", "perfmap", "jitdump", "descriptor", 
 ANSWERED, PARTLY, FAILED, USAGE = 0, 1, 2, 64
 MESSAGE = re.compile(rb"(cdacq: [^\x00-\x1f\x7f]+\n)*")
 KEYS = ["ip", "status", "kind", "method", "method_desc", "token", "module", "code_start", "code_size", "offset", "cold",
-        "funclet_start", "il_offset", "tier", "file", "line", "module_verified", "error"]
+        "funclet_start", "il_offset", "tier", "file", "line", "module_verified", "error", "column", "source_url"]
 METHOD_KEYS = ["status", "kind", "method", "method_desc", "token", "module", "code_start", "code_size", "cold",
                "funclet_start", "tier", "cold_start", "cold_size", "module_verified", "error"]
 INSPECT_KEYS = ["ip", "status", "kind", "method_desc", "code_start", "funclet_start", "is_funclet", "is_filter_funclet",
                 "offset", "jit_type", "hot_size", "cold_start", "cold_size", "unwind_info", "unwind_info_base", "debug_info",
                 "has_flag_byte", "gc_info", "gc_version", "entry_method_desc", "exception_clauses", "method", "module",
-                "error", "errors"]
+                "error", "errors", "il_offset", "file", "line", "column", "end_line", "end_column", "source_url", "pdb",
+                "pdb_embedded", "source_problem"]
 CLAUSE_KEYS = ["kind", "flags", "try_start", "try_end", "handler_start", "handler_end", "filter_offset", "class_token",
                "type_handle", "duplicated"]
 
@@ -638,7 +639,7 @@ class Inspect(Case):
             for key in keys:
                 self.assertIn(f"RealCodeHeader.{field}: no memory at", part["errors"][key])
                 self.assertRegex(text, rf"(?m)^  {key} +\? RealCodeHeader\.{field}: no memory at 0x[0-9a-f]+$")
-            left_out = {"errors", "has_flag_byte", *keys}
+            left_out = {"errors", "has_flag_byte", "il_offset", "source_problem", *keys}
             self.assertEqual({key: value for key, value in part.items() if key not in left_out},
                              {key: value for key, value in whole.items() if key not in left_out})
             self.assertEqual({key for key in part["errors"] if key not in keys},
