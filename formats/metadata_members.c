@@ -78,6 +78,20 @@ enum cdacq_status metadata_param_name(const struct metadata *metadata, uint32_t 
     return status;
 }
 
+enum cdacq_status metadata_method_takes_nothing(const struct metadata *metadata, uint32_t method, bool *ret)
+{
+    enum { GENERIC = 0x10 }; /* II.23.2.1 */
+    CLEANUP_METADATA_BLOB struct metadata_blob blob;
+    struct metadata_method_def row;
+    blob.allocated = NULL;
+    enum cdacq_status status = metadata_method_def(metadata, method, &row);
+    if (status == CDACQ_OK)
+        status = metadata_blob_read(metadata, row.signature, &blob);
+    if (status == CDACQ_OK && blob.length >= 2 && !(blob.data[0] & GENERIC) && blob.data[1] == 0)
+        *ret = true;
+    return status;
+}
+
 static enum cdacq_status names_equal(const struct metadata *metadata, uint32_t space_index, uint32_t name_index,
                                      const char *space, const char *name, bool *ret)
 {

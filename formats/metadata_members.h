@@ -37,6 +37,9 @@ enum cdacq_status metadata_params(const struct metadata *metadata, uint32_t meth
 enum cdacq_status metadata_param_name(const struct metadata *metadata, uint32_t method, uint32_t sequence,
                                       bool *ret_found, uint32_t *ret_name);
 
+/* Sets *ret, which is otherwise unchanged, if a MethodDef has no parameters and is not generic. */
+enum cdacq_status metadata_method_takes_nothing(const struct metadata *metadata, uint32_t method, bool *ret);
+
 /*
  * The first custom attribute of a TypeDef or MethodDef whose type is namespace.name, after row `after` (0 at first).
  * *ret_rid is 0 if there is none, *ret_value an index into #Blob.

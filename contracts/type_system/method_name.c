@@ -206,6 +206,13 @@ static void name_by_method_desc(const struct method_namer *namer, uint64_t addre
     name_in_module(namer, module_cache_get(namer->cache, method.module), method.token, &instance, ret);
 }
 
+void method_name_of_desc(const struct method_namer *namer, uint64_t method_desc, struct method_name *ret)
+{
+    name_by_method_desc(namer, method_desc, ret);
+    if (ret->error.status < 0)
+        text_clear(&ret->text);
+}
+
 /* ---- By the image's tables ---- */
 
 struct image_modules {

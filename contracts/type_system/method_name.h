@@ -28,4 +28,7 @@ struct method_namer {
 /* Fills `ret`, which must be zero, with whatever is known, even if there is no name. */
 void method_name_form(const struct method_namer *namer, const struct code_block *block, struct method_name *ret);
 
+/* The same for a MethodDesc, within the reader's current task. */
+void method_name_of_desc(const struct method_namer *namer, uint64_t method_desc, struct method_name *ret);
+
 #endif

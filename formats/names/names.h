@@ -37,6 +37,9 @@ struct name_spelling {
 
 extern const struct name_spelling name_spelling_csharp, name_spelling_sos, name_spelling_il;
 
+/* As the runtime's stack traces write it: Ns.Outer`1.M[T](T item, String text). */
+extern const struct name_spelling name_spelling_stack_trace;
+
 /* What a name is made from. Tokens need only `metadata`; the rest is for signatures that the runtime wrote. */
 struct name_source {
     const struct metadata *metadata; /* what tokens refer to; NULL if a signature has none */

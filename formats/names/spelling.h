@@ -47,9 +47,9 @@ struct function_style {
 
 /* How types are written. */
 struct type_spelling {
-    /* Primitive types; `qualified`: each with its namespace. */
+    /* Primitive types; `qualified`: each with its namespace; `simple`: none, not even String and Object. */
     enum primitive_column primitives;
-    bool qualified;
+    bool qualified, simple;
 
     /*
      * Named types. `definition` also writes the formal parameters and returns them; NULL: `named` serves for both.

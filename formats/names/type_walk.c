@@ -41,7 +41,7 @@ bool type_primitive(struct namer *n, uint8_t element)
         return true;
     if (n->types->qualified)
         text_puts(n->text, "System.");
-    text_puts(n->text, n->types->qualified ? core_name(element) : word);
+    text_puts(n->text, n->types->qualified || n->types->simple ? core_name(element) : word);
     n->origin = (struct origin){0};
     return true;
 }

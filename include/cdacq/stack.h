@@ -109,7 +109,8 @@ enum cdacq_frames_flags {
  * `registers`: where the walk begins; NULL: those of `thread`. The program counter and the stack pointer must be known.
  * The visitor may use the session. OK: the outermost frame was visited. Negative: the walk ended before, and *err says
  * why; what was visited holds. Fails with CONTRACT if the runtime publishes no contract for stacks that this build
- * reads, or the machine is none whose stacks it can walk. Source: dotnet/runtime docs/design/datacontracts/StackWalk.md.
+ * reads, or the machine is none whose stacks it can walk. Native code needs libdw (elfutils); without it the runtime's
+ * Frames carry the walk. Source: dotnet/runtime docs/design/datacontracts/StackWalk.md.
  */
 CDACQ_API enum cdacq_status cdacq_session_visit_frames(struct cdacq_session *session, const struct cdacq_thread *thread,
                                                        const struct cdacq_registers *registers, unsigned flags,

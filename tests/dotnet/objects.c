@@ -1,14 +1,18 @@
 /*
- * objects.c: reads the objects at given addresses, for objects.py.
+ * objects.c: reads the objects at given addresses, for exceptions.py.
  *
- *     objects TARGET <addresses    a line each, hex
+ *     objects TARGET EXCEPTION <lines    ADDRESS [FIELD;...], hex; EXCEPTION is the MethodTable of System.Exception
+ *     objects TARGET text <lines         ADDRESS of an exception
  *
- * Prints a line for each: ADDRESS METHOD_TABLE SIZE, then what the object is.
+ * Prints a line for each: ADDRESS METHOD_TABLE SIZE, then what the object is; or ADDRESS BYTES FLAWS, then the text of
+ * the exception and a newline.
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "contracts/objects/exception.h"
+#include "contracts/objects/exception_text.h"
 #include "contracts/objects/field.h"
 #include "contracts/objects/object.h"
 #include "contracts/objects/string.h"
@@ -93,6 +97,30 @@ static void put_object(struct module_cache *cache, uint64_t object, char *names)
     puts("");
 }
 
+static bool put_text(void *context, const char *bytes, size_t length)
+{
+    struct text *text = context;
+    size_t old = text->length;
+    text->data = realloc(text->data, old + length + 1);
+    if (!text->data)
+        return false;
+    memcpy(text->data + old, bytes, length);
+    text->length += length;
+    return true;
+}
+
+static void put_exception_text(struct module_cache *cache, uint64_t object)
+{
+    struct text text = {0}; /* without its cap */
+    const struct exception_output output = {.cache = cache, .runtime_types = true, .write = put_text, .context = &text};
+    reader_begin(&cache->reader->raw, FUEL_INDEX);
+    unsigned flaws = exception_text_write(&output, object);
+    printf("%" PRIx64 " %zu %u\n", object, text.length, flaws);
+    fwrite(text.data, 1, text.length, stdout);
+    puts("");
+    free(text.data);
+}
+
 int main(int argc, char **argv)
 {
     static char line[1 << 16];
@@ -111,7 +139,10 @@ int main(int argc, char **argv)
         char *names;
         line[strcspn(line, "\n")] = '\0';
         uint64_t object = strtoull(line, &names, 16);
-        put_object(&session->modules, object, names + (*names == ' '));
+        if (strcmp(argv[2], "text") == 0)
+            put_exception_text(&session->modules, object);
+        else
+            put_object(&session->modules, object, names + (*names == ' '));
     }
     cdacq_session_destroy(session);
     cdacq_target_close(target);

@@ -7,11 +7,12 @@
  * row or a coded index, whose width depends on the tables that it can mean (indexed_tables).
  */
 static const char *const columns[METADATA_TABLE_COUNT] = {
-    [METADATA_MODULE] = "2SGGG",    [METADATA_TYPE_REF] = "rSS",       [METADATA_TYPE_DEF] = "4SSdfm",
-    [METADATA_FIELD] = "2SB",       [METADATA_METHOD_PTR] = "m",       [METADATA_METHOD_DEF] = "422SBa",
-    [METADATA_PARAM] = "22S",       [METADATA_MEMBER_REF] = "pSB",     [METADATA_MODULE_REF] = "S",
-    [METADATA_TYPE_SPEC] = "B",     [METADATA_ASSEMBLY] = "422224BSS", [METADATA_ASSEMBLY_REF] = "22224BSSB",
-    [METADATA_NESTED_CLASS] = "tt", [METADATA_GENERIC_PARAM] = "22oS", [METADATA_METHOD_SPEC] = "hB",
+    [METADATA_MODULE] = "2SGGG",      [METADATA_TYPE_REF] = "rSS",         [METADATA_TYPE_DEF] = "4SSdfm",
+    [METADATA_FIELD] = "2SB",         [METADATA_METHOD_PTR] = "m",         [METADATA_METHOD_DEF] = "422SBa",
+    [METADATA_PARAM] = "22S",         [METADATA_MEMBER_REF] = "pSB",       [METADATA_MODULE_REF] = "S",
+    [METADATA_TYPE_SPEC] = "B",       [METADATA_ASSEMBLY] = "422224BSS",   [METADATA_ASSEMBLY_REF] = "22224BSSB",
+    [METADATA_NESTED_CLASS] = "tt",   [METADATA_GENERIC_PARAM] = "22oS",   [METADATA_METHOD_SPEC] = "hB",
+    [METADATA_INTERFACE_IMPL] = "td", [METADATA_CUSTOM_ATTRIBUTE] = "cyB",
 };
 
 static const struct indexed_tables {
@@ -28,6 +29,8 @@ static const struct indexed_tables {
     {'m', 0, {0x06, 0x05, -1}},
     {'a', 0, {0x08, 0x07, -1}},
     {'t', 0, {0x02, -1}},
+    {'c', 5, {0x06, 0x04, 0x01, 0x02, 0x08}}, /* of 22 tables those that the tests fill */
+    {'y', 3, {0x06, 0x0a, -1}},
 };
 
 static void *checked(void *p)

@@ -1,0 +1,36 @@
+/*
+ * exception_output.h: where texts of exceptions go, what they may lack, and how long they may be.
+ */
+#ifndef CDACQ_CONTRACTS_OBJECTS_EXCEPTION_OUTPUT_H
+#define CDACQ_CONTRACTS_OBJECTS_EXCEPTION_OUTPUT_H
+
+#include "contracts/loader.h"
+#include "contracts/objects/exception.h"
+
+enum {
+    EXCEPTION_TEXT_MAX = 64 * 1024 * 1024, /* bytes of one text */
+    EXCEPTION_COUNT_MAX = 4096,            /* exceptions in one text */
+    EXCEPTION_DEPTH_MAX = 128,             /* exceptions within exceptions */
+    EXCEPTION_FRAMES_MAX = 200 * 1000,     /* frames in one text */
+};
+
+/* What a text lacks: a bit each. */
+enum exception_text_flaw {
+    EXCEPTION_TEXT_OVERRIDDEN = 1, /* code of the target would have to run: stored fields stand in */
+    EXCEPTION_TEXT_CUT = 2,        /* too long, too deep, or a circle */
+    EXCEPTION_TEXT_MISSING = 4,    /* something could not be read */
+};
+
+struct exception_output {
+    struct module_cache *cache;
+    bool runtime_types; /* the target describes MethodDescs */
+
+    /* Takes the next bytes of UTF-8. False: no more are wanted. */
+    bool (*write)(void *context, const char *bytes, size_t length);
+
+    /* The source line of a frame; NULL: none is known. *ret_file is valid until the next call. */
+    bool (*line)(void *context, const struct exception_frame *frame, const char **ret_file, uint32_t *ret_line);
+    void *context;
+};
+
+#endif

@@ -1,0 +1,38 @@
+#include "contracts/objects/exception_text.h"
+
+#include "contracts/objects/exception_message.h"
+
+static unsigned write_part(const struct exception_output *output, uint64_t address,
+                           void (*put)(struct exception_writer *w, const struct writing_exception *e))
+{
+    struct writing_exception exception;
+    struct exception_writer w = {.find_kind = exception_kind_find,
+                                 .base = exception_kind_base,
+                                 .output = output,
+                                 .exceptions_left = EXCEPTION_COUNT_MAX,
+                                 .frames_left = EXCEPTION_FRAMES_MAX};
+    if (exception_enter(&w, address, NULL, &exception))
+        put(&w, &exception);
+    return w.flaws;
+}
+
+static void put_type(struct exception_writer *w, const struct writing_exception *e)
+{
+    w->flaws = 0;
+    exception_put_type(w, e->fields.method_table);
+}
+
+unsigned exception_text_write(const struct exception_output *output, uint64_t exception)
+{
+    return write_part(output, exception, exception_put_text);
+}
+
+unsigned exception_text_type(const struct exception_output *output, uint64_t exception)
+{
+    return write_part(output, exception, put_type);
+}
+
+unsigned exception_text_message(const struct exception_output *output, uint64_t exception)
+{
+    return write_part(output, exception, exception_put_message);
+}

@@ -1,0 +1,152 @@
+#include "contracts/objects/exception_trace.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "contracts/type_system/method_desc.h"
+#include "contracts/type_system/method_name.h"
+#include "formats/names/state_machine.h"
+
+/* A frame's method, as far as it is known. */
+struct frame_method {
+    struct text name;
+    bool shown;
+    bool async;
+};
+
+/* By the metadata. */
+static enum cdacq_status name_definition(struct exception_writer *w, const struct method_desc *desc, bool last,
+                                         struct frame_method *ret)
+{
+    const struct metadata *metadata;
+    struct state_machine machine;
+    struct metadata_method_def original;
+    bool hidden = false;
+    enum cdacq_status status = module_cache_metadata(w->output->cache, desc->module, &metadata);
+    if (status == CDACQ_OK && !last && method_is_hidden(metadata, desc->token, &hidden) == CDACQ_OK && hidden)
+        return CDACQ_OK;
+    ret->shown = true;
+    if (status == CDACQ_OK)
+        status = state_machine_resolve(metadata, desc->token, &machine);
+    if (status != CDACQ_OK)
+        return status;
+    const struct name_source source = {.metadata = metadata};
+    ret->async = machine.async;
+    status = name_method(&source, &name_spelling_stack_trace, machine.method, NULL, &ret->name);
+    if (status != CDACQ_OK || !machine.iterator)
+        return status;
+    char buffer[METADATA_STRING_CAP];
+    const char *name;
+    size_t length;
+    status = metadata_method_def(metadata, metadata_rid(desc->token), &original);
+    if (status == CDACQ_OK)
+        status = metadata_string(metadata, original.name, buffer, &name, &length);
+    if (status == CDACQ_OK) {
+        text_putc(&ret->name, '+');
+        text_escape(&ret->name, name, length);
+        text_puts(&ret->name, "()");
+    }
+    return status;
+}
+
+static enum cdacq_status name_dynamic_frame(struct exception_writer *w, uint64_t method_desc, struct frame_method *ret)
+{
+    const struct method_namer namer = {
+        .cache = w->output->cache, .spelling = &name_spelling_stack_trace, .runtime_types = w->output->runtime_types};
+    struct method_name name = {0};
+    method_name_of_desc(&namer, method_desc, &name);
+    ret->name = name.text;
+    ret->shown = true;
+    return name.error.status;
+}
+
+static void name_frame(struct exception_writer *w, const struct exception_frame *frame, bool last,
+                       struct frame_method *ret)
+{
+    struct field_reader *reader = w->output->cache->reader;
+    struct reader_task outer = reader_enter(&reader->raw, FUEL_INDEX);
+    struct method_desc desc;
+    enum cdacq_status status = CDACQ_ERR_CONTRACT;
+    if (!frame->method_desc) { /* as the runtime: a frame without a method is not shown */
+        status = CDACQ_OK;
+    } else if (w->output->runtime_types && method_desc_read(reader, frame->method_desc, &desc)) {
+        if (desc.classification != METHOD_DYNAMIC)
+            status = name_definition(w, &desc, last, ret);
+        else if (method_desc_is_il_stub(reader, &desc))
+            status = CDACQ_OK;
+        else
+            status = name_dynamic_frame(w, frame->method_desc, ret);
+    } else {
+        ret->shown = true;
+    }
+    if (reader_leave(&reader->raw, &outer).status < 0 || status < 0) {
+        text_clear(&ret->name);
+        w->flaws |= EXCEPTION_TEXT_MISSING;
+    }
+}
+
+static void put_line(struct exception_writer *w, const struct exception_frame *frame)
+{
+    char number[32];
+    const char *file;
+    uint32_t line;
+    if (!w->output->line || !w->output->line(w->output->context, frame, &file, &line))
+        return;
+    snprintf(number, sizeof number, ":line %" PRIu32, line);
+    exception_puts(w, " in ");
+    exception_puts(w, file);
+    exception_puts(w, number);
+}
+
+/* False: nothing was written. */
+static bool put_frame(struct exception_writer *w, const struct exception_frame *frame, bool first, bool last)
+{
+    char address[32];
+    struct frame_method method = {.name = {0}};
+    name_frame(w, frame, last, &method);
+    if (method.shown) {
+        exception_puts(w, first ? "   at " : "\n   at ");
+        if (method.name.length && !method.name.broken) {
+            exception_put(w, method.name.data, method.name.length);
+        } else {
+            snprintf(address, sizeof address, "0x%" PRIx64, frame->ip);
+            exception_puts(w, address);
+            w->flaws |= EXCEPTION_TEXT_MISSING;
+        }
+        put_line(w, frame);
+        if (frame->last_of_foreign && !method.async)
+            exception_puts(w, "\n--- End of stack trace from previous location ---");
+    }
+    text_deinit(&method.name);
+    return method.shown;
+}
+
+static void put_frames(struct exception_writer *w, const struct exception *e)
+{
+    struct field_reader *reader = w->output->cache->reader;
+    bool first = true;
+    for (uint32_t i = 0; i < e->frame_count && !w->stopped; i++) {
+        struct exception_frame frame;
+        struct reader_task outer = reader_enter(&reader->raw, FUEL_LOOKUP);
+        bool known = exception_frame_at(reader, e, i, &frame);
+        reader_leave(&reader->raw, &outer);
+        if (!known || !w->frames_left) {
+            w->flaws |= known ? EXCEPTION_TEXT_CUT : EXCEPTION_TEXT_MISSING;
+            return;
+        }
+        w->frames_left--;
+        first &= !put_frame(w, &frame, first, i + 1 == e->frame_count);
+    }
+}
+
+void exception_put_trace(struct exception_writer *w, const struct exception *e, const char *before)
+{
+    if (!e->remote_stack_trace && !e->stack_trace_string && !e->thrown)
+        return;
+    exception_puts(w, before);
+    exception_put_string(w, e->remote_stack_trace);
+    if (e->stack_trace_string)
+        exception_put_string(w, e->stack_trace_string);
+    else
+        put_frames(w, e);
+}

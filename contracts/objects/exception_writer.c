@@ -1,0 +1,195 @@
+#include "contracts/objects/exception_writer.h"
+
+#include "contracts/objects/field.h"
+#include "contracts/objects/object.h"
+#include "contracts/objects/string.h"
+#include "contracts/type_system/type_handle.h"
+#include "formats/metadata_members.h"
+#include "formats/names/names.h"
+#include "formats/names/spelling.h"
+
+enum { METHODS_MAX = 64 * 1024 /* of a type */ };
+
+void exception_put(struct exception_writer *w, const char *bytes, size_t length)
+{
+    if (w->stopped || !length)
+        return;
+    if (w->pending) {
+        const char *pending = w->pending;
+        w->pending = NULL;
+        exception_puts(w, pending);
+    }
+    if (length > EXCEPTION_TEXT_MAX - w->written) {
+        length = EXCEPTION_TEXT_MAX - w->written;
+        w->flaws |= EXCEPTION_TEXT_CUT;
+        w->stopped = true;
+    }
+    w->written += length;
+    if (length && !w->output->write(w->output->context, bytes, length)) {
+        w->flaws |= EXCEPTION_TEXT_CUT;
+        w->stopped = true;
+    }
+}
+
+void exception_puts(struct exception_writer *w, const char *string)
+{
+    exception_put(w, string, strlen(string));
+}
+
+/* Each part is a task of its own: one that cannot be read does not end the text. */
+static struct reader_task enter_part(struct exception_writer *w)
+{
+    return reader_enter(&w->output->cache->reader->raw, FUEL_INDEX);
+}
+
+static void leave_part(struct exception_writer *w, const struct reader_task *outer)
+{
+    if (reader_leave(&w->output->cache->reader->raw, outer).status < 0)
+        w->flaws |= EXCEPTION_TEXT_MISSING;
+}
+
+static bool put_piece(void *context, const char *utf8, size_t length)
+{
+    struct exception_writer *w = context;
+    exception_put(w, utf8, length);
+    return !w->stopped;
+}
+
+void exception_put_string(struct exception_writer *w, uint64_t string)
+{
+    if (!string || w->stopped)
+        return;
+    struct reader_task outer = enter_part(w);
+    string_each(w->output->cache->reader, string, UINT32_MAX, put_piece, w);
+    leave_part(w, &outer);
+}
+
+void exception_put_type(struct exception_writer *w, uint64_t method_table)
+{
+    struct text text = {0};
+    const struct name_source source = {0};
+    struct reader_task outer = enter_part(w);
+    struct namer n = namer_begin(&source, &type_spelling_reflection, &text);
+    type_handle_feed(w->output->cache, method_table, &n);
+    if (namer_end(&n) == CDACQ_OK && text.data)
+        exception_put(w, text.data, text.length);
+    else
+        w->flaws |= EXCEPTION_TEXT_MISSING;
+    leave_part(w, &outer);
+    text_deinit(&text);
+}
+
+uint64_t exception_member(struct exception_writer *w, const struct writing_exception *e, const char *name)
+{
+    uint64_t value = 0;
+    struct reader_task outer = enter_part(w);
+    if (!object_reference(w->output->cache, e->fields.address, name, &value)) {
+        w->flaws |= EXCEPTION_TEXT_MISSING;
+        value = 0;
+    }
+    leave_part(w, &outer);
+    return value;
+}
+
+bool exception_has_text(struct exception_writer *w, uint64_t string)
+{
+    struct reader_task outer = enter_part(w);
+    bool has = string && string_length(w->output->cache->reader, string) > 0;
+    leave_part(w, &outer);
+    return has;
+}
+
+/* ---- Which type's Message and ToString() an exception has ---- */
+
+struct overrides {
+    bool message, text, trace;
+};
+
+/* Which of these methods a type declares itself. Generic methods and those with parameters are others. */
+static enum cdacq_status find_overrides(struct module_cache *cache, const struct metadata *metadata, uint32_t type,
+                                        struct overrides *ret)
+{
+    static const char *const names[] = {"get_Message", "ToString", "get_StackTrace"};
+    bool *const found[] = {&ret->message, &ret->text, &ret->trace};
+    uint32_t begin, end;
+    enum cdacq_status status = metadata_methods(metadata, type, &begin, &end);
+    if (status == CDACQ_OK && (end - begin > METHODS_MAX || metadata_row_count(metadata, METADATA_METHOD_PTR)))
+        return CDACQ_OK;
+    for (uint32_t rid = begin; status == CDACQ_OK && rid < end; rid++) {
+        struct metadata_method_def method;
+        if (!reader_step(&cache->reader->raw, "the methods of a type"))
+            return CDACQ_ERR_FUEL;
+        status = metadata_method_def(metadata, rid, &method);
+        if (status != CDACQ_OK || !(method.flags & METHOD_FLAG_VIRTUAL) || (method.flags & METHOD_FLAG_STATIC))
+            continue;
+        for (size_t i = 0; status == CDACQ_OK && i < ARRAY_SIZE(names); i++) {
+            bool equal = false;
+            status = metadata_string_equals(metadata, method.name, names[i], strlen(names[i]), &equal);
+            if (status == CDACQ_OK && equal)
+                status = metadata_method_takes_nothing(metadata, rid, found[i]);
+        }
+    }
+    return status;
+}
+
+/* From the exception's type to System.Exception: the first whose Message, and whose ToString(), is known. */
+static void find_kinds(struct exception_writer *w, struct writing_exception *e)
+{
+    struct module_cache *cache = w->output->cache;
+    struct field_reader *reader = cache->reader;
+    uint64_t method_table = e->fields.method_table;
+    for (unsigned i = 0; method_table && i < HIERARCHY_MAX && !(e->message && e->text); i++) {
+        const struct metadata *metadata;
+        struct overrides overrides = {false, false, false};
+        uint32_t token;
+        enum cdacq_status status = type_handle_definition(cache, method_table, &metadata, &token);
+        const struct exception_kind *kind = status == CDACQ_OK ? w->find_kind(metadata, token) : NULL;
+        if (kind && !e->message && kind->message)
+            e->message = kind;
+        if (kind && !e->text && kind->text)
+            e->text = kind;
+        if (status == CDACQ_OK && !kind)
+            status = find_overrides(cache, metadata, metadata_rid(token), &overrides);
+        if ((overrides.message && !e->message) || (overrides.text && !e->text) || overrides.trace)
+            w->flaws |= EXCEPTION_TEXT_OVERRIDDEN;
+        if (status != CDACQ_OK)
+            w->flaws |= EXCEPTION_TEXT_MISSING;
+        method_table = method_table_parent(reader, method_table);
+        if (reader_failed(&reader->raw))
+            break;
+    }
+}
+
+bool exception_enter(struct exception_writer *w, uint64_t address, const struct writing_exception *outer,
+                     struct writing_exception *ret)
+{
+    *ret = (struct writing_exception){.outer = outer, .depth = outer ? outer->depth + 1 : 0};
+    for (const struct writing_exception *other = outer; other; other = other->outer)
+        if (other->fields.address == address) {
+            w->flaws |= EXCEPTION_TEXT_CUT;
+            return false;
+        }
+    if (ret->depth >= EXCEPTION_DEPTH_MAX || !w->exceptions_left || w->stopped) {
+        w->flaws |= EXCEPTION_TEXT_CUT;
+        return false;
+    }
+    w->exceptions_left--;
+    struct reader_task task = enter_part(w);
+    bool known = exception_read(w->output->cache->reader, address, &ret->fields);
+    if (known)
+        find_kinds(w, ret);
+    leave_part(w, &task);
+    return known;
+}
+
+void exception_put_message(struct exception_writer *w, const struct writing_exception *e)
+{
+    const struct exception_kind *kind = e->message ? e->message : w->base;
+    kind->message(w, e);
+}
+
+void exception_put_text(struct exception_writer *w, const struct writing_exception *e)
+{
+    const struct exception_kind *kind = e->text ? e->text : w->base;
+    kind->text(w, e);
+}

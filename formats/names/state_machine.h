@@ -1,0 +1,23 @@
+/*
+ * state_machine.h: what System.Diagnostics.StackTrace asks of a method's metadata: whether it is hidden, and which
+ * method a compiler's state machine was made from. Statuses are those of metadata.h.
+ * Source: dotnet/runtime src/libraries/System.Private.CoreLib/src/System/Diagnostics/StackTrace.cs.
+ */
+#ifndef CDACQ_FORMATS_NAMES_STATE_MACHINE_H
+#define CDACQ_FORMATS_NAMES_STATE_MACHINE_H
+
+#include "formats/metadata.h"
+
+/* Whether stack traces leave the method out, unless it is the last: StackTraceHidden or AggressiveInlining. */
+enum cdacq_status method_is_hidden(const struct metadata *metadata, uint32_t token, bool *ret);
+
+struct state_machine {
+    uint32_t method; /* that the state machine was made from, or the given one */
+    bool async;      /* the method belongs to the state machine of an async method */
+    bool iterator;   /* `method` is an iterator: the name of the given one follows */
+};
+
+/* A method that belongs to no state machine is returned as it is. */
+enum cdacq_status state_machine_resolve(const struct metadata *metadata, uint32_t token, struct state_machine *ret);
+
+#endif

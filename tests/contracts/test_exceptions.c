@@ -1,0 +1,162 @@
+#include "tests/support/check_main.h"
+#include "tests/support/exception_heap.h"
+#include "contracts/objects/field.h"
+#include "contracts/objects/object.h"
+#include "contracts/objects/string.h"
+#include "contracts/objects/sync_block.h"
+#include "util/text.h"
+
+static struct exception_heap heap;
+static struct text text;
+
+static void setup(void)
+{
+    exception_heap_init(&heap);
+}
+
+static void teardown(void)
+{
+    text_deinit(&text);
+    text = (struct text){0};
+    exception_heap_deinit(&heap);
+}
+
+static bool append(void *context, const char *bytes, size_t length)
+{
+    text_append(context, bytes, length);
+    return !text.broken;
+}
+
+static unsigned write_text(uint64_t exception)
+{
+    const struct exception_output output = {
+        .cache = &heap.cache, .runtime_types = true, .write = append, .context = &text};
+    text_clear(&text);
+    return exception_text_write(&output, exception);
+}
+
+START_TEST(texts)
+{
+    ck_assert_uint_eq(write_text(heap.aggregate), EXCEPTION_TEXT_OVERRIDDEN);
+    ck_assert_str_eq(text.data, exception_heap_text);
+}
+END_TEST
+
+static bool put_line(void *context, const struct exception_frame *frame, const char **ret_file, uint32_t *ret_line)
+{
+    (void)context;
+    *ret_file = "/a/b.cs";
+    *ret_line = (uint32_t)frame->ip;
+    return frame->ip == 0x1001;
+}
+
+START_TEST(lines)
+{
+    const struct exception_output output = {
+        .cache = &heap.cache, .runtime_types = true, .write = append, .line = put_line, .context = &text};
+    exception_text_write(&output, heap.argument);
+    ck_assert_ptr_nonnull(strstr(text.data, "\n   at N.Outer.Run() in /a/b.cs:line 4097\n   at "));
+}
+END_TEST
+
+START_TEST(parts)
+{
+    const struct exception_output output = {.cache = &heap.cache, .write = append, .context = &text};
+    ck_assert_uint_eq(exception_text_type(&output, heap.bad), 0);
+    ck_assert_str_eq(text.data, "N.Bad");
+    text_clear(&text);
+    ck_assert_uint_eq(exception_text_message(&output, heap.argument), 0);
+    ck_assert_str_eq(text.data, "m (Parameter 'p')");
+}
+END_TEST
+
+/* An exception within itself is written once. */
+START_TEST(circles)
+{
+    exception_heap_set(&heap, heap.bad, F_Exception__innerException, heap.argument);
+    ck_assert_uint_eq(write_text(heap.argument), EXCEPTION_TEXT_OVERRIDDEN | EXCEPTION_TEXT_CUT);
+    ck_assert_ptr_nonnull(strstr(text.data, " ---> N.Bad: stored \xc3\xbc\n ---> \n   --- End of inner"));
+    exception_heap_set(&heap, heap.bad, F_Exception__innerException, heap.bad);
+    ck_assert_uint_eq(write_text(heap.bad), EXCEPTION_TEXT_OVERRIDDEN | EXCEPTION_TEXT_CUT);
+}
+END_TEST
+
+/* What cannot be read is left out, and the rest is written. */
+START_TEST(missing_parts)
+{
+    exception_heap_set(&heap, heap.argument, F_Exception__message, 0x5000);
+    exception_heap_set(&heap, heap.bad, F_Object_m_pMethTab, 0x5000);
+    ck_assert_uint_eq(write_text(heap.argument) & EXCEPTION_TEXT_MISSING, EXCEPTION_TEXT_MISSING);
+    ck_assert_ptr_nonnull(strstr(text.data, "System.ArgumentException"));
+    ck_assert_ptr_nonnull(strstr(text.data, "   at N.Outer.Hidden()"));
+    ck_assert_uint_eq(write_text(0), EXCEPTION_TEXT_MISSING);
+    ck_assert_uint_eq(text.length, 0);
+}
+END_TEST
+
+/* Lengths that no object can have, or that the memory does not hold. */
+START_TEST(lying_lengths)
+{
+    uint64_t message = heap.bad + 136 + 8; /* the string that was allocated next */
+    struct exception exception;
+    ck_assert(exception_read(&heap.reader, heap.bad, &exception));
+    message = exception.message;
+    exception_heap_set(&heap, message, F_String_m_StringLength, 0x7fffffff);
+    ck_assert_uint_ne(write_text(heap.bad) & EXCEPTION_TEXT_MISSING, 0);
+    exception_heap_set(&heap, message, F_String_m_StringLength, STRING_LENGTH_MAX);
+    ck_assert_uint_ne(write_text(heap.bad) & EXCEPTION_TEXT_MISSING, 0);
+    exception_heap_set(&heap, heap.frames + 16, F_StackTraceArrayHeader_Size, 1000);
+    reader_begin(&heap.reader.raw, FUEL_INDEX);
+    ck_assert(!exception_read(&heap.reader, heap.argument, &exception));
+    exception_heap_set(&heap, heap.list, F_Array_m_NumComponents, UINT32_MAX);
+    reader_begin(&heap.reader.raw, FUEL_INDEX);
+    ck_assert_uint_ne(write_text(heap.aggregate) & EXCEPTION_TEXT_MISSING, 0);
+}
+END_TEST
+
+START_TEST(objects)
+{
+    struct object_array array;
+    struct object_field field;
+    struct object_monitor monitor;
+    uint64_t value;
+    ck_assert_uint_eq(object_size(&heap.reader, heap.list), 24 + 2 * 8);
+    ck_assert(object_array_read(&heap.reader, heap.list, &array));
+    ck_assert_uint_eq(array.count, 2);
+    ck_assert_uint_eq(array.rank, 1);
+    ck_assert_uint_eq(array.elements, heap.list + 16);
+    ck_assert(!object_array_read(&heap.reader, heap.bad, &array));
+    exception_heap_set(&heap, heap.list, F_Object_m_pMethTab,
+                       heap.references_table | 1); /* as the collector marks it */
+    ck_assert(object_array_read(&heap.reader, heap.list, &array));
+    ck_assert(object_reference(&heap.cache, heap.aggregate, "_innerExceptions", &value));
+    ck_assert_uint_eq(value, heap.list);
+    ck_assert(!object_reference(&heap.cache, heap.aggregate, "_paramName", &value));
+    ck_assert(object_field_find(&heap.cache, object_method_table(&heap.reader, heap.argument), "_paramName", &field));
+    ck_assert_uint_eq(field.token, 0x04000002);
+    ck_assert(!reader_failed(&heap.reader.raw));
+    exception_heap_put(&heap, heap.bad - 4, 3 << 16 | 7, 4);
+    ck_assert(object_monitor_read(&heap.reader, heap.bad, &monitor));
+    ck_assert(monitor.held && monitor.thin);
+    ck_assert_uint_eq(monitor.thread_id, 7);
+    ck_assert_uint_eq(monitor.recursion, 3);
+    exception_heap_put(&heap, heap.bad - 4, 0x0c001234, 4);
+    ck_assert(object_monitor_read(&heap.reader, heap.bad, &monitor));
+    ck_assert(!monitor.held && monitor.has_hash);
+    ck_assert_uint_eq(monitor.hash, 0x1234);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    const TTest *const tests[] = {texts, lines, parts, circles, missing_parts, lying_lengths, objects};
+    Suite *s = suite_create("exceptions");
+    TCase *tc = tcase_create("exceptions");
+    tcase_add_checked_fixture(tc, setup, teardown);
+    for (size_t i = 0; i < ARRAY_SIZE(tests); i++)
+        tcase_add_test(tc, tests[i]);
+    suite_add_tcase(s, tc);
+    return s;
+}
+
+CHECK_MAIN(suite)

@@ -1,0 +1,313 @@
+#include "tests/support/exception_heap.h"
+
+#include <stdlib.h>
+
+#include "descriptors/embedded.h"
+#include "formats/names/signature.h"
+#include "target/memory.h"
+#include "tests/support/metadata_writer.h"
+
+const char exception_heap_text[] = "System.AggregateException: several (m (Parameter 'p')) (stored \xc3\xbc)\n"
+                                   " ---> System.ArgumentException: m (Parameter 'p')\n"
+                                   " ---> N.Bad: stored \xc3\xbc\n"
+                                   "   --- End of inner exception stack trace ---\n"
+                                   "   at N.Outer.M[T](String s, Int32& i)\n"
+                                   "   at N.Outer.Run()\n"
+                                   "   at N.Outer.M[T](String s, Int32& i)\n"
+                                   "--- End of stack trace from previous location ---\n"
+                                   "   at N.Outer.Hidden()\n"
+                                   "   --- End of inner exception stack trace ---\n"
+                                   " ---> (Inner Exception #1) N.Bad: stored \xc3\xbc<---\n";
+
+enum {
+    TYPE_OBJECT = 2,
+    TYPE_EXCEPTION,
+    TYPE_AGGREGATE,
+    TYPE_ARGUMENT,
+    TYPE_BAD,
+    TYPE_OUTER,
+    TYPE_MACHINE,
+    METHOD_GET_MESSAGE = 1,
+    METHOD_M,
+    METHOD_RUN,
+    METHOD_HIDDEN,
+    METHOD_MOVE_NEXT,
+    METHOD_COUNT = METHOD_MOVE_NEXT,
+    FRAME_COUNT = 5,
+};
+
+/* ---- Metadata ---- */
+
+static uint32_t string(struct metadata_writer *w, const char *s)
+{
+    return *s ? metadata_writer_string(w, s) : 0;
+}
+
+static void add_type(struct metadata_writer *w, const char *space, const char *name, uint32_t fields, uint32_t methods)
+{
+    METADATA_ROW(w, METADATA_TYPE_DEF, 1, string(w, name), string(w, space), 0, fields, methods);
+}
+
+static void add_method(struct metadata_writer *w, const char *name, uint32_t flags, uint32_t signature, uint32_t params)
+{
+    METADATA_ROW(w, METADATA_METHOD_DEF, 0, 0, flags, string(w, name), signature, params);
+}
+
+/* The MemberRef of an attribute's constructor, as a CustomAttributeType. */
+static uint32_t add_attribute_type(struct metadata_writer *w, const char *space, const char *name)
+{
+    static const uint8_t signature[] = {SIGNATURE_HAS_THIS, 0, ELEMENT_VOID};
+    uint32_t type = METADATA_ROW(w, METADATA_TYPE_REF, 1 << 2 | CODED_ASSEMBLY_REF, string(w, name), string(w, space));
+    uint32_t member = METADATA_ROW(w, METADATA_MEMBER_REF, type << 3 | CODED_PARENT_TYPE_REF, string(w, ".ctor"),
+                                   metadata_writer_blob(w, signature, sizeof signature));
+    return member << 3 | 3;
+}
+
+static void add_members(struct metadata_writer *w)
+{
+    static const uint8_t none[] = {SIGNATURE_HAS_THIS, 0, ELEMENT_VOID}, field[] = {0x06, ELEMENT_OBJECT};
+    static const uint8_t generic[] = {SIGNATURE_GENERIC, 1, 2, ELEMENT_VOID, ELEMENT_STRING, ELEMENT_BYREF, ELEMENT_I4};
+    uint32_t nothing = metadata_writer_blob(w, none, sizeof none),
+             object = metadata_writer_blob(w, field, sizeof field);
+    METADATA_ROW(w, METADATA_FIELD, 1, string(w, "_innerExceptions"), object);
+    METADATA_ROW(w, METADATA_FIELD, 1, string(w, "_paramName"), object);
+    add_method(w, "get_Message", 0x46, nothing, 1);
+    add_method(w, "M", 0x16, metadata_writer_blob(w, generic, sizeof generic), 1);
+    add_method(w, "Run", 6, nothing, 3);
+    add_method(w, "Hidden", 6, nothing, 3);
+    add_method(w, "MoveNext", 0x46, nothing, 3);
+    METADATA_ROW(w, METADATA_PARAM, 0, 1, string(w, "s"));
+    METADATA_ROW(w, METADATA_PARAM, 0, 2, string(w, "i"));
+    METADATA_ROW(w, METADATA_GENERIC_PARAM, 0, 0, METHOD_M << 1 | 1, string(w, "T"));
+    METADATA_ROW(w, METADATA_NESTED_CLASS, TYPE_MACHINE, TYPE_OUTER);
+}
+
+static uint8_t *write_metadata(size_t *ret_size)
+{
+    static const char machine_name[] = "\x01\0\x0fN.Outer+<Run>d0\0";
+    static const char services[] = "System.Runtime.CompilerServices";
+    struct metadata_writer w;
+    metadata_writer_init(&w);
+    add_type(&w, "System", "Object", 1, 1);
+    add_type(&w, "System", "Exception", 1, 1);
+    add_type(&w, "System", "AggregateException", 1, 1);
+    add_type(&w, "System", "ArgumentException", 2, 1);
+    add_type(&w, "N", "Bad", 3, METHOD_GET_MESSAGE);
+    add_type(&w, "N", "Outer", 3, METHOD_M);
+    add_type(&w, "", "<Run>d0", 3, METHOD_MOVE_NEXT);
+    add_members(&w);
+    METADATA_ROW(&w, METADATA_ASSEMBLY_REF, 8, 0, 0, 0, 0, 0, string(&w, "System.Runtime"), 0, 0);
+    uint32_t machine = add_attribute_type(&w, services, "AsyncStateMachineAttribute");
+    uint32_t hidden = add_attribute_type(&w, "System.Diagnostics", "StackTraceHiddenAttribute");
+    uint32_t generated = add_attribute_type(&w, services, "CompilerGeneratedAttribute");
+    uint32_t interface = METADATA_ROW(&w, METADATA_TYPE_REF, 1 << 2 | CODED_ASSEMBLY_REF,
+                                      string(&w, "IAsyncStateMachine"), string(&w, services));
+    METADATA_ROW(&w, METADATA_INTERFACE_IMPL, TYPE_MACHINE, interface << 2 | CODED_TYPE_REF);
+    /* Sorted by the owner: a rid, then 5 bits of its table. */
+    METADATA_ROW(&w, METADATA_CUSTOM_ATTRIBUTE, METHOD_RUN << 5 | 0, machine,
+                 metadata_writer_blob(&w, machine_name, sizeof machine_name - 1));
+    METADATA_ROW(&w, METADATA_CUSTOM_ATTRIBUTE, METHOD_HIDDEN << 5 | 0, hidden, 0);
+    METADATA_ROW(&w, METADATA_CUSTOM_ATTRIBUTE, TYPE_MACHINE << 5 | 3, generated, 0);
+    uint8_t *metadata = metadata_writer_finish(&w, ret_size);
+    metadata_writer_deinit(&w);
+    return metadata;
+}
+
+/* ---- Memory ---- */
+
+void exception_heap_put(struct exception_heap *heap, uint64_t address, uint64_t value, unsigned width)
+{
+    uint8_t *at = heap->bytes + (address - HEAP_BASE);
+    for (unsigned i = 0; i < width; i++)
+        at[i] = (uint8_t)(value >> 8 * i);
+}
+
+void exception_heap_set(struct exception_heap *heap, uint64_t base, enum layout_field field, uint64_t value)
+{
+    const struct layout_slot *slot = &heap->layout.fields[field];
+    exception_heap_put(heap, base + slot->offset, value, slot->width);
+}
+
+static uint64_t allocate(struct exception_heap *heap, uint64_t size)
+{
+    uint64_t address = heap->end;
+    heap->end += align_up(size, 8);
+    if (heap->end > HEAP_BASE + HEAP_SIZE)
+        abort();
+    return address;
+}
+
+static uint64_t add_table(struct exception_heap *heap, uint32_t rid, uint32_t flags, uint32_t base_size,
+                          uint64_t parent)
+{
+    uint64_t table = allocate(heap, 64), class = allocate(heap, 64);
+    exception_heap_set(heap, table, F_MethodTable_MTFlags, flags);
+    exception_heap_set(heap, table, F_MethodTable_BaseSize, base_size);
+    exception_heap_set(heap, table, F_MethodTable_TypeDefRid, rid);
+    exception_heap_set(heap, table, F_MethodTable_ParentMethodTable, parent);
+    exception_heap_set(heap, table, F_MethodTable_Module, heap->module);
+    exception_heap_set(heap, table, F_MethodTable_EEClassOrCanonMT, class);
+    return table;
+}
+
+/* A type derived from Exception with one field at offset 120. */
+static uint64_t add_exception_table(struct exception_heap *heap, uint32_t rid, uint32_t field)
+{
+    uint64_t table = add_table(heap, rid, 0, 144, heap->exception_table), desc = allocate(heap, 16);
+    uint64_t class = table + 64;
+    exception_heap_set(heap, class, F_EEClass_FieldDescList, desc);
+    exception_heap_set(heap, desc, F_FieldDesc_DWord1, field);
+    exception_heap_set(heap, desc, F_FieldDesc_DWord2, 120 | (uint32_t)ELEMENT_CLASS << 27);
+    return table;
+}
+
+static uint64_t add_object(struct exception_heap *heap, uint64_t table, uint64_t size)
+{
+    uint64_t object = allocate(heap, size + 8) + 8; /* after its header */
+    exception_heap_set(heap, object, F_Object_m_pMethTab, table);
+    return object;
+}
+
+static uint64_t add_string(struct exception_heap *heap, const char *latin1)
+{
+    uint64_t object = add_object(heap, heap->string_table, 14 + 2 * strlen(latin1));
+    exception_heap_set(heap, object, F_String_m_StringLength, strlen(latin1));
+    for (size_t i = 0; latin1[i]; i++)
+        exception_heap_put(heap, object + heap->layout.fields[F_String_m_FirstChar].offset + 2 * i, (uint8_t)latin1[i],
+                           2);
+    return object;
+}
+
+static uint64_t add_array(struct exception_heap *heap, uint64_t table, uint32_t count, unsigned element_size)
+{
+    uint64_t object = add_object(heap, table, 16 + (uint64_t)count * element_size);
+    exception_heap_set(heap, object, F_Array_m_NumComponents, count);
+    return object;
+}
+
+static uint64_t add_exception(struct exception_heap *heap, uint64_t table, const char *message, uint64_t inner)
+{
+    uint64_t object = add_object(heap, table, 136);
+    exception_heap_set(heap, object, F_Exception__message, add_string(heap, message));
+    exception_heap_set(heap, object, F_Exception__innerException, inner);
+    exception_heap_set(heap, object, F_Exception__HResult, 0x80131500);
+    return object;
+}
+
+static void add_frames(struct exception_heap *heap, uint64_t method_descs)
+{
+    static const uint8_t methods[FRAME_COUNT] = {METHOD_M, METHOD_MOVE_NEXT, METHOD_HIDDEN, METHOD_M, METHOD_HIDDEN};
+    static const uint8_t flags[FRAME_COUNT] = {2, 3, 0, 3, 2};
+    uint32_t header = heap->layout.sizes[T_StackTraceArrayHeader], size = heap->layout.sizes[T_StackTraceElement];
+    heap->frames = add_array(heap, heap->bytes_table, header + FRAME_COUNT * size, 1);
+    exception_heap_set(heap, heap->frames + 16, F_StackTraceArrayHeader_Size, FRAME_COUNT);
+    for (unsigned i = 0; i < FRAME_COUNT; i++) {
+        uint64_t element = heap->frames + 16 + header + i * (uint64_t)size;
+        exception_heap_set(heap, element, F_StackTraceElement_Ip, 0x1000 + i);
+        exception_heap_set(heap, element, F_StackTraceElement_MethodDesc, method_descs + (methods[i] - 1u) * 8);
+        exception_heap_set(heap, element, F_StackTraceElement_Flags, flags[i]);
+    }
+    exception_heap_set(heap, heap->argument, F_Exception__stackTrace, heap->frames);
+}
+
+/* One chunk of the methods of all types: the tests need no more of them than the module. */
+static uint64_t add_method_descs(struct exception_heap *heap, uint64_t table)
+{
+    uint32_t chunk_size = heap->layout.sizes[T_MethodDescChunk];
+    uint64_t chunk = allocate(heap, chunk_size + METHOD_COUNT * 8);
+    exception_heap_set(heap, chunk, F_MethodDescChunk_MethodTable, table);
+    for (unsigned i = 0; i < METHOD_COUNT; i++) {
+        exception_heap_set(heap, chunk + chunk_size + i * 8, F_MethodDesc_Flags3AndTokenRemainder, i + 1);
+        exception_heap_set(heap, chunk + chunk_size + i * 8, F_MethodDesc_ChunkIndex, i);
+    }
+    return chunk + chunk_size;
+}
+
+static void add_types(struct exception_heap *heap)
+{
+    size_t size;
+    uint8_t *metadata = write_metadata(&size);
+    uint64_t buffer = allocate(heap, 32), data = allocate(heap, size);
+    memcpy(heap->bytes + (data - HEAP_BASE), metadata, size);
+    free(metadata);
+    heap->module = allocate(heap, 2048);
+    exception_heap_set(heap, buffer, F_SBuffer_Size, size);
+    exception_heap_set(heap, buffer, F_SBuffer_Buffer, data);
+    exception_heap_set(heap, heap->module, F_Module_DynamicMetadataSBuffer, buffer);
+    uint64_t object = add_table(heap, TYPE_OBJECT, 0, 24, 0);
+    heap->string_table = add_table(heap, TYPE_OBJECT, 0x80000002, 22, object);
+    heap->bytes_table = add_table(heap, TYPE_OBJECT, 0x800a0001, 24, object);
+    heap->references_table = add_table(heap, TYPE_OBJECT, 0x800a0008, 24, object);
+    heap->exception_table = add_table(heap, TYPE_EXCEPTION, 0, 136, object);
+}
+
+static void add_objects(struct exception_heap *heap)
+{
+    uint64_t aggregate_table = add_exception_table(heap, TYPE_AGGREGATE, 1);
+    uint64_t argument_table = add_exception_table(heap, TYPE_ARGUMENT, 2);
+    uint64_t bad_table = add_table(heap, TYPE_BAD, 0, 136, heap->exception_table);
+    uint64_t method_descs = add_method_descs(heap, bad_table);
+    heap->objects_begin = heap->end;
+    heap->bad = add_exception(heap, bad_table, "stored \xfc", 0);
+    heap->argument = add_exception(heap, argument_table, "m", heap->bad);
+    exception_heap_put(heap, heap->argument + 128, add_string(heap, "p"), 8);
+    add_frames(heap, method_descs);
+    heap->aggregate = add_exception(heap, aggregate_table, "several", heap->argument);
+    heap->list = add_array(heap, heap->references_table, 2, 8);
+    exception_heap_put(heap, heap->list + 16, heap->argument, 8);
+    exception_heap_put(heap, heap->list + 24, heap->bad, 8);
+    exception_heap_put(heap, heap->aggregate + 128, heap->list, 8);
+}
+
+static bool span_at(void *context, uint64_t address, uint64_t *ret_begin, uint64_t *ret_end, const void **ret_bytes)
+{
+    const struct exception_heap *heap = context;
+    if (address < HEAP_BASE || address >= HEAP_BASE + HEAP_SIZE)
+        return false;
+    *ret_begin = HEAP_BASE;
+    *ret_end = HEAP_BASE + HEAP_SIZE;
+    *ret_bytes = heap->bytes;
+    return true;
+}
+
+static void bind_layout(struct exception_heap *heap)
+{
+    struct descriptor descriptor = {0};
+    struct cdacq_error error;
+    const uint64_t none[256] = {0};
+    for (size_t i = 0; i < embedded_descriptor_count; i++) {
+        const struct embedded_file *file = &embedded_descriptors[i];
+        struct json *root;
+        if (strcmp(file->name, "coreclr-8.0-linux-x64.json") != 0)
+            continue;
+        if (json_parse((const char *)file->data, file->size, file->name, &root, &error) < 0 ||
+            descriptor_add(&descriptor, root, file->name, (struct pointer_data){none, ARRAY_SIZE(none), true},
+                           MERGE_ADD, &error) < 0)
+            abort();
+        json_free(root);
+    }
+    if (layout_bind(&descriptor, 8, 0, &heap->layout, &error) < 0)
+        abort();
+    descriptor_deinit(&descriptor);
+}
+
+void exception_heap_init(struct exception_heap *heap)
+{
+    struct cdacq_error error;
+    *heap = (struct exception_heap){.end = HEAP_BASE};
+    bind_layout(heap);
+    add_types(heap);
+    add_objects(heap);
+    const struct cdacq_memory memory = {.size = sizeof memory, .context = heap, .span_at = span_at};
+    if (memory_open(&memory, NULL, false, &heap->target, &error) < 0)
+        abort();
+    field_reader_init(&heap->reader, heap->target, &heap->layout, 8, false);
+    module_cache_init(&heap->cache, &heap->reader, (struct module_files){0});
+    reader_begin(&heap->reader.raw, FUEL_INDEX);
+}
+
+void exception_heap_deinit(struct exception_heap *heap)
+{
+    module_cache_deinit(&heap->cache);
+    target_destroy(heap->target);
+}

@@ -1,0 +1,39 @@
+/*
+ * exception_heap.h: a few exceptions in a small memory, laid out as .NET 8 for x64 does, for tests and fuzzing. Bytes
+ * may be overwritten before they are read.
+ */
+#ifndef CDACQ_TESTS_SUPPORT_EXCEPTION_HEAP_H
+#define CDACQ_TESTS_SUPPORT_EXCEPTION_HEAP_H
+
+#include "contracts/loader.h"
+#include "contracts/objects/exception_text.h"
+
+enum { HEAP_BASE = 0x10000, HEAP_SIZE = 0x8000 };
+
+struct exception_heap {
+    uint8_t bytes[HEAP_SIZE];
+    uint64_t end;           /* the next free address */
+    uint64_t objects_begin; /* what precedes it are types and metadata */
+    struct layout layout;
+    struct target *target;
+    struct field_reader reader;
+    struct module_cache cache;
+
+    uint64_t module;
+    uint64_t string_table, bytes_table, references_table, exception_table; /* MethodTables */
+    uint64_t bad, argument, aggregate;                                     /* exceptions, each within the next */
+    uint64_t frames;                                                       /* of `argument`: the array of bytes */
+    uint64_t list;                                                         /* of `aggregate`: the array of exceptions */
+};
+
+/* What exception_text_write() gives for `aggregate`. It has the flaw OVERRIDDEN. */
+extern const char exception_heap_text[];
+
+void exception_heap_init(struct exception_heap *heap);
+void exception_heap_deinit(struct exception_heap *heap);
+
+/* Writes a word, or a field of a structure. */
+void exception_heap_put(struct exception_heap *heap, uint64_t address, uint64_t value, unsigned width);
+void exception_heap_set(struct exception_heap *heap, uint64_t base, enum layout_field field, uint64_t value);
+
+#endif
