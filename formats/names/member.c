@@ -170,6 +170,11 @@ bool member_read(struct namer *n, const struct named_method *method, struct memb
     ret->checked = false;
     if (!method->token)
         return n->status == CDACQ_OK;
+    if (method->plain_name) {
+        ret->length = MIN(strlen(method->plain_name), sizeof ret->name);
+        memcpy(ret->name, method->plain_name, ret->length);
+        return n->status == CDACQ_OK;
+    }
     if (!namer_check(n, metadata_string(method->metadata, method->name, ret->name, &name, &ret->length)) ||
         !namer_spend_bulk(n, ret->length))
         return false;
@@ -227,10 +232,9 @@ static bool put_implemented(struct namer *n, const struct named_method *method, 
 {
     const struct metadata *m = method->metadata;
     struct metadata_method_impl row;
-    uint32_t owner, rid = 0, type = 0;
+    uint32_t owner = metadata_rid(n->formals_owner[0]), rid = 0, type = 0; /* the owner was written before */
     size_t own = member->interface + 1, before = n->text->length;
-    if (metadata_token_table(method->token) != METADATA_METHOD_DEF ||
-        metadata_method_owner(m, metadata_rid(method->token), &owner) != CDACQ_OK)
+    if (metadata_token_table(method->token) != METADATA_METHOD_DEF || !owner)
         return false;
     while (!type && namer_spend_search(n, m, METADATA_METHOD_IMPL) &&
            metadata_next_method_impl(m, owner, &rid) == CDACQ_OK && rid &&

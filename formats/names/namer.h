@@ -54,6 +54,7 @@ struct namer {
     const struct name_instance *bound;    /* the arguments of the next definition of a type; NULL: its formals */
     struct type_parameter parameter;      /* of the argument that is written */
     const char *reference;                /* precedes the next type if that is a reference; NULL: the spelling's word */
+    bool written;                         /* types without what the compiler has added to their names */
     bool unabbreviated;                   /* the next type: System.Nullable<int>, not int? */
     struct written_tuple tuple;
     struct origin origin;          /* of the type that was written last */

@@ -1,11 +1,13 @@
 /*
- * names.h: names of methods, from metadata and signatures, in three spellings:
+ * names.h: names of methods, from metadata and signatures, in four spellings:
  *
  *     csharp  Ns.Outer.Inner<int>.M<U>(int, ref U, Ns.Dictionary<string, int>.Enumerator[])
  *     sos     Ns.Outer`1+Inner[[System.Int32, System.Private.CoreLib]].M[[Ns.Own, Own]](Int32, Ns.Own)
  *     il      instance void [Own] Ns.Outer`1+Inner[System.Int32]::M(!0,class [System.Runtime]Ns.List`1<!!0>&)
  *
- * spelling_csharp.c, spelling_sos.c and spelling_il.c describe them.
+ *     source  lambda in Ns.Outer.Inner<int>.M<U>(int)
+ *
+ * spelling_csharp.c, spelling_sos.c, spelling_il.c and spelling_source.c describe them.
  *
  * Signatures and metadata are not trusted. Work is bounded by fuel, recursion by a depth and text by its cap (all three
  * CDACQ_ERR_FUEL). Malformed input has no name (CDACQ_ERR_FORMAT). A name is appended to a text and is printable
@@ -35,7 +37,7 @@ struct name_spelling {
     const char *dynamic_class, *stub_class; /* the owner of a DynamicMethod, and of an IL stub (NULL: the same) */
 };
 
-extern const struct name_spelling name_spelling_csharp, name_spelling_sos, name_spelling_il;
+extern const struct name_spelling name_spelling_csharp, name_spelling_sos, name_spelling_il, name_spelling_source;
 
 /* As the runtime's stack traces write it: Ns.Outer`1.M[T](T item, String text). */
 extern const struct name_spelling name_spelling_stack_trace;

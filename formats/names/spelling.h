@@ -93,6 +93,10 @@ struct type_spelling {
 /* Types on their own, as the runtime spells them: without assemblies, and with them. */
 extern const struct type_spelling type_spelling_reflection, type_spelling_reflection_full;
 
+/* How C# writes types and methods. */
+extern const struct type_spelling csharp_types;
+void csharp_put_method(struct namer *n, const struct named_method *method);
+
 /* `!0`, `!!0` */
 void type_variable_number(struct namer *n, bool of_method, uint32_t number);
 
@@ -101,7 +105,8 @@ struct named_method {
     const struct metadata *metadata; /* that its tokens belong to; NULL: none */
     uint32_t token;                  /* MethodDef or MemberRef; 0: none, and then owner and name are plain */
     uint32_t parent;                 /* of a MemberRef; the token itself of a MethodDef */
-    const char *plain_owner, *plain_name;
+    const char *plain_owner;
+    const char *plain_name; /* with a token: replaces the name; NULL: does not */
     uint32_t name;
     struct signature owner; /* of the instantiated type; `at` is NULL: none */
     const struct metadata *owner_metadata;

@@ -128,6 +128,23 @@ static uint32_t path_arity(const struct type_path *path, unsigned i)
     return own > outer ? own - outer : 0;
 }
 
+/*
+ * The part of a type's name that a person wrote: a type that is local to a file is called `<File>F<hash>__Name`. Moves
+ * the start of the name and shortens both lengths.
+ */
+static void written_level(const char **name, size_t *stem, size_t *length)
+{
+    static const char mark[] = "__";
+    enum { HASH = 64 };
+    const char *close = *length && **name == '<' ? memchr(*name, '>', *stem) : NULL;
+    size_t skipped = close ? (size_t)(close - *name) + 2 + HASH + sizeof mark - 1 : 0;
+    if (!close || skipped >= *stem || close[1] != 'F' || memcmp(*name + skipped - 2, mark, 2) != 0)
+        return;
+    *name += skipped;
+    *stem -= skipped;
+    *length -= skipped;
+}
+
 /* The name of a level, without its `N if that many arguments follow. Returns their number. */
 static __attribute__((noinline)) uint32_t put_level_name(struct namer *n, const struct type_path *path, unsigned i,
                                                          uint32_t left)
@@ -141,6 +158,8 @@ static __attribute__((noinline)) uint32_t put_level_name(struct namer *n, const 
         !namer_spend_bulk(n, length))
         return 0;
     size_t stem = stem_length(name, length, &suffix);
+    if (n->written)
+        written_level(&name, &stem, &length);
     uint32_t taken = path->arities_known ? path_arity(path, i) : suffix;
     if (taken > left || i == 0) /* the innermost takes all that are left, whatever its name is */
         taken = left;
@@ -311,7 +330,7 @@ static const struct function_style csharp_function = {
     .result_last = true,
 };
 
-static const struct type_spelling csharp_types = {
+const struct type_spelling csharp_types = {
     .primitives = PRIMITIVE_CSHARP,
     .handles = true,
     .module = "<Module>",
@@ -402,7 +421,7 @@ static void csharp_parameter(struct namer *n, struct signature s, uint32_t numbe
 }
 
 /* Not inlined because of its large member. */
-static __attribute__((noinline)) void csharp_method(struct namer *n, const struct named_method *method)
+__attribute__((noinline)) void csharp_put_method(struct namer *n, const struct named_method *method)
 {
     /* Arguments after the sentinel are not part of the name. */
     static const struct parameter_style style = {
@@ -428,7 +447,7 @@ static __attribute__((noinline)) void csharp_method(struct namer *n, const struc
 
 const struct name_spelling name_spelling_csharp = {
     .owner = &csharp_types,
-    .put_method = csharp_method,
+    .put_method = csharp_put_method,
     .formal = true,
     .arguments = true,
     .dynamic_class = "dynamicClass",

@@ -44,6 +44,7 @@ enum cdacq_name_style {
     CDACQ_NAMES_CSHARP, /* Ns.Outer.Inner<int>.M<U>(int, U): in C# syntax; a formal parameter where code is shared */
     CDACQ_NAMES_SOS,    /* Ns.Outer+Inner`1[[System.Int32, System.Private.CoreLib]].M(Int32): SOS, the runtime's DAC */
     CDACQ_NAMES_IL,     /* instance void [Asm] Ns.Outer+Inner`1[System.Int32]::M(!0): the runtime's perf map */
+    CDACQ_NAMES_SOURCE, /* lambda in Ns.Outer.M(int): as CSHARP, but the method that a person wrote */
 };
 
 enum cdacq_need_kind {

@@ -191,6 +191,7 @@ static const struct name_spelling *const spellings[] = {
     [CDACQ_NAMES_CSHARP] = &name_spelling_csharp,
     [CDACQ_NAMES_SOS] = &name_spelling_sos,
     [CDACQ_NAMES_IL] = &name_spelling_il,
+    [CDACQ_NAMES_SOURCE] = &name_spelling_source,
 };
 
 static void name_record(struct cdacq_session *session, const struct code_block *block, struct method_record *record)

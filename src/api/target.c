@@ -66,7 +66,7 @@ static enum cdacq_status take_options(const struct cdacq_options *options, struc
     if (!options || status < 0)
         return status;
     sized_copy(ret, options, options->size);
-    if ((unsigned)ret->names > CDACQ_NAMES_IL)
+    if ((unsigned)ret->names > CDACQ_NAMES_SOURCE)
         return error_set(err, CDACQ_ERR_ARGUMENT, 0, "struct cdacq_options: no such style of names: %u",
                          (unsigned)ret->names);
     return CDACQ_OK;

@@ -64,7 +64,7 @@ static const struct option_row {
      OPTION_DESCRIPTOR},
     {"descriptor-address", "ADDR", "address of DotNetRuntimeContractDescriptor, in hex", OPTIONS_TARGET,
      OPTION_DESCRIPTOR_ADDRESS},
-    {"names", "STYLE", "write names as csharp, sos or il", OPTIONS_NAMES, OPTION_NAMES},
+    {"names", "STYLE", "write names as csharp, sos, il or source", OPTIONS_NAMES, OPTION_NAMES},
     {"stubs", NULL, "include the runtime's own stubs", OPTIONS_METHODS, OPTION_STUBS},
     {"r2r", "WHICH", "include ReadyToRun methods: 'prepared' or 'all'", OPTIONS_METHODS, OPTION_R2R},
     {"follow", NULL, "wait for more records", OPTIONS_RECORDS, OPTION_FOLLOW},
@@ -159,14 +159,16 @@ static bool take_descriptor_address(struct cdacq_options *options, const char *v
 
 static bool take_names(struct cdacq_options *options, const char *value)
 {
-    static const char *const styles[] = {
-        [CDACQ_NAMES_CSHARP] = "csharp", [CDACQ_NAMES_SOS] = "sos", [CDACQ_NAMES_IL] = "il"};
+    static const char *const styles[] = {[CDACQ_NAMES_CSHARP] = "csharp",
+                                         [CDACQ_NAMES_SOS] = "sos",
+                                         [CDACQ_NAMES_IL] = "il",
+                                         [CDACQ_NAMES_SOURCE] = "source"};
     for (size_t i = 0; i < ARRAY_SIZE(styles); i++)
         if (!strcmp(value, styles[i])) {
             options->names = (enum cdacq_name_style)i;
             return true;
         }
-    return wrong_value(OPTION_NAMES, value, "expected 'csharp', 'sos' or 'il'");
+    return wrong_value(OPTION_NAMES, value, "expected 'csharp', 'sos', 'il' or 'source'");
 }
 
 static bool take_r2r(struct invocation *invocation, const char *value)

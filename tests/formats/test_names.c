@@ -92,6 +92,125 @@ START_TEST(names_every_method_of_the_fixture)
 }
 END_TEST
 
+static void put_number(void *context, bool of_method, uint32_t index, struct namer *n)
+{
+    (void)context;
+    text_printf(n->text, "%c%u", of_method ? 'm' : 't', index);
+}
+
+/* Methods by their names in C#, and what a person wrote. All others keep their names. */
+static const char *const written_names[][2] = {
+    {"Ns.Inner.Compiled.<Local>g__Inner|2_0<T>(int, ref Ns.Inner.Compiled.<>c__DisplayClass2_0<T>)",
+     "local function Inner in Ns.Inner.Compiled.Local<T>(T)"},
+    {"Ns.Inner.Compiled.<Local>g__Static|2_1<T, S>(S)", "local function Static in Ns.Inner.Compiled.Local<T>(T)"},
+    {"Ns.Inner.Written<T>.<Sum>g__Each|13_2<U>(U)", "local function Each in Ns.Inner.Written<T>.Sum(int[])"},
+    {"Ns.Inner.Written<T>.<Sum>g__Plus|13_3(int)", "local function Plus in Ns.Inner.Written<T>.Sum(int[])"},
+    {"Ns.Inner.Implicit.<System.Collections.IEnumerable.GetEnumerator>b__1_0()",
+     "lambda in Ns.Inner.Implicit.System.Collections.IEnumerable.GetEnumerator()"},
+    {"Ns.Inner.Shape.<System-Collections-Generic-IEnumerable<System-Collections-Generic-KeyValuePair<System-String,"
+     "System-Int32[]>>-GetEnumerator>d__2.MoveNext()",
+     "Ns.Inner.Shape.System.Collections.Generic.IEnumerable<System.Collections.Generic.KeyValuePair<string, "
+     "int[]>>.GetEnumerator()"},
+    {"Ns.Inner.Compiled.<>c.<Lambda>b__0_0(int)", "lambda in Ns.Inner.Compiled.Lambda()"},
+    {"Ns.Inner.Compiled.<>c__DisplayClass1_0<T>.<Closure>b__0(T)", "lambda in Ns.Inner.Compiled.Closure<T>(int)"},
+    {"Ns.Inner.Compiled.<Async>d__4.MoveNext()", "Ns.Inner.Compiled.Async(int)"},
+    {"Ns.Inner.Compiled.<Both>d__5<T>.MoveNext()", "Ns.Inner.Compiled.Both<T>(T)"},
+    {"Ns.Inner.Compiled.<Iterate>d__3<T>.MoveNext()", "Ns.Inner.Compiled.Iterate<T>(T)"},
+    {"Ns.Inner.Written<T>.<<Sum>g__Each|13_2>d<U>.MoveNext()", "local function Each in Ns.Inner.Written<T>.Sum(int[])"},
+    {"Ns.Inner.Written<T>.<>c.<get_Property>b__3_0()", "lambda in Ns.Inner.Written<T>.Property.get()"},
+    {"Ns.Inner.Written<T>.<>c.<.ctor>b__14_1(int)", "lambda in Ns.Inner.Written<T>..ctor(int)"},
+    {"Ns.Inner.Written<T>.<>c.<.cctor>b__15_0(int)", "lambda in Ns.Inner.Written<T>..cctor()"},
+    {"Ns.Inner.Written<T>.<>c.<.cctor>b__15_1()", "lambda in Ns.Inner.Written<T>..cctor()"},
+    {"Ns.Inner.Written<T>.<>c__DisplayClass10_0<U>.<Generic>b__0(U, T)", "lambda in Ns.Inner.Written<T>.Generic<U>(U)"},
+    {"Ns.Inner.Written<T>.<>c__DisplayClass11_0.<Twice>b__0()", "lambda in Ns.Inner.Written<T>.Twice"},
+    {"Ns.Inner.Written<T>.<>c__DisplayClass12_0.<Twice>b__0()", "lambda in Ns.Inner.Written<T>.Twice"},
+    {"Ns.Inner.Written<T>.<>c__DisplayClass13_0.<Sum>b__0(int)", "lambda in Ns.Inner.Written<T>.Sum(int[])"},
+    {"Ns.Inner.Written<T>.<>c__DisplayClass13_0.<Sum>g__Deep|4(int, ref Ns.Inner.Written<T>.<>c__DisplayClass13_1)",
+     "local function Deep in Ns.Inner.Written<T>.Sum(int[])"},
+    {"Ns.Inner.Written<T>.<>c__DisplayClass13_0.<Sum>g__Add|1(int)",
+     "local function Add in Ns.Inner.Written<T>.Sum(int[])"},
+    {"Ns.Inner.Written<T>.<>c__DisplayClass14_0.<.ctor>b__0()", "lambda in Ns.Inner.Written<T>..ctor(int)"},
+    {"Ns.Inner.Written<T>.<>c__DisplayClass9_0.<Lambdas>b__0(int)", "lambda in Ns.Inner.Written<T>.Lambdas(int)"},
+    {"Ns.Inner.Written<T>.<Fetch>d__4.MoveNext()", "Ns.Inner.Written<T>.Fetch(int)"},
+    {"Ns.Inner.Written<T>.<Fetch>d__5<U>.MoveNext()", "Ns.Inner.Written<T>.Fetch<U>(U, T)"},
+    {"Ns.Inner.Written<T>.<Items>d__7.MoveNext()", "Ns.Inner.Written<T>.Items(T)"},
+    {"Ns.Inner.Written<T>.<Items>d__7.<>m__Finally1()", "Ns.Inner.Written<T>.Items(T)"},
+    {"Ns.Inner.Written<T>.<Only>d__6<U>.MoveNext()", "Ns.Inner.Written<T>.Only<U>(U, T)"},
+    {"Ns.Inner.Written<T>.<Stream>d__8<U>.MoveNext()", "Ns.Inner.Written<T>.Stream<U>(T, U)"},
+    {"Ns.Inner.Implicit.<System-Collections-Generic-IEnumerable<System-Int32>-GetEnumerator>d__0.MoveNext()",
+     "Ns.Inner.Implicit.System.Collections.Generic.IEnumerable<int>.GetEnumerator()"},
+    {"Ns.Inner.Implicit.<System-Collections-IEnumerable-GetEnumerator>d__1.MoveNext()",
+     "Ns.Inner.Implicit.System.Collections.IEnumerable.GetEnumerator()"},
+    {"Ns.Inner.Written<T>.Inner.<Go>d__0.MoveNext()", "Ns.Inner.Written<T>.Inner.Go(T)"},
+    {"Ns.Inner.Written<T>.<>c__DisplayClass10_0<U>.<<Generic>b__0>d.MoveNext()",
+     "lambda in Ns.Inner.Written<T>.Generic<U>(U)"},
+    {"Ns.Inner.Written<T>.<>c__DisplayClass13_0.<<Sum>g__Add|1>d.MoveNext()",
+     "local function Add in Ns.Inner.Written<T>.Sum(int[])"},
+    {"Ns.Inner.Written<T>.<>c__DisplayClass9_0.<<Lambdas>b__0>d.MoveNext()",
+     "lambda in Ns.Inner.Written<T>.Lambdas(int)"},
+};
+
+/* Types that are local to a file have names with a hash. */
+static bool is_file_local(const char *name)
+{
+    return strstr(name, "__Hidden") != NULL;
+}
+
+START_TEST(names_what_was_written)
+{
+    char *lines[COUNT + 1];
+    char *expected = read_expected(lines, COUNT);
+    size_t found = 0;
+    for (uint32_t rid = 1; rid <= COUNT; rid++) {
+        const char *written = lines[rid];
+        for (size_t i = 0; i < ARRAY_SIZE(written_names); i++)
+            if (strcmp(lines[rid], written_names[i][0]) == 0) {
+                written = written_names[i][1];
+                found++;
+            }
+        if (is_file_local(lines[rid]))
+            written = strstr(lines[rid], "Seen") ? "Ns.Inner.Hidden.Seen(Ns.Inner.Hidden)" : "Ns.Inner.Hidden..ctor()";
+        assert_name(
+            name_method(&fixture_source, &name_spelling_source, metadata_token(METADATA_METHOD_DEF, rid), NULL, &text),
+            written);
+    }
+    ck_assert_uint_eq(found, ARRAY_SIZE(written_names));
+    free(expected);
+}
+END_TEST
+
+/* The arguments of the compiler's types and methods are those of the method that was written. */
+START_TEST(arguments_of_what_was_written)
+{
+    static const struct {
+        const char *name, *written;
+        uint32_t types, methods;
+    } cases[] = {
+        {"Ns.Inner.Written<T>.<Fetch>d__5<U>.MoveNext()", "Ns.Inner.Written<t0>.Fetch<t1>(t1, t0)", 2, 0},
+        {"Ns.Inner.Written<T>.<Sum>g__Each|13_2<U>(U)", "local function Each in Ns.Inner.Written<t0>.Sum(int[])", 1, 1},
+        {"Ns.Inner.Compiled.<Local>g__Static|2_1<T, S>(S)", "local function Static in Ns.Inner.Compiled.Local<m0>(m0)",
+         0, 2},
+        {"Ns.Inner.Written<T>.<>c__DisplayClass10_0<U>.<<Generic>b__0>d.MoveNext()",
+         "lambda in Ns.Inner.Written<t0>.Generic<t1>(t1)", 2, 0},
+        {"Ns.Inner.Written<T>.<>c__DisplayClass11_0.<Twice>b__0()", "lambda in Ns.Inner.Written<t0>.Twice", 1, 0},
+        {"Ns.Inner.Written<T>.<Fetch>d__5<U>.MoveNext()", "Ns.Inner.Written<T>.Fetch<U>(U, T)", 1, 0}, /* too few */
+    };
+    char *lines[COUNT + 1];
+    char *expected = read_expected(lines, COUNT);
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct name_instance instance = {
+            .argument = put_number, .type_count = cases[i].types, .method_count = cases[i].methods};
+        uint32_t rid = 1;
+        while (rid < COUNT && strcmp(lines[rid], cases[i].name) != 0)
+            rid++;
+        assert_name(name_method(&fixture_source, &name_spelling_source, metadata_token(METADATA_METHOD_DEF, rid),
+                                &instance, &text),
+                    cases[i].written);
+    }
+    free(expected);
+}
+END_TEST
+
 /* What attributes and MethodImpls add to a name is left out if it cannot be read. */
 static void drop(char *name, const char *word, const char *instead)
 {
@@ -809,6 +928,8 @@ static Suite *suite(void)
     TCase *t = tcase_create("fixture");
     tcase_add_checked_fixture(t, setup_fixture, teardown_fixture);
     tcase_add_test(t, names_every_method_of_the_fixture);
+    tcase_add_test(t, names_what_was_written);
+    tcase_add_test(t, arguments_of_what_was_written);
     tcase_add_test(t, names_what_is_there_when_parts_are_missing);
     tcase_add_test(t, names_types);
     tcase_add_test(t, names_instances);

@@ -20,7 +20,8 @@ enum {
 
 static struct metadata metadata;
 
-static const struct name_spelling *const spellings[] = {&name_spelling_csharp, &name_spelling_sos, &name_spelling_il};
+static const struct name_spelling *const spellings[] = {&name_spelling_csharp, &name_spelling_sos, &name_spelling_il,
+                                                        &name_spelling_source};
 
 static void feed_handle(void *context, uint64_t address, struct namer *n)
 {
