@@ -28,6 +28,7 @@ import random_ips
 import tamper
 from core_memory import CoreMemory
 from jitdump import live_records, read_loads, read_released
+from runtime_names import arguments_fault
 from r2r_image import gc_code_length
 
 TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
@@ -79,6 +80,16 @@ class Run:
         enough = len(listed) > LEAST_METHODS // 2 and counts[1] > LEAST_METHODS
         self.note("names as the runtime spells them", enough and not tally.has_failed,
                   f"{counts[0]} il ({len(listed)} of a perf map), {counts[1]} sos")
+
+    def judge_arguments(self, core):
+        """What methods are instantiated over, in C#, against the names that equal the debugger services'."""
+        ips = [one.address for one in judge.as_expected(self.live)]
+        pairs = zip(judge.ask(TOOL, [core, "--names", "sos"], ips), judge.ask(TOOL, core, ips))
+        faults = [(sos["method"], csharp["method"], arguments_fault(sos["method"], csharp["method"]))
+                  for sos, csharp in pairs if sos["method"] and csharp["method"]]
+        generic = [fault for fault in faults if fault[2] is not None]
+        wrong = [fault for fault in generic if fault[2]]
+        self.note("arguments of methods", len(generic) > 100 and not wrong, f"{len(generic)} methods; {wrong[:3]}")
 
     def judge_tiers(self, core):
         """Of code that replaced other code the tier is told. (judge() has seen to it that no tier is wrong.)"""
@@ -339,6 +350,7 @@ def test_runtime(runtime, work):
     run.judge_inspect(cores["createdump full"], GC_VERSIONS[major_of(services)])
     if not runtime.startswith("8."):
         run.judge_tiers(cores["createdump full"])
+        run.judge_arguments(cores["createdump full"])
     if private:
         run.judge_moved({label: core for label, core in cores.items() if label != "createdump full"})
         if runtime.startswith("10.") and "kernel" in cores:

@@ -98,11 +98,15 @@ class _Reflection:
     def arguments(self):
         """What the brackets after a name contain; none if they are an array's."""
         found = []
-        if not re.compile(r"\[[^\],*]").match(self.text, self.at):
+        if not re.compile(r"\[(?![\],*])").match(self.text, self.at):
             return found
         while self.text[self.at] in "[,":
             self.at += 1
+            with_assembly = self.text[self.at] == "["
+            self.at += with_assembly
             found.append(self.type())
+            if with_assembly:
+                self.at = self.text.index("]", self.at) + 1
         self.at += 1
         return found
 
@@ -138,6 +142,15 @@ class _Reflection:
             self.tuples[text] = elements
             return text
         return _levels(levels, arguments)
+
+
+def arguments_fault(sos, csharp):
+    """Whether the arguments of a method, Ns.T.M[[System.Int32, Asm]](Int32), are others in C#. None: it has none."""
+    before = sos[:opening(sos)]
+    if not sos.endswith(")") or not before.endswith("]]"):
+        return None
+    arguments = _Reflection(before[opening(before):]).arguments()
+    return not re.search("<" + ", ".join(arguments) + r">\(", csharp)
 
 
 def _member(name, count, result):
