@@ -53,6 +53,17 @@ static uint32_t inline_size(const struct mock *mock, enum mock_field field)
     case F_PrecodeMachineDescriptor_FixupBytes:
     case F_PrecodeMachineDescriptor_FixupIgnoredBytes:
         return MOCK_PRECODE_CODE;
+    case F_SoftwareExceptionFrame_TargetContext:
+    case F_FaultingExceptionFrame_TargetContext:
+    case F_DebuggerEval_TargetContext:
+        return MOCK_CONTEXT;
+    case F_TransitionBlock_CalleeSavedRegisters:
+    case F_HijackArgs_CalleeSavedRegisters:
+    case F_LazyMachState_m_Capture:
+    case F_LazyMachState_m_Unwound:
+        return mock->sizes[T_CalleeSavedRegisters];
+    case F_HelperMethodFrame_MachState:
+        return mock->sizes[T_LazyMachState];
     default:
         return 0;
     }
@@ -75,6 +86,17 @@ static uint32_t base_size(const struct mock *mock, enum mock_type type)
         return mock->sizes[T_TypeDesc];
     case T_InterpreterPrecodeData: /* the type is at the same offset in both */
         return mock->sizes[T_StubPrecodeData];
+    case T_Frame: /* begins with what identifies its kind */
+        return mock->word;
+    case T_InlinedCallFrame:
+    case T_SoftwareExceptionFrame:
+    case T_FramedMethodFrame:
+    case T_FuncEvalFrame:
+    case T_ResumableFrame:
+    case T_FaultingExceptionFrame:
+    case T_HijackFrame:
+    case T_HelperMethodFrame:
+        return mock->sizes[T_Frame];
     default:
         return 0;
     }

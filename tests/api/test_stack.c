@@ -1,0 +1,303 @@
+/*
+ * test_stack.c: stacks of a synthetic process: managed frames by their unwind data, the runtime's Frames of each kind,
+ * hijacked return addresses, guesses, and walks that cannot go on. Real stacks are compared with the runtime's debugger
+ * services in tests/dotnet.
+ */
+#include <stdio.h>
+
+#include "tests/support/check_main.h"
+#include "tests/support/mock_support.h"
+
+enum { RBX = 3, RBP = 6, RSP = 7, RIP = 16, METHODS = 4, STACK_SIZE = 0x4000, FRAMES_MAX = 32 };
+enum { STATE_HIJACKED = 0x80, CALLED = 8 /* offset of a return address in each method */ };
+
+static struct mock *mock;
+static struct cdacq_target *target;
+static struct cdacq_session *session;
+static uint64_t methods[METHODS], stack, native_code, thread;
+static struct cdacq_frame frames[FRAMES_MAX];
+static unsigned frame_count;
+static struct cdacq_error error;
+
+/* Methods without a prolog: unwinding pops the return address. */
+static void add_methods(void)
+{
+    static const uint8_t no_codes[] = {1, 0, 0, 0}, call[] = {0xe8, 0, 0, 0, 0};
+    struct mock_heap *heap = mock_heap_create(mock, &(struct mock_heap_options){.size = 0x10000});
+    size_t count;
+    for (unsigned i = 0; i < METHODS; i++)
+        methods[i] =
+            mock_method(heap, &(struct mock_method){.size = 64, .method_desc = mock_dynamic_method_desc(mock, "M")});
+    const struct mock_function *functions = mock_functions(mock, &count);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t unwind = mock_get(mock, functions[i].unwind_info, "RuntimeFunction.UnwindData");
+        mock_write(mock, heap->begin + unwind, no_codes, sizeof no_codes);
+    }
+    for (unsigned i = 0; i < METHODS; i++)
+        mock_write(mock, methods[i] + CALLED - sizeof call, call, sizeof call);
+}
+
+/* A Thread with the Frame `frame`, in the list of the ThreadStore. */
+static void add_thread(uint64_t frame)
+{
+    uint64_t store = mock_new(mock, "ThreadStore", 0), pointer = mock_alloc(mock, 8, 8);
+    thread = mock_new(mock, "Thread", 0);
+    mock_set(mock, thread, "Thread.Frame", frame);
+    mock_set(mock, thread, "Thread.OSId", 77);
+    mock_set(mock, thread, "Thread.CachedStackBase", stack + STACK_SIZE);
+    mock_set(mock, store, "ThreadStore.FirstThreadLink", thread + mock_offset_of(mock, "Thread.LinkNext"));
+    mock_write_pointer(mock, pointer, store);
+    mock_global(mock, "ThreadStore", pointer);
+}
+
+static void setup(void)
+{
+    mock = mock_create(&(struct mock_options){.pointer_size = 8, .seed = 5});
+    add_methods();
+    stack = mock_map(mock, 0, STACK_SIZE, MOCK_READ | MOCK_WRITE, NULL, 0);
+    native_code = mock_map(mock, 0, 0x1000, MOCK_READ | MOCK_EXECUTE, "/mock/native.so", 0);
+    for (unsigned i = 0; i < STACK_SIZE; i += 8)
+        mock_write_pointer(mock, stack + i, 0);
+    add_thread(UINT64_MAX);
+    mock_contract(mock, "Thread", "1");
+    mock_contract(mock, "StackWalk", "1");
+    frame_count = 0;
+}
+
+static void teardown(void)
+{
+    cdacq_session_destroy(session);
+    cdacq_target_close(target);
+    mock_destroy(mock);
+    session = NULL;
+    target = NULL;
+}
+
+static int keep_frame(const struct cdacq_frame *frame, void *context)
+{
+    (void)context;
+    ck_assert_uint_lt(frame_count, FRAMES_MAX);
+    ck_assert_uint_eq(frame->size, sizeof *frame);
+    frames[frame_count++] = *frame;
+    return 0;
+}
+
+static uint64_t return_to(unsigned method)
+{
+    return methods[method] + CALLED;
+}
+
+static enum cdacq_status walk(uint64_t pc, uint64_t sp, bool with_thread, unsigned flags)
+{
+    struct cdacq_registers registers = {.size = sizeof registers, .known = 1u << RIP | 1u << RSP};
+    struct cdacq_thread of_runtime = {.size = sizeof of_runtime, .tid = 77, .thread = thread};
+    registers.values[RIP] = pc;
+    registers.values[RSP] = sp;
+    if (!target) {
+        target = mock_publish_and_open(mock);
+        ck_assert_int_eq(cdacq_session_create(target, &session, NULL), CDACQ_OK);
+    }
+    frame_count = 0;
+    return cdacq_session_visit_frames(session, with_thread ? &of_runtime : NULL, &registers, flags, keep_frame, NULL,
+                                      &error);
+}
+
+static void check_frame(unsigned i, enum cdacq_frame_kind kind, enum cdacq_frame_source by, uint64_t pc, uint64_t sp)
+{
+    ck_assert_uint_lt(i, frame_count);
+    ck_assert_int_eq(frames[i].kind, kind);
+    ck_assert_int_eq(frames[i].by, by);
+    ck_assert_uint_eq(frames[i].pc, pc);
+    ck_assert_uint_eq(frames[i].sp, sp);
+}
+
+/* A new Frame on the stack, in front of which all others are. */
+static uint64_t put_frame(uint64_t at, const char *identifier, uint64_t next)
+{
+    static uint64_t number;
+    mock_global(mock, identifier, ++number);
+    mock_write_pointer(mock, at, number);
+    mock_set(mock, at, "Frame.Next", next);
+    mock_set(mock, thread, "Thread.Frame", at);
+    return at;
+}
+
+START_TEST(managed_frames)
+{
+    mock_write_pointer(mock, stack + 0x100, return_to(1));
+    mock_write_pointer(mock, stack + 0x108, return_to(2));
+    ck_assert_int_eq(walk(methods[0], stack + 0x100, false, 0), CDACQ_OK);
+    ck_assert_uint_eq(frame_count, 3);
+    check_frame(0, CDACQ_FRAME_MANAGED, CDACQ_FRAME_BY_CONTEXT, methods[0], stack + 0x100);
+    check_frame(1, CDACQ_FRAME_MANAGED, CDACQ_FRAME_BY_UNWIND, return_to(1), stack + 0x108);
+    check_frame(2, CDACQ_FRAME_MANAGED, CDACQ_FRAME_BY_UNWIND, return_to(2), stack + 0x110);
+    ck_assert(!frames[0].is_call && frames[1].is_call);
+    ck_assert_uint_eq(frames[1].cfa, stack + 0x110);
+}
+END_TEST
+
+START_TEST(a_return_address_behind_its_method)
+{
+    mock_write_pointer(mock, stack + 0x100, methods[0] + 64);
+    ck_assert_int_eq(walk(methods[1], stack + 0x100, false, 0), CDACQ_OK);
+    check_frame(1, CDACQ_FRAME_MANAGED, CDACQ_FRAME_BY_UNWIND, methods[0] + 64, stack + 0x108);
+}
+END_TEST
+
+START_TEST(hijacked)
+{
+    mock_write_pointer(mock, stack + 0x100, native_code + 0x20);
+    mock_set(mock, thread, "Thread.State", _i ? 0 : STATE_HIJACKED);
+    mock_set(mock, thread, "Thread.m_pvHJRetAddr", return_to(3));
+    mock_set(mock, thread, "Thread.m_ppvHJRetAddrPtr", stack + 0x100);
+    enum cdacq_status status = walk(methods[0], stack + 0x100, true, 0);
+    if (_i) {
+        check_frame(1, CDACQ_FRAME_NATIVE, CDACQ_FRAME_BY_UNWIND, native_code + 0x20, stack + 0x108);
+        return;
+    }
+    ck_assert_int_eq(status, CDACQ_OK);
+    check_frame(1, CDACQ_FRAME_MANAGED, CDACQ_FRAME_BY_UNWIND, return_to(3), stack + 0x108);
+}
+END_TEST
+
+/* Each kind of Frame that has registers: its fields lead to method 1 at stack + 0x800. */
+enum { CALLER_SP = 0x800 };
+
+static void fill_context(uint64_t context)
+{
+    mock_write_pointer(mock, context + 0x98, stack + CALLER_SP);
+    mock_write_pointer(mock, context + 0xf8, return_to(1));
+}
+
+static void fill(const char *kind, uint64_t at)
+{
+    if (strcmp(kind, "InlinedCallFrame") == 0) {
+        mock_set(mock, at, "InlinedCallFrame.CallSiteSP", stack + CALLER_SP);
+        mock_set(mock, at, "InlinedCallFrame.CallerReturnAddress", return_to(1));
+    } else if (strcmp(kind, "PrestubMethodFrame") == 0) {
+        uint64_t block = stack + CALLER_SP - mock_offset_of(mock, "TransitionBlock.OffsetOfArgs");
+        mock_set(mock, at, "FramedMethodFrame.TransitionBlockPtr", block);
+        mock_set(mock, block, "TransitionBlock.ReturnAddress", return_to(1));
+    } else if (strcmp(kind, "SoftwareExceptionFrame") == 0) {
+        fill_context(at + mock_offset_of(mock, "SoftwareExceptionFrame.TargetContext"));
+    } else if (strcmp(kind, "FaultingExceptionFrame") == 0) {
+        fill_context(at + mock_offset_of(mock, "FaultingExceptionFrame.TargetContext"));
+    } else if (strcmp(kind, "RedirectedThreadFrame") == 0) {
+        mock_set(mock, at, "ResumableFrame.TargetContextPtr", stack + 0x2000);
+        fill_context(stack + 0x2000);
+    } else if (strcmp(kind, "FuncEvalFrame") == 0) {
+        mock_set(mock, at, "FuncEvalFrame.DebuggerEvalPtr", stack + 0x2000);
+        fill_context(stack + 0x2000 + mock_offset_of(mock, "DebuggerEval.TargetContext"));
+    } else if (strcmp(kind, "HijackFrame") == 0) {
+        mock_set(mock, at, "HijackFrame.ReturnAddress", return_to(1));
+        mock_set(mock, at, "HijackFrame.HijackArgsPtr", stack + CALLER_SP - mock_size_of(mock, "HijackArgs"));
+    } else { /* HelperMethodFrame */
+        uint64_t state = at + mock_offset_of(mock, "HelperMethodFrame.MachState");
+        mock_set(mock, state, "LazyMachState._pRetAddr", state);
+        mock_set(mock, state, "LazyMachState.m_Rip", return_to(1));
+        mock_set(mock, state, "LazyMachState.m_Rsp", stack + CALLER_SP);
+    }
+}
+
+static const struct frame_case {
+    const char *kind;
+    bool interrupted;
+} frame_cases[] = {
+    {"InlinedCallFrame", false},      {"PrestubMethodFrame", false},   {"SoftwareExceptionFrame", false},
+    {"FaultingExceptionFrame", true}, {"RedirectedThreadFrame", true}, {"FuncEvalFrame", true},
+    {"HijackFrame", false},           {"HelperMethodFrame", false},
+};
+
+START_TEST(frames_of_each_kind)
+{
+    char identifier[64];
+    const char *kind = frame_cases[_i].kind;
+    snprintf(identifier, sizeof identifier, "%sIdentifier", kind);
+    /* An inactive Frame is passed over, and one of another kind. */
+    uint64_t active = put_frame(stack + 0x300, identifier, UINT64_MAX);
+    fill(kind, active);
+    uint64_t marker = put_frame(stack + 0x200, "DebuggerU2MCatchHandlerFrameIdentifier", active);
+    put_frame(stack + 0x180, _i ? "InlinedCallFrameIdentifier" : "ProtectByRefsFrameIdentifier", marker);
+    mock_write_pointer(mock, stack + CALLER_SP, return_to(2));
+    ck_assert_int_eq(walk(native_code + 0x20, stack + 0x100, true, 0), CDACQ_OK);
+    ck_assert_uint_eq(frame_count, 3);
+    check_frame(0, CDACQ_FRAME_NATIVE, CDACQ_FRAME_BY_CONTEXT, native_code + 0x20, stack + 0x100);
+    check_frame(1, CDACQ_FRAME_MANAGED, CDACQ_FRAME_BY_FRAME, return_to(1), stack + CALLER_SP);
+    check_frame(2, CDACQ_FRAME_MANAGED, CDACQ_FRAME_BY_UNWIND, return_to(2), stack + CALLER_SP + 8);
+    ck_assert_int_eq(frames[1].is_call, !frame_cases[_i].interrupted);
+    ck_assert_uint_eq(frames[0].module_offset, 0x20);
+
+    /* The same with the Frames themselves: each once, in the order of the list. */
+    ck_assert_int_eq(walk(native_code + 0x20, stack + 0x100, true, CDACQ_FRAMES_EXPLICIT), CDACQ_OK);
+    ck_assert_uint_eq(frame_count, 6);
+    ck_assert_uint_eq(frames[1].frame, stack + 0x180);
+    ck_assert_uint_eq(frames[2].frame, marker);
+    ck_assert_uint_eq(frames[3].frame, active);
+    ck_assert_str_eq(frames[3].frame_name, kind);
+    check_frame(4, CDACQ_FRAME_MANAGED, CDACQ_FRAME_BY_FRAME, return_to(1), stack + CALLER_SP);
+}
+END_TEST
+
+/* The word after a call in front of it is taken for a return address; what rests on it is marked, up to a Frame. */
+START_TEST(guesses)
+{
+    uint64_t frame = put_frame(stack + 0x1a0, "InlinedCallFrameIdentifier", UINT64_MAX);
+    mock_set(mock, frame, "InlinedCallFrame.CallSiteSP", stack + 0x400);
+    mock_set(mock, frame, "InlinedCallFrame.CallerReturnAddress", return_to(3) + 1); /* not to be guessed */
+    mock_write_pointer(mock, stack + 0x120, methods[1] + CALLED + 1);                /* no call is in front */
+    mock_write_pointer(mock, stack + 0x140, return_to(1));
+    mock_write_pointer(mock, stack + 0x148, return_to(2));
+    mock_write_pointer(mock, stack + 0x150, native_code + 0x40);
+    ck_assert_int_eq(walk(native_code + 0x20, stack + 0x100, false, 0), CDACQ_ERR_MEMORY);
+    ck_assert_uint_eq(frame_count, 4);
+    for (unsigned i = 1; i < 4; i++)
+        ck_assert_int_eq(frames[i].by, CDACQ_FRAME_BY_GUESS);
+    check_frame(1, CDACQ_FRAME_MANAGED, CDACQ_FRAME_BY_GUESS, return_to(1), stack + 0x148);
+    check_frame(3, CDACQ_FRAME_NATIVE, CDACQ_FRAME_BY_GUESS, native_code + 0x40, stack + 0x158);
+
+    ck_assert_int_eq(walk(native_code + 0x20, stack + 0x100, true, 0), CDACQ_OK);
+    ck_assert_uint_eq(frame_count, 2);
+    check_frame(1, CDACQ_FRAME_MANAGED, CDACQ_FRAME_BY_FRAME, return_to(3) + 1, stack + 0x400);
+}
+END_TEST
+
+/* Lists of Frames that lead nowhere, downwards or in a circle, and registers that go down, end the walk. */
+START_TEST(hostile_frames)
+{
+    uint64_t frame = put_frame(stack + 0x300, "InlinedCallFrameIdentifier", stack + 0x300 - 0x100 * (uint64_t)_i);
+    mock_set(mock, frame, "InlinedCallFrame.CallSiteSP", stack + 0x80);
+    mock_set(mock, frame, "InlinedCallFrame.CallerReturnAddress", return_to(1) + 1);
+    ck_assert_int_eq(walk(native_code + 0x20, stack + 0x100, true, 0), CDACQ_ERR_MEMORY);
+    ck_assert_uint_eq(frame_count, 1);
+    ck_assert_int_eq(walk(native_code + 0x20, stack + 0x100, true, CDACQ_FRAMES_EXPLICIT), CDACQ_ERR_MEMORY);
+}
+END_TEST
+
+START_TEST(arguments)
+{
+    struct cdacq_registers registers = {.size = sizeof registers};
+    walk(methods[0], stack + 0x100, false, 0);
+    ck_assert_int_eq(cdacq_session_visit_frames(session, NULL, NULL, 0, keep_frame, NULL, &error), CDACQ_ERR_ARGUMENT);
+    ck_assert_int_eq(cdacq_session_visit_frames(session, NULL, &registers, 0, keep_frame, NULL, &error),
+                     CDACQ_ERR_ARGUMENT);
+    ck_assert_int_eq(cdacq_session_visit_threads(session, NULL, NULL, &error), CDACQ_ERR_ARGUMENT);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    Suite *suite = suite_create("stack");
+    TCase *tcase = tcase_create("stack");
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, managed_frames);
+    tcase_add_test(tcase, a_return_address_behind_its_method);
+    tcase_add_loop_test(tcase, hijacked, 0, 2);
+    tcase_add_loop_test(tcase, frames_of_each_kind, 0, ARRAY_SIZE(frame_cases));
+    tcase_add_test(tcase, guesses);
+    tcase_add_loop_test(tcase, hostile_frames, 0, 2);
+    tcase_add_test(tcase, arguments);
+    suite_add_tcase(suite, tcase);
+    return suite;
+}
+
+CHECK_MAIN(suite)
