@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Writes the seeds of the corpora that are made here. Inputs that once failed are kept beside them by hand."""
+import gzip
 import lzma
 import pathlib
 import random
@@ -415,6 +416,28 @@ def natives():
     yield "operations", bytes(4) + CFI_PROGRAMS["arithmetic"][2:]
 
 
+def compressed():
+    """For fuzz_unpacker: a byte that chooses the reads, then a file. zstd and lz4 are written by hand, as raw blocks."""
+    text = b"to be, or not to be, " * 40
+    zstd_block = struct.pack("<I", 1 | len(b"hello") << 3)[:3] + b"hello"
+    zstd = struct.pack("<I", 0xFD2FB528) + bytes([0, 0x58]) + zstd_block
+    run = struct.pack("<I", 1 | 1 << 1 | 200 << 3)[:3] + b"r"
+    lz4 = struct.pack("<I", 0x184D2204) + bytes([0x60, 0x40, 0x82]) + struct.pack("<I", 5 | 1 << 31) + b"hello" + bytes(4)
+    skippable = struct.pack("<II", 0x184D2A53, 4) + b"skip"
+    gz = gzip.compress(text, mtime=0)
+    xz = lzma.compress(text, preset=0)
+    members = {"zstd": zstd, "zstd-run": struct.pack("<I", 0xFD2FB528) + bytes([0, 0x58]) + run, "lz4": lz4, "gzip": gz, "xz": xz}
+    for name, member in members.items():
+        yield name, b"\7" + member
+        yield f"{name}-twice", b"\0" + member * 2
+        yield f"{name}-cut", b"\77" + member[:-3]
+        yield f"{name}-padded", b"\1" + member + bytes(8) + member
+        yield f"{name}-changed", b"\5" + member[:-6] + bytes([member[-6] ^ 1]) + member[-5:]
+    yield "skippable-zstd", b"\2" + skippable + zstd + skippable
+    yield "skippable-lz4", b"\2" + skippable + lz4 + skippable + lz4
+    yield "window", b"\1" + struct.pack("<I", 0xFD2FB528) + bytes([0, 20 << 3]) + zstd_block
+
+
 def main():
     for name, inputs in (
         ("fuzz_core", cores()),
@@ -427,6 +450,7 @@ def main():
         ("fuzz_unwind", frames()),
         ("fuzz_native", natives()),
         ("fuzz_verify", verified()),
+        ("fuzz_unpacker", compressed()),
         ("fuzz_portable_pdb", pdbs()),
     ):
         folder = HERE / "corpus" / name
