@@ -117,7 +117,13 @@ static void report_names(struct steps *steps, struct cdacq_target *target)
 static void report_memory(const struct steps *steps, const struct cdacq_target_info *info, uint64_t ranges)
 {
     char text[300];
-    if (info->truncated)
+    if (info->truncation)
+        report(steps,
+               &(struct next_step){.need = "core",
+                                   .text = "give the whole core, or room for all of it (--store-max, TMPDIR): only "
+                                           "a part of this one was read",
+                                   .options = {"--store-max"}});
+    else if (info->truncated)
         report(steps, &(struct next_step){.need = "core",
                                           .text = "copy the core again, or take it again with enough room (df, ulimit "
                                                   "-c): this one ends early"});
