@@ -94,6 +94,9 @@ static bool find_unwind_function(struct stack_walk *walk, struct code_at *code, 
         return false;
     }
     const struct unwind_table *table = &code->function.table;
+    bool is_funclet;
+    if (!block_is_funclet(reader, block, &is_funclet))
+        return false;
     uint32_t begin = unwind_table_begin(reader, table, code->function.index);
     uint32_t data = unwind_table_field(reader, table, code->function.index, F_RuntimeFunction_UnwindData);
     *ret = (struct unwind_function){
@@ -104,6 +107,7 @@ static bool find_unwind_function(struct stack_walk *walk, struct code_at *code, 
         .other_end = block->cold ? block->start + block->hot_size : block->cold_start + block->cold_size,
         .unwind_data = table->base + data,
         .packed = data & 3 ? data : 0,
+        .funclet = is_funclet,
     };
     return !reader_failed(raw(walk));
 }

@@ -6,6 +6,10 @@
  * A method that replaced another one on its stack frame (OSR) has codes at offset 0 for the frame of the replaced
  * method, so they are always undone; and its epilogs pop both frames, one after the other.
  *
+ * A funclet may change registers that a call preserves without saving them: the method's body has saved what the method
+ * changes. What the data of a funclet do not restore is therefore not known, except for the frame pointer, which the
+ * funclet shares with the body.
+ *
  * Source: Microsoft's "x64 exception handling"; dotnet/runtime src/coreclr/unwinder/amd64/unwinder.cpp, which also has
  * UWOP_SET_FPREG_LARGE of non-Windows systems.
  */
@@ -319,6 +323,8 @@ static bool unwind(struct reader *reader, const struct unwind_function *function
         reader_fail(reader, CDACQ_ERR_CORRUPT, pc, "program counter outside its function");
     if (reader_failed(reader) || !read_unwind_info(reader, function->unwind_data, &info))
         return false;
+    if (function->funclet)
+        registers_keep(&caller, 1u << RBP | 1u << RSP | 1u << RIP);
     if (!interrupted || !unwind_epilog(reader, function, &info, pc, &caller))
         unwind_prolog(reader, function, &info, pc, &caller);
     if (!reader_failed(reader) && caller.values[RSP] <= sp)

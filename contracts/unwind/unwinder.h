@@ -8,6 +8,7 @@
 #ifndef CDACQ_CONTRACTS_UNWIND_UNWINDER_H
 #define CDACQ_CONTRACTS_UNWIND_UNWINDER_H
 
+#include "descriptors/architecture.h"
 #include "target/registers.h"
 
 /* The function or funclet that covers the program counter, as its RUNTIME_FUNCTION has it. Addresses. */
@@ -17,6 +18,7 @@ struct unwind_function {
     uint64_t other_begin, other_end; /* of the method's cold part, seen from the hot one, and the reverse; 0: none */
     uint64_t unwind_data;
     uint32_t packed; /* of arm64 and arm: the entry's second word, where that is all there is; else 0 */
+    bool funclet;    /* the function is a funclet of its method */
 };
 
 struct unwinder {
@@ -32,6 +34,9 @@ struct unwinder {
                    struct registers *registers);
 };
 
-extern const struct unwinder unwinder_x64, unwinder_arm64;
+extern const struct unwinder unwinder_x64, unwinder_arm64, unwinder_arm;
+
+/* The row of an architecture; NULL where there is none. */
+const struct unwinder *unwinder_of(enum architecture architecture);
 
 #endif

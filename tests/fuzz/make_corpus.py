@@ -311,6 +311,18 @@ def frames():
     for i, entry in enumerate((1 | 3 << 21 | 2 << 23, 1 | 2 << 16 | 1 << 20 | 3 << 21 | 9 << 23, 1 | 7 << 13 | 10 << 16 | 2 << 21 | 99 << 23,
                                2 | 1 << 16 | 1 << 21 | 4 << 23)):
         yield f"arm64-packed-{i}", frame(16, struct.pack("<I", entry | 12 << 2) + bytes(44), b"", flags=7)
+    pushes = struct.pack("<I", 12 | 1 << 21 | 1 << 28) + bytes([2, 0xE1, 0xDC, 0xFF])
+    for pc in (0, 4, 8, 10, 14, 18, 22):
+        yield f"arm-{pc}", frame(pc, bytes(24), pushes, flags=9)
+    yield "arm-scopes", frame(14, bytes(24), struct.pack("<IIII", 12 | 2 << 23 | 1 << 28, 3 | 14 << 20, 6 | 4 << 24, 0xFFDCE102), flags=9)
+    yield "arm-conditions", frame(14, bytes(24), struct.pack("<III", 12 | 1 << 23 | 1 << 28, 6 | 10 << 20, 0xFFDCE102), flags=9)
+    every = bytes([0x05, 0xA1, 0x10, 0xC7, 0xD6, 0xDF, 0xE3, 0xE9, 4, 0xED, 0x0F, 0xEF, 5, 0xF5, 0x12, 0xF6, 0x23, 0xF7, 0, 1, 0xF8, 0, 0, 1,
+                   0xF9, 0, 2, 0xFA, 0, 0, 2, 0xFB, 0xFC, 0xFD, 0xFE, 0xFF])
+    yield "arm-every-code", frame(44, bytes(48), struct.pack("<I", 24 | 1 << 21 | 9 << 28) + every, flags=9)
+    for i, entry in enumerate((1 | 3 << 16 | 1 << 20 | 2 << 22, 1 | 1 << 13 | 4 << 16, 1 | 1 << 15 | 1 << 20 | 1 << 21 | 0x3FD << 22,
+                               2 | 2 << 13 | 7 << 16 | 1 << 19 | 1 << 20 | 200 << 22)):
+        yield f"arm-packed-{i}", frame(18, struct.pack("<I", entry | 12 << 2) + bytes(20), b"", flags=13)
+    yield "funclet", frame(7, code, info, flags=17)
     yield "tail-call", frame(5, bytes.fromhex("4883c408 48ffe0"), info)
 
 

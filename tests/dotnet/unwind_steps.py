@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""Judges the x64 unwinder at every instruction that a live process executes in managed code.
+
+    unwind_steps.py [RUNTIME...]        "installed" or a version of the NuGet pack; default: 8.0.33 9.0.22 installed
+
+unwind_steps.c steps and judges; this starts the program of stepped/ in the ways that give different code, and checks
+that enough of each kind was met. CDACQ_STEPS is the number of instructions in managed code for each runtime (default:
+60,000, for a test; 1,500,000 takes some five minutes a runtime on a quiet machine).
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+
+import lab
+
+RUNTIMES = ["8.0.33", "9.0.22", "installed"]
+TOOL = os.environ.get("CDACQ_UNWIND_STEPS", "unwind_steps")
+STEPS = int(os.environ.get("CDACQ_STEPS", "60000"))
+SECONDS = int(os.environ.get("CDACQ_STEP_SECONDS", "80"))  # for one way
+# On-stack replacement after a few turns of a loop; no instrumentation, which only adds tiers.
+COMMON = {"DOTNET_TieredPGO": "0", "DOTNET_OSR_HitLimit": "1", "DOTNET_TC_OnStackReplacement_InitialCounter": "10"}
+WAYS = {
+    "tiered": {},
+    "first tier": {"DOTNET_TC_CallCounting": "0"},  # precompiled code of the framework, tier 0 of the program
+    "optimized": {"DOTNET_TieredCompilation": "0", "DOTNET_ReadyToRun": "0"},
+    "unoptimized": {"DOTNET_TC_CallCounting": "0", "DOTNET_ReadyToRun": "0"},
+}
+
+
+def build(work, framework):
+    out = os.path.join(work, "stepped-" + framework)
+    lab.run(["dotnet", "build", os.path.join(lab.HERE, "stepped"), "-c", "Release", "-o", out, "--nologo", "-v", "q",
+             f"-p:SteppedFramework={framework}", f"-p:BaseIntermediateOutputPath={out}-obj/"])
+    return os.path.join(out, "Stepped.dll")
+
+
+def step_through(command, settings, steps):
+    """Runs the program with these settings and steps through it; what the judge says."""
+    environment = dict(os.environ, **COMMON, **settings)
+    with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            ready = process.stdout.readline()
+            if not ready.startswith("READY"):
+                raise lab.LabError(f"the program said '{ready}'")
+            done = subprocess.run([TOOL, str(process.pid), str(steps), str(SECONDS)], stdout=subprocess.PIPE, text=True,
+                                  check=False, timeout=SECONDS + 60)
+        finally:
+            process.kill()
+    if done.returncode not in (0, 1):
+        raise lab.LabError(f"unwind_steps: exit {done.returncode}")
+    return done.stdout.splitlines()
+
+
+def judge(work, runtime):
+    """All ways of one runtime; whether there was no fault."""
+    if runtime == "installed":
+        command = ["dotnet", build(work, "net10.0")]
+    else:
+        command = [lab.private_dotnet(work, runtime), "exec", "--fx-version", runtime,
+                   build(work, f"net{runtime.partition('.')[0]}.0")]
+    totals = Counter()
+    for name, settings in WAYS.items():
+        lines = step_through(command, settings, STEPS // len(WAYS))
+        counts = Counter({line.split()[0]: int(line.split()[1]) for line in lines if not line.startswith("MISMATCH")})
+        for line in lines:
+            if line.startswith("MISMATCH"):
+                print("   ", line)
+        print(f"  {name}: " + ", ".join(f"{counts[key]} {key}" for key in (
+            "managed", "jit_methods", "r2r_methods", "funclets", "mismatches")), flush=True)
+        totals += counts
+    for key, number in totals.items():
+        print(f"    {key} {number}")
+    # A registers' move by a collection is rare; much of it would hide a fault.
+    return (totals["mismatches"] == 0 and totals["jit_methods"] >= 100 and totals["prolog"] >= 1000 and totals["epilog"] >= 1000
+            and totals["return_addresses"] >= 500 and totals["moved_by_collections"] * 20 <= totals["managed"])
+
+
+def main():
+    required = os.environ.get("CDACQ_REQUIRE_DOTNET") == "1"
+    good = []
+    try:
+        for runtime in sys.argv[1:] or RUNTIMES:
+            print(f".NET {runtime}", flush=True)
+            with tempfile.TemporaryDirectory(prefix="cdacq-steps-") as work:
+                good.append(judge(work, runtime))
+    except lab.Skip as reason:
+        print(f"{'FAILED' if required else 'skipped'}: {reason}")
+        return 1 if required else lab.SKIPPED
+    print(f"{sum(good)} passed, {len(good) - sum(good)} failed")
+    return 0 if all(good) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
