@@ -193,14 +193,14 @@ static bool interpret(struct registers *r, uint32_t code)
 
 static bool is_return(uint32_t code)
 {
-    return code == 0x4770 || (code & 0xff00) == 0xbd00 || (code & 0xffff8000) == 0xe8bd8000 ||
+    return code == 0x4770 || (code & 0xffffff00) == 0xbd00 || (code & 0xffff8000) == 0xe8bd8000 ||
            (code & 0xfffff000) == 0xf85df000;
 }
 
 static bool is_branch(uint32_t code)
 {
-    bool conditional = code >> 12 == 0xd || (code & 0xf500) == 0xb100;
-    return conditional || code >> 11 == 0x1c || (code & 0xff00) == 0x4700 || (code & 0xf8008000) == 0xf0008000;
+    bool conditional = code >> 12 == 0xd || (code & 0xfffff500) == 0xb100;
+    return conditional || code >> 11 == 0x1c || (code & 0xffffff00) == 0x4700 || (code & 0xf8008000) == 0xf0008000;
 }
 
 static struct registers initial(void)
@@ -232,16 +232,19 @@ static void check_caller(const struct unwind_function *function, bool interrupte
 static uint64_t prolog_end(const struct unwind_function *function)
 {
     uint64_t end = function->begin;
+    bool has_frame_pointer = false;
     for (uint64_t pc = function->begin; pc < function->end; pc += length_of(code_at(pc))) {
         struct registers r = initial();
         uint32_t code = code_at(pc);
         r.values[SP] = r.values[R11] = STACK + 0x8000;
         if (is_branch(code) || is_return(code))
             break;
-        if (interpret(&r, code) && (r.values[SP] < STACK + 0x8000 || r.values[R11] != STACK + 0x8000))
-            end = pc + length_of(code);
-        if (r.values[R11] != STACK + 0x8000 && !function->packed) /* what follows may allocate for the body */
+        bool matters = interpret(&r, code);
+        if (has_frame_pointer && !matters) /* what follows may allocate for the body */
             break;
+        has_frame_pointer |= r.values[R11] != STACK + 0x8000;
+        if (r.values[SP] < STACK + 0x8000 || r.values[R11] != STACK + 0x8000)
+            end = pc + length_of(code);
     }
     return end;
 }
@@ -255,7 +258,7 @@ static uint64_t epilog_begin(const struct unwind_function *function, uint64_t at
         for (unsigned i = R4; i <= SP; i++)
             r.values[i] = STACK + 0x8000 + (i < R11 ? 0x100 : 0); /* `mov sp, r9` undoes what the body has allocated */
         bool of_epilog = interpret(&r, code_at(pc)) && r.values[SP] > STACK + 0x8000;
-        if (!of_epilog)
+        if (!of_epilog || is_return(code_at(pc)))
             found = at;
         else if (found == at)
             found = pc;
