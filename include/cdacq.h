@@ -46,6 +46,7 @@
 #include <cdacq/jitdump.h>
 #include <cdacq/perf.h>
 #include <cdacq/session.h>
+#include <cdacq/exception.h>
 #include <cdacq/source.h>
 #include <cdacq/stack.h>
 #include <cdacq/target.h>

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 
 #include "contracts/objects/exception.h"
-#include "contracts/objects/exception_text.h"
 #include "contracts/objects/field.h"
 #include "contracts/objects/object.h"
 #include "contracts/objects/string.h"
@@ -97,24 +96,29 @@ static void put_object(struct module_cache *cache, uint64_t object, char *names)
     puts("");
 }
 
-static bool put_text(void *context, const char *bytes, size_t length)
+struct buffer {
+    char *data;
+    size_t length;
+};
+
+static int put_text(const char *bytes, size_t length, void *context)
 {
-    struct text *text = context;
-    size_t old = text->length;
-    text->data = realloc(text->data, old + length + 1);
+    struct buffer *text = context;
+    text->data = realloc(text->data, text->length + length);
     if (!text->data)
-        return false;
-    memcpy(text->data + old, bytes, length);
+        abort();
+    memcpy(text->data + text->length, bytes, length);
     text->length += length;
-    return true;
+    return 0;
 }
 
-static void put_exception_text(struct module_cache *cache, uint64_t object)
+static void put_exception_text(struct cdacq_session *session, uint64_t object)
 {
-    struct text text = {0}; /* without its cap */
-    const struct exception_output output = {.cache = cache, .runtime_types = true, .write = put_text, .context = &text};
-    reader_begin(&cache->reader->raw, FUEL_INDEX);
-    unsigned flaws = exception_text_write(&output, object);
+    struct buffer text = {0};
+    struct cdacq_error error;
+    unsigned flaws = 0;
+    if (cdacq_session_write_exception(session, object, put_text, &text, &flaws, &error) < 0)
+        fprintf(stderr, "%s\n", error.message);
     printf("%" PRIx64 " %zu %u\n", object, text.length, flaws);
     fwrite(text.data, 1, text.length, stdout);
     puts("");
@@ -140,7 +144,7 @@ int main(int argc, char **argv)
         line[strcspn(line, "\n")] = '\0';
         uint64_t object = strtoull(line, &names, 16);
         if (strcmp(argv[2], "text") == 0)
-            put_exception_text(&session->modules, object);
+            put_exception_text(session, object);
         else
             put_object(&session->modules, object, names + (*names == ' '));
     }

@@ -1,0 +1,126 @@
+/* exception.c: the calls of cdacq/exception.h. */
+#include "contracts/objects/exception_text.h"
+#include "src/api/handles.h"
+#include "util/sized.h"
+
+_Static_assert((int)CDACQ_EXCEPTION_OVERRIDDEN == (int)EXCEPTION_TEXT_OVERRIDDEN &&
+                   (int)CDACQ_EXCEPTION_CUT == (int)EXCEPTION_TEXT_CUT &&
+                   (int)CDACQ_EXCEPTION_MISSING == (int)EXCEPTION_TEXT_MISSING,
+               "the same bits");
+
+/* What the caller of cdacq_session_write_exception passes. */
+struct caller {
+    struct cdacq_session *session;
+    int (*write)(const char *bytes, size_t length, void *context);
+    void *context;
+};
+
+static enum cdacq_status read_exception(struct cdacq_session *session, uint64_t address, struct exception *ret,
+                                        struct cdacq_error *err)
+{
+    if (!session)
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "no session");
+    reader_begin(&session->reader.raw, FUEL_LOOKUP);
+    return exception_read(&session->reader, address, ret) ? CDACQ_OK : reader_status(&session->reader.raw, err);
+}
+
+static struct exception_output output_of(struct cdacq_session *session)
+{
+    return (struct exception_output){.cache = &session->modules, .runtime_types = session->target->runtime_types};
+}
+
+static bool append_text(void *context, const char *bytes, size_t length)
+{
+    struct text *text = context;
+    text_escape(text, bytes, length);
+    return !text->broken;
+}
+
+enum cdacq_status cdacq_session_get_exception(struct cdacq_session *session, uint64_t address,
+                                              struct cdacq_exception *ret, struct cdacq_error *err)
+{
+    struct exception exception;
+    struct text type = {0};
+    enum cdacq_status status = sized_check(ret, "struct cdacq_exception", err);
+    if (status == CDACQ_OK)
+        status = read_exception(session, address, &exception, err);
+    if (status < 0)
+        return status;
+    struct cdacq_exception answer = {.size = sizeof answer,
+                                     .address = address,
+                                     .inner = exception.inner,
+                                     .hresult = exception.hresult,
+                                     .frame_count = exception.frame_count,
+                                     .thrown = exception.thrown};
+    struct exception_output output = output_of(session);
+    output.write = append_text;
+    output.context = &type;
+    if (!exception_text_type(&output, address) && type.length)
+        answer.type = arena_string(&session->arena, type.data, type.length);
+    text_deinit(&type);
+    sized_copy(ret, &answer, sizeof answer);
+    return CDACQ_OK;
+}
+
+enum cdacq_status cdacq_session_visit_exception_frames(struct cdacq_session *session, uint64_t address,
+                                                       int (*visit)(const struct cdacq_exception_frame *frame,
+                                                                    void *context),
+                                                       void *context, struct cdacq_error *err)
+{
+    struct exception exception;
+    if (!visit)
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "no function to call");
+    enum cdacq_status status = read_exception(session, address, &exception, err);
+    for (uint32_t i = 0; status == CDACQ_OK && i < exception.frame_count && i < EXCEPTION_FRAMES_MAX; i++) {
+        struct exception_frame frame;
+        reader_begin(&session->reader.raw, FUEL_LOOKUP);
+        if (!exception_frame_at(&session->reader, &exception, i, &frame))
+            return reader_status(&session->reader.raw, err);
+        const struct cdacq_exception_frame answer = {.size = sizeof answer,
+                                                     .ip = frame.ip,
+                                                     .method_desc = frame.method_desc,
+                                                     .last_of_foreign = frame.last_of_foreign};
+        if (visit(&answer, context))
+            break;
+    }
+    return status;
+}
+
+static bool pass_on(void *context, const char *bytes, size_t length)
+{
+    const struct caller *caller = context;
+    return caller->write(bytes, length, caller->context) == 0;
+}
+
+static bool find_line(void *context, const struct exception_frame *frame, const char **ret_file, uint32_t *ret_line)
+{
+    const struct caller *caller = context;
+    struct cdacq_source source = {.size = sizeof source};
+    struct cdacq_error error;
+    if (cdacq_session_source_at(caller->session, frame->ip, &source, &error) != CDACQ_OK || !source.file ||
+        !source.line)
+        return false;
+    *ret_file = source.file;
+    *ret_line = source.line;
+    return true;
+}
+
+enum cdacq_status cdacq_session_write_exception(struct cdacq_session *session, uint64_t address,
+                                                int (*write)(const char *bytes, size_t length, void *context),
+                                                void *context, unsigned *ret_flaws, struct cdacq_error *err)
+{
+    struct exception exception;
+    if (!write || !ret_flaws)
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "no function to call, or nowhere to put the flaws");
+    enum cdacq_status status = read_exception(session, address, &exception, err);
+    if (status < 0)
+        return status;
+    struct caller caller = {.session = session, .write = write, .context = context};
+    struct exception_output output = output_of(session);
+    output.write = pass_on;
+    output.line = find_line;
+    output.context = &caller;
+    reader_begin(&session->reader.raw, FUEL_INDEX);
+    *ret_flaws = exception_text_write(&output, address);
+    return CDACQ_OK;
+}

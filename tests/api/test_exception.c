@@ -1,0 +1,86 @@
+/* test_exception.c: the calls of cdacq/exception.h where there is no exception; tests/dotnet/exceptions.py has real ones. */
+#include "tests/support/check_main.h"
+#include "tests/support/mock_support.h"
+
+static struct mock *mock;
+static struct cdacq_target *target;
+static struct cdacq_session *session;
+
+static void setup(void)
+{
+    mock = mock_of_arch(0, 1);
+    target = mock_publish_and_open(mock);
+    session = mock_session(target);
+}
+
+static void teardown(void)
+{
+    cdacq_session_destroy(session);
+    cdacq_target_close(target);
+    mock_destroy(mock);
+    session = NULL;
+    target = NULL;
+    mock = NULL;
+}
+
+static int no_text(const char *bytes, size_t length, void *context)
+{
+    (void)bytes;
+    (void)length;
+    (void)context;
+    ck_abort_msg("nothing is written");
+    return 0;
+}
+
+static int no_frame(const struct cdacq_exception_frame *frame, void *context)
+{
+    (void)frame;
+    (void)context;
+    ck_abort_msg("there is no frame");
+    return 0;
+}
+
+START_TEST(no_exception)
+{
+    static const uint64_t addresses[] = {0, 1, 0x123456789, UINT64_MAX};
+    for (size_t i = 0; i < ARRAY_SIZE(addresses); i++) {
+        struct cdacq_exception exception = {.size = sizeof exception, .hresult = 77};
+        struct cdacq_error error;
+        unsigned flaws = 77;
+        ck_assert_int_lt(cdacq_session_get_exception(session, addresses[i], &exception, &error), 0);
+        ck_assert_int_eq(exception.hresult, 77);
+        ck_assert_int_lt(cdacq_session_visit_exception_frames(session, addresses[i], no_frame, NULL, &error), 0);
+        ck_assert_int_lt(cdacq_session_write_exception(session, addresses[i], no_text, NULL, &flaws, &error), 0);
+        ck_assert_uint_eq(flaws, 77);
+        ck_assert_uint_ne(error.message[0], '\0');
+    }
+}
+END_TEST
+
+START_TEST(arguments)
+{
+    struct cdacq_exception exception = {.size = 0};
+    struct cdacq_error error;
+    unsigned flaws;
+    ck_assert_int_eq(cdacq_session_get_exception(session, 1, NULL, &error), CDACQ_ERR_ARGUMENT);
+    ck_assert_int_eq(cdacq_session_get_exception(session, 1, &exception, &error), CDACQ_ERR_ARGUMENT);
+    exception.size = sizeof exception;
+    ck_assert_int_eq(cdacq_session_get_exception(NULL, 1, &exception, &error), CDACQ_ERR_ARGUMENT);
+    ck_assert_int_eq(cdacq_session_visit_exception_frames(session, 1, NULL, NULL, &error), CDACQ_ERR_ARGUMENT);
+    ck_assert_int_eq(cdacq_session_write_exception(session, 1, NULL, NULL, &flaws, &error), CDACQ_ERR_ARGUMENT);
+    ck_assert_int_eq(cdacq_session_write_exception(session, 1, no_text, NULL, NULL, &error), CDACQ_ERR_ARGUMENT);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    Suite *s = suite_create("exception");
+    TCase *tc = tcase_create("exception");
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, no_exception);
+    tcase_add_test(tc, arguments);
+    suite_add_tcase(s, tc);
+    return s;
+}
+
+CHECK_MAIN(suite)
