@@ -326,6 +326,23 @@ def frames():
     yield "tail-call", frame(5, bytes.fromhex("4883c408 48ffe0"), info)
 
 
+def stacks():
+    """For fuzz_stack: where the walk begins, unwind data, and words of the stack; a word's high byte says what it is."""
+    def stack(first, words, unwind=bytes([1, 0, 0, 0])):
+        return bytes([first]) + unwind.ljust(16, b"\0") + b"".join(struct.pack("<Q", words.get(at, 0)) for at in range(0, 0x400, 8))
+
+    on_stack, method, native, last = 1 << 56, 3 << 56 | 8, 5 << 56 | 0x40, 6 << 56
+    yield "managed", stack(1, {0x20: method, 0x28: method, 0x30: native})
+    yield "hijacked", stack(0, {0x20: method, 0x28: method, 0x30: method, 0x38: method, 0x40: native})
+    for kind in range(1, 11):  # a Frame at 0x80, each of whose fields leads somewhere
+        for value, name in ((on_stack | 0x200, "stack"), (method, "method")):
+            words = {at: value for at in range(0x88, 0x300, 16)} | {at: method for at in range(0x90, 0x300, 16)}
+            yield f"frame-{kind}-{name}", stack(2 | 4 * (kind & 1), words | {0x80: kind, 0x88: last, 0x90: on_stack | 0x200})
+    yield "frames-in-a-circle", stack(6, {0x80: 1, 0x88: on_stack | 0x90, 0x90: 9, 0x98: on_stack | 0x80})
+    yield "guess", stack(3, {0x60: on_stack | 0x100, 0x68: method, 0x100: on_stack | 0x80, 0x108: native})
+    yield "push", stack(0x11, {0x20: 7, 0x28: method, 0x30: 7, 0x38: method}, bytes([1, 1, 1, 0, 1, 0x30]))
+
+
 def verified():
     """For fuzz_verify: a byte that chooses the process, then a file about its methods, their neighbours and nothing."""
     even, odd = b"void [] N.T::Even()", "void [] N.T::O\\d\u00e4\x01(string)".encode()
@@ -460,6 +477,7 @@ def main():
         ("fuzz_perf_map", perf_maps()),
         ("fuzz_debug_info", debug_infos()),
         ("fuzz_unwind", frames()),
+        ("fuzz_stack", stacks()),
         ("fuzz_native", natives()),
         ("fuzz_verify", verified()),
         ("fuzz_unpacker", compressed()),
