@@ -224,7 +224,7 @@ static bool go_to_frame(struct stack_walk *walk)
 }
 
 /*
- * Compares a step with the next Frame. If that leads to the same place, it has more registers and tells whether the
+ * Compares a step with the next Frame. If that leads to the same place, it has more registers and shows whether the
  * code was interrupted. If the walk rests on a guess and has gone past the Frame, the Frame is right.
  */
 static void confirm(struct stack_walk *walk, uint64_t old_sp)

@@ -86,7 +86,7 @@ struct cdacq_frame {
     uint64_t pc, sp;
     uint64_t cfa; /* the stack pointer of the caller, as its call left it; 0: not known */
     /*
-     * Of managed code and stubs, and where the look-up failed (its `answer` tells which); else NULL. `ip` is `pc`, and
+     * Of managed code and stubs, and where the look-up failed (see its `answer`); else NULL. `ip` is `pc`, and
      * `offset` counts to it. What depends on the instruction, such as `il_offset`, is that of the call.
      */
     const struct cdacq_method *method;
@@ -108,9 +108,9 @@ enum cdacq_frames_flags {
  * its `thread` leads to the runtime's Frames, so that of a caller who sets it alone will do. NULL: no Frames help.
  * `registers`: where the walk begins; NULL: those of `thread`. The program counter and the stack pointer must be known.
  * The visitor may use the session. OK: the outermost frame was visited. Negative: the walk ended before, and *err says
- * why; what was visited holds. Fails with CONTRACT if the runtime publishes no contract for stacks that this build
- * reads, or the machine is none whose stacks it can walk. Native code needs libdw (elfutils); without it the runtime's
- * Frames carry the walk. Source: dotnet/runtime docs/design/datacontracts/StackWalk.md.
+ * why; what was visited holds. Fails with CONTRACT if this build does not walk stacks of the target's architecture.
+ * Native code needs libdw (elfutils); without it the runtime's Frames carry the walk. Source: dotnet/runtime
+ * docs/design/datacontracts/StackWalk.md.
  */
 CDACQ_API enum cdacq_status cdacq_session_visit_frames(struct cdacq_session *session, const struct cdacq_thread *thread,
                                                        const struct cdacq_registers *registers, unsigned flags,
