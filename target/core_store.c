@@ -149,7 +149,7 @@ static bool is_zero(const uint8_t *bytes, size_t size)
     return !bytes[0] && memcmp(bytes, bytes + 1, size - 1) == 0;
 }
 
-/* "12 GiB", rounded down to a unit that leaves a number of few digits. */
+/* "12 GiB": in the largest unit of which the size is a whole number. */
 static const char *size_text(char *buffer, size_t buffer_size, uint64_t size)
 {
     static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
@@ -216,7 +216,7 @@ static void append(struct intake *intake, const uint8_t *bytes, size_t size)
     }
 }
 
-/* ---- Both -------------------------------------------------------------------------------------------------------- */
+/* ---- From one to the other ------------------------------------------------------------------------------------- */
 
 /* Why the input has no more: sets intake->reason, unless it ended as it should. */
 static void note_end(struct intake *intake)

@@ -37,7 +37,10 @@ class Handler(unittest.TestCase):
         def close():
             os.close(1)
             os.close(2)
-        environment = {"CDACQ": str(self.tool), "CDACQ_LOG_DIR": str(logs), "CDACQ_SETTINGS": "", **environment}
+        environment = {"CDACQ": str(self.tool), "CDACQ_LOG_DIR": str(logs), "CDACQ_SETTINGS": "",
+                       "CDACQ_COMMAND": "info", **environment}
+        if not environment["CDACQ_COMMAND"]:
+            del environment["CDACQ_COMMAND"]  # the script's own
         handler = subprocess.Popen([script, *map(str, arguments)], stdin=subprocess.PIPE, env=environment, cwd="/",
                                    preexec_fn=close)
         try:
@@ -82,7 +85,7 @@ class Handler(unittest.TestCase):
         spy.write_text('#!/bin/sh\ncat /proc/self/status\ncat >/dev/null\necho "$@"\n')
         os.chmod(spy, 0o755)
         for uid, expected in ((USER, USER), (0, 65534)):
-            _, logs = self.handle(CORE, 77, uid, uid, 6, uid, CDACQ=str(spy))
+            _, logs = self.handle(CORE, 77, uid, uid, 6, uid, CDACQ=str(spy), CDACQ_COMMAND="")
             text = logs[f"{uid}-77.txt"]
             for line in ("Uid", "Gid"):
                 self.assertEqual(re.search(rf"^{line}:\s+(.*)$", text, re.M)[1].split(), [str(expected)] * 4)
@@ -90,7 +93,7 @@ class Handler(unittest.TestCase):
             for kind in ("Inh", "Prm", "Eff", "Bnd"):
                 self.assertRegex(text, rf"(?m)^Cap{kind}:\s+0+$")
             self.assertRegex(text, r"(?m)^NoNewPrivs:\s+1$")
-            self.assertIn("--sysroot /proc/77/root info -\n", text)
+            self.assertIn("--sysroot /proc/77/root stack -\n", text)
 
     def test_hostile_arguments(self):
         _, logs = self.handle(CORE, 1, USER, USER, 6, 1, "$(touch x)\n\x1b[31m'\"/../%s")
