@@ -109,8 +109,7 @@ enum cdacq_frames_flags {
  * `registers`: where the walk begins; NULL: those of `thread`. The program counter and the stack pointer must be known.
  * The visitor may use the session. OK: the outermost frame was visited. Negative: the walk ended before, and *err says
  * why; what was visited holds. Fails with CONTRACT if this build does not walk stacks of the target's architecture.
- * Native code needs libdw (elfutils); without it the runtime's Frames carry the walk. Source: dotnet/runtime
- * docs/design/datacontracts/StackWalk.md.
+ * Source: dotnet/runtime docs/design/datacontracts/StackWalk.md.
  */
 CDACQ_API enum cdacq_status cdacq_session_visit_frames(struct cdacq_session *session, const struct cdacq_thread *thread,
                                                        const struct cdacq_registers *registers, unsigned flags,

@@ -189,7 +189,7 @@ static void show_frame(struct cdacq_session *session, const struct stack_walk *w
         name_native(session, &ret->frame);
 }
 
-/* Why a walk ended early. Without libdw, that is the reason. */
+/* Why a walk ended early. If native frames cannot be unwound at all, that is the reason. */
 static enum cdacq_status broken(struct cdacq_session *session, struct cdacq_error *err)
 {
     struct cdacq_error error;
