@@ -7,10 +7,13 @@
 enum {
     TYPE_DEF_FIELD_LIST = 4,
     INTERFACE_IMPL_CLASS = 0,
+    CONSTANT_PARENT = 1,
+    CONSTANT_VALUE = 2,
     /* Tags of coded indexes (II.24.2.6). */
     HAS_CUSTOM_ATTRIBUTE_BITS = 5,
     HAS_CUSTOM_ATTRIBUTE_METHOD_DEF = 0,
     HAS_CUSTOM_ATTRIBUTE_TYPE_DEF = 3,
+    HAS_CONSTANT_BITS = 2, /* a field has the tag 0 */
 };
 
 struct param_row {
@@ -151,6 +154,24 @@ static enum cdacq_status first_row(const struct metadata *metadata, enum metadat
         1 + lower_bound(i, metadata_row_count(metadata, table),
                         status == CDACQ_OK &&
                             (status = metadata_cell(metadata, table, i + 1, column, &cell)) == CDACQ_OK && cell < key);
+    return status;
+}
+
+enum cdacq_status metadata_field_constant(const struct metadata *metadata, uint32_t field, bool *ret_found,
+                                          uint32_t *ret_value)
+{
+    uint32_t rid, cell, key = field << HAS_CONSTANT_BITS;
+    *ret_found = false;
+    if (metadata_search_cost(metadata, METADATA_CONSTANT) != 1)
+        return CDACQ_OK; /* Reflection.Emit need not sort them */
+    enum cdacq_status status = first_row(metadata, METADATA_CONSTANT, CONSTANT_PARENT, key, &rid);
+    if (status != CDACQ_OK || rid > metadata_row_count(metadata, METADATA_CONSTANT))
+        return status;
+    status = metadata_cell(metadata, METADATA_CONSTANT, rid, CONSTANT_PARENT, &cell);
+    if (status == CDACQ_OK && cell == key) {
+        status = metadata_cell(metadata, METADATA_CONSTANT, rid, CONSTANT_VALUE, ret_value);
+        *ret_found = status == CDACQ_OK;
+    }
     return status;
 }
 

@@ -37,6 +37,10 @@ enum cdacq_status metadata_params(const struct metadata *metadata, uint32_t meth
 enum cdacq_status metadata_param_name(const struct metadata *metadata, uint32_t method, uint32_t sequence,
                                       bool *ret_found, uint32_t *ret_name);
 
+/* The value (index into #Blob) of a literal field; false in *ret_found if it has none. */
+enum cdacq_status metadata_field_constant(const struct metadata *metadata, uint32_t field, bool *ret_found,
+                                          uint32_t *ret_value);
+
 /* Sets *ret, which is otherwise unchanged, if a MethodDef has no parameters and is not generic. */
 enum cdacq_status metadata_method_takes_nothing(const struct metadata *metadata, uint32_t method, bool *ret);
 

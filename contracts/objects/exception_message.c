@@ -8,6 +8,7 @@
 #include "contracts/objects/field.h"
 #include "contracts/objects/object.h"
 #include "contracts/type_system/type_handle.h"
+#include "formats/metadata_members.h"
 #include "formats/names/signature.h"
 #include "util/utf16.h"
 
@@ -170,6 +171,16 @@ static uint8_t boxed_element(struct module_cache *cache, uint64_t method_table)
     return 0;
 }
 
+/* Whether a type is System.Object, whose ToString() is the name of the type. */
+static bool is_system_object(struct module_cache *cache, uint64_t method_table)
+{
+    const struct metadata *metadata;
+    uint32_t token;
+    bool equal = false;
+    return type_handle_definition(cache, method_table, &metadata, &token) == CDACQ_OK &&
+           metadata_type_is(metadata, token, "System", "Object", &equal) == CDACQ_OK && equal;
+}
+
 static bool put_unit(struct exception_writer *w, uint16_t unit)
 {
     char utf8[UTF8_PER_UTF16];
@@ -178,6 +189,68 @@ static bool put_unit(struct exception_writer *w, uint16_t unit)
     store_u16(bytes, unit, false);
     exception_put(w, utf8, (size_t)(utf16_to_utf8(utf8, bytes, 1, false, false, &taken) - utf8));
     return true;
+}
+
+/* The width of a primitive type's values, 0 for any other. */
+static unsigned element_width(uint8_t element, unsigned pointer_size)
+{
+    static const uint8_t widths[] = {
+        [ELEMENT_BOOLEAN] = 1, [ELEMENT_CHAR] = 2, [ELEMENT_I1] = 1, [ELEMENT_U1] = 1,
+        [ELEMENT_I2] = 2,      [ELEMENT_U2] = 2,   [ELEMENT_I4] = 4, [ELEMENT_U4] = 4,
+        [ELEMENT_I8] = 8,      [ELEMENT_U8] = 8,   [ELEMENT_R4] = 4, [ELEMENT_R8] = 8,
+    };
+    return element == ELEMENT_I || element == ELEMENT_U ? pointer_size : element < sizeof widths ? widths[element] : 0;
+}
+
+/* Whether the literal field `rid` has a value, of which `width` bytes are `bits`. */
+static bool constant_is(const struct metadata *metadata, uint32_t rid, uint64_t bits, unsigned width)
+{
+    CLEANUP_METADATA_BLOB struct metadata_blob blob;
+    struct metadata_field field;
+    bool found;
+    uint32_t index;
+    uint64_t value = 0;
+    blob.allocated = NULL;
+    if (metadata_field(metadata, rid, &field) != CDACQ_OK || !(field.flags & FIELD_FLAG_LITERAL) ||
+        metadata_field_constant(metadata, rid, &found, &index) != CDACQ_OK || !found ||
+        metadata_blob_read(metadata, index, &blob) != CDACQ_OK || blob.length != width)
+        return false;
+    for (unsigned i = 0; i < width; i++)
+        value |= (uint64_t)blob.data[i] << 8 * i;
+    return value == bits;
+}
+
+/* The name of an enum's value, the first if there are several. False: it is no enum, or the value has no name. */
+static bool put_enum(struct exception_writer *w, uint64_t object, uint64_t method_table)
+{
+    struct module_cache *cache = w->output->cache;
+    const struct metadata *metadata;
+    struct object_field value;
+    struct metadata_field field;
+    char buffer[METADATA_STRING_CAP];
+    const char *name;
+    size_t length;
+    uint32_t token, begin, end;
+    bool is_enum;
+    struct metadata_type_def type;
+    if (type_handle_definition(cache, method_table, &metadata, &token) != CDACQ_OK ||
+        metadata_type_def(metadata, metadata_rid(token), &type) != CDACQ_OK ||
+        metadata_type_is(metadata, type.extends, "System", "Enum", &is_enum) != CDACQ_OK || !is_enum ||
+        !object_field_declared(cache, method_table, "value__", &value) ||
+        metadata_fields(metadata, metadata_rid(token), &begin, &end) != CDACQ_OK)
+        return false;
+    unsigned width = element_width(value.element, cache->reader->raw.pointer_size);
+    uint64_t bits =
+        width ? read_uint(&cache->reader->raw, object_field_address(cache->reader, object, &value), width) : 0;
+    for (uint32_t rid = begin; width && rid < end && reader_step(&cache->reader->raw, "the values of an enum"); rid++)
+        if (constant_is(metadata, rid, bits, width)) {
+            if (metadata_field(metadata, rid, &field) != CDACQ_OK ||
+                metadata_string(metadata, field.name, buffer, &name, &length) != CDACQ_OK)
+                return false;
+            exception_put(w, name, length);
+            return true;
+        }
+    return false;
 }
 
 /* ToString() of an object. That of most types is code, in whose place the type's name is written. */
@@ -189,19 +262,17 @@ static void put_object(struct exception_writer *w, uint64_t object)
     struct reader_task outer = reader_enter(raw, FUEL_INDEX);
     uint64_t method_table = object_method_table(cache->reader, object), value = object + raw->pointer_size, bits = 0;
     uint8_t element = method_table ? boxed_element(cache, method_table) : 0;
-    bool word = element == ELEMENT_I || element == ELEMENT_U;
-    if (element == ELEMENT_I8 || element == ELEMENT_U8 || element == ELEMENT_R8 || (word && raw->pointer_size == 8))
-        bits = read_u64(raw, value);
-    else if (element == ELEMENT_I4 || element == ELEMENT_U4 || element == ELEMENT_R4 || word)
-        bits = read_u32(raw, value);
-    else if (element == ELEMENT_I2 || element == ELEMENT_U2 || element == ELEMENT_CHAR)
-        bits = read_u16(raw, value);
-    else if (element && element != ELEMENT_STRING)
-        bits = read_u8(raw, value);
-    if (word && raw->pointer_size == 4 && element == ELEMENT_I)
+    unsigned width = element_width(element, raw->pointer_size);
+    bool is_object = method_table && is_system_object(cache, method_table);
+    bool named = method_table && !element && put_enum(w, object, method_table);
+    if (width)
+        bits = read_uint(raw, value, width);
+    if (element == ELEMENT_I && raw->pointer_size == 4)
         bits = (uint64_t)(int32_t)bits;
     if (reader_leave(raw, &outer).status < 0) {
         w->flaws |= EXCEPTION_TEXT_MISSING;
+    } else if (named) {
+        return;
     } else if (element == ELEMENT_STRING) {
         exception_put_string(w, object);
     } else if (element == ELEMENT_CHAR) {
@@ -209,7 +280,8 @@ static void put_object(struct exception_writer *w, uint64_t object)
     } else if (element && format_primitive(text, sizeof text, element, bits)) {
         exception_puts(w, text);
     } else {
-        w->flaws |= EXCEPTION_TEXT_OVERRIDDEN;
+        if (!is_object)
+            w->flaws |= EXCEPTION_TEXT_OVERRIDDEN;
         exception_put_type(w, method_table);
     }
 }
