@@ -27,6 +27,11 @@ struct frame_kind {
      */
     bool (*caller)(struct field_reader *reader, const struct walk_machine *machine, uint64_t frame,
                    struct frame_caller *ret);
+    /*
+     * The function that called the one that made the Frame is a stub that ran in place of a return. Its call-frame
+     * information does not lead to the caller; the Frame does.
+     */
+    bool is_of_stub;
 };
 
 /* Whether a link leads to no further Frame: the runtime ends a list by -1. */

@@ -245,6 +245,9 @@ static void confirm(struct stack_walk *walk, uint64_t old_sp)
                 go_to(walk, &caller.registers, by, !caller.interrupted);
                 break;
             }
+            const struct frame_kind *kind = frame_kind_at(walk->host.reader, walk->frame);
+            walk->has_stub_caller = kind && kind->is_of_stub;
+            walk->stub_caller = caller;
         }
         next_frame(walk);
     }
@@ -275,6 +278,19 @@ static bool go_on(struct stack_walk *walk)
     return go_to_frame(walk) || go_by_guess(walk);
 }
 
+/* Leaves a stub that ran in place of a return, by what its Frame has. */
+static bool leave_stub(struct stack_walk *walk, struct walk_frame *ret)
+{
+    uint64_t sp = walk->stub_caller.registers.values[walk->machine->sp];
+    bool leaves = walk->has_stub_caller && sp > sp_of(walk);
+    walk->has_stub_caller = false;
+    if (leaves) {
+        ret->cfa = sp;
+        go_to(walk, &walk->stub_caller.registers, CDACQ_FRAME_BY_FRAME, !walk->stub_caller.interrupted);
+    }
+    return leaves;
+}
+
 /* Steps to the caller of the frame at hand, which `code` and *ret describe; sets the CFA, and the kind if it shows. */
 static void step(struct stack_walk *walk, struct code_at *code, struct walk_frame *ret)
 {
@@ -283,6 +299,8 @@ static void step(struct stack_walk *walk, struct code_at *code, struct walk_fram
     uint64_t old_sp = sp_of(walk), old_pc = pc_of(walk);
     bool stepped, is_native = !code->is_known, was_call = walk->is_call;
     enum cdacq_frame_source by = CDACQ_FRAME_BY_UNWIND;
+    if (leave_stub(walk, ret))
+        return;
     if (code->is_known && code_block_is_method(&code->block)) {
         stepped = step_managed(walk, code, &caller);
     } else if ((stepped = step_frameless(walk, code, &caller))) {

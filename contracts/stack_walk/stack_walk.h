@@ -62,9 +62,11 @@ struct stack_walk {
     bool visits_frames;
     bool guessed; /* the walk rests on a guess */
     bool ended;
-    uint64_t frame;                /* the next Frame of the runtime; 0: there is none */
-    uint32_t frames_left;          /* how many may still be visited */
-    struct reader_failure failure; /* why the walk ended; status OK: it is complete */
+    bool has_stub_caller;            /* the next frame is a stub that a Frame leads out of */
+    struct frame_caller stub_caller; /* to there */
+    uint64_t frame;                  /* the next Frame of the runtime; 0: there is none */
+    uint32_t frames_left;            /* how many may still be visited */
+    struct reader_failure failure;   /* why the walk ended; status OK: it is complete */
 };
 
 /*
