@@ -24,6 +24,12 @@ bool thread_read(struct field_reader *reader, uint64_t address, struct thread_da
     return true;
 }
 
+uint64_t thread_last_thrown(struct field_reader *reader, uint64_t address)
+{
+    uint64_t handle = read_field(reader, address, F_Thread_LastThrownObject);
+    return handle ? read_pointer(&reader->raw, handle) : 0;
+}
+
 bool thread_list_read(struct field_reader *reader, struct thread_list *ret)
 {
     uint64_t store = read_pointer(&reader->raw, reader->layout->globals[G_ThreadStore]);

@@ -27,6 +27,9 @@ DEFINE_VECTOR(thread_list, struct thread_data);
 /* GetThreadData. False, and the reader fails, when it cannot be read. */
 bool thread_read(struct field_reader *reader, uint64_t address, struct thread_data *ret);
 
+/* The object that a Thread threw last, 0 if there is none. 0, and the reader fails, when it cannot be read. */
+uint64_t thread_last_thrown(struct field_reader *reader, uint64_t address);
+
 /*
  * GetThreadStoreData and the list that begins there: every Thread, in the runtime's order. False, and the reader fails,
  * when the list cannot be read to its end; the Threads before are listed. The caller frees *ret in either case.

@@ -1,5 +1,6 @@
 /* exception.c: the calls of cdacq/exception.h. */
 #include "contracts/objects/exception_text.h"
+#include "contracts/thread.h"
 #include "src/api/handles.h"
 #include "util/sized.h"
 
@@ -59,6 +60,19 @@ enum cdacq_status cdacq_session_get_exception(struct cdacq_session *session, uin
         answer.type = arena_string(&session->arena, type.data, type.length);
     text_deinit(&type);
     sized_copy(ret, &answer, sizeof answer);
+    return CDACQ_OK;
+}
+
+enum cdacq_status cdacq_session_last_exception(struct cdacq_session *session, uint64_t thread, uint64_t *ret,
+                                               struct cdacq_error *err)
+{
+    if (!session || !thread || !ret)
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "no session, no thread, or nowhere to put the exception");
+    reader_begin(&session->reader.raw, FUEL_LOOKUP);
+    uint64_t exception = thread_last_thrown(&session->reader, thread);
+    if (reader_failed(&session->reader.raw))
+        return reader_status(&session->reader.raw, err);
+    *ret = exception;
     return CDACQ_OK;
 }
 

@@ -23,6 +23,7 @@ OVERRIDDEN = 1  # EXCEPTION_TEXT_OVERRIDDEN
 # Code of the program makes their texts: stored fields stand in, and the flag says so.
 COMPUTED = {"Overriding", "OverridingInner", "Printing", "PrintingInner"}
 LEAST = 120
+UNHANDLED = ["NullReference", "Async", "AsyncVoid", "OnPool", "StaticConstructor", "Aggregate", "DynamicMethods", "Unicode", "Huge"]
 
 
 def build(work, framework):
@@ -32,17 +33,31 @@ def build(work, framework):
     return os.path.join(out, "Dying.dll")
 
 
-def die(work, runtime):
-    """Runs the program; returns the paths of its cores."""
+def command_of(work, runtime):
     if runtime == "installed":
-        command = ["dotnet", build(work, "net10.0")]
-    else:
-        command = [lab.private_dotnet(work, runtime), "exec", "--fx-version", runtime, build(work, f"net{runtime.partition('.')[0]}.0")]
+        return ["dotnet", build(work, "net10.0")]
+    return [lab.private_dotnet(work, runtime), "exec", "--fx-version", runtime, build(work, f"net{runtime.partition('.')[0]}.0")]
+
+
+def die(work, command, way):
+    """Dies in that way; returns the kernel's core and what the program wrote to its standard error."""
     lab.refuse_piped_cores()
-    with open(os.path.join(work, "log"), "w", encoding="utf-8") as log:
-        subprocess.run(command + ["all"], cwd=work, stdout=log, stderr=log, check=False, timeout=300, preexec_fn=lab.allow_cores)
-    kernel, = glob.glob(os.path.join(work, "core*"))
-    return {"kernel": kernel, "createdump": os.path.join(work, "full.core")}
+    done = subprocess.run(command + [way], cwd=work, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False, timeout=300,
+                          preexec_fn=lab.allow_cores)
+    core, = glob.glob(os.path.join(work, "core*"))
+    return core, done.stderr
+
+
+def die_unhandled(work, command):
+    """The ways whose last words are not those of the core."""
+    wrong = []
+    for way in UNHANDLED:
+        core, words = die(work, command, way)
+        done = subprocess.run([OBJECTS, core, "last"], stdout=subprocess.PIPE, check=True)
+        if words not in [b"Unhandled exception. " + text + b"\n" for _, text in blocks(done.stdout)]:
+            wrong.append(way)
+        os.remove(core)
+    return wrong
 
 
 def blocks(data):
@@ -74,7 +89,8 @@ def compare(core, expected):
 def test_runtime(runtime):
     work = tempfile.mkdtemp(prefix="cdacq-exceptions-")
     try:
-        cores = die(work, runtime)
+        command = command_of(work, runtime)
+        cores = {"kernel": die(work, command, "all")[0], "createdump": os.path.join(work, "full.core")}
         with open(os.path.join(work, "exceptions.txt"), "rb") as file:
             expected = [(words[0], words[1], text) for words, text in blocks(file.read())]
         good = len(expected) >= LEAST
@@ -82,7 +98,10 @@ def test_runtime(runtime):
             wrong = compare(core, expected)
             print(f"  {'FAIL' if wrong else 'ok  '} {runtime} {kind}: {len(expected)} exceptions{': ' if wrong else ''}{', '.join(wrong)}", flush=True)
             good &= not wrong
-        return good
+        os.remove(cores["kernel"])
+        wrong = die_unhandled(work, command)
+        print(f"  {'FAIL' if wrong else 'ok  '} {runtime}: the last words of {len(UNHANDLED)} unhandled exceptions{': ' if wrong else ''}{', '.join(wrong)}", flush=True)
+        return good and not wrong
     finally:
         shutil.rmtree(work)
 

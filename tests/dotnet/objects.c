@@ -3,6 +3,7 @@
  *
  *     objects TARGET EXCEPTION <lines    ADDRESS [FIELD;...], hex; EXCEPTION is the MethodTable of System.Exception
  *     objects TARGET text <lines         ADDRESS of an exception
+ *     objects TARGET last                the exception that each thread threw last
  *
  * Prints a line for each: ADDRESS METHOD_TABLE SIZE, then what the object is; or ADDRESS BYTES FLAWS, then the text of
  * the exception and a newline.
@@ -125,6 +126,16 @@ static void put_exception_text(struct cdacq_session *session, uint64_t object)
     free(text.data);
 }
 
+static int put_last(const struct cdacq_thread *thread, void *context)
+{
+    uint64_t exception;
+    struct cdacq_error error;
+    if (thread->thread && cdacq_session_last_exception(context, thread->thread, &exception, &error) == CDACQ_OK &&
+        exception)
+        put_exception_text(context, exception);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     static char line[1 << 16];
@@ -139,7 +150,9 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s\n", error.message);
         return 2;
     }
-    while (fgets(line, sizeof line, stdin)) {
+    if (strcmp(argv[2], "last") == 0)
+        cdacq_session_visit_threads(session, put_last, session, &error);
+    while (strcmp(argv[2], "last") != 0 && fgets(line, sizeof line, stdin)) {
         char *names;
         line[strcspn(line, "\n")] = '\0';
         uint64_t object = strtoull(line, &names, 16);
