@@ -4,15 +4,20 @@
 
 #include "util/base.h"
 
-enum { SHA256_SIZE = 32 };
+enum { SHA256_SIZE = 32, SHA256_BLOCK_SIZE = 64 };
 
 struct sha256 {
     uint32_t state[8];
     uint64_t length; /* of all bytes so far */
-    uint8_t block[64];
+    uint8_t block[SHA256_BLOCK_SIZE];
+    bool portable; /* no instructions that only some processors have */
 };
 
 void sha256_begin(struct sha256 *hash);
+
+/* Begins a hash in plain C, which is what a processor without instructions for SHA gets. */
+void sha256_begin_portable(struct sha256 *hash);
+
 void sha256_add(struct sha256 *hash, const void *bytes, size_t size);
 void sha256_end(struct sha256 *hash, uint8_t ret[SHA256_SIZE]);
 

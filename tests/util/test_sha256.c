@@ -59,6 +59,25 @@ START_TEST(pads_messages_of_every_length)
 }
 END_TEST
 
+/* A processor without instructions for SHA gets the same sums. */
+START_TEST(hashes_alike_on_every_processor)
+{
+    uint8_t bytes[1000], plain[SHA256_SIZE], fast[SHA256_SIZE];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)(i * 2654435761u >> 13);
+    for (size_t size = 0; size <= sizeof bytes; size++) {
+        struct sha256 a, b;
+        sha256_begin(&a);
+        sha256_begin_portable(&b);
+        sha256_add(&a, bytes, size);
+        sha256_add(&b, bytes, size);
+        sha256_end(&a, fast);
+        sha256_end(&b, plain);
+        ck_assert_mem_eq(fast, plain, SHA256_SIZE);
+    }
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("sha256");
@@ -66,6 +85,7 @@ static Suite *suite(void)
     tcase_add_test(tc, hashes_the_published_examples);
     tcase_add_test(tc, hashes_a_million_bytes_in_pieces_of_any_size);
     tcase_add_test(tc, pads_messages_of_every_length);
+    tcase_add_test(tc, hashes_alike_on_every_processor);
     suite_add_tcase(s, tc);
     return s;
 }
