@@ -2,6 +2,8 @@
 
 #include <inttypes.h>
 
+enum { ITEMS_FIRST = 768 }; /* .NET 8 to 10 have 350 to 700 */
+
 static struct descriptor_key key_of(const struct descriptor_item *item)
 {
     return (struct descriptor_key){item->kind, item->scope, item->name};
@@ -325,6 +327,9 @@ enum cdacq_status descriptor_add(struct descriptor *descriptor, const struct jso
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the descriptor");
     if (json_kind(root) != JSON_OBJECT)
         return malformed(&merger, "document", origin, "not an object");
+    if (!descriptor_items_reserve(&descriptor->items, ITEMS_FIRST) ||
+        !descriptor_slots_reserve(&descriptor->slots, ITEMS_FIRST))
+        return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the descriptor");
     const struct json *types = json_get(root, "types"), *globals = json_get(root, "globals");
     const struct json *contracts = json_get(root, "contracts"), *version = json_get(root, "version");
     uint64_t schema;

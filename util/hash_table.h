@@ -10,6 +10,7 @@
  *     void pages_deinit(struct pages *);
  *     struct page *pages_find(const struct pages *, uint64_t key);             NULL where there is none
  *     struct page *pages_insert(struct pages *, struct page, bool *ret_added); the entry with that key, added if new
+ *     bool pages_reserve(struct pages *, size_t count);                        room for at least that many entries
  *     struct page *pages_next(const struct pages *, const struct page *);      the entry after that one, or after NULL
  *                                                                              the first; NULL at the end; no order
  *
@@ -37,12 +38,14 @@ static inline bool equal_u64(uint64_t a, uint64_t b)
 
 static inline uint64_t hash_string(const char *key, uint64_t seed)
 {
-    uint64_t hash = hash_u64(0, seed), word = 0;
-    for (size_t i = 0; key[i]; i++) {
-        word = word << 8 | (uint8_t)key[i];
-        if (i % 8 == 7)
-            hash = hash_u64(word, hash);
+    size_t length = strlen(key), i = 0;
+    uint64_t hash = hash_u64(length, seed), word = 0;
+    for (; i + 8 <= length; i += 8) {
+        memcpy(&word, key + i, 8);
+        hash = hash_u64(word, hash);
     }
+    word = 0;
+    memcpy(&word, key + i, length - i);
     return hash_u64(word, hash);
 }
 
@@ -61,72 +64,79 @@ enum { HASH_TABLE_FIRST = 64 }; /* slots */
         size_t count, capacity;                                                         \
     }
 
-#define DEFINE_HASH_TABLE_FUNCTIONS(table, entry_type, key_type, key_of, hash_of, equal)                         \
-    __attribute__((unused)) static inline void table##_deinit(struct table *t)                                   \
-    {                                                                                                            \
-        free(t->slots);                                                                                          \
-        *t = (struct table){0};                                                                                  \
-    }                                                                                                            \
-    /* The slot with the key, or the free slot for it. *ret_tag is the tag of an entry with that key. */         \
-    static inline size_t table##_slot_(const struct table *t, key_type key, uint8_t *ret_tag)                    \
-    {                                                                                                            \
-        uint64_t hash = hash_of(key, (uintptr_t)t->slots);                                                       \
-        uint8_t tag = *ret_tag = (uint8_t)(hash >> 57 | 0x80);                                                   \
-        size_t mask = t->capacity - 1, i = (size_t)hash & mask;                                                  \
-        while (t->tags[i] && !(t->tags[i] == tag && equal(key_of(&t->slots[i]), key)))                           \
-            i = (i + 1) & mask;                                                                                  \
-        return i;                                                                                                \
-    }                                                                                                            \
-    __attribute__((unused)) static inline entry_type *table##_find(const struct table *t, key_type key)          \
-    {                                                                                                            \
-        uint8_t tag;                                                                                             \
-        if (!t->capacity)                                                                                        \
-            return NULL;                                                                                         \
-        size_t i = table##_slot_(t, key, &tag);                                                                  \
-        return t->tags[i] ? &t->slots[i] : NULL;                                                                 \
-    }                                                                                                            \
-    __attribute__((unused)) static inline entry_type *table##_next(const struct table *t,                        \
-                                                                   __typeof__(entry_type) const *entry)          \
-    {                                                                                                            \
-        for (size_t i = entry ? (size_t)(entry - t->slots) + 1 : 0; i < t->capacity; i++)                        \
-            if (t->tags[i])                                                                                      \
-                return &t->slots[i];                                                                             \
-        return NULL;                                                                                             \
-    }                                                                                                            \
-    static bool table##_grow_(struct table *t)                                                                   \
-    {                                                                                                            \
-        struct table larger = {.count = t->count, .capacity = t->capacity ? t->capacity * 2 : HASH_TABLE_FIRST}; \
-        larger.slots = larger.capacity > t->capacity ? calloc(larger.capacity, sizeof(entry_type) + 1) : NULL;   \
-        if (!larger.slots)                                                                                       \
-            return false;                                                                                        \
-        larger.tags = (uint8_t *)(larger.slots + larger.capacity);                                               \
-        for (__typeof__(entry_type) const *entry = NULL; (entry = table##_next(t, entry));) {                    \
-            uint8_t tag;                                                                                         \
-            size_t i = table##_slot_(&larger, key_of(entry), &tag);                                              \
-            larger.slots[i] = *entry;                                                                            \
-            larger.tags[i] = tag;                                                                                \
-        }                                                                                                        \
-        free(t->slots);                                                                                          \
-        *t = larger;                                                                                             \
-        return true;                                                                                             \
-    }                                                                                                            \
-    __attribute__((unused)) static inline entry_type *table##_insert(struct table *t, entry_type entry,          \
-                                                                     bool *ret_added)                            \
-    {                                                                                                            \
-        uint8_t tag;                                                                                             \
-        if (t->count >= t->capacity / 4 * 3 && !table##_grow_(t))                                                \
-            return NULL;                                                                                         \
-        size_t i = table##_slot_(t, key_of(&entry), &tag);                                                       \
-        bool added = !t->tags[i];                                                                                \
-        if (added) {                                                                                             \
-            t->slots[i] = entry;                                                                                 \
-            t->tags[i] = tag;                                                                                    \
-            t->count++;                                                                                          \
-        }                                                                                                        \
-        if (ret_added)                                                                                           \
-            *ret_added = added;                                                                                  \
-        return &t->slots[i];                                                                                     \
-    }                                                                                                            \
+#define DEFINE_HASH_TABLE_FUNCTIONS(table, entry_type, key_type, key_of, hash_of, equal)                               \
+    __attribute__((unused)) static inline void table##_deinit(struct table *t)                                         \
+    {                                                                                                                  \
+        free(t->slots);                                                                                                \
+        *t = (struct table){0};                                                                                        \
+    }                                                                                                                  \
+    /* The slot with the key, or the free slot for it. *ret_tag is the tag of an entry with that key. */               \
+    static inline size_t table##_slot_(const struct table *t, key_type key, uint8_t *ret_tag)                          \
+    {                                                                                                                  \
+        uint64_t hash = hash_of(key, (uintptr_t)t->slots);                                                             \
+        uint8_t tag = *ret_tag = (uint8_t)(hash >> 57 | 0x80);                                                         \
+        size_t mask = t->capacity - 1, i = (size_t)hash & mask;                                                        \
+        while (t->tags[i] && !(t->tags[i] == tag && equal(key_of(&t->slots[i]), key)))                                 \
+            i = (i + 1) & mask;                                                                                        \
+        return i;                                                                                                      \
+    }                                                                                                                  \
+    __attribute__((unused)) static inline entry_type *table##_find(const struct table *t, key_type key)                \
+    {                                                                                                                  \
+        uint8_t tag;                                                                                                   \
+        if (!t->capacity)                                                                                              \
+            return NULL;                                                                                               \
+        size_t i = table##_slot_(t, key, &tag);                                                                        \
+        return t->tags[i] ? &t->slots[i] : NULL;                                                                       \
+    }                                                                                                                  \
+    __attribute__((unused)) static inline entry_type *table##_next(const struct table *t,                              \
+                                                                   __typeof__(entry_type) const *entry)                \
+    {                                                                                                                  \
+        for (size_t i = entry ? (size_t)(entry - t->slots) + 1 : 0; i < t->capacity; i++)                              \
+            if (t->tags[i])                                                                                            \
+                return &t->slots[i];                                                                                   \
+        return NULL;                                                                                                   \
+    }                                                                                                                  \
+    static bool table##_grow_to_(struct table *t, size_t capacity)                                                     \
+    {                                                                                                                  \
+        struct table larger = {.count = t->count, .capacity = capacity};                                               \
+        larger.slots = larger.capacity > t->capacity ? calloc(larger.capacity, sizeof(entry_type) + 1) : NULL;         \
+        if (!larger.slots)                                                                                             \
+            return false;                                                                                              \
+        larger.tags = (uint8_t *)(larger.slots + larger.capacity);                                                     \
+        for (__typeof__(entry_type) const *entry = NULL; (entry = table##_next(t, entry));) {                          \
+            uint8_t tag;                                                                                               \
+            size_t i = table##_slot_(&larger, key_of(entry), &tag);                                                    \
+            larger.slots[i] = *entry;                                                                                  \
+            larger.tags[i] = tag;                                                                                      \
+        }                                                                                                              \
+        free(t->slots);                                                                                                \
+        *t = larger;                                                                                                   \
+        return true;                                                                                                   \
+    }                                                                                                                  \
+    __attribute__((unused)) static inline bool table##_reserve(struct table *t, size_t count)                          \
+    {                                                                                                                  \
+        size_t capacity = t->capacity ? t->capacity : HASH_TABLE_FIRST;                                                \
+        while (count > capacity / 4 * 3 && capacity <= SIZE_MAX / 2)                                                   \
+            capacity *= 2;                                                                                             \
+        return capacity <= t->capacity || table##_grow_to_(t, capacity);                                               \
+    }                                                                                                                  \
+    __attribute__((unused)) static inline entry_type *table##_insert(struct table *t, entry_type entry,                \
+                                                                     bool *ret_added)                                  \
+    {                                                                                                                  \
+        uint8_t tag;                                                                                                   \
+        if (t->count >= t->capacity / 4 * 3 && !table##_grow_to_(t, t->capacity ? t->capacity * 2 : HASH_TABLE_FIRST)) \
+            return NULL;                                                                                               \
+        size_t i = table##_slot_(t, key_of(&entry), &tag);                                                             \
+        bool added = !t->tags[i];                                                                                      \
+        if (added) {                                                                                                   \
+            t->slots[i] = entry;                                                                                       \
+            t->tags[i] = tag;                                                                                          \
+            t->count++;                                                                                                \
+        }                                                                                                              \
+        if (ret_added)                                                                                                 \
+            *ret_added = added;                                                                                        \
+        return &t->slots[i];                                                                                           \
+    }                                                                                                                  \
     _Static_assert(sizeof(entry_type) > 0, "a type")
 
 #define DEFINE_HASH_TABLE(table, entry_type, key_type, key_of, hash_of, equal) \
