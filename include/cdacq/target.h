@@ -238,6 +238,12 @@ struct cdacq_target_info {
 CDACQ_API enum cdacq_status cdacq_target_get_info(struct cdacq_target *target, struct cdacq_target_info *ret,
                                                   struct cdacq_error *err);
 
+/*
+ * The `truncation` of cdacq_target_info alone, which costs nothing: the version of the runtime is searched for in its
+ * image. The target owns the string. NULL if nothing is missing, or no reason is known.
+ */
+CDACQ_API const char *cdacq_target_truncation(const struct cdacq_target *target);
+
 /* The process, apart from its runtime. The target owns the strings; what is not known is 0 or NULL. */
 struct cdacq_process_info {
     size_t size; /* sizeof(struct cdacq_process_info) of the caller */

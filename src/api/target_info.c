@@ -32,6 +32,11 @@ static const char *or_null(const char *string)
     return string[0] ? string : NULL;
 }
 
+const char *cdacq_target_truncation(const struct cdacq_target *target)
+{
+    return target->target->truncation;
+}
+
 enum cdacq_status cdacq_target_get_info(struct cdacq_target *target, struct cdacq_target_info *ret,
                                         struct cdacq_error *err)
 {

@@ -73,9 +73,9 @@ static enum cdacq_status open_core(const char *name, const struct cdacq_options 
         target_is_stdin(name) ? cdacq_target_open_core_fd(STDIN_FILENO, target_display_name(name), &options, ret, err)
                               : cdacq_target_open_core(name, &options, ret, err);
     progress_end(&progress);
-    struct cdacq_target_info info = {.size = sizeof info};
-    if (status >= 0 && cdacq_target_get_info(*ret, &info, NULL) >= 0 && info.truncation)
-        message("%s: %s", target_display_name(name), info.truncation);
+    const char *truncation = status >= 0 ? cdacq_target_truncation(*ret) : NULL;
+    if (truncation)
+        message("%s: %s", target_display_name(name), truncation);
     return status;
 }
 
