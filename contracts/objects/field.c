@@ -8,9 +8,7 @@
 /* FieldDesc.DWord1 and DWord2. */
 enum {
     FIELD_TOKEN_MASK = 0xffffff,
-    FIELD_PACKED_TOKEN_MASK = 0x1ffff, /* .NET 8: 7 bits of a hash may follow */
     FIELD_IS_STATIC = 1 << 24,
-    FIELD_FULL_TOKEN = 1 << 30, /* .NET 8: no hash follows */
     FIELD_OFFSET_MASK = 0x7ffffff,
     FIELD_OFFSET_BITS = 27,
     FIELD_OFFSET_LAST = FIELD_OFFSET_MASK - 6, /* greater ones are marks, as of fields that edit-and-continue added */
@@ -58,11 +56,6 @@ static enum cdacq_status find_row(struct module_cache *cache, const struct metad
     return status;
 }
 
-static bool is_row(uint32_t word, uint32_t rid)
-{
-    return (word & FIELD_TOKEN_MASK) == rid || (!(word & FIELD_FULL_TOKEN) && (word & FIELD_PACKED_TOKEN_MASK) == rid);
-}
-
 static bool find_desc(struct field_reader *reader, uint64_t method_table, uint32_t rid, uint32_t count,
                       struct object_field *ret)
 {
@@ -73,7 +66,7 @@ static bool find_desc(struct field_reader *reader, uint64_t method_table, uint32
         uint32_t second = (uint32_t)read_field(reader, desc, F_FieldDesc_DWord2);
         if (reader_failed(raw))
             return false;
-        if (is_row(first, rid)) {
+        if ((first & FIELD_TOKEN_MASK) == rid) {
             *ret = (struct object_field){.owner = method_table,
                                          .token = metadata_token(METADATA_FIELD, rid),
                                          .offset = second & FIELD_OFFSET_MASK,
