@@ -73,14 +73,15 @@ class Walked:
     index: int  # in the list that it comes from
     sp: int | None  # None: not known
     after_call_frame: bool = False  # of the services: read from an InlinedCallFrame, not from the stack
-    is_r2r: bool = False
+    is_linked: bool = False  # of cdacq: the stack has its address where the frame before returns to
 
     def equals(self, ours):
-        """ReadyToRun code has its InlinedCallFrame filled by a helper, and the address in it is where that helper returns to,
-        some instructions before the call itself. The services have no other address; the stack has that of the call."""
+        """For a call out of managed code the services have no other address than that in its InlinedCallFrame. In ReadyToRun code
+        it is where the helper that fills the Frame returns to, some instructions before the call. And where the thread waits for
+        a collection after the call, it is still that of the call. The stack has the address where the method goes on."""
         if self.method_desc != ours.method_desc:
             return False
-        return self.ip == ours.ip or (self.after_call_frame and ours.is_r2r and self.ip < ours.ip and self.sp == ours.sp)
+        return self.ip == ours.ip or (self.after_call_frame and ours.is_linked and self.ip < ours.ip and self.sp == ours.sp)
 
 
 def walked_by_services(frames):
@@ -90,9 +91,9 @@ def walked_by_services(frames):
             for i, frame in enumerate(frames) if frame["frame"] is None and frame["method_desc"]]
 
 
-def walked_by_cdacq(frames):
+def walked_by_cdacq(frames, memory):
     return [Walked(address(frame["ip"]), address(frame["method_desc"]) or 0, i, address(frames[i - 1].get("cfa")) if i else None,
-                   is_r2r=frame["kind"] == "r2r")
+                   is_linked=is_linked(frames, i, memory))
             for i, frame in enumerate(frames) if is_managed(frame)]
 
 
@@ -144,6 +145,12 @@ def proof_of_extra(frames, index, memory):
     return "linked"
 
 
+def rests_on_a_gap(frames, index):
+    """Whether a frame is marked as a guess, and the first such frame follows one that could not be read."""
+    first = next((i for i in range(index + 1) if frames[i].get("by") == "guess"), 0)
+    return first > 0 and "no memory" in (frames[first - 1].get("error") or "")
+
+
 def class_of_extra(frames, index, pairs_of_ours):
     """Where on the stack the frame is that the services leave out."""
     name = frames[index]["method"] or ""
@@ -158,7 +165,7 @@ def class_of_extra(frames, index, pairs_of_ours):
 
 def compare_walks(theirs, ours, memory, tally, where):
     """One thread: frames of ClrMD (`theirs`) and of cdacq."""
-    left, right = walked_by_services(theirs), walked_by_cdacq(ours)
+    left, right = walked_by_services(theirs), walked_by_cdacq(ours, memory)
     pairs = align(left, right)
     tally.add("frames of the services", number=len(left))
     tally.add("frames of cdacq", number=len(right))
@@ -171,14 +178,16 @@ def compare_walks(theirs, ours, memory, tally, where):
         if one.index in paired:
             continue
         kind = class_of_extra(ours, one.index, paired)
-        if proof_of_extra(ours, one.index, memory):
+        if rests_on_a_gap(ours, one.index) and kind.startswith("innermost"):
+            tally.add("guessed and marked so, where the core lacks memory and the services have nothing", f"{where}: {shown(ours[one.index])}")
+        elif proof_of_extra(ours, one.index, memory):
             tally.add(f"left out by the services, {kind}", f"{where}: {shown(ours[one.index])}")
         else:
             tally.add(f"INVENTED, {kind}", f"{where}: {shown(ours[one.index])}")
     for i, j in pairs:
         text = f"{where}: {shown(ours[right[j].index])}"
         if left[i].ip != right[j].ip:
-            tally.add("equal, with the address of the call for that of its Frame", f"{text} for {left[i].ip:#x}")
+            tally.add("equal, where the stack has a later address than the Frame", f"{text} for {left[i].ip:#x}")
         if left[i].sp and right[j].sp not in (None, left[i].sp):
             tally.add("OTHER STACK POINTER", f"{text} {right[j].sp:#x} for {left[i].sp:#x}")
     tally.add("threads equal to the last frame" if len(pairs) == len(left) == len(right) else "threads with differences")
@@ -192,8 +201,8 @@ def compare_core(services, ours, memory, tally, where):
             compare_walks(thread["frames"], threads.get(thread["tid"], []), memory, tally, f"{where} thread {thread['tid']}")
     known = {thread["tid"] for thread in services["threads"]}
     for tid, frames in threads.items():
-        if tid not in known and walked_by_cdacq(frames):
-            tally.add("INVENTED, thread without managed code", f"{where} thread {tid}: {shown(frames[0])}", len(walked_by_cdacq(frames)))
+        if tid not in known and walked_by_cdacq(frames, memory):
+            tally.add("INVENTED, thread without managed code", f"{where} thread {tid}: {shown(frames[0])}", len(walked_by_cdacq(frames, memory)))
 
 
 # ---- What the process said ----

@@ -13,8 +13,8 @@ def native(ip, cfa, by="cfi"):
             "cfa": hex(cfa), "by": by, "funclet": None}
 
 
-def managed(ip, method, cfa, by="unwind", name=None, funclet=None, kind="jit", line=None):
-    return {"tid": 1, "ip": hex(ip), "status": "managed", "kind": kind, "method": name or f"Demo.M{method:x}()", "method_desc": hex(method),
+def managed(ip, method, cfa, by="unwind", name=None, funclet=None, line=None):
+    return {"tid": 1, "ip": hex(ip), "status": "managed", "kind": "jit", "method": name or f"Demo.M{method:x}()", "method_desc": hex(method),
             "token": hex(0x6000000 + method), "module": "/app/Demo.dll", "cfa": hex(cfa), "by": by, "funclet": funclet,
             "offset": ip & 0xff, "il_offset": 0, "file": "M.cs" if line else None, "line": line}
 
@@ -96,12 +96,19 @@ class Walks(unittest.TestCase):
         self.assertEqual(self.failures(theirs, OURS), {"OTHER STACK POINTER"})
 
     def test_call_after_its_frame(self):
-        """The address of the Frame counts as equal in ReadyToRun code, and there alone."""
-        def ours(kind):
-            return [OURS[0], managed(0x118, 1, STACK + 0x10, kind=kind), *OURS[2:]]
-        self.assertEqual(self.failures(THEIRS, ours("r2r")), set())
-        self.assertIn("MISSING", self.failures(THEIRS, ours("jit")))
-        self.assertIn("MISSING", self.failures(THEIRS[1:], ours("r2r")))
+        """The address in the Frame counts as equal if the stack has another, and after such a Frame alone."""
+        ours = [OURS[0], managed(0x118, 1, STACK + 0x10), *OURS[2:]]
+        self.assertEqual(self.failures(THEIRS, ours), set())
+        self.assertIn("MISSING", self.failures(THEIRS, ours, OURS))
+        self.assertIn("MISSING", self.failures(THEIRS[1:], ours))
+        before = [OURS[0], managed(0x108, 1, STACK + 0x10), *OURS[2:]]
+        self.assertIn("MISSING", self.failures(THEIRS, before))
+
+    def test_guess_where_memory_lacks(self):
+        gap = {**native(0x20, STACK), "status": "error", "error": "RealCodeHeader.MethodDesc: no memory at 0x10"}
+        guessed = [OURS[0], gap, *({**frame, "by": "guess"} for frame in OURS[1:])]
+        self.assertEqual(self.failures([], guessed), set())
+        self.assertTrue(self.failures([], [guessed[0], {**gap, "error": None}, *guessed[2:]]))
 
     def test_missing_thread(self):
         tally = stack_judge.Tally()
