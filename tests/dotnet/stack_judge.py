@@ -78,10 +78,11 @@ class Walked:
     def equals(self, ours):
         """For a call out of managed code the services have no other address than that in its InlinedCallFrame. In ReadyToRun code
         it is where the helper that fills the Frame returns to, some instructions before the call. And where the thread waits for
-        a collection after the call, it is still that of the call. The stack has the address where the method goes on."""
+        a collection after the call, it is still that of the call. The stack has the address where the method goes on, and a stack
+        pointer that is lower if the method has allocated stack memory since."""
         if self.method_desc != ours.method_desc:
             return False
-        return self.ip == ours.ip or (self.after_call_frame and ours.is_linked and self.ip < ours.ip and self.sp == ours.sp)
+        return self.ip == ours.ip or (self.after_call_frame and ours.is_linked and self.ip < ours.ip and ours.sp <= self.sp)
 
 
 def walked_by_services(frames):
@@ -188,7 +189,11 @@ def compare_walks(theirs, ours, memory, tally, where):
         text = f"{where}: {shown(ours[right[j].index])}"
         if left[i].ip != right[j].ip:
             tally.add("equal, where the stack has a later address than the Frame", f"{text} for {left[i].ip:#x}")
-        if left[i].sp and right[j].sp not in (None, left[i].sp):
+        elif left[i].sp in (None, right[j].sp) or right[j].sp is None:
+            continue
+        elif left[i].after_call_frame and right[j].is_linked and right[j].sp < left[i].sp:
+            tally.add("equal, where the stack pointer is lower than that of the Frame", text)
+        else:
             tally.add("OTHER STACK POINTER", f"{text} {right[j].sp:#x} for {left[i].sp:#x}")
     tally.add("threads equal to the last frame" if len(pairs) == len(left) == len(right) else "threads with differences")
 
