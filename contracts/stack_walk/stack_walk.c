@@ -68,9 +68,9 @@ static bool is_passed(const struct stack_walk *walk, uint64_t sp)
 }
 
 /* The registers that the Frame leads to, if it does. The reader does not fail, unless fuel runs out. */
-static bool caller_of_frame(struct stack_walk *walk, struct frame_caller *ret)
+static bool caller_of_frame(struct stack_walk *walk, uint64_t frame, struct frame_caller *ret)
 {
-    bool found = frame_caller(walk->host.reader, walk->machine, walk->frame, ret);
+    bool found = frame_caller(walk->host.reader, walk->machine, frame, ret);
     reader_recover(raw(walk), FAILURE_ANY & ~FAILURE(CDACQ_ERR_FUEL));
     return found && ret->registers.values[walk->machine->pc];
 }
@@ -210,7 +210,7 @@ static bool go_to_frame(struct stack_walk *walk)
     uint64_t frame = walk->frame;
     struct frame_caller caller;
     while (walk->frame && reader_step(raw(walk), "Frames")) {
-        bool found = !is_passed(walk, sp_of(walk)) && caller_of_frame(walk, &caller) &&
+        bool found = !is_passed(walk, sp_of(walk)) && caller_of_frame(walk, walk->frame, &caller) &&
                      (caller.registers.values[walk->machine->sp] > sp_of(walk) || !on_own_stack(walk, sp_of(walk)));
         if (found) {
             walk->frame = walk->visits_frames ? frame : walk->frame;
@@ -224,32 +224,45 @@ static bool go_to_frame(struct stack_walk *walk)
 }
 
 /*
- * Compares a step with the next Frame. If that leads to the same place, it has more registers and shows whether the
- * code was interrupted. If the walk rests on a guess and has gone past the Frame, the Frame is right.
+ * Compares a step with a Frame that the walk has passed; true if it takes the Frame's registers. If the step leads to
+ * the same place, the Frame has more registers and tells whether the code was interrupted. If the walk rests on a guess
+ * or has gone past interrupted code, the Frame is right. One of interrupted code that is further up is compared again.
  */
-static void confirm(struct stack_walk *walk, uint64_t old_sp)
+static bool compare_with_frame(struct stack_walk *walk, uint64_t frame, uint64_t old_sp)
 {
     struct frame_caller caller;
+    if (!caller_of_frame(walk, frame, &caller))
+        return false;
+    uint64_t sp = caller.registers.values[walk->machine->sp], known = caller.registers.known;
+    bool same = caller.registers.values[walk->machine->pc] == pc_of(walk) && sp == sp_of(walk);
+    bool is_ahead = sp > sp_of(walk);
+    if (same || (sp > old_sp && (walk->guessed || (caller.interrupted && !is_ahead)))) {
+        enum cdacq_frame_source by = same && !walk->guessed ? walk->by : CDACQ_FRAME_BY_FRAME;
+        for (unsigned i = 0; same && i < REGISTER_MAX; i++)
+            if (!(known >> i & 1) && register_is_known(&walk->registers, i))
+                register_set(&caller.registers, i, walk->registers.values[i]);
+        walk->guessed = false;
+        walk->interrupted_frame = 0;
+        go_to(walk, &caller.registers, by, !caller.interrupted);
+        return true;
+    }
+    const struct frame_kind *kind = frame_kind_at(walk->host.reader, frame);
+    walk->has_stub_caller = kind && kind->is_of_stub;
+    walk->stub_caller = caller;
+    if (caller.interrupted)
+        walk->interrupted_frame = is_ahead ? frame : 0;
+    return false;
+}
+
+/* Compares a step with the Frames that it has passed, and with one before whose place the walk has yet to reach. */
+static void confirm(struct stack_walk *walk, uint64_t old_sp)
+{
     uint64_t frame = walk->frame;
-    while (is_passed(walk, sp_of(walk)) && reader_step(raw(walk), "Frames")) {
-        if (caller_of_frame(walk, &caller)) {
-            bool same = caller.registers.values[walk->machine->pc] == pc_of(walk) &&
-                        caller.registers.values[walk->machine->sp] == sp_of(walk);
-            if (same || (walk->guessed && caller.registers.values[walk->machine->sp] > old_sp)) {
-                enum cdacq_frame_source by = same && !walk->guessed ? walk->by : CDACQ_FRAME_BY_FRAME;
-                uint64_t known = caller.registers.known;
-                for (unsigned i = 0; same && i < REGISTER_MAX; i++)
-                    if (!(known >> i & 1) && register_is_known(&walk->registers, i))
-                        register_set(&caller.registers, i, walk->registers.values[i]);
-                walk->guessed = false;
-                go_to(walk, &caller.registers, by, !caller.interrupted);
-                break;
-            }
-            const struct frame_kind *kind = frame_kind_at(walk->host.reader, walk->frame);
-            walk->has_stub_caller = kind && kind->is_of_stub;
-            walk->stub_caller = caller;
-        }
-        next_frame(walk);
+    bool is_compared = walk->interrupted_frame && compare_with_frame(walk, walk->interrupted_frame, old_sp);
+    while (!is_compared && is_passed(walk, sp_of(walk)) && reader_step(raw(walk), "Frames")) {
+        is_compared = compare_with_frame(walk, walk->frame, old_sp);
+        if (!is_compared)
+            next_frame(walk);
     }
     if (walk->visits_frames)
         walk->frame = frame;
@@ -372,7 +385,8 @@ static bool visit_frame(struct stack_walk *walk, struct walk_frame *ret)
     if (!walk->frame || !walk->visits_frames)
         return false;
     bool leads_here = !is_passed(walk, sp_of(walk)) && walk->by != CDACQ_FRAME_BY_CONTEXT &&
-                      caller_of_frame(walk, &caller) && caller.registers.values[walk->machine->pc] == pc_of(walk) &&
+                      caller_of_frame(walk, walk->frame, &caller) &&
+                      caller.registers.values[walk->machine->pc] == pc_of(walk) &&
                       caller.registers.values[walk->machine->sp] == sp_of(walk);
     if (!leads_here && !is_passed(walk, sp_of(walk)))
         return false;

@@ -65,6 +65,7 @@ struct stack_walk {
     bool has_stub_caller;            /* the next frame is a stub that a Frame leads out of */
     struct frame_caller stub_caller; /* to there */
     uint64_t frame;                  /* the next Frame of the runtime; 0: there is none */
+    uint64_t interrupted_frame;      /* one that the walk has passed, but not the code that it is of; 0: none */
     uint32_t frames_left;            /* how many may still be visited */
     struct reader_failure failure;   /* why the walk ended; status OK: it is complete */
 };
