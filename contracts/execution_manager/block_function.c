@@ -72,13 +72,17 @@ bool block_funclet_kind(struct field_reader *reader, const struct code_block *bl
     uint64_t start =
         block->cold ? block->hot_size + (function.start - block->cold_start) : function.start - block->start;
     bool exact = false; /* a cold part does not begin where the funclet does */
-    for (uint32_t i = 0; i < clauses.count && !exact && reader_step(&reader->raw, "exception clauses"); i++) {
+    for (uint32_t i = 0; i < clauses.count && *ret != FUNCLET_FILTER && reader_step(&reader->raw, "exception clauses");
+         i++) {
         if (!exception_clause_read(reader, &clauses, i, &clause))
             break;
-        bool is_filter = clause.kind == CDACQ_CLAUSE_FILTER && clause.filter_offset == start;
-        exact = is_filter || (!clause.duplicated && clause.handler_start == start);
-        if (exact || (!*ret && !clause.duplicated && clause.handler_start <= start && start < clause.handler_end))
-            *ret = is_filter ? FUNCLET_FILTER : kind_of(&clause);
+        bool begins = !clause.duplicated && clause.handler_start == start;
+        if (clause.kind == CDACQ_CLAUSE_FILTER && clause.filter_offset == start)
+            *ret = FUNCLET_FILTER; /* whatever else the clauses say: the contract asks for nothing more */
+        else if (!exact && (begins || (!*ret && !clause.duplicated && clause.handler_start <= start &&
+                                       start < clause.handler_end)))
+            *ret = kind_of(&clause);
+        exact |= begins;
     }
     return !reader_failed(&reader->raw);
 }

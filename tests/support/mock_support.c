@@ -440,7 +440,6 @@ static void add_image_method(struct mock_r2r *image, const uint64_t *method_desc
 {
     uint64_t sizes[6];
     uint8_t instance[] = {0x04, GENERIC_RID, 1, 0x08}; /* G<int> */
-    random_below(random, 4);                           /* so that a seed gives the sample that it always gave */
     bool is_instance = tables & MOCK_R2R_INSTANCES && (!(tables & MOCK_R2R_METHODDEFS) || !random_below(random, 4));
     bool prepared = !tables || !random_below(random, 3);
     struct mock_clause clauses[CLAUSES];
