@@ -30,7 +30,7 @@ expect() { # text, in the output
 # The smallest program
 $cc -std=c17 $flags -o "$work/method_at" "$examples/method_at.c" $(pkg-config --cflags --libs libcdacq)
 run "$work/method_at" | grep -Fx "cdacq $version"
-run "$work/method_at" "$fixture" "$jit" | grep -Fx 'Demo.Outer<T>.Inner<U>..ctor() +0xf'
+run "$work/method_at" "$fixture" "$jit" | grep -Fx 'Demo.Outer<T>.Inner<int>..ctor() +0xf'
 
 cmake -S "$examples" -B "$work/build" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_C_COMPILER="$cc" >/dev/null
 cmake --build "$work/build" >/dev/null
@@ -39,7 +39,7 @@ cmake --build "$work/build" >/dev/null
 
 # An example for each of the main calls
 "$work/build/methods_at" "$fixture" "$jit" "$r2r" "$nobody" >"$work/output"
-expect "^0x$jit  Demo.Outer<T>.Inner<U>..ctor() +0xf\$"
+expect "^0x$jit  Demo.Outer<T>.Inner<int>..ctor() +0xf\$"
 expect "^0x$r2r  System.Collections.Generic.Stack<T>..ctor() +0x19\$"
 expect "^0x$nobody  \\[none\\]\$"
 "$work/build/visit_methods" "$fixture" System.Collections.Generic.Stack >"$work/output" 2>"$work/stopped"
@@ -73,7 +73,7 @@ expect '^  0x1000 a.cs:7$'
 # A debugger extension that provides its own callbacks
 check_extension() { # program
     run "$1" "$fixture" "$jit" "$r2r" "$nobody" >"$work/output"
-    expect "^0x$jit  Demo.Outer<T>.Inner<U>..ctor() +0xf \[jit\]\$"
+    expect "^0x$jit  Demo.Outer<T>.Inner<int>..ctor() +0xf \[jit\]\$"
     expect "^0x$r2r  System.Collections.Generic.Stack<T>..ctor() +0x19 \[r2r\]\$"
     expect "^0x$nobody  Unknown\$"
     [ "$(grep -c '^  code ' "$work/output")" = 2 ]
