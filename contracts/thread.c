@@ -24,10 +24,28 @@ bool thread_read(struct field_reader *reader, uint64_t address, struct thread_da
     return true;
 }
 
-uint64_t thread_last_thrown(struct field_reader *reader, uint64_t address)
+/* The object of a handle, 0 for no handle. */
+static uint64_t read_handle(struct field_reader *reader, uint64_t handle)
 {
-    uint64_t handle = read_field(reader, address, F_Thread_LastThrownObject);
     return handle ? read_pointer(&reader->raw, handle) : 0;
+}
+
+bool thread_read_objects(struct field_reader *reader, uint64_t address, struct thread_objects *ret)
+{
+    uint64_t tracker = read_optional(reader, address, F_Thread_ExceptionTracker);
+    struct thread_objects objects = {
+        .last_thrown = read_handle(reader, read_optional(reader, address, F_Thread_LastThrownObject)),
+        .unhandled = read_optional(reader, address, F_Thread_m_ltoIsUnhandled) != 0,
+        .exposed = read_handle(reader, read_optional(reader, address, F_Thread_GCHandle)),
+    };
+    if (tracker && has_field(reader, F_ExceptionInfo_ThrownObject))
+        objects.exception = read_handle(reader, read_optional(reader, tracker, F_ExceptionInfo_ThrownObject));
+    else if (tracker)
+        objects.exception = objects.last_thrown;
+    if (reader_failed(&reader->raw))
+        return false;
+    *ret = objects;
+    return true;
 }
 
 bool thread_list_read(struct field_reader *reader, struct thread_list *ret)

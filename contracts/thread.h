@@ -24,11 +24,19 @@ struct thread_data {
 
 DEFINE_VECTOR(thread_list, struct thread_data);
 
+/* What a Thread says of exceptions and its managed object. Addresses of objects; 0: none, or not described. */
+struct thread_objects {
+    uint64_t exception;   /* that is being thrown or handled, the innermost */
+    uint64_t last_thrown; /* handled since, unless it is `exception` */
+    bool unhandled;       /* the runtime ends the process because of `last_thrown`: FailFast, a fatal error */
+    uint64_t exposed;     /* System.Threading.Thread */
+};
+
+/* False, and the reader fails, when it cannot be read. */
+bool thread_read_objects(struct field_reader *reader, uint64_t address, struct thread_objects *ret);
+
 /* GetThreadData. False, and the reader fails, when it cannot be read. */
 bool thread_read(struct field_reader *reader, uint64_t address, struct thread_data *ret);
-
-/* The object that a Thread threw last, 0 if there is none. 0, and the reader fails, when it cannot be read. */
-uint64_t thread_last_thrown(struct field_reader *reader, uint64_t address);
 
 /*
  * GetThreadStoreData and the list that begins there: every Thread, in the runtime's order. False, and the reader fails,

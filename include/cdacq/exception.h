@@ -38,14 +38,6 @@ struct cdacq_exception {
 CDACQ_API enum cdacq_status cdacq_session_get_exception(struct cdacq_session *session, uint64_t address,
                                                         struct cdacq_exception *ret, struct cdacq_error *err);
 
-/*
- * The exception that a Thread of the runtime (struct cdacq_thread has its address) threw last: the unhandled one of a
- * thread that died of it. It may have been caught long ago. *ret is 0 if there is none. Fails with ARGUMENT, or as
- * cdacq_session_get_exception does, and then leaves *ret untouched.
- */
-CDACQ_API enum cdacq_status cdacq_session_last_exception(struct cdacq_session *session, uint64_t thread, uint64_t *ret,
-                                                         struct cdacq_error *err);
-
 /* A frame of an exception's stack trace. Frame 0 threw. */
 struct cdacq_exception_frame {
     size_t size;

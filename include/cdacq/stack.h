@@ -31,6 +31,9 @@ struct cdacq_thread {
     bool died;           /* of a core: that signal ended the process */
     const char *name;    /* NULL: not known */
     const struct cdacq_registers *registers;
+    uint64_t exception;        /* object that is being thrown or handled, the innermost (cdacq/exception.h); 0: none */
+    uint64_t last_thrown;      /* object of the last exception, handled since unless it is `exception`; 0: none */
+    bool last_thrown_is_fatal; /* the runtime ended the process because of it: FailFast or a fatal error */
 };
 
 /*

@@ -63,19 +63,6 @@ enum cdacq_status cdacq_session_get_exception(struct cdacq_session *session, uin
     return CDACQ_OK;
 }
 
-enum cdacq_status cdacq_session_last_exception(struct cdacq_session *session, uint64_t thread, uint64_t *ret,
-                                               struct cdacq_error *err)
-{
-    if (!session || !thread || !ret)
-        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "no session, no thread, or nowhere to put the exception");
-    reader_begin(&session->reader.raw, FUEL_LOOKUP);
-    uint64_t exception = thread_last_thrown(&session->reader, thread);
-    if (reader_failed(&session->reader.raw))
-        return reader_status(&session->reader.raw, err);
-    *ret = exception;
-    return CDACQ_OK;
-}
-
 enum cdacq_status cdacq_session_visit_exception_frames(struct cdacq_session *session, uint64_t address,
                                                        int (*visit)(const struct cdacq_exception_frame *frame,
                                                                     void *context),

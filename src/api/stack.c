@@ -3,10 +3,14 @@
  */
 #include <stdio.h>
 
+#include "contracts/objects/field.h"
+#include "contracts/objects/string.h"
 #include "contracts/stack_walk/stack_walk.h"
 #include "src/api/handles.h"
 #include "target/threads.h"
 #include "util/sized.h"
+
+enum { THREAD_NAME_UNITS = 256 }; /* UTF-16 units of a managed thread's name that is shown */
 
 enum { SNAPSHOT_STACK_MAX = 1024 * 1024 }; /* bytes of one stack that a snapshot holds beyond what its walk reads */
 
@@ -55,6 +59,34 @@ static const struct thread_data *find_thread(const struct thread_list *list, int
     return NULL;
 }
 
+/* The name that the program gave a thread; NULL: none, or it cannot be read. */
+static const char *managed_name(struct cdacq_session *session, uint64_t exposed)
+{
+    struct text name = {0};
+    uint64_t string;
+    const char *kept = NULL;
+    reader_begin(&session->reader.raw, FUEL_NAME);
+    if (exposed && object_reference(&session->modules, exposed, "_name", &string) && string &&
+        string_append(&session->reader, string, THREAD_NAME_UNITS, &name) && name.length)
+        kept = arena_string(&session->arena, name.data, name.length);
+    text_deinit(&name);
+    return kept;
+}
+
+/* What the runtime's Thread adds: its exceptions and, where the kernel's name is not known, the managed one. */
+static void add_objects(struct cdacq_session *session, struct cdacq_thread *thread)
+{
+    struct thread_objects objects = {0};
+    reader_begin(&session->reader.raw, FUEL_LOOKUP);
+    if (!thread_read_objects(&session->reader, thread->thread, &objects))
+        return;
+    thread->exception = objects.exception;
+    thread->last_thrown = objects.last_thrown;
+    thread->last_thrown_is_fatal = objects.unhandled;
+    if (!thread->name)
+        thread->name = managed_name(session, objects.exposed);
+}
+
 enum cdacq_status cdacq_session_visit_threads(struct cdacq_session *session,
                                               int (*visit)(const struct cdacq_thread *thread, void *context),
                                               void *context, struct cdacq_error *err)
@@ -81,6 +113,8 @@ enum cdacq_status cdacq_session_visit_threads(struct cdacq_session *session,
             .name = thread->name[0] ? thread->name : NULL,
             .registers = &registers,
         };
+        if (of_runtime)
+            add_objects(session, &visited);
         if (visit(&visited, context))
             status = CDACQ_STOPPED;
     }

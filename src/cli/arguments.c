@@ -34,6 +34,8 @@ enum option_id {
     OPTION_R2R,
     OPTION_FOLLOW,
     OPTION_STACKS,
+    OPTION_BRIEF,
+    OPTION_SIGNATURE,
     OPTION_THREAD,
     OPTION_MANAGED,
     OPTION_EACH,
@@ -69,6 +71,8 @@ static const struct option_row {
     {"r2r", "WHICH", "include ReadyToRun methods: 'prepared' or 'all'", OPTIONS_METHODS, OPTION_R2R},
     {"follow", NULL, "wait for more records", OPTIONS_RECORDS, OPTION_FOLLOW},
     {"stacks", NULL, "include the registers and the stack of every thread", OPTIONS_SNAPSHOT, OPTION_STACKS},
+    {"brief", NULL, "report only the signal, the exception and the thread that died", OPTIONS_REPORT, OPTION_BRIEF},
+    {"signature", NULL, "print one line that is the same for the same defect", OPTIONS_REPORT, OPTION_SIGNATURE},
     {"thread", "TID", "show only the thread with this id of the kernel's", OPTIONS_STACK, OPTION_THREAD},
     {"managed", NULL, "show only managed frames", OPTIONS_STACK, OPTION_MANAGED},
     {"each", NULL, "show the stack of each thread, also if several have the same", OPTIONS_STACK, OPTION_EACH},
@@ -230,6 +234,10 @@ static bool take_option(struct arguments *arguments, int id, const char *value)
         return invocation->follow = true;
     case OPTION_STACKS:
         return invocation->stacks = true;
+    case OPTION_BRIEF:
+        return invocation->brief = true;
+    case OPTION_SIGNATURE:
+        return invocation->signature = true;
     case OPTION_THREAD:
         return take_thread(invocation, value);
     case OPTION_MANAGED:

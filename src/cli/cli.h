@@ -34,10 +34,11 @@ struct invocation {
     bool stubs;
     enum r2r_methods r2r;
     bool follow;
-    bool stacks;  /* of `snapshot` */
-    int thread;   /* of `stack`: the only one to show; 0: all */
-    bool managed; /* of `stack`: no other frames */
-    bool each;    /* of `stack`: identical stacks are not merged */
+    bool stacks;           /* of `snapshot` */
+    bool brief, signature; /* of `report` */
+    int thread;            /* of `stack`: the only one to show; 0: all */
+    bool managed;          /* of `stack`: no other frames */
+    bool each;             /* of `stack`: identical stacks are not merged */
 };
 
 /* Whether TARGET is "-". */

@@ -144,6 +144,21 @@ const struct command commands[] = {
         .targets_max = 1,
     },
     {
+        .name = "report",
+        .run = cmd_report,
+        .usage = "TARGET",
+        .summary = "show why a process died or hangs",
+        .details =
+            "Shows the program, the signal that ended it, the exception as the runtime prints it, the stack of the\n"
+            "thread that died, and the stacks of the others; then what would make the report more complete.\n"
+            "--signature prints one line: the cause, the type of the exception and the first methods, without what\n"
+            "differs from build to build:\n"
+            "  unhandled System.NullReferenceException: Demo.Cart.Add < Demo.Program.Main\n",
+        .exit_partly = "a stack is incomplete or rests on a guess, or something could not be read",
+        .options = OPTIONS_TARGET | OPTIONS_RESULT | OPTIONS_NAMES | OPTIONS_REPORT,
+        .targets_max = 1,
+    },
+    {
         .name = "verify",
         .run = cmd_verify,
         .usage = "TARGET FILE",

@@ -14,6 +14,7 @@ enum option_group {
     OPTIONS_METHODS = 1 << 3, /* which methods are listed */
     OPTIONS_RECORDS = 1 << 4,
     OPTIONS_FILE = 1 << 5,     /* only --output: there is no JSON */
+    OPTIONS_REPORT = 1 << 8,   /* how much a report has */
     OPTIONS_SNAPSHOT = 1 << 7, /* what a snapshot holds */
     OPTIONS_STACK = 1 << 6,    /* which threads and frames are shown */
 };
@@ -47,6 +48,7 @@ int cmd_jitdump(const struct invocation *invocation);
 int cmd_methods(const struct invocation *invocation);
 int cmd_perfmap(const struct invocation *invocation);
 int cmd_records(const struct invocation *invocation);
+int cmd_report(const struct invocation *invocation);
 int cmd_snapshot(const struct invocation *invocation);
 int cmd_stack(const struct invocation *invocation);
 int cmd_verify(const struct invocation *invocation);

@@ -128,11 +128,8 @@ static void put_exception_text(struct cdacq_session *session, uint64_t object)
 
 static int put_last(const struct cdacq_thread *thread, void *context)
 {
-    uint64_t exception;
-    struct cdacq_error error;
-    if (thread->thread && cdacq_session_last_exception(context, thread->thread, &exception, &error) == CDACQ_OK &&
-        exception)
-        put_exception_text(context, exception);
+    if (thread->last_thrown)
+        put_exception_text(context, thread->last_thrown);
     return 0;
 }
 

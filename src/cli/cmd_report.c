@@ -1,0 +1,129 @@
+/*
+ * cmd_report.c: why a process died or hangs: what it is, the signal, the thread that died, its exception in the words of
+ * the runtime, and all stacks.
+ */
+#include <signal.h>
+#include <string.h>
+
+#include "src/cli/commands.h"
+#include "src/cli/console.h"
+#include "src/cli/report.h"
+#include "src/cli/stack_writer.h"
+#include "util/base.h"
+
+struct work {
+    struct report *report;
+    struct progress progress;
+    struct stack *stack; /* the one that is being visited */
+};
+
+static int visit_frame(const struct cdacq_frame *frame, void *context)
+{
+    struct work *work = context;
+    work->report->guesses += frame->by == CDACQ_FRAME_BY_GUESS;
+    stack_add_frame(&work->report->stacks, work->stack, frame);
+    return 0;
+}
+
+static int visit_thread(const struct cdacq_thread *thread, void *context)
+{
+    struct work *work = context;
+    struct report *report = work->report;
+    struct cdacq_error error;
+    work->stack = stack_new();
+    enum cdacq_status status = cdacq_session_visit_frames(report->session, thread, NULL, 0, visit_frame, work, &error);
+    report->incomplete += status < 0;
+    if (thread->died && !report->dead) {
+        report->dead = work->stack;
+        report->thread = *thread;
+        report->thread.name = NULL;
+        report->thread.registers = NULL;
+    }
+    stacks_add(&report->stacks, work->stack, thread, status < 0 ? error.message : NULL, thread->died);
+    progress_step(&work->progress, ++report->thread_count);
+    return 0;
+}
+
+/*
+ * Whether the runtime called abort(): the first frame that is neither the C library's nor a signal's is the runtime's.
+ * A program that aborts by a P/Invoke has its stub there.
+ */
+static bool aborted_by_runtime(const struct report *report)
+{
+    const struct stack_frames *frames = &report->dead->frames;
+    for (size_t i = 0; i < frames->count; i++) {
+        const struct cdacq_frame *frame = &frames->items[i].frame;
+        const char *base = frame->module ? path_basename(frame->module) : "";
+        if (frame->kind == CDACQ_FRAME_SIGNAL || strncmp(base, "libc.so", 7) == 0 || strncmp(base, "libc-", 5) == 0 ||
+            strncmp(base, "libpthread", 10) == 0)
+            continue;
+        return frame->kind == CDACQ_FRAME_NATIVE && frame->module && report->facts.runtime_path &&
+               strcmp(frame->module, report->facts.runtime_path) == 0;
+    }
+    return false;
+}
+
+static void find_cause(struct report *report)
+{
+    const struct cdacq_thread *thread = &report->thread;
+    bool died = report->process.signal != 0;
+    report->cause = died ? REPORT_SIGNAL : REPORT_ALIVE;
+    if (!died || !report->dead || report->process.signal != SIGABRT || !aborted_by_runtime(report))
+        return;
+    if (thread->last_thrown_is_fatal) {
+        report->cause = REPORT_FATAL;
+        report->exception = thread->exception;
+    } else if (thread->exception || thread->last_thrown) {
+        report->cause = REPORT_UNHANDLED;
+        report->exception = thread->exception ? thread->exception : thread->last_thrown;
+    }
+}
+
+static int write_report(const struct invocation *invocation, struct report *report)
+{
+    struct output out;
+    if (!output_open(&out, invocation->output))
+        return EXIT_FAILED;
+    answers_init(&report->answers, &out, invocation->json);
+    if (invocation->signature)
+        report_write_signature(report);
+    else if (invocation->json)
+        report_write_json(report);
+    else
+        report_write_text(report, invocation->brief);
+    uint64_t errors = report->answers.errors;
+    answers_deinit(&report->answers);
+    if (!output_close(&out))
+        return EXIT_FAILED;
+    return errors || report->incomplete || report->guesses ? EXIT_PARTLY : EXIT_ANSWERED;
+}
+
+static int make_report(const struct invocation *invocation, struct cdacq_target *target, struct cdacq_session *session)
+{
+    struct report report = {
+        .target_name = target_display_name(invocation->targets[0]),
+        .options = &invocation->options,
+        .target = target,
+        .session = session,
+        .facts = {.size = sizeof report.facts},
+        .process = {.size = sizeof report.process},
+    };
+    struct work work = {.report = &report};
+    struct cdacq_error error;
+    cdacq_target_get_info(target, &report.facts, NULL);
+    cdacq_target_get_process_info(target, &report.process, NULL);
+    progress_begin(&work.progress, "threads", -1);
+    enum cdacq_status status = cdacq_session_visit_threads(session, visit_thread, &work, &error);
+    progress_end(&work.progress);
+    if (status < 0)
+        message("%s", error.message);
+    find_cause(&report);
+    int code = write_report(invocation, &report);
+    stacks_deinit(&report.stacks);
+    return code == EXIT_ANSWERED && status < 0 ? EXIT_PARTLY : code;
+}
+
+int cmd_report(const struct invocation *invocation)
+{
+    return target_run(invocation, CDACQ_OPEN_STOP, make_report);
+}

@@ -1,0 +1,47 @@
+/*
+ * report.h: what cmd_report.c collects about a target that has died or hangs, and report_text.c, report_json.c and
+ * report_signature.c write.
+ */
+#ifndef CDACQ_CLI_REPORT_H
+#define CDACQ_CLI_REPORT_H
+
+#include "src/cli/next_steps.h"
+#include "src/cli/stack_writer.h"
+
+/* Why the process ended. */
+enum report_cause {
+    REPORT_ALIVE,     /* it did not end, or nothing says why */
+    REPORT_SIGNAL,    /* a signal, from the kernel or from a process */
+    REPORT_UNHANDLED, /* an exception that no handler caught */
+    REPORT_FATAL,     /* the runtime ended it: FailFast or a fatal error */
+};
+
+struct report {
+    const char *target_name;
+    const struct cdacq_options *options;
+    struct cdacq_target *target;
+    struct cdacq_session *session;
+    struct answers answers;
+    struct cdacq_target_info facts;
+    struct cdacq_process_info process;
+    struct stacks stacks;
+    const struct stack *dead;   /* the stack of the thread that died; NULL: none did */
+    struct cdacq_thread thread; /* that thread; its strings and registers are not set */
+    enum report_cause cause;
+    uint64_t exception; /* the object to show; 0: none */
+    uint64_t thread_count, incomplete, guesses;
+};
+
+void report_write_text(struct report *report, bool brief);
+void report_write_json(struct report *report);
+
+/* One line that is the same for the same defect in other processes, runtimes and builds. */
+void report_write_signature(struct report *report);
+
+/* "unhandled", "fatal", "alive" or the signal, which is written to `buffer`. */
+const char *report_cause_text(const struct report *report, char buffer[SIGNAL_TEXT_SIZE]);
+
+/* What si_code says of a fault; NULL: nothing. */
+const char *report_signal_reason(const struct report *report);
+
+#endif

@@ -1,0 +1,119 @@
+#include "src/cli/json_writer.h"
+#include "src/cli/memory.h"
+#include "src/cli/report.h"
+#include "src/cli/stack_writer.h"
+#include "util/base.h"
+#include "util/text.h"
+
+static void write_signal(const struct report *report, struct json_writer *w)
+{
+    const struct cdacq_process_info *process = &report->process;
+    char text[SIGNAL_TEXT_SIZE];
+    if (!process->signal) {
+        json_null(w, "signal");
+        return;
+    }
+    json_begin_object(w, "signal");
+    json_number(w, "number", (uint64_t)process->signal);
+    json_string(w, "name", signal_text(process->signal, text));
+    json_known_address(w, "address", process->has_signal_address, process->signal_address);
+    json_string(w, "reason", report_signal_reason(report));
+    json_known_number(w, "sender_pid", process->sender_pid > 0, (uint64_t)process->sender_pid);
+    json_end_object(w);
+}
+
+static int append_piece(const char *bytes, size_t length, void *context)
+{
+    struct text *text = context;
+    return !text_append(text, bytes, length);
+}
+
+static void write_exception(struct report *report, struct json_writer *w)
+{
+    struct cdacq_exception exception = {.size = sizeof exception};
+    struct cdacq_error error;
+    struct text text = {0};
+    unsigned flaws = 0;
+    if (!report->exception) {
+        json_null(w, "exception");
+        return;
+    }
+    enum cdacq_status status = cdacq_session_get_exception(report->session, report->exception, &exception, &error);
+    if (status >= 0)
+        status = cdacq_session_write_exception(report->session, report->exception, append_piece, &text, &flaws, &error);
+    report->answers.errors += status < 0;
+    json_begin_object(w, "exception");
+    json_address(w, "address", report->exception);
+    json_bool(w, "unhandled", report->cause == REPORT_UNHANDLED);
+    json_note(w, "type", exception.type);
+    if (text.length)
+        json_string_bytes(w, "text", text.data, text.length);
+    else
+        json_null(w, "text");
+    json_bool(w, "overridden", flaws & CDACQ_EXCEPTION_OVERRIDDEN);
+    json_bool(w, "cut", flaws & CDACQ_EXCEPTION_CUT);
+    json_bool(w, "missing", flaws & CDACQ_EXCEPTION_MISSING);
+    json_note(w, "error", status < 0 ? error.message : NULL);
+    json_end_object(w);
+    text_deinit(&text);
+}
+
+static void write_stack(struct report *report, struct json_writer *w, const struct stack *stack)
+{
+    json_begin_object(w, NULL);
+    json_begin_array(w, "threads");
+    for (size_t i = 0; i < stack->threads.count; i++) {
+        json_begin_object(w, NULL);
+        json_number(w, "tid", (uint64_t)stack->threads.items[i].tid);
+        json_string(w, "name", stack->threads.items[i].name);
+        json_end_object(w);
+    }
+    json_end_array(w);
+    json_bool(w, "died", stack == report->dead);
+    json_begin_array(w, "frames");
+    for (size_t i = 0; i < stack->frames.count; i++) {
+        json_begin_object(w, NULL);
+        stack_frame_write_members(&report->answers, w, &stack->frames.items[i].frame, &stack->frames.items[i].method);
+        json_end_object(w);
+    }
+    json_end_array(w);
+    json_note(w, "problem", stack->problem);
+    json_end_object(w);
+}
+
+static void write_step(const struct next_step *step, void *context)
+{
+    json_note(context, NULL, step->text);
+}
+
+void report_write_json(struct report *report)
+{
+    const struct cdacq_process_info *process = &report->process;
+    struct json_writer writer = json_begin(report->answers.out), *w = &writer;
+    char cause[SIGNAL_TEXT_SIZE];
+    json_begin_object(w, NULL);
+    json_string(w, "target", report->target_name);
+    json_string(w, "kind", report->facts.kind == CDACQ_TARGET_CORE ? "core" : "process");
+    json_known_number(w, "pid", process->pid > 0, (uint64_t)process->pid);
+    json_string(w, "program", process->program);
+    json_string(w, "arguments", process->arguments);
+    json_bool(w, "arguments_cut", process->arguments_cut);
+    json_string(w, "writer", report->facts.writer);
+    json_known_number(w, "time", process->time > 0, (uint64_t)process->time);
+    json_string(w, "machine", report->facts.elf_machine);
+    json_string(w, "runtime",
+                report->facts.runtime_version ? report->facts.runtime_version : report->facts.runtime_release);
+    json_string(w, "cause", report_cause_text(report, cause));
+    write_signal(report, w);
+    json_known_number(w, "died_tid", report->dead != NULL, (uint64_t)report->thread.tid);
+    write_exception(report, w);
+    json_begin_array(w, "stacks");
+    for (size_t i = 0; i < report->stacks.list.count && !output_failed(w->out); i++)
+        write_stack(report, w, report->stacks.list.items[i]);
+    json_end_array(w);
+    json_begin_array(w, "next_steps");
+    next_steps_visit(report->target, report->options, 0, write_step, w);
+    json_end_array(w);
+    json_end_object(w);
+    json_end_line(w);
+}

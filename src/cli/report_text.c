@@ -1,0 +1,167 @@
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "src/cli/report.h"
+#include "src/cli/stack_writer.h"
+#include "util/base.h"
+
+const char *report_cause_text(const struct report *report, char buffer[SIGNAL_TEXT_SIZE])
+{
+    switch (report->cause) {
+    case REPORT_UNHANDLED:
+        return "unhandled";
+    case REPORT_FATAL:
+        return "fatal";
+    case REPORT_SIGNAL:
+        return signal_text(report->process.signal, buffer);
+    default:
+        return "alive";
+    }
+}
+
+const char *report_signal_reason(const struct report *report)
+{
+    int code = report->process.signal_code;
+    if (report->process.signal == SIGSEGV && code == SEGV_MAPERR)
+        return "nothing is mapped there";
+    if (report->process.signal == SIGSEGV && code == SEGV_ACCERR)
+        return "the access is not permitted";
+    if (report->process.signal == SIGFPE && code == FPE_INTDIV)
+        return "integer division by zero";
+    return NULL;
+}
+
+static void label(struct output *out, const char *text)
+{
+    output_printf(out, "%-12s", text);
+}
+
+static void write_time(struct output *out, int64_t time)
+{
+    time_t seconds = (time_t)time;
+    struct tm parts;
+    char text[64];
+    if (time && gmtime_r(&seconds, &parts) && strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &parts))
+        output_printf(out, ", %s", text);
+}
+
+static void write_process(const struct report *report, struct output *out)
+{
+    const struct cdacq_process_info *process = &report->process;
+    const char *shown = process->arguments ? process->arguments : process->program ? process->program : process->name;
+    if (shown) {
+        label(out, "program");
+        output_text_between(out, "", shown, process->arguments_cut && process->arguments ? "...\n" : "\n");
+    }
+    label(out, report->facts.kind == CDACQ_TARGET_CORE ? "core" : "process");
+    output_text(out, report->target_name);
+    if (process->pid && report->facts.kind == CDACQ_TARGET_CORE)
+        output_printf(out, ", of process %d", process->pid);
+    if (report->facts.writer)
+        output_printf(out, ", written by %s", report->facts.writer);
+    write_time(out, process->time);
+    output_literal(out, "\n");
+    label(out, "runtime");
+    output_literal(out, report->facts.runtime_version || report->facts.runtime_release ? ".NET " : "unknown");
+    if (report->facts.runtime_version || report->facts.runtime_release)
+        output_text(out, report->facts.runtime_version ? report->facts.runtime_version : report->facts.runtime_release);
+    if (report->facts.elf_machine)
+        output_text_between(out, ", ", report->facts.elf_machine, "");
+    output_literal(out, "\n");
+}
+
+static void write_signal(const struct report *report, struct output *out)
+{
+    const struct cdacq_process_info *process = &report->process;
+    const char *reason = report_signal_reason(report);
+    char text[SIGNAL_TEXT_SIZE];
+    if (!process->signal)
+        return;
+    label(out, "signal");
+    output_literal(out, signal_text(process->signal, text));
+    if (process->has_signal_address)
+        output_printf(out, " at 0x%" PRIx64, process->signal_address);
+    if (reason)
+        output_printf(out, " (%s)", reason);
+    if (process->sender_pid && process->sender_pid == process->pid)
+        output_literal(out, ", sent by the process itself");
+    else if (process->sender_pid)
+        output_printf(out, ", sent by process %d of user %u", process->sender_pid, process->sender_uid);
+    output_literal(out, "\n");
+}
+
+/* Lines are written as they are; what would change the terminal is escaped. */
+static int write_piece(const char *bytes, size_t length, void *context)
+{
+    struct output *out = context;
+    while (length) {
+        const char *newline = memchr(bytes, '\n', length);
+        size_t n = newline ? (size_t)(newline - bytes) : length;
+        output_escaped(out, bytes, n, ESCAPE_MESSAGE);
+        if (newline)
+            output_literal(out, "\n");
+        n += newline != NULL;
+        bytes += n;
+        length -= n;
+    }
+    return output_failed(out);
+}
+
+static void write_flaws(struct output *out, unsigned flaws)
+{
+    if (flaws & CDACQ_EXCEPTION_OVERRIDDEN)
+        output_literal(out, "(a type of the program makes its own text: stored fields are shown instead)\n");
+    if (flaws & CDACQ_EXCEPTION_CUT)
+        output_literal(out, "(the text is cut: it is too long, too deep or circular)\n");
+    if (flaws & CDACQ_EXCEPTION_MISSING)
+        output_literal(out, "(parts of the text are missing: the target lacks memory)\n");
+}
+
+static void write_exception(struct report *report, struct output *out)
+{
+    unsigned flaws = 0;
+    struct cdacq_error error;
+    if (report->cause == REPORT_FATAL) {
+        label(out, "cause");
+        output_literal(out, "the runtime ended the process: Environment.FailFast, or an error of its own\n");
+    }
+    if (!report->exception)
+        return;
+    output_literal(out, report->cause == REPORT_UNHANDLED ? "\nUnhandled exception. " : "\nIts exception: ");
+    if (cdacq_session_write_exception(report->session, report->exception, write_piece, out, &flaws, &error) < 0) {
+        output_note_between(out, "? [error] ", error.message, "");
+        report->answers.errors++;
+    }
+    output_literal(out, "\n");
+    write_flaws(out, flaws);
+}
+
+static void write_step(const struct next_step *step, void *context)
+{
+    struct output *out = context;
+    label(out, "next");
+    output_note_between(out, "", step->text, "\n");
+}
+
+void report_write_text(struct report *report, bool brief)
+{
+    struct output *out = report->answers.out;
+    if (!brief)
+        write_process(report, out);
+    write_signal(report, out);
+    write_exception(report, out);
+    for (size_t i = 0; i < report->stacks.list.count && !output_failed(out); i++) {
+        const struct stack *stack = report->stacks.list.items[i];
+        if (brief && stack != report->dead)
+            continue;
+        output_literal(out, "\n");
+        stack_write_text(&report->answers, stack);
+    }
+    if (brief)
+        return;
+    output_literal(out, "\n");
+    next_steps_visit(report->target, report->options, 0, write_step, out);
+}
