@@ -25,7 +25,8 @@ static void write_signal(const struct report *report, struct json_writer *w)
 static int append_piece(const char *bytes, size_t length, void *context)
 {
     struct text *text = context;
-    return !text_append(text, bytes, length);
+    text_append(text, bytes, length);
+    return text->broken;
 }
 
 static void write_exception(struct report *report, struct json_writer *w)
