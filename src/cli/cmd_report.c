@@ -63,6 +63,14 @@ static bool aborted_by_runtime(const struct report *report)
     return false;
 }
 
+/* Whether the object only stands for the fatal error: the runtime has one for the purpose. */
+static bool is_of_fatal_error(const struct report *report, uint64_t object)
+{
+    struct cdacq_exception exception = {.size = sizeof exception};
+    return object && cdacq_session_get_exception(report->session, object, &exception, NULL) >= 0 && exception.type &&
+           strcmp(exception.type, "System.ExecutionEngineException") == 0;
+}
+
 static void find_cause(struct report *report)
 {
     const struct cdacq_thread *thread = &report->thread;
@@ -72,7 +80,7 @@ static void find_cause(struct report *report)
         return;
     if (thread->last_thrown_is_fatal) {
         report->cause = REPORT_FATAL;
-        report->exception = thread->exception;
+        report->exception = is_of_fatal_error(report, thread->exception) ? 0 : thread->exception;
     } else if (thread->exception || thread->last_thrown) {
         report->cause = REPORT_UNHANDLED;
         report->exception = thread->exception ? thread->exception : thread->last_thrown;

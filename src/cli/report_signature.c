@@ -4,11 +4,12 @@
 #include "src/cli/stack_writer.h"
 #include "util/base.h"
 
-enum { SIGNATURE_FRAMES = 5 };
+enum { SIGNATURE_FRAMES = 5, EXCEPTION_FRAMES = 64 };
 
 struct signature {
     struct report *report;
     unsigned frames;
+    uint64_t last; /* the MethodDesc that was written last */
 };
 
 /*
@@ -43,8 +44,12 @@ static void write_name(struct output *out, const char *name, size_t length)
 static void write_method(struct signature *signature, const struct cdacq_method *method)
 {
     struct output *out = signature->report->answers.out;
+    bool known = method->name && method->name_length;
+    if (known && method->method_desc && method->method_desc == signature->last)
+        return; /* recursion, whose depth differs */
+    signature->last = method->method_desc;
     output_literal(out, signature->frames++ ? " < " : ": ");
-    if (method->name)
+    if (known)
         write_name(out, method->name, method->name_length);
     else
         output_literal(out, "?");
@@ -53,10 +58,17 @@ static void write_method(struct signature *signature, const struct cdacq_method 
 static int write_exception_frame(const struct cdacq_exception_frame *frame, void *context)
 {
     uint64_t *ips = context;
-    if (ips[0] == SIGNATURE_FRAMES)
+    if (ips[0] == EXCEPTION_FRAMES)
         return 1;
     ips[++ips[0]] = frame->ip;
     return 0;
+}
+
+/* How a thread begins, which depends on the runtime. */
+static bool is_of_the_start(const struct cdacq_method *method)
+{
+    static const char start[] = "System.Threading.Thread.Start";
+    return method->name && strncmp(method->name, start, sizeof start - 1) == 0;
 }
 
 /* The methods of the exception's own stack trace: those of the thread end where it was rethrown. False if it has none. */
@@ -64,32 +76,69 @@ static bool write_exception(struct signature *signature)
 {
     struct report *report = signature->report;
     struct cdacq_exception exception = {.size = sizeof exception};
-    uint64_t ips[1 + SIGNATURE_FRAMES] = {0}; /* their number, then they */
+    uint64_t ips[1 + EXCEPTION_FRAMES] = {0}; /* their number, then they */
     if (cdacq_session_get_exception(report->session, report->exception, &exception, NULL) < 0)
         return false;
     output_literal(report->answers.out, " ");
     output_note(report->answers.out, exception.type ? exception.type : "?");
     (void)cdacq_session_visit_exception_frames(report->session, report->exception, write_exception_frame, ips, NULL);
-    for (uint64_t i = 0; i < ips[0]; i++) {
+    for (uint64_t i = 0; i < ips[0] && signature->frames < SIGNATURE_FRAMES; i++) {
         struct cdacq_method method = {.size = sizeof method};
-        if (cdacq_session_method_at(report->session, ips[i + 1], &method, NULL) == CDACQ_OK)
+        bool found = cdacq_session_method_at(report->session, ips[i + 1], &method, NULL) == CDACQ_OK;
+        if (found && !is_of_the_start(&method))
             write_method(signature, &method);
     }
     return signature->frames > 0;
 }
 
-/* Frames of the C library, and of the runtime without a symbol, are how a thread died, not why. */
+/* How a thread dies, not why. */
+static bool is_of_the_end(const char *name, size_t length)
+{
+    static const char *const ends[] = {"__pthread_kill",
+                                       "pthread_kill",
+                                       "raise",
+                                       "gsignal",
+                                       "__GI_",
+                                       "abort",
+                                       "System.Environment.FailFast",
+                                       "System.Runtime.EH.",
+                                       "System.Environment._FailFast"};
+    for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
+        if (length >= strlen(ends[i]) && strncmp(name, ends[i], strlen(ends[i])) == 0)
+            return true;
+    return false;
+}
+
+/* A symbol of the C library without the kind of processor that it is for: "memset" for "__memset_avx512_unaligned". */
+static void write_symbol(struct signature *signature, const char *symbol)
+{
+    static const char *const kinds[] = {"_avx", "_evex", "_sse", "_erms"};
+    struct output *out = signature->report->answers.out;
+    size_t length = strlen(symbol);
+    for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+        const char *kind = strstr(symbol, kinds[i]);
+        length = kind ? MIN(length, (size_t)(kind - symbol)) : length;
+    }
+    size_t underscores = length < strlen(symbol) ? strspn(symbol, "_") : 0;
+    output_literal(out, signature->frames++ ? " < " : ": ");
+    output_escaped(out, symbol + underscores, length - underscores, ESCAPE_MESSAGE);
+}
+
+/* The frames of the thread: native ones up to the first method, then methods. */
 static void write_frames(struct signature *signature)
 {
     const struct stack_frames *frames = &signature->report->dead->frames;
-    struct output *out = signature->report->answers.out;
+    bool managed = false;
     for (size_t i = 0; i < frames->count && signature->frames < SIGNATURE_FRAMES; i++) {
         const struct cdacq_frame *frame = &frames->items[i].frame;
+        const struct cdacq_method *method = &frames->items[i].method;
         if (frame->kind == CDACQ_FRAME_MANAGED || frame->kind == CDACQ_FRAME_FUNCLET) {
-            write_method(signature, &frames->items[i].method);
-        } else if (frame->kind == CDACQ_FRAME_NATIVE && frame->symbol) {
-            output_literal(out, signature->frames++ ? " < " : ": ");
-            output_text(out, frame->symbol);
+            managed = true;
+            if (!is_of_the_start(method) && (!method->name || !is_of_the_end(method->name, method->name_length)))
+                write_method(signature, method);
+        } else if (!managed && frame->kind == CDACQ_FRAME_NATIVE && frame->symbol &&
+                   !is_of_the_end(frame->symbol, strlen(frame->symbol))) {
+            write_symbol(signature, frame->symbol);
         }
     }
 }
@@ -99,7 +148,8 @@ void report_write_signature(struct report *report)
     struct signature signature = {.report = report};
     char cause[SIGNAL_TEXT_SIZE];
     output_literal(report->answers.out, report_cause_text(report, cause));
-    if ((!report->exception || !write_exception(&signature)) && report->dead)
+    bool has_exception = report->cause == REPORT_UNHANDLED && write_exception(&signature);
+    if (!has_exception && report->dead)
         write_frames(&signature);
     output_literal(report->answers.out, "\n");
 }

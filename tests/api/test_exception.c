@@ -61,7 +61,6 @@ START_TEST(arguments)
 {
     struct cdacq_exception exception = {.size = 0};
     struct cdacq_error error;
-    uint64_t address;
     unsigned flaws;
     ck_assert_int_eq(cdacq_session_get_exception(session, 1, NULL, &error), CDACQ_ERR_ARGUMENT);
     ck_assert_int_eq(cdacq_session_get_exception(session, 1, &exception, &error), CDACQ_ERR_ARGUMENT);

@@ -23,6 +23,18 @@ OVERRIDDEN = 1  # EXCEPTION_TEXT_OVERRIDDEN
 # Code of the program makes their texts: stored fields stand in, and the flag says so.
 COMPUTED = {"Overriding", "OverridingInner", "Printing", "PrintingInner"}
 LEAST = 120
+TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
+# The same on every runtime. What a signature shows is in docs/cdacq.1.
+SIGNATURES = {
+    "NullReference": "unhandled System.NullReferenceException: Dying.Box.Inner.Length < Dying.Deaths.NullReference < Dying.Program.Main",
+    "OnThread": "unhandled System.InvalidOperationException: Dying.Deaths.Thrower < Dying.Deaths.<>c.<OnThread>b__",
+    "FailFast": "fatal: Dying.Ends.FailFast < Dying.Program.Main",
+    "AccessViolation": "fatal: Dying.Ends.AccessViolation < Dying.Program.Main",
+    "StackOverflow": "fatal: Dying.Ends.Overflow",
+    "NativeFault": "SIGSEGV: memset < Dying.Ends.NativeFault < Dying.Program.Main",
+    "NativeAbort": "SIGABRT: Dying.Ends.NativeAbort < Dying.Program.Main",
+}
+ESCAPED = {"Unicode"}  # it has characters that a terminal must not get
 UNHANDLED = ["NullReference", "Async", "AsyncVoid", "OnPool", "StaticConstructor", "Aggregate", "DynamicMethods", "Unicode", "Huge"]
 
 
@@ -56,6 +68,21 @@ def die_unhandled(work, command):
         done = subprocess.run([OBJECTS, core, "last"], stdout=subprocess.PIPE, check=True)
         if words not in [b"Unhandled exception. " + text + b"\n" for _, text in blocks(done.stdout)]:
             wrong.append(way)
+        report = subprocess.run([TOOL, "report", "--brief", core], stdout=subprocess.PIPE, check=False).stdout
+        if b"\nUnhandled exception. " not in report or (way not in ESCAPED and words not in report):
+            wrong.append(way + " in the report")
+        os.remove(core)
+    return wrong
+
+
+def die_otherwise(work, command):
+    """The ways whose one line of `report --signature` is another than expected."""
+    wrong = []
+    for way, expected in SIGNATURES.items():
+        core, _ = die(work, command, way)
+        done = subprocess.run([TOOL, "report", "--signature", core], stdout=subprocess.PIPE, text=True, check=False)
+        if done.stdout != expected + "\n":
+            wrong.append(f"{way}: {done.stdout.strip()}")
         os.remove(core)
     return wrong
 
@@ -101,7 +128,9 @@ def test_runtime(runtime):
         os.remove(cores["kernel"])
         wrong = die_unhandled(work, command)
         print(f"  {'FAIL' if wrong else 'ok  '} {runtime}: the last words of {len(UNHANDLED)} unhandled exceptions{': ' if wrong else ''}{', '.join(wrong)}", flush=True)
-        return good and not wrong
+        other = die_otherwise(work, command)
+        print(f"  {'FAIL' if other else 'ok  '} {runtime}: {len(SIGNATURES)} signatures{': ' if other else ''}{', '.join(other)}", flush=True)
+        return good and not wrong and not other
     finally:
         shutil.rmtree(work)
 
