@@ -1,10 +1,10 @@
 /*
  * cdacq/exception.h: the exceptions of a target: what Exception.ToString() returns, from memory alone.
  *
- * No code of the target runs. Messages that types of the framework make from fields (parameter names, lists of inner
- * exceptions, file names) are made here too. Where a type of the program overrides Message, ToString or StackTrace, the
- * stored fields are written instead, and a flaw says so.
- * Source: dotnet/runtime docs/design/datacontracts/Exception.md; src/libraries/System.Private.CoreLib/src/System/Exception.cs.
+ * No code of the target runs. The library makes the messages that types of the framework make from their fields
+ * (parameter names, lists of inner exceptions, file names). If a type of the program overrides Message, ToString or
+ * StackTrace, the stored fields are written instead, and a flaw says so. Source: dotnet/runtime
+ * docs/design/datacontracts/Exception.md; src/libraries/System.Private.CoreLib/src/System/Exception.cs.
  */
 #ifndef CDACQ_EXCEPTION_H
 #define CDACQ_EXCEPTION_H
@@ -13,9 +13,9 @@
 
 CDACQ_BEGIN_DECLS
 
-/* What a text lacks: a bit each. */
+/* How a text differs from that of the runtime: a bit each. */
 enum cdacq_exception_flaw {
-    CDACQ_EXCEPTION_OVERRIDDEN = 1 << 0, /* code of the target would have to run: stored fields stand in */
+    CDACQ_EXCEPTION_OVERRIDDEN = 1 << 0, /* code of the target would have to run: has stored fields instead */
     CDACQ_EXCEPTION_CUT = 1 << 1,        /* too long, too deep, or a circle (docs/limits.md) */
     CDACQ_EXCEPTION_MISSING = 1 << 2,    /* something could not be read, and is left out */
 };
@@ -27,13 +27,13 @@ struct cdacq_exception {
     const char *type;     /* as Type.ToString() gives it; printable UTF-8; NULL: not known */
     uint64_t inner;       /* the address of InnerException, or 0 */
     int32_t hresult;      /* HResult */
-    uint32_t frame_count; /* of its stack trace */
+    uint32_t frame_count; /* frames of its stack trace */
     bool thrown;          /* it has a stack trace, perhaps without frames */
 };
 
 /*
  * Reads the exception object at `address`. Fails with ARGUMENT, or with CORRUPT, MEMORY or FIELD if it cannot be read,
- * and then leaves *ret untouched. That the object is an exception is not checked.
+ * and then leaves *ret untouched. Does not check that the object is an exception.
  */
 CDACQ_API enum cdacq_status cdacq_session_get_exception(struct cdacq_session *session, uint64_t address,
                                                         struct cdacq_exception *ret, struct cdacq_error *err);
@@ -41,7 +41,7 @@ CDACQ_API enum cdacq_status cdacq_session_get_exception(struct cdacq_session *se
 /* A frame of an exception's stack trace. Frame 0 threw. */
 struct cdacq_exception_frame {
     size_t size;
-    uint64_t ip; /* within the instruction: for a caller's frame one less than the return address */
+    uint64_t ip; /* in the instruction; in a caller, one less than the return address */
     uint64_t method_desc;
     bool last_of_foreign; /* the frames that follow were added when the exception was thrown again elsewhere */
 };
@@ -56,9 +56,9 @@ CDACQ_API enum cdacq_status cdacq_session_visit_exception_frames(struct cdacq_se
                                                                  void *context, struct cdacq_error *err);
 
 /*
- * Passes the text of Exception.ToString() to `write`, in pieces, until `write` returns non-zero; lines of the source are
- * those of cdacq_session_source_at. The text is any UTF-8, up to 64 MiB: escape it before you print it. *ret_flaws is a
- * set of enum cdacq_exception_flaw, 0 if the text is exactly that of the runtime. `write` must not use the session.
+ * Passes the text of Exception.ToString() to `write`, in pieces, until `write` returns non-zero. Source lines are those
+ * of cdacq_session_source_at. The text is any UTF-8, up to 64 MiB: escape it before you print it. *ret_flaws is a set of
+ * enum cdacq_exception_flaw, or 0 if the text is exactly that of the runtime. `write` must not use the session.
  * Fails as cdacq_session_get_exception does, before anything is written.
  */
 CDACQ_API enum cdacq_status cdacq_session_write_exception(struct cdacq_session *session, uint64_t address,

@@ -4,8 +4,8 @@
  * Lines come from portable PDBs. A module's PDB is embedded in its image, or is a file that has the id and, if the
  * image gives a SHA-256 checksum, that checksum. It is looked for when the first line of the module is asked for: with
  * cdacq_options.find_file; below the sysroots; below the module paths, by its name or in the layout of a symbol server
- * (NAME/KEY/NAME); beside the module. No server is asked: debuginfod knows files by the build-id of ELF, which a PDB
- * has not. A file that does not match is not used, and `problem` names it.
+ * (NAME/KEY/NAME); beside the module. No server is asked: debuginfod knows files by the build-id of ELF, and a PDB has
+ * none. A file that does not match is not used, and `problem` names it.
  */
 #ifndef CDACQ_SOURCE_H
 #define CDACQ_SOURCE_H
@@ -60,7 +60,7 @@ struct cdacq_pdb_info {
     const char *key;     /* NAME/KEY/NAME: the key for symbol servers */
     const char *path;    /* the local path of the PDB in use */
     bool embedded;       /* it is in the image */
-    bool refused;        /* one was found and does not match: `problem` names it */
+    bool refused;        /* a file was found that does not match: `problem` names it */
     const char *problem; /* one line: why none is in use; NULL if one is */
 };
 

@@ -11,14 +11,14 @@ CDACQ_BEGIN_DECLS
 /* ---- Threads ----------------------------------------------------------------------------------------------------- */
 
 /*
- * The integer registers of a thread or a frame by their DWARF numbers, as the processor supplement of the ELF ABI has
- * them: on x86-64 6 is rbp, 7 is rsp, 16 the program counter; on AArch64 29 is x29, 30 the link register, 31 sp and,
- * which DWARF does not number, 32 the program counter.
+ * The integer registers of a thread or a frame. The index is the DWARF number of the register in the processor
+ * supplement of the ELF ABI. On x86-64, 6 is rbp, 7 is rsp, and 16 is the program counter. On AArch64, 29 is x29, 30 is
+ * the link register, 31 is sp, and 32, which is not a DWARF number, is the program counter.
  */
 struct cdacq_registers {
     size_t size;         /* sizeof(struct cdacq_registers) of the caller */
     uint64_t known;      /* a bit for each register whose value is known */
-    uint64_t values[64]; /* 0 where not known */
+    uint64_t values[64]; /* 0 if not known */
 };
 
 /* A thread. Strings are valid until the callback returns. */
@@ -49,12 +49,12 @@ CDACQ_API enum cdacq_status cdacq_session_visit_threads(struct cdacq_session *se
 /* ---- Frames ------------------------------------------------------------------------------------------------------ */
 
 enum cdacq_frame_kind {
-    CDACQ_FRAME_NATIVE,   /* or code that nothing is known of */
+    CDACQ_FRAME_NATIVE,   /* native code, or code of an unknown kind */
     CDACQ_FRAME_MANAGED,  /* a method's body */
     CDACQ_FRAME_FUNCLET,  /* a handler, filter or finally block of a method */
     CDACQ_FRAME_STUB,     /* code that the runtime itself generates */
     CDACQ_FRAME_SIGNAL,   /* the trampoline that the kernel returns to from a signal handler */
-    CDACQ_FRAME_EXPLICIT, /* no code: a Frame of the runtime; only with CDACQ_FRAMES_EXPLICIT */
+    CDACQ_FRAME_EXPLICIT, /* a Frame of the runtime, which has no code; only with CDACQ_FRAMES_EXPLICIT */
 };
 
 /* How a frame was found. */
@@ -64,8 +64,8 @@ enum cdacq_frame_source {
     CDACQ_FRAME_BY_CFI,     /* the call-frame information of the native code that it called */
     CDACQ_FRAME_BY_FRAME,   /* a Frame of the runtime */
     /*
-     * The frame pointer, or a word of the stack that looks like a return address; also each further frame that rests on
-     * that, until a Frame of the runtime confirms the walk. Such a frame can be wrong, and others can be missing.
+     * The frame pointer, or a word of the stack that looks like a return address. Each further frame rests on the same
+     * guess, until a Frame of the runtime confirms the walk. Such a frame can be wrong, and others can be missing.
      */
     CDACQ_FRAME_BY_GUESS,
 };
@@ -85,11 +85,11 @@ struct cdacq_frame {
     enum cdacq_frame_kind kind;
     enum cdacq_frame_source by;
     enum cdacq_funclet_kind funclet;
-    bool is_call; /* `pc` is a return address: the call is in front of it */
+    bool is_call; /* `pc` is a return address: the call is the instruction before it */
     uint64_t pc, sp;
     uint64_t cfa; /* the stack pointer of the caller, as its call left it; 0: not known */
     /*
-     * Of managed code and stubs, and where the look-up failed (see its `answer`); else NULL. `ip` is `pc`, and
+     * Of managed code and stubs, and if the look-up failed (see its `answer`); otherwise NULL. `ip` is `pc`, and
      * `offset` counts to it. What depends on the instruction, such as `il_offset`, is that of the call.
      */
     const struct cdacq_method *method;
@@ -107,11 +107,12 @@ enum cdacq_frames_flags {
 };
 
 /*
- * Calls `visit` for the frames of a thread, from the innermost out. `thread` is as cdacq_session_visit_threads has it;
- * its `thread` leads to the runtime's Frames, so that of a caller who sets it alone will do. NULL: no Frames help.
- * `registers`: where the walk begins; NULL: those of `thread`. The program counter and the stack pointer must be known.
- * The visitor may use the session. OK: the outermost frame was visited. Negative: the walk ended before, and *err says
- * why; what was visited holds. Fails with CONTRACT if this build does not walk stacks of the target's architecture.
+ * Calls `visit` for the frames of a thread, from the innermost to the outermost. `thread` is one that
+ * cdacq_session_visit_threads passed, or a struct in which the caller set `size` and `thread`, which leads to the
+ * runtime's Frames. NULL: the walk uses no Frames. The walk begins with `registers`, or with those of `thread` if
+ * `registers` is NULL; the program counter and the stack pointer must be known. The visitor may use the session. OK: the
+ * outermost frame was visited. Negative: the walk ended before it, and *err says why; the frames that were visited are
+ * valid. Fails with CONTRACT if this build does not walk stacks of the target's architecture.
  * Source: dotnet/runtime docs/design/datacontracts/StackWalk.md.
  */
 CDACQ_API enum cdacq_status cdacq_session_visit_frames(struct cdacq_session *session, const struct cdacq_thread *thread,

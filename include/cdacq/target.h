@@ -77,9 +77,9 @@ struct cdacq_options {
     uint64_t descriptor_address; /* of DotNetRuntimeContractDescriptor; 0: search for it */
     enum cdacq_name_style names; /* for all sessions of the target */
     /*
-     * Finds a mapped file, or the PDB of a module, on this machine: writes a path of at most `size` bytes, including its NUL, and returns true.
-     * Returns false if it has none; the search then goes on as without it. Called once for a file, when bytes of it are
-     * first missing, before sysroots and module paths are searched. The file is checked as any other: if the target
+     * Finds a mapped file, or the PDB of a module, on this machine: writes a path of at most `size` bytes, including its
+     * NUL, and returns true. Returns false if it has none; the search then goes on as without it. Called once for a
+     * file, when bytes of it are first missing, and once for a PDB, when it is first needed, before sysroots and module paths are searched. The file is checked as any other: if the target
      * contradicts it, it is refused and the search goes on. Called by one thread at a time, from within any call on the
      * target or its sessions; it must not call back into them. Must stay callable until cdacq_target_close.
      */
@@ -94,11 +94,11 @@ struct cdacq_options {
     void (*describe_need)(void *context, const struct cdacq_need *need, char *ret_text, size_t size);
     void *describe_need_context;
     /*
-     * For cores that are compressed or come from a pipe: the bytes of the temporary file at most, zero pages aside; 0
-     * is 8 GiB. What lies beyond is missing, and cdacq_target_info.truncation says so.
+     * For cores that are compressed or come from a pipe: the maximal number of bytes in the temporary file, not counting
+     * pages of zeros; 0 means 8 GiB. What exceeds it is missing, and cdacq_target_info.truncation says so.
      */
     uint64_t store_max;
-    /* Called often while such a core is read, in bytes of the file or pipe; `total` is 0 where it is not known. */
+    /* Called often while such a core is read. In bytes of the file or pipe; `total` is 0 if it is not known. */
     void (*progress)(void *context, uint64_t done, uint64_t total);
     void *progress_context;
 };
@@ -110,17 +110,18 @@ struct cdacq_options {
  * with ARGUMENT, NOMEM, IO, FORMAT, NO_RUNTIME, NO_DESCRIPTOR, DESCRIPTOR, CONTRACT, FIELD.
  *
  * A core that is compressed by zstd, gzip, xz or lz4, which its first bytes show, is unpacked into a temporary file
- * without a name, in TMPDIR or /var/tmp; its pages of zeros take no room. If the data are cut off or damaged, or
- * exceed a bound, what was unpacked until then is the core. Needs the format's library (IO without it): libzstd, zlib,
- * liblzma or liblz4.
+ * without a name, in TMPDIR or /var/tmp; its pages of zeros use no space. If the data are cut off or damaged, or
+ * exceed a bound, what was unpacked until then is the core. Needs the format's library (fails with IO without it):
+ * libzstd, zlib, liblzma or liblz4.
  */
 CDACQ_API enum cdacq_status cdacq_target_open_core(const char *path, const struct cdacq_options *options,
                                                    struct cdacq_target **ret, struct cdacq_error *err);
 
 /*
- * Opens a core that `fd` provides from its position to its end. `name` stands for it in messages. From a pipe or
- * socket, it is read and stored as compressed data are; the call returns after all of it was read, or a bound was
- * reached. The caller closes `fd`, which the target does not use any more. Fails as cdacq_target_open_core does.
+ * Opens a core that `fd` provides from its position to its end. `name` is its name in messages. A core from a pipe or
+ * socket is stored in a temporary file, as one that is compressed; the call returns after all of it was read, or after a
+ * bound was reached. The target does not use `fd` after the call; the caller closes it. Fails as cdacq_target_open_core
+ * does.
  */
 CDACQ_API enum cdacq_status cdacq_target_open_core_fd(int fd, const char *name, const struct cdacq_options *options,
                                                       struct cdacq_target **ret, struct cdacq_error *err);
@@ -251,12 +252,12 @@ struct cdacq_process_info {
     const char *program;   /* path of the executable, or as it was started */
     const char *name;      /* of the first thread, at most 15 bytes */
     const char *arguments; /* the command line, separated by spaces */
-    bool arguments_cut;    /* there may be more: a core has some 80 bytes of it */
+    bool arguments_cut;    /* there may be more: a core has at most some 80 bytes of the command line */
     int signal;            /* of a core: the signal that ended the process */
     int signal_code;       /* si_code: above 0, the kernel sent the signal */
     bool has_signal_address;
     uint64_t signal_address; /* si_addr of a fault */
-    int sender_pid;          /* of a signal that a process sent, maybe this one; 0: the kernel sent it */
+    int sender_pid;          /* the process that sent the signal, perhaps this one; 0: the kernel sent it */
     unsigned sender_uid;
     int64_t time; /* of a core: seconds since 1970 when its file was last written to */
 };
@@ -348,9 +349,9 @@ CDACQ_API enum cdacq_status cdacq_target_visit_descriptor(struct cdacq_target *t
 /*
  * Writes a self-contained ELF core with only the memory that was read since the target was opened with
  * CDACQ_OPEN_RECORD, and its mappings (NT_FILE). The core answers the same questions on any machine without other files.
- * It has the threads that the last cdacq_session_visit_threads visited, with their registers, and of each stack that
- * cdacq_session_visit_frames walked the part up to the outermost frame, at most 1 MiB and what the walk read. *ret_size
- * is its size in bytes. Fails with ARGUMENT (no CDACQ_OPEN_RECORD), NOMEM, IO.
+ * It has the threads that the last cdacq_session_visit_threads visited, with their registers. It also has each stack that
+ * cdacq_session_visit_frames walked, up to the outermost frame: at most 1 MiB, and what the walk read beyond that.
+ * *ret_size is the size of the core in bytes. Fails with ARGUMENT (no CDACQ_OPEN_RECORD), NOMEM, IO.
  */
 CDACQ_API enum cdacq_status cdacq_target_write_snapshot(struct cdacq_target *target, const char *path,
                                                         uint64_t *ret_size, struct cdacq_error *err);

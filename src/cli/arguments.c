@@ -73,7 +73,7 @@ static const struct option_row {
     {"stacks", NULL, "include the registers and the stack of every thread", OPTIONS_SNAPSHOT, OPTION_STACKS},
     {"brief", NULL, "report only the signal, the exception and the thread that died", OPTIONS_REPORT, OPTION_BRIEF},
     {"signature", NULL, "print one line that is the same for the same defect", OPTIONS_REPORT, OPTION_SIGNATURE},
-    {"thread", "TID", "show only the thread with this id of the kernel's", OPTIONS_STACK, OPTION_THREAD},
+    {"thread", "TID", "show only the thread with this thread id", OPTIONS_STACK, OPTION_THREAD},
     {"managed", NULL, "show only managed frames", OPTIONS_STACK, OPTION_MANAGED},
     {"each", NULL, "show the stack of each thread, also if several have the same", OPTIONS_STACK, OPTION_EACH},
     {"help", NULL, "print this help, or that of COMMAND, and exit", 0, OPTION_HELP},

@@ -17,10 +17,10 @@ const struct command commands[] = {
         .summary = "name the method that owns each IP",
         .details = "An IP is up to 16 hex digits, 0x optional. Without IPs they are read from standard input, one a\n"
                    "line. Every IP gives one line, in order:\n"
-                   "  0x7f.. Demo.Program.Fib(int) +0x2f [jit Tier1] (Demo.dll)   a method owns it\n"
-                   "  0x7f.. - [stub FixupPrecode]                                the runtime's own code\n"
-                   "  0x7f.. - [none]                                             anything else\n"
-                   "  0x7f.. ? [error] MESSAGE                                    the answer could not be found\n",
+                   "  0x7f.. Demo.Program.Fib(int) +0x2f [jit Tier1] IL_0012 Program.cs:14 (Demo.dll)   a method\n"
+                   "  0x7f.. - [stub FixupPrecode]   the runtime's own code\n"
+                   "  0x7f.. - [none]                anything else\n"
+                   "  0x7f.. ? [error] MESSAGE       the answer could not be found\n",
         .options = OPTIONS_TARGET | OPTIONS_RESULT | OPTIONS_NAMES,
         .targets_max = 1,
         .takes_ips = true,
@@ -32,7 +32,7 @@ const struct command commands[] = {
         .usage = "TARGET",
         .summary = "show what the target is and what is missing in it",
         .details = "Shows the runtime, where its descriptor came from, the contracts it publishes, the code it has,\n"
-                   "and the mapped files whose missing parts could not be found.\n",
+                   "the mapped files whose missing parts could not be found, and the PDBs that are in use.\n",
         .options = OPTIONS_TARGET | OPTIONS_RESULT,
         .targets_max = 1,
     },
@@ -42,8 +42,8 @@ const struct command commands[] = {
         .usage = "TARGET [IP...]",
         .summary = "show all that the ExecutionManager contract provides for each IP",
         .details = "IPs as for ip2method. Shows the method's start, its hot and cold parts, the funclet, the entry of\n"
-                   "the unwind table, where debug info and GC info are, and the exception clauses. If a value cannot\n"
-                   "be read, the reason is shown in its place.\n",
+                   "the unwind table, where debug info and GC info are, the exception clauses, and the source line.\n"
+                   "If a value cannot be read, the reason is shown in its place.\n",
         .options = OPTIONS_TARGET | OPTIONS_RESULT | OPTIONS_NAMES,
         .targets_max = 1,
         .takes_ips = true,
@@ -106,9 +106,9 @@ const struct command commands[] = {
         .usage = "TARGET -o FILE [IP...]",
         .summary = "write a small core that answers for these IPs on any machine",
         .details =
-            "Writes an ELF core with only the pages that are read to answer for these IPs (default: all methods\n"
-            "and stubs). It needs no other file and holds no other memory of the process. With --stacks it also has\n"
-            "every thread's registers and stack, which hold values that the program worked with.\n",
+            "Writes an ELF core with only the memory that is read to answer for these IPs (default: all methods\n"
+            "and stubs). It needs no other file. With --stacks, it also has the registers and the stack of every\n"
+            "thread, which hold values that the program worked with; a process is stopped while it is read.\n",
         .options = OPTIONS_TARGET | OPTIONS_RESULT | OPTIONS_SNAPSHOT,
         .targets_max = 1,
         .takes_ips = true,
@@ -131,10 +131,10 @@ const struct command commands[] = {
         .usage = "TARGET",
         .summary = "show every thread's frames, managed and native",
         .details =
-            "A process is stopped meanwhile. Frames are numbered from the innermost; a frame's address is where\n"
-            "execution continues. Threads with the same stack are shown together, and frames that repeat are\n"
-            "shown once with their count; JSON has all frames of all threads. A '?' after a frame's number says\n"
-            "that the frame rests on a guess:\n"
+            "A process is stopped while it is read. Frames are numbered from the innermost; a frame's address is\n"
+            "where execution continues. Threads with the same stack are shown together, and frames that repeat\n"
+            "are shown once, with their count; JSON has all frames of all threads. A '?' after a frame's number\n"
+            "means that the frame rests on a guess:\n"
             "  #3   0x7f.. Demo.Program.Fib(int) +0x2f [jit Tier1] IL_0012 Program.cs:14 (Demo.dll)\n"
             "  #4   [catch] 0x7f.. Demo.Program.Run() +0x5c [jit Tier0] IL_0020 (Demo.dll)   in a catch block\n"
             "  #5   0x7f.. __poll +0x4f (libc.so.6)\n"

@@ -38,11 +38,11 @@ static void print_command_help(struct output *out, const struct command *command
 static void print_help(struct output *out)
 {
     unsigned all = 0;
-    output_literal(
-        out, "Usage: cdacq [OPTION...] COMMAND TARGET [ARGUMENT...]\n"
-             "Reads a .NET process from outside and names the methods that own instruction pointers.\n" TARGET_TEXT
-             "Options may precede or follow the command.\n"
-             "\nCommands:\n");
+    output_literal(out,
+                   "Usage: cdacq [OPTION...] COMMAND TARGET [ARGUMENT...]\n"
+                   "Reads a .NET process from outside: its stacks, and the methods that own addresses.\n" TARGET_TEXT
+                   "Options may precede or follow the command.\n"
+                   "\nCommands:\n");
     for (size_t i = 0; i < command_count; i++) {
         char usage[64];
         snprintf(usage, sizeof usage, "%s %s", commands[i].name, commands[i].usage);
@@ -53,6 +53,7 @@ static void print_help(struct output *out)
     arguments_print_options(out, all);
     print_exit_codes(out, NULL);
     output_literal(out, "\nExamples:\n"
+                        "  cdacq stack core.1234\n"
                         "  cdacq ip2method core.1234 7f21c8a31b47\n"
                         "  cdacq ip2method --json 1234 < addresses\n"
                         "  cdacq snapshot core.1234 -o small.core\n");
