@@ -140,7 +140,8 @@ enum cdacq_status pe_read_debug(const struct pe *pe, struct pe_debug *ret)
             status = read_embedded(pe, &entry, &debug);
         else if (entry.type == ENTRY_PDB_CHECKSUM)
             status = read_checksum(pe, &entry, &debug);
-        if (status == CDACQ_ERR_FORMAT) /* one entry outside of the image does not spoil the others */
+        debug.incomplete |= status == CDACQ_ERR_MEMORY;
+        if (status == CDACQ_ERR_FORMAT || status == CDACQ_ERR_MEMORY) /* one entry does not spoil the others */
             status = CDACQ_OK;
     }
     if (status == CDACQ_OK)

@@ -31,9 +31,10 @@ struct pe_debug {
     uint64_t embedded_offset; /* in the source, of the compressed PDB */
     uint32_t embedded_size;   /* 0: none is embedded */
     uint32_t embedded_pdb_size;
+    bool incomplete; /* the source lacks what an entry refers to */
 };
 
-/* An image without a debug directory has a `ret` of zeros. ERR_MEMORY: the source lacks bytes of it. */
+/* An image without a debug directory has a `ret` of zeros. ERR_MEMORY: the source lacks bytes of the directory. */
 enum cdacq_status pe_read_debug(const struct pe *pe, struct pe_debug *ret);
 
 /* The last component of the path, which may be one of Windows. */

@@ -73,7 +73,7 @@ enum cdacq_status portable_pdb_document_name(const struct portable_pdb *pdb, uin
         return status;
     struct signature parts = signature_at(p, size, 0, false);
     char separator = (char)signature_byte(&parts);
-    for (unsigned count = 0; parts.at < parts.end; count++) {
+    for (unsigned count = 0; parts.at < parts.end && !text->broken; count++) {
         uint32_t index = signature_uint(&parts);
         if (count == PART_CAP || parts.failed)
             return CDACQ_ERR_FORMAT;

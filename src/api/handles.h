@@ -61,6 +61,7 @@ struct method_record {
     const struct module *module;              /* that declares it; NULL if there is none or it is not known */
     const struct source_point *source_points; /* sorted by IL offset; filled with the IL offsets */
     uint32_t source_point_count;              /* 0: no line is known */
+    bool source_cut;                          /* there are too many lines to read */
     bool source_unverified;                   /* an unconfirmed file named the PDB */
     struct method_function functions[];       /* sorted; none if all of the part is the body */
 };
@@ -94,6 +95,8 @@ struct cdacq_session {
     size_t il_point_total;         /* of all records */
     struct module_sources sources; /* PDBs in use */
     size_t source_point_total;     /* of all records */
+    size_t source_point_bytes;     /* decoded for them */
+    size_t source_document_bytes;  /* of the names and URLs of documents */
     unsigned lookups;              /* without a map */
     const struct code_map *map;
     bool no_map;

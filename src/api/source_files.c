@@ -13,10 +13,12 @@ enum {
     PACKED_MAX = 64 * 1024 * 1024,      /* of an embedded PDB, compressed */
     UNPACKED_MAX = 256 * 1024 * 1024,   /* and decompressed */
     FILE_SIZE_MAX = 1024 * 1024 * 1024, /* of a PDB file */
-    ALLOCATED_MAX = 1024 * 1024 * 1024, /* of all PDBs that are in allocated memory */
+    ALLOCATED_MAX = 1024 * 1024 * 1024, /* of all PDBs that are in allocated memory, used or refused */
     NAME_MAX_LENGTH = 255,
     WHY_SIZE = CDACQ_ERROR_MESSAGE_SIZE,
 };
+
+#define HASHED_MAX (UINT64_C(8) << 30) /* bytes of files whose checksum is compared, for all modules */
 
 static uint64_t file_base(struct source_file *const *file)
 {
@@ -90,8 +92,8 @@ static bool checksum_matches(const struct pe_debug *debug, const struct file_can
     return !known;
 }
 
-/* Why a candidate is not the module's PDB, or NULL with *ret open. */
-static const char *refuse(const struct pe_debug *debug, const struct file_candidate *candidate, bool check_sum,
+/* Why a candidate is not the module's PDB, apart from its checksum; or NULL with *ret open. */
+static const char *refuse(const struct pe_debug *debug, const struct file_candidate *candidate,
                           struct portable_pdb *ret)
 {
     static const char older[] = "Microsoft C/C++ MSF 7.00";
@@ -103,20 +105,46 @@ static const char *refuse(const struct pe_debug *debug, const struct file_candid
     size_t id_size = debug->portable ? sizeof debug->id : 16;
     if (debug->has_pdb && memcmp(ret->id, debug->id, id_size) != 0)
         return "its id is another one";
-    if (check_sum && debug->portable && !checksum_matches(debug, candidate, ret))
-        return "its id is right, but its checksum is another one";
     return NULL;
 }
 
 /* ---- Candidates ---- */
 
-/* Charges allocated memory to the list. False if that would be too much. */
+static const char too_many[] = "the PDBs of other modules take 1 GiB already";
+
+/* Charges memory to the list. False if that would be too much. Needs the lock. */
 static bool charge(struct source_file_list *list, size_t size)
 {
     if (size > ALLOCATED_MAX - list->allocated)
         return false;
     list->allocated += size;
     return true;
+}
+
+/* Charges work to the list: what is refused costs time, too. */
+static bool charge_unpacked(struct search *search, size_t size)
+{
+    pthread_mutex_lock(&search->policy->lock);
+    bool charged = charge(search->list, size);
+    pthread_mutex_unlock(&search->policy->lock);
+    return charged;
+}
+
+/* As refuse(), and compares the checksum. */
+static const char *refuse_file(struct search *search, const struct file_candidate *candidate)
+{
+    struct source_file_list *list = search->list;
+    if (candidate->size > FILE_SIZE_MAX)
+        return "it is larger than 1 GiB";
+    const char *reason = refuse(search->debug, candidate, &search->file->pdb);
+    if (reason || !search->debug->portable || !search->debug->checksum_count)
+        return reason;
+    if (candidate->size > HASHED_MAX - list->hashed)
+        return "too many other files had to be compared";
+    list->hashed += candidate->size;
+    return checksum_matches(search->debug, candidate, &search->file->pdb)
+               ? NULL
+               : "its id is right, but its checksum is another one";
 }
 
 /* Uses the file at `path` if it matches. `why` keeps the reason if it is there and does not. */
@@ -127,10 +155,9 @@ static bool consider(struct search *search, const char *path)
     char printable[160];
     if (!file_candidate_open(&candidate, path, search->policy->pread))
         return false;
-    const char *reason = candidate.size > FILE_SIZE_MAX ? "it is larger than 1 GiB"
-                                                        : refuse(search->debug, &candidate, true, &file->pdb);
+    const char *reason = refuse_file(search, &candidate);
     if (!reason && candidate.owned && !charge(search->list, (size_t)candidate.size))
-        reason = "the PDBs in use take 1 GiB already";
+        reason = too_many;
     char *kept = reason ? NULL : strdup(path);
     if (!kept) {
         if (reason)
@@ -285,14 +312,15 @@ static bool take_embedded(struct search *search, const struct module *module)
     }
     char reason[200];
     const char *refused = NULL;
-    CLEANUP_FREE uint8_t *bytes = malloc(debug->embedded_pdb_size);
+    bool charged = charge_unpacked(search, debug->embedded_pdb_size);
+    CLEANUP_FREE uint8_t *bytes = charged ? malloc(debug->embedded_pdb_size) : NULL;
     struct file_candidate candidate = {.bytes = bytes, .size = debug->embedded_pdb_size};
     if (!bytes)
-        refused = "out of memory";
+        refused = charged ? "out of memory" : too_many;
     else if (!inflate_raw(packed, debug->embedded_size, bytes, debug->embedded_pdb_size, reason, sizeof reason))
         refused = reason;
     else
-        refused = refuse(debug, &candidate, false, &file->pdb);
+        refused = refuse(debug, &candidate, &file->pdb);
     if (refused) {
         snprintf(why, WHY_SIZE, "%s: its embedded PDB: %s", search->module_name, refused);
         return false;
@@ -330,14 +358,10 @@ static char *symbol_key(const char *name, const char *key)
 static void find_pdb(struct search *search)
 {
     struct source_file *file = search->file;
-    bool refused = search->why[0];
-    if (file->usable) {
-        if (charge(search->list, (size_t)file->content.size))
-            return;
-        file->usable = file->embedded = false;
-        snprintf(search->why, WHY_SIZE, "%s: its embedded PDB: the PDBs in use take 1 GiB already",
-                 search->module_name);
-    } else if (!search->debug->has_pdb || !is_plain_name(search->name)) {
+    bool refused = search->debug->embedded_size > 0;
+    if (file->usable)
+        return;
+    if (!search->debug->has_pdb || !is_plain_name(search->name)) {
         if (!search->why[0])
             snprintf(search->why, WHY_SIZE, "%s names no PDB", search->module_name);
     } else if (look_for(search)) {
@@ -364,6 +388,9 @@ static void read_image(struct search *search, const struct module *module, struc
                  search->module_name);
     search->name = pe_debug_pdb_name(debug);
     pe_debug_symbol_key(debug, false, key);
+    if (debug->incomplete && !debug->has_pdb && !debug->embedded_size)
+        snprintf(search->why, sizeof search->why, "%s: what its debug directory names is not in the target",
+                 search->module_name);
     if (debug->has_pdb && is_plain_name(search->name))
         file->key = symbol_key(search->name, key);
     if (debug->embedded_size)

@@ -31,7 +31,8 @@ DEFINE_HASH_TABLE_TYPE(source_file_table, struct source_file *);
 
 struct source_file_list {
     struct source_file_table files; /* by base */
-    size_t allocated;               /* bytes of PDBs that are not mapped files */
+    size_t allocated;               /* bytes of PDBs that are not mapped files, used or refused */
+    uint64_t hashed;                /* bytes of files whose checksum was compared */
 };
 
 void source_files_deinit(struct source_file_list *list);

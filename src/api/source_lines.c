@@ -7,18 +7,27 @@
 #include "util/binary_search.h"
 #include "util/escape.h"
 
-enum { SOURCE_POINTS_MAX = 4 * 1024 * 1024 }; /* of all methods that a session remembers */
+enum {
+    SOURCE_POINTS_MAX = 4 * 1024 * 1024,   /* of all methods that a session remembers */
+    METHOD_BYTES_MAX = 4 * 1024 * 1024,    /* of the sequence points of one method */
+    SESSION_BYTES_MAX = 64 * 1024 * 1024,  /* and of all: rows of a PDB can share a blob */
+    DOCUMENT_BYTES_MAX = 64 * 1024 * 1024, /* of the names and URLs that a session remembers */
+    DOCUMENT_OVERHEAD = 256,               /* bytes that each costs besides: bounds their number */
+};
 
 struct module_source {
     const struct source_file *file;
     struct source_link link;
-    struct source_document **documents; /* by rid; NULL until first needed */
+    const struct source_document **documents; /* by rid; NULL until first needed */
 };
 
 static uint64_t module_source_key(struct module_source *const *source)
 {
     return (*source)->file->base;
 }
+
+/* A document whose name makes no sense, or is one too many. */
+static const struct source_document no_document;
 
 DEFINE_HASH_TABLE_FUNCTIONS(module_sources, struct module_source *, uint64_t, module_source_key, hash_u64, equal_u64);
 
@@ -81,25 +90,42 @@ static const struct source_document *make_document(struct cdacq_session *session
 {
     struct text name = {0}, url = {0};
     struct source_document *document = NULL;
-    if (portable_pdb_document_name(&source->file->pdb, rid, &name) >= 0 && name.length &&
-        (document = arena_allocate(&session->arena, sizeof *document))) {
-        document->file = printable(&session->arena, name.data, name.length);
+    if (portable_pdb_document_name(&source->file->pdb, rid, &name) >= 0 && name.length) {
         source_link_url(&source->link, name.data, name.length, &url);
+        size_t bytes = DOCUMENT_OVERHEAD + name.length + url.length;
+        if (bytes <= DOCUMENT_BYTES_MAX - session->source_document_bytes) {
+            session->source_document_bytes += bytes;
+            document = arena_allocate(&session->arena, sizeof *document);
+        }
+    }
+    if (document) {
+        document->file = printable(&session->arena, name.data, name.length);
         document->url = url.length && !url.broken ? printable(&session->arena, url.data, url.length) : NULL;
-        source->documents[rid] = document;
     }
     text_deinit(&name);
     text_deinit(&url);
-    return document;
+    return document && document->file ? document : &no_document;
 }
 
-/* NULL: the PDB has no such document, or its name makes no sense. */
+/* NULL: the PDB has no such document, its name makes no sense, or the session remembers too many. */
 static const struct source_document *document_of(struct cdacq_session *session, struct module_source *source,
                                                  uint32_t rid)
 {
     if (rid > metadata_row_count(&source->file->pdb.metadata, METADATA_DOCUMENT))
         return NULL;
-    return source->documents[rid] ? source->documents[rid] : make_document(session, source, rid);
+    if (!source->documents[rid])
+        source->documents[rid] = make_document(session, source, rid);
+    return source->documents[rid] != &no_document ? source->documents[rid] : NULL;
+}
+
+/* Whether a method's points may be decoded. Charges them to the session. */
+static bool charge_points(struct cdacq_session *session, const struct sequence_points *points)
+{
+    size_t bytes = (size_t)(points->at.end - points->at.at);
+    if (bytes > METHOD_BYTES_MAX || bytes > SESSION_BYTES_MAX - session->source_point_bytes)
+        return false;
+    session->source_point_bytes += bytes;
+    return true;
 }
 
 /* The number of points that are not hidden. 0: the method has none, or they are malformed. */
@@ -120,9 +146,10 @@ void record_read_source(struct cdacq_session *session, struct method_record *rec
     struct module_source *source = rid && record->il_point_count ? source_of(session, record->module) : NULL;
     if (!source || portable_pdb_points(&source->file->pdb, rid, &points) < 0)
         return;
-    size_t count = count_points(points), total = session->source_point_total + count;
-    struct source_point *to =
-        count && total <= SOURCE_POINTS_MAX ? arena_allocate(&session->arena, count * sizeof *to) : NULL;
+    record->source_cut = !charge_points(session, &points);
+    size_t count = record->source_cut ? 0 : count_points(points), total = session->source_point_total + count;
+    record->source_cut |= total > SOURCE_POINTS_MAX;
+    struct source_point *to = count && !record->source_cut ? arena_allocate(&session->arena, count * sizeof *to) : NULL;
     if (!to)
         return;
     record->source_points = to;

@@ -1,5 +1,7 @@
 #include "src/api/source_link.h"
 
+enum { ENTRIES_MAX = 1024 }; /* that are compared with a path; compilers write one for each repository */
+
 void source_link_init(struct source_link *link, const void *json, size_t size)
 {
     static const uint8_t byte_order_mark[] = {0xef, 0xbb, 0xbf};
@@ -67,10 +69,12 @@ void source_link_url(const struct source_link *link, const char *path, size_t le
     const struct json *documents = link->json ? json_get(link->json, "documents") : NULL;
     const char *best = NULL;
     size_t best_length = 0;
+    unsigned count = 0;
     if (memchr(path, '*', length) || !documents || json_kind(documents) != JSON_OBJECT)
         return;
-    for (const struct json *entry = json_first(documents); entry; entry = json_next(entry)) {
+    for (const struct json *entry = json_first(documents); entry && count < ENTRIES_MAX; entry = json_next(entry)) {
         size_t common;
+        count++;
         if (!entry_fits(entry, path, length, &common) || (best && common < best_length))
             continue;
         best = json_text(entry);

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "formats/pe_debug.h"
+#include "formats/portable_pdb/portable_pdb.h"
 #include "tests/support/check_main.h"
 #include "tests/support/fixture_file.h"
 #include "tests/support/mock_support.h"
@@ -286,6 +287,48 @@ START_TEST(a_pipe_is_not_read)
 }
 END_TEST
 
+/* ---- Hostile PDBs ---- */
+
+/* A PDB whose first method has the points of IL offsets 0 and 5, and then `hidden` ones. The image names no checksum. */
+static void write_pdb_with_hidden_points(unsigned hidden)
+{
+    static const uint8_t begin[] = {0, 0, 0, 1, 11, 5, 5, 0, 20, 6, 8}, point[] = {1, 0, 0}, sha[] = "SHA256";
+    struct portable_pdb opened;
+    uint32_t blob_size = (uint32_t)(sizeof begin + hidden * sizeof point);
+    size_t size = pdb_size + 4 + blob_size;
+    ck_assert_int_eq(portable_pdb_open(pdb, pdb_size, &opened), CDACQ_OK);
+    struct metadata_heap *blobs = &opened.metadata.blobs; /* the last stream; the new blob follows it */
+    uint64_t row = opened.metadata.tables[METADATA_METHOD_DEBUG_INFORMATION].offset;
+    ck_assert_uint_eq(blobs->offset + blobs->size, pdb_size);
+    CLEANUP_FREE uint8_t *large = malloc(size);
+    memcpy(large, pdb, pdb_size);
+    store_u16(large + row + 2, (uint16_t)blobs->size, false);
+    store_u32(large + pdb_size, 0xc0000000 | blob_size, true);
+    memcpy(large + pdb_size + 4, begin, sizeof begin);
+    for (uint8_t *p = large + pdb_size + 4 + sizeof begin; p < large + size; p += sizeof point)
+        memcpy(p, point, sizeof point);
+    uint8_t *header = memmem(large, 256, "#Blob", sizeof "#Blob");
+    store_u32(header - 4, (uint32_t)(size - blobs->offset), false);
+    write_file("app/Lines.pdb", large, size);
+    uint8_t *checksum = memmem(image, image_size, sha, sizeof sha);
+    ck_assert_ptr_nonnull(checksum);
+    mock_write(mock, image_base + (uint64_t)(checksum - image), "SHA0", 4);
+}
+
+START_TEST(points_beyond_the_bound_are_not_decoded)
+{
+    make_process("pdb/Lines.dll");
+    write_pdb_with_hidden_points(1000);
+    open_process(CARRIER_CORE, NULL);
+    ck_assert_uint_eq(source_at(0).line, 11);
+    write_pdb_with_hidden_points(4 * 1024 * 1024 / 3);
+    open_process(CARRIER_CORE, NULL);
+    struct cdacq_source source = source_at(0);
+    ck_assert_uint_eq(source.line, 0);
+    ck_assert_str_eq(source.problem, "the method, or the session, has more sequence points than are read");
+}
+END_TEST
+
 /* ---- Where files are found ---- */
 
 static bool find_pdb(void *context, const struct cdacq_need *need, char *ret_path, size_t size)
@@ -432,6 +475,7 @@ static Suite *suite(void)
     tcase_add_test(tc, a_pdb_with_another_checksum_is_named_and_not_used);
     tcase_add_test(tc, what_is_no_portable_pdb_is_named_and_not_used);
     tcase_add_test(tc, a_pipe_is_not_read);
+    tcase_add_test(tc, points_beyond_the_bound_are_not_decoded);
     tcase_add_test(tc, the_opener_can_find_it);
     tcase_add_test(tc, it_is_found_below_a_sysroot);
     tcase_add_loop_test(tc, it_is_found_in_a_symbol_store, 0, 5);

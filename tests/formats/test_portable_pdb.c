@@ -6,6 +6,7 @@
 #include "formats/pe_debug.h"
 #include "tests/support/check_main.h"
 #include "tests/support/fixture_file.h"
+#include "tests/support/paged_bytes.h"
 #include "util/sha256.h"
 
 static uint8_t *file;
@@ -209,6 +210,31 @@ START_TEST(a_mapped_image_says_the_same)
 }
 END_TEST
 
+/* As in a small core: what is missing is left out, and the rest is read. */
+START_TEST(an_entry_that_the_source_lacks_does_not_spoil_the_others)
+{
+    size_t size;
+    CLEANUP_FREE uint8_t *image = fixture_file("pdb/Embedded.dll", &size);
+    struct pe_debug whole = read_debug("pdb/Embedded.dll"), debug;
+    struct paged_bytes paged;
+    struct bytes bytes = paged_bytes_open(&paged, image, size);
+    struct pe pe;
+    ck_assert_int_eq(pe_open(&bytes, false, &pe), CDACQ_OK);
+    const uint8_t *codeview = memmem(image, size, "RSDS", 4);
+    paged.missing_begin = (uint64_t)(codeview - image);
+    paged.missing_end = paged.missing_begin + 24;
+    ck_assert_int_eq(pe_read_debug(&pe, &debug), CDACQ_OK);
+    ck_assert(!debug.has_pdb && debug.incomplete && !whole.incomplete);
+    ck_assert_uint_eq(debug.embedded_size, whole.embedded_size);
+    ck_assert_uint_eq(debug.checksum_count, whole.checksum_count);
+    paged.missing_begin = whole.embedded_offset - 8;
+    paged.missing_end = whole.embedded_offset;
+    ck_assert_int_eq(pe_read_debug(&pe, &debug), CDACQ_OK);
+    ck_assert(debug.has_pdb && debug.incomplete && !debug.embedded_size);
+    paged_bytes_close(&paged);
+}
+END_TEST
+
 /* ---- Blobs that no compiler writes ---- */
 
 static unsigned count_points(const void *blob, size_t size, uint32_t document, struct sequence_point *last,
@@ -284,6 +310,7 @@ static Suite *suite(void)
     tcase_add_test(tc, the_image_has_the_checksum_of_its_pdb);
     tcase_add_test(tc, an_image_may_hold_its_pdb);
     tcase_add_test(tc, a_mapped_image_says_the_same);
+    tcase_add_test(tc, an_entry_that_the_source_lacks_does_not_spoil_the_others);
     tcase_add_test(tc, decodes_each_form_of_record);
     tcase_add_test(tc, ends_at_what_makes_no_sense);
     suite_add_tcase(s, tc);
