@@ -13,9 +13,12 @@ static const struct stack *stack_key(struct stack *const *stack)
     return *stack;
 }
 
+/* Of all frames by the table's seed: who writes a core must not be able to choose stacks of one hash. */
 static uint64_t hash_stack(const struct stack *stack, uint64_t seed)
 {
-    return hash_u64(stack->hash, seed);
+    for (size_t i = 0; i < stack->frames.count; i++)
+        seed = hash_u64(stack->frames.items[i].frame.pc, seed);
+    return hash_u64(stack->frames.count, seed);
 }
 
 static bool equal_frames(const struct stack_frame *a, const struct stack_frame *b)
@@ -75,7 +78,6 @@ void stack_add_frame(struct stacks *stacks, struct stack *stack, const struct cd
         copy->method = *frame->method;
     copy->method.error = keep_string(stacks, copy->method.error); /* which is valid until the next look-up only */
     copy->frame.registers = NULL;
-    stack->hash = hash_u64(frame->pc, stack->hash);
 }
 
 void stacks_add(struct stacks *stacks, struct stack *stack, const struct cdacq_thread *thread, const char *problem,

@@ -30,7 +30,6 @@ struct stack {
     struct stack_frames frames;
     struct stack_threads threads; /* those that have it, in the order of the target */
     const char *problem;          /* why the walk ended before the outermost frame; NULL: it did not */
-    uint64_t hash;
 };
 
 DEFINE_VECTOR_TYPE(stack_list, struct stack *);
