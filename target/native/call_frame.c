@@ -36,6 +36,16 @@ static bool read_record(struct reader *reader, const struct image *image, uint64
     return true;
 }
 
+/* Programs run outside the reader: a byte costs as much as a read, since it may copy a row. */
+static bool pay(struct reader *reader, uint64_t at, uint64_t bytes)
+{
+    if (bytes > reader_fuel(reader))
+        reader_fail(reader, CDACQ_ERR_FUEL, at, "a program of call-frame information");
+    else
+        reader_charge(reader, (uint32_t)bytes);
+    return !reader_failed(reader);
+}
+
 /* The row at `address`, if the FDE at `at` covers it. */
 static enum call_frame_result row_of_fde(struct reader *reader, const struct image *image, uint64_t at,
                                          uint64_t address, struct cfi_row *ret)
@@ -51,8 +61,10 @@ static enum call_frame_result row_of_fde(struct reader *reader, const struct ima
         cfi_fde_read(&fde_bytes, &cie, &fde)) {
         result = CALL_FRAME_NONE;
         if (address >= fde.begin && address < fde.end)
-            result =
-                cfi_row_at(&cie_bytes, &cie, &fde_bytes, &fde, address, ret) ? CALL_FRAME_FOUND : CALL_FRAME_FAILED;
+            result = pay(reader, at, (uint64_t)cie.program_size + fde.program_size) &&
+                             cfi_row_at(&cie_bytes, &cie, &fde_bytes, &fde, address, ret)
+                         ? CALL_FRAME_FOUND
+                         : CALL_FRAME_FAILED;
     }
     if (result == CALL_FRAME_FAILED)
         reader_fail(reader, CDACQ_ERR_CORRUPT, at, "call-frame information");
