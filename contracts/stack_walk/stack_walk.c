@@ -3,8 +3,8 @@
 #include "contracts/stack_walk/guess.h"
 
 enum {
-    FRAMES_MAX = 16 * 1024 * 1024, /* of a walk */
-    LEAF_MAX = 4096,               /* bytes of a function of the runtime's that has no unwind data */
+    LEAF_MAX = 4096,   /* bytes of a function of the runtime's that has no unwind data */
+    SWITCHES_MAX = 64, /* between stacks, in a walk; handlers of signals nest two or three deep */
 };
 
 /* The code that a frame is in. */
@@ -39,7 +39,7 @@ bool stack_walk_init(struct stack_walk *walk, const struct stack_walk_host *host
         .registers = *registers,
         .by = CDACQ_FRAME_BY_CONTEXT,
         .visits_frames = visits_frames,
-        .frames_left = FRAMES_MAX,
+        .switches_left = SWITCHES_MAX,
     };
     if (thread)
         walk->thread = *thread;
@@ -347,8 +347,13 @@ static void step(struct stack_walk *walk, struct code_at *code, struct walk_fram
     /* Only a signal, or the Frame that a walk on a signal's stack ends at, leads to another stack. */
     bool to_own_stack = !on_own_stack(walk, old_sp) && on_own_stack(walk, sp_of(walk));
     bool is_up = sp_of(walk) > old_sp || (sp_of(walk) == old_sp && !was_call && pc_of(walk) != old_pc);
-    if (!is_up && ret->kind != CDACQ_FRAME_SIGNAL && !to_own_stack)
+    bool may_switch = (ret->kind == CDACQ_FRAME_SIGNAL || to_own_stack) && walk->switches_left;
+    if (!is_up && !may_switch)
         reader_fail(raw(walk), CDACQ_ERR_CORRUPT, sp_of(walk), "stack frame that does not move up the stack");
+    walk->switches_left -= !is_up && may_switch;
+    /* Native code calls all managed code, so that the latter is never outermost. */
+    if (!pc_of(walk) && code->is_known)
+        reader_fail(raw(walk), CDACQ_ERR_CORRUPT, sp_of(walk), "return address of managed code");
     if (!pc_of(walk) || reader_failed(raw(walk)))
         end(walk);
 }
@@ -400,24 +405,31 @@ static bool visit_frame(struct stack_walk *walk, struct walk_frame *ret)
     return true;
 }
 
-enum walk_result stack_walk_next(struct stack_walk *walk, struct walk_frame *ret)
+/* The next frame of a walk that has not ended. */
+static void next(struct stack_walk *walk, struct walk_frame *ret)
 {
     struct code_at code = {0};
-    reader_begin(raw(walk), FUEL_LOOKUP);
-    if (!walk->ended && !walk->frames_left--) {
-        reader_fail(raw(walk), CDACQ_ERR_FUEL, sp_of(walk), "frames of a stack");
-        end(walk);
-    }
-    if (walk->ended) {
-        reader_begin(raw(walk), FUEL_LOOKUP);
-        return reader_fail_again(raw(walk), &walk->failure) ? WALK_BROKEN : WALK_OUTERMOST;
-    }
     if (visit_frame(walk, ret))
-        return WALK_FRAME;
+        return;
     find_code(walk, &code);
     reader_recover(raw(walk), FAILURE_ANY & ~FAILURE(CDACQ_ERR_FUEL));
     describe(walk, &code, ret);
     reader_recover(raw(walk), FAILURE_ANY & ~FAILURE(CDACQ_ERR_FUEL));
     step(walk, &code, ret);
+}
+
+enum walk_result stack_walk_next(struct stack_walk *walk, struct walk_frame *ret)
+{
+    uint64_t *fuel = walk->host.fuel;
+    reader_begin(raw(walk), FUEL_LOOKUP);
+    if (!walk->ended && *fuel < FUEL_FRAME_MIN) {
+        reader_fail(raw(walk), CDACQ_ERR_FUEL, sp_of(walk), "frames of the stacks");
+        end(walk);
+    }
+    if (walk->ended)
+        return reader_fail_again(raw(walk), &walk->failure) ? WALK_BROKEN : WALK_OUTERMOST;
+    next(walk, ret);
+    uint32_t used = FUEL_LOOKUP - reader_fuel(raw(walk));
+    *fuel -= MIN(*fuel, MAX(used, (uint32_t)FUEL_FRAME_MIN));
     return WALK_FRAME;
 }

@@ -8,7 +8,8 @@
  *  - last, the frame pointer, or a word of the stack that looks like a return address, is taken for what it seems. Such
  *    a frame, and those that rest on it, are marked until a Frame confirms the walk.
  *
- * Frames that the walk has gone past are dropped. Every step has its own fuel, and leads up the stack.
+ * Frames that the walk has gone past are dropped. Every step has its own fuel, and leads up the stack; all steps of the
+ * walks that one task makes share a larger amount, since a forged stack can have frames without end.
  * Source: dotnet/runtime docs/design/datacontracts/StackWalk.md; src/coreclr/vm/{stackwalk.cpp,threadsuspend.cpp}.
  */
 #ifndef CDACQ_CONTRACTS_STACK_WALK_STACK_WALK_H
@@ -21,10 +22,15 @@
 #include "contracts/thread.h"
 #include "target/native/native_modules.h"
 
+#define FUEL_STACKS UINT64_C(0x100000000) /* of all walks that share it */
+
+enum { FUEL_FRAME_MIN = 1024 }; /* what a frame takes of it at least; reading its method and names is not counted */
+
 /* What the walk uses. */
 struct stack_walk_host {
     struct execution_manager *manager;
     struct field_reader *reader;
+    uint64_t *fuel;  /* what is left of FUEL_STACKS; several walks may share it */
     bool has_frames; /* the runtime describes its Frames */
     /* As native_modules_step(). NULL: native code cannot be unwound. */
     enum native_step (*step)(void *context, struct reader *reader, bool interrupted, struct registers *registers,
@@ -66,7 +72,7 @@ struct stack_walk {
     struct frame_caller stub_caller; /* to there */
     uint64_t frame;                  /* the next Frame of the runtime; 0: there is none */
     uint64_t interrupted_frame;      /* one that the walk has passed, but not the code that it is of; 0: none */
-    uint32_t frames_left;            /* how many may still be visited */
+    unsigned switches_left;          /* to another stack, which may be further down */
     struct reader_failure failure;   /* why the walk ended; status OK: it is complete */
 };
 

@@ -107,6 +107,7 @@ struct cdacq_session {
     struct cdacq_error error;             /* of the last failed look-up; cdacq_method.error points to it */
     struct native_modules *native;        /* created for the first walk of a stack */
     struct cdacq_error native_error;      /* why that is not possible */
+    uint64_t *stacks_fuel;                /* of all walks while threads are visited; else NULL */
 };
 
 /* The plain address of a code pointer from the caller. Contracts take plain addresses only. */

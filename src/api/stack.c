@@ -51,12 +51,20 @@ static enum cdacq_status read_runtime_threads(struct cdacq_session *session, str
     return reader_status(&session->reader.raw, err);
 }
 
-static const struct thread_data *find_thread(const struct thread_list *list, int tid)
+static uint64_t thread_key(const struct thread_data *const *thread)
+{
+    return (*thread)->os_id;
+}
+
+DEFINE_HASH_TABLE(threads_by_id, const struct thread_data *, uint64_t, thread_key, hash_u64, equal_u64);
+
+/* Of several Threads with one id, the first of the list is found. */
+static bool index_threads(const struct thread_list *list, struct threads_by_id *ret)
 {
     for (size_t i = 0; i < list->count; i++)
-        if (list->items[i].os_id == (uint64_t)tid)
-            return &list->items[i];
-    return NULL;
+        if (list->items[i].os_id && !threads_by_id_insert(ret, &list->items[i], NULL))
+            return false;
+    return true;
 }
 
 /* The name that the program gave a thread; NULL: none, or it cannot be read. */
@@ -93,15 +101,21 @@ enum cdacq_status cdacq_session_visit_threads(struct cdacq_session *session,
 {
     struct threads threads = {0};
     struct thread_list list;
+    struct threads_by_id by_id = {0};
     enum cdacq_status status = target_threads(session->target->target, &threads, err);
     if (status < 0) {
         threads_deinit(&threads);
         return status;
     }
     status = read_runtime_threads(session, &list, err);
+    if (!index_threads(&list, &by_id))
+        status = error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the runtime's Threads");
+    uint64_t fuel = FUEL_STACKS, *outer_fuel = session->stacks_fuel;
+    session->stacks_fuel = &fuel;
     for (size_t i = 0; i < threads.count && status != CDACQ_STOPPED; i++) {
         const struct target_thread *thread = &threads.items[i];
-        const struct thread_data *of_runtime = find_thread(&list, thread->tid);
+        const struct thread_data *const *known = threads_by_id_find(&by_id, (uint64_t)thread->tid);
+        const struct thread_data *of_runtime = known ? *known : NULL;
         struct cdacq_registers registers = registers_of(&thread->registers);
         struct cdacq_thread visited = {
             .size = sizeof visited,
@@ -118,6 +132,8 @@ enum cdacq_status cdacq_session_visit_threads(struct cdacq_session *session,
         if (visit(&visited, context))
             status = CDACQ_STOPPED;
     }
+    session->stacks_fuel = outer_fuel;
+    threads_by_id_deinit(&by_id);
     thread_list_deinit(&list);
     if (session->target->target->recording) {
         threads_deinit(&session->target->snapshot_threads);
@@ -158,8 +174,11 @@ static void find_mapped_file(const struct target *target, uint64_t address, stru
     const struct mapping *mapping = target_mapping_at(target, address), *first = mapping;
     if (!mapping || !mapping->path)
         return;
-    while (first > target->mappings && first->offset && first[-1].path && strcmp(first[-1].path, mapping->path) == 0)
-        first--;
+    for (unsigned steps = 0;
+         first > target->mappings && first->offset && first[-1].path && strcmp(first[-1].path, mapping->path) == 0;
+         first--)
+        if (steps++ == NATIVE_MAPPINGS_MAX)
+            return;
     ret->module = mapping->path;
     ret->module_offset = address - first->begin + first->offset;
 }
@@ -275,9 +294,11 @@ enum cdacq_status cdacq_session_visit_frames(struct cdacq_session *session, cons
         status = take_registers(registers ? registers : copy.registers, &first, err);
     if (status < 0)
         return status;
+    uint64_t fuel = FUEL_STACKS;
     const struct stack_walk_host host = {
         .manager = &session->target->manager,
         .reader = &session->reader,
+        .fuel = session->stacks_fuel ? session->stacks_fuel : &fuel,
         .has_frames = session->target->layout.usable >> LAYOUT_StackWalk & 1,
         .step = native_of(session) ? step : NULL,
         .is_native = is_native,

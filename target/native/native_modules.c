@@ -8,8 +8,7 @@
 
 enum {
     MODULE_MAX = 8192,
-    MAPPINGS_BACK_MAX = 256, /* from an image's code to its first mapping; a real one has up to some 10 */
-    ROW_MAX = 16384,         /* that are kept; a core with 1,000 threads has some 1,000 addresses */
+    ROW_MAX = 16384, /* that are kept; a core with 1,000 threads has some 1,000 addresses */
     SYMBOL_FUEL = 64 * 1024,
     SYMBOLS_IN_MEMORY_MAX = 1024 * 1024,
 };
@@ -124,7 +123,7 @@ static struct native_module *module_of(struct native_modules *modules, const str
         return known->module;
     struct native_module *module = NULL;
     for (size_t i = (size_t)(mapping - modules->target->mappings) + 1, steps = 0;
-         i-- > 0 && steps < MAPPINGS_BACK_MAX && strncmp(mapping->path, "/memfd:doublemapper", 19) != 0; steps++) {
+         i-- > 0 && steps < NATIVE_MAPPINGS_MAX && strncmp(mapping->path, "/memfd:doublemapper", 19) != 0; steps++) {
         const struct mapping *first = &modules->target->mappings[i];
         if (!is_of_file(mapping, first) || first->offset != 0)
             continue;

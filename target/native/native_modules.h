@@ -16,6 +16,9 @@
 
 struct native_modules;
 
+/* Mappings of a file that are searched for the first one, down from that of an address; a real one has some 10. */
+enum { NATIVE_MAPPINGS_MAX = 256 };
+
 /*
  * NULL with *err if the machine is not known, or out of memory. The target must outlive the result.
  */

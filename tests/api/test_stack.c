@@ -5,11 +5,15 @@
  */
 #include <stdio.h>
 
+#include "contracts/stack_walk/stack_walk.h"
 #include "tests/support/check_main.h"
 #include "tests/support/mock_support.h"
 
 enum { RBX = 3, RBP = 6, RSP = 7, RIP = 16, METHODS = 4, STACK_SIZE = 0x4000, FRAMES_MAX = 32 };
 enum { STATE_HIJACKED = 0x80, CALLED = 8 /* offset of a return address in each method */ };
+
+/* The stack holds zeros, which end a walk; but no managed code returns to 0. */
+enum { AT_ZERO = CDACQ_ERR_CORRUPT };
 
 static struct mock *mock;
 static struct cdacq_target *target;
@@ -126,7 +130,7 @@ START_TEST(managed_frames)
 {
     mock_write_pointer(mock, stack + 0x100, return_to(1));
     mock_write_pointer(mock, stack + 0x108, return_to(2));
-    ck_assert_int_eq(walk(methods[0], stack + 0x100, false, 0), CDACQ_OK);
+    ck_assert_int_eq(walk(methods[0], stack + 0x100, false, 0), AT_ZERO);
     ck_assert_uint_eq(frame_count, 3);
     check_frame(0, CDACQ_FRAME_MANAGED, CDACQ_FRAME_BY_CONTEXT, methods[0], stack + 0x100);
     check_frame(1, CDACQ_FRAME_MANAGED, CDACQ_FRAME_BY_UNWIND, return_to(1), stack + 0x108);
@@ -136,10 +140,25 @@ START_TEST(managed_frames)
 }
 END_TEST
 
+/* Walks that are made while threads are visited share their fuel. */
+START_TEST(walks_share_their_fuel)
+{
+    uint64_t left = FUEL_FRAME_MIN + 1;
+    mock_write_pointer(mock, stack + 0x100, return_to(1));
+    mock_write_pointer(mock, stack + 0x108, return_to(2));
+    ck_assert_int_eq(walk(methods[0], stack + 0x100, false, 0), AT_ZERO);
+    session->stacks_fuel = &left;
+    ck_assert_int_eq(walk(methods[0], stack + 0x100, false, 0), CDACQ_ERR_FUEL);
+    ck_assert_ptr_nonnull(strstr(error.message, "frames of the stacks"));
+    ck_assert_uint_eq(frame_count, 1);
+    session->stacks_fuel = NULL;
+}
+END_TEST
+
 START_TEST(a_return_address_behind_its_method)
 {
     mock_write_pointer(mock, stack + 0x100, methods[0] + 64);
-    ck_assert_int_eq(walk(methods[1], stack + 0x100, false, 0), CDACQ_OK);
+    ck_assert_int_eq(walk(methods[1], stack + 0x100, false, 0), AT_ZERO);
     check_frame(1, CDACQ_FRAME_MANAGED, CDACQ_FRAME_BY_UNWIND, methods[0] + 64, stack + 0x108);
 }
 END_TEST
@@ -155,7 +174,7 @@ START_TEST(hijacked)
         check_frame(1, CDACQ_FRAME_NATIVE, CDACQ_FRAME_BY_UNWIND, native_code + 0x20, stack + 0x108);
         return;
     }
-    ck_assert_int_eq(status, CDACQ_OK);
+    ck_assert_int_eq(status, AT_ZERO);
     check_frame(1, CDACQ_FRAME_MANAGED, CDACQ_FRAME_BY_UNWIND, return_to(3), stack + 0x108);
 }
 END_TEST
@@ -219,7 +238,7 @@ START_TEST(frames_of_each_kind)
     uint64_t marker = put_frame(stack + 0x200, "DebuggerU2MCatchHandlerFrameIdentifier", active);
     put_frame(stack + 0x180, _i ? "InlinedCallFrameIdentifier" : "ProtectByRefsFrameIdentifier", marker);
     mock_write_pointer(mock, stack + CALLER_SP, return_to(2));
-    ck_assert_int_eq(walk(native_code + 0x20, stack + 0x100, true, 0), CDACQ_OK);
+    ck_assert_int_eq(walk(native_code + 0x20, stack + 0x100, true, 0), AT_ZERO);
     ck_assert_uint_eq(frame_count, 3);
     check_frame(0, CDACQ_FRAME_NATIVE, CDACQ_FRAME_BY_CONTEXT, native_code + 0x20, stack + 0x100);
     check_frame(1, CDACQ_FRAME_MANAGED, CDACQ_FRAME_BY_FRAME, return_to(1), stack + CALLER_SP);
@@ -228,7 +247,7 @@ START_TEST(frames_of_each_kind)
     ck_assert_uint_eq(frames[0].module_offset, 0x20);
 
     /* The same with the Frames themselves: each once, in the order of the list. */
-    ck_assert_int_eq(walk(native_code + 0x20, stack + 0x100, true, CDACQ_FRAMES_EXPLICIT), CDACQ_OK);
+    ck_assert_int_eq(walk(native_code + 0x20, stack + 0x100, true, CDACQ_FRAMES_EXPLICIT), AT_ZERO);
     ck_assert_uint_eq(frame_count, 6);
     ck_assert_uint_eq(frames[1].frame, stack + 0x180);
     ck_assert_uint_eq(frames[2].frame, marker);
@@ -255,7 +274,7 @@ START_TEST(guesses)
     check_frame(1, CDACQ_FRAME_MANAGED, CDACQ_FRAME_BY_GUESS, return_to(1), stack + 0x148);
     check_frame(3, CDACQ_FRAME_NATIVE, CDACQ_FRAME_BY_GUESS, native_code + 0x40, stack + 0x158);
 
-    ck_assert_int_eq(walk(native_code + 0x20, stack + 0x100, true, 0), CDACQ_OK);
+    ck_assert_int_eq(walk(native_code + 0x20, stack + 0x100, true, 0), AT_ZERO);
     ck_assert_uint_eq(frame_count, 2);
     check_frame(1, CDACQ_FRAME_MANAGED, CDACQ_FRAME_BY_FRAME, return_to(3) + 1, stack + 0x400);
 }
@@ -290,6 +309,7 @@ static Suite *suite(void)
     TCase *tcase = tcase_create("stack");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, managed_frames);
+    tcase_add_test(tcase, walks_share_their_fuel);
     tcase_add_test(tcase, a_return_address_behind_its_method);
     tcase_add_loop_test(tcase, hijacked, 0, 2);
     tcase_add_loop_test(tcase, frames_of_each_kind, 0, ARRAY_SIZE(frame_cases));
