@@ -93,7 +93,7 @@ class Handler(unittest.TestCase):
             for kind in ("Inh", "Prm", "Eff", "Bnd"):
                 self.assertRegex(text, rf"(?m)^Cap{kind}:\s+0+$")
             self.assertRegex(text, r"(?m)^NoNewPrivs:\s+1$")
-            self.assertIn("--sysroot /proc/77/root stack -\n", text)
+            self.assertIn("--sysroot /proc/77/root report -\n", text)
 
     def test_hostile_arguments(self):
         _, logs = self.handle(CORE, 1, USER, USER, 6, 1, "$(touch x)\n\x1b[31m'\"/../%s")
