@@ -272,6 +272,8 @@ static void put_prpsinfo(struct sink *sink, const struct core_writer_image *imag
     char name[PRPSINFO_NAME + PRPSINFO_ARGS] = {0};
     if (image->name)
         memcpy(name, image->name, MIN(strlen(image->name), (size_t)PRPSINFO_NAME - 1));
+    if (image->arguments)
+        memcpy(name + PRPSINFO_NAME, image->arguments, MIN(strlen(image->arguments), (size_t)PRPSINFO_ARGS - 1));
     put_note_header(sink, NT_PRPSINFO, prpsinfo_size(image));
     put_bytes(sink, "\0R\0\0", 4);                /* pr_state, pr_sname, pr_zomb, pr_nice */
     put_zeros(sink, image->wide ? 4 + 8 : 4);     /* padding and pr_flag */
@@ -305,8 +307,18 @@ static void put_thread(struct sink *sink, const struct core_writer_image *image,
     put_zeros(sink, end - sink->offset);
     if (thread->died) {
         put_note_header(sink, NT_SIGINFO, SIGINFO_SIZE);
+        end = add_saturated(sink->offset, SIGINFO_SIZE);
         put_u32(sink, (uint32_t)thread->signal);
-        put_zeros(sink, SIGINFO_SIZE - 4);
+        put_u32(sink, 0); /* si_errno */
+        put_u32(sink, (uint32_t)thread->code);
+        put_zeros(sink, image->wide ? 4 : 0);
+        if (thread->address) {
+            put_word(sink, thread->address);
+        } else {
+            put_u32(sink, (uint32_t)thread->sender_pid);
+            put_u32(sink, thread->sender_uid);
+        }
+        put_zeros(sink, end - sink->offset);
     }
 }
 

@@ -39,7 +39,11 @@ struct core_writer_mapping {
 /* A thread: an NT_PRSTATUS. */
 struct core_writer_thread {
     int tid, signal;
-    bool died;                /* the signal ended the process: an NT_SIGINFO follows */
+    bool died;                /* the signal ended the process: an NT_SIGINFO follows, with the next four */
+    int code;                 /* si_code */
+    uint64_t address;         /* si_addr, of a fault; else 0 and */
+    int sender_pid;           /* si_pid */
+    uint32_t sender_uid;      /* si_uid */
     const uint8_t *registers; /* as the machine's kernel writes them */
     size_t registers_size;
 };
@@ -49,12 +53,13 @@ struct core_writer_thread {
 struct core_writer_image {
     bool wide; /* ELFCLASS64, else ELFCLASS32 */
     bool big_endian;
-    bool marked;        /* with a CORE_WRITER_NOTE */
-    bool packed;        /* no padding between segments: smaller if many of them are less than a page */
-    uint16_t machine;   /* EM_* */
-    int pid;            /* 0: no NT_PRPSINFO is written */
-    const char *name;   /* of the process, for NT_PRPSINFO; may be NULL */
-    unsigned page_size; /* the unit of NT_FILE's offsets; 0: CORE_WRITER_PAGE if all offsets allow it, otherwise 1 */
+    bool marked;           /* with a CORE_WRITER_NOTE */
+    bool packed;           /* no padding between segments: smaller if many of them are less than a page */
+    uint16_t machine;      /* EM_* */
+    int pid;               /* 0: no NT_PRPSINFO is written */
+    const char *name;      /* of the process, for NT_PRPSINFO; may be NULL */
+    const char *arguments; /* likewise, its command line; cut after 79 bytes */
+    unsigned page_size;    /* the unit of NT_FILE's offsets; 0: CORE_WRITER_PAGE if all offsets allow it, otherwise 1 */
     const struct core_writer_mapping *mappings; /* NT_FILE is written even if there are none */
     size_t mapping_count;
     const struct core_writer_thread *threads; /* written in this order; readers take the first for the current one */

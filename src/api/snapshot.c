@@ -100,7 +100,8 @@ static struct core_writer_mapping *list_mappings(const struct target *target, bo
 }
 
 /* The threads for NT_PRSTATUS. *ret_words holds their registers. */
-static struct core_writer_thread *list_threads(const struct cdacq_target *handle, uint8_t **ret_words)
+static struct core_writer_thread *list_threads(const struct cdacq_target *handle, const struct core_siginfo *signal,
+                                               uint8_t **ret_words)
 {
     const struct threads *threads = &handle->snapshot_threads;
     const struct register_machine *machine = register_machine_find(handle->target->elf_machine);
@@ -113,6 +114,10 @@ static struct core_writer_thread *list_threads(const struct cdacq_target *handle
             .tid = thread->tid,
             .signal = thread->died ? thread->signal : 0,
             .died = thread->died,
+            .code = signal->code,
+            .address = signal->has_address ? signal->address : 0,
+            .sender_pid = signal->pid,
+            .sender_uid = signal->uid,
             .registers = registers,
             .registers_size =
                 registers_to_kernel(machine, &thread->registers, handle->descriptor_info.big_endian, registers),
@@ -120,16 +125,6 @@ static struct core_writer_thread *list_threads(const struct cdacq_target *handle
     }
     *ret_words = words;
     return list;
-}
-
-/* The name of the process, which is that of its first thread. NULL where it is not known. */
-static const char *process_name(const struct cdacq_target *handle)
-{
-    const struct threads *threads = &handle->snapshot_threads;
-    for (size_t i = 0; i < threads->count; i++)
-        if (threads->items[i].tid == handle->target->pid && threads->items[i].name[0])
-            return threads->items[i].name;
-    return NULL;
 }
 
 enum cdacq_status cdacq_target_write_snapshot(struct cdacq_target *handle, const char *path, uint64_t *ret_size,
@@ -144,7 +139,11 @@ enum cdacq_status cdacq_target_write_snapshot(struct cdacq_target *handle, const
     size_t mapping_count;
     CLEANUP_FREE struct core_writer_mapping *mappings = list_mappings(target, wide, &mapping_count);
     CLEANUP_FREE uint8_t *registers = NULL;
-    CLEANUP_FREE struct core_writer_thread *threads = list_threads(handle, &registers);
+    CLEANUP_FREE struct target_process *process = calloc(1, sizeof *process);
+    if (process && target->ops->process)
+        target->ops->process(target, process);
+    CLEANUP_FREE struct core_writer_thread *threads =
+        process ? list_threads(handle, &process->signal, &registers) : NULL;
     enum cdacq_status status = CDACQ_OK;
     if (!mappings || !threads || !registers || !collect(target, &segments))
         status = error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the snapshot");
@@ -155,7 +154,8 @@ enum cdacq_status cdacq_target_write_snapshot(struct cdacq_target *handle, const
         .marked = true,
         .machine = target->elf_machine,
         .pid = target->pid,
-        .name = process_name(handle),
+        .name = process && process->name[0] ? process->name : NULL,
+        .arguments = process && process->arguments[0] && handle->snapshot_threads.count ? process->arguments : NULL,
         .mappings = mappings,
         .mapping_count = mapping_count,
         .threads = threads,

@@ -74,11 +74,22 @@ static int add_frame(const struct cdacq_frame *frame, void *context)
     return 0;
 }
 
+static int ignore_text(const char *bytes, size_t length, void *context)
+{
+    (void)bytes, (void)length, (void)context;
+    return 0;
+}
+
 static int add_stack(const struct cdacq_thread *thread, void *context)
 {
     struct work *work = context;
     struct cdacq_error error;
+    unsigned flaws;
     work->threads++;
+    if (thread->exception)
+        (void)cdacq_session_write_exception(work->session, thread->exception, ignore_text, NULL, &flaws, &error);
+    if (thread->last_thrown && thread->last_thrown != thread->exception)
+        (void)cdacq_session_write_exception(work->session, thread->last_thrown, ignore_text, NULL, &flaws, &error);
     /* A walk that ends early ends in the same way on the snapshot. */
     (void)cdacq_session_visit_frames(work->session, thread, NULL, 0, add_frame, work, &error);
     return 0;

@@ -55,6 +55,8 @@ void json_token(struct json_writer *w, const char *key, uint32_t token); /* "0x0
 /* Strings; NULL becomes null. */
 void json_string(struct json_writer *w, const char *key, const char *text); /* from the target: escaped */
 void json_string_bytes(struct json_writer *w, const char *key, const char *text, size_t length);
+/* The same, except that newlines and backslashes stay what they are. */
+void json_lines(struct json_writer *w, const char *key, const char *text, size_t length);
 /* A message, or text that the library has escaped: its backslashes are not doubled. */
 void json_note(struct json_writer *w, const char *key, const char *text);
 /* Writes a key from the target. Its value follows with a key of NULL. */

@@ -48,7 +48,7 @@ static void write_exception(struct report *report, struct json_writer *w)
     json_bool(w, "unhandled", report->cause == REPORT_UNHANDLED);
     json_note(w, "type", exception.type);
     if (text.length)
-        json_string_bytes(w, "text", text.data, text.length);
+        json_lines(w, "text", text.data, text.length);
     else
         json_null(w, "text");
     json_bool(w, "overridden", flaws & CDACQ_EXCEPTION_OVERRIDDEN);
