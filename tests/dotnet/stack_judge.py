@@ -124,32 +124,39 @@ def align(theirs, ours):
     return pairs + [(len(theirs) - at, len(ours) - at) for at in range(tail, 0, -1)]
 
 
+def returns_to(frames, index, memory):
+    """Where the frame returns to: the word below its CFA. None if its CFA is not known."""
+    cfa = address(frames[index].get("cfa"))
+    return memory.word(cfa - 8) if cfa else None
+
+
 def is_linked(frames, index, memory):
-    """Whether frame `index` is where the frame before it returns to: the word below the CFA of that is its address."""
-    if index == 0:
-        return True  # the registers say so
-    cfa = address(frames[index - 1].get("cfa"))
-    return bool(cfa) and memory.word(cfa - 8) == address(frames[index]["ip"])
+    """Whether frame `index` is where the frame before it returns to. The innermost is where the registers say."""
+    return index == 0 or returns_to(frames, index - 1, memory) == address(frames[index]["ip"])
+
+
+def is_hijacked(frames, index, memory):
+    """Whether the return address may have been replaced by the runtime, to stop the thread: to code of its own."""
+    word = returns_to(frames, index - 1, memory)
+    return (word and frames[index]["by"] == "unwind" and is_managed(frames[index - 1]) and is_managed(frames[index]) and
+            word not in (address(frame["ip"]) for frame in frames))
 
 
 def proof_of_extra(frames, index, memory):
     """Why a frame that the services do not have is on the stack nevertheless, or None.
 
-    It is linked if every frame from the innermost to it lies where the frame before returns to, or where a Frame of the runtime,
-    that the services use as well, has restored the registers. Nothing of it may be guessed.
+    "linked": every frame from the innermost to it is where the frame before returns to, or where a Frame of the runtime that
+    the services use as well has restored the registers. "hijacked": likewise, but for the one return address of a thread that
+    may be replaced. "guessed": all that is not linked is marked as a guess, after code of which nothing is known.
     """
-    for i in range(1, index + 1):
-        if frames[i].get("by") == "guess":
-            return None
-        if not is_linked(frames, i, memory) and frames[i].get("by") != "frame":
-            return None
-    return "linked"
-
-
-def rests_on_a_gap(frames, index):
-    """Whether a frame is marked as a guess, and the first such frame follows one that could not be read."""
-    first = next((i for i in range(index + 1) if frames[i].get("by") == "guess"), 0)
-    return first > 0 and "no memory" in (frames[first - 1].get("error") or "")
+    if frames[0].get("by") == "guess":
+        return None
+    gaps = [i for i in range(1, index + 1) if frames[i].get("by") != "frame" and not is_linked(frames, i, memory)]
+    if frames[index].get("by") == "guess":
+        return "guessed" if all(frames[i].get("by") == "guess" and not frames[i - 1].get("cfa") for i in gaps) else None
+    if not gaps:
+        return "linked"
+    return "hijacked" if len(gaps) == 1 and is_hijacked(frames, gaps[0], memory) else None
 
 
 def class_of_extra(frames, index, pairs_of_ours):
@@ -179,12 +186,11 @@ def compare_walks(theirs, ours, memory, tally, where):
         if one.index in paired:
             continue
         kind = class_of_extra(ours, one.index, paired)
-        if rests_on_a_gap(ours, one.index) and kind.startswith("innermost"):
-            tally.add("guessed and marked so, where the core lacks memory and the services have nothing", f"{where}: {shown(ours[one.index])}")
-        elif proof_of_extra(ours, one.index, memory):
-            tally.add(f"left out by the services, {kind}", f"{where}: {shown(ours[one.index])}")
-        else:
-            tally.add(f"INVENTED, {kind}", f"{where}: {shown(ours[one.index])}")
+        proof = proof_of_extra(ours, one.index, memory)
+        if proof == "guessed" and not kind.startswith("innermost"):
+            proof = None  # where the services have frames, nothing has to be guessed
+        label = f"left out by the services, {kind}: {proof}" if proof else f"INVENTED, {kind}"
+        tally.add(label, f"{where}: {shown(ours[one.index])}")
     for i, j in pairs:
         text = f"{where}: {shown(ours[right[j].index])}"
         if left[i].ip != right[j].ip:
