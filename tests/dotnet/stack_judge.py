@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 EXAMPLES = 5
 EH_CLASS = "System.Runtime.EH."  # the part of the exception dispatch that is managed code, from 9 on
+CONTEXT_BELOW, CONTEXT_ABOVE = 0x2000, 0x1000  # bytes from a signal frame's stack pointer, in which saved registers are
 STUB_NAMES = ("IL_STUB", "ILStubClass")  # code that the runtime generates between methods; it hides it from itself
 
 
@@ -131,8 +132,17 @@ def returns_to(frames, index, memory):
 
 
 def is_linked(frames, index, memory):
-    """Whether frame `index` is where the frame before it returns to. The innermost is where the registers say."""
-    return index == 0 or returns_to(frames, index - 1, memory) == address(frames[index]["ip"])
+    """Whether frame `index` is where the frame before it returns to, or was interrupted. The innermost is where the registers say."""
+    if index == 0 or returns_to(frames, index - 1, memory) == address(frames[index]["ip"]):
+        return True
+    return frames[index].get("by") == "cfi" and is_in_context(frames, index, memory)
+
+
+def is_in_context(frames, index, memory):
+    """Whether registers that were saved near the frame before, which handles a signal, have the address."""
+    sp = address(frames[index - 2].get("cfa")) if index > 1 else None
+    ip = address(frames[index]["ip"])
+    return bool(sp) and any(memory.word(at) == ip for at in range(sp - CONTEXT_BELOW, sp + CONTEXT_ABOVE, 8))
 
 
 def is_hijacked(frames, index, memory):
@@ -264,7 +274,11 @@ def compare_told(told, frames, tally, where):
             tally.add("MISSING", f"{where} frame {number}: {one['type']}.{one['method']}+{one['native_offset']}; there is {there}")
             continue
         tally.add("method equal")
-        compare_lines(one, ours[found], tally, f"{where} frame {number} {one['type']}.{one['method']}")
+        is_behind_dynamic = any(not before["token"] for before in told[:number])
+        if is_behind_dynamic and not one["line"] and ours[found].get("line"):
+            tally.add("line that the runtime loses behind a dynamic method")  # .NET 8
+        else:
+            compare_lines(one, ours[found], tally, f"{where} frame {number} {one['type']}.{one['method']}")
         if number:  # the first went on a little between its words and its wait
             compare_offsets(one, ours[found], tally, f"{where} frame {number} {one['type']}.{one['method']}")
         at, previous = found + 1, found
