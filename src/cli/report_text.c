@@ -139,9 +139,17 @@ static void write_exception(struct report *report, struct output *out)
     write_flaws(out, flaws);
 }
 
+struct steps {
+    struct output *out;
+    unsigned count;
+};
+
 static void write_step(const struct next_step *step, void *context)
 {
-    struct output *out = context;
+    struct steps *steps = context;
+    struct output *out = steps->out;
+    if (!steps->count++)
+        output_literal(out, "\n");
     label(out, "next");
     output_note_between(out, "", step->text, "\n");
 }
@@ -162,6 +170,6 @@ void report_write_text(struct report *report, bool brief)
     }
     if (brief)
         return;
-    output_literal(out, "\n");
-    next_steps_visit(report->target, report->options, 0, write_step, out);
+    struct steps steps = {.out = out};
+    next_steps_visit(report->target, report->options, 0, write_step, &steps);
 }
