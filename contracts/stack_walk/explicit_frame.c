@@ -147,7 +147,7 @@ bool frame_is_last(const struct field_reader *reader, uint64_t frame)
 uint64_t frame_next(struct field_reader *reader, uint64_t frame)
 {
     uint64_t next = read_field(reader, frame, F_Frame_Next);
-    return reader_failed(&reader->raw) || frame_is_last(reader, next) || next <= frame ? 0 : next;
+    return reader_failed(&reader->raw) || frame_is_last(reader, next) ? 0 : next;
 }
 
 const struct frame_kind *frame_kind_at(struct field_reader *reader, uint64_t frame)

@@ -37,7 +37,7 @@ struct frame_kind {
 /* Whether a link leads to no further Frame: the runtime ends a list by -1. */
 bool frame_is_last(const struct field_reader *reader, uint64_t frame);
 
-/* The next Frame, further up the stack. 0 at the end of the list, where it does not lead up, or if the reader fails. */
+/* The next Frame, as the list has it: it may lead anywhere. 0 at the end of the list, or if the reader fails. */
 uint64_t frame_next(struct field_reader *reader, uint64_t frame);
 
 /* The kind of a Frame. NULL if it is not known or the reader fails. */

@@ -48,23 +48,28 @@ bool stack_walk_init(struct stack_walk *walk, const struct stack_walk_host *host
     return machine && register_is_known(registers, machine->pc) && register_is_known(registers, machine->sp);
 }
 
-/* Drops the Frame. The list ends where it cannot be read. */
-static void next_frame(struct stack_walk *walk)
-{
-    walk->frame = frame_next(walk->host.reader, walk->frame);
-    reader_recover(raw(walk), FAILURE_ANY & ~FAILURE(CDACQ_ERR_FUEL));
-}
-
 /* Whether the walk is on the thread's own stack, not on one for signal handlers. */
 static bool on_own_stack(const struct stack_walk *walk, uint64_t sp)
 {
     return !walk->thread.stack_base || sp <= walk->thread.stack_base;
 }
 
+/*
+ * Drops the Frame. The list ends where it cannot be read or does not lead up. Only from the stack of a signal handler it
+ * leads to the thread's own, wherever that is; it never leads back.
+ */
+static void next_frame(struct stack_walk *walk)
+{
+    uint64_t frame = walk->frame, next = frame_next(walk->host.reader, frame);
+    bool was_own = on_own_stack(walk, frame), is_own = on_own_stack(walk, next);
+    walk->frame = was_own == is_own ? (next > frame ? next : 0) : is_own ? next : 0;
+    reader_recover(raw(walk), FAILURE_ANY & ~FAILURE(CDACQ_ERR_FUEL));
+}
+
 /* Whether the walk, at `sp`, has gone past the Frame. */
 static bool is_passed(const struct stack_walk *walk, uint64_t sp)
 {
-    return walk->frame && walk->frame < sp && on_own_stack(walk, sp);
+    return walk->frame && on_own_stack(walk, sp) && (walk->frame < sp || !on_own_stack(walk, walk->frame));
 }
 
 /* The registers that the Frame leads to, if it does. The reader does not fail, unless fuel runs out. */
@@ -226,7 +231,9 @@ static bool go_to_frame(struct stack_walk *walk)
 /*
  * Compares a step with a Frame that the walk has passed; true if it takes the Frame's registers. If the step leads to
  * the same place, the Frame has more registers and tells whether the code was interrupted. If the walk rests on a guess
- * or has gone past interrupted code, the Frame is right. One of interrupted code that is further up is compared again.
+ * or has gone past interrupted code, the Frame is right. So it is where native code leads to the interrupted instruction
+ * with another stack pointer: a fault is handled on a stack of its own, with a copy of the return address. A Frame of
+ * interrupted code that is further up is compared again.
  */
 static bool compare_with_frame(struct stack_walk *walk, uint64_t frame, uint64_t old_sp)
 {
@@ -234,9 +241,11 @@ static bool compare_with_frame(struct stack_walk *walk, uint64_t frame, uint64_t
     if (!caller_of_frame(walk, frame, &caller))
         return false;
     uint64_t sp = caller.registers.values[walk->machine->sp], known = caller.registers.known;
-    bool same = caller.registers.values[walk->machine->pc] == pc_of(walk) && sp == sp_of(walk);
-    bool is_ahead = sp > sp_of(walk);
-    if (same || (sp > old_sp && (walk->guessed || (caller.interrupted && !is_ahead)))) {
+    bool same_pc = caller.registers.values[walk->machine->pc] == pc_of(walk), same = same_pc && sp == sp_of(walk);
+    bool leaves_handler = !on_own_stack(walk, sp_of(walk)) && on_own_stack(walk, sp);
+    bool is_ahead = sp > sp_of(walk) || leaves_handler;
+    bool is_right = walk->guessed || (caller.interrupted && (!is_ahead || (same_pc && walk->by == CDACQ_FRAME_BY_CFI)));
+    if (same || ((sp > old_sp || leaves_handler) && is_right)) {
         enum cdacq_frame_source by = same && !walk->guessed ? walk->by : CDACQ_FRAME_BY_FRAME;
         for (unsigned i = 0; same && i < REGISTER_MAX; i++)
             if (!(known >> i & 1) && register_is_known(&walk->registers, i))
@@ -254,11 +263,16 @@ static bool compare_with_frame(struct stack_walk *walk, uint64_t frame, uint64_t
     return false;
 }
 
-/* Compares a step with the Frames that it has passed, and with one before whose place the walk has yet to reach. */
+/*
+ * Compares a step with the Frames that it has passed, and with one before whose place the walk has yet to reach: on the
+ * stack of a signal handler, the innermost.
+ */
 static void confirm(struct stack_walk *walk, uint64_t old_sp)
 {
     uint64_t frame = walk->frame;
-    bool is_compared = walk->interrupted_frame && compare_with_frame(walk, walk->interrupted_frame, old_sp);
+    bool on_handler_stack = frame && !on_own_stack(walk, frame) && !on_own_stack(walk, sp_of(walk));
+    uint64_t ahead = walk->interrupted_frame ? walk->interrupted_frame : on_handler_stack ? frame : 0;
+    bool is_compared = ahead && compare_with_frame(walk, ahead, old_sp);
     while (!is_compared && is_passed(walk, sp_of(walk)) && reader_step(raw(walk), "Frames")) {
         is_compared = compare_with_frame(walk, walk->frame, old_sp);
         if (!is_compared)

@@ -292,6 +292,31 @@ START_TEST(hostile_frames)
 }
 END_TEST
 
+/* The list of Frames leads from the stack of a signal handler to the thread's own, further down, and not back. */
+START_TEST(a_handler_on_a_stack_further_up)
+{
+    uint64_t handler = stack + STACK_SIZE / 2;
+    mock_set(mock, thread, "Thread.CachedStackBase", handler);
+    uint64_t outer = put_frame(stack + 0x300, "InlinedCallFrameIdentifier", _i ? handler + 0x200 : UINT64_MAX);
+    mock_set(mock, outer, "InlinedCallFrame.CallSiteSP", stack + 0x400);
+    mock_set(mock, outer, "InlinedCallFrame.CallerReturnAddress", return_to(3) + 1); /* not to be guessed */
+    uint64_t fault = put_frame(handler + 0x200, "FaultingExceptionFrameIdentifier", outer);
+    uint64_t context = fault + mock_offset_of(mock, "FaultingExceptionFrame.TargetContext");
+    mock_write_pointer(mock, context + 0x98, stack + 0x200);
+    mock_write_pointer(mock, context + 0xf8, native_code + 0x30);
+    walk(native_code + 0x20, handler + 0x100, true, 0);
+    ck_assert_uint_eq(frame_count, 3);
+    check_frame(1, CDACQ_FRAME_NATIVE, CDACQ_FRAME_BY_FRAME, native_code + 0x30, stack + 0x200);
+    ck_assert(!frames[1].is_call);
+    check_frame(2, CDACQ_FRAME_MANAGED, CDACQ_FRAME_BY_FRAME, return_to(3) + 1, stack + 0x400);
+
+    walk(native_code + 0x20, handler + 0x100, true, CDACQ_FRAMES_EXPLICIT);
+    ck_assert_uint_eq(frame_count, 5);
+    ck_assert_uint_eq(frames[1].frame, fault);
+    ck_assert_uint_eq(frames[3].frame, outer);
+}
+END_TEST
+
 START_TEST(arguments)
 {
     struct cdacq_registers registers = {.size = sizeof registers};
@@ -315,6 +340,7 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, frames_of_each_kind, 0, ARRAY_SIZE(frame_cases));
     tcase_add_test(tcase, guesses);
     tcase_add_loop_test(tcase, hostile_frames, 0, 2);
+    tcase_add_loop_test(tcase, a_handler_on_a_stack_further_up, 0, 2);
     tcase_add_test(tcase, arguments);
     suite_add_tcase(suite, tcase);
     return suite;

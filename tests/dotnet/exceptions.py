@@ -30,7 +30,8 @@ SIGNATURES = {
     "OnThread": "unhandled System.InvalidOperationException: Dying.Deaths.Thrower < Dying.Deaths.<>c.<OnThread>b__",
     "FailFast": "fatal: Dying.Ends.FailFast < Dying.Program.Main",
     "AccessViolation": "fatal: Dying.Ends.AccessViolation < Dying.Program.Main",
-    "StackOverflow": "fatal: Dying.Ends.Overflow",
+    "StackOverflow": "fatal: Dying.Ends.Overflow < Dying.Ends.StackOverflow < Dying.Program.Main",
+    "OverflowOnThread": "fatal: Dying.Ends.Overflow < Dying.Ends.StackOverflow",
     "NativeFault": "SIGSEGV: memset < Dying.Ends.NativeFault < Dying.Program.Main",
     "NativeAbort": "SIGABRT: Dying.Ends.NativeAbort < Dying.Program.Main",
 }

@@ -22,6 +22,14 @@ static unsafe class Ends
 
     public static void StackOverflow() => Console.WriteLine(Overflow(1));
 
+    /// <summary>The stack that the runtime handles an overflow on is older than the thread's: it is further up.</summary>
+    public static void OverflowOnThread()
+    {
+        Thread thread = new(StackOverflow);
+        thread.Start();
+        thread.Join();
+    }
+
     [MethodImpl(MethodImplOptions.NoInlining)]
     static int Overflow(int depth) => depth == 0 ? 0 : Overflow(depth + 1) + 1;
 
