@@ -348,7 +348,8 @@ CDACQ_API enum cdacq_status cdacq_target_visit_descriptor(struct cdacq_target *t
 
 /*
  * Writes a self-contained ELF core with only the memory that was read since the target was opened with
- * CDACQ_OPEN_RECORD, and its mappings (NT_FILE). The core answers the same questions on any machine without other files.
+ * CDACQ_OPEN_RECORD, and its mappings (NT_FILE). The core answers the same questions on any machine without other files,
+ * except that source lines need the PDBs.
  * It has the threads that the last cdacq_session_visit_threads visited, with their registers. It also has each stack that
  * cdacq_session_visit_frames walked, up to the outermost frame: at most 1 MiB, and what the walk read beyond that.
  * *ret_size is the size of the core in bytes. Fails with ARGUMENT (no CDACQ_OPEN_RECORD), NOMEM, IO.

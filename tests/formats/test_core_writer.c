@@ -134,7 +134,7 @@ START_TEST(round_trip)
 }
 END_TEST
 
-/* Straight from the specification, without libelf: what mmap() of the file needs. */
+/* By the specification alone: what mmap() of the file needs. */
 START_TEST(pages_can_be_mapped)
 {
     struct core_writer_image image = usual_image(_i);

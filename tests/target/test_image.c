@@ -817,7 +817,7 @@ static const struct library {
     const char *symbols[8];
 } libraries[] = {
     {"libc.so.6", {"abort", "getpid", "environ", "program_invocation_name", "mkdtemp", "putchar", "free"}},
-    {"libelf.so.1", {"elf_begin", "elf_end", "gelf_getphdr", "elf_errmsg", "elf_version"}},
+    {"libz.so.1", {"inflate", "inflateEnd", "deflate", "crc32", "adler32", "zlibVersion"}},
     {"libcjson.so.1", {"cJSON_Parse", "cJSON_Delete", "cJSON_GetErrorPtr", "cJSON_Version"}},
 };
 

@@ -250,7 +250,7 @@ static const char *write_core(enum contents contents)
         copies[copy_count++] = copy;
     }
     fclose(maps);
-    /* One PT_NOTE, in the kernel's order: libdw reads no other. */
+    /* One PT_NOTE, in the kernel's order: eu-stack reads no other. */
     struct elf_core_segment *notes = elf_core_notes(&core);
     struct elf_buffer auxv = {.wide = true}, process = {.wide = true};
     struct elf_buffer files = elf_mappings_desc(true, false, 4096, mappings, mapping_count);
