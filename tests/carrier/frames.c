@@ -17,7 +17,11 @@
 
 enum { DEPTH = 200 };
 
-#define FRAME   __attribute__((noinline, noclone))
+#if __has_attribute(noclone) /* clang clones nothing */
+#define FRAME __attribute__((noinline, noclone))
+#else
+#define FRAME __attribute__((noinline))
+#endif
 #define BARRIER __asm__ volatile("" ::: "memory")
 
 extern void through_assembly(void (*function)(void));

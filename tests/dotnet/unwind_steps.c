@@ -666,7 +666,7 @@ int main(int argc, char **argv)
     static struct cdacq_memory source = {.size = sizeof source, .span_at = span_at, .elf_machine = EM_X86_64_};
     const struct itimerval every = {{RUN_SECONDS, 0}, {RUN_SECONDS, 0}};
     const struct sigaction action = {.sa_handler = on_tick}; /* interrupts waitpid */
-    struct target *target;
+    struct target *target = NULL;
     if (argc != 4)
         return 64;
     process = atoi(argv[1]);
