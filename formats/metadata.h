@@ -316,6 +316,10 @@ enum cdacq_status metadata_methods(const struct metadata *metadata, uint32_t typ
 enum cdacq_status metadata_parameter(const struct metadata *metadata, uint32_t method, uint32_t number,
                                      uint32_t *ret_rid);
 
+/* The row of metadata_find_row() that follows *rid (0: the first); *rid becomes 0 at the end. */
+enum cdacq_status metadata_next_row(const struct metadata *metadata, enum metadata_table table, unsigned column,
+                                    uint32_t key, uint32_t *rid);
+
 /* The next CustomAttribute after *rid (0: the first) of a MethodDef, TypeDef or Param; *rid becomes 0 at the end. */
 enum cdacq_status metadata_next_attribute(const struct metadata *metadata, uint32_t parent_token, uint32_t *rid);
 

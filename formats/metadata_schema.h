@@ -18,10 +18,14 @@ enum heap_size_flags {
 
 /* Columns that are read by themselves, by position. */
 enum {
+    TYPE_DEF_FIELD_LIST = 4,
     TYPE_DEF_METHOD_LIST = 5,
     METHOD_DEF_PARAM_LIST = 5,
     METHOD_PTR_METHOD = 0,
     PARAM_SEQUENCE = 1,
+    INTERFACE_IMPL_CLASS = 0,
+    CONSTANT_PARENT = 1,
+    CONSTANT_VALUE = 2,
     CUSTOM_ATTRIBUTE_PARENT = 0,
     METHOD_IMPL_CLASS = 0,
     ASSEMBLY_NAME = 7,

@@ -261,9 +261,8 @@ enum cdacq_status metadata_parameter(const struct metadata *metadata, uint32_t m
     return status;
 }
 
-/* The row of `key` after *rid, or the first one. */
-static enum cdacq_status next_row(const struct metadata *metadata, enum metadata_table table, unsigned column,
-                                  uint32_t key, uint32_t *rid)
+enum cdacq_status metadata_next_row(const struct metadata *metadata, enum metadata_table table, unsigned column,
+                                    uint32_t key, uint32_t *rid)
 {
     uint32_t cell = 0;
     if (!is_sorted(metadata, table))
@@ -284,11 +283,11 @@ enum cdacq_status metadata_next_attribute(const struct metadata *metadata, uint3
     enum { TAG_BITS = 5, TYPE_DEF_TAG = 3, PARAM_TAG = 4 };
     uint32_t table = metadata_token_table(parent_token);
     uint32_t tag = table == METADATA_TYPE_DEF ? TYPE_DEF_TAG : table == METADATA_PARAM ? PARAM_TAG : 0;
-    return next_row(metadata, METADATA_CUSTOM_ATTRIBUTE, CUSTOM_ATTRIBUTE_PARENT,
-                    metadata_rid(parent_token) << TAG_BITS | tag, rid);
+    return metadata_next_row(metadata, METADATA_CUSTOM_ATTRIBUTE, CUSTOM_ATTRIBUTE_PARENT,
+                             metadata_rid(parent_token) << TAG_BITS | tag, rid);
 }
 
 enum cdacq_status metadata_next_method_impl(const struct metadata *metadata, uint32_t type, uint32_t *rid)
 {
-    return next_row(metadata, METADATA_METHOD_IMPL, METHOD_IMPL_CLASS, type, rid);
+    return metadata_next_row(metadata, METADATA_METHOD_IMPL, METHOD_IMPL_CLASS, type, rid);
 }

@@ -3,52 +3,54 @@
  */
 #include "formats/names/attributes.h"
 
+#include "formats/metadata_members.h"
 #include "formats/names/signature.h"
 
-bool type_is_named(const struct metadata *m, uint32_t token, const char *namespace_name, const char *name)
+/* The type that a constructor belongs to; 0 if the token is neither MethodDef nor MemberRef. */
+static enum cdacq_status type_of_constructor(const struct metadata *m, uint32_t constructor, uint32_t *ret)
 {
-    struct metadata_type_def definition;
-    struct metadata_type_ref reference;
-    uint32_t rid = metadata_rid(token);
-    bool equal;
-    if (metadata_token_table(token) == METADATA_TYPE_DEF) {
-        if (metadata_type_def(m, rid, &definition) != CDACQ_OK)
-            return false;
-        reference.name = definition.name;
-        reference.namespace_name = definition.namespace_name;
-    } else if (metadata_token_table(token) != METADATA_TYPE_REF || metadata_type_ref(m, rid, &reference) != CDACQ_OK) {
-        return false;
+    struct metadata_member_ref reference = {.parent = 0};
+    uint32_t rid = metadata_rid(constructor), type = 0;
+    enum cdacq_status status = CDACQ_OK;
+    if (metadata_token_table(constructor) == METADATA_MEMBER_REF) {
+        status = metadata_member_ref(m, rid, &reference);
+    } else if (metadata_token_table(constructor) == METADATA_METHOD_DEF) {
+        status = metadata_method_owner(m, rid, &type);
+        reference.parent = metadata_token(METADATA_TYPE_DEF, type);
     }
-    return metadata_string_equals(m, reference.name, name, strlen(name), &equal) == CDACQ_OK && equal &&
-           metadata_string_equals(m, reference.namespace_name, namespace_name, strlen(namespace_name), &equal) ==
-               CDACQ_OK &&
-           equal;
+    *ret = reference.parent;
+    return status;
 }
 
-/* The type that a constructor, a MethodDef or MemberRef, belongs to; 0 if it cannot be read. */
-static uint32_t type_of_constructor(const struct metadata *m, uint32_t constructor)
+enum cdacq_status attribute_next(struct namer *n, const struct metadata *m, uint32_t parent, const char *namespace_name,
+                                 const char *const *names, uint32_t *rid, uint32_t *ret_value)
 {
-    struct metadata_member_ref reference;
-    uint32_t rid = metadata_rid(constructor), type;
-    if (metadata_token_table(constructor) == METADATA_MEMBER_REF)
-        return metadata_member_ref(m, rid, &reference) == CDACQ_OK ? reference.parent : 0;
-    return metadata_method_owner(m, rid, &type) == CDACQ_OK ? metadata_token(METADATA_TYPE_DEF, type) : 0;
+    while (namer_spend_search(n, m, METADATA_CUSTOM_ATTRIBUTE)) {
+        struct metadata_custom_attribute attribute;
+        uint32_t type = 0;
+        bool equal = false;
+        enum cdacq_status status = metadata_next_attribute(m, parent, rid);
+        if (status != CDACQ_OK || !*rid)
+            return status;
+        status = metadata_custom_attribute(m, *rid, &attribute);
+        if (status == CDACQ_OK)
+            status = type_of_constructor(m, attribute.constructor, &type);
+        for (const char *const *name = names; *name && !equal && status == CDACQ_OK; name++)
+            status = metadata_type_is(m, type, namespace_name, *name, &equal);
+        if (status != CDACQ_OK)
+            return status;
+        if (equal) {
+            *ret_value = attribute.value;
+            return CDACQ_OK;
+        }
+    }
+    return n->status;
 }
 
 bool namer_next_attribute(struct namer *n, const struct metadata *m, uint32_t parent, const char *namespace_name,
                           const char *const *names, uint32_t *rid, uint32_t *ret_value)
 {
-    struct metadata_custom_attribute attribute;
-    while (namer_spend_search(n, m, METADATA_CUSTOM_ATTRIBUTE) && metadata_next_attribute(m, parent, rid) == CDACQ_OK &&
-           *rid && metadata_custom_attribute(m, *rid, &attribute) == CDACQ_OK) {
-        uint32_t type = type_of_constructor(m, attribute.constructor);
-        for (const char *const *name = names; type && *name; name++)
-            if (type_is_named(m, type, namespace_name, *name)) {
-                *ret_value = attribute.value;
-                return true;
-            }
-    }
-    return false;
+    return attribute_next(n, m, parent, namespace_name, names, rid, ret_value) == CDACQ_OK && *rid;
 }
 
 bool namer_has_attribute(struct namer *n, const struct metadata *m, uint32_t parent, const char *namespace_name,

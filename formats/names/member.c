@@ -6,6 +6,7 @@
  */
 #include "formats/names/member.h"
 
+#include "formats/metadata_members.h"
 #include "formats/names/attributes.h"
 
 enum { METHOD_SPECIAL_NAME = 0x0800 };
@@ -91,8 +92,11 @@ static uint8_t result_element(struct signature s)
 static bool is_init(const struct named_method *method)
 {
     struct signature s = method->signature;
+    bool equal;
     return signature_byte(&s) == ELEMENT_CMOD_REQD &&
-           type_is_named(method->metadata, signature_token(&s), "System.Runtime.CompilerServices", "IsExternalInit");
+           metadata_type_is(method->metadata, signature_token(&s), "System.Runtime.CompilerServices", "IsExternalInit",
+                            &equal) == CDACQ_OK &&
+           equal;
 }
 
 /* An indexer's property has any name; that of the type's DefaultMember is the one that C# writes as `this`. */

@@ -10,9 +10,9 @@
  * has put into the state machine's. The method around a lambda or a local function is known by name alone: if several
  * overloads have that name, it is written without parameters. Other members that the compiler generates keep its names.
  */
-#include "formats/names/attributes.h"
 #include "formats/names/member.h"
 #include "formats/names/spelling.h"
+#include "formats/names/state_machine.h"
 #include "formats/names/type_walk.h"
 
 enum { STEPS = 8 }; /* a lambda in a state machine in a lambda: three */
@@ -97,72 +97,7 @@ static uint32_t enclosing(struct namer *n, const struct metadata *m, uint32_t ty
     return outer;
 }
 
-/* Calls `visit` for the methods of a type until it returns false. */
-static void visit_methods(struct namer *n, const struct metadata *m, uint32_t type,
-                          bool (*visit)(struct namer *n, const struct metadata *m, uint32_t method, void *context),
-                          void *context)
-{
-    uint32_t begin, end;
-    if (!namer_check(n, metadata_methods(m, type, &begin, &end)) || metadata_row_count(m, METADATA_METHOD_PTR))
-        return;
-    for (uint32_t method = begin; method < end && namer_spend(n, 1) && visit(n, m, method, context);)
-        method++;
-}
-
 /* ---- From a state machine to its method ---- */
-
-struct kickoff_search {
-    const char *machine; /* the name of its type */
-    size_t machine_length;
-    const char *name; /* the name of the method, with `-` for dots; NULL: any */
-    size_t name_length;
-    uint32_t found;
-};
-
-static bool is_search_name(struct namer *n, const struct metadata *m, uint32_t index,
-                           const struct kickoff_search *search)
-{
-    char buffer[METADATA_STRING_CAP];
-    size_t length;
-    if (!read_string(n, m, index, buffer, &length) || length != search->name_length)
-        return false;
-    for (size_t i = 0; i < length; i++)
-        if (search->name[i] != (buffer[i] == '.' ? '-' : buffer[i]) && search->name[i] != buffer[i])
-            return false;
-    return true;
-}
-
-/* Whether an attribute's type name, `Ns.Outer+<Fetch>d__3`, is the state machine's. Drops its backslashes. */
-static bool names_machine(char *name, size_t length, const struct kickoff_search *search)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < length; i++)
-        if (name[i] != '\\' || (i && name[i - 1] == '\\'))
-            name[kept++] = name[i];
-    length = kept;
-    return length > search->machine_length && name[length - search->machine_length - 1] == '+' &&
-           memcmp(name + length - search->machine_length, search->machine, search->machine_length) == 0;
-}
-
-static bool try_kickoff(struct namer *n, const struct metadata *m, uint32_t method, void *context)
-{
-    static const char *const names[] = {"AsyncStateMachineAttribute", "IteratorStateMachineAttribute",
-                                        "AsyncIteratorStateMachineAttribute", NULL};
-    struct kickoff_search *search = context;
-    struct metadata_method_def row;
-    char type[METADATA_STRING_CAP];
-    uint32_t rid = 0, value;
-    size_t length;
-    if (metadata_method_def(m, method, &row) != CDACQ_OK || (search->name && !is_search_name(n, m, row.name, search)))
-        return true;
-    while (namer_next_attribute(n, m, metadata_token(METADATA_METHOD_DEF, method), "System.Runtime.CompilerServices",
-                                names, &rid, &value))
-        if (namer_attribute_string(n, m, value, type, &length) && names_machine(type, length, search)) {
-            search->found = method;
-            return false;
-        }
-    return true;
-}
 
 /* If the method is one of a state machine, goes on to the method that was written. */
 static bool leave_state_machine(struct namer *n, struct written *w)
@@ -176,17 +111,17 @@ static bool leave_state_machine(struct namer *n, struct written *w)
     bool csharp = parse(type, length, &inner, &rest) == 'd';
     if (!csharp && !begins(type, length, vb))
         return false;
-    uint32_t outer = enclosing(n, w->metadata, w->type);
-    struct kickoff_search search = {
-        .machine = type, .machine_length = length, .name = csharp ? type + 1 : NULL, .name_length = inner};
+    uint32_t outer = enclosing(n, w->metadata, w->type), method = 0;
+    bool iterator;
     if (!outer)
         return false;
-    visit_methods(n, w->metadata, outer, try_kickoff, &search);
-    if (!csharp && !search.found)
+    if (state_machine_kickoff(w->metadata, outer, w->type, &method, &iterator) != CDACQ_OK)
+        method = 0; /* its name is in that of the state machine */
+    if (n->status != CDACQ_OK || (!csharp && !method))
         return false;
     w->type = outer;
-    if (search.found)
-        return read_method_name(n, w, search.found);
+    if (method)
+        return read_method_name(n, w, method);
     w->method = 0;
     w->length = inner;
     memcpy(w->name, type + 1, inner);
@@ -195,23 +130,22 @@ static bool leave_state_machine(struct namer *n, struct written *w)
 
 /* ---- From a lambda or a local function to the method around it ---- */
 
-struct name_search {
-    const char *name;
-    size_t length;
-    uint32_t found, count;
-};
-
-static bool count_name(struct namer *n, const struct metadata *m, uint32_t method, void *context)
+/* The method of a type by its name; 0 if none has it, or several have. */
+static uint32_t find_only(struct namer *n, const struct metadata *m, uint32_t type, const char *name, size_t length)
 {
-    struct name_search *search = context;
     struct metadata_method_def row;
+    uint32_t begin, end, found = 0;
     bool equal;
-    if (namer_check(n, metadata_method_def(m, method, &row)) &&
-        namer_check(n, metadata_string_equals(m, row.name, search->name, search->length, &equal)) && equal) {
-        search->found = method;
-        search->count++;
+    if (!namer_check(n, metadata_methods(m, type, &begin, &end)) || metadata_row_count(m, METADATA_METHOD_PTR))
+        return 0;
+    for (uint32_t method = begin; method < end && namer_spend(n, 1); method++) {
+        if (!namer_check(n, metadata_method_def(m, method, &row)) ||
+            !namer_check(n, metadata_string_equals(m, row.name, name, length, &equal)) || (equal && found))
+            return 0;
+        if (equal)
+            found = method;
     }
-    return n->status == CDACQ_OK;
+    return n->status == CDACQ_OK ? found : 0;
 }
 
 static bool leave_nested_function(struct namer *n, struct written *w)
@@ -236,9 +170,7 @@ static bool leave_nested_function(struct namer *n, struct written *w)
             break;
         w->type = outer;
     }
-    struct name_search search = {.name = w->name, .length = w->length};
-    visit_methods(n, w->metadata, w->type, count_name, &search);
-    w->method = search.count == 1 ? search.found : 0;
+    w->method = find_only(n, w->metadata, w->type, w->name, w->length);
     return n->status == CDACQ_OK;
 }
 

@@ -103,14 +103,14 @@ static void put_formals(struct namer *n, const struct named_method *method)
 
 static void put_parameter_name(struct namer *n, const struct named_method *method, uint32_t number)
 {
-    bool found = false;
-    uint32_t name = 0;
+    struct metadata_param param;
+    uint32_t rid;
     if (!method->token || n->status != CDACQ_OK ||
-        !namer_check(n, metadata_param_name(method->metadata, metadata_rid(method->token), number, &found, &name)) ||
-        !found)
+        !namer_check(n, metadata_parameter(method->metadata, metadata_rid(method->token), number, &rid)) || !rid ||
+        !namer_check(n, metadata_param(method->metadata, rid, &param)))
         return;
     text_putc(n->text, ' ');
-    namer_put_string(n, method->metadata, name);
+    namer_put_string(n, method->metadata, param.name);
 }
 
 static void put_parameters(struct namer *n, const struct named_method *method)

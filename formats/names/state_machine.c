@@ -1,20 +1,19 @@
 #include "formats/names/state_machine.h"
 
 #include "formats/metadata_members.h"
+#include "formats/names/attributes.h"
 #include "formats/names/signature.h"
 
-enum {
-    METHODS_MAX = 64 * 1024, /* of a type */
-    ATTRIBUTE_PROLOG = 0x0001,
-};
+enum { ATTRIBUTE_PROLOG = 0x0001 };
 
 static const char compiler_services[] = "System.Runtime.CompilerServices";
 
-static enum cdacq_status has_attribute(const struct metadata *metadata, uint32_t token, const char *space,
+static enum cdacq_status has_attribute(struct namer *n, const struct metadata *m, uint32_t token, const char *space,
                                        const char *name, bool *ret)
 {
-    uint32_t rid, value;
-    enum cdacq_status status = metadata_attribute_find(metadata, token, space, name, 0, &rid, &value);
+    const char *const names[] = {name, NULL};
+    uint32_t rid = 0, value;
+    enum cdacq_status status = attribute_next(n, m, token, space, names, &rid, &value);
     *ret = status == CDACQ_OK && rid;
     return status;
 }
@@ -22,16 +21,19 @@ static enum cdacq_status has_attribute(const struct metadata *metadata, uint32_t
 enum cdacq_status method_is_hidden(const struct metadata *metadata, uint32_t token, bool *ret)
 {
     static const char space[] = "System.Diagnostics", name[] = "StackTraceHiddenAttribute";
+    const struct name_source source = {.metadata = metadata};
+    struct text none = {0};
+    struct namer n = namer_begin(&source, NULL, &none);
     struct metadata_method_def method;
     uint32_t owner;
     enum cdacq_status status = metadata_method_def(metadata, metadata_rid(token), &method);
     *ret = status == CDACQ_OK && (method.impl_flags & METHOD_IMPL_AGGRESSIVE_INLINING);
     if (status == CDACQ_OK && !*ret)
-        status = has_attribute(metadata, token, space, name, ret);
+        status = has_attribute(&n, metadata, token, space, name, ret);
     if (status == CDACQ_OK && !*ret)
         status = metadata_method_owner(metadata, metadata_rid(token), &owner);
     if (status == CDACQ_OK && !*ret)
-        status = has_attribute(metadata, metadata_token(METADATA_TYPE_DEF, owner), space, name, ret);
+        status = has_attribute(&n, metadata, metadata_token(METADATA_TYPE_DEF, owner), space, name, ret);
     return status;
 }
 
@@ -63,9 +65,9 @@ static bool names_type(const struct metadata_blob *blob, const char *name, size_
     return equal && matched == length;
 }
 
-/* Whether `method` has an attribute of that name for the state machine `type_name`. */
-static enum cdacq_status is_made_from(const struct metadata *metadata, uint32_t method, const char *attribute,
-                                      const char *type_name, size_t length, bool *ret)
+/* Whether `method` has one of the attributes, for the state machine called `name`. */
+static enum cdacq_status is_made_from(struct namer *n, const struct metadata *m, uint32_t method,
+                                      const char *const *attributes, const char *name, size_t length, bool *ret)
 {
     uint32_t rid = 0, value;
     uint32_t token = metadata_token(METADATA_METHOD_DEF, method);
@@ -73,60 +75,68 @@ static enum cdacq_status is_made_from(const struct metadata *metadata, uint32_t 
     for (;;) {
         CLEANUP_METADATA_BLOB struct metadata_blob blob;
         blob.allocated = NULL;
-        enum cdacq_status status =
-            metadata_attribute_find(metadata, token, compiler_services, attribute, rid, &rid, &value);
+        enum cdacq_status status = attribute_next(n, m, token, compiler_services, attributes, &rid, &value);
         if (status != CDACQ_OK || !rid)
             return status;
-        if ((status = metadata_blob_read(metadata, value, &blob)) != CDACQ_OK)
+        if ((status = metadata_blob_read(m, value, &blob)) != CDACQ_OK)
             return status;
-        if ((*ret = names_type(&blob, type_name, length)))
+        if (!namer_spend_bulk(n, blob.length))
+            return n->status;
+        if ((*ret = names_type(&blob, name, length)))
             return CDACQ_OK;
     }
 }
 
-/* Searches the methods of `outer` for the one that the state machine `type` was made from. */
-static enum cdacq_status find_method(const struct metadata *metadata, uint32_t outer, uint32_t type,
-                                     struct state_machine *ret)
+enum cdacq_status state_machine_kickoff(const struct metadata *m, uint32_t outer, uint32_t type, uint32_t *ret_method,
+                                        bool *ret_iterator)
 {
-    static const char *const attributes[] = {"AsyncStateMachineAttribute", "IteratorStateMachineAttribute",
-                                             "AsyncIteratorStateMachineAttribute"};
+    static const char *const async[] = {"AsyncStateMachineAttribute", NULL};
+    static const char *const iterators[] = {"IteratorStateMachineAttribute", "AsyncIteratorStateMachineAttribute",
+                                            NULL};
+    const struct name_source source = {.metadata = m};
+    struct text none = {0};
+    struct namer n = namer_begin(&source, NULL, &none);
     char buffer[METADATA_STRING_CAP], copy[METADATA_STRING_CAP];
     struct metadata_type_def definition;
     const char *name;
     size_t length;
     uint32_t begin, end;
-    enum cdacq_status status = metadata_type_def(metadata, type, &definition);
+    bool found = false, iterator = false;
+    enum cdacq_status status = metadata_type_def(m, type, &definition);
     if (status == CDACQ_OK)
-        status = metadata_string(metadata, definition.name, buffer, &name, &length);
+        status = metadata_string(m, definition.name, buffer, &name, &length);
     if (status == CDACQ_OK)
-        status = metadata_methods(metadata, outer, &begin, &end);
+        status = metadata_methods(m, outer, &begin, &end);
     if (status != CDACQ_OK)
         return status;
     memcpy(copy, name, length); /* `name` is valid until the next call */
-    if (end - begin > METHODS_MAX || metadata_row_count(metadata, METADATA_METHOD_PTR))
-        return CDACQ_OK;
-    for (uint32_t method = begin; method < end; method++)
-        for (size_t i = 0; i < ARRAY_SIZE(attributes); i++) {
-            bool found;
-            if ((status = is_made_from(metadata, method, attributes[i], copy, length, &found)) != CDACQ_OK)
-                return status;
-            if (found) {
-                ret->method = metadata_token(METADATA_METHOD_DEF, method);
-                ret->iterator = i > 0;
-                return CDACQ_OK;
-            }
+    *ret_method = 0;
+    for (uint32_t method = begin; method < end && !found && !metadata_row_count(m, METADATA_METHOD_PTR); method++) {
+        status = is_made_from(&n, m, method, async, copy, length, &found);
+        if (status == CDACQ_OK && !found) {
+            status = is_made_from(&n, m, method, iterators, copy, length, &found);
+            iterator = found;
         }
+        if (status != CDACQ_OK)
+            return status;
+        if (found)
+            *ret_method = method;
+    }
+    *ret_iterator = iterator;
     return CDACQ_OK;
 }
 
 enum cdacq_status state_machine_resolve(const struct metadata *metadata, uint32_t token, struct state_machine *ret)
 {
-    uint32_t type, outer = 0;
+    const struct name_source source = {.metadata = metadata};
+    struct text none = {0};
+    struct namer n = namer_begin(&source, NULL, &none);
+    uint32_t type, outer = 0, method = 0;
     bool generated = false, enumerator = false;
     struct state_machine machine = {.method = token};
     enum cdacq_status status = metadata_method_owner(metadata, metadata_rid(token), &type);
     if (status == CDACQ_OK)
-        status = has_attribute(metadata, metadata_token(METADATA_TYPE_DEF, type), compiler_services,
+        status = has_attribute(&n, metadata, metadata_token(METADATA_TYPE_DEF, type), compiler_services,
                                "CompilerGeneratedAttribute", &generated);
     if (status == CDACQ_OK && generated)
         status = metadata_implements(metadata, type, compiler_services, "IAsyncStateMachine", &machine.async);
@@ -135,7 +145,9 @@ enum cdacq_status state_machine_resolve(const struct metadata *metadata, uint32_
     if (status == CDACQ_OK && (machine.async || enumerator))
         status = metadata_enclosing(metadata, type, &outer);
     if (status == CDACQ_OK && outer)
-        status = find_method(metadata, outer, type, &machine);
+        status = state_machine_kickoff(metadata, outer, type, &method, &machine.iterator);
+    if (status == CDACQ_OK && method)
+        machine.method = metadata_token(METADATA_METHOD_DEF, method);
     if (status == CDACQ_OK)
         *ret = machine;
     return status;

@@ -1,6 +1,7 @@
 /*
- * state_machine.h: what System.Diagnostics.StackTrace asks of a method's metadata: whether it is hidden, and which
- * method a compiler's state machine was made from. Statuses are those of metadata.h.
+ * state_machine.h: which method a compiler's state machine was made from, and what else System.Diagnostics.StackTrace
+ * asks of a method's metadata: whether it is hidden. Statuses are those of metadata.h; FUEL: there are more attributes
+ * than a search reads.
  * Source: dotnet/runtime src/libraries/System.Private.CoreLib/src/System/Diagnostics/StackTrace.cs.
  */
 #ifndef CDACQ_FORMATS_NAMES_STATE_MACHINE_H
@@ -19,5 +20,12 @@ struct state_machine {
 
 /* A method that belongs to no state machine is returned as it is. */
 enum cdacq_status state_machine_resolve(const struct metadata *metadata, uint32_t token, struct state_machine *ret);
+
+/*
+ * Finds the method of TypeDef `outer` whose attribute names the state machine `type`, a type in it. *ret_method is its
+ * rid, or 0. *ret_iterator: the attribute is one of iterators.
+ */
+enum cdacq_status state_machine_kickoff(const struct metadata *m, uint32_t outer, uint32_t type, uint32_t *ret_method,
+                                        bool *ret_iterator);
 
 #endif
