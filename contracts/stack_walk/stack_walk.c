@@ -112,8 +112,11 @@ static bool find_unwind_function(struct stack_walk *walk, struct code_at *code, 
         .other_end = block->cold ? block->start + block->hot_size : block->cold_start + block->cold_size,
         .unwind_data = table->base + data,
         .packed = data & 3 ? data : 0,
+        .method = block->start,
         .funclet = is_funclet,
     };
+    if (reader->layout->architecture == ARCHITECTURE_X86)
+        block->manager->gc_info(reader, block, &ret->gc_info, &ret->gc_info_version);
     return !reader_failed(raw(walk));
 }
 

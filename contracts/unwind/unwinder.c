@@ -4,6 +4,7 @@ const struct unwinder *unwinder_of(enum architecture architecture)
 {
     static const struct unwinder *const rows[ARCHITECTURE_COUNT] = {
         [ARCHITECTURE_X64] = &unwinder_x64,
+        [ARCHITECTURE_X86] = &unwinder_x86,
         [ARCHITECTURE_ARM] = &unwinder_arm,
         [ARCHITECTURE_ARM64] = &unwinder_arm64,
     };

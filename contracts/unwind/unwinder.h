@@ -17,6 +17,8 @@ struct unwind_function {
     uint64_t begin, end;
     uint64_t other_begin, other_end; /* of the method's cold part, seen from the hot one, and the reverse; 0: none */
     uint64_t unwind_data;
+    uint64_t method, gc_info; /* of x86: where the method begins, and its GC info */
+    uint32_t gc_info_version;
     uint32_t packed; /* of arm64 and arm: the entry's second word, where that is all there is; else 0 */
     bool funclet;    /* the function is a funclet of its method */
 };
@@ -34,7 +36,7 @@ struct unwinder {
                    struct registers *registers);
 };
 
-extern const struct unwinder unwinder_x64, unwinder_arm64, unwinder_arm;
+extern const struct unwinder unwinder_x64, unwinder_x86, unwinder_arm64, unwinder_arm;
 
 /* The row of an architecture; NULL where there is none. */
 const struct unwinder *unwinder_of(enum architecture architecture);

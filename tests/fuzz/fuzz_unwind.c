@@ -9,7 +9,17 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { BASE = 0x10000, HEADER = 8, WALK_MAX = 16, INTERRUPTED = 1, ARM64 = 2, PACKED = 4, ARM = 8, FUNCLET = 16 };
+enum {
+    BASE = 0x10000,
+    HEADER = 8,
+    WALK_MAX = 16,
+    INTERRUPTED = 1,
+    ARM64 = 2,
+    PACKED = 4,
+    ARM = 8,
+    FUNCLET = 16,
+    X86 = 32
+};
 
 struct bytes_at {
     const uint8_t *data;
@@ -58,7 +68,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (memory_open(&memory, NULL, false, &target, NULL) != CDACQ_OK)
         abort();
     reader_init(&reader, target, 8, false);
-    const struct unwinder *unwinder = unwinder_of(data[7] & ARM     ? ARCHITECTURE_ARM
+    const struct unwinder *unwinder = unwinder_of(data[7] & X86     ? ARCHITECTURE_X86
+                                                  : data[7] & ARM   ? ARCHITECTURE_ARM
                                                   : data[7] & ARM64 ? ARCHITECTURE_ARM64
                                                                     : ARCHITECTURE_X64);
     struct unwind_function function = {
@@ -66,6 +77,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .begin = BASE + data[1],
         .end = BASE + data[1] + data[2],
         .unwind_data = BASE + data[3],
+        .method = BASE + (data[7] & PACKED ? 0 : data[1]),
+        .gc_info = BASE + data[3],
+        .gc_info_version = 4,
         .funclet = data[7] & FUNCLET,
         .packed = data[7] & PACKED && bytes.size >= 4 ? load_u32(bytes.data, false) : 0,
     };

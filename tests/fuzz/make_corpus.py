@@ -280,6 +280,27 @@ def debug_infos():
     yield "fat", b"\2" + Nibbles(0, len(two), 1, len(three), 0, 0, 4).bytes() + two + b"v" + three
 
 
+def frames_x86(frame):
+    """The GC info takes the place of unwind data: size of the code, a usual head, what differs, tables."""
+    code = bytes.fromhex("57 56 51 ff15 00000000 50 90 ff15 00000000 59 5e 5f c20400")  # push edi; push esi; push ecx; call; push eax
+    head = bytes([21, 0xA6, 0x94, 0x88, 0x01])  # 2 saved registers, prolog 3, epilog 6, a word of frame
+    for pc in (0, 1, 2, 3, 9, 10, 17, 18, 19, 20):
+        yield f"x86-{pc}", frame(pc, code, head + bytes([0x0A, 0x47, 0x51, 0xFF]), flags=33)
+    yield "x86-after-a-call", frame(17, code, head + bytes([0x0A, 0xD3, 0x48, 0xFF]), flags=32)
+    framed = bytes.fromhex("55 8bec 57 56 83ec10 90 8d65f8 5e 5f 5d c3")
+    for pc in (1, 3, 4, 8, 9, 12, 13, 15):
+        yield f"x86-frame-{pc}", frame(pc, framed, bytes([16, 0xD4, 0x97, 0x88, 0x04, 0xFF]), flags=33)
+    yield "x86-aligned", frame(9, bytes.fromhex("55 8bec 83e4f8 57 56 50 90 59 5e 5f 8be5 5d c3"),
+                               bytes([17, 0xA6, 0xBE, 0xC1, 0x99, 0xA9, 0x01, 0xFF]), flags=33)
+    yield "x86-funclet", frame(5, bytes.fromhex("83ec0c 90 e800000000 83c40c c3"), bytes([13, 0xD4, 0x40, 0xFF]), flags=49)
+    yield "x86-interruptible", frame(9, code, bytes([21, 0xA6, 0xC0, 0x94, 0x88, 0x01]) + bytes.fromhex(
+        "f0 b2 bc 82 bf 8a c3 f900 f801 fc02 fd01 b801 0d 4d ff"), flags=33)
+    yield "x86-every-call", frame(15, code, bytes([21, 0x21, 0x02, 0x20, 3, 0x41, 0x52, 0x80, 0xD1, 8, 0xE0, 1, 1, 0xF0, 5, 0xF5, 0xF8, 0]) +
+                                  struct.pack("<IIII", 1, 1, 0, 0) + b"\xFF", flags=33)
+    yield "x86-tables", frame(9, code, bytes([21, 0xA6, 0xC7, 0xC6, 0xCA, 0xCB, 0xCE, 0xCF, 0x09, 2, 1, 4, 1, 1, 8, 1, 3, 5, 1, 2, 3]), flags=33)
+    yield "x86-epilogs", frame(18, code, bytes([21, 0x22, 15, 2, 0xFF]), flags=33)
+
+
 def frames():
     """For fuzz_unwind: the registers in small, then code at 0, unwind data at 64 and 128, a stack at 256."""
     def frame(pc, code, info, chained=b"", sp=64, known=0xFF, rest=64, flags=1):
@@ -323,6 +344,7 @@ def frames():
                                2 | 2 << 13 | 7 << 16 | 1 << 19 | 1 << 20 | 200 << 22)):
         yield f"arm-packed-{i}", frame(18, struct.pack("<I", entry | 12 << 2) + bytes(20), b"", flags=13)
     yield "funclet", frame(7, code, info, flags=17)
+    yield from frames_x86(frame)
     yield "tail-call", frame(5, bytes.fromhex("4883c408 48ffe0"), info)
 
 
