@@ -43,10 +43,14 @@ static size_t bytes_read(const struct nibbles *nibbles)
 }
 
 /* `count` bits, at most 32, of which the lowest is read first. */
-static uint32_t read_bits(const uint8_t *data, uint64_t *bit, unsigned count)
+static uint32_t read_bits(const uint8_t *data, size_t size, uint64_t *bit, unsigned count)
 {
     uint64_t value = 0;
     unsigned have = 0;
+    if (LIKELY(*bit / 8 + sizeof value <= size)) {
+        value = load_u64(data + *bit / 8, false) >> *bit % 8;
+        have = count;
+    }
     for (; have < count; have = MIN(have + 8 - (unsigned)(*bit + have) % 8, count))
         value |= (uint64_t)(data[(*bit + have) / 8] >> (*bit + have) % 8) << have;
     *bit += count;
@@ -91,11 +95,11 @@ static bool each_of_bits(const uint8_t *data, size_t size, unsigned source_bits,
     if (bit + (uint64_t)count * width > 8 * (uint64_t)size)
         return false;
     for (uint32_t i = 0; i < count; i++) {
-        struct debug_info_bound bound = {.source = read_bits(data, &bit, source_bits)};
-        if (__builtin_add_overflow(native_offset, read_bits(data, &bit, native_bits), &native_offset))
+        struct debug_info_bound bound = {.source = read_bits(data, size, &bit, source_bits)};
+        if (__builtin_add_overflow(native_offset, read_bits(data, size, &bit, native_bits), &native_offset))
             return false;
         bound.native_offset = native_offset;
-        bound.il_offset = (int32_t)(read_bits(data, &bit, il_bits) + (uint32_t)IL_OFFSET_BIAS);
+        bound.il_offset = (int32_t)(read_bits(data, size, &bit, il_bits) + (uint32_t)IL_OFFSET_BIAS);
         if (!found(&bound, context))
             return true;
     }

@@ -13,29 +13,26 @@ static const uint8_t *bytes_at(const struct native_section *section, uint64_t of
 /* The number of trailing one bits of the first byte is that of the bytes after it; if it is 4, they are the value. */
 static bool native_integer(const struct native_section *section, uint32_t *offset, bool is_signed, uint32_t *ret)
 {
-    uint8_t buffer[5];
+    enum { LENGTH_MAX = 5 };
+    uint8_t buffer[LENGTH_MAX] = {0};
     if (*offset >= section->size)
         return false;
-    const uint8_t *p = bytes_at(section, *offset, MIN(sizeof buffer, section->size - *offset), buffer);
-    unsigned more = 0;
-    while (p && more < 5 && (p[0] >> more & 1))
-        more++;
-    if (!p || more == 5 || !range_fits(*offset, more + 1, section->size))
+    uint64_t left = section->size - *offset;
+    const uint8_t *p = bytes_at(section, *offset, MIN((uint64_t)LENGTH_MAX, left), buffer);
+    if (!p)
         return false;
-    uint32_t value;
-    if (more == 4) {
-        value = load_u32(p + 1, false);
-    } else {
-        uint32_t raw = 0;
-        for (unsigned i = 0; i <= more; i++)
-            raw |= (uint32_t)p[i] << (8 * i);
-        unsigned bits = 8 * (more + 1), shift = more + 1;
-        value = raw >> shift;
-        if (is_signed && (raw >> (bits - 1) & 1))
-            value |= ~UINT32_C(0) << (bits - shift);
+    unsigned length = (unsigned)__builtin_ctz(~(unsigned)p[0]) + 1;
+    if (UNLIKELY(length > LENGTH_MAX || length > left))
+        return false;
+    if (UNLIKELY(left < LENGTH_MAX) && p != buffer)
+        p = memcpy(buffer, p, left);
+    if (length == LENGTH_MAX) {
+        *ret = load_u32(p + 1, false);
+    } else { /* the value is the highest bits of `length` bytes: all but the lowest `length` */
+        uint32_t high = load_u32(p, false) << (32 - 8 * length);
+        *ret = is_signed ? (uint32_t)((int32_t)high >> (32 - 7 * length)) : high >> (32 - 7 * length);
     }
-    *offset += more + 1;
-    *ret = value;
+    *offset += length;
     return true;
 }
 

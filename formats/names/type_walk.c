@@ -29,7 +29,8 @@ static const char *core_name(size_t element)
 {
     static const char prefix[] = "System.";
     const char *word = primitives[element][PRIMITIVE_SOS];
-    return word && strncmp(word, prefix, sizeof prefix - 1) == 0 ? word + sizeof prefix - 1 : word;
+    return word && word[0] == prefix[0] && strncmp(word, prefix, sizeof prefix - 1) == 0 ? word + sizeof prefix - 1
+                                                                                         : word;
 }
 
 bool type_primitive(struct namer *n, uint8_t element)
@@ -49,13 +50,17 @@ bool type_primitive(struct namer *n, uint8_t element)
 uint8_t type_primitive_named(struct namer *n, const struct metadata *m, uint32_t token)
 {
     struct metadata_type_def type;
+    char buffer[METADATA_STRING_CAP];
+    const char *found;
+    size_t length;
     bool equal;
     if (!namer_check(n, metadata_type_def(m, metadata_rid(token), &type)) ||
-        !namer_check(n, metadata_string_equals(m, type.namespace_name, "System", 6, &equal)) || !equal)
+        !namer_check(n, metadata_string_equals(m, type.namespace_name, "System", 6, &equal)) || !equal ||
+        !namer_check(n, metadata_string(m, type.name, buffer, &found, &length)))
         return 0;
-    for (size_t i = 0; i < ARRAY_SIZE(primitives); i++) {
+    for (size_t i = 0; length && i < ARRAY_SIZE(primitives); i++) {
         const char *name = core_name(i);
-        if (name && namer_check(n, metadata_string_equals(m, type.name, name, strlen(name), &equal)) && equal)
+        if (name && name[0] == found[0] && strlen(name) == length && memcmp(name, found, length) == 0)
             return (uint8_t)i;
     }
     return 0;
