@@ -283,6 +283,14 @@ void record_answer(const struct method_record *record, uint64_t ip, struct cdacq
     ret->funclet_start = funclet_start(record, ip);
 }
 
+/* Reads the block of a part, as a task of its own. */
+static bool part_block(struct cdacq_session *session, size_t index, const struct block_part *part,
+                       struct code_block *ret)
+{
+    reader_begin(&session->reader.raw, FUEL_LOOKUP);
+    return code_map_block(&session->target->manager, &session->reader, &session->map->ranges[index], part, ret);
+}
+
 struct method_record *session_record(struct cdacq_session *session, size_t index, const struct block_part *part)
 {
     struct session_range *range = &session->ranges[index];
@@ -290,8 +298,7 @@ struct method_record *session_record(struct cdacq_session *session, size_t index
     struct code_block block;
     if (*slot)
         return *slot;
-    reader_begin(&session->reader.raw, FUEL_LOOKUP);
-    if (!code_map_block(&session->target->manager, &session->reader, &session->map->ranges[index], part, &block)) {
+    if (!part_block(session, index, part, &block)) {
         reader_status(&session->reader.raw, &session->error);
         return NULL;
     }
@@ -419,7 +426,9 @@ static void look_up(struct cdacq_session *session, uint64_t ip, bool batch, stru
     }
     struct method_record *record = session_record(session, index, part);
     if (record) {
-        answer_from(session, record, NULL, address, ret);
+        struct code_block block;
+        bool has_block = !record->has_il_map && part_block(session, index, part, &block);
+        answer_from(session, record, has_block ? &block : NULL, address, ret);
         ret->ip = ip;
     } else {
         answer_error(session, ip, ret);
