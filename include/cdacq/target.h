@@ -240,8 +240,8 @@ CDACQ_API enum cdacq_status cdacq_target_get_info(struct cdacq_target *target, s
                                                   struct cdacq_error *err);
 
 /*
- * The `truncation` of cdacq_target_info alone, which costs nothing: the version of the runtime is searched for in its
- * image. The target owns the string. NULL if nothing is missing, or no reason is known.
+ * Returns the `truncation` of cdacq_target_info, without the cost of cdacq_target_get_info, which searches the image of
+ * the runtime for its version. The target owns the string. NULL if nothing is missing, or no reason is known.
  */
 CDACQ_API const char *cdacq_target_truncation(const struct cdacq_target *target);
 
