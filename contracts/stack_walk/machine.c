@@ -48,6 +48,36 @@ static bool ends_with_call_x64(const uint8_t *bytes, size_t size, uint64_t retur
     return false;
 }
 
+/*
+ * JMP through a pointer that RIP addresses: an entry, at its first instruction or after ENDBR64. Not that of the table's
+ * first entry, which a PUSH through such a pointer precedes. An entry that has not been bound pushes its number and
+ * jumps to the first.
+ */
+static bool is_linkage_x64(struct reader *reader, uint64_t pc)
+{
+    enum { BEFORE = 6, SIZE = 16 };
+    static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
+    uint8_t code[SIZE], before[BEFORE], first[2];
+    const uint8_t *at = code;
+    if (!reader_try_copy(reader, pc, code, sizeof code))
+        return false;
+    if (memcmp(at, endbr64, sizeof endbr64) == 0)
+        at += sizeof endbr64;
+    bool is_push = at[0] == 0x68;
+    if (is_push)
+        at += 5;
+    if (at[0] == 0xf2) /* BND */
+        at++;
+    if (is_push)
+        return at[0] == 0xe9 &&
+               reader_try_copy(reader,
+                               pc + (uint64_t)(at - code) + 5 + (uint64_t)(int64_t)(int32_t)load_u32(at + 1, false),
+                               first, sizeof first) &&
+               first[0] == 0xff && first[1] == 0x35;
+    return at[0] == 0xff && at[1] == 0x25 &&
+           !(reader_try_copy(reader, pc - BEFORE, before, BEFORE) && before[0] == 0xff && before[1] == 0x35);
+}
+
 /* ---- arm64 ---- */
 
 enum { ARM64_FP = 29, ARM64_LR = 30, ARM64_SP = 31, ARM64_PC = 32 };
@@ -112,6 +142,7 @@ static const struct walk_machine machine_x64 = {
     .saved = saved_x64,
     .saved_count = ARRAY_SIZE(saved_x64),
     .ends_with_call = ends_with_call_x64,
+    .is_linkage = is_linkage_x64,
 };
 
 static const struct walk_machine machine_arm64 = {
@@ -125,6 +156,7 @@ static const struct walk_machine machine_arm64 = {
     .saved = saved_arm64,
     .saved_count = ARRAY_SIZE(saved_arm64),
     .ends_with_call = ends_with_call_arm64,
+    .is_linkage = NULL,
 };
 
 const struct walk_machine *walk_machine_find(enum architecture architecture)

@@ -147,9 +147,9 @@ static bool step_managed(struct stack_walk *walk, struct code_at *code, struct r
 /* Kinds of stubs that leave the stack and the link register as the call to them did, at each of their instructions. */
 static bool is_frameless(enum cdacq_code_kind kind)
 {
-    return kind == CDACQ_CODE_JUMP_STUB || kind == CDACQ_CODE_STUB_PRECODE || kind == CDACQ_CODE_FIXUP_PRECODE ||
-           kind == CDACQ_CODE_VSD_DISPATCH_STUB || kind == CDACQ_CODE_VSD_VTABLE_STUB ||
-           kind == CDACQ_CODE_CALL_COUNTING_STUB;
+    return kind == CDACQ_CODE_JUMP_STUB || kind == CDACQ_CODE_DYNAMIC_HELPER || kind == CDACQ_CODE_STUB_PRECODE ||
+           kind == CDACQ_CODE_FIXUP_PRECODE || kind == CDACQ_CODE_VSD_DISPATCH_STUB ||
+           kind == CDACQ_CODE_VSD_VTABLE_STUB || kind == CDACQ_CODE_CALL_COUNTING_STUB;
 }
 
 static struct guess guess_of(const struct stack_walk *walk)
@@ -163,32 +163,54 @@ static struct guess guess_of(const struct stack_walk *walk)
                           .context = walk->host.context};
 }
 
-/*
- * A step out of code that has no frame: the return address is where the call put it. Only where that is certain: in
- * stubs that never have one, and in code whose address the call in front of the return address has.
- */
-static bool step_frameless(struct stack_walk *walk, const struct code_at *code, struct registers *caller)
+/* Finds what is the return address if the code at hand has no frame: where the call put it. */
+static bool find_return_address(struct stack_walk *walk, uint64_t *ret, struct call_site *ret_site)
 {
     const struct walk_machine *machine = walk->machine;
     struct guess guess = guess_of(walk);
-    struct call_site site;
     bool in_register = machine->return_address != NO_REGISTER;
     if (walk->is_call || (in_register && !register_is_known(&walk->registers, machine->return_address)))
         return false;
-    uint64_t address =
-        in_register ? walk->registers.values[machine->return_address] : read_pointer(raw(walk), sp_of(walk));
-    if (reader_failed(raw(walk)) || !guess_is_return_address(&guess, address, &site))
+    *ret = in_register ? walk->registers.values[machine->return_address] : read_pointer(raw(walk), sp_of(walk));
+    return !reader_failed(raw(walk)) && guess_is_return_address(&guess, *ret, ret_site);
+}
+
+static void return_to(struct stack_walk *walk, uint64_t address, struct registers *caller)
+{
+    register_set(caller, walk->machine->pc, address);
+    if (walk->machine->return_address == NO_REGISTER)
+        register_set(caller, walk->machine->sp, sp_of(walk) + raw(walk)->pointer_size);
+    registers_keep(caller, walk_machine_preserved(walk->machine));
+    undo_hijack(walk, sp_of(walk), caller);
+}
+
+/*
+ * A step out of code that has no frame. Only where that is certain: in stubs that never have one, and in code whose
+ * address the call in front of the return address has.
+ */
+static bool step_frameless(struct stack_walk *walk, const struct code_at *code, struct registers *caller)
+{
+    struct call_site site;
+    uint64_t address;
+    if (!find_return_address(walk, &address, &site))
         return false;
     bool is_stub = code->is_known && is_frameless(code->block.kind);
     bool is_callee = !code->is_known && site.is_managed && site.target <= pc_of(walk) &&
                      pc_of(walk) - site.target < LEAF_MAX && site.target;
-    if (!is_stub && !is_callee)
+    if (is_stub || is_callee)
+        return_to(walk, address, caller);
+    return is_stub || is_callee;
+}
+
+/* A step out of a linkage table, which need not have call-frame information: its entries jump and have no frame. */
+static bool step_linkage(struct stack_walk *walk, struct registers *caller)
+{
+    struct call_site site;
+    uint64_t address;
+    if (!walk->machine->is_linkage || !walk->machine->is_linkage(raw(walk), pc_of(walk)) ||
+        !find_return_address(walk, &address, &site))
         return false;
-    register_set(caller, machine->pc, address);
-    if (!in_register)
-        register_set(caller, machine->sp, sp_of(walk) + raw(walk)->pointer_size);
-    registers_keep(caller, walk_machine_preserved(machine));
-    undo_hijack(walk, sp_of(walk), caller);
+    return_to(walk, address, caller);
     return true;
 }
 
@@ -338,6 +360,10 @@ static void step(struct stack_walk *walk, struct code_at *code, struct walk_fram
         enum native_step result = walk->host.step(walk->host.context, raw(walk), !walk->is_call, &caller, &info);
         by = CDACQ_FRAME_BY_CFI;
         stepped = result == NATIVE_STEPPED;
+        if (result == NATIVE_UNKNOWN && step_linkage(walk, &caller)) {
+            by = CDACQ_FRAME_BY_UNWIND;
+            stepped = true;
+        }
         if (info.is_signal)
             ret->kind = CDACQ_FRAME_SIGNAL;
         if (result == NATIVE_OUTERMOST) {

@@ -10,6 +10,7 @@
 #include "tests/support/mock_support.h"
 
 enum { RBX = 3, RBP = 6, RSP = 7, RIP = 16, METHODS = 4, STACK_SIZE = 0x4000, FRAMES_MAX = 32 };
+enum { STUB_KINDS = 11 /* .NET 10's numbers */, STUB_JUMP = 1, STUB_DYNAMIC_HELPER = 3, STUB_RESOLVE = 7 };
 enum { STATE_HIJACKED = 0x80, CALLED = 8 /* offset of a return address in each method */ };
 
 /* The stack holds zeros, which end a walk; but no managed code returns to 0. */
@@ -18,7 +19,7 @@ enum { AT_ZERO = CDACQ_ERR_CORRUPT };
 static struct mock *mock;
 static struct cdacq_target *target;
 static struct cdacq_session *session;
-static uint64_t methods[METHODS], stack, native_code, thread;
+static uint64_t methods[METHODS], stubs[STUB_KINDS], stack, native_code, thread;
 static struct cdacq_frame frames[FRAMES_MAX];
 static unsigned frame_count;
 static struct cdacq_error error;
@@ -37,6 +38,8 @@ static void add_methods(void)
         uint64_t unwind = mock_get(mock, functions[i].unwind_info, "RuntimeFunction.UnwindData");
         mock_write(mock, heap->begin + unwind, no_codes, sizeof no_codes);
     }
+    for (unsigned i = 0; i < STUB_KINDS; i++)
+        stubs[i] = mock_stub(heap, i, 32);
     for (unsigned i = 0; i < METHODS; i++)
         mock_write(mock, methods[i] + CALLED - sizeof call, call, sizeof call);
 }
@@ -280,6 +283,63 @@ START_TEST(guesses)
 }
 END_TEST
 
+/* Stubs that never have a frame return to the word at the stack pointer, others may not. */
+START_TEST(stubs_without_a_frame)
+{
+    static const uint8_t numbers[] = {STUB_JUMP, STUB_DYNAMIC_HELPER, STUB_RESOLVE, 0};
+    bool is_exact = _i < 2;
+    mock_write_pointer(mock, stack + 0x100, return_to(1));
+    walk(stubs[numbers[_i]] + 10, stack + 0x100, false, 0);
+    check_frame(0, CDACQ_FRAME_STUB, CDACQ_FRAME_BY_CONTEXT, stubs[numbers[_i]] + 10, stack + 0x100);
+    check_frame(1, CDACQ_FRAME_MANAGED, is_exact ? CDACQ_FRAME_BY_UNWIND : CDACQ_FRAME_BY_GUESS, return_to(1),
+                stack + 0x108);
+    ck_assert_uint_eq(frames[0].cfa, is_exact ? stack + 0x108 : 0);
+}
+END_TEST
+
+/*
+ * Entries of procedure linkage tables without call-frame information, at instructions that come before a push. In all
+ * other cases the caller is a guess.
+ */
+enum { LINKAGE_AT = 0x100, LINKAGE_CODE_MAX = 16 };
+
+static const struct linkage_case {
+    uint8_t code[LINKAGE_CODE_MAX];
+    unsigned at; /* where the thread is */
+    bool is_exact;
+} linkage_cases[] = {
+    {{0xff, 0x25, 1, 2, 3, 4}, 0, true},
+    {{0xf3, 0x0f, 0x1e, 0xfa, 0xff, 0x25, 1, 2, 3, 4}, 0, true},
+    {{0xf3, 0x0f, 0x1e, 0xfa, 0xf2, 0xff, 0x25, 1, 2, 3, 4}, 4, true},
+    {{0x68, 1, 0, 0, 0, 0xe9, 0xd6, 0xff, 0xff, 0xff}, 0, true},  /* to the first entry, 0x20 in front */
+    {{0x68, 1, 0, 0, 0, 0xe9, 0xd6, 0xff, 0xff, 0xff}, 5, false}, /* the number is on the stack */
+    {{0x68, 1, 0, 0, 0, 0xe9, 0xd7, 0xff, 0xff, 0xff}, 0, false}, /* to something else */
+    {{0xf3, 0x0f, 0x1e, 0xfa, 0x68, 1, 0, 0, 0, 0xf2, 0xe9, 0xd1, 0xff, 0xff, 0xff}, 0, true},
+    {{0xff, 0x35, 1, 2, 3, 4, 0xff, 0x25, 1, 2, 3, 4}, 6, false}, /* the first entry has pushed another word */
+    {{0xff, 0x35, 1, 2, 3, 4}, 0, false},
+    {{0xff, 0x15, 1, 2, 3, 4}, 0, false}, /* a call */
+};
+
+START_TEST(linkage_tables)
+{
+    static const uint8_t first[] = {0xff, 0x35, 0, 0, 0, 0, 0xff, 0x25, 0, 0, 0, 0};
+    const struct linkage_case *c = &linkage_cases[_i];
+    uint64_t pc = native_code + LINKAGE_AT + c->at;
+    mock_write(mock, native_code + LINKAGE_AT - 0x20, first, sizeof first);
+    mock_write(mock, native_code + LINKAGE_AT, c->code, sizeof c->code);
+    mock_write_pointer(mock, stack + 0x100, return_to(1));
+    walk(pc, stack + 0x100, false, 0);
+    check_frame(0, CDACQ_FRAME_NATIVE, CDACQ_FRAME_BY_CONTEXT, pc, stack + 0x100);
+    check_frame(1, CDACQ_FRAME_MANAGED, c->is_exact ? CDACQ_FRAME_BY_UNWIND : CDACQ_FRAME_BY_GUESS, return_to(1),
+                stack + 0x108);
+
+    /* A word that is no return address refutes it. */
+    ck_assert_uint_eq(frames[0].cfa, c->is_exact ? stack + 0x108 : 0);
+    walk(pc, stack + 0xf8, false, 0);
+    check_frame(1, CDACQ_FRAME_MANAGED, CDACQ_FRAME_BY_GUESS, return_to(1), stack + 0x108);
+}
+END_TEST
+
 /* Lists of Frames that lead nowhere, downwards or in a circle, and registers that go down, end the walk. */
 START_TEST(hostile_frames)
 {
@@ -339,6 +399,8 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, hijacked, 0, 2);
     tcase_add_loop_test(tcase, frames_of_each_kind, 0, ARRAY_SIZE(frame_cases));
     tcase_add_test(tcase, guesses);
+    tcase_add_loop_test(tcase, stubs_without_a_frame, 0, 4);
+    tcase_add_loop_test(tcase, linkage_tables, 0, ARRAY_SIZE(linkage_cases));
     tcase_add_loop_test(tcase, hostile_frames, 0, 2);
     tcase_add_loop_test(tcase, a_handler_on_a_stack_further_up, 0, 2);
     tcase_add_test(tcase, arguments);
