@@ -2,49 +2,50 @@
 
 #include <stdio.h>
 
+#include "formats/compression/unpacker.h"
+#include "formats/dwarf_cursor.h"
 #include "target/file_index.h"
-#include "util/library.h"
 #include "util/text.h"
 
 /* ---- .gnu_debugdata ---- */
 
-/* lzma_stream_buffer_decode() of liblzma, declared here because its header may not be installed. */
-struct lzma {
-    int (*stream_buffer_decode)(uint64_t *memory_limit, uint32_t flags, const void *allocator, const uint8_t *in,
-                                size_t *in_at, size_t in_size, uint8_t *out, size_t *out_at, size_t out_size);
-};
-
-static const struct library lzma_library = {
-    .file = "liblzma.so.5",
-    .package = "liblzma5",
-    .names = (const char *const[]){"lzma_stream_buffer_decode", NULL},
-};
+static size_t read_packed(void *context, void *buffer, size_t size)
+{
+    struct dwarf_cursor *packed = context;
+    size_t n = MIN(size, dwarf_left(packed));
+    memcpy(buffer, dwarf_bytes(packed, n), n);
+    return n;
+}
 
 uint8_t *debug_data_open(const struct elf_file *file, size_t *ret_size)
 {
-    enum { LZMA_OK = 0, LZMA_BUF_ERROR = 10 };
     struct elf_section section;
-    struct lzma lzma;
+    struct unpacker unpacker;
     char why[200];
-    const uint8_t *packed =
+    const uint8_t *bytes =
         elf_file_section_named(file, ".gnu_debugdata", &section) ? elf_file_contents(file, &section) : NULL;
-    if (!packed || section.size > DEBUG_DATA_MAX || !library_load(&lzma_library, &lzma, why, sizeof why))
+    if (!bytes || section.size > DEBUG_DATA_MAX)
         return NULL;
-    for (size_t room = (size_t)MIN(section.size * 8 + 65536, (uint64_t)DEBUG_DATA_MAX);; room *= 2) {
-        uint64_t memory_limit = 2 * (uint64_t)DEBUG_DATA_MAX;
-        size_t in = 0, out = 0;
-        uint8_t *bytes = malloc(room);
-        int result = bytes ? lzma.stream_buffer_decode(&memory_limit, 0, NULL, packed, &in, (size_t)section.size, bytes,
-                                                       &out, room)
-                           : -1;
-        if (result == LZMA_OK) {
-            *ret_size = out;
-            return bytes;
-        }
-        free(bytes);
-        if (result != LZMA_BUF_ERROR || room > DEBUG_DATA_MAX / 2)
-            return NULL;
+    struct dwarf_cursor packed = dwarf_cursor_of(bytes, (size_t)section.size, false);
+    if (!unpacker_init(&unpacker, &codec_xz, read_packed, &packed, why, sizeof why))
+        return NULL;
+    CLEANUP_FREE uint8_t *unpacked = NULL;
+    size_t room = (size_t)MIN(section.size * 8 + 65536, (uint64_t)DEBUG_DATA_MAX), size = 0;
+    for (; unpacker.state == UNPACKER_OPEN && room <= DEBUG_DATA_MAX; room *= 2) {
+        uint8_t *larger = realloc(unpacked, room);
+        if (!larger)
+            break;
+        unpacked = larger;
+        size += unpacker_read(&unpacker, unpacked + size, room - size);
     }
+    bool complete = unpacker.state == UNPACKER_COMPLETE && size; /* nothing: it is not of the format */
+    unpacker_deinit(&unpacker);
+    if (!complete)
+        return NULL;
+    uint8_t *ret = unpacked;
+    unpacked = NULL;
+    *ret_size = size;
+    return ret;
 }
 
 /* ---- Separate files ---- */

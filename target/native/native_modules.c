@@ -11,6 +11,7 @@ enum {
     ROW_MAX = 16384, /* that are kept; a core with 1,000 threads has some 1,000 addresses */
     SYMBOL_FUEL = 64 * 1024,
     SYMBOLS_IN_MEMORY_MAX = 1024 * 1024,
+    SYMBOL_BYTES_MAX = 1024 * 1024 * 1024, /* of all images; those after that have no symbols */
 };
 
 struct native_module {
@@ -19,6 +20,7 @@ struct native_module {
     struct symbols symbols;
     uint8_t *debug_data;
     struct file_candidate debug_file;
+    size_t debug_data_size;
     struct window memory[2]; /* .dynsym and .dynstr of an image without a file */
 };
 
@@ -56,7 +58,8 @@ struct native_modules {
     struct module_list modules;
     struct module_table by_mapping;
     struct row_table rows;
-    struct arena arena; /* of rows */
+    struct arena arena;    /* of rows */
+    uint64_t symbol_bytes; /* that the symbols of all images take */
     struct mapping vdso_mapping;
     struct native_module *vdso;
     bool vdso_opened;
@@ -270,7 +273,6 @@ static void add_symbols(struct native_modules *modules, struct native_module *mo
     struct mapped_file *mapped = module->image.file;
     const struct elf_file *file = NULL;
     struct elf_file opened;
-    size_t size = 0;
     if (mapped && mapped_file_resolve(mapped)) {
         struct bytes bytes = bytes_of_buffer(mapped->content.bytes, mapped->content.size);
         file = elf_file_open(&bytes, &opened) ? &opened : NULL;
@@ -283,14 +285,16 @@ static void add_symbols(struct native_modules *modules, struct native_module *mo
         complete = module->symbols.list.count > 0;
     }
     if (!complete && file) {
-        module->debug_data = debug_data_open(file, &size);
-        add_symtab(module, module->debug_data, size);
+        module->debug_data = debug_data_open(file, &module->debug_data_size);
+        add_symtab(module, module->debug_data, module->debug_data_size);
     }
     if (!complete && file)
         symbols_add_file(&module->symbols, &module->image, file, SHT_DYNSYM);
     if (!file || modules->target->recording) /* a snapshot holds the memory, not the file */
         add_from_memory(modules, module);
     symbols_seal(&module->symbols);
+    modules->symbol_bytes += module->symbols.list.count * sizeof(struct symbol) + module->debug_data_size +
+                             module->debug_file.size + module->memory[0].size + module->memory[1].size;
 }
 
 bool native_modules_symbol(struct native_modules *modules, uint64_t address, struct native_symbol *ret)
@@ -299,7 +303,7 @@ bool native_modules_symbol(struct native_modules *modules, uint64_t address, str
     *ret = (struct native_symbol){0};
     if (!module)
         return false;
-    if (!module->has_symbols)
+    if (!module->has_symbols && modules->symbol_bytes < SYMBOL_BYTES_MAX)
         add_symbols(modules, module);
     module->has_symbols = true;
     ret->module = module->image.path;

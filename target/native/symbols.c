@@ -4,7 +4,10 @@
 
 DEFINE_VECTOR_FUNCTIONS(symbol_list, struct symbol);
 
-enum { NESTED_MAX = 64 }; /* symbols that may begin within another one */
+enum {
+    NESTED_MAX = 64,       /* symbols that may begin within another one */
+    NAME_MAX_SIZE = 65536, /* bytes of a name, the NUL included; a longer name is left out */
+};
 
 void symbols_deinit(struct symbols *symbols)
 {
@@ -99,7 +102,7 @@ static const char *name_of(const struct symbols *symbols, const struct symbol *s
 {
     const struct symbol_strings *strings = &symbols->strings[symbol->table];
     const char *name = strings->bytes + symbol->name;
-    return memchr(name, 0, strings->size - symbol->name) ? name : NULL;
+    return memchr(name, 0, MIN(strings->size - symbol->name, (size_t)NAME_MAX_SIZE)) ? name : NULL;
 }
 
 const char *symbols_find(const struct symbols *symbols, uint64_t vaddr, uint64_t *ret_offset)
