@@ -38,6 +38,7 @@ struct cdacq_target {
     struct source_file_list source_files;     /* under the policy's lock */
     _Atomic(struct target_process *) process; /* NULL until first needed */
     struct threads snapshot_threads;          /* of a recording target: those that a snapshot will hold */
+    uint64_t snapshot_stacks;                 /* bytes of stacks that were looked at for it */
     char build_id[2 * BUILD_ID_MAX + 1];
     struct runtime_version version; /* found on demand, under the policy's lock */
     bool has_version;

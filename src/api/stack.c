@@ -12,7 +12,11 @@
 
 enum { THREAD_NAME_UNITS = 256 }; /* UTF-16 units of a managed thread's name that is shown */
 
-enum { SNAPSHOT_STACK_MAX = 1024 * 1024 }; /* bytes of one stack that a snapshot holds beyond what its walk reads */
+/* Bytes that a snapshot holds beyond what the walks read. */
+enum {
+    SNAPSHOT_STACK_MAX = 1024 * 1024,         /* of one stack */
+    SNAPSHOT_STACKS_MAX = 1024 * 1024 * 1024, /* of all stacks */
+};
 
 _Static_assert(ARRAY_SIZE(((struct cdacq_registers *)NULL)->values) == REGISTER_MAX, "all registers");
 
@@ -277,8 +281,20 @@ static enum cdacq_status take_thread(struct cdacq_session *session, const struct
 static void record_stack(struct cdacq_session *session, uint64_t sp, uint64_t end)
 {
     struct target *target = session->target->target;
-    if (target->recording && end > sp)
-        target_record(target, sp, MIN(end - sp, (uint64_t)SNAPSHOT_STACK_MAX));
+    uint64_t *total = &session->target->snapshot_stacks;
+    if (!target->recording || end <= sp)
+        return;
+    uint64_t size = MIN(MIN(end - sp, (uint64_t)SNAPSHOT_STACK_MAX), SNAPSHOT_STACKS_MAX - *total);
+    struct span span;
+    *total += size;
+    /* A line that has no memory costs much when the snapshot is written. */
+    for (uint64_t at = sp, stop = sp + size; at < stop;) {
+        bool found = target->ops->memory_at(target, at, &span);
+        uint64_t next = found ? MIN(span.end, stop) : align_down(at, LINE_SIZE) + LINE_SIZE;
+        if (found)
+            target_record(target, at, next - at);
+        at = next;
+    }
 }
 
 enum cdacq_status cdacq_session_visit_frames(struct cdacq_session *session, const struct cdacq_thread *thread,

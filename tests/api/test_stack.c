@@ -158,6 +158,25 @@ START_TEST(walks_share_their_fuel)
 }
 END_TEST
 
+/* A snapshot holds the part of a stack that was walked, up to a bound for all stacks. */
+START_TEST(stacks_of_a_snapshot)
+{
+    const struct cdacq_options options = {.size = sizeof options, .flags = CDACQ_OPEN_RECORD};
+    const uint64_t all = UINT64_C(1) << 30;
+    mock_write_pointer(mock, stack + 0x100, return_to(1));
+    mock_publish(mock, NULL);
+    target = mock_open(mock, CARRIER_MEMORY, &options);
+    ck_assert_int_eq(cdacq_session_create(target, &session, NULL), CDACQ_OK);
+    walk(methods[0], stack + 0x100, false, 0);
+    ck_assert_uint_eq(target->snapshot_stacks, 0x10);
+    target->snapshot_stacks = all - 8;
+    for (unsigned i = 0; i < 2; i++) {
+        walk(methods[0], stack + 0x100, false, 0);
+        ck_assert_uint_eq(target->snapshot_stacks, all);
+    }
+}
+END_TEST
+
 START_TEST(a_return_address_behind_its_method)
 {
     mock_write_pointer(mock, stack + 0x100, methods[0] + 64);
@@ -395,6 +414,7 @@ static Suite *suite(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, managed_frames);
     tcase_add_test(tcase, walks_share_their_fuel);
+    tcase_add_test(tcase, stacks_of_a_snapshot);
     tcase_add_test(tcase, a_return_address_behind_its_method);
     tcase_add_loop_test(tcase, hijacked, 0, 2);
     tcase_add_loop_test(tcase, frames_of_each_kind, 0, ARRAY_SIZE(frame_cases));
