@@ -196,7 +196,7 @@ bool debug_file_open(const struct image *image, const struct elf_file *file, str
     /* The directory in the target; its file's where it was found elsewhere. */
     snprintf(directory, sizeof directory, "%.*s", (int)(path_basename(mapped->path) - mapped->path), mapped->path);
     for (char **root = policy->sysroots; root && *root; root++)
-        if (look_below(&search, *root, strstr(directory, "/../") ? NULL : directory, by_id))
+        if (look_below(&search, *root, mapped_path_is_file(mapped->path) ? directory : NULL, by_id))
             return true;
     if (look_in_modules(&search, by_id))
         return true;
