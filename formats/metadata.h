@@ -239,10 +239,6 @@ struct metadata_method_debug_information {
     uint32_t sequence_points;
 };
 
-struct metadata_state_machine_method {
-    uint32_t move_next, kickoff; /* rids of MethodDefs */
-};
-
 struct metadata_custom_debug_information {
     uint32_t parent; /* token */
     uint32_t kind;   /* index into #GUID */
@@ -268,7 +264,6 @@ METADATA_ROW_READER(assembly_ref, ASSEMBLY_REF)
 METADATA_ROW_READER(generic_param, GENERIC_PARAM)
 METADATA_ROW_READER(document, DOCUMENT)
 METADATA_ROW_READER(method_debug_information, METHOD_DEBUG_INFORMATION)
-METADATA_ROW_READER(state_machine_method, STATE_MACHINE_METHOD)
 METADATA_ROW_READER(custom_debug_information, CUSTOM_DEBUG_INFORMATION)
 
 enum cdacq_status metadata_mvid(const struct metadata *metadata, uint8_t ret[16]);

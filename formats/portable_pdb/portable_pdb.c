@@ -9,8 +9,6 @@ enum {
 
 const uint8_t portable_pdb_source_link[16] = {0x56, 0x05, 0x11, 0xcc, 0x91, 0xa0, 0x38, 0x4d,
                                               0x9f, 0xec, 0x25, 0xab, 0x9a, 0x35, 0x1a, 0x6a};
-const uint8_t portable_pdb_lambda_map[16] = {0x4c, 0x00, 0x43, 0xa6, 0x40, 0x02, 0x6f, 0x49,
-                                             0xa7, 0x83, 0x30, 0xd6, 0x4f, 0x49, 0x79, 0xde};
 
 enum cdacq_status portable_pdb_open(const void *bytes, size_t size, struct portable_pdb *ret)
 {
@@ -85,19 +83,6 @@ enum cdacq_status portable_pdb_document_name(const struct portable_pdb *pdb, uin
         text_append(text, part, part_size);
     }
     return text->broken ? CDACQ_ERR_FORMAT : CDACQ_OK;
-}
-
-enum cdacq_status portable_pdb_kickoff_method(const struct portable_pdb *pdb, uint32_t move_next_rid, uint32_t *ret)
-{
-    struct metadata_state_machine_method row = {0};
-    uint32_t rid;
-    enum cdacq_status status =
-        metadata_find_row(&pdb->metadata, METADATA_STATE_MACHINE_METHOD, STATE_MACHINE_MOVE_NEXT, move_next_rid, &rid);
-    if (status == CDACQ_OK && rid)
-        status = metadata_state_machine_method(&pdb->metadata, rid, &row);
-    if (status == CDACQ_OK)
-        *ret = row.kickoff;
-    return status;
 }
 
 enum cdacq_status portable_pdb_custom(const struct portable_pdb *pdb, uint32_t token, const uint8_t kind[16],

@@ -1,6 +1,6 @@
 /*
- * portable_pdb.h: portable PDBs: the sequence points and documents of methods, the methods that iterators and async
- * methods were written as, and custom debug information. A rid or a token is one of the module that the PDB belongs to.
+ * portable_pdb.h: portable PDBs: the sequence points and documents of methods, and custom debug information. A rid or a
+ * token is one of the module that the PDB belongs to.
  *
  * The input is not trusted; what is malformed is FORMAT. Nothing is allocated. An opened `struct portable_pdb` is
  * immutable, and threads may share it. Source: dotnet/runtime docs/design/specs/PortablePdb-Metadata.md.
@@ -33,12 +33,8 @@ enum cdacq_status portable_pdb_points(const struct portable_pdb *pdb, uint32_t m
 /* Appends the name of a document, a path on the machine that built the module: any bytes. */
 enum cdacq_status portable_pdb_document_name(const struct portable_pdb *pdb, uint32_t rid, struct text *text);
 
-/* From the MoveNext of a state machine to the iterator or async method that was written; *ret is 0 if there is none. */
-enum cdacq_status portable_pdb_kickoff_method(const struct portable_pdb *pdb, uint32_t move_next_rid, uint32_t *ret);
-
-/* Kinds of custom debug information: GUIDs as they are stored. */
-extern const uint8_t portable_pdb_source_link[16]; /* JSON; of the module, token 0x00000001 */
-extern const uint8_t portable_pdb_lambda_map[16];  /* EditAndContinueLambdaAndClosureMap; of a method */
+/* A kind of custom debug information, a GUID as it is stored: JSON of the module, token 0x00000001. */
+extern const uint8_t portable_pdb_source_link[16];
 
 /* The custom debug information of a token, in the PDB's buffer; *ret is NULL if there is none of that kind. */
 enum cdacq_status portable_pdb_custom(const struct portable_pdb *pdb, uint32_t token, const uint8_t kind[16],

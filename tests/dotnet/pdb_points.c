@@ -38,12 +38,8 @@ static void print_pdb(const struct portable_pdb *pdb)
     text_hex(hex, pdb->id, sizeof pdb->id);
     printf("id\t%s\n", hex);
     for (uint32_t rid = 1; rid <= metadata_row_count(&pdb->metadata, METADATA_METHOD_DEBUG_INFORMATION); rid++) {
-        uint32_t kickoff = 0;
         printf("method\t0x%08x\n", metadata_token(METADATA_METHOD_DEF, rid));
         print_points(pdb, rid);
-        if (portable_pdb_kickoff_method(pdb, rid, &kickoff) == CDACQ_OK && kickoff)
-            printf("kickoff\t0x%08x\t0x%08x\n", metadata_token(METADATA_METHOD_DEF, rid),
-                   metadata_token(METADATA_METHOD_DEF, kickoff));
     }
     if (portable_pdb_custom(pdb, metadata_token(METADATA_MODULE, 1), portable_pdb_source_link, &json, &size) >= 0 &&
         json) {

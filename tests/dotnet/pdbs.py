@@ -42,7 +42,8 @@ def output_of(*command):
 
 def compare(judge, assembly):
     """The number of sequence points; None if anything differs."""
-    expected = output_of("dotnet", judge, assembly)
+    listed = output_of("dotnet", judge, assembly).splitlines(keepends=True)
+    expected = b"".join(line for line in listed if not line.startswith(b"kickoff"))  # names need no PDB
     found = output_of(PDB_POINTS, assembly.with_suffix(".pdb"))
     points = sum(line[:1].isdigit() for line in expected.splitlines())
     if expected == found:

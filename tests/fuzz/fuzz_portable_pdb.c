@@ -41,14 +41,12 @@ static void read_pdb(const uint8_t *data, size_t size)
     struct portable_pdb pdb;
     struct sequence_points points;
     struct text text = {0};
-    uint32_t kickoff;
     if (portable_pdb_open(data, size, &pdb) < 0)
         return;
     for (uint32_t rid = 0; rid < ROW_CAP; rid++) {
         if (portable_pdb_points(&pdb, rid, &points) == CDACQ_OK)
             check_points(&points);
-        portable_pdb_kickoff_method(&pdb, rid, &kickoff);
-        read_custom(&pdb, metadata_token(METADATA_METHOD_DEF, rid), portable_pdb_lambda_map);
+        read_custom(&pdb, metadata_token(METADATA_METHOD_DEF, rid), portable_pdb_source_link);
         text_clear(&text);
         portable_pdb_document_name(&pdb, rid, &text);
     }
