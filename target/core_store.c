@@ -199,7 +199,7 @@ static void append(struct intake *intake, const uint8_t *bytes, size_t size)
         size_t run = at;
         while (run < size && !is_zero(bytes + run, MIN(HOLE, size - run))) {
             if (intake->disk_size + HOLE > intake->disk_max) {
-                stop(intake, "no more than %s of a core are stored, zeros aside", intake->disk_max);
+                stop(intake, "no more than %s of a core are stored, not counting zeros", intake->disk_max);
                 size = run;
                 break;
             }

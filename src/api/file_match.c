@@ -132,7 +132,7 @@ static void compare_build_id(struct comparison *comparison, const struct elf_fil
     if (range_fits(segment->offset, segment->file_size, candidate->size) &&
         find_build_id(elf, candidate->bytes, segment, &view))
         compare_bytes(comparison, (uint64_t)(view.desc - candidate->bytes), view.note.desc_size,
-                      "its build-id is another one");
+                      "it has another build-id");
 }
 
 static bool is_stripped_of_contents(const struct elf_file *elf)
@@ -225,7 +225,7 @@ static void compare_r2r_tables(struct comparison *comparison, const struct pe_in
         for (unsigned part = 0; constant_tables[i] == R2R_RUNTIME_FUNCTIONS && part < SAMPLE_MAX; part++) {
             size_t n = MIN(section.size, 512u);
             compare_bytes(comparison, offset + (uint64_t)(section.size - n) / SAMPLE_MAX * part, n,
-                          "its runtime functions are other ones");
+                          "it has other runtime functions");
         }
     }
 }
@@ -252,7 +252,7 @@ static void compare_mvid(struct comparison *comparison, const struct pe_in_file 
         metadata_module(&metadata, 1, &module) < 0 || !module.mvid)
         return;
     uint64_t offset = image->begin + part.offset + metadata.guids.offset + (uint64_t)(module.mvid - 1) * 16;
-    compare_bytes(comparison, offset, 16, "its MVID is another one");
+    compare_bytes(comparison, offset, 16, "it has another MVID");
 }
 
 /* Compares the PE image at a file offset. False if there is none. */

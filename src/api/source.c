@@ -17,7 +17,7 @@ static const char *why_no_line(struct cdacq_session *session, const struct metho
                                const struct source_file *file, int32_t il_offset)
 {
     if (il_offset == CDACQ_OFFSET_UNKNOWN)
-        return "no IL offset is known, so no line is";
+        return "the IL offset is not known, so the line is not known";
     if (!record->module)
         return record->method.token ? "the method's module is not known" : "the method is dynamic: no PDB describes it";
     if (!file)

@@ -104,7 +104,7 @@ static const char *refuse(const struct pe_debug *debug, const struct file_candid
     /* A PDB that was converted keeps the GUID alone. */
     size_t id_size = debug->portable ? sizeof debug->id : 16;
     if (debug->has_pdb && memcmp(ret->id, debug->id, id_size) != 0)
-        return "its id is another one";
+        return "it has another id";
     return NULL;
 }
 
@@ -142,9 +142,8 @@ static const char *refuse_file(struct search *search, const struct file_candidat
     if (candidate->size > HASHED_MAX - list->hashed)
         return "too many other files had to be compared";
     list->hashed += candidate->size;
-    return checksum_matches(search->debug, candidate, &search->file->pdb)
-               ? NULL
-               : "its id is right, but its checksum is another one";
+    return checksum_matches(search->debug, candidate, &search->file->pdb) ? NULL
+                                                                          : "it has the right id, but another checksum";
 }
 
 /* Uses the file at `path` if it matches. `why` keeps the reason if it is there and does not. */
@@ -302,7 +301,8 @@ static bool take_embedded(struct search *search, const struct module *module)
     struct source_file *file = search->file;
     char *why = search->why;
     if (debug->embedded_size > PACKED_MAX || debug->embedded_pdb_size > UNPACKED_MAX) {
-        snprintf(why, WHY_SIZE, "%s: its embedded PDB is larger than 256 MiB", search->module_name);
+        snprintf(why, WHY_SIZE, "%s: its embedded PDB is larger than 64 MiB, or 256 MiB decompressed",
+                 search->module_name);
         return false;
     }
     const void *packed = bytes_window(&module->pe.bytes, debug->embedded_offset, debug->embedded_size);

@@ -298,7 +298,7 @@ enum cdacq_status cdacq_target_open_core_fd(int fd, const char *name, const stru
                                             struct cdacq_target **ret, struct cdacq_error *err)
 {
     if (fd < 0)
-        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "%d is no file descriptor", fd);
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "%d is not a file descriptor", fd);
     return open_core(fd, name, options, ret, err);
 }
 

@@ -91,8 +91,8 @@ static void write_stacks(struct work *work)
 static void report_doubts(const struct work *work)
 {
     if (work->guesses)
-        message("%" PRIu64 " frames rest on a guess; each is marked with %s", work->guesses,
-                work->answers.json ? "\"by\":\"guess\"" : "'?'");
+        message("%" PRIu64 " frame%s on a guess; each is marked with %s", work->guesses,
+                work->guesses == 1 ? " rests" : "s rest", work->answers.json ? "\"by\":\"guess\"" : "'?'");
     if (work->incomplete && !work->answers.json)
         message("%" PRIu64 " of %" PRIu64 " stacks end before the outermost frame", work->incomplete, work->threads);
 }

@@ -249,7 +249,7 @@ START_TEST(a_pdb_with_another_id_is_named_and_not_used)
     pdb[opened.id_offset + _i] ^= 1;
     write_file("app/Lines.pdb", pdb, pdb_size);
     open_process(CARRIER_CORE, NULL);
-    check_no_line("/app/Lines.pdb is not the PDB of Lines.dll: its id is another one; wanted: symbol server key Lines");
+    check_no_line("/app/Lines.pdb is not the PDB of Lines.dll: it has another id; wanted: symbol server key Lines");
 }
 END_TEST
 
@@ -259,7 +259,7 @@ START_TEST(a_pdb_with_another_checksum_is_named_and_not_used)
     pdb[pdb_size - 1] ^= 1;
     write_file("app/Lines.pdb", pdb, pdb_size);
     open_process(CARRIER_CORE, NULL);
-    check_no_line("/app/Lines.pdb is not the PDB of Lines.dll: its id is right, but its checksum is another one");
+    check_no_line("/app/Lines.pdb is not the PDB of Lines.dll: it has the right id, but another checksum");
 }
 END_TEST
 

@@ -44,7 +44,7 @@ static enum file_match compare_as_set(struct target *of, const struct mapped_fil
     if (comparison.constant_when_read_only)
         file_candidate_add_constant(candidate, 0, candidate->size, FILE_EXTENT_READ_ONLY);
     if (comparison.result == FILE_DIFFERS)
-        snprintf(why, why_size, "its build-id is another one");
+        snprintf(why, why_size, "it has another build-id");
     return comparison.result;
 }
 
@@ -969,13 +969,13 @@ START_TEST(a_contradicted_file_is_refused)
     ck_assert_int_eq(comparison.asked, 1); /* once, not per touch */
     ck_assert_int_eq(byte_at(0x11000), 'D');
     char expected[400];
-    snprintf(expected, sizeof expected, "%s is not the file that was mapped: its build-id is another one", path);
+    snprintf(expected, sizeof expected, "%s is not the file that was mapped: it has another build-id", path);
     ck_assert_str_eq(mapped_file_problem(target->mappings[0].file), expected);
     struct reader reader;
     reader_init(&reader, target, 8, false);
     read_u8(&reader, 0x10000);
     reader_status(&reader, &error);
-    ck_assert_msg(strstr(error.message, "its build-id is another one"), "%s", error.message);
+    ck_assert_msg(strstr(error.message, "it has another build-id"), "%s", error.message);
 }
 END_TEST
 

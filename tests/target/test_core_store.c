@@ -120,8 +120,9 @@ START_TEST(bound_on_the_disk)
     int fd = fd_of(packed, packed_size);
     ck_assert_int_eq(open_fd(fd, 50 * 4096), CDACQ_OK);
     ck_assert(target->truncated);
-    ck_assert_str_eq(target->truncation,
-                     "only its first 204800 bytes were read: no more than 200 KiB of a core are stored, zeros aside");
+    ck_assert_str_eq(
+        target->truncation,
+        "only its first 204800 bytes were read: no more than 200 KiB of a core are stored, not counting zeros");
     ck_assert_uint_lt(target->dumped_size, 50 * 4096);
     close(fd);
 }
