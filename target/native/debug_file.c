@@ -72,14 +72,17 @@ static uint32_t checksum_of(const uint8_t *bytes, uint64_t size)
     return ~crc;
 }
 
+enum { NOTES_MAX = 4096 }; /* of a file; sections of a forged one may share their bytes */
+
 /* 1: the file has the image's build-id; -1: it has another one; 0: it has none. */
 static int compare_build_id(const struct elf_file *elf, const struct image *image)
 {
     struct elf_section section;
-    for (unsigned i = 0; elf_file_section(elf, i, &section); i++) {
+    unsigned left = NOTES_MAX;
+    for (unsigned i = 0; left && elf_file_section(elf, i, &section); i++) {
         const uint8_t *notes = section.type == SHT_NOTE ? elf_file_contents(elf, &section) : NULL;
         struct elf_note_bytes note;
-        for (uint64_t at = 0; notes && elf_note_next(elf->class, notes, section.size, 4, &at, &note);)
+        for (uint64_t at = 0; notes && left && elf_note_next(elf->class, notes, section.size, 4, &at, &note); left--)
             if (elf_note_is_build_id(&note.note, note.name))
                 return note.note.desc_size == image->build_id_size &&
                                memcmp(note.desc, image->build_id, image->build_id_size) == 0
