@@ -129,6 +129,8 @@ static void plan_notes(const struct core_writer_image *image, struct plan *plan)
     if (image->pid)
         plan->note_size += NOTE_HEADER + prpsinfo_size(image);
     plan->note_size += image->marked ? NOTE_HEADER : 0;
+    for (size_t i = 0; i < image->pdb_count; i++)
+        plan->note_size += NOTE_HEADER + align_up(image->pdbs[i].size, 4);
     for (size_t i = 0; i < image->thread_count; i++) {
         plan->note_size += NOTE_HEADER + prstatus_size(image, &image->threads[i]);
         plan->note_size += image->threads[i].died ? NOTE_HEADER + SIGINFO_SIZE : 0;
@@ -283,13 +285,15 @@ static void put_prpsinfo(struct sink *sink, const struct core_writer_image *imag
     put_bytes(sink, name, sizeof name);
 }
 
-static void put_mark(struct sink *sink)
+static void put_own_note(struct sink *sink, enum core_writer_note type, const void *bytes, size_t size)
 {
     char name[8] = CORE_WRITER_NOTE;
     put_u32(sink, sizeof CORE_WRITER_NOTE);
-    put_u32(sink, 0); /* its contents are empty */
-    put_u32(sink, 1); /* type */
+    put_u32(sink, (uint32_t)size);
+    put_u32(sink, type);
     put_bytes(sink, name, sizeof name);
+    put_bytes(sink, bytes, size);
+    put_zeros(sink, align_up(size, 4) - size);
 }
 
 static void put_thread(struct sink *sink, const struct core_writer_image *image,
@@ -353,10 +357,12 @@ enum cdacq_status core_writer_write(FILE *file, const struct core_writer_image *
     if (image->pid)
         put_prpsinfo(&sink, image);
     if (image->marked)
-        put_mark(&sink);
+        put_own_note(&sink, CORE_WRITER_MARK, NULL, 0);
     for (size_t i = 0; i < image->thread_count; i++)
         put_thread(&sink, image, &image->threads[i]);
     put_nt_file(&sink, image, &plan);
+    for (size_t i = 0; i < image->pdb_count; i++)
+        put_own_note(&sink, CORE_WRITER_PDB, image->pdbs[i].bytes, image->pdbs[i].size);
     for (size_t i = 0; i < image->segment_count && !sink.failed; i++) {
         put_zeros(&sink, segment_offset(image, i, sink.offset) - sink.offset);
         put_bytes(&sink, image->segments[i].bytes, image->segments[i].filesz);

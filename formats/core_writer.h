@@ -48,12 +48,23 @@ struct core_writer_thread {
     size_t registers_size;
 };
 
-#define CORE_WRITER_NOTE "CDACQ" /* name of the note that marks a core as written by `cdacq snapshot` */
+#define CORE_WRITER_NOTE "CDACQ" /* name of the notes of a core that `cdacq snapshot` writes */
+
+enum core_writer_note {
+    CORE_WRITER_MARK = 1, /* empty: who wrote the core */
+    CORE_WRITER_PDB = 2,  /* the bytes of a portable PDB, which has its id in it */
+};
+
+/* Bytes of a note of that kind, at most 1 GiB. */
+struct core_writer_pdb {
+    const void *bytes;
+    size_t size;
+};
 
 struct core_writer_image {
     bool wide; /* ELFCLASS64, else ELFCLASS32 */
     bool big_endian;
-    bool marked;           /* with a CORE_WRITER_NOTE */
+    bool marked;           /* with a CORE_WRITER_MARK */
     bool packed;           /* no padding between segments: smaller if many of them are less than a page */
     uint16_t machine;      /* EM_* */
     int pid;               /* 0: no NT_PRPSINFO is written */
@@ -64,6 +75,8 @@ struct core_writer_image {
     size_t mapping_count;
     const struct core_writer_thread *threads; /* written in this order; readers take the first for the current one */
     size_t thread_count;
+    const struct core_writer_pdb *pdbs;
+    size_t pdb_count;
     const struct core_writer_segment *segments;
     size_t segment_count;
 };

@@ -18,6 +18,7 @@
 enum {
     SEGMENT_MAX = 4 * 1024 * 1024, /* vm.max_map_count is 65,530 by default; the table takes 224 MB at most */
     MAPPING_MAX = 1024 * 1024,
+    PDB_MAX = 4096,
     NOTE_MAX = 1024 * 1024,             /* of a core; each thread has a handful */
     NOTE_BYTES_MAX = 256 * 1024 * 1024, /* copied from a core that is not mapped */
 };
@@ -285,6 +286,14 @@ static bool read_process_note(struct core *core, const struct elf_note_bytes *vi
     return true;
 }
 
+/* False when out of memory. */
+static bool read_own_note(struct core *core, const struct elf_note_bytes *view)
+{
+    const struct target_pdb pdb = {view->desc, view->note.desc_size};
+    return view->note.type != CORE_WRITER_PDB || core->base.pdbs.count == PDB_MAX ||
+           target_pdbs_append(&core->base.pdbs, pdb);
+}
+
 static enum cdacq_status read_notes(struct core *core, const struct elf_segment *header, struct cdacq_error *err)
 {
     uint64_t available = header->offset < core->size ? core->size - header->offset : 0;
@@ -302,8 +311,11 @@ static enum cdacq_status read_notes(struct core *core, const struct elf_segment 
         const struct elf_note *note = &view.note;
         if (note->name_size == 4 && memcmp(view.name, "GDB", 4) == 0)
             core->seen |= SEEN_GDB;
-        if (note->name_size == sizeof CORE_WRITER_NOTE && memcmp(view.name, CORE_WRITER_NOTE, note->name_size) == 0)
+        if (note->name_size == sizeof CORE_WRITER_NOTE && memcmp(view.name, CORE_WRITER_NOTE, note->name_size) == 0) {
             core->seen |= SEEN_SNAPSHOT;
+            if (!read_own_note(core, &view))
+                return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the core's PDBs");
+        }
         if ((note->name_size != 4 && note->name_size != 5) || memcmp(view.name, "CORE", 4) != 0)
             continue;
         if (!read_process_note(core, &view))

@@ -10,6 +10,7 @@ void target_destroy(struct target *target)
 
 void target_deinit(struct target *target)
 {
+    target_pdbs_deinit(&target->pdbs);
     free(target->mappings);
     if (target->recording) {
         pages_deinit(&target->recording->pages);

@@ -10,6 +10,7 @@
 
 #include "util/base.h"
 #include "util/hash_table.h"
+#include "util/vector.h"
 #include "formats/core_notes.h"
 #include "cdacq/target.h"
 
@@ -81,6 +82,14 @@ struct target_process {
     int64_t time;               /* seconds since 1970: when a core was last written to, when a process started */
 };
 
+/* A PDB that a snapshot holds. The bytes belong to the target. */
+struct target_pdb {
+    const uint8_t *bytes;
+    size_t size;
+};
+
+DEFINE_VECTOR(target_pdbs, struct target_pdb);
+
 struct target_ops {
     bool (*memory_at)(struct target *target, uint64_t address, struct span *ret);
     /* As memory_at, but without files standing in. */
@@ -103,8 +112,9 @@ struct target {
     struct file_table file_table;         /* `files` by path */
     const struct mapping **file_mappings; /* grouped by file; mapped_file.mappings point into it */
     struct recording *recording;
-    uint64_t vdso;      /* address of the kernel's ELF image in the process; 0 where unknown */
-    const char *writer; /* the program that wrote a core, guessed from its notes; static */
+    struct target_pdbs pdbs; /* of a snapshot */
+    uint64_t vdso;           /* address of the kernel's ELF image in the process; 0 where unknown */
+    const char *writer;      /* the program that wrote a core, guessed from its notes; static */
     uint64_t segment_count, dumped_size, missing_size;
     bool truncated;
     const char *truncation; /* why only the beginning of a core was read, where that is known; owned by the backend */

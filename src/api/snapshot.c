@@ -9,6 +9,11 @@
 #include "src/api/handles.h"
 #include "formats/core_writer.h"
 
+enum {
+    SNAPSHOT_PDBS_MAX = 256,
+    SNAPSHOT_PDB_BYTES_MAX = 32 * 1024 * 1024, /* of all PDBs together */
+};
+
 DEFINE_VECTOR(segments, struct core_writer_segment);
 
 static bool add_segment(struct segments *segments, uint64_t address, const uint8_t *bytes, uint64_t size)
@@ -127,6 +132,27 @@ static struct core_writer_thread *list_threads(const struct cdacq_target *handle
     return list;
 }
 
+/*
+ * The PDBs that were used for source lines. They are files of the machine, not memory of the process, and a snapshot is
+ * read on another machine. A large one is left out; its lines need the file there.
+ */
+static size_t list_pdbs(struct cdacq_target *handle, struct core_writer_pdb ret[SNAPSHOT_PDBS_MAX])
+{
+    struct file_candidate files[SNAPSHOT_PDBS_MAX];
+    uint64_t total = 0;
+    size_t kept = 0;
+    pthread_mutex_lock(&handle->policy.lock);
+    size_t count = source_files_list(&handle->source_files, files, SNAPSHOT_PDBS_MAX);
+    pthread_mutex_unlock(&handle->policy.lock);
+    for (size_t i = 0; i < count; i++) {
+        if (files[i].size > SNAPSHOT_PDB_BYTES_MAX - total)
+            continue;
+        total += files[i].size;
+        ret[kept++] = (struct core_writer_pdb){files[i].bytes, (size_t)files[i].size};
+    }
+    return kept;
+}
+
 enum cdacq_status cdacq_target_write_snapshot(struct cdacq_target *handle, const char *path, uint64_t *ret_size,
                                               struct cdacq_error *err)
 {
@@ -138,6 +164,7 @@ enum cdacq_status cdacq_target_write_snapshot(struct cdacq_target *handle, const
     bool wide = handle->descriptor_info.pointer_size == 8;
     size_t mapping_count;
     CLEANUP_FREE struct core_writer_mapping *mappings = list_mappings(target, wide, &mapping_count);
+    struct core_writer_pdb pdbs[SNAPSHOT_PDBS_MAX];
     CLEANUP_FREE uint8_t *registers = NULL;
     CLEANUP_FREE struct target_process *process = calloc(1, sizeof *process);
     if (process && target->ops->process)
@@ -160,6 +187,8 @@ enum cdacq_status cdacq_target_write_snapshot(struct cdacq_target *handle, const
         .mapping_count = mapping_count,
         .threads = threads,
         .thread_count = handle->snapshot_threads.count,
+        .pdbs = pdbs,
+        .pdb_count = list_pdbs(handle, pdbs),
         .segments = segments.items,
         .segment_count = segments.count,
     };

@@ -38,6 +38,15 @@ static void file_destroy(struct source_file *file)
     free(file);
 }
 
+size_t source_files_list(const struct source_file_list *list, struct file_candidate *ret, size_t room)
+{
+    size_t count = 0;
+    for (struct source_file **file = NULL; count < room && (file = source_file_table_next(&list->files, file));)
+        if ((*file)->usable && !(*file)->embedded)
+            ret[count++] = (struct file_candidate){.bytes = (*file)->content.bytes, .size = (*file)->content.size};
+    return count;
+}
+
 void source_files_deinit(struct source_file_list *list)
 {
     for (struct source_file **file = NULL; (file = source_file_table_next(&list->files, file));)
@@ -262,13 +271,38 @@ static bool ask_opener(struct search *search)
            memchr(path, 0, sizeof path) && consider(search, path);
 }
 
+/* The PDBs that a snapshot holds: what matches is copied, because a module has its own. */
+static bool look_in_target(struct search *search)
+{
+    const struct target_pdbs *pdbs = &search->target->pdbs;
+    for (size_t i = 0; i < pdbs->count; i++) {
+        struct file_candidate candidate = {.bytes = pdbs->items[i].bytes, .size = pdbs->items[i].size};
+        struct source_file *file = search->file;
+        if (refuse(search->debug, &candidate, &file->pdb) || !charge(search->list, (size_t)candidate.size) ||
+            !(candidate.owned = malloc((size_t)candidate.size)))
+            continue;
+        memcpy(candidate.owned, candidate.bytes, (size_t)candidate.size);
+        candidate.bytes = candidate.owned;
+        const char *reason = refuse_file(search, &candidate);
+        if (reason) {
+            snprintf(search->why, sizeof search->why, "the snapshot's PDB of %s: %s", search->module_name, reason);
+            file_candidate_close(&candidate);
+            continue;
+        }
+        file->content = candidate;
+        file->usable = file->embedded = true;
+        return true;
+    }
+    return false;
+}
+
 /* Looks everywhere. */
 static bool look_for(struct search *search)
 {
     const struct file_policy *policy = search->policy;
     const struct mapping *mapping = target_mapping_at(search->target, search->file->base);
     bool has_path = mapped_path_is_file(search->module_path);
-    if (ask_opener(search))
+    if (look_in_target(search) || ask_opener(search))
         return true;
     for (char **root = policy->sysroots; has_path && root && *root; root++)
         if (consider_beside(search, *root, search->module_path))

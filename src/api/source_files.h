@@ -17,7 +17,7 @@
 struct source_file {
     uint64_t base;   /* of the module's image: the key */
     bool usable;     /* `pdb` is open */
-    bool embedded;   /* in the image */
+    bool embedded;   /* in the image, or in the snapshot */
     bool refused;    /* a PDB was found and is not in use: `problem` names it */
     bool unverified; /* the image's bytes come from a file that nothing confirmed */
     struct portable_pdb pdb;
@@ -34,6 +34,9 @@ struct source_file_list {
     size_t allocated;               /* bytes of PDBs that are not mapped files, used or refused */
     uint64_t hashed;                /* bytes of files whose checksum was compared */
 };
+
+/* Lists the PDBs that are open and in no image, at most `room`; the list keeps their bytes. Returns their number. */
+size_t source_files_list(const struct source_file_list *list, struct file_candidate *ret, size_t room);
 
 void source_files_deinit(struct source_file_list *list);
 
