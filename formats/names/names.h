@@ -31,7 +31,7 @@ struct name_spelling {
     const struct type_spelling *owner; /* of the type that a method belongs to */
     void (*put_method)(struct namer *n, const struct named_method *method);
 
-    /* Names the definition, List<T>.Add(T), if the target does not tell the instance. Others have no name then. */
+    /* Names the definition, List<T>.Add(T), if the instance is not known. Others have no name then. */
     bool formal;
     bool arguments;                         /* shows what the method is instantiated over, and so do its parameters */
     const char *dynamic_class, *stub_class; /* the owner of a DynamicMethod, and of an IL stub (NULL: the same) */

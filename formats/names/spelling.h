@@ -81,7 +81,7 @@ struct type_spelling {
     const char *unknown_variable[2], *unknown_function;
 
     /*
-     * Writes the namer's `parameter` in place of an argument that the target does not tell: System.__Canon, for which
+     * Writes the namer's `parameter` in place of an argument that is not known: System.__Canon, for which
      * code is shared, or what cannot be read. False if it is not known either. NULL: there is no such substitute.
      */
     bool (*formal)(struct namer *n);

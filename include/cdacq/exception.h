@@ -47,8 +47,8 @@ struct cdacq_exception_frame {
 };
 
 /*
- * Calls `visit` for each frame that the exception object recorded, the one that threw first, until `visit` returns
- * non-zero. Fails as cdacq_session_get_exception does. `visit` must not use the session.
+ * Calls `visit` for each frame that the exception object recorded, the one that threw first. CDACQ_STOPPED: `visit`
+ * returned non-zero. Fails as cdacq_session_get_exception does. `visit` must not use the session.
  */
 CDACQ_API enum cdacq_status cdacq_session_visit_exception_frames(struct cdacq_session *session, uint64_t address,
                                                                  int (*visit)(const struct cdacq_exception_frame *frame,
@@ -56,8 +56,8 @@ CDACQ_API enum cdacq_status cdacq_session_visit_exception_frames(struct cdacq_se
                                                                  void *context, struct cdacq_error *err);
 
 /*
- * Passes the text of Exception.ToString() to `write`, in pieces, until `write` returns non-zero. Source lines are those
- * of cdacq_session_source_at. The text is any UTF-8, up to 64 MiB: escape it before you print it. *ret_flaws is a set of
+ * Passes the text of Exception.ToString() to `write`, in pieces. CDACQ_STOPPED: `write` returned non-zero. Source lines
+ * are those of cdacq_session_source_at. The text is any UTF-8, up to 64 MiB: escape it before you print it. *ret_flaws is a set of
  * enum cdacq_exception_flaw, or 0 if the text is exactly that of the runtime. `write` must not use the session.
  * Fails as cdacq_session_get_exception does, before anything is written.
  */

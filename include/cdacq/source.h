@@ -4,7 +4,7 @@
  * Lines come from portable PDBs. A module's PDB is embedded in its image, or is a file that has the id and, if the
  * image gives a SHA-256 checksum, that checksum. It is looked for when the first line of the module is asked for: with
  * cdacq_options.find_file; below the sysroots; below the module paths, by its name or in the layout of a symbol server
- * (NAME/KEY/NAME); beside the module. No server is asked: debuginfod knows files by the build-id of ELF, and a PDB has
+ * (NAME/KEY/NAME); beside the module. No server is asked: debuginfod finds files by the build-id of ELF, and a PDB has
  * none. A file that does not match is not used, and `problem` names it.
  */
 #ifndef CDACQ_SOURCE_H

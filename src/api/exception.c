@@ -14,6 +14,7 @@ struct caller {
     struct cdacq_session *session;
     int (*write)(const char *bytes, size_t length, void *context);
     void *context;
+    bool stopped; /* `write` wants no more */
 };
 
 static enum cdacq_status read_exception(struct cdacq_session *session, uint64_t address, struct exception *ret,
@@ -82,15 +83,16 @@ enum cdacq_status cdacq_session_visit_exception_frames(struct cdacq_session *ses
                                                      .method_desc = frame.method_desc,
                                                      .last_of_foreign = frame.last_of_foreign};
         if (visit(&answer, context))
-            break;
+            return CDACQ_STOPPED;
     }
     return status;
 }
 
 static bool pass_on(void *context, const char *bytes, size_t length)
 {
-    const struct caller *caller = context;
-    return caller->write(bytes, length, caller->context) == 0;
+    struct caller *caller = context;
+    caller->stopped = caller->write(bytes, length, caller->context) != 0;
+    return !caller->stopped;
 }
 
 static bool find_line(void *context, const struct exception_frame *frame, const char **ret_file, uint32_t *ret_line)
@@ -123,5 +125,5 @@ enum cdacq_status cdacq_session_write_exception(struct cdacq_session *session, u
     output.context = &caller;
     reader_begin(&session->reader.raw, FUEL_INDEX);
     *ret_flaws = exception_text_write(&output, address);
-    return CDACQ_OK;
+    return caller.stopped ? CDACQ_STOPPED : CDACQ_OK;
 }

@@ -1,5 +1,6 @@
 /* source.c: the calls of cdacq/source.h. */
 #include "src/api/source_lines.h"
+#include "util/error.h"
 #include "util/sized.h"
 
 enum cdacq_status cdacq_session_il_offset(struct cdacq_session *session, uint64_t address, int32_t *ret,
@@ -72,7 +73,8 @@ enum cdacq_status cdacq_session_visit_pdbs(struct cdacq_session *session,
                                            int (*visit)(const struct cdacq_pdb_info *pdb, void *context), void *context,
                                            struct cdacq_error *err)
 {
-    (void)err;
+    if (!session || !visit)
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "no session, or no function to call");
     for (const struct mapped_file *mapped = session->target->target->files; mapped; mapped = mapped->next) {
         uint8_t magic[2] = {0};
         if (!mapped->mapping_count || mapped->mappings[0]->offset)

@@ -1,5 +1,7 @@
 /* test_exception.c: the calls of cdacq/exception.h where there is no exception; tests/dotnet/exceptions.py has real ones. */
+#include "src/api/handles.h"
 #include "tests/support/check_main.h"
+#include "tests/support/exception_heap.h"
 #include "tests/support/mock_support.h"
 
 static struct mock *mock;
@@ -72,6 +74,39 @@ START_TEST(arguments)
 }
 END_TEST
 
+static int stop_at_text(const char *bytes, size_t length, void *context)
+{
+    (void)bytes;
+    (void)length;
+    ++*(unsigned *)context;
+    return 1;
+}
+
+static int stop_at_frame(const struct cdacq_exception_frame *frame, void *context)
+{
+    (void)frame;
+    ++*(unsigned *)context;
+    return 1;
+}
+
+START_TEST(a_visitor_can_stop)
+{
+    static struct exception_heap heap;
+    struct cdacq_error error;
+    unsigned flaws, count = 0;
+    exception_heap_init(&heap);
+    struct cdacq_session own = {.target = target, .reader = heap.reader, .modules = heap.cache};
+    ck_assert_int_eq(cdacq_session_visit_exception_frames(&own, heap.argument, stop_at_frame, &count, &error),
+                     CDACQ_STOPPED);
+    ck_assert_uint_eq(count, 1);
+    ck_assert_int_eq(cdacq_session_write_exception(&own, heap.argument, stop_at_text, &count, &flaws, &error),
+                     CDACQ_STOPPED);
+    ck_assert_uint_eq(count, 2);
+    ck_assert_uint_ne(flaws & CDACQ_EXCEPTION_CUT, 0);
+    exception_heap_deinit(&heap);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("exception");
@@ -79,6 +114,7 @@ static Suite *suite(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, no_exception);
     tcase_add_test(tc, arguments);
+    tcase_add_test(tc, a_visitor_can_stop);
     suite_add_tcase(s, tc);
     return s;
 }

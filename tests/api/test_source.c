@@ -457,6 +457,8 @@ START_TEST(other_addresses_have_no_source)
     ck_assert(source.line == 77 && il_offset == 77);
     source.size = 0;
     ck_assert_int_eq(cdacq_session_source_at(session, start, &source, &error), CDACQ_ERR_ARGUMENT);
+    ck_assert_int_eq(cdacq_session_visit_pdbs(session, NULL, NULL, &error), CDACQ_ERR_ARGUMENT);
+    ck_assert_int_eq(cdacq_session_visit_pdbs(NULL, take_pdb, NULL, &error), CDACQ_ERR_ARGUMENT);
 }
 END_TEST
 
