@@ -128,12 +128,17 @@ static bool core_memory_at(struct target *target, uint64_t address, struct span 
                                  segment->end, segment->file_offset, address, ret);
 }
 
-enum seen_notes { SEEN_GDB = 1, SEEN_THREADS = 2, SEEN_SIGNAL = 4, SEEN_SNAPSHOT = 8 };
+enum seen_notes { SEEN_GDB = 1, SEEN_THREADS = 2, SEEN_SIGNAL = 4, SEEN_SNAPSHOT = 8, SEEN_LOST_THREADS = 16 };
 
 static enum cdacq_status core_list_threads(struct target *target, struct threads *ret, struct cdacq_error *err)
 {
     const struct core *core = core_of(target);
-    return threads_of_core(target, &core->threads, core->elf, &core->process, core->seen & SEEN_GDB, ret, err);
+    enum cdacq_status status =
+        threads_of_core(target, &core->threads, core->elf, &core->process, core->seen & SEEN_GDB, ret, err);
+    if (status >= 0 && core->seen & SEEN_LOST_THREADS)
+        return error_set(err, CDACQ_ERR_FORMAT, 0, "the core has more threads than the %zu that can be read",
+                         core->threads.count);
+    return status;
 }
 
 /* The signal that ended the process: of the thread that died. */
@@ -266,8 +271,10 @@ static bool read_process_note(struct core *core, const struct elf_note_bytes *vi
     struct thread_notes thread = {0};
     if (note->type == NT_PRSTATUS) {
         core->seen |= SEEN_THREADS;
-        return !core_prstatus_at(core->elf, view->desc, note->desc_size, &thread.status) ||
-               core->threads.count == THREAD_MAX || core_threads_append(&core->threads, thread);
+        bool kept = core_prstatus_at(core->elf, view->desc, note->desc_size, &thread.status) &&
+                    core->threads.count < THREAD_MAX;
+        core->seen |= kept ? 0 : SEEN_LOST_THREADS;
+        return !kept || core_threads_append(&core->threads, thread);
     }
     if (note->type == NT_SIGINFO) {
         core->seen |= SEEN_SIGNAL;

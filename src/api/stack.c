@@ -106,12 +106,12 @@ enum cdacq_status cdacq_session_visit_threads(struct cdacq_session *session,
     struct threads threads = {0};
     struct thread_list list;
     struct threads_by_id by_id = {0};
-    enum cdacq_status status = target_threads(session->target->target, &threads, err);
-    if (status < 0) {
+    enum cdacq_status listed = target_threads(session->target->target, &threads, err);
+    if (listed < 0 && !threads.count) {
         threads_deinit(&threads);
-        return status;
+        return listed;
     }
-    status = read_runtime_threads(session, &list, err);
+    enum cdacq_status status = read_runtime_threads(session, &list, err);
     if (!index_threads(&list, &by_id))
         status = error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the runtime's Threads");
     uint64_t fuel = FUEL_STACKS, *outer_fuel = session->stacks_fuel;
@@ -145,7 +145,7 @@ enum cdacq_status cdacq_session_visit_threads(struct cdacq_session *session,
     } else {
         threads_deinit(&threads);
     }
-    return status;
+    return status == CDACQ_OK ? listed : status;
 }
 
 /* ---- Frames ---- */

@@ -112,6 +112,20 @@ static const struct {
     {"gdb, after a crash", true, {{12, 11, 11}, {11, 0, 0}}, "12:11 died, 11"},
 };
 
+/* One thread too many, and a note without registers: the others are listed, and the status says so. */
+START_TEST(threads_that_cannot_be_read)
+{
+    struct elf_core_segment *notes = elf_core_notes(&core);
+    for (int i = 0; i < (_i ? THREAD_MAX + 1 : 2); i++)
+        put_thread(notes, 1 + i, 0, -1);
+    if (!_i)
+        elf_note(notes, "CORE", NT_PRSTATUS, "", 1);
+    open_core();
+    ck_assert_int_eq(target_threads(target, &threads, &error), CDACQ_ERR_FORMAT);
+    ck_assert_uint_eq(threads.count, _i ? THREAD_MAX : 2);
+}
+END_TEST
+
 START_TEST(writers_of_cores)
 {
     struct elf_core_segment *notes = elf_core_notes(&core);
@@ -295,6 +309,7 @@ static Suite *suite(void)
     TCase *tc = tcase_create("threads");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_loop_test(tc, writers_of_cores, 0, ARRAY_SIZE(writers));
+    tcase_add_loop_test(tc, threads_that_cannot_be_read, 0, 2);
     tcase_add_loop_test(tc, other_machines, 0, 4);
     tcase_add_test(tc, name_of_the_first_thread);
     tcase_add_test(tc, targets_without_threads);
