@@ -4,7 +4,7 @@
 static void begin_caller(const struct walk_machine *machine, uint64_t pc, uint64_t sp, struct frame_caller *ret)
 {
     *ret = (struct frame_caller){0};
-    register_set(&ret->registers, machine->pc, pc);
+    register_set(&ret->registers, machine->pc, walk_machine_code_address(machine, pc));
     register_set(&ret->registers, machine->sp, sp);
 }
 
@@ -23,7 +23,10 @@ static bool caller_of_inlined_call(struct field_reader *reader, const struct wal
     return !reader_failed(&reader->raw);
 }
 
-/* Frames of calls through the runtime's assembler helpers, which save registers in a TransitionBlock. */
+/*
+ * Frames of calls through the runtime's assembler helpers, which save registers in a TransitionBlock. Where the callee
+ * removes its arguments, the caller's stack pointer depends on their size, which is in no Frame: it is not known.
+ */
 static bool caller_of_transition(struct field_reader *reader, const struct walk_machine *machine, uint64_t frame,
                                  struct frame_caller *ret)
 {
@@ -31,7 +34,7 @@ static bool caller_of_transition(struct field_reader *reader, const struct walk_
     uint32_t size = has_field(reader, F_TransitionBlock_OffsetOfArgs)
                         ? reader->layout->fields[F_TransitionBlock_OffsetOfArgs].offset
                         : reader->layout->sizes[T_TransitionBlock];
-    if (!block || !size)
+    if (!block || !size || machine->callee_pops)
         return false;
     begin_caller(machine, read_field(reader, block, F_TransitionBlock_ReturnAddress), block + size, ret);
     return walk_machine_read_saved(
@@ -87,9 +90,10 @@ static bool caller_of_hijack(struct field_reader *reader, const struct walk_mach
     uint64_t size = reader->layout->sizes[T_HijackArgs];
     if (!args || !size)
         return false;
-    begin_caller(machine, read_field(reader, frame, F_HijackFrame_ReturnAddress), align_up(args + size, 8), ret);
+    begin_caller(machine, read_field(reader, frame, F_HijackFrame_ReturnAddress),
+                 align_up(args + size, reader->raw.pointer_size), ret);
     if (machine->return_address != NO_REGISTER)
-        ret->registers.values[machine->sp] = align_up(args + size, 16);
+        ret->registers.values[machine->sp] = align_up(args + size, 2 * (uint64_t)reader->raw.pointer_size);
     return !has_field(reader, F_HijackArgs_CalleeSavedRegisters) ||
            walk_machine_read_saved(machine, reader, field_address(reader, args, F_HijackArgs_CalleeSavedRegisters),
                                    &ret->registers);

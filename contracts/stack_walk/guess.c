@@ -21,6 +21,24 @@ static uint64_t skip_jumps(struct reader *reader, uint64_t address)
     return address;
 }
 
+/* A pointer. *ret is untouched if it cannot be read. */
+static bool try_word(struct reader *reader, uint64_t address, uint64_t *ret)
+{
+    uint8_t bytes[8];
+    if (!reader_try_copy(reader, address, bytes, reader->pointer_size))
+        return false;
+    *ret = reader->pointer_size == 8 ? load_u64(bytes, reader->big_endian) : load_u32(bytes, reader->big_endian);
+    return true;
+}
+
+/* A word of the stack that may be a return address, without the bit for Thumb code, which it must have on arm. */
+static bool is_return_address_word(const struct guess *guess, uint64_t word, uint64_t *ret)
+{
+    struct call_site site;
+    *ret = walk_machine_code_address(guess->machine, word);
+    return (word & guess->machine->thumb) == guess->machine->thumb && guess_is_return_address(guess, *ret, &site);
+}
+
 bool guess_is_return_address(const struct guess *guess, uint64_t address, struct call_site *ret)
 {
     struct reader *reader = &guess->reader->raw;
@@ -31,10 +49,8 @@ bool guess_is_return_address(const struct guess *guess, uint64_t address, struct
     if (address < PAGE_SIZE || !reader_try_copy(reader, address - CALL_MAX, bytes, CALL_MAX) ||
         !guess->machine->ends_with_call(bytes, CALL_MAX, address, &ret->target, &is_pointer))
         return false;
-    if (ret->target && is_pointer) {
-        uint8_t pointer[8];
-        ret->target = reader_try_copy(reader, ret->target, pointer, 8) ? load_u64(pointer, reader->big_endian) : 0;
-    }
+    if (ret->target && is_pointer && !try_word(reader, ret->target, &ret->target))
+        ret->target = 0;
     if (ret->target && guess->machine->return_address == NO_REGISTER)
         ret->target = skip_jumps(reader, ret->target);
     ret->is_managed = execution_manager_find(guess->manager, guess->reader, address - 1, &block);
@@ -48,19 +64,17 @@ static bool by_frame_pointer(const struct guess *guess, const struct registers *
 {
     const struct walk_machine *machine = guess->machine;
     struct reader *reader = &guess->reader->raw;
-    uint64_t fp = registers->values[machine->fp], sp = registers->values[machine->sp];
-    uint8_t pair[16];
-    struct call_site site;
-    if (!register_is_known(registers, machine->fp) || fp < sp || fp % 8 ||
+    uint64_t fp = registers->values[machine->fp], sp = registers->values[machine->sp], saved, address;
+    if (!register_is_known(registers, machine->fp) || fp < sp || fp % reader->pointer_size ||
         (guess->stack_base && fp >= guess->stack_base))
         return false;
-    if (!reader_try_copy(reader, fp, pair, sizeof pair) ||
-        !guess_is_return_address(guess, load_u64(pair + 8, reader->big_endian), &site))
+    if (!try_word(reader, fp, &saved) || !try_word(reader, fp + reader->pointer_size, &address) ||
+        !is_return_address_word(guess, address, &address))
         return false;
     *ret = (struct registers){0};
-    register_set(ret, machine->fp, load_u64(pair, reader->big_endian));
-    register_set(ret, machine->pc, load_u64(pair + 8, reader->big_endian));
-    register_set(ret, machine->sp, fp + 16);
+    register_set(ret, machine->fp, saved);
+    register_set(ret, machine->pc, address);
+    register_set(ret, machine->sp, fp + 2 * (uint64_t)reader->pointer_size);
     return true;
 }
 
@@ -68,18 +82,16 @@ static bool by_scan(const struct guess *guess, const struct registers *registers
 {
     const struct walk_machine *machine = guess->machine;
     struct reader *reader = &guess->reader->raw;
-    uint64_t sp = registers->values[machine->sp] & ~UINT64_C(7);
-    struct call_site site;
-    uint8_t word[8];
-    for (unsigned i = 0; i < SCAN_MAX && reader_step(reader, "words of the stack"); i++, sp += 8) {
-        if ((guess->stack_base && sp >= guess->stack_base) || !reader_try_copy(reader, sp, word, sizeof word))
+    unsigned size = reader->pointer_size;
+    uint64_t sp = registers->values[machine->sp] & ~(uint64_t)(size - 1), address;
+    for (unsigned i = 0; i < SCAN_MAX && reader_step(reader, "words of the stack"); i++, sp += size) {
+        if ((guess->stack_base && sp >= guess->stack_base) || !try_word(reader, sp, &address))
             return false;
-        uint64_t address = load_u64(word, reader->big_endian);
-        if (!guess_is_return_address(guess, address, &site))
+        if (!is_return_address_word(guess, address, &address))
             continue;
         *ret = (struct registers){0};
         register_set(ret, machine->pc, address);
-        register_set(ret, machine->sp, sp + 8);
+        register_set(ret, machine->sp, sp + size);
         if (register_is_known(registers, machine->fp) && registers->values[machine->fp] > sp)
             register_set(ret, machine->fp, registers->values[machine->fp]);
         return true;
@@ -91,16 +103,14 @@ bool guess_caller(const struct guess *guess, bool interrupted, struct registers 
 {
     const struct walk_machine *machine = guess->machine;
     struct registers caller;
-    struct call_site site;
-    if (guess->reader->raw.pointer_size != 8)
-        return false;
+    uint64_t address;
     /* A function that calls nothing leaves its return address where the call put it. */
     if (interrupted && machine->return_address != NO_REGISTER &&
         register_is_known(registers, machine->return_address) &&
-        registers->values[machine->return_address] != registers->values[machine->pc] &&
-        guess_is_return_address(guess, registers->values[machine->return_address], &site)) {
+        is_return_address_word(guess, registers->values[machine->return_address], &address) &&
+        address != registers->values[machine->pc]) {
         caller = *registers;
-        register_set(&caller, machine->pc, registers->values[machine->return_address]);
+        register_set(&caller, machine->pc, address);
         registers_keep(&caller, walk_machine_preserved(machine) & ~(UINT64_C(1) << machine->return_address));
     } else if (!by_frame_pointer(guess, registers, &caller) && !by_scan(guess, registers, &caller)) {
         return false;

@@ -16,9 +16,26 @@ static const struct saved_slot saved_x64[] = {
 };
 
 /*
- * E8 rel32; FF /2 with any operand. The lengths of the latter overlap, so that bytes in front of an address can look
- * like a call by chance.
+ * FF /2 with any operand. The lengths overlap, so that bytes in front of an address can look like a call by chance.
  */
+static bool ends_with_indirect_call(const uint8_t *bytes, size_t size)
+{
+    const uint8_t *end = bytes + size;
+    for (unsigned length = 2; length <= 7 && length <= size; length++) {
+        if (end[-(int)length] != 0xff || (end[1 - (int)length] & 0x38) != 0x10)
+            continue;
+        uint8_t modrm = end[1 - (int)length], mode = modrm >> 6;
+        bool sib = mode != 3 && (modrm & 7) == 4;
+        unsigned displacement = mode == 1 ? 1 : mode == 2 ? 4 : 0;
+        if (mode == 0 && ((modrm & 7) == 5 || (sib && length >= 3 && (end[2 - (int)length] & 7) == 5)))
+            displacement = 4;
+        if (length == 2 + sib + displacement)
+            return true;
+    }
+    return false;
+}
+
+/* E8 rel32, FF /2 with an address relative to the instruction, or another operand. */
 static bool ends_with_call_x64(const uint8_t *bytes, size_t size, uint64_t return_address, uint64_t *ret_target,
                                bool *ret_is_pointer)
 {
@@ -34,18 +51,42 @@ static bool ends_with_call_x64(const uint8_t *bytes, size_t size, uint64_t retur
         *ret_is_pointer = true;
         return true;
     }
-    for (unsigned length = 2; length <= 7 && length <= size; length++) {
-        if (end[-(int)length] != 0xff || (end[1 - (int)length] & 0x38) != 0x10)
-            continue;
-        uint8_t modrm = end[1 - (int)length], mode = modrm >> 6;
-        bool sib = mode != 3 && (modrm & 7) == 4;
-        unsigned displacement = mode == 1 ? 1 : mode == 2 ? 4 : 0;
-        if (mode == 0 && ((modrm & 7) == 5 || (sib && length >= 3 && (end[2 - (int)length] & 7) == 5)))
-            displacement = 4;
-        if (length == 2 + sib + displacement)
-            return true;
+    return ends_with_indirect_call(bytes, size);
+}
+
+/* ---- x86 ---- */
+
+enum { X86_EAX, X86_ECX, X86_EDX, X86_EBX, X86_ESP, X86_EBP, X86_ESI, X86_EDI, X86_EIP };
+
+static const struct context_slot context_x86[] = {
+    {X86_EDI, 0x9c}, {X86_ESI, 0xa0}, {X86_EBX, 0xa4}, {X86_EDX, 0xa8}, {X86_ECX, 0xac},
+    {X86_EAX, 0xb0}, {X86_EBP, 0xb4}, {X86_EIP, 0xb8}, {X86_ESP, 0xc4},
+};
+
+static const struct saved_slot saved_x86[] = {
+    {X86_EDI, F_CalleeSavedRegisters_Edi},
+    {X86_ESI, F_CalleeSavedRegisters_Esi},
+    {X86_EBX, F_CalleeSavedRegisters_Ebx},
+    {X86_EBP, F_CalleeSavedRegisters_Ebp},
+};
+
+/* As on x64, except that an operand without registers is an address of its own. */
+static bool ends_with_call_x86(const uint8_t *bytes, size_t size, uint64_t return_address, uint64_t *ret_target,
+                               bool *ret_is_pointer)
+{
+    const uint8_t *end = bytes + size;
+    *ret_target = 0;
+    *ret_is_pointer = false;
+    if (size >= 5 && end[-5] == 0xe8) {
+        *ret_target = (uint32_t)(return_address + load_u32(end - 4, false));
+        return true;
     }
-    return false;
+    if (size >= 6 && end[-6] == 0xff && end[-5] == 0x15) {
+        *ret_target = load_u32(end - 4, false);
+        *ret_is_pointer = true;
+        return true;
+    }
+    return ends_with_indirect_call(bytes, size);
 }
 
 /*
@@ -129,6 +170,46 @@ static bool ends_with_call_arm64(const uint8_t *bytes, size_t size, uint64_t ret
     return (instruction & 0xfffffc1f) == 0xd63f0000 || (instruction & 0xfefff800) == 0xd63f0800;
 }
 
+/* ---- arm ---- */
+
+enum { ARM_R11 = 11, ARM_SP = 13, ARM_LR, ARM_PC, ARM_CPSR };
+
+#define R(n)           \
+    {                  \
+        n, 4 + 4 * (n) \
+    }
+static const struct context_slot context_arm[] = {
+    R(0), R(1), R(2), R(3), R(4), R(5), R(6), R(7), R(8), R(9), R(10), R(11), R(12), R(13), R(14), R(15), R(16),
+};
+#undef R
+
+#define R(n)                           \
+    {                                  \
+        n, F_CalleeSavedRegisters_R##n \
+    }
+static const struct saved_slot saved_arm[] = {
+    R(4), R(5), R(6), R(7), R(8), R(9), R(10), R(11), {ARM_LR, F_CalleeSavedRegisters_Lr},
+};
+#undef R
+
+/* Of Thumb code: BL, or BLX to a register. BLX to an address leads to code that is not Thumb code. */
+static bool ends_with_call_arm(const uint8_t *bytes, size_t size, uint64_t return_address, uint64_t *ret_target,
+                               bool *ret_is_pointer)
+{
+    *ret_target = 0;
+    *ret_is_pointer = false;
+    if (size < 4)
+        return false;
+    uint32_t first = load_u16(bytes + size - 4, false), second = load_u16(bytes + size - 2, false);
+    if ((first & 0xf800) == 0xf000 && (second & 0xd000) == 0xd000) {
+        uint32_t sign = first >> 10 & 1, i1 = !((second >> 13 & 1) ^ sign), i2 = !((second >> 11 & 1) ^ sign);
+        uint32_t offset = i1 << 23 | i2 << 22 | (first & 0x3ff) << 12 | (second & 0x7ff) << 1;
+        *ret_target = (uint32_t)(return_address + offset - (sign << 24));
+        return true;
+    }
+    return (second & 0xff87) == 0x4780 || ((first & 0xf800) == 0xf000 && (second & 0xd001) == 0xc000);
+}
+
 /* ----------------------------------------------------------------------------------------------------------------- */
 
 static const struct walk_machine machine_x64 = {
@@ -159,9 +240,43 @@ static const struct walk_machine machine_arm64 = {
     .is_linkage = NULL,
 };
 
+static const struct walk_machine machine_x86 = {
+    .unwinder = &unwinder_x86,
+    .pc = X86_EIP,
+    .sp = X86_ESP,
+    .fp = X86_EBP,
+    .return_address = NO_REGISTER,
+    .callee_pops = true,
+    .context = context_x86,
+    .context_count = ARRAY_SIZE(context_x86),
+    .saved = saved_x86,
+    .saved_count = ARRAY_SIZE(saved_x86),
+    .ends_with_call = ends_with_call_x86,
+};
+
+static const struct walk_machine machine_arm = {
+    .unwinder = &unwinder_arm,
+    .pc = ARM_PC,
+    .sp = ARM_SP,
+    .fp = ARM_R11,
+    .return_address = ARM_LR,
+    .thumb = 1,
+    .context = context_arm,
+    .context_count = ARRAY_SIZE(context_arm),
+    .saved = saved_arm,
+    .saved_count = ARRAY_SIZE(saved_arm),
+    .ends_with_call = ends_with_call_arm,
+};
+
 const struct walk_machine *walk_machine_find(enum architecture architecture)
 {
-    return architecture == ARCHITECTURE_X64 ? &machine_x64 : architecture == ARCHITECTURE_ARM64 ? &machine_arm64 : NULL;
+    static const struct walk_machine *const rows[ARCHITECTURE_COUNT] = {
+        [ARCHITECTURE_X64] = &machine_x64,
+        [ARCHITECTURE_X86] = &machine_x86,
+        [ARCHITECTURE_ARM] = &machine_arm,
+        [ARCHITECTURE_ARM64] = &machine_arm64,
+    };
+    return (size_t)architecture < ARRAY_SIZE(rows) ? rows[architecture] : NULL;
 }
 
 bool walk_machine_read_context(const struct walk_machine *machine, struct reader *reader, uint64_t context,

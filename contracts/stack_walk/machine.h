@@ -1,7 +1,7 @@
 /*
  * machine.h: what the walk of a stack must know of each architecture: registers by their DWARF numbers, where they are
  * in the runtime's structures, how code calls. An architecture is a row.
- * Source: dotnet/runtime src/coreclr/pal/inc/pal.h (CONTEXT); src/coreclr/vm/{amd64,arm64}/cgencpu.h.
+ * Source: dotnet/runtime src/coreclr/pal/inc/pal.h (CONTEXT); src/coreclr/vm/{amd64,i386,arm64,arm}/cgencpu.h.
  */
 #ifndef CDACQ_CONTRACTS_STACK_WALK_MACHINE_H
 #define CDACQ_CONTRACTS_STACK_WALK_MACHINE_H
@@ -27,6 +27,8 @@ struct walk_machine {
     const struct unwinder *unwinder; /* of managed code */
     uint8_t pc, sp, fp;
     uint8_t return_address; /* the register that has it where a function begins; NO_REGISTER: the stack does */
+    uint8_t thumb;          /* of arm: the bit that a return address to Thumb code has besides the address; else 0 */
+    bool callee_pops;       /* a call removes its arguments from the stack; their size is not in a TransitionBlock */
     const struct context_slot *context;
     size_t context_count;
     const struct saved_slot *saved;
@@ -46,6 +48,12 @@ struct walk_machine {
 
 /* NULL for an architecture whose stacks this build cannot walk. */
 const struct walk_machine *walk_machine_find(enum architecture architecture);
+
+/* The address of the code that a return address leads to. */
+static inline uint64_t walk_machine_code_address(const struct walk_machine *machine, uint64_t return_address)
+{
+    return return_address & ~(uint64_t)machine->thumb;
+}
 
 /* The registers of a CONTEXT. False, and the reader fails, when it cannot be read. */
 bool walk_machine_read_context(const struct walk_machine *machine, struct reader *reader, uint64_t context,

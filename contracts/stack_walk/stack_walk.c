@@ -129,8 +129,10 @@ static void undo_hijack(struct stack_walk *walk, uint64_t old_sp, struct registe
     uint64_t slot = walk->thread.hijacked_slot;
     if (slot < old_sp || slot >= caller->values[walk->machine->sp])
         return;
-    if (read_pointer(raw(walk), slot) == caller->values[walk->machine->pc] && !reader_failed(raw(walk)))
-        register_set(caller, walk->machine->pc, walk->thread.hijacked_address);
+    uint64_t address = walk_machine_code_address(walk->machine, read_pointer(raw(walk), slot));
+    if (address == caller->values[walk->machine->pc] && !reader_failed(raw(walk)))
+        register_set(caller, walk->machine->pc,
+                     walk_machine_code_address(walk->machine, walk->thread.hijacked_address));
     reader_recover(raw(walk), FAILURE_ANY & ~FAILURE(CDACQ_ERR_FUEL));
 }
 
@@ -163,15 +165,20 @@ static struct guess guess_of(const struct stack_walk *walk)
                           .context = walk->host.context};
 }
 
-/* Finds what is the return address if the code at hand has no frame: where the call put it. */
+/*
+ * Finds what is the return address if the code at hand has no frame: where the call put it. Where the callee removes its
+ * arguments, that does not lead to the caller's stack pointer: false.
+ */
 static bool find_return_address(struct stack_walk *walk, uint64_t *ret, struct call_site *ret_site)
 {
     const struct walk_machine *machine = walk->machine;
     struct guess guess = guess_of(walk);
     bool in_register = machine->return_address != NO_REGISTER;
-    if (walk->is_call || (in_register && !register_is_known(&walk->registers, machine->return_address)))
+    if (walk->is_call || machine->callee_pops ||
+        (in_register && !register_is_known(&walk->registers, machine->return_address)))
         return false;
     *ret = in_register ? walk->registers.values[machine->return_address] : read_pointer(raw(walk), sp_of(walk));
+    *ret = walk_machine_code_address(machine, *ret);
     return !reader_failed(raw(walk)) && guess_is_return_address(&guess, *ret, ret_site);
 }
 
@@ -226,6 +233,7 @@ static void end(struct stack_walk *walk)
 static void go_to(struct stack_walk *walk, const struct registers *caller, enum cdacq_frame_source by, bool is_call)
 {
     walk->registers = *caller;
+    walk->registers.values[walk->machine->pc] = walk_machine_code_address(walk->machine, pc_of(walk));
     walk->is_call = is_call;
     walk->guessed = by == CDACQ_FRAME_BY_GUESS || (walk->guessed && by != CDACQ_FRAME_BY_FRAME);
     walk->by = walk->guessed ? CDACQ_FRAME_BY_GUESS : by;

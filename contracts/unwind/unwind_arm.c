@@ -4,6 +4,7 @@
  * or two halfwords, and its code says how many. An epilog may depend on a condition: the flags decide whether it runs.
  * Entries whose prolog is a usual one have no unwind data: the entry itself has them packed, and the codes are made from
  * it. Floating-point registers are not followed.
+ * A funclet saves all that it changes of what calls preserve.
  *
  * Source: Microsoft's "ARM exception handling"; dotnet/runtime src/coreclr/unwinder/arm/unwinder.cpp.
  */

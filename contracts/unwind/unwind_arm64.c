@@ -4,6 +4,7 @@
  * instructions undo the prolog in that order, so of an epilog that is half done the codes of the instructions that have
  * run are skipped. Entries whose prolog is a usual one have no unwind data: the entry itself has them packed, and the
  * codes are made from it. Vector registers are not followed.
+ * A funclet saves all that it changes of what calls preserve.
  *
  * Source: Microsoft's "ARM64 exception handling"; dotnet/runtime src/coreclr/unwinder/arm64/unwinder.cpp.
  */

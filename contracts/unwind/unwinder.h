@@ -20,7 +20,7 @@ struct unwind_function {
     uint64_t method, gc_info; /* of x86: where the method begins, and its GC info */
     uint32_t gc_info_version;
     uint32_t packed; /* of arm64 and arm: the entry's second word, where that is all there is; else 0 */
-    bool funclet;    /* the function is a funclet of its method */
+    bool funclet;    /* of x64 and x86: a funclet of its method, which may change registers without saving them */
 };
 
 struct unwinder {

@@ -407,6 +407,90 @@ START_TEST(arguments)
 }
 END_TEST
 
+/* ---- Other machines ---------------------------------------------------------------------------------------------- */
+
+/* A 32-bit target in place of the first one, with four methods of 64 bytes; their RUNTIME_FUNCTIONs. */
+static const struct mock_function *begin_other(enum mock_unwind unwind, struct mock_heap **ret_heap)
+{
+    size_t count;
+    mock_destroy(mock);
+    mock = mock_create(&(struct mock_options){.pointer_size = 4, .seed = 5, .unwind = unwind});
+    *ret_heap = mock_heap_create(mock, &(struct mock_heap_options){.size = 0x10000});
+    for (unsigned i = 0; i < METHODS; i++)
+        methods[i] = mock_method(*ret_heap,
+                                 &(struct mock_method){.size = 64, .method_desc = mock_dynamic_method_desc(mock, "M")});
+    stack = mock_map(mock, 0, STACK_SIZE, MOCK_READ | MOCK_WRITE, NULL, 0);
+    native_code = mock_map(mock, 0, 0x1000, MOCK_READ | MOCK_EXECUTE, "/mock/native.so", 0);
+    for (unsigned i = 0; i < STACK_SIZE; i += 4)
+        mock_write_pointer(mock, stack + i, 0);
+    mock_contract(mock, "Thread", "1");
+    mock_contract(mock, "StackWalk", "1");
+    return mock_functions(mock, &count);
+}
+
+static void walk_other(unsigned pc_number, uint64_t pc, unsigned sp_number, uint64_t sp)
+{
+    struct cdacq_registers registers = {.size = sizeof registers, .known = 1u << pc_number | 1u << sp_number};
+    registers.values[pc_number] = pc;
+    registers.values[sp_number] = sp;
+    if (!target) {
+        target = mock_publish_and_open(mock);
+        ck_assert_int_eq(cdacq_session_create(target, &session, NULL), CDACQ_OK);
+    }
+    frame_count = 0;
+    cdacq_session_visit_frames(session, NULL, &registers, 0, keep_frame, NULL, &error);
+}
+
+/* Frames without a frame pointer: the callee removes its arguments. */
+START_TEST(frames_of_x86)
+{
+    enum { X86_ESP = 4, X86_EIP = 8 };
+    static const uint8_t call[] = {0xff, 0x50, 0x10}; /* call [eax + 16] */
+    /* No saved registers; no argument or two; a call at 8 with nothing pushed, or with a word of an outer one. */
+    static const uint8_t plain[] = {0x01, 0xff}, with_arguments[] = {0x06, 0xff}, nested[] = {0x01, 0x04, 0xff};
+    struct mock_heap *heap;
+    const struct mock_function *functions = begin_other(MOCK_UNWIND_FUNCTION_LENGTH, &heap);
+    mock_write(mock, functions[0].gc_info + 1, with_arguments, sizeof with_arguments);
+    mock_write(mock, functions[1].gc_info + 1, nested, sizeof nested);
+    mock_write(mock, functions[2].gc_info + 1, plain, sizeof plain);
+    mock_write(mock, return_to(1) - sizeof call, call, sizeof call);
+    mock_write_pointer(mock, stack + 0x100, return_to(1));
+    mock_write_pointer(mock, stack + 0x110, return_to(2));
+    walk_other(X86_EIP, methods[0], X86_ESP, stack + 0x100);
+    ck_assert_uint_eq(frame_count, 3);
+    check_frame(1, CDACQ_FRAME_MANAGED, CDACQ_FRAME_BY_UNWIND, return_to(1), stack + 0x10c);
+    check_frame(2, CDACQ_FRAME_MANAGED, CDACQ_FRAME_BY_UNWIND, return_to(2), stack + 0x114);
+    walk_other(X86_EIP, native_code, X86_ESP, stack + 0xf0);
+    ck_assert_uint_ge(frame_count, 2);
+    check_frame(1, CDACQ_FRAME_MANAGED, CDACQ_FRAME_BY_GUESS, return_to(1), stack + 0x104);
+}
+END_TEST
+
+/* Methods that push r4 and lr. Return addresses have the Thumb bit. */
+START_TEST(frames_of_arm)
+{
+    enum { ARM_SP = 13, ARM_LR, ARM_PC };
+    static const uint8_t codes[] = {0xd4, 0xff, 0, 0}, call[] = {0x80, 0x47}; /* blx r0 */
+    struct mock_heap *heap;
+    const struct mock_function *functions = begin_other(MOCK_UNWIND_HEADER, &heap);
+    for (unsigned i = 0; i < METHODS; i++) {
+        uint64_t unwind = heap->begin + mock_get(mock, functions[i].unwind_info, "RuntimeFunction.UnwindData");
+        mock_write_uint(mock, unwind, 4, 32 | 1 << 21 | 1 << 28);
+        mock_write(mock, unwind + 4, codes, sizeof codes);
+    }
+    mock_write(mock, return_to(1) - sizeof call, call, sizeof call);
+    mock_write_pointer(mock, stack + 0x104, return_to(1) | 1);
+    mock_write_pointer(mock, stack + 0x10c, return_to(2) | 1);
+    walk_other(ARM_PC, methods[0] + 4, ARM_SP, stack + 0x100);
+    ck_assert_uint_eq(frame_count, 3);
+    check_frame(1, CDACQ_FRAME_MANAGED, CDACQ_FRAME_BY_UNWIND, return_to(1), stack + 0x108);
+    check_frame(2, CDACQ_FRAME_MANAGED, CDACQ_FRAME_BY_UNWIND, return_to(2), stack + 0x110);
+    walk_other(ARM_PC, native_code, ARM_SP, stack + 0xf0);
+    ck_assert_uint_ge(frame_count, 2);
+    check_frame(1, CDACQ_FRAME_MANAGED, CDACQ_FRAME_BY_GUESS, return_to(1), stack + 0x108);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *suite = suite_create("stack");
@@ -421,6 +505,8 @@ static Suite *suite(void)
     tcase_add_test(tcase, guesses);
     tcase_add_loop_test(tcase, stubs_without_a_frame, 0, 4);
     tcase_add_loop_test(tcase, linkage_tables, 0, ARRAY_SIZE(linkage_cases));
+    tcase_add_test(tcase, frames_of_x86);
+    tcase_add_test(tcase, frames_of_arm);
     tcase_add_loop_test(tcase, hostile_frames, 0, 2);
     tcase_add_loop_test(tcase, a_handler_on_a_stack_further_up, 0, 2);
     tcase_add_test(tcase, arguments);
