@@ -82,7 +82,8 @@ def main():
     required = os.environ.get("CDACQ_REQUIRE_DOTNET") == "1"
     good = []
     try:
-        for runtime in sys.argv[1:] or RUNTIMES:
+        asked = sys.argv[1:] or os.environ.get("CDACQ_RUNTIMES", "").split()
+        for runtime in [name for name in asked if name == "installed" or name[0].isdigit()] or RUNTIMES:
             print(f".NET {runtime}", flush=True)
             with tempfile.TemporaryDirectory(prefix="cdacq-steps-") as work:
                 good.append(judge(work, runtime))
