@@ -57,9 +57,9 @@ CDACQ_API enum cdacq_status cdacq_session_visit_exception_frames(struct cdacq_se
 
 /*
  * Passes the text of Exception.ToString() to `write`, in pieces. CDACQ_STOPPED: `write` returned non-zero. Source lines
- * are those of cdacq_session_source_at. The text is any UTF-8, up to 64 MiB: escape it before you print it. *ret_flaws is a set of
- * enum cdacq_exception_flaw, or 0 if the text is exactly that of the runtime. `write` must not use the session.
- * Fails as cdacq_session_get_exception does, before anything is written.
+ * are those of cdacq_session_source_at. The text is any UTF-8, up to 64 MiB: escape it before you print it. *ret_flaws
+ * is a set of enum cdacq_exception_flaw, or 0 if the text is exactly that of the runtime. `write` must not use the
+ * session. Fails as cdacq_session_get_exception does, before anything is written.
  */
 CDACQ_API enum cdacq_status cdacq_session_write_exception(struct cdacq_session *session, uint64_t address,
                                                           int (*write)(const char *bytes, size_t length, void *context),

@@ -110,10 +110,10 @@ enum cdacq_frames_flags {
  * Calls `visit` for the frames of a thread, from the innermost to the outermost. `thread` is one that
  * cdacq_session_visit_threads passed, or a struct in which the caller set `size` and `thread`, which leads to the
  * runtime's Frames. NULL: the walk uses no Frames. The walk begins with `registers`, or with those of `thread` if
- * `registers` is NULL; the program counter and the stack pointer must be known. The visitor may use the session. OK: the
- * outermost frame was visited. Negative: the walk ended before it, and *err says why; the frames that were visited are
- * valid. Fails with CONTRACT if this build does not walk stacks of the target's architecture.
- * Source: dotnet/runtime docs/design/datacontracts/StackWalk.md.
+ * `registers` is NULL; the program counter and the stack pointer must be known. The visitor may use the session. OK:
+ * the outermost frame was visited. Negative: the walk ended before it, and *err says why; the frames that were visited
+ * are valid. Fails with CONTRACT if this build does not walk stacks of the target's architecture. Source:
+ * dotnet/runtime docs/design/datacontracts/StackWalk.md.
  */
 CDACQ_API enum cdacq_status cdacq_session_visit_frames(struct cdacq_session *session, const struct cdacq_thread *thread,
                                                        const struct cdacq_registers *registers, unsigned flags,

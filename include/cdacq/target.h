@@ -77,11 +77,12 @@ struct cdacq_options {
     uint64_t descriptor_address; /* of DotNetRuntimeContractDescriptor; 0: search for it */
     enum cdacq_name_style names; /* for all sessions of the target */
     /*
-     * Finds a mapped file, or the PDB of a module, on this machine: writes a path of at most `size` bytes, including its
-     * NUL, and returns true. Returns false if it has none; the search then goes on as without it. Called once for a
-     * file, when bytes of it are first missing, and once for a PDB, when it is first needed, before sysroots and module paths are searched. The file is checked as any other: if the target
-     * contradicts it, it is refused and the search goes on. Called by one thread at a time, from within any call on the
-     * target or its sessions; it must not call back into them. Must stay callable until cdacq_target_close.
+     * Finds a mapped file, or the PDB of a module, on this machine: writes a path of at most `size` bytes, including
+     * its NUL, and returns true. Returns false if it has none; the search then goes on as without it. Called once for a
+     * file, when bytes of it are first missing, and once for a PDB, when it is first needed, before sysroots and module
+     * paths are searched. The file is checked as any other: if the target contradicts it, it is refused and the search
+     * goes on. Called by one thread at a time, from within any call on the target or its sessions; it must not call
+     * back into them. Must stay callable until cdacq_target_close.
      */
     bool (*find_file)(void *context, const struct cdacq_need *file, char *ret_path, size_t size);
     void *find_file_context;
@@ -94,8 +95,8 @@ struct cdacq_options {
     void (*describe_need)(void *context, const struct cdacq_need *need, char *ret_text, size_t size);
     void *describe_need_context;
     /*
-     * For cores that are compressed or come from a pipe: the maximal number of bytes in the temporary file, not counting
-     * pages of zeros; 0 means 8 GiB. What exceeds it is missing, and cdacq_target_info.truncation says so.
+     * For cores that are compressed or come from a pipe: the maximal number of bytes in the temporary file, not
+     * counting pages of zeros; 0 means 8 GiB. What exceeds it is missing, and cdacq_target_info.truncation says so.
      */
     uint64_t store_max;
     /* Called often while such a core is read. In bytes of the file or pipe; `total` is 0 if it is not known. */
@@ -119,9 +120,9 @@ CDACQ_API enum cdacq_status cdacq_target_open_core(const char *path, const struc
 
 /*
  * Opens a core that `fd` provides from its position to its end. `name` is its name in messages. A core from a pipe or
- * socket is stored in a temporary file, as one that is compressed; the call returns after all of it was read, or after a
- * bound was reached. The target does not use `fd` after the call; the caller closes it. Fails as cdacq_target_open_core
- * does.
+ * socket is stored in a temporary file, as one that is compressed; the call returns after all of it was read, or after
+ * a bound was reached. The target does not use `fd` after the call; the caller closes it. Fails as
+ * cdacq_target_open_core does.
  */
 CDACQ_API enum cdacq_status cdacq_target_open_core_fd(int fd, const char *name, const struct cdacq_options *options,
                                                       struct cdacq_target **ret, struct cdacq_error *err);
@@ -348,11 +349,11 @@ CDACQ_API enum cdacq_status cdacq_target_visit_descriptor(struct cdacq_target *t
 
 /*
  * Writes a self-contained ELF core with only the memory that was read since the target was opened with
- * CDACQ_OPEN_RECORD, and its mappings (NT_FILE). The core answers the same questions on any machine without other files,
- * except that source lines need the PDBs.
- * It has the threads that the last cdacq_session_visit_threads visited, with their registers. It also has each stack that
- * cdacq_session_visit_frames walked, up to the outermost frame: at most 1 MiB, and what the walk read beyond that.
- * *ret_size is the size of the core in bytes. Fails with ARGUMENT (no CDACQ_OPEN_RECORD), NOMEM, IO.
+ * CDACQ_OPEN_RECORD, and its mappings (NT_FILE). The core answers the same questions on any machine without other
+ * files, except that source lines need the PDBs. It has the threads that the last cdacq_session_visit_threads visited,
+ * with their registers. It also has each stack that cdacq_session_visit_frames walked, up to the outermost frame: at
+ * most 1 MiB, and what the walk read beyond that. *ret_size is the size of the core in bytes. Fails with ARGUMENT (no
+ * CDACQ_OPEN_RECORD), NOMEM, IO.
  */
 CDACQ_API enum cdacq_status cdacq_target_write_snapshot(struct cdacq_target *target, const char *path,
                                                         uint64_t *ret_size, struct cdacq_error *err);
