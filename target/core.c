@@ -39,6 +39,7 @@ struct core {
     bool stored;                                              /* the file is a temporary one, which core_store() made */
     char problem[sizeof(((struct stored_core *)0)->problem)]; /* of storing it; "" where there is none */
     struct core_threads threads;
+    bool lost_thread; /* the last NT_PRSTATUS is not among them */
     struct core_prpsinfo process;
     uint64_t program; /* address of the path that the program was started by; 0: not known */
     int64_t written;  /* modification time of the file */
@@ -273,13 +274,14 @@ static bool read_process_note(struct core *core, const struct elf_note_bytes *vi
         core->seen |= SEEN_THREADS;
         bool kept = core_prstatus_at(core->elf, view->desc, note->desc_size, &thread.status) &&
                     core->threads.count < THREAD_MAX;
+        core->lost_thread = !kept;
         core->seen |= kept ? 0 : SEEN_LOST_THREADS;
         return !kept || core_threads_append(&core->threads, thread);
     }
     if (note->type == NT_SIGINFO) {
         core->seen |= SEEN_SIGNAL;
         struct thread_notes *last = core->threads.count ? &core->threads.items[core->threads.count - 1] : NULL;
-        if (last)
+        if (last && !core->lost_thread)
             last->signal = core_siginfo_at(core->elf, view->desc, note->desc_size);
     }
     if (note->type == NT_PRPSINFO && !core->base.pid) {

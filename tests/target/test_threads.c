@@ -118,11 +118,15 @@ START_TEST(threads_that_cannot_be_read)
     struct elf_core_segment *notes = elf_core_notes(&core);
     for (int i = 0; i < (_i ? THREAD_MAX + 1 : 2); i++)
         put_thread(notes, 1 + i, 0, -1);
-    if (!_i)
+    if (!_i) {
+        static const uint8_t signal[128] = {SIGSEGV}; /* of the thread that is left out */
         elf_note(notes, "CORE", NT_PRSTATUS, "", 1);
+        elf_note(notes, "CORE", NT_SIGINFO, signal, sizeof signal);
+    }
     open_core();
     ck_assert_int_eq(target_threads(target, &threads, &error), CDACQ_ERR_FORMAT);
     ck_assert_uint_eq(threads.count, _i ? THREAD_MAX : 2);
+    ck_assert(!threads.items[0].died);
 }
 END_TEST
 
