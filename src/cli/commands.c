@@ -107,7 +107,7 @@ const struct command commands[] = {
         .summary = "write a small core that answers for these IPs on any machine",
         .details =
             "Writes an ELF core with only the memory that is read to answer for these IPs (default: all methods\n"
-            "and stubs). It needs no other file, except PDBs for source lines. With --stacks, it also has the\n"
+            "and stubs), and the PDBs that lines came from. It needs no other file. With --stacks, it also has the\n"
             "registers and the stack of every thread, the exceptions and the command line, which hold values that\n"
             "the program worked with; a process is stopped while it is read.\n",
         .options = OPTIONS_TARGET | OPTIONS_RESULT | OPTIONS_SNAPSHOT,
