@@ -188,6 +188,28 @@ static enum call_frame_result row_at(struct native_modules *modules, struct read
     return result;
 }
 
+/*
+ * A signal trampoline without call-frame information, such as musl's, by its instructions: `mov $15, %rax; syscall`,
+ * where 15 is SYS_rt_sigreturn. When the handler has returned to it, the stack pointer is at the ucontext of the
+ * interrupted code. x86-64 only. Source: Linux arch/x86/include/uapi/asm/sigcontext.h, struct sigcontext_64.
+ */
+static bool step_trampoline(const struct native_modules *modules, struct reader *reader, uint64_t pc, uint64_t sp,
+                            struct registers *registers, struct native_frame_info *ret)
+{
+    static const uint8_t instructions[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
+    static const uint8_t order[] = {8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7, 16}; /* DWARF numbers */
+    enum { CONTEXT = 40 }; /* offset of uc_mcontext */
+    uint8_t code[sizeof instructions], saved[8 * sizeof order];
+    if (modules->machine->elf_machine != EM_X86_64 || !reader_try_copy(reader, pc, code, sizeof code) ||
+        memcmp(code, instructions, sizeof code) != 0 || !reader_try_copy(reader, sp + CONTEXT, saved, sizeof saved))
+        return false;
+    *registers = (struct registers){0};
+    for (size_t i = 0; i < sizeof order; i++)
+        register_set(registers, order[i], load_u64(saved + 8 * i, false));
+    *ret = (struct native_frame_info){.cfa = registers->values[modules->machine->sp], .is_signal = true};
+    return true;
+}
+
 enum native_step native_modules_step(struct native_modules *modules, struct reader *reader, bool interrupted,
                                      struct registers *registers, struct native_frame_info *ret)
 {
@@ -203,6 +225,8 @@ enum native_step native_modules_step(struct native_modules *modules, struct read
     if (!pc)
         return interrupted ? NATIVE_UNKNOWN : NATIVE_OUTERMOST;
     enum call_frame_result found = row_at(modules, reader, interrupted ? pc : pc - 1, &row);
+    if (found == CALL_FRAME_NONE && step_trampoline(modules, reader, pc, sp, registers, ret))
+        return NATIVE_STEPPED;
     if (found != CALL_FRAME_FOUND)
         return found == CALL_FRAME_NONE ? NATIVE_UNKNOWN : NATIVE_FAILED;
     ret->is_signal = row->is_signal;

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <unwind.h>
 
@@ -82,7 +83,35 @@ __asm__(".text\n"
         ".size through_assembly, .-through_assembly\n"
         ".section .note.GNU-stack,\"\",@progbits\n"
         ".text\n");
+
+/* What a C library without call-frame information has as its trampoline. */
+__asm__(".text\n"
+        "nop\n" /* unwinders look one byte before a return address */
+        ".globl restorer\n"
+        ".type restorer, @function\n"
+        "restorer:\n"
+        "mov $15, %rax\n"
+        "syscall\n"
+        ".size restorer, .-restorer\n");
+
+extern void restorer(void);
+
+static void handle_with_restorer(int number)
+{
+    struct {
+        void (*handler)(int number, siginfo_t *info, void *context);
+        unsigned long flags;
+        void (*restorer)(void);
+        unsigned long mask;
+    } action = {in_handler, SA_SIGINFO | SA_ONSTACK | 0x04000000, restorer, 0}; /* SA_RESTORER of the kernel */
+    syscall(SYS_rt_sigaction, number, &action, NULL, sizeof action.mask);
+}
 #else
+static void handle_with_restorer(int number)
+{
+    (void)number;
+}
+
 FRAME void through_assembly(void (*function)(void))
 {
     function();
@@ -155,14 +184,18 @@ FRAME void *thread_main(void *context)
     return NULL;
 }
 
-/* frames [signal] [thread]: whether a signal handler and a thread are part of the stack. */
+/*
+ * frames [signal] [thread] [restorer]: whether a signal handler and a thread are part of the stack, and whether the
+ * handler returns to a trampoline without call-frame information.
+ */
 int main(int argc, char **argv)
 {
-    int depth = DEPTH, in_thread = 0;
+    int depth = DEPTH, in_thread = 0, with_restorer = 0;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (int i = 1; i < argc; i++) {
         alternate_stack |= strcmp(argv[i], "signal") == 0;
         in_thread |= strcmp(argv[i], "thread") == 0;
+        with_restorer |= strcmp(argv[i], "restorer") == 0;
     }
     if (alternate_stack && !in_thread) {
         stack_t stack = {.ss_size = 256 * 1024};
@@ -171,6 +204,8 @@ int main(int argc, char **argv)
     }
     struct sigaction action = {.sa_sigaction = in_handler, .sa_flags = SA_SIGINFO | SA_ONSTACK};
     sigaction(SIGSEGV, &action, NULL);
+    if (with_restorer)
+        handle_with_restorer(SIGSEGV);
     if (in_thread) {
         pthread_t thread;
         pthread_create(&thread, NULL, thread_main, &depth);

@@ -185,7 +185,12 @@ static const char *const signal_names[] = {"capture",          "through_assembly
 static const struct {
     const char *a, *b;
     const char *const *names;
-} programs[] = {{NULL, NULL, plain_names}, {"signal", NULL, signal_names}, {"thread", NULL, plain_names}};
+} programs[] = {
+    {NULL, NULL, plain_names},
+    {"signal", NULL, signal_names},
+    {"thread", NULL, plain_names},
+    {"signal", "restorer", signal_names},
+};
 
 static void open_live(void)
 {
