@@ -363,15 +363,15 @@ static void step(struct stack_walk *walk, struct code_at *code, struct walk_fram
         return;
     if (code->is_known && code_block_is_method(&code->block)) {
         stepped = step_managed(walk, code, &caller);
-    } else if ((stepped = step_frameless(walk, code, &caller))) {
-    } else if (is_native && walk->host.step && !reader_failed(raw(walk))) {
+    } else if (!is_native || !walk->host.step || reader_failed(raw(walk))) {
+        stepped = step_frameless(walk, code, &caller);
+    } else {
         enum native_step result = walk->host.step(walk->host.context, raw(walk), !walk->is_call, &caller, &info);
-        by = CDACQ_FRAME_BY_CFI;
         stepped = result == NATIVE_STEPPED;
-        if (result == NATIVE_UNKNOWN && step_linkage(walk, &caller)) {
-            by = CDACQ_FRAME_BY_UNWIND;
-            stepped = true;
-        }
+        if (stepped)
+            by = CDACQ_FRAME_BY_CFI;
+        else if (result == NATIVE_UNKNOWN)
+            stepped = step_linkage(walk, &caller) || step_frameless(walk, code, &caller);
         if (info.is_signal)
             ret->kind = CDACQ_FRAME_SIGNAL;
         if (result == NATIVE_OUTERMOST) {

@@ -115,6 +115,9 @@ void stack_write_text(struct answers *answers, const struct stack *stack)
     struct output *out = answers->out;
     write_heading(out, stack);
     for (size_t i = 0; i < stack->frames.count;) {
+        if (i && stack->frames.items[i].frame.by == CDACQ_FRAME_BY_FRAME &&
+            stack->frames.items[i - 1].frame.kind == CDACQ_FRAME_NATIVE)
+            output_literal(out, "     ... frames of native code without unwind data may be missing here\n");
         struct stack_run run = stack_run_at(stack, i);
         for (size_t k = 0; k < run.period; k++)
             write_frame(answers, &stack->frames.items[i + k]);
