@@ -6,7 +6,7 @@ enum {
     MORE = 0x80,          /* a byte follows */
     NUMBER_BYTES_MAX = 5, /* 32 bits, seven a byte */
     PUSHED_MAX = 1 << 20, /* words */
-    FRAME_MAX = 1 << 28,  /* words */
+    FRAME_MAX = 1 << 26,  /* words */
     EPILOGS_MAX = 4,      /* a head has no greater number */
     FOLLOWS = UINT32_MAX, /* a number that is after the head */
 };
@@ -206,7 +206,7 @@ static void change(struct cursor *cursor, uint32_t byte, struct head *head)
         info->prolog_size = info->prolog_size << 3 | (byte & 7);
     else
         info->epilog_size = info->epilog_size << 3 | (byte & 7);
-    if (head->frame > FRAME_MAX || head->arguments > UINT16_MAX || info->prolog_size > UINT16_MAX ||
+    if (byte == 0x4f || head->frame > FRAME_MAX || head->arguments > UINT16_MAX || info->prolog_size > UINT16_MAX ||
         info->epilog_size > UINT16_MAX)
         damaged(cursor, "GC info: head");
 }

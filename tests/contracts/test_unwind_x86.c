@@ -584,6 +584,33 @@ START_TEST(damage)
 }
 END_TEST
 
+/* Heads that end within a pair of bytes, or that have numbers no method has. */
+START_TEST(damaged_heads)
+{
+    static const uint8_t heads[][12] = {
+        {8, 0x80, 0x4f},                                                       /* a second byte is missing */
+        {8, 0x80, 0xcf, 0x0a},                                                 /* of no meaning */
+        {8, 0x80, 0xd1, 0xd0, 0xd0, 0xd0, 0xd0, 0xd0, 0xd0, 0xd0, 0xd0, 0x50}, /* a frame */
+        {8, 0x80, 0xe1, 0xe0, 0xe0, 0xe0, 0x60},                               /* arguments */
+        {8, 0x80, 0x3f},                                                       /* a frame pointer that is not saved */
+        {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01},                            /* a size */
+    };
+    static const uint8_t code[8] = {0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0xc3};
+    static const struct gc_info_x86 any = {METHOD(8, 0, 1)};
+    top = TOP;
+    for (size_t i = 0; i < ARRAY_SIZE(heads); i++) {
+        struct unwind_function function = method_of(code, &any, heads[0], 0);
+        struct registers r = initial();
+        memcpy(image + 0x800, heads[i], sizeof heads[i]);
+        register_set(&r, EIP, function.begin + 2);
+        reader_begin(&reader, FUEL_LOOKUP);
+        if (unwinder_x86.unwind(&reader, &function, true, &r))
+            ck_abort_msg("head %zu is read", i);
+        ck_assert_int_eq(reader_status(&reader, NULL), CDACQ_ERR_CORRUPT);
+    }
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("unwind_x86");
@@ -593,6 +620,7 @@ static Suite *suite(void)
     tcase_add_test(tc, forms_of_methods);
     tcase_add_test(tc, aligned_funclets);
     tcase_add_test(tc, damage);
+    tcase_add_test(tc, damaged_heads);
     tcase_set_timeout(tc, 300);
     suite_add_tcase(s, tc);
     return s;
