@@ -167,7 +167,7 @@ class Run:
         for answer in sorted(glob.glob(os.path.join(folder, "*.json"))):
             judge_core(answer.replace(".json", ".core"), tally)
             os.remove(answer.replace(".json", ".core"))
-        self.note("storm", tally, [("cores", DUMPS), ("equal", 100 * DUMPS)])
+        self.note("storm", tally, [("cores", DUMPS), ("equal", 30 * DUMPS)])
 
     def parked(self, work, runtime, configuration, debug_type, kinds):
         """The process's own words, live and from cores."""
