@@ -8,7 +8,7 @@
  *
  * Source: Microsoft's "ARM exception handling"; dotnet/runtime src/coreclr/unwinder/arm/unwinder.cpp.
  */
-#include "contracts/unwind/unwinder.h"
+#include "contracts/unwind/xdata.h"
 
 enum { R4 = 4, R11 = 11, SP = 13, LR = 14, PC = 15, FLAGS = 16 }; /* FLAGS is CPSR */
 
@@ -16,7 +16,7 @@ enum { R4 = 4, R11 = 11, SP = 13, LR = 14, PC = 15, FLAGS = 16 }; /* FLAGS is CP
 static const uint64_t preserved = ((UINT64_C(1) << (R11 - R4 + 1)) - 1) << R4 | UINT64_C(1) << LR;
 
 enum {
-    CODES_MAX = 4 * 255,
+    WORDS_SHIFT = 28, /* of the header of unwind data */
     OP_ADD_SP_WIDE = 0xe8,
     OP_POP_LOW = 0xec,
     OP_SYSTEM = 0xee,
@@ -27,60 +27,16 @@ enum {
     OP_END_RETURN_WIDE,
     OP_END, /* it has no further instruction */
     ALWAYS = 14,
-    EPILOG_IN_HEADER = 1 << 21,
-    FRAGMENT = 1 << 22,
 };
-
-/* The codes of a function, and where pc is in it; positions and lengths in halfwords. */
-struct codes {
-    uint8_t bytes[CODES_MAX + 4]; /* beyond `size` they are 0 */
-    unsigned size;
-    uint64_t position, length;
-    bool fragment;   /* there is no prolog here */
-    bool one_epilog; /* at the end of the function; else they have scopes */
-    unsigned epilog; /* of the one: the index of its first code */
-    uint64_t scopes; /* address of the others, a word each */
-    unsigned scope_count;
-};
-
-/* ---- Reading ---------------------------------------------------------------------------------------------------- */
-
-static bool read_full(struct reader *reader, const struct unwind_function *function, struct codes *ret)
-{
-    uint64_t address = function->unwind_data;
-    uint32_t header = read_u32(reader, address);
-    unsigned words = header >> 28, epilogs = header >> 23 & 31;
-    address += 4;
-    if (!words && !epilogs) {
-        uint32_t second = read_u32(reader, address);
-        address += 4;
-        words = second >> 16 & 0xff;
-        epilogs = second & 0xffff;
-    }
-    if (header >> 18 & 3)
-        reader_fail(reader, CDACQ_ERR_CORRUPT, function->unwind_data, "unwind data: version");
-    ret->length = header & 0x3ffff;
-    ret->fragment = header & FRAGMENT;
-    ret->one_epilog = header & EPILOG_IN_HEADER;
-    if (ret->one_epilog) {
-        ret->epilog = epilogs;
-    } else {
-        ret->scopes = address;
-        ret->scope_count = epilogs;
-        address += 4 * (uint64_t)epilogs;
-    }
-    ret->size = 4 * words;
-    return !reader_failed(reader) && reader_copy(reader, address, ret->bytes, ret->size);
-}
 
 /* ---- Packed entries --------------------------------------------------------------------------------------------- */
 
-static void put(struct codes *codes, unsigned code)
+static void put(struct xdata *codes, unsigned code)
 {
     codes->bytes[codes->size++] = (uint8_t)code;
 }
 
-static void put_add_sp(struct codes *codes, unsigned words)
+static void put_add_sp(struct xdata *codes, unsigned words)
 {
     if (words >= 0x80)
         put(codes, OP_ADD_SP_WIDE | words >> 8);
@@ -89,7 +45,7 @@ static void put_add_sp(struct codes *codes, unsigned words)
 }
 
 /* A pop of r0 to r12 and lr, narrow where the instruction of the prolog or epilog is. */
-static void put_pop(struct codes *codes, unsigned mask)
+static void put_pop(struct xdata *codes, unsigned mask)
 {
     if (!mask)
         return;
@@ -99,7 +55,7 @@ static void put_pop(struct codes *codes, unsigned mask)
 }
 
 /* The codes of the prolog or of the epilog, up to the end. */
-static void put_packed(struct codes *ret, uint32_t entry, bool epilog)
+static void put_packed(struct xdata *ret, uint32_t entry, bool epilog)
 {
     unsigned returns = entry >> 13 & 3, number = entry >> 16 & 7, adjust = entry >> 22;
     bool homes = entry >> 15 & 1, vectors = entry >> 19 & 1, links = entry >> 20 & 1, chains = entry >> 21 & 1;
@@ -127,7 +83,7 @@ static void put_packed(struct codes *ret, uint32_t entry, bool epilog)
     put(ret, !epilog || returns == 0 ? OP_END : returns == 1 ? OP_END_RETURN : OP_END_RETURN_WIDE);
 }
 
-static void expand(uint32_t entry, struct codes *ret)
+static void expand(uint32_t entry, struct xdata *ret)
 {
     ret->fragment = (entry & 3) == 2;
     ret->length = entry >> 2 & 0x7ff;
@@ -154,7 +110,7 @@ static unsigned halfwords(uint8_t code)
 }
 
 /* Halfwords of the codes from `at` to the end of its list; of an epilog, with the return. */
-static unsigned scope_size(const struct codes *codes, unsigned at, bool epilog)
+static unsigned scope_size(const struct xdata *codes, unsigned at, bool epilog)
 {
     unsigned size = 0;
     for (; at < codes->size && codes->bytes[at] < OP_END_RETURN; at += code_size(codes->bytes[at]))
@@ -162,7 +118,7 @@ static unsigned scope_size(const struct codes *codes, unsigned at, bool epilog)
     return size + (epilog && at < codes->size ? halfwords(codes->bytes[at]) : 0);
 }
 
-static unsigned skip_codes(const struct codes *codes, unsigned at, uint64_t count)
+static unsigned skip_codes(const struct xdata *codes, unsigned at, uint64_t count)
 {
     while (count && at < codes->size && codes->bytes[at] < OP_END_RETURN) {
         count -= MIN(count, halfwords(codes->bytes[at]));
@@ -183,7 +139,7 @@ static bool condition_holds(struct reader *reader, const struct registers *regis
 }
 
 /* The first code to undo. */
-static unsigned first_code(struct reader *reader, const struct codes *codes, const struct registers *registers)
+static unsigned first_code(struct reader *reader, const struct xdata *codes, const struct registers *registers)
 {
     unsigned prolog = codes->fragment ? 0 : scope_size(codes, 0, false);
     if (codes->position < prolog)
@@ -252,7 +208,7 @@ static void undo_special(struct reader *reader, const uint8_t *code, struct regi
     }
 }
 
-static void undo_all(struct reader *reader, const struct codes *codes, unsigned at, struct registers *registers)
+static void undo_all(struct reader *reader, const struct xdata *codes, unsigned at, struct registers *registers)
 {
     for (; at < codes->size && reader_step(reader, "unwind codes"); at += code_size(codes->bytes[at])) {
         const uint8_t *code = codes->bytes + at;
@@ -284,10 +240,10 @@ static bool unwind(struct reader *reader, const struct unwind_function *function
         reader_fail(reader, CDACQ_ERR_CORRUPT, pc, "program counter outside its function");
     if (reader_failed(reader))
         return false;
-    struct codes codes = {.position = (pc - function->begin) / 2};
+    struct xdata codes = {.position = (pc - function->begin) / 2};
     if (function->packed)
         expand(function->packed, &codes);
-    else if (!read_full(reader, function, &codes))
+    else if (!xdata_read(reader, function, WORDS_SHIFT, &codes))
         return false;
     unsigned first = interrupted ? first_code(reader, &codes, &caller) : 0;
     undo_all(reader, &codes, first, &caller);

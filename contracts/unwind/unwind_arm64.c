@@ -8,7 +8,7 @@
  *
  * Source: Microsoft's "ARM64 exception handling"; dotnet/runtime src/coreclr/unwinder/arm64/unwinder.cpp.
  */
-#include "contracts/unwind/unwinder.h"
+#include "contracts/unwind/xdata.h"
 
 enum { X0, X19 = 19, X28 = 28, FP = 29, LR = 30, SP = 31, PC = 32 };
 
@@ -16,7 +16,7 @@ enum { X0, X19 = 19, X28 = 28, FP = 29, LR = 30, SP = 31, PC = 32 };
 static const uint64_t preserved = ((UINT64_C(1) << (X28 - X19 + 1)) - 1) << X19 | UINT64_C(1) << FP | UINT64_C(1) << LR;
 
 enum {
-    CODES_MAX = 4 * 255,
+    WORDS_SHIFT = 27, /* of the header of unwind data */
     CODE_WORDS_MAX = 255,
     OP_ALLOC_L = 0xe0,
     OP_SET_FP,
@@ -28,48 +28,7 @@ enum {
     OP_SAVE_ANY_REG,
     OP_CLEAR_UNWOUND_TO_CALL = 0xec,
     OP_PAC = 0xfc,
-    EPILOG_IN_HEADER = 1 << 21,
 };
-
-/* The codes of a function, and where pc is in it; positions and lengths in instructions. */
-struct codes {
-    uint8_t bytes[CODES_MAX + 4]; /* beyond `size` they are 0: a code that is cut reads zeros and ends the list */
-    unsigned size;
-    uint64_t position, length;
-    bool one_epilog; /* at the end of the function; else they have scopes */
-    unsigned epilog; /* of the one: the index of its first code */
-    uint64_t scopes; /* address of the others, a word each */
-    unsigned scope_count;
-};
-
-/* ---- Reading ---------------------------------------------------------------------------------------------------- */
-
-static bool read_full(struct reader *reader, const struct unwind_function *function, struct codes *ret)
-{
-    uint64_t address = function->unwind_data;
-    uint32_t header = read_u32(reader, address);
-    unsigned words = header >> 27, epilogs = header >> 22 & 31;
-    address += 4;
-    if (!words && !epilogs) {
-        uint32_t second = read_u32(reader, address);
-        address += 4;
-        words = second >> 16 & 0xff;
-        epilogs = second & 0xffff;
-    }
-    if (header >> 18 & 3)
-        reader_fail(reader, CDACQ_ERR_CORRUPT, function->unwind_data, "unwind data: version");
-    ret->length = header & 0x3ffff;
-    ret->one_epilog = header & EPILOG_IN_HEADER;
-    if (ret->one_epilog) {
-        ret->epilog = epilogs;
-    } else {
-        ret->scopes = address;
-        ret->scope_count = epilogs;
-        address += 4 * epilogs;
-    }
-    ret->size = 4 * words;
-    return !reader_failed(reader) && reader_copy(reader, address, ret->bytes, ret->size);
-}
 
 /* ---- Packed entries --------------------------------------------------------------------------------------------- */
 
@@ -106,7 +65,7 @@ static void put_pair(struct prolog *prolog, unsigned code, unsigned number, unsi
     *slot += 2;
 }
 
-static void expand(uint32_t entry, struct codes *ret)
+static void expand(uint32_t entry, struct xdata *ret)
 {
     unsigned fp_count = entry >> 13 & 7, int_count = entry >> 16 & 15, chain = entry >> 21 & 3;
     bool homes = entry >> 20 & 1, saves_lr = chain == 1, chained = chain >= 2, is_fragment = (entry & 3) == 2;
@@ -185,7 +144,7 @@ static unsigned instructions_of(uint8_t code)
 }
 
 /* Instructions of the codes from `at` to the end of its list. */
-static unsigned count_instructions(const struct codes *codes, unsigned at)
+static unsigned count_instructions(const struct xdata *codes, unsigned at)
 {
     unsigned count = 0;
     for (; at < codes->size && !is_end(codes->bytes[at]); at += code_size(codes->bytes[at]))
@@ -193,7 +152,7 @@ static unsigned count_instructions(const struct codes *codes, unsigned at)
     return count;
 }
 
-static unsigned skip_codes(const struct codes *codes, unsigned at, uint64_t count)
+static unsigned skip_codes(const struct xdata *codes, unsigned at, uint64_t count)
 {
     for (; count && at < codes->size && !is_end(codes->bytes[at]); count--)
         at += code_size(codes->bytes[at]);
@@ -201,7 +160,7 @@ static unsigned skip_codes(const struct codes *codes, unsigned at, uint64_t coun
 }
 
 /* The first code to undo. */
-static unsigned first_code(struct reader *reader, const struct codes *codes)
+static unsigned first_code(struct reader *reader, const struct xdata *codes)
 {
     unsigned prolog = count_instructions(codes, 0);
     if (codes->position < prolog)
@@ -293,7 +252,7 @@ static void undo_save(struct reader *reader, const uint8_t *code, unsigned pairs
         reader_fail(reader, CDACQ_ERR_CORRUPT, registers->values[PC], "unwind code");
 }
 
-static void undo_all(struct reader *reader, const struct codes *codes, unsigned at, struct registers *registers)
+static void undo_all(struct reader *reader, const struct xdata *codes, unsigned at, struct registers *registers)
 {
     unsigned pairs = 0; /* of save_next codes before a save */
     uint64_t *sp = &registers->values[SP];
@@ -336,10 +295,10 @@ static bool unwind(struct reader *reader, const struct unwind_function *function
         reader_fail(reader, CDACQ_ERR_CORRUPT, pc, "program counter outside its function");
     if (reader_failed(reader))
         return false;
-    struct codes codes = {.position = (pc - function->begin) / 4};
+    struct xdata codes = {.position = (pc - function->begin) / 4};
     if (function->packed)
         expand(function->packed, &codes);
-    else if (!read_full(reader, function, &codes))
+    else if (!xdata_read(reader, function, WORDS_SHIFT, &codes))
         return false;
     unsigned first = interrupted ? first_code(reader, &codes) : 0;
     undo_all(reader, &codes, first, &caller);
