@@ -12,6 +12,7 @@ enum {
     EXCEPTION_COUNT_MAX = 4096,            /* exceptions in one text */
     EXCEPTION_DEPTH_MAX = 128,             /* exceptions within exceptions */
     EXCEPTION_FRAMES_MAX = 200 * 1000,     /* frames in one text */
+    EXCEPTION_NAMES_MAX = 8192,            /* methods in one text that have to be named */
 };
 
 /* What a text lacks: a bit each. */

@@ -1,6 +1,7 @@
 #include "contracts/objects/exception_text.h"
 
 #include "contracts/objects/exception_message.h"
+#include "contracts/objects/exception_trace.h"
 
 static unsigned write_part(const struct exception_output *output, uint64_t address,
                            void (*put)(struct exception_writer *w, const struct writing_exception *e))
@@ -10,9 +11,11 @@ static unsigned write_part(const struct exception_output *output, uint64_t addre
                                  .base = exception_kind_base,
                                  .output = output,
                                  .exceptions_left = EXCEPTION_COUNT_MAX,
-                                 .frames_left = EXCEPTION_FRAMES_MAX};
+                                 .frames_left = EXCEPTION_FRAMES_MAX,
+                                 .names_left = EXCEPTION_NAMES_MAX};
     if (exception_enter(&w, address, NULL, &exception))
         put(&w, &exception);
+    exception_free_trace(&w);
     return w.flaws;
 }
 

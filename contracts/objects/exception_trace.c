@@ -5,6 +5,7 @@
 
 #include "contracts/type_system/method_desc.h"
 #include "contracts/type_system/method_name.h"
+#include "util/hash_table.h"
 #include "formats/names/state_machine.h"
 
 /* A frame's method, as far as it is known. */
@@ -12,7 +13,33 @@ struct frame_method {
     struct text name;
     bool shown;
     bool async;
+    bool unknown; /* it could not be named */
 };
+
+/*
+ * The methods of recent frames: recursion has few methods in many frames. Naming one may cost a hostile target's whole
+ * budget for a name, so that their number is bounded, too.
+ */
+enum { NAME_SLOTS = 256 };
+
+struct frame_name {
+    uint64_t method_desc;
+    bool last; /* of its trace, where hidden methods are shown */
+    bool filled;
+    struct frame_method method;
+};
+
+struct frame_names {
+    struct frame_name slots[NAME_SLOTS];
+};
+
+void exception_free_trace(struct exception_writer *w)
+{
+    for (unsigned i = 0; w->names && i < NAME_SLOTS; i++)
+        text_deinit(&w->names->slots[i].method.name);
+    free(w->names);
+    w->names = NULL;
+}
 
 /* By the metadata. */
 static enum cdacq_status name_definition(struct exception_writer *w, const struct method_desc *desc, bool last,
@@ -60,8 +87,8 @@ static enum cdacq_status name_dynamic_frame(struct exception_writer *w, uint64_t
     return name.error.status;
 }
 
-static void name_frame(struct exception_writer *w, const struct exception_frame *frame, bool last,
-                       struct frame_method *ret)
+static void form_name(struct exception_writer *w, const struct exception_frame *frame, bool last,
+                      struct frame_method *ret)
 {
     struct field_reader *reader = w->output->cache->reader;
     struct reader_task outer = reader_enter(&reader->raw, FUEL_INDEX);
@@ -81,8 +108,26 @@ static void name_frame(struct exception_writer *w, const struct exception_frame 
     }
     if (reader_leave(&reader->raw, &outer).status < 0 || status < 0) {
         text_clear(&ret->name);
-        w->flaws |= EXCEPTION_TEXT_MISSING;
+        ret->unknown = true;
     }
+}
+
+/* The method of a frame. NULL: out of memory, or too many had to be named. */
+static const struct frame_method *name_frame(struct exception_writer *w, const struct exception_frame *frame, bool last)
+{
+    if (!w->names && !(w->names = calloc(1, sizeof *w->names)))
+        return NULL;
+    uint64_t key = frame->method_desc;
+    struct frame_name *name = &w->names->slots[hash_u64(key, last) % NAME_SLOTS];
+    if (name->filled && name->method_desc == key && name->last == last)
+        return &name->method;
+    if (!w->names_left)
+        return NULL;
+    w->names_left--;
+    text_deinit(&name->method.name);
+    *name = (struct frame_name){.method_desc = key, .last = last, .filled = true};
+    form_name(w, frame, last, &name->method);
+    return &name->method;
 }
 
 static void put_line(struct exception_writer *w, const struct exception_frame *frame)
@@ -102,23 +147,22 @@ static void put_line(struct exception_writer *w, const struct exception_frame *f
 static bool put_frame(struct exception_writer *w, const struct exception_frame *frame, bool first, bool last)
 {
     char address[32];
-    struct frame_method method = {.name = {0}};
-    name_frame(w, frame, last, &method);
-    if (method.shown) {
-        exception_puts(w, first ? "   at " : "\n   at ");
-        if (method.name.length && !method.name.broken) {
-            exception_put(w, method.name.data, method.name.length);
-        } else {
-            snprintf(address, sizeof address, "0x%" PRIx64, frame->ip);
-            exception_puts(w, address);
-            w->flaws |= EXCEPTION_TEXT_MISSING;
-        }
-        put_line(w, frame);
-        if (frame->last_of_foreign && !method.async)
-            exception_puts(w, "\n--- End of stack trace from previous location ---");
+    const struct frame_method *method = name_frame(w, frame, last);
+    w->flaws |= !method ? EXCEPTION_TEXT_CUT : method->unknown ? EXCEPTION_TEXT_MISSING : 0;
+    if (method && !method->shown)
+        return false;
+    exception_puts(w, first ? "   at " : "\n   at ");
+    if (method && method->name.length && !method->name.broken) {
+        exception_put(w, method->name.data, method->name.length);
+    } else {
+        snprintf(address, sizeof address, "0x%" PRIx64, frame->ip);
+        exception_puts(w, address);
+        w->flaws |= EXCEPTION_TEXT_MISSING;
     }
-    text_deinit(&method.name);
-    return method.shown;
+    put_line(w, frame);
+    if (frame->last_of_foreign && !(method && method->async))
+        exception_puts(w, "\n--- End of stack trace from previous location ---");
+    return true;
 }
 
 static void put_frames(struct exception_writer *w, const struct exception *e)

@@ -9,4 +9,7 @@
 /* Exception.StackTrace after `before`; nothing if the exception was never thrown. */
 void exception_put_trace(struct exception_writer *w, const struct exception *e, const char *before);
 
+/* Frees what writing traces has kept. */
+void exception_free_trace(struct exception_writer *w);
+
 #endif
