@@ -8,7 +8,6 @@
 #ifndef CDACQ_CONTRACTS_UNWIND_UNWINDER_H
 #define CDACQ_CONTRACTS_UNWIND_UNWINDER_H
 
-#include "descriptors/architecture.h"
 #include "target/registers.h"
 
 /* The function or funclet that covers the program counter, as its RUNTIME_FUNCTION has it. Addresses. */
@@ -37,8 +36,5 @@ struct unwinder {
 };
 
 extern const struct unwinder unwinder_x64, unwinder_x86, unwinder_arm64, unwinder_arm;
-
-/* The row of an architecture; NULL where there is none. */
-const struct unwinder *unwinder_of(enum architecture architecture);
 
 #endif

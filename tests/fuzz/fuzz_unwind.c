@@ -68,10 +68,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (memory_open(&memory, NULL, false, &target, NULL) != CDACQ_OK)
         abort();
     reader_init(&reader, target, 8, false);
-    const struct unwinder *unwinder = unwinder_of(data[7] & X86     ? ARCHITECTURE_X86
-                                                  : data[7] & ARM   ? ARCHITECTURE_ARM
-                                                  : data[7] & ARM64 ? ARCHITECTURE_ARM64
-                                                                    : ARCHITECTURE_X64);
+    const struct unwinder *unwinder = data[7] & X86     ? &unwinder_x86
+                                      : data[7] & ARM   ? &unwinder_arm
+                                      : data[7] & ARM64 ? &unwinder_arm64
+                                                        : &unwinder_x64;
     struct unwind_function function = {
         .base = BASE,
         .begin = BASE + data[1],
