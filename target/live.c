@@ -101,15 +101,24 @@ static void live_destroy(struct target *target)
     free(live);
 }
 
-/* The name of a thread, without the newline that /proc ends it with. */
-static void read_name(int pid, struct target_thread *thread)
+/* What /proc/PID/NAME holds, up to `size` - 1 bytes, NUL-terminated. Returns its length. */
+static size_t read_proc_file(int pid, const char *name, char *ret, size_t size)
 {
     char path[64];
-    snprintf(path, sizeof path, "/proc/%d/task/%d/comm", pid, thread->tid);
+    snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
     CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-    size_t n = fd < 0 ? 0 : file_read_at(fd, 0, thread->name, THREAD_NAME_MAX);
-    thread->name[n] = '\0';
-    thread->name[strcspn(thread->name, "\n")] = '\0';
+    size_t n = fd < 0 ? 0 : file_read_at(fd, 0, ret, size - 1);
+    ret[n] = '\0';
+    return n;
+}
+
+/* The name of a thread, without the newline that /proc ends it with. */
+static void read_name(int pid, int tid, char *ret, size_t size)
+{
+    char file[32];
+    snprintf(file, sizeof file, "task/%d/comm", tid);
+    read_proc_file(pid, file, ret, size);
+    ret[strcspn(ret, "\n")] = '\0';
 }
 
 static enum cdacq_status live_threads(struct target *target, struct threads *ret, struct cdacq_error *err)
@@ -128,19 +137,8 @@ static enum cdacq_status live_threads(struct target *target, struct threads *ret
     if (!holder->listed)
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the threads");
     for (size_t i = 0; i < ret->count; i++)
-        read_name(target->pid, &ret->items[i]);
+        read_name(target->pid, ret->items[i].tid, ret->items[i].name, sizeof ret->items[i].name);
     return CDACQ_OK;
-}
-
-/* What /proc/PID/NAME holds, up to `size` - 1 bytes, NUL-terminated. Returns its length. */
-static size_t read_proc_file(int pid, const char *name, char *ret, size_t size)
-{
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
-    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-    size_t n = fd < 0 ? 0 : file_read_at(fd, 0, ret, size - 1);
-    ret[n] = '\0';
-    return n;
 }
 
 static void live_process(struct target *target, struct target_process *ret)
@@ -150,8 +148,7 @@ static void live_process(struct target *target, struct target_process *ret)
     ret->arguments_cut = n == sizeof ret->arguments - 1;
     for (size_t i = 0; i + 1 < n; i++)
         ret->arguments[i] = ret->arguments[i] ? ret->arguments[i] : ' ';
-    read_proc_file(target->pid, "comm", ret->name, sizeof ret->name);
-    ret->name[strcspn(ret->name, "\n")] = '\0';
+    read_name(target->pid, target->pid, ret->name, sizeof ret->name); /* the first thread has the process's id */
     snprintf(path, sizeof path, "/proc/%d/exe", target->pid);
     ssize_t length = readlink(path, ret->program, sizeof ret->program - 1);
     ret->program[MAX(length, 0)] = '\0';
