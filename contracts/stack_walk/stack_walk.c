@@ -204,9 +204,10 @@ static bool step_frameless(struct stack_walk *walk, const struct code_at *code, 
     bool is_stub = code->is_known && is_frameless(code->block.kind);
     bool is_callee = !code->is_known && site.is_managed && site.target <= pc_of(walk) &&
                      pc_of(walk) - site.target < LEAF_MAX && site.target;
-    if (is_stub || is_callee)
+    bool is_null_call = !pc_of(walk) && !walk->is_call && !site.target; /* through a pointer; nothing of it has run */
+    if (is_stub || is_callee || is_null_call)
         return_to(walk, address, caller);
-    return is_stub || is_callee;
+    return is_stub || is_callee || is_null_call;
 }
 
 /* A step out of a linkage table, which need not have call-frame information: its entries jump and have no frame. */
@@ -403,9 +404,10 @@ static void step(struct stack_walk *walk, struct code_at *code, struct walk_fram
         reader_fail(raw(walk), CDACQ_ERR_CORRUPT, sp_of(walk), "stack frame that does not move up the stack");
     walk->switches_left -= !is_up && may_switch;
     /* Native code calls all managed code, so that the latter is never outermost. */
-    if (!pc_of(walk) && code->is_known)
+    bool is_outermost = !pc_of(walk) && walk->is_call;
+    if (is_outermost && code->is_known)
         reader_fail(raw(walk), CDACQ_ERR_CORRUPT, sp_of(walk), "return address of managed code");
-    if (!pc_of(walk) || reader_failed(raw(walk)))
+    if (is_outermost || reader_failed(raw(walk)))
         end(walk);
 }
 

@@ -204,8 +204,8 @@ static bool return_address(const struct application *application, const struct c
         *ret &= (UINT64_C(1) << USER_ADDRESS_BITS) - 1;
     if (application->machine->word_size == 4)
         *ret = (uint32_t)*ret;
-    *ret_outermost = *ret == 0;
-    return *ret != 0;
+    *ret_outermost = *ret == 0 && !row->is_signal; /* a signal may interrupt a call through a null pointer */
+    return !*ret_outermost;
 }
 
 bool call_frame_apply(struct reader *reader, const struct register_machine *machine, const struct cfi_row *row,

@@ -359,6 +359,25 @@ START_TEST(linkage_tables)
 }
 END_TEST
 
+/* A call through a null pointer has put its return address where a leaf's is. */
+START_TEST(null_calls)
+{
+    static const uint8_t through_register[] = {0xff, 0xd0}, direct[] = {0xe8, 1, 2, 3, 4};
+    mock_write(mock, native_code + 0x40 - sizeof through_register, through_register, sizeof through_register);
+    mock_write(mock, native_code + 0x80 - sizeof direct, direct, sizeof direct);
+    mock_write_pointer(mock, stack + 0x100, native_code + 0x40);
+    mock_write_pointer(mock, stack + 0x108, native_code + 0x80);
+    walk(0, stack + 0x100, false, 0);
+    check_frame(0, CDACQ_FRAME_NATIVE, CDACQ_FRAME_BY_CONTEXT, 0, stack + 0x100);
+    check_frame(1, CDACQ_FRAME_NATIVE, CDACQ_FRAME_BY_UNWIND, native_code + 0x40, stack + 0x108);
+    ck_assert_uint_eq(frames[0].cfa, stack + 0x108);
+
+    /* No pointer leads from this call to null. */
+    walk(0, stack + 0x108, false, 0);
+    check_frame(1, CDACQ_FRAME_NATIVE, CDACQ_FRAME_BY_GUESS, native_code + 0x80, stack + 0x110);
+}
+END_TEST
+
 /* Lists of Frames that lead nowhere, downwards or in a circle, and registers that go down, end the walk. */
 START_TEST(hostile_frames)
 {
@@ -505,6 +524,7 @@ static Suite *suite(void)
     tcase_add_test(tcase, guesses);
     tcase_add_loop_test(tcase, stubs_without_a_frame, 0, 4);
     tcase_add_loop_test(tcase, linkage_tables, 0, ARRAY_SIZE(linkage_cases));
+    tcase_add_test(tcase, null_calls);
     tcase_add_test(tcase, frames_of_x86);
     tcase_add_test(tcase, frames_of_arm);
     tcase_add_loop_test(tcase, hostile_frames, 0, 2);

@@ -52,7 +52,7 @@ static void walk(struct target *target, struct native_modules *modules, uint64_t
                 abort();
             return;
         }
-        if (!register_is_known(&registers, machine->pc) || !registers.values[machine->pc] ||
+        if (!register_is_known(&registers, machine->pc) || (!registers.values[machine->pc] && !info.is_signal) ||
             registers.known >> machine->count)
             abort();
         if (!info.is_signal && registers.values[machine->sp] < before.values[machine->sp])
