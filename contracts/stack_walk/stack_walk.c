@@ -1,6 +1,7 @@
 #include "contracts/stack_walk/stack_walk.h"
 
 #include "contracts/stack_walk/guess.h"
+#include "contracts/stack_walk/unwind_entry.h"
 
 enum {
     LEAF_MAX = 4096,   /* bytes of a function of the runtime's that has no unwind data */
@@ -98,26 +99,9 @@ static bool find_unwind_function(struct stack_walk *walk, struct code_at *code, 
         reader_fail(raw(walk), CDACQ_ERR_CORRUPT, block->ip, "no unwind data cover the program counter");
         return false;
     }
-    const struct unwind_table *table = &code->function.table;
     bool is_funclet;
-    if (!block_is_funclet(reader, block, &is_funclet))
-        return false;
-    uint32_t begin = unwind_table_begin(reader, table, code->function.index);
-    uint32_t data = unwind_table_field(reader, table, code->function.index, F_RuntimeFunction_UnwindData);
-    *ret = (struct unwind_function){
-        .base = table->base,
-        .begin = table->base + begin,
-        .end = table->base + begin + unwind_table_length(reader, table, code->function.index),
-        .other_begin = block->cold ? block->start : block->cold_start,
-        .other_end = block->cold ? block->start + block->hot_size : block->cold_start + block->cold_size,
-        .unwind_data = table->base + data,
-        .packed = data & 3 ? data : 0,
-        .method = block->start,
-        .funclet = is_funclet,
-    };
-    if (reader->layout->architecture == ARCHITECTURE_X86)
-        block->manager->gc_info(reader, block, &ret->gc_info, &ret->gc_info_version);
-    return !reader_failed(raw(walk));
+    return block_is_funclet(reader, block, &is_funclet) &&
+           unwind_entry_read(reader, block, &code->function.table, code->function.index, is_funclet, ret);
 }
 
 /*

@@ -8,167 +8,22 @@
  *
  * Source: Microsoft's "ARM64 exception handling"; dotnet/runtime src/coreclr/unwinder/arm64/unwinder.cpp.
  */
-#include "contracts/unwind/xdata.h"
-
-enum { X0, X19 = 19, X28 = 28, FP = 29, LR = 30, SP = 31, PC = 32 };
+#include "contracts/unwind/codes_arm64.h"
+#include "contracts/unwind/unwind_rows.h"
 
 /* What a call preserves, besides the stack pointer. */
 static const uint64_t preserved = ((UINT64_C(1) << (X28 - X19 + 1)) - 1) << X19 | UINT64_C(1) << FP | UINT64_C(1) << LR;
 
-enum {
-    WORDS_SHIFT = 27, /* of the header of unwind data */
-    CODE_WORDS_MAX = 255,
-    OP_ALLOC_L = 0xe0,
-    OP_SET_FP,
-    OP_ADD_FP,
-    OP_NOP,
-    OP_END,
-    OP_END_C, /* what follows belongs to the function that this is a fragment of */
-    OP_SAVE_NEXT,
-    OP_SAVE_ANY_REG,
-    OP_CLEAR_UNWOUND_TO_CALL = 0xec,
-    OP_PAC = 0xfc,
-};
-
-/* ---- Packed entries --------------------------------------------------------------------------------------------- */
-
-/* Codes in the order of the prolog: each is put in front of those before it. */
-struct prolog {
-    uint8_t bytes[64];
-    unsigned size;
-};
-
-static void put(struct prolog *prolog, unsigned code, unsigned size)
-{
-    for (unsigned i = 0; i < size; i++)
-        prolog->bytes[sizeof prolog->bytes - ++prolog->size] = (uint8_t)(code >> 8 * i);
-}
-
-static void put_alloc(struct prolog *prolog, unsigned slots)
-{
-    if (slots < 64)
-        put(prolog, slots / 2, 1);
-    else
-        put(prolog, 0xc000 | slots / 2, 2);
-}
-
-/*
- * Saves a pair, the first time with a decrement of the stack pointer. `code` is that of save_regp or save_fregp.
- */
-static void put_pair(struct prolog *prolog, unsigned code, unsigned number, unsigned save_slots, unsigned *slot)
-{
-    unsigned with_decrement = code == 0xd800 ? 0xda00 : 0xcc00;
-    if (*slot == 0)
-        put(prolog, with_decrement | number << 6 | (save_slots - 1), 2);
-    else
-        put(prolog, code | number << 6 | *slot, 2);
-    *slot += 2;
-}
-
-static void expand(uint32_t entry, struct xdata *ret)
-{
-    unsigned fp_count = entry >> 13 & 7, int_count = entry >> 16 & 15, chain = entry >> 21 & 3;
-    bool homes = entry >> 20 & 1, saves_lr = chain == 1, chained = chain >= 2, is_fragment = (entry & 3) == 2;
-    unsigned frame_slots = 2 * (entry >> 23), slot = 0;
-    fp_count += fp_count != 0;
-    unsigned save_slots = int_count + saves_lr + fp_count;
-    save_slots = (save_slots + (save_slots && homes ? 8 : 0) + 1) & ~1u;
-    unsigned local_slots = frame_slots > save_slots ? frame_slots - save_slots : 0;
-    struct prolog prolog = {.size = 0};
-    put(&prolog, OP_END, 1);
-    if (chain == 2)
-        put(&prolog, OP_PAC, 1);
-    bool allocated = int_count == 1 && saves_lr; /* that pair has no form with a decrement */
-    if (allocated)
-        put_alloc(&prolog, save_slots);
-    unsigned number = 0;
-    for (; number + 1 < int_count; number += 2)
-        put_pair(&prolog, 0xc800, number, save_slots, &slot);
-    if (int_count % 2 && saves_lr) {
-        put(&prolog, 0xd600 | number / 2 << 6 | slot, 2);
-        slot += 2;
-    } else if (int_count % 2 || saves_lr) {
-        unsigned one = int_count % 2 ? number : LR - X19;
-        put(&prolog, slot ? 0xd000 | one << 6 | slot : 0xd400 | one << 5 | (save_slots - 1), 2);
-        slot += 1;
-    }
-    for (number = 0; number + 1 < fp_count; number += 2)
-        put_pair(&prolog, 0xd800, number, save_slots, &slot);
-    if (fp_count % 2) {
-        put(&prolog, slot ? 0xdc00 | number << 6 | slot : 0xde00 | number << 5 | (save_slots - 1), 2);
-        slot += 1;
-    }
-    struct prolog epilog = prolog;
-    for (unsigned i = 0; i < 4 && homes && slot; i++)
-        put(&prolog, OP_NOP, 1);
-    for (struct prolog *p = &prolog; local_slots && p; p = p == &prolog ? &epilog : NULL) {
-        if (chained && local_slots <= 64) {
-            put(p, 0x80 | (local_slots - 1), 1);
-        } else {
-            put_alloc(p, local_slots);
-            if (chained)
-                put(p, 0x40, 1);
-        }
-        if (chained && p == &prolog)
-            put(p, OP_SET_FP, 1); /* no epilog undoes it */
-    }
-    if (is_fragment)
-        put(&prolog, OP_END_C, 1);
-    ret->size = prolog.size;
-    memcpy(ret->bytes, prolog.bytes + sizeof prolog.bytes - prolog.size, prolog.size);
-    ret->one_epilog = !is_fragment;
-    ret->epilog = ret->size;
-    memcpy(ret->bytes + ret->size, epilog.bytes + sizeof epilog.bytes - epilog.size, epilog.size);
-    ret->size += epilog.size;
-    ret->length = entry >> 2 & 0x7ff;
-}
-
-/* ---- Codes ------------------------------------------------------------------------------------------------------ */
-
-static unsigned code_size(uint8_t code)
-{
-    static const uint8_t sizes[32] = {4, 1, 2, 1, 1, 1, 1, 3, 1, 1, 1, 1, 1, 1, 1, 1,
-                                      1, 1, 1, 1, 1, 1, 1, 1, 2, 3, 4, 5, 1, 1, 1, 1};
-    return code < 0xc0 ? 1 : code < 0xe0 ? 2 : sizes[code - 0xe0];
-}
-
-static bool is_end(uint8_t code)
-{
-    return code == OP_END || code == OP_END_C;
-}
-
-/* Codes of special frames stand for no instruction. */
-static unsigned instructions_of(uint8_t code)
-{
-    return code < 0xe8 || code >= 0xf8;
-}
-
-/* Instructions of the codes from `at` to the end of its list. */
-static unsigned count_instructions(const struct xdata *codes, unsigned at)
-{
-    unsigned count = 0;
-    for (; at < codes->size && !is_end(codes->bytes[at]); at += code_size(codes->bytes[at]))
-        count += instructions_of(codes->bytes[at]);
-    return count;
-}
-
-static unsigned skip_codes(const struct xdata *codes, unsigned at, uint64_t count)
-{
-    for (; count && at < codes->size && !is_end(codes->bytes[at]); count--)
-        at += code_size(codes->bytes[at]);
-    return at;
-}
-
 /* The first code to undo. */
 static unsigned first_code(struct reader *reader, const struct xdata *codes)
 {
-    unsigned prolog = count_instructions(codes, 0);
+    unsigned prolog = arm64_instructions(codes, 0);
     if (codes->position < prolog)
-        return skip_codes(codes, 0, prolog - codes->position);
+        return arm64_skip(codes, 0, prolog - codes->position);
     if (codes->one_epilog) {
-        unsigned count = count_instructions(codes, codes->epilog) + 1; /* and the return */
+        unsigned count = arm64_instructions(codes, codes->epilog) + 1; /* and the return */
         if (codes->position < codes->length && codes->length - codes->position <= count)
-            return skip_codes(codes, codes->epilog, codes->position + count - codes->length);
+            return arm64_skip(codes, codes->epilog, codes->position + count - codes->length);
         return 0;
     }
     for (unsigned i = 0; i < codes->scope_count && reader_step(reader, "epilog scopes"); i++) {
@@ -177,8 +32,8 @@ static unsigned first_code(struct reader *reader, const struct xdata *codes)
         unsigned at = scope >> 22;
         if (reader_failed(reader) || codes->position < start)
             break; /* they are in order */
-        if (codes->position - start <= count_instructions(codes, at))
-            return skip_codes(codes, at, codes->position - start);
+        if (codes->position - start <= arm64_instructions(codes, at))
+            return arm64_skip(codes, at, codes->position - start);
     }
     return 0;
 }
@@ -256,7 +111,7 @@ static void undo_all(struct reader *reader, const struct xdata *codes, unsigned 
 {
     unsigned pairs = 0; /* of save_next codes before a save */
     uint64_t *sp = &registers->values[SP];
-    for (; at < codes->size && reader_step(reader, "unwind codes"); at += code_size(codes->bytes[at])) {
+    for (; at < codes->size && reader_step(reader, "unwind codes"); at += arm64_code_size(codes->bytes[at])) {
         const uint8_t *code = codes->bytes + at;
         if (code[0] == OP_END)
             return;
@@ -295,11 +150,10 @@ static bool unwind(struct reader *reader, const struct unwind_function *function
         reader_fail(reader, CDACQ_ERR_CORRUPT, pc, "program counter outside its function");
     if (reader_failed(reader))
         return false;
-    struct xdata codes = {.position = (pc - function->begin) / 4};
-    if (function->packed)
-        expand(function->packed, &codes);
-    else if (!xdata_read(reader, function, WORDS_SHIFT, &codes))
+    struct xdata codes;
+    if (!arm64_codes_read(reader, function, &codes))
         return false;
+    codes.position = (pc - function->begin) / 4;
     unsigned first = interrupted ? first_code(reader, &codes) : 0;
     undo_all(reader, &codes, first, &caller);
     uint64_t return_address = register_needed(reader, &caller, LR, pc);
@@ -314,4 +168,5 @@ static bool unwind(struct reader *reader, const struct unwind_function *function
     return true;
 }
 
-const struct unwinder unwinder_arm64 = {.pc = PC, .sp = SP, .unwind = unwind};
+const struct unwinder unwinder_arm64 = {
+    .pc = PC, .sp = SP, .unwind = unwind, .rows = unwind_rows_arm64, .machine = &frame_machine_arm64};

@@ -8,6 +8,7 @@
 #ifndef CDACQ_CONTRACTS_UNWIND_UNWINDER_H
 #define CDACQ_CONTRACTS_UNWIND_UNWINDER_H
 
+#include "formats/frame_row.h"
 #include "target/registers.h"
 
 /* The function or funclet that covers the program counter, as its RUNTIME_FUNCTION has it. Addresses. */
@@ -33,6 +34,16 @@ struct unwinder {
      */
     bool (*unwind)(struct reader *reader, const struct unwind_function *function, bool interrupted,
                    struct registers *registers);
+    /*
+     * The same for all instructions of a function, as rows of call-frame information that ascend by address; the first
+     * begins with the function. `ret` is overwritten. At every instruction, a row leads to the registers that `unwind`
+     * finds there for an interrupted frame. *ret_epilogs: whether those of epilogs are among them; where epilogs are
+     * known by their instructions, these may be missing or unknown. False, and the reader fails, when the data are
+     * damaged or memory is missing, or when no row can say what the data do. NULL: this build does not know.
+     */
+    bool (*rows)(struct reader *reader, const struct unwind_function *function, struct frame_rows *ret,
+                 bool *ret_epilogs);
+    const struct frame_machine *machine; /* of the rows */
 };
 
 extern const struct unwinder unwinder_x64, unwinder_x86, unwinder_arm64, unwinder_arm;

@@ -41,6 +41,10 @@ struct cdacq_written {
     uint64_t stubs;      /* entries of stubs */
     uint64_t left_out;   /* entries left out */
     uint64_t unverified; /* entries written from a file that nothing in the target could confirm */
+    /* Of an ELF file: */
+    uint64_t functions;          /* functions with call-frame information: bodies, funclets, cold parts */
+    uint64_t functions_left_out; /* functions whose unwind data cannot be read */
+    uint64_t without_epilogs;    /* functions whose code is missing, so that nothing is known of their epilogs */
 };
 
 /*
@@ -61,6 +65,33 @@ CDACQ_API enum cdacq_status cdacq_session_write_perf_map(struct cdacq_session *s
 CDACQ_API enum cdacq_status cdacq_session_write_jitdump(struct cdacq_session *session, unsigned flags,
                                                         const struct cdacq_sink *sink, struct cdacq_written *ret,
                                                         struct cdacq_error *err);
+
+/* ---- ELF --------------------------------------------------------------------------------------------------------- */
+
+enum cdacq_elf_flags {
+    CDACQ_ELF_CODE = 1 << 16, /* with the bytes of the code, so that the file can be disassembled alone */
+};
+
+/*
+ * Writes an ELF file (ET_EXEC) of the target's managed code, at the addresses that the code has in the process. gdb
+ * (add-symbol-file), lldb, addr2line and objdump read it. `flags` are enum cdacq_visit_flags and enum cdacq_elf_flags.
+ *
+ * - .symtab has a symbol for each method's body, each funclet ("NAME [funclet]"), each cold part ("NAME [cold]") and,
+ *   with CDACQ_VISIT_STUBS, each block of stubs. Names are in the target's enum cdacq_name_style.
+ * - .debug_frame has the call-frame information of every function, from the runtime's own unwind data: prologs, bodies
+ *   and epilogs (x64 and arm64).
+ * - .text sections have the addresses of the code, one section for each code range. They hold bytes with
+ *   CDACQ_ELF_CODE, with zeros for what is missing.
+ * - The build-id is a hash of the contents.
+ *
+ * What cannot be read is left out; ret->left_out and sink->left_out report code without a name. Memory use: some 200
+ * bytes for each method and the sections' contents. Fails as cdacq_session_visit_methods does, with FUEL if a section
+ * would exceed 1 GiB or there are more than 60,000 sections, with NOMEM, or with CONTRACT for an architecture that this
+ * build does not know.
+ */
+CDACQ_API enum cdacq_status cdacq_session_write_elf(struct cdacq_session *session, unsigned flags,
+                                                    const struct cdacq_sink *sink, struct cdacq_written *ret,
+                                                    struct cdacq_error *err);
 
 /* ---- Comparing --------------------------------------------------------------------------------------------------- */
 

@@ -32,6 +32,7 @@ enum option_id {
     OPTION_NAMES,
     OPTION_STUBS,
     OPTION_R2R,
+    OPTION_CODE,
     OPTION_FOLLOW,
     OPTION_STACKS,
     OPTION_BRIEF,
@@ -69,6 +70,7 @@ static const struct option_row {
     {"names", "STYLE", "write names as csharp, sos, il or source", OPTIONS_NAMES, OPTION_NAMES},
     {"stubs", NULL, "include the runtime's own stubs", OPTIONS_METHODS, OPTION_STUBS},
     {"r2r", "WHICH", "include ReadyToRun methods: 'prepared' or 'all'", OPTIONS_METHODS, OPTION_R2R},
+    {"code", NULL, "include the bytes of the code", OPTIONS_ELF, OPTION_CODE},
     {"follow", NULL, "wait for more records", OPTIONS_RECORDS, OPTION_FOLLOW},
     {"stacks", NULL, "include the registers and the stack of every thread", OPTIONS_SNAPSHOT, OPTION_STACKS},
     {"brief", NULL, "report only the signal, the exception and the thread that died", OPTIONS_REPORT, OPTION_BRIEF},
@@ -230,6 +232,8 @@ static bool take_option(struct arguments *arguments, int id, const char *value)
         return invocation->stubs = true;
     case OPTION_R2R:
         return take_r2r(invocation, value);
+    case OPTION_CODE:
+        return invocation->code = true;
     case OPTION_FOLLOW:
         return invocation->follow = true;
     case OPTION_STACKS:

@@ -33,6 +33,7 @@ struct invocation {
     bool json;
     bool stubs;
     enum r2r_methods r2r;
+    bool code; /* of `elf` */
     bool follow;
     bool stacks;           /* of `snapshot` */
     bool brief, signature; /* of `report` */

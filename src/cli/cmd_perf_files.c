@@ -1,14 +1,18 @@
 /*
- * cmd_perf_files.c: `perfmap` and `jitdump` write the code of the process in the two formats that perf reads. The
- * library forms the bytes.
+ * cmd_perf_files.c: `perfmap`, `jitdump` and `elf` write the code of the process in formats that perf, debuggers and
+ * other tools read. The library forms the bytes.
  */
+#include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "src/cli/commands.h"
 #include "src/cli/console.h"
+#include "src/cli/memory.h"
 #include "src/cli/output.h"
 
 enum { COMPLAINTS_MAX = 20 }; /* messages; a whole image may be missing */
@@ -45,6 +49,12 @@ static void report_counts(const struct work *work, const struct cdacq_written *w
         message("%" PRIu64 " more methods or stubs are left out", work->left_out - COMPLAINTS_MAX);
     if (written->unverified)
         message("%" PRIu64 " methods or stubs use files that the target cannot confirm", written->unverified);
+    if (written->functions_left_out)
+        message("%" PRIu64 " functions have no call-frame information: their unwind data cannot be read",
+                written->functions_left_out);
+    if (written->without_epilogs)
+        message("%" PRIu64 " functions have no call-frame information in epilogs: their code is missing",
+                written->without_epilogs);
 }
 
 /* An incomplete file must not be used as a complete one. Pipes and devices stay. */
@@ -59,28 +69,31 @@ static unsigned flags_of(const struct invocation *invocation)
 {
     static const unsigned r2r[] = {
         [R2R_DEFAULT] = CDACQ_VISIT_R2R_NONE, [R2R_PREPARED] = 0, [R2R_ALL] = CDACQ_VISIT_R2R_ALL};
-    return r2r[invocation->r2r] | (invocation->stubs ? CDACQ_VISIT_STUBS : 0u);
+    bool is_elf = invocation->command->run == cmd_elf;
+    unsigned which = is_elf && invocation->r2r == R2R_DEFAULT ? 0 : r2r[invocation->r2r];
+    return which | (invocation->stubs ? CDACQ_VISIT_STUBS : 0u) | (invocation->code ? (unsigned)CDACQ_ELF_CODE : 0u);
 }
 
-static int write_file(const struct invocation *invocation, struct cdacq_target *target, struct cdacq_session *session)
+typedef enum cdacq_status writer(struct cdacq_session *session, unsigned flags, const struct cdacq_sink *sink,
+                                 struct cdacq_written *ret, struct cdacq_error *err);
+
+static int write_with(const struct invocation *invocation, struct cdacq_session *session, writer *write,
+                      const char *path)
 {
-    (void)target;
     struct work work = {0};
     struct cdacq_written written = {.size = sizeof written};
     struct cdacq_error error;
-    if (!output_open(&work.out, invocation->output))
+    if (!output_open(&work.out, path))
         return EXIT_FAILED;
     const struct cdacq_sink sink = {
         .size = sizeof sink, .context = &work, .write = take_bytes, .left_out = report_left_out};
     progress_begin(&work.progress, "pieces", work.out.fd);
-    enum cdacq_status status =
-        (invocation->command->run == cmd_jitdump ? cdacq_session_write_jitdump : cdacq_session_write_perf_map)(
-            session, flags_of(invocation), &sink, &written, &error);
+    enum cdacq_status status = write(session, flags_of(invocation), &sink, &written, &error);
     progress_end(&work.progress);
     if (status < 0)
         message("%s", error.message);
     if (!output_close(&work.out) || status < 0) {
-        remove_incomplete(invocation->output);
+        remove_incomplete(path);
         return EXIT_FAILED;
     }
     report_counts(&work, &written);
@@ -89,16 +102,66 @@ static int write_file(const struct invocation *invocation, struct cdacq_target *
     return written.methods || written.stubs ? EXIT_PARTLY : EXIT_FAILED;
 }
 
+static int write_perf_map(const struct invocation *invocation, struct cdacq_target *target,
+                          struct cdacq_session *session)
+{
+    (void)target;
+    return write_with(invocation, session, cdacq_session_write_perf_map, invocation->output);
+}
+
+static int write_jitdump(const struct invocation *invocation, struct cdacq_target *target,
+                         struct cdacq_session *session)
+{
+    (void)target;
+    return write_with(invocation, session, cdacq_session_write_jitdump, invocation->output);
+}
+
+/* Whether a file of that name is to be replaced, or none exists. Pipes and devices are written to. */
+static bool is_replaced(const char *path)
+{
+    struct stat file;
+    return path && (stat(path, &file) == 0 ? S_ISREG(file.st_mode) : errno == ENOENT);
+}
+
+/* A debugger may have the old file open: it stays until the new one is complete. */
+static int write_elf(const struct invocation *invocation, struct cdacq_target *target, struct cdacq_session *session)
+{
+    (void)target;
+    if (!is_replaced(invocation->output))
+        return write_with(invocation, session, cdacq_session_write_elf, invocation->output);
+    size_t size = strlen(invocation->output) + 32;
+    char *path = allocate(size);
+    snprintf(path, size, "%s.%ld.part", invocation->output, (long)getpid());
+    int status = write_with(invocation, session, cdacq_session_write_elf, path);
+    if (status != EXIT_FAILED && rename(path, invocation->output) < 0) {
+        message("cannot write '%s': %s", invocation->output, strerror(errno));
+        unlink(path);
+        status = EXIT_FAILED;
+    }
+    free(path);
+    return status;
+}
+
+/* Whether standard output takes binary data; a message says if it does not. */
+static bool takes_binary(const struct invocation *invocation)
+{
+    if (invocation->output || !isatty(STDOUT_FILENO))
+        return true;
+    message("%s: binary data is not written to a terminal; give -o FILE", invocation->command->name);
+    return false;
+}
+
 int cmd_perfmap(const struct invocation *invocation)
 {
-    return target_run(invocation, 0, write_file);
+    return target_run(invocation, 0, write_perf_map);
 }
 
 int cmd_jitdump(const struct invocation *invocation)
 {
-    if (!invocation->output && isatty(STDOUT_FILENO)) {
-        message("jitdump: binary data is not written to a terminal; give -o FILE");
-        return EXIT_USAGE;
-    }
-    return target_run(invocation, 0, write_file);
+    return takes_binary(invocation) ? target_run(invocation, 0, write_jitdump) : EXIT_USAGE;
+}
+
+int cmd_elf(const struct invocation *invocation)
+{
+    return takes_binary(invocation) ? target_run(invocation, 0, write_elf) : EXIT_USAGE;
 }

@@ -87,6 +87,20 @@ const struct command commands[] = {
         .targets_max = 1,
     },
     {
+        .name = "elf",
+        .run = cmd_elf,
+        .usage = "TARGET -o FILE",
+        .summary = "write an ELF file of the managed code, for gdb and other tools",
+        .details =
+            "The file has symbols and call-frame information of every method, at the addresses that the code has in\n"
+            "the process: JIT-compiled and prepared ReadyToRun methods, unless --r2r is given. --code adds the bytes\n"
+            "of the code. For example:\n"
+            "  gdb -p PID -ex 'add-symbol-file FILE' -ex bt\n"
+            "  objdump -d FILE\n",
+        .options = OPTIONS_TARGET | OPTIONS_FILE | OPTIONS_NAMES | OPTIONS_METHODS | OPTIONS_ELF,
+        .targets_max = 1,
+    },
+    {
         .name = "descriptor",
         .run = cmd_descriptor,
         .usage = "TARGET [OTHER]",

@@ -17,6 +17,7 @@ enum option_group {
     OPTIONS_REPORT = 1 << 8,   /* how much a report has */
     OPTIONS_SNAPSHOT = 1 << 7, /* what a snapshot holds */
     OPTIONS_STACK = 1 << 6,    /* which threads and frames are shown */
+    OPTIONS_ELF = 1 << 9,      /* what an ELF file holds */
 };
 
 struct command {
@@ -41,6 +42,7 @@ extern const size_t command_count;
 const struct command *command_find(const char *name);
 
 int cmd_descriptor(const struct invocation *invocation);
+int cmd_elf(const struct invocation *invocation);
 int cmd_info(const struct invocation *invocation);
 int cmd_inspect(const struct invocation *invocation);
 int cmd_ip2method(const struct invocation *invocation);

@@ -1,0 +1,379 @@
+/*
+ * elf_file.c: writes an ELF file of a target's managed code. The methods are visited once; what the sections hold is
+ * formed in memory, except for code, which is read when it is written.
+ */
+#include <elf.h>
+#include <stdio.h>
+
+#include "formats/dwarf_frame_writer.h"
+#include "formats/elf_writer.h"
+#include "src/perf/method_frames.h"
+#include "util/sized.h"
+#include "util/vector.h"
+
+enum {
+    VISIT_FLAGS = CDACQ_VISIT_STUBS | CDACQ_VISIT_R2R_ALL | CDACQ_VISIT_R2R_NONE,
+};
+
+/* A symbol. */
+struct code_symbol {
+    uint64_t begin, size;
+    uint32_t name;  /* offset in .strtab */
+    uint32_t range; /* index of its code range */
+};
+
+DEFINE_VECTOR(code_symbols, struct code_symbol);
+
+/* The addresses of the code of a range that has any: a .text section. */
+struct text_section {
+    uint64_t begin, end; /* end 0: none */
+    uint32_t number;     /* of the section */
+};
+
+DEFINE_VECTOR(elf_sections, struct elf_writer_section);
+
+struct code_file {
+    struct cdacq_session *session;
+    struct cdacq_sink sink;
+    unsigned flags;
+    const struct code_map *map;
+    struct text_section *texts; /* by code range */
+    struct code_symbols symbols;
+    struct byte_writer strings, symbol_table, debug_frame;
+    struct method_frames frames;
+    struct dwarf_frame_writer frame_writer;
+    struct elf_sections sections;
+    struct cdacq_written written;
+    bool stopped, no_memory;
+};
+
+static void leave_out(struct code_file *file, const struct cdacq_method *method, uint64_t begin, uint64_t size,
+                      const char *why)
+{
+    struct cdacq_method part = *method;
+    part.answer = CDACQ_ANSWER_ERROR;
+    part.ip = part.code_start = begin;
+    part.code_size = size;
+    part.error = why ? why : "no reason is known";
+    file->written.left_out++;
+    if (file->sink.left_out && file->sink.left_out(&part, file->sink.context))
+        file->stopped = true;
+}
+
+/* ---- Symbols ---- */
+
+static void add_string(struct code_file *file, const char *name, size_t length, const char *suffix, uint32_t *ret)
+{
+    *ret = (uint32_t)file->strings.length;
+    put_bytes(&file->strings, name, length);
+    put_string(&file->strings, suffix, strlen(suffix));
+}
+
+/* Adds [begin, end), which is clipped to the code range that it begins in. */
+static void add_symbol(struct code_file *file, uint64_t begin, uint64_t end, uint32_t name)
+{
+    const struct code_range *range = code_map_range(file->map, begin);
+    if (!range || end <= begin)
+        return;
+    end = MIN(end, range->section.end);
+    uint32_t index = (uint32_t)(range - file->map->ranges);
+    struct text_section *text = &file->texts[index];
+    text->begin = text->end ? MIN(text->begin, begin) : begin;
+    text->end = MAX(text->end, end);
+    if (!code_symbols_append(&file->symbols, (struct code_symbol){begin, end - begin, name, index}))
+        file->no_memory = true;
+}
+
+static void add_frames(const struct unwind_function *function, const struct frame_rows *rows, void *context)
+{
+    struct code_file *file = context;
+    dwarf_frame_add(&file->frame_writer, function->begin, function->end, rows->items, rows->count);
+}
+
+/* A part of a method with its funclets, which follow the body. `record` is that of the part. */
+static void add_part(struct code_file *file, const struct cdacq_method *method, const struct method_record *record,
+                     uint64_t begin, uint64_t size, bool cold)
+{
+    uint64_t end = begin + size, start = begin;
+    uint32_t name, funclet_name = 0;
+    add_string(file, method->name, method->name_length, cold ? " [cold]" : "", &name);
+    for (uint32_t i = 0; record && i < record->function_count; i++) {
+        const struct method_function *function = &record->functions[i];
+        uint64_t at = record->unwind_base + function->begin;
+        bool is_funclet = function->funclet == function->begin && at != method->code_start;
+        if (!is_funclet || at < start || at >= end)
+            continue;
+        add_symbol(file, start, at, funclet_name ? funclet_name : name);
+        if (!funclet_name)
+            add_string(file, method->name, method->name_length, " [funclet]", &funclet_name);
+        start = at;
+    }
+    add_symbol(file, start, end, funclet_name ? funclet_name : name);
+    struct code_block block;
+    if (method_block(file->session, begin, &block))
+        method_frames_visit(&file->frames, &block, add_frames, file);
+    else
+        file->frames.left_out++;
+}
+
+static const struct method_record *record_of(struct code_file *file, uint64_t address)
+{
+    struct cdacq_method answer;
+    return session_find_record(file->session, address, &answer);
+}
+
+static void add_method(struct code_file *file, const struct cdacq_method *method)
+{
+    static const char unnamed[] = "[unnamed method]";
+    struct cdacq_method named = *method;
+    if (!method->name) {
+        leave_out(file, method, method->code_start, method->code_size, method->error);
+        named.name = unnamed;
+        named.name_length = sizeof unnamed - 1;
+    }
+    file->written.methods++;
+    file->written.unverified += !method->module_verified;
+    const struct method_record *hot = record_of(file, method->code_start);
+    add_part(file, &named, hot, method->code_start, method->code_size, false);
+    if (method->cold_start)
+        add_part(file, &named, record_of(file, method->cold_start), method->cold_start, method->cold_size, true);
+}
+
+static void add_stubs(struct code_file *file, const struct cdacq_method *stub)
+{
+    char text[64];
+    uint32_t name;
+    snprintf(text, sizeof text, "stub <%s>", cdacq_code_kind_text(stub->kind));
+    add_string(file, text, strlen(text), "", &name);
+    add_symbol(file, stub->code_start, add_saturated(stub->code_start, stub->code_size), name);
+    file->written.stubs++;
+}
+
+static int visit_code(const struct cdacq_method *method, void *context)
+{
+    struct code_file *file = context;
+    if (method->answer == CDACQ_ANSWER_ERROR)
+        leave_out(file, method, method->code_start, method->code_size, method->error);
+    else if (method->answer == CDACQ_ANSWER_STUB)
+        add_stubs(file, method);
+    else if (method->kind == CDACQ_CODE_JITTED || method->kind == CDACQ_CODE_READY_TO_RUN)
+        add_method(file, method);
+    return file->stopped || file->no_memory || file->strings.broken || file->debug_frame.broken;
+}
+
+/* ---- Sections ---- */
+
+static uint32_t add_section(struct code_file *file, struct elf_writer_section section)
+{
+    if (!elf_sections_append(&file->sections, section))
+        file->no_memory = true;
+    return (uint32_t)file->sections.count;
+}
+
+static void add_bytes(struct code_file *file, const char *name, const struct byte_writer *bytes, unsigned align)
+{
+    if (bytes->length)
+        add_section(
+            file, (struct elf_writer_section){
+                      .name = name, .type = SHT_PROGBITS, .size = bytes->length, .align = align, .bytes = bytes->data});
+}
+
+static void add_texts(struct code_file *file)
+{
+    for (size_t i = 0; i < file->map->count; i++) {
+        struct text_section *text = &file->texts[i];
+        if (!text->end)
+            continue;
+        const struct jit_manager_ops *manager = file->map->ranges[i].manager;
+        struct elf_writer_section section = {
+            .name = manager->compiles    ? ".text.jit"
+                    : manager->in_images ? ".text.r2r"
+                                         : ".text.stubs",
+            .type = file->flags & CDACQ_ELF_CODE ? SHT_PROGBITS : SHT_NOBITS,
+            .flags = SHF_ALLOC | SHF_EXECINSTR,
+            .address = text->begin,
+            .size = text->end - text->begin,
+            .align = 1,
+        };
+        text->number = add_section(file, section);
+    }
+}
+
+static void put_symbol(struct code_file *file, const struct code_symbol *symbol, unsigned section)
+{
+    struct byte_writer *to = &file->symbol_table;
+    bool wide = file->session->target->descriptor_info.pointer_size == 8;
+    unsigned info = ELF64_ST_INFO(STB_LOCAL, section ? STT_FUNC : STT_NOTYPE);
+    put_u32(to, symbol->name);
+    if (wide) {
+        put_u8(to, info);
+        put_u8(to, STV_DEFAULT);
+        put_u16(to, section);
+        put_u64(to, symbol->begin);
+        put_u64(to, symbol->size);
+    } else {
+        put_u32(to, (uint32_t)symbol->begin);
+        put_u32(to, (uint32_t)symbol->size);
+        put_u8(to, info);
+        put_u8(to, STV_DEFAULT);
+        put_u16(to, section);
+    }
+}
+
+static void add_symbol_table(struct code_file *file)
+{
+    bool wide = file->session->target->descriptor_info.pointer_size == 8;
+    size_t count = file->symbols.count + 1;
+    qsort(file->symbols.items, file->symbols.count, sizeof *file->symbols.items, compare_u64);
+    put_symbol(file, &(struct code_symbol){0}, 0);
+    for (size_t i = 0; i < file->symbols.count; i++)
+        put_symbol(file, &file->symbols.items[i], file->texts[file->symbols.items[i].range].number);
+    uint32_t strings = (uint32_t)file->sections.count + 2;
+    add_section(file, (struct elf_writer_section){
+                          .name = ".symtab",
+                          .type = SHT_SYMTAB,
+                          .size = file->symbol_table.length,
+                          .align = 8,
+                          .entry_size = wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym),
+                          .link = strings,
+                          .info = (uint32_t)count, /* all are local */
+                          .bytes = file->symbol_table.data,
+                      });
+    add_section(file, (struct elf_writer_section){.name = ".strtab",
+                                                  .type = SHT_STRTAB,
+                                                  .size = file->strings.length,
+                                                  .align = 1,
+                                                  .bytes = file->strings.data});
+}
+
+/* ---- Writing ---- */
+
+/* Code as the target has it, with zeros for what is missing. */
+static void read_code(void *context, size_t section, uint64_t offset, void *buffer, size_t size)
+{
+    struct code_file *file = context;
+    struct reader *reader = &file->session->reader.raw;
+    uint64_t address = file->sections.items[section].address + offset;
+    memset(buffer, 0, size);
+    reader_begin(reader, FUEL_LOOKUP);
+    if (reader_try_copy(reader, address, buffer, size))
+        return;
+    memset(buffer, 0, size);
+    for (size_t at = 0; at < size;) {
+        size_t count = (size_t)MIN((uint64_t)(size - at), PAGE_SIZE - (address + at) % PAGE_SIZE);
+        if (!reader_try_copy(reader, address + at, (uint8_t *)buffer + at, count))
+            memset((uint8_t *)buffer + at, 0, count);
+        at += count;
+    }
+}
+
+static bool write_bytes(void *context, const void *bytes, size_t size)
+{
+    struct code_file *file = context;
+    if (file->sink.write(bytes, size, file->sink.context))
+        file->stopped = true;
+    else
+        file->written.bytes += size;
+    return !file->stopped;
+}
+
+static uint16_t machine_of(const struct cdacq_target *target)
+{
+    return (uint16_t)(target->target->elf_machine ? target->target->elf_machine
+                                                  : architecture_elf_machine(target->layout.architecture));
+}
+
+static enum cdacq_status gather(struct code_file *file, struct cdacq_error *err)
+{
+    struct cdacq_session *session = file->session;
+    file->texts = calloc(file->map->count + 1, sizeof *file->texts);
+    if (!file->texts)
+        return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the ELF file");
+    put_u8(&file->strings, 0);
+    if (file->frame_writer.machine)
+        dwarf_frame_begin(&file->frame_writer);
+    enum cdacq_status status = cdacq_session_visit_methods(session, file->flags & VISIT_FLAGS, visit_code, file, err);
+    if (status < 0 || file->stopped)
+        return status;
+    add_texts(file);
+    add_symbol_table(file);
+    add_bytes(file, ".debug_frame", &file->debug_frame, 8);
+    if (file->no_memory)
+        return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the ELF file");
+    if (file->strings.broken || file->debug_frame.broken || file->symbol_table.broken ||
+        file->sections.count > ELF_WRITER_SECTIONS_MAX)
+        return error_set(err, CDACQ_ERR_FUEL, 0, "the target has more code than an ELF file of this kind can hold");
+    return CDACQ_OK;
+}
+
+static enum cdacq_status write_file(struct code_file *file, struct cdacq_error *err)
+{
+    const struct cdacq_target *target = file->session->target;
+    uint8_t build_id[ELF_WRITER_BUILD_ID_SIZE];
+    struct elf_writer_image image = {
+        .wide = target->descriptor_info.pointer_size == 8,
+        .big_endian = target->descriptor_info.big_endian,
+        .type = ET_EXEC,
+        .machine = machine_of(target),
+        .sections = file->sections.items,
+        .section_count = file->sections.count,
+        .read = read_code,
+        .write = write_bytes,
+        .context = file,
+    };
+    if (elf_writer_write(&image, build_id))
+        return CDACQ_OK;
+    return file->stopped ? CDACQ_STOPPED : error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the ELF file");
+}
+
+static void init(struct code_file *file, struct cdacq_session *session, unsigned flags)
+{
+    bool big = session->target->descriptor_info.big_endian;
+    *file = (struct code_file){.session = session, .flags = flags, .sink.size = sizeof file->sink};
+    file->strings.big_endian = file->symbol_table.big_endian = file->debug_frame.big_endian = big;
+    method_frames_init(&file->frames, session);
+    file->frame_writer = (struct dwarf_frame_writer){
+        .to = &file->debug_frame,
+        .machine = method_frames_machine(&file->frames),
+        .word_size = session->target->descriptor_info.pointer_size,
+    };
+}
+
+static void deinit(struct code_file *file)
+{
+    free(file->texts);
+    code_symbols_deinit(&file->symbols);
+    elf_sections_deinit(&file->sections);
+    byte_writer_deinit(&file->strings);
+    byte_writer_deinit(&file->symbol_table);
+    byte_writer_deinit(&file->debug_frame);
+    method_frames_deinit(&file->frames);
+}
+
+enum cdacq_status cdacq_session_write_elf(struct cdacq_session *session, unsigned flags, const struct cdacq_sink *sink,
+                                          struct cdacq_written *ret, struct cdacq_error *err)
+{
+    struct code_file file;
+    init(&file, session, flags);
+    enum cdacq_status status = sized_check(ret, "struct cdacq_written", err);
+    if (sized_check(sink, "struct cdacq_sink", NULL) >= 0)
+        sized_copy(&file.sink, sink, sink->size);
+    if (status >= 0 && !file.sink.write)
+        status = error_set(err, CDACQ_ERR_ARGUMENT, 0, "an ELF file needs a sink that writes");
+    file.map = status >= 0 ? session_map(session) : NULL;
+    if (status >= 0 && !file.map)
+        status = session_map_error(session, err);
+    if (status >= 0)
+        status = gather(&file, err);
+    if (status >= 0 && !file.stopped)
+        status = write_file(&file, err);
+    if (status >= 0) {
+        file.written.functions = file.frames.functions;
+        file.written.functions_left_out = file.frames.left_out;
+        file.written.without_epilogs = file.frames.without_epilogs;
+        sized_copy(ret, &file.written, sizeof file.written);
+        status = file.stopped ? CDACQ_STOPPED : CDACQ_OK;
+    }
+    deinit(&file);
+    return status;
+}
