@@ -1,31 +1,109 @@
 #include "contracts/code_lookup/nibble_map.h"
 
-bool nibble_map_each(struct reader *reader, const struct nibble_map_version *version, const struct nibble_map *map,
-                     uint64_t begin, uint64_t end, bool (*found)(uint64_t start, void *context), void *context)
+enum { CHUNK = 1024 }; /* units that are read at a time, so that a missing page hides no more of the map */
+
+struct walk {
+    struct reader *reader;
+    const struct nibble_map_version *version;
+    const struct nibble_map *map;
+    uint64_t begin, end;
+    nibble_block_visitor *visit;
+    void *context;
+    struct nibble_block block; /* the last one; its reach grows. Its start is 0 if there is none */
+    bool more;
+};
+
+static uint64_t unit_address(const struct walk *walk, uint64_t unit)
+{
+    return walk->map->base + unit * NIBBLE_UNIT_SIZE;
+}
+
+static void limit_reach(struct walk *walk, uint64_t address)
+{
+    walk->block.reach = MIN(walk->block.reach, address);
+}
+
+/* Visits the block, which ends at `end` at the latest. */
+static void end_block(struct walk *walk, uint64_t end)
+{
+    limit_reach(walk, end);
+    if (walk->block.start && walk->more)
+        walk->more = walk->visit(&walk->block, walk->context);
+    walk->block.start = 0;
+}
+
+static void begin_block(struct walk *walk, struct nibble_block block)
+{
+    end_block(walk, block.start);
+    if (block.start >= walk->begin && block.start < walk->end)
+        walk->block = block;
+}
+
+/* A pointer to the block extends its reach: a look-up in the next unit also follows it. */
+static void take_pointer(struct walk *walk, uint64_t unit, uint32_t value)
+{
+    uint64_t address = unit_address(walk, unit);
+    if (walk->version->pointer(walk->map, value) != walk->block.start)
+        limit_reach(walk, address);
+    else if (address < walk->block.reach)
+        walk->block.reach = unit_address(walk, unit + 2);
+}
+
+static void take_nibbles(struct walk *walk, uint64_t unit, uint32_t value)
+{
+    /* In a constant map, a look-up finds a start from the start's own unit and from the next one. */
+    uint64_t reach = walk->version->pointer ? unit_address(walk, unit + 2) : UINT64_MAX;
+    for (unsigned n = 0; n < NIBBLES_PER_UNIT && walk->more; n++) {
+        uint64_t bucket = unit * NIBBLES_PER_UNIT + n;
+        unsigned nibble = value >> nibble_shift(bucket) & 15;
+        if (nibble > NIBBLE_BUCKET_SIZE / 4) /* corrupt: look-ups of later addresses fail */
+            limit_reach(walk, walk->map->base + bucket * NIBBLE_BUCKET_SIZE);
+        else if (nibble)
+            begin_block(walk, (struct nibble_block){nibble_start(walk->map, bucket, nibble), reach, false});
+    }
+}
+
+/* Reads up to `count` units from `first` on. False, and the reader fails, unless memory is all that is missing. */
+static bool take_chunk(struct walk *walk, uint64_t first, uint64_t count)
 {
     struct window units;
-    if (begin < map->base || end <= begin)
+    if (!reader_window(walk->reader, walk->map->header_map + first * 4, count * 4, "CodeHeapListNode.HeaderMap",
+                       &units)) {
+        uint64_t begin = MAX(unit_address(walk, first), walk->begin);
+        if (!reader_recover(walk->reader, FAILURE(CDACQ_ERR_MEMORY)))
+            return false;
+        if (!(walk->block.start && walk->block.unknown))
+            begin_block(walk, (struct nibble_block){begin, UINT64_MAX, true});
         return true;
-    uint64_t first = (begin - map->base) / NIBBLE_UNIT_SIZE;
-    uint64_t last = (end - 1 - map->base) / NIBBLE_UNIT_SIZE;
-    if (end - map->base > NIBBLE_SPAN_MAX)
-        return reader_fail(reader, CDACQ_ERR_CORRUPT, map->base, "CodeHeapListNode: size of its code");
-    if (!reader_window(reader, map->header_map + first * 4, (last - first + 1) * 4, "CodeHeapListNode.HeaderMap",
-                       &units))
-        return false;
-    bool more = true;
-    for (uint64_t i = 0; i <= last - first && more; i++) {
-        uint32_t unit = load_u32(units.bytes + i * 4, reader->big_endian);
-        if (!unit || version->is_pointer(unit))
-            continue;
-        for (unsigned n = 0; n < NIBBLES_PER_UNIT && more; n++) {
-            uint64_t bucket = (first + i) * NIBBLES_PER_UNIT + n;
-            unsigned nibble = unit >> nibble_shift(bucket) & 15;
-            uint64_t start = nibble ? nibble_start(map, bucket, nibble) : 0;
-            if (start >= begin && start < end && nibble <= 8)
-                more = found(start, context);
-        }
+    }
+    for (uint64_t i = 0; i < count && walk->more; i++) {
+        uint32_t unit = load_u32(units.bytes + i * 4, walk->reader->big_endian);
+        if (unit && walk->version->is_pointer(unit))
+            take_pointer(walk, first + i, unit);
+        else if (unit)
+            take_nibbles(walk, first + i, unit);
     }
     window_deinit(&units);
-    return more && !reader_failed(reader);
+    return true;
+}
+
+bool nibble_map_each(struct reader *reader, const struct nibble_map_version *version, const struct nibble_map *map,
+                     uint64_t begin, uint64_t end, nibble_block_visitor *visit, void *context)
+{
+    struct walk walk = {reader, version, map, begin, end, visit, context, .more = true};
+    if (begin < map->base || end <= begin)
+        return true;
+    uint64_t unit = (begin - map->base) / NIBBLE_UNIT_SIZE;
+    uint64_t units = (end - 1 - map->base) / NIBBLE_UNIT_SIZE + 1;
+    if (end - map->base > NIBBLE_SPAN_MAX)
+        return reader_fail(reader, CDACQ_ERR_CORRUPT, map->base, "CodeHeapListNode: size of its code");
+    while (unit < units && walk.more) {
+        uint64_t to_page = (PAGE_SIZE - (map->header_map + unit * 4) % PAGE_SIZE + 3) / 4;
+        uint64_t count = MIN(MIN(units - unit, (uint64_t)CHUNK), to_page);
+        if (!take_chunk(&walk, unit, count))
+            return false;
+        unit += count;
+    }
+    end_block(&walk, end);
+    return walk.more && !reader_failed(reader);
 }

@@ -28,6 +28,8 @@ struct nibble_map_version {
     uint64_t (*find)(struct reader *reader, const struct nibble_map *map, uint64_t address);
     /* Whether a unit holds no starts but a pointer to a block that begins before it. */
     bool (*is_pointer)(uint32_t unit);
+    /* That pointer's block; 0, without failing, if the unit is corrupt. NULL: no unit is a pointer. */
+    uint64_t (*pointer)(const struct nibble_map *map, uint32_t unit);
 };
 
 extern const struct nibble_map_version nibble_map_linear, nibble_map_constant;
@@ -65,8 +67,20 @@ static inline uint32_t nibble_unit(struct reader *reader, const struct nibble_ma
     return read_u32(reader, map->header_map + bucket / NIBBLES_PER_UNIT * 4);
 }
 
-/* Calls `found` for each start in [begin, end), ascending. False if the reader fails or `found` returned false. */
+/* What nibble_map_each() visits. */
+struct nibble_block {
+    uint64_t start;
+    uint64_t reach; /* `find` returns the start for every address in [start, reach), up to the next start */
+    bool unknown;   /* no block: units that cannot be read begin here */
+};
+
+typedef bool nibble_block_visitor(const struct nibble_block *block, void *context);
+
+/*
+ * Calls `visit` for each start in [begin, end), ascending, and where units cannot be read. False if the reader fails or
+ * `visit` returned false.
+ */
 bool nibble_map_each(struct reader *reader, const struct nibble_map_version *version, const struct nibble_map *map,
-                     uint64_t begin, uint64_t end, bool (*found)(uint64_t start, void *context), void *context);
+                     uint64_t begin, uint64_t end, nibble_block_visitor *visit, void *context);
 
 #endif

@@ -30,4 +30,4 @@ static uint64_t find(struct reader *reader, const struct nibble_map *map, uint64
     return reader_failed(reader) ? 0 : start;
 }
 
-const struct nibble_map_version nibble_map_linear = {.find = find, .is_pointer = is_pointer};
+const struct nibble_map_version nibble_map_linear = {.find = find, .is_pointer = is_pointer, .pointer = NULL};

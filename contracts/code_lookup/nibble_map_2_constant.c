@@ -13,12 +13,17 @@ static bool is_pointer(uint32_t unit)
     return (unit & 15) > 8;
 }
 
+static uint64_t pointer(const struct nibble_map *map, uint32_t unit)
+{
+    return (unit & 15) > 12 ? 0 : map->base + (unit & ~UINT32_C(15)) + (uint64_t)((unit & 15) - 9) * 4;
+}
+
 /* The start that a pointer unit records; 0, and the reader fails, if the unit is corrupt. */
 static uint64_t pointed_start(struct reader *reader, const struct nibble_map *map, uint32_t unit)
 {
     if ((unit & 15) > 12)
         return reader_fail(reader, CDACQ_ERR_CORRUPT, map->header_map, "nibble map: unit");
-    return map->base + (unit & ~UINT32_C(15)) + (uint64_t)((unit & 15) - 9) * 4;
+    return pointer(map, unit);
 }
 
 static uint64_t find(struct reader *reader, const struct nibble_map *map, uint64_t address)
@@ -44,4 +49,4 @@ static uint64_t find(struct reader *reader, const struct nibble_map *map, uint64
     return is_pointer(unit) ? pointed_start(reader, map, unit) : nibble_last_start(reader, map, unit, bucket);
 }
 
-const struct nibble_map_version nibble_map_constant = {.find = find, .is_pointer = is_pointer};
+const struct nibble_map_version nibble_map_constant = {.find = find, .is_pointer = is_pointer, .pointer = pointer};

@@ -1,5 +1,6 @@
 #include "contracts/code_lookup/range_section_map.h"
 
+#include "util/binary_search.h"
 #include "util/vector.h"
 
 #define TAG_MASK UINT64_C(1)
@@ -84,13 +85,26 @@ bool range_section_map_find(struct field_reader *reader, uint64_t map, uint64_t 
     return false;
 }
 
-DEFINE_VECTOR(addresses, uint64_t);
+/* A section as one slot of level 1 lists it. */
+struct listed_section {
+    uint64_t address;
+    uint64_t begin, end; /* of the fragment; a look-up reads the section only for addresses in it */
+};
+
+/* Addresses whose slots or fragments cannot be read. */
+struct gap {
+    uint64_t begin, last;
+};
+
+DEFINE_VECTOR(listed_sections, struct listed_section);
+DEFINE_VECTOR(gaps, struct gap);
 
 struct lister {
     struct field_reader *reader;
     uint64_t tables[RANGE_TABLE_MAX];
     size_t table_count;
-    struct addresses sections; /* with duplicates */
+    struct listed_sections sections; /* one for each slot that lists it */
+    struct gaps gaps;                /* sorted, disjoint */
     size_t fragment_count, unreadable;
 };
 
@@ -102,16 +116,23 @@ static bool skip_unreadable(struct lister *lister)
     return recovered;
 }
 
-static bool add_section(struct lister *lister, uint64_t address)
+/* The same for the slots of the addresses from `begin` on that a slot of `level` covers. */
+static void skip_slots(struct lister *lister, uint64_t begin, unsigned level)
 {
-    const struct addresses *sections = &lister->sections;
-    if (sections->count && sections->items[sections->count - 1] == address)
-        return true;
-    return addresses_append(&lister->sections, address) ||
+    const struct field_reader *reader = lister->reader;
+    struct gap gap = {begin, begin + (UINT64_C(1) << level_shift(reader, level)) - 1};
+    if (skip_unreadable(lister) && !gaps_append(&lister->gaps, gap))
+        reader_fail(&lister->reader->raw, CDACQ_ERR_NOMEM, 0, "range sections");
+}
+
+static bool add_section(struct lister *lister, struct listed_section listed)
+{
+    return listed_sections_append(&lister->sections, listed) ||
            reader_fail(&lister->reader->raw, CDACQ_ERR_NOMEM, 0, "range sections");
 }
 
-static void list_fragments(struct lister *lister, uint64_t fragment)
+/* Lists the fragments of the slot of level 1 for the addresses from `begin` on. */
+static void list_fragments(struct lister *lister, uint64_t fragment, uint64_t begin)
 {
     struct field_reader *reader = lister->reader;
     while (fragment && reader_step(&reader->raw, "RangeSectionFragment.Next list")) {
@@ -119,10 +140,14 @@ static void list_fragments(struct lister *lister, uint64_t fragment)
             reader_fail(&reader->raw, CDACQ_ERR_FUEL, fragment, "RangeSectionFragment.Next list");
             return;
         }
-        uint64_t section = read_field(reader, fragment, F_RangeSectionFragment_RangeSection);
+        struct listed_section listed = {
+            .address = read_field(reader, fragment, F_RangeSectionFragment_RangeSection),
+            .begin = read_field(reader, fragment, F_RangeSectionFragment_RangeBegin),
+            .end = read_field(reader, fragment, F_RangeSectionFragment_RangeEndOpen),
+        };
         uint64_t next = untagged(read_field(reader, fragment, F_RangeSectionFragment_Next));
-        if (reader_failed(&reader->raw) || !add_section(lister, section)) {
-            skip_unreadable(lister);
+        if (reader_failed(&reader->raw) || !add_section(lister, listed)) {
+            skip_slots(lister, begin, 1);
             return;
         }
         fragment = next;
@@ -137,7 +162,8 @@ static bool seen_before(struct lister *lister, uint64_t table)
     return false;
 }
 
-static void list_table(struct lister *lister, uint64_t table, unsigned level)
+/* Lists a table of `level`, for the addresses from `begin` on. */
+static void list_table(struct lister *lister, uint64_t table, unsigned level, uint64_t begin)
 {
     struct field_reader *reader = lister->reader;
     struct window window;
@@ -148,17 +174,18 @@ static void list_table(struct lister *lister, uint64_t table, unsigned level)
     }
     lister->tables[lister->table_count++] = table;
     if (!reader_window(&reader->raw, table, (uint64_t)SLOTS * reader->raw.pointer_size, "RangeSectionMap", &window)) {
-        skip_unreadable(lister);
+        skip_slots(lister, begin, level + 1);
         return;
     }
     for (unsigned slot = 0; slot < SLOTS && !reader_failed(&reader->raw); slot++) {
         const uint8_t *p = window.bytes + slot * reader->raw.pointer_size;
         uint64_t next = untagged(reader->raw.pointer_size == 4 ? load_u32(p, reader->raw.big_endian)
                                                                : load_u64(p, reader->raw.big_endian));
+        uint64_t first = begin + ((uint64_t)slot << level_shift(reader, level));
         if (next && level == 1)
-            list_fragments(lister, next);
+            list_fragments(lister, next, first);
         else if (next)
-            list_table(lister, next, level - 1);
+            list_table(lister, next, level - 1, first);
     }
     window_deinit(&window);
 }
@@ -169,28 +196,60 @@ static int compare_sections(const void *a, const void *b)
     return (x->begin > y->begin) - (x->begin < y->begin);
 }
 
+static int compare_listed(const void *a, const void *b)
+{
+    const struct listed_section *x = a, *y = b;
+    return (x->address > y->address) - (x->address < y->address);
+}
+
+/*
+ * Whether every look-up of an address in `section` finds it, or fails for want of memory: `count` slots list it. The
+ * map ignores the highest bits of an address.
+ */
+static bool is_whole(struct lister *lister, const struct range_section *section, const struct listed_section *listed,
+                     size_t count)
+{
+    const struct field_reader *reader = lister->reader;
+    uint64_t mask = (UINT64_C(1) << level_shift(reader, level_count(reader) + 1)) - 1;
+    if (section->begin >= section->end)
+        return false;
+    uint64_t begin = section->begin & mask, last = (section->end - 1) & mask;
+    unsigned shift = level_shift(reader, 1);
+    const struct gap *gaps = lister->gaps.items;
+    size_t gap = lower_bound(i, lister->gaps.count, gaps[i].last < begin);
+    uint64_t slots = (last >> shift) - (begin >> shift) + 1, found = 0;
+    for (size_t i = 0; i < count; i++)
+        found += listed[i].begin <= section->begin && listed[i].end >= section->end;
+    for (; gap < lister->gaps.count && gaps[gap].begin <= last && reader_step(&lister->reader->raw, "range sections");
+         gap++)
+        found += (MIN(last, gaps[gap].last) >> shift) - (MAX(begin, gaps[gap].begin) >> shift) + 1;
+    return begin <= last && found >= slots;
+}
+
 static bool read_sections(struct lister *lister, struct range_section_list *ret)
 {
     struct field_reader *reader = lister->reader;
-    const struct addresses *sections = &lister->sections;
+    const struct listed_sections *sections = &lister->sections;
     if (sections->count)
-        qsort(sections->items, sections->count, sizeof *sections->items, compare_u64);
+        qsort(sections->items, sections->count, sizeof *sections->items, compare_listed);
     ret->items = calloc(sections->count + 1, sizeof *ret->items);
     if (!ret->items)
         return reader_fail(&reader->raw, CDACQ_ERR_NOMEM, 0, "range sections");
-    for (size_t i = 0; i < sections->count; i++) {
-        uint64_t address = sections->items[i];
-        if (i && address == sections->items[i - 1])
-            continue;
+    for (size_t i = 0, next; i < sections->count; i = next) {
+        uint64_t address = sections->items[i].address;
+        for (next = i + 1; next < sections->count && sections->items[next].address == address;)
+            next++;
         struct range_section section;
         bool deleted = is_being_deleted(reader, address);
-        if (!deleted && read_section(reader, address, &section))
+        if (!deleted && read_section(reader, address, &section)) {
+            section.whole = is_whole(lister, &section, &sections->items[i], next - i);
             ret->items[ret->count++] = section;
-        else if (reader_failed(&reader->raw) && !skip_unreadable(lister))
+        } else if (reader_failed(&reader->raw) && !skip_unreadable(lister)) {
             return false;
+        }
     }
     qsort(ret->items, ret->count, sizeof *ret->items, compare_sections);
-    return true;
+    return !reader_failed(&reader->raw);
 }
 
 bool range_section_map_list(struct field_reader *reader, uint64_t map, struct range_section_list *ret)
@@ -200,11 +259,12 @@ bool range_section_map_list(struct field_reader *reader, uint64_t map, struct ra
     if (!lister)
         return reader_fail(&reader->raw, CDACQ_ERR_NOMEM, 0, "range sections");
     lister->reader = reader;
-    list_table(lister, field_address(reader, map, F_RangeSectionMap_TopLevelData), level_count(reader));
+    list_table(lister, field_address(reader, map, F_RangeSectionMap_TopLevelData), level_count(reader), 0);
     if (!reader_failed(&reader->raw))
         read_sections(lister, &list);
     list.unreadable = lister->unreadable;
-    addresses_deinit(&lister->sections);
+    listed_sections_deinit(&lister->sections);
+    gaps_deinit(&lister->gaps);
     free(lister);
     if (reader_failed(&reader->raw)) {
         free(list.items);

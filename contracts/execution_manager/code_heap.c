@@ -20,6 +20,21 @@ static bool read_heap(struct field_reader *reader, const struct range_section *s
     return !reader_failed(&reader->raw);
 }
 
+/*
+ * Whether the nibble map leads from the method's last byte to its start, as it must if the header has the right length.
+ * Where the map's memory is missing, the length stands. False, and the reader fails, if they disagree.
+ */
+static bool is_confirmed(const struct section_reader *section, const struct code_heap *heap,
+                         const struct code_block *block)
+{
+    struct reader *reader = &section->reader->raw;
+    uint64_t last = block->start + (block->hot_size ? block->hot_size - 1 : 0);
+    uint64_t start = last > heap->last ? 0 : section->managers->nibble_map->find(reader, &heap->map, last);
+    if (!reader_recover(reader, FAILURE(CDACQ_ERR_MEMORY)) && !reader_failed(reader) && start != block->start)
+        reader_fail(reader, CDACQ_ERR_CORRUPT, block->start, "length of the code: the nibble map has less");
+    return !reader_failed(reader);
+}
+
 bool code_heap_find(const struct section_reader *section, uint64_t ip, struct code_block *ret)
 {
     struct field_reader *reader = section->reader;
@@ -32,6 +47,8 @@ bool code_heap_find(const struct section_reader *section, uint64_t ip, struct co
         return false;
     block.ip = ip;
     block.offset = ip - start;
+    if (code_block_is_method(&block) && !is_confirmed(section, &heap, &block))
+        return false;
     if (code_block_is_method(&block) && block.offset >= block.hot_size && block.offset) {
         if (!block.hot_size) /* a method of unknown length owns its start alone */
             reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, start, layout_field_name(section->manager->gc_info_field));
@@ -45,6 +62,7 @@ uint64_t code_heap_header(const struct section_reader *section, uint64_t start, 
 {
     struct reader *reader = &section->reader->raw;
     uint64_t header = read_pointer(reader, start - reader->pointer_size);
+    reader_name_failure(reader, "pointer to the code's header");
     if (reader_failed(reader))
         return 0;
     if (header > section->reader->layout->globals[G_StubCodeBlockLast])
@@ -78,20 +96,22 @@ struct heap_visit {
     void *context;
 };
 
-static bool visit_block(uint64_t start, void *context)
+static bool visit_block(const struct nibble_block *nibble_block, void *context)
 {
     const struct heap_visit *heap = context;
     const struct section_reader *section = heap->section;
     struct code_block block;
-    uint64_t end = section->section->end;
+    uint64_t start = nibble_block->start, end = nibble_block->reach;
     enum block_part_kind kind = PART_UNKNOWN;
-    /* Stubs, and a block whose header or length cannot be read, reach up to the next start. */
+    /* Stubs, and a block whose header or length cannot be read, reach as far as a look-up finds them. */
+    if (nibble_block->unknown)
+        return heap->visit(start, end, kind, PART_NO_NUMBER, heap->context);
     if (!section->manager->block_at(section, start, PART_NO_NUMBER, &block)) {
         if (!reader_recover(&section->reader->raw, FAILURE(CDACQ_ERR_MEMORY) | FAILURE(CDACQ_ERR_CORRUPT)))
             return false;
     } else if (!code_block_is_method(&block)) {
         kind = PART_STUB;
-    } else if (block.hot_size) {
+    } else if (block.hot_size && block.hot_size <= end - start) { /* otherwise a look-up must confirm the length */
         kind = PART_HOT;
         end = start + block.hot_size;
     }

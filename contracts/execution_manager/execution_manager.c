@@ -20,6 +20,7 @@ void execution_manager_init(struct execution_manager *manager, const struct exec
 void execution_manager_deinit(struct execution_manager *manager)
 {
     r2r_images_deinit(&manager->managers.images);
+    range_sections_deinit(&manager->sections);
 }
 
 void execution_manager_read_globals(struct execution_manager *manager, struct field_reader *reader)
@@ -31,6 +32,12 @@ void execution_manager_read_globals(struct execution_manager *manager, struct fi
         code = read_pointer(&reader->raw, layout->globals[G_ThePreStub]);
     manager->the_pre_stub = reader_failed(&reader->raw) ? 0 : address_of_code_pointer(layout->code_pointer_flags, code);
     reader_recover(&reader->raw, FAILURE_ANY);
+}
+
+bool execution_manager_section(struct execution_manager *manager, struct field_reader *reader, uint64_t address,
+                               struct range_section *ret)
+{
+    return range_sections_find(&manager->sections, reader, manager->map, address, ret);
 }
 
 const struct jit_manager_ops *jit_manager_of(const struct range_section *section)
@@ -58,7 +65,7 @@ bool execution_manager_find(struct execution_manager *manager, struct field_read
                             struct code_block *ret)
 {
     struct range_section section;
-    if (range_section_map_find(reader, manager->map, ip, &section))
+    if (execution_manager_section(manager, reader, ip, &section))
         return execution_manager_find_in(manager, reader, &section, ip, ret);
     if (reader_failed(&reader->raw) || !ip || ip != manager->the_pre_stub)
         return false;
@@ -72,7 +79,7 @@ static uint64_t method_desc_of(struct execution_manager *manager, struct field_r
     struct code_block block;
     if (manager->layout->globals[G_FeaturePortableEntrypoints])
         return read_field(reader, entry, F_PortableEntryPoint_MethodDesc);
-    if (!range_section_map_find(reader, manager->map, entry, &section))
+    if (!execution_manager_section(manager, reader, entry, &section))
         return 0;
     if (jit_manager_of(&section)->method_kind != CDACQ_CODE_UNKNOWN)
         return execution_manager_find_in(manager, reader, &section, entry, &block) ? block.method_desc : 0;

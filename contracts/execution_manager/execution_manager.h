@@ -5,6 +5,7 @@
 #ifndef CDACQ_CONTRACTS_EXECUTION_MANAGER_EXECUTION_MANAGER_H
 #define CDACQ_CONTRACTS_EXECUTION_MANAGER_EXECUTION_MANAGER_H
 
+#include "contracts/code_lookup/range_sections.h"
 #include "contracts/execution_manager/jit_manager.h"
 
 /* What differs between versions of the contract. */
@@ -22,7 +23,8 @@ struct execution_manager {
     struct jit_managers managers;
     const struct precode_stubs_version *precode_stubs; /* NULL: published in no version that this build reads */
     const struct layout *layout;
-    uint64_t map;          /* the RangeSectionMap */
+    uint64_t map; /* the RangeSectionMap */
+    struct range_sections sections;
     uint64_t the_pre_stub; /* the start of its code; 0 if not published */
 };
 
@@ -32,6 +34,10 @@ void execution_manager_deinit(struct execution_manager *manager);
 
 /* Reads where ThePreStub is, which lies outside of all ranges. It stays 0 if that cannot be read. */
 void execution_manager_read_globals(struct execution_manager *manager, struct field_reader *reader);
+
+/* The range section that holds `address`. False if there is none or the reader fails. */
+bool execution_manager_section(struct execution_manager *manager, struct field_reader *reader, uint64_t address,
+                               struct range_section *ret);
 
 /* The manager of a section's code. */
 const struct jit_manager_ops *jit_manager_of(const struct range_section *section);

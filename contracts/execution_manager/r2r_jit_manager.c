@@ -153,12 +153,31 @@ static bool find(const struct section_reader *section, uint64_t ip, struct code_
     return image && find_in(image, section->reader, ip, ret);
 }
 
+/* The delay-load thunks, which no runtime function covers, in their place among the functions. */
+struct thunk_visit {
+    const struct r2r_image *image;
+    block_part_visitor *visit;
+    void *context;
+    bool done;
+};
+
+/* Visits the thunks if they begin before a function that begins at `begin`. False ends the visit of the image. */
+static bool visit_thunks(struct thunk_visit *visit, uint64_t begin)
+{
+    uint64_t thunks = visit->image->base + visit->image->thunks.rva;
+    if (visit->done || !visit->image->thunks.size || thunks > begin)
+        return true;
+    visit->done = true;
+    return visit->visit(thunks, thunks + visit->image->thunks.size, PART_STUB, PART_NO_NUMBER, visit->context);
+}
+
 /* The number of a part is the function with which its method starts. */
 static void each(const struct section_reader *section, block_part_visitor *visit, void *context)
 {
     struct field_reader *reader = section->reader;
     const struct r2r_image *image = image_of(section);
     const struct r2r_entries *entries = image ? r2r_image_entries(image, reader) : NULL;
+    struct thunk_visit thunks = {image, visit, context, false};
     uint32_t start = UINT32_MAX;
     if (!entries)
         return;
@@ -175,10 +194,11 @@ static void each(const struct section_reader *section, block_part_visitor *visit
         if (start == UINT32_MAX)
             continue;
         uint64_t begin = image->base + unwind_table_begin(reader, &image->functions, i);
-        if (!visit(begin, begin + unwind_table_length(reader, &image->functions, i), cold ? PART_COLD : PART_HOT, start,
-                   context))
+        if (!visit_thunks(&thunks, begin) || !visit(begin, begin + unwind_table_length(reader, &image->functions, i),
+                                                    cold ? PART_COLD : PART_HOT, start, context))
             return;
     }
+    visit_thunks(&thunks, UINT64_MAX);
 }
 
 static bool block_at(const struct section_reader *section, uint64_t begin, uint32_t number, struct code_block *ret)

@@ -1,9 +1,61 @@
 /*
  * range_list_manager.c: lists of ranges of precodes and other stubs, without methods. The list says which kind of stub
- * it holds if the target describes that.
- * Source: dotnet/runtime docs/design/datacontracts/ExecutionManager.md, "RangeList"; src/coreclr/vm/codeman.h.
+ * it holds if the target describes that. The runtime reserves more memory for a list than it uses, and uses it from its
+ * start on; nothing published says how much. What it has not used is zero or not readable.
+ * Source: dotnet/runtime docs/design/datacontracts/ExecutionManager.md, "RangeList"; src/coreclr/vm/codeman.h;
+ * src/coreclr/utilcode/loaderheap.cpp.
  */
 #include "contracts/execution_manager/jit_manager.h"
+
+enum {
+    STUB_ALIGNMENT = 16, /* of stubs, and more than the zeros with which one ends */
+    UNUSED_MIN = 256,    /* zeros that show the end: more than data pages of precodes have at theirs */
+    PIECE = 64,
+};
+
+/* The number of bytes before the zeros with which `bytes` ends. */
+static size_t without_zeros(const uint8_t *bytes, size_t count)
+{
+    while (count && !bytes[count - 1])
+        count--;
+    return count;
+}
+
+/*
+ * The end of the used part. It is the section's end unless zeros follow the last byte that is not zero: memory that is
+ * missing may hold stubs.
+ */
+static uint64_t used_end(struct reader *reader, const struct range_section *section)
+{
+    uint64_t used = section->begin, readable = section->begin, at = section->begin;
+    bool any = false;
+    while (at < section->end && reader_step(reader, "stubs")) {
+        uint64_t end = MIN(align_down(at, PAGE_SIZE) + PAGE_SIZE, section->end);
+        const uint8_t *bytes = reader_try_view(reader, at, end - at);
+        uint8_t copy[PAGE_SIZE];
+        if (!bytes && reader_try_copy(reader, at, copy, end - at))
+            bytes = copy;
+        size_t count = bytes ? without_zeros(bytes, end - at) : 0;
+        if (count)
+            used = at + count;
+        if (bytes)
+            readable = end;
+        any |= bytes != NULL;
+        at = end;
+    }
+    bool ends = any && readable - used >= MIN((uint64_t)UNUSED_MIN, section->end - used);
+    return ends ? MIN(align_up(used, STUB_ALIGNMENT), section->end) : section->end;
+}
+
+/* Whether `ip` is in the used part. Code is seldom followed by many zeros, so little is read. */
+static bool is_used(struct reader *reader, const struct range_section *section, uint64_t ip)
+{
+    uint8_t bytes[PIECE];
+    size_t count = (size_t)MIN(section->end - ip, (uint64_t)PIECE);
+    if (reader_try_copy(reader, ip, bytes, count) && without_zeros(bytes, count))
+        return true;
+    return ip < used_end(reader, section);
+}
 
 static bool find(const struct section_reader *section, uint64_t ip, struct code_block *ret)
 {
@@ -11,13 +63,17 @@ static bool find(const struct section_reader *section, uint64_t ip, struct code_
     uint64_t number = read_optional(reader, section->section->range_list, F_CodeRangeMapRangeList_RangeListType);
     reader_recover(&reader->raw, FAILURE(CDACQ_ERR_MEMORY)); /* stubs of an unknown kind are still stubs */
     uint8_t kind = (uint8_t)stub_kind_of(section->managers->stub_kinds, number);
+    if (!is_used(&reader->raw, section->section, ip))
+        return false;
     *ret = (struct code_block){.ip = ip, .start = ip, .kind = kind};
     return !reader_failed(&reader->raw);
 }
 
 static void each(const struct section_reader *section, block_part_visitor *visit, void *context)
 {
-    visit(section->section->begin, section->section->end, PART_STUB, PART_NO_NUMBER, context);
+    uint64_t end = used_end(&section->reader->raw, section->section);
+    if (end > section->section->begin)
+        visit(section->section->begin, end, PART_STUB, PART_NO_NUMBER, context);
 }
 
 const struct jit_manager_ops range_list_manager = {

@@ -213,7 +213,7 @@ enum cdacq_status cdacq_session_find_ready_to_run_module(struct cdacq_session *s
 {
     struct range_section section;
     uint64_t plain = session_address(session, address);
-    bool found = range_section_map_find(begin(session), session->target->manager.map, plain, &section);
+    bool found = execution_manager_section(&session->target->manager, begin(session), plain, &section);
     if (!found && reader_failed(&session->reader.raw))
         return reader_status(&session->reader.raw, err);
     if (!found || !jit_manager_of(&section)->in_images)

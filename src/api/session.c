@@ -412,6 +412,10 @@ static void look_up(struct cdacq_session *session, uint64_t ip, bool batch, stru
         return;
     }
     struct session_range *range = &session->ranges[index];
+    if (!session->map->ranges[index].section.whole) { /* some look-ups in it may find nothing */
+        walk(session, ip, address, ret);
+        return;
+    }
     if (!range->table &&
         (range->no_table || (++range->walks < WALKS_BEFORE_INDEX && !batch) || !session_table(session, index))) {
         walk(session, ip, address, ret);

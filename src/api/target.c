@@ -209,6 +209,7 @@ static enum cdacq_status read_contracts(struct cdacq_target *target, const struc
     struct field_reader reader;
     field_reader_init(&reader, target->target, &target->layout, target->descriptor_info.pointer_size,
                       target->descriptor_info.big_endian);
+    target->manager.sections.changes = target->target->kind == CDACQ_TARGET_PROCESS;
     target->layout.code_pointer_flags = platform_metadata_code_pointer_flags(&reader);
     target->manager.precode_stubs = target->contracts.precode_stubs;
     execution_manager_read_globals(&target->manager, &reader);

@@ -289,7 +289,7 @@ static enum agreement can_be_freed(struct verifier *v, uint64_t address)
     reader_begin(&reader->raw, FUEL_LOOKUP);
     bool freed;
     /* A section without methods is newer than the record. */
-    if (range_section_map_find(reader, map, address, &section))
+    if (execution_manager_section(&v->target->manager, reader, address, &section))
         freed =
             section.flags & RANGE_SECTION_COLLECTIBLE || jit_manager_of(&section)->method_kind == CDACQ_CODE_UNKNOWN;
     else

@@ -35,7 +35,7 @@ static const struct {
     const char *name;
     uint32_t most, usual;
 } bounds[QUESTION_COUNT] = {
-    [CODE_BLOCK] = BOUND(cdacq_session_get_code_block, 100000, 500),
+    [CODE_BLOCK] = BOUND(cdacq_session_get_code_block, 100000, 2000),
     [METHOD_REGION] = BOUND(cdacq_block_get_method_region_info, 100000, 10),
     [UNWIND_INFO] = BOUND(cdacq_block_get_unwind_info, 100000, 10),
     [FUNCLET_START] = BOUND(cdacq_block_get_funclet_start_address, 100000, 10),
@@ -44,9 +44,9 @@ static const struct {
     [DEBUG_INFO] = BOUND(cdacq_block_get_debug_info, 100000, 40),
     [GC_INFO] = BOUND(cdacq_block_get_gc_info, 100000, 10),
     [EXCEPTION_CLAUSES] = BOUND(cdacq_block_visit_exception_clauses, 100000, 50),
-    [CODE_KIND] = BOUND(cdacq_session_get_code_kind, 100000, 500),
+    [CODE_KIND] = BOUND(cdacq_session_get_code_kind, 100000, 2000),
     [R2R_MODULE] = BOUND(cdacq_session_find_ready_to_run_module, 100000, 30),
-    [ENTRY_METHOD_DESC] = BOUND(cdacq_session_non_virtual_entry_to_method_desc, 100000, 500),
+    [ENTRY_METHOD_DESC] = BOUND(cdacq_session_non_virtual_entry_to_method_desc, 100000, 2000),
     [JIT_MANAGER] = BOUND(cdacq_session_get_jit_manager_info, 64000000, 5000),
     [CODE_HEAPS] = BOUND(cdacq_session_visit_code_heaps, 64000000, 5000),
 };

@@ -233,14 +233,17 @@ struct block {
 enum { BLOCKS = 120 };
 
 struct collected {
+    uint64_t reaches[BLOCKS + 1];
     uint64_t starts[BLOCKS + 1];
     size_t count, limit;
 };
 
-static bool collect(uint64_t start, void *context)
+static bool collect(const struct nibble_block *block, void *context)
 {
     struct collected *collected = context;
-    collected->starts[collected->count++] = start - base;
+    ck_assert(!block->unknown);
+    collected->reaches[collected->count] = block->reach - base;
+    collected->starts[collected->count++] = block->start - base;
     return collected->count < collected->limit;
 }
 
@@ -291,8 +294,14 @@ static void check_listing(const struct fixture *f, const struct block *blocks, s
     struct collected all = {.limit = BLOCKS + 1}, some = {.limit = 2}, part = {.limit = BLOCKS + 1};
     ck_assert(nibble_map_each(&reader.raw, f->version, &map, base, base + UNITS * 256, collect, &all));
     ck_assert_uint_eq(all.count, count);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        uint64_t next = i + 1 < count ? blocks[i + 1].begin : UNITS * 256;
         ck_assert_uint_eq(all.starts[i], blocks[i].begin);
+        ck_assert_uint_ge(all.reaches[i], blocks[i].end);
+        /* The reach is what look-ups find, and no more. */
+        for (uint64_t offset = blocks[i].begin; offset < next; offset++)
+            ck_assert_int_eq(find(f, offset), offset < all.reaches[i] ? (int64_t)blocks[i].begin : -1);
+    }
     ck_assert(!nibble_map_each(&reader.raw, f->version, &map, base, base + UNITS * 256, collect, &some));
     ck_assert_uint_eq(some.count, 2);
     /* A part of the map: from the second start up to, but not including, the last but one. */

@@ -32,6 +32,8 @@ from runtime_names import arguments_fault
 from r2r_image import gc_code_length
 
 TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
+AGREEMENT = os.environ.get("CDACQ_AGREEMENT", "test_agreement")
+AGREEMENT = os.environ.get("CDACQ_AGREEMENT", "test_agreement")
 ENTRY_POINTS = os.environ.get("CDACQ_ENTRY_POINTS", "entry_points")
 RUNTIMES = ["installed", "10.0.14", "9.0.22", "8.0.33", "hot-cold", "composite", "single-file", "other-times"]
 OLDER = ["9.0.19", "8.0.30"]  # offsets hold for a whole release: an older servicing version must answer too
@@ -144,6 +146,15 @@ class Run:
         wrong = [f"{count} {label}" for label, count in counts.items() if label.startswith("FAILED")]
         back = counts["temporary entry point leads back"]
         self.note("entry points", not wrong and back >= LEAST_METHODS, f"{back} methods; {', '.join(wrong)}".rstrip("; "))
+
+    def judge_agreement(self, cores):
+        """Every way to ask gives one answer, from cores of every kind."""
+        for label, core in cores.items():
+            environment = {**os.environ, "CK_RUN_CASE": "given", "CDACQ_AGREEMENT_CORES": core,
+                           "CDACQ_AGREEMENT_COUNT": "20000"}
+            done = subprocess.run([AGREEMENT], env=environment, capture_output=True, encoding="utf-8", errors="replace",
+                                  check=False)
+            self.note(f"one answer from {label}", done.returncode == 0, (done.stderr or done.stdout)[:400])
 
     def judge_records(self, path):
         """`records` reads what the other reader reads."""
@@ -336,6 +347,7 @@ def test_runtime(runtime, work):
         run.judge(label, core)
     for label, core in {**cores, **minis}.items():
         run.judge_stacks(label, core)
+    run.judge_agreement({**cores, **minis})
     run.judge_snapshot(cores["createdump full"])
     run.judge_stack_snapshot(cores["createdump full"])
     run.judge_listing(cores["createdump full"])
