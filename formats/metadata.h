@@ -224,8 +224,14 @@ struct metadata_type_spec {
     uint32_t signature;
 };
 
+enum { ASSEMBLY_FLAG_PUBLIC_KEY = 1 }; /* of a reference: the key is whole, not its token */
+
+struct metadata_assembly {
+    uint32_t hash_algorithm, version[4], flags, key, name, culture;
+};
+
 struct metadata_assembly_ref {
-    uint32_t version[4], flags, key, name;
+    uint32_t version[4], flags, key, name, culture;
 };
 
 struct metadata_document {
@@ -260,6 +266,7 @@ METADATA_ROW_READER(param, PARAM)
 METADATA_ROW_READER(custom_attribute, CUSTOM_ATTRIBUTE)
 METADATA_ROW_READER(module_ref, MODULE_REF)
 METADATA_ROW_READER(type_spec, TYPE_SPEC)
+METADATA_ROW_READER(assembly, ASSEMBLY)
 METADATA_ROW_READER(assembly_ref, ASSEMBLY_REF)
 METADATA_ROW_READER(generic_param, GENERIC_PARAM)
 METADATA_ROW_READER(document, DOCUMENT)

@@ -47,6 +47,7 @@
 #include <cdacq/perf.h>
 #include <cdacq/session.h>
 #include <cdacq/exception.h>
+#include <cdacq/last_words.h>
 #include <cdacq/source.h>
 #include <cdacq/stack.h>
 #include <cdacq/target.h>

@@ -114,33 +114,57 @@ static bool caller_of_helper_method(struct field_reader *reader, const struct wa
     return walk_machine_read_saved(machine, reader, saved, &ret->registers);
 }
 
+/* ---- Which method a Frame belongs to ---- */
+
+/* Null, or a mark in the lowest bit, for calls through a function pointer. */
+static uint64_t method_of_inlined_call(struct field_reader *reader, uint64_t frame)
+{
+    uint64_t datum = read_optional(reader, frame, F_InlinedCallFrame_Datum);
+    return datum & 1 ? 0 : datum;
+}
+
+static uint64_t method_of_transition(struct field_reader *reader, uint64_t frame)
+{
+    return read_optional(reader, frame, F_FramedMethodFrame_MethodDescPtr);
+}
+
+/* Known once the runtime has walked the stack. */
+static uint64_t method_of_helper_method(struct field_reader *reader, uint64_t frame)
+{
+    return read_optional(reader, frame, F_HelperMethodFrame_m_pMD);
+}
+
 static const struct frame_kind kinds[] = {
-    {"InlinedCallFrame", G_InlinedCallFrameIdentifier, caller_of_inlined_call, false},
-    {"ResumableFrame", G_ResumableFrameIdentifier, caller_of_resumable, false},
-    {"RedirectedThreadFrame", G_RedirectedThreadFrameIdentifier, caller_of_resumable, false},
-    {"FaultingExceptionFrame", G_FaultingExceptionFrameIdentifier, caller_of_fault, false},
-    {"SoftwareExceptionFrame", G_SoftwareExceptionFrameIdentifier, caller_of_software_exception, false},
-    {"FuncEvalFrame", G_FuncEvalFrameIdentifier, caller_of_func_eval, false},
-    {"HijackFrame", G_HijackFrameIdentifier, caller_of_hijack, true},
-    {"PInvokeCalliFrame", G_PInvokeCalliFrameIdentifier, caller_of_transition, false},
-    {"PrestubMethodFrame", G_PrestubMethodFrameIdentifier, caller_of_transition, false},
-    {"CallCountingHelperFrame", G_CallCountingHelperFrameIdentifier, caller_of_transition, false},
-    {"StubDispatchFrame", G_StubDispatchFrameIdentifier, caller_of_transition, false},
-    {"ExternalMethodFrame", G_ExternalMethodFrameIdentifier, caller_of_transition, false},
-    {"DynamicHelperFrame", G_DynamicHelperFrameIdentifier, caller_of_transition, false},
-    {"MulticastFrame", G_MulticastFrameIdentifier, caller_of_transition, false},
-    {"HelperMethodFrame", G_HelperMethodFrameIdentifier, caller_of_helper_method, false},
-    {"HelperMethodFrame_1OBJ", G_HelperMethodFrame_1OBJIdentifier, caller_of_helper_method, false},
-    {"HelperMethodFrame_2OBJ", G_HelperMethodFrame_2OBJIdentifier, caller_of_helper_method, false},
-    {"HelperMethodFrame_3OBJ", G_HelperMethodFrame_3OBJIdentifier, caller_of_helper_method, false},
-    {"HelperMethodFrame_PROTECTOBJ", G_HelperMethodFrame_PROTECTOBJIdentifier, caller_of_helper_method, false},
-    {"ProtectByRefsFrame", G_ProtectByRefsFrameIdentifier, NULL, false},
-    {"ProtectValueClassFrame", G_ProtectValueClassFrameIdentifier, NULL, false},
-    {"DebuggerClassInitMarkFrame", G_DebuggerClassInitMarkFrameIdentifier, NULL, false},
-    {"DebuggerExitFrame", G_DebuggerExitFrameIdentifier, NULL, false},
-    {"DebuggerU2MCatchHandlerFrame", G_DebuggerU2MCatchHandlerFrameIdentifier, NULL, false},
-    {"ExceptionFilterFrame", G_ExceptionFilterFrameIdentifier, NULL, false},
-    {"InterpreterFrame", G_InterpreterFrameIdentifier, NULL, false},
+    {"InlinedCallFrame", G_InlinedCallFrameIdentifier, caller_of_inlined_call, method_of_inlined_call, false},
+    {"ResumableFrame", G_ResumableFrameIdentifier, caller_of_resumable, NULL, false},
+    {"RedirectedThreadFrame", G_RedirectedThreadFrameIdentifier, caller_of_resumable, NULL, false},
+    {"FaultingExceptionFrame", G_FaultingExceptionFrameIdentifier, caller_of_fault, NULL, false},
+    {"SoftwareExceptionFrame", G_SoftwareExceptionFrameIdentifier, caller_of_software_exception, NULL, false},
+    {"FuncEvalFrame", G_FuncEvalFrameIdentifier, caller_of_func_eval, NULL, false},
+    {"HijackFrame", G_HijackFrameIdentifier, caller_of_hijack, NULL, true},
+    {"PInvokeCalliFrame", G_PInvokeCalliFrameIdentifier, caller_of_transition, method_of_transition, false},
+    {"PrestubMethodFrame", G_PrestubMethodFrameIdentifier, caller_of_transition, method_of_transition, false},
+    {"CallCountingHelperFrame", G_CallCountingHelperFrameIdentifier, caller_of_transition, method_of_transition, false},
+    {"StubDispatchFrame", G_StubDispatchFrameIdentifier, caller_of_transition, method_of_transition, false},
+    {"ExternalMethodFrame", G_ExternalMethodFrameIdentifier, caller_of_transition, method_of_transition, false},
+    {"DynamicHelperFrame", G_DynamicHelperFrameIdentifier, caller_of_transition, method_of_transition, false},
+    {"MulticastFrame", G_MulticastFrameIdentifier, caller_of_transition, method_of_transition, false},
+    {"HelperMethodFrame", G_HelperMethodFrameIdentifier, caller_of_helper_method, method_of_helper_method, false},
+    {"HelperMethodFrame_1OBJ", G_HelperMethodFrame_1OBJIdentifier, caller_of_helper_method, method_of_helper_method,
+     false},
+    {"HelperMethodFrame_2OBJ", G_HelperMethodFrame_2OBJIdentifier, caller_of_helper_method, method_of_helper_method,
+     false},
+    {"HelperMethodFrame_3OBJ", G_HelperMethodFrame_3OBJIdentifier, caller_of_helper_method, method_of_helper_method,
+     false},
+    {"HelperMethodFrame_PROTECTOBJ", G_HelperMethodFrame_PROTECTOBJIdentifier, caller_of_helper_method,
+     method_of_helper_method, false},
+    {"ProtectByRefsFrame", G_ProtectByRefsFrameIdentifier, NULL, NULL, false},
+    {"ProtectValueClassFrame", G_ProtectValueClassFrameIdentifier, NULL, NULL, false},
+    {"DebuggerClassInitMarkFrame", G_DebuggerClassInitMarkFrameIdentifier, NULL, NULL, false},
+    {"DebuggerExitFrame", G_DebuggerExitFrameIdentifier, NULL, NULL, false},
+    {"DebuggerU2MCatchHandlerFrame", G_DebuggerU2MCatchHandlerFrameIdentifier, NULL, NULL, false},
+    {"ExceptionFilterFrame", G_ExceptionFilterFrameIdentifier, NULL, NULL, false},
+    {"InterpreterFrame", G_InterpreterFrameIdentifier, NULL, NULL, false},
 };
 
 bool frame_is_last(const struct field_reader *reader, uint64_t frame)
@@ -169,4 +193,34 @@ bool frame_caller(struct field_reader *reader, const struct walk_machine *machin
 {
     const struct frame_kind *kind = frame_kind_at(reader, frame);
     return kind && kind->caller && kind->caller(reader, machine, frame, ret) && !reader_failed(&reader->raw);
+}
+
+uint64_t frame_method(struct field_reader *reader, uint64_t frame)
+{
+    const struct frame_kind *kind = frame_kind_at(reader, frame);
+    uint64_t method = kind && kind->method ? kind->method(reader, frame) : 0;
+    return reader_failed(&reader->raw) ? 0 : method;
+}
+
+bool frame_is_inlined_call(struct field_reader *reader, uint64_t frame)
+{
+    const struct frame_kind *kind = frame_kind_at(reader, frame);
+    return kind && kind->caller == caller_of_inlined_call;
+}
+
+unsigned frame_objects(struct field_reader *reader, uint64_t frame, uint64_t ret[FRAME_OBJECTS_MAX])
+{
+    static const enum layout_global kinds_with[FRAME_OBJECTS_MAX] = {
+        G_HelperMethodFrame_1OBJIdentifier, G_HelperMethodFrame_2OBJIdentifier, G_HelperMethodFrame_3OBJIdentifier};
+    const struct frame_kind *kind = frame_kind_at(reader, frame);
+    unsigned count = 0;
+    for (unsigned i = 0; kind && i < FRAME_OBJECTS_MAX; i++)
+        if (kind->identifier == kinds_with[i])
+            count = i + 1;
+    if (!count || !has_field(reader, F_HelperMethodFrame_gcPtrs))
+        return 0;
+    uint64_t slots = field_address(reader, frame, F_HelperMethodFrame_gcPtrs);
+    for (unsigned i = 0; i < count; i++)
+        ret[i] = read_pointer(&reader->raw, read_pointer(&reader->raw, slots + (uint64_t)i * reader->raw.pointer_size));
+    return reader_failed(&reader->raw) ? 0 : count;
 }

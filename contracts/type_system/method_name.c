@@ -34,7 +34,7 @@ static void name_in_module(const struct method_namer *namer, struct module *modu
     ret->token = module ? token : 0;
     if (!has_metadata(module, &ret->error))
         return;
-    struct name_source source = {.metadata = &module->metadata};
+    struct name_source source = {.metadata = &module->metadata, .core = namer->core};
     enum cdacq_status status = name_method(&source, namer->spelling, token, instance, &ret->text);
     if (status < 0 && instance && namer->spelling->formal) {
         reader_recover(&namer->cache->reader->raw, FAILURE_ANY);
@@ -136,6 +136,7 @@ static enum cdacq_status name_signature(const struct method_namer *namer, const 
     struct instance_context context;
     struct name_instance instance = instance_of(&context, namer, method);
     struct name_source source = {
+        .core = namer->core,
         .type_handle = feed_handle,
         .type_definition = find_definition,
         .pointer_size = reader->raw.pointer_size,

@@ -22,7 +22,8 @@ struct method_name {
 struct method_namer {
     struct module_cache *cache;
     const struct name_spelling *spelling;
-    bool runtime_types; /* the target describes MethodDescs */
+    const struct metadata *core; /* of the core library; only name_spelling_fatal needs it */
+    bool runtime_types;          /* the target describes MethodDescs */
 };
 
 /* Fills `ret`, which must be zero, with whatever is known, even if there is no name. */

@@ -1,5 +1,7 @@
 #include "formats/names/namer.h"
 
+#include "util/sha1.h"
+
 struct namer namer_begin(const struct name_source *source, const struct type_spelling *types, struct text *text)
 {
     return (struct namer){
@@ -95,6 +97,64 @@ void namer_put_origin(struct namer *n, struct origin origin)
     } else if (namer_check(n, metadata_assembly_name(origin.metadata, &name))) {
         namer_put_string(n, origin.metadata, name);
     }
+}
+
+/* The last eight bytes of the SHA-1 of a public key, in reverse order; a token is stored as it is. */
+static void put_token(struct namer *n, const struct metadata *m, uint32_t blob, bool is_key)
+{
+    enum { TOKEN_SIZE = 8 };
+    CLEANUP_METADATA_BLOB struct metadata_blob key;
+    uint8_t hash[SHA1_SIZE], token[TOKEN_SIZE];
+    char text[2 * TOKEN_SIZE + 1];
+    key.allocated = NULL;
+    if (!blob) {
+        text_puts(n->text, "null");
+        return;
+    }
+    if (!namer_check(n, metadata_blob_read(m, blob, &key)) || !namer_spend_bulk(n, key.length))
+        return;
+    if (is_key) {
+        sha1(key.data, key.length, hash);
+        for (unsigned i = 0; i < TOKEN_SIZE; i++)
+            token[i] = hash[SHA1_SIZE - 1 - i];
+    } else if (key.length == TOKEN_SIZE) {
+        memcpy(token, key.data, TOKEN_SIZE);
+    } else {
+        namer_fail(n, CDACQ_ERR_FORMAT);
+        return;
+    }
+    text_hex(text, token, TOKEN_SIZE);
+    text_puts(n->text, text);
+}
+
+void namer_put_identity(struct namer *n, struct origin origin)
+{
+    const struct metadata *m = origin.metadata ? origin.metadata : n->source->core;
+    struct metadata_assembly definition = {0};
+    struct metadata_assembly_ref assembly = {0};
+    bool is_reference = origin.metadata && metadata_token_table(origin.scope) == METADATA_ASSEMBLY_REF;
+    bool is_key = !is_reference;
+    if (!m) {
+        namer_fail(n, CDACQ_ERR_MODULE);
+    } else if (is_reference && namer_check(n, metadata_assembly_ref(m, metadata_rid(origin.scope), &assembly))) {
+        is_key = assembly.flags & ASSEMBLY_FLAG_PUBLIC_KEY;
+    } else if (!is_reference && namer_check(n, metadata_assembly(m, 1, &definition))) {
+        memcpy(assembly.version, definition.version, sizeof assembly.version);
+        assembly.key = definition.key;
+        assembly.name = definition.name;
+        assembly.culture = definition.culture;
+    }
+    if (n->status != CDACQ_OK)
+        return;
+    namer_put_string(n, m, assembly.name);
+    text_printf(n->text, ", Version=%u.%u.%u.%u, Culture=", assembly.version[0], assembly.version[1],
+                assembly.version[2], assembly.version[3]);
+    if (assembly.culture)
+        namer_put_string(n, m, assembly.culture);
+    else
+        text_puts(n->text, "neutral");
+    text_puts(n->text, ", PublicKeyToken=");
+    put_token(n, m, assembly.key, is_key);
 }
 
 static struct type_level *path_add(struct namer *n, struct type_path *path)

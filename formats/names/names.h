@@ -39,12 +39,16 @@ struct name_spelling {
 
 extern const struct name_spelling name_spelling_csharp, name_spelling_sos, name_spelling_il, name_spelling_source;
 
+/* `sos` with the identities of assemblies, as the runtime writes a stack when it ends the process. Needs `core`. */
+extern const struct name_spelling name_spelling_fatal;
+
 /* As the runtime's stack traces write it: Ns.Outer`1.M[T](T item, String text). */
 extern const struct name_spelling name_spelling_stack_trace;
 
 /* What a name is made from. Tokens need only `metadata`; the rest is for signatures that the runtime wrote. */
 struct name_source {
     const struct metadata *metadata; /* what tokens refer to; NULL if a signature has none */
+    const struct metadata *core;     /* of the core library, for its identity; NULL: not needed */
 
     /*
      * Feeds the type at a type handle (ELEMENT_TYPE_INTERNAL, in stored signatures) to the namer. NULL: signatures with

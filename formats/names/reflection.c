@@ -53,3 +53,4 @@ static __attribute__((noinline)) void reflection_named(struct namer *n, const st
 
 const struct type_spelling type_spelling_reflection = {REFLECTION};
 const struct type_spelling type_spelling_reflection_full = {REFLECTION, .assemblies = true};
+const struct type_spelling type_spelling_reflection_identities = {REFLECTION, .assemblies = true, .identities = true};

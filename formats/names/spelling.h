@@ -64,9 +64,9 @@ struct type_spelling {
     const char *class_word, *valuetype_word;
     const char *module; /* the type that functions of a module belong to; NULL: they have no name */
 
-    /* Lists of arguments; `assemblies`: each is in brackets, with its assembly. */
+    /* Lists of arguments; `assemblies`: each is in brackets, with its assembly; `identities`: and with its version. */
     struct list_style arguments;
-    bool assemblies;
+    bool assemblies, identities;
 
     /* Composed types. */
     const char *pointer, *byref[2];       /* after the type; before and after it */
@@ -90,8 +90,9 @@ struct type_spelling {
     uint8_t first_zapsig;
 };
 
-/* Types on their own, as the runtime spells them: without assemblies, and with them. */
-extern const struct type_spelling type_spelling_reflection, type_spelling_reflection_full;
+/* Types on their own, as the runtime spells them: without assemblies, with them, and with all of their identity. */
+extern const struct type_spelling type_spelling_reflection, type_spelling_reflection_full,
+    type_spelling_reflection_identities;
 
 /* How C# writes types and methods. */
 extern const struct type_spelling csharp_types;

@@ -97,3 +97,11 @@ const struct name_spelling name_spelling_sos = {
     .dynamic_class = "DynamicClass",
     .stub_class = "ILStubClass",
 };
+
+const struct name_spelling name_spelling_fatal = {
+    .owner = &type_spelling_reflection_identities,
+    .put_method = sos_method,
+    .arguments = true,
+    .dynamic_class = "DynamicClass",
+    .stub_class = "ILStubClass",
+};

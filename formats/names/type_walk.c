@@ -98,7 +98,10 @@ void type_argument_list(struct namer *n, struct type_arguments *arguments)
         type_argument(n, arguments);
         if (types->assemblies) {
             text_puts(n->text, ", ");
-            namer_put_origin(n, n->origin);
+            if (types->identities)
+                namer_put_identity(n, n->origin);
+            else
+                namer_put_origin(n, n->origin);
             text_putc(n->text, ']');
         }
     }

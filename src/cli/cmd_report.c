@@ -2,14 +2,10 @@
  * cmd_report.c: why a process died or hangs: what it is, the signal, the thread that died, its exception in the words of
  * the runtime, and all stacks.
  */
-#include <signal.h>
-#include <string.h>
-
 #include "src/cli/commands.h"
 #include "src/cli/console.h"
 #include "src/cli/report.h"
 #include "src/cli/stack_writer.h"
-#include "util/base.h"
 
 struct work {
     struct report *report;
@@ -44,47 +40,19 @@ static int visit_thread(const struct cdacq_thread *thread, void *context)
     return 0;
 }
 
-/*
- * Whether the runtime called abort(): the first frame that is neither the C library's nor a signal's is the runtime's.
- * A program that aborts by a P/Invoke has its stub there.
- */
-static bool aborted_by_runtime(const struct report *report)
-{
-    const struct stack_frames *frames = &report->dead->frames;
-    for (size_t i = 0; i < frames->count; i++) {
-        const struct cdacq_frame *frame = &frames->items[i].frame;
-        const char *base = frame->module ? path_basename(frame->module) : "";
-        if (frame->kind == CDACQ_FRAME_SIGNAL || strncmp(base, "libc.so", 7) == 0 || strncmp(base, "libc-", 5) == 0 ||
-            strncmp(base, "libpthread", 10) == 0)
-            continue;
-        return frame->kind == CDACQ_FRAME_NATIVE && frame->module && report->facts.runtime_path &&
-               strcmp(frame->module, report->facts.runtime_path) == 0;
-    }
-    return false;
-}
-
-/* Whether the object only stands for the fatal error: the runtime has one for the purpose. */
-static bool is_of_fatal_error(const struct report *report, uint64_t object)
-{
-    struct cdacq_exception exception = {.size = sizeof exception};
-    return object && cdacq_session_get_exception(report->session, object, &exception, NULL) >= 0 && exception.type &&
-           strcmp(exception.type, "System.ExecutionEngineException") == 0;
-}
-
 static void find_cause(struct report *report)
 {
-    const struct cdacq_thread *thread = &report->thread;
-    bool died = report->process.signal != 0;
-    report->cause = died ? REPORT_SIGNAL : REPORT_ALIVE;
-    if (!died || !report->dead || report->process.signal != SIGABRT || !aborted_by_runtime(report))
+    struct cdacq_error error;
+    report->cause = report->process.signal ? REPORT_SIGNAL : REPORT_ALIVE;
+    if (!report->dead)
         return;
-    if (thread->last_thrown_is_fatal) {
-        report->cause = REPORT_FATAL;
-        report->exception = is_of_fatal_error(report, thread->exception) ? 0 : thread->exception;
-    } else if (thread->exception || thread->last_thrown) {
+    if (cdacq_session_get_end(report->session, &report->end, &error) < 0)
+        message("%s", error.message);
+    report->exception = report->end.exception;
+    if (report->end.kind == CDACQ_END_UNHANDLED || report->end.kind == CDACQ_END_OUT_OF_MEMORY)
         report->cause = REPORT_UNHANDLED;
-        report->exception = thread->exception ? thread->exception : thread->last_thrown;
-    }
+    else if (report->end.kind != CDACQ_END_NONE)
+        report->cause = REPORT_FATAL;
 }
 
 static int write_report(const struct invocation *invocation, struct report *report)
@@ -115,6 +83,7 @@ static int make_report(const struct invocation *invocation, struct cdacq_target 
         .session = session,
         .facts = {.size = sizeof report.facts},
         .process = {.size = sizeof report.process},
+        .end = {.size = sizeof report.end},
     };
     struct work work = {.report = &report};
     struct cdacq_error error;

@@ -99,10 +99,13 @@ static int add_stack(const struct cdacq_thread *thread, void *context)
 static bool add_stacks(struct work *work)
 {
     struct cdacq_error error;
-    if (cdacq_session_visit_threads(work->session, add_stack, work, &error) >= 0 || work->threads)
-        return true;
-    message("%s", error.message);
-    return false;
+    unsigned flaws;
+    if (cdacq_session_visit_threads(work->session, add_stack, work, &error) < 0 && !work->threads) {
+        message("%s", error.message);
+        return false;
+    }
+    (void)cdacq_session_write_last_words(work->session, ignore_text, NULL, &flaws, &error);
+    return true;
 }
 
 static void add_list(struct work *work, const char *const *ips, size_t count)

@@ -28,6 +28,7 @@ struct report {
     const struct stack *dead;   /* the stack of the thread that died; NULL: none did */
     struct cdacq_thread thread; /* that thread; its strings and registers are not set */
     enum report_cause cause;
+    struct cdacq_end end;
     uint64_t exception; /* the object to show; 0: none */
     uint64_t thread_count, incomplete, guesses;
 };

@@ -1,9 +1,13 @@
+#include <string.h>
+
 #include "src/cli/json_writer.h"
 #include "src/cli/memory.h"
 #include "src/cli/report.h"
 #include "src/cli/stack_writer.h"
 #include "util/base.h"
-#include "util/text.h"
+#include "util/vector.h"
+
+DEFINE_VECTOR(byte_list, char);
 
 static void write_signal(const struct report *report, struct json_writer *w)
 {
@@ -24,16 +28,48 @@ static void write_signal(const struct report *report, struct json_writer *w)
 
 static int append_piece(const char *bytes, size_t length, void *context)
 {
-    struct text *text = context;
-    text_append(text, bytes, length);
-    return text->broken;
+    char *copy = byte_list_append_items(context, length);
+    if (!copy)
+        out_of_memory();
+    memcpy(copy, bytes, length);
+    return 0;
+}
+
+static void write_text_and_flaws(struct json_writer *w, struct byte_list *text, unsigned flaws)
+{
+    if (text->count)
+        json_lines(w, "text", text->items, text->count);
+    else
+        json_null(w, "text");
+    json_bool(w, "overridden", flaws & CDACQ_EXCEPTION_OVERRIDDEN);
+    json_bool(w, "cut", flaws & CDACQ_EXCEPTION_CUT);
+    json_bool(w, "missing", flaws & CDACQ_EXCEPTION_MISSING);
+    byte_list_deinit(text);
+}
+
+static void write_last_words(struct report *report, struct json_writer *w)
+{
+    struct cdacq_error error;
+    struct byte_list text = {0};
+    unsigned flaws = 0;
+    if (report->end.kind == CDACQ_END_NONE) {
+        json_null(w, "last_words");
+        return;
+    }
+    enum cdacq_status status = cdacq_session_write_last_words(report->session, append_piece, &text, &flaws, &error);
+    report->answers.errors += status < 0;
+    json_begin_object(w, "last_words");
+    write_text_and_flaws(w, &text, flaws);
+    json_bool(w, "inferred", flaws & CDACQ_EXCEPTION_INFERRED);
+    json_note(w, "error", status < 0 ? error.message : NULL);
+    json_end_object(w);
 }
 
 static void write_exception(struct report *report, struct json_writer *w)
 {
     struct cdacq_exception exception = {.size = sizeof exception};
     struct cdacq_error error;
-    struct text text = {0};
+    struct byte_list text = {0};
     unsigned flaws = 0;
     if (!report->exception) {
         json_null(w, "exception");
@@ -47,16 +83,9 @@ static void write_exception(struct report *report, struct json_writer *w)
     json_address(w, "address", report->exception);
     json_bool(w, "unhandled", report->cause == REPORT_UNHANDLED);
     json_note(w, "type", exception.type);
-    if (text.length)
-        json_lines(w, "text", text.data, text.length);
-    else
-        json_null(w, "text");
-    json_bool(w, "overridden", flaws & CDACQ_EXCEPTION_OVERRIDDEN);
-    json_bool(w, "cut", flaws & CDACQ_EXCEPTION_CUT);
-    json_bool(w, "missing", flaws & CDACQ_EXCEPTION_MISSING);
+    write_text_and_flaws(w, &text, flaws);
     json_note(w, "error", status < 0 ? error.message : NULL);
     json_end_object(w);
-    text_deinit(&text);
 }
 
 static void write_stack(struct report *report, struct json_writer *w, const struct stack *stack)
@@ -107,6 +136,7 @@ void report_write_json(struct report *report)
     json_string(w, "cause", report_cause_text(report, cause));
     write_signal(report, w);
     json_known_number(w, "died_tid", report->dead != NULL, (uint64_t)report->thread.tid);
+    write_last_words(report, w);
     write_exception(report, w);
     json_begin_array(w, "stacks");
     for (size_t i = 0; i < report->stacks.list.count && !output_failed(w->out); i++)

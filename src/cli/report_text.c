@@ -118,24 +118,37 @@ static void write_flaws(struct output *out, unsigned flaws)
         output_literal(out, "(the text is cut: it is too long, too deep or circular)\n");
     if (flaws & CDACQ_EXCEPTION_MISSING)
         output_literal(out, "(parts of the text are missing: the target lacks memory)\n");
+    if (flaws & CDACQ_EXCEPTION_INFERRED)
+        output_literal(out, "(a part of the text was found by a search of the stack: it can be wrong)\n");
 }
 
-static void write_exception(struct report *report, struct output *out)
+/* Some of the runtime's texts do not end their last line. */
+struct words {
+    struct output *out;
+    char last;
+};
+
+static int write_words_piece(const char *bytes, size_t length, void *context)
 {
+    struct words *words = context;
+    words->last = length ? bytes[length - 1] : words->last;
+    return write_piece(bytes, length, words->out);
+}
+
+static void write_last_words(struct report *report, struct output *out)
+{
+    struct words words = {.out = out, .last = '\n'};
     unsigned flaws = 0;
     struct cdacq_error error;
-    if (report->cause == REPORT_FATAL) {
-        label(out, "cause");
-        output_literal(out, "the runtime ended the process: Environment.FailFast, or an error of its own\n");
-    }
-    if (!report->exception)
+    if (report->end.kind == CDACQ_END_NONE)
         return;
-    output_literal(out, report->cause == REPORT_UNHANDLED ? "\nUnhandled exception. " : "\nIts exception: ");
-    if (cdacq_session_write_exception(report->session, report->exception, write_piece, out, &flaws, &error) < 0) {
-        output_note_between(out, "? [error] ", error.message, "");
+    output_literal(out, "\n");
+    if (cdacq_session_write_last_words(report->session, write_words_piece, &words, &flaws, &error) < 0) {
+        output_note_between(out, "? [error] ", error.message, "\n");
         report->answers.errors++;
     }
-    output_literal(out, "\n");
+    if (words.last != '\n')
+        output_literal(out, "\n");
     write_flaws(out, flaws);
 }
 
@@ -160,7 +173,7 @@ void report_write_text(struct report *report, bool brief)
     if (!brief)
         write_process(report, out);
     write_signal(report, out);
-    write_exception(report, out);
+    write_last_words(report, out);
     for (size_t i = 0; i < report->stacks.list.count && !output_failed(out); i++) {
         const struct stack *stack = report->stacks.list.items[i];
         if (brief && stack != report->dead)

@@ -20,6 +20,156 @@ static unsafe class Ends
         }
     }
 
+    public static void FailFastNothing() => Environment.FailFast(null);
+
+    public static void FailFastEmpty() => Environment.FailFast("");
+
+    public static void FailFastUnicode() => Environment.FailFast("Grüße \u4f60\u597d \ud83d\ude00 end");
+
+    public static void FailFastHuge() => Environment.FailFast(new string('x', 5 << 20) + new string('é', 5 << 20));
+
+    public static void FailFastOnThread() => OnNewThread(() => Environment.FailFast($"on thread {Environment.CurrentManagedThreadId}"));
+
+    public static void FailFastGeneric() => new Generic<string>.Inner<int>().Fail(["a"], new Dictionary<int, List<string>>(), out _, null);
+
+    public static void FailFastAsync() => Later.Fail(1).Wait();
+
+    public static void FailFastInCallback() => qsort([1, 2], 2, 4, &Compare);
+
+    public static void FailFastFromDelegate() => qsort(new int[2], 2, 4, (left, right) => { Environment.FailFast("from a delegate"); return 0; });
+
+    public static void FailFastInCatch()
+    {
+        try
+        {
+            Deaths.Rethrown();
+        }
+        catch (Exception exception)
+        {
+            Environment.FailFast(exception.Message);
+        }
+    }
+
+    public static void FailFastReflection() => typeof(Environment).GetMethod("FailFast", [typeof(string)])!.Invoke(null, ["reflected"]);
+
+    public static void FailFastDynamic()
+    {
+        var method = new System.Reflection.Emit.DynamicMethod("Emitted", typeof(int), [typeof(int), typeof(string[])]);
+        var il = method.GetILGenerator();
+        il.Emit(System.Reflection.Emit.OpCodes.Ldstr, "emitted");
+        il.Emit(System.Reflection.Emit.OpCodes.Call, typeof(Environment).GetMethod("FailFast", [typeof(string)])!);
+        il.Emit(System.Reflection.Emit.OpCodes.Ldarg_0);
+        il.Emit(System.Reflection.Emit.OpCodes.Ret);
+        method.CreateDelegate<Func<int, string[], int>>()(1, []);
+    }
+
+    public static void Assertion() => System.Diagnostics.Trace.Fail("the message", "the details");
+
+    public static void AssertionCondition() => System.Diagnostics.Trace.Assert(Environment.ProcessId == 0, "not zero");
+
+    public static void MutualOverflow() => Console.WriteLine(Even(1));
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static int Even(int number) => Odd(number + 1) + 1;
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static int Odd(int number) => Third(number, "") + 1;
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static int Third<T>(int number, T value) => number == 0 ? 0 : Even(number + 1) + 1;
+
+    /// <summary>The recursion is not at the top of the stack.</summary>
+    public static void OverflowBelow() => Console.WriteLine(Below(1));
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static int Below(int depth)
+    {
+        if (RuntimeHelpers.TryEnsureSufficientExecutionStack())
+            return Below(depth + 1) + 1;
+        return Large(depth);
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static int Large(int depth)
+    {
+        byte* bytes = stackalloc byte[60000];
+        bytes[depth & 7] = 1;
+        return depth == 0 ? bytes[3] : Larger(depth) + bytes[1];
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static int Larger(int depth) => Large(depth) + 1;
+
+    public static void OutOfMemory()
+    {
+        var list = new List<byte[]>();
+        while (true)
+            list.Add(new byte[1 << 20]);
+    }
+
+    public static void OutOfMemoryThrown() => throw new OutOfMemoryException();
+
+    public static void OutOfMemoryThrownText() => throw new OutOfMemoryException("text");
+
+    public static void OverflowThrown() => throw new StackOverflowException();
+
+    public static void ExecutionEngineThrown() => throw (Exception)Activator.CreateInstance(Type.GetType("System.ExecutionEngineException")!)!;
+
+    public static void AccessViolationThrown() => throw new AccessViolationException();
+
+    public static void AccessViolationInRuntime() => Console.WriteLine(Marshal.ReadInt32(0x12345678));
+
+    public static void AccessViolationCopy() => new Span<byte>((void*)0x12345678, 1 << 12).Fill(1);
+
+    public static void AccessViolationOnThread() => OnNewThread(AccessViolation);
+
+    public static void Exit() => Environment.Exit(3);
+
+    public static void Segmentation() => KillBy(11);
+
+    public static void Waiting() => Thread.Sleep(60000);
+
+    static void KillBy(int signal)
+    {
+        kill(getpid(), signal);
+        Thread.Sleep(60000);
+    }
+
+    static void OnNewThread(ThreadStart start)
+    {
+        Thread thread = new(start);
+        thread.Start();
+        thread.Join();
+    }
+
+    class Generic<T>
+    {
+        internal class Inner<U> where U : notnull
+        {
+            [MethodImpl(MethodImplOptions.NoInlining)]
+            internal void Fail<V>(T[] items, Dictionary<U, List<V>> map, out int count, int[,]? matrix) where V : class
+            {
+                count = 5;
+                Environment.FailFast($"generic {items.Length}{map.Count}");
+            }
+        }
+    }
+
+    [UnmanagedCallersOnly]
+    static int Compare(int* left, int* right)
+    {
+        Environment.FailFast("in a callback");
+        return *left - *right;
+    }
+
+    [DllImport("libc")]
+    static extern void qsort(int[] items, nint count, nint size, delegate* unmanaged<int*, int*, int> compare);
+
+    delegate int Comparer(nint left, nint right);
+
+    [DllImport("libc")]
+    static extern void qsort(int[] items, nint count, nint size, Comparer compare);
+
     public static void StackOverflow() => Console.WriteLine(Overflow(1));
 
     /// <summary>The stack that the runtime handles an overflow on is older than the thread's: it is further up.</summary>
@@ -52,4 +202,15 @@ static unsafe class Ends
 
     [DllImport("libc")]
     static extern int getpid();
+}
+
+static class Later
+{
+    internal static async Task Fail(int depth)
+    {
+        await Task.Yield();
+        if (depth > 0)
+            await Fail(depth - 1);
+        Environment.FailFast("async", new InvalidOperationException("never thrown"));
+    }
 }

@@ -1,0 +1,129 @@
+#include "contracts/stack_walk/call_stack.h"
+
+enum {
+    FRAMES_MAX = 1 << 20,      /* in the list of one thread */
+    FOLD_STARTS_MAX = 1000,    /* as the runtime: repetitions begin before this method */
+    FOLD_METHODS_MIN = 4,      /* as the runtime: fewer methods are not folded */
+    FOLD_WORK_MAX = 400000000, /* comparisons */
+};
+
+void call_stack_init(struct call_stack *stack, struct field_reader *reader, const struct walk_machine *machine,
+                     uint64_t frame)
+{
+    *stack = (struct call_stack){
+        .reader = reader,
+        .machine = machine,
+        .frame = frame_is_last(reader, frame) ? 0 : frame,
+        .steps_left = FRAMES_MAX,
+        .native = true,
+    };
+}
+
+static void add_method(struct call_stack *stack, uint64_t method_desc)
+{
+    if (stack->skipping || stack->broken)
+        return;
+    stack->broken = stack->methods.count == CALL_STACK_MAX || !method_list_append(&stack->methods, method_desc);
+}
+
+static void next_frame(struct call_stack *stack)
+{
+    reader_begin(&stack->reader->raw, FUEL_LOOKUP);
+    stack->frame = stack->steps_left ? frame_next(stack->reader, stack->frame) : 0;
+    stack->steps_left -= stack->steps_left > 0;
+}
+
+/* Adds the method of the current Frame. */
+static void add_frame(struct call_stack *stack, const struct call_stack_frame *of)
+{
+    reader_begin(&stack->reader->raw, FUEL_LOOKUP);
+    uint64_t method = frame_method(stack->reader, stack->frame);
+    if (!method && of && of->hidden && frame_is_inlined_call(stack->reader, stack->frame))
+        method = read_optional(stack->reader, stack->frame, F_InlinedCallFrame_m_StubSecretArg);
+    if (method && !reader_failed(&stack->reader->raw))
+        add_method(stack, method);
+}
+
+/* The Frames that lead from native code to the managed frame whose caller has the stack pointer `cfa`. */
+static void add_frames_of_native(struct call_stack *stack, uint64_t cfa)
+{
+    while (stack->frame && stack->frame < cfa && !stack->broken) {
+        struct frame_caller caller;
+        add_frame(stack, NULL);
+        reader_begin(&stack->reader->raw, FUEL_LOOKUP);
+        bool leads = frame_caller(stack->reader, stack->machine, stack->frame, &caller);
+        if (leads && frame_is_inlined_call(stack->reader, stack->frame))
+            return;
+        next_frame(stack);
+        if (leads)
+            return;
+    }
+}
+
+void call_stack_add_native(struct call_stack *stack)
+{
+    stack->native = true;
+}
+
+void call_stack_add(struct call_stack *stack, const struct call_stack_frame *frame)
+{
+    if (stack->native && frame->cfa)
+        add_frames_of_native(stack, frame->cfa);
+    stack->native = false;
+    while (stack->frame && stack->frame < frame->cfa && !stack->broken) {
+        add_frame(stack, frame);
+        next_frame(stack);
+    }
+    if (stack->skipping && !frame->funclet && frame->method_desc == stack->skip_method &&
+        (!frame->fp || !stack->skip_fp || frame->fp == stack->skip_fp))
+        stack->skipping = false;
+    else if (frame->funclet && !frame->filter && !stack->skipping) {
+        stack->skipping = true;
+        stack->skip_method = frame->method_desc;
+        stack->skip_fp = frame->fp;
+    }
+    if (!frame->hidden)
+        add_method(stack, frame->method_desc);
+}
+
+void call_stack_restart(struct call_stack *stack, uint64_t sp)
+{
+    stack->methods.count = 0;
+    stack->skipping = false;
+    stack->native = false;
+    while (stack->frame && stack->frame < sp)
+        next_frame(stack);
+}
+
+/* The repetitions that begin at `start`; the last that the runtime finds is the one that it shows. */
+static struct call_stack_fold find_fold_at(const struct method_list *methods, size_t start)
+{
+    struct call_stack_fold fold = {.start = start};
+    size_t common = 0; /* where a repetition may begin; 0: nowhere */
+    for (size_t i = start; i < methods->count; i++) {
+        uint64_t method = methods->items[i];
+        if (common && methods->items[i - (common - start)] != method) {
+            size_t count = (i - start) / (common - start);
+            if (count >= 2) {
+                fold.length = common - start;
+                fold.count = count;
+            }
+            common = 0;
+        }
+        if (!common && i != start && method == methods->items[start])
+            common = i;
+    }
+    return fold;
+}
+
+struct call_stack_fold call_stack_find_fold(const struct method_list *methods, bool first_only)
+{
+    struct call_stack_fold fold = {0};
+    size_t starts = first_only ? MIN(methods->count, (size_t)1) : MIN(methods->count, (size_t)FOLD_STARTS_MAX);
+    starts = MIN(starts, FOLD_WORK_MAX / (methods->count + 1) + 1);
+    for (size_t start = 0; start < starts && !fold.length; start++)
+        fold = find_fold_at(methods, start);
+    if (!fold.length || (!first_only && fold.length * fold.count < FOLD_METHODS_MIN))
+        return (struct call_stack_fold){0};
+    return fold;
+}

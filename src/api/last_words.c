@@ -1,0 +1,549 @@
+/*
+ * last_words.c: the calls of cdacq/last_words.h. The thread that died is walked once; its stack shows who ended the
+ * process, with which arguments, and is a part of the text.
+ */
+#include <signal.h>
+#include <stdio.h>
+
+#include "contracts/objects/exception_text.h"
+#include "contracts/objects/string.h"
+#include "contracts/stack_walk/call_stack.h"
+#include "contracts/thread.h"
+#include "contracts/type_system/method_desc.h"
+#include "contracts/type_system/method_name.h"
+#include "src/api/handles.h"
+#include "util/sized.h"
+
+_Static_assert((int)CDACQ_EXCEPTION_INFERRED == (int)EXCEPTION_TEXT_INFERRED, "the same bits");
+
+enum {
+    FIRST_FRAMES = 3,    /* methods of FailFast that are looked at */
+    SEARCHED_MAX = 4096, /* bytes of a frame that are searched */
+    STRINGS_MAX = 2,     /* a message, and what precedes it */
+    NAMES_MAX = 8192,    /* methods in one text that have to be named */
+    NAME_SLOTS = 256,    /* of recent ones */
+    NEW_STYLE = 10,      /* since .NET 10, the first line ends before the message */
+    NEW_FOLDS = 9,       /* since .NET 9, repetitions are found anywhere */
+};
+
+static const char fail_fast[] = "System.Environment.FailFast(";
+static const char old_fail_fast[] = "System.Environment._FailFast(";
+
+/* A managed frame at the end of the stack. */
+struct first_frame {
+    uint64_t method_desc, sp, cfa;
+};
+
+/* Whether a method is hidden, of the last ones that were asked about. */
+struct hidden_slot {
+    uint64_t method_desc;
+    bool hidden;
+};
+
+struct ending {
+    struct cdacq_session *session;
+    struct cdacq_thread thread;
+    const char *runtime_path;
+    struct call_stack stack;
+    bool of_runtime;  /* the runtime called abort() */
+    bool interrupted; /* managed code faulted, and the stack begins there */
+    unsigned managed; /* frames in `first` */
+    struct first_frame first[FIRST_FRAMES];
+    struct hidden_slot hidden[NAME_SLOTS];
+    struct cdacq_end end;
+};
+
+/* ---- Names ---- */
+
+/* The metadata of the core library, which a type of it leads to. NULL: not known. */
+static const struct metadata *core_library(struct cdacq_session *session)
+{
+    struct field_reader *reader = &session->reader;
+    const struct metadata *metadata = NULL;
+    reader_begin(&reader->raw, FUEL_INDEX);
+    if (!reader->layout->global_present[G_StringMethodTable])
+        return NULL;
+    uint64_t type = read_pointer(&reader->raw, reader->layout->globals[G_StringMethodTable]);
+    uint64_t module = type ? read_field(reader, type, F_MethodTable_Module) : 0;
+    if (!module || module_cache_metadata(&session->modules, module, &metadata) != CDACQ_OK)
+        return NULL;
+    return metadata;
+}
+
+static void form_name(struct cdacq_session *session, const struct metadata *core, uint64_t method_desc,
+                      struct text *ret)
+{
+    const struct method_namer namer = {.cache = &session->modules,
+                                       .spelling = &name_spelling_fatal,
+                                       .core = core,
+                                       .runtime_types = session->target->runtime_types};
+    struct method_name name = {0};
+    reader_begin(&session->reader.raw, FUEL_INDEX);
+    if (namer.runtime_types && method_desc)
+        method_name_of_desc(&namer, method_desc, &name);
+    *ret = name.text;
+}
+
+static bool has_name(struct ending *ending, uint64_t method_desc, const char *prefix)
+{
+    struct text name;
+    form_name(ending->session, core_library(ending->session), method_desc, &name);
+    bool equal = name.length && strncmp(name.data, prefix, strlen(prefix)) == 0;
+    text_deinit(&name);
+    return equal;
+}
+
+/* ---- The stack of the thread that died ---- */
+
+/* Whether the runtime's stack traces leave a method out: a stub in IL. */
+static bool is_hidden(struct ending *ending, uint64_t method_desc)
+{
+    struct field_reader *reader = &ending->session->reader;
+    struct hidden_slot *slot = &ending->hidden[hash_u64(method_desc, 0) % NAME_SLOTS];
+    struct method_desc desc;
+    if (slot->method_desc != method_desc) {
+        reader_begin(&reader->raw, FUEL_LOOKUP);
+        slot->method_desc = method_desc;
+        slot->hidden = ending->session->target->runtime_types && method_desc_read(reader, method_desc, &desc) &&
+                       desc.classification == METHOD_DYNAMIC && method_desc_is_il_stub(reader, &desc);
+    }
+    return slot->hidden;
+}
+
+/* The first frame that is neither the C library's nor a signal's shows who called abort(). */
+static bool is_of_libc(const struct cdacq_frame *frame)
+{
+    const char *base = frame->module ? path_basename(frame->module) : "";
+    return frame->kind == CDACQ_FRAME_SIGNAL || strncmp(base, "libc.so", 7) == 0 || strncmp(base, "libc-", 5) == 0 ||
+           strncmp(base, "libpthread", 10) == 0;
+}
+
+static uint64_t known_register(const struct cdacq_frame *frame, unsigned number)
+{
+    const struct cdacq_registers *registers = frame->registers;
+    return registers && registers->known >> number & 1 ? registers->values[number] : 0;
+}
+
+static int visit_frame(const struct cdacq_frame *frame, void *context)
+{
+    struct ending *ending = context;
+    bool funclet = frame->kind == CDACQ_FRAME_FUNCLET;
+    if (!ending->of_runtime && is_of_libc(frame))
+        return 0;
+    if (!ending->of_runtime)
+        ending->of_runtime = frame->kind == CDACQ_FRAME_NATIVE && frame->module && ending->runtime_path &&
+                             strcmp(frame->module, ending->runtime_path) == 0;
+    if (!ending->of_runtime)
+        return 1;
+    if (frame->kind == CDACQ_FRAME_NATIVE)
+        call_stack_add_native(&ending->stack);
+    if ((frame->kind != CDACQ_FRAME_MANAGED && !funclet) || !frame->method)
+        return 0;
+    uint64_t method_desc = frame->method->method_desc;
+    if (ending->managed < FIRST_FRAMES)
+        ending->first[ending->managed++] = (struct first_frame){method_desc, frame->sp, frame->cfa};
+    const struct call_stack_frame added = {
+        .method_desc = method_desc,
+        .sp = frame->sp,
+        .cfa = frame->cfa,
+        .fp = known_register(frame, ending->stack.machine->fp),
+        .funclet = funclet,
+        .filter = frame->funclet == CDACQ_FUNCLET_FILTER,
+        .hidden = is_hidden(ending, method_desc),
+    };
+    if (!frame->is_call && !ending->interrupted && ending->end.kind != CDACQ_END_FAIL_FAST) {
+        ending->interrupted = true;
+        call_stack_restart(&ending->stack, frame->sp);
+    }
+    call_stack_add(&ending->stack, &added);
+    if (ending->stack.methods.count && ending->end.kind == CDACQ_END_NONE) {
+        uint64_t first = ending->stack.methods.items[0];
+        bool called = has_name(ending, first, fail_fast) || has_name(ending, first, old_fail_fast);
+        ending->end.kind = called ? CDACQ_END_FAIL_FAST : CDACQ_END_FATAL;
+    }
+    return ending->stack.broken;
+}
+
+static int visit_thread(const struct cdacq_thread *thread, void *context)
+{
+    struct ending *ending = context;
+    struct field_reader *reader = &ending->session->reader;
+    struct thread_data data = {0};
+    if (!thread->died)
+        return 0;
+    ending->thread = *thread;
+    ending->end.tid = thread->tid;
+    reader_begin(&reader->raw, FUEL_LOOKUP);
+    const struct walk_machine *machine = walk_machine_find(reader->layout->architecture);
+    if (!machine || !thread->thread || !thread_read(reader, thread->thread, &data))
+        return 1;
+    call_stack_init(&ending->stack, reader, machine, data.frame);
+    if (cdacq_session_visit_frames(ending->session, thread, NULL, 0, visit_frame, ending, NULL) < 0)
+        ending->end.flaws |= CDACQ_EXCEPTION_CUT;
+    return 1;
+}
+
+/* ---- The arguments of FailFast ---- */
+
+static bool is_string(struct cdacq_session *session, uint64_t object)
+{
+    struct field_reader *reader = &session->reader;
+    if (!object || object % reader->raw.pointer_size)
+        return false;
+    reader_begin(&reader->raw, FUEL_LOOKUP);
+    string_length(reader, object);
+    return !reader_failed(&reader->raw);
+}
+
+/*
+ * The strings that a frame refers to by their first character, which is how they are passed to native code. They are in
+ * the order in which the frame refers to the objects themselves.
+ */
+static unsigned search_strings(struct ending *ending, const struct first_frame *frame, uint64_t ret[STRINGS_MAX])
+{
+    struct field_reader *reader = &ending->session->reader;
+    unsigned width = reader->raw.pointer_size, count = 0;
+    uint64_t characters = reader->layout->fields[F_String_m_FirstChar].offset;
+    uint64_t end = MIN(frame->cfa, frame->sp + SEARCHED_MAX);
+    for (uint64_t at = frame->sp; at + width <= end && count < STRINGS_MAX; at += width) {
+        reader_begin(&reader->raw, FUEL_LOOKUP);
+        uint64_t word = read_pointer(&reader->raw, at), string = word > characters ? word - characters : 0;
+        if (reader_failed(&reader->raw)) {
+            ending->end.flaws |= CDACQ_EXCEPTION_MISSING;
+            return count;
+        }
+        if (is_string(ending->session, string) && !(count && ret[0] == string))
+            ret[count++] = string;
+    }
+    for (uint64_t at = frame->sp; at + width <= end && count == STRINGS_MAX; at += width) {
+        reader_begin(&reader->raw, FUEL_LOOKUP);
+        uint64_t word = read_pointer(&reader->raw, at);
+        if (word == ret[1]) {
+            ret[1] = ret[0];
+            ret[0] = word;
+        }
+        if (word == ret[0])
+            break;
+    }
+    return count;
+}
+
+/* The exception that the runtime keeps as the inner one of its own, if FailFast's frame has it too. */
+static uint64_t search_exception(struct ending *ending, const struct first_frame *frame)
+{
+    struct field_reader *reader = &ending->session->reader;
+    struct exception own;
+    uint64_t end = MIN(frame->cfa, frame->sp + SEARCHED_MAX);
+    reader_begin(&reader->raw, FUEL_LOOKUP);
+    if (!exception_read(reader, ending->thread.last_thrown, &own)) {
+        ending->end.flaws |= CDACQ_EXCEPTION_MISSING;
+        return 0;
+    }
+    for (uint64_t at = frame->sp; own.inner && at < end; at += reader->raw.pointer_size) {
+        reader_begin(&reader->raw, FUEL_LOOKUP);
+        if (read_pointer(&reader->raw, at) == own.inner)
+            return own.inner;
+    }
+    return 0;
+}
+
+static void find_arguments(struct ending *ending, uint64_t frame)
+{
+    static const char pinned[] = "System.Environment.FailFast(System.Runtime.CompilerServices.StackCrawlMarkHandle,";
+    struct field_reader *reader = &ending->session->reader;
+    uint64_t objects[FRAME_OBJECTS_MAX] = {0}, strings[STRINGS_MAX] = {0};
+    reader_begin(&reader->raw, FUEL_LOOKUP);
+    if (frame && !frame_is_last(reader, frame) && frame_objects(reader, frame, objects)) {
+        ending->end.message = objects[0];
+        ending->end.exception = objects[1];
+        ending->end.source = objects[2];
+        return;
+    }
+    ending->end.flaws |= CDACQ_EXCEPTION_INFERRED;
+    if (ending->managed < 2 || !has_name(ending, ending->first[0].method_desc, pinned)) {
+        ending->end.flaws |= CDACQ_EXCEPTION_MISSING;
+        return;
+    }
+    search_strings(ending, &ending->first[0], strings);
+    ending->end.message = strings[0];
+    ending->end.source = strings[1];
+    ending->end.exception = search_exception(ending, &ending->first[1]);
+}
+
+/* ---- What ended the process ---- */
+
+static bool has_type(struct cdacq_session *session, uint64_t object, const char *type)
+{
+    struct cdacq_exception exception = {.size = sizeof exception};
+    return object && cdacq_session_get_exception(session, object, &exception, NULL) >= 0 && exception.type &&
+           strcmp(exception.type, type) == 0;
+}
+
+static void classify(struct ending *ending)
+{
+    struct cdacq_session *session = ending->session;
+    const struct cdacq_thread *thread = &ending->thread;
+    struct cdacq_end *end = &ending->end;
+    struct thread_data data;
+    if (!ending->of_runtime) {
+        end->kind = CDACQ_END_NONE;
+    } else if (!thread->last_thrown_is_fatal) {
+        end->exception = thread->exception ? thread->exception : thread->last_thrown;
+        end->kind = !end->exception                                                    ? CDACQ_END_NONE
+                    : has_type(session, end->exception, "System.OutOfMemoryException") ? CDACQ_END_OUT_OF_MEMORY
+                                                                                       : CDACQ_END_UNHANDLED;
+    } else if (has_type(session, thread->last_thrown, "System.StackOverflowException")) {
+        end->kind = CDACQ_END_STACK_OVERFLOW;
+    } else if (end->kind == CDACQ_END_FAIL_FAST) {
+        reader_begin(&session->reader.raw, FUEL_LOOKUP);
+        find_arguments(ending, thread_read(&session->reader, thread->thread, &data) ? data.frame : 0);
+    } else {
+        end->kind = CDACQ_END_FATAL;
+        if (!has_type(session, thread->exception, "System.ExecutionEngineException"))
+            end->exception = thread->exception;
+        if (!end->exception)
+            end->flaws |= CDACQ_EXCEPTION_INFERRED;
+    }
+}
+
+static enum cdacq_status find_end(struct cdacq_session *session, struct ending *ret, struct cdacq_error *err)
+{
+    struct cdacq_target_info facts = {.size = sizeof facts};
+    struct cdacq_process_info process = {.size = sizeof process};
+    *ret = (struct ending){.session = session, .end = {.size = sizeof ret->end}};
+    if (!session)
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "no session");
+    enum cdacq_status status = cdacq_target_get_info(session->target, &facts, err);
+    if (status >= 0)
+        status = cdacq_target_get_process_info(session->target, &process, err);
+    if (status < 0 || (process.signal && process.signal != SIGABRT))
+        return status;
+    ret->runtime_path = facts.runtime_path;
+    status = cdacq_session_visit_threads(session, visit_thread, ret, err);
+    classify(ret);
+    return ret->end.tid ? CDACQ_OK : status;
+}
+
+static void ending_deinit(struct ending *ending)
+{
+    method_list_deinit(&ending->stack.methods);
+}
+
+enum cdacq_status cdacq_session_get_end(struct cdacq_session *session, struct cdacq_end *ret, struct cdacq_error *err)
+{
+    struct ending ending;
+    enum cdacq_status status = sized_check(ret, "struct cdacq_end", err);
+    if (status < 0)
+        return status;
+    status = find_end(session, &ending, err);
+    if (status >= 0)
+        sized_copy(ret, &ending.end, sizeof ending.end);
+    ending_deinit(&ending);
+    return status < 0 ? status : CDACQ_OK;
+}
+
+/* ---- The text ---- */
+
+struct name_slot {
+    uint64_t method_desc;
+    struct text name;
+};
+
+struct writer {
+    struct ending *ending;
+    int (*write)(const char *bytes, size_t length, void *context);
+    void *context;
+    const struct metadata *core;
+    uint64_t written;
+    unsigned flaws, names_left;
+    bool stopped, refused;
+    struct name_slot names[NAME_SLOTS];
+};
+
+static bool put(struct writer *w, const char *bytes, size_t length)
+{
+    if (length > EXCEPTION_TEXT_MAX - w->written) {
+        w->flaws |= CDACQ_EXCEPTION_CUT;
+        w->stopped = true;
+    }
+    if (w->stopped || !length)
+        return !w->stopped;
+    w->written += length;
+    w->refused = w->stopped = w->write(bytes, length, w->context) != 0;
+    return !w->stopped;
+}
+
+static void puts_text(struct writer *w, const char *string)
+{
+    put(w, string, strlen(string));
+}
+
+static bool put_piece(void *context, const char *utf8, size_t length)
+{
+    return put(context, utf8, length);
+}
+
+static int pass_piece(const char *bytes, size_t length, void *context)
+{
+    return !put(context, bytes, length);
+}
+
+static void put_string(struct writer *w, uint64_t string)
+{
+    struct field_reader *reader = &w->ending->session->reader;
+    reader_begin(&reader->raw, FUEL_INDEX);
+    if (!string_each(reader, string, UINT32_MAX, put_piece, w) && !w->stopped)
+        w->flaws |= CDACQ_EXCEPTION_MISSING;
+}
+
+static void put_exception(struct writer *w, uint64_t exception)
+{
+    unsigned flaws = 0;
+    if (cdacq_session_write_exception(w->ending->session, exception, pass_piece, w, &flaws, NULL) < 0)
+        flaws |= CDACQ_EXCEPTION_MISSING;
+    w->flaws |= flaws;
+}
+
+static void put_method(struct writer *w, uint64_t method_desc)
+{
+    struct name_slot *slot = &w->names[hash_u64(method_desc, 0) % NAME_SLOTS];
+    char address[32];
+    if (slot->method_desc != method_desc || !slot->name.data) {
+        text_deinit(&slot->name);
+        slot->method_desc = method_desc;
+        if (w->names_left) {
+            w->names_left--;
+            form_name(w->ending->session, w->core, method_desc, &slot->name);
+        }
+    }
+    puts_text(w, "   at ");
+    if (slot->name.length) {
+        put(w, slot->name.data, slot->name.length);
+    } else {
+        snprintf(address, sizeof address, "0x%llx", (unsigned long long)method_desc);
+        puts_text(w, address);
+        w->flaws |= w->names_left ? CDACQ_EXCEPTION_MISSING : CDACQ_EXCEPTION_CUT;
+    }
+    puts_text(w, "\n");
+}
+
+static void put_methods(struct writer *w, size_t begin, size_t end)
+{
+    for (size_t i = begin; i < end && !w->stopped; i++)
+        put_method(w, w->ending->stack.methods.items[i]);
+}
+
+static void put_stack(struct writer *w, unsigned release)
+{
+    static const char line[] = "--------------------------------\n";
+    const struct method_list *methods = &w->ending->stack.methods;
+    struct call_stack_fold fold = call_stack_find_fold(methods, release < NEW_FOLDS);
+    char count[64];
+    w->flaws |= w->ending->stack.broken ? CDACQ_EXCEPTION_CUT : 0;
+    put_methods(w, 0, fold.start);
+    if (fold.length) {
+        snprintf(count, sizeof count, "%s %zu times:\n", release < NEW_FOLDS ? "Repeat" : "Repeated", fold.count);
+        puts_text(w, count);
+        puts_text(w, line);
+        put_methods(w, fold.start, fold.start + fold.length);
+        puts_text(w, line);
+    }
+    put_methods(w, fold.start + fold.length * fold.count, methods->count);
+}
+
+static void put_fail_fast(struct writer *w, unsigned release)
+{
+    static const char no_message[] =
+        "Runtime operation halted by call to System.Environment.FailFast(). (0x80131623)"; /* COR_E_FAILFAST */
+    const struct cdacq_end *end = &w->ending->end;
+    puts_text(w, release < NEW_STYLE ? "Process terminated. " : "Process terminated.\n");
+    if (end->source) {
+        put_string(w, end->source);
+        puts_text(w, "\n");
+    }
+    if (end->message)
+        put_string(w, end->message);
+    else if (release >= NEW_FOLDS) /* .NET 8 takes null for "" */
+        puts_text(w, no_message);
+    puts_text(w, "\n");
+    if (end->source)
+        return;
+    put_stack(w, release);
+    if (end->exception)
+        put_exception(w, end->exception);
+}
+
+static void put_fatal(struct writer *w, unsigned release)
+{
+    static const char violation[] = "System.AccessViolationException: Attempted to read or write protected memory. "
+                                    "This is often an indication that other memory is corrupt.\n";
+    static const char internal[] = "Internal CLR error. (0x80131506)\n"; /* COR_E_EXECUTIONENGINE */
+    puts_text(w, release < NEW_STYLE ? "Fatal error. " : "Fatal error.\n");
+    puts_text(w, w->ending->end.exception || w->ending->interrupted ? violation : internal);
+    put_stack(w, release);
+}
+
+/* The number of the release, the newest known one if it is not known. */
+static unsigned release_of(struct writer *w)
+{
+    struct cdacq_target_info facts = {.size = sizeof facts};
+    cdacq_target_get_info(w->ending->session->target, &facts, NULL);
+    const char *version = facts.runtime_version ? facts.runtime_version : facts.runtime_release;
+    unsigned release = version ? (unsigned)strtoul(version, NULL, 10) : 0;
+    w->flaws |= release ? 0 : CDACQ_EXCEPTION_INFERRED;
+    return release ? release : NEW_STYLE;
+}
+
+static void put_words(struct writer *w)
+{
+    const struct cdacq_end *end = &w->ending->end;
+    unsigned release = end->kind == CDACQ_END_NONE ? 0 : release_of(w);
+    w->flaws |= end->flaws;
+    switch (end->kind) {
+    case CDACQ_END_NONE:
+        break;
+    case CDACQ_END_UNHANDLED:
+        puts_text(w, "Unhandled exception. ");
+        put_exception(w, end->exception);
+        puts_text(w, "\n");
+        break;
+    case CDACQ_END_OUT_OF_MEMORY:
+        puts_text(w, "Out of memory.\n");
+        break;
+    case CDACQ_END_FAIL_FAST:
+        put_fail_fast(w, release);
+        break;
+    case CDACQ_END_STACK_OVERFLOW:
+        puts_text(w, "Stack overflow.\n");
+        put_stack(w, release);
+        break;
+    case CDACQ_END_FATAL:
+        put_fatal(w, release);
+        break;
+    }
+}
+
+enum cdacq_status cdacq_session_write_last_words(struct cdacq_session *session,
+                                                 int (*write)(const char *bytes, size_t length, void *context),
+                                                 void *context, unsigned *ret_flaws, struct cdacq_error *err)
+{
+    struct ending ending;
+    if (!write || !ret_flaws)
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "no function to call, or nowhere to put the flaws");
+    enum cdacq_status status = find_end(session, &ending, err);
+    struct writer *w = status < 0 ? NULL : calloc(1, sizeof *w);
+    if (w) {
+        *w = (struct writer){.ending = &ending, .write = write, .context = context, .names_left = NAMES_MAX};
+        w->core = core_library(session);
+        put_words(w);
+        *ret_flaws = w->flaws;
+        status = w->refused ? CDACQ_STOPPED : CDACQ_OK;
+        for (unsigned i = 0; i < NAME_SLOTS; i++)
+            text_deinit(&w->names[i].name);
+        free(w);
+    } else if (status >= 0) {
+        status = error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
+    }
+    ending_deinit(&ending);
+    return status;
+}
