@@ -1,0 +1,47 @@
+"""Reads a .NET process from outside, through the runtime's data contracts.
+
+    import cdacq
+
+    with cdacq.open("core") as target:
+        for thread in target.threads():
+            for frame in thread.frames():
+                print(frame.index, frame.name)
+
+The package calls libcdacq, which CDACQ_LIBRARY may name; without it the library of the same installation is used, else
+libcdacq.so.0 wherever the system finds it. Failures raise Error, whose `status` says why.
+"""
+from __future__ import annotations
+
+from . import records
+from ._abi import (Answer, ClauseKind, CodeHeapType, CodeKind, DescriptorItemKind, ExceptionFlaw, FrameKind,
+                   FrameSource, FuncletKind, JitdumpKind, JitType, NameStyle, NeedKind, Status, TargetKind, Verdict)
+from ._abi import library as _library
+from ._calls import Listing
+from ._lookups import Block, ExceptionObject, Frame, Thread
+from .errors import ClosedError, Error
+from .jitdump import Jitdump, JitdumpRecord
+from .records import (CodeHeap, CodeRange, Comparison, ContractInfo, DebugInfo, DescriptorItem, ExceptionClause,
+                      ExceptionFrame, GCInfo, JitdumpDebugInfo, JitdumpEntry, JitdumpFunction, JitdumpHeader,
+                      JitdumpInlineCall, JitdumpLineRecord, JitdumpLoad, JitdumpMove, JitdumpPlace, JitdumpRange,
+                      JitdumpSamplyDebugInfo2, JitdumpUnwindingInfo, JitManagerInfo, Method, ModuleInfo, Need,
+                      PdbInfo, ProcessInfo, RegionInfo, RuntimeInfo, Source, TargetInfo, Verification, Written)
+from .target import Mapping, Memory, Session, Target, open
+
+
+def version() -> str:
+    """The version of the library."""
+    raw: bytes = _library().cdacq_version()
+    return raw.decode()
+
+
+__all__ = [
+    "Answer", "Block", "ClauseKind", "ClosedError", "CodeHeap", "CodeHeapType", "CodeKind", "CodeRange", "Comparison",
+    "ContractInfo", "DebugInfo", "DescriptorItem", "DescriptorItemKind", "Error", "ExceptionClause", "ExceptionFlaw",
+    "ExceptionFrame", "ExceptionObject", "Frame", "FrameKind", "FrameSource", "FuncletKind", "GCInfo", "JitManagerInfo",
+    "JitType", "Jitdump", "JitdumpDebugInfo", "JitdumpEntry", "JitdumpFunction", "JitdumpHeader", "JitdumpInlineCall",
+    "JitdumpKind", "JitdumpLineRecord", "JitdumpLoad", "JitdumpMove", "JitdumpPlace", "JitdumpRange", "JitdumpRecord",
+    "JitdumpSamplyDebugInfo2", "JitdumpUnwindingInfo", "Listing", "Mapping", "Memory", "Method", "ModuleInfo",
+    "NameStyle", "Need", "NeedKind", "PdbInfo", "ProcessInfo", "RegionInfo", "RuntimeInfo", "Session", "Source",
+    "Status", "Target", "TargetInfo", "TargetKind", "Thread", "Verdict", "Verification", "Written", "open", "records",
+    "version",
+]

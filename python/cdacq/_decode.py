@@ -1,0 +1,147 @@
+"""From structs of C to the records of the package. Private."""
+from __future__ import annotations
+
+import ctypes
+import functools
+import gc
+import struct
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from . import _abi, records
+
+SIZE_T = ctypes.sizeof(ctypes.c_size_t)
+
+
+def text(raw: bytes | None) -> str | None:
+    """Bytes that are not UTF-8 become surrogates, as in file names."""
+    return None if raw is None else raw.decode("utf-8", "surrogateescape")
+
+
+def text_at(address: int | None, length: int) -> str | None:
+    return text(ctypes.string_at(address, length)) if address else None
+
+
+def encode(value: str | bytes) -> bytes:
+    raw = value if isinstance(value, bytes) else value.encode("utf-8", "surrogateescape")
+    if b"\0" in raw:
+        raise ValueError(f"{value!r} contains a NUL")
+    return raw
+
+
+def member(enumeration: Any, value: int) -> Any:
+    """A number that this package does not know, of a newer library, stays a number."""
+    return enumeration._value2member_map_.get(value, value)
+
+
+def il_offset(value: int) -> int | None:
+    return None if value == _abi.OFFSET_UNKNOWN else value
+
+
+def copy(address: int, declared: type[ctypes.Structure]) -> Any:
+    """A copy of what the library passed: its `size` may differ from ours, and what it does not know is 0."""
+    item = declared()
+    size = min(ctypes.c_size_t.from_address(address).value, ctypes.sizeof(declared))
+    ctypes.memmove(ctypes.byref(item), address, size)
+    return item
+
+
+# fields whose value is not the plain one: by struct and field
+_SPECIAL: dict[tuple[str, str], Callable[[Any], Any]] = {("cdacq_source", "il_offset"): il_offset}
+for _struct, _field, _enumeration in (
+        ("cdacq_need", "kind", _abi.NeedKind), ("cdacq_target_info", "kind", _abi.TargetKind),
+        ("cdacq_target_info", "problem_status", _abi.Status),
+        ("cdacq_descriptor_item", "kind", _abi.DescriptorItemKind),
+        ("cdacq_exception_clause", "kind", _abi.ClauseKind), ("cdacq_jit_manager_info", "kind", _abi.CodeKind),
+        ("cdacq_code_heap_info", "type", _abi.CodeHeapType)):
+    _SPECIAL[_struct, _field] = functools.partial(member, _enumeration)
+
+
+def decoder(declared: type[ctypes.Structure], record: type) -> Callable[[Any], Any]:
+    """A function that turns a struct into the record that has its fields, without `size`."""
+    steps: list[tuple[str, Callable[[Any], Any] | None]] = []
+    for field, kind in declared._fields_:  # type: ignore[misc]
+        if field != "size":
+            steps.append((field, _SPECIAL.get((declared.__name__, field), text if kind is ctypes.c_char_p else None)))
+    assert tuple(field for field, _ in steps) == record._fields, declared.__name__  # type: ignore[attr-defined]
+
+    def decode(item: Any) -> Any:
+        return record(*[getattr(item, field) if step is None else step(getattr(item, field)) for field, step in steps])
+    return decode
+
+
+# ---- Methods: hundreds of thousands at a time ----------------------------------------------------------------------
+
+
+def _method_format() -> tuple[struct.Struct, list[str]]:
+    """The struct for the module of that name, so that an array is decoded without an object of ctypes for a field."""
+    codes = {(1, False): "?", (4, True): "i", (4, False): "I", (8, False): "Q"}
+    parts, names, position = ["="], [], 0
+    for name, kind in _abi.Method._fields_:  # type: ignore[misc]
+        field = getattr(_abi.Method, name)
+        signed = kind in (ctypes.c_int, ctypes.c_int32)
+        parts.append(f"{field.offset - position}x{codes[field.size, signed]}")
+        names.append(name)
+        position = field.offset + field.size
+    parts.append(f"{ctypes.sizeof(_abi.Method) - position}x")
+    return struct.Struct("".join(parts)), names
+
+
+METHOD_FORMAT, _METHOD_FIELDS = _method_format()
+METHOD_SIZE = METHOD_FORMAT.size
+_ANSWERS = _abi.Answer._value2member_map_
+_KINDS = _abi.CodeKind._value2member_map_
+assert METHOD_SIZE == ctypes.sizeof(_abi.Method)
+
+
+class Strings:
+    """The strings that a session owns, which are at the same addresses as long as it lives."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, str | None] = {0: None}
+
+    def get(self, address: int) -> str | None:
+        try:
+            return self._known[address]
+        except KeyError:
+            value = self._known[address] = text(ctypes.string_at(address))
+            return value
+
+
+def methods(tuples: Iterable[tuple[Any, ...]], strings: Strings, errors: dict[int, str] | None = None) -> list[Any]:
+    """The methods of tuples of METHOD_FORMAT. `errors`: texts by index, if the pointers to them are no longer valid."""
+    made: list[Any] = []
+    get, string_at, new = strings.get, ctypes.string_at, records.Method._make
+    unknown, answers, kinds = _abi.OFFSET_UNKNOWN, _ANSWERS, _KINDS
+    for (_, ip, answer, kind, method_desc, code_start, code_size, cold_start, cold_size, offset, funclet_start, token,
+         il, line, cold, verified, name, length, module, tier, file, error, url, column) in tuples:
+        if errors is not None:
+            problem = errors.get(len(made))
+        else:
+            problem = text(string_at(error)) if error else None
+        made.append(new((
+            ip, answers.get(answer, answer), kinds.get(kind, kind), method_desc, code_start, code_size, cold_start,
+            cold_size, offset, funclet_start, token, None if il == unknown else il, line, cold, verified,
+            string_at(name, length).decode("utf-8", "surrogateescape") if name else None, get(module), get(tier),
+            get(file), problem, get(url), column)))
+    return made
+
+
+def many_methods(raw: bytes | memoryview, strings: Strings, errors: dict[int, str] | None = None) -> list[Any]:
+    """The methods of an array. Nothing that is made here can be in a cycle, so the collector need not look for one."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return methods(METHOD_FORMAT.iter_unpack(raw), strings, errors)
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def method(address: int, strings: Strings) -> Any:
+    """The method at an address, while its `error` is valid."""
+    raw = ctypes.string_at(address, min(ctypes.c_size_t.from_address(address).value, METHOD_SIZE))
+    return methods([METHOD_FORMAT.unpack(raw.ljust(METHOD_SIZE, b"\0"))], strings)[0]
+
+
+assert _METHOD_FIELDS == ["size", *records.Method._fields[:16], "name_length", *records.Method._fields[16:]]

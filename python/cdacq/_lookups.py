@@ -1,0 +1,515 @@
+"""What a session and a target have in common: every look-up. Private."""
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import IO, Any
+
+from . import _abi, _decode, records
+from ._abi import (CodeKind, ExceptionFlaw, FrameKind, FramesFlags, FrameSource, FuncletKind, JitType, Status,
+                   VisitFlags)
+from ._calls import Listing, Pending, call, visit
+from .errors import Error
+
+_source = _decode.decoder(_abi.Source, records.Source)
+_code_range = _decode.decoder(_abi.CodeRangeInfo, records.CodeRange)
+_clause = _decode.decoder(_abi.ExceptionClause, records.ExceptionClause)
+_jit_manager = _decode.decoder(_abi.JitManagerInfo, records.JitManagerInfo)
+_code_heap = _decode.decoder(_abi.CodeHeapInfo, records.CodeHeap)
+_pdb = _decode.decoder(_abi.PdbInfo, records.PdbInfo)
+_exception_frame = _decode.decoder(_abi.ExceptionFrame, records.ExceptionFrame)
+_written = _decode.decoder(_abi.Written, records.Written)
+
+
+def _sized(declared: type[ctypes.Structure]) -> Any:
+    return declared(size=ctypes.sizeof(declared))
+
+
+def _item(declared: type[ctypes.Structure], decode: Callable[[Any], Any]) -> Callable[[int], Any]:
+    return lambda address: decode(_decode.copy(address, declared))
+
+
+def _address(value: int) -> int:
+    if not 0 <= value < 1 << 64:
+        raise OverflowError(f"{value:#x} is not an address")
+    return value
+
+
+def _visit_flags(stubs: bool, r2r: str) -> int:
+    try:
+        ready_to_run = {"prepared": VisitFlags(0), "all": VisitFlags.R2R_ALL, "none": VisitFlags.R2R_NONE}[r2r]
+    except KeyError:
+        raise ValueError(f"r2r is {r2r!r}, not 'prepared', 'all' or 'none'") from None
+    return int(ready_to_run | (VisitFlags.STUBS if stubs else VisitFlags(0)))
+
+
+def _registers(pointer: Any) -> dict[int, int]:
+    if not pointer:
+        return {}
+    values = _decode.copy(ctypes.addressof(pointer.contents), _abi.Registers)
+    return {i: values.values[i] for i in range(len(values.values)) if values.known >> i & 1}
+
+
+def registers_struct(registers: dict[int, int]) -> Any:
+    made = _sized(_abi.Registers)
+    for number, value in registers.items():
+        if not 0 <= number < len(made.values):
+            raise ValueError(f"{number} is not the number of a register")
+        made.known |= 1 << number
+        made.values[number] = value
+    return made
+
+
+class Block:
+    """The code of one method: the handle of the ExecutionManager contract. Made by `block_at`.
+
+    The calls that read the target raise Error if something that they need is missing.
+    """
+
+    def __init__(self, session: Lookups, ip: int, handle: Any) -> None:
+        self._session = session
+        self._handle = handle
+        self.ip = ip
+
+    def __repr__(self) -> str:
+        return f"<cdacq.Block at {self.ip:#x}>"
+
+    def _plain(self, name: str) -> int:
+        with self._session._inside():
+            value: int = getattr(_abi.library(), name)(ctypes.byref(self._handle))
+            return value
+
+    def _call(self, name: str, *results: Any) -> list[Any]:
+        with self._session._inside() as handle:
+            call(name, ctypes.byref(self._handle), handle, *map(ctypes.byref, results))
+        return [result.value for result in results]
+
+    @property
+    def method_desc(self) -> int:
+        """GetMethodDesc: 0 for ReadyToRun code that the runtime has not prepared."""
+        return self._plain("cdacq_block_get_method_desc")
+
+    @property
+    def start_address(self) -> int:
+        """GetStartAddress: the start of the method's hot part."""
+        return self._plain("cdacq_block_get_start_address")
+
+    @property
+    def relative_offset(self) -> int:
+        """GetRelativeOffset: from the start; in the cold part the size of the hot part plus the offset in it."""
+        return self._plain("cdacq_block_get_relative_offset")
+
+    @property
+    def jit_type(self) -> JitType:
+        """GetJITType: the manager that the block belongs to."""
+        kind: JitType = _decode.member(JitType, self._plain("cdacq_block_get_jit_type"))
+        return kind
+
+    @property
+    def unwind_info_base_address(self) -> int:
+        """GetUnwindInfoBaseAddress: the base of the relative addresses in the unwind info."""
+        return self._plain("cdacq_block_get_unwind_info_base_address")
+
+    def method_region_info(self) -> records.RegionInfo:
+        """GetMethodRegionInfo: the sizes of the hot and cold part."""
+        sizes = self._call("cdacq_block_get_method_region_info", *(ctypes.c_uint64() for _ in range(3)))
+        return records.RegionInfo(*sizes)
+
+    def unwind_info(self) -> int:
+        """GetUnwindInfo: the address of the RUNTIME_FUNCTION that covers the ip; 0 if the method has none."""
+        address: int = self._call("cdacq_block_get_unwind_info", ctypes.c_uint64())[0]
+        return address
+
+    def funclet_start_address(self) -> int:
+        """GetFuncletStartAddress: the start of the body or funclet that covers the ip."""
+        address: int = self._call("cdacq_block_get_funclet_start_address", ctypes.c_uint64())[0]
+        return address
+
+    def is_funclet(self) -> bool:
+        """IsFunclet: whether the ip is in a handler, filter or finally funclet."""
+        return bool(self._call("cdacq_block_is_funclet", ctypes.c_bool())[0])
+
+    def is_filter_funclet(self) -> bool:
+        """IsFilterFunclet: whether the ip is in a filter funclet."""
+        return bool(self._call("cdacq_block_is_filter_funclet", ctypes.c_bool())[0])
+
+    def debug_info(self) -> records.DebugInfo:
+        """GetDebugInfo: the blob that maps the method's code to its IL."""
+        return records.DebugInfo(*self._call("cdacq_block_get_debug_info", ctypes.c_uint64(), ctypes.c_bool()))
+
+    def gc_info(self) -> records.GCInfo:
+        """GetGCInfo: the method's GC info and the version of its format."""
+        return records.GCInfo(*self._call("cdacq_block_get_gc_info", ctypes.c_uint64(), ctypes.c_uint32()))
+
+    def exception_clauses(self) -> Listing[records.ExceptionClause]:
+        """GetExceptionClauses, in the order in which the runtime searches them."""
+        with self._session._inside() as handle:
+            return visit("cdacq_block_visit_exception_clauses", ctypes.byref(self._handle), handle,
+                         item=_item(_abi.ExceptionClause, _clause), pending=self._session._pending)
+
+
+class Frame:
+    """One call on a stack: `struct cdacq_frame`. `registers` maps DWARF numbers to the values that are known."""
+
+    __slots__ = ("index", "kind", "by", "funclet", "is_call", "pc", "sp", "cfa", "method", "symbol", "symbol_offset",
+                 "module", "module_offset", "frame", "frame_name", "registers")
+    index: int
+    kind: FrameKind
+    by: FrameSource
+    funclet: FuncletKind
+    is_call: bool
+    """`pc` is a return address: the call is the instruction before it."""
+    pc: int
+    sp: int
+    cfa: int
+    method: records.Method | None
+    """Of managed code and stubs, and if the look-up failed. Its line is that of the call."""
+    symbol: str | None
+    symbol_offset: int
+    module: str | None
+    module_offset: int
+    frame: int
+    frame_name: str | None
+    registers: dict[int, int]
+
+    def __init__(self, item: Any) -> None:
+        for field in self.__slots__:
+            value = getattr(item, field)
+            setattr(self, field, _decode.text(value) if isinstance(value, bytes) else value)
+        self.kind = _decode.member(FrameKind, item.kind)
+        self.by = _decode.member(FrameSource, item.by)
+        self.funclet = _decode.member(FuncletKind, item.funclet)
+        self.method = _decode.method(item.method, _decode.Strings()) if item.method else None
+        self.registers = _registers(item.registers)
+
+    @property
+    def is_managed(self) -> bool:
+        """The body or a funclet of a method."""
+        return self.kind in (FrameKind.MANAGED, FrameKind.FUNCLET)
+
+    @property
+    def name(self) -> str | None:
+        """The name of the method, symbol or Frame; None if it is not known."""
+        return (self.method.name if self.method else None) or self.symbol or self.frame_name
+
+    def __repr__(self) -> str:
+        kind = self.kind.name if isinstance(self.kind, FrameKind) else self.kind
+        return f"<cdacq.Frame {self.index} {self.pc:#x} {kind} {self.name}>"
+
+
+class ExceptionObject:
+    """An exception of the target. Made by `exception`."""
+
+    def __init__(self, session: Lookups, item: Any) -> None:
+        self._session = session
+        self.address: int = item.address
+        self.type: str | None = _decode.text(item.type)
+        """As Type.ToString() gives it; None if it is not known."""
+        self.inner_address: int = item.inner
+        """The address of InnerException, or 0."""
+        self.hresult: int = item.hresult
+        self.frame_count: int = item.frame_count
+        self.thrown: bool = item.thrown
+
+    def __repr__(self) -> str:
+        return f"<cdacq.ExceptionObject {self.address:#x} {self.type}>"
+
+    @property
+    def inner(self) -> ExceptionObject | None:
+        """The InnerException. Raises Error if it cannot be read."""
+        return self._session.exception(self.inner_address) if self.inner_address else None
+
+    def frames(self) -> Listing[records.ExceptionFrame]:
+        """The frames that the object recorded, the one that threw first."""
+        with self._session._inside() as handle:
+            return visit("cdacq_session_visit_exception_frames", handle, self.address,
+                         item=_item(_abi.ExceptionFrame, _exception_frame), pending=self._session._pending)
+
+    def text(self) -> str:
+        """The text of Exception.ToString(). Any characters: escape it before you print it."""
+        return self.text_and_flaws()[0]
+
+    def text_and_flaws(self) -> tuple[str, ExceptionFlaw]:
+        """The text, and how it differs from that of the runtime: 0 if it does not."""
+        parts: list[bytes] = []
+        flaws = ctypes.c_uint()
+
+        def write(address: int, length: int, _context: object) -> int:
+            parts.append(ctypes.string_at(address, length))
+            return 0
+
+        pending = self._session._pending
+        with self._session._inside() as handle, pending.collecting():
+            call("cdacq_session_write_exception", handle, self.address, _abi.Write(pending.guard(write, 1)), None,
+                 ctypes.byref(flaws))
+        return b"".join(parts).decode("utf-8", "surrogateescape"), ExceptionFlaw(flaws.value)
+
+
+class Thread:
+    """A thread of the target: `struct cdacq_thread`. `registers` maps DWARF numbers to the values that are known."""
+
+    def __init__(self, session: Lookups, item: Any) -> None:
+        self._session = session
+        self.tid: int = item.tid
+        """The kernel's id."""
+        self.thread: int = item.thread
+        """The address of the runtime's Thread; 0 if the runtime does not know the thread."""
+        self.managed_id: int = item.managed_id
+        """The runtime's id; 0 if it is not known."""
+        self.signal: int = item.signal
+        self.died: bool = item.died
+        """Of a core: the thread's signal ended the process."""
+        self.name: str | None = _decode.text(item.name)
+        self.registers: dict[int, int] = _registers(item.registers)
+        self.exception_address: int = item.exception
+        """The exception that is being thrown or handled, the innermost; or 0."""
+        self.last_thrown_address: int = item.last_thrown
+        """The last exception, handled since unless it is `exception_address`; or 0."""
+        self.last_thrown_is_fatal: bool = item.last_thrown_is_fatal
+
+    def __repr__(self) -> str:
+        return f"<cdacq.Thread {self.tid} {self.name}>"
+
+    @property
+    def exception(self) -> ExceptionObject | None:
+        """The exception that is being thrown or handled. Raises Error if it cannot be read."""
+        return self._session.exception(self.exception_address) if self.exception_address else None
+
+    @property
+    def last_thrown(self) -> ExceptionObject | None:
+        """The last exception that was thrown. Raises Error if it cannot be read."""
+        return self._session.exception(self.last_thrown_address) if self.last_thrown_address else None
+
+    def frames(self, *, explicit: bool = False) -> Listing[Frame]:
+        """The frames of the stack, from the innermost to the outermost; with `explicit` also the runtime's Frames.
+
+        If the walk ends early, iterating the listing raises Error after the last frame that was found.
+        """
+        return self._session.frames(self.registers, thread=self.thread, explicit=explicit)
+
+
+class Lookups:
+    """The look-ups of a session. Each raises Error if it fails, and ClosedError after the target was closed."""
+
+    _pending: Pending
+    _strings: _decode.Strings
+
+    @contextmanager
+    def _inside(self) -> Iterator[Any]:
+        raise NotImplementedError
+        yield
+
+    # ---- Methods
+
+    def method_at(self, ip: int) -> records.Method:
+        """What owns `ip`: a method (`is_managed`), a stub, or nothing (`answer`)."""
+        found = _sized(_abi.Method)
+        with self._inside() as handle, self._pending.collecting():
+            call("cdacq_session_method_at", handle, _address(ip), ctypes.byref(found))
+            made: records.Method = _decode.method(ctypes.addressof(found), self._strings)
+            return made
+
+    def methods_at(self, ips: Iterable[int]) -> list[records.Method]:
+        """The same for many addresses, fast. A look-up that fails has the answer ERROR, and says why in `error`."""
+        addresses = [_address(ip) for ip in ips]
+        count = len(addresses)
+        array = (ctypes.c_uint64 * count)(*addresses)
+        found = (_abi.Method * max(count, 1))()
+        found[0].size = ctypes.sizeof(_abi.Method)
+        with self._inside() as handle, self._pending.collecting():
+            call("cdacq_session_methods_at", handle, array, count, found)
+            return _decode.many_methods(memoryview(found).cast("B")[:count * _decode.METHOD_SIZE], self._strings)
+
+    def methods(self, *, stubs: bool = False, r2r: str = "prepared") -> Listing[records.Method]:
+        """Every method of the process, by start address.
+
+        `stubs`: stubs too. `r2r`: of ReadyToRun images the "prepared" methods, "all", or "none". A code range that
+        cannot be read is an element with the answer ERROR.
+        """
+        size = 0
+        error_at = _abi.Method.error.offset
+        no_error = bytes(ctypes.sizeof(ctypes.c_void_p))
+        string_at, errors = ctypes.string_at, {}
+        parts: list[bytes] = []
+
+        def item(address: int) -> None:
+            nonlocal size
+            size = size or min(ctypes.c_size_t.from_address(address).value, _decode.METHOD_SIZE)
+            raw = string_at(address, size)
+            if raw[error_at:error_at + len(no_error)] != no_error:  # valid until the visitor returns
+                errors[len(parts)] = _decode.text(string_at(int.from_bytes(
+                    raw[error_at:error_at + len(no_error)], "little"))) or ""
+            parts.append(raw)
+
+        with self._inside() as handle:
+            listing = visit("cdacq_session_visit_methods", handle, _visit_flags(stubs, r2r), item=item,
+                            pending=self._pending)
+            if size < _decode.METHOD_SIZE:
+                parts = [part.ljust(_decode.METHOD_SIZE, b"\0") for part in parts]
+            made = _decode.many_methods(b"".join(parts), self._strings, errors)
+        return Listing(made, listing.error)
+
+    def code_ranges(self) -> Listing[records.CodeRange]:
+        """The ranges of the runtime's range section map, by address."""
+        with self._inside() as handle:
+            return visit("cdacq_session_visit_code_ranges", handle,
+                         item=_item(_abi.CodeRangeInfo, _code_range), pending=self._pending)
+
+    def check_code_range(self, address: int) -> bool:
+        """Raises Error if methods in the code range around `address` cannot be found. False: no range contains it."""
+        with self._inside() as handle, self._pending.collecting():
+            return call("cdacq_session_check_code_range", handle, _address(address)) == Status.OK
+
+    def code_kind(self, address: int) -> CodeKind | None:
+        """GetCodeKind: the kind of code at an address; None if the runtime has none there."""
+        kind = ctypes.c_int()
+        with self._inside() as handle, self._pending.collecting():
+            status = call("cdacq_session_get_code_kind", handle, _address(address), ctypes.byref(kind))
+        return None if status == Status.NOT_MANAGED else _decode.member(CodeKind, kind.value)
+
+    # ---- The ExecutionManager contract
+
+    def block_at(self, ip: int) -> Block | None:
+        """GetCodeBlockHandle: the block of the method that owns `ip`; None if no method does."""
+        handle_of_block = _abi.Block()
+        with self._inside() as handle, self._pending.collecting():
+            status = call("cdacq_session_get_code_block", handle, _address(ip), ctypes.byref(handle_of_block))
+        return None if status == Status.NOT_MANAGED else Block(self, ip, handle_of_block)
+
+    def _address_of(self, name: str, address: int) -> int | None:
+        found = ctypes.c_uint64()
+        with self._inside() as handle, self._pending.collecting():
+            status = call(name, handle, _address(address), ctypes.byref(found))
+        return None if status == Status.NOT_MANAGED else found.value
+
+    def find_ready_to_run_module(self, address: int) -> int | None:
+        """FindReadyToRunModule: the Module whose ReadyToRun image contains an address; None if none does."""
+        return self._address_of("cdacq_session_find_ready_to_run_module", address)
+
+    def non_virtual_entry_to_method_desc(self, entry_point: int) -> int | None:
+        """NonVirtualEntry2MethodDesc: the MethodDesc that an entry point enters; None if it enters none."""
+        return self._address_of("cdacq_session_non_virtual_entry_to_method_desc", entry_point)
+
+    def jit_manager_info(self, kind: CodeKind = CodeKind.JITTED) -> records.JitManagerInfo | None:
+        """GetJitManagerInfo: the manager of JITTED or INTERPRETER code; None if the target has none."""
+        found = _sized(_abi.JitManagerInfo)
+        with self._inside() as handle, self._pending.collecting():
+            status = call("cdacq_session_get_jit_manager_info", handle, kind, ctypes.byref(found))
+        return None if status == Status.NOT_MANAGED else _jit_manager(found)
+
+    def code_heaps(self, kind: CodeKind = CodeKind.JITTED) -> Listing[records.CodeHeap]:
+        """GetCodeHeapInfos: the code heaps of the manager of one kind of code."""
+        with self._inside() as handle:
+            return visit("cdacq_session_visit_code_heaps", handle, kind, item=_item(_abi.CodeHeapInfo, _code_heap),
+                         pending=self._pending)
+
+    # ---- Source lines
+
+    def il_offset(self, address: int) -> int | None:
+        """The IL offset of the code at an address; None if no method owns it, or has no map from code to IL."""
+        found = ctypes.c_int32(_abi.OFFSET_UNKNOWN)
+        with self._inside() as handle, self._pending.collecting():
+            call("cdacq_session_il_offset", handle, _address(address), ctypes.byref(found))
+        return _decode.il_offset(found.value)
+
+    def source_at(self, address: int) -> records.Source | None:
+        """The file and line of the code at an address, or why they are not known; None if no method owns it."""
+        found = _sized(_abi.Source)
+        with self._inside() as handle, self._pending.collecting():
+            status = call("cdacq_session_source_at", handle, _address(address), ctypes.byref(found))
+            return None if status == Status.NOT_MANAGED else _source(found)
+
+    def pdbs(self) -> Listing[records.PdbInfo]:
+        """The PDB of every assembly that is mapped as a file of its own, in no particular order."""
+        with self._inside() as handle:
+            return visit("cdacq_session_visit_pdbs", handle, item=_item(_abi.PdbInfo, _pdb), pending=self._pending)
+
+    # ---- Exceptions, threads, frames
+
+    def exception(self, address: int) -> ExceptionObject:
+        """The exception object at an address. It is not checked that the object is an exception."""
+        found = _sized(_abi.Exception_)
+        with self._inside() as handle, self._pending.collecting():
+            call("cdacq_session_get_exception", handle, _address(address), ctypes.byref(found))
+            return ExceptionObject(self, found)
+
+    def threads(self) -> Listing[Thread]:
+        """The threads: the one that died, then the others in the order of the core or of /proc."""
+        with self._inside() as handle:
+            return visit("cdacq_session_visit_threads", handle,
+                         item=lambda address: Thread(self, _decode.copy(address, _abi.Thread)), pending=self._pending)
+
+    def frames(self, registers: dict[int, int], *, thread: int = 0, explicit: bool = False,
+               limit: int = 0) -> Listing[Frame]:
+        """The frames of a stack from registers on: DWARF numbers to values.
+
+        `thread` is the address of the runtime's Thread, which leads to its Frames; 0: the walk uses none. With `limit`
+        the walk ends after that many frames.
+        """
+        context = _sized(_abi.Thread)
+        context.thread = thread
+        found: list[Frame] = []
+
+        def visitor(address: int, _context: object) -> int:
+            found.append(Frame(_decode.copy(address, _abi.Frame)))
+            return int(len(found) == limit)
+
+        error = None
+        with self._inside() as handle, self._pending.collecting():
+            try:
+                call("cdacq_session_visit_frames", handle, ctypes.byref(context) if thread else None,
+                     ctypes.byref(registers_struct(registers)), FramesFlags.EXPLICIT if explicit else 0,
+                     _abi.Visitor(self._pending.guard(visitor, 1)), None)
+            except Error as raised:
+                if not found:
+                    raise
+                error = raised
+        return Listing(found, error)
+
+    # ---- Files for perf
+
+    def _write(self, name: str, output: str | os.PathLike[str] | IO[bytes], flags: int,
+               left_out: Callable[[records.Method], object] | None) -> records.Written:
+        if isinstance(output, (str, os.PathLike)):
+            with open(output, "wb") as file:
+                return self._write(name, file, flags, left_out)
+        binary = output
+
+        def write(address: int, length: int, _context: object) -> int:
+            data = memoryview(ctypes.string_at(address, length))
+            while data:
+                done = binary.write(data)
+                if done == 0:
+                    raise OSError("the output took no bytes")
+                data = data[len(data) if done is None else done:]
+            return 0
+
+        def leave_out(address: int, _context: object) -> int:
+            assert left_out is not None
+            left_out(_decode.method(address, _decode.Strings()))
+            return 0
+
+        sink = _sized(_abi.Sink)
+        sink.write = _abi.Write(self._pending.guard(write, 1))
+        if left_out is not None:
+            sink.left_out = _abi.Visitor(self._pending.guard(leave_out, 1))
+        written = _sized(_abi.Written)
+        with self._inside() as handle, self._pending.collecting():
+            call(name, handle, flags, ctypes.byref(sink), ctypes.byref(written))
+        made: records.Written = _written(written)
+        return made
+
+    def write_perf_map(self, output: str | os.PathLike[str] | IO[bytes], *, stubs: bool = False, r2r: str = "prepared",
+                       left_out: Callable[[records.Method], object] | None = None) -> records.Written:
+        """Writes a perf map to a path or a binary file. `stubs` and `r2r` are as in `methods`.
+
+        `left_out` is called with each method that could not be written; its `error` says why.
+        """
+        return self._write("cdacq_session_write_perf_map", output, _visit_flags(stubs, r2r), left_out)
+
+    def write_jitdump(self, output: str | os.PathLike[str] | IO[bytes], *, stubs: bool = False, r2r: str = "prepared",
+                      left_out: Callable[[records.Method], object] | None = None) -> records.Written:
+        """Writes a jitdump to a path or a binary file. As `write_perf_map`."""
+        return self._write("cdacq_session_write_jitdump", output, _visit_flags(stubs, r2r), left_out)

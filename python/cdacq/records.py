@@ -1,0 +1,413 @@
+"""The records in which answers are returned: tuples with names. What is not known is None or 0."""
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ._abi import (Answer, ClauseKind, CodeHeapType, CodeKind, DescriptorItemKind, NeedKind, Status,
+                   TargetKind, Verdict)
+
+
+class Need(NamedTuple):
+    """Something that is missing: a file, a descriptor or a PDB."""
+    kind: NeedKind
+    path: str | None
+    """Of a file, as the target names it; of a PDB its name alone."""
+    build_id: str | None
+    """Of an ELF file, in hex: the key for debuginfod."""
+    symbol_key: str | None
+    """NAME/KEY/NAME: the key for symbol servers."""
+
+
+class TargetInfo(NamedTuple):
+    """What a target is: `struct cdacq_target_info`."""
+    kind: TargetKind
+    pid: int
+    pointer_size: int
+    big_endian: bool
+    architecture: str | None
+    elf_machine: str | None
+    runtime_count: int
+    runtime: int
+    """Index of the runtime in use."""
+    runtime_path: str | None
+    runtime_base: int
+    runtime_build_id: str | None
+    runtime_release: str | None
+    runtime_version: str | None
+    runtime_file_version: str | None
+    descriptor_address: int
+    descriptor_origin: str | None
+    supplement: str | None
+    schema: int
+    writer: str | None
+    """The program that wrote the core."""
+    segment_count: int
+    dumped_size: int
+    missing_size: int
+    truncated: bool
+    problem_status: Status
+    """Of a target that was opened with `partial`: the status that opening would have failed with."""
+    problem: str | None
+    native_aot: bool
+    truncation: str | None
+
+
+class ProcessInfo(NamedTuple):
+    """The process of a target, apart from its runtime: `struct cdacq_process_info`."""
+    pid: int
+    program: str | None
+    name: str | None
+    arguments: str | None
+    arguments_cut: bool
+    signal: int
+    signal_code: int
+    has_signal_address: bool
+    signal_address: int
+    sender_pid: int
+    sender_uid: int
+    time: int
+
+
+class RuntimeInfo(NamedTuple):
+    """A runtime of the process."""
+    path: str | None
+    base: int
+    build_id: str | None
+    version: str | None
+    descriptor_address: int
+    in_use: bool
+
+
+class ContractInfo(NamedTuple):
+    """A contract that the runtime publishes."""
+    name: str
+    version: str
+    origin: str
+    supported: bool
+    """This build of the library reads that version."""
+    known: str
+    """The versions that it reads."""
+
+
+class ModuleInfo(NamedTuple):
+    """A file that is mapped into the target."""
+    path: str
+    begin: int
+    end: int
+    missing_size: int
+    """Bytes of the file that the target itself lacks."""
+    local_path: str | None
+    """The file on this machine that supplies them."""
+    build_id: str | None
+    symbol_key: str | None
+    problem: str | None
+    verified: bool
+
+
+class DescriptorItem(NamedTuple):
+    """A value of the merged descriptor. A FIELD belongs to the TYPE before it."""
+    kind: DescriptorItemKind
+    name: str
+    type: str | None
+    text: str | None
+    value: int
+    """The size of a type, the offset of a field, the value of a global; two's complement if negative."""
+    has_value: bool
+    origin: str | None
+    overrides: str | None
+
+
+class Method(NamedTuple):
+    """What owns an address, or one element of a list of methods: `struct cdacq_method`."""
+    ip: int
+    answer: Answer
+    kind: CodeKind
+    method_desc: int
+    """0 for ReadyToRun code that the runtime has not prepared."""
+    code_start: int
+    code_size: int
+    """The size of the whole hot part, including funclets."""
+    cold_start: int
+    cold_size: int
+    offset: int
+    """From code_start; in the cold part code_size plus the offset from cold_start."""
+    funclet_start: int
+    token: int
+    il_offset: int | None
+    line: int
+    """From 1, in `file`; 0 if not known."""
+    cold: bool
+    module_verified: bool
+    name: str | None
+    module: str | None
+    tier: str | None
+    file: str | None
+    error: str | None
+    """Why the look-up failed, or why there is no name."""
+    source_url: str | None
+    column: int
+
+    @property
+    def is_managed(self) -> bool:
+        """Whether a method owns the address."""
+        return self.answer == Answer.MANAGED
+
+    @property
+    def code_end(self) -> int:
+        """The end of the hot part."""
+        return self.code_start + self.code_size
+
+
+class CodeRange(NamedTuple):
+    """A range of the runtime's range section map."""
+    begin: int
+    end: int
+    kind: str
+    """"jit", "r2r", "stubs" or "interpreter"."""
+    module: str | None
+    collectible: bool
+
+
+class RegionInfo(NamedTuple):
+    """The hot and the cold part of a block."""
+    hot_size: int
+    cold_start: int
+    cold_size: int
+
+
+class DebugInfo(NamedTuple):
+    """The blob that maps a block's code to its IL; address 0 if there is none."""
+    address: int
+    has_flag_byte: bool
+
+
+class GCInfo(NamedTuple):
+    """The GC info of a block; version 0 if it is not known."""
+    address: int
+    version: int
+
+
+class ExceptionClause(NamedTuple):
+    """An exception clause of a method. Offsets are relative to the method."""
+    kind: ClauseKind
+    flags: int
+    duplicated: bool
+    try_start: int
+    try_end: int
+    handler_start: int
+    handler_end: int
+    filter_offset: int
+    class_token: int
+    type_handle: int
+
+
+class JitManagerInfo(NamedTuple):
+    """A JIT manager of the target."""
+    kind: CodeKind
+    address: int
+    heap_list: int
+
+
+class CodeHeap(NamedTuple):
+    """A code heap. What is not known is 0."""
+    type: CodeHeapType
+    node: int
+    heap: int
+    begin: int
+    end: int
+    map_base: int
+    header_map: int
+    loader_heap: int
+    base: int
+    current: int
+
+
+class Source(NamedTuple):
+    """What an address was compiled from."""
+    il_offset: int | None
+    line: int
+    """From 1; 0 if no line is known."""
+    column: int
+    end_line: int
+    end_column: int
+    file: str | None
+    url: str | None
+    pdb: str | None
+    pdb_embedded: bool
+    problem: str | None
+    """Why there is no line."""
+
+
+class PdbInfo(NamedTuple):
+    """The PDB of an assembly."""
+    module: str
+    base: int
+    key: str | None
+    path: str | None
+    embedded: bool
+    refused: bool
+    problem: str | None
+
+
+class ExceptionFrame(NamedTuple):
+    """A frame that an exception object recorded. The first one threw."""
+    ip: int
+    """In the instruction; in a caller, one less than the return address."""
+    method_desc: int
+    last_of_foreign: bool
+
+
+class JitdumpHeader(NamedTuple):
+    """The header of a jitdump."""
+    version: int
+    total_size: int
+    elf_mach: int
+    pad1: int
+    pid: int
+    flags: int
+    big_endian: bool
+    restart: str | None
+    """None at first; later why reading has restarted."""
+
+
+class JitdumpLoad(NamedTuple):
+    """JIT_CODE_LOAD"""
+    pid: int
+    tid: int
+    vma: int
+    code_addr: int
+    code_size: int
+    code_index: int
+    name: str | None
+    code: bytes | None
+    """None unless the jitdump was opened with `code`, or if some of it is missing."""
+    code_offset: int
+    debug_info: int
+    unwinding_info: int
+    samply_debug_info2: int
+
+
+class JitdumpMove(NamedTuple):
+    """JIT_CODE_MOVE"""
+    pid: int
+    tid: int
+    vma: int
+    old_code_addr: int
+    new_code_addr: int
+    code_size: int
+    code_index: int
+    load: int
+
+
+class JitdumpDebugInfo(NamedTuple):
+    """JIT_CODE_DEBUG_INFO; its entries are those of JitdumpRecord.entries()."""
+    code_addr: int
+    nr_entry: int
+
+
+class JitdumpUnwindingInfo(NamedTuple):
+    """JIT_CODE_UNWINDING_INFO"""
+    unwind_data_size: int
+    eh_frame_hdr_size: int
+    mapped_size: int
+    unwinding_data: bytes | None
+    unwinding_data_offset: int
+
+
+class JitdumpSamplyDebugInfo2(NamedTuple):
+    """SAMPLY_JIT_CODE_DEBUG_INFO2; counts as stored in the file."""
+    file_count: int
+    file_list_size: int
+    function_names_count: int
+    function_names_list_size: int
+    function_count: int
+    inline_call_record_count: int
+    range_count: int
+    line_record_count: int
+
+
+class JitdumpEntry(NamedTuple):
+    """A debug entry of a JIT_CODE_DEBUG_INFO."""
+    code_addr: int
+    line: int
+    discrim: int
+    name: str | None
+
+
+class JitdumpFunction(NamedTuple):
+    """A function in samply's debug info."""
+    function_name_index: int
+    file_index: int
+    start_line: int
+    start_column: int
+    flags: int
+
+
+class JitdumpInlineCall(NamedTuple):
+    """A call that was inlined, in samply's debug info."""
+    depth: int
+    range_count: int
+    function_index: int
+    call_line_number: int
+    call_column_number: int
+
+
+class JitdumpRange(NamedTuple):
+    """A range of an inlined call."""
+    start_offset: int
+    code_size: int
+
+
+class JitdumpLineRecord(NamedTuple):
+    """A line in samply's debug info."""
+    code_offset: int
+    file_index: int
+    line_number: int
+    column_number: int
+
+
+class JitdumpPlace(NamedTuple):
+    """Where a function of a jitdump is, after it was moved."""
+    code_index: int
+    load: int
+    vma: int
+    code_addr: int
+    code_size: int
+    timestamp: int
+
+
+class Written(NamedTuple):
+    """What was written to a perf map or jitdump."""
+    bytes: int
+    methods: int
+    stubs: int
+    left_out: int
+    unverified: int
+
+
+class Comparison(NamedTuple):
+    """A record of a jitdump or perf map, or a method that it lacks, and how they compare with the target."""
+    verdict: Verdict
+    offset: int
+    line: int
+    timestamp: int
+    address: int
+    code_size: int
+    name: str | None
+    method: Method | None
+    detail: str | None
+
+
+class Verification(NamedTuple):
+    """The totals of a comparison."""
+    perf_map: bool
+    records: int
+    contradictions: int
+    names_not_compared: int
+    code_not_compared: int
+    advice: str | None
+    cut: str | None
+    methods_problem: str | None
+    counts: dict[Verdict, int]
+
+

@@ -1,0 +1,427 @@
+"""Opening a target; targets and sessions."""
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import IO, Any, NamedTuple
+
+from . import _abi, _decode, records
+from ._abi import Answer, NameStyle, OpenFlags, Verdict
+from ._calls import Gate, Listing, Pending, call, visit
+from ._lookups import Lookups, _item, _sized
+
+_need = _decode.decoder(_abi.Need, records.Need)
+_target_info = _decode.decoder(_abi.TargetInfo, records.TargetInfo)
+_process_info = _decode.decoder(_abi.ProcessInfo, records.ProcessInfo)
+_runtime = _decode.decoder(_abi.RuntimeInfo, records.RuntimeInfo)
+_contract = _decode.decoder(_abi.ContractInfo, records.ContractInfo)
+_module = _decode.decoder(_abi.ModuleInfo, records.ModuleInfo)
+_descriptor_item = _decode.decoder(_abi.DescriptorItem, records.DescriptorItem)
+
+
+class Mapping(NamedTuple):
+    """A mapping of a target whose memory the caller provides. `path` is None for anonymous memory."""
+    begin: int
+    end: int
+    file_offset: int = 0
+    path: str | None = None
+
+
+class Memory(NamedTuple):
+    """Memory that the caller provides, such as that of a debugger: the `callbacks` of `open`.
+
+    `read(address, size)` returns the bytes from `address` up to the first that cannot be read: at most `size`, none if
+    the first cannot be read. A host that can only succeed or fail as a whole may return none for a partly readable
+    range. The library keeps the bytes; open the target again to see a process's later state. `span_at(address)` may
+    be given instead, for memory that is at hand: it returns the begin and the bytes of the widest readable span that
+    contains the address, or None; they must not change until the target is closed.
+
+    The runtime is found by the mapping at file offset 0 of libcoreclr.so or of a single-file application, or by
+    `descriptor_address` of `open`. Callbacks run within calls on the target, and must not use it. What they raise
+    leaves the call that called them; what they could not read then stays missing.
+    """
+    read: Callable[[int, int], bytes] | None = None
+    mappings: Sequence[Mapping] = ()
+    pid: int = 0
+    elf_machine: int = 0
+    """EM_* of the process; 0: taken from the runtime's image."""
+    span_at: Callable[[int], tuple[int, Any] | None] | None = None
+
+
+class _Kept:
+    """What C points to while a target is open: arrays, strings, callbacks."""
+
+    def __init__(self, pending: Pending) -> None:
+        self.pending = pending
+        self._kept: list[Any] = []
+
+    def keep(self, value: Any) -> Any:
+        self._kept.append(value)
+        return value
+
+    def strings(self, values: Iterable[str | os.PathLike[str]]) -> tuple[Any, int]:
+        array = [_decode.encode(os.fspath(value)) for value in values]
+        return self.keep((ctypes.c_char_p * len(array))(*array)), len(array)
+
+
+def _one_or_more(value: Any) -> list[Any]:
+    return [value] if isinstance(value, (str, os.PathLike)) else list(value)
+
+
+def _write_text(text: str | os.PathLike[str], address: int, size: int) -> bool:
+    raw = _decode.encode(os.fspath(text)) + b"\0"
+    if len(raw) > size:
+        return False
+    ctypes.memmove(address, raw, len(raw))
+    return True
+
+
+def _options(kept: _Kept, flags: OpenFlags, runtime: int, sysroots: Any, module_paths: Any, descriptors: Any,
+             descriptor_address: int, names: NameStyle, find_file: Any, describe_need: Any, store_max: int,
+             progress: Any) -> Any:
+    options = _sized(_abi.Options)
+    options.flags, options.runtime, options.names = flags, runtime, names
+    options.sysroots, options.sysroot_count = kept.strings(_one_or_more(sysroots))
+    options.module_paths, options.module_path_count = kept.strings(_one_or_more(module_paths))
+    options.descriptors, options.descriptor_count = kept.strings(_one_or_more(descriptors))
+    options.descriptor_address, options.store_max = descriptor_address, store_max
+    need = _item(_abi.Need, _need)
+
+    if find_file is not None:
+        def find(_context: object, address: int, path: int, size: int) -> bool:
+            found = find_file(need(address))
+            return found is not None and _write_text(found, path, size)
+        options.find_file = kept.keep(_abi.FindFile(kept.pending.guard(find, False)))
+    if describe_need is not None:
+        def describe(_context: object, address: int, text: int, size: int) -> None:
+            described = describe_need(need(address))
+            if described is not None:
+                _write_text(described, text, size)
+        options.describe_need = kept.keep(_abi.DescribeNeed(kept.pending.guard(describe, None)))
+    if progress is not None:
+        def report(_context: object, done: int, total: int) -> None:
+            progress(done, total)
+        options.progress = kept.keep(_abi.Progress(kept.pending.guard(report, None)))
+    return options
+
+
+def _pinned(content: Any) -> Any:
+    """What has the address of the bytes of `content`: the bytes themselves, or a copy if they are in a read-only buffer."""
+    if isinstance(content, bytes):
+        return ctypes.c_char_p(content)
+    raw = memoryview(content).cast("B")
+    array = ctypes.c_char * len(raw)
+    return array.from_buffer_copy(raw) if raw.readonly else array.from_buffer(raw)
+
+
+def _memory(kept: _Kept, callbacks: Memory) -> Any:
+    memory = _sized(_abi.Memory)
+    array = (_abi.Mapping * max(len(callbacks.mappings), 1))()
+    for item, mapping in zip(array, callbacks.mappings):
+        item.size = ctypes.sizeof(_abi.Mapping)
+        item.begin, item.end, item.file_offset = mapping.begin, mapping.end, mapping.file_offset
+        item.path = None if mapping.path is None else kept.keep(_decode.encode(mapping.path))
+    memory.mappings, memory.mapping_count = kept.keep(array), len(callbacks.mappings)
+    memory.pid, memory.elf_machine = callbacks.pid, callbacks.elf_machine
+    if callbacks.read is not None:
+        reader = callbacks.read
+
+        def read(_context: object, address: int, buffer: int, size: int) -> int:
+            data = reader(address, size)
+            if len(data) > size:
+                raise ValueError(f"read({address:#x}, {size}) returned {len(data)} bytes")
+            ctypes.memmove(buffer, bytes(data), len(data))
+            return len(data)
+        memory.read = kept.keep(_abi.Read(kept.pending.guard(read, 0)))
+    if callbacks.span_at is not None:
+        finder = callbacks.span_at
+        spans: dict[int, tuple[Any, Any, int]] = {}
+
+        def span_at(_context: object, address: int, begin: Any, end: Any, data: Any) -> bool:
+            found = finder(address)
+            if found is None:
+                return False
+            start, content = found
+            if start not in spans or spans[start][0] is not content:  # pinned once
+                spans[start] = content, kept.keep(_pinned(content)), len(content)
+            _, pinned, length = spans[start]
+            if not start <= address < start + length:
+                raise ValueError(f"span_at({address:#x}) returned a span that does not contain it")
+            begin[0], end[0], data[0] = start, start + length, ctypes.cast(pinned, ctypes.c_void_p).value
+            return True
+        memory.span_at = kept.keep(_abi.SpanAt(kept.pending.guard(span_at, False)))
+    return memory
+
+
+def _open_handle(source: Any, callbacks: Memory | None, image: bool, kept: _Kept, options: Any) -> Any:
+    handle = ctypes.c_void_p()
+    out = ctypes.byref(options), ctypes.byref(handle)
+    with kept.pending.collecting():
+        if callbacks is not None:
+            call("cdacq_target_open_memory", ctypes.byref(kept.keep(_memory(kept, callbacks))), *out)
+        elif image:
+            call("cdacq_target_open_image", _decode.encode(os.fspath(source)), *out)
+        elif isinstance(source, int):
+            call("cdacq_target_open_pid", source, *out)
+        elif hasattr(source, "fileno"):
+            name = getattr(source, "name", None)
+            call("cdacq_target_open_core_fd", source.fileno(), _decode.encode(
+                name if isinstance(name, str) else f"file {source.fileno()}"), *out)
+        else:
+            call("cdacq_target_open_core", _decode.encode(os.fspath(source)), *out)
+    return handle
+
+
+def open(source: str | os.PathLike[str] | int | IO[bytes] | None = None, *, callbacks: Memory | None = None,
+         image: bool = False, stop: bool = False, record: bool = False, debuginfod: bool = False,
+         partial: bool = False, pread: bool = False, runtime: int = 0,
+         sysroots: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (),
+         module_paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (),
+         descriptors: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (), descriptor_address: int = 0,
+         names: NameStyle = NameStyle.CSHARP,
+         find_file: Callable[[records.Need], str | os.PathLike[str] | None] | None = None,
+         describe_need: Callable[[records.Need], str | None] | None = None, store_max: int = 0,
+         progress: Callable[[int, int], object] | None = None) -> Target:
+    """Opens a target; close it, or use it in a `with` statement. Raises Error.
+
+    `source` is the path of a core, an open file that provides one (a pipe too, which is read to its end), the id of a
+    process, or, with `image`, the path of libcoreclr.so or of a single-file application. `callbacks` is given instead
+    for memory that the caller provides.
+
+    `stop`: stop the process until the target is closed, which the stacks of a process need. `record`: record what is
+    read, for `write_snapshot`. `debuginfod`: ask the servers in DEBUGINFOD_URLS for missing ELF files. `partial`: also
+    open a target in which no method can be found; `info` then says why. `pread`: read the core with pread and map
+    nothing, for files that may change. `runtime`: the index of the runtime to use. `sysroots`, `module_paths`: where
+    the target's files are on this machine. `descriptors`: JSON files that override the published descriptor.
+    `names`: the style of method names.
+
+    `find_file` is called with each Need and returns a path or None; `describe_need` returns a text for the message
+    that reports the need; `progress` is called with the bytes read and their total while a core is unpacked.
+    `store_max` is the maximal size of the temporary file, in bytes. Callbacks must not use the target.
+    """
+    if (source is None) == (callbacks is None):
+        raise TypeError("open takes either a source or callbacks")
+    if isinstance(source, bool) or (isinstance(source, int) and not 0 < source < 1 << 31):
+        raise ValueError(f"{source!r} is not the id of a process")
+    flags = OpenFlags(0)
+    for wanted, flag in ((stop, OpenFlags.STOP), (record, OpenFlags.RECORD), (debuginfod, OpenFlags.DEBUGINFOD),
+                         (partial, OpenFlags.PARTIAL), (pread, OpenFlags.PREAD)):
+        flags |= flag if wanted else OpenFlags(0)
+    kept = _Kept(Pending())
+    options = _options(kept, flags, runtime, sysroots, module_paths, descriptors, descriptor_address, names, find_file,
+                       describe_need, store_max, progress)
+    live = isinstance(source, int) and callbacks is None
+    return Target(_open_handle(source, callbacks, image, kept, options), kept, live)
+
+
+class Session(Lookups):
+    """The look-ups of one Python thread at a time; others wait. Made by `Target.session`.
+
+    A target has a session of its own, which its look-ups use. Further sessions let several threads look things up at
+    once, in a core or in memory of the caller. Closed with its target, or before by `close` or `with`.
+    """
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._pending = target._pending
+        self._strings = _decode.Strings()
+        self._gate = Gate("session", exclusive=True)
+        self._handle = ctypes.c_void_p()
+        with target._using() as handle, self._pending.collecting():
+            call("cdacq_session_create", handle, ctypes.byref(self._handle))
+        target._sessions.add(self._handle.value)
+
+    @contextmanager
+    def _inside(self) -> Iterator[Any]:
+        self._gate.enter()
+        try:
+            with self._target._using():
+                yield self._handle
+        finally:
+            self._gate.leave()
+
+    def close(self) -> None:
+        """Destroys the session. May be called again."""
+        if self._gate.close():
+            self._target._destroy_session(self._handle.value)
+
+    def __del__(self) -> None:
+        if hasattr(self, "_handle") and self._handle and not self._gate.closed:
+            self.close()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
+                 traceback: TracebackType | None) -> None:
+        self.close()
+
+
+class Target(Lookups):
+    """An open target. Made by `open`. It has the look-ups of a session, and what concerns the target as a whole.
+
+    Threads of Python may share a target: calls of one session wait for each other, and so do all calls on a running
+    process. After `close`, every call on the target and what it made raises ClosedError.
+    """
+
+    def __init__(self, handle: Any, kept: _Kept, live: bool) -> None:
+        self._handle = handle
+        self._kept = kept
+        self._pending = kept.pending
+        self._gate = Gate("target", exclusive=live)
+        self._sessions: set[Any] = set()
+        self._session: Session | None = None
+        self._creating = threading.Lock()
+
+    # ---- Lifetime
+
+    @contextmanager
+    def _using(self) -> Iterator[Any]:
+        self._gate.enter()
+        try:
+            yield self._handle
+        finally:
+            self._gate.leave()
+
+    @contextmanager
+    def _inside(self) -> Iterator[Any]:
+        with self._default._inside() as handle:
+            yield handle
+
+    @property
+    def _default(self) -> Session:
+        """The session that the look-ups of the target use. It is closed only with the target."""
+        with self._creating:
+            if self._session is None:
+                self._session = Session(self)
+            return self._session
+
+    @property
+    def _strings(self) -> _decode.Strings:  # type: ignore[override]
+        return self._default._strings
+
+    def session(self) -> Session:
+        """Another session, for another thread."""
+        return Session(self)
+
+    def _destroy_session(self, handle: Any) -> None:
+        if handle in self._sessions and not self._gate.closed:
+            with self._using():
+                self._sessions.discard(handle)
+                _abi.library().cdacq_session_destroy(handle)
+
+    def close(self) -> None:
+        """Destroys all sessions, frees the target, and resumes a stopped process. May be called again."""
+        if self._gate.close():
+            for handle in self._sessions:
+                _abi.library().cdacq_session_destroy(handle)
+            self._sessions.clear()
+            _abi.library().cdacq_target_close(self._handle)
+
+    @property
+    def closed(self) -> bool:
+        """Whether the target was closed."""
+        return self._gate.closed
+
+    def __enter__(self) -> Target:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
+                 traceback: TracebackType | None) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_gate") and not self._gate.closed:
+            warnings.warn(f"{self!r} was not closed", ResourceWarning, source=self)
+            self.close()
+
+    def __repr__(self) -> str:
+        return f"<cdacq.Target {self._handle.value or 0:#x}{', closed' if self._gate.closed else ''}>"
+
+    # ---- What the target is
+
+    @property
+    def info(self) -> records.TargetInfo:
+        """What the target is: process, runtime, descriptor, core."""
+        found = _sized(_abi.TargetInfo)
+        with self._using() as handle, self._pending.collecting():
+            call("cdacq_target_get_info", handle, ctypes.byref(found))
+            info: records.TargetInfo = _target_info(found)
+            return info
+
+    @property
+    def truncation(self) -> str | None:
+        """Why only the beginning of a core was read; None if nothing is missing, or no reason is known."""
+        with self._using() as handle:
+            return _decode.text(_abi.library().cdacq_target_truncation(handle))
+
+    @property
+    def process(self) -> records.ProcessInfo:
+        """The program, its arguments, and the signal that ended it."""
+        found = _sized(_abi.ProcessInfo)
+        with self._using() as handle, self._pending.collecting():
+            call("cdacq_target_get_process_info", handle, ctypes.byref(found))
+            info: records.ProcessInfo = _process_info(found)
+            return info
+
+    def _visit(self, name: str, item: Callable[[int], Any]) -> Listing[Any]:
+        with self._using() as handle:
+            return visit(name, handle, item=item, pending=self._pending)
+
+    def runtimes(self) -> Listing[records.RuntimeInfo]:
+        """The runtimes of the process, in the order of `runtime` of `open`."""
+        return self._visit("cdacq_target_visit_runtimes", _item(_abi.RuntimeInfo, _runtime))
+
+    def contracts(self) -> Listing[records.ContractInfo]:
+        """The contracts that the runtime publishes."""
+        return self._visit("cdacq_target_visit_contracts", _item(_abi.ContractInfo, _contract))
+
+    def modules(self) -> Listing[records.ModuleInfo]:
+        """The mapped files, and for each one the file on this machine that supplies what the target lacks."""
+        return self._visit("cdacq_target_visit_modules", _item(_abi.ModuleInfo, _module))
+
+    def descriptor(self) -> Listing[records.DescriptorItem]:
+        """The merged descriptor: every type, followed by its fields, then globals, then contracts."""
+        return self._visit("cdacq_target_visit_descriptor", _item(_abi.DescriptorItem, _descriptor_item))
+
+    # ---- Files
+
+    def write_snapshot(self, path: str | os.PathLike[str]) -> int:
+        """Writes a small core of what was read since the target was opened with `record`. Returns its size."""
+        size = ctypes.c_uint64()
+        with self._using() as handle, self._pending.collecting():
+            call("cdacq_target_write_snapshot", handle, _decode.encode(os.fspath(path)), ctypes.byref(size))
+        return size.value
+
+    def verify(self, path: str | os.PathLike[str],
+               each: Callable[[records.Comparison], object] | None = None) -> records.Verification:
+        """Compares the target with a jitdump or perf map. Returns the totals.
+
+        `each` is called for every record of the file in its order, then for every method that it lacks. It must not
+        use the target; what it returns is ignored, and what it raises ends the comparison.
+        """
+        def visitor(address: int, _context: object) -> int:
+            assert each is not None
+            item = _decode.copy(address, _abi.Comparison)
+            each(records.Comparison(
+                _decode.member(Verdict, item.verdict), item.offset, item.line, item.timestamp, item.address,
+                item.code_size, _decode.text_at(item.name, item.name_length),
+                _decode.method(item.method, _decode.Strings()) if item.method else None, _decode.text(item.detail)))
+            return 0
+
+        found = _sized(_abi.Verification)
+        callback = _abi.Visitor(self._pending.guard(visitor, 1)) if each else _abi.Visitor(0)
+        with self._using() as handle, self._pending.collecting():
+            call("cdacq_target_verify", handle, _decode.encode(os.fspath(path)), callback, None, ctypes.byref(found))
+            return records.Verification(
+                found.perf_map, found.records, found.contradictions, found.names_not_compared,
+                found.code_not_compared, _decode.text(found.advice), _decode.text(found.cut) or None,
+                _decode.text(found.methods_problem) or None, dict(zip(Verdict, found.counts)))
+
+
+__all__ = ["Answer", "Mapping", "Memory", "Session", "Target", "open"]

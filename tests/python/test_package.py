@@ -1,0 +1,583 @@
+"""The Python package on bundled cores of real processes: what it returns, what it raises, and that nothing outlives."""
+import gc
+import importlib
+import json
+import os
+import pathlib
+import pkgutil
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+import warnings
+
+import python_support
+
+python_support.use_package()
+import cdacq  # noqa: E402
+
+sys.path.insert(0, str(python_support.ROOT / "tests/support"))
+from jitdump_writer import Jitdump as JitdumpWriter  # noqa: E402
+
+CORE = python_support.fixture("net10-x64")
+CRASH = python_support.fixture("crash-net10-x64")
+HELLO = python_support.fixture("hello-net10-x64")
+JIT, R2R = (int(line, 16) for line in (python_support.FIXTURES / "net10-x64/first-light.ips").read_text().split())
+TOOL = os.environ.get("CDACQ_TOOL")
+
+
+def tool(*arguments, **options):
+    """The lines of JSON that the command line prints."""
+    out = subprocess.run([TOOL, *arguments], capture_output=True, text=True, **options).stdout
+    return [json.loads(line) for line in out.splitlines()]
+
+
+class Package(unittest.TestCase):
+    def test_everything_is_documented(self):
+        documented = 0
+        for name in cdacq.__all__:
+            value = getattr(cdacq, name)
+            self.assertTrue(value.__doc__, name)
+            for member, kind in vars(value).items() if isinstance(value, type) else ():
+                if not member.startswith("_") and (callable(kind) or isinstance(kind, property)):
+                    self.assertTrue(getattr(kind, "__doc__", None), f"{name}.{member}")
+                    documented += 1
+        self.assertGreater(documented, 50)
+
+    def test_version(self):
+        self.assertRegex(cdacq.version(), r"^\d+\.\d+\.\d+$")
+
+    def test_texts(self):
+        self.assertEqual(cdacq.Status.ERR_MEMORY.text, "memory is not in the target")
+        self.assertEqual(cdacq.CodeKind.READY_TO_RUN.text, "r2r")
+        self.assertEqual(cdacq.JitdumpKind.LOAD.text, "load")
+        self.assertEqual(cdacq.Verdict.NAME_DIFFERS.text, "name-differs")
+        self.assertIn("called something else", cdacq.Verdict.NAME_DIFFERS.meaning)
+        self.assertEqual([v for v in cdacq.Verdict if v.is_contradiction],
+                         [cdacq.Verdict.UNKNOWN_TO_TARGET, cdacq.Verdict.NAME_DIFFERS, cdacq.Verdict.RANGE_DIFFERS,
+                          cdacq.Verdict.BYTES_DIFFER])
+
+
+class Methods(unittest.TestCase):
+    def setUp(self):
+        self.target = cdacq.open(CORE)
+        self.addCleanup(self.target.close)
+
+    def test_method_at(self):
+        method = self.target.method_at(JIT)
+        self.assertTrue(method.is_managed)
+        self.assertEqual((method.answer, method.kind), (cdacq.Answer.MANAGED, cdacq.CodeKind.JITTED))
+        self.assertEqual(method.name, "Demo.Outer<T>.Inner<int>..ctor()")
+        self.assertEqual(method.offset, 0xF)
+        self.assertEqual(method.il_offset, 0)
+        self.assertTrue(method.module.endswith("Demo.dll"))
+        self.assertTrue(method.code_start <= JIT < method.code_end)
+        self.assertEqual(self.target.method_at(R2R).kind, cdacq.CodeKind.READY_TO_RUN)
+        nobody = self.target.method_at(1)
+        self.assertEqual((nobody.answer, nobody.name, nobody.il_offset), (cdacq.Answer.NONE, None, None))
+        for address in (-1, 1 << 64):
+            with self.assertRaises(OverflowError):
+                self.target.method_at(address)
+
+    def test_methods_at(self):
+        ips = [JIT, 1, R2R, 0, (1 << 64) - 1]
+        self.assertEqual(self.target.methods_at(ips), [self.target.method_at(ip) for ip in ips])
+        self.assertEqual(self.target.methods_at([]), [])
+        self.assertEqual(len(self.target.methods_at(iter([JIT] * 1000))), 1000)
+
+    @unittest.skipUnless(TOOL, "no command line")
+    def test_as_the_command_line(self):
+        ips = [line.split()[0] for line in (python_support.FIXTURES / "net10-x64/expected.txt").read_text().splitlines()
+               if not line.startswith("#")]
+        answers = tool("ip2method", "--json", CORE, input="\n".join(ips))
+        self.assertGreater(len(answers), 10)
+        for answer, method in zip(answers, self.target.methods_at(int(ip, 16) for ip in ips), strict=True):
+            self.assertEqual((answer["ip"], answer["method"]), (hex(method.ip), method.name))
+            self.assertEqual(answer["error"], method.error)
+
+    def test_methods(self):
+        methods = self.target.methods()
+        managed = [method for method in methods if method.is_managed]
+        self.assertGreater(len(managed), 10)
+        self.assertEqual([m.code_start for m in managed], sorted(m.code_start for m in managed))
+        failed = [method for method in methods if method.answer == cdacq.Answer.ERROR]
+        self.assertGreater(len({method.error for method in failed}), 10)  # each has its own
+        for method in failed:
+            self.assertIn("no memory", method.error)
+        self.assertGreaterEqual(len(self.target.methods(stubs=True)), len(methods))
+        with cdacq.open(HELLO) as target:
+            methods = [method for method in target.methods() if method.is_managed]
+            self.assertGreater(len(methods), 100)
+            self.assertEqual([m._replace(il_offset=None) for m in target.methods_at(m.code_start for m in methods)],
+                             [m._replace(il_offset=None) for m in methods])
+            self.assertTrue(all(target.check_code_range(method.code_start) for method in methods))
+        self.assertTrue(all(m.kind != cdacq.CodeKind.READY_TO_RUN for m in self.target.methods(r2r="none")))
+        with self.assertRaises(ValueError):
+            self.target.methods(r2r="some")
+
+    def test_names(self):
+        with cdacq.open(CORE, names=cdacq.NameStyle.IL) as target:
+            self.assertIn("[Demo] Demo.Outer`1+Inner`1", target.method_at(JIT).name)
+
+    def test_block(self):
+        method = self.target.method_at(JIT)
+        block = self.target.block_at(JIT)
+        self.assertEqual(block.start_address, method.code_start)
+        self.assertEqual(block.method_desc, method.method_desc)
+        self.assertEqual(block.relative_offset, method.offset)
+        self.assertEqual(block.jit_type, cdacq.JitType.JIT)
+        self.assertEqual(block.method_region_info(), (method.code_size, 0, 0))
+        self.assertEqual(block.funclet_start_address(), method.code_start)
+        self.assertGreater(block.unwind_info(), block.unwind_info_base_address)
+        self.assertIs(block.is_funclet(), False)
+        self.assertIs(block.is_filter_funclet(), False)
+        self.assertEqual(block.gc_info().version, 4)
+        self.assertGreater(block.debug_info().address, 0)
+        self.assertEqual(list(block.exception_clauses()), [])
+        self.assertIsNone(self.target.block_at(1))
+
+    def test_contract_calls(self):
+        self.assertEqual(self.target.code_kind(JIT), cdacq.CodeKind.JITTED)
+        self.assertIsNone(self.target.code_kind(1))
+        self.assertGreater(self.target.find_ready_to_run_module(R2R), 0)
+        self.assertIsNone(self.target.find_ready_to_run_module(JIT))
+        self.assertEqual(self.target.non_virtual_entry_to_method_desc(self.target.method_at(JIT).code_start),
+                         self.target.method_at(JIT).method_desc)
+        self.assertEqual(self.target.jit_manager_info().kind, cdacq.CodeKind.JITTED)
+        self.assertIsNone(self.target.jit_manager_info(cdacq.CodeKind.INTERPRETER))
+        heaps = self.target.code_heaps()
+        self.assertTrue(any(heap.begin <= JIT < heap.end for heap in heaps.items))
+        self.assertTrue(any(r.begin <= JIT < r.end and r.kind == "jit" for r in self.target.code_ranges()))
+        with self.assertRaises(cdacq.Error) as raised:
+            self.target.check_code_range(JIT)
+        self.assertEqual(raised.exception.status, cdacq.Status.ERR_MEMORY)
+        self.assertIn(hex(raised.exception.address), raised.exception.message)
+        self.assertIs(self.target.check_code_range(1), False)
+
+    def test_source(self):
+        self.assertEqual(self.target.il_offset(JIT), 0)
+        self.assertIsNone(self.target.il_offset(1))
+        source = self.target.source_at(JIT)
+        self.assertTrue(source.line or source.problem)
+        self.assertIsNone(self.target.source_at(1))
+        self.assertIsInstance(self.target.pdbs().items, list)
+
+    def test_target(self):
+        info = self.target.info
+        self.assertEqual((info.kind, info.pointer_size, info.runtime_release),
+                         (cdacq.TargetKind.CORE, 8, "10.0"))
+        self.assertEqual(info.problem_status, cdacq.Status.OK)
+        self.assertTrue(any(runtime.in_use for runtime in self.target.runtimes()))
+        self.assertTrue(all(contract.name for contract in self.target.contracts()))
+        self.assertTrue(any(module.path.endswith("libcoreclr.so") for module in self.target.modules()))
+        kinds = {item.kind for item in self.target.descriptor()}
+        self.assertEqual(kinds, set(cdacq.DescriptorItemKind))
+        self.assertIsNone(self.target.truncation)
+        self.assertEqual(self.target.process.pid, info.pid)
+
+
+class Stacks(unittest.TestCase):
+    @unittest.skipUnless(TOOL, "no command line")
+    def test_frames(self):
+        for name in ("crash-net8-x64", "crash-net9-x64", "crash-net10-x64"):
+            core = python_support.fixture(name)
+            shown = tool("stack", "--json", core)
+            self.assertGreater(len(shown), 10)
+            with cdacq.open(core) as target:
+                found = [(thread, frame) for thread in target.threads() for frame in thread.frames().items]
+                for line, (thread, frame) in zip(shown, found, strict=True):
+                    self.assertEqual((line["tid"], line["frame"], int(line["ip"], 16), line["by"]),
+                                     (thread.tid, frame.index, frame.pc, frame.by.name.lower()))
+                    self.assertEqual(line["status"] == "managed", frame.is_managed)
+                    self.assertEqual(line["cfa"] and int(line["cfa"], 16), frame.cfa or None)
+                    if frame.is_managed:
+                        self.assertEqual((line["method"], line["file"], line["line"]),
+                                         (frame.name, frame.method.file, frame.method.line or None))
+                    else:
+                        self.assertEqual(line["native"]["symbol"], frame.symbol)
+                self.assertTrue(any(frame.is_managed for _, frame in found))
+                for thread in target.threads():
+                    self.assertEqual(thread.registers[16], thread.frames()[0].pc)
+
+    def test_frames_from_registers(self):
+        with cdacq.open(CRASH) as target:
+            thread = target.threads()[0]
+            frames = thread.frames()
+            managed = next(frame for frame in frames if frame.is_managed)
+            two = target.frames(managed.registers, limit=2)
+            self.assertEqual([frame.pc for frame in two], [frame.pc for frame in frames[managed.index:][:2]])
+            self.assertTrue(any(f.frame_name for f in thread.frames(explicit=True)))
+            with self.assertRaises(cdacq.Error) as raised:
+                target.frames({16: 1})
+            self.assertEqual(raised.exception.status, cdacq.Status.ERR_ARGUMENT)
+            with self.assertRaises(ValueError):
+                target.frames({64: 1})
+
+    def test_a_walk_that_ends_early(self):
+        """The frames are there, and the reason is not lost."""
+        with cdacq.open(CRASH) as target:
+            registers = next(f.registers for f in target.threads()[0].frames() if f.is_managed)
+            listing = target.frames({**registers, 7: 0x1000, 6: 0x1000})
+            self.assertGreaterEqual(len(listing), 1)
+            self.assertIsInstance(listing.error, cdacq.Error)
+            seen = []
+            with self.assertRaises(cdacq.Error):
+                for frame in listing:
+                    seen.append(frame)
+            self.assertEqual(seen, listing.items)
+
+    def test_exceptions(self):
+        expected = (python_support.FIXTURES / "crash-net10-x64/stderr.txt").read_text()
+        expected = expected.removeprefix("Unhandled exception. ").rstrip("\n")
+        with cdacq.open(CRASH) as target:
+            thread = target.threads()[0]
+            found = thread.exception or thread.last_thrown
+            self.assertEqual(found.type, "System.Reflection.TargetInvocationException")
+            self.assertEqual(found.inner.type, "System.InvalidOperationException")
+            self.assertIsNone(found.inner.inner)
+            self.assertTrue(found.thrown)
+            self.assertEqual(len(list(found.frames())), found.frame_count)
+            text, flaws = found.text_and_flaws()
+            self.assertEqual(found.text(), text)
+            self.assertIsInstance(flaws, cdacq.ExceptionFlaw if hasattr(cdacq, "ExceptionFlaw") else int)
+            self.assertEqual([line.split(" in ")[0] for line in text.splitlines()],
+                             [line.split(" in ")[0] for line in expected.splitlines()])
+            with self.assertRaises(cdacq.Error):
+                target.exception(8)
+
+    def test_no_threads(self):
+        with cdacq.open(CORE) as target:
+            with self.assertRaises(cdacq.Error) as raised:
+                target.threads()
+            self.assertEqual(raised.exception.status, cdacq.Status.ERR_ARGUMENT)
+
+
+class Failures(unittest.TestCase):
+    def without_files(self, **options):
+        """A target that lacks memory which no file on this machine supplies."""
+        segments, mappings, _ = python_support.load_segments(CORE)
+
+        def read(address, size):
+            begin, data = python_support.segment_at(segments, address)
+            return data[address - begin:][:size]
+        return cdacq.open(callbacks=cdacq.Memory(read=read, mappings=[cdacq.Mapping(*m) for m in mappings]), **options)
+
+    def test_open(self):
+        with self.assertRaises(cdacq.Error) as raised:
+            cdacq.open("/nonexistent")
+        self.assertEqual(raised.exception.status, cdacq.Status.ERR_IO)
+        self.assertIn("/nonexistent", raised.exception.message)
+        self.assertEqual(str(raised.exception), raised.exception.message)
+        with self.assertRaises(cdacq.Error):
+            cdacq.open(os.getpid(), stop=False)  # no runtime
+        for wrong in (0, -1, True, 1 << 40):
+            with self.assertRaises(ValueError):
+                cdacq.open(wrong)
+        with self.assertRaises(TypeError):
+            cdacq.open()
+        with self.assertRaises(ValueError):
+            cdacq.open("a\0b")
+
+    def test_partial(self):
+        with cdacq.open(sys.executable, image=True, partial=True) as target:
+            self.assertEqual(target.info.problem_status, cdacq.Status.ERR_NO_RUNTIME)
+            with self.assertRaises(cdacq.Error):
+                target.method_at(1)
+
+    def test_open_file(self):
+        with open(CORE, "rb") as file, cdacq.open(file) as target:
+            self.assertTrue(target.method_at(JIT).is_managed)
+        pipe = subprocess.Popen(["cat", CORE], stdout=subprocess.PIPE)
+        with pipe.stdout, cdacq.open(pipe.stdout) as target:
+            self.assertTrue(target.method_at(JIT).is_managed)
+        pipe.wait()
+
+    def test_callbacks_of_options(self):
+        needs, shown = [], []
+
+        def find_file(need):
+            needs.append(need)
+
+        def describe_need(need):
+            shown.append(need)
+            return "; here is how"
+        with self.without_files(find_file=find_file, describe_need=describe_need) as target:
+            errors = [method.error for method in target.methods(r2r="all") if method.error]
+        self.assertTrue(needs and shown)
+        self.assertIsInstance(needs[0].kind, cdacq.NeedKind)
+        self.assertTrue(any(error.endswith("; here is how") for error in errors))
+
+        class Stop(BaseException):
+            pass
+
+        def fail(need):
+            if not raised:
+                raised.append(need)
+                raise Stop
+        raised = []
+        with self.without_files(find_file=fail) as target:
+            with self.assertRaises(Stop):
+                target.methods(r2r="all")
+            self.assertTrue(target.method_at(JIT).is_managed)  # it can still be used
+
+    def test_a_callback_that_uses_the_target(self):
+        box, raised = [], []
+
+        def find_file(need):
+            for use in (box[0].methods, box[0].close, lambda: box[0].info):
+                try:
+                    use()
+                except RuntimeError as error:
+                    raised.append(error)
+        with self.without_files(find_file=find_file) as target:
+            box.append(target)
+            target.methods(r2r="all")
+        self.assertGreaterEqual(len(raised), 3)
+        self.assertEqual(len(raised) % 3, 0)
+
+
+class Lifetimes(unittest.TestCase):
+    def test_closed(self):
+        target = cdacq.open(CRASH)
+        session = target.session()
+        thread = target.threads()[0]
+        found = thread.exception or thread.last_thrown
+        block = session.block_at(next(f for f in thread.frames() if f.is_managed).pc)
+        self.assertFalse(target.closed)
+        target.close()
+        target.close()
+        session.close()
+        self.assertTrue(target.closed)
+        for use in (lambda: target.method_at(1), lambda: session.method_at(1), lambda: target.info,
+                    lambda: target.truncation, target.threads, thread.frames, found.text, found.frames, target.session,
+                    lambda: block.start_address, block.unwind_info, target.methods, target.modules):
+            with self.assertRaises(cdacq.ClosedError):
+                use()
+
+    def test_a_closed_session(self):
+        with cdacq.open(CORE) as target:
+            with target.session() as session:
+                block = session.block_at(JIT)
+            with self.assertRaises(cdacq.ClosedError):
+                session.method_at(JIT)
+            with self.assertRaises(cdacq.ClosedError):
+                block.unwind_info()
+            self.assertTrue(target.method_at(JIT).is_managed)
+
+    def test_not_closed(self):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            target = cdacq.open(CORE)
+            names = [method.name for method in target.methods()]
+            del target
+            gc.collect()
+        self.assertTrue(any(issubclass(w.category, ResourceWarning) for w in caught))
+        self.assertTrue(names)
+
+    def test_what_was_returned_outlives_the_target(self):
+        with cdacq.open(CRASH) as target:
+            frames = target.threads()[0].frames().items
+        gc.collect()
+        self.assertTrue(any("Dying.Program.Main" in (frame.name or "") for frame in frames))
+
+    def test_threads(self):
+        """Sessions of several threads, one session of several threads, and a target closed under them."""
+        with cdacq.open(CORE) as target:
+            expected = [method.name for method in target.methods()]
+            results = []
+
+            def work(lookups):
+                try:
+                    while True:
+                        self.assertEqual([m.name for m in lookups.methods()], expected)
+                        results.append(True)
+                except cdacq.ClosedError:
+                    results.append(None)
+            threads = [threading.Thread(target=work, args=(lookups,))
+                       for lookups in (target, target, target.session(), target.session())]
+            for thread in threads:
+                thread.start()
+            while len(results) < 8:
+                threads[0].join(0.01)
+            target.close()
+            for thread in threads:
+                thread.join()
+        self.assertEqual(results.count(None), 4)
+
+
+class Memory(unittest.TestCase):
+    def setUp(self):
+        self.segments, mappings, self.machine = python_support.load_segments(HELLO)
+        self.mappings = [cdacq.Mapping(*mapping) for mapping in mappings]
+
+    def read(self, address, size):
+        begin, data = python_support.segment_at(self.segments, address)
+        return data[address - begin:][:size]
+
+    def span_at(self, address):
+        begin, data = python_support.segment_at(self.segments, address)
+        return (begin, data) if address < begin + len(data) else None
+
+    def check(self, target):
+        with cdacq.open(HELLO) as core:
+            expected = core.methods().items
+        self.assertGreater(sum(method.is_managed for method in expected), 100)
+        key = [(method.code_start, method.code_size, method.kind, method.method_desc) for method in expected]
+        self.assertEqual([(m.code_start, m.code_size, m.kind, m.method_desc) for m in target.methods()], key)
+        at = next(method for method in expected if method.is_managed).code_start + 1
+        self.assertTrue(target.method_at(at).is_managed)
+
+    def test_read(self):
+        with cdacq.open(callbacks=cdacq.Memory(read=self.read, mappings=self.mappings, pid=7)) as target:
+            self.assertEqual(target.info.kind, cdacq.TargetKind.MEMORY)
+            self.assertEqual(target.info.pid, 7)
+            self.check(target)
+
+    def test_span_at(self):
+        kinds = [bytes, bytearray, lambda data: memoryview(bytearray(data)).toreadonly()]
+        self.segments = [(begin, kinds[i % 3](data)) for i, (begin, data) in enumerate(self.segments)]
+        with cdacq.open(callbacks=cdacq.Memory(span_at=self.span_at, mappings=self.mappings)) as target:
+            self.check(target)
+
+    def test_errors(self):
+        def fail(address, size):
+            raise KeyError(address)
+        with self.assertRaises(KeyError):
+            cdacq.open(callbacks=cdacq.Memory(read=fail, mappings=self.mappings))
+        with self.assertRaises(ValueError):  # more than was asked for
+            cdacq.open(callbacks=cdacq.Memory(read=lambda a, size: bytes(size + 1), mappings=self.mappings))
+        with self.assertRaises(cdacq.Error):
+            cdacq.open(callbacks=cdacq.Memory(mappings=self.mappings))
+
+        calls = []
+
+        def sometimes(address, size):
+            if calls:
+                raise KeyboardInterrupt
+            return self.read(address, size)
+        with cdacq.open(callbacks=cdacq.Memory(read=sometimes, mappings=self.mappings)) as target:
+            calls.append(True)
+            with self.assertRaises(KeyboardInterrupt):
+                target.methods()
+
+
+class Files(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.work = pathlib.Path(folder.name)
+
+    def test_snapshot(self):
+        with cdacq.open(CRASH, record=True) as target:
+            names = [frame.name for frame in target.threads()[0].frames()]
+            size = target.write_snapshot(self.work / "snapshot")
+        self.assertEqual(size, (self.work / "snapshot").stat().st_size)
+        with cdacq.open(self.work / "snapshot") as target:
+            self.assertEqual([frame.name for frame in target.threads()[0].frames()], names)
+        with cdacq.open(CRASH) as target, self.assertRaises(cdacq.Error):
+            target.write_snapshot(self.work / "none")
+
+    def test_perf_map_and_verify(self):
+        left_out = []
+        with cdacq.open(CORE, names=cdacq.NameStyle.IL) as target:
+            written = target.write_perf_map(self.work / "map", left_out=left_out.append)
+            data = (self.work / "map").read_bytes()
+            self.assertEqual((written.bytes, written.methods), (len(data), data.count(b"\n")))
+            self.assertEqual(written.left_out, len(left_out))
+            self.assertTrue(all(method.error for method in left_out))
+            comparisons = []
+            totals = target.verify(self.work / "map", comparisons.append)
+            self.assertTrue(totals.perf_map)
+            self.assertEqual(sum(totals.counts.values()) - totals.counts[cdacq.Verdict.MISSING_FROM_FILE],
+                             totals.records)
+            self.assertEqual(len(comparisons), sum(totals.counts.values()))
+            self.assertEqual(totals.counts[cdacq.Verdict.MATCH], totals.records)
+            matched = next(c for c in comparisons if c.verdict == cdacq.Verdict.MATCH)
+            self.assertEqual(matched.method.code_start, matched.address)
+            self.assertEqual(target.verify(self.work / "map").records, totals.records)
+            with self.assertRaises(ZeroDivisionError):
+                target.verify(self.work / "map", lambda comparison: 1 // 0)
+            (self.work / "wrong").write_bytes(b"\n".join(line.rsplit(b" ", 1)[0] + b" ELSE"
+                                                         for line in data.splitlines()) + b"\n")
+            self.assertEqual(target.verify(self.work / "wrong").contradictions, written.methods)
+
+    def test_write_jitdump(self):
+        with cdacq.open(HELLO) as target:
+            with open(self.work / "dump", "wb") as file:
+                written = target.write_jitdump(file, stubs=True)
+            with cdacq.Jitdump(self.work / "dump", code=True) as jitdump:
+                loads = [record for record in jitdump if record.kind == cdacq.JitdumpKind.LOAD]
+            self.assertEqual(len(loads), written.methods + written.stubs)
+            self.assertGreater(len(loads), 0)
+            self.assertTrue(all(len(record.fields.code) == record.fields.code_size for record in loads))
+
+            class Full:
+                def write(self, data):
+                    raise OSError(28, "no space")
+            with self.assertRaises(OSError) as raised:
+                target.write_jitdump(Full())
+            self.assertEqual(raised.exception.errno, 28)
+
+    def test_jitdump(self):
+        writer = JitdumpWriter()
+        writer.debug_info(1, 0x1000, [(0x1000, 7, 0, b"a.cs"), (0x1002, 8, 1, b"\xff")])
+        writer.unwinding_info(1, b"unwind", 2, 3)
+        writer.samply(1, [b"f.cs"], [b"F", b"G"], [(0, 0, 1, 2, 3)], [(0, 1, 0, 5, 6)], [(0, 4)], [(1, 0, 9, 10)])
+        writer.load(2, 3, 4, 0x1000, b"code", 5, b"void [A] A::A()")
+        writer.move(3, 3, 4, 0x1000, 0x1000, 0x2000, 4, 5)
+        writer.close(6)
+        (self.work / "dump").write_bytes(writer.data)
+        with cdacq.Jitdump(self.work / "dump", code=True) as jitdump:
+            header = jitdump.next()
+            self.assertEqual((header.kind, header.fields.version), (cdacq.JitdumpKind.HEADER, 1))
+            debug = jitdump.next()
+            self.assertEqual(debug.entries(), [(0x1000, 7, 0, "a.cs"), (0x1002, 8, 1, "\udcff")])
+            self.assertEqual(debug.functions(), [])
+            self.assertEqual(jitdump.next().fields.unwinding_data, b"unwind")
+            with self.assertRaises(ValueError):
+                debug.entries()
+            samply = jitdump.next()
+            self.assertEqual((samply.files(), samply.function_names()), (["f.cs"], ["F", "G"]))
+            self.assertEqual((samply.functions(), samply.inline_calls(), samply.ranges(), samply.line_records()),
+                             ([(0, 0, 1, 2, 3)], [(0, 1, 0, 5, 6)], [(0, 4)], [(1, 0, 9, 10)]))
+            load = jitdump.next().fields
+            self.assertEqual((load.name, load.code, load.code_index), ("void [A] A::A()", b"code", 5))
+            self.assertEqual(jitdump.next().fields.new_code_addr, 0x2000)
+            self.assertEqual([place.code_addr for place in jitdump.places()], [0x2000])
+            self.assertIsNone(jitdump.next().fields)
+            self.assertIsNone(jitdump.next())
+        for use in (jitdump.next, jitdump.places, samply.files):
+            with self.assertRaises(ValueError):
+                use()
+        (self.work / "none").write_bytes(b"none")
+        with cdacq.Jitdump(self.work / "none") as jitdump, self.assertRaises(cdacq.Error) as raised:
+            next(iter(jitdump))
+        self.assertEqual(raised.exception.status, cdacq.Status.ERR_FORMAT)
+
+    def test_follow(self):
+        writer = JitdumpWriter()
+        path = self.work / "dump"
+        path.write_bytes(writer.data)
+        with cdacq.Jitdump(path, follow=True) as jitdump:
+            self.assertEqual(len(list(jitdump)), 1)
+            writer.load(2, 3, 4, 0x1000, b"code", 5, b"A")
+            path.write_bytes(writer.data)
+            self.assertEqual([record.fields.name for record in jitdump], ["A"])
+
+
+class Library(unittest.TestCase):
+    def test_it_is_found_or_named(self):
+        environment = {**os.environ, "CDACQ_LIBRARY": "/nonexistent.so", "PYTHONPATH": os.pathsep.join(sys.path)}
+        failed = subprocess.run([sys.executable, "-B", "-c", "import cdacq; cdacq.version()"], env=environment,
+                                capture_output=True, text=True)
+        self.assertIn("OSError: /nonexistent.so", failed.stderr)
+
+    def test_modules(self):
+        for module in pkgutil.iter_modules(cdacq.__path__):
+            if module.name not in ("gdb", "lldb"):
+                self.assertTrue(importlib.import_module(f"cdacq.{module.name}").__doc__, module.name)
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())
