@@ -7,6 +7,7 @@
 
 #include "formats/dwarf_frame_writer.h"
 #include "formats/elf_writer.h"
+#include "src/perf/elf_debug.h"
 #include "src/perf/method_frames.h"
 #include "util/sized.h"
 #include "util/vector.h"
@@ -42,6 +43,7 @@ struct code_file {
     struct byte_writer strings, symbol_table, debug_frame;
     struct method_frames frames;
     struct dwarf_frame_writer frame_writer;
+    struct elf_debug debug;
     struct elf_sections sections;
     struct cdacq_written written;
     bool stopped, no_memory;
@@ -116,12 +118,6 @@ static void add_part(struct code_file *file, const struct cdacq_method *method, 
         file->frames.left_out++;
 }
 
-static const struct method_record *record_of(struct code_file *file, uint64_t address)
-{
-    struct cdacq_method answer;
-    return session_find_record(file->session, address, &answer);
-}
-
 static void add_method(struct code_file *file, const struct cdacq_method *method)
 {
     static const char unnamed[] = "[unnamed method]";
@@ -133,10 +129,12 @@ static void add_method(struct code_file *file, const struct cdacq_method *method
     }
     file->written.methods++;
     file->written.unverified += !method->module_verified;
-    const struct method_record *hot = record_of(file, method->code_start);
+    const struct method_record *hot = method_record_at(file->session, method->code_start, true);
     add_part(file, &named, hot, method->code_start, method->code_size, false);
     if (method->cold_start)
-        add_part(file, &named, record_of(file, method->cold_start), method->cold_start, method->cold_size, true);
+        add_part(file, &named, method_record_at(file->session, method->cold_start, false), method->cold_start,
+                 method->cold_size, true);
+    elf_debug_add(&file->debug, &named, hot);
 }
 
 static void add_stubs(struct code_file *file, const struct cdacq_method *stub)
@@ -158,7 +156,8 @@ static int visit_code(const struct cdacq_method *method, void *context)
         add_stubs(file, method);
     else if (method->kind == CDACQ_CODE_JITTED || method->kind == CDACQ_CODE_READY_TO_RUN)
         add_method(file, method);
-    return file->stopped || file->no_memory || file->strings.broken || file->debug_frame.broken;
+    return file->stopped || file->no_memory || file->debug.no_memory || file->strings.broken ||
+           file->debug_frame.broken;
 }
 
 /* ---- Sections ---- */
@@ -298,9 +297,15 @@ static enum cdacq_status gather(struct code_file *file, struct cdacq_error *err)
     add_texts(file);
     add_symbol_table(file);
     add_bytes(file, ".debug_frame", &file->debug_frame, 8);
-    if (file->no_memory)
+    bool formed = elf_debug_form(&file->debug);
+    add_bytes(file, ".debug_info", &file->debug.info, 1);
+    add_bytes(file, ".debug_abbrev", &file->debug.abbreviations, 1);
+    add_bytes(file, ".debug_line", &file->debug.lines, 1);
+    add_bytes(file, ".debug_aranges", &file->debug.address_ranges, 1);
+    add_bytes(file, ".debug_ranges", &file->debug.ranges, 1);
+    if (file->no_memory || file->debug.no_memory)
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the ELF file");
-    if (file->strings.broken || file->debug_frame.broken || file->symbol_table.broken ||
+    if (!formed || file->strings.broken || file->debug_frame.broken || file->symbol_table.broken ||
         file->sections.count > ELF_WRITER_SECTIONS_MAX)
         return error_set(err, CDACQ_ERR_FUEL, 0, "the target has more code than an ELF file of this kind can hold");
     return CDACQ_OK;
@@ -337,6 +342,8 @@ static void init(struct code_file *file, struct cdacq_session *session, unsigned
         .machine = method_frames_machine(&file->frames),
         .word_size = session->target->descriptor_info.pointer_size,
     };
+    const struct frame_machine *machine = file->frame_writer.machine;
+    elf_debug_init(&file->debug, session->target, machine ? machine->code_factor : 1);
 }
 
 static void deinit(struct code_file *file)
@@ -348,6 +355,7 @@ static void deinit(struct code_file *file)
     byte_writer_deinit(&file->symbol_table);
     byte_writer_deinit(&file->debug_frame);
     method_frames_deinit(&file->frames);
+    elf_debug_deinit(&file->debug);
 }
 
 enum cdacq_status cdacq_session_write_elf(struct cdacq_session *session, unsigned flags, const struct cdacq_sink *sink,

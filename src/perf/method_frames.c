@@ -2,6 +2,7 @@
 
 #include "contracts/stack_walk/machine.h"
 #include "contracts/stack_walk/unwind_entry.h"
+#include "src/api/source_lines.h"
 
 enum { FUNCTIONS_MAX = 4 * 1024 * 1024 }; /* of all methods, which can share a table in a damaged core */
 
@@ -24,22 +25,50 @@ const struct frame_machine *method_frames_machine(const struct method_frames *fr
     return frames->unwinder ? frames->unwinder->machine : NULL;
 }
 
+/* The part of a block that holds `address`, and the index of its range. NULL if only a walk finds its method. */
+static const struct block_part *find_part(struct cdacq_session *session, uint64_t address, size_t *ret_range)
+{
+    const struct code_map *map = session_map(session);
+    const struct code_range *range = map ? code_map_range(map, address) : NULL;
+    if (!range || address - range->section.begin > UINT32_MAX)
+        return NULL;
+    *ret_range = (size_t)(range - map->ranges);
+    const struct session_range *table = session_table(session, *ret_range);
+    const struct block_part *part =
+        table ? code_table_find(table->table, (uint32_t)(address - range->section.begin)) : NULL;
+    return part && (part->kind == PART_HOT || part->kind == PART_COLD) ? part : NULL;
+}
+
 bool method_block(struct cdacq_session *session, uint64_t address, struct code_block *ret)
 {
     struct field_reader *reader = &session->reader;
     struct execution_manager *manager = &session->target->manager;
-    const struct code_map *map = session_map(session);
-    const struct code_range *range = map ? code_map_range(map, address) : NULL;
-    const struct session_range *table = range ? session_table(session, (size_t)(range - map->ranges)) : NULL;
-    const struct block_part *part = table && address - range->section.begin <= UINT32_MAX
-                                        ? code_table_find(table->table, (uint32_t)(address - range->section.begin))
-                                        : NULL;
-    bool is_method = part && (part->kind == PART_HOT || part->kind == PART_COLD);
+    size_t range;
+    const struct block_part *part = find_part(session, address, &range);
     reader_begin(&reader->raw, FUEL_LOOKUP);
-    if (is_method ? code_map_block(manager, reader, range, part, ret)
-                  : execution_manager_find(manager, reader, address, ret))
+    if (part ? code_map_block(manager, reader, &session->map->ranges[range], part, ret)
+             : execution_manager_find(manager, reader, address, ret))
         return code_block_is_method(ret);
     return false;
+}
+
+const struct method_record *method_record_at(struct cdacq_session *session, uint64_t address, bool with_lines)
+{
+    struct cdacq_method answer;
+    size_t range;
+    const struct block_part *part = find_part(session, address, &range);
+    if (!part)
+        return session_find_record(session, address, &answer);
+    struct method_record *record = session_record(session, range, part);
+    if (!record || !with_lines || record->has_il_map)
+        return record;
+    const struct source_file *file = session_source_file(session, record->module);
+    struct code_block block;
+    if (file && file->usable && method_block(session, address, &block)) {
+        record_read_il_map(session, record, &block);
+        record_read_source(session, record);
+    }
+    return record;
 }
 
 void method_frames_visit(struct method_frames *frames, const struct code_block *block,

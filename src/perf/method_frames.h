@@ -23,6 +23,12 @@ void method_frames_deinit(struct method_frames *frames);
 bool method_block(struct cdacq_session *session, uint64_t address, struct code_block *ret);
 
 /*
+ * The record of the method whose hot or cold part has `address`. Its lines are read if `with_lines` is set and the PDB
+ * of its module is in use. NULL if there is none or it cannot be read.
+ */
+const struct method_record *method_record_at(struct cdacq_session *session, uint64_t address, bool with_lines);
+
+/*
  * Calls `visit` for every function of the part of a method that block->ip is in, with its rows. Functions that cannot be
  * read are counted and left out. Starts tasks of the session's reader.
  */

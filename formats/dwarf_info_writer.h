@@ -1,0 +1,45 @@
+/*
+ * dwarf_info_writer.h: writes minimal .debug_info: compilation units with functions that have a name, addresses, and a
+ * file and line; with .debug_abbrev, .debug_ranges and .debug_aranges.
+ * Source: DWARF 4 sections 2, 3, 6.1.2 and 7. Pure functions.
+ */
+#ifndef CDACQ_FORMATS_DWARF_INFO_WRITER_H
+#define CDACQ_FORMATS_DWARF_INFO_WRITER_H
+
+#include "formats/byte_writer.h"
+
+struct dwarf_info_writer {
+    struct byte_writer *info, *abbreviations, *ranges, *address_ranges;
+    uint8_t word_size;
+    size_t unit, unit_ranges, unit_addresses; /* of the unit at hand: offsets of it, of a field, of its list */
+};
+
+/* A function; part 1 is empty where it has none. */
+struct dwarf_function {
+    const char *name;
+    size_t name_length;
+    uint32_t file, line; /* 0: not known */
+    struct {
+        uint64_t begin, end;
+    } parts[2];
+};
+
+/* Writes what all units share. */
+void dwarf_info_begin(struct dwarf_info_writer *writer);
+
+enum { DWARF_NO_LINES = UINT32_MAX };
+
+/* Begins a unit. `lines` is its offset in .debug_line, or DWARF_NO_LINES. */
+void dwarf_info_begin_unit(struct dwarf_info_writer *writer, const char *name, uint32_t lines);
+
+/* Adds a function to the unit. */
+void dwarf_info_add(struct dwarf_info_writer *writer, const struct dwarf_function *function);
+
+/* Adds the addresses of a function to those of the unit: for all functions, after they were added. */
+void dwarf_info_add_ranges(struct dwarf_info_writer *writer, const struct dwarf_function *function);
+
+/* The order is: begin_unit, add for each function, end_functions, add_ranges for each function, end_unit. */
+void dwarf_info_end_functions(struct dwarf_info_writer *writer);
+void dwarf_info_end_unit(struct dwarf_info_writer *writer);
+
+#endif

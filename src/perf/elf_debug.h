@@ -1,0 +1,38 @@
+/*
+ * elf_debug.h: the debug information of an ELF file of managed code: functions, their files and lines. A unit has the
+ * methods of one source file or, of those without lines, of one module, so that a debugger reads little at once.
+ */
+#ifndef CDACQ_PERF_ELF_DEBUG_H
+#define CDACQ_PERF_ELF_DEBUG_H
+
+#include "formats/dwarf_info_writer.h"
+#include "formats/dwarf_line_writer.h"
+#include "src/api/handles.h"
+
+struct debug_method;
+struct debug_unit;
+struct unit_index;
+
+DEFINE_VECTOR_TYPE(debug_methods, struct debug_method);
+DEFINE_VECTOR_TYPE(debug_units, struct debug_unit);
+DEFINE_HASH_TABLE_TYPE(unit_indexes, struct unit_index);
+
+struct elf_debug {
+    struct debug_methods methods;
+    struct debug_units units;    /* in the order of their first methods, so that a target always gives the same file */
+    struct unit_indexes indexes; /* of units, by what their methods share */
+    struct byte_writer info, abbreviations, ranges, address_ranges, lines;
+    uint8_t word_size, code_factor;
+    bool no_memory;
+};
+
+void elf_debug_init(struct elf_debug *debug, const struct cdacq_target *target, unsigned code_factor);
+void elf_debug_deinit(struct elf_debug *debug);
+
+/* Adds a method. `record` is that of its hot part, with lines if these are known; NULL: it cannot be read. */
+void elf_debug_add(struct elf_debug *debug, const struct cdacq_method *method, const struct method_record *record);
+
+/* Forms the sections. False if memory or a section's size does not suffice. */
+bool elf_debug_form(struct elf_debug *debug);
+
+#endif
