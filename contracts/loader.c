@@ -62,6 +62,8 @@ DEFINE_HASH_TABLE_FUNCTIONS(modules, struct module *, struct module_key, module_
 
 static void module_destroy(struct module *module)
 {
+    logged_reads_deinit(&module->evidence.reads);
+    free(module->evidence.bytes);
     free(module->path);
     free(module->source.joined);
     free(module);
@@ -72,11 +74,22 @@ void module_cache_init(struct module_cache *cache, struct field_reader *reader, 
     *cache = (struct module_cache){.reader = reader, .files = files};
 }
 
+void module_cache_free_retired(struct module_cache *cache)
+{
+    cache->failed = NULL;
+    while (cache->retired) {
+        struct module *module = cache->retired;
+        cache->retired = module->retired;
+        module_destroy(module);
+    }
+}
+
 void module_cache_deinit(struct module_cache *cache)
 {
     for (struct module **module = NULL; (module = modules_next(&cache->modules, module));)
         module_destroy(*module);
     modules_deinit(&cache->modules);
+    module_cache_free_retired(cache);
 }
 
 /* Reports a failure to read the module's metadata; `status` is what the metadata reader returned. */
@@ -237,6 +250,21 @@ static void take_name_from_metadata(struct module *module)
     module->path = escaped(name, length);
 }
 
+/*
+ * Compares the image's headers with those that the running process maps: its file may have been unmapped, and another
+ * one mapped in its place, since the files were listed.
+ */
+static void check_is_mapped(struct module *module, struct reader *reader)
+{
+    enum { PE_POINTER = 0x3c, STAMP = 8, SIZE = 24 + 56 };
+    uint64_t header = module->base + read_own_u32(reader, module->base + PE_POINTER);
+    if (read_own_u32(reader, header + STAMP) != module->pe.time_stamp ||
+        read_own_u32(reader, header + SIZE) != module->pe.image_size)
+        module->status =
+            error_set(&module->error, CDACQ_ERR_MODULE, module->base, "%s: the process maps another image there now",
+                      module->path ? path_basename(module->path) : "image");
+}
+
 static void module_open(struct module *module, struct field_reader *reader)
 {
     uint64_t layout = 0;
@@ -257,10 +285,59 @@ static void module_open(struct module *module, struct field_reader *reader)
     if (module->status >= 0 && !module->path)
         take_name_from_metadata(module);
     module->unverified = reader_unverified(&reader->raw);
+    if (module->status >= 0 && module->base && reader->raw.target->changes)
+        check_is_mapped(module, &reader->raw);
+}
+
+enum { EVIDENCE_MAX = 256 * 1024 }; /* bytes */
+
+/* Keeps what was read from the log's item `from` on. */
+static void keep_evidence(struct module *module, struct reader *reader, size_t from)
+{
+    struct module_evidence *evidence = &module->evidence;
+    const struct read_log *log = reader->log;
+    uint64_t size = 0;
+    evidence->incomplete = true;
+    if (!log || module->status < 0)
+        return;
+    for (size_t i = from; i < log->reads.count; i++)
+        size += log->reads.items[i].size;
+    size_t count = log->reads.count - from;
+    evidence->incomplete = log->incomplete || size > EVIDENCE_MAX || !logged_reads_reserve(&evidence->reads, count) ||
+                           !(evidence->bytes = malloc(size + 1));
+    size_t at = 0;
+    for (size_t i = 0; !evidence->incomplete && i < count; i++) {
+        struct logged_read read = log->reads.items[from + i]; /* a copy: reading adds to the log */
+        (void)logged_reads_append(&evidence->reads, read);
+        evidence->incomplete = !reader_try_copy(reader, read.address, evidence->bytes + at, read.size);
+        at += read.size;
+    }
+}
+
+/* Whether memory still holds what the module was opened by. */
+static bool evidence_holds(const struct module *module, struct reader *reader)
+{
+    const struct module_evidence *evidence = &module->evidence;
+    size_t at = 0;
+    if (evidence->incomplete)
+        return false;
+    struct reader_task outer = reader_enter(reader, FUEL_NAME);
+    bool holds = true;
+    for (size_t i = 0; holds && i < evidence->reads.count; i++) {
+        const struct logged_read *read = &evidence->reads.items[i];
+        uint8_t piece[256];
+        for (uint64_t done = 0, n; holds && done < read->size; done += n, at += n) {
+            n = MIN(read->size - done, sizeof piece);
+            holds =
+                reader_try_copy(reader, read->address + done, piece, n) && memcmp(piece, evidence->bytes + at, n) == 0;
+        }
+    }
+    (void)reader_leave(reader, &outer);
+    return holds;
 }
 
 /* Opens a module in a nested task, whose failure the module keeps; the look-up pays MODULE_COST. */
-static struct module *cache_add(struct module_cache *cache, uint64_t address, uint64_t base)
+static struct module *module_create(struct module_cache *cache, uint64_t address, uint64_t base)
 {
     struct module *module = cache->modules.count < MODULE_MAX ? calloc(1, sizeof *module) : NULL;
     if (!module)
@@ -268,17 +345,46 @@ static struct module *cache_add(struct module_cache *cache, uint64_t address, ui
     module->address = address;
     module->base = base;
     module->cache = cache;
+    module->round = cache->round;
     struct reader *reader = &cache->reader->raw;
     const struct module *failed = cache->failed;
     struct reader_task outer = reader_enter(reader, FUEL_NAME);
+    size_t from = reader->log ? reader->log->reads.count : 0;
+    if (reader->log) /* the first read must not extend an earlier one */
+        (void)logged_reads_append(&reader->log->reads, (struct logged_read){0});
     module_open(module, cache->reader);
+    if (reader->target->changes)
+        keep_evidence(module, reader, from);
     (void)reader_leave(reader, &outer); /* module->error has the failure */
     reader_charge(reader, MODULE_COST);
     cache->failed = failed;
-    if (modules_insert(&cache->modules, module, NULL))
+    return module;
+}
+
+static struct module *cache_add(struct module_cache *cache, uint64_t address, uint64_t base)
+{
+    struct module *module = module_create(cache, address, base);
+    if (module && modules_insert(&cache->modules, module, NULL))
         return module;
-    module_destroy(module);
+    if (module)
+        module_destroy(module);
     return NULL;
+}
+
+/* The module of an entry or, if the process has another one there now, that. */
+static struct module *cache_check(struct module_cache *cache, struct module **entry)
+{
+    struct module *module = *entry;
+    if (module->round == cache->round || evidence_holds(module, &cache->reader->raw)) {
+        module->round = cache->round;
+        return module;
+    }
+    struct module *now = module_create(cache, module->address, module->address ? 0 : module->base);
+    if (!now)
+        return NULL;
+    module->retired = cache->retired;
+    cache->retired = module;
+    return *entry = now;
 }
 
 struct module *module_cache_get(struct module_cache *cache, uint64_t address)
@@ -286,13 +392,13 @@ struct module *module_cache_get(struct module_cache *cache, uint64_t address)
     if (!address)
         return NULL;
     struct module **known = modules_find(&cache->modules, (struct module_key){.address = address});
-    return known ? *known : cache_add(cache, address, 0);
+    return known ? cache_check(cache, known) : cache_add(cache, address, 0);
 }
 
 struct module *module_cache_get_image(struct module_cache *cache, uint64_t base)
 {
     struct module **known = modules_find(&cache->modules, (struct module_key){base, .is_base = true});
-    return known ? *known : cache_add(cache, 0, base);
+    return known ? cache_check(cache, known) : cache_add(cache, 0, base);
 }
 
 enum cdacq_status module_cache_metadata(struct module_cache *cache, uint64_t address, const struct metadata **ret)

@@ -40,8 +40,18 @@ struct module_files {
 
 struct module_cache;
 
+/* Memory of a running process that a module was opened by: reads, and their bytes one after the other. */
+struct module_evidence {
+    struct logged_reads reads;
+    uint8_t *bytes;
+    bool incomplete;
+};
+
 struct module {
     struct module_cache *cache;
+    uint64_t round; /* of the cache, in which the evidence was last found to hold */
+    struct module_evidence evidence;
+    struct module *retired;   /* the next one in the cache's list */
     uint64_t address;         /* of the Module */
     uint64_t base;            /* of the image; 0 if it has none */
     char *path;               /* escaped, printable; NULL if not known */
@@ -67,11 +77,16 @@ struct module_cache {
     struct field_reader *reader;
     struct module_files files;
     struct modules modules;
+    uint64_t round;              /* advances when memory may have changed: each module is then checked when next used */
+    struct module *retired;      /* those that the process no longer has; others may still refer to them */
     const struct module *failed; /* the last one that could not be opened or read, or NULL */
 };
 
 void module_cache_init(struct module_cache *cache, struct field_reader *reader, struct module_files files);
 void module_cache_deinit(struct module_cache *cache);
+
+/* Frees the modules that the process no longer has. Nothing may refer to them any more. */
+void module_cache_free_retired(struct module_cache *cache);
 
 /* The module at `address`, opened on first use. NULL only if memory runs out or above MODULE_MAX. */
 struct module *module_cache_get(struct module_cache *cache, uint64_t address);

@@ -93,7 +93,7 @@ static bool dumped_memory_at(struct core *core, const struct segment *segment, u
 {
     struct span page;
     if (segment->bytes) {
-        *ret = (struct span){segment->begin, segment->end, segment->bytes, false};
+        *ret = (struct span){.begin = segment->begin, .end = segment->end, .bytes = segment->bytes};
         return true;
     }
     /* A page of the file may reach beyond the segment. */

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/ptrace.h>
+#include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -16,7 +17,7 @@
 #include "util/error.h"
 #include "util/file.h"
 #include "formats/elf.h"
-#include "target/page_cache.h"
+#include "target/live_pages.h"
 #include "target/threads.h"
 
 enum {
@@ -50,8 +51,10 @@ struct holder {
 
 struct live {
     struct target base;
-    struct page_cache cache;
-    char *maps; /* the text of /proc/PID/maps, split into lines; paths point into it */
+    struct live_pages pages;
+    uint64_t probe; /* an address of readable memory */
+    int memory;     /* /proc/PID/mem, which stays that of the program that was opened */
+    char *maps;     /* the text of /proc/PID/maps, split into lines; paths point into it */
     struct holder holder;
 };
 
@@ -60,17 +63,42 @@ static struct live *live_of(struct target *target)
     return (struct live *)target;
 }
 
-static size_t read_process(void *context, uint64_t address, void *buffer, size_t size)
+static bool live_own_memory_at(struct target *target, uint64_t address, struct span *ret)
 {
-    const struct live *live = context;
-    struct iovec local = {buffer, size}, remote = {(void *)(uintptr_t)address, size};
-    ssize_t n = process_vm_readv(live->base.pid, &local, 1, &remote, 1, 0);
-    return n < 0 ? 0 : (size_t)n;
+    return live_pages_at(&live_of(target)->pages, target->question, address, ret);
 }
 
+/* What no process changes is taken from the mapped file, if that is certainly the file. */
 static bool live_memory_at(struct target *target, uint64_t address, struct span *ret)
 {
-    return page_cache_at(&live_of(target)->cache, address, ret);
+    const struct mapping *mapping = target_mapping_at(target, address);
+    struct mapped_file *file = mapping ? mapping->file : NULL;
+    if (file && !file->policy->pread && mapped_file_resolve(file) && file->verified &&
+        mapped_file_memory_at(file, mapping->access, mapping->begin, mapping->end, mapping->offset, address, ret))
+        return true;
+    return live_own_memory_at(target, address, ret);
+}
+
+static void live_begin_question(struct target *target)
+{
+    live_pages_trim(&live_of(target)->pages);
+    target->question++;
+}
+
+static bool live_unchanged(struct target *target, struct read_log *log, size_t from)
+{
+    return live_pages_unchanged(&live_of(target)->pages, target->question, log, from);
+}
+
+/* The memory behind the file descriptor goes when the process ends or executes a program. */
+static const char *live_gone(struct target *target)
+{
+    const struct live *live = live_of(target);
+    uint8_t byte;
+    if (live->memory < 0 || pread(live->memory, &byte, 1, (off_t)live->probe) != 0)
+        return NULL;
+    return kill(target->pid, 0) < 0 && errno == ESRCH ? "the process has ended"
+                                                      : "the process has ended or executed another program";
 }
 
 static void wait_for(sem_t *semaphore)
@@ -94,7 +122,9 @@ static void live_destroy(struct target *target)
 {
     struct live *live = live_of(target);
     release_threads(&live->holder);
-    page_cache_deinit(&live->cache);
+    live_pages_deinit(&live->pages);
+    if (live->memory >= 0)
+        close(live->memory);
     mapped_files_deinit(target);
     target_deinit(target);
     free(live->maps);
@@ -156,9 +186,12 @@ static void live_process(struct target *target, struct target_process *ret)
 
 static const struct target_ops live_ops = {
     .memory_at = live_memory_at,
-    .dumped_at = live_memory_at,
+    .dumped_at = live_own_memory_at,
     .threads = live_threads,
     .process = live_process,
+    .begin_question = live_begin_question,
+    .unchanged = live_unchanged,
+    .gone = live_gone,
     .destroy = live_destroy,
 };
 
@@ -198,24 +231,31 @@ static bool parse_maps(struct live *live, struct file_policy *policy)
         return false;
     char *rest = live->maps, *line;
     while ((line = strsep(&rest, "\n"))) {
-        unsigned long long begin, end, offset;
+        unsigned long long begin, end, offset, inode;
+        unsigned major, minor;
         char access[5];
         int path = 0;
-        if (sscanf(line, "%llx-%llx %4s %llx %*s %*s %n", &begin, &end, access, &offset, &path) < 4 || !path ||
-            begin >= end)
+        if (sscanf(line, "%llx-%llx %4s %llx %x:%x %llu %n", &begin, &end, access, &offset, &major, &minor, &inode,
+                   &path) < 7 ||
+            !path || begin >= end)
             continue;
         if (strcmp(line + path, "[vdso]") == 0)
             live->base.vdso = begin;
         if (line[path] != '/')
             continue;
         unescape_newlines(line + path);
+        struct mapped_file *file = mapped_file_get(&live->base, policy, line + path);
+        if (file) {
+            file->device = makedev(major, minor);
+            file->inode = inode;
+        }
         live->base.mappings[live->base.mapping_count++] = (struct mapping){
             .begin = begin,
             .end = end,
             .offset = offset,
             .path = line + path,
             .access = access[1] == 'w' ? MAPPING_WRITABLE : MAPPING_READ_ONLY,
-            .file = mapped_file_get(&live->base, policy, line + path),
+            .file = file,
         };
     }
     target_sort_mappings(&live->base);
@@ -379,13 +419,18 @@ static enum cdacq_status hold(struct live *live, struct cdacq_error *err)
 /* Fails once, at open, for a process that has ended or may not be read. */
 static enum cdacq_status check_readable(struct live *live, struct cdacq_error *err)
 {
-    uint8_t byte;
+    struct span span;
+    char path[64];
     for (size_t i = 0; i < live->base.mapping_count; i++) {
-        if (read_process(live, live->base.mappings[i].begin, &byte, 1) == 1)
-            return CDACQ_OK;
+        live->probe = live->base.mappings[i].begin;
+        if (live_own_memory_at(&live->base, live->probe, &span))
+            break;
+        errno = live->pages.error;
         if (errno != EFAULT && errno != EIO) /* a page without access */
             return process_error(live, err);
     }
+    snprintf(path, sizeof path, "/proc/%d/mem", live->base.pid);
+    live->memory = open(path, O_RDONLY | O_CLOEXEC);
     return CDACQ_OK;
 }
 
@@ -405,11 +450,12 @@ enum cdacq_status live_open(int pid, struct file_policy *policy, bool stop, bool
                             struct cdacq_error *err)
 {
     struct live *live = calloc(1, sizeof *live);
-    if (!live || !page_cache_init(&live->cache, read_process, live)) {
-        free(live);
+    if (!live)
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
-    }
-    live->base = (struct target){.ops = &live_ops, .kind = CDACQ_TARGET_PROCESS, .pid = pid};
+    live->base =
+        (struct target){.ops = &live_ops, .kind = CDACQ_TARGET_PROCESS, .pid = pid, .changes = !stop, .question = 1};
+    live->pages.pid = pid;
+    live->memory = -1;
     enum cdacq_status status = stop ? hold(live, err) : CDACQ_OK;
     if (status >= 0 && !(live->maps = read_maps(pid)))
         status = process_error(live, err);

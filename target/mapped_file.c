@@ -153,12 +153,15 @@ bool file_candidate_open(struct file_candidate *candidate, const char *path, boo
         errno = EINVAL;
         return false;
     }
+    candidate->device = st.st_dev;
+    candidate->inode = st.st_ino;
     if (pread)
         return candidate_read(candidate, fd, (uint64_t)st.st_size);
     void *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (bytes == MAP_FAILED)
         return false;
-    *candidate = (struct file_candidate){.bytes = bytes, .size = (uint64_t)st.st_size};
+    candidate->bytes = bytes;
+    candidate->size = (uint64_t)st.st_size;
     return true;
 }
 
@@ -201,6 +204,7 @@ static bool consider(struct search *search, const char *path)
     char printable[160];
     error_printable(printable, sizeof printable, path);
     char reason[160] = "";
+    candidate.is_mapped_one = file->inode && file->inode == candidate.inode && file->device == candidate.device;
     enum file_match match = FILE_UNKNOWN;
     /* The kernel fills the last page with zeros; a file that ends before that page was not mapped like this. */
     if (align_up(candidate.size, page_size_max(file->target->elf_machine)) < file->mapped_size) {

@@ -44,7 +44,9 @@ enum { FILE_EXTENT_MAX = 8192 }; /* a single-file app has some ten for each asse
 struct file_candidate {
     const uint8_t *bytes;
     uint64_t size;
-    uint8_t *owned;               /* `bytes`, if they were read and not mapped */
+    uint8_t *owned; /* `bytes`, if they were read and not mapped */
+    uint64_t device, inode;
+    bool is_mapped_one;           /* it is the very file that the running process maps: nothing needs comparing */
     struct file_extents constant; /* set by `compare`; the first that covers an offset counts */
 };
 
@@ -96,6 +98,7 @@ struct mapped_file {
     const struct mapping **mappings; /* sorted by file offset */
     size_t mapping_count;
     uint64_t begin, end;                      /* from the lowest to the highest mapping */
+    uint64_t device, inode;                   /* of the file that a running process maps; inode 0: not known */
     uint64_t missing_size;                    /* bytes of its mappings that the target lacks */
     uint64_t mapped_size;                     /* the highest mapped file offset, rounded up to pages */
     _Atomic(struct file_identity *) identity; /* NULL until first needed */

@@ -21,7 +21,7 @@ static bool memory_target_own(struct target *target, uint64_t address, struct sp
         return false;
     if (address < begin || address >= end)
         return false; /* the span is not around `address` */
-    *ret = (struct span){begin, end, bytes, false};
+    *ret = (struct span){.begin = begin, .end = end, .bytes = bytes};
     return true;
 }
 

@@ -108,7 +108,7 @@ static bool find(struct page_cache *cache, uint64_t address, struct span *ret)
         }
     }
     if (is_whole(page)) {
-        *ret = (struct span){begin, begin + PAGE_SIZE, page->bytes, false};
+        *ret = (struct span){.begin = begin, .end = begin + PAGE_SIZE, .bytes = page->bytes};
         return true;
     }
     if (!is_valid(page, offset) && !fetch_line(cache, page, offset))
@@ -118,7 +118,7 @@ static bool find(struct page_cache *cache, uint64_t address, struct span *ret)
         from--;
     while (to < PAGE_SIZE && is_valid(page, to))
         to++;
-    *ret = (struct span){begin + from, begin + to, page->bytes + from, false};
+    *ret = (struct span){.begin = begin + from, .end = begin + to, .bytes = page->bytes + from};
     return true;
 }
 

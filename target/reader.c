@@ -57,9 +57,19 @@ static bool reader_seek(struct reader *reader, uint64_t address)
     const struct target_ops *ops = reader->target->ops;
     bool found = reader->dumped_only ? ops->dumped_at(reader->target, address, &span)
                                      : ops->memory_at(reader->target, address, &span);
-    if (found)
+    if (found) {
         reader->hint = span;
+        reader->is_noted = reader->target->recording || (span.changing && reader->log);
+    }
     return found;
+}
+
+static void note_read(struct reader *reader, uint64_t address, size_t size)
+{
+    if (reader->target->recording)
+        target_record(reader->target, address, size);
+    if (reader->hint.changing && reader->log && size)
+        read_log_add(reader->log, address, size);
 }
 
 /* The bytes at `address` if `size` of them are in one span, otherwise NULL. */
@@ -71,8 +81,8 @@ static inline const uint8_t *span_bytes(struct reader *reader, uint64_t address,
     if (UNLIKELY(hint->end - address < size))
         return NULL;
     reader->task.unverified |= hint->unverified;
-    if (UNLIKELY(reader->target->recording != NULL))
-        target_record(reader->target, address, size);
+    if (UNLIKELY(reader->is_noted))
+        note_read(reader, address, size);
     return hint->bytes + (address - hint->begin);
 }
 
@@ -147,6 +157,17 @@ uint32_t read_u32(struct reader *reader, uint64_t address)
     return p ? load_u32(p, reader->big_endian) : 0;
 }
 
+uint32_t read_own_u32(struct reader *reader, uint64_t address)
+{
+    bool dumped_only = reader->dumped_only;
+    reader->dumped_only = true;
+    reader->hint = (struct span){0};
+    uint32_t value = read_u32(reader, address);
+    reader->dumped_only = dumped_only;
+    reader->hint = (struct span){0};
+    return value;
+}
+
 uint64_t read_u64(struct reader *reader, uint64_t address)
 {
     uint8_t joined[8];
@@ -192,7 +213,7 @@ bool reader_window(struct reader *reader, uint64_t address, uint64_t size, const
         return true;
     }
     const uint8_t *bytes = span_bytes(reader, address, (size_t)size);
-    if (bytes) {
+    if (bytes && !reader->hint.changing) {
         *ret = (struct window){bytes, (size_t)size, NULL};
         return true;
     }

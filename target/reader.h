@@ -15,6 +15,7 @@
 #define CDACQ_TARGET_READER_H
 
 #include "util/base.h"
+#include "target/read_log.h"
 #include "target/target.h"
 
 /* Fuel of one call, in reads and steps. docs/limits.md has the same numbers. */
@@ -43,7 +44,9 @@ struct reader_task {
 
 struct reader {
     struct target *target;
-    struct span hint; /* of the last read; most reads are near it */
+    struct span hint;     /* of the last read; most reads are near it */
+    bool is_noted;        /* reads of the hint are logged or recorded */
+    struct read_log *log; /* of reads of a running process; or NULL */
     uint8_t pointer_size;
     bool big_endian;
     bool dumped_only; /* files may not stand in: for comparing a file with the dump */
@@ -51,6 +54,21 @@ struct reader {
 };
 
 void reader_init(struct reader *reader, struct target *target, unsigned pointer_size, bool big_endian);
+
+/* Forgets the last span: a question has begun. Reads of what the process may change are logged from now on, or not. */
+static inline void reader_forget(struct reader *reader, struct read_log *log)
+{
+    reader->hint = (struct span){0};
+    reader->log = log;
+}
+
+/* Logs reads elsewhere, or, if NULL, not at all. Returns the log until now. */
+static inline struct read_log *reader_log(struct reader *reader, struct read_log *log)
+{
+    struct read_log *before = reader->log;
+    reader_forget(reader, log);
+    return before;
+}
 
 /* Starts a new task, without a failure. */
 static inline void reader_begin(struct reader *reader, uint32_t fuel)
@@ -179,6 +197,8 @@ uint8_t read_u8(struct reader *reader, uint64_t address);
 uint16_t read_u16(struct reader *reader, uint64_t address);
 uint32_t read_u32(struct reader *reader, uint64_t address);
 uint64_t read_u64(struct reader *reader, uint64_t address);
+/* As read_u32, but never from a file. */
+uint32_t read_own_u32(struct reader *reader, uint64_t address);
 uint64_t read_pointer(struct reader *reader, uint64_t address);
 /* `width` is 1, 2, 4 or 8. */
 uint64_t read_uint(struct reader *reader, uint64_t address, unsigned width);

@@ -8,6 +8,22 @@ void target_destroy(struct target *target)
         target->ops->destroy(target);
 }
 
+void target_begin_question(struct target *target)
+{
+    if (target->ops->begin_question)
+        target->ops->begin_question(target);
+}
+
+bool target_unchanged(struct target *target, struct read_log *log, size_t from)
+{
+    return !target->ops->unchanged || target->ops->unchanged(target, log, from);
+}
+
+const char *target_gone(struct target *target)
+{
+    return target->ops->gone ? target->ops->gone(target) : NULL;
+}
+
 void target_deinit(struct target *target)
 {
     target_pdbs_deinit(&target->pdbs);

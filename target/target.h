@@ -18,11 +18,13 @@
 #define LINE_SIZE  UINT64_C(64)
 #define PAGE_LINES (PAGE_SIZE / LINE_SIZE)
 
-/* An interval of target memory with its bytes, which are valid as long as the target. */
+/* An interval of target memory with its bytes, which are valid as long as the target, or, if they can change, until the
+   next question. */
 struct span {
     uint64_t begin, end;
     const uint8_t *bytes; /* at `begin` */
     bool unverified;      /* they come from a file that nothing in the target could confirm */
+    bool changing;        /* the process may change them */
 };
 
 enum mapping_access { MAPPING_UNKNOWN, MAPPING_READ_ONLY, MAPPING_WRITABLE };
@@ -69,6 +71,8 @@ struct target;
 
 struct threads;
 
+struct read_log;
+
 DEFINE_HASH_TABLE_TYPE(file_table, struct mapped_file *);
 
 /* What is known of the process as such. A zeroed struct is one of which nothing is known. */
@@ -98,6 +102,11 @@ struct target_ops {
     enum cdacq_status (*threads)(struct target *target, struct threads *ret, struct cdacq_error *err);
     /* Fills in a zeroed struct. NULL where nothing is known. */
     void (*process)(struct target *target, struct target_process *ret);
+    /* The next three are of a running process, and NULL for memory that does not change. */
+    void (*begin_question)(struct target *target);
+    bool (*unchanged)(struct target *target, struct read_log *log, size_t from);
+    /* Why nothing can be read any more: the process has ended or executed another program. NULL if it still runs. */
+    const char *(*gone)(struct target *target);
     void (*destroy)(struct target *target);
 };
 
@@ -105,6 +114,8 @@ struct target {
     const struct target_ops *ops;
     enum cdacq_target_kind kind;
     int pid;
+    bool changes;             /* a running process that is not stopped */
+    uint64_t question;        /* of a running process, the number of the current question, from 1 on; otherwise 0 */
     uint16_t elf_machine;     /* EM_*; 0 where unknown */
     struct mapping *mappings; /* sorted by begin */
     size_t mapping_count;
@@ -125,6 +136,18 @@ void target_destroy(struct target *target);
 
 /* Frees what all backends share; each backend's destroy calls it. */
 void target_deinit(struct target *target);
+
+/*
+ * Begins a question: from now on, what the process may change is read anew. Readers must be told (reader_forget). Does
+ * nothing if the memory does not change.
+ */
+void target_begin_question(struct target *target);
+
+/* Whether the process still holds what the log says was read in this question, from item `from` on. Sorts those. */
+bool target_unchanged(struct target *target, struct read_log *log, size_t from);
+
+/* Why nothing can be read any more, or NULL. */
+const char *target_gone(struct target *target);
 
 /* The mapping that holds `address`, or NULL. */
 const struct mapping *target_mapping_at(const struct target *target, uint64_t address);

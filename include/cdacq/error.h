@@ -20,24 +20,25 @@
 CDACQ_BEGIN_DECLS
 
 /* name, value, text */
-#define CDACQ_STATUSES(X)                                                               \
-    X(CDACQ_OK, 0, "success")                                                           \
-    X(CDACQ_NOT_MANAGED, 1, "no managed method owns the address")                       \
-    X(CDACQ_STOPPED, 2, "the visitor asked to stop")                                    \
-    X(CDACQ_END, 3, "there is no more")                                                 \
-    X(CDACQ_ERR_NOMEM, -1, "out of memory")                                             \
-    X(CDACQ_ERR_ARGUMENT, -2, "an argument is not valid")                               \
-    X(CDACQ_ERR_IO, -3, "a file or a process cannot be read")                           \
-    X(CDACQ_ERR_FORMAT, -4, "a file is not what it should be")                          \
-    X(CDACQ_ERR_NO_RUNTIME, -5, "no .NET runtime in the target")                        \
-    X(CDACQ_ERR_NO_DESCRIPTOR, -6, "the runtime's contract descriptor cannot be found") \
-    X(CDACQ_ERR_DESCRIPTOR, -7, "the runtime's contract descriptor is malformed")       \
-    X(CDACQ_ERR_CONTRACT, -8, "a contract is missing or its version is not supported")  \
-    X(CDACQ_ERR_FIELD, -9, "a type, field or global is not described")                  \
-    X(CDACQ_ERR_MEMORY, -10, "memory is not in the target")                             \
-    X(CDACQ_ERR_FUEL, -11, "a bound on work was reached")                               \
-    X(CDACQ_ERR_CORRUPT, -12, "the target's data contradicts itself")                   \
-    X(CDACQ_ERR_MODULE, -13, "a file that is needed is missing or is not the one that was mapped")
+#define CDACQ_STATUSES(X)                                                                          \
+    X(CDACQ_OK, 0, "success")                                                                      \
+    X(CDACQ_NOT_MANAGED, 1, "no managed method owns the address")                                  \
+    X(CDACQ_STOPPED, 2, "the visitor asked to stop")                                               \
+    X(CDACQ_END, 3, "there is no more")                                                            \
+    X(CDACQ_ERR_NOMEM, -1, "out of memory")                                                        \
+    X(CDACQ_ERR_ARGUMENT, -2, "an argument is not valid")                                          \
+    X(CDACQ_ERR_IO, -3, "a file or a process cannot be read")                                      \
+    X(CDACQ_ERR_FORMAT, -4, "a file is not what it should be")                                     \
+    X(CDACQ_ERR_NO_RUNTIME, -5, "no .NET runtime in the target")                                   \
+    X(CDACQ_ERR_NO_DESCRIPTOR, -6, "the runtime's contract descriptor cannot be found")            \
+    X(CDACQ_ERR_DESCRIPTOR, -7, "the runtime's contract descriptor is malformed")                  \
+    X(CDACQ_ERR_CONTRACT, -8, "a contract is missing or its version is not supported")             \
+    X(CDACQ_ERR_FIELD, -9, "a type, field or global is not described")                             \
+    X(CDACQ_ERR_MEMORY, -10, "memory is not in the target")                                        \
+    X(CDACQ_ERR_FUEL, -11, "a bound on work was reached")                                          \
+    X(CDACQ_ERR_CORRUPT, -12, "the target's data contradicts itself")                              \
+    X(CDACQ_ERR_MODULE, -13, "a file that is needed is missing or is not the one that was mapped") \
+    X(CDACQ_ERR_CHANGED, -14, "the process changed its data while they were read")
 
 enum cdacq_status {
 #define CDACQ_STATUS_(name, value, text) name = value,

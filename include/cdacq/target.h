@@ -33,6 +33,10 @@ enum cdacq_open_flags {
      * file is read whole, at most 1 GiB of it.
      */
     CDACQ_OPEN_PREAD = 1 << 4,
+    /*
+     * live: keep what was read until cdacq_target_refresh. By default, each call reads anew what the process can change.
+     */
+    CDACQ_OPEN_KEEP = 1 << 5,
 };
 
 /*
@@ -235,6 +239,13 @@ struct cdacq_target_info {
     bool native_aot;        /* the problem is that the runtime appears to be NativeAOT */
     const char *truncation; /* of a core that is compressed or came from a pipe, one line: why it is truncated */
 };
+
+/*
+ * Begins a question about a running process: from now on, all sessions of the target read anew what the process can
+ * change, and know the files that it maps now. Only needed with CDACQ_OPEN_KEEP, or after the process has loaded
+ * assemblies. Does nothing for other targets. Fails with IO if the process has ended or executed another program.
+ */
+CDACQ_API enum cdacq_status cdacq_target_refresh(struct cdacq_target *target, struct cdacq_error *err);
 
 /* Describes the target. Fails with ARGUMENT only. */
 CDACQ_API enum cdacq_status cdacq_target_get_info(struct cdacq_target *target, struct cdacq_target_info *ret,

@@ -5,7 +5,7 @@
 
 #include "contracts/execution_manager/code_heap_infos.h"
 #include "contracts/execution_manager/block_function.h"
-#include "src/api/handles.h"
+#include "src/api/question.h"
 #include "util/sized.h"
 
 _Static_assert(sizeof(struct code_block) <= sizeof(struct cdacq_block), "a block fits into its handle");
@@ -20,6 +20,7 @@ static struct code_block block_of(const struct cdacq_block *handle)
 /* Begins a look-up. Returns the reader for it. */
 static struct field_reader *begin(struct cdacq_session *session)
 {
+    session_begin_question(session);
     reader_begin(&session->reader.raw, FUEL_LOOKUP);
     return &session->reader;
 }

@@ -1,7 +1,7 @@
 /* exception.c: the calls of cdacq/exception.h. */
 #include "contracts/objects/exception_text.h"
 #include "contracts/thread.h"
-#include "src/api/handles.h"
+#include "src/api/question.h"
 #include "util/sized.h"
 
 _Static_assert((int)CDACQ_EXCEPTION_OVERRIDDEN == (int)EXCEPTION_TEXT_OVERRIDDEN &&
@@ -22,6 +22,7 @@ static enum cdacq_status read_exception(struct cdacq_session *session, uint64_t 
 {
     if (!session)
         return error_set(err, CDACQ_ERR_ARGUMENT, 0, "no session");
+    session_begin_question(session);
     reader_begin(&session->reader.raw, FUEL_LOOKUP);
     return exception_read(&session->reader, address, ret) ? CDACQ_OK : reader_status(&session->reader.raw, err);
 }

@@ -75,6 +75,8 @@ static bool compare_bytes(struct comparison *comparison, uint64_t offset, size_t
 {
     uint8_t dumped[PAGE_SIZE];
     unsigned budget = BUDGET;
+    if (comparison->candidate->is_mapped_one)
+        return comparison->matches = true;
     if (size > sizeof dumped || !range_fits(offset, size, comparison->candidate->size) ||
         !dumped_at_offset(comparison, offset, dumped, size, &budget))
         return false;
@@ -236,7 +238,7 @@ static void compare_field(struct comparison *comparison, uint64_t offset, const 
     uint8_t dumped[4];
     char reason[100];
     unsigned budget = BUDGET;
-    if (!dumped_at_offset(comparison, offset, dumped, sizeof dumped, &budget))
+    if (comparison->candidate->is_mapped_one || !dumped_at_offset(comparison, offset, dumped, sizeof dumped, &budget))
         return;
     snprintf(reason, sizeof reason, "its %s is %08x, the target's %08x", name, value, load_u32(dumped, false));
     compare_bytes(comparison, offset, 4, reason);

@@ -21,6 +21,8 @@
 #include "target/native/native_modules.h"
 
 struct cdacq_target {
+    bool keep;        /* CDACQ_OPEN_KEEP */
+    uint64_t refresh; /* counts the calls of cdacq_target_refresh */
     struct file_policy policy;
     char *image_path; /* of CDACQ_TARGET_IMAGE: the path of its only mapping */
     struct target *target;
@@ -49,12 +51,16 @@ struct method_function {
     uint32_t begin, funclet;
 };
 
+DEFINE_HASH_TABLE_TYPE(interned_texts, const char *);
+
 /* A method that was looked up: its answer without the fields that depend on the address. */
 struct method_record {
     struct cdacq_method method;
     uint64_t unwind_base;
     uint32_t function_count;
     bool functions_unknown;                   /* unreadable, or too many */
+    uint64_t round;                           /* of a running process: of the session's modules when it was formed */
+    bool is_void;                             /* of a running process: it changed while this was formed */
     bool has_il_map;                          /* the next three fields were filled */
     bool il_unverified;                       /* bytes of an unconfirmed file were read for them */
     uint32_t il_point_count;                  /* 0: no IL offset is known */
@@ -72,7 +78,23 @@ struct walked_key {
     bool cold;
 };
 
-DEFINE_HASH_TABLE_TYPE(walked_records, struct method_record *);
+static inline struct walked_key walked_key(struct method_record *const *record)
+{
+    return (struct walked_key){(*record)->method.code_start, (*record)->method.cold};
+}
+
+static inline uint64_t hash_walked(struct walked_key key, uint64_t seed)
+{
+    return hash_u64(key.start, seed);
+}
+
+static inline bool equal_walked(struct walked_key a, struct walked_key b)
+{
+    return a.start == b.start && a.cold == b.cold;
+}
+
+DEFINE_HASH_TABLE(walked_records, struct method_record *, struct walked_key, walked_key, hash_walked, equal_walked);
+DEFINE_VECTOR(record_list, struct method_record *);
 DEFINE_HASH_TABLE_TYPE(module_sources, struct module_source *);
 
 /* A code range of the map, as one session sees it. */
@@ -90,6 +112,13 @@ struct cdacq_session {
     struct field_reader reader;
     struct module_cache modules;
     struct arena arena;            /* of names and records */
+    struct arena records_arena;    /* of a running process: of the records of one question */
+    struct interned_texts texts;   /* of a running process: names, which live longer */
+    struct read_log log;           /* of a running process: what the unchecked records and answers rest on */
+    struct record_list unchecked;  /* records that were formed since the last check */
+    struct code_map *own_map;      /* of a running process, for one question */
+    unsigned visits;               /* that are under way: the question goes on */
+    uint64_t refresh;              /* the target's count when the question began */
     struct arena scratch;          /* of the failure texts of the last call */
     struct walked_records walked;  /* records of look-ups without a table */
     uint32_t function_total;       /* of all records */
@@ -127,8 +156,25 @@ struct session_range *session_table(struct cdacq_session *session, size_t range)
 enum cdacq_status session_map_error(const struct cdacq_session *session, struct cdacq_error *err);
 enum cdacq_status session_table_error(struct cdacq_session *session, size_t range, struct cdacq_error *err);
 
+/* The arena for what belongs to a record. */
+static inline struct arena *session_record_arena(struct cdacq_session *session)
+{
+    return session->target->target->changes ? &session->records_arena : &session->arena;
+}
+
 /* The record of a part, formed on demand. NULL on failure, with session->error set. */
 struct method_record *session_record(struct cdacq_session *session, size_t range, const struct block_part *part);
+
+/*
+ * Forms the records of parts of a range, from `from` up to `to`, and checks them together. session_record() then returns
+ * them, and fails with NOT_MANAGED for a method that the process no longer has. For a running process.
+ */
+void session_prepare_records(struct cdacq_session *session, size_t range, size_t from, size_t to);
+
+/*
+ * Whether a running process still has a method as `method` says. What was read since the last check is checked with it.
+ */
+bool session_confirms(struct cdacq_session *session, const struct cdacq_method *method);
 
 /* Looks up an address. The text of a failure is valid until the next call on the session. */
 void session_answer(struct cdacq_session *session, uint64_t ip, struct cdacq_method *ret);

@@ -23,7 +23,7 @@ void record_read_il_map(struct cdacq_session *session, struct method_record *rec
         return;
     size_t total = session->il_point_total + map.count;
     struct il_point *points =
-        total <= IL_POINTS_MAX ? arena_allocate(&session->arena, map.count * sizeof *points) : NULL;
+        total <= IL_POINTS_MAX ? arena_allocate(session_record_arena(session), map.count * sizeof *points) : NULL;
     if (points && map.count) {
         memcpy(points, map.items, map.count * sizeof *points);
         record->il_points = points;

@@ -3,7 +3,9 @@
  */
 #include <inttypes.h>
 
-#include "src/api/handles.h"
+#include "src/api/question.h"
+
+enum { AT_ONCE = 256 }; /* methods of a running process that are read, and checked, together */
 
 struct visit {
     struct cdacq_session *session;
@@ -54,6 +56,12 @@ static enum cdacq_status visit_unknown(const struct visit *visit, uint64_t begin
     return stopped(visit->visit(&method, visit->context));
 }
 
+/* Whether no method of the range is visited. */
+static bool is_left_out(const struct visit *visit, const struct code_range *range)
+{
+    return range->manager->in_images && visit->flags & CDACQ_VISIT_R2R_NONE;
+}
+
 static enum cdacq_status visit_part(const struct visit *visit, size_t index, const struct block_part *part)
 {
     const struct code_range *range = &visit->session->map->ranges[index];
@@ -61,11 +69,13 @@ static enum cdacq_status visit_part(const struct visit *visit, size_t index, con
     struct cdacq_method method;
     if (part->kind == PART_STUB)
         return visit_stub(visit, base + part->begin, base + part->end);
-    if (part->kind == PART_COLD || (range->manager->in_images && visit->flags & CDACQ_VISIT_R2R_NONE))
+    if (part->kind == PART_COLD || is_left_out(visit, range))
         return CDACQ_OK; /* a cold part is reported with its hot part */
     if (part->kind == PART_UNKNOWN)
         return visit_unknown(visit, base + part->begin, base + part->end);
     const struct method_record *record = session_record(visit->session, index, part);
+    if (!record && visit->session->error.status == CDACQ_NOT_MANAGED)
+        return CDACQ_OK; /* a running process has freed it */
     if (!record)
         return visit_failure(visit, base + part->begin, base + part->end);
     if (record->method.code_start != base + part->begin)
@@ -81,7 +91,7 @@ static enum cdacq_status visit_range(const struct visit *visit, size_t index)
     struct cdacq_session *session = visit->session;
     const struct code_range *range = &session->map->ranges[index];
     /* ReadyToRun images also hold stubs. */
-    if (range->manager->in_images && (visit->flags & CDACQ_VISIT_R2R_NONE) && !(visit->flags & CDACQ_VISIT_STUBS))
+    if (is_left_out(visit, range) && !(visit->flags & CDACQ_VISIT_STUBS))
         return CDACQ_OK;
     struct session_range *table = session_table(session, index);
     if (!table) {
@@ -89,8 +99,12 @@ static enum cdacq_status visit_range(const struct visit *visit, size_t index)
         return visit_failure(visit, range->section.begin, range->section.end);
     }
     enum cdacq_status status = CDACQ_OK;
-    for (size_t i = 0; i < table->table->count && status == CDACQ_OK; i++)
+    size_t count = table->table->count;
+    for (size_t i = 0; i < count && status == CDACQ_OK; i++) {
+        if (session_is_running(session) && i % AT_ONCE == 0 && !is_left_out(visit, range))
+            session_prepare_records(session, index, i, MIN(i + AT_ONCE, count));
         status = visit_part(visit, index, &table->table->items[i]);
+    }
     return status;
 }
 
@@ -98,13 +112,16 @@ enum cdacq_status cdacq_session_visit_methods(struct cdacq_session *session, uns
                                               int (*visit)(const struct cdacq_method *method, void *context),
                                               void *context, struct cdacq_error *err)
 {
+    session_begin_question(session);
     const struct code_map *map = session_map(session);
     if (!map)
         return session_map_error(session, err);
     struct visit all = {session, flags, visit, context};
     enum cdacq_status status = CDACQ_OK;
+    session->visits++; /* `visit` may use the session, whose map has to stay */
     for (size_t i = 0; i < map->count && status == CDACQ_OK; i++)
         status = visit_range(&all, i);
+    session->visits--;
     if (status != CDACQ_OK || !map->unreadable)
         return status;
     error_set(&session->error, CDACQ_ERR_MEMORY, 0,
@@ -117,10 +134,13 @@ enum cdacq_status cdacq_session_visit_code_ranges(struct cdacq_session *session,
                                                                void *context),
                                                   void *context, struct cdacq_error *err)
 {
+    session_begin_question(session);
     const struct code_map *map = session_map(session);
     if (!map)
         return session_map_error(session, err);
-    for (size_t i = 0; i < map->count; i++) {
+    enum cdacq_status status = CDACQ_OK;
+    session->visits++;
+    for (size_t i = 0; i < map->count && status == CDACQ_OK; i++) {
         const struct code_range *range = &map->ranges[i];
         const struct mapping *mapping =
             range->manager->in_images ? target_mapping_at(session->target->target, range->section.begin) : NULL;
@@ -132,15 +152,16 @@ enum cdacq_status cdacq_session_visit_code_ranges(struct cdacq_session *session,
             .module = mapping ? mapping->path : NULL,
             .collectible = range->section.flags & RANGE_SECTION_COLLECTIBLE,
         };
-        if (visit(&info, context))
-            return CDACQ_STOPPED;
+        status = stopped(visit(&info, context));
     }
-    return CDACQ_OK;
+    session->visits--;
+    return status;
 }
 
 enum cdacq_status cdacq_session_check_code_range(struct cdacq_session *session, uint64_t address,
                                                  struct cdacq_error *err)
 {
+    session_begin_question(session);
     const struct code_map *map = session_map(session);
     uint64_t plain = session_address(session, address);
     const struct code_range *range = map ? code_map_range(map, plain) : NULL;

@@ -2,6 +2,7 @@
  * session.c: finds the methods that own addresses, and forms their names. The first look-ups each walk the runtime's
  * structures, which reads little; the methods of a range that is used repeatedly are indexed.
  */
+#include "src/api/question.h"
 #include "src/api/source_lines.h"
 
 #include "util/binary_search.h"
@@ -12,26 +13,10 @@
 
 enum {
     FUNCTIONS_MAX = 4 * 1024 * 1024, /* of all records of a session: a large process has some 100,000 */
+    TRIES = 8,                       /* of one address of a running process */
+    CHUNK = 128,                     /* addresses of a running process whose answers are checked together */
     WALKS_BEFORE_INDEX = 16, /* indexing a range costs about as much as this many look-ups that touch new pages */
 };
-
-static struct walked_key walked_key(struct method_record *const *record)
-{
-    return (struct walked_key){(*record)->method.code_start, (*record)->method.cold};
-}
-
-static uint64_t hash_walked(struct walked_key key, uint64_t seed)
-{
-    return hash_u64(key.start, seed);
-}
-
-static bool equal_walked(struct walked_key a, struct walked_key b)
-{
-    return a.start == b.start && a.cold == b.cold;
-}
-
-DEFINE_HASH_TABLE_FUNCTIONS(walked_records, struct method_record *, struct walked_key, walked_key, hash_walked,
-                            equal_walked);
 
 static const char *path_at(void *context, uint64_t address)
 {
@@ -72,6 +57,7 @@ enum cdacq_status cdacq_session_create(struct cdacq_target *target, struct cdacq
     module_cache_init(
         &session->modules, &session->reader,
         (struct module_files){.path_at = path_at, .next_assembly = next_assembly, .context = target->target});
+    session_begin_question(session);
     *ret = session;
     return CDACQ_OK;
 }
@@ -84,6 +70,7 @@ void cdacq_session_destroy(struct cdacq_session *session)
         free(session->ranges[i].records);
     free(session->ranges);
     walked_records_deinit(&session->walked);
+    session_question_deinit(session);
     native_modules_destroy(session->native);
     session_sources_deinit(session);
     module_cache_deinit(&session->modules);
@@ -97,8 +84,11 @@ const struct code_map *session_map(struct cdacq_session *session)
     struct cdacq_target *target = session->target;
     if (session->map || session->no_map)
         return session->map;
-    struct code_map *map = atomic_load_explicit(&target->code_map, memory_order_acquire);
-    if (!map) {
+    bool running = session_is_running(session);
+    struct code_map *map = running ? NULL : atomic_load_explicit(&target->code_map, memory_order_acquire);
+    if (running) {
+        map = session->own_map = session_running_map(session);
+    } else if (!map) {
         reader_begin(&session->reader.raw, FUEL_INDEX);
         map = code_map_build(&target->manager, &session->reader);
         struct code_map *other = NULL;
@@ -121,8 +111,10 @@ struct session_range *session_table(struct cdacq_session *session, size_t index)
     struct session_range *range = &session->ranges[index];
     if (range->table || range->no_table)
         return range->table ? range : NULL;
+    struct read_log *log = reader_log(&session->reader.raw, NULL); /* nothing rests on a table of a running process */
     reader_begin(&session->reader.raw, FUEL_INDEX);
     range->table = code_range_table(&session->target->manager, &session->reader, &session->map->ranges[index]);
+    reader_log(&session->reader.raw, log);
     if (range->table)
         range->records = calloc(range->table->count + 1, sizeof *range->records);
     if (!range->records) {
@@ -174,12 +166,11 @@ static uint32_t read_functions(struct field_reader *reader, const struct code_bl
 
 static void set_name(struct cdacq_session *session, struct cdacq_method *method, const struct method_name *name)
 {
-    struct arena *arena = &session->arena;
     if (name->text.length) {
-        method->name = arena_string(arena, name->text.data, name->text.length);
+        method->name = session_text(session, name->text.data, name->text.length);
         method->name_length = method->name ? name->text.length : 0;
     } else if (name->error.status < 0) {
-        method->error = arena_string(arena, name->error.message, strlen(name->error.message));
+        method->error = session_text(session, name->error.message, strlen(name->error.message));
     }
     method->token = name->token;
     method->module = name->module ? name->module->path : NULL;
@@ -233,7 +224,8 @@ static struct method_record *make_record(struct cdacq_session *session, const st
     reader_recover(&session->reader.raw, FAILURE_ANY);
     count = functions_unknown ? 0 : count;
     session->function_total += count;
-    struct method_record *record = arena_allocate(&session->arena, sizeof *record + count * sizeof *functions);
+    struct method_record *record =
+        arena_allocate(session_record_arena(session), sizeof *record + count * sizeof *functions);
     if (!record) {
         error_set(&session->error, CDACQ_ERR_NOMEM, 0, "out of memory");
         return NULL;
@@ -261,7 +253,7 @@ static struct method_record *make_record(struct cdacq_session *session, const st
         memcpy(record->functions, functions, count * sizeof *functions);
     record->method.tier = find_tier(session, block);
     name_record(session, block, record);
-    return record;
+    return session_note_record(session, record) ? record : NULL;
 }
 
 /* The start of the funclet that contains `ip`, or of the method; 0 if the functions could not be read. */
@@ -296,7 +288,10 @@ struct method_record *session_record(struct cdacq_session *session, size_t index
     struct session_range *range = &session->ranges[index];
     struct method_record **slot = &range->records[part - range->table->items];
     struct code_block block;
-    if (*slot)
+    if (session_is_running(session) && (!*slot || (*slot)->is_void))
+        session_prepare_records(session, index, (size_t)(part - range->table->items),
+                                (size_t)(part - range->table->items) + 1);
+    if (*slot || session_is_running(session))
         return *slot;
     if (!part_block(session, index, part, &block)) {
         reader_status(&session->reader.raw, &session->error);
@@ -328,9 +323,12 @@ static struct method_record *walked_record(struct cdacq_session *session, const 
 {
     struct method_record **known =
         walked_records_find(&session->walked, (struct walked_key){block->start, block->cold});
-    if (known)
+    /* In a running process, other code may be there since the last check. */
+    if (known && !(*known)->is_void && (*known)->round == session->modules.round)
         return *known;
     struct method_record *record = make_record(session, block);
+    if (record && known)
+        return *known = record;
     return record && walked_records_insert(&session->walked, record, NULL) ? record : NULL;
 }
 
@@ -347,20 +345,24 @@ static void answer_from(struct cdacq_session *session, struct method_record *rec
     record_answer_source(record, ret);
 }
 
-/* Looks up one address as the specification does, without an index. `ip` is the address as the caller gave it. */
-static void walk(struct cdacq_session *session, uint64_t ip, uint64_t address, struct cdacq_method *ret)
+/*
+ * Looks up one address as the specification does, without an index. `ip` is the address as the caller gave it. Returns
+ * the record of a method, or NULL.
+ */
+static struct method_record *walk(struct cdacq_session *session, uint64_t ip, struct cdacq_method *ret)
 {
+    uint64_t address = session_address(session, ip);
     struct field_reader *reader = &session->reader;
     struct code_block block;
     reader_begin(&reader->raw, FUEL_LOOKUP);
     if (!execution_manager_find(&session->target->manager, reader, address, &block)) {
         if (!reader_failed(&reader->raw)) {
             answer_none(ip, ret);
-            return;
+            return NULL;
         }
         reader_status(&reader->raw, &session->error);
         answer_error(session, ip, ret);
-        return;
+        return NULL;
     }
     if (!code_block_is_method(&block)) {
         answer_none(ip, ret);
@@ -368,16 +370,17 @@ static void walk(struct cdacq_session *session, uint64_t ip, uint64_t address, s
         ret->kind = block.kind;
         ret->code_start = block.start;
         ret->offset = block.offset;
-        return;
+        return NULL;
     }
     struct method_record *record = walked_record(session, &block);
     if (record) {
         answer_from(session, record, &block, address, ret);
         ret->ip = ip;
-        return;
+        return record;
     }
     error_set(&session->error, CDACQ_ERR_NOMEM, 0, "out of memory");
     answer_error(session, ip, ret);
+    return NULL;
 }
 
 /* The index of the range that contains `address`, often that of the last look-up; SIZE_MAX if there is none. */
@@ -400,32 +403,32 @@ static void look_up(struct cdacq_session *session, uint64_t ip, bool batch, stru
     bool many = batch || ++session->lookups > WALKS_BEFORE_INDEX;
     uint64_t address = session_address(session, ip);
     if (session->target->target->recording || (!session->map && !(many && session_map(session)))) {
-        walk(session, ip, address, ret);
+        (void)walk(session, ip, ret);
         return;
     }
     size_t index = find_range(session, address);
     if (index == SIZE_MAX) {
         if (session->map->unreadable || address == session->target->manager.the_pre_stub)
-            walk(session, ip, address, ret); /* in an unreadable range, or code outside of all ranges */
+            (void)walk(session, ip, ret); /* in an unreadable range, or code outside of all ranges */
         else
             answer_none(ip, ret);
         return;
     }
     struct session_range *range = &session->ranges[index];
     if (!session->map->ranges[index].section.whole) { /* some look-ups in it may find nothing */
-        walk(session, ip, address, ret);
+        walk(session, ip, ret);
         return;
     }
     if (!range->table &&
         (range->no_table || (++range->walks < WALKS_BEFORE_INDEX && !batch) || !session_table(session, index))) {
-        walk(session, ip, address, ret);
+        (void)walk(session, ip, ret);
         return;
     }
     uint64_t begin = session->map->ranges[index].section.begin;
     const struct block_part *part =
         address - begin <= UINT32_MAX ? code_table_find(range->table, (uint32_t)(address - begin)) : NULL;
     if (!part || part->kind == PART_STUB || part->kind == PART_UNKNOWN) {
-        walk(session, ip, address, ret);
+        (void)walk(session, ip, ret);
         return;
     }
     struct method_record *record = session_record(session, index, part);
@@ -439,6 +442,167 @@ static void look_up(struct cdacq_session *session, uint64_t ip, bool batch, stru
     }
 }
 
+/* ---- Running processes ---- */
+
+static void answer_changed(struct cdacq_session *session, uint64_t ip, struct cdacq_method *ret)
+{
+    const char *gone = target_gone(session->target->target);
+    error_set(&session->error, gone ? CDACQ_ERR_IO : CDACQ_ERR_CHANGED, ip, "%s",
+              gone ? gone : cdacq_status_text(CDACQ_ERR_CHANGED));
+    *ret = (struct cdacq_method){.size = sizeof *ret,
+                                 .ip = ip,
+                                 .answer = CDACQ_ANSWER_ERROR,
+                                 .il_offset = CDACQ_OFFSET_UNKNOWN,
+                                 .module_verified = true,
+                                 .error = session->error.message};
+}
+
+/* Looks up one address, and again while the process changes what the answer rests on. */
+static void running_answer(struct cdacq_session *session, uint64_t ip, struct cdacq_method *ret)
+{
+    bool same = false;
+    read_log_clear(&session->log);
+    for (unsigned i = 0; i < TRIES && !same; i++) {
+        if (i)
+            session_read_anew(session);
+        (void)walk(session, ip, ret);
+        same = session_check(session);
+    }
+    if (!same || (ret->answer == CDACQ_ANSWER_ERROR && target_gone(session->target->target)))
+        answer_changed(session, ip, ret);
+}
+
+static bool record_contains(const struct method_record *record, uint64_t address)
+{
+    const struct cdacq_method *method = &record->method;
+    return method->cold ? address - method->cold_start < method->cold_size
+                        : address - method->code_start < method->code_size;
+}
+
+/* The place of the record for an address in its range's index. NULL if the index has no method there. */
+static struct method_record **find_slot(struct cdacq_session *session, uint64_t address)
+{
+    size_t index = session_map(session) ? find_range(session, address) : SIZE_MAX;
+    struct session_range *range = index != SIZE_MAX ? session_table(session, index) : NULL;
+    if (!range)
+        return NULL;
+    uint64_t begin = session->map->ranges[index].section.begin;
+    const struct block_part *part =
+        address - begin <= UINT32_MAX ? code_table_find(range->table, (uint32_t)(address - begin)) : NULL;
+    return part && (part->kind == PART_HOT || part->kind == PART_COLD) ? &range->records[part - range->table->items]
+                                                                       : NULL;
+}
+
+/* The index only leads to a record that was formed in this question. All other answers are looked up. */
+static void look_up_running(struct cdacq_session *session, uint64_t ip, bool many, struct cdacq_method *ret)
+{
+    uint64_t address = session_address(session, ip);
+    struct method_record **slot = many ? find_slot(session, address) : NULL;
+    if (slot && *slot && !(*slot)->is_void && record_contains(*slot, address)) {
+        answer_from(session, *slot, NULL, address, ret);
+        ret->ip = ip;
+        return;
+    }
+    struct method_record *record = walk(session, ip, ret);
+    if (slot && record)
+        *slot = record;
+}
+
+static void keep_error(struct cdacq_session *session, struct cdacq_method *method)
+{
+    if (method->answer != CDACQ_ANSWER_ERROR)
+        return;
+    const char *text = arena_string(&session->scratch, session->error.message, strlen(session->error.message));
+    method->error = text ? text : "out of memory";
+}
+
+static void put(struct cdacq_method *ret, size_t stride, size_t i, const struct cdacq_method *method)
+{
+    char *element = (char *)ret + i * stride;
+    if (stride == sizeof *method) {
+        memcpy(element, method, sizeof *method);
+        return;
+    }
+    sized_set_size(element, stride);
+    sized_copy(element, method, sizeof *method);
+}
+
+/*
+ * Looks up addresses, whose answers are checked together. If that fails, each is looked up and checked by itself. IO if
+ * the process has ended.
+ */
+static enum cdacq_status running_answers(struct cdacq_session *session, const uint64_t *ips, size_t count, bool many,
+                                         struct cdacq_method *ret, size_t stride, struct cdacq_error *err)
+{
+    struct cdacq_method method;
+    for (size_t from = 0; from < count; from += CHUNK) {
+        size_t to = MIN(from + CHUNK, count);
+        bool failed = false;
+        for (size_t i = from; i < to; i++) {
+            look_up_running(session, ips[i], many, &method);
+            keep_error(session, &method);
+            failed |= method.answer == CDACQ_ANSWER_ERROR;
+            put(ret, stride, i, &method);
+        }
+        const char *gone = NULL;
+        bool same = session_check(session);
+        if ((failed || !same) && (gone = target_gone(session->target->target)))
+            return error_set(err, CDACQ_ERR_IO, 0, "process %d: %s", session->target->target->pid, gone);
+        for (size_t i = from; !same && i < to; i++) {
+            running_answer(session, ips[i], &method);
+            keep_error(session, &method);
+            put(ret, stride, i, &method);
+        }
+    }
+    return CDACQ_OK;
+}
+
+/* Forms the record of a part unless it exists. */
+static void prepare_record(struct cdacq_session *session, size_t index, size_t i)
+{
+    struct session_range *range = &session->ranges[index];
+    const struct block_part *part = &range->table->items[i];
+    struct method_record **slot = &range->records[i];
+    struct cdacq_method method;
+    uint64_t begin = session->map->ranges[index].section.begin + part->begin;
+    if ((part->kind != PART_HOT && part->kind != PART_COLD) || (*slot && !(*slot)->is_void))
+        return;
+    *slot = walk(session, begin, &method);
+    if (!*slot && method.answer != CDACQ_ANSWER_ERROR)
+        error_set(&session->error, CDACQ_NOT_MANAGED, begin, "%s", cdacq_status_text(CDACQ_NOT_MANAGED));
+}
+
+void session_prepare_records(struct cdacq_session *session, size_t index, size_t from, size_t to)
+{
+    struct session_range *range = &session->ranges[index];
+    struct cdacq_method method;
+    read_log_clear(&session->log);
+    for (size_t i = from; i < to; i++)
+        prepare_record(session, index, i);
+    if (session_check(session))
+        return;
+    for (size_t i = from; i < to; i++) {
+        bool same = range->records[i] && !range->records[i]->is_void;
+        for (unsigned tries = 0; tries < TRIES && !same; tries++) {
+            session_read_anew(session);
+            prepare_record(session, index, i);
+            same = session_check(session);
+        }
+        if (same)
+            continue;
+        range->records[i] = NULL;
+        answer_changed(session, session->map->ranges[index].section.begin + range->table->items[i].begin, &method);
+    }
+}
+
+bool session_confirms(struct cdacq_session *session, const struct cdacq_method *method)
+{
+    struct cdacq_method found;
+    const struct method_record *record = walk(session, method->code_start, &found);
+    return session_check(session) && record && found.name == method->name && found.code_start == method->code_start &&
+           found.code_size == method->code_size && found.method_desc == method->method_desc;
+}
+
 enum cdacq_status cdacq_session_method_at(struct cdacq_session *session, uint64_t ip, struct cdacq_method *ret,
                                           struct cdacq_error *err)
 {
@@ -446,7 +610,11 @@ enum cdacq_status cdacq_session_method_at(struct cdacq_session *session, uint64_
     enum cdacq_status status = sized_check(ret, "struct cdacq_method", err);
     if (status < 0)
         return status;
-    look_up(session, ip, false, &method);
+    session_begin_question(session);
+    if (session_is_running(session))
+        running_answer(session, ip, &method);
+    else
+        look_up(session, ip, false, &method);
     if (method.answer == CDACQ_ANSWER_ERROR) {
         if (err)
             *err = session->error;
@@ -459,7 +627,10 @@ enum cdacq_status cdacq_session_method_at(struct cdacq_session *session, uint64_
 /* Looks up one address. The text of a failure is valid until the scratch arena is emptied. */
 static void answer_one(struct cdacq_session *session, uint64_t ip, bool batch, struct cdacq_method *ret)
 {
-    look_up(session, ip, batch, ret);
+    if (session_is_running(session))
+        running_answer(session, ip, ret);
+    else
+        look_up(session, ip, batch, ret);
     if (ret->answer == CDACQ_ANSWER_ERROR) {
         const char *text = arena_string(&session->scratch, session->error.message, strlen(session->error.message));
         ret->error = text ? text : "out of memory";
@@ -488,6 +659,9 @@ enum cdacq_status cdacq_session_methods_at(struct cdacq_session *session, const 
         return status;
     size_t stride = count ? ret->size : 0;
     arena_deinit(&session->scratch);
+    session_begin_question(session);
+    if (session_is_running(session))
+        return running_answers(session, ips, count, count >= MANY, ret, stride, err);
     for (size_t i = 0; i < count; i++) {
         struct cdacq_method own, *to = stride == sizeof own ? &ret[i] : &own; /* otherwise: another version */
         answer_one(session, ips[i], count >= MANY, to);

@@ -1,4 +1,5 @@
 /* source.c: the calls of cdacq/source.h. */
+#include "src/api/question.h"
 #include "src/api/source_lines.h"
 #include "util/error.h"
 #include "util/sized.h"
@@ -39,6 +40,7 @@ enum cdacq_status cdacq_session_source_at(struct cdacq_session *session, uint64_
     enum cdacq_status status = sized_check(ret, "struct cdacq_source", err);
     if (status < 0)
         return status;
+    session_begin_question(session);
     const struct method_record *record = session_find_record(session, address, &method);
     if (!record) {
         if (method.answer == CDACQ_ANSWER_ERROR) {
@@ -75,6 +77,7 @@ enum cdacq_status cdacq_session_visit_pdbs(struct cdacq_session *session,
 {
     if (!session || !visit)
         return error_set(err, CDACQ_ERR_ARGUMENT, 0, "no session, or no function to call");
+    session_begin_question(session);
     for (const struct mapped_file *mapped = session->target->target->files; mapped; mapped = mapped->next) {
         uint8_t magic[2] = {0};
         if (!mapped->mapping_count || mapped->mappings[0]->offset)

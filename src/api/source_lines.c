@@ -149,7 +149,8 @@ void record_read_source(struct cdacq_session *session, struct method_record *rec
     record->source_cut = !charge_points(session, &points);
     size_t count = record->source_cut ? 0 : count_points(points), total = session->source_point_total + count;
     record->source_cut |= total > SOURCE_POINTS_MAX;
-    struct source_point *to = count && !record->source_cut ? arena_allocate(&session->arena, count * sizeof *to) : NULL;
+    struct source_point *to =
+        count && !record->source_cut ? arena_allocate(session_record_arena(session), count * sizeof *to) : NULL;
     if (!to)
         return;
     record->source_points = to;

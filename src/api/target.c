@@ -37,6 +37,14 @@ static bool copy_strings(const char *const *strings, size_t count, char ***ret)
     return copy != NULL;
 }
 
+enum cdacq_status cdacq_target_refresh(struct cdacq_target *target, struct cdacq_error *err)
+{
+    if (!target)
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "no target");
+    target->refresh++;
+    return CDACQ_OK;
+}
+
 void cdacq_target_close(struct cdacq_target *target)
 {
     if (!target)
@@ -88,6 +96,7 @@ static struct cdacq_target *target_new(const struct cdacq_options *options, stru
     target->policy.describe_context = options->describe_need_context;
     target->policy.pread = options->flags & CDACQ_OPEN_PREAD;
     target->names = options->names;
+    target->keep = options->flags & CDACQ_OPEN_KEEP;
     if (options->flags & CDACQ_OPEN_DEBUGINFOD) {
         target->policy.fetch = debuginfod_fetch;
         target->policy.fetch_debug_file = debuginfod_fetch_debug_file;

@@ -3,10 +3,12 @@
  */
 #include <stdio.h>
 
-#include "src/api/handles.h"
+#include "src/api/question.h"
 #include "formats/jitdump_writer.h"
 #include "formats/perf_map.h"
 #include "util/sized.h"
+
+enum { TRIES = 4 }; /* of reading code that a running process may free */
 
 /* One entry: code that is called `name` followed by `suffix`. */
 struct entry {
@@ -184,6 +186,25 @@ static uint32_t process_of(const struct writing *writing)
     return (uint32_t)writing->session->target->target->pid;
 }
 
+/* Reads the code. False without a failure of the reader if a running process has freed the method. */
+static bool read_code(struct writing *writing, const struct entry *entry, struct window *ret)
+{
+    struct cdacq_session *session = writing->session;
+    struct reader *reader = &session->reader.raw;
+    for (unsigned tries = 0; tries < TRIES; tries++) {
+        reader_begin(reader, FUEL_LOOKUP);
+        if (!reader_window(reader, entry->begin, entry->size, "code", ret))
+            return false;
+        if (!session_is_running(session) || entry->method->answer != CDACQ_ANSWER_MANAGED ||
+            session_confirms(session, entry->method))
+            return true;
+        window_deinit(ret);
+        session_read_anew(session);
+    }
+    reader_begin(reader, FUEL_LOOKUP);
+    return false;
+}
+
 /*
  * Reads all of the code before it writes anything. The code is at most WINDOW_MAX bytes and a name is capped, so the
  * size of the record always fits its field.
@@ -192,11 +213,10 @@ static bool put_load(struct writing *writing, const struct entry *entry)
 {
     struct reader *reader = &writing->session->reader.raw;
     struct window window = {0};
-    reader_begin(reader, FUEL_LOOKUP);
-    if (!reader_window(reader, entry->begin, entry->size, "code", &window)) {
+    if (!read_code(writing, entry, &window)) {
         struct cdacq_error error;
-        reader_status(reader, &error);
-        leave_out(writing, entry->method, entry->begin, entry->size, error.message);
+        if (reader_status(reader, &error) < 0)
+            leave_out(writing, entry->method, entry->begin, entry->size, error.message);
         return false;
     }
     writing->unverified |= reader_unverified(reader);
@@ -240,6 +260,7 @@ static enum cdacq_status write_file(struct writing *writing, unsigned flags, con
     enum cdacq_status status = sized_check(ret, "struct cdacq_written", err);
     if (status < 0)
         return status;
+    session_begin_question(session);
     if (!session_map(session))
         return session_map_error(session, err);
     struct cdacq_jitdump_record header = {

@@ -124,7 +124,7 @@ static void body_with_memory(void)
     for (;;) {
         shared->counts[0]++;
         if (shared->go)
-            memory[0] = memory[4096] = 'X';
+            memory[0] = memory[4 * 4096] = 'X'; /* pages are read in blocks of four */
         nap(100);
     }
 }
@@ -284,8 +284,54 @@ START_TEST(a_page_is_read_once)
     uint64_t before = shared->counts[0];
     await(shared->counts[0] > before + 2);
     ck_assert_uint_eq(read_u8(&reader, base), 5);
-    ck_assert_uint_eq(read_u8(&reader, base + 4096), 'X');
+    ck_assert_uint_eq(read_u8(&reader, base + 4 * 4096), 'X');
     ck_assert_uint_eq(read_u8(&reader, base), 5);
+}
+END_TEST
+
+START_TEST(a_question_reads_anew_and_notices_changes)
+{
+    map_memory();
+    start(body_with_memory);
+    open_live(false);
+    uint64_t base = (uintptr_t)memory, other = base + 3 * 4096;
+    struct read_log log = {0};
+    struct reader reader;
+    struct window window;
+    reader_init(&reader, target, 8, false);
+    target_begin_question(target);
+    reader_forget(&reader, &log);
+    ck_assert_uint_eq(read_u8(&reader, base), 5);
+    ck_assert_uint_eq(read_u32(&reader, other) & 0xff, (uint8_t)(3 * 4096 * 31 + 5));
+    ck_assert(reader_window(&reader, base + 4096, 2 * 4096, "window", &window));
+    ck_assert_uint_eq(window.bytes[0], (uint8_t)(4096 * 31 + 5));
+    size_t reads = log.reads.count;
+    ck_assert(target_unchanged(target, &log, 0));
+    ck_assert(target_unchanged(target, &log, 0)); /* sorting it lost nothing */
+    shared->go = 1;
+    uint64_t before = shared->counts[0];
+    await(shared->counts[0] > before + 2);
+    ck_assert_uint_eq(read_u8(&reader, base), 5);
+    ck_assert(!target_unchanged(target, &log, 0));
+
+    target_begin_question(target);
+    reader_forget(&reader, &log);
+    read_log_clear(&log);
+    ck_assert_uint_eq(read_u8(&reader, base), 'X');
+    ck_assert_uint_eq(read_u8(&reader, base + 1), (uint8_t)(1 * 31 + 5));
+    ck_assert_uint_eq(log.reads.count, 1); /* one read continues the other */
+    ck_assert_uint_gt(reads, 1);
+    ck_assert(target_unchanged(target, &log, 0));
+    /* The bytes around what was read do not count. */
+    read_log_clear(&log);
+    ck_assert_uint_eq(read_u8(&reader, other + 8), (uint8_t)((3 * 4096 + 8) * 31 + 5));
+    ck_assert(target_unchanged(target, &log, 0));
+    window_deinit(&window);
+
+    end_child();
+    ck_assert(!target_unchanged(target, &log, 0));
+    ck_assert_ptr_nonnull(target_gone(target));
+    read_log_deinit(&log);
 }
 END_TEST
 
@@ -807,6 +853,7 @@ static Suite *suite(void)
         reads_without_stopping,
         what_cannot_be_read_is_missing,
         a_page_is_read_once,
+        a_question_reads_anew_and_notices_changes,
         records_when_asked,
         reads_its_own_process,
         mappings_as_the_kernel_reports_them,

@@ -38,7 +38,10 @@ static bool fake_at(struct target *target, uint64_t address, bool files, struct 
         const struct fragment *fragment = &fake.fragments[i];
         if (address < fragment->begin || address - fragment->begin >= fragment->size || (fragment->from_file && !files))
             continue;
-        *ret = (struct span){fragment->begin, fragment->begin + fragment->size, fake.bytes[i], fragment->unverified};
+        *ret = (struct span){.begin = fragment->begin,
+                             .end = fragment->begin + fragment->size,
+                             .bytes = fake.bytes[i],
+                             .unverified = fragment->unverified};
         return true;
     }
     return false;

@@ -1,0 +1,96 @@
+#include "src/api/question.h"
+
+static const char *interned_key(const char *const *text)
+{
+    return *text;
+}
+
+DEFINE_HASH_TABLE_FUNCTIONS(interned_texts, const char *, const char *, interned_key, hash_string, equal_strings);
+
+const char *session_text(struct cdacq_session *session, const char *text, size_t length)
+{
+    if (!session_is_running(session))
+        return arena_string(&session->arena, text, length);
+    const char **known = interned_texts_find(&session->texts, text);
+    const char *copy = known ? *known : arena_string(&session->arena, text, length);
+    return known || (copy && interned_texts_insert(&session->texts, copy, NULL)) ? copy : NULL;
+}
+
+void session_question_deinit(struct cdacq_session *session)
+{
+    arena_deinit(&session->records_arena);
+    record_list_deinit(&session->unchecked);
+    interned_texts_deinit(&session->texts);
+    read_log_deinit(&session->log);
+    code_map_free(session->own_map);
+}
+
+void session_read_anew(struct cdacq_session *session)
+{
+    target_begin_question(session->target->target);
+    reader_forget(&session->reader.raw, &session->log);
+    read_log_clear(&session->log);
+    session->unchecked.count = 0;
+    session->modules.round++;
+}
+
+static void forget_records(struct cdacq_session *session)
+{
+    for (size_t i = 0; session->ranges && i < session->map->count; i++)
+        free(session->ranges[i].records);
+    free(session->ranges);
+    session->ranges = NULL;
+    session->map = NULL;
+    session->no_map = false;
+    session->hint = 0;
+    code_map_free(session->own_map);
+    session->own_map = NULL;
+    walked_records_deinit(&session->walked);
+    arena_deinit(&session->records_arena);
+    module_cache_free_retired(&session->modules);
+    session->answered = NULL;
+    session->function_total = 0;
+    session->il_point_total = 0;
+    session->source_point_total = 0;
+    session->source_point_bytes = 0;
+}
+
+void session_begin_question(struct cdacq_session *session)
+{
+    struct cdacq_target *target = session->target;
+    bool continues = target->keep && session->refresh == target->refresh && session->reader.raw.log;
+    if (!session_is_running(session) || session->visits || continues)
+        return;
+    session->refresh = target->refresh;
+    forget_records(session);
+    session_read_anew(session);
+}
+
+struct code_map *session_running_map(struct cdacq_session *session)
+{
+    struct read_log *log = reader_log(&session->reader.raw, NULL); /* no answer rests on the map alone */
+    reader_begin(&session->reader.raw, FUEL_INDEX);
+    struct code_map *map = code_map_build(&session->target->manager, &session->reader);
+    reader_log(&session->reader.raw, log);
+    return map;
+}
+
+bool session_note_record(struct cdacq_session *session, struct method_record *record)
+{
+    record->round = session->modules.round;
+    return !session_is_running(session) || record_list_append(&session->unchecked, record);
+}
+
+/* If not, the records since then are void. */
+bool session_check(struct cdacq_session *session)
+{
+    if (!session_is_running(session))
+        return true;
+    bool same = target_unchanged(session->target->target, &session->log, 0);
+    for (size_t i = 0; !same && i < session->unchecked.count; i++)
+        session->unchecked.items[i]->is_void = true;
+    session->unchecked.count = 0;
+    session->modules.round++; /* what rests on a module from now on needs it to hold later, too */
+    read_log_clear(&session->log);
+    return same;
+}

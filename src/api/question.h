@@ -1,0 +1,44 @@
+/*
+ * question.h: what a session keeps while it answers questions about a running process, whose memory changes while it is
+ * read. A question is one call or, with CDACQ_OPEN_KEEP, all calls until cdacq_target_refresh. What the process may
+ * change is read anew for each question. What an answer rests on is read a second time after the answer was formed. If
+ * it is the same, there was a moment between at which the process was as the answer says.
+ */
+#ifndef CDACQ_API_QUESTION_H
+#define CDACQ_API_QUESTION_H
+
+#include "src/api/handles.h"
+
+/* Whether the memory of the session's target changes. */
+static inline bool session_is_running(const struct cdacq_session *session)
+{
+    return session->target->target->changes;
+}
+
+/*
+ * Begins a question unless one continues: every call that asks something calls it first. Then records and tables of the
+ * session are gone. Does nothing for memory that does not change.
+ */
+void session_begin_question(struct cdacq_session *session);
+
+/* The process is read anew from here on, but records that were formed in this question remain. */
+void session_read_anew(struct cdacq_session *session);
+
+/*
+ * Whether the process still holds what was read since the last check. If not, the records that were formed since then
+ * are void. True for memory that does not change.
+ */
+bool session_check(struct cdacq_session *session);
+
+/* Counts a record among those to check. False when out of memory. */
+bool session_note_record(struct cdacq_session *session, struct method_record *record);
+
+/* The map of all code as the process has it now. NULL, and the reader fails, as code_map_build() does. */
+struct code_map *session_running_map(struct cdacq_session *session);
+
+/* A text that lives as long as the session. NULL when out of memory. */
+const char *session_text(struct cdacq_session *session, const char *text, size_t length);
+
+void session_question_deinit(struct cdacq_session *session);
+
+#endif
