@@ -185,14 +185,16 @@ static int visit_thread(const struct cdacq_thread *thread, void *context)
 
 /* ---- The arguments of FailFast ---- */
 
-static bool is_string(struct cdacq_session *session, uint64_t object)
+/* NOT_MANAGED: another object, or none; MEMORY: the target lacks what may be one. */
+static enum cdacq_status check_string(struct cdacq_session *session, uint64_t object)
 {
     struct field_reader *reader = &session->reader;
     if (!object || object % reader->raw.pointer_size)
-        return false;
+        return CDACQ_NOT_MANAGED;
     reader_begin(&reader->raw, FUEL_LOOKUP);
     string_length(reader, object);
-    return !reader_failed(&reader->raw);
+    enum cdacq_status status = reader_status(&reader->raw, NULL);
+    return status == CDACQ_OK || status == CDACQ_ERR_MEMORY ? status : CDACQ_NOT_MANAGED;
 }
 
 /*
@@ -203,6 +205,7 @@ static unsigned search_strings(struct ending *ending, const struct first_frame *
 {
     struct field_reader *reader = &ending->session->reader;
     unsigned width = reader->raw.pointer_size, count = 0;
+    bool missing = false;
     uint64_t characters = reader->layout->fields[F_String_m_FirstChar].offset;
     uint64_t end = MIN(frame->cfa, frame->sp + SEARCHED_MAX);
     for (uint64_t at = frame->sp; at + width <= end && count < STRINGS_MAX; at += width) {
@@ -212,9 +215,13 @@ static unsigned search_strings(struct ending *ending, const struct first_frame *
             ending->end.flaws |= CDACQ_EXCEPTION_MISSING;
             return count;
         }
-        if (is_string(ending->session, string) && !(count && ret[0] == string))
+        enum cdacq_status status = check_string(ending->session, string);
+        if (status == CDACQ_OK && !(count && ret[0] == string))
             ret[count++] = string;
+        missing |= status == CDACQ_ERR_MEMORY;
     }
+    if (missing && !count)
+        ending->end.flaws |= CDACQ_EXCEPTION_MISSING;
     for (uint64_t at = frame->sp; at + width <= end && count == STRINGS_MAX; at += width) {
         reader_begin(&reader->raw, FUEL_LOOKUP);
         uint64_t word = read_pointer(&reader->raw, at);
@@ -463,7 +470,7 @@ static void put_fail_fast(struct writer *w, unsigned release)
     }
     if (end->message)
         put_string(w, end->message);
-    else if (release >= NEW_FOLDS) /* .NET 8 takes null for "" */
+    else if (release >= NEW_FOLDS && !(end->flaws & CDACQ_EXCEPTION_MISSING)) /* .NET 8 takes null for "" */
         puts_text(w, no_message);
     puts_text(w, "\n");
     if (end->source)

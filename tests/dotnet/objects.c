@@ -4,6 +4,7 @@
  *     objects TARGET EXCEPTION <lines    ADDRESS [FIELD;...], hex; EXCEPTION is the MethodTable of System.Exception
  *     objects TARGET text <lines         ADDRESS of an exception
  *     objects TARGET last                the exception that each thread threw last
+ *     objects TARGET words               what the runtime wrote as it ended the process: KIND BYTES FLAWS, then that
  *
  * Prints a line for each: ADDRESS METHOD_TABLE SIZE, then what the object is; or ADDRESS BYTES FLAWS, then the text of
  * the exception and a newline.
@@ -133,6 +134,21 @@ static int put_last(const struct cdacq_thread *thread, void *context)
     return 0;
 }
 
+static void put_last_words(struct cdacq_session *session)
+{
+    struct cdacq_end end = {.size = sizeof end};
+    struct buffer text = {0};
+    struct cdacq_error error;
+    unsigned flaws = 0;
+    if (cdacq_session_get_end(session, &end, &error) < 0 ||
+        cdacq_session_write_last_words(session, put_text, &text, &flaws, &error) < 0)
+        fprintf(stderr, "%s\n", error.message);
+    printf("%d %zu %u\n", end.kind, text.length, flaws);
+    fwrite(text.data, 1, text.length, stdout);
+    puts("");
+    free(text.data);
+}
+
 int main(int argc, char **argv)
 {
     static char line[1 << 16];
@@ -147,9 +163,11 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s\n", error.message);
         return 2;
     }
-    if (strcmp(argv[2], "last") == 0)
+    if (strcmp(argv[2], "words") == 0)
+        put_last_words(session);
+    else if (strcmp(argv[2], "last") == 0)
         cdacq_session_visit_threads(session, put_last, session, &error);
-    while (strcmp(argv[2], "last") != 0 && fgets(line, sizeof line, stdin)) {
+    while (strcmp(argv[2], "last") != 0 && strcmp(argv[2], "words") != 0 && fgets(line, sizeof line, stdin)) {
         char *names;
         line[strcspn(line, "\n")] = '\0';
         uint64_t object = strtoull(line, &names, 16);

@@ -125,13 +125,9 @@ static unsafe class Ends
 
     public static void Exit() => Environment.Exit(3);
 
-    public static void Segmentation() => KillBy(11);
-
-    public static void Waiting() => Thread.Sleep(60000);
-
-    static void KillBy(int signal)
+    public static void Waiting()
     {
-        kill(getpid(), signal);
+        Console.WriteLine("waiting");
         Thread.Sleep(60000);
     }
 

@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+"""Processes that die: what `cdacq report` says of their cores is what they wrote to standard error, word for word.
+
+    deaths.py [--all] [--runtime VERSION]... [--kind KIND]... [WAY...]
+
+Builds the program `dying` and lets it die in each way. The judge is the standard error of the same process. The cores are
+those that the kernel writes by default, and those of the runtime's createdump (mini, heap, triage, full). A core of
+createdump that lacks a part of the text must say so. By default, every way is tested with the kernel's core of the first
+runtime, and a share with the others and with createdump; --all tests everything, which takes an hour. Runtimes are
+"installed" and versions of runtime packs; default: those in CDACQ_RUNTIMES, else three.
+Exit 77 (skipped) where dotnet is missing, unless CDACQ_REQUIRE_DOTNET=1: then that is a failure.
+"""
+
+import argparse
+import collections
+import glob
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import exceptions
+import lab
+
+RUNTIMES = ["installed", "9.0.22", "8.0.33"]
+DUMP_TYPES = {"mini": "1", "heap": "2", "triage": "3", "full": "4"}
+KINDS = ["kernel", *DUMP_TYPES]
+OVERRIDDEN, CUT, MISSING, INFERRED = 1, 2, 4, 8  # enum cdacq_exception_flaw
+
+WAYS = """
+NullReference NullReferenceOfReferences Structs DivideByZero Bounds Cast Nested Framework Linq Async AsyncVoid AsyncStream
+ValueTasks Iterator Enumerator Rethrown ThrownAgain Dispatched Remote CurrentStack OnThread OnPool OnTimer StaticConstructor
+Aggregate Tasks ParallelLoop Reflection Activated DynamicMethods Expressions EmittedAssembly Closures Operators Filtered
+Finally FromCatch Finalizer Deep MissingFunction MissingFile Sockets Cancelled Json Synchronization
+Generic Win32 Com External Culture Loader Unicode Surrogates Controls Huge ManyInner Overriding Printing
+FailFast FailFastException FailFastNothing FailFastEmpty FailFastUnicode FailFastHuge FailFastOnThread FailFastGeneric
+FailFastAsync FailFastInCallback FailFastFromDelegate FailFastInCatch FailFastReflection FailFastDynamic Assertion
+AssertionCondition StackOverflow OverflowOnThread MutualOverflow OverflowBelow OutOfMemory OutOfMemoryThrown OverflowThrown
+ExecutionEngineThrown AccessViolation AccessViolationInRuntime AccessViolationCopy AccessViolationOnThread
+AccessViolationThrown NativeFault NativeAbort Waiting
+""".split()
+SHARE = ["NullReference", "Async", "Aggregate", "DynamicMethods", "Huge", "FailFastException", "FailFastInCallback", "Assertion",
+         "MutualOverflow", "OutOfMemory", "AccessViolation", "NativeAbort"]
+SHARE_OF_KINDS = ["Nested", "FailFastException", "StackOverflow", "OutOfMemory"]
+
+COMPUTED = {"Overriding", "Printing"}  # code of the program makes their texts: the flag says so
+NATIVE = {"NativeFault", "NativeAbort", "Waiting"}  # the runtime writes nothing
+HARD_LIMIT = {"OutOfMemory": "0x8000000"}
+ESCAPED = {"Unicode", "Surrogates", "Controls"}  # a terminal must not get some of their characters
+
+
+def start(command, way, work, kind):
+    environment = dict(os.environ)
+    if way in HARD_LIMIT:
+        environment["DOTNET_GCHeapHardLimit"] = HARD_LIMIT[way]
+    if kind != "kernel":
+        environment.update(DOTNET_DbgEnableMiniDump="1", DOTNET_DbgMiniDumpType=DUMP_TYPES[kind],
+                           DOTNET_DbgMiniDumpName=os.path.join(work, "dump"))
+    return subprocess.Popen(command + [way], cwd=work, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, preexec_fn=lab.allow_cores)
+
+
+def kill_from_outside(process):
+    """The runtime may take the first signal for its own."""
+    process.stdout.readline()
+    for _ in range(3):
+        process.send_signal(signal.SIGSEGV)
+        try:
+            process.wait(timeout=2)
+            return
+        except subprocess.TimeoutExpired:
+            pass
+
+
+def die(command, way, work, kind):
+    """The core and the standard error of a process that dies in that way. The core is None if there is none."""
+    process = start(command, way, work, kind)
+    try:
+        if way == "Waiting":
+            kill_from_outside(process)
+        _, words = process.communicate(timeout=300)
+    finally:
+        process.kill()
+    if kind != "kernel":
+        dump = os.path.join(work, "dump")
+        return dump if os.path.exists(dump) else None, words
+    cores = glob.glob(os.path.join(work, "core*"))
+    return cores[0] if cores else None, words
+
+
+def expected_of(text):
+    """What the runtime writes of a text: it ends at a NUL."""
+    if b"\0" not in text:
+        return text
+    return text[:text.index(b"\0")] + b"\n"
+
+
+def problem_of(way, kind, core, words):
+    """None, "said" if the core lacks a part of the text and says so, or what is wrong."""
+    done = subprocess.run([exceptions.OBJECTS, core, "words"], stdout=subprocess.PIPE, check=True)
+    _, length, flags = (int(word) for word in done.stdout.split(b"\n", 1)[0].split())
+    text = expected_of(done.stdout.split(b"\n", 1)[1][:length])
+    report = subprocess.run([exceptions.TOOL, "report", "--brief", core], stdout=subprocess.PIPE, check=False).stdout
+    said = kind != "kernel" and (flags & MISSING or b"missing" in report)
+    if way in COMPUTED:
+        return None if flags & OVERRIDDEN else "does not say that the text is computed"
+    if text != words:
+        return "said" if said else f"has another text (flags {flags})"
+    if flags & ~INFERRED:
+        return f"has flags {flags}"
+    if way in NATIVE and (words or b"signal      SIG" not in report):
+        return "has words, or no signal"
+    if way not in ESCAPED and words not in report:
+        return "has another text in the report"
+    return None
+
+
+def test_way(command, way, kind):
+    work = tempfile.mkdtemp(prefix="cdacq-death-")
+    try:
+        core, words = die(command, way, work, kind)
+        if core is None:
+            return "left no core"
+        return problem_of(way, kind, core, words)
+    finally:
+        shutil.rmtree(work)
+
+
+def test_exit(command):
+    """A program that ends itself leaves no core."""
+    work = tempfile.mkdtemp(prefix="cdacq-death-")
+    try:
+        core, words = die(command, "Exit", work, "kernel")
+        return "Environment.Exit left a core or a text" if core or words else None
+    finally:
+        shutil.rmtree(work)
+
+
+def plan_of(arguments, first):
+    """The ways to test for each kind of core."""
+    kinds = arguments.kind or KINDS
+    if arguments.all or arguments.ways:
+        return {kind: arguments.ways or WAYS for kind in kinds}
+    return {kind: (WAYS if first else SHARE) if kind == "kernel" else SHARE_OF_KINDS if first else [] for kind in kinds}
+
+
+def test_runtime(runtime, plan):
+    work = tempfile.mkdtemp(prefix="cdacq-deaths-")
+    good = True
+    try:
+        command = exceptions.command_of(work, runtime)
+        for kind, ways in plan.items():
+            counts, wrong, begin = collections.Counter(), [], time.monotonic()
+            for way in ways:
+                problem = test_way(command, way, kind)
+                counts["ok" if problem is None else problem if problem == "said" else "wrong"] += 1
+                if problem not in (None, "said"):
+                    wrong.append(f"{way} {problem}")
+            if kind == "kernel" and (problem := test_exit(command)):
+                wrong.append(problem)
+            good &= not wrong
+            if ways:
+                print(f"  {'FAIL' if wrong else 'ok  '} {runtime} {kind}: {counts['ok']} of {len(ways)} deaths word for word, {counts['said']} say "
+                      f"what is missing, {time.monotonic() - begin:.0f} s{''.join('; ' + text for text in wrong)}", flush=True)
+        return good
+    finally:
+        shutil.rmtree(work)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--runtime", action="append")
+    parser.add_argument("--kind", action="append", choices=KINDS)
+    parser.add_argument("ways", nargs="*", metavar="WAY")
+    arguments = parser.parse_args()
+    chosen = [name for name in os.environ.get("CDACQ_RUNTIMES", "").split() if name[0].isdigit() or name == "installed"]
+    runtimes = arguments.runtime or chosen or RUNTIMES
+    try:
+        lab.refuse_piped_cores()
+        return 0 if all([test_runtime(runtime, plan_of(arguments, i == 0)) for i, runtime in enumerate(runtimes)]) else 1
+    except lab.Skip as reason:
+        print(f"skipped: {reason}")
+        return 1 if os.environ.get("CDACQ_REQUIRE_DOTNET") == "1" else lab.SKIPPED
+
+
+if __name__ == "__main__":
+    sys.exit(main())
