@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "formats/cfi.h"
 #include "util/sized.h"
 
 enum {
@@ -13,7 +14,8 @@ enum {
     ENTRY_FIXED = 16,
     UNWINDING_FIXED = 40,
     SAMPLY_FIXED = 48,
-    SLACK_MAX = 7, /* padding after a record, which some writers add to align the next one */
+    RANGE_CHECKS_MAX = 1024 * 1024, /* comparisons of inline ranges with those of their parents */
+    SLACK_MAX = 7,                  /* padding after a record, which some writers add to align the next one */
 };
 
 /* ---- Headers ---------------------------------------------------------------------------------------------------- */
@@ -335,6 +337,48 @@ static void finish_debug_info(struct cdacq_jitdump_record *record, struct proble
                 info->nr_entry, count);
 }
 
+static int32_t offset_at(const struct cfi_bytes *bytes, uint64_t at)
+{
+    return (int32_t)load_u32(bytes->bytes + at, bytes->big);
+}
+
+/*
+ * Checks .eh_frame_hdr, which follows .eh_frame in the data of a JIT_CODE_UNWINDING_INFO. Addresses are offsets in the
+ * data: nothing says where the data will be.
+ */
+static void check_eh_frame_hdr(struct cdacq_jitdump_record *record, struct problems *problems)
+{
+    struct cdacq_jitdump_unwinding_info *info = &record->as.unwinding_info;
+    uint64_t frame_size = info->unwind_data_size - info->eh_frame_hdr_size;
+    struct cfi_bytes header = {.bytes = (const uint8_t *)info->unwinding_data + frame_size,
+                               .size = (size_t)info->eh_frame_hdr_size,
+                               .address = frame_size,
+                               .word_size = 8,
+                               .big = record->opaque.big_endian};
+    struct cfi_index index;
+    if (!cfi_index_read(&header, &index)) {
+        problem(problems, "JIT_CODE_UNWINDING_INFO: its eh_frame_hdr is damaged");
+        return;
+    }
+    info->fde_count = index.count;
+    uint64_t table = index.count ? index.table - frame_size : 0;
+    if (index.eh_frame >= frame_size)
+        problem(problems, "JIT_CODE_UNWINDING_INFO: the eh_frame of its eh_frame_hdr is not in its data");
+    else if (index.count && !range_fits(table, index.count * CFI_INDEX_ENTRY, header.size))
+        problem(problems, "JIT_CODE_UNWINDING_INFO: its eh_frame_hdr has %" PRIu64 " entries, and %zu bytes for them",
+                index.count, header.size - (size_t)MIN(table, (uint64_t)header.size));
+    else
+        for (uint64_t i = 0; i < index.count; i++) {
+            uint64_t at = table + i * CFI_INDEX_ENTRY;
+            uint64_t fde = frame_size + (uint64_t)(int64_t)offset_at(&header, at + 4);
+            if (fde >= frame_size)
+                problem(problems,
+                        "JIT_CODE_UNWINDING_INFO: entry %" PRIu64 " of its eh_frame_hdr has no FDE in its data", i);
+            if (i && offset_at(&header, at - CFI_INDEX_ENTRY) > offset_at(&header, at))
+                problem(problems, "JIT_CODE_UNWINDING_INFO: entry %" PRIu64 " of its eh_frame_hdr is not in order", i);
+        }
+}
+
 static void finish_unwinding_info(const uint8_t *p, struct cdacq_jitdump_record *record, struct problems *problems)
 {
     struct cdacq_jitdump_unwinding_info *info = &record->as.unwinding_info;
@@ -348,6 +392,8 @@ static void finish_unwinding_info(const uint8_t *p, struct cdacq_jitdump_record 
         problem(problems,
                 "JIT_CODE_UNWINDING_INFO: eh_frame_hdr_size %" PRIu64 " is more than unwind_data_size %" PRIu64,
                 info->eh_frame_hdr_size, info->unwind_data_size);
+    else if (info->eh_frame_hdr_size && info->unwinding_data)
+        check_eh_frame_hdr(record, problems);
 }
 
 /* ---- samply ------------------------------------------------------------------------------------------------------ */
@@ -413,8 +459,67 @@ static void check_line_records(const struct cdacq_jitdump_record *record, struct
 {
     const struct cdacq_jitdump_samply_debug_info2 *info = &record->as.samply_debug_info2;
     struct cdacq_jitdump_line_record line;
-    for (uint32_t i = 0; get_element(record, LINE_RECORDS, i, &line); i++)
+    for (uint32_t i = 0; get_element(record, LINE_RECORDS, i, &line); i++) {
         check_index(problems, "line_record_list", i, "file_index", line.file_index, info->file_count);
+        if (!line.line_number)
+            problem(problems, "line_record_list[%" PRIu32 "].line_number is 0, and lines begin at 1", i);
+    }
+}
+
+/* Whether [begin, end) is in one of `count` ranges from `first` on. Each comparison takes one of *left. */
+static bool is_in_ranges(const struct cdacq_jitdump_record *record, uint64_t begin, uint64_t end, uint32_t first,
+                         uint32_t count, uint32_t *left)
+{
+    struct cdacq_jitdump_range range;
+    for (uint32_t i = 0; i < count && get_element(record, RANGES, first + i, &range); i++) {
+        if (!*left || !--*left) /* too many to check */
+            return true;
+        if (begin >= range.start_offset && end <= (uint64_t)range.start_offset + range.code_size)
+            return true;
+    }
+    return false;
+}
+
+/* The calls around the current one, by depth. */
+struct call_ranges {
+    uint32_t first, count;
+};
+
+/* The code of an inlined call is in that of the call that contains it. */
+static void check_ranges(const struct cdacq_jitdump_record *record, struct problems *problems)
+{
+    enum { DEPTH_MAX = 64 }; /* deeper calls are not checked */
+    struct call_ranges parents[DEPTH_MAX] = {{0}};
+    struct cdacq_jitdump_inline_call call;
+    struct cdacq_jitdump_range range;
+    uint32_t first = 0, left = RANGE_CHECKS_MAX;
+    for (uint32_t i = 0; get_element(record, INLINE_CALLS, i, &call); i++) {
+        const struct call_ranges *parent =
+            call.depth && call.depth <= DEPTH_MAX ? &parents[call.depth - 1] : &(struct call_ranges){0};
+        for (uint32_t k = 0; k < call.range_count && get_element(record, RANGES, first + k, &range); k++) {
+            uint64_t end = (uint64_t)range.start_offset + range.code_size;
+            if (parent->count && !is_in_ranges(record, range.start_offset, end, parent->first, parent->count, &left))
+                problem(problems, "range_list[%" PRIu32 "] is outside of the ranges of the call that contains it",
+                        first + k);
+        }
+        if (call.depth < DEPTH_MAX)
+            parents[call.depth] = (struct call_ranges){first, call.range_count};
+        if (call.range_count > UINT32_MAX - first)
+            return;
+        first += call.range_count;
+    }
+}
+
+uint64_t jitdump_samply_end(const struct cdacq_jitdump_record *record)
+{
+    struct cdacq_jitdump_range range;
+    struct cdacq_jitdump_line_record line;
+    uint64_t end = 0;
+    for (uint32_t i = 0; get_element(record, RANGES, i, &range); i++)
+        end = MAX(end, (uint64_t)range.start_offset + range.code_size);
+    for (uint32_t i = 0; get_element(record, LINE_RECORDS, i, &line); i++)
+        end = MAX(end, (uint64_t)line.code_offset);
+    return end;
 }
 
 static void check_samply(const struct cdacq_jitdump_record *record, struct problems *problems)
@@ -432,6 +537,7 @@ static void check_samply(const struct cdacq_jitdump_record *record, struct probl
     check_functions(record, problems);
     check_inline_calls(record, problems);
     check_line_records(record, problems);
+    check_ranges(record, problems);
 }
 
 /* ---- Records ----------------------------------------------------------------------------------------------------- */
@@ -475,5 +581,8 @@ enum cdacq_status jitdump_decode(const void *bytes, size_t size, bool big_endian
         finish_unwinding_info(bytes, record, &problems);
     else if (record->kind == CDACQ_JITDUMP_SAMPLY_DEBUG_INFO2)
         check_samply(record, &problems);
+    else if (record->kind == CDACQ_JITDUMP_CLOSE && record->total_size > JITDUMP_PREFIX_SIZE)
+        problem(&problems, "JIT_CODE_CLOSE: %" PRIu64 " bytes after its header belong to nothing",
+                record->total_size - JITDUMP_PREFIX_SIZE);
     return problems_end(&problems);
 }

@@ -19,6 +19,7 @@ enum {
     JITDUMP_HEADER_SIZE = 40,     /* what writers write today */
     JITDUMP_HEADER_SIZE_MIN = 12, /* up to the field with the size */
     JITDUMP_PREFIX_SIZE = 16,     /* the header of each record */
+    JITDUMP_FLAGS_KNOWN = 1,      /* JITDUMP_FLAGS_ARCH_TIMESTAMP */
     JITDUMP_LOAD_FIXED = 56,      /* a JIT_CODE_LOAD up to its name */
 };
 
@@ -41,5 +42,8 @@ void jitdump_decode_prefix(const void *bytes, bool big_endian, uint64_t offset, 
  */
 enum cdacq_status jitdump_decode(const void *bytes, size_t size, bool big_endian, struct cdacq_jitdump_record *record,
                                  struct cdacq_error *err);
+
+/* Of a SAMPLY_JIT_CODE_DEBUG_INFO2: the end of what its ranges and lines cover, relative to the function's start. */
+uint64_t jitdump_samply_end(const struct cdacq_jitdump_record *record);
 
 #endif

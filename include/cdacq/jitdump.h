@@ -12,7 +12,8 @@ CDACQ_BEGIN_DECLS
  * Reads the file in which a runtime records the code that it compiles (/tmp/jit-PID.dump), in the format of perf's
  * jitdump-specification.txt: versions 1 and 2, either byte order, with samply's three extensions. The file is read in
  * blocks with pread, never mapped, so it may grow, shrink or be replaced meanwhile. Memory use does not depend on the
- * size of the file; reading a record allocates nothing. One thread at a time may use a handle.
+ * size of the file unless its functions are moved or its code_index does not grow: then there is a table of them, as for
+ * cdacq_jitdump_visit_places. One thread at a time may use a handle.
  *
  *     struct cdacq_jitdump *jitdump;
  *     struct cdacq_jitdump_record record = {.size = sizeof record};
@@ -72,7 +73,11 @@ struct cdacq_jitdump_load {
     size_t name_length;
     const void *code;     /* code_size bytes; NULL without CDACQ_JITDUMP_CODE, or if some are missing */
     uint64_t code_offset; /* of the code in the file; 0 when not known */
-    /* Offsets of the preceding records about this function; 0 if there is none. */
+    /*
+     * Offsets of the preceding records about this function; 0 if there is none. A JIT_CODE_DEBUG_INFO is of the next
+     * JIT_CODE_LOAD of its address; the other two, which have none, of the same as the JIT_CODE_DEBUG_INFO before them,
+     * or of the next one. One without a JIT_CODE_LOAD is an `error` of the record that shows it, or FORMAT at the end.
+     */
     uint64_t debug_info, unwinding_info, samply_debug_info2;
 };
 
@@ -93,6 +98,7 @@ struct cdacq_jitdump_unwinding_info {
     uint64_t unwind_data_size, eh_frame_hdr_size, mapped_size;
     const void *unwinding_data; /* unwind_data_size bytes; NULL as for `code` above */
     uint64_t unwinding_data_offset;
+    uint64_t fde_count; /* entries of .eh_frame_hdr, which follows .eh_frame in the data; 0 without one */
 };
 
 /*

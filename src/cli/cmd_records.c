@@ -236,7 +236,8 @@ static const struct record_kind {
                                   entry_lists, ARRAY_SIZE(entry_lists)},
     [CDACQ_JITDUMP_UNWINDING_INFO] = {FIELDS(UNWIND("unwind_data_size", DECIMAL, unwind_data_size),
                                              UNWIND("eh_frame_hdr_size", DECIMAL, eh_frame_hdr_size),
-                                             UNWIND("mapped_size", DECIMAL, mapped_size)),
+                                             UNWIND("mapped_size", DECIMAL, mapped_size),
+                                             UNWIND("fde_count", REFERENCE, fde_count)),
                                       FIELDS(UNWIND("", DECIMAL, unwind_data_size),
                                              UNWIND(" bytes, of which eh_frame_hdr ", DECIMAL, eh_frame_hdr_size),
                                              UNWIND(", mapped ", DECIMAL, mapped_size)),
@@ -347,7 +348,7 @@ static void write_json(struct output *out, const struct cdacq_jitdump_record *re
     write_json_fields(w, &kind->json, record, record->has_fields || is_header);
     for (size_t i = 0; i < kind->list_count; i++)
         write_json_list(w, &kind->lists[i], record);
-    if (!is_header)
+    if (!is_header || record->error)
         json_note(w, "error", record->error);
     json_end_object(w);
     json_end_line(w);

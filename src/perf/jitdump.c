@@ -5,6 +5,8 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 
 #include "cdacq/jitdump.h"
 #include "util/error.h"
@@ -17,6 +19,7 @@ enum {
     BLOCK = 64 * 1024,
     RECORD_MAX = 64 * 1024 * 1024, /* bytes of a record that are read; a longer one is reported as cut */
     NAME_FIRST = 512,              /* bytes of a JIT_CODE_LOAD that contain nearly every name */
+    PENDING_MAX = 64,              /* records about functions whose JIT_CODE_LOADs have not come yet */
     FIXED_MAX = 64,                /* at least the fixed fields of any kind */
 };
 
@@ -25,6 +28,14 @@ struct extent {
     uint8_t *data;
     size_t capacity, length;
     uint64_t begin;
+};
+
+/* A record about a function whose JIT_CODE_LOAD has not come yet. */
+struct pending {
+    uint64_t offset, code_addr;
+    uint64_t end; /* of samply's ranges and lines */
+    enum cdacq_jitdump_kind kind;
+    bool has_address, is_damaged;
 };
 
 struct cdacq_jitdump {
@@ -41,11 +52,14 @@ struct cdacq_jitdump {
     uint8_t header_bytes[JITDUMP_HEADER_SIZE]; /* to detect a rewritten file */
     size_t header_size;
     const char *restart;
-    struct {
-        uint64_t offset, code_addr;
-    } debug_info;                                /* of the next JIT_CODE_LOAD */
-    uint64_t unwinding_info, samply_debug_info2; /* likewise */
-    bool has_places;                             /* `places` holds all JIT_CODE_LOADs before `offset` */
+    struct pending pending[PENDING_MAX]; /* in file order */
+    size_t pending_count;
+    bool has_debug_info; /* since the last JIT_CODE_LOAD; of last_debug_info */
+    uint64_t last_debug_info, last_load;
+    uint64_t closed;  /* offset of the JIT_CODE_CLOSE; 0: there is none yet */
+    uint64_t highest; /* code_index of all JIT_CODE_LOADs */
+    bool has_load;    /* there was one */
+    bool has_places;  /* `places` holds all JIT_CODE_LOADs before `offset` */
     struct jitdump_places places;
     struct cdacq_error no_places; /* why `places` cannot be built */
     struct cdacq_error problem;   /* of the last record */
@@ -130,6 +144,23 @@ static inline enum cdacq_status window(struct cdacq_jitdump *jitdump, uint64_t o
 
 /* ---- Records ----------------------------------------------------------------------------------------------------- */
 
+/* Adds a problem to a record that has none. */
+static void set_problem(struct cdacq_jitdump *jitdump, struct cdacq_jitdump_record *record, const char *format, ...)
+    PRINTF_LIKE(3, 4);
+
+static void set_problem(struct cdacq_jitdump *jitdump, struct cdacq_jitdump_record *record, const char *format, ...)
+{
+    char line[256];
+    va_list args;
+    if (record->error)
+        return;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    error_set(&jitdump->problem, CDACQ_ERR_FORMAT, record->offset, "%s", line);
+    record->error = jitdump->problem.message;
+}
+
 /* CDACQ_END: the header is not complete. */
 static enum cdacq_status read_header(struct cdacq_jitdump *jitdump, struct cdacq_jitdump_record *ret,
                                      struct cdacq_error *err)
@@ -146,6 +177,9 @@ static enum cdacq_status read_header(struct cdacq_jitdump *jitdump, struct cdacq
     jitdump->header_size = (size_t)MIN(ret->total_size, (uint64_t)JITDUMP_HEADER_SIZE);
     memcpy(jitdump->header_bytes, bytes, jitdump->header_size);
     ret->as.header.restart = jitdump->restart;
+    if (ret->as.header.flags & ~(uint64_t)JITDUMP_FLAGS_KNOWN)
+        set_problem(jitdump, ret, "jitdump header: its flags 0x%" PRIx64 " are not known",
+                    ret->as.header.flags & ~(uint64_t)JITDUMP_FLAGS_KNOWN);
     jitdump->header = *ret;
     jitdump->has_header = true;
     jitdump->offset = ret->total_size;
@@ -180,7 +214,7 @@ static size_t wanted_size(const struct cdacq_jitdump *jitdump, const struct cdac
 {
     uint64_t size = FIXED_MAX;
     if (jitdump->flags & CDACQ_JITDUMP_CODE || record->kind == CDACQ_JITDUMP_DEBUG_INFO ||
-        record->kind == CDACQ_JITDUMP_SAMPLY_DEBUG_INFO2)
+        record->kind == CDACQ_JITDUMP_SAMPLY_DEBUG_INFO2 || record->kind == CDACQ_JITDUMP_UNWINDING_INFO)
         size = RECORD_MAX;
     else if (record->kind == CDACQ_JITDUMP_LOAD)
         size = NAME_FIRST;
@@ -205,6 +239,8 @@ static enum cdacq_status read_fields(struct cdacq_jitdump *jitdump, struct cdacq
     }
     if (jitdump_decode(bytes, size, jitdump->header.as.header.big_endian, record, &jitdump->problem) != CDACQ_OK)
         record->error = jitdump->problem.message;
+    if (record->kind == CDACQ_JITDUMP_UNWINDING_INFO && !(jitdump->flags & CDACQ_JITDUMP_CODE))
+        record->as.unwinding_info.unwinding_data = NULL; /* as code is */
     return CDACQ_OK;
 }
 
@@ -212,26 +248,120 @@ static enum cdacq_status read_fields(struct cdacq_jitdump *jitdump, struct cdacq
 
 static void clear_pending(struct cdacq_jitdump *jitdump)
 {
-    jitdump->debug_info.offset = jitdump->unwinding_info = jitdump->samply_debug_info2 = 0;
+    jitdump->pending_count = 0;
 }
 
-/* Records about a function come before its JIT_CODE_LOAD; the last of a kind counts. */
+static void remove_pending(struct cdacq_jitdump *jitdump, size_t i)
+{
+    struct pending *pending = jitdump->pending;
+    memmove(&pending[i], &pending[i + 1], (--jitdump->pending_count - i) * sizeof *pending);
+}
+
+static const char *name_of(const struct pending *pending)
+{
+    return pending->kind == CDACQ_JITDUMP_DEBUG_INFO       ? "JIT_CODE_DEBUG_INFO"
+           : pending->kind == CDACQ_JITDUMP_UNWINDING_INFO ? "JIT_CODE_UNWINDING_INFO"
+                                                           : "SAMPLY_JIT_CODE_DEBUG_INFO2";
+}
+
+/* The address of the function that a pending record is of, as text; empty where that is not known. */
+static const char *function_of(const struct pending *pending, char room[40])
+{
+    snprintf(room, 40, pending->has_address ? ", of 0x%" PRIx64 "," : "", pending->code_addr);
+    return room;
+}
+
+/* Reports on `record` that a pending one is of no JIT_CODE_LOAD. A damaged one was reported already. */
+static void report_pending(struct cdacq_jitdump *jitdump, struct cdacq_jitdump_record *record,
+                           const struct pending *pending)
+{
+    char room[40];
+    if (!pending->is_damaged)
+        set_problem(jitdump, record, "the %s at offset %" PRIu64 "%s has no JIT_CODE_LOAD", name_of(pending),
+                    pending->offset, function_of(pending, room));
+}
+
+/* Keeps a record about a function until its JIT_CODE_LOAD comes. A later one of the same kind and function counts. */
+static void add_pending(struct cdacq_jitdump *jitdump, struct cdacq_jitdump_record *record)
+{
+    struct pending added = {.offset = record->offset, .kind = record->kind, .is_damaged = record->error != NULL};
+    if (record->kind == CDACQ_JITDUMP_DEBUG_INFO) {
+        added.has_address = true;
+        added.code_addr = jitdump->last_debug_info = record->as.debug_info.code_addr;
+        jitdump->has_debug_info = true;
+    } else {
+        added.has_address = jitdump->has_debug_info;
+        added.code_addr = jitdump->last_debug_info;
+    }
+    if (record->kind == CDACQ_JITDUMP_SAMPLY_DEBUG_INFO2 && !record->error)
+        added.end = jitdump_samply_end(record);
+    for (size_t i = 0; i < jitdump->pending_count; i++) {
+        struct pending *known = &jitdump->pending[i];
+        if (known->kind != added.kind || known->has_address != added.has_address ||
+            (added.has_address && known->code_addr != added.code_addr))
+            continue;
+        report_pending(jitdump, record, known);
+        remove_pending(jitdump, i);
+        break;
+    }
+    if (jitdump->pending_count == PENDING_MAX) {
+        report_pending(jitdump, record, &jitdump->pending[0]);
+        remove_pending(jitdump, 0);
+    }
+    jitdump->pending[jitdump->pending_count++] = added;
+}
+
+/* Whether a pending record with the address of a JIT_CODE_DEBUG_INFO is of a function that is still to come. */
+static bool is_spoken_for(const struct cdacq_jitdump *jitdump, const struct pending *pending)
+{
+    for (size_t i = 0; pending->has_address && i < jitdump->pending_count; i++)
+        if (jitdump->pending[i].kind == CDACQ_JITDUMP_DEBUG_INFO && jitdump->pending[i].code_addr == pending->code_addr)
+            return true;
+    return false;
+}
+
+/* Removes the pending record of a kind that is of this function. False if there is none. */
+static bool take_pending(struct cdacq_jitdump *jitdump, const struct cdacq_jitdump_load *load,
+                         enum cdacq_jitdump_kind kind, struct pending *ret)
+{
+    const struct pending *pending = jitdump->pending;
+    size_t found = SIZE_MAX;
+    for (size_t i = 0; i < jitdump->pending_count; i++) {
+        bool same =
+            pending[i].has_address && (pending[i].code_addr == load->code_addr || pending[i].code_addr == load->vma);
+        /* Without an address of its own, it is of the next function, whatever was before it. */
+        if (pending[i].kind == kind &&
+            (same || (kind != CDACQ_JITDUMP_DEBUG_INFO && found == SIZE_MAX && pending[i].offset > jitdump->last_load &&
+                      !is_spoken_for(jitdump, &pending[i]))))
+            found = i;
+        if (pending[i].kind == kind && same)
+            break;
+    }
+    if (found == SIZE_MAX)
+        return false;
+    *ret = pending[found];
+    remove_pending(jitdump, found);
+    return true;
+}
+
 static void bind_pending(struct cdacq_jitdump *jitdump, struct cdacq_jitdump_record *record)
 {
     struct cdacq_jitdump_load *load = &record->as.load;
-    load->unwinding_info = jitdump->unwinding_info;
-    load->samply_debug_info2 = jitdump->samply_debug_info2;
-    uint64_t debug_info = jitdump->debug_info.offset, address = jitdump->debug_info.code_addr;
-    if (debug_info && (address == load->code_addr || address == load->vma))
-        load->debug_info = debug_info;
-    else if (debug_info && !record->error) {
-        error_set(&jitdump->problem, CDACQ_ERR_FORMAT, record->offset,
-                  "JIT_CODE_LOAD: the JIT_CODE_DEBUG_INFO before it, at offset %" PRIu64
-                  ", is of a function at 0x%" PRIx64,
-                  debug_info, address);
-        record->error = jitdump->problem.message;
+    struct pending pending;
+    if (take_pending(jitdump, load, CDACQ_JITDUMP_DEBUG_INFO, &pending))
+        load->debug_info = pending.offset;
+    if (take_pending(jitdump, load, CDACQ_JITDUMP_UNWINDING_INFO, &pending))
+        load->unwinding_info = pending.offset;
+    if (take_pending(jitdump, load, CDACQ_JITDUMP_SAMPLY_DEBUG_INFO2, &pending)) {
+        load->samply_debug_info2 = pending.offset;
+        if (pending.end > load->code_size)
+            set_problem(jitdump, record,
+                        "JIT_CODE_LOAD: code_size is %" PRIu64
+                        ", and the SAMPLY_JIT_CODE_DEBUG_INFO2 at offset %" PRIu64 " goes up to %" PRIu64,
+                        load->code_size, pending.offset, pending.end);
     }
-    clear_pending(jitdump);
+    jitdump->last_load = record->offset;
+    jitdump->has_debug_info = false;
 }
 
 /* Enters a JIT_CODE_LOAD or JIT_CODE_MOVE into the table of places; a damaged one is skipped. */
@@ -287,30 +417,72 @@ static enum cdacq_status apply_move(struct cdacq_jitdump *jitdump, struct cdacq_
     return status == CDACQ_END ? CDACQ_END : CDACQ_OK;
 }
 
-/* Applies a record to the table of places and to the next JIT_CODE_LOAD. */
-static enum cdacq_status connect(struct cdacq_jitdump *jitdump, struct cdacq_jitdump_record *record)
+/*
+ * Checks that the code_index is new. As long as it grows, it is; otherwise the table of places says so. CDACQ_END: the
+ * file has changed.
+ */
+static enum cdacq_status check_index(struct cdacq_jitdump *jitdump, struct cdacq_jitdump_record *record,
+                                     struct cdacq_error *err)
+{
+    uint64_t index = record->as.load.code_index;
+    enum cdacq_status status = CDACQ_OK;
+    if (jitdump->has_load && index <= jitdump->highest && !jitdump->has_places && jitdump->no_places.status >= 0) {
+        status = collect_places(jitdump, record->offset, NULL);
+        if (status != CDACQ_END) /* the table has read other parts of the file */
+            status = read_fields(jitdump, record, err);
+    }
+    const struct jitdump_place *known =
+        status == CDACQ_OK && jitdump->has_places ? jitdump_places_find(&jitdump->places, index) : NULL;
+    if (known)
+        set_problem(jitdump, record, "JIT_CODE_LOAD: that at offset %" PRIu64 " has the same code_index, %" PRIu64,
+                    known->load, index);
+    jitdump->highest = jitdump->has_load ? MAX(jitdump->highest, index) : index;
+    jitdump->has_load = true;
+    return status;
+}
+
+static enum cdacq_status connect_load(struct cdacq_jitdump *jitdump, struct cdacq_jitdump_record *record,
+                                      struct cdacq_error *err)
+{
+    enum cdacq_status status = check_index(jitdump, record, err);
+    if (status != CDACQ_OK)
+        return status;
+    bind_pending(jitdump, record);
+    if (jitdump->closed)
+        set_problem(jitdump, record, "JIT_CODE_LOAD: after the JIT_CODE_CLOSE at offset %" PRIu64, jitdump->closed);
+    if (jitdump->has_places && jitdump_places_load(&jitdump->places, record, &jitdump->no_places) != CDACQ_OK) {
+        jitdump->has_places = false; /* later moves report why */
+        jitdump_places_deinit(&jitdump->places);
+    }
+    return CDACQ_OK;
+}
+
+static void connect_close(struct cdacq_jitdump *jitdump, struct cdacq_jitdump_record *record)
+{
+    for (size_t i = 0; i < jitdump->pending_count; i++)
+        report_pending(jitdump, record, &jitdump->pending[i]);
+    clear_pending(jitdump);
+    jitdump->closed = record->offset;
+}
+
+/* Applies a record to the table of places and to the JIT_CODE_LOADs after it. CDACQ_END: the file has changed. */
+static enum cdacq_status connect(struct cdacq_jitdump *jitdump, struct cdacq_jitdump_record *record,
+                                 struct cdacq_error *err)
 {
     if (!record->has_fields)
         return CDACQ_OK;
     switch (record->kind) {
     case CDACQ_JITDUMP_LOAD:
-        bind_pending(jitdump, record);
-        if (jitdump->has_places && jitdump_places_load(&jitdump->places, record, &jitdump->no_places) != CDACQ_OK) {
-            jitdump->has_places = false; /* later moves report why */
-            jitdump_places_deinit(&jitdump->places);
-        }
-        return CDACQ_OK;
+        return connect_load(jitdump, record, err);
     case CDACQ_JITDUMP_MOVE:
         return apply_move(jitdump, record);
+    case CDACQ_JITDUMP_CLOSE:
+        connect_close(jitdump, record);
+        return CDACQ_OK;
     case CDACQ_JITDUMP_DEBUG_INFO:
-        jitdump->debug_info.offset = record->offset;
-        jitdump->debug_info.code_addr = record->as.debug_info.code_addr;
-        return CDACQ_OK;
     case CDACQ_JITDUMP_UNWINDING_INFO:
-        jitdump->unwinding_info = record->offset;
-        return CDACQ_OK;
     case CDACQ_JITDUMP_SAMPLY_DEBUG_INFO2:
-        jitdump->samply_debug_info2 = record->offset;
+        add_pending(jitdump, record);
         return CDACQ_OK;
     default:
         return CDACQ_OK;
@@ -331,7 +503,7 @@ static enum cdacq_status read_next(struct cdacq_jitdump *jitdump, struct cdacq_j
         return CDACQ_END;
     status = read_fields(jitdump, &record, err);
     if (status == CDACQ_OK)
-        status = connect(jitdump, &record);
+        status = connect(jitdump, &record, err);
     if (status != CDACQ_OK)
         return status;
     jitdump->offset += record.total_size;
@@ -349,6 +521,8 @@ static void restart(struct cdacq_jitdump *jitdump, const char *why)
     jitdump_places_deinit(&jitdump->places);
     jitdump->no_places = (struct cdacq_error){0};
     clear_pending(jitdump);
+    jitdump->has_debug_info = jitdump->has_load = false;
+    jitdump->closed = jitdump->last_load = 0;
 }
 
 /* Checks whether a file that was read to its end has changed. CDACQ_OK: read on. CDACQ_END: it has not. */
@@ -379,6 +553,14 @@ static enum cdacq_status report_cut(const struct cdacq_jitdump *jitdump, struct 
 {
     if (!jitdump->has_header)
         return error_set(err, CDACQ_ERR_FORMAT, 0, "not a jitdump: the file ends within its header");
+    for (size_t i = 0; jitdump->offset == jitdump->size && i < jitdump->pending_count; i++) {
+        const struct pending *pending = &jitdump->pending[i];
+        char room[40];
+        if (!pending->is_damaged)
+            return error_set(err, CDACQ_ERR_FORMAT, pending->offset,
+                             "the file ends, and the %s at offset %" PRIu64 "%s has no JIT_CODE_LOAD", name_of(pending),
+                             pending->offset, function_of(pending, room));
+    }
     if (jitdump->offset == jitdump->size)
         return CDACQ_END;
     return error_set(err, CDACQ_ERR_FORMAT, jitdump->offset,

@@ -74,7 +74,7 @@ class Decoding(Case):
                          b'"endian":"little"}\n')
 
     def test_all_numbers_are_exact(self):
-        dump = Jitdump(timestamp=(1 << 64) - 1, flags=(1 << 63) + 1)
+        dump = Jitdump(timestamp=(1 << 64) - 1, flags=1)
         dump.load((1 << 64) - 2, 0xFFFFFFFF, 0, (1 << 64) - 1, b"", (1 << 53) + 1, b"")
         found, _ = self.records(dump.data)
         self.assertEqual(found, dump.expected)
@@ -90,7 +90,7 @@ class Decoding(Case):
 
     def test_arch_timestamp(self):
         self.assertIn("ticks", self.assert_text(Jitdump(flags=1).data)[0])
-        self.assertNotIn("ticks", self.assert_text(Jitdump(flags=2).data)[0])
+        self.assertNotIn("ticks", self.assert_text(Jitdump(flags=2).data, PARTLY, 1)[0])
 
     def test_long_names(self):
         """Of any length, also beyond every block; characters are not cut where output is."""
@@ -111,24 +111,105 @@ class Decoding(Case):
 
 
 class Binding(Case):
-    def test_only_the_next_load(self):
+    def test_the_last_of_a_kind_counts(self):
         dump = Jitdump()
         first = dump.debug_info(1, 0x10, [])
         second = dump.debug_info(1, 0x10, [(0x10, 1, 0, b"f")])
         dump.load(1, 1, 1, 0x10, b"", 1, b"a")
         dump.load(1, 1, 1, 0x10, b"", 2, b"b")
-        found, _ = self.records(dump.data)
+        found, stderr = self.records(dump.data, PARTLY, 1)
         self.assertNotEqual(first, second)
         self.assertEqual([r["debug_info"] for r in found if r["type"] == "load"], [second, None])
+        self.assertIn(f"at offset {first}, of 0x10, has no JIT_CODE_LOAD", found[2]["error"])
+        self.assertIn(str(first), stderr)
+
+    def test_several_functions_at_once(self):
+        """DEBUG(A) UNWIND DEBUG(B) UNWIND SAMPLY LOAD(A) LOAD(B), and an UNWIND before the next one."""
+        dump = Jitdump()
+        debug_a, unwind_a = dump.debug_info(1, 0x10, []), dump.unwinding_info(1, b"a", 0, 0)
+        debug_b, unwind_b = dump.debug_info(1, 0x20, []), dump.unwinding_info(1, b"b", 0, 0)
+        samply_b = dump.samply(1, [], [], [], [], [], [])
+        dump.load(1, 1, 1, 0x10, b"", 1, b"a")
+        dump.load(1, 1, 1, 0x20, b"", 2, b"b")
+        unwind_c = dump.unwinding_info(1, b"c", 0, 0)
+        dump.load(1, 1, 1, 0x30, b"", 3, b"c")
+        loads = [r for r in self.records(dump.data)[0] if r["type"] == "load"]
+        self.assertEqual([(r["debug_info"], r["unwinding_info"], r["samply_debug_info2"]) for r in loads],
+                         [(debug_a, unwind_a, None), (debug_b, unwind_b, samply_b), (None, unwind_c, None)])
 
     def test_debug_info_of_another_function(self):
+        """At the end of the file, or where it is closed."""
+        for closed in (False, True):
+            dump = Jitdump()
+            dump.debug_info(1, 0x10, [])
+            dump.load(1, 1, 1, 0x20, b"", 1, b"a")
+            if closed:
+                dump.close(2)
+            found, stderr = self.records(dump.data, PARTLY, 1)
+            self.assertIsNone(found[2]["debug_info"])
+            self.assertIn("0x10", stderr)
+            if closed:
+                self.assertIn("0x10", found[3]["error"])
+
+    def test_a_code_index_twice(self):
         dump = Jitdump()
-        dump.debug_info(1, 0x10, [])
-        dump.load(1, 1, 1, 0x20, b"", 1, b"a")
+        for index in (5, 6, 4):
+            dump.load(1, 1, 1, 0x10 * index, b"", index, b"a" * 90000)
+        first = dump.loads[4]
+        dump.load(1, 1, 1, 0x80, b"", 4, b"second")
+        dump.load(1, 1, 1, 0x90, b"", 9, b"third")
         found, stderr = self.records(dump.data, PARTLY, 1)
-        self.assertIsNone(found[2]["debug_info"])
-        self.assertIn("0x10", found[2]["error"])
-        self.assertIn("0x10", stderr)
+        self.assertEqual([r["error"] is None for r in found[1:]], [True, True, True, False, True])
+        self.assertEqual(found[4]["name"], "second")
+        self.assertIn(str(first), found[4]["error"])
+        self.assertIn("code_index", stderr)
+
+    def test_after_the_end(self):
+        dump = Jitdump()
+        end = dump.close(1)
+        dump.load(1, 1, 1, 0x10, b"", 1, b"a")
+        found, _ = self.records(dump.data, PARTLY, 1)
+        self.assertIn(f"offset {end}", found[2]["error"])
+
+    def test_a_close_with_a_payload(self):
+        dump = Jitdump()
+        dump.record(3, 1, b"12345678")
+        self.assertIn("8 bytes", self.records(dump.data, PARTLY, 1)[0][1]["error"])
+
+    def test_unknown_flags(self):
+        found, stderr = self.records(Jitdump(flags=6).data, PARTLY, 1)
+        self.assertIn("0x6", found[0]["error"])
+        self.assertIn("0x6", stderr)
+
+    def test_eh_frame_hdr(self):
+        for fdes, damage, word in [([(0, 4), (8, 0)], None, None), ([(8, 4), (0, 0)], None, "not in order"),
+                                   ([(0, 99)], None, "no FDE"), ([(0, 0)], (8, 2), "entries"),
+                                   ([(0, 0)], (0, 2), "damaged"), ([(0, 0)], (4, 4096), "eh_frame")]:
+            dump = Jitdump()
+            data, header = dump.eh_frame(b"12345678", fdes)
+            data = bytearray(data)
+            if damage:
+                at = 8 + damage[0]
+                data[at:at + (1 if not damage[0] else 4)] = dump.pack("B" if not damage[0] else "I", damage[1])
+            dump.unwinding_info(1, bytes(data), header, 0)
+            dump.load(1, 1, 1, 0x10, b"", 1, b"a")
+            found, _ = self.records(dump.data, PARTLY if word else ANSWERED, 1 if word else 0)
+            if word:
+                self.assertIn(word, found[1]["error"])
+            else:
+                self.assertEqual(found[1]["fde_count"], 2)
+
+    def test_ranges_of_samply(self):
+        lists = [[b"f"], [b"n"], [(0, 0, 1, 0, 0)], [(0, 1, 0, 1, 0), (1, 1, 0, 1, 0)], [(0, 8), (2, 4)], [(0, 0, 1, 0)]]
+        for index, value, word, where in [(0, [b"f"], None, 1), (4, [(0, 8), (2, 7)], "outside", 1),
+                                          (4, [(0, 17), (2, 4)], "goes up to 17", 2),
+                                          (5, [(0, 0, 0, 0)], "line_number is 0", 1), (5, [(20, 0, 1, 0)], "20", 2)]:
+            dump = Jitdump()
+            dump.samply(1, *lists[:index], value, *lists[index + 1:])
+            dump.load(1, 1, 1, 0x10, bytes(16), 1, b"a")
+            found, _ = self.records(dump.data, PARTLY if word else ANSWERED, 1 if word else 0)
+            if word:
+                self.assertIn(word, found[where]["error"])
 
     def test_moves(self):
         dump = Jitdump()

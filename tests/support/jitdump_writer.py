@@ -87,10 +87,16 @@ class Jitdump:
         self.pending["debug_info"] = offset
         return offset
 
-    def unwinding_info(self, timestamp, data, header_size, mapped_size, slack=b""):
+    def eh_frame(self, frame, fdes):
+        """Unwinding data: .eh_frame, and its .eh_frame_hdr with a table of (begin, offset of the FDE in the frame)."""
+        size = len(frame)
+        header = bytes([1, 0x1b, 3, 0x3b]) + self.pack("iI", -size - 4, len(fdes))
+        return frame + header + b"".join(self.pack("ii", begin, fde - size) for begin, fde in fdes), 12 + 8 * len(fdes)
+
+    def unwinding_info(self, timestamp, data, header_size, mapped_size, slack=b"", fdes=None):
         body = self.pack("QQQ", len(data), header_size, mapped_size) + data + slack
         offset = self.record(UNWINDING_INFO, timestamp, body, unwind_data_size=len(data),
-                             eh_frame_hdr_size=header_size, mapped_size=mapped_size)
+                             eh_frame_hdr_size=header_size, mapped_size=mapped_size, fde_count=fdes or None)
         self.pending["unwinding_info"] = offset
         return offset
 
@@ -139,18 +145,23 @@ def name(random):
     return b"".join(random.choice(PIECES) for _ in range(random.choice([0, 1, 1, 2, 5, 40, 400])))
 
 
-def samply_lists(random):
+def samply_lists(random, size):
     files = [name(random) for _ in range(random.randrange(5))]
     names = [name(random) for _ in range(random.randrange(1, 6))]
     functions = [(random.randrange(len(names)), random.randrange(len(files)), u32(random), u32(random), u32(random))
                  for _ in range(random.randrange(6) if files else 0)]
-    calls, ranges, depth = [], [], 0
+    calls, ranges, depth, parents = [], [], 0, [[(0, size)]]
     for _ in range(random.randrange(8) if functions else 0):
-        count = random.randrange(1, 4)
-        calls.append((depth, count, random.randrange(len(functions)), u32(random), u32(random)))
-        ranges += [(u32(random), u32(random)) for _ in range(count)]
+        own = []
+        for _ in range(random.randrange(1, 4)):
+            start, length = random.choice(parents[depth])
+            begin = random.randrange(length + 1)
+            own.append((start + begin, random.randrange(length - begin + 1)))
+        calls.append((depth, len(own), random.randrange(len(functions)), u32(random), u32(random)))
+        ranges += own
+        parents[depth + 1:] = [own]
         depth = random.randrange(depth + 2)
-    lines = [(u32(random), random.randrange(len(files)), u32(random), u32(random))
+    lines = [(random.randrange(size + 1), random.randrange(len(files)), max(1, u32(random)), u32(random))
              for _ in range(random.randrange(9) if files else 0)]
     return files, names, functions, calls, ranges, lines
 
@@ -162,7 +173,7 @@ def address(random, size):
 def random_jitdump(random, count):
     """Every kind of record, well formed, with any contents."""
     dump = Jitdump(big=random.random() < 0.5, version=random.choice([1, 2]), total_size=random.choice([40, 40, 48, 77]),
-                   elf_mach=u32(random), pid=u32(random), timestamp=u64(random), flags=u64(random),
+                   elf_mach=u32(random), pid=u32(random), timestamp=u64(random), flags=random.randrange(2),
                    extra=random.randbytes(40))
     at = {}
     for _ in range(count):
@@ -175,11 +186,15 @@ def random_jitdump(random, count):
                 entries = [(u64(random), u32(random), u32(random), name(random)) for _ in range(random.randrange(5))]
                 dump.debug_info(u64(random), vma, entries, slack)
             if random.random() < 0.4:
-                data = random.randbytes(random.randrange(300))
-                dump.unwinding_info(u64(random), data, random.randrange(len(data) + 1), u64(random), slack)
+                frame = random.randbytes(random.randrange(1, 300))
+                fdes = [(i, random.randrange(len(frame))) for i in range(random.randrange(4))]
+                data, header = dump.eh_frame(frame, fdes) if random.random() < 0.5 else (frame, 0)
+                dump.unwinding_info(u64(random), data, header, u64(random), slack, len(fdes) if header else None)
             if random.random() < 0.4:
-                dump.samply(u64(random), *samply_lists(random))
+                dump.samply(u64(random), *samply_lists(random, len(code)))
             index = random.choice([u64(random), random.randrange(100)])
+            while index in at:
+                index = random.getrandbits(64)
             code_addr = random.choice([vma, u64(random)]) if not dump.pending.get("debug_info") else None
             dump.load(time, u32(random), u32(random), vma, code, index, name(random), code_addr, slack)
             at[index] = (vma if code_addr is None else code_addr, len(code))
@@ -189,15 +204,10 @@ def random_jitdump(random, count):
             new = u64(random)
             dump.move(time, u32(random), u32(random), address(random, size), old, new, size, index)
             at[index] = (new, size)
-        elif what == 5:
-            dump.close(time)
         elif what == 6:
             dump.record(random.choice([SAMPLY_TIER, SAMPLY_SOURCE]), time, random.randbytes(random.randrange(99)))
-        elif what == 7:
-            dump.record(random.choice([5, 77, 0xFFFFFFFF]), time, random.randbytes(random.randrange(99)))
-        elif what == 8:
-            dump.samply(time, *samply_lists(random))
         else:
-            data = random.randbytes(random.randrange(300))
-            dump.unwinding_info(time, data, random.randrange(len(data) + 1), u64(random), slack)
+            dump.record(random.choice([5, 77, 0xFFFFFFFF]), time, random.randbytes(random.randrange(99)))
+    if random.random() < 0.5:
+        dump.close(u64(random))
     return dump
