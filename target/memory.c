@@ -1,7 +1,11 @@
 #include "target/memory.h"
 
-#include "util/sized.h"
+#include <stdio.h>
+
+#include "cdacq/stack.h"
 #include "target/page_cache.h"
+#include "target/threads.h"
+#include "util/sized.h"
 
 struct memory_target {
     struct target base;
@@ -55,6 +59,37 @@ static bool memory_target_at(struct target *target, uint64_t address, struct spa
     return true;
 }
 
+static bool append_thread(struct threads *threads, const struct cdacq_memory_thread *thread)
+{
+    struct target_thread added = {.tid = thread->tid, .signal = thread->signal, .died = thread->died};
+    snprintf(added.name, sizeof added.name, "%s", thread->name ? thread->name : "");
+    struct cdacq_registers registers = {.size = sizeof registers};
+    if (thread->registers)
+        sized_copy(&registers, thread->registers, thread->registers->size);
+    for (unsigned i = 0; i < REGISTER_MAX; i++)
+        if (registers.known >> i & 1)
+            register_set(&added.registers, i, registers.values[i]);
+    return threads_append(threads, added);
+}
+
+static enum cdacq_status memory_threads(struct target *target, struct threads *ret, struct cdacq_error *err)
+{
+    const struct cdacq_memory *memory = &((struct memory_target *)target)->memory;
+    size_t count = MIN(memory->thread_count, (size_t)THREAD_MAX);
+    if (!count)
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "memory of the caller has no threads");
+    for (size_t i = 0; i < count; i++) {
+        struct cdacq_memory_thread thread = {.size = sizeof thread};
+        size_t stride = memory->threads->size;
+        sized_copy(&thread, (const char *)memory->threads + i * stride, stride);
+        if (thread.registers && sized_check(thread.registers, "struct cdacq_registers", err) < 0)
+            return CDACQ_ERR_ARGUMENT;
+        if (!append_thread(ret, &thread))
+            return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the threads");
+    }
+    return CDACQ_OK;
+}
+
 static void memory_target_destroy(struct target *target)
 {
     page_cache_deinit(&((struct memory_target *)target)->cache);
@@ -66,6 +101,7 @@ static void memory_target_destroy(struct target *target)
 static const struct target_ops memory_target_ops = {
     .memory_at = memory_target_at,
     .dumped_at = memory_target_own,
+    .threads = memory_threads,
     .destroy = memory_target_destroy,
 };
 
@@ -116,6 +152,8 @@ enum cdacq_status memory_open(const struct cdacq_memory *memory, struct file_pol
                          "struct cdacq_memory: size, one of span_at and read, and mappings must be set");
     if (taken.mapping_count && sized_check(taken.mappings, "struct cdacq_mapping", err) < 0)
         return CDACQ_ERR_ARGUMENT;
+    if (taken.thread_count && (!taken.threads || sized_check(taken.threads, "struct cdacq_memory_thread", err) < 0))
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "struct cdacq_memory: threads and their size must be set");
     struct memory_target *target = calloc(1, sizeof *target);
     if (!target || !page_cache_init(&target->cache, taken.read, taken.context)) {
         free(target);

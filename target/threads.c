@@ -8,8 +8,7 @@ enum cdacq_status target_threads(struct target *target, struct threads *ret, str
 {
     *ret = (struct threads){0};
     if (!target->ops->threads)
-        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "%s has no threads",
-                         target->kind == CDACQ_TARGET_MEMORY ? "memory of the caller" : "an image file");
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "an image file has no threads");
     return target->ops->threads(target, ret, err);
 }
 

@@ -31,7 +31,7 @@ static struct reader *raw(const struct stack_walk *walk)
 }
 
 bool stack_walk_init(struct stack_walk *walk, const struct stack_walk_host *host, const struct thread_data *thread,
-                     const struct registers *registers, bool visits_frames)
+                     const struct registers *registers, unsigned flags)
 {
     const struct walk_machine *machine = walk_machine_find(host->reader->layout->architecture);
     *walk = (struct stack_walk){
@@ -39,7 +39,8 @@ bool stack_walk_init(struct stack_walk *walk, const struct stack_walk_host *host
         .machine = machine,
         .registers = *registers,
         .by = CDACQ_FRAME_BY_CONTEXT,
-        .visits_frames = visits_frames,
+        .is_call = flags & CDACQ_FRAMES_CALLER,
+        .visits_frames = flags & CDACQ_FRAMES_EXPLICIT,
         .switches_left = SWITCHES_MAX,
     };
     if (thread)

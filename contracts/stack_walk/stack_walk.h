@@ -77,11 +77,11 @@ struct stack_walk {
 };
 
 /*
- * Begins a walk. `thread` may be NULL. `visits_frames`: the runtime's Frames are visited too. False if the stacks of the
- * architecture cannot be walked, or the program counter or the stack pointer is not known.
+ * Begins a walk. `thread` may be NULL. `flags` are enum cdacq_frames_flags. False if the stacks of the architecture
+ * cannot be walked, or the program counter or the stack pointer is not known.
  */
 bool stack_walk_init(struct stack_walk *walk, const struct stack_walk_host *host, const struct thread_data *thread,
-                     const struct registers *registers, bool visits_frames);
+                     const struct registers *registers, unsigned flags);
 
 /* The next frame. The reader begins a new task with each call. */
 enum walk_result stack_walk_next(struct stack_walk *walk, struct walk_frame *ret);

@@ -39,7 +39,7 @@ struct cdacq_thread {
 /*
  * Calls `visit` for every thread: the one that died, then the others in the order of the core or of /proc. Fails with
  * ARGUMENT if the target has no threads: a live process that was not opened with CDACQ_OPEN_STOP, a core without
- * registers, caller's memory, an image. If the runtime's list of Threads cannot be read, threads lack `thread`; if a
+ * registers, caller's memory without threads, an image. If the runtime's list of Threads cannot be read, threads lack `thread`; if a
  * core has more threads than can be read, the others are left out. The threads are visited, and the status says why.
  */
 CDACQ_API enum cdacq_status cdacq_session_visit_threads(struct cdacq_session *session,
@@ -104,6 +104,7 @@ struct cdacq_frame {
 
 enum cdacq_frames_flags {
     CDACQ_FRAMES_EXPLICIT = 1 << 0, /* also visit the runtime's Frames, where they are on the stack */
+    CDACQ_FRAMES_CALLER = 1 << 1,   /* the registers are those of a caller: the program counter is a return address */
 };
 
 /*

@@ -155,10 +155,22 @@ struct cdacq_mapping {
     const char *path;
 };
 
+struct cdacq_registers;
+
+/* A thread of a target whose memory the caller provides. */
+struct cdacq_memory_thread {
+    size_t size;                             /* sizeof(struct cdacq_memory_thread) of the caller */
+    int tid;                                 /* the kernel's id, by which the runtime knows the thread */
+    int signal;                              /* the signal that it got; 0: none */
+    bool died;                               /* that signal ended the process */
+    const char *name;                        /* NULL: not known; up to 16 bytes are kept */
+    const struct cdacq_registers *registers; /* cdacq/stack.h; NULL: not known */
+};
+
 /*
  * Target memory that the caller provides, such as that of a debugger, an emulator or another dump format. Zero the
  * struct, set `size`, one of `span_at` and `read`, and the other fields that are known. Everything that it points to,
- * including the mappings and their paths, must stay valid and unchanged until cdacq_target_close.
+ * including the mappings, their paths and the threads, must stay valid and unchanged until cdacq_target_close.
  */
 struct cdacq_memory {
     size_t size; /* sizeof(struct cdacq_memory) of the caller */
@@ -183,6 +195,9 @@ struct cdacq_memory {
     size_t (*read)(void *context, uint64_t address, void *buffer, size_t size);
     int pid;              /* of the process, for cdacq_target_info only; 0 when not known */
     uint16_t elf_machine; /* EM_* of the process; 0 when not known: taken from the runtime's image if there is one */
+    /* For cdacq_session_visit_threads, in the order in which it visits them. The first one's `size` is that of all. */
+    const struct cdacq_memory_thread *threads;
+    size_t thread_count; /* at most 65536 are used; 0: the target has no threads */
 };
 
 /*

@@ -13,19 +13,19 @@ libcdacq.so.0 wherever the system finds it. Failures raise Error, whose `status`
 from __future__ import annotations
 
 from . import records
-from ._abi import (Answer, ClauseKind, CodeHeapType, CodeKind, DescriptorItemKind, ExceptionFlaw, FrameKind,
-                   FrameSource, FuncletKind, JitdumpKind, JitType, NameStyle, NeedKind, Status, TargetKind, Verdict)
+from ._abi import (Answer, ClauseKind, CodeHeapType, CodeKind, DescriptorItemKind, EndKind, ExceptionFlaw,
+                   FrameKind, FrameSource, FuncletKind, JitdumpKind, JitType, NameStyle, NeedKind, Status, TargetKind, Verdict)
 from ._abi import library as _library
 from ._calls import Listing
 from ._lookups import Block, ExceptionObject, Frame, Thread
 from .errors import ClosedError, Error
 from .jitdump import Jitdump, JitdumpRecord
-from .records import (CodeHeap, CodeRange, Comparison, ContractInfo, DebugInfo, DescriptorItem, ExceptionClause,
+from .records import (CodeHeap, CodeRange, Comparison, ContractInfo, DebugInfo, DescriptorItem, End, ExceptionClause,
                       ExceptionFrame, GCInfo, JitdumpDebugInfo, JitdumpEntry, JitdumpFunction, JitdumpHeader,
                       JitdumpInlineCall, JitdumpLineRecord, JitdumpLoad, JitdumpMove, JitdumpPlace, JitdumpRange,
                       JitdumpSamplyDebugInfo2, JitdumpUnwindingInfo, JitManagerInfo, Method, ModuleInfo, Need,
                       PdbInfo, ProcessInfo, RegionInfo, RuntimeInfo, Source, TargetInfo, Verification, Written)
-from .target import Mapping, Memory, Session, Target, open
+from .target import Mapping, Memory, MemoryThread, Session, Target, open
 
 
 def version() -> str:
@@ -36,11 +36,11 @@ def version() -> str:
 
 __all__ = [
     "Answer", "Block", "ClauseKind", "ClosedError", "CodeHeap", "CodeHeapType", "CodeKind", "CodeRange", "Comparison",
-    "ContractInfo", "DebugInfo", "DescriptorItem", "DescriptorItemKind", "Error", "ExceptionClause", "ExceptionFlaw",
+    "ContractInfo", "DebugInfo", "DescriptorItem", "DescriptorItemKind", "End", "EndKind", "Error", "ExceptionClause", "ExceptionFlaw",
     "ExceptionFrame", "ExceptionObject", "Frame", "FrameKind", "FrameSource", "FuncletKind", "GCInfo", "JitManagerInfo",
     "JitType", "Jitdump", "JitdumpDebugInfo", "JitdumpEntry", "JitdumpFunction", "JitdumpHeader", "JitdumpInlineCall",
     "JitdumpKind", "JitdumpLineRecord", "JitdumpLoad", "JitdumpMove", "JitdumpPlace", "JitdumpRange", "JitdumpRecord",
-    "JitdumpSamplyDebugInfo2", "JitdumpUnwindingInfo", "Listing", "Mapping", "Memory", "Method", "ModuleInfo",
+    "JitdumpSamplyDebugInfo2", "JitdumpUnwindingInfo", "Listing", "Mapping", "Memory", "MemoryThread", "Method", "ModuleInfo",
     "NameStyle", "Need", "NeedKind", "PdbInfo", "ProcessInfo", "RegionInfo", "RuntimeInfo", "Session", "Source",
     "Status", "Target", "TargetInfo", "TargetKind", "Thread", "Verdict", "Verification", "Written", "open", "records",
     "version",

@@ -188,6 +188,7 @@ class FuncletKind(enum.IntEnum):
 
 class FramesFlags(enum.IntFlag):
     EXPLICIT = 1 << 0
+    CALLER = 1 << 1
 
 
 class ExceptionFlaw(enum.IntFlag):
@@ -195,6 +196,21 @@ class ExceptionFlaw(enum.IntFlag):
     OVERRIDDEN = 1 << 0
     CUT = 1 << 1
     MISSING = 1 << 2
+    INFERRED = 1 << 3
+
+
+class EndKind(enum.IntEnum):
+    """How the runtime ended a process."""
+    NONE = 0
+    UNHANDLED = 1
+    OUT_OF_MEMORY = 2
+    FAIL_FAST = 3
+    STACK_OVERFLOW = 4
+    FATAL = 5
+
+
+class ElfFlags(enum.IntFlag):
+    CODE = 1 << 16
 
 
 class JitdumpFlags(enum.IntFlag):
@@ -276,6 +292,8 @@ ENUMS: dict[str, tuple[type[enum.IntEnum] | type[enum.IntFlag], str]] = {
     "cdacq_funclet_kind": (FuncletKind, "CDACQ_FUNCLET_"),
     "cdacq_frames_flags": (FramesFlags, "CDACQ_FRAMES_"),
     "cdacq_exception_flaw": (ExceptionFlaw, "CDACQ_EXCEPTION_"),
+    "cdacq_end_kind": (EndKind, "CDACQ_END_"),
+    "cdacq_elf_flags": (ElfFlags, "CDACQ_ELF_"),
     "cdacq_jitdump_flags": (JitdumpFlags, "CDACQ_JITDUMP_"),
     "cdacq_jitdump_kind": (JitdumpKind, "CDACQ_JITDUMP_"),
     "cdacq_jitdump_strings": (JitdumpStrings, "CDACQ_JITDUMP_"),
@@ -308,9 +326,12 @@ Options = struct(
     ("progress_context", c_void_p))
 Mapping = struct("cdacq_mapping", ("size", c_size_t), ("begin", c_uint64), ("end", c_uint64),
                  ("file_offset", c_uint64), ("path", c_char_p))
+Registers = struct("cdacq_registers", ("size", c_size_t), ("known", c_uint64), ("values", c_uint64 * 64))
+MemoryThread = struct("cdacq_memory_thread", ("size", c_size_t), ("tid", c_int), ("signal", c_int), ("died", c_bool),
+                      ("name", c_char_p), ("registers", POINTER(Registers)))
 Memory = struct("cdacq_memory", ("size", c_size_t), ("context", c_void_p), ("span_at", SpanAt),
                 ("mappings", POINTER(Mapping)), ("mapping_count", c_size_t), ("read", Read), ("pid", c_int),
-                ("elf_machine", c_uint16))
+                ("elf_machine", c_uint16), ("threads", POINTER(MemoryThread)), ("thread_count", c_size_t))
 TargetInfo = struct(
     "cdacq_target_info", ("size", c_size_t), ("kind", c_int), ("pid", c_int), ("pointer_size", c_uint),
     ("big_endian", c_bool), ("architecture", c_char_p), ("elf_machine", c_char_p), ("runtime_count", c_uint),
@@ -370,8 +391,9 @@ Exception_ = struct("cdacq_exception", ("size", c_size_t), ("address", c_uint64)
                     ("inner", c_uint64), ("hresult", c_int32), ("frame_count", c_uint32), ("thrown", c_bool))
 ExceptionFrame = struct("cdacq_exception_frame", ("size", c_size_t), ("ip", c_uint64), ("method_desc", c_uint64),
                         ("last_of_foreign", c_bool))
+End = struct("cdacq_end", ("size", c_size_t), ("kind", c_int), ("tid", c_int), ("exception", c_uint64),
+             ("message", c_uint64), ("source", c_uint64), ("flaws", c_uint))
 
-Registers = struct("cdacq_registers", ("size", c_size_t), ("known", c_uint64), ("values", c_uint64 * 64))
 Thread = struct(
     "cdacq_thread", ("size", c_size_t), ("tid", c_int), ("thread", c_uint64), ("managed_id", c_uint32),
     ("signal", c_int), ("died", c_bool), ("name", c_char_p), ("registers", POINTER(Registers)),
@@ -433,7 +455,8 @@ JitdumpPlace = struct("cdacq_jitdump_place", ("size", c_size_t), ("code_index", 
 
 Sink = struct("cdacq_sink", ("size", c_size_t), ("context", c_void_p), ("write", Write), ("left_out", Visitor))
 Written = struct("cdacq_written", ("size", c_size_t), ("bytes", c_uint64), ("methods", c_uint64), ("stubs", c_uint64),
-                 ("left_out", c_uint64), ("unverified", c_uint64))
+                 ("left_out", c_uint64), ("unverified", c_uint64), ("functions", c_uint64),
+                 ("functions_left_out", c_uint64), ("without_epilogs", c_uint64))
 Comparison = struct(
     "cdacq_comparison", ("size", c_size_t), ("verdict", c_int), ("offset", c_uint64), ("line", c_uint64),
     ("timestamp", c_uint64), ("address", c_uint64), ("code_size", c_uint64), ("name", c_void_p),
@@ -524,6 +547,9 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cdacq_jitdump_visit_places": (c_int, _HANDLE, *_VISIT),
     "cdacq_session_write_perf_map": (c_int, _HANDLE, c_uint, POINTER(Sink), POINTER(Written), _ERR),
     "cdacq_session_write_jitdump": (c_int, _HANDLE, c_uint, POINTER(Sink), POINTER(Written), _ERR),
+    "cdacq_session_write_elf": (c_int, _HANDLE, c_uint, POINTER(Sink), POINTER(Written), _ERR),
+    "cdacq_session_get_end": (c_int, _HANDLE, POINTER(End), _ERR),
+    "cdacq_session_write_last_words": (c_int, _HANDLE, Write, c_void_p, POINTER(c_uint), _ERR),
     "cdacq_verdict_text": (c_char_p, c_int),
     "cdacq_verdict_meaning": (c_char_p, c_int),
     "cdacq_verdict_is_contradiction": (c_bool, c_int),

@@ -47,13 +47,16 @@ def copy(address: int, declared: type[ctypes.Structure]) -> Any:
 
 
 # fields whose value is not the plain one: by struct and field
-_SPECIAL: dict[tuple[str, str], Callable[[Any], Any]] = {("cdacq_source", "il_offset"): il_offset}
+_SPECIAL: dict[tuple[str, str], Callable[[Any], Any]] = {
+    ("cdacq_source", "il_offset"): il_offset,
+    ("cdacq_end", "flaws"): _abi.ExceptionFlaw,
+}
 for _struct, _field, _enumeration in (
         ("cdacq_need", "kind", _abi.NeedKind), ("cdacq_target_info", "kind", _abi.TargetKind),
         ("cdacq_target_info", "problem_status", _abi.Status),
         ("cdacq_descriptor_item", "kind", _abi.DescriptorItemKind),
         ("cdacq_exception_clause", "kind", _abi.ClauseKind), ("cdacq_jit_manager_info", "kind", _abi.CodeKind),
-        ("cdacq_code_heap_info", "type", _abi.CodeHeapType)):
+        ("cdacq_code_heap_info", "type", _abi.CodeHeapType), ("cdacq_end", "kind", _abi.EndKind)):
     _SPECIAL[_struct, _field] = functools.partial(member, _enumeration)
 
 

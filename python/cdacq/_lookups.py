@@ -20,6 +20,7 @@ _jit_manager = _decode.decoder(_abi.JitManagerInfo, records.JitManagerInfo)
 _code_heap = _decode.decoder(_abi.CodeHeapInfo, records.CodeHeap)
 _pdb = _decode.decoder(_abi.PdbInfo, records.PdbInfo)
 _exception_frame = _decode.decoder(_abi.ExceptionFrame, records.ExceptionFrame)
+_end = _decode.decoder(_abi.End, records.End)
 _written = _decode.decoder(_abi.Written, records.Written)
 
 
@@ -233,18 +234,7 @@ class ExceptionObject:
 
     def text_and_flaws(self) -> tuple[str, ExceptionFlaw]:
         """The text, and how it differs from that of the runtime: 0 if it does not."""
-        parts: list[bytes] = []
-        flaws = ctypes.c_uint()
-
-        def write(address: int, length: int, _context: object) -> int:
-            parts.append(ctypes.string_at(address, length))
-            return 0
-
-        pending = self._session._pending
-        with self._session._inside() as handle, pending.collecting():
-            call("cdacq_session_write_exception", handle, self.address, _abi.Write(pending.guard(write, 1)), None,
-                 ctypes.byref(flaws))
-        return b"".join(parts).decode("utf-8", "surrogateescape"), ExceptionFlaw(flaws.value)
+        return self._session._written_text("cdacq_session_write_exception", self.address)
 
 
 class Thread:
@@ -435,6 +425,34 @@ class Lookups:
             call("cdacq_session_get_exception", handle, _address(address), ctypes.byref(found))
             return ExceptionObject(self, found)
 
+    def _written_text(self, name: str, *arguments: Any) -> tuple[str, ExceptionFlaw]:
+        parts: list[bytes] = []
+        flaws = ctypes.c_uint()
+
+        def write(address: int, length: int, _context: object) -> int:
+            parts.append(ctypes.string_at(address, length))
+            return 0
+
+        with self._inside() as handle, self._pending.collecting():
+            call(name, handle, *arguments, _abi.Write(self._pending.guard(write, 1)), None, ctypes.byref(flaws))
+        return b"".join(parts).decode("utf-8", "surrogateescape"), ExceptionFlaw(flaws.value)
+
+    def end(self) -> records.End:
+        """How the runtime ended the process."""
+        found = _sized(_abi.End)
+        with self._inside() as handle, self._pending.collecting():
+            call("cdacq_session_get_end", handle, ctypes.byref(found))
+            made: records.End = _end(found)
+            return made
+
+    def last_words(self) -> str:
+        """What the runtime wrote to standard error as it ended the process; "" if it did not end it."""
+        return self.last_words_and_flaws()[0]
+
+    def last_words_and_flaws(self) -> tuple[str, ExceptionFlaw]:
+        """The text, and how it differs from that of the runtime: 0 if it does not."""
+        return self._written_text("cdacq_session_write_last_words")
+
     def threads(self) -> Listing[Thread]:
         """The threads: the one that died, then the others in the order of the core or of /proc."""
         with self._inside() as handle:
@@ -442,14 +460,15 @@ class Lookups:
                          item=lambda address: Thread(self, _decode.copy(address, _abi.Thread)), pending=self._pending)
 
     def frames(self, registers: dict[int, int], *, thread: int = 0, explicit: bool = False,
-               limit: int = 0) -> Listing[Frame]:
+               caller: bool = False, limit: int = 0) -> Listing[Frame]:
         """The frames of a stack from registers on: DWARF numbers to values.
 
-        `thread` is the address of the runtime's Thread, which leads to its Frames; 0: the walk uses none. With `limit`
-        the walk ends after that many frames.
+        `thread` is the address of the runtime's Thread, which leads to its Frames; 0: the walk uses none. `caller`: the
+        program counter is a return address. With `limit` the walk ends after that many frames.
         """
         context = _sized(_abi.Thread)
         context.thread = thread
+        flags = (FramesFlags.EXPLICIT if explicit else 0) | (FramesFlags.CALLER if caller else 0)
         found: list[Frame] = []
 
         def visitor(address: int, _context: object) -> int:
@@ -460,7 +479,7 @@ class Lookups:
         with self._inside() as handle, self._pending.collecting():
             try:
                 call("cdacq_session_visit_frames", handle, ctypes.byref(context) if thread else None,
-                     ctypes.byref(registers_struct(registers)), FramesFlags.EXPLICIT if explicit else 0,
+                     ctypes.byref(registers_struct(registers)), flags,
                      _abi.Visitor(self._pending.guard(visitor, 1)), None)
             except Error as raised:
                 if not found:
@@ -513,3 +532,12 @@ class Lookups:
                       left_out: Callable[[records.Method], object] | None = None) -> records.Written:
         """Writes a jitdump to a path or a binary file. As `write_perf_map`."""
         return self._write("cdacq_session_write_jitdump", output, _visit_flags(stubs, r2r), left_out)
+
+    def write_elf(self, output: str | os.PathLike[str] | IO[bytes], *, stubs: bool = False, r2r: str = "prepared",
+                  code: bool = False, left_out: Callable[[records.Method], object] | None = None) -> records.Written:
+        """Writes an ELF file of the managed code: symbols and call-frame information, with `code` also the bytes.
+
+        gdb reads it with add-symbol-file. Otherwise as `write_perf_map`.
+        """
+        flags = _visit_flags(stubs, r2r) | (_abi.ElfFlags.CODE if code else 0)
+        return self._write("cdacq_session_write_elf", output, flags, left_out)

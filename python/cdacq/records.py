@@ -3,7 +3,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ._abi import (Answer, ClauseKind, CodeHeapType, CodeKind, DescriptorItemKind, NeedKind, Status,
+from ._abi import (Answer, ClauseKind, CodeHeapType, CodeKind, DescriptorItemKind, EndKind, ExceptionFlaw,
+                   NeedKind, Status,
                    TargetKind, Verdict)
 
 
@@ -257,6 +258,19 @@ class ExceptionFrame(NamedTuple):
     last_of_foreign: bool
 
 
+class End(NamedTuple):
+    """How the runtime ended a process. Addresses are 0 where there is none."""
+    kind: EndKind
+    tid: int
+    """Of the thread that died; 0: none did."""
+    exception: int
+    """The address of the object that was not caught, or that FailFast was called with."""
+    message: int
+    """The address of the string that FailFast was called with."""
+    source: int
+    flaws: ExceptionFlaw
+
+
 class JitdumpHeader(NamedTuple):
     """The header of a jitdump."""
     version: int
@@ -377,12 +391,16 @@ class JitdumpPlace(NamedTuple):
 
 
 class Written(NamedTuple):
-    """What was written to a perf map or jitdump."""
+    """What was written to a perf map, jitdump or ELF file."""
     bytes: int
     methods: int
     stubs: int
     left_out: int
     unverified: int
+    functions: int
+    """Of an ELF file: functions with call-frame information."""
+    functions_left_out: int
+    without_epilogs: int
 
 
 class Comparison(NamedTuple):

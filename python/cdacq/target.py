@@ -11,9 +11,9 @@ from types import TracebackType
 from typing import IO, Any, NamedTuple
 
 from . import _abi, _decode, records
-from ._abi import Answer, NameStyle, OpenFlags, Verdict
+from ._abi import NameStyle, OpenFlags, Verdict
 from ._calls import Gate, Listing, Pending, call, visit
-from ._lookups import Lookups, _item, _sized
+from ._lookups import Lookups, _item, _sized, registers_struct
 
 _need = _decode.decoder(_abi.Need, records.Need)
 _target_info = _decode.decoder(_abi.TargetInfo, records.TargetInfo)
@@ -30,6 +30,16 @@ class Mapping(NamedTuple):
     end: int
     file_offset: int = 0
     path: str | None = None
+
+
+class MemoryThread(NamedTuple):
+    """A thread of a target whose memory the caller provides. `registers` maps DWARF numbers to values."""
+    tid: int
+    """The kernel's id, by which the runtime knows the thread."""
+    registers: dict[int, int] | None = None
+    name: str | None = None
+    signal: int = 0
+    died: bool = False
 
 
 class Memory(NamedTuple):
@@ -51,6 +61,8 @@ class Memory(NamedTuple):
     elf_machine: int = 0
     """EM_* of the process; 0: taken from the runtime's image."""
     span_at: Callable[[int], tuple[int, Any] | None] | None = None
+    threads: Sequence[MemoryThread] = ()
+    """What `Target.threads` returns, with what the runtime knows of them."""
 
 
 class _Kept:
@@ -127,6 +139,14 @@ def _memory(kept: _Kept, callbacks: Memory) -> Any:
         item.begin, item.end, item.file_offset = mapping.begin, mapping.end, mapping.file_offset
         item.path = None if mapping.path is None else kept.keep(_decode.encode(mapping.path))
     memory.mappings, memory.mapping_count = kept.keep(array), len(callbacks.mappings)
+    threads = (_abi.MemoryThread * max(len(callbacks.threads), 1))()
+    for item, thread in zip(threads, callbacks.threads):
+        item.size = ctypes.sizeof(_abi.MemoryThread)
+        item.tid, item.signal, item.died = thread.tid, thread.signal, thread.died
+        item.name = None if thread.name is None else kept.keep(_decode.encode(thread.name))
+        if thread.registers is not None:
+            item.registers = ctypes.pointer(kept.keep(registers_struct(thread.registers)))
+    memory.threads, memory.thread_count = kept.keep(threads), len(callbacks.threads)
     memory.pid, memory.elf_machine = callbacks.pid, callbacks.elf_machine
     if callbacks.read is not None:
         reader = callbacks.read
@@ -424,4 +444,4 @@ class Target(Lookups):
                 _decode.text(found.methods_problem) or None, dict(zip(Verdict, found.counts)))
 
 
-__all__ = ["Answer", "Mapping", "Memory", "Session", "Target", "open"]
+__all__ = ["Mapping", "Memory", "MemoryThread", "Session", "Target", "open"]

@@ -325,7 +325,7 @@ enum cdacq_status cdacq_session_visit_frames(struct cdacq_session *session, cons
     struct shown_frame shown;
     enum walk_result result;
     uint64_t end = 0;
-    if (!stack_walk_init(&walk, &host, data.address ? &data : NULL, &first, flags & CDACQ_FRAMES_EXPLICIT))
+    if (!stack_walk_init(&walk, &host, data.address ? &data : NULL, &first, flags))
         return walk.machine
                    ? error_set(err, CDACQ_ERR_ARGUMENT, 0, "a walk needs the program counter and the stack pointer")
                    : error_set(err, CDACQ_ERR_CONTRACT, 0,

@@ -426,6 +426,63 @@ START_TEST(arguments)
 }
 END_TEST
 
+static int keep_thread(const struct cdacq_thread *visited, void *context)
+{
+    struct cdacq_thread *kept = context;
+    kept += kept->tid != 0;
+    *kept = *visited;
+    kept->name = visited->name && strcmp(visited->name, "sixteen bytes al") == 0 ? "sixteen" : NULL;
+    kept->registers =
+        visited->registers->known == 1 << 7 && visited->registers->values[7] == 77 ? visited->registers : NULL;
+    return 0;
+}
+
+/* The threads of the caller's memory: those that the caller lists, with what the runtime knows of them. */
+START_TEST(threads_of_memory)
+{
+    struct cdacq_registers registers = {.size = sizeof registers, .known = 1 << 7, .values[7] = 77};
+    struct cdacq_memory_thread threads[] = {
+        {.size = sizeof threads[0], .tid = 70, .signal = 6, .died = true, .name = "sixteen bytes alone"},
+        {.size = 0, .tid = 71, .registers = &registers}, /* the size of the first is that of all */
+    };
+    struct cdacq_target *other;
+    struct cdacq_session *lookups;
+    struct cdacq_thread kept[2] = {0};
+    mock_publish(mock, NULL);
+    struct cdacq_memory memory = *mock_memory(mock);
+    memory.size = sizeof memory;
+    memory.threads = threads;
+    memory.thread_count = 2;
+    ck_assert_int_eq(cdacq_target_open_memory(&memory, NULL, &other, &error), CDACQ_OK);
+    ck_assert_int_eq(cdacq_session_create(other, &lookups, &error), CDACQ_OK);
+    cdacq_session_visit_threads(lookups, keep_thread, kept, &error); /* the mock may have no list of Threads */
+    ck_assert_int_eq(kept[0].tid, 70);
+    ck_assert_int_eq(kept[0].signal, 6);
+    ck_assert(kept[0].died && kept[0].name && !kept[0].registers);
+    ck_assert_int_eq(kept[1].tid, 71);
+    ck_assert(!kept[1].died && !kept[1].name && kept[1].registers);
+    registers.size = 0;
+    ck_assert_int_eq(cdacq_session_visit_threads(lookups, keep_thread, kept, &error), CDACQ_ERR_ARGUMENT);
+    cdacq_session_destroy(lookups);
+    cdacq_target_close(other);
+    threads[0].size = 0;
+    ck_assert_int_eq(cdacq_target_open_memory(&memory, NULL, &other, &error), CDACQ_ERR_ARGUMENT);
+    memory.threads = NULL;
+    ck_assert_int_eq(cdacq_target_open_memory(&memory, NULL, &other, &error), CDACQ_ERR_ARGUMENT);
+}
+END_TEST
+
+/* A caller whose return address is the first byte after its method, as after a call that does not return. */
+START_TEST(registers_of_a_caller)
+{
+    walk(methods[1], stack + 0x100, false, 0);
+    ck_assert(frame_count && !frames[0].is_call);
+    walk(methods[1], stack + 0x100, false, CDACQ_FRAMES_CALLER);
+    ck_assert(frame_count && frames[0].is_call);
+    ck_assert_int_eq(frames[0].by, CDACQ_FRAME_BY_CONTEXT);
+}
+END_TEST
+
 /* ---- Other machines ---------------------------------------------------------------------------------------------- */
 
 /* A 32-bit target in place of the first one, with four methods of 64 bytes; their RUNTIME_FUNCTIONs. */
@@ -530,6 +587,8 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, hostile_frames, 0, 2);
     tcase_add_loop_test(tcase, a_handler_on_a_stack_further_up, 0, 2);
     tcase_add_test(tcase, arguments);
+    tcase_add_test(tcase, threads_of_memory);
+    tcase_add_test(tcase, registers_of_a_caller);
     suite_add_tcase(suite, tcase);
     return suite;
 }
