@@ -13,7 +13,7 @@
 
 enum {
     FUNCTIONS_MAX = 4 * 1024 * 1024, /* of all records of a session: a large process has some 100,000 */
-    TRIES = 8,                       /* of one address of a running process */
+    TRIES = 16,                      /* of one address of a running process */
     CHUNK = 128,                     /* addresses of a running process whose answers are checked together */
     WALKS_BEFORE_INDEX = 16, /* indexing a range costs about as much as this many look-ups that touch new pages */
 };

@@ -42,7 +42,8 @@ enum cdacq_status cdacq_target_refresh(struct cdacq_target *target, struct cdacq
     if (!target)
         return error_set(err, CDACQ_ERR_ARGUMENT, 0, "no target");
     target->refresh++;
-    return CDACQ_OK;
+    const char *gone = target_gone(target->target);
+    return gone ? error_set(err, CDACQ_ERR_IO, 0, "process %d: %s", target->target->pid, gone) : CDACQ_OK;
 }
 
 void cdacq_target_close(struct cdacq_target *target)

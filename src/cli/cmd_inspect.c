@@ -403,7 +403,7 @@ static int inspect_all(const struct invocation *invocation, struct cdacq_target 
 {
     (void)target;
     struct work work = {.session = session, .json = invocation->json};
-    struct ips_taker taker = {&work, inspect, inspect_bad, NULL, &work.out};
+    struct ips_taker taker = {.context = &work, .take = inspect, .take_bad = inspect_bad, .out = &work.out};
     if (!output_open(&work.out, invocation->output))
         return EXIT_FAILED;
     progress_begin(&work.progress, "addresses", work.out.fd);

@@ -4,6 +4,7 @@
  */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "src/cli/answers.h"
 #include "src/cli/commands.h"
@@ -19,7 +20,10 @@ enum {
 };
 
 struct work {
+    struct cdacq_target *target;
     struct cdacq_session *session;
+    bool stopped;          /* the process cannot be read any more */
+    struct timespec asked; /* when the current question about a running process began */
     struct output out;
     struct answers answers;
     struct progress progress;
@@ -35,13 +39,30 @@ static void complain_of_answer(const struct work *work, const struct cdacq_metho
         message("0x%" PRIx64 ": %s", method->ip, method->error ? method->error : "no reason is known");
 }
 
+/* A running process is read anew for addresses that were asked for since it was last read, and every second. */
+static void begin_question(void *context)
+{
+    struct work *work = context;
+    clock_gettime(CLOCK_MONOTONIC, &work->asked);
+    cdacq_target_refresh(work->target, NULL);
+}
+
 static void answer_pending(void *context)
 {
     struct work *work = context;
-    if (!work->pending)
+    struct cdacq_error error;
+    struct timespec now;
+    if (!work->pending || work->stopped)
         return;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (now.tv_sec > work->asked.tv_sec)
+        begin_question(work);
     work->methods->size = sizeof *work->methods;
-    cdacq_session_methods_at(work->session, work->ips, work->pending, work->methods, NULL);
+    if (cdacq_session_methods_at(work->session, work->ips, work->pending, work->methods, &error) < 0) {
+        message("%s", error.message);
+        work->stopped = true;
+        return;
+    }
     for (size_t i = 0; i < work->pending; i++) {
         /* A name is seldom in the cache, and copying it takes most of the time. */
         __builtin_prefetch(work->methods[i + AHEAD < work->pending ? i + AHEAD : i].name);
@@ -74,9 +95,10 @@ static void answer_bad(void *context, uint64_t line, const struct bad_ip *bad)
 
 static int answer_all(const struct invocation *invocation, struct cdacq_target *target, struct cdacq_session *session)
 {
-    (void)target;
     struct work *work = allocate(sizeof *work);
+    work->target = target;
     work->session = session;
+    clock_gettime(CLOCK_MONOTONIC, &work->asked);
     work->ips = reallocate(NULL, BATCH * sizeof *work->ips);
     work->methods = reallocate(NULL, BATCH * sizeof *work->methods);
     if (!output_open(&work->out, invocation->output)) {
@@ -88,8 +110,16 @@ static int answer_all(const struct invocation *invocation, struct cdacq_target *
     answers_init(&work->answers, &work->out, invocation->json);
     progress_begin(&work->progress, "addresses", work->out.fd);
 
-    struct ips_taker taker = {work, ask, answer_bad, answer_pending, &work->out};
-    bool ok = ips_feed(invocation->ips, invocation->ip_count, &taker);
+    struct ips_taker taker = {
+        .context = work,
+        .take = ask,
+        .take_bad = answer_bad,
+        .pause = answer_pending,
+        .out = &work->out,
+        .more = begin_question,
+        .stopped = &work->stopped,
+    };
+    bool ok = ips_feed(invocation->ips, invocation->ip_count, &taker) && !work->stopped;
 
     progress_end(&work->progress);
     uint64_t errors = work->answers.errors;
@@ -105,5 +135,5 @@ static int answer_all(const struct invocation *invocation, struct cdacq_target *
 
 int cmd_ip2method(const struct invocation *invocation)
 {
-    return target_run(invocation, 0, answer_all);
+    return target_run(invocation, CDACQ_OPEN_KEEP, answer_all);
 }

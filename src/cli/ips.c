@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "src/cli/console.h"
@@ -152,9 +153,14 @@ static void pause_taker(const struct ips_taker *taker, bool flush)
         output_flush(taker->out);
 }
 
+static bool has_ended(const struct ips_taker *taker)
+{
+    return output_failed(taker->out) || (taker->stopped && *taker->stopped);
+}
+
 static void feed_list(const char *const *ips, size_t count, const struct ips_taker *taker)
 {
-    for (size_t i = 0; i < count && !output_failed(taker->out); i++) {
+    for (size_t i = 0; i < count && !has_ended(taker); i++) {
         uint64_t ip;
         struct bad_ip bad;
         if (ips_parse(ips[i], strlen(ips[i]), &ip, &bad))
@@ -167,7 +173,9 @@ static void feed_list(const char *const *ips, size_t count, const struct ips_tak
 
 static bool feed_stream(struct ips_reader *reader, const struct ips_taker *taker)
 {
-    while (!output_failed(taker->out)) {
+    struct stat input;
+    bool is_file = fstat(reader->fd, &input) == 0 && S_ISREG(input.st_mode);
+    while (!has_ended(taker)) {
         uint64_t ip;
         switch (ips_take(reader, &ip)) {
         case IPS_GOOD:
@@ -182,6 +190,8 @@ static bool feed_stream(struct ips_reader *reader, const struct ips_taker *taker
                 message("cannot read standard input: %s", strerror(errno));
                 return false;
             }
+            if (taker->more && !is_file)
+                taker->more(taker->context);
             break;
         case IPS_END:
             pause_taker(taker, false);

@@ -89,6 +89,8 @@ struct ips_taker {
     void (*take_bad)(void *context, uint64_t line, const struct bad_ip *bad);
     void (*pause)(void *context); /* answers all IPs taken so far; may be NULL */
     struct output *out;           /* is flushed before a wait for input; no more IPs are read after it failed */
+    void (*more)(void *context);  /* what follows was written to a pipe or terminal only now; may be NULL */
+    const bool *stopped;          /* no more IPs are read once this is set; may be NULL */
 };
 
 /* Passes on the IPs of the command line or, without any, those on standard input. Reports a read error. */

@@ -1,0 +1,206 @@
+#!/usr/bin/env python3
+"""Judges answers about a process that makes and frees methods all the time.
+
+    churn.py [--seconds N] [--runtime VERSION]... [--rate METHODS] [--throughput]
+
+The process (churn/Churn.cs) publishes which method is alive where, with a
+sequence number for each: a method whose number is the same before and after a
+question was alive throughout, so the answer must be its name. Any other name
+must be that of a method whose code has been at the address. An answer may be
+an error, but seldom. CDACQ_TOOL is the tool.
+
+--throughput instead compares how many methods the process makes with and
+without questions, in pairs of intervals.
+"""
+
+import argparse
+import collections
+import json
+import mmap
+import os
+import re
+import shutil
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+import lab
+
+TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
+RUNTIMES = ["installed", "9.0.22", "8.0.33"]
+THREADS, SLOTS_PER_THREAD, SLOT_SIZE, METHODS = 4, 64, 32, 1 << 24  # as in Churn.cs
+SLOTS, TABLE = 4096, 1 << 20
+NAME = re.compile(r"\bM_(\d)_(\d+)_(x*)\(\)")
+LEAST_NAMED, MOST_ERRORS = 0.999, 0.001
+LEAST_ANSWERS = 5000  # or the run proves little
+
+
+class Churn:
+    """The process, and what it publishes."""
+
+    def __init__(self, work, runtime, rate):
+        self.path = os.path.join(work, "published")
+        framework = "net10.0" if runtime == "installed" else f"net{runtime.partition('.')[0]}.0"
+        out = os.path.join(work, "churn-" + framework)
+        lab.run(["dotnet", "build", os.path.join(lab.HERE, "churn"), "-c", "Release", "-o", out, "--nologo", "-v", "q",
+                 f"-p:ChurnFramework={framework}", f"-p:BaseIntermediateOutputPath={out}-obj/"])
+        program = os.path.join(out, "Churn.dll")
+        command = ["dotnet", program] if runtime == "installed" else [
+            lab.private_dotnet(work, runtime), "exec", "--fx-version", runtime, program]
+        self.process = subprocess.Popen([*command, self.path, str(rate)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        if not self.process.stdout.readline().startswith("READY"):
+            raise lab.LabError("the process did not get ready")
+        self.pid = self.process.pid
+        with open(self.path, "rb") as file:
+            self.published = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        self.published.close()
+
+    def slots(self):
+        """(sequence, address, number) of each slot."""
+        data = self.published[SLOTS:SLOTS + THREADS * SLOTS_PER_THREAD * SLOT_SIZE]
+        return [slot[:3] for slot in struct.iter_unpack("<4q", data)]
+
+    def made(self):
+        return sum(struct.unpack("<4q", self.published[:32]))
+
+    def address_of(self, thread, number):
+        return struct.unpack_from("<q", self.published, TABLE + (thread * METHODS + number) * 8)[0]
+
+
+class Asker:
+    """One run of the tool, which stays open."""
+
+    def __init__(self, pid):
+        self.process = subprocess.Popen([TOOL, "ip2method", "--json", str(pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def ask(self, addresses):
+        self.process.stdin.write("".join(f"{address:x}\n" for address in addresses).encode())
+        self.process.stdin.flush()
+        return [json.loads(self.process.stdout.readline()) for _ in addresses]
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def is_name_of(churn, answer):
+    """Whether the name is one of a method that has been at the answer's code."""
+    found = NAME.search(answer["method"])
+    if not found:
+        return "IL_STUB" in answer["method"]
+    thread, number = int(found[1]), int(found[2])
+    start = int(answer["code_start"], 16)
+    for _ in range(100):  # it may be so new that it has not been published yet
+        address = churn.address_of(thread, number)
+        if address:
+            break
+        time.sleep(0.02)
+    return start <= address < start + answer["code_size"] and len(found[3]) == number % 41
+
+
+def judge(churn, seconds, shown):
+    counts = collections.Counter()
+    asker = Asker(churn.pid)
+    end = time.monotonic() + seconds
+    try:
+        while time.monotonic() < end:
+            before = churn.slots()
+            asked = [i for i, (sequence, _, _) in enumerate(before) if sequence and sequence % 2 == 0]
+            answers = asker.ask([before[i][1] for i in asked])
+            after = churn.slots()
+            for i, answer in zip(asked, answers, strict=True):
+                sequence, address, number = before[i]
+                alive = after[i][0] == sequence
+                expected = f"M_{i // SLOTS_PER_THREAD}_{number}_{'x' * (number % 41)}()"
+                kind = answer["status"] if not answer["method"] else "named"
+                if kind == "named" and alive:
+                    kind = "named" if expected in answer["method"] else "wrong"
+                elif kind == "named" and not is_name_of(churn, answer):
+                    kind = "wrong"
+                counts["alive" if alive else "gone", kind] += 1
+                if kind == "wrong" or (alive and kind != "named"):
+                    shown.append(f"0x{address:x}: {expected}: {answer['status']} {answer['method']} {answer['error']}")
+    finally:
+        asker.close()
+    return counts
+
+
+def report(runtime, churn, counts, made, seconds, shown):
+    alive = sum(n for (life, _), n in counts.items() if life == "alive")
+    wrong = sum(n for (_, kind), n in counts.items() if kind == "wrong")
+    errors = sum(n for (_, kind), n in counts.items() if kind == "error")
+    total = counts.total()
+    named = counts["alive", "named"]
+    good = not wrong and named >= LEAST_NAMED * alive and errors <= MOST_ERRORS * total and total >= LEAST_ANSWERS
+    print(f"{'ok' if good else 'FAILED'}: {runtime}: {total} answers, {alive} about methods alive throughout: {named} named "
+          f"({100 * named / max(alive, 1):.4f} %), {wrong} wrong, {errors} errors ({100 * errors / max(total, 1):.4f} %); "
+          f"{made / seconds:.0f} methods a second")
+    print("   ", ", ".join(f"{life} {kind} {n}" for (life, kind), n in sorted(counts.items())))
+    for line in shown[:10]:
+        print("   ", line)
+    sys.stdout.flush()
+    return good
+
+
+def throughput(churn, seconds):
+    """The ratio of methods made with questions, ten a second, to those without; medians over pairs of intervals."""
+    ratios, length = [], 2.0
+    asker = Asker(churn.pid)
+    for pair in range(max(3, int(seconds / (2 * length)))):
+        rates = {}
+        for asks in ([True, False] if pair % 2 else [False, True]):
+            start, made = time.monotonic(), churn.made()
+            while time.monotonic() < start + length:
+                if asks:
+                    asker.ask([address for sequence, address, _ in churn.slots()[:100]])
+                time.sleep(0.1)
+            rates[asks] = (churn.made() - made) / (time.monotonic() - start)
+        ratios.append(rates[True] / rates[False])
+    asker.close()
+    print(f"with questions {statistics.median(ratios):.4f} of without, {len(ratios)} pairs "
+          f"[{min(ratios):.3f}..{max(ratios):.3f}]")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--runtime", action="append", metavar="VERSION", help="'installed' or a version; default: installed")
+    parser.add_argument("--all", action="store_true", help=f"all of {', '.join(RUNTIMES)}")
+    parser.add_argument("--rate", type=int, default=18000, help="methods a second; 0: as many as possible")
+    parser.add_argument("--throughput", action="store_true")
+    parser.add_argument("--work", metavar="DIR", help="where the program is built (default: a temporary directory)")
+    arguments = parser.parse_args()
+    work = arguments.work or tempfile.mkdtemp(prefix="cdacq-churn-")
+    good = True
+    try:
+        for runtime in RUNTIMES if arguments.all else arguments.runtime or ["installed"]:
+            churn = Churn(work, runtime, arguments.rate)
+            try:
+                time.sleep(2)  # the first methods compile the framework's own
+                if arguments.throughput:
+                    throughput(churn, arguments.seconds)
+                    continue
+                shown, made = [], churn.made()
+                start = time.monotonic()
+                counts = judge(churn, arguments.seconds, shown)
+                good &= report(runtime, churn, counts, churn.made() - made, time.monotonic() - start, shown)
+            finally:
+                churn.close()
+    except lab.Skip as skip:
+        print(f"skipped: {skip}")
+        return lab.SKIPPED
+    finally:
+        if not arguments.work:
+            shutil.rmtree(work, ignore_errors=True)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,125 @@
+using System.Diagnostics;
+using System.IO.MemoryMappedFiles;
+using System.Reflection;
+using System.Reflection.Emit;
+using System.Runtime.InteropServices;
+
+namespace Churn;
+
+/// <summary>
+/// Makes and frees methods in four threads, and publishes which method is alive where, in a file that the judge maps:
+/// at 0 the number of methods that each thread has made; at Slots, for each slot, a sequence number (even: the method is
+/// alive), an address in the method's code and the method's number; at Table, for each thread, the address of every
+/// method by its number. `Churn FILE PER_SECOND`; PER_SECOND of 0 is as fast as possible. It ends with its input.
+/// </summary>
+public static unsafe class Program
+{
+    private const int Threads = 4, SlotsPerThread = 64, SlotSize = 32, Methods = 1 << 24;
+    private const long Slots = 4096, Table = 1 << 20, Size = Table + (long)Threads * Methods * 8;
+
+    private static long* s_file;
+    private static long s_whereAmI;
+    private static int s_perSecond;
+    private static volatile bool s_ended;
+
+    private static int Main(string[] arguments)
+    {
+        using var file = MemoryMappedFile.CreateFromFile(arguments[0], FileMode.Create, null, Size);
+        using MemoryMappedViewAccessor view = file.CreateViewAccessor();
+        byte* bytes = null;
+        view.SafeMemoryMappedViewHandle.AcquirePointer(ref bytes);
+        s_file = (long*)bytes;
+        s_perSecond = int.Parse(arguments[1]);
+        s_whereAmI = MakeThunk();
+        var threads = new Thread[Threads];
+        for (int i = 0; i < Threads; i++)
+        {
+            int number = i;
+            threads[i] = new Thread(() => Work(number));
+            threads[i].Start();
+        }
+        Console.WriteLine($"READY {Environment.ProcessId}");
+        while (Console.OpenStandardInput().ReadByte() >= 0) { }
+        s_ended = true;
+        foreach (Thread thread in threads)
+            thread.Join();
+        return 0;
+    }
+
+    [DllImport("libc")]
+    private static extern byte* mmap(nint address, nint length, int access, int flags, int file, nint offset);
+
+    /// <summary>Code that returns its return address: an address in the method that calls it.</summary>
+    private static long MakeThunk()
+    {
+        byte* code = mmap(0, 4096, 7, 0x22, -1, 0);
+        new byte[] { 0x48, 0x8b, 0x04, 0x24, 0xc3 }.CopyTo(new Span<byte>(code, 5)); // mov rax, [rsp]; ret
+        return (long)code;
+    }
+
+    private static void Work(int thread)
+    {
+        var held = new object?[SlotsPerThread];
+        var random = new Random(thread);
+        long start = Stopwatch.GetTimestamp();
+        for (int number = 1; number < Methods && !s_ended; number++)
+        {
+            Delegate method = number % 500 == 0 ? MakeCollectible(thread, number) : MakeDynamic(thread, number);
+            long address = ((Func<long>)method)();
+            Volatile.Write(ref s_file[Table / 8 + (long)thread * Methods + number], address);
+            int index = random.Next(SlotsPerThread);
+            long* slot = s_file + (Slots + (long)(thread * SlotsPerThread + index) * SlotSize) / 8;
+            Interlocked.Increment(ref slot[0]); // odd: from here on the old method may be freed
+            held[index] = method;
+            slot[1] = address;
+            slot[2] = number;
+            Interlocked.Increment(ref slot[0]);
+            s_file[thread] = number;
+            if (thread == 0 && number % 200 == 0)
+                GC.Collect(number % 2000 == 0 ? 2 : 1); // frees methods soon after they died
+            if (s_perSecond > 0)
+                while (!s_ended && (Stopwatch.GetTimestamp() - start) * (double)s_perSecond < (double)number * Threads * Stopwatch.Frequency)
+                    Thread.Sleep(1);
+        }
+        GC.KeepAlive(held);
+    }
+
+    private static string NameOf(int thread, int number) => $"M_{thread}_{number}_{new string('x', number % 41)}";
+
+    private static void Emit(ILGenerator il, int number)
+    {
+        for (int i = 0; i < number % 7; i++) // methods of several sizes
+        {
+            il.Emit(OpCodes.Ldc_I8, (long)number * i);
+            il.Emit(OpCodes.Pop);
+            il.Emit(OpCodes.Call, typeof(Program).GetMethod(nameof(Nothing))!);
+        }
+        il.Emit(OpCodes.Ldc_I8, s_whereAmI);
+        il.Emit(OpCodes.Conv_I);
+        il.EmitCalli(OpCodes.Calli, CallingConventions.Standard, typeof(long), Type.EmptyTypes, null);
+        il.Emit(OpCodes.Ldc_I8, 0L); // so that the call is none in tail position
+        il.Emit(OpCodes.Add);
+        il.Emit(OpCodes.Ret);
+    }
+
+    [System.Runtime.CompilerServices.MethodImpl(System.Runtime.CompilerServices.MethodImplOptions.NoInlining)]
+    public static void Nothing() { }
+
+    private static Delegate MakeDynamic(int thread, int number)
+    {
+        var method = new DynamicMethod(NameOf(thread, number), typeof(long), Type.EmptyTypes, typeof(Program).Module, true);
+        Emit(method.GetILGenerator(), number);
+        return method.CreateDelegate(typeof(Func<long>));
+    }
+
+    private static Delegate MakeCollectible(int thread, int number)
+    {
+        AssemblyBuilder assembly =
+            AssemblyBuilder.DefineDynamicAssembly(new AssemblyName($"Collectible{thread}_{number}"), AssemblyBuilderAccess.RunAndCollect);
+        TypeBuilder type = assembly.DefineDynamicModule("module").DefineType("T", TypeAttributes.Public);
+        MethodBuilder method = type.DefineMethod(NameOf(thread, number), MethodAttributes.Public | MethodAttributes.Static,
+                                                 typeof(long), Type.EmptyTypes);
+        Emit(method.GetILGenerator(), number);
+        return type.CreateType()!.GetMethod(NameOf(thread, number))!.CreateDelegate(typeof(Func<long>));
+    }
+}
