@@ -60,6 +60,9 @@ static const struct contract_row rows[] = {
     {"Object", 0, "c1", LAYOUT_Object, NULL, NULL, NULL},
     {"Object", 2, "c1", LAYOUT_Object, NULL, NULL, NULL},
     {"SyncBlock", 0, "8.0", LAYOUT_SyncBlock, NULL, NULL, NULL}, /* ours, for .NET 8 to 10 */
+    {"SyncBlock", 0, "1", LAYOUT_SyncBlock, NULL, NULL, NULL},
+    {"SyncBlock", 0, "c1", LAYOUT_SyncBlock, NULL, NULL, NULL},
+    {"SyncBlock", 2, "c1", LAYOUT_SyncBlock, NULL, NULL, NULL},
     {"Exception", 0, "1", LAYOUT_Exception, NULL, NULL, NULL},
     {"Exception", 0, "c1", LAYOUT_Exception, NULL, NULL, NULL},
     {"Exception", 2, "c1", LAYOUT_Exception, NULL, NULL, NULL},

@@ -2,7 +2,6 @@
 
 enum {
     STATE_HIJACKED = 0x80, /* ThreadState */
-    THREADS_MAX = 1 << 20, /* of a process */
 };
 
 bool thread_read(struct field_reader *reader, uint64_t address, struct thread_data *ret)
@@ -45,6 +44,26 @@ bool thread_read_objects(struct field_reader *reader, uint64_t address, struct t
     if (reader_failed(&reader->raw))
         return false;
     *ret = objects;
+    return true;
+}
+
+bool thread_read_blocking(struct field_reader *reader, uint64_t address, struct thread_blocking *ret)
+{
+    /* An AwareLock is the first part of its sync block. */
+    uint64_t item = read_optional(reader, address, F_Thread_DebugBlockingInfo);
+    if (!item || !has_field(reader, F_DebugBlockingItem_pMonitor) || reader_failed(&reader->raw))
+        return false;
+    uint32_t kind = (uint32_t)read_field(reader, item, F_DebugBlockingItem_type);
+    struct thread_blocking blocking = {
+        .kind = kind ? THREAD_BLOCKED_WAITING : THREAD_BLOCKED_ENTERING,
+        .sync_block = read_field(reader, item, F_DebugBlockingItem_pMonitor),
+        .timeout = (uint32_t)read_field(reader, item, F_DebugBlockingItem_dwTimeout),
+    };
+    if (reader_failed(&reader->raw))
+        return false;
+    if (kind > THREAD_BLOCKED_WAITING || !blocking.sync_block)
+        return reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, item, "DebugBlockingItem.type");
+    *ret = blocking;
     return true;
 }
 

@@ -9,6 +9,8 @@
 #include "descriptors/field_reader.h"
 #include "util/vector.h"
 
+enum { THREADS_MAX = 1 << 20 }; /* of a process */
+
 struct thread_data {
     uint64_t address;    /* of the Thread */
     uint64_t os_id;      /* the kernel's id; 0 for a thread that has not started or has ended */
@@ -34,6 +36,24 @@ struct thread_objects {
 
 /* False, and the reader fails, when it cannot be read. */
 bool thread_read_objects(struct field_reader *reader, uint64_t address, struct thread_objects *ret);
+
+/* What a thread is blocked on, as the runtime tells its debugger. .NET 8 to 10 describe monitors only. */
+enum thread_blocking_kind {
+    THREAD_BLOCKED_ENTERING, /* Monitor.Enter */
+    THREAD_BLOCKED_WAITING,  /* Monitor.Wait */
+};
+
+struct thread_blocking {
+    enum thread_blocking_kind kind;
+    uint64_t sync_block; /* whose monitor it is */
+    uint32_t timeout;    /* milliseconds; UINT32_MAX: without end */
+};
+
+/*
+ * What a Thread is blocked on, the innermost. False, without failing, if it is blocked on no monitor or the runtime does
+ * not describe it; false, and the reader fails, if that cannot be read.
+ */
+bool thread_read_blocking(struct field_reader *reader, uint64_t address, struct thread_blocking *ret);
 
 /* GetThreadData. False, and the reader fails, when it cannot be read. */
 bool thread_read(struct field_reader *reader, uint64_t address, struct thread_data *ret);

@@ -4,40 +4,114 @@
 enum {
     HEADER_IS_HASH_OR_INDEX = 0x08000000,
     HEADER_IS_HASH = 0x04000000,
-    HEADER_INDEX_MASK = 0x03ffffff,
-    THIN_THREAD_MASK = 0xffff,
-    THIN_RECURSION_MASK = 0x3f0000,
-    THIN_RECURSION_SHIFT = 16,
+    HEADER_INDEX_MASK = SYNC_BLOCKS_MAX,
     /* AwareLock::LockState */
     LOCK_IS_LOCKED = 1,
     LOCK_WAITER_SHIFT = 6,
+    SYNC_INDEX_MASK = 0x7fffffff, /* of m_dwSyncIndex */
+    ENTRY_IS_FREE = 1,            /* a bit of SyncTableEntry.Object */
 };
+
+/* A thin lock, as the header and, since .NET 11, SyncBlock.ThinLock have it. */
+static void read_thin(const struct layout *layout, uint32_t bits, struct object_monitor *ret)
+{
+    ret->thread_id = bits & (uint32_t)layout->globals[G_SyncBlockMaskLockThreadId];
+    ret->held = ret->thread_id != 0;
+    if (ret->held)
+        ret->recursion = (bits & (uint32_t)layout->globals[G_SyncBlockMaskLockRecursionLevel]) >>
+                         (layout->globals[G_SyncBlockRecursionLevelShift] & 31);
+}
+
+/* The AwareLock of .NET 8 to 10. Its recursion counts the first entry too. */
+static void read_aware_lock(struct field_reader *reader, uint64_t sync_block, struct object_monitor *ret)
+{
+    uint32_t state = (uint32_t)read_field(reader, sync_block, F_SyncBlock_LockState);
+    ret->held = state & LOCK_IS_LOCKED;
+    ret->waiters = state >> LOCK_WAITER_SHIFT;
+    if (!ret->held)
+        return;
+    if (has_field(reader, F_SyncBlock_HoldingThreadId))
+        ret->thread_id = (uint32_t)read_field(reader, sync_block, F_SyncBlock_HoldingThreadId);
+    else
+        ret->thread = read_field(reader, sync_block, F_SyncBlock_HoldingThread);
+    ret->recursion = (uint32_t)read_field(reader, sync_block, F_SyncBlock_Recursion);
+    ret->recursion -= ret->recursion > 0;
+}
+
+bool sync_block_monitor_read(struct field_reader *reader, uint64_t sync_block, struct object_monitor *ret)
+{
+    struct object_monitor monitor = {.sync_block = sync_block};
+    if (has_field(reader, F_SyncBlock_Lock)) {
+        uint64_t handle = read_field(reader, sync_block, F_SyncBlock_Lock);
+        monitor.lock_object = handle ? read_pointer(&reader->raw, handle) : 0;
+        if (!monitor.lock_object)
+            read_thin(reader->layout, (uint32_t)read_optional(reader, sync_block, F_SyncBlock_ThinLock), &monitor);
+    } else {
+        read_aware_lock(reader, sync_block, &monitor);
+    }
+    if (reader_failed(&reader->raw))
+        return false;
+    *ret = monitor;
+    return true;
+}
+
+uint32_t sync_table_count(struct field_reader *reader)
+{
+    const struct layout *layout = reader->layout;
+    if (!layout->global_present[G_SyncBlockCache] || !layout->global_present[G_SyncTableEntries]) {
+        reader_fail(&reader->raw, CDACQ_ERR_FIELD, 0, "SyncBlockCache");
+        return 0;
+    }
+    uint64_t cache = read_pointer(&reader->raw, layout->globals[G_SyncBlockCache]);
+    uint32_t next = cache ? (uint32_t)read_field(reader, cache, F_SyncBlockCache_FreeSyncTableIndex) : 0;
+    return next ? MIN(next - 1, (uint32_t)SYNC_BLOCKS_MAX) : 0;
+}
+
+bool sync_table_entry(struct field_reader *reader, uint32_t index, struct sync_entry *ret)
+{
+    const struct layout *layout = reader->layout;
+    if (!layout->global_present[G_SyncTableEntries] || !layout->sizes[T_SyncTableEntry])
+        return reader_fail(&reader->raw, CDACQ_ERR_FIELD, 0, "SyncTableEntries");
+    uint64_t table = read_pointer(&reader->raw, layout->globals[G_SyncTableEntries]);
+    uint64_t entry = table + (uint64_t)index * layout->sizes[T_SyncTableEntry];
+    struct sync_entry found = {
+        .sync_block = read_field(reader, entry, F_SyncTableEntry_SyncBlock),
+        .object = read_field(reader, entry, F_SyncTableEntry_Object),
+    };
+    if (reader_failed(&reader->raw))
+        return false;
+    if (found.object & ENTRY_IS_FREE)
+        found = (struct sync_entry){0};
+    *ret = found;
+    return true;
+}
+
+bool sync_block_object(struct field_reader *reader, uint64_t sync_block, uint64_t *ret)
+{
+    struct sync_entry entry;
+    if (!has_field(reader, F_SyncBlock_m_dwSyncIndex) || !has_field(reader, F_SyncTableEntry_Object))
+        return false;
+    uint32_t index = (uint32_t)read_field(reader, sync_block, F_SyncBlock_m_dwSyncIndex) & SYNC_INDEX_MASK;
+    if (!sync_table_entry(reader, index, &entry))
+        return false;
+    if (entry.sync_block != sync_block || !entry.object)
+        return reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, sync_block, "SyncTableEntry.SyncBlock");
+    *ret = entry.object;
+    return true;
+}
 
 static void read_sync_block(struct field_reader *reader, uint64_t object, uint32_t index, struct object_monitor *ret)
 {
-    struct reader *raw = &reader->raw;
-    const struct layout *layout = reader->layout;
-    if (!layout->global_present[G_SyncTableEntries]) {
-        reader_fail(raw, CDACQ_ERR_FIELD, 0, "SyncTableEntries");
+    struct sync_entry entry;
+    if (!sync_table_entry(reader, index, &entry))
+        return;
+    if (!index || entry.object != object) {
+        reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, object, "SyncTableEntry.Object");
         return;
     }
-    uint64_t table = read_pointer(raw, layout->globals[G_SyncTableEntries]);
-    uint64_t entry = table + (uint64_t)index * layout->sizes[T_SyncTableEntry];
-    if (!index || !layout->sizes[T_SyncTableEntry] ||
-        (has_field(reader, F_SyncTableEntry_Object) && read_field(reader, entry, F_SyncTableEntry_Object) != object))
-        reader_fail(raw, CDACQ_ERR_CORRUPT, entry, "SyncTableEntry.Object");
+    if (entry.sync_block && !sync_block_monitor_read(reader, entry.sync_block, ret))
+        return;
     ret->sync_index = index;
-    ret->sync_block = read_field(reader, entry, F_SyncTableEntry_SyncBlock);
-    if (reader_failed(raw) || !ret->sync_block)
-        return;
-    uint32_t state = (uint32_t)read_field(reader, ret->sync_block, F_SyncBlock_LockState);
-    ret->held = state & LOCK_IS_LOCKED;
-    ret->waiters = state >> LOCK_WAITER_SHIFT;
-    if (ret->held) {
-        ret->thread = read_field(reader, ret->sync_block, F_SyncBlock_HoldingThread);
-        ret->recursion = (uint32_t)read_field(reader, ret->sync_block, F_SyncBlock_Recursion);
-        ret->recursion -= ret->recursion > 0; /* it counts the first entry too */
-    }
 }
 
 bool object_monitor_read(struct field_reader *reader, uint64_t object, struct object_monitor *ret)
@@ -49,10 +123,9 @@ bool object_monitor_read(struct field_reader *reader, uint64_t object, struct ob
         monitor.hash = header & HEADER_INDEX_MASK;
     } else if (header & HEADER_IS_HASH_OR_INDEX) {
         read_sync_block(reader, object, header & HEADER_INDEX_MASK, &monitor);
-    } else if (header & THIN_THREAD_MASK) {
-        monitor.held = monitor.thin = true;
-        monitor.thread_id = header & THIN_THREAD_MASK;
-        monitor.recursion = (header & THIN_RECURSION_MASK) >> THIN_RECURSION_SHIFT;
+    } else {
+        read_thin(reader->layout, header, &monitor);
+        monitor.thin = monitor.held;
     }
     if (reader_failed(&reader->raw))
         return false;

@@ -4,6 +4,7 @@
  */
 #include "src/cli/commands.h"
 #include "src/cli/console.h"
+#include "src/cli/memory.h"
 #include "src/cli/report.h"
 #include "src/cli/stack_writer.h"
 
@@ -17,6 +18,7 @@ static int visit_frame(const struct cdacq_frame *frame, void *context)
 {
     struct work *work = context;
     work->report->guesses += frame->by == CDACQ_FRAME_BY_GUESS;
+    cdacq_wait_graph_add_frame(work->report->graph, frame);
     stack_add_frame(&work->report->stacks, work->stack, frame);
     return 0;
 }
@@ -27,6 +29,7 @@ static int visit_thread(const struct cdacq_thread *thread, void *context)
     struct report *report = work->report;
     struct cdacq_error error;
     work->stack = stack_new();
+    cdacq_wait_graph_add_thread(report->graph, thread);
     enum cdacq_status status = cdacq_session_visit_frames(report->session, thread, NULL, 0, visit_frame, work, &error);
     report->incomplete += status < 0;
     if (thread->died && !report->dead) {
@@ -38,6 +41,22 @@ static int visit_thread(const struct cdacq_thread *thread, void *context)
     stacks_add(&report->stacks, work->stack, thread, status < 0 ? error.message : NULL, thread->died);
     progress_step(&work->progress, ++report->thread_count);
     return 0;
+}
+
+static int add_deadlock(const struct cdacq_deadlock *deadlock, void *context)
+{
+    struct report *report = context;
+    if (!report_deadlocks_append(&report->deadlocks, deadlock))
+        out_of_memory();
+    return 0;
+}
+
+/* Runtimes whose locks this build cannot read have a report without. */
+static void find_waits(struct report *report, struct cdacq_error *error)
+{
+    if (report->graph && cdacq_wait_graph_complete(report->graph, error) < 0)
+        report->waits_problem = error->message;
+    (void)cdacq_wait_graph_visit_deadlocks(report->graph, add_deadlock, report, NULL);
 }
 
 static void find_cause(struct report *report)
@@ -86,17 +105,21 @@ static int make_report(const struct invocation *invocation, struct cdacq_target 
         .end = {.size = sizeof report.end},
     };
     struct work work = {.report = &report};
-    struct cdacq_error error;
+    struct cdacq_error error, waits_error;
     cdacq_target_get_info(target, &report.facts, NULL);
     cdacq_target_get_process_info(target, &report.process, NULL);
+    (void)cdacq_wait_graph_create(session, &report.graph, NULL);
     progress_begin(&work.progress, "threads", -1);
     enum cdacq_status status = cdacq_session_visit_threads(session, visit_thread, &work, &error);
     progress_end(&work.progress);
     if (status < 0)
         message("%s", error.message);
+    find_waits(&report, &waits_error);
     find_cause(&report);
     int code = write_report(invocation, &report);
     stacks_deinit(&report.stacks);
+    report_deadlocks_deinit(&report.deadlocks);
+    cdacq_wait_graph_destroy(report.graph);
     return code == EXIT_ANSWERED && status < 0 ? EXIT_PARTLY : code;
 }
 

@@ -7,6 +7,7 @@
 
 #include "src/cli/next_steps.h"
 #include "src/cli/stack_writer.h"
+#include "util/vector.h"
 
 /* Why the process ended. */
 enum report_cause {
@@ -15,6 +16,8 @@ enum report_cause {
     REPORT_UNHANDLED, /* an exception that no handler caught */
     REPORT_FATAL,     /* the runtime ended it: FailFast or a fatal error */
 };
+
+DEFINE_VECTOR(report_deadlocks, const struct cdacq_deadlock *);
 
 struct report {
     const char *target_name;
@@ -31,6 +34,9 @@ struct report {
     struct cdacq_end end;
     uint64_t exception; /* the object to show; 0: none */
     uint64_t thread_count, incomplete, guesses;
+    struct cdacq_wait_graph *graph; /* NULL: locks cannot be read */
+    struct report_deadlocks deadlocks;
+    const char *waits_problem; /* why some waits may be missing; NULL: none is */
 };
 
 void report_write_text(struct report *report, bool brief);
@@ -38,6 +44,17 @@ void report_write_json(struct report *report);
 
 /* One line that is the same for the same defect in other processes, runtimes and builds. */
 void report_write_signature(struct report *report);
+
+/* ---- report_waits.c ---- */
+
+/* Who waits for whom, and the deadlocks; one line of it with `brief`. */
+void report_write_waits_text(const struct report *report, bool brief);
+
+/* The members "locks", "waits" and "deadlocks". */
+void report_write_waits_json(const struct report *report, struct json_writer *w);
+
+/* Whether a thread is in a deadlock. */
+bool report_is_deadlocked(const struct report *report, int tid);
 
 /* "unhandled", "fatal", "alive" or the signal, which is written to `buffer`. */
 const char *report_cause_text(const struct report *report, char buffer[SIGNAL_TEXT_SIZE]);

@@ -152,6 +152,26 @@ static void write_last_words(struct report *report, struct output *out)
     write_flaws(out, flaws);
 }
 
+/* Those of threads in a deadlock come first, after that of the thread that died. */
+static bool is_first(const struct report *report, const struct stack *stack)
+{
+    for (size_t i = 0; i < stack->threads.count; i++)
+        if (stack == report->dead || report_is_deadlocked(report, stack->threads.items[i].tid))
+            return true;
+    return false;
+}
+
+static void write_stacks(struct report *report, struct output *out, bool brief, bool first)
+{
+    for (size_t i = 0; i < report->stacks.list.count && !output_failed(out); i++) {
+        const struct stack *stack = report->stacks.list.items[i];
+        if ((brief && stack != report->dead) || is_first(report, stack) != first)
+            continue;
+        output_literal(out, "\n");
+        stack_write_text(&report->answers, stack);
+    }
+}
+
 struct steps {
     struct output *out;
     unsigned count;
@@ -174,13 +194,9 @@ void report_write_text(struct report *report, bool brief)
         write_process(report, out);
     write_signal(report, out);
     write_last_words(report, out);
-    for (size_t i = 0; i < report->stacks.list.count && !output_failed(out); i++) {
-        const struct stack *stack = report->stacks.list.items[i];
-        if (brief && stack != report->dead)
-            continue;
-        output_literal(out, "\n");
-        stack_write_text(&report->answers, stack);
-    }
+    report_write_waits_text(report, brief);
+    write_stacks(report, out, brief, true);
+    write_stacks(report, out, brief, false);
     if (brief)
         return;
     /* A snapshot has what its report needs. */

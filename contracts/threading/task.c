@@ -1,0 +1,217 @@
+#include "contracts/threading/task.h"
+
+#include "contracts/objects/field.h"
+#include "contracts/objects/object.h"
+#include "contracts/type_system/type_handle.h"
+#include "formats/metadata_members.h"
+
+/* Task.m_stateFlags */
+enum {
+    STATE_STARTED = 0x10000,
+    STATE_DELEGATE_INVOKED = 0x20000,
+    STATE_FAULTED = 0x200000,
+    STATE_CANCELED = 0x400000,
+    STATE_WAITING_ON_CHILDREN = 0x800000,
+    STATE_RAN_TO_COMPLETION = 0x1000000,
+    STATE_WAITING_FOR_ACTIVATION = 0x2000000,
+};
+
+enum { CONTINUATION_STEPS = 4 }; /* from a continuation to the box that its delegate belongs to */
+
+bool task_read_status(struct threading_types *types, uint64_t task, enum task_status *ret)
+{
+    static const struct {
+        uint32_t flag;
+        enum task_status status;
+    } rows[] = {
+        {STATE_FAULTED, TASK_FAULTED},
+        {STATE_CANCELED, TASK_CANCELED},
+        {STATE_RAN_TO_COMPLETION, TASK_RAN_TO_COMPLETION},
+        {STATE_WAITING_ON_CHILDREN, TASK_WAITING_FOR_CHILDREN},
+        {STATE_DELEGATE_INVOKED, TASK_RUNNING},
+        {STATE_STARTED, TASK_WAITING_TO_RUN},
+        {STATE_WAITING_FOR_ACTIVATION, TASK_WAITING_FOR_ACTIVATION},
+    };
+    uint64_t flags;
+    if (!threading_read(types, task, THREADING_TASK_STATE, &flags))
+        return false;
+    *ret = TASK_CREATED;
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        if (flags & rows[i].flag) {
+            *ret = rows[i].status;
+            break;
+        }
+    }
+    return true;
+}
+
+const char *task_status_text(enum task_status status)
+{
+    static const char *const texts[] = {"Created",
+                                        "WaitingForActivation",
+                                        "WaitingToRun",
+                                        "Running",
+                                        "WaitingForChildrenToComplete",
+                                        "RanToCompletion",
+                                        "Canceled",
+                                        "Faulted"};
+    return texts[status];
+}
+
+void list_each(struct threading_types *types, uint64_t list, bool (*visit)(void *context, uint64_t object),
+               void *context)
+{
+    struct field_reader *reader = types->cache->reader;
+    struct object_array array;
+    uint64_t items, size;
+    if (!threading_read(types, list, THREADING_LIST_ITEMS, &items) ||
+        !threading_read(types, list, THREADING_LIST_SIZE, &size) || !items)
+        return;
+    struct reader_task outer = reader_enter(&reader->raw, FUEL_INDEX);
+    bool is_array = object_array_read(reader, items, &array) && array.element_size == reader->raw.pointer_size;
+    (void)reader_leave(&reader->raw, &outer);
+    if (!is_array)
+        return;
+    size = MIN(size, MIN(array.count, (uint64_t)TASK_ARRAY_MAX));
+    for (uint64_t i = 0; i < size; i++) {
+        outer = reader_enter(&reader->raw, FUEL_LOOKUP);
+        uint64_t object = read_pointer(&reader->raw, array.elements + i * reader->raw.pointer_size);
+        if (reader_leave(&reader->raw, &outer).status < 0 || (object && !visit(context, object)))
+            return;
+    }
+}
+
+/* ---- Continuations ---- */
+
+struct continuations {
+    struct threading_types *types;
+    bool (*visit)(void *context, uint64_t object, enum threading_type type);
+    void *context;
+    unsigned left;
+};
+
+/* From a continuation to the task or event that it completes or runs. 0: another one. */
+static uint64_t resolve(struct threading_types *types, uint64_t object, enum threading_type *ret_type)
+{
+    for (unsigned i = 0; i < CONTINUATION_STEPS; i++) {
+        enum threading_type type = *ret_type = threading_type_of(types, object, true);
+        enum threading_field next = type == THREADING_DELEGATE        ? THREADING_DELEGATE_TARGET
+                                    : type == THREADING_AWAIT         ? THREADING_AWAIT_ACTION
+                                    : type == THREADING_CONTINUE_WITH ? THREADING_CONTINUE_WITH_TASK
+                                                                      : THREADING_FIELD_COUNT;
+        if (type == THREADING_TASK || type == THREADING_EVENT || type == THREADING_LIST)
+            return object;
+        if (next == THREADING_FIELD_COUNT || !threading_read(types, object, next, &object))
+            return 0;
+    }
+    return 0;
+}
+
+static bool visit_element(void *context, uint64_t object)
+{
+    struct continuations *c = context;
+    enum threading_type type;
+    uint64_t found = resolve(c->types, object, &type);
+    if (!c->left--)
+        return false;
+    return !found || type == THREADING_LIST || c->visit(c->context, found, type);
+}
+
+void task_each_continuation(struct threading_types *types, uint64_t task,
+                            bool (*visit)(void *context, uint64_t object, enum threading_type type), void *context)
+{
+    struct continuations c = {.types = types, .visit = visit, .context = context, .left = CONTINUATIONS_MAX};
+    enum threading_type type;
+    uint64_t object;
+    if (!threading_read(types, task, THREADING_TASK_CONTINUATION, &object) || !object)
+        return;
+    object = resolve(types, object, &type);
+    if (object && type == THREADING_LIST)
+        list_each(types, object, visit_element, &c);
+    else if (object)
+        visit(context, object, type);
+}
+
+struct search {
+    uint64_t object;
+    bool found;
+};
+
+static bool compare(void *context, uint64_t object, enum threading_type type)
+{
+    struct search *search = context;
+    (void)type;
+    search->found |= object == search->object;
+    return !search->found;
+}
+
+bool task_leads_to(struct threading_types *types, uint64_t task, uint64_t object)
+{
+    struct search search = {.object = object};
+    task_each_continuation(types, task, compare, &search);
+    return search.found;
+}
+
+/*
+ * A state machine keeps the awaiter, which has the task. Whatever word of the box it is, the continuation of the task
+ * shows that it is the right one.
+ */
+uint64_t task_awaited(struct threading_types *types, uint64_t task)
+{
+    struct field_reader *reader = types->cache->reader;
+    unsigned width = reader->raw.pointer_size;
+    struct reader_task outer = reader_enter(&reader->raw, FUEL_LOOKUP);
+    uint64_t size = object_size(reader, task);
+    (void)reader_leave(&reader->raw, &outer);
+    size = MIN(size, (uint64_t)TASK_WORDS_MAX * width);
+    for (uint64_t at = width; at + width < size; at += width) {
+        outer = reader_enter(&reader->raw, FUEL_LOOKUP);
+        uint64_t word = read_pointer(&reader->raw, task + at);
+        if (reader_leave(&reader->raw, &outer).status < 0)
+            return 0;
+        if (word != task && threading_type_of(types, word, false) == THREADING_TASK && task_leads_to(types, word, task))
+            return word;
+    }
+    return 0;
+}
+
+/* ---- What it runs ---- */
+
+/* Whether a MethodTable is AsyncStateMachineBox`1 in AsyncTaskMethodBuilder`1, or derived from it. */
+static uint64_t machine_of(struct threading_types *types, uint64_t method_table)
+{
+    static const char name[] = "AsyncStateMachineBox`1";
+    struct field_reader *reader = types->cache->reader;
+    const struct metadata *metadata;
+    struct metadata_type_def row;
+    uint32_t token, count = 0;
+    uint64_t arguments;
+    for (unsigned i = 0; i < HIERARCHY_MAX && method_table && reader_step(&reader->raw, "base types"); i++) {
+        bool equal = false;
+        if (read_field(reader, method_table, F_MethodTable_Module) == types->core &&
+            type_handle_definition(types->cache, method_table, &metadata, &token) == CDACQ_OK &&
+            metadata_type_def(metadata, metadata_rid(token), &row) == CDACQ_OK &&
+            metadata_string_equals(metadata, row.name, name, sizeof name - 1, &equal) == CDACQ_OK && equal &&
+            type_handle_arguments(types->cache, method_table, &arguments, &count) == CDACQ_OK && count)
+            return read_pointer(&reader->raw, arguments + (uint64_t)(count - 1) * reader->raw.pointer_size);
+        method_table = method_table_parent(reader, method_table);
+    }
+    return 0;
+}
+
+void task_read_body(struct threading_types *types, uint64_t task, uint64_t *ret_entry, uint64_t *ret_machine)
+{
+    struct field_reader *reader = types->cache->reader;
+    uint64_t action, entry = 0;
+    struct reader_task outer = reader_enter(&reader->raw, FUEL_NAME);
+    uint64_t machine = machine_of(types, object_method_table(reader, task));
+    *ret_machine = reader_leave(&reader->raw, &outer).status < 0 ? 0 : machine;
+    *ret_entry = 0;
+    if (*ret_machine || !threading_read(types, task, THREADING_TASK_ACTION, &action) ||
+        threading_type_of(types, action, true) != THREADING_DELEGATE)
+        return;
+    /* A delegate of a static method enters it by a stub, and has the method's entry point besides. */
+    if (threading_read(types, action, THREADING_DELEGATE_METHOD_AUX, &entry) && !entry)
+        (void)threading_read(types, action, THREADING_DELEGATE_METHOD, &entry);
+    *ret_entry = entry;
+}

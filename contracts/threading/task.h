@@ -1,0 +1,65 @@
+/*
+ * task.h: System.Threading.Tasks.Task: its state, what it runs, and what its completion leads to. An async method has a
+ * task that is also the box of its state machine; the fields of the state machine refer to the task that it awaits, and
+ * that task's continuation refers to the box.
+ * Source: dotnet/runtime src/libraries/System.Private.CoreLib/src/System/Threading/Tasks/{Task,TaskContinuation}.cs;
+ * src/libraries/System.Private.CoreLib/src/System/Runtime/CompilerServices/AsyncTaskMethodBuilderT.cs.
+ */
+#ifndef CDACQ_CONTRACTS_THREADING_TASK_H
+#define CDACQ_CONTRACTS_THREADING_TASK_H
+
+#include "contracts/threading/threading_types.h"
+
+enum {
+    CONTINUATIONS_MAX = 4096,   /* of one task */
+    TASK_WORDS_MAX = 4096,      /* of a box that are searched for the task that it awaits */
+    TASK_ARRAY_MAX = 64 * 1024, /* elements of a list of tasks */
+};
+
+/* System.Threading.Tasks.TaskStatus */
+enum task_status {
+    TASK_CREATED,
+    TASK_WAITING_FOR_ACTIVATION,
+    TASK_WAITING_TO_RUN,
+    TASK_RUNNING,
+    TASK_WAITING_FOR_CHILDREN,
+    TASK_RAN_TO_COMPLETION,
+    TASK_CANCELED,
+    TASK_FAULTED,
+};
+
+static inline bool task_is_completed(enum task_status status)
+{
+    return status >= TASK_RAN_TO_COMPLETION;
+}
+
+/* False if it cannot be read. `task` must be of THREADING_TASK; so in the other functions. */
+bool task_read_status(struct threading_types *types, uint64_t task, enum task_status *ret);
+
+/* "WaitingForActivation": as the runtime spells it. */
+const char *task_status_text(enum task_status status);
+
+/*
+ * Calls `visit` for each object that the task's completion leads to: a task, or an event that a thread waits for. False
+ * from `visit` ends it.
+ */
+void task_each_continuation(struct threading_types *types, uint64_t task,
+                            bool (*visit)(void *context, uint64_t object, enum threading_type type), void *context);
+
+/* Whether the task's completion leads to `object`. */
+bool task_leads_to(struct threading_types *types, uint64_t task, uint64_t object);
+
+/* The task that an async method's task awaits, 0 if there is none or it is not known. */
+uint64_t task_awaited(struct threading_types *types, uint64_t task);
+
+/*
+ * What a task runs: the delegate's target method's entry point in *ret_entry, or the method table of the state machine
+ * in *ret_machine; 0 for what is not known.
+ */
+void task_read_body(struct threading_types *types, uint64_t task, uint64_t *ret_entry, uint64_t *ret_machine);
+
+/* Calls `visit` for each element of a List<T> of objects, up to TASK_ARRAY_MAX. False from `visit` ends it. */
+void list_each(struct threading_types *types, uint64_t list, bool (*visit)(void *context, uint64_t object),
+               void *context);
+
+#endif

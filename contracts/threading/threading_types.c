@@ -1,0 +1,165 @@
+#include "contracts/threading/threading_types.h"
+
+#include "contracts/objects/field.h"
+#include "contracts/objects/object.h"
+#include "contracts/type_system/type_handle.h"
+#include "formats/metadata_members.h"
+#include "formats/names/signature.h"
+
+static const struct {
+    const char *space, *name;
+} type_names[THREADING_TYPE_COUNT] = {
+    [THREADING_LOCK] = {"System.Threading", "Lock"},
+    [THREADING_TASK] = {"System.Threading.Tasks", "Task"},
+    [THREADING_EVENT] = {"System.Threading", "ManualResetEventSlim"},
+    [THREADING_SEMAPHORE] = {"System.Threading", "SemaphoreSlim"},
+    [THREADING_THREAD] = {"System.Threading", "Thread"},
+    [THREADING_WAIT_HANDLE] = {"System.Threading", "WaitHandle"},
+    [THREADING_SAFE_HANDLE] = {"Microsoft.Win32.SafeHandles", "SafeWaitHandle"},
+    [THREADING_DELEGATE] = {"System", "Delegate"},
+    [THREADING_LIST] = {"System.Collections.Generic", "List`1"},
+    [THREADING_AWAIT] = {"System.Threading.Tasks", "AwaitTaskContinuation"},
+    [THREADING_CONTINUE_WITH] = {"System.Threading.Tasks", "ContinueWithTaskContinuation"},
+    [THREADING_ANY] = {"", "CompleteOnInvokePromise"},
+    [THREADING_TWO_ANY] = {"", "TwoTaskWhenAnyPromise`1"},
+};
+
+static const struct {
+    const char *name;
+    uint8_t width; /* 0: a pointer */
+} field_names[THREADING_FIELD_COUNT] = {
+    [THREADING_LOCK_STATE] = {"_state", 4},
+    [THREADING_LOCK_OWNER] = {"_owningThreadId", 4},
+    [THREADING_LOCK_RECURSION] = {"_recursionCount", 4},
+    [THREADING_TASK_STATE] = {"m_stateFlags", 4},
+    [THREADING_TASK_CONTINUATION] = {"m_continuationObject", 0},
+    [THREADING_TASK_ACTION] = {"m_action", 0},
+    [THREADING_EVENT_LOCK] = {"m_lock", 0},
+    [THREADING_EVENT_STATE] = {"m_combinedState", 4},
+    [THREADING_SEMAPHORE_LOCK] = {"m_lockObjAndDisposed", 0},
+    [THREADING_SEMAPHORE_COUNT] = {"m_currentCount", 4},
+    [THREADING_THREAD_INTERNAL] = {"_DONT_USE_InternalThread", 0},
+    [THREADING_LOCK_EVENT] = {"_waitEvent", 0},
+    [THREADING_WAIT_HANDLE_SAFE] = {"_waitHandle", 0},
+    [THREADING_DELEGATE_TARGET] = {"_target", 0},
+    [THREADING_DELEGATE_METHOD] = {"_methodPtr", 0},
+    [THREADING_DELEGATE_METHOD_AUX] = {"_methodPtrAux", 0},
+    [THREADING_LIST_ITEMS] = {"_items", 0},
+    [THREADING_LIST_SIZE] = {"_size", 4},
+    [THREADING_AWAIT_ACTION] = {"m_action", 0},
+    [THREADING_CONTINUE_WITH_TASK] = {"m_task", 0},
+};
+
+static uint64_t key_of(const struct threading_method_table *table)
+{
+    return table->address;
+}
+
+DEFINE_HASH_TABLE_FUNCTIONS(threading_method_tables, struct threading_method_table, uint64_t, key_of, hash_u64,
+                            equal_u64);
+
+void threading_types_init(struct threading_types *types, struct module_cache *cache)
+{
+    struct field_reader *reader = cache->reader;
+    *types = (struct threading_types){.cache = cache};
+    if (!reader->layout->global_present[G_StringMethodTable])
+        return;
+    struct reader_task outer = reader_enter(&reader->raw, FUEL_LOOKUP);
+    uint64_t table = read_pointer(&reader->raw, reader->layout->globals[G_StringMethodTable]);
+    uint64_t core = table ? read_field(reader, table, F_MethodTable_Module) : 0;
+    if (reader_leave(&reader->raw, &outer).status >= 0)
+        types->core = core;
+}
+
+void threading_types_deinit(struct threading_types *types)
+{
+    threading_method_tables_deinit(&types->known);
+}
+
+/* The type that the core library's `method_table` is, without its base types. */
+static enum threading_type identify(struct threading_types *types, uint64_t method_table)
+{
+    const struct metadata *metadata;
+    uint32_t token;
+    if (type_handle_definition(types->cache, method_table, &metadata, &token) != CDACQ_OK)
+        return THREADING_OTHER;
+    for (unsigned i = THREADING_OTHER + 1; i < THREADING_TYPE_COUNT; i++) {
+        bool equal = false;
+        if (metadata_type_is(metadata, token, type_names[i].space, type_names[i].name, &equal) == CDACQ_OK && equal)
+            return (enum threading_type)i;
+    }
+    return THREADING_OTHER;
+}
+
+static enum threading_type classify(struct threading_types *types, uint64_t method_table)
+{
+    struct field_reader *reader = types->cache->reader;
+    for (unsigned i = 0; method_table && i < HIERARCHY_MAX && reader_step(&reader->raw, "base types"); i++) {
+        uint64_t module = read_field(reader, method_table, F_MethodTable_Module);
+        enum threading_type type = module == types->core ? identify(types, method_table) : THREADING_OTHER;
+        if (type)
+            return type;
+        method_table = method_table_parent(reader, method_table);
+    }
+    return THREADING_OTHER;
+}
+
+enum threading_type threading_type_of(struct threading_types *types, uint64_t object, bool trusted)
+{
+    struct field_reader *reader = types->cache->reader;
+    if (!types->core || !object || object % reader->raw.pointer_size)
+        return THREADING_OTHER;
+    struct reader_task outer = reader_enter(&reader->raw, FUEL_NAME);
+    uint64_t table = object_method_table(reader, object);
+    enum threading_type type = THREADING_OTHER;
+    const struct threading_method_table *known =
+        reader_failed(&reader->raw) ? NULL : threading_method_tables_find(&types->known, table);
+    if (known) {
+        type = (enum threading_type)known->type;
+    } else if (!reader_failed(&reader->raw) && !(table % reader->raw.pointer_size) &&
+               (trusted || read_field(reader, table, F_MethodTable_Module) == types->core)) {
+        type = classify(types, table);
+        if (reader_failed(&reader->raw))
+            type = THREADING_OTHER;
+        if (types->known.count < THREADING_TYPES_MAX)
+            (void)threading_method_tables_insert(
+                &types->known, (struct threading_method_table){.address = table, .type = (uint8_t)type}, NULL);
+    }
+    (void)reader_leave(&reader->raw, &outer);
+    return type;
+}
+
+/* Fields have the same offset in every derived type: found once. */
+static void find_field(struct threading_types *types, uint64_t object, enum threading_field field)
+{
+    struct field_reader *reader = types->cache->reader;
+    struct threading_field_place *place = &types->fields[field];
+    struct object_field found;
+    struct reader_task outer = reader_enter(&reader->raw, FUEL_INDEX);
+    uint64_t table = object_method_table(reader, object);
+    bool exists = !reader_failed(&reader->raw) &&
+                  object_field_find(types->cache, table, field_names[field].name, &found) && !found.is_static;
+    place->searched = reader_leave(&reader->raw, &outer).status >= 0;
+    place->found = place->searched && exists;
+    if (place->found)
+        place->offset = (uint32_t)object_field_address(reader, 0, &found);
+}
+
+bool threading_read(struct threading_types *types, uint64_t object, enum threading_field field, uint64_t *ret)
+{
+    struct field_reader *reader = types->cache->reader;
+    struct threading_field_place *place = &types->fields[field];
+    if (!object)
+        return false;
+    if (!place->searched)
+        find_field(types, object, field);
+    if (!place->found)
+        return false;
+    struct reader_task outer = reader_enter(&reader->raw, FUEL_LOOKUP);
+    unsigned width = field_names[field].width ? field_names[field].width : reader->raw.pointer_size;
+    uint64_t value = read_uint(&reader->raw, object + place->offset, width);
+    if (reader_leave(&reader->raw, &outer).status < 0)
+        return false;
+    *ret = value;
+    return true;
+}

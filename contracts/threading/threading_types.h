@@ -1,0 +1,99 @@
+/*
+ * threading_types.h: which objects are of the core library's types that threads wait for, and the fields of those types,
+ * by name. Both are remembered, so that thousands of threads cost one look into the metadata.
+ * Source: dotnet/runtime src/libraries/System.Private.CoreLib/src/System/Threading/{Lock,ManualResetEventSlim,
+ * SemaphoreSlim,WaitHandle}.cs, Tasks/{Task,TaskContinuation}.cs; src/coreclr/System.Private.CoreLib/src/System/
+ * {Delegate.CoreCLR,Threading/Thread.CoreCLR}.cs.
+ */
+#ifndef CDACQ_CONTRACTS_THREADING_THREADING_TYPES_H
+#define CDACQ_CONTRACTS_THREADING_THREADING_TYPES_H
+
+#include "contracts/loader.h"
+#include "util/hash_table.h"
+
+/* A type of the core library, or one derived from it. */
+enum threading_type {
+    THREADING_OTHER,
+    THREADING_LOCK,          /* System.Threading.Lock */
+    THREADING_TASK,          /* System.Threading.Tasks.Task */
+    THREADING_EVENT,         /* System.Threading.ManualResetEventSlim */
+    THREADING_SEMAPHORE,     /* System.Threading.SemaphoreSlim */
+    THREADING_THREAD,        /* System.Threading.Thread */
+    THREADING_WAIT_HANDLE,   /* System.Threading.WaitHandle */
+    THREADING_SAFE_HANDLE,   /* Microsoft.Win32.SafeHandles.SafeWaitHandle */
+    THREADING_DELEGATE,      /* System.Delegate */
+    THREADING_LIST,          /* System.Collections.Generic.List`1 */
+    THREADING_AWAIT,         /* System.Threading.Tasks.AwaitTaskContinuation */
+    THREADING_CONTINUE_WITH, /* System.Threading.Tasks.ContinueWithTaskContinuation */
+    THREADING_ANY,           /* a Task that completes when one of several does: Task.WhenAny, Task.WaitAny */
+    THREADING_TWO_ANY,       /* likewise */
+    THREADING_TYPE_COUNT
+};
+
+enum threading_field {
+    THREADING_LOCK_STATE,
+    THREADING_LOCK_OWNER,
+    THREADING_LOCK_RECURSION,
+    THREADING_TASK_STATE,
+    THREADING_TASK_CONTINUATION,
+    THREADING_TASK_ACTION,
+    THREADING_EVENT_LOCK,
+    THREADING_EVENT_STATE,
+    THREADING_SEMAPHORE_LOCK,
+    THREADING_SEMAPHORE_COUNT,
+    THREADING_THREAD_INTERNAL, /* the runtime's Thread */
+    THREADING_LOCK_EVENT,      /* a WaitHandle, or null */
+    THREADING_WAIT_HANDLE_SAFE,
+    THREADING_DELEGATE_TARGET,
+    THREADING_DELEGATE_METHOD,
+    THREADING_DELEGATE_METHOD_AUX,
+    THREADING_LIST_ITEMS,
+    THREADING_LIST_SIZE,
+    THREADING_AWAIT_ACTION,
+    THREADING_CONTINUE_WITH_TASK,
+    THREADING_FIELD_COUNT
+};
+
+enum { THREADING_TYPES_MAX = 64 * 1024 }; /* method tables that are remembered */
+
+struct threading_method_table {
+    uint64_t address;
+    uint8_t type; /* enum threading_type */
+};
+
+DEFINE_HASH_TABLE_TYPE(threading_method_tables, struct threading_method_table);
+
+struct threading_field_place {
+    bool searched, found;
+    uint32_t offset; /* from the object */
+};
+
+struct threading_types {
+    struct module_cache *cache;
+    uint64_t core; /* the Module of the core library; 0: not known, and every object is of another type */
+    struct threading_method_tables known;
+    struct threading_field_place fields[THREADING_FIELD_COUNT];
+};
+
+/* Never fails; what cannot be read makes every type THREADING_OTHER. */
+void threading_types_init(struct threading_types *types, struct module_cache *cache);
+void threading_types_deinit(struct threading_types *types);
+
+static inline bool threading_is_task(enum threading_type type)
+{
+    return type == THREADING_TASK || type == THREADING_ANY || type == THREADING_TWO_ANY;
+}
+
+/*
+ * The type of an object. `trusted`: the address is that of an object, or 0; otherwise it is any number, and only objects
+ * whose own type the core library declares are recognised. Does not fail the reader.
+ */
+enum threading_type threading_type_of(struct threading_types *types, uint64_t object, bool trusted);
+
+/*
+ * A field of an object of the type that declares it, of up to 8 bytes. False, and *ret untouched, if there is no such
+ * field or it cannot be read. Does not fail the reader.
+ */
+bool threading_read(struct threading_types *types, uint64_t object, enum threading_field field, uint64_t *ret);
+
+#endif

@@ -1,0 +1,158 @@
+/*
+ * cdacq/lock.h: locks of a target, what its threads wait for, and deadlocks.
+ *
+ * A lock is the monitor of an object (C#'s `lock`) or an object of type System.Threading.Lock. Who holds it is read from
+ * its state. Which object a thread waits for comes from the runtime's or the object's own state or from the references
+ * that the collector would find in the frame; an object that was only found among the words of a frame is marked.
+ * Source: dotnet/runtime docs/design/datacontracts/{SyncBlock,Thread,GCInfo}.md.
+ */
+#ifndef CDACQ_LOCK_H
+#define CDACQ_LOCK_H
+
+#include <cdacq/stack.h>
+
+CDACQ_BEGIN_DECLS
+
+/* ---- Locks ------------------------------------------------------------------------------------------------------- */
+
+enum cdacq_lock_kind {
+    CDACQ_LOCK_MONITOR, /* that of any object */
+    CDACQ_LOCK_LOCK,    /* a System.Threading.Lock */
+};
+
+/* A lock. The strings belong to the session or the graph that gave them. */
+struct cdacq_lock {
+    size_t size;
+    enum cdacq_lock_kind kind;
+    uint64_t object;
+    const char *type; /* of the object, as Type.ToString() gives it; printable UTF-8; NULL: not known */
+    bool held;
+    bool thin;           /* a monitor that is in the object's header: no thread has waited for it */
+    uint32_t owner_id;   /* the runtime's id of the thread that holds it; 0: none, or not known */
+    uint64_t owner;      /* address of its Thread; 0: none, not known, or the thread has ended */
+    int owner_tid;       /* the kernel's id; 0: likewise */
+    uint32_t recursion;  /* how often the owner entered again: 0 for once */
+    uint32_t waiters;    /* threads that wait to enter, as the lock counts them */
+    uint64_t sync_block; /* of a monitor that has one; else 0 */
+};
+
+/*
+ * Reads the lock of the object at `object`: the System.Threading.Lock if it is one, otherwise its monitor. Fails with
+ * ARGUMENT, or with CORRUPT, MEMORY, FIELD or CONTRACT if it cannot be read, and then leaves *ret untouched. Does not
+ * check that there is an object.
+ */
+CDACQ_API enum cdacq_status cdacq_session_get_lock(struct cdacq_session *session, uint64_t object,
+                                                   struct cdacq_lock *ret, struct cdacq_error *err);
+
+/* ---- Waits ------------------------------------------------------------------------------------------------------- */
+
+enum cdacq_wait_kind {
+    CDACQ_WAIT_ENTER,     /* to enter a lock */
+    CDACQ_WAIT_PULSE,     /* Monitor.Wait: to be pulsed */
+    CDACQ_WAIT_TASK,      /* for a Task to complete */
+    CDACQ_WAIT_TASKS,     /* for all Tasks of a list */
+    CDACQ_WAIT_EVENT,     /* for a ManualResetEventSlim */
+    CDACQ_WAIT_SEMAPHORE, /* for a SemaphoreSlim */
+    CDACQ_WAIT_JOIN,      /* for a thread to end */
+    CDACQ_WAIT_HANDLE,    /* for a WaitHandle */
+};
+
+/* How the object of a wait was found. */
+enum cdacq_wait_source {
+    CDACQ_WAIT_BY_NOTHING, /* it is not known: `object` is 0 */
+    CDACQ_WAIT_BY_STATE,   /* the runtime or the object says so */
+    CDACQ_WAIT_BY_FRAME,   /* the frame of the waiting method holds a reference to it, and to no other of its kind */
+    CDACQ_WAIT_BY_SCAN,    /* a guess: a word of the frame, or a register, points to an object of the right kind */
+};
+
+/* A Task. */
+struct cdacq_task {
+    size_t size;
+    uint64_t object;
+    const char *type;
+    const char *status; /* System.Threading.Tasks.TaskStatus: "WaitingForActivation"; NULL: not known */
+    const char *method; /* the async method that it belongs to, or the method that it runs; NULL: not known */
+    int tid;            /* the thread that runs it; 0: none, or not known */
+};
+
+/* What a thread waits for. */
+struct cdacq_wait {
+    size_t size;
+    enum cdacq_wait_kind kind;
+    enum cdacq_wait_source by;
+    int tid;             /* the thread that waits: the kernel's id */
+    uint64_t thread;     /* its Thread */
+    uint32_t managed_id; /* the runtime's id */
+    const char *name;    /* NULL: not known */
+    uint64_t object;     /* 0: not known */
+    const char *type;    /* of the object; NULL: not known */
+    bool has_timeout;    /* the next field is known */
+    int32_t timeout;     /* of the whole wait, milliseconds; -1: without end */
+    /*
+     * The thread that has to go on first: it holds the lock, is to end, or runs the task. The id of the runtime may be
+     * known alone.
+     */
+    int blocker_tid;     /* 0: none, or not known */
+    uint32_t blocker_id; /* 0: likewise */
+    const char *blocker_name;
+    /* Of CDACQ_WAIT_TASK: that task, then the task that it awaits, and so on as far as known. */
+    const struct cdacq_task *tasks;
+    size_t task_count;
+};
+
+/* Threads each of which waits for the next, and the last for the first. */
+struct cdacq_deadlock {
+    size_t size;
+    const struct cdacq_wait *const *waits; /* one for each thread */
+    size_t count;
+};
+
+/*
+ * What all threads wait for. It is filled while the threads and their frames are visited:
+ *
+ *     cdacq_wait_graph_create(session, &graph, &error);
+ *     for each thread:  cdacq_wait_graph_add_thread(graph, thread);
+ *         for each of its frames:  cdacq_wait_graph_add_frame(graph, frame);
+ *     cdacq_wait_graph_complete(graph, &error);
+ *     cdacq_wait_graph_visit_waits(graph, ...);
+ *
+ * A graph uses its session, and must be destroyed before it. Its strings are valid until then.
+ */
+struct cdacq_wait_graph;
+
+/* Fails with ARGUMENT, NOMEM, or CONTRACT if the runtime's threads or objects are not described. */
+CDACQ_API enum cdacq_status cdacq_wait_graph_create(struct cdacq_session *session, struct cdacq_wait_graph **ret,
+                                                    struct cdacq_error *err);
+CDACQ_API void cdacq_wait_graph_destroy(struct cdacq_wait_graph *graph);
+
+/* Adds a thread that cdacq_session_visit_threads passed; the frames that follow are its own. */
+CDACQ_API void cdacq_wait_graph_add_thread(struct cdacq_wait_graph *graph, const struct cdacq_thread *thread);
+
+/* Adds a frame that cdacq_session_visit_frames passed, from the innermost to the outermost. */
+CDACQ_API void cdacq_wait_graph_add_frame(struct cdacq_wait_graph *graph, const struct cdacq_frame *frame);
+
+/*
+ * After the last thread: reads the locks and finds out who waits for whom. Negative: some locks could not be read, and
+ * *err says why; what is known can be visited. After that, nothing can be added.
+ */
+CDACQ_API enum cdacq_status cdacq_wait_graph_complete(struct cdacq_wait_graph *graph, struct cdacq_error *err);
+
+/*
+ * Call `visit` for every lock that is held or waited for, every wait, and every deadlock. Of locks that no thread waits
+ * for, those are found that are inflated or that a frame of their owner refers to. CDACQ_STOPPED: `visit` returned
+ * non-zero. Fails with ARGUMENT if the graph is not complete.
+ */
+CDACQ_API enum cdacq_status cdacq_wait_graph_visit_locks(const struct cdacq_wait_graph *graph,
+                                                         int (*visit)(const struct cdacq_lock *lock, void *context),
+                                                         void *context, struct cdacq_error *err);
+CDACQ_API enum cdacq_status cdacq_wait_graph_visit_waits(const struct cdacq_wait_graph *graph,
+                                                         int (*visit)(const struct cdacq_wait *wait, void *context),
+                                                         void *context, struct cdacq_error *err);
+CDACQ_API enum cdacq_status cdacq_wait_graph_visit_deadlocks(const struct cdacq_wait_graph *graph,
+                                                             int (*visit)(const struct cdacq_deadlock *deadlock,
+                                                                          void *context),
+                                                             void *context, struct cdacq_error *err);
+
+CDACQ_END_DECLS
+
+#endif

@@ -1,0 +1,116 @@
+/*
+ * task_chains.c: which task waits for which. A running task is followed along its continuations: whatever they complete
+ * or run has to wait for it. From a task that does not run, the state machine of its async method leads to the task that
+ * it awaits.
+ */
+#include "src/api/wait_graph.h"
+
+struct following {
+    struct cdacq_wait_graph *graph;
+    uint64_t task;
+};
+
+static bool is_active(struct cdacq_wait_graph *graph, uint64_t task)
+{
+    enum task_status status;
+    return task_read_status(&graph->types, task, &status) && !task_is_completed(status);
+}
+
+/* Notes that `task` waits for `other`. False: it is known, or there are too many. */
+static bool link_task(struct cdacq_wait_graph *graph, uint64_t task, uint64_t other)
+{
+    const struct task_link link = {.task = task, .other = other};
+    bool added = false;
+    if (graph->links.count >= RUNNING_TASKS_MAX)
+        return false;
+    struct task_link *item = task_links_append_items(&graph->links, 1);
+    if (!item || !task_table_insert(&graph->awaits, link, &added)) {
+        graph->links.count -= item != NULL;
+        graph_note_memory(graph);
+        return false;
+    }
+    *item = link;
+    return added;
+}
+
+static bool follow(void *context, uint64_t object, enum threading_type type)
+{
+    struct following *following = context;
+    if (type == THREADING_TASK) /* one of which the first of several tasks ends the wait waits for none of them alone */
+        (void)link_task(following->graph, object, following->task);
+    return following->graph->links.count < RUNNING_TASKS_MAX;
+}
+
+void graph_link_tasks(struct cdacq_wait_graph *graph)
+{
+    for (size_t i = 0; i < graph->runs.count; i++) {
+        const struct task_link run = graph->runs.items[i];
+        bool added = false;
+        if (!is_active(graph, run.task))
+            continue;
+        if (!task_table_insert(&graph->runners, run, &added))
+            graph_note_memory(graph);
+        struct following following = {graph, run.task};
+        if (added)
+            task_each_continuation(&graph->types, run.task, follow, &following);
+    }
+    /* The list grows while it is read; each task is followed when it is linked first. */
+    for (size_t i = 0; i < graph->links.count; i++) {
+        struct following following = {graph, graph->links.items[i].task};
+        const struct task_link *first = task_table_find(&graph->awaits, following.task);
+        if (first && first->other == graph->links.items[i].other && !task_table_find(&graph->runners, following.task))
+            task_each_continuation(&graph->types, following.task, follow, &following);
+    }
+}
+
+static struct cdacq_task describe(struct cdacq_wait_graph *graph, uint64_t task, int *ret_runner)
+{
+    const struct task_link *run = task_table_find(&graph->runners, task);
+    enum task_status status;
+    *ret_runner = run ? (int)run->other : NO_THREAD;
+    return (struct cdacq_task){
+        .size = sizeof(struct cdacq_task),
+        .object = task,
+        .type = graph_type_name(graph, task),
+        .status = task_read_status(&graph->types, task, &status) ? task_status_text(status) : NULL,
+        .method = graph_task_method(graph, task),
+        .tid = run ? graph->threads.items[run->other].tid : 0,
+    };
+}
+
+/* The task that a task waits for, and that is not complete; 0: none is known. */
+static uint64_t next_task(struct cdacq_wait_graph *graph, uint64_t task)
+{
+    const struct task_link *link = task_table_find(&graph->awaits, task);
+    if (link)
+        return link->other;
+    if (threading_type_of(&graph->types, task, true) != THREADING_TASK)
+        return 0;
+    uint64_t awaited = task_awaited(&graph->types, task);
+    if (awaited)
+        (void)link_task(graph, task, awaited);
+    return awaited;
+}
+
+void graph_describe_task_wait(struct cdacq_wait_graph *graph, struct graph_wait *wait)
+{
+    struct cdacq_task tasks[TASK_CHAIN_MAX];
+    size_t count = 0;
+    for (uint64_t task = wait->wait.object; task && count < TASK_CHAIN_MAX && wait->blocker == NO_THREAD;) {
+        bool circle = false;
+        for (size_t i = 0; i < count; i++)
+            circle |= tasks[i].object == task;
+        if (circle)
+            break;
+        tasks[count++] = describe(graph, task, &wait->blocker);
+        task = wait->blocker == NO_THREAD ? next_task(graph, task) : 0;
+    }
+    struct cdacq_task *kept = arena_allocate(&graph->arena, (count + 1) * sizeof *kept);
+    if (!kept) {
+        graph_note_memory(graph);
+        return;
+    }
+    memcpy(kept, tasks, count * sizeof *kept);
+    wait->wait.tasks = kept;
+    wait->wait.task_count = count;
+}

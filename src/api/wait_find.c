@@ -1,0 +1,205 @@
+/*
+ * wait_find.c: what a thread waits for, from what the runtime says it is blocked on and from the objects in its frames.
+ * The object of a wait is exact where two things agree: the monitor on which the runtime blocks the thread is that of
+ * the event or semaphore in the frame, and the event is the continuation of the task.
+ */
+#include "contracts/objects/sync_block.h"
+#include "contracts/stack_walk/explicit_frame.h"
+#include "contracts/thread.h"
+#include "src/api/wait_graph.h"
+
+#define EVENT_IS_SET UINT32_C(0x80000000) /* of ManualResetEventSlim.m_combinedState */
+
+/* What is known of the monitor that a thread is blocked on. */
+struct blocked {
+    bool known; /* the runtime describes what threads are blocked on */
+    bool is_blocked;
+    struct thread_blocking blocking;
+    uint64_t object; /* whose monitor it is; 0: not known */
+};
+
+static struct blocked read_blocked(struct cdacq_wait_graph *graph, uint64_t thread)
+{
+    struct field_reader *reader = &graph->session->reader;
+    struct blocked blocked = {.known = has_field(reader, F_Thread_DebugBlockingInfo)};
+    reader_begin(&reader->raw, FUEL_LOOKUP);
+    blocked.is_blocked = thread && thread_read_blocking(reader, thread, &blocked.blocking);
+    if (blocked.is_blocked && !sync_block_object(reader, blocked.blocking.sync_block, &blocked.object))
+        blocked.object = 0;
+    graph_note_failure(graph);
+    return blocked;
+}
+
+static bool has_role(const struct current_thread *current, enum wait_role role)
+{
+    return current->roles >> role & 1;
+}
+
+static struct wait_candidate candidate_of(const struct current_thread *current, enum wait_role role)
+{
+    struct wait_candidate candidate = current->candidates[role];
+    if (candidate.ambiguous)
+        candidate = (struct wait_candidate){0};
+    return candidate;
+}
+
+/* Whether the monitor that the thread is blocked on belongs to `object`. */
+static bool owns_monitor(struct cdacq_wait_graph *graph, uint64_t object, enum threading_field field,
+                         const struct blocked *blocked)
+{
+    uint64_t monitor;
+    return object && blocked->object && threading_read(&graph->types, object, field, &monitor) &&
+           monitor == blocked->object;
+}
+
+static void set_object(struct cdacq_wait *wait, enum cdacq_wait_kind kind, const struct wait_candidate *candidate,
+                       bool confirmed)
+{
+    wait->kind = kind;
+    wait->object = candidate->object;
+    wait->by = !candidate->object ? CDACQ_WAIT_BY_NOTHING : confirmed ? CDACQ_WAIT_BY_STATE : candidate->by;
+}
+
+/* ---- Waits by kind. False: it has ended, and the thread only has to notice. ---- */
+
+static bool wait_for_task(struct cdacq_wait_graph *graph, uint64_t event, struct cdacq_wait *wait)
+{
+    struct wait_candidate task = candidate_of(&graph->current, WAIT_ROLE_TASK);
+    enum task_status status;
+    if (task.object && task_read_status(&graph->types, task.object, &status) && task_is_completed(status))
+        return false;
+    set_object(wait, CDACQ_WAIT_TASK, &task, task.object && event && task_leads_to(&graph->types, task.object, event));
+    return true;
+}
+
+static bool wait_for_event(struct cdacq_wait_graph *graph, const struct blocked *blocked, struct cdacq_wait *wait)
+{
+    struct wait_candidate event = candidate_of(&graph->current, WAIT_ROLE_EVENT);
+    uint64_t state;
+    bool confirmed = owns_monitor(graph, event.object, THREADING_EVENT_LOCK, blocked);
+    if (event.object && threading_read(&graph->types, event.object, THREADING_EVENT_STATE, &state) &&
+        state & EVENT_IS_SET)
+        return false;
+    if (has_role(&graph->current, WAIT_ROLE_TASK))
+        return wait_for_task(graph, confirmed ? event.object : 0, wait);
+    if (has_role(&graph->current, WAIT_ROLE_TASKS)) {
+        struct wait_candidate list = candidate_of(&graph->current, WAIT_ROLE_TASKS);
+        set_object(wait, CDACQ_WAIT_TASKS, &list, false);
+    } else {
+        set_object(wait, CDACQ_WAIT_EVENT, &event, confirmed);
+    }
+    return true;
+}
+
+/* A Lock blocks its threads by an event: the handle of the event shows that it is the right one. */
+static bool wait_for_lock(struct cdacq_wait_graph *graph, struct cdacq_wait *wait)
+{
+    struct wait_candidate lock = candidate_of(&graph->current, WAIT_ROLE_LOCK);
+    uint64_t event, safe;
+    bool confirmed = lock.object && graph->current.safe_handle &&
+                     threading_read(&graph->types, lock.object, THREADING_LOCK_EVENT, &event) && event &&
+                     threading_read(&graph->types, event, THREADING_WAIT_HANDLE_SAFE, &safe) &&
+                     safe == graph->current.safe_handle;
+    set_object(wait, CDACQ_WAIT_ENTER, &lock, confirmed);
+    return true;
+}
+
+/* .NET 8 and 9 keep the reference that a call of the runtime needs in a Frame. */
+static uint64_t object_of_frame(struct cdacq_wait_graph *graph, uint64_t thread)
+{
+    struct field_reader *reader = &graph->session->reader;
+    uint64_t objects[FRAME_OBJECTS_MAX];
+    reader_begin(&reader->raw, FUEL_LOOKUP);
+    uint64_t frame = thread ? read_field(reader, thread, F_Thread_Frame) : 0;
+    if (!frame || reader_failed(&reader->raw) || frame_is_last(reader, frame))
+        return 0;
+    return frame_objects(reader, frame, objects) == 1 ? objects[0] : 0;
+}
+
+static bool wait_for_thread(struct cdacq_wait_graph *graph, uint64_t thread, struct cdacq_wait *wait)
+{
+    uint64_t object = object_of_frame(graph, thread);
+    struct wait_candidate joined = candidate_of(&graph->current, WAIT_ROLE_JOIN);
+    if (threading_type_of(&graph->types, object, true) == THREADING_THREAD)
+        joined = (struct wait_candidate){.object = object, .by = CDACQ_WAIT_BY_STATE};
+    set_object(wait, CDACQ_WAIT_JOIN, &joined, false);
+    return true;
+}
+
+static bool wait_by_monitor(struct cdacq_wait_graph *graph, const struct blocked *blocked, struct cdacq_wait *wait)
+{
+    const struct wait_candidate monitor = {.object = blocked->object, .by = CDACQ_WAIT_BY_STATE};
+    struct wait_candidate semaphore = candidate_of(&graph->current, WAIT_ROLE_SEMAPHORE);
+    wait->has_timeout = true;
+    wait->timeout = (int32_t)blocked->blocking.timeout;
+    if (blocked->blocking.kind == THREAD_BLOCKED_ENTERING) {
+        set_object(wait, CDACQ_WAIT_ENTER, &monitor, false);
+        return true;
+    }
+    if (has_role(&graph->current, WAIT_ROLE_EVENT))
+        return wait_for_event(graph, blocked, wait);
+    if (has_role(&graph->current, WAIT_ROLE_SEMAPHORE)) {
+        set_object(wait, CDACQ_WAIT_SEMAPHORE, &semaphore,
+                   owns_monitor(graph, semaphore.object, THREADING_SEMAPHORE_LOCK, blocked));
+        return true;
+    }
+    set_object(wait, CDACQ_WAIT_PULSE, &monitor, false);
+    return true;
+}
+
+/* Where the runtime does not say which monitor it is: the frame of the method has the object. */
+static bool wait_by_role(struct cdacq_wait_graph *graph, const struct blocked *blocked, uint64_t thread,
+                         struct cdacq_wait *wait)
+{
+    const struct current_thread *current = &graph->current;
+    struct wait_candidate candidate;
+    if (has_role(current, WAIT_ROLE_LOCK))
+        return wait_for_lock(graph, wait);
+    if (has_role(current, WAIT_ROLE_JOIN))
+        return wait_for_thread(graph, thread, wait);
+    if (!blocked->known && has_role(current, WAIT_ROLE_EVENT))
+        return wait_for_event(graph, blocked, wait);
+    if (!blocked->known && has_role(current, WAIT_ROLE_SEMAPHORE)) {
+        candidate = candidate_of(current, WAIT_ROLE_SEMAPHORE);
+        set_object(wait, CDACQ_WAIT_SEMAPHORE, &candidate, false);
+        return true;
+    }
+    for (enum wait_role role = WAIT_ROLE_ENTER; !blocked->known && role <= WAIT_ROLE_PULSE; role++) {
+        if (!has_role(current, role))
+            continue;
+        candidate = candidate_of(current, role);
+        set_object(wait, role == WAIT_ROLE_ENTER ? CDACQ_WAIT_ENTER : CDACQ_WAIT_PULSE, &candidate, false);
+        return true;
+    }
+    if (has_role(current, WAIT_ROLE_HANDLE)) {
+        candidate = candidate_of(current, WAIT_ROLE_HANDLE);
+        set_object(wait, CDACQ_WAIT_HANDLE, &candidate, false);
+        return true;
+    }
+    return false;
+}
+
+void graph_find_wait(struct cdacq_wait_graph *graph)
+{
+    if (!graph->current.active || !graph->threads.count)
+        return;
+    const struct graph_thread *thread = &graph->threads.items[graph->threads.count - 1];
+    struct blocked blocked = read_blocked(graph, thread->address);
+    struct graph_wait found = {
+        .wait = {.size = sizeof found.wait,
+                 .tid = thread->tid,
+                 .thread = thread->address,
+                 .managed_id = thread->managed_id,
+                 .name = thread->name},
+        .thread = (int)graph->threads.count - 1,
+        .blocker = NO_THREAD,
+    };
+    graph->current.active = false;
+    bool waits = blocked.is_blocked ? wait_by_monitor(graph, &blocked, &found.wait)
+                                    : wait_by_role(graph, &blocked, thread->address, &found.wait);
+    struct graph_wait *wait = waits ? graph_waits_append_items(&graph->waits, 1) : NULL;
+    if (wait)
+        *wait = found;
+    else if (waits)
+        graph_note_memory(graph);
+}

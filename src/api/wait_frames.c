@@ -1,0 +1,203 @@
+/*
+ * wait_frames.c: the objects that a frame refers to: by the slots that its GC info names or, where that does not say, by
+ * its words.
+ */
+#include "contracts/objects/sync_block.h"
+#include "contracts/stack_walk/machine.h"
+#include "src/api/wait_graph.h"
+
+enum { SCAN_WORDS_MAX = 256 }; /* of a frame */
+
+/* ---- Sites ---- */
+
+static bool is_core(const struct cdacq_wait_graph *graph, const struct module *module)
+{
+    return module && graph->types.core &&
+           (module->address == graph->types.core || (module->base && module->base == graph->core_base));
+}
+
+static void read_slots(struct cdacq_wait_graph *graph, const struct cdacq_frame *frame, struct wait_site *site)
+{
+    struct cdacq_session *session = graph->session;
+    struct field_reader *reader = &session->reader;
+    struct code_block block;
+    uint64_t gc_info;
+    uint32_t version;
+    reader_begin(&reader->raw, FUEL_LOOKUP);
+    if (!execution_manager_find(&session->target->manager, reader, session_address(session, frame->pc - frame->is_call),
+                                &block) ||
+        !code_block_is_method(&block) || !block.manager->gc_info ||
+        !block.manager->gc_info(reader, &block, &gc_info, &version) || block.offset + frame->is_call > UINT32_MAX)
+        return;
+    site->exact = gc_slots_read(reader, gc_info, version, (uint32_t)(block.offset + frame->is_call), frame->is_call,
+                                &graph->slots);
+    site->count = (uint32_t)(graph->slots.count - site->first);
+}
+
+static const struct wait_site *site_of(struct cdacq_wait_graph *graph, const struct cdacq_frame *frame)
+{
+    uint64_t key = frame->pc << 1 | frame->is_call;
+    const struct wait_site *known = wait_sites_find(&graph->sites, key);
+    if (known)
+        return known;
+    struct wait_site site = {.key = key, .first = (uint32_t)graph->slots.count};
+    struct cdacq_method method;
+    const struct method_record *record = session_find_record(graph->session, frame->pc - frame->is_call, &method);
+    reader_begin(&graph->session->reader.raw, FUEL_NAME);
+    if (record && is_core(graph, record->module))
+        site.role = (uint8_t)wait_role_of(&record->module->metadata, method.token);
+    site.neutral = !record || !method.token;
+    if (graph->slots.count < UINT32_MAX / 2)
+        read_slots(graph, frame, &site);
+    const struct wait_site *added = wait_sites_insert(&graph->sites, site, NULL);
+    if (!added)
+        graph_note_memory(graph);
+    return added;
+}
+
+/* ---- Objects of a frame ---- */
+
+static bool read_word(struct cdacq_wait_graph *graph, uint64_t address, uint64_t *ret)
+{
+    struct reader *reader = &graph->session->reader.raw;
+    reader_begin(reader, FUEL_LOOKUP);
+    *ret = read_pointer(reader, address);
+    return !reader_failed(reader);
+}
+
+static bool read_slot(struct cdacq_wait_graph *graph, const struct cdacq_frame *frame, const struct gc_slot *slot,
+                      uint64_t *ret)
+{
+    const struct cdacq_registers *registers = frame->registers;
+    bool needs_register = slot->base == GC_SLOT_REGISTER || slot->base == GC_SLOT_FRAME;
+    if (needs_register && !(registers && registers->known >> slot->number & 1))
+        return false;
+    /* The slots of a method's frame are at other places for its funclets, except by the frame register. */
+    if (frame->kind == CDACQ_FRAME_FUNCLET && slot->base != GC_SLOT_FRAME)
+        return false;
+    uint64_t base = slot->base == GC_SLOT_CALLER_SP ? frame->cfa : frame->sp;
+    if (needs_register)
+        base = registers->values[slot->number];
+    if (slot->base == GC_SLOT_REGISTER) {
+        *ret = base;
+        return true;
+    }
+    return base && read_word(graph, base + (uint64_t)(int64_t)slot->offset, ret);
+}
+
+/* A WaitHandle that has the SafeWaitHandle in use, in the frame of the wait or in that of its caller. */
+static void take_wait_handle(struct cdacq_wait_graph *graph, uint64_t object, enum threading_type type)
+{
+    struct current_thread *current = &graph->current;
+    uint64_t safe;
+    if (type == THREADING_WAIT_HANDLE && current->safe_handle &&
+        threading_read(&graph->types, object, THREADING_WAIT_HANDLE_SAFE, &safe) && safe == current->safe_handle)
+        current->candidates[WAIT_ROLE_HANDLE] = (struct wait_candidate){.object = object, .by = CDACQ_WAIT_BY_STATE};
+}
+
+static void take_candidate(struct wait_candidate *candidate, uint64_t object, enum cdacq_wait_source by)
+{
+    if (!candidate->object)
+        *candidate = (struct wait_candidate){.object = object, .by = by};
+    else if (candidate->object != object)
+        candidate->ambiguous = true;
+}
+
+/* A lock that the thread holds and whose object its frame refers to. */
+static void take_held(struct cdacq_wait_graph *graph, uint64_t object, enum threading_type type)
+{
+    const struct graph_thread *thread = &graph->threads.items[graph->threads.count - 1];
+    struct field_reader *reader = &graph->session->reader;
+    struct object_monitor monitor;
+    reader_begin(&reader->raw, FUEL_LOOKUP);
+    if (type == THREADING_LOCK ||
+        (object_monitor_read(reader, object, &monitor) && monitor.thin && monitor.thread_id == thread->managed_id))
+        (void)graph_add_lock(graph, object);
+}
+
+static void take_slots(struct cdacq_wait_graph *graph, const struct cdacq_frame *frame, const struct wait_site *site,
+                       struct wait_candidate *ret)
+{
+    struct current_thread *current = &graph->current;
+    enum threading_type wanted = wait_role_type((enum wait_role)site->role);
+    for (uint32_t i = 0; i < site->count; i++) {
+        const struct gc_slot slot = graph->slots.items[site->first + i];
+        uint64_t object;
+        if (!read_slot(graph, frame, &slot, &object) || !object)
+            continue;
+        enum threading_type type = threading_type_of(&graph->types, object, true);
+        take_held(graph, object, type);
+        take_wait_handle(graph, object, type);
+        if (type == THREADING_SAFE_HANDLE && site->role == WAIT_ROLE_HANDLE)
+            current->safe_handle = object;
+        if (site->role == WAIT_ROLE_RUNS_TASK && threading_is_task(type) && graph->runs.count < RUNNING_TASKS_MAX) {
+            struct task_link *run = task_links_append_items(&graph->runs, 1);
+            if (run)
+                *run = (struct task_link){.task = object, .other = graph->threads.count - 1};
+            else
+                graph_note_memory(graph);
+        } else if (!current->past_wait && (wanted == THREADING_TASK ? threading_is_task(type) : type == wanted) &&
+                   wanted) {
+            take_candidate(ret, object, CDACQ_WAIT_BY_FRAME);
+        } else if (!current->past_wait && (site->role == WAIT_ROLE_ENTER || site->role == WAIT_ROLE_PULSE)) {
+            take_candidate(ret, object, CDACQ_WAIT_BY_FRAME);
+        }
+    }
+}
+
+/* What may be no reference at all. */
+static void take_word(struct cdacq_wait_graph *graph, uint64_t word, enum threading_type wanted,
+                      struct wait_candidate *ret)
+{
+    enum threading_type type = threading_type_of(&graph->types, word, false);
+    take_wait_handle(graph, word, type);
+    if (wanted && type == wanted)
+        take_candidate(ret, word, CDACQ_WAIT_BY_SCAN);
+}
+
+static void scan(struct cdacq_wait_graph *graph, const struct cdacq_frame *frame, enum wait_role role,
+                 struct wait_candidate *ret)
+{
+    const struct walk_machine *machine = walk_machine_find(graph->session->target->layout.architecture);
+    enum threading_type wanted = wait_role_type(role);
+    unsigned width = graph->session->reader.raw.pointer_size;
+    uint64_t word, end = frame->cfa > frame->sp ? frame->cfa : frame->sp;
+    if (!machine)
+        return;
+    for (unsigned i = 0; frame->registers && i < ARRAY_SIZE(frame->registers->values); i++)
+        if (frame->registers->known >> i & 1 && i != machine->pc && i != machine->sp)
+            take_word(graph, frame->registers->values[i], wanted, ret);
+    for (unsigned i = 0; i < SCAN_WORDS_MAX && frame->sp + (uint64_t)i * width < end; i++)
+        if (read_word(graph, frame->sp + (uint64_t)i * width, &word))
+            take_word(graph, word, wanted, ret);
+}
+
+void graph_read_frame(struct cdacq_wait_graph *graph, const struct cdacq_frame *frame)
+{
+    struct current_thread *current = &graph->current;
+    if ((frame->kind != CDACQ_FRAME_MANAGED && frame->kind != CDACQ_FRAME_FUNCLET) || !frame->method)
+        return;
+    /* The frame of a method whose funclet runs: the collector reports the funclet alone. */
+    bool reported = frame->kind == CDACQ_FRAME_MANAGED && current->funclet_method &&
+                    frame->method->method_desc == current->funclet_method;
+    current->funclet_method = frame->kind == CDACQ_FRAME_FUNCLET ? frame->method->method_desc : 0;
+    const struct wait_site *site = reported ? NULL : site_of(graph, frame);
+    if (!site || site->neutral)
+        return;
+    struct wait_candidate candidate = {0};
+    enum wait_role role = (enum wait_role)site->role;
+    bool waits = role != WAIT_ROLE_NONE && role != WAIT_ROLE_RUNS_TASK;
+    bool called_wait = !waits && !current->past_wait && current->roles >> WAIT_ROLE_HANDLE & 1;
+    current->past_wait |= !waits;
+    if (site->exact)
+        take_slots(graph, frame, site, &candidate);
+    if (called_wait && current->candidates[WAIT_ROLE_HANDLE].by != CDACQ_WAIT_BY_STATE)
+        scan(graph, frame, WAIT_ROLE_NONE, &candidate);
+    if (current->past_wait)
+        return;
+    if (!candidate.object)
+        scan(graph, frame, role, &candidate);
+    current->roles |= 1u << role;
+    if (!current->candidates[role].object && !(role == WAIT_ROLE_HANDLE && current->safe_handle))
+        current->candidates[role] = candidate;
+}

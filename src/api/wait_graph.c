@@ -1,0 +1,283 @@
+/*
+ * wait_graph.c: the calls of cdacq/lock.h that build and visit a graph of waits.
+ */
+#include "src/api/wait_graph.h"
+
+#include "contracts/objects/sync_block.h"
+#include "contracts/thread.h"
+#include "util/sized.h"
+
+void graph_note_memory(struct cdacq_wait_graph *graph)
+{
+    if (graph->problem.status >= 0)
+        error_set(&graph->problem, CDACQ_ERR_NOMEM, 0, "out of memory");
+}
+
+void graph_note_failure(struct cdacq_wait_graph *graph)
+{
+    struct cdacq_error error;
+    if (reader_status(&graph->session->reader.raw, &error) < 0 && graph->problem.status >= 0)
+        graph->problem = error;
+    reader_begin(&graph->session->reader.raw, FUEL_LOOKUP);
+}
+
+static int find_thread(const struct object_indices *threads, uint64_t key)
+{
+    const struct object_index *found = key ? object_indices_find(threads, key) : NULL;
+    return found ? (int)found->index : NO_THREAD;
+}
+
+int graph_thread_by_address(const struct cdacq_wait_graph *graph, uint64_t address)
+{
+    return find_thread(&graph->by_address, address);
+}
+
+static int owner_of_lock(const struct cdacq_wait_graph *graph, const struct cdacq_lock *lock)
+{
+    return lock->owner      ? find_thread(&graph->by_address, lock->owner)
+           : lock->owner_id ? find_thread(&graph->by_id, lock->owner_id)
+                            : find_thread(&graph->by_tid, (uint64_t)lock->owner_tid);
+}
+
+/* ---- Building ---- */
+
+enum cdacq_status cdacq_wait_graph_create(struct cdacq_session *session, struct cdacq_wait_graph **ret,
+                                          struct cdacq_error *err)
+{
+    uint32_t needed = 1u << LAYOUT_Thread | 1u << LAYOUT_Object | 1u << LAYOUT_RuntimeTypeSystem;
+    if (!session || !ret)
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "no session, or nowhere to put the graph");
+    if ((session->target->layout.usable & needed) != needed)
+        return error_set(err, CDACQ_ERR_CONTRACT, 0,
+                         "the runtime publishes no Thread, Object or RuntimeTypeSystem contract that this build reads");
+    struct cdacq_wait_graph *graph = calloc(1, sizeof *graph);
+    if (!graph)
+        return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
+    graph->session = session;
+    reader_begin(&session->reader.raw, FUEL_INDEX);
+    threading_types_init(&graph->types, &session->modules);
+    const struct module *core = graph->types.core ? module_cache_get(&session->modules, graph->types.core) : NULL;
+    graph->core_base = core ? core->base : 0;
+    *ret = graph;
+    return CDACQ_OK;
+}
+
+void cdacq_wait_graph_destroy(struct cdacq_wait_graph *graph)
+{
+    if (!graph)
+        return;
+    threading_types_deinit(&graph->types);
+    wait_sites_deinit(&graph->sites);
+    gc_slots_deinit(&graph->slots);
+    graph_threads_deinit(&graph->threads);
+    object_indices_deinit(&graph->by_address);
+    object_indices_deinit(&graph->by_id);
+    object_indices_deinit(&graph->by_tid);
+    graph_locks_deinit(&graph->locks);
+    object_indices_deinit(&graph->lock_indices);
+    graph_waits_deinit(&graph->waits);
+    task_links_deinit(&graph->runs);
+    task_links_deinit(&graph->links);
+    task_table_deinit(&graph->runners);
+    task_table_deinit(&graph->awaits);
+    graph_deadlocks_deinit(&graph->deadlocks);
+    type_names_deinit(&graph->type_names);
+    type_names_deinit(&graph->method_names);
+    arena_deinit(&graph->arena);
+    free(graph);
+}
+
+void cdacq_wait_graph_add_thread(struct cdacq_wait_graph *graph, const struct cdacq_thread *thread)
+{
+    struct cdacq_thread copy = {.size = sizeof copy};
+    if (!graph || graph->completed || sized_check(thread, "struct cdacq_thread", NULL) < 0)
+        return;
+    sized_copy(&copy, thread, sized_size(thread));
+    graph_find_wait(graph);
+    const struct graph_thread item = {
+        .address = copy.thread,
+        .managed_id = copy.managed_id,
+        .tid = copy.tid,
+        .name = copy.name ? arena_string(&graph->arena, copy.name, strlen(copy.name)) : NULL,
+    };
+    size_t index = graph->threads.count;
+    if (index == THREADS_MAX || !graph_threads_append(&graph->threads, item) ||
+        (item.address &&
+         !object_indices_insert(&graph->by_address, (struct object_index){item.address, index}, NULL)) ||
+        (item.tid > 0 &&
+         !object_indices_insert(&graph->by_tid, (struct object_index){(uint64_t)item.tid, index}, NULL)) ||
+        (item.managed_id && !object_indices_insert(&graph->by_id, (struct object_index){item.managed_id, index}, NULL)))
+        graph_note_memory(graph);
+    graph->current = (struct current_thread){.active = graph->threads.count > index};
+}
+
+void cdacq_wait_graph_add_frame(struct cdacq_wait_graph *graph, const struct cdacq_frame *frame)
+{
+    struct cdacq_frame copy = {.size = sizeof copy};
+    if (!graph || !graph->current.active || sized_check(frame, "struct cdacq_frame", NULL) < 0)
+        return;
+    sized_copy(&copy, frame, sized_size(frame));
+    graph_read_frame(graph, &copy);
+}
+
+/* ---- Locks ---- */
+
+int64_t graph_add_lock(struct cdacq_wait_graph *graph, uint64_t object)
+{
+    struct cdacq_lock lock;
+    const struct object_index *known = object_indices_find(&graph->lock_indices, object);
+    if (known)
+        return (int64_t)known->index;
+    reader_begin(&graph->session->reader.raw, FUEL_LOOKUP);
+    if (!lock_read(&graph->types, object, &lock) || (!lock.held && !lock.waiters))
+        return -1;
+    const struct object_index item = {object, graph->locks.count};
+    if (!graph_locks_append(&graph->locks, lock) || !object_indices_insert(&graph->lock_indices, item, NULL)) {
+        graph_note_memory(graph);
+        return -1;
+    }
+    return (int64_t)item.index;
+}
+
+/* The monitors that have sync blocks. */
+static void read_sync_table(struct cdacq_wait_graph *graph)
+{
+    struct field_reader *reader = &graph->session->reader;
+    reader_begin(&reader->raw, FUEL_INDEX);
+    uint32_t count = sync_table_count(reader);
+    for (uint32_t i = 1; i <= count && reader_step(&reader->raw, "sync blocks"); i++) {
+        struct sync_entry entry;
+        struct object_monitor monitor;
+        if (!sync_table_entry(reader, i, &entry))
+            break;
+        if (!entry.object || !entry.sync_block)
+            continue;
+        struct reader_task outer = reader_enter(&reader->raw, FUEL_LOOKUP);
+        bool found = sync_block_monitor_read(reader, entry.sync_block, &monitor) &&
+                     (monitor.held || monitor.waiters || monitor.lock_object);
+        if (found)
+            (void)graph_add_lock(graph, entry.object);
+        (void)reader_leave(&reader->raw, &outer);
+    }
+    graph_note_failure(graph);
+}
+
+static void name_owners(struct cdacq_wait_graph *graph)
+{
+    for (size_t i = 0; i < graph->locks.count; i++) {
+        struct cdacq_lock *lock = &graph->locks.items[i];
+        lock->type = graph_type_name(graph, lock->object);
+        int owner = owner_of_lock(graph, lock);
+        lock->owner = owner == NO_THREAD ? 0 : graph->threads.items[owner].address;
+        lock->owner_tid = 0;
+        if (owner == NO_THREAD)
+            continue;
+        lock->owner_id = graph->threads.items[owner].managed_id;
+        lock->owner_tid = graph->threads.items[owner].tid;
+    }
+}
+
+/* ---- Waits ---- */
+
+/* The thread that a lock's owner is; NO_THREAD. */
+static int owner_of(struct cdacq_wait_graph *graph, struct graph_wait *wait)
+{
+    int64_t index = wait->wait.object ? graph_add_lock(graph, wait->wait.object) : -1;
+    const struct cdacq_lock *lock = index < 0 ? NULL : &graph->locks.items[index];
+    if (!lock || !lock->held)
+        return NO_THREAD;
+    wait->wait.blocker_id = lock->owner_id;
+    return owner_of_lock(graph, lock);
+}
+
+static int joined_by(struct cdacq_wait_graph *graph, const struct graph_wait *wait)
+{
+    uint64_t thread;
+    return threading_read(&graph->types, wait->wait.object, THREADING_THREAD_INTERNAL, &thread)
+               ? graph_thread_by_address(graph, thread)
+               : NO_THREAD;
+}
+
+static void describe_waits(struct cdacq_wait_graph *graph)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < graph->waits.count; i++) {
+        struct graph_wait wait = graph->waits.items[i];
+        if (wait.wait.kind == CDACQ_WAIT_ENTER)
+            wait.blocker = owner_of(graph, &wait);
+        else if (wait.wait.kind == CDACQ_WAIT_JOIN)
+            wait.blocker = joined_by(graph, &wait);
+        else if (wait.wait.kind == CDACQ_WAIT_TASK)
+            graph_describe_task_wait(graph, &wait);
+        if (wait.wait.kind == CDACQ_WAIT_ENTER && wait.blocker == wait.thread)
+            continue; /* it has entered */
+        if (wait.wait.object)
+            wait.wait.type = graph_type_name(graph, wait.wait.object);
+        if (wait.blocker != NO_THREAD) {
+            const struct graph_thread *blocker = &graph->threads.items[wait.blocker];
+            wait.wait.blocker_tid = blocker->tid;
+            wait.wait.blocker_id = blocker->managed_id;
+            wait.wait.blocker_name = blocker->name;
+        }
+        graph->waits.items[kept++] = wait;
+    }
+    graph->waits.count = kept;
+}
+
+enum cdacq_status cdacq_wait_graph_complete(struct cdacq_wait_graph *graph, struct cdacq_error *err)
+{
+    if (!graph || graph->completed)
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "no graph, or it is complete");
+    graph_find_wait(graph);
+    graph->completed = true;
+    read_sync_table(graph);
+    graph_link_tasks(graph);
+    describe_waits(graph);
+    name_owners(graph);
+    graph_find_deadlocks(graph);
+    if (graph->problem.status < 0 && err)
+        *err = graph->problem;
+    return graph->problem.status < 0 ? graph->problem.status : CDACQ_OK;
+}
+
+/* ---- Visiting ---- */
+
+static enum cdacq_status check_visit(const struct cdacq_wait_graph *graph, bool has_visit, struct cdacq_error *err)
+{
+    return graph && graph->completed && has_visit
+               ? CDACQ_OK
+               : error_set(err, CDACQ_ERR_ARGUMENT, 0, "no graph, or it is not complete, or no function to call");
+}
+
+enum cdacq_status cdacq_wait_graph_visit_locks(const struct cdacq_wait_graph *graph,
+                                               int (*visit)(const struct cdacq_lock *lock, void *context),
+                                               void *context, struct cdacq_error *err)
+{
+    enum cdacq_status status = check_visit(graph, visit != NULL, err);
+    for (size_t i = 0; status == CDACQ_OK && i < graph->locks.count; i++)
+        if (visit(&graph->locks.items[i], context))
+            status = CDACQ_STOPPED;
+    return status;
+}
+
+enum cdacq_status cdacq_wait_graph_visit_waits(const struct cdacq_wait_graph *graph,
+                                               int (*visit)(const struct cdacq_wait *wait, void *context),
+                                               void *context, struct cdacq_error *err)
+{
+    enum cdacq_status status = check_visit(graph, visit != NULL, err);
+    for (size_t i = 0; status == CDACQ_OK && i < graph->waits.count; i++)
+        if (visit(&graph->waits.items[i].wait, context))
+            status = CDACQ_STOPPED;
+    return status;
+}
+
+enum cdacq_status cdacq_wait_graph_visit_deadlocks(const struct cdacq_wait_graph *graph,
+                                                   int (*visit)(const struct cdacq_deadlock *deadlock, void *context),
+                                                   void *context, struct cdacq_error *err)
+{
+    enum cdacq_status status = check_visit(graph, visit != NULL, err);
+    for (size_t i = 0; status == CDACQ_OK && i < graph->deadlocks.count; i++)
+        if (visit(&graph->deadlocks.items[i], context))
+            status = CDACQ_STOPPED;
+    return status;
+}

@@ -1,0 +1,177 @@
+/*
+ * wait_graph.h: the content of a struct cdacq_wait_graph: what its files (wait_frames.c, wait_find.c, wait_names.c,
+ * deadlocks.c) add to it, one after the other.
+ */
+#ifndef CDACQ_API_WAIT_GRAPH_H
+#define CDACQ_API_WAIT_GRAPH_H
+
+#include "cdacq/lock.h"
+#include "contracts/code_info/gc_slots.h"
+#include "contracts/threading/task.h"
+#include "contracts/threading/wait_role.h"
+#include "src/api/handles.h"
+
+enum {
+    NO_THREAD = -1,
+    TASK_CHAIN_MAX = 64,         /* tasks that are shown from a waited one on */
+    RUNNING_TASKS_MAX = 1 << 20, /* of all threads, and those that wait for them */
+};
+
+/* A thread that was added. */
+struct graph_thread {
+    uint64_t address; /* of its Thread; 0: the runtime does not know it */
+    uint32_t managed_id;
+    int tid;
+    const char *name; /* NULL: not known */
+};
+
+/* What is the same for all frames with one program counter. */
+struct wait_site {
+    uint64_t key;          /* the program counter, and whether it is a return address */
+    uint32_t first, count; /* of its slots */
+    uint8_t role;          /* enum wait_role */
+    bool exact;            /* the slots are known */
+    bool neutral;          /* a stub of the runtime's: neither waits nor ends a wait */
+};
+
+/* An object that a thread may wait for in a role. */
+struct wait_candidate {
+    uint64_t object; /* 0: there is none */
+    enum cdacq_wait_source by;
+    bool ambiguous; /* there are several */
+};
+
+/* The thread whose frames are being added. */
+struct current_thread {
+    bool active;
+    bool past_wait;          /* a frame of another method was seen: the rest of the stack does not wait */
+    uint64_t funclet_method; /* of the frame before, if that was a funclet */
+    uint32_t roles;          /* a bit for each */
+    uint64_t safe_handle;    /* the SafeWaitHandle that it waits for; 0: none, or not known */
+    struct wait_candidate candidates[WAIT_ROLE_COUNT];
+};
+
+/* A task that a thread runs, or a task that waits for another. */
+struct task_link {
+    uint64_t task;
+    uint64_t other; /* the index of the thread; the task that is waited for */
+};
+
+struct object_index {
+    uint64_t object;
+    size_t index;
+};
+
+struct type_name {
+    uint64_t method_table;
+    const char *name; /* NULL: it cannot be formed */
+};
+
+/* A wait with what only the library needs. */
+struct graph_wait {
+    struct cdacq_wait wait;
+    int thread, blocker; /* indices; NO_THREAD */
+};
+
+static inline uint64_t wait_site_key(const struct wait_site *site)
+{
+    return site->key;
+}
+
+static inline uint64_t object_index_key(const struct object_index *item)
+{
+    return item->object;
+}
+
+static inline uint64_t type_name_key(const struct type_name *name)
+{
+    return name->method_table;
+}
+
+static inline uint64_t task_link_key(const struct task_link *link)
+{
+    return link->task;
+}
+
+DEFINE_VECTOR(graph_threads, struct graph_thread);
+DEFINE_VECTOR(graph_locks, struct cdacq_lock);
+DEFINE_VECTOR(graph_waits, struct graph_wait);
+DEFINE_VECTOR(graph_deadlocks, struct cdacq_deadlock);
+DEFINE_VECTOR(task_links, struct task_link);
+DEFINE_HASH_TABLE(wait_sites, struct wait_site, uint64_t, wait_site_key, hash_u64, equal_u64);
+DEFINE_HASH_TABLE(object_indices, struct object_index, uint64_t, object_index_key, hash_u64, equal_u64);
+DEFINE_HASH_TABLE(type_names, struct type_name, uint64_t, type_name_key, hash_u64, equal_u64);
+DEFINE_HASH_TABLE(task_table, struct task_link, uint64_t, task_link_key, hash_u64, equal_u64);
+
+struct cdacq_wait_graph {
+    struct cdacq_session *session;
+    struct threading_types types;
+    struct arena arena;
+    uint64_t core_base; /* of the core library's image */
+    struct wait_sites sites;
+    struct gc_slots slots; /* of all sites */
+    struct current_thread current;
+    struct graph_threads threads;
+    struct object_indices by_address, by_id, by_tid; /* threads, by their Thread, the runtime's id, the kernel's id */
+    struct graph_locks locks;
+    struct object_indices lock_indices;
+    struct graph_waits waits;
+    struct task_links runs;    /* tasks that threads run */
+    struct task_table runners; /* likewise */
+    struct task_table awaits;  /* from a task to one that it waits for */
+    struct task_links links;   /* all of these */
+    struct graph_deadlocks deadlocks;
+    struct type_names type_names;
+    struct type_names method_names; /* by the entry point or the state machine */
+    struct cdacq_error problem;     /* the first; status OK: there is none */
+    bool completed;
+};
+
+/* ---- wait_graph.c ---- */
+
+/* Keeps the first problem, and drops the failure from the reader. */
+void graph_note_failure(struct cdacq_wait_graph *graph);
+void graph_note_memory(struct cdacq_wait_graph *graph);
+
+/* The index of a thread by its Thread; NO_THREAD if it is not known. */
+int graph_thread_by_address(const struct cdacq_wait_graph *graph, uint64_t address);
+
+/* Adds the lock of an object unless it is known or neither held nor waited for. Its index; -1 if it is not added. */
+int64_t graph_add_lock(struct cdacq_wait_graph *graph, uint64_t object);
+
+/* ---- wait_frames.c ---- */
+
+/* The objects in a frame: tasks that run, locks that are held, candidates for a wait. */
+void graph_read_frame(struct cdacq_wait_graph *graph, const struct cdacq_frame *frame);
+
+/* ---- wait_find.c ---- */
+
+/* What the current thread waits for, after its last frame. */
+void graph_find_wait(struct cdacq_wait_graph *graph);
+
+/* ---- task_chains.c ---- */
+
+/* Follows the tasks that run to those that wait for them. */
+void graph_link_tasks(struct cdacq_wait_graph *graph);
+
+/* Fills in the tasks and the blocker of a wait for a task. */
+void graph_describe_task_wait(struct cdacq_wait_graph *graph, struct graph_wait *wait);
+
+/* ---- wait_names.c ---- */
+
+/* The name of an object's type; NULL: not known. */
+const char *graph_type_name(struct cdacq_wait_graph *graph, uint64_t object);
+
+/* The method of a task; NULL: not known. */
+const char *graph_task_method(struct cdacq_wait_graph *graph, uint64_t task);
+
+/* ---- deadlocks.c ---- */
+
+void graph_find_deadlocks(struct cdacq_wait_graph *graph);
+
+/* ---- lock.c ---- */
+
+/* Reads a lock, without the type and the owner's kernel id. False: the reader fails, or it cannot be read. */
+bool lock_read(struct threading_types *types, uint64_t object, struct cdacq_lock *ret);
+
+#endif

@@ -1,0 +1,95 @@
+/*
+ * wait_names.c: the names of objects' types and of the methods that tasks belong to, each formed once.
+ */
+#include "contracts/execution_manager/execution_manager.h"
+#include "contracts/objects/object.h"
+#include "contracts/type_system/method_name.h"
+#include "contracts/type_system/type_handle.h"
+#include "formats/names/namer.h"
+#include "formats/names/spelling.h"
+#include "src/api/wait_graph.h"
+
+static const char *keep(struct cdacq_wait_graph *graph, struct type_names *names, uint64_t key, struct text *text)
+{
+    struct type_name item = {.method_table = key};
+    if (text->length && !text->broken)
+        item.name = arena_string(&graph->arena, text->data, text->length);
+    text_deinit(text);
+    if (!type_names_insert(names, item, NULL))
+        graph_note_memory(graph);
+    return item.name;
+}
+
+const char *graph_type_name(struct cdacq_wait_graph *graph, uint64_t object)
+{
+    struct field_reader *reader = &graph->session->reader;
+    const struct name_source source = {0};
+    struct text text = {0};
+    reader_begin(&reader->raw, FUEL_NAME);
+    uint64_t method_table = object_method_table(reader, object);
+    if (reader_failed(&reader->raw))
+        return NULL;
+    const struct type_name *known = type_names_find(&graph->type_names, method_table);
+    if (known)
+        return known->name;
+    struct namer n = namer_begin(&source, &type_spelling_reflection, &text);
+    type_handle_feed(&graph->session->modules, method_table, &n);
+    if (namer_end(&n) != CDACQ_OK)
+        text.length = 0;
+    return keep(graph, &graph->type_names, method_table, &text);
+}
+
+/* The async method whose state machine a type is, by the machine's MoveNext. */
+static void name_machine(struct cdacq_wait_graph *graph, uint64_t method_table, struct text *text)
+{
+    static const char move_next[] = "MoveNext";
+    const struct metadata *metadata;
+    uint32_t token, begin, end;
+    if (type_handle_definition(&graph->session->modules, method_table, &metadata, &token) != CDACQ_OK ||
+        metadata_methods(metadata, metadata_rid(token), &begin, &end) != CDACQ_OK ||
+        metadata_row_count(metadata, METADATA_METHOD_PTR))
+        return;
+    const struct name_source source = {.metadata = metadata};
+    for (uint32_t rid = begin; rid < end && reader_step(&graph->session->reader.raw, "methods of a type"); rid++) {
+        struct metadata_method_def row;
+        bool equal = false;
+        if (metadata_method_def(metadata, rid, &row) == CDACQ_OK &&
+            metadata_string_equals(metadata, row.name, move_next, sizeof move_next - 1, &equal) == CDACQ_OK && equal) {
+            (void)name_method(&source, &name_spelling_source, metadata_token(METADATA_METHOD_DEF, rid), NULL, text);
+            return;
+        }
+    }
+}
+
+static void name_entry(struct cdacq_wait_graph *graph, uint64_t entry, struct text *text)
+{
+    struct cdacq_session *session = graph->session;
+    const struct method_namer namer = {
+        .cache = &session->modules, .spelling = &name_spelling_source, .runtime_types = session->target->runtime_types};
+    struct method_name name = {0};
+    uint64_t method_desc;
+    if (!execution_manager_entry_method_desc(&session->target->manager, &session->reader,
+                                             session_address(session, entry), &method_desc))
+        return;
+    method_name_of_desc(&namer, method_desc, &name);
+    *text = name.text;
+}
+
+const char *graph_task_method(struct cdacq_wait_graph *graph, uint64_t task)
+{
+    struct text text = {0};
+    uint64_t entry, machine;
+    reader_begin(&graph->session->reader.raw, FUEL_NAME);
+    task_read_body(&graph->types, task, &entry, &machine);
+    uint64_t key = machine ? machine : entry;
+    if (!key)
+        return NULL;
+    const struct type_name *known = type_names_find(&graph->method_names, key);
+    if (known)
+        return known->name;
+    if (machine)
+        name_machine(graph, machine, &text);
+    else
+        name_entry(graph, entry, &text);
+    return keep(graph, &graph->method_names, key, &text);
+}

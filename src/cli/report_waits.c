@@ -1,0 +1,274 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "src/cli/memory.h"
+#include "src/cli/report.h"
+#include "util/base.h"
+
+DEFINE_VECTOR(shown_waits, const struct cdacq_wait *);
+
+enum { THREADS_SHOWN = 20 }; /* of those that wait for the same, in the text */
+
+bool report_is_deadlocked(const struct report *report, int tid)
+{
+    for (size_t i = 0; i < report->deadlocks.count; i++)
+        for (size_t k = 0; k < report->deadlocks.items[i]->count; k++)
+            if (report->deadlocks.items[i]->waits[k]->tid == tid)
+                return true;
+    return false;
+}
+
+/* ---- Text ---- */
+
+static void put_thread(struct output *out, int tid, const char *name)
+{
+    output_printf(out, "TID %d", tid);
+    if (name && name[0])
+        output_text_between(out, " \"", name, "\"");
+}
+
+/* "N.Worker 0x7f..": the object of a wait or a lock. */
+static void put_object(struct output *out, const char *type, uint64_t object)
+{
+    output_note(out, type ? type : "an object");
+    output_printf(out, " 0x%" PRIx64, object);
+}
+
+/* What it waits for, as the end of "TID 12 waits". */
+static void put_aim(struct output *out, const struct cdacq_wait *wait)
+{
+    static const char *const aims[] = {
+        [CDACQ_WAIT_ENTER] = " to enter ",
+        [CDACQ_WAIT_PULSE] = " to be pulsed on ",
+        [CDACQ_WAIT_TASK] = " for the task ",
+        [CDACQ_WAIT_TASKS] = " for all tasks of ",
+        [CDACQ_WAIT_EVENT] = " for the event ",
+        [CDACQ_WAIT_SEMAPHORE] = " for the semaphore ",
+        [CDACQ_WAIT_JOIN] = " for the end of the thread ",
+        [CDACQ_WAIT_HANDLE] = " for the handle ",
+    };
+    output_literal(out, aims[wait->kind]);
+    if (wait->object)
+        put_object(out, wait->type, wait->object);
+    else
+        output_literal(out, "?");
+    if (wait->by == CDACQ_WAIT_BY_SCAN)
+        output_literal(out, " [guess]");
+    if (wait->has_timeout && wait->timeout >= 0)
+        output_printf(out, " (at most %d ms)", wait->timeout);
+}
+
+/* Who has to go on first, as the end of the line. */
+static void put_blocker(struct output *out, const struct cdacq_wait *wait)
+{
+    static const char *const words[] = {[CDACQ_WAIT_ENTER] = ", held by ",
+                                        [CDACQ_WAIT_TASK] = ", run by ",
+                                        [CDACQ_WAIT_JOIN] = ", which is ",
+                                        [CDACQ_WAIT_HANDLE] = NULL};
+    const char *word = words[wait->kind] ? words[wait->kind] : ", of ";
+    if (!wait->blocker_tid && !wait->blocker_id)
+        return;
+    output_literal(out, word);
+    if (wait->blocker_tid)
+        put_thread(out, wait->blocker_tid, wait->blocker_name);
+    else
+        output_printf(out, "the runtime's thread %u, which has ended", wait->blocker_id);
+}
+
+/* The tasks behind a wait, a line each. */
+static void put_tasks(struct output *out, const struct cdacq_wait *wait)
+{
+    for (size_t i = 0; i < wait->task_count; i++) {
+        const struct cdacq_task *task = &wait->tasks[i];
+        output_literal(out, i ? "    which awaits " : "    the task is ");
+        output_note(out, task->method ? task->method : task->type ? task->type : "?");
+        if (task->status)
+            output_text_between(out, ", ", task->status, "");
+        if (task->tid)
+            output_printf(out, ", run by TID %d", task->tid);
+        output_literal(out, "\n");
+    }
+}
+
+static void write_deadlock(struct output *out, const struct cdacq_deadlock *deadlock)
+{
+    output_printf(out, "\nDeadlock of %zu thread%s:\n", deadlock->count, deadlock->count == 1 ? "" : "s");
+    for (size_t i = 0; i < deadlock->count; i++) {
+        output_literal(out, "  ");
+        put_thread(out, deadlock->waits[i]->tid, deadlock->waits[i]->name);
+        output_literal(out, " waits");
+        put_aim(out, deadlock->waits[i]);
+        put_blocker(out, deadlock->waits[i]);
+        output_literal(out, "\n");
+        put_tasks(out, deadlock->waits[i]);
+    }
+}
+
+static void write_deadlock_line(struct output *out, const struct cdacq_deadlock *deadlock)
+{
+    output_printf(out, "%-12s", "deadlock");
+    for (size_t i = 0; i < deadlock->count; i++) {
+        put_thread(out, deadlock->waits[i]->tid, deadlock->waits[i]->name);
+        output_literal(out, " -> ");
+    }
+    if (deadlock->count)
+        put_thread(out, deadlock->waits[0]->tid, deadlock->waits[0]->name);
+    output_literal(out, "\n");
+}
+
+static int add_wait(const struct cdacq_wait *wait, void *context)
+{
+    if (!shown_waits_append(context, wait))
+        out_of_memory();
+    return 0;
+}
+
+static int compare_waits(const void *left, const void *right)
+{
+    const struct cdacq_wait *a = *(const struct cdacq_wait *const *)left, *b = *(const struct cdacq_wait *const *)right;
+    if (a->kind != b->kind)
+        return a->kind < b->kind ? -1 : 1;
+    if (a->object != b->object)
+        return a->object < b->object ? -1 : 1;
+    if (a->by != b->by)
+        return a->by < b->by ? -1 : 1;
+    return a->tid < b->tid ? -1 : a->tid > b->tid;
+}
+
+/* Threads that wait for the same in one line. What is not known is not the same. */
+static size_t count_same(const struct shown_waits *waits, size_t first)
+{
+    const struct cdacq_wait *wait = waits->items[first];
+    size_t end = first + 1;
+    while (wait->object && end < waits->count && waits->items[end]->kind == wait->kind &&
+           waits->items[end]->object == wait->object && waits->items[end]->by == wait->by)
+        end++;
+    return end - first;
+}
+
+static void write_wait(struct output *out, const struct cdacq_wait *const *waits, size_t count)
+{
+    output_literal(out, "  ");
+    for (size_t i = 0; i < MIN(count, (size_t)THREADS_SHOWN); i++) {
+        output_literal(out, i ? ", " : "");
+        put_thread(out, waits[i]->tid, waits[i]->name);
+    }
+    if (count > THREADS_SHOWN)
+        output_printf(out, " and %zu more", count - THREADS_SHOWN);
+    output_literal(out, count > 1 ? " wait" : " waits");
+    put_aim(out, waits[0]);
+    put_blocker(out, waits[0]);
+    output_literal(out, "\n");
+    put_tasks(out, waits[0]);
+}
+
+void report_write_waits_text(const struct report *report, bool brief)
+{
+    struct output *out = report->answers.out;
+    struct shown_waits waits = {0};
+    for (size_t i = 0; i < report->deadlocks.count; i++) {
+        if (brief)
+            write_deadlock_line(out, report->deadlocks.items[i]);
+        else
+            write_deadlock(out, report->deadlocks.items[i]);
+    }
+    if (brief)
+        return;
+    (void)cdacq_wait_graph_visit_waits(report->graph, add_wait, &waits, NULL);
+    if (waits.count) {
+        output_literal(out, "\nWaits:\n");
+        qsort(waits.items, waits.count, sizeof *waits.items, compare_waits);
+    }
+    for (size_t i = 0, n; i < waits.count && !output_failed(out); i += n) {
+        n = count_same(&waits, i);
+        write_wait(out, waits.items + i, n);
+    }
+    if (report->waits_problem)
+        output_note_between(out, "\n(some waits may be missing: ", report->waits_problem, ")\n");
+    shown_waits_deinit(&waits);
+}
+
+/* ---- JSON ---- */
+
+static const char *const wait_kinds[] = {
+    [CDACQ_WAIT_ENTER] = "enter", [CDACQ_WAIT_PULSE] = "pulse",   [CDACQ_WAIT_TASK] = "task",
+    [CDACQ_WAIT_TASKS] = "tasks", [CDACQ_WAIT_EVENT] = "event",   [CDACQ_WAIT_SEMAPHORE] = "semaphore",
+    [CDACQ_WAIT_JOIN] = "join",   [CDACQ_WAIT_HANDLE] = "handle",
+};
+
+static const char *const wait_sources[] = {
+    [CDACQ_WAIT_BY_NOTHING] = NULL,
+    [CDACQ_WAIT_BY_STATE] = "state",
+    [CDACQ_WAIT_BY_FRAME] = "frame",
+    [CDACQ_WAIT_BY_SCAN] = "scan",
+};
+
+static int write_lock(const struct cdacq_lock *lock, void *context)
+{
+    struct json_writer *w = context;
+    json_begin_object(w, NULL);
+    json_string(w, "kind", lock->kind == CDACQ_LOCK_LOCK ? "lock" : "monitor");
+    json_address(w, "object", lock->object);
+    json_note(w, "type", lock->type);
+    json_bool(w, "held", lock->held);
+    json_bool(w, "thin", lock->thin);
+    json_known_number(w, "owner_tid", lock->owner_tid > 0, (uint64_t)lock->owner_tid);
+    json_known_number(w, "owner_id", lock->owner_id > 0, lock->owner_id);
+    json_number(w, "recursion", lock->recursion);
+    json_number(w, "waiters", lock->waiters);
+    json_end_object(w);
+    return output_failed(w->out);
+}
+
+static void write_task(struct json_writer *w, const struct cdacq_task *task)
+{
+    json_begin_object(w, NULL);
+    json_address(w, "object", task->object);
+    json_note(w, "type", task->type);
+    json_string(w, "status", task->status);
+    json_note(w, "method", task->method);
+    json_known_number(w, "tid", task->tid > 0, (uint64_t)task->tid);
+    json_end_object(w);
+}
+
+static int write_wait_json(const struct cdacq_wait *wait, void *context)
+{
+    struct json_writer *w = context;
+    json_begin_object(w, NULL);
+    json_number(w, "tid", (uint64_t)wait->tid);
+    json_string(w, "kind", wait_kinds[wait->kind]);
+    json_address(w, "object", wait->object);
+    json_note(w, "type", wait->type);
+    json_string(w, "by", wait_sources[wait->by]);
+    json_known_number(w, "timeout", wait->has_timeout && wait->timeout >= 0, (uint64_t)wait->timeout);
+    json_known_number(w, "blocker_tid", wait->blocker_tid > 0, (uint64_t)wait->blocker_tid);
+    json_known_number(w, "blocker_id", wait->blocker_id > 0, wait->blocker_id);
+    json_begin_array(w, "tasks");
+    for (size_t i = 0; i < wait->task_count; i++)
+        write_task(w, &wait->tasks[i]);
+    json_end_array(w);
+    json_end_object(w);
+    return output_failed(w->out);
+}
+
+void report_write_waits_json(const struct report *report, struct json_writer *w)
+{
+    json_begin_array(w, "locks");
+    (void)cdacq_wait_graph_visit_locks(report->graph, write_lock, w, NULL);
+    json_end_array(w);
+    json_begin_array(w, "waits");
+    (void)cdacq_wait_graph_visit_waits(report->graph, write_wait_json, w, NULL);
+    json_end_array(w);
+    json_begin_array(w, "deadlocks");
+    for (size_t i = 0; i < report->deadlocks.count; i++) {
+        json_begin_object(w, NULL);
+        json_begin_array(w, "waits");
+        for (size_t k = 0; k < report->deadlocks.items[i]->count; k++)
+            (void)write_wait_json(report->deadlocks.items[i]->waits[k], w);
+        json_end_array(w);
+        json_end_object(w);
+    }
+    json_end_array(w);
+    json_note(w, "waits_problem", report->waits_problem);
+}

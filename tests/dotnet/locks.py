@@ -1,0 +1,227 @@
+#!/usr/bin/env python3
+"""Locks, waits and deadlocks of real processes: what `cdacq report --json` says is what the program said of its threads.
+
+    locks.py [RUNTIME...]    "installed" or the version of a runtime pack; default: those in CDACQ_RUNTIMES, else all
+
+Runs the program `locks` in each of its ways, and asks the running process, createdump's cores of all kinds and the kernel's core.
+The first two and the cores with a heap must say all that the program said; the others may say less, but nothing else.
+Exit 77 (skipped) where dotnet is missing, unless CDACQ_REQUIRE_DOTNET=1: then that is a failure.
+"""
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import lab
+
+RUNTIMES = ["installed", "9.0.22", "8.0.33"]
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
+WAYS = ["deadlocks", "waits", "healthy"]
+WITH_HEAP = ["live", "full", "heap", "kernel"]
+WITHOUT_HEAP = ["mini", "triage"]
+LEAST = {"deadlocks": 14, "waits": 15, "healthy": 0}  # waits that the program tells of
+OF_THE_RUNTIME = {"handle"}  # waits of threads that the program does not know
+MANY = 5000
+DEADLOCK_SIGNATURE = "deadlock: "
+
+
+class Facts:
+    """What the program said."""
+
+    def __init__(self, lines):
+        self.threads, self.objects, self.held, self.waiters, self.waits, self.deadlocks, self.idle = {}, {}, [], {}, {}, [], []
+        for word, *words in (line.split() for line in lines):
+            if word == "thread":
+                self.threads[words[0]] = int(words[1])
+            elif word == "object":
+                self.objects[words[0]] = int(words[1], 16)
+            elif word == "held":
+                self.held.append((words[0], words[1], int(words[2])))
+            elif word == "waiters":
+                self.waiters[words[0]] = int(words[1])
+            elif word == "wait":
+                self.waits[words[0]] = (words[1], words[2])
+            elif word == "deadlock":
+                self.deadlocks.append(words)
+            elif word == "idle":
+                self.idle.append(words[0])
+
+
+def circle(tids):
+    """The same for every rotation."""
+    first = tids.index(min(tids))
+    return tuple(tids[first:] + tids[:first])
+
+
+def address(value):
+    return int(value, 16) if value else 0
+
+
+def compare_locks(facts, report, whole):
+    wrong, locks = [], {address(lock["object"]): lock for lock in report["locks"]}
+    for name, owner, recursion in facts.held:
+        lock = locks.get(facts.objects[name])
+        expected = (True, facts.threads[owner], recursion, facts.waiters[name])
+        if lock is None and (whole or name not in facts.objects):
+            wrong.append(f"no lock {name}")
+        elif lock is not None and (lock["held"], lock["owner_tid"], lock["recursion"], lock["waiters"]) != expected:
+            wrong.append(f"lock {name}: {lock}")
+    known = {facts.objects[name]: owner for name, owner, _ in facts.held}
+    mine = {tid: name for name, tid in facts.threads.items() if name != "Main"}  # which writes to the console
+    for at, lock in locks.items():
+        if facts.held and at not in known and lock["held"] and lock["owner_tid"] in mine:
+            wrong.append(f"a lock of {mine[lock['owner_tid']]}: {lock}")
+    return wrong
+
+
+def compare_waits(facts, report, whole):
+    wrong, waits = [], {wait["tid"]: wait for wait in report["waits"]}
+    names = {tid: name for name, tid in facts.threads.items()}
+    if len(waits) != len(report["waits"]):
+        wrong.append("a thread waits twice")
+    for name, (kind, target) in facts.waits.items():
+        wait = waits.get(facts.threads[name])
+        if wait is None:
+            if whole:
+                wrong.append(f"{name} does not wait")
+            continue
+        found = address(wait["object"])
+        if wait["kind"] != kind and (whole or wait["kind"] not in ("pulse", "handle")):
+            wrong.append(f"{name}: {wait}")
+        elif whole and (not found or wait["by"] not in ("state", "frame")):
+            wrong.append(f"{name} waits for something: {wait}")
+        elif found and target != "-" and wait["kind"] == kind and found != facts.objects[target]:
+            wrong.append(f"{name} waits for another object: {wait}")
+    for tid, wait in waits.items():
+        name = names.get(tid)
+        if name is None and wait["kind"] not in OF_THE_RUNTIME and facts.held:
+            wrong.append(f"a thread that the program does not know: {wait}")
+        elif name in facts.idle:
+            wrong.append(f"{name} does not wait: {wait}")
+    return wrong
+
+
+def compare_deadlocks(facts, report, whole):
+    expected = {circle([facts.threads[name] for name in names]) for names in facts.deadlocks}
+    found = [circle([wait["tid"] for wait in deadlock["waits"]]) for deadlock in report["deadlocks"]]
+    wrong = [f"deadlock of {one}" for one in found if one not in expected]
+    if whole:
+        wrong += [f"no deadlock of {one}" for one in expected - set(found)]
+    return wrong + (["a deadlock is there twice"] if len(set(found)) != len(found) else [])
+
+
+def compare(facts, report, whole):
+    return compare_locks(facts, report, whole) + compare_waits(facts, report, whole) + compare_deadlocks(facts, report, whole)
+
+
+def ask(target):
+    done = subprocess.run([TOOL, "report", "--json", str(target)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, timeout=300)
+    return json.loads(done.stdout)
+
+
+def check_texts(facts, pid):
+    """The other forms of the report of a running process with deadlocks."""
+    wrong = []
+    text, brief, signature = (subprocess.run([TOOL, "report", *options, str(pid)], stdout=subprocess.PIPE, text=True, check=False).stdout
+                              for options in ([], ["--brief"], ["--signature"]))
+    if text.count("\nDeadlock of ") != len(facts.deadlocks) or "\nWaits:\n" not in text or "[guess]" in text:
+        wrong.append("the text")
+    if brief.count("deadlock ") != len(facts.deadlocks):
+        wrong.append("the brief text: " + brief)
+    if not signature.startswith(DEADLOCK_SIGNATURE) or "Locks.Stuck" not in signature or signature.count("\n") != 1:
+        wrong.append("the signature: " + signature)
+    stacks = text.split("\nWaits:\n")[-1]
+    first = stacks.find("\nTID ")
+    if not any(f'"{name}"' in stacks[first:first + 200] for names in facts.deadlocks for name in names):
+        wrong.append("the first stack is that of no deadlocked thread")
+    return wrong, signature
+
+
+def command_of(work, runtime):
+    framework = "net10.0" if runtime == "installed" else f"net{runtime.partition('.')[0]}.0"
+    out = os.path.join(work, "locks-" + framework)
+    if not os.path.exists(os.path.join(out, "Locks.dll")):
+        lab.run(["dotnet", "build", os.path.join(HERE, "locks"), "-c", "Release", "-o", out, "--nologo", "-v", "q",
+                 f"-p:DemoFramework={framework}", f"-p:BaseIntermediateOutputPath={out}-obj/"])
+    start = ["dotnet"] if runtime == "installed" else [lab.private_dotnet(work, runtime), "exec", "--fx-version", runtime]
+    return start + [os.path.join(out, "Locks.dll")]
+
+
+@contextlib.contextmanager
+def running(work, runtime, *way):
+    process = subprocess.Popen(command_of(work, runtime) + list(way), cwd=work, stdout=subprocess.PIPE, text=True, preexec_fn=lab.allow_cores)
+    try:
+        lines = []
+        for line in process.stdout:
+            if line.startswith("READY "):
+                break
+            lines.append(line)
+        else:
+            raise lab.LabError(f"{runtime} {way}: the program ended")
+        yield lab.Target(work, process, None), Facts(lines)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def say(good, text, wrong):
+    print(f"  {'ok  ' if good else 'FAIL'} {text}{': ' if wrong else ''}{'; '.join(wrong)[:2000]}", flush=True)
+
+
+def test_way(work, runtime, way):
+    good = True
+    with running(work, runtime, way) as (target, facts):
+        if len(facts.waits) < LEAST[way]:
+            raise lab.LabError(f"{way}: the program told of {len(facts.waits)} waits")
+        for kind in ["live", *WITHOUT_HEAP, "heap", "full", "kernel"]:
+            core = target.pid if kind == "live" else target.kernel_core() if kind == "kernel" else target.createdump(kind)
+            wrong = compare(facts, ask(core), kind in WITH_HEAP)
+            if kind == "live" and way == "deadlocks":
+                wrong += check_texts(facts, target.pid)[0]
+            say(not wrong, f"{runtime} {way} {kind}: {len(facts.held)} locks, {len(facts.waits)} waits, {len(facts.deadlocks)} deadlocks", wrong)
+            good &= not wrong
+            if kind != "live":
+                os.remove(core)
+    return good
+
+
+def test_many(work, runtime):
+    """Locks and waits are found in linear time: five thousand threads."""
+    with running(work, runtime, "many", str(MANY)) as (target, facts):
+        core = target.kernel_core()
+        report = ask(core)
+        os.remove(core)
+    kinds = [wait["kind"] for wait in report["waits"]]
+    third = MANY // 3
+    wrong = compare_locks(facts, report, True) + ([] if report["deadlocks"] == [] else ["a deadlock"])
+    if not all(kinds.count(kind) in (third, third + 1) for kind in ("enter", "pulse", "task")):
+        wrong.append(f"{kinds.count('enter')}, {kinds.count('pulse')}, {kinds.count('task')} waits")
+    say(not wrong, f"{runtime}: {MANY} threads", wrong)
+    return not wrong
+
+
+def test_runtime(runtime):
+    work = tempfile.mkdtemp(prefix="cdacq-locks-")
+    try:
+        return all([test_way(work, runtime, way) for way in WAYS]) & (runtime != "installed" or test_many(work, runtime))
+    finally:
+        shutil.rmtree(work)
+
+
+def main():
+    runtimes = sys.argv[1:] or [name for name in os.environ.get("CDACQ_RUNTIMES", "").split() if name[0].isdigit() or name == "installed"] or RUNTIMES
+    try:
+        lab.refuse_piped_cores()
+        return 0 if all([test_runtime(runtime) for runtime in runtimes]) else 1
+    except lab.Skip as reason:
+        print(f"skipped: {reason}")
+        return 1 if os.environ.get("CDACQ_REQUIRE_DOTNET") == "1" else lab.SKIPPED
+
+
+if __name__ == "__main__":
+    sys.exit(main())
