@@ -143,11 +143,89 @@ static void write_frames(struct signature *signature)
     }
 }
 
+/* ---- Deadlocks ---- */
+
+/* The methods of the program that the threads of a deadlock wait in, sorted: which thread came first is chance. */
+struct deadlocked {
+    const struct cdacq_method *methods[SIGNATURE_FRAMES];
+    unsigned count;
+};
+
+static const struct stack *stack_of(const struct report *report, int tid)
+{
+    for (size_t i = 0; i < report->stacks.list.count; i++) {
+        const struct stack_threads *threads = &report->stacks.list.items[i]->threads;
+        for (size_t k = 0; k < threads->count; k++)
+            if (threads->items[k].tid == tid)
+                return report->stacks.list.items[i];
+    }
+    return NULL;
+}
+
+/* The first method that is none of the framework's. */
+static const struct cdacq_method *waiting_method(const struct stack *stack)
+{
+    static const char framework[] = "System.";
+    for (size_t i = 0; stack && i < stack->frames.count; i++) {
+        const struct cdacq_method *method = &stack->frames.items[i].method;
+        if (method->answer == CDACQ_ANSWER_MANAGED && method->name && method->name_length &&
+            strncmp(method->name, framework, sizeof framework - 1) != 0)
+            return method;
+    }
+    return NULL;
+}
+
+static struct deadlocked describe(const struct report *report, const struct cdacq_deadlock *deadlock)
+{
+    struct deadlocked ret = {.count = 0};
+    for (size_t i = 0; i < deadlock->count && ret.count < SIGNATURE_FRAMES; i++) {
+        const struct cdacq_method *method = waiting_method(stack_of(report, deadlock->waits[i]->tid));
+        unsigned at = ret.count;
+        if (!method)
+            continue;
+        for (; at && strcmp(method->name, ret.methods[at - 1]->name) < 0; at--)
+            ret.methods[at] = ret.methods[at - 1];
+        ret.methods[at] = method;
+        ret.count++;
+    }
+    return ret;
+}
+
+static bool precedes(const struct deadlocked *a, const struct deadlocked *b)
+{
+    for (unsigned i = 0; i < a->count && i < b->count; i++) {
+        int order = strcmp(a->methods[i]->name, b->methods[i]->name);
+        if (order)
+            return order < 0;
+    }
+    return a->count > b->count;
+}
+
+/* Of several deadlocks, the first by name. */
+static void write_deadlock(struct report *report)
+{
+    struct output *out = report->answers.out;
+    struct deadlocked first = describe(report, report->deadlocks.items[0]);
+    for (size_t i = 1; i < report->deadlocks.count; i++) {
+        struct deadlocked other = describe(report, report->deadlocks.items[i]);
+        if (precedes(&other, &first))
+            first = other;
+    }
+    output_literal(out, "deadlock");
+    for (unsigned i = 0; i < first.count; i++) {
+        output_literal(out, i ? " <> " : ": ");
+        write_name(out, first.methods[i]->name, first.methods[i]->name_length);
+    }
+}
+
 void report_write_signature(struct report *report)
 {
     struct signature signature = {.report = report};
     char cause[SIGNAL_TEXT_SIZE];
-    output_literal(report->answers.out, report_cause_text(report, cause));
+    if (report->cause == REPORT_ALIVE && report->deadlocks.count)
+        write_deadlock(report);
+    else
+        output_literal(report->answers.out, report_cause_text(report, cause));
     bool has_exception = report->cause == REPORT_UNHANDLED && write_exception(&signature);
     if (!has_exception && report->dead)
         write_frames(&signature);
