@@ -94,8 +94,7 @@ enum cdacq_status supplement_add(const struct supplement *supplement, const stru
     if (symbol && json_text(symbol)) {
         enum cdacq_status status = read_pointer_data(image, json_text(symbol), &values, &pointer_data.count, err);
         bool optional = json_get(supplement->root, "$pointer_data_optional") != NULL;
-        pointer_data.unknown =
-            status == CDACQ_ERR_MEMORY && (optional || image->target->kind == CDACQ_TARGET_IMAGE);
+        pointer_data.unknown = status == CDACQ_ERR_MEMORY && (optional || image->target->kind == CDACQ_TARGET_IMAGE);
         if (status < 0 && !pointer_data.unknown)
             return status;
         pointer_data.values = values;
