@@ -82,9 +82,9 @@ static void add_edges(struct circles *c)
             add_edge(c, list.thread, (uint32_t)wait->blocker);
     }
     for (const struct task_link *run = NULL; (run = task_table_next(&graph->runners, run));)
-        add_edge(c, task_node(c, run->task), (uint32_t)run->other);
+        add_edge(c, task_node(c, run->waiter), (uint32_t)run->other);
     for (size_t i = 0; i < graph->links.count; i++)
-        add_edge(c, task_node(c, graph->links.items[i].task), task_node(c, graph->links.items[i].other));
+        add_edge(c, task_node(c, graph->links.items[i].waiter), task_node(c, graph->links.items[i].other));
 }
 
 /* Sorts the edges by their origin. */

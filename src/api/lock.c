@@ -1,50 +1,9 @@
 /*
- * lock.c: the locks of cdacq/lock.h: the monitor of an object, or a System.Threading.Lock.
+ * lock.c: a single lock of cdacq/lock.h.
  */
-#include "contracts/objects/sync_block.h"
 #include "contracts/thread.h"
-#include "contracts/threading/managed_lock.h"
 #include "src/api/wait_graph.h"
 #include "util/sized.h"
-
-static bool take_managed(struct threading_types *types, uint64_t object, struct cdacq_lock *lock)
-{
-    struct managed_lock managed;
-    if (!managed_lock_read(types, object, &managed))
-        return reader_fail(&types->cache->reader->raw, CDACQ_ERR_FIELD, object, "System.Threading.Lock");
-    lock->held = managed.held;
-    lock->owner_id = managed.thread_id;
-    lock->owner_tid = (int)managed.os_id;
-    lock->recursion = managed.recursion;
-    lock->waiters = managed.waiters;
-    return true;
-}
-
-bool lock_read(struct threading_types *types, uint64_t object, struct cdacq_lock *ret)
-{
-    struct field_reader *reader = types->cache->reader;
-    struct cdacq_lock lock = {.size = sizeof lock, .object = object};
-    struct object_monitor monitor;
-    if (threading_type_of(types, object, true) == THREADING_LOCK) {
-        lock.kind = CDACQ_LOCK_LOCK;
-        if (!take_managed(types, object, &lock))
-            return false;
-    } else {
-        if (!object_monitor_read(reader, object, &monitor))
-            return false;
-        lock.held = monitor.held;
-        lock.thin = monitor.thin;
-        lock.owner = monitor.thread;
-        lock.owner_id = monitor.thread_id;
-        lock.recursion = monitor.recursion;
-        lock.waiters = monitor.waiters;
-        lock.sync_block = monitor.sync_block;
-        if (monitor.lock_object && !take_managed(types, monitor.lock_object, &lock))
-            return false;
-    }
-    *ret = lock;
-    return true;
-}
 
 /* Adds what the list of Threads knows of the owner. */
 static void find_owner(struct cdacq_session *session, struct cdacq_lock *lock)

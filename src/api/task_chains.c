@@ -7,7 +7,7 @@
 
 struct following {
     struct cdacq_wait_graph *graph;
-    uint64_t task;
+    uint64_t waiter;
 };
 
 static bool is_active(struct cdacq_wait_graph *graph, uint64_t task)
@@ -19,7 +19,7 @@ static bool is_active(struct cdacq_wait_graph *graph, uint64_t task)
 /* Notes that `task` waits for `other`. False: it is known, or there are too many. */
 static bool link_task(struct cdacq_wait_graph *graph, uint64_t task, uint64_t other)
 {
-    const struct task_link link = {.task = task, .other = other};
+    const struct task_link link = {.waiter = task, .other = other};
     bool added = false;
     if (graph->links.count >= RUNNING_TASKS_MAX)
         return false;
@@ -37,7 +37,7 @@ static bool follow(void *context, uint64_t object, enum threading_type type)
 {
     struct following *following = context;
     if (type == THREADING_TASK) /* one of which the first of several tasks ends the wait waits for none of them alone */
-        (void)link_task(following->graph, object, following->task);
+        (void)link_task(following->graph, object, following->waiter);
     return following->graph->links.count < RUNNING_TASKS_MAX;
 }
 
@@ -46,20 +46,20 @@ void graph_link_tasks(struct cdacq_wait_graph *graph)
     for (size_t i = 0; i < graph->runs.count; i++) {
         const struct task_link run = graph->runs.items[i];
         bool added = false;
-        if (!is_active(graph, run.task))
+        if (!is_active(graph, run.waiter))
             continue;
         if (!task_table_insert(&graph->runners, run, &added))
             graph_note_memory(graph);
-        struct following following = {graph, run.task};
+        struct following following = {graph, run.waiter};
         if (added)
-            task_each_continuation(&graph->types, run.task, follow, &following);
+            task_each_continuation(&graph->types, run.waiter, follow, &following);
     }
     /* The list grows while it is read; each task is followed when it is linked first. */
     for (size_t i = 0; i < graph->links.count; i++) {
-        struct following following = {graph, graph->links.items[i].task};
-        const struct task_link *first = task_table_find(&graph->awaits, following.task);
-        if (first && first->other == graph->links.items[i].other && !task_table_find(&graph->runners, following.task))
-            task_each_continuation(&graph->types, following.task, follow, &following);
+        struct following following = {graph, graph->links.items[i].waiter};
+        const struct task_link *first = task_table_find(&graph->awaits, following.waiter);
+        if (first && first->other == graph->links.items[i].other && !task_table_find(&graph->runners, following.waiter))
+            task_each_continuation(&graph->types, following.waiter, follow, &following);
     }
 }
 

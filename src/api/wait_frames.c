@@ -133,7 +133,7 @@ static void take_slots(struct cdacq_wait_graph *graph, const struct cdacq_frame 
         if (site->role == WAIT_ROLE_RUNS_TASK && threading_is_task(type) && graph->runs.count < RUNNING_TASKS_MAX) {
             struct task_link *run = task_links_append_items(&graph->runs, 1);
             if (run)
-                *run = (struct task_link){.task = object, .other = graph->threads.count - 1};
+                *run = (struct task_link){.waiter = object, .other = graph->threads.count - 1};
             else
                 graph_note_memory(graph);
         } else if (!current->past_wait && (wanted == THREADING_TASK ? threading_is_task(type) : type == wanted) &&

@@ -7,29 +7,10 @@
 #include "contracts/thread.h"
 #include "util/sized.h"
 
-void graph_note_memory(struct cdacq_wait_graph *graph)
-{
-    if (graph->problem.status >= 0)
-        error_set(&graph->problem, CDACQ_ERR_NOMEM, 0, "out of memory");
-}
-
-void graph_note_failure(struct cdacq_wait_graph *graph)
-{
-    struct cdacq_error error;
-    if (reader_status(&graph->session->reader.raw, &error) < 0 && graph->problem.status >= 0)
-        graph->problem = error;
-    reader_begin(&graph->session->reader.raw, FUEL_LOOKUP);
-}
-
 static int find_thread(const struct object_indices *threads, uint64_t key)
 {
     const struct object_index *found = key ? object_indices_find(threads, key) : NULL;
     return found ? (int)found->index : NO_THREAD;
-}
-
-int graph_thread_by_address(const struct cdacq_wait_graph *graph, uint64_t address)
-{
-    return find_thread(&graph->by_address, address);
 }
 
 static int owner_of_lock(const struct cdacq_wait_graph *graph, const struct cdacq_lock *lock)
@@ -122,23 +103,6 @@ void cdacq_wait_graph_add_frame(struct cdacq_wait_graph *graph, const struct cda
 
 /* ---- Locks ---- */
 
-int64_t graph_add_lock(struct cdacq_wait_graph *graph, uint64_t object)
-{
-    struct cdacq_lock lock;
-    const struct object_index *known = object_indices_find(&graph->lock_indices, object);
-    if (known)
-        return (int64_t)known->index;
-    reader_begin(&graph->session->reader.raw, FUEL_LOOKUP);
-    if (!lock_read(&graph->types, object, &lock) || (!lock.held && !lock.waiters))
-        return -1;
-    const struct object_index item = {object, graph->locks.count};
-    if (!graph_locks_append(&graph->locks, lock) || !object_indices_insert(&graph->lock_indices, item, NULL)) {
-        graph_note_memory(graph);
-        return -1;
-    }
-    return (int64_t)item.index;
-}
-
 /* The monitors that have sync blocks. */
 static void read_sync_table(struct cdacq_wait_graph *graph)
 {
@@ -194,7 +158,7 @@ static int joined_by(struct cdacq_wait_graph *graph, const struct graph_wait *wa
 {
     uint64_t thread;
     return threading_read(&graph->types, wait->wait.object, THREADING_THREAD_INTERNAL, &thread)
-               ? graph_thread_by_address(graph, thread)
+               ? find_thread(&graph->by_address, thread)
                : NO_THREAD;
 }
 

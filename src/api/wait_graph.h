@@ -53,8 +53,8 @@ struct current_thread {
 
 /* A task that a thread runs, or a task that waits for another. */
 struct task_link {
-    uint64_t task;
-    uint64_t other; /* the index of the thread; the task that is waited for */
+    uint64_t waiter; /* the task */
+    uint64_t other;  /* the index of the thread; the task that is waited for */
 };
 
 struct object_index {
@@ -90,7 +90,7 @@ static inline uint64_t type_name_key(const struct type_name *name)
 
 static inline uint64_t task_link_key(const struct task_link *link)
 {
-    return link->task;
+    return link->waiter;
 }
 
 DEFINE_VECTOR(graph_threads, struct graph_thread);
@@ -127,14 +127,26 @@ struct cdacq_wait_graph {
     bool completed;
 };
 
-/* ---- wait_graph.c ---- */
+/* Keeps the first problem. */
+static inline void graph_note_memory(struct cdacq_wait_graph *graph)
+{
+    if (graph->problem.status >= 0)
+        error_set(&graph->problem, CDACQ_ERR_NOMEM, 0, "out of memory");
+}
 
-/* Keeps the first problem, and drops the failure from the reader. */
-void graph_note_failure(struct cdacq_wait_graph *graph);
-void graph_note_memory(struct cdacq_wait_graph *graph);
+/* The same for a failure of the reader, which is then forgotten. */
+static inline void graph_note_failure(struct cdacq_wait_graph *graph)
+{
+    struct cdacq_error error;
+    if (reader_status(&graph->session->reader.raw, &error) < 0 && graph->problem.status >= 0)
+        graph->problem = error;
+    reader_begin(&graph->session->reader.raw, FUEL_LOOKUP);
+}
 
-/* The index of a thread by its Thread; NO_THREAD if it is not known. */
-int graph_thread_by_address(const struct cdacq_wait_graph *graph, uint64_t address);
+/* ---- lock_state.c ---- */
+
+/* Reads a lock, without the type and the owner's other ids. False, and the reader fails, if it cannot be read. */
+bool lock_read(struct threading_types *types, uint64_t object, struct cdacq_lock *ret);
 
 /* Adds the lock of an object unless it is known or neither held nor waited for. Its index; -1 if it is not added. */
 int64_t graph_add_lock(struct cdacq_wait_graph *graph, uint64_t object);
@@ -168,10 +180,5 @@ const char *graph_task_method(struct cdacq_wait_graph *graph, uint64_t task);
 /* ---- deadlocks.c ---- */
 
 void graph_find_deadlocks(struct cdacq_wait_graph *graph);
-
-/* ---- lock.c ---- */
-
-/* Reads a lock, without the type and the owner's kernel id. False: the reader fails, or it cannot be read. */
-bool lock_read(struct threading_types *types, uint64_t object, struct cdacq_lock *ret);
 
 #endif

@@ -1,0 +1,62 @@
+/*
+ * lock_state.c: who holds a lock: the monitor of an object, or a System.Threading.Lock.
+ */
+#include "contracts/objects/sync_block.h"
+#include "contracts/threading/managed_lock.h"
+#include "src/api/wait_graph.h"
+
+static bool take_managed(struct threading_types *types, uint64_t object, struct cdacq_lock *lock)
+{
+    struct managed_lock managed;
+    if (!managed_lock_read(types, object, &managed))
+        return reader_fail(&types->cache->reader->raw, CDACQ_ERR_FIELD, object, "System.Threading.Lock");
+    lock->held = managed.held;
+    lock->owner_id = managed.thread_id;
+    lock->owner_tid = (int)managed.os_id;
+    lock->recursion = managed.recursion;
+    lock->waiters = managed.waiters;
+    return true;
+}
+
+bool lock_read(struct threading_types *types, uint64_t object, struct cdacq_lock *ret)
+{
+    struct field_reader *reader = types->cache->reader;
+    struct cdacq_lock lock = {.size = sizeof lock, .object = object};
+    struct object_monitor monitor;
+    if (threading_type_of(types, object, true) == THREADING_LOCK) {
+        lock.kind = CDACQ_LOCK_LOCK;
+        if (!take_managed(types, object, &lock))
+            return false;
+    } else {
+        if (!object_monitor_read(reader, object, &monitor))
+            return false;
+        lock.held = monitor.held;
+        lock.thin = monitor.thin;
+        lock.owner = monitor.thread;
+        lock.owner_id = monitor.thread_id;
+        lock.recursion = monitor.recursion;
+        lock.waiters = monitor.waiters;
+        lock.sync_block = monitor.sync_block;
+        if (monitor.lock_object && !take_managed(types, monitor.lock_object, &lock))
+            return false;
+    }
+    *ret = lock;
+    return true;
+}
+
+int64_t graph_add_lock(struct cdacq_wait_graph *graph, uint64_t object)
+{
+    struct cdacq_lock lock;
+    const struct object_index *known = object_indices_find(&graph->lock_indices, object);
+    if (known)
+        return (int64_t)known->index;
+    reader_begin(&graph->session->reader.raw, FUEL_LOOKUP);
+    if (!lock_read(&graph->types, object, &lock) || (!lock.held && !lock.waiters))
+        return -1;
+    const struct object_index item = {object, graph->locks.count};
+    if (!graph_locks_append(&graph->locks, lock) || !object_indices_insert(&graph->lock_indices, item, NULL)) {
+        graph_note_memory(graph);
+        return -1;
+    }
+    return (int64_t)item.index;
+}
