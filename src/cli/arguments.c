@@ -34,6 +34,7 @@ enum option_id {
     OPTION_R2R,
     OPTION_CODE,
     OPTION_FOLLOW,
+    OPTION_FOLDED,
     OPTION_STACKS,
     OPTION_BRIEF,
     OPTION_SIGNATURE,
@@ -72,6 +73,7 @@ static const struct option_row {
     {"r2r", "WHICH", "include ReadyToRun methods: 'prepared' or 'all'", OPTIONS_METHODS, OPTION_R2R},
     {"code", NULL, "include the bytes of the code", OPTIONS_ELF, OPTION_CODE},
     {"follow", NULL, "wait for more records", OPTIONS_RECORDS, OPTION_FOLLOW},
+    {"folded", NULL, "fold the stacks of 'perf script', for flame graphs", OPTIONS_FILTER, OPTION_FOLDED},
     {"stacks", NULL, "include the registers and the stack of every thread", OPTIONS_SNAPSHOT, OPTION_STACKS},
     {"brief", NULL, "report only the signal, the exception and the thread that died", OPTIONS_REPORT, OPTION_BRIEF},
     {"signature", NULL, "print one line that is the same for the same defect", OPTIONS_REPORT, OPTION_SIGNATURE},
@@ -236,6 +238,8 @@ static bool take_option(struct arguments *arguments, int id, const char *value)
         return invocation->code = true;
     case OPTION_FOLLOW:
         return invocation->follow = true;
+    case OPTION_FOLDED:
+        return invocation->folded = true;
     case OPTION_STACKS:
         return invocation->stacks = true;
     case OPTION_BRIEF:
@@ -339,6 +343,8 @@ static bool takes_stdin(const struct invocation *invocation)
         message("only one target can be read from standard input ('-')");
     else if (count && invocation->command->reads_ips && !invocation->ip_count)
         message("standard input ('-') is the core, so the IPs must be arguments");
+    else if (count && invocation->command->reads_text)
+        message("standard input is the text, so the core must be a file");
     else
         return true;
     return false;
@@ -348,7 +354,7 @@ static bool takes_operands(const struct command *command, struct arguments *argu
 {
     struct invocation *invocation = arguments->invocation;
     size_t count = arguments->operand_count - 1;
-    if (!count)
+    if (!count && !(command->reads_text && invocation->folded))
         return wrong_usage(command);
     invocation->targets = arguments->operands + 1;
     invocation->target_count = count < command->targets_max ? count : command->targets_max;

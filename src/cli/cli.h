@@ -35,6 +35,7 @@ struct invocation {
     enum r2r_methods r2r;
     bool code; /* of `elf` */
     bool follow;
+    bool folded;           /* of `filter` */
     bool stacks;           /* of `snapshot` */
     bool brief, signature; /* of `report` */
     int thread;            /* of `stack`: the only one to show; 0: all */

@@ -101,6 +101,35 @@ const struct command commands[] = {
         .targets_max = 1,
     },
     {
+        .name = "filter",
+        .run = cmd_filter,
+        .usage = "[TARGET]",
+        .summary = "copy text and name the methods at the addresses in it",
+        .details =
+            "Reads any text from standard input: a log, the output of gdb, eu-stack, perf script or bpftrace. After\n"
+            "each hex address of managed code it adds the method, and nothing else changes:\n"
+            "  #3  0x7f.. <Demo.Program.Fib(int)+0x2f Program.cs:14> in ?? ()\n"
+            "--folded reads the output of perf script and writes one line for each different stack, with its count,\n"
+            "as flame graphs need it; without TARGET, only perf's own names are used:\n"
+            "  perf script | cdacq filter PID --folded | cdacq flame - -o flame.svg\n",
+        .exit_partly = "the method at some address could not be found",
+        .options = OPTIONS_TARGET | OPTIONS_FILE | OPTIONS_NAMES | OPTIONS_FILTER,
+        .targets_max = 1,
+        .reads_text = true,
+    },
+    {
+        .name = "flame",
+        .run = cmd_flame,
+        .usage = "FILE [-o FILE]",
+        .summary = "draw folded stacks as a flame graph",
+        .details =
+            "FILE has the lines that 'cdacq filter --folded' writes; '-' is standard input. The result is an SVG\n"
+            "image that needs no other file: a browser shows each frame's share, zooms into a frame that is\n"
+            "clicked, and searches names (Ctrl-F).\n",
+        .options = OPTIONS_FILE,
+        .targets_max = 1,
+    },
+    {
         .name = "descriptor",
         .run = cmd_descriptor,
         .usage = "TARGET [OTHER]",

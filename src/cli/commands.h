@@ -18,6 +18,7 @@ enum option_group {
     OPTIONS_SNAPSHOT = 1 << 7, /* what a snapshot holds */
     OPTIONS_STACK = 1 << 6,    /* which threads and frames are shown */
     OPTIONS_ELF = 1 << 9,      /* what an ELF file holds */
+    OPTIONS_FILTER = 1 << 10,  /* what becomes of the text */
 };
 
 struct command {
@@ -32,6 +33,7 @@ struct command {
     size_t targets_max;
     bool takes_ips;
     bool reads_ips;  /* from standard input, if there are no arguments for them */
+    bool reads_text; /* from standard input; TARGET may be missing with --folded */
     bool takes_file; /* FILE after TARGET */
 };
 
@@ -43,6 +45,8 @@ const struct command *command_find(const char *name);
 
 int cmd_descriptor(const struct invocation *invocation);
 int cmd_elf(const struct invocation *invocation);
+int cmd_filter(const struct invocation *invocation);
+int cmd_flame(const struct invocation *invocation);
 int cmd_info(const struct invocation *invocation);
 int cmd_inspect(const struct invocation *invocation);
 int cmd_ip2method(const struct invocation *invocation);

@@ -79,6 +79,11 @@ bool ips_would_block(const struct ips_reader *reader)
     return !reader->at_end && poll(&(struct pollfd){.fd = reader->fd, .events = POLLIN}, 1, 0) == 0;
 }
 
+bool ips_is_full(const struct ips_reader *reader)
+{
+    return reader->end - reader->next == BUFFER_SIZE;
+}
+
 bool ips_fill(struct ips_reader *reader)
 {
     size_t left = (size_t)(reader->end - reader->next);

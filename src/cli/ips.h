@@ -52,6 +52,9 @@ void ips_reader_deinit(struct ips_reader *reader);
 /* Whether ips_fill would wait for the writer. */
 bool ips_would_block(const struct ips_reader *reader);
 
+/* Whether ips_fill has no room for more: the bytes at `next` must be taken first. */
+bool ips_is_full(const struct ips_reader *reader);
+
 /* Reads more. Returns false with errno on failure. */
 bool ips_fill(struct ips_reader *reader);
 

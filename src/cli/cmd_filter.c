@@ -1,0 +1,190 @@
+/*
+ * cmd_filter.c: copies text and adds the method's name after each address of managed code. Nothing else in the text
+ * changes, so it needs no knowledge of where the text came from. Memory use is constant; lines are written as they
+ * come.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/cli/commands.h"
+#include "src/cli/console.h"
+#include "src/cli/folded.h"
+#include "src/cli/ips.h"
+#include "src/cli/memory.h"
+#include "src/cli/output.h"
+#include "src/cli/put.h"
+#include "util/base.h"
+
+enum {
+    BATCH = 512,          /* addresses that are looked up at once */
+    DIGITS_MAX = 16,      /* of an address */
+    DIGITS_MIN = 8,       /* of an address without 0x: fewer are some other number or a word */
+    PREFIXED_MIN = 4,     /* with 0x: nothing is mapped below 0x1000 */
+    ANNOTATION_ROOM = 64, /* all of an annotation but its texts */
+};
+
+/* An address in the text that is being copied. */
+struct mention {
+    const char *end; /* of its digits */
+    uint64_t ip;
+};
+
+struct filter {
+    struct cdacq_session *session;
+    struct output out;
+    struct mention mentions[BATCH];
+    uint64_t ips[BATCH];
+    size_t count;
+    const char *copied; /* the text up to here was written */
+    char before;        /* the byte before the next word */
+    struct cdacq_method *methods;
+    uint64_t errors;
+};
+
+/* ---- Annotations ----------------------------------------------------------------------------------------------- */
+
+/* " <Demo.Program.Fib(int)+0x2f Program.cs:14>" */
+static void annotate(struct filter *filter, const struct cdacq_method *method)
+{
+    struct output *out = &filter->out;
+    output_text_between(out, " <", method->name, "");
+    char *p = output_reserve(out, ANNOTATION_ROOM);
+    p = PUT_LITERAL(p, "+");
+    output_commit(out, put_hex(p, method->offset));
+    if (method->file) {
+        output_text_between(out, " ", path_basename(method->file), ":");
+        output_printf(out, "%" PRIu32, method->line);
+    }
+    output_literal(out, ">");
+}
+
+static void copy_until(struct filter *filter, const char *end)
+{
+    size_t size = (size_t)(end - filter->copied);
+    if (size)
+        output_commit(&filter->out, put_bytes(output_reserve(&filter->out, size), filter->copied, size));
+    filter->copied = end;
+}
+
+static void answer_pending(struct filter *filter)
+{
+    if (!filter->count)
+        return;
+    filter->methods->size = sizeof *filter->methods;
+    cdacq_session_methods_at(filter->session, filter->ips, filter->count, filter->methods, NULL);
+    for (size_t i = 0; i < filter->count; i++) {
+        const struct cdacq_method *method = &filter->methods[i];
+        if (method->answer == CDACQ_ANSWER_ERROR && !filter->errors++)
+            message("0x%" PRIx64 ": %s", method->ip, method->error ? method->error : "no reason is known");
+        if (method->answer != CDACQ_ANSWER_MANAGED || !method->name)
+            continue;
+        copy_until(filter, filter->mentions[i].end);
+        annotate(filter, method);
+    }
+    filter->count = 0;
+}
+
+/* ---- Addresses in text ----------------------------------------------------------------------------------------- */
+
+static bool is_word(char c)
+{
+    return ips_digit[(uint8_t)c] < 16 || (c >= 'g' && c <= 'z') || (c >= 'G' && c <= 'Z') || c == '_';
+}
+
+/* Whether a word is an address: hex digits alone, or with 0x. Digits after a '+' are an offset. */
+static bool is_address(const char *word, size_t length, char before, uint64_t *ret)
+{
+    bool has_prefix = length > 2 && word[0] == '0' && (word[1] == 'x' || word[1] == 'X');
+    size_t digits = length - (has_prefix ? 2 : 0);
+    uint64_t value = 0;
+    if (before == '+' || digits < (has_prefix ? PREFIXED_MIN : DIGITS_MIN) || digits > DIGITS_MAX)
+        return false;
+    for (const char *p = word + (has_prefix ? 2 : 0); p < word + length; p++) {
+        uint8_t digit = ips_digit[(uint8_t)*p];
+        if (digit >= 16)
+            return false;
+        value = value << 4 | digit;
+    }
+    *ret = value;
+    return true;
+}
+
+/* Copies text whose last word is complete. */
+static void filter_text(struct filter *filter, const char *text, const char *end)
+{
+    filter->copied = text;
+    while (text < end && !output_failed(&filter->out)) {
+        while (text < end && !is_word(*text))
+            filter->before = *text++;
+        const char *word = text;
+        while (text < end && is_word(*text))
+            text++;
+        uint64_t ip;
+        if (!is_address(word, (size_t)(text - word), filter->before, &ip))
+            continue;
+        filter->mentions[filter->count] = (struct mention){text, ip};
+        filter->ips[filter->count++] = ip;
+        if (filter->count == BATCH)
+            answer_pending(filter);
+    }
+    answer_pending(filter);
+    copy_until(filter, end);
+}
+
+static bool filter_stream(struct filter *filter, struct ips_reader *reader)
+{
+    while (!output_failed(&filter->out)) {
+        const char *end = reader->end;
+        if (!reader->at_end)
+            while (end > reader->next && is_word(end[-1]))
+                end--;
+        if (end == reader->next && reader->end - reader->next > DIGITS_MAX + 2)
+            end = reader->end; /* a word too long to be an address */
+        filter_text(filter, reader->next, end);
+        reader->next = end;
+        if (reader->at_end)
+            break;
+        if (ips_would_block(reader))
+            output_flush(&filter->out);
+        if (!ips_fill(reader)) {
+            message("cannot read standard input: %s", strerror(errno));
+            return false;
+        }
+    }
+    return true; /* output_close reports the error */
+}
+
+static int filter_all(const struct invocation *invocation, struct cdacq_target *target, struct cdacq_session *session)
+{
+    (void)target;
+    if (invocation->folded)
+        return folded_write(invocation, session);
+    struct ips_reader reader;
+    struct filter *filter = allocate(sizeof *filter);
+    filter->session = session;
+    if (!output_open(&filter->out, invocation->output)) {
+        free(filter);
+        return EXIT_FAILED;
+    }
+    filter->methods = reallocate(NULL, BATCH * sizeof *filter->methods);
+    ips_reader_init(&reader, STDIN_FILENO);
+    bool ok = filter_stream(filter, &reader);
+    ips_reader_deinit(&reader);
+    if (filter->errors > 1)
+        message("%" PRIu64 " more addresses could not be answered", filter->errors - 1);
+    ok = output_close(&filter->out) && ok;
+    int status = !ok ? EXIT_FAILED : filter->errors ? EXIT_PARTLY : EXIT_ANSWERED;
+    free(filter->methods);
+    free(filter);
+    return status;
+}
+
+int cmd_filter(const struct invocation *invocation)
+{
+    if (invocation->target_count)
+        return target_run(invocation, 0, filter_all);
+    return folded_write(invocation, NULL);
+}

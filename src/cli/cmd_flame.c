@@ -1,0 +1,309 @@
+/*
+ * cmd_flame.c: draws folded stacks as an SVG image. Sorted, the stacks that share their outermost frames are neighbours,
+ * so one pass draws all boxes: a box begins where its frame first appears and ends where it no longer does.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/cli/commands.h"
+#include "src/cli/console.h"
+#include "src/cli/ips.h"
+#include "src/cli/memory.h"
+#include "src/cli/output.h"
+#include "util/arena.h"
+#include "util/escape.h"
+#include "util/hash_table.h"
+#include "util/vector.h"
+
+enum {
+    WIDTH = 1200, /* pixels, as those below */
+    MARGIN = 10,
+    HEADER = 48,
+    ROW = 17,
+    LETTER = 7, /* mean width, at a size of 12 */
+    DEPTH_MAX = 2000,
+    BOXES_MAX = 200 * 1000,
+    BYTES_MAX = 1 << 30, /* of the input */
+};
+
+/* A line of the input: "frame;frame;...;frame COUNT". */
+struct folded_stack {
+    const char *text;
+    size_t length; /* without the count */
+    uint64_t count;
+};
+
+/* A frame that the stack before the current one has. */
+struct open_box {
+    const char *name;
+    size_t length;
+    uint64_t begin; /* the sum of the counts before it */
+};
+
+DEFINE_VECTOR(folded_stacks, struct folded_stack);
+
+struct flame {
+    struct output out;
+    struct folded_stacks stacks;
+    struct arena arena;
+    char *escaped; /* the line that is being read */
+    struct open_box open[DEPTH_MAX];
+    size_t open_count, depth, boxes;
+    uint64_t total, done, bytes, bad_lines, cut;
+};
+
+/* What a click and a search do. Positions are shares of the whole; `z` is what is zoomed into. */
+static const char script[] =
+    "<script><![CDATA[\n"
+    "const W=1180,boxes=[...document.querySelectorAll('g.b')].map(g=>({g,r:g.querySelector('rect'),\n"
+    "t:g.querySelector('text'),n:g.querySelector('title').textContent,x:+g.dataset.x,w:+g.dataset.w,d:+g.dataset.d}));"
+    "\n"
+    "function draw(z){for(const b of boxes){const over=b.d<z.d&&b.x<=z.x+1e-9&&b.x+b.w>=z.x+z.w-1e-9;\n"
+    "let x=over?0:(b.x-z.x)/z.w,w=over?1:b.w/z.w;const out=x>=1||x+w<=0||(b.d<z.d&&!over);\n"
+    "b.g.style.display=out?'none':'';b.r.style.opacity=over?.5:1;if(out)continue;\n"
+    "if(x<0){w+=x;x=0}if(x+w>1)w=1-x;b.r.setAttribute('x',10+x*W);b.r.setAttribute('width',w*W);\n"
+    "b.t.setAttribute('x',13+x*W);const n=Math.floor((w*W-6)/7),s=b.n.replace(/ \\(\\d+ samples,.*$/,'');\n"
+    "b.t.textContent=n<3?'':s.length<=n?s:s.slice(0,n-2)+'..'}}\n"
+    "const all={x:0,w:1,d:-1};for(const b of boxes)b.g.onclick=()=>draw(b);\n"
+    "document.getElementById('reset').onclick=()=>draw(all);\n"
+    "function search(){const s=prompt('Regular expression');if(s===null)return;let e;try{e=new "
+    "RegExp(s)}catch(x){return}\n"
+    "let sum=0,end=0;for(const b of boxes){const hit=s&&e.test(b.n);b.r.style.fill=hit?'#c060f0':'';\n"
+    "if(hit&&b.x>=end-1e-9){sum+=b.w;end=b.x+b.w}}\n"
+    "document.getElementById('found').textContent=s?'Found in '+(100*sum).toFixed(1)+'%':''}\n"
+    "document.getElementById('search').onclick=search;\n"
+    "addEventListener('keydown',e=>{if(e.key==='f'&&(e.ctrlKey||e.metaKey)){e.preventDefault();search()}});\n"
+    "]]></script>\n";
+
+/* ---- Reading --------------------------------------------------------------------------------------------------- */
+
+static void take_line(struct flame *flame, const char *text, const char *end)
+{
+    while (end > text && (end[-1] == '\r' || end[-1] == ' '))
+        end--;
+    const char *digits = end;
+    uint64_t count = 0, unit = 1;
+    for (; digits > text && digits[-1] >= '0' && digits[-1] <= '9' && end - digits < 18; unit *= 10)
+        count += (uint64_t)(*--digits - '0') * unit;
+    if (text == end)
+        return;
+    if (digits == end || digits - text < 2 || digits[-1] != ' ' || !count || flame->total + count < count) {
+        flame->bad_lines++;
+        return;
+    }
+    size_t length = (size_t)(digits - 1 - text);
+    flame->escaped = reallocate(flame->escaped, ESCAPED_SIZE(length));
+    length = (size_t)(escape(flame->escaped, text, length, ESCAPE_MESSAGE) - flame->escaped);
+    const char *kept = arena_string(&flame->arena, flame->escaped, length);
+    if (!kept || !folded_stacks_append(&flame->stacks, (struct folded_stack){kept, length, count}))
+        flame->bad_lines++;
+    else
+        flame->total += count;
+}
+
+static bool read_lines(struct flame *flame, struct ips_reader *reader)
+{
+    for (;;) {
+        const char *newline;
+        while ((newline = memchr(reader->next, '\n', (size_t)(reader->end - reader->next)))) {
+            take_line(flame, reader->next, newline);
+            reader->next = newline + 1;
+        }
+        if (reader->at_end || ips_is_full(reader)) {
+            take_line(flame, reader->next, reader->end);
+            reader->next = reader->end;
+        }
+        if (reader->at_end)
+            return true;
+        const char *before = reader->end;
+        size_t left = (size_t)(before - reader->next);
+        if (!ips_fill(reader)) {
+            message("cannot read: %s", strerror(errno));
+            return false;
+        }
+        flame->bytes += (size_t)(reader->end - reader->next) - left;
+        if (flame->bytes > BYTES_MAX) {
+            message("more than %d MiB of stacks", BYTES_MAX >> 20);
+            return false;
+        }
+    }
+}
+
+static int by_text(const void *a, const void *b)
+{
+    const struct folded_stack *x = a, *y = b;
+    return strcmp(x->text, y->text);
+}
+
+/* ---- Drawing --------------------------------------------------------------------------------------------------- */
+
+/* Text of an XML document: printable UTF-8, as it was read. */
+static void put_xml(struct output *out, const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        char c = text[i];
+        const char *entity = c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : c == '"' ? "&quot;" : NULL;
+        output_literal(out, entity ? entity : (char[]){c, '\0'});
+    }
+}
+
+/* The same name has the same colour everywhere. */
+static unsigned colour_of(const struct open_box *box, unsigned *green, unsigned *blue)
+{
+    uint64_t hash = box->length;
+    for (size_t i = 0; i < box->length; i++)
+        hash = hash_u64((uint8_t)box->name[i], hash);
+    *green = 60 + (unsigned)(hash >> 8 & 0xff) * 170 / 255;
+    *blue = (unsigned)(hash >> 16 & 0xff) * 60 / 255;
+    return 205 + (unsigned)(hash & 0xff) * 50 / 255;
+}
+
+/* Draws the box at `depth`, which ends at flame->done. */
+static void close_box(struct flame *flame, size_t depth)
+{
+    const struct open_box *box = &flame->open[depth];
+    struct output *out = &flame->out;
+    uint64_t count = flame->done - box->begin;
+    double inner = WIDTH - 2 * MARGIN, share = (double)count / (double)flame->total;
+    double x = (double)box->begin / (double)flame->total, width = share * inner;
+    if (width < 0.1 || flame->boxes >= BOXES_MAX) { /* no eye sees it */
+        flame->cut += width >= 0.1;
+        return;
+    }
+    flame->boxes++;
+    unsigned green, blue, red = colour_of(box, &green, &blue);
+    size_t y = HEADER + ROW * (flame->depth - depth);
+    output_printf(out, "<g class=\"b\" data-x=\"%.9f\" data-w=\"%.9f\" data-d=\"%zu\"><title>", x, share, depth);
+    put_xml(out, box->name, box->length);
+    output_printf(out, " (%" PRIu64 " samples, %.2f%%)</title>", count, 100 * share);
+    output_printf(out, "<rect x=\"%.2f\" y=\"%zu\" width=\"%.2f\" height=\"%d\" fill=\"rgb(%u,%u,%u)\"/>",
+                  MARGIN + x * inner, y, width, ROW - 1, red, green, blue);
+    output_printf(out, "<text x=\"%.2f\" y=\"%zu\">", MARGIN + x * inner + 3, y + 12);
+    size_t room = width > 6 ? (size_t)((width - 6) / LETTER) : 0;
+    if (room >= box->length)
+        put_xml(out, box->name, box->length);
+    else if (room >= 3) {
+        size_t shown = room - 2;
+        while (shown && ((unsigned char)box->name[shown] & 0xc0) == 0x80)
+            shown--;
+        put_xml(out, box->name, shown);
+        output_literal(out, "..");
+    }
+    output_literal(out, "</text></g>\n");
+}
+
+static void close_boxes(struct flame *flame, size_t keep)
+{
+    while (flame->open_count > keep)
+        close_box(flame, --flame->open_count);
+}
+
+/* Splits a stack into its frames; those that the open boxes share stay open. */
+static void draw_stack(struct flame *flame, const struct folded_stack *stack)
+{
+    const char *text = stack->text, *end = text + stack->length;
+    size_t depth = 0;
+    bool same = true;
+    while (depth < DEPTH_MAX) {
+        const char *stop = memchr(text, ';', (size_t)(end - text));
+        size_t length = (size_t)((stop ? stop : end) - text);
+        const struct open_box *box = &flame->open[depth];
+        if (same && (depth >= flame->open_count || box->length != length || memcmp(box->name, text, length) != 0)) {
+            same = false;
+            close_boxes(flame, depth);
+        }
+        if (!same)
+            flame->open[flame->open_count++] = (struct open_box){text, length, flame->done};
+        depth++;
+        if (!stop)
+            break;
+        text = stop + 1;
+    }
+    if (same)
+        close_boxes(flame, depth);
+    flame->done += stack->count;
+}
+
+static size_t depth_of(const struct folded_stack *stack)
+{
+    size_t depth = 1;
+    for (size_t i = 0; i < stack->length; i++)
+        depth += stack->text[i] == ';';
+    return depth < DEPTH_MAX ? depth : DEPTH_MAX;
+}
+
+static void draw(struct flame *flame)
+{
+    struct output *out = &flame->out;
+    qsort(flame->stacks.items, flame->stacks.count, sizeof *flame->stacks.items, by_text);
+    for (size_t i = 0; i < flame->stacks.count; i++) {
+        size_t depth = depth_of(&flame->stacks.items[i]);
+        flame->depth = depth > flame->depth ? depth : flame->depth;
+    }
+    size_t height = HEADER + ROW * (flame->depth + 1) + MARGIN;
+    output_printf(out,
+                  "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" "
+                  "height=\"%zu\" viewBox=\"0 0 %d %zu\">\n",
+                  WIDTH, height, WIDTH, height);
+    output_literal(out, "<style>text{font:12px sans-serif;pointer-events:none}g.b{cursor:pointer}"
+                        "g.b:hover rect{stroke:#000}.h{pointer-events:auto;cursor:pointer}</style>\n"
+                        "<rect width=\"100%\" height=\"100%\" fill=\"#fcfcf4\"/>\n"
+                        "<text id=\"reset\" class=\"h\" x=\"10\" y=\"24\">Reset</text>"
+                        "<text id=\"search\" class=\"h\" x=\"60\" y=\"24\">Search</text>"
+                        "<text id=\"found\" x=\"120\" y=\"24\"/>\n");
+    for (size_t i = 0; i < flame->stacks.count; i++)
+        draw_stack(flame, &flame->stacks.items[i]);
+    close_boxes(flame, 0);
+    output_printf(out, "<text x=\"%d\" y=\"24\" text-anchor=\"end\">%" PRIu64 " samples</text>\n", WIDTH - MARGIN,
+                  flame->total);
+    output_literal(out, script);
+    output_literal(out, "</svg>\n");
+}
+
+static int draw_file(const struct invocation *invocation, int fd)
+{
+    struct ips_reader reader;
+    struct flame *flame = allocate(sizeof *flame);
+    ips_reader_init(&reader, fd);
+    int status = EXIT_FAILED;
+    bool ok = read_lines(flame, &reader);
+    ips_reader_deinit(&reader);
+    if (ok && !flame->stacks.count)
+        message("%s has no folded stacks, lines of the form 'frame;frame COUNT'",
+                target_display_name(invocation->targets[0]));
+    else if (ok && output_open(&flame->out, invocation->output)) {
+        draw(flame);
+        if (flame->bad_lines)
+            message("%" PRIu64 " lines are no folded stacks", flame->bad_lines);
+        if (flame->cut)
+            message("%" PRIu64 " frames were left out: more than %d are wide enough to be seen", flame->cut, BOXES_MAX);
+        status = !output_close(&flame->out)       ? EXIT_FAILED
+                 : flame->bad_lines || flame->cut ? EXIT_PARTLY
+                                                  : EXIT_ANSWERED;
+    }
+    folded_stacks_deinit(&flame->stacks);
+    arena_deinit(&flame->arena);
+    free(flame->escaped);
+    free(flame);
+    return status;
+}
+
+int cmd_flame(const struct invocation *invocation)
+{
+    const char *name = invocation->targets[0];
+    if (output_is_a_target(invocation))
+        return EXIT_FAILED;
+    int fd = target_is_stdin(name) ? STDIN_FILENO : open(name, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        message("cannot read '%s': %s", name, strerror(errno));
+        return EXIT_FAILED;
+    }
+    int status = draw_file(invocation, fd);
+    if (fd != STDIN_FILENO)
+        close(fd);
+    return status;
+}

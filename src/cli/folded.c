@@ -1,0 +1,374 @@
+/*
+ * folded.c: perf script prints one block for each sample: a line that names the thread and the event, then one line for
+ * each frame, innermost first, "\tADDRESS SYMBOL+0xOFFSET (FILE)", then an empty line. A sample without a call chain is
+ * one line, with the frame at its end.
+ */
+#include "src/cli/folded.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/cli/console.h"
+#include "src/cli/ips.h"
+#include "src/cli/memory.h"
+#include "src/cli/output.h"
+#include "util/arena.h"
+#include "util/hash_table.h"
+#include "util/vector.h"
+
+enum {
+    LINE_MAX_LENGTH = 64 * 1024,
+    FRAMES_PENDING = 1024,        /* samples are looked up together, once they have so many frames */
+    FRAMES_MAX = 16 * 1024,       /* of one sample */
+    STACKS_BYTES_MAX = 256 << 20, /* then what there is is written; a stack may then have two lines */
+};
+
+/* One frame of a pending sample. */
+struct frame {
+    uint64_t ip;
+    const char *symbol; /* in the arena of pending text */
+};
+
+/* A different stack. */
+struct stack {
+    const char *text;
+    uint64_t count;
+};
+
+static const char *stack_text(const struct stack *stack)
+{
+    return stack->text;
+}
+
+DEFINE_VECTOR(frames, struct frame);
+DEFINE_VECTOR(bytes_vector, char);
+DEFINE_HASH_TABLE(stacks, struct stack, const char *, stack_text, hash_string, equal_strings);
+
+struct fold {
+    struct cdacq_session *session; /* NULL: perf's names only */
+    struct output out;
+    struct frames frames;
+    struct arena pending; /* text of pending samples */
+    struct arena kept;    /* text of `stacks` */
+    struct stacks stacks;
+    size_t kept_bytes;
+    struct bytes_vector line; /* a stack that is being written */
+    uint64_t *ips;
+    struct cdacq_method *methods;
+    uint64_t samples, truncated, errors;
+    bool in_sample, failed;
+};
+
+static void no_memory(struct fold *fold)
+{
+    if (!fold->failed)
+        message("out of memory");
+    fold->failed = true;
+}
+
+/* ---- Writing --------------------------------------------------------------------------------------------------- */
+
+static int by_text(const void *a, const void *b)
+{
+    const struct stack *x = a, *y = b;
+    return strcmp(x->text, y->text);
+}
+
+static void write_stacks(struct fold *fold)
+{
+    size_t count = 0;
+    struct stack *sorted = reallocate(NULL, (fold->stacks.count + 1) * sizeof *sorted);
+    for (const struct stack *stack = stacks_next(&fold->stacks, NULL); stack; stack = stacks_next(&fold->stacks, stack))
+        sorted[count++] = *stack;
+    qsort(sorted, count, sizeof *sorted, by_text);
+    for (size_t i = 0; i < count; i++) {
+        output_literal(&fold->out, sorted[i].text);
+        output_printf(&fold->out, " %" PRIu64 "\n", sorted[i].count);
+    }
+    free(sorted);
+    stacks_deinit(&fold->stacks);
+    arena_deinit(&fold->kept);
+    fold->kept_bytes = 0;
+}
+
+/* ---- Folding --------------------------------------------------------------------------------------------------- */
+
+/* Appends text; a ';' would end the frame and a control byte the line. */
+static void append(struct fold *fold, const char *text)
+{
+    size_t length = strlen(text);
+    char *p = bytes_vector_append_items(&fold->line, length);
+    if (!p) {
+        no_memory(fold);
+        return;
+    }
+    for (size_t i = 0; i < length; i++)
+        p[i] = text[i] == ';' ? ':' : (unsigned char)text[i] < ' ' ? '?' : text[i];
+}
+
+static void append_frame(struct fold *fold, size_t i)
+{
+    const struct cdacq_method *method = &fold->methods[i];
+    bool is_named = fold->session && method->answer == CDACQ_ANSWER_MANAGED && method->name;
+    fold->errors += fold->session && method->answer == CDACQ_ANSWER_ERROR;
+    if (!bytes_vector_append(&fold->line, ';'))
+        no_memory(fold);
+    append(fold, is_named ? method->name : fold->frames.items[i].symbol);
+}
+
+static void keep_line(struct fold *fold)
+{
+    if (!bytes_vector_append(&fold->line, '\0')) {
+        no_memory(fold);
+        return;
+    }
+    struct stack *stack = stacks_find(&fold->stacks, fold->line.items);
+    if (!stack) {
+        const char *text = arena_string(&fold->kept, fold->line.items, fold->line.count - 1);
+        stack = text ? stacks_insert(&fold->stacks, (struct stack){text, 0}, NULL) : NULL;
+        fold->kept_bytes += fold->line.count + sizeof *stack;
+    }
+    if (stack)
+        stack->count++;
+    else
+        no_memory(fold);
+}
+
+/* Looks up all pending frames. A sample is its thread's name, a frame without an address, and then its frames. */
+static void fold_pending(struct fold *fold)
+{
+    struct frames *frames = &fold->frames;
+    if (fold->session && frames->count) {
+        for (size_t i = 0; i < frames->count; i++) {
+            /* Of all frames but the innermost, the address is where the call returns to. */
+            bool is_innermost = i && !frames->items[i - 1].ip;
+            fold->ips[i] = frames->items[i].ip - (frames->items[i].ip && !is_innermost);
+        }
+        fold->methods->size = sizeof *fold->methods;
+        cdacq_session_methods_at(fold->session, fold->ips, frames->count, fold->methods, NULL);
+    }
+    for (size_t first = 0, end; first < frames->count && !fold->failed; first = end) {
+        fold->line.count = 0;
+        append(fold, frames->items[first].symbol);
+        for (end = first + 1; end < frames->count && frames->items[end].ip; end++)
+            ;
+        for (size_t i = end - 1; i > first; i--)
+            append_frame(fold, i);
+        keep_line(fold);
+    }
+    frames->count = 0;
+    arena_deinit(&fold->pending);
+    if (fold->kept_bytes > STACKS_BYTES_MAX)
+        write_stacks(fold);
+}
+
+/* ---- Reading --------------------------------------------------------------------------------------------------- */
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static void add_frame(struct fold *fold, uint64_t ip, const char *symbol, size_t length)
+{
+    const char *text = arena_string(&fold->pending, symbol, length);
+    if (!text || !frames_append(&fold->frames, (struct frame){ip, text}))
+        no_memory(fold);
+}
+
+/* "(FILE)" at the end of a frame: returns its '(' */
+static const char *file_of(const char *text, const char *end)
+{
+    unsigned depth = 0;
+    if (end == text || end[-1] != ')')
+        return NULL;
+    while (end > text) {
+        end--;
+        depth += *end == ')';
+        depth -= *end == '(';
+        if (!depth)
+            return end;
+    }
+    return NULL;
+}
+
+/* The symbol as a flame graph shows it: without the offset, or "[FILE]" if there is none. */
+static void add_symbol(struct fold *fold, uint64_t ip, const char *text, const char *end)
+{
+    static const char unknown[] = "[unknown]";
+    const char *file = file_of(text, end), *symbol_end = file ? file : end;
+    while (symbol_end > text && is_blank(symbol_end[-1]))
+        symbol_end--;
+    size_t length = (size_t)(symbol_end - text);
+    if ((!length || (length == strlen(unknown) && !memcmp(text, unknown, length))) && file) {
+        const char *name = file + 1;
+        for (const char *p = name; p < end - 1; p++)
+            if (*p == '/')
+                name = p + 1;
+        char shown[256];
+        int size = (int)(end - 1 - name);
+        snprintf(shown, sizeof shown, "[%.*s]", size < 200 ? size : 200, name);
+        add_frame(fold, ip, shown, strlen(shown));
+        return;
+    }
+    for (const char *p = symbol_end; p > text + 3; p--)
+        if (p[-1] == '+' && p + 2 <= symbol_end && p[0] == '0' && p[1] == 'x') {
+            length = (size_t)(p - 1 - text);
+            break;
+        }
+    add_frame(fold, ip, length ? text : unknown, length ? length : strlen(unknown));
+}
+
+/* "ADDRESS SYMBOL (FILE)" */
+static bool take_frame(struct fold *fold, const char *text, const char *end)
+{
+    uint64_t ip;
+    struct bad_ip bad;
+    const char *word = text;
+    while (word < end && !is_blank(*word))
+        word++;
+    if (word == text || !ips_parse(text, (size_t)(word - text), &ip, &bad) || !ip)
+        return false;
+    while (word < end && is_blank(*word))
+        word++;
+    if (fold->frames.count < FRAMES_MAX)
+        add_symbol(fold, ip, word, end);
+    else
+        fold->truncated++;
+    return true;
+}
+
+static const char *next_word(const char *text, const char *end)
+{
+    while (text < end && !is_blank(*text))
+        text++;
+    while (text < end && is_blank(*text))
+        text++;
+    return text;
+}
+
+/* "COMM PID/TID [CPU] TIME: PERIOD EVENT:", COMM with blanks. Returns what follows; NULL if it is no such line. */
+static const char *take_header(struct fold *fold, const char *text, const char *end)
+{
+    const char *comm_end = NULL, *word = next_word(text, end);
+    for (; word < end && !comm_end; word = next_word(word, end)) {
+        const char *p = word, *next = next_word(word, end);
+        while (p < end && (is_digit(*p) || (*p == '/' && p > word)))
+            p++;
+        bool is_id = p > word && p < end && is_blank(*p);
+        if (is_id && next < end && (*next == '[' || is_digit(*next)))
+            comm_end = word;
+    }
+    if (!comm_end)
+        return NULL;
+    const char *stop = comm_end;
+    while (stop > text && is_blank(stop[-1]))
+        stop--;
+    add_frame(fold, 0, text, (size_t)(stop - text));
+    for (bool seen_time = false; word < end;) {
+        const char *p = word;
+        while (p < end && !is_blank(*p))
+            p++;
+        bool ends_with_colon = p[-1] == ':';
+        word = next_word(word, end);
+        if (ends_with_colon && seen_time)
+            return word;
+        seen_time |= ends_with_colon;
+    }
+    return end;
+}
+
+static void take_line(struct fold *fold, const char *text, const char *end)
+{
+    while (end > text && is_blank(end[-1]))
+        end--;
+    if (text == end || *text == '#') {
+        fold->in_sample &= text != end;
+        if (fold->frames.count >= FRAMES_PENDING)
+            fold_pending(fold);
+        return;
+    }
+    if (is_blank(*text)) {
+        while (is_blank(*text))
+            text++;
+        if (fold->in_sample)
+            take_frame(fold, text, end);
+        return;
+    }
+    if (fold->frames.count >= FRAMES_PENDING)
+        fold_pending(fold);
+    const char *rest = take_header(fold, text, end);
+    fold->in_sample = rest != NULL;
+    fold->samples += rest != NULL;
+    if (rest && rest < end)
+        take_frame(fold, rest, end);
+}
+
+static bool read_lines(struct fold *fold, struct ips_reader *reader)
+{
+    bool skipping = false;
+    while (!output_failed(&fold->out) && !fold->failed) {
+        const char *newline;
+        while ((newline = memchr(reader->next, '\n', (size_t)(reader->end - reader->next)))) {
+            if (!skipping)
+                take_line(fold, reader->next, newline);
+            skipping = false;
+            reader->next = newline + 1;
+        }
+        if (reader->end - reader->next > LINE_MAX_LENGTH || reader->at_end) {
+            if (!skipping)
+                take_line(fold, reader->next, reader->end);
+            skipping = true;
+            reader->next = reader->end;
+        }
+        if (reader->at_end)
+            break;
+        if (!ips_fill(reader)) {
+            message("cannot read standard input: %s", strerror(errno));
+            return false;
+        }
+    }
+    fold_pending(fold);
+    return true;
+}
+
+int folded_write(const struct invocation *invocation, struct cdacq_session *session)
+{
+    struct ips_reader reader;
+    struct fold *fold = allocate(sizeof *fold);
+    fold->session = session;
+    if (!output_open(&fold->out, invocation->output)) {
+        free(fold);
+        return EXIT_FAILED;
+    }
+    fold->ips = reallocate(NULL, (FRAMES_MAX + 1) * sizeof *fold->ips);
+    fold->methods = reallocate(NULL, (FRAMES_MAX + 1) * sizeof *fold->methods);
+    ips_reader_init(&reader, STDIN_FILENO);
+    bool ok = read_lines(fold, &reader);
+    ips_reader_deinit(&reader);
+    ok &= !fold->failed;
+    if (ok && !fold->samples)
+        message("no sample of 'perf script' in standard input");
+    if (fold->truncated)
+        message("%" PRIu64 " frames of stacks with more than %d were left out", fold->truncated, FRAMES_MAX);
+    if (fold->errors)
+        message("%" PRIu64 " frames could not be named", fold->errors);
+    write_stacks(fold);
+    ok = output_close(&fold->out) && ok;
+    int status = !ok || !fold->samples ? EXIT_FAILED : fold->errors || fold->truncated ? EXIT_PARTLY : EXIT_ANSWERED;
+    frames_deinit(&fold->frames);
+    bytes_vector_deinit(&fold->line);
+    free(fold->ips);
+    free(fold->methods);
+    free(fold);
+    return status;
+}

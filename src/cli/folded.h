@@ -1,0 +1,13 @@
+/*
+ * folded.h: turns the text of `perf script` into folded stacks, the input of flame graphs: one line for each different
+ * stack, "COMM;outermost;...;innermost COUNT".
+ */
+#ifndef CDACQ_CLI_FOLDED_H
+#define CDACQ_CLI_FOLDED_H
+
+#include "src/cli/cli.h"
+
+/* Reads standard input; writes invocation->output. Without a session, frames keep the names that perf gave them. */
+int folded_write(const struct invocation *invocation, struct cdacq_session *session);
+
+#endif

@@ -1,0 +1,120 @@
+"""test_filter.py: `cdacq filter` and `cdacq flame` on a bundled core."""
+import os
+import random
+import re
+import subprocess
+import unittest
+import xml.dom.minidom
+
+TOOL = os.environ["CDACQ_TOOL"]
+CORE = os.path.join(os.environ["CDACQ_FIXTURES"], "net10-x64", "core")
+CTOR, STACK = 0x7f91e58aed0f, 0x7f91e595e8f9
+NAMES = {CTOR: "Demo.Outer<T>.Inner<int>..ctor()", STACK: "System.Collections.Generic.Stack<T>..ctor()"}
+
+SAMPLES = """\
+# captured on: now
+.NET TP Worker 101/102 [001] 12.5:     250000 cycles:u:
+\t    7f91e58aed0f [unknown] (/memfd:doublemapper (deleted))
+\t    7f91e595e8fa [unknown] (/usr/lib/System.dll)
+\t    55aa00001234 main+0x4 (/usr/bin/dotnet)
+
+.NET TP Worker 101/102 [001] 12.6:     250000 cycles:u:
+\t    7f91e58aed0f [unknown] (/memfd:doublemapper (deleted))
+\t    7f91e595e8fa [unknown] (/usr/lib/System.dll)
+\t    55aa00001234 main+0x4 (/usr/bin/dotnet)
+
+bash 77 12.7: cycles:     55aa00001234 std::map<a; b>::op+()+0x10 (/bin/bash)
+"""
+
+
+def run(*arguments, text=b"", status=0):
+    result = subprocess.run([TOOL, *arguments], input=text, capture_output=True)
+    if result.returncode != status:
+        raise AssertionError(f"{arguments}: exit {result.returncode}: {result.stderr.decode()}")
+    return result.stdout
+
+
+class Filter(unittest.TestCase):
+    def test_addresses_are_named_and_nothing_else_changes(self):
+        name = NAMES[CTOR].encode() + b"+0xf"
+        for before, after in [
+            (b"0x7f91e58aed0f", b"0x7f91e58aed0f <%s>" % name),
+            (b"7F91E58AED0F\r\n", b"7F91E58AED0F <%s>\r\n" % name),
+            (b"[00007f91e58aed0f]\0\xff", b"[00007f91e58aed0f <%s>]\0\xff" % name),
+            (b"7f91e58aed0f-7f91e58aed0f", b"7f91e58aed0f <%s>-7f91e58aed0f <%s>" % (name, name)),
+        ]:
+            self.assertEqual(run("filter", CORE, text=before), after)
+        for text in [b"", b"\n", b"x+0x7f91e58aed0f", b"7f91e58aed0fg", b"_7f91e58aed0f", b"deadbeef 0x10 0x", b"e58aed0f",
+                     b"0" * 17 + b"7f91e58aed0f", b"a" * 600000, b"0x7f91e58aed0f0x7f91e58aed0f"]:
+            self.assertEqual(run("filter", CORE, text=text), text)
+
+    def test_any_text_comes_through(self):
+        generator = random.Random(7)
+        words = [b"%x" % CTOR, b"0x%x" % STACK, b" ", b"\n", b"+", b"\xc3\x28", b"\0", b"deadbeefdeadbeef", b"x" * 300000]
+        text = b"".join(generator.choices(words, [9, 9, 9, 9, 2, 2, 2, 2, .01], k=60000))
+        out = run("filter", CORE, text=text)
+        self.assertGreater(out.count(b" <Demo.Outer"), 1000)
+        self.assertEqual(re.sub(rb" <(Demo|System)\.[A-Za-z.<>]+\(\)\+0x[0-9a-f]+>", b"", out), text)
+
+    def test_a_line_is_answered_before_the_next_is_written(self):
+        with subprocess.Popen([TOOL, "filter", CORE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as process:
+            for ip in (CTOR, STACK, CTOR):
+                process.stdin.write(b"at %x\n" % ip)
+                self.assertIn(NAMES[ip].encode(), process.stdout.readline())
+            process.stdin.close()
+            self.assertEqual(process.wait(), 0)
+
+    def test_wrong_usage(self):
+        run("filter", status=64)
+        run("filter", "-", status=64)
+        run("filter", CORE, "--json", status=64)
+
+
+class Folded(unittest.TestCase):
+    def test_samples_are_folded(self):
+        self.assertEqual(run("filter", CORE, "--folded", text=SAMPLES.encode()).decode().splitlines(), [
+            f".NET TP Worker;main;{NAMES[STACK]};{NAMES[CTOR]} 2",
+            "bash;std::map<a: b>::op+() 1"])
+        self.assertEqual(run("filter", "--folded", text=SAMPLES.encode()).decode().splitlines(), [
+            ".NET TP Worker;main;[System.dll];[memfd:doublemapper (deleted)] 2",
+            "bash;std::map<a: b>::op+() 1"])
+        run("filter", "--folded", text=b"nothing of perf\n", status=2)
+
+    def test_damaged_text(self):
+        generator = random.Random(11)
+        for _ in range(60):
+            text = bytearray(SAMPLES.encode() * 20)
+            for _ in range(40):
+                text[generator.randrange(len(text))] = generator.randrange(256)
+            result = subprocess.run([TOOL, "filter", CORE, "--folded"], input=text, capture_output=True)
+            self.assertIn(result.returncode, (0, 1, 2))
+            for line in result.stdout.split(b"\n")[:-1]:
+                self.assertRegex(line, rb"^[^\x00-\x1f]* [1-9][0-9]*$")
+
+
+class Flame(unittest.TestCase):
+    def boxes(self, folded, status=0):
+        document = xml.dom.minidom.parseString(run("flame", "-", text=folded, status=status))
+        return {group.getElementsByTagName("title")[0].firstChild.data:
+                (float(group.getAttribute("data-x")), float(group.getAttribute("data-w")), int(group.getAttribute("data-d")))
+                for group in document.getElementsByTagName("g")}
+
+    def test_boxes_have_the_sums_of_their_stacks(self):
+        boxes = self.boxes(b"a;b;c 1\na;b 1\nd 2\na;b;c 2\na b;b 2\n")
+        self.assertEqual(boxes, {
+            "a b (2 samples, 25.00%)": (0, .25, 0),
+            "b (2 samples, 25.00%)": (0, .25, 1),
+            "a (4 samples, 50.00%)": (.25, .5, 0),
+            "b (4 samples, 50.00%)": (.25, .5, 1),
+            "c (3 samples, 37.50%)": (.375, .375, 2),
+            "d (2 samples, 25.00%)": (.75, .25, 0)})
+
+    def test_hostile_stacks(self):
+        self.assertEqual(len(self.boxes(b"a;b\xff\x01<>&\"' 1\nno count\n;; 3\nx 0\ny 99999999999999999999\n", status=1)), 3)
+        self.assertLess(len(run("flame", "-", text=b"f;" * 100000 + b"g 1\n")), 1 << 20)
+        run("flame", "-", text=b"nothing\n", status=2)
+        run("flame", "/nonexistent", status=2)
+
+
+if __name__ == "__main__":
+    unittest.main()
