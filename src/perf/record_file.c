@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "util/binary_search.h"
 #include "util/file.h"
 #include "formats/jitdump.h"
 
@@ -15,6 +16,47 @@ static enum cdacq_status io_error(const struct record_file *file, struct cdacq_e
 {
     char path[160];
     return error_set(err, CDACQ_ERR_IO, 0, "cannot read '%s': %s", error_printable(path, sizeof path, file->path), why);
+}
+
+static int compare_moved(const void *a, const void *b)
+{
+    const struct moved_load *x = a, *y = b;
+    return (x->load > y->load) - (x->load < y->load);
+}
+
+static struct moved_load *find_moved(const struct moved_loads *moved, uint64_t load)
+{
+    struct moved_load *items = moved->items;
+    size_t first = lower_bound(i, moved->count, items[i].load < load);
+    return first < moved->count && items[first].load == load ? &items[first] : NULL;
+}
+
+static int take_place(const struct cdacq_jitdump_place *place, void *context)
+{
+    struct moved_load *moved = find_moved(context, place->load);
+    if (moved)
+        *moved = (struct moved_load){place->load, place->vma, place->code_addr, place->timestamp};
+    return 0;
+}
+
+/* Finds where functions were moved. What cannot be read is reported when the records are. */
+static enum cdacq_status find_moves(struct record_file *file, struct cdacq_error *err)
+{
+    struct cdacq_jitdump *jitdump = NULL;
+    struct cdacq_jitdump_record record = {.size = sizeof record};
+    enum cdacq_status status = cdacq_jitdump_open(file->path, 0, &jitdump, err);
+    while (status == CDACQ_OK && cdacq_jitdump_next(jitdump, &record, NULL) == CDACQ_OK) {
+        const struct moved_load moved = {record.as.move.load, record.as.move.vma, record.as.move.new_code_addr,
+                                         record.timestamp};
+        if (record.kind == CDACQ_JITDUMP_MOVE && moved.load && !moved_loads_append(&file->moved, moved))
+            status = error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
+    }
+    if (file->moved.count) {
+        qsort(file->moved.items, file->moved.count, sizeof *file->moved.items, compare_moved);
+        (void)cdacq_jitdump_visit_places(jitdump, take_place, &file->moved, NULL);
+    }
+    cdacq_jitdump_close(jitdump);
+    return status;
 }
 
 enum cdacq_status record_file_open(const char *path, struct record_file *ret, struct cdacq_error *err)
@@ -34,6 +76,8 @@ enum cdacq_status record_file_open(const char *path, struct record_file *ret, st
         status = io_error(&file, err, strerror(errno));
     else if (jitdump_is_magic(magic))
         status = cdacq_jitdump_open(path, CDACQ_JITDUMP_CODE, &file.jitdump, err);
+    if (file.jitdump)
+        status = find_moves(&file, err);
     if (status < 0) {
         record_file_close(&file);
         return status;
@@ -49,6 +93,7 @@ void record_file_close(struct record_file *file)
     if (file->fd >= 0)
         close(file->fd);
     lines_deinit(&file->lines);
+    moved_loads_deinit(&file->moved);
     free(file->path);
     *file = (struct record_file){.fd = -1};
 }
@@ -76,8 +121,11 @@ static enum cdacq_status next_load(struct record_file *file, struct file_record 
     struct cdacq_jitdump_record record = {.size = sizeof record};
     enum cdacq_status status;
     while ((status = cdacq_jitdump_next(file->jitdump, &record, &file->problem)) == CDACQ_OK &&
-           record.kind != CDACQ_JITDUMP_LOAD)
+           record.kind != CDACQ_JITDUMP_LOAD) {
         file->has_header = true;
+        if (record.kind == CDACQ_JITDUMP_HEADER)
+            file->pid = record.as.header.pid;
+    }
     if (status == CDACQ_ERR_FORMAT && file->has_header) { /* the records before it are valid */
         file->cut = true;
         return CDACQ_END;
@@ -88,16 +136,17 @@ static enum cdacq_status next_load(struct record_file *file, struct file_record 
         return status;
     }
     const struct cdacq_jitdump_load *load = &record.as.load;
+    const struct moved_load *moved = find_moved(&file->moved, record.offset);
     *ret = (struct file_record){
         .number = ++file->count,
         .offset = record.offset,
-        .timestamp = record.timestamp,
-        .address = load->code_addr,
+        .timestamp = moved ? moved->timestamp : record.timestamp,
+        .address = moved ? moved->code_addr : load->code_addr,
         .size = load->code_size,
         .name = load->name,
         .name_length = load->name_length,
         .code = load->code,
-        .addresses_differ = load->vma != load->code_addr,
+        .addresses_differ = moved ? moved->vma != moved->code_addr : load->vma != load->code_addr,
         .problem = !record.has_fields || !load->name ? record.error : NULL,
     };
     return CDACQ_OK;

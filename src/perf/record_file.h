@@ -1,6 +1,6 @@
 /*
- * record_file.h: the code that a runtime has recorded in a jitdump or perf map, as one stream of records. The first
- * bytes of the file decide which of the two it is. The file is read in blocks with pread, up to its size when it was
+ * record_file.h: the code that a runtime has recorded in a jitdump or perf map, as one stream of records. A function that
+ * was moved is a record at its last address. The first bytes of the file decide which of the two it is. The file is read in blocks with pread, up to its size when it was
  * opened; memory is bounded, and a damaged record does not affect others. One thread at a time may use a file.
  */
 #ifndef CDACQ_PERF_RECORD_FILE_H
@@ -12,6 +12,14 @@
 #include "formats/perf_map.h"
 
 DEFINE_VECTOR(lines, char);
+
+/* Where the function of a JIT_CODE_LOAD is after its JIT_CODE_MOVEs. */
+struct moved_load {
+    uint64_t load; /* offset of the record */
+    uint64_t vma, code_addr, timestamp;
+};
+
+DEFINE_VECTOR(moved_loads, struct moved_load);
 
 struct record_file {
     struct cdacq_jitdump *jitdump; /* NULL for a perf map */
@@ -25,6 +33,8 @@ struct record_file {
     uint64_t line;
     bool skipping;              /* inside a line that is too long */
     bool has_header;            /* the header of a jitdump was read */
+    uint32_t pid;               /* that it names; 0: none */
+    struct moved_loads moved;   /* by load; of the file when it was opened */
     bool cut;                   /* the file ends within its last record */
     struct cdacq_error problem; /* of a cut jitdump */
 };

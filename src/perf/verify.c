@@ -20,7 +20,8 @@
 enum {
     STARTS_MAX = 16 * 1024 * 1024,
     CODE_CHUNK = 4096,
-    CANDIDATES_MAX = 64, /* methods of one size without a record that are compared with a record */
+    OWN_PROCESS_MAX = 256, /* methods of a file, of which one at least is in its own process */
+    CANDIDATES_MAX = 64,   /* methods of one size without a record that are compared with a record */
     DETAIL = 320,
 };
 
@@ -316,6 +317,10 @@ static bool describes(struct verifier *v, const struct file_record *record, cons
         return false;
     if (!is_freed || (part_start(method) == record->address && part_size(method) == record->size))
         return true;
+    /* A record of the middle of the method, with its name and its bytes, can be of no other code. */
+    if (record->address > part_start(method) && record->address - part_start(method) < part_size(method) &&
+        record->size <= part_size(method) - (record->address - part_start(method)))
+        return compare_code(v, record, record->address, &differs) == AGREES;
     if (part_size(method) != record->size && part_start(method) != record->address)
         return false;
     return compare_code(v, record, part_start(method), &differs) != DIFFERS;
@@ -529,17 +534,37 @@ static enum cdacq_status report_missing(struct verifier *v)
 
 /* ---- Both passes ------------------------------------------------------------------------------------------------- */
 
+/*
+ * Whether the file is of another process: its header names another pid, and none of its first methods matches. A pid
+ * alone proves nothing, because a container has its own.
+ */
+static enum cdacq_status check_process(const struct verifier *v, struct cdacq_error *err)
+{
+    int pid = v->target->target->pid;
+    if (!v->file.pid || pid <= 0 || v->file.pid == (uint32_t)pid || v->newest.number || !v->methods.count)
+        return CDACQ_OK;
+    return error_set(err, CDACQ_ERR_ARGUMENT, 0,
+                     "it is the jitdump of process %" PRIu32 ", the target is process %d, and none of its methods is "
+                     "in the target",
+                     v->file.pid, pid);
+}
+
 static enum cdacq_status first_pass(struct verifier *v, struct cdacq_error *err)
 {
     struct file_record record;
     enum cdacq_status status;
-    uint64_t damaged = 0;
+    uint64_t damaged = 0, methods = 0;
     while ((status = record_file_next(&v->file, &record, err)) == CDACQ_OK) {
         damaged += record.problem != NULL;
         status = index_record(v, &record, err);
+        methods += !record.problem && !perf_name_is_stub(record.name, record.name_length);
+        if (status == CDACQ_OK && methods == OWN_PROCESS_MAX)
+            status = check_process(v, err);
         if (status < 0)
             return status;
     }
+    if (status >= 0 && methods && methods < OWN_PROCESS_MAX)
+        status = check_process(v, err);
     if (status < 0)
         return status;
     if (v->sum->perf_map && damaged && damaged == v->file.count)

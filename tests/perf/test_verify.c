@@ -258,7 +258,7 @@ static size_t pick(const struct opened *opened, enum place place, int number)
         if (in && record->size >= 12 && strstr(record->name, "::") && !number--)
             return i;
     }
-    ck_abort_msg("the sample has too few methods");
+    ck_abort_msg("the sample has too few methods in range %d", place);
     return 0;
 }
 
@@ -309,9 +309,9 @@ static void change_name(struct opened *opened, struct expected *expected)
 
 static void change_size(struct opened *opened, struct expected *expected)
 {
-    struct record record = opened->records[pick(opened, FIXED, 2)];
+    struct record record = opened->records[pick(opened, FIXED, 1)];
     record.size -= 4;
-    put_with(opened, pick(opened, FIXED, 2), &record);
+    put_with(opened, pick(opened, FIXED, 1), &record);
     expect(expected, CDACQ_VERDICT_RANGE_DIFFERS, true);
     expected->address = record.address;
     expected->code_start = record.address;
@@ -334,6 +334,49 @@ static void change_start(struct opened *opened, struct expected *expected)
     put_with(opened, pick(opened, COLLECTIBLE, 1), &record);
     expect(expected, CDACQ_VERDICT_RANGE_DIFFERS, true);
     expected->code_start = record.method;
+}
+
+/* Its bytes are those of the middle of the method; a perf map has none. */
+static void change_both_ends(struct opened *opened, struct expected *expected)
+{
+    size_t picked = pick(opened, COLLECTIBLE, 0);
+    struct record record = opened->records[picked];
+    record.vma = record.address += 3;
+    record.size -= 7;
+    put_with(opened, picked, &record);
+    expect(expected, perf_map ? CDACQ_VERDICT_FREED : CDACQ_VERDICT_RANGE_DIFFERS, true);
+    expected->counts[CDACQ_VERDICT_MISSING_FROM_FILE] += perf_map;
+}
+
+/* JIT_CODE_MOVE of the function that the last record loaded. */
+static void put_move(const struct record *from, uint64_t to, uint64_t code_index)
+{
+    put32(1);
+    put32(64);
+    put64(now++);
+    put64(0);
+    put64(to);
+    put64(from->address);
+    put64(to);
+    put64(from->size);
+    put64(code_index);
+}
+
+/* The method is where it was moved to. */
+static void moved(struct opened *opened, struct expected *expected)
+{
+    size_t picked = pick(opened, FIXED, 0);
+    struct record record = opened->records[picked];
+    CLEANUP_FREE uint8_t *code = code_of(opened, &record);
+    uint64_t to = record.address;
+    put_with(opened, picked, perf_map ? &record : NULL);
+    if (perf_map)
+        return;
+    record.code = code;
+    record.vma = record.address = opened->sample.ranges[FIXED].end - 0x1000;
+    put_record(opened->sample.mock, &record);
+    put_move(&record, to, now);
+    (void)expected;
 }
 
 static void change_place(struct opened *opened, struct expected *expected)
@@ -554,6 +597,8 @@ static const struct {
     CHANGE(change_name),
     CHANGE(change_size),
     CHANGE(change_start),
+    CHANGE(change_both_ends),
+    CHANGE(moved),
     CHANGE(change_place),
     CHANGE(change_vma),
     CHANGE(change_code),
@@ -644,6 +689,29 @@ START_TEST(what_cannot_be_compared_is_no_contradiction)
     mock_check(mock);
     mock_destroy(mock);
     end_file();
+}
+END_TEST
+
+/* The header's pid is 1, and the core's is another one: that counts only if nothing matches. */
+START_TEST(a_file_of_another_process)
+{
+    struct opened *opened = open_sample(0);
+    struct outcome outcome;
+    struct record records[] = {stranger(opened->records[0].address, 40), stranger(opened->records[1].address, 40)};
+    opened->target->target->pid = 4711;
+    put_header();
+    for (size_t i = 0; i < ARRAY_SIZE(records); i++)
+        put_record(opened->sample.mock, &records[i]);
+    outcome = verify(opened->target, 0);
+    ck_assert_int_eq(outcome.status, CDACQ_ERR_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(outcome.error.message, "process 1, the target is process 4711"));
+    ck_assert_uint_eq(outcome.done, 0);
+    opened->target->target->pid = 1;
+    ck_assert_int_eq(verify(opened->target, 0).status, CDACQ_OK);
+    opened->target->target->pid = 4711;
+    put_all(opened);
+    ck_assert_int_eq(verify(opened->target, 0).status, CDACQ_OK);
+    close_sample(opened);
 }
 END_TEST
 
@@ -799,6 +867,7 @@ static Suite *suite(void)
     tcase_add_loop_test(samples, what_the_target_has_matches, 0, COMBINATIONS);
     tcase_add_loop_test(samples, a_change_is_reported_only_in_its_class, 0, COMBINATIONS);
     tcase_add_loop_test(samples, what_cannot_be_compared_is_no_contradiction, 0, ARCH_COUNT);
+    tcase_add_test(samples, a_file_of_another_process);
     tcase_add_loop_test(samples, a_visitor_may_stop, 0, ARCH_COUNT * KINDS);
     tcase_add_loop_test(files, a_jitdump_that_was_given_up, 0, ARCH_COUNT);
     tcase_add_test(files, the_last_line_may_be_half);
