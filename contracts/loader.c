@@ -250,6 +250,13 @@ static void take_name_from_metadata(struct module *module)
     module->path = escaped(name, length);
 }
 
+/* A field of a PE image, which is little-endian on every machine. */
+static uint32_t read_own_pe_u32(struct reader *reader, uint64_t address)
+{
+    uint32_t value = read_own_u32(reader, address);
+    return reader->big_endian ? __builtin_bswap32(value) : value;
+}
+
 /*
  * Compares the image's headers with those that the running process maps: its file may have been unmapped, and another
  * one mapped in its place, since the files were listed.
@@ -257,9 +264,9 @@ static void take_name_from_metadata(struct module *module)
 static void check_is_mapped(struct module *module, struct reader *reader)
 {
     enum { PE_POINTER = 0x3c, STAMP = 8, SIZE = 24 + 56 };
-    uint64_t header = module->base + read_own_u32(reader, module->base + PE_POINTER);
-    if (read_own_u32(reader, header + STAMP) != module->pe.time_stamp ||
-        read_own_u32(reader, header + SIZE) != module->pe.image_size)
+    uint64_t header = module->base + read_own_pe_u32(reader, module->base + PE_POINTER);
+    if (read_own_pe_u32(reader, header + STAMP) != module->pe.time_stamp ||
+        read_own_pe_u32(reader, header + SIZE) != module->pe.image_size)
         module->status =
             error_set(&module->error, CDACQ_ERR_MODULE, module->base, "%s: the process maps another image there now",
                       module->path ? path_basename(module->path) : "image");
