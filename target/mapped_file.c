@@ -456,3 +456,9 @@ void mapped_file_explain(const struct target *target, uint64_t address, char *bu
     else
         snprintf(buffer, size, "; it belongs to %s", path);
 }
+
+void mapped_file_release_pages(const struct mapped_file *file)
+{
+    if (file->content.bytes && !file->content.owned)
+        (void)madvise((void *)(uintptr_t)file->content.bytes, (size_t)file->content.size, MADV_DONTNEED);
+}

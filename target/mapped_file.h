@@ -144,6 +144,9 @@ void mapped_file_explain(const struct target *target, uint64_t address, char *bu
 /* Looks for the file the first time. True where one was accepted. */
 bool mapped_file_resolve(struct mapped_file *file);
 
+/* Gives back the memory that the content of a resolved file takes; bytes are read again when they are next needed. */
+void mapped_file_release_pages(const struct mapped_file *file);
+
 /* Why there is no file, one line. NULL where there is one, or none was looked for. */
 const char *mapped_file_problem(const struct mapped_file *file);
 

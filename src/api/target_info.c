@@ -18,7 +18,10 @@ static const struct runtime_version *version_of(struct cdacq_target *target)
     pthread_mutex_unlock(&target->policy.lock);
     if (known)
         return &target->version;
-    runtime_version_find(&target->runtimes.items[target->runtime], &version);
+    const struct runtime *runtime = &target->runtimes.items[target->runtime];
+    runtime_version_find(runtime, &version);
+    if (runtime->has_image && runtime->image.file && atomic_load(&runtime->image.file->resolved))
+        mapped_file_release_pages(runtime->image.file);
     pthread_mutex_lock(&target->policy.lock);
     if (!target->has_version)
         target->version = version;
@@ -195,6 +198,7 @@ static void describe_module(struct mapped_file *file, char *build_id, struct cda
                                      .begin = file->begin,
                                      .end = file->end,
                                      .missing_size = file->missing_size};
+    bool known = atomic_load(&file->resolved);
     const struct file_identity *identity = mapped_file_identity(file, identify_mapped_file);
     text_hex(build_id, identity->build_id, identity->build_id_size);
     info.build_id = or_null(build_id);
@@ -206,6 +210,8 @@ static void describe_module(struct mapped_file *file, char *build_id, struct cda
         info.verified = file->verified;
     }
     info.problem = info.missing_size || needed ? mapped_file_problem(file) : NULL;
+    if (!known && atomic_load(&file->resolved)) /* only to be checked: a process maps hundreds of files */
+        mapped_file_release_pages(file);
     *ret = info;
 }
 

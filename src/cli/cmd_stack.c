@@ -43,14 +43,12 @@ static int visit_frame(const struct cdacq_frame *frame, void *context)
     work->guesses += frame->by == CDACQ_FRAME_BY_GUESS;
     if (work->invocation->managed && !is_managed(frame))
         return 0;
-    struct cdacq_method none = stack_frame_no_method(frame);
     if (work->answers.json) {
+        const struct cdacq_method none = stack_frame_no_method(frame);
         write_json(work, frame, frame->method ? frame->method : &none);
         return output_failed(&work->out);
     }
     stack_add_frame(&work->stacks, work->stack, frame);
-    if (!frame->method)
-        work->stack->frames.items[work->stack->frames.count - 1].method = none;
     return 0;
 }
 

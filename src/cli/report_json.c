@@ -102,8 +102,9 @@ static void write_stack(struct report *report, struct json_writer *w, const stru
     json_bool(w, "died", stack == report->dead);
     json_begin_array(w, "frames");
     for (size_t i = 0; i < stack->frames.count; i++) {
+        const struct stack_frame frame = stack_frame_at(stack, i);
         json_begin_object(w, NULL);
-        stack_frame_write_members(&report->answers, w, &stack->frames.items[i].frame, &stack->frames.items[i].method);
+        stack_frame_write_members(&report->answers, w, &frame.frame, &frame.method);
         json_end_object(w);
     }
     json_end_array(w);

@@ -130,8 +130,8 @@ static void write_frames(struct signature *signature)
     const struct stack_frames *frames = &signature->report->dead->frames;
     bool managed = false;
     for (size_t i = 0; i < frames->count && signature->frames < SIGNATURE_FRAMES; i++) {
-        const struct cdacq_frame *frame = &frames->items[i].frame;
-        const struct cdacq_method *method = &frames->items[i].method;
+        const struct cdacq_frame *frame = &frames->items[i].shared->frame;
+        const struct cdacq_method *method = &frames->items[i].shared->method;
         if (frame->kind == CDACQ_FRAME_MANAGED || frame->kind == CDACQ_FRAME_FUNCLET) {
             managed = true;
             if (!is_of_the_start(method) && (!method->name || !is_of_the_end(method->name, method->name_length)))

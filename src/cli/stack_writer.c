@@ -36,12 +36,6 @@ static const char *source_text(enum cdacq_frame_source by)
     return texts[by];
 }
 
-struct cdacq_method stack_frame_no_method(const struct cdacq_frame *frame)
-{
-    return (struct cdacq_method){
-        .size = sizeof(struct cdacq_method), .ip = frame->pc, .il_offset = CDACQ_OFFSET_UNKNOWN};
-}
-
 static void write_native_text(struct output *out, const struct cdacq_frame *frame)
 {
     output_printf(out, "0x%" PRIx64 " ", frame->pc);
@@ -115,17 +109,20 @@ void stack_write_text(struct answers *answers, const struct stack *stack)
     struct output *out = answers->out;
     write_heading(out, stack);
     for (size_t i = 0; i < stack->frames.count;) {
-        if (i && stack->frames.items[i].frame.by == CDACQ_FRAME_BY_FRAME &&
-            stack->frames.items[i - 1].frame.kind == CDACQ_FRAME_NATIVE)
+        const struct kept_frame *frames = stack->frames.items;
+        if (i && frames[i].shared->frame.by == CDACQ_FRAME_BY_FRAME &&
+            frames[i - 1].shared->frame.kind == CDACQ_FRAME_NATIVE)
             output_literal(out, "     ... frames of native code without unwind data may be missing here\n");
         struct stack_run run = stack_run_at(stack, i);
-        for (size_t k = 0; k < run.period; k++)
-            write_frame(answers, &stack->frames.items[i + k]);
+        for (size_t k = 0; k < run.period; k++) {
+            const struct stack_frame frame = stack_frame_at(stack, i + k);
+            write_frame(answers, &frame);
+        }
         i += run.period * run.count;
         const char *plural = run.period > 1 ? "s" : "";
         if (run.count > 1)
             output_printf(out, "     ... %zu frame%s above repeated %zu times more, up to #%u\n", run.period, plural,
-                          run.count - 1, stack->frames.items[i - 1].frame.index);
+                          run.count - 1, frames[i - 1].index);
     }
     if (!stack->frames.count)
         output_literal(out, "     no such frames\n");

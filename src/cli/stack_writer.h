@@ -15,9 +15,6 @@ void stack_write_text(struct answers *answers, const struct stack *stack);
 void stack_frame_write_members(struct answers *answers, struct json_writer *w, const struct cdacq_frame *frame,
                                const struct cdacq_method *method);
 
-/* What answers say of a frame that is no code of the runtime. */
-struct cdacq_method stack_frame_no_method(const struct cdacq_frame *frame);
-
 enum { SIGNAL_TEXT_SIZE = 32 };
 
 /* "SIGABRT" or "signal 77", in `buffer`. */

@@ -4,7 +4,7 @@
 
 #include "src/cli/memory.h"
 
-DEFINE_VECTOR_FUNCTIONS(stack_frames, struct stack_frame);
+DEFINE_VECTOR_FUNCTIONS(stack_frames, struct kept_frame);
 DEFINE_VECTOR_FUNCTIONS(stack_threads, struct stack_thread);
 DEFINE_VECTOR_FUNCTIONS(stack_list, struct stack *);
 
@@ -17,13 +17,13 @@ static const struct stack *stack_key(struct stack *const *stack)
 static uint64_t hash_stack(const struct stack *stack, uint64_t seed)
 {
     for (size_t i = 0; i < stack->frames.count; i++)
-        seed = hash_u64(stack->frames.items[i].frame.pc, seed);
+        seed = hash_u64(stack->frames.items[i].shared->frame.pc, seed);
     return hash_u64(stack->frames.count, seed);
 }
 
-static bool equal_frames(const struct stack_frame *a, const struct stack_frame *b)
+static bool equal_frames(const struct kept_frame *a, const struct kept_frame *b)
 {
-    return a->frame.pc == b->frame.pc && a->frame.by == b->frame.by && a->frame.kind == b->frame.kind;
+    return a->shared == b->shared;
 }
 
 static bool equal_stacks(const struct stack *a, const struct stack *b)
@@ -38,6 +38,27 @@ static bool equal_stacks(const struct stack *a, const struct stack *b)
 }
 
 DEFINE_HASH_TABLE_FUNCTIONS(stack_table, struct stack *, const struct stack *, stack_key, hash_stack, equal_stacks);
+
+/* ---- What frames at one address share ---- */
+
+static const struct cdacq_frame *shared_key(struct stack_frame *const *frame)
+{
+    return &(*frame)->frame;
+}
+
+static uint64_t hash_frame(const struct cdacq_frame *frame, uint64_t seed)
+{
+    return hash_u64(frame->pc, seed);
+}
+
+static bool is_same_frame(const struct cdacq_frame *a, const struct cdacq_frame *b)
+{
+    return a->pc == b->pc && a->by == b->by && a->kind == b->kind && a->funclet == b->funclet &&
+           a->is_call == b->is_call && !a->method == !b->method;
+}
+
+DEFINE_HASH_TABLE_FUNCTIONS(shared_frames, struct stack_frame *, const struct cdacq_frame *, shared_key, hash_frame,
+                            is_same_frame);
 
 struct stack *stack_new(void)
 {
@@ -57,6 +78,7 @@ void stacks_deinit(struct stacks *stacks)
         stack_free(stacks->list.items[i]);
     stack_list_deinit(&stacks->list);
     stack_table_deinit(&stacks->by_content);
+    shared_frames_deinit(&stacks->shared);
     arena_deinit(&stacks->strings);
 }
 
@@ -68,16 +90,45 @@ static const char *keep_string(struct stacks *stacks, const char *string)
     return copy;
 }
 
+struct cdacq_method stack_frame_no_method(const struct cdacq_frame *frame)
+{
+    return (struct cdacq_method){
+        .size = sizeof(struct cdacq_method), .ip = frame->pc, .il_offset = CDACQ_OFFSET_UNKNOWN};
+}
+
+static const struct stack_frame *share_frame(struct stacks *stacks, const struct cdacq_frame *frame)
+{
+    struct stack_frame *const *known = shared_frames_find(&stacks->shared, frame);
+    if (known)
+        return *known;
+    struct stack_frame *shared = arena_allocate(&stacks->strings, sizeof *shared);
+    if (!shared)
+        out_of_memory();
+    *shared = (struct stack_frame){.frame = *frame, .method = stack_frame_no_method(frame)};
+    if (frame->method)
+        shared->method = *frame->method;
+    shared->method.error = keep_string(stacks, shared->method.error); /* which is valid until the next look-up only */
+    shared->frame.registers = NULL;
+    if (!shared_frames_insert(&stacks->shared, shared, NULL))
+        out_of_memory();
+    return shared;
+}
+
 void stack_add_frame(struct stacks *stacks, struct stack *stack, const struct cdacq_frame *frame)
 {
-    struct stack_frame *copy = stack_frames_append_items(&stack->frames, 1);
-    if (!copy)
+    const struct kept_frame kept = {share_frame(stacks, frame), frame->cfa, frame->index};
+    if (!stack_frames_append(&stack->frames, kept))
         out_of_memory();
-    *copy = (struct stack_frame){.frame = *frame};
-    if (frame->method)
-        copy->method = *frame->method;
-    copy->method.error = keep_string(stacks, copy->method.error); /* which is valid until the next look-up only */
-    copy->frame.registers = NULL;
+}
+
+struct stack_frame stack_frame_at(const struct stack *stack, size_t i)
+{
+    const struct kept_frame *kept = &stack->frames.items[i];
+    struct stack_frame frame = *kept->shared;
+    frame.frame.cfa = kept->cfa;
+    frame.frame.index = kept->index;
+    frame.frame.sp = 0;
+    return frame;
 }
 
 void stacks_add(struct stacks *stacks, struct stack *stack, const struct cdacq_thread *thread, const char *problem,
@@ -100,7 +151,7 @@ void stacks_add(struct stacks *stacks, struct stack *stack, const struct cdacq_t
 /* How often the `period` frames at `first` occur in a row. */
 static size_t count_repeats(const struct stack *stack, size_t first, size_t period)
 {
-    const struct stack_frame *frames = stack->frames.items + first;
+    const struct kept_frame *frames = stack->frames.items + first;
     size_t left = stack->frames.count - first, same = 0;
     while (period + same < left && equal_frames(&frames[same], &frames[period + same]))
         same++;

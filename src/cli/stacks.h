@@ -17,13 +17,20 @@ struct stack_frame {
     struct cdacq_method method;
 };
 
+/* A frame of a stack. What it shares with all frames at its address is kept once: recursion has 300,000 frames. */
+struct kept_frame {
+    const struct stack_frame *shared; /* without cfa, sp and index */
+    uint64_t cfa;
+    uint32_t index;
+};
+
 struct stack_thread {
     int tid, signal;
     bool died;
     const char *name; /* NULL: not known */
 };
 
-DEFINE_VECTOR_TYPE(stack_frames, struct stack_frame);
+DEFINE_VECTOR_TYPE(stack_frames, struct kept_frame);
 DEFINE_VECTOR_TYPE(stack_threads, struct stack_thread);
 
 struct stack {
@@ -34,11 +41,13 @@ struct stack {
 
 DEFINE_VECTOR_TYPE(stack_list, struct stack *);
 DEFINE_HASH_TABLE_TYPE(stack_table, struct stack *);
+DEFINE_HASH_TABLE_TYPE(shared_frames, struct stack_frame *);
 
 struct stacks {
     struct stack_list list; /* in the order of their first threads */
     struct stack_table by_content;
-    struct arena strings;
+    struct shared_frames shared;
+    struct arena strings; /* and shared frames */
 };
 
 void stacks_deinit(struct stacks *stacks);
@@ -49,6 +58,12 @@ void stack_free(struct stack *stack);
 
 /* Appends a copy of a frame. */
 void stack_add_frame(struct stacks *stacks, struct stack *stack, const struct cdacq_frame *frame);
+
+/* The frame with that position in the list. */
+struct stack_frame stack_frame_at(const struct stack *stack, size_t i);
+
+/* What answers say of a frame that is no code of the runtime. */
+struct cdacq_method stack_frame_no_method(const struct cdacq_frame *frame);
 
 /*
  * Adds a stack that one thread has and takes ownership of it. With `alone` it is never merged with another. `problem`
