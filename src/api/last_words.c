@@ -47,6 +47,7 @@ struct ending {
     struct call_stack stack;
     bool of_runtime;  /* the runtime called abort() */
     bool interrupted; /* managed code faulted, and the stack begins there */
+    bool has_source;  /* FailFast was called with a source, which may be missing */
     unsigned managed; /* frames in `first` */
     struct first_frame first[FIRST_FRAMES];
     struct hidden_slot hidden[NAME_SLOTS];
@@ -257,6 +258,7 @@ static uint64_t search_exception(struct ending *ending, const struct first_frame
 static void find_arguments(struct ending *ending, uint64_t frame)
 {
     static const char pinned[] = "System.Environment.FailFast(System.Runtime.CompilerServices.StackCrawlMarkHandle,";
+    static const char with_source[] = "System.Environment.FailFast(System.String, System.Exception, System.String)";
     struct field_reader *reader = &ending->session->reader;
     uint64_t objects[FRAME_OBJECTS_MAX] = {0}, strings[STRINGS_MAX] = {0};
     reader_begin(&reader->raw, FUEL_LOOKUP);
@@ -264,6 +266,7 @@ static void find_arguments(struct ending *ending, uint64_t frame)
         ending->end.message = objects[0];
         ending->end.exception = objects[1];
         ending->end.source = objects[2];
+        ending->has_source = objects[2] != 0;
         return;
     }
     ending->end.flaws |= CDACQ_EXCEPTION_INFERRED;
@@ -271,7 +274,11 @@ static void find_arguments(struct ending *ending, uint64_t frame)
         ending->end.flaws |= CDACQ_EXCEPTION_MISSING;
         return;
     }
-    search_strings(ending, &ending->first[0], strings);
+    unsigned count = search_strings(ending, &ending->first[0], strings);
+    ending->has_source =
+        count == STRINGS_MAX || (ending->managed > 2 && has_name(ending, ending->first[2].method_desc, with_source));
+    if (ending->has_source && count < STRINGS_MAX)
+        ending->end.flaws |= CDACQ_EXCEPTION_MISSING;
     ending->end.message = strings[0];
     ending->end.source = strings[1];
     ending->end.exception = search_exception(ending, &ending->first[1]);
@@ -473,7 +480,7 @@ static void put_fail_fast(struct writer *w, unsigned release)
     else if (release >= NEW_FOLDS && !(end->flaws & CDACQ_EXCEPTION_MISSING)) /* .NET 8 takes null for "" */
         puts_text(w, no_message);
     puts_text(w, "\n");
-    if (end->source)
+    if (w->ending->has_source)
         return;
     put_stack(w, release);
     if (end->exception)

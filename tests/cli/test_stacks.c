@@ -55,7 +55,7 @@ static void check_stacks(const char *expected)
         const struct stack *stack = stacks.list.items[i];
         p += sprintf(p, "%s", i ? " " : "");
         for (size_t k = 0; k < stack->frames.count; k++)
-            *p++ = (char)stack->frames.items[k].frame.pc;
+            *p++ = (char)stack->frames.items[k].shared->frame.pc;
         for (size_t k = 0; k < stack->threads.count; k++)
             p += sprintf(p, "%c%d", k ? ',' : ':', stack->threads.items[k].tid);
     }
@@ -96,8 +96,9 @@ END_TEST
 
 START_TEST(frames_found_otherwise_are_other_frames)
 {
-    struct stack *guessed = stack_of("abc");
-    guessed->frames.items[2].frame.by = CDACQ_FRAME_BY_GUESS;
+    struct stack *guessed = stack_of("ab");
+    const struct cdacq_frame c = {.size = sizeof c, .pc = 'c', .by = CDACQ_FRAME_BY_GUESS};
+    stack_add_frame(&stacks, guessed, &c);
     add(1, "abc", NULL, false);
     stacks_add(&stacks, guessed, &(struct cdacq_thread){.tid = 2}, NULL, false);
     check_stacks("abc:1 abc:2");
@@ -135,6 +136,27 @@ START_TEST(repeated_frames_are_folded)
 }
 END_TEST
 
+/* Recursion has hundreds of thousands of frames. */
+START_TEST(frames_at_one_address_share_what_is_known_of_it)
+{
+    const struct cdacq_frame frames[] = {{.size = sizeof frames[0], .pc = 'a', .cfa = 16, .index = 0},
+                                         {.size = sizeof frames[0], .pc = 'a', .cfa = 32, .index = 1},
+                                         {.size = sizeof frames[0], .pc = 'a', .cfa = 48, .index = 2, .is_call = true}};
+    struct stack *stack = stack_new();
+    for (size_t i = 0; i < ARRAY_SIZE(frames); i++)
+        stack_add_frame(&stacks, stack, &frames[i]);
+    ck_assert_ptr_eq(stack->frames.items[0].shared, stack->frames.items[1].shared);
+    ck_assert_ptr_ne(stack->frames.items[0].shared, stack->frames.items[2].shared);
+    for (size_t i = 0; i < ARRAY_SIZE(frames); i++) {
+        struct stack_frame frame = stack_frame_at(stack, i);
+        ck_assert_uint_eq(frame.frame.cfa, frames[i].cfa);
+        ck_assert_uint_eq(frame.frame.index, i);
+        ck_assert_uint_eq(frame.method.ip, 'a');
+    }
+    stack_free(stack);
+}
+END_TEST
+
 START_TEST(strings_of_a_visit_are_kept)
 {
     char error[] = "no memory at 0x10", name[] = "worker";
@@ -145,7 +167,7 @@ START_TEST(strings_of_a_visit_are_kept)
     stacks_add(&stacks, stack, &(struct cdacq_thread){.tid = 1, .name = name}, error, false);
     memset(error, 'x', sizeof error - 1);
     memset(name, 'x', sizeof name - 1);
-    ck_assert_str_eq(stack->frames.items[0].method.error, "no memory at 0x10");
+    ck_assert_str_eq(stack_frame_at(stack, 0).method.error, "no memory at 0x10");
     ck_assert_str_eq(stack->threads.items[0].name, "worker");
     ck_assert_str_eq(stack->problem, "no memory at 0x10");
 }
@@ -161,6 +183,7 @@ static Suite *suite(void)
     tcase_add_test(tests, a_stack_alone_is_not_merged);
     tcase_add_test(tests, frames_found_otherwise_are_other_frames);
     tcase_add_test(tests, repeated_frames_are_folded);
+    tcase_add_test(tests, frames_at_one_address_share_what_is_known_of_it);
     tcase_add_test(tests, strings_of_a_visit_are_kept);
     suite_add_tcase(all, tests);
     return all;

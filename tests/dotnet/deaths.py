@@ -109,6 +109,8 @@ def problem_of(way, kind, core, words):
         return None if flags & OVERRIDDEN else "does not say that the text is computed"
     if text != words:
         return "said" if said else f"has another text (flags {flags})"
+    if flags & MISSING and said:
+        return "said"
     if flags & ~INFERRED:
         return f"has flags {flags}"
     if way in NATIVE and (words or b"signal      SIG" not in report):
