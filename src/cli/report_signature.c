@@ -167,7 +167,7 @@ static const struct cdacq_method *waiting_method(const struct stack *stack)
 {
     static const char framework[] = "System.";
     for (size_t i = 0; stack && i < stack->frames.count; i++) {
-        const struct cdacq_method *method = &stack->frames.items[i].method;
+        const struct cdacq_method *method = &stack->frames.items[i].shared->method;
         if (method->answer == CDACQ_ANSWER_MANAGED && method->name && method->name_length &&
             strncmp(method->name, framework, sizeof framework - 1) != 0)
             return method;
