@@ -36,10 +36,11 @@ static void find_file_version(const struct image *image, char *ret, size_t size)
     for (size_t i = 0; i < image->segment_count && !ret[0]; i++) {
         const struct image_segment *segment = &image->segments[i];
         struct span span;
-        uint64_t address = image->base + segment->vaddr, end = address + MIN(segment->file_size, (uint64_t)SCAN_MAX);
+        uint64_t address = image->base + segment->vaddr;
+        uint64_t end = add_saturated(address, MIN(segment->file_size, (uint64_t)SCAN_MAX));
         while (address < end && !ret[0]) {
             if (!image->target->ops->memory_at(image->target, address, &span)) {
-                address = align_down(address, PAGE_SIZE) + PAGE_SIZE;
+                address = add_saturated(align_down(address, PAGE_SIZE), PAGE_SIZE);
                 continue;
             }
             size_t length = (size_t)(MIN(span.end, end) - address);

@@ -66,16 +66,16 @@ enum cdacq_status image_file_open(const char *path, struct file_policy *policy, 
     struct cdacq_mapping mappings[IMAGE_SEGMENT_MAX];
     char shown[256];
     uint16_t machine;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    CLEANUP_CLOSE int fd = file_open(path, &st);
+    if (fd >= 0 && !S_ISREG(st.st_mode))
+        return error_set(err, CDACQ_ERR_IO, 0, "%s: not a regular file", error_printable(shown, sizeof shown, path));
     char *real = fd < 0 ? NULL : realpath(path, NULL);
     if (!real) {
         int error = errno;
-        if (fd >= 0)
-            close(fd);
         return error_set(err, CDACQ_ERR_IO, 0, "%s: %s", error_printable(shown, sizeof shown, path), strerror(error));
     }
     size_t count = read_mappings(fd, real, mappings, &machine);
-    close(fd);
     struct cdacq_memory memory = {
         .size = sizeof memory,
         .span_at = nothing_at,

@@ -15,8 +15,8 @@
  *                                                                              the first; NULL at the end; no order
  *
  * pages_insert() returns NULL when out of memory, with the table unchanged; `ret_added` may be NULL. Pointers to
- * entries are valid until the next insertion. An attacker who chooses the keys cannot make all collide: the seed is the
- * address of the table's memory.
+ * entries are valid until the next insertion. An attacker who chooses the keys cannot make all collide: the seed is a
+ * random number.
  */
 #ifndef CDACQ_UTIL_HASH_TABLE_H
 #define CDACQ_UTIL_HASH_TABLE_H
@@ -54,6 +54,9 @@ static inline bool equal_strings(const char *a, const char *b)
     return strcmp(a, b) == 0;
 }
 
+/* A random number that is the same throughout the process. Thread-safe. */
+uint64_t hash_table_seed(void);
+
 enum { HASH_TABLE_FIRST = 64 }; /* slots */
 
 /* The struct, for a header, and its functions, for the file that uses them. */
@@ -62,6 +65,7 @@ enum { HASH_TABLE_FIRST = 64 }; /* slots */
         entry_type *slots;                                                              \
         uint8_t *tags; /* a byte for each slot, 0 where it is free, else 128 or more */ \
         size_t count, capacity;                                                         \
+        uint64_t seed;                                                                  \
     }
 
 #define DEFINE_HASH_TABLE_FUNCTIONS(table, entry_type, key_type, key_of, hash_of, equal)                               \
@@ -73,7 +77,7 @@ enum { HASH_TABLE_FIRST = 64 }; /* slots */
     /* The slot with the key, or the free slot for it. *ret_tag is the tag of an entry with that key. */               \
     static inline size_t table##_slot_(const struct table *t, key_type key, uint8_t *ret_tag)                          \
     {                                                                                                                  \
-        uint64_t hash = hash_of(key, (uintptr_t)t->slots);                                                             \
+        uint64_t hash = hash_of(key, t->seed);                                                                        \
         uint8_t tag = *ret_tag = (uint8_t)(hash >> 57 | 0x80);                                                         \
         size_t mask = t->capacity - 1, i = (size_t)hash & mask;                                                        \
         while (t->tags[i] && !(t->tags[i] == tag && equal(key_of(&t->slots[i]), key)))                                 \
@@ -98,7 +102,7 @@ enum { HASH_TABLE_FIRST = 64 }; /* slots */
     }                                                                                                                  \
     static bool table##_grow_to_(struct table *t, size_t capacity)                                                     \
     {                                                                                                                  \
-        struct table larger = {.count = t->count, .capacity = capacity};                                               \
+        struct table larger = {.count = t->count, .capacity = capacity, .seed = hash_table_seed()};                    \
         larger.slots = larger.capacity > t->capacity ? calloc(larger.capacity, sizeof(entry_type) + 1) : NULL;         \
         if (!larger.slots)                                                                                             \
             return false;                                                                                              \

@@ -28,19 +28,19 @@ static bool add_segment(struct segments *segments, uint64_t address, const uint8
     return segments_append(segments, (struct core_writer_segment){address, bytes, size, size, CORE_WRITER_R});
 }
 
-/* Adds what the target has of [address, end): less than all of it where its memory begins or ends within. */
-static bool add_lines(struct segments *segments, struct target *target, uint64_t address, uint64_t end)
+/*
+ * Adds what the target has of a line: less than all of it where its memory begins or ends within. The last line of the
+ * address space ends at 0, so offsets are compared, not addresses.
+ */
+static bool add_line(struct segments *segments, struct target *target, uint64_t line)
 {
-    while (address < end) {
+    for (uint64_t done = 0, size; done < LINE_SIZE; done += size) {
+        uint64_t address = line + done;
         struct span span;
-        if (!target->ops->memory_at(target, address, &span)) {
-            address++;
-            continue;
-        }
-        uint64_t stop = MIN(span.end, end);
-        if (!add_segment(segments, address, span.bytes + (address - span.begin), stop - address))
+        bool found = target->ops->memory_at(target, address, &span);
+        size = found ? MIN(span.end - address, LINE_SIZE - done) : 1;
+        if (found && !add_segment(segments, address, span.bytes + (address - span.begin), size))
             return false;
-        address = stop;
     }
     return true;
 }
@@ -48,8 +48,7 @@ static bool add_lines(struct segments *segments, struct target *target, uint64_t
 static bool add_page(struct segments *segments, struct target *target, const struct page *page)
 {
     for (unsigned i = 0; i < PAGE_LINES; i++)
-        if ((page->lines >> i & 1) &&
-            !add_lines(segments, target, page->address + i * LINE_SIZE, page->address + (i + 1) * LINE_SIZE))
+        if ((page->lines >> i & 1) && !add_line(segments, target, page->address + i * LINE_SIZE))
             return false;
     return true;
 }

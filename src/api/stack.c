@@ -290,7 +290,7 @@ static void record_stack(struct cdacq_session *session, uint64_t sp, uint64_t en
     /* A line that has no memory costs much when the snapshot is written. */
     for (uint64_t at = sp, stop = sp + size; at < stop;) {
         bool found = target->ops->memory_at(target, at, &span);
-        uint64_t next = found ? MIN(span.end, stop) : align_down(at, LINE_SIZE) + LINE_SIZE;
+        uint64_t next = found ? MIN(span.end, stop) : add_saturated(align_down(at, LINE_SIZE), LINE_SIZE);
         if (found)
             target_record(target, at, next - at);
         at = next;

@@ -232,28 +232,60 @@ enum cdacq_status cdacq_target_visit_modules(struct cdacq_target *target,
     return CDACQ_OK;
 }
 
-/* Visits the items of one kind, types each followed by its fields. `scope` is the type of fields, otherwise "". */
-static bool visit_items(const struct descriptor *descriptor, enum cdacq_descriptor_item_kind kind, const char *scope,
+/* What an item contributes to the lists of fields, one for each type. Numbers of items plus 1; 0: none. */
+struct field_link {
+    uint32_t first, last; /* of a type */
+    uint32_t next;        /* of a field: the next field of its type */
+};
+
+/* The lists of fields in the order of the descriptor, one element for each item. NULL when out of memory. */
+static struct field_link *link_fields(const struct descriptor *descriptor)
+{
+    struct field_link *links = calloc(descriptor->items.count + 1, sizeof *links);
+    for (size_t i = 0; links && i < descriptor->items.count; i++) {
+        const struct descriptor_item *item = &descriptor->items.items[i];
+        const struct descriptor_item *type =
+            item->kind == CDACQ_ITEM_FIELD ? descriptor_find(descriptor, CDACQ_ITEM_TYPE, "", item->scope) : NULL;
+        if (!type)
+            continue;
+        struct field_link *list = &links[type - descriptor->items.items];
+        *(list->last ? &links[list->last - 1].next : &list->first) = (uint32_t)i + 1;
+        list->last = (uint32_t)i + 1;
+    }
+    return links;
+}
+
+static int visit_item(const struct descriptor_item *item,
+                      int (*visit)(const struct cdacq_descriptor_item *item, void *context), void *context)
+{
+    struct cdacq_descriptor_item info = {
+        .size = sizeof info,
+        .kind = item->kind,
+        .name = item->name,
+        .type = item->type,
+        .text = item->text,
+        .value = item->value,
+        .has_value = item->has_value,
+        .origin = item->origin,
+        .overrides = item->other,
+    };
+    return visit(&info, context);
+}
+
+/* Visits the items of one kind, types each followed by its fields. */
+static bool visit_items(const struct descriptor *descriptor, const struct field_link *links,
+                        enum cdacq_descriptor_item_kind kind,
                         int (*visit)(const struct cdacq_descriptor_item *item, void *context), void *context)
 {
+    const struct descriptor_item *items = descriptor->items.items;
     for (size_t i = 0; i < descriptor->items.count; i++) {
-        const struct descriptor_item *item = &descriptor->items.items[i];
-        if (item->kind != kind || (kind == CDACQ_ITEM_FIELD && strcmp(item->scope, scope) != 0))
+        if (items[i].kind != kind)
             continue;
-        struct cdacq_descriptor_item info = {
-            .size = sizeof info,
-            .kind = item->kind,
-            .name = item->name,
-            .type = item->type,
-            .text = item->text,
-            .value = item->value,
-            .has_value = item->has_value,
-            .origin = item->origin,
-            .overrides = item->other,
-        };
-        if (visit(&info, context) ||
-            (kind == CDACQ_ITEM_TYPE && !visit_items(descriptor, CDACQ_ITEM_FIELD, item->name, visit, context)))
+        if (visit_item(&items[i], visit, context))
             return false;
+        for (uint32_t field = links[i].first; field; field = links[field - 1].next)
+            if (visit_item(&items[field - 1], visit, context))
+                return false;
     }
     return true;
 }
@@ -262,10 +294,12 @@ enum cdacq_status cdacq_target_visit_descriptor(struct cdacq_target *target,
                                                 int (*visit)(const struct cdacq_descriptor_item *item, void *context),
                                                 void *context, struct cdacq_error *err)
 {
-    (void)err;
+    CLEANUP_FREE struct field_link *links = link_fields(&target->descriptor);
+    if (!links)
+        return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the fields of the descriptor");
     static const enum cdacq_descriptor_item_kind kinds[] = {CDACQ_ITEM_TYPE, CDACQ_ITEM_GLOBAL, CDACQ_ITEM_CONTRACT};
     for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
-        if (!visit_items(&target->descriptor, kinds[i], "", visit, context))
+        if (!visit_items(&target->descriptor, links, kinds[i], visit, context))
             return CDACQ_STOPPED;
     return CDACQ_OK;
 }

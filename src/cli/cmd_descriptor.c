@@ -52,7 +52,8 @@ static struct cdacq_target *open_described(const char *name, const struct invoca
     struct cdacq_target_info info = {.size = sizeof info};
     cdacq_target_get_info(target, &info, NULL);
     list->schema = info.schema;
-    cdacq_target_visit_descriptor(target, add_entry, list, NULL);
+    if (cdacq_target_visit_descriptor(target, add_entry, list, NULL) < 0)
+        out_of_memory();
     if (list->entries.count || !info.problem)
         return target;
     message("%s", info.problem);

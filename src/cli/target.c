@@ -11,6 +11,7 @@
 #include "src/cli/commands.h"
 #include "src/cli/console.h"
 #include "util/base.h"
+#include "util/file.h"
 
 /* A name of digits is a pid; a core of that name is "./1234". */
 static bool is_pid(const char *name)
@@ -30,11 +31,11 @@ static int parse_pid(const char *name)
 static bool is_image(const char *name)
 {
     uint8_t header[18] = {0};
-    int fd = open(name, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    ssize_t n = read(fd, header, sizeof header);
-    close(fd);
+    struct stat st;
+    CLEANUP_CLOSE int fd = file_open(name, &st);
+    if (fd < 0 || !S_ISREG(st.st_mode))
+        return false; /* reading a pipe would take its bytes, or wait for them */
+    size_t n = file_read_at(fd, 0, header, sizeof header);
     unsigned type = header[EI_DATA] == ELFDATA2MSB ? header[16] << 8 | header[17] : header[17] << 8 | header[16];
     return n == sizeof header && !memcmp(header, ELFMAG, SELFMAG) && (type == ET_DYN || type == ET_EXEC);
 }
