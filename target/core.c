@@ -583,6 +583,7 @@ enum cdacq_status core_open_source(const struct core_source *source, struct file
         return status;
     }
     core->base.writer = writer_of(core->seen);
+    core->base.file_size = core->size;
     note_truncation(core);
     *ret = &core->base;
     return CDACQ_OK;

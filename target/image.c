@@ -164,7 +164,7 @@ enum cdacq_status image_open(struct target *target, const struct mapping *first,
                              struct cdacq_error *err)
 {
     struct image image = {.target = target, .file = first->file, .path = first->path, .base = first->begin};
-    struct reader reader = image_reader(&image, FUEL_IMAGE);
+    CLEANUP_READER struct reader reader = image_reader(&image, FUEL_IMAGE);
     char path[160];
     uint8_t ident[EI_NIDENT];
     error_printable(path, sizeof path, first->path);
@@ -173,6 +173,7 @@ enum cdacq_status image_open(struct target *target, const struct mapping *first,
                          first->begin);
     if (!elf_class_of(ident, &image.elf))
         return error_set(err, CDACQ_ERR_FORMAT, first->begin, "%s: not an ELF image at 0x%" PRIx64, path, first->begin);
+    reader_end(&reader);
     reader = image_reader(&image, FUEL_IMAGE);
     uint8_t bytes[ELF_RECORD_MAX];
     if (!reader_copy(&reader, first->begin, bytes, elf_header_size(image.elf)))
@@ -265,7 +266,7 @@ static uint64_t find_by_hash(const struct image *image, struct reader *reader, c
 
 bool image_find_symbol(const struct image *image, const char *name, uint64_t *ret_address, uint64_t *ret_size)
 {
-    struct reader reader = image_reader(image, FUEL_IMAGE);
+    CLEANUP_READER struct reader reader = image_reader(image, FUEL_IMAGE);
     struct elf_symbol symbol;
     uint64_t index = 0;
     if (!image->dynamic.symtab || !image->dynamic.strtab)
@@ -273,6 +274,7 @@ bool image_find_symbol(const struct image *image, const char *name, uint64_t *re
     if (image->dynamic.gnu_hash)
         index = find_by_gnu_hash(image, &reader, name, &symbol);
     if (!index && image->dynamic.hash) {
+        reader_end(&reader);
         reader = image_reader(image, FUEL_IMAGE);
         index = find_by_hash(image, &reader, name, &symbol);
     }
@@ -390,7 +392,7 @@ static void overlay_dumped(struct target *target, uint64_t address, uint8_t *byt
 enum cdacq_status image_read_relocated(const struct image *image, uint64_t address, void *buffer, size_t size,
                                        bool *ret_from_file, struct cdacq_error *err)
 {
-    struct reader reader = image_reader(image, FUEL_OPEN);
+    CLEANUP_READER struct reader reader = image_reader(image, FUEL_OPEN);
     if (reader_try_copy(&reader, address, buffer, size)) {
         *ret_from_file = false;
         return CDACQ_OK;

@@ -5,6 +5,8 @@
 #include "util/error.h"
 #include "target/mapped_file.h"
 
+enum { COPIED_FOR_A_UNIT = 1024 }; /* bytes of a window */
+
 void reader_init(struct reader *reader, struct target *target, unsigned pointer_size, bool big_endian)
 {
     *reader = (struct reader){.target = target, .pointer_size = (uint8_t)pointer_size, .big_endian = big_endian};
@@ -29,6 +31,8 @@ enum cdacq_status reader_report(const struct reader *reader, const struct reader
         return error_set(err, failure->status, failure->address, "%s: no memory at 0x%" PRIx64 "%s", what,
                          failure->address, why);
     case CDACQ_ERR_FUEL:
+        if (reader->target && work_is_spent(&reader->target->work, why, sizeof why))
+            return error_set(err, failure->status, failure->address, "%s", why);
         return error_set(err, failure->status, failure->address, "%s: gave up after too many steps", what);
     case CDACQ_ERR_FIELD:
         return error_set(err, failure->status, 0, "%s is not described by the target's descriptor", what);
@@ -48,6 +52,14 @@ enum cdacq_status reader_report(const struct reader *reader, const struct reader
 enum cdacq_status reader_status(const struct reader *reader, struct cdacq_error *err)
 {
     return reader_report(reader, &reader->task.failure, err);
+}
+
+bool reader_take_memory(struct reader *reader, uint64_t bytes, const char *what)
+{
+    bool taken = work_take_memory(&reader->target->work, bytes);
+    if (!taken)
+        reader_fail(reader, CDACQ_ERR_FUEL, 0, what);
+    return taken;
 }
 
 /* Moves the hint to the span around `address`: the slow path of every read. */
@@ -197,7 +209,50 @@ uint64_t read_uint(struct reader *reader, uint64_t address, unsigned width)
 void window_deinit(struct window *window)
 {
     free(window->owned);
+    if (window->owned)
+        work_return_memory(window->work, window->size);
     *window = (struct window){0};
+}
+
+/* Enlarges a copy that owns its bytes. On failure the reader fails. */
+static bool window_grow(struct reader *reader, struct window *copy, size_t size, const char *what)
+{
+    if (!reader_take_memory(reader, size - copy->size, what))
+        return false;
+    uint8_t *larger = realloc(copy->owned, size);
+    if (!larger) {
+        work_return_memory(copy->work, size - copy->size);
+        reader_fail(reader, CDACQ_ERR_NOMEM, 0, what);
+        return false;
+    }
+    copy->bytes = copy->owned = larger;
+    copy->size = size;
+    return true;
+}
+
+/* Copies span by span. The copy grows with the bytes found: a corrupt size must not cost memory. */
+static bool window_copy(struct reader *reader, uint64_t address, uint64_t size, const char *what, struct window *copy)
+{
+    for (size_t done = 0; done < size;) {
+        if (!span_bytes(reader, address + done, 1)) {
+            reader_fail(reader, CDACQ_ERR_MEMORY, address + done, what);
+            return false;
+        }
+        size_t n = (size_t)MIN(reader->hint.end - (address + done), size - done);
+        size_t room = (size_t)MIN(MAX((uint64_t)(done + n), (uint64_t)done * 2), size);
+        if (room > copy->size && !window_grow(reader, copy, room, what))
+            return false;
+        size_t got = copy_spans(reader, address + done, (uint8_t *)copy->owned + done, copy->size - done);
+        done += got;
+        if (got / COPIED_FOR_A_UNIT > reader->task.fuel) {
+            reader_charge(reader, UINT32_MAX);
+            reader_count(reader);
+            reader_fail(reader, CDACQ_ERR_FUEL, 0, what);
+            return false;
+        }
+        reader_charge(reader, (uint32_t)(got / COPIED_FOR_A_UNIT));
+    }
+    return true;
 }
 
 bool reader_window(struct reader *reader, uint64_t address, uint64_t size, const char *what, struct window *ret)
@@ -209,41 +264,20 @@ bool reader_window(struct reader *reader, uint64_t address, uint64_t size, const
         return false;
     }
     if (!size) {
-        *ret = (struct window){(const uint8_t *)"", 0, NULL};
+        *ret = (struct window){.bytes = (const uint8_t *)""};
         return true;
     }
     const uint8_t *bytes = span_bytes(reader, address, (size_t)size);
     if (bytes && !reader->hint.changing) {
-        *ret = (struct window){bytes, (size_t)size, NULL};
+        *ret = (struct window){.bytes = bytes, .size = (size_t)size};
         return true;
     }
-    /* The copy grows with the bytes found: a corrupt size must not cost memory. */
-    CLEANUP_FREE uint8_t *copy = NULL;
-    size_t done = 0;
-    while (done < size) {
-        if (!span_bytes(reader, address + done, 1)) {
-            reader_fail(reader, CDACQ_ERR_MEMORY, address + done, what);
-            return false;
-        }
-        size_t n = (size_t)MIN(reader->hint.end - (address + done), size - done);
-        size_t room = (size_t)MIN(MAX((uint64_t)(done + n), (uint64_t)done * 2), size);
-        uint8_t *larger = realloc(copy, room);
-        if (!larger) {
-            reader_fail(reader, CDACQ_ERR_NOMEM, 0, what);
-            return false;
-        }
-        copy = larger;
-        size_t got = copy_spans(reader, address + done, copy + done, room - done);
-        done += got;
-        /* A copied window costs a unit for each page. */
-        if (got / PAGE_SIZE > reader->task.fuel) {
-            reader_fail(reader, CDACQ_ERR_FUEL, 0, what);
-            return false;
-        }
-        reader->task.fuel -= (uint32_t)(got / PAGE_SIZE);
+    struct window copy = {.work = &reader->target->work};
+    if (!window_copy(reader, address, size, what, &copy)) {
+        window_deinit(&copy);
+        return false;
     }
-    *ret = (struct window){copy, (size_t)size, copy};
-    copy = NULL;
+    *ret = copy;
     return true;
 }
 

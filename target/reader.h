@@ -6,6 +6,7 @@
  *   must never be taken for "not found".
  * - Fuel. Each read and each step of a loop costs a unit of a fixed amount, so that every call ends, even in corrupt or
  *   cyclic memory. Running out has its own status and names the loop.
+ * - Work. What all tasks use is counted as work of the target (target/work.h), which has a bound of its own.
  * - Nested tasks. Work whose cost and failure belong to something that is kept (an image, a module) runs between
  *   reader_enter() and reader_leave(), with its own fuel and failure. The outer task then continues unchanged.
  *
@@ -37,7 +38,8 @@ struct reader_failure {
 /* The state of one task. Its members are private to reader.h and reader.c. */
 struct reader_task {
     uint32_t fuel;
-    bool unverified; /* bytes of an unconfirmed file were read */
+    uint32_t counted; /* the fuel when it was last counted as work of the target */
+    bool unverified;  /* bytes of an unconfirmed file were read */
     struct reader_failure failure;
     const char *loop; /* the last loop to make a step, for the message when fuel runs out */
 };
@@ -70,15 +72,35 @@ static inline struct read_log *reader_log(struct reader *reader, struct read_log
     return before;
 }
 
-/* Starts a new task, without a failure. */
+/* Adds the fuel that the task has used to the work of the target. */
+static inline void reader_count(struct reader *reader)
+{
+    if (reader->target)
+        work_add_steps(&reader->target->work, reader->task.counted - reader->task.fuel);
+    reader->task.counted = reader->task.fuel;
+}
+
+/* Starts a new task, without a failure. It gets less fuel where the bound on all work is near. */
 static inline void reader_begin(struct reader *reader, uint32_t fuel)
 {
-    reader->task = (struct reader_task){.fuel = fuel};
+    reader_count(reader);
+    if (reader->target)
+        fuel = (uint32_t)MIN((uint64_t)fuel, work_left(&reader->target->work));
+    reader->task = (struct reader_task){.fuel = fuel, .counted = fuel};
 }
+
+/* Counts what a reader that will not be used again has taken. The others are counted as they begin or end a task. */
+static inline void reader_end(struct reader *reader)
+{
+    reader_count(reader);
+}
+
+#define CLEANUP_READER __attribute__((cleanup(reader_end)))
 
 /* Starts a nested task and returns the outer one, which reader_leave() takes. */
 static inline struct reader_task reader_enter(struct reader *reader, uint32_t fuel)
 {
+    reader_count(reader);
     struct reader_task outer = reader->task;
     reader_begin(reader, fuel);
     return outer;
@@ -88,6 +110,7 @@ static inline struct reader_task reader_enter(struct reader *reader, uint32_t fu
 static inline struct reader_failure reader_leave(struct reader *reader, const struct reader_task *outer)
 {
     struct reader_failure failure = reader->task.failure;
+    reader_count(reader);
     reader->task = *outer;
     return failure;
 }
@@ -170,6 +193,7 @@ static inline bool reader_spend(struct reader *reader)
     if (reader_failed(reader))
         return false;
     if (UNLIKELY(reader->task.fuel == 0)) {
+        reader_count(reader);
         reader_fail(reader, CDACQ_ERR_FUEL, 0, reader->task.loop ? reader->task.loop : "reading memory");
         return false;
     }
@@ -204,6 +228,12 @@ uint64_t read_pointer(struct reader *reader, uint64_t address);
 uint64_t read_uint(struct reader *reader, uint64_t address, unsigned width);
 
 /*
+ * Takes memory from what all work on the target may keep. False, and the reader fails, if that bound is reached. What a
+ * target keeps until it is closed is never returned.
+ */
+bool reader_take_memory(struct reader *reader, uint64_t bytes, const char *what);
+
+/*
  * Bytes that are checked once and then read without checks: the target's own, or a copy where they are not in one span.
  * Deinit it in either case. It must not outlive the target.
  */
@@ -211,6 +241,7 @@ struct window {
     const uint8_t *bytes;
     size_t size;
     void *owned;
+    struct work *work; /* that a copy's memory was taken from */
 };
 
 /* False, and the reader fails, when a byte is missing or `size` is above WINDOW_MAX. `what` names it in messages. */

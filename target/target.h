@@ -12,6 +12,7 @@
 #include "util/hash_table.h"
 #include "util/vector.h"
 #include "formats/core_notes.h"
+#include "target/work.h"
 #include "cdacq/target.h"
 
 #define PAGE_SIZE  UINT64_C(4096)
@@ -127,6 +128,8 @@ struct target {
     uint64_t vdso;           /* address of the kernel's ELF image in the process; 0 where unknown */
     const char *writer;      /* the program that wrote a core, guessed from its notes; static */
     uint64_t segment_count, dumped_size, missing_size;
+    struct work work;
+    uint64_t file_size; /* of a core as it is read; 0 for other targets */
     bool truncated;
     const char *truncation; /* why only the beginning of a core was read, where that is known; owned by the backend */
 };

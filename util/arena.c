@@ -15,6 +15,7 @@ void arena_deinit(struct arena *arena)
         arena->chunks = chunk->next;
         free(chunk);
     }
+    arena->size = 0;
 }
 
 void *arena_allocate(struct arena *arena, size_t size)
@@ -30,6 +31,7 @@ void *arena_allocate(struct arena *arena, size_t size)
             return NULL;
         *chunk = (struct arena_chunk){.next = arena->chunks, .size = room};
         arena->chunks = chunk;
+        arena->size += sizeof *chunk + room;
     }
     void *memory = chunk->data + chunk->used;
     chunk->used += size;

@@ -10,6 +10,7 @@ struct arena_chunk;
 
 struct arena {
     struct arena_chunk *chunks;
+    size_t size; /* bytes of all chunks */
 };
 
 void arena_deinit(struct arena *arena);

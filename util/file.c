@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 
 #include "util/vector.h"
 
@@ -63,4 +64,111 @@ char *file_read_all(int fd, size_t most, size_t *ret_length)
     buffer_deinit(&text);
     errno = saved;
     return NULL;
+}
+
+/* ---- Replacing a file ------------------------------------------------------------------------------------------- */
+
+static void new_file_deinit(struct new_file *file)
+{
+    int saved = errno;
+    if (file->fd >= 0)
+        close(file->fd);
+    free(file->path);
+    free(file->temporary);
+    *file = (struct new_file){.fd = -1};
+    errno = saved;
+}
+
+/* The length of the folder part of a path, with its last slash. */
+static int folder_length(const char *path)
+{
+    return (int)(path_basename(path) - path);
+}
+
+/* A file without a name in the folder of the file, or one with a temporary name. */
+static bool create_beside(struct new_file *file, mode_t mode)
+{
+    char folder[4096];
+    int length = folder_length(file->path);
+    if (snprintf(folder, sizeof folder, "%.*s", length ? length : 2, length ? file->path : "./") >= (int)sizeof folder)
+        return false;
+    file->fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
+    if (file->fd >= 0)
+        return true;
+    if (asprintf(&file->temporary, "%s.XXXXXX", file->path) < 0) {
+        file->temporary = NULL;
+        return false;
+    }
+    file->fd = mkostemp(file->temporary, O_CLOEXEC);
+    if (file->fd >= 0)
+        return true;
+    free(file->temporary);
+    file->temporary = NULL;
+    return false;
+}
+
+bool file_create(const char *path, unsigned mode, struct new_file *ret)
+{
+    struct stat st;
+    *ret = (struct new_file){.fd = -1};
+    bool exists = stat(path, &st) == 0, is_new = !exists && errno == ENOENT && lstat(path, &st) < 0;
+    if (is_new || (exists && S_ISREG(st.st_mode) && access(path, W_OK) == 0)) {
+        mode_t mask = umask(0);
+        umask(mask);
+        mode_t wanted = (mode_t)mode & (exists ? st.st_mode & 0777 : ~mask);
+        ret->path = is_new ? strdup(path) : realpath(path, NULL);
+        if (ret->path && create_beside(ret, wanted) && fchmod(ret->fd, wanted) == 0)
+            return true;
+        if (ret->temporary)
+            unlink(ret->temporary);
+        new_file_deinit(ret);
+    }
+    /* The folder may not be writable. */
+    ret->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, mode);
+    return ret->fd >= 0;
+}
+
+/* Gives a file without a name a temporary one. */
+static bool name_temporarily(struct new_file *file)
+{
+    char link[64];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", file->fd);
+    for (unsigned i = 0; i < 100; i++) {
+        if (asprintf(&file->temporary, "%s.%d-%u", file->path, (int)getpid(), i) < 0) {
+            file->temporary = NULL;
+            errno = ENOMEM;
+            return false;
+        }
+        if (linkat(AT_FDCWD, link, AT_FDCWD, file->temporary, AT_SYMLINK_FOLLOW) == 0)
+            return true;
+        free(file->temporary);
+        file->temporary = NULL;
+        if (errno != EEXIST)
+            return false;
+    }
+    return false;
+}
+
+bool file_commit(struct new_file *file)
+{
+    bool placed = true;
+    if (file->path) {
+        placed = (file->temporary || name_temporarily(file)) && rename(file->temporary, file->path) == 0;
+        if (!placed && file->temporary) {
+            int saved = errno;
+            unlink(file->temporary);
+            errno = saved;
+        }
+    }
+    int fd = file->fd;
+    file->fd = -1;
+    new_file_deinit(file);
+    return close(fd) == 0 && placed;
+}
+
+void file_abandon(struct new_file *file)
+{
+    if (file->temporary)
+        unlink(file->temporary);
+    new_file_deinit(file);
 }

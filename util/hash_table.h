@@ -77,7 +77,7 @@ enum { HASH_TABLE_FIRST = 64 }; /* slots */
     /* The slot with the key, or the free slot for it. *ret_tag is the tag of an entry with that key. */               \
     static inline size_t table##_slot_(const struct table *t, key_type key, uint8_t *ret_tag)                          \
     {                                                                                                                  \
-        uint64_t hash = hash_of(key, t->seed);                                                                        \
+        uint64_t hash = hash_of(key, t->seed);                                                                         \
         uint8_t tag = *ret_tag = (uint8_t)(hash >> 57 | 0x80);                                                         \
         size_t mask = t->capacity - 1, i = (size_t)hash & mask;                                                        \
         while (t->tags[i] && !(t->tags[i] == tag && equal(key_of(&t->slots[i]), key)))                                 \

@@ -62,6 +62,15 @@ struct builder {
     struct code_table *table;
 };
 
+/* Takes the memory for a table that is about to double its capacity. */
+static bool make_room(const struct builder *builder)
+{
+    const struct code_table *table = builder->table;
+    return table->count < table->capacity ||
+           reader_take_memory(&builder->section.reader->raw, MAX(table->capacity, (size_t)64) * sizeof *table->items,
+                              "code runs");
+}
+
 static bool add_part(uint64_t begin, uint64_t end, enum block_part_kind kind, uint32_t number, void *context)
 {
     const struct builder *builder = context;
@@ -79,7 +88,7 @@ static bool add_part(uint64_t begin, uint64_t end, enum block_part_kind kind, ui
     if (previous && previous->end == part.begin && previous->kind == kind && previous->number == number &&
         number != PART_NO_NUMBER)
         previous->end = part.end;
-    else if (!code_table_append(table, part))
+    else if (!make_room(builder) || !code_table_append(table, part))
         return reader_fail(&builder->section.reader->raw, CDACQ_ERR_NOMEM, 0, "code runs");
     return true;
 }

@@ -271,7 +271,9 @@ static bool add_components(struct inverter *inverter, const struct r2r_section_t
     uint32_t count = list.size / 16;
     if (count > R2R_COMPONENT_MAX)
         malformed(inverter, &list, "ReadyToRun section 115");
-    inverter->entries->components = calloc((size_t)inverter->image->functions.count + 1, sizeof(uint16_t));
+    uint64_t size = ((uint64_t)inverter->image->functions.count + 1) * sizeof(uint16_t);
+    if (reader_take_memory(&reader->raw, size, "ReadyToRun entry points"))
+        inverter->entries->components = calloc(1, size);
     if (!inverter->entries->components)
         reader_fail(&reader->raw, CDACQ_ERR_NOMEM, 0, "ReadyToRun entry points");
     /* Only names need these; the starts do not. */
@@ -306,7 +308,9 @@ static void invert(struct inverter *inverter)
                       find_section(reader, &sections, R2R_COMPONENT_ASSEMBLIES, &section);
     if (!has_tables || reader_failed(&reader->raw))
         return;
-    inverter->entries->methods = calloc((size_t)inverter->image->functions.count + 1, sizeof(uint32_t));
+    uint64_t size = ((uint64_t)inverter->image->functions.count + 1) * sizeof(uint32_t);
+    if (reader_take_memory(&reader->raw, size, "ReadyToRun entry points"))
+        inverter->entries->methods = calloc(1, size);
     if (!inverter->entries->methods) {
         reader_fail(&reader->raw, CDACQ_ERR_NOMEM, 0, "ReadyToRun entry points");
         return;
@@ -369,6 +373,8 @@ static void read_hot_cold(struct field_reader *reader, struct r2r_image *image, 
     if (!count)
         return;
     if (count % 2) /* half a pair: the owner of the last cold code is unknown */
+        reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, info, "ReadyToRunInfo.NumHotColdMap");
+    if (count / 2 > image->functions.count) /* a cold function has one pair */
         reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, info, "ReadyToRunInfo.NumHotColdMap");
     uint64_t address = read_field(reader, info, F_ReadyToRunInfo_HotColdMap);
     if (!reader_window(&reader->raw, address, (uint64_t)count * 4, "ReadyToRunInfo.HotColdMap",

@@ -106,7 +106,16 @@ struct cdacq_options {
     /* Called often while such a core is read. In bytes of the file or pipe; `total` is 0 if it is not known. */
     void (*progress)(void *context, uint64_t done, uint64_t total);
     void *progress_context;
+    /*
+     * What all calls on the target and its sessions may take together: steps (one reads memory once, or runs a loop
+     * once), and bytes of memory that are kept. 0: no bound, only those of single calls. CDACQ_BOUND_BY_SIZE: what a
+     * core of its size may need, about two seconds and 256 MiB for one of up to 128 MiB; no bound for other targets.
+     * Once a bound is reached, calls fail with FUEL, and cdacq_target_bound_reached says so.
+     */
+    uint64_t work_max, memory_max;
 };
+
+#define CDACQ_BOUND_BY_SIZE UINT64_MAX
 
 /*
  * Opens an ELF core of either class and byte order; the caller closes it. The file is mapped, not copied, and must not
@@ -214,6 +223,12 @@ struct cdacq_memory {
 CDACQ_API enum cdacq_status cdacq_target_open_memory(const struct cdacq_memory *memory,
                                                      const struct cdacq_options *options, struct cdacq_target **ret,
                                                      struct cdacq_error *err);
+
+/*
+ * Names the bound of cdacq_options.work_max or memory_max that was reached: one line, in a buffer of the caller of at
+ * most `size` bytes. Returns false, with an empty text, if none was. Any thread may call it.
+ */
+CDACQ_API bool cdacq_target_bound_reached(const struct cdacq_target *target, char *ret_text, size_t size);
 
 /* Frees the target and resumes a stopped process. Destroy all of its sessions first. NULL is allowed. */
 CDACQ_API void cdacq_target_close(struct cdacq_target *target);

@@ -119,6 +119,7 @@ struct cdacq_session {
     struct code_map *own_map;      /* of a running process, for one question */
     unsigned visits;               /* that are under way: the question goes on */
     uint64_t refresh;              /* the target's count when the question began */
+    size_t arena_taken;            /* bytes of it that were taken from the target's bound on memory */
     struct arena scratch;          /* of the failure texts of the last call */
     struct walked_records walked;  /* records of look-ups without a table */
     uint32_t function_total;       /* of all records */
@@ -151,6 +152,9 @@ const struct code_map *session_map(struct cdacq_session *session);
 
 /* The table of a range with this session's records, built on demand. NULL if that fails. */
 struct session_range *session_table(struct cdacq_session *session, size_t range);
+
+/* Whether a bound on all work on the target was reached. Sets *err if so. */
+bool session_gave_up(const struct cdacq_session *session, struct cdacq_error *err);
 
 /* Report why session_map or session_table returned NULL. */
 enum cdacq_status session_map_error(const struct cdacq_session *session, struct cdacq_error *err);

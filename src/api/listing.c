@@ -7,6 +7,8 @@
 
 enum { AT_ONCE = 256 }; /* methods of a running process that are read, and checked, together */
 
+enum { STEPS_OF_ELEMENT = 8 }; /* of work that an element costs beyond what is read for it */
+
 struct visit {
     struct cdacq_session *session;
     unsigned flags;
@@ -96,11 +98,16 @@ static enum cdacq_status visit_range(const struct visit *visit, size_t index)
     struct session_range *table = session_table(session, index);
     if (!table) {
         session_table_error(session, index, &session->error);
+        if (session_gave_up(session, &session->error))
+            return CDACQ_ERR_FUEL;
         return visit_failure(visit, range->section.begin, range->section.end);
     }
     enum cdacq_status status = CDACQ_OK;
     size_t count = table->table->count;
     for (size_t i = 0; i < count && status == CDACQ_OK; i++) {
+        work_add_steps(&session->target->target->work, STEPS_OF_ELEMENT);
+        if (session_gave_up(session, &session->error))
+            return CDACQ_ERR_FUEL;
         if (session_is_running(session) && i % AT_ONCE == 0 && !is_left_out(visit, range))
             session_prepare_records(session, index, i, MIN(i + AT_ONCE, count));
         status = visit_part(visit, index, &table->table->items[i]);
@@ -122,6 +129,8 @@ enum cdacq_status cdacq_session_visit_methods(struct cdacq_session *session, uns
     for (size_t i = 0; i < map->count && status == CDACQ_OK; i++)
         status = visit_range(&all, i);
     session->visits--;
+    if (status < 0 && err)
+        *err = session->error;
     if (status != CDACQ_OK || !map->unreadable)
         return status;
     error_set(&session->error, CDACQ_ERR_MEMORY, 0,

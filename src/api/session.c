@@ -115,7 +115,8 @@ struct session_range *session_table(struct cdacq_session *session, size_t index)
     reader_begin(&session->reader.raw, FUEL_INDEX);
     range->table = code_range_table(&session->target->manager, &session->reader, &session->map->ranges[index]);
     reader_log(&session->reader.raw, log);
-    if (range->table)
+    if (range->table &&
+        reader_take_memory(&session->reader.raw, range->table->count * sizeof *range->records, "code runs"))
         range->records = calloc(range->table->count + 1, sizeof *range->records);
     if (!range->records) {
         reader_fail(&session->reader.raw, CDACQ_ERR_NOMEM, 0, "code runs"); /* unless it has failed already */
@@ -214,10 +215,32 @@ static const char *find_tier(struct cdacq_session *session, const struct code_bl
     return code_versions_tier(&session->reader, block->method_desc, block->start);
 }
 
+bool session_gave_up(const struct cdacq_session *session, struct cdacq_error *err)
+{
+    char text[128];
+    if (!work_is_spent(&session->target->target->work, text, sizeof text))
+        return false;
+    error_set(err, CDACQ_ERR_FUEL, 0, "%s", text);
+    return true;
+}
+
+/* Takes what the arena has grown by from the bound on memory. False, with session->error set, if that is reached. */
+static bool take_arena(struct cdacq_session *session)
+{
+    size_t grown = session->arena.size - session->arena_taken;
+    session->arena_taken += grown;
+    if (!grown || work_take_memory(&session->target->target->work, grown))
+        return true;
+    session_gave_up(session, &session->error);
+    return false;
+}
+
 /* The part of an answer that is the same for all addresses of a block's hot or cold part. NULL when out of memory. */
 static struct method_record *make_record(struct cdacq_session *session, const struct code_block *block)
 {
     CLEANUP_FREE struct method_function *functions = NULL;
+    if (!take_arena(session))
+        return NULL;
     uint32_t count = read_functions(&session->reader, block, &functions);
     /* The methods of a damaged core can share one table: the total is bounded. */
     bool functions_unknown = reader_failed(&session->reader.raw) || count > FUNCTIONS_MAX - session->function_total;
@@ -329,7 +352,11 @@ static struct method_record *walked_record(struct cdacq_session *session, const 
     struct method_record *record = make_record(session, block);
     if (record && known)
         return *known = record;
-    return record && walked_records_insert(&session->walked, record, NULL) ? record : NULL;
+    if (record && !walked_records_insert(&session->walked, record, NULL)) {
+        error_set(&session->error, CDACQ_ERR_NOMEM, 0, "out of memory");
+        return NULL;
+    }
+    return record;
 }
 
 static void answer_from(struct cdacq_session *session, struct method_record *record, const struct code_block *block,
@@ -378,7 +405,6 @@ static struct method_record *walk(struct cdacq_session *session, uint64_t ip, st
         ret->ip = ip;
         return record;
     }
-    error_set(&session->error, CDACQ_ERR_NOMEM, 0, "out of memory");
     answer_error(session, ip, ret);
     return NULL;
 }

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 
+#include "util/file.h"
 #include "util/vector.h"
 #include "src/api/handles.h"
 #include "formats/core_writer.h"
@@ -152,6 +153,26 @@ static size_t list_pdbs(struct cdacq_target *handle, struct core_writer_pdb ret[
     return kept;
 }
 
+static enum cdacq_status write_file(const char *path, const struct core_writer_image *image, uint64_t *ret_size,
+                                    struct cdacq_error *err)
+{
+    struct new_file created;
+    /* Not readable by others: it holds memory of a process. */
+    if (!file_create(path, 0600, &created))
+        return error_set(err, CDACQ_ERR_IO, 0, "%s: %s", path, strerror(errno));
+    int fd = fcntl(created.fd, F_DUPFD_CLOEXEC, 3); /* fclose() reports what could not be written */
+    FILE *file = fd >= 0 ? fdopen(fd, "wb") : NULL;
+    enum cdacq_status status = file ? core_writer_write(file, image, ret_size, err)
+                                    : error_set(err, CDACQ_ERR_IO, 0, "%s: %s", path, strerror(errno));
+    if (fd >= 0 && (file ? fclose(file) : close(fd)) != 0 && status >= 0)
+        status = error_set(err, CDACQ_ERR_IO, 0, "%s: %s", path, strerror(errno));
+    if (status < 0)
+        file_abandon(&created);
+    else if (!file_commit(&created))
+        status = error_set(err, CDACQ_ERR_IO, 0, "%s: %s", path, strerror(errno));
+    return status;
+}
+
 enum cdacq_status cdacq_target_write_snapshot(struct cdacq_target *handle, const char *path, uint64_t *ret_size,
                                               struct cdacq_error *err)
 {
@@ -191,18 +212,8 @@ enum cdacq_status cdacq_target_write_snapshot(struct cdacq_target *handle, const
         .segments = segments.items,
         .segment_count = segments.count,
     };
-    FILE *file = NULL;
-    if (status >= 0) {
-        /* Not readable by others: it holds memory of a process. */
-        int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0600);
-        file = fd >= 0 ? fdopen(fd, "wb") : NULL;
-        if (!file)
-            status = error_set(err, CDACQ_ERR_IO, 0, "%s: %s", path, strerror(errno));
-    }
     if (status >= 0)
-        status = core_writer_write(file, &image, ret_size, err);
-    if (file && fclose(file) != 0 && status >= 0)
-        status = error_set(err, CDACQ_ERR_IO, 0, "%s: %s", path, strerror(errno));
+        status = write_file(path, &image, ret_size, err);
     segments_deinit(&segments);
     return status;
 }

@@ -134,7 +134,7 @@ static bool charge(struct source_file_list *list, size_t size)
 static bool charge_unpacked(struct search *search, size_t size)
 {
     pthread_mutex_lock(&search->policy->lock);
-    bool charged = charge(search->list, size);
+    bool charged = charge(search->list, size) && work_take_memory(&search->target->work, size);
     pthread_mutex_unlock(&search->policy->lock);
     return charged;
 }
@@ -279,6 +279,7 @@ static bool look_in_target(struct search *search)
         struct file_candidate candidate = {.bytes = pdbs->items[i].bytes, .size = pdbs->items[i].size};
         struct source_file *file = search->file;
         if (refuse(search->debug, &candidate, &file->pdb) || !charge(search->list, (size_t)candidate.size) ||
+            !work_take_memory(&search->target->work, candidate.size) ||
             !(candidate.owned = malloc((size_t)candidate.size)))
             continue;
         memcpy(candidate.owned, candidate.bytes, (size_t)candidate.size);

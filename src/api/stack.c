@@ -117,6 +117,10 @@ enum cdacq_status cdacq_session_visit_threads(struct cdacq_session *session,
     uint64_t fuel = FUEL_STACKS, *outer_fuel = session->stacks_fuel;
     session->stacks_fuel = &fuel;
     for (size_t i = 0; i < threads.count && status != CDACQ_STOPPED; i++) {
+        if (session_gave_up(session, err)) {
+            status = CDACQ_ERR_FUEL;
+            break;
+        }
         const struct target_thread *thread = &threads.items[i];
         const struct thread_data *const *known = threads_by_id_find(&by_id, (uint64_t)thread->tid);
         const struct thread_data *of_runtime = known ? *known : NULL;

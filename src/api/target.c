@@ -262,6 +262,7 @@ static enum cdacq_status finish_open(struct opening *opening, enum cdacq_status 
         cdacq_target_close(target);
         return status;
     }
+    work_set(&target->target->work, options->work_max, options->memory_max, target->target->file_size);
     status = choose_runtime(target, options, &target->problem);
     if (status >= 0)
         status = read_contracts(target, options, &target->problem);

@@ -40,6 +40,13 @@ const char *cdacq_target_truncation(const struct cdacq_target *target)
     return target->target->truncation;
 }
 
+bool cdacq_target_bound_reached(const struct cdacq_target *target, char *ret_text, size_t size)
+{
+    if (size)
+        ret_text[0] = '\0';
+    return work_is_spent(&target->target->work, ret_text, size);
+}
+
 enum cdacq_status cdacq_target_get_info(struct cdacq_target *target, struct cdacq_target_info *ret,
                                         struct cdacq_error *err)
 {

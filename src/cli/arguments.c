@@ -29,6 +29,8 @@ enum option_id {
     OPTION_DESCRIPTOR_ADDRESS,
     OPTION_RUNTIME,
     OPTION_STORE_MAX,
+    OPTION_WORK_MAX,
+    OPTION_MEMORY_MAX,
     OPTION_NAMES,
     OPTION_STUBS,
     OPTION_R2R,
@@ -64,6 +66,10 @@ static const struct option_row {
     {"runtime", "N", "use runtime N, counted from 0, of several in one process", OPTIONS_TARGET, OPTION_RUNTIME},
     {"store-max", "SIZE", "store at most SIZE (8G) of a compressed core or of standard input", OPTIONS_TARGET,
      OPTION_STORE_MAX},
+    {"work-max", "STEPS", "stop after STEPS of work; 0: never (for a core, by its size: 2 s)", OPTIONS_TARGET,
+     OPTION_WORK_MAX},
+    {"memory-max", "SIZE", "keep at most SIZE in memory; 0: any (for a core, by its size: 256M)", OPTIONS_TARGET,
+     OPTION_MEMORY_MAX},
     {"descriptor", "FILE", "read JSON that overrides the runtime's descriptor (repeatable)", OPTIONS_TARGET,
      OPTION_DESCRIPTOR},
     {"descriptor-address", "ADDR", "address of DotNetRuntimeContractDescriptor, in hex", OPTIONS_TARGET,
@@ -140,18 +146,22 @@ static bool take_runtime(struct cdacq_options *options, const char *value)
     return true;
 }
 
-/* A number of bytes with a unit of K, M, G or T. */
-static bool take_store_max(struct cdacq_options *options, const char *value)
+/* A number with a unit of K, M, G or T: of bytes, powers of 1,024; of steps, powers of 1,000. */
+static bool take_number(int id, const char *value, unsigned unit_size, bool zero, uint64_t *ret)
 {
     static const char units[] = "KMGT";
     char *end;
     errno = 0;
     unsigned long long number = strtoull(value, &end, 10);
     const char *unit = *end ? strchr(units, *end) : NULL;
-    unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
-    if (value[0] < '1' || value[0] > '9' || errno || end[unit != NULL] || number > UINT64_MAX >> shift)
-        return wrong_value(OPTION_STORE_MAX, value, "expected a number of bytes, such as 500M or 8G");
-    options->store_max = number << shift;
+    bool wrong = value[0] < (zero ? '0' : '1') || value[0] > '9' || errno || end[unit != NULL];
+    for (ptrdiff_t i = 0; unit && i <= unit - units; i++)
+        wrong |= __builtin_mul_overflow(number, unit_size, &number);
+    if (wrong)
+        return wrong_value(id, value,
+                           unit_size == 1000 ? "expected a number of steps, such as 500M or 8G"
+                                             : "expected a number of bytes, such as 500M or 8G");
+    *ret = number;
     return true;
 }
 
@@ -227,7 +237,11 @@ static bool take_option(struct arguments *arguments, int id, const char *value)
     case OPTION_RUNTIME:
         return take_runtime(options, value);
     case OPTION_STORE_MAX:
-        return take_store_max(options, value);
+        return take_number(id, value, 1024, false, &options->store_max);
+    case OPTION_WORK_MAX:
+        return take_number(id, value, 1000, true, &options->work_max);
+    case OPTION_MEMORY_MAX:
+        return take_number(id, value, 1024, true, &options->memory_max);
     case OPTION_NAMES:
         return take_names(options, value);
     case OPTION_STUBS:
@@ -420,6 +434,8 @@ enum arguments_result arguments_parse(int argc, char **argv, struct invocation *
         .options =
             {
                 .size = sizeof ret->options,
+                .work_max = CDACQ_BOUND_BY_SIZE,
+                .memory_max = CDACQ_BOUND_BY_SIZE,
                 .describe_need = next_steps_describe,
                 .describe_need_context = &ret->options,
                 .sysroots = arguments.sysroots,

@@ -404,7 +404,7 @@ static int inspect_all(const struct invocation *invocation, struct cdacq_target 
     (void)target;
     struct work work = {.session = session, .json = invocation->json};
     struct ips_taker taker = {.context = &work, .take = inspect, .take_bad = inspect_bad, .out = &work.out};
-    if (!output_open(&work.out, invocation->output))
+    if (!output_open_stream(&work.out, invocation->output))
         return EXIT_FAILED;
     progress_begin(&work.progress, "addresses", work.out.fd);
     bool ok = ips_feed(invocation->ips, invocation->ip_count, &taker);

@@ -101,7 +101,7 @@ static int answer_all(const struct invocation *invocation, struct cdacq_target *
     clock_gettime(CLOCK_MONOTONIC, &work->asked);
     work->ips = reallocate(NULL, BATCH * sizeof *work->ips);
     work->methods = reallocate(NULL, BATCH * sizeof *work->methods);
-    if (!output_open(&work->out, invocation->output)) {
+    if (!output_open_stream(&work->out, invocation->output)) {
         free(work->methods);
         free(work->ips);
         free(work);

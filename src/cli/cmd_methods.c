@@ -8,6 +8,8 @@
 #include "src/cli/console.h"
 #include "src/cli/output.h"
 
+enum { COMPLAINTS_MAX = 100 }; /* messages; all of a damaged heap may be unreadable */
+
 struct work {
     struct output out;
     struct answers answers;
@@ -19,7 +21,7 @@ static int list_method(const struct cdacq_method *method, void *context)
 {
     struct work *work = context;
     answers_write_method(&work->answers, method);
-    if (method->answer == CDACQ_ANSWER_ERROR)
+    if (method->answer == CDACQ_ANSWER_ERROR && work->answers.errors <= COMPLAINTS_MAX)
         message("0x%" PRIx64 ": %s", method->code_start, method->error ? method->error : "no reason is known");
     if (++work->done % 256 == 0)
         progress_step(&work->progress, work->done);
@@ -40,11 +42,16 @@ static int list_all(const struct invocation *invocation, struct cdacq_target *ta
 
     enum cdacq_status status = cdacq_session_visit_methods(session, flags, list_method, &work, &error);
     progress_end(&work.progress);
+    if (work.answers.errors > COMPLAINTS_MAX)
+        message("%" PRIu64 " more elements cannot be read", work.answers.errors - COMPLAINTS_MAX);
     if (status < 0)
         message("%s", error.message);
-    bool written = output_close(&work.out);
+    bool none = status < 0 && !work.done;
+    if (none)
+        output_abandon(&work.out);
+    bool written = none || output_close(&work.out);
     answers_deinit(&work.answers);
-    if (!written || (status < 0 && !work.done))
+    if (!written || none)
         return EXIT_FAILED;
     return status < 0 || work.answers.errors ? EXIT_PARTLY : EXIT_ANSWERED;
 }

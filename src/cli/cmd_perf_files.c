@@ -2,12 +2,8 @@
  * cmd_perf_files.c: `perfmap`, `jitdump` and `elf` write the code of the process in formats that perf, debuggers and
  * other tools read. The library forms the bytes.
  */
-#include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "src/cli/commands.h"
@@ -57,14 +53,6 @@ static void report_counts(const struct work *work, const struct cdacq_written *w
                 written->without_epilogs);
 }
 
-/* An incomplete file must not be used as a complete one. Pipes and devices stay. */
-static void remove_incomplete(const char *path)
-{
-    struct stat file;
-    if (path && lstat(path, &file) == 0 && S_ISREG(file.st_mode) && unlink(path) == 0)
-        message("'%s' is incomplete and has been removed", path);
-}
-
 static unsigned flags_of(const struct invocation *invocation)
 {
     static const unsigned r2r[] = {
@@ -92,14 +80,13 @@ static int write_with(const struct invocation *invocation, struct cdacq_session 
     progress_end(&work.progress);
     if (status < 0)
         message("%s", error.message);
-    if (!output_close(&work.out) || status < 0) {
-        remove_incomplete(path);
+    bool none = status < 0 || (work.left_out && !written.methods && !written.stubs);
+    if (none)
+        output_abandon(&work.out); /* an incomplete file must not be used as a complete one */
+    if (!none && !output_close(&work.out))
         return EXIT_FAILED;
-    }
     report_counts(&work, &written);
-    if (!work.left_out)
-        return EXIT_ANSWERED;
-    return written.methods || written.stubs ? EXIT_PARTLY : EXIT_FAILED;
+    return none ? EXIT_FAILED : work.left_out ? EXIT_PARTLY : EXIT_ANSWERED;
 }
 
 static int write_perf_map(const struct invocation *invocation, struct cdacq_target *target,
@@ -116,30 +103,10 @@ static int write_jitdump(const struct invocation *invocation, struct cdacq_targe
     return write_with(invocation, session, cdacq_session_write_jitdump, invocation->output);
 }
 
-/* Whether a file of that name is to be replaced, or none exists. Pipes and devices are written to. */
-static bool is_replaced(const char *path)
-{
-    struct stat file;
-    return path && (stat(path, &file) == 0 ? S_ISREG(file.st_mode) : errno == ENOENT);
-}
-
-/* A debugger may have the old file open: it stays until the new one is complete. */
 static int write_elf(const struct invocation *invocation, struct cdacq_target *target, struct cdacq_session *session)
 {
     (void)target;
-    if (!is_replaced(invocation->output))
-        return write_with(invocation, session, cdacq_session_write_elf, invocation->output);
-    size_t size = strlen(invocation->output) + 32;
-    char *path = allocate(size);
-    snprintf(path, size, "%s.%ld.part", invocation->output, (long)getpid());
-    int status = write_with(invocation, session, cdacq_session_write_elf, path);
-    if (status != EXIT_FAILED && rename(path, invocation->output) < 0) {
-        message("cannot write '%s': %s", invocation->output, strerror(errno));
-        unlink(path);
-        status = EXIT_FAILED;
-    }
-    free(path);
-    return status;
+    return write_with(invocation, session, cdacq_session_write_elf, invocation->output);
 }
 
 /* Whether standard output takes binary data; a message says if it does not. */

@@ -513,7 +513,7 @@ int cmd_records(const struct invocation *invocation)
         message("%s", error.message);
         return EXIT_FAILED;
     }
-    if (!output_open(&work.out, invocation->output)) {
+    if (!output_open_stream(&work.out, invocation->output)) {
         cdacq_jitdump_close(jitdump);
         return EXIT_FAILED;
     }

@@ -14,7 +14,7 @@
 #include "src/cli/output.h"
 #include "util/vector.h"
 
-enum { BATCH = 512 };
+enum { BATCH = 512, COMPLAINTS_MAX = 200 /* messages */ };
 
 DEFINE_VECTOR(addresses, uint64_t);
 
@@ -26,6 +26,12 @@ struct work {
     uint64_t unanswered;
     size_t threads; /* with --stacks */
 };
+
+static void complain(struct work *work, uint64_t address, const char *why)
+{
+    if (work->unanswered++ < COMPLAINTS_MAX)
+        message("0x%" PRIx64 ": %s", address, why ? why : "no reason is known");
+}
 
 static void add_ip(struct work *work, uint64_t ip)
 {
@@ -49,8 +55,7 @@ static int add_method(const struct cdacq_method *method, void *context)
 {
     struct work *work = context;
     if (method->answer == CDACQ_ANSWER_ERROR) {
-        message("0x%" PRIx64 ": %s", method->code_start, method->error ? method->error : "no reason is known");
-        work->unanswered++;
+        complain(work, method->code_start, method->error);
         return 0;
     }
     add_range(work, method->code_start, method->code_size);
@@ -64,7 +69,8 @@ static bool add_all_methods(struct work *work)
     if (cdacq_session_visit_methods(work->session, CDACQ_VISIT_STUBS, add_method, work, &error) >= 0)
         return true;
     message("%s", error.message);
-    return false;
+    work->unanswered++;
+    return work->ips.count; /* what was found until then */
 }
 
 static int add_frame(const struct cdacq_frame *frame, void *context)
@@ -102,7 +108,8 @@ static bool add_stacks(struct work *work)
     unsigned flaws;
     if (cdacq_session_visit_threads(work->session, add_stack, work, &error) < 0 && !work->threads) {
         message("%s", error.message);
-        return false;
+        work->unanswered++;
+        return work->ips.count; /* what was found until then */
     }
     (void)cdacq_session_write_last_words(work->session, ignore_text, NULL, &flaws, &error);
     return true;
@@ -138,10 +145,8 @@ static void ask_about(struct work *work, uint64_t ip)
     uint32_t version;
     bool yes;
     enum cdacq_status status = cdacq_session_method_at(work->session, ip, &method, &error);
-    if (status < 0) {
-        message("0x%" PRIx64 ": %s", ip, error.message);
-        work->unanswered++;
-    }
+    if (status < 0)
+        complain(work, ip, error.message);
     (void)cdacq_session_non_virtual_entry_to_method_desc(work->session, ip, &address, &error);
     /* Always: this look-up uses no index, unlike the one above. */
     if (cdacq_session_get_code_block(work->session, ip, &block, &error) != CDACQ_OK)
@@ -158,7 +163,8 @@ static void ask_all(struct work *work)
 {
     struct cdacq_method *methods = allocate(BATCH * sizeof *methods);
     methods->size = sizeof *methods;
-    for (size_t i = 0; i < work->ips.count; i++) {
+    char bound[160];
+    for (size_t i = 0; i < work->ips.count && !cdacq_target_bound_reached(work->target, bound, sizeof bound); i++) {
         ask_about(work, work->ips.items[i]);
         if (i % 64 == 0)
             progress_step(&work->progress, i);

@@ -28,6 +28,17 @@ static void erase_line(void)
     line_is_shown = false;
 }
 
+static char last_messages[4][512];
+static unsigned message_count;
+
+bool message_was_shown(const char *text)
+{
+    for (unsigned i = 0; i < ARRAY_SIZE(last_messages); i++)
+        if (strstr(last_messages[i], text))
+            return true;
+    return false;
+}
+
 void message(const char *format, ...)
 {
     static const char prefix[] = "cdacq: ";
@@ -41,6 +52,7 @@ void message(const char *format, ...)
     if ((size_t)length >= sizeof text)
         length = (int)sizeof text - 1;
 
+    snprintf(last_messages[message_count++ % ARRAY_SIZE(last_messages)], sizeof last_messages[0], "%.500s", text);
     char *end = line + sizeof prefix - 1;
     memcpy(line, prefix, sizeof prefix - 1);
     end = escape(end, text, (size_t)length, ESCAPE_MESSAGE);

@@ -11,6 +11,9 @@
 /* Prints "cdacq: MESSAGE" as one line with control bytes escaped. Longer messages than 4 KB are cut. */
 void message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Whether one of the last messages has this text in it. */
+bool message_was_shown(const char *text);
+
 /*
  * A counter that is updated in place. It is shown after a second, if standard error is a terminal and the results do
  * not go to a terminal.

@@ -18,26 +18,47 @@ enum {
     PIECE = 16 * 1024, /* of a text that is escaped at once: one of any length needs no more memory */
 };
 
-bool output_open(struct output *out, const char *path)
+static bool begin(struct output *out, const char *path, bool created)
 {
-    int fd = STDOUT_FILENO;
-    if (path) {
-        fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-        if (fd < 0) {
-            message("cannot write '%s': %s", path, strerror(errno));
-            return false;
-        }
+    if (!created) {
+        message("cannot write '%s': %s", path, strerror(errno));
+        return false;
     }
-    *out = (struct output){.fd = fd, .name = path ? path : "standard output", .capacity = OUTPUT_CAPACITY};
+    out->name = path ? path : "standard output";
+    out->fd = path ? out->file.fd : STDOUT_FILENO;
+    out->capacity = OUTPUT_CAPACITY;
     out->data = reallocate(NULL, out->capacity);
     return true;
+}
+
+bool output_open(struct output *out, const char *path)
+{
+    *out = (struct output){.file.fd = -1};
+    return begin(out, path, !path || file_create(path, 0666, &out->file));
+}
+
+bool output_open_stream(struct output *out, const char *path)
+{
+    *out = (struct output){.file.fd = -1};
+    if (path)
+        out->file.fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    return begin(out, path, !path || out->file.fd >= 0);
+}
+
+void output_abandon(struct output *out)
+{
+    file_abandon(&out->file);
+    free(out->data);
+    out->data = NULL;
 }
 
 bool output_close(struct output *out)
 {
     output_flush(out);
+    if (out->error)
+        file_abandon(&out->file);
     /* Some file systems report only here that the disk is full. */
-    if (close(out->fd) < 0 && !out->error)
+    else if (out->fd == STDOUT_FILENO ? close(out->fd) < 0 : !file_commit(&out->file))
         out->error = errno;
     free(out->data);
     out->data = NULL;

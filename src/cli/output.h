@@ -10,20 +10,31 @@
 #include <stdint.h>
 
 #include "util/escape.h"
+#include "util/file.h"
 
 struct output {
     int fd;
-    const char *name; /* for messages */
+    struct new_file file; /* unless it is standard output */
+    const char *name;     /* for messages */
     char *data;
     size_t length, capacity;
     int error; /* errno of the write that failed */
 };
 
-/* A `path` of NULL is standard output. Returns false, with a message, if the file cannot be created. */
+/*
+ * A `path` of NULL is standard output. A file appears, or replaces the one that is there, when the output is closed and
+ * complete. Returns false, with a message, if it cannot be created.
+ */
 bool output_open(struct output *out, const char *path);
+
+/* The same for results that others may wait for: the file is written to directly. */
+bool output_open_stream(struct output *out, const char *path);
 
 /* Writes the rest, closes and frees. Returns false, with a message, if not all was written. */
 bool output_close(struct output *out);
+
+/* Frees, and leaves the file as it was. */
+void output_abandon(struct output *out);
 
 void output_flush(struct output *out);
 char *output_make_room(struct output *out, size_t size);

@@ -138,6 +138,17 @@ bool output_is_a_target(const struct invocation *invocation)
     return false;
 }
 
+/* One line for a command that reached a bound. Returns whether it did. */
+static bool report_bound(const struct cdacq_target *target)
+{
+    char bound[160];
+    if (!cdacq_target_bound_reached(target, bound, sizeof bound))
+        return false;
+    if (!message_was_shown(bound))
+        message("%s", bound);
+    return true;
+}
+
 int target_run(const struct invocation *invocation, unsigned more_flags,
                int (*run)(const struct invocation *invocation, struct cdacq_target *target,
                           struct cdacq_session *session))
@@ -157,6 +168,8 @@ int target_run(const struct invocation *invocation, unsigned more_flags,
         message("%s", error.message);
     if (session || options.flags & CDACQ_OPEN_PARTIAL)
         status = run(invocation, target, session);
+    if (report_bound(target) && status == EXIT_ANSWERED)
+        status = EXIT_PARTLY;
     cdacq_session_destroy(session);
     cdacq_target_close(target);
     return status;

@@ -476,14 +476,40 @@ class OtherCommands(Case):
             self.assertIn(f"{load['code_addr']} {load['code_size']:x} {load['name']}", lines)
 
     def test_no_half_files(self):
-        """A file that does not fit its disk is removed."""
+        """A file that does not fit its disk does not appear, and what was there before stays, with its mode."""
+        for command in (["perfmap", "--names=csharp", "--r2r=all"], ["snapshot"], ["methods", "--r2r=all"]):
+            for before in (None, b"before"):
+                with self.subTest(command=command, before=before), tempfile.TemporaryDirectory() as folder:
+                    path = os.path.join(folder, "map")
+                    if before:
+                        pathlib.Path(path).write_bytes(before)
+                        os.chmod(path, 0o640)
+                    done = self.assert_run(FAILED, *command, CORE, "-o", path, lines=1, restore_signals=False,
+                                           preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100000, 100000)))
+                    self.assertIn(path.encode(), done.stderr)
+                    self.assertEqual(os.listdir(folder), ["map"] if before else [])
+                    if before:
+                        self.assertEqual(pathlib.Path(path).read_bytes(), before)
+                        self.assertEqual(os.stat(path).st_mode & 0o777, 0o640)
+
+    def test_files_are_replaced(self):
+        """A file keeps its mode, a snapshot is for its owner only; a link to a file stays, and a pipe is written to."""
         with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "map")
-            done = self.assert_run(FAILED, "perfmap", CORE, "--names=csharp", "--r2r=all", "-o", path, lines=2, restore_signals=False,
-                                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100000, 100000)))
-            self.assertIn(b"cannot write", done.stderr)
-            self.assertIn(b"removed", done.stderr)
-            self.assertEqual(os.listdir(folder), [])
+            path, link = os.path.join(folder, "file"), os.path.join(folder, "link")
+            pathlib.Path(path).write_bytes(b"before")
+            os.chmod(path, 0o664)
+            os.symlink(path, link)
+            self.assert_run(ANSWERED, "methods", CORE, "-o", link, lines=0)
+            self.assertTrue(os.path.islink(link))
+            self.assertGreater(os.path.getsize(path), 100)
+            self.assertEqual(os.stat(path).st_mode & 0o777, 0o664)
+            self.assert_run(ANSWERED, "snapshot", CORE, "-o", link)
+            self.assertEqual(os.stat(path).st_mode & 0o777, 0o600)
+            self.assertEqual(sorted(os.listdir(folder)), ["file", "link"])
+            self.assert_run(ANSWERED, "methods", CORE, "-o", "/dev/null", lines=0)
+            missing = os.path.join(folder, "none", "file")
+            self.assert_run(FAILED, "methods", CORE, "-o", missing, lines=1)
+            os.chmod(path, 0o644)
 
     def test_descriptor(self):
         pretty = json.loads(self.assert_run(ANSWERED, "descriptor", CORE, lines=0).stdout)

@@ -1,0 +1,53 @@
+#include "target/work.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum {
+    SIZE_OF_BOUNDS = 128 * 1024 * 1024, /* bytes of a core to which the next two belong */
+    STEPS_BY_SIZE = 60 * 1000 * 1000, /* two seconds at most; a snapshot of all methods of a small process takes half */
+    MEMORY_BY_SIZE = 256 * 1024 * 1024, /* with the pages of the core itself, under 512 MiB */
+};
+
+/* `base`, in proportion to the size of the target above SIZE_OF_BOUNDS. */
+static uint64_t by_size(uint64_t base, uint64_t size)
+{
+    return (uint64_t)((double)base * ((double)MAX(size, (uint64_t)SIZE_OF_BOUNDS) / SIZE_OF_BOUNDS));
+}
+
+void work_set(struct work *work, uint64_t steps_max, uint64_t memory_max, uint64_t size)
+{
+    work->steps_max = steps_max != WORK_BY_SIZE ? steps_max : size ? by_size(STEPS_BY_SIZE, size) : 0;
+    work->memory_max = memory_max != WORK_BY_SIZE ? memory_max : size ? by_size(MEMORY_BY_SIZE, size) : 0;
+}
+
+bool work_take_memory(struct work *work, uint64_t bytes)
+{
+    if (!work->memory_max)
+        return true;
+    uint64_t before = atomic_fetch_add_explicit(&work->memory, bytes, memory_order_relaxed);
+    if (add_saturated(before, bytes) <= work->memory_max)
+        return true;
+    atomic_fetch_sub_explicit(&work->memory, bytes, memory_order_relaxed);
+    atomic_store_explicit(&work->memory_refused, true, memory_order_relaxed);
+    return false;
+}
+
+void work_return_memory(struct work *work, uint64_t bytes)
+{
+    if (work->memory_max)
+        atomic_fetch_sub_explicit(&work->memory, bytes, memory_order_relaxed);
+}
+
+bool work_is_spent(const struct work *work, char *text, size_t size)
+{
+    if (!work_left(work))
+        snprintf(text, size, "stopped at the bound on work, %" PRIu64 " steps: results are incomplete",
+                 work->steps_max);
+    else if (atomic_load_explicit(&work->memory_refused, memory_order_relaxed))
+        snprintf(text, size, "stopped at the bound on memory, %" PRIu64 " MiB: results are incomplete",
+                 work->memory_max >> 20);
+    else
+        return false;
+    return true;
+}

@@ -1,0 +1,45 @@
+/*
+ * work.h: what all calls on a target may take together, in steps of fuel and bytes of memory. The fuel of one call
+ * (target/reader.h) bounds that call only; a command makes many. A zeroed struct sets no bound.
+ * Thread-safe after work_set().
+ */
+#ifndef CDACQ_TARGET_WORK_H
+#define CDACQ_TARGET_WORK_H
+
+#include <stdatomic.h>
+
+#include "util/base.h"
+
+struct work {
+    uint64_t steps_max, memory_max; /* 0: no bound */
+    _Atomic uint64_t steps, memory; /* taken so far */
+    atomic_bool memory_refused;
+};
+
+/* A bound of WORK_BY_SIZE is that of a core of 128 MiB or less, in proportion for a larger one. */
+#define WORK_BY_SIZE UINT64_MAX
+
+/* Sets the bounds of a target of `size` bytes; 0: none, and WORK_BY_SIZE then means no bound. */
+void work_set(struct work *work, uint64_t steps_max, uint64_t memory_max, uint64_t size);
+
+/* The steps that are left. */
+static inline uint64_t work_left(const struct work *work)
+{
+    uint64_t steps = atomic_load_explicit(&work->steps, memory_order_relaxed);
+    return !work->steps_max ? UINT64_MAX : steps < work->steps_max ? work->steps_max - steps : 0;
+}
+
+static inline void work_add_steps(struct work *work, uint64_t steps)
+{
+    if (work->steps_max && steps)
+        atomic_fetch_add_explicit(&work->steps, steps, memory_order_relaxed);
+}
+
+/* Takes memory that the target or a session keeps. False if the bound does not allow it. */
+bool work_take_memory(struct work *work, uint64_t bytes);
+void work_return_memory(struct work *work, uint64_t bytes);
+
+/* Whether a bound was reached. If so, the text names it: one line. */
+bool work_is_spent(const struct work *work, char *text, size_t size);
+
+#endif

@@ -1,0 +1,157 @@
+"""
+Inputs made to hurt (generators.py), through every command: each ends, by itself and with an exit code that says what
+became of it, and with messages of whole lines. Limits of time and memory guard against hangs and do not measure speed.
+"""
+import os
+import pathlib
+import re
+import resource
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+import generators  # noqa: E402
+from core_edit import Core  # noqa: E402
+
+TOOL = os.environ.get("CDACQ_TOOL")
+FIXTURES = pathlib.Path(os.environ.get("CDACQ_FIXTURES", "tests/fixtures"))
+MESSAGE = re.compile(rb"(cdacq: [^\x00-\x1f\x7f]+\n)*")
+COMMANDS = [["info"], ["ip2method", "7fd6610a1000", "200000001000", "ffffffffffffffff"], ["inspect", "200000001000"],
+            ["methods", "--r2r=all", "--stubs"], ["descriptor"], ["perfmap", "-o", "OUT"], ["jitdump", "-o", "OUT"],
+            ["snapshot", "--stacks", "-o", "OUT"], ["stack"], ["stack", "--json"], ["report"]]
+BOUNDS = ["--work-max=1M", "--memory-max=64M"]  # so that slow builds pass, too
+HANG = 120  # seconds
+MEMORY = 4 << 30  # of address space; the sparse files take some
+
+
+def is_sanitized():
+    with open(TOOL, "rb") as file:
+        return b"__asan_init" in file.read()
+
+
+class Context:
+    """The cores that the generators start from."""
+
+    def __init__(self):
+        self.tool = TOOL
+        self.plain, self.crash, self.hello = (str(FIXTURES / name / "core") for name in
+                                              ("net10-x64", "crash-net10-x64", "hello-net10-x64"))
+        note = next(n for n in Core(self.crash).notes() if n[0] == generators.NT_FILE)[2]
+        count, page = struct.unpack_from("<QQ", note)
+        places = [struct.unpack_from("<QQQ", note, 16 + i * 24) for i in range(count)]
+        self.mappings = [(*place, path) for place, path in zip(places, note[16 + count * 24 :].split(b"\0"))]
+        self.page = page
+        libc = next(m for m in self.mappings if m[3].endswith(b"libc.so.6"))
+        self.native_pc = libc[0] + 0x30000
+        listed = subprocess.run([TOOL, "methods", self.hello], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+        self.method = int(listed.stdout.split()[0], 16)
+
+
+class Hostile(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.context = Context()
+        cls.limits = not is_sanitized()
+
+    def run_tool(self, *arguments, statuses=(0, 1, 2), **options):
+        def limit():
+            if self.limits:
+                resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+
+        done = subprocess.run([TOOL, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              timeout=HANG, check=False, preexec_fn=limit, **options)
+        what = (arguments, done.stderr[-2000:])
+        self.assertIn(done.returncode, statuses, what)
+        self.assertTrue(MESSAGE.fullmatch(done.stderr), what)
+        lines = done.stderr.count(b"\n")
+        self.assertLessEqual(lines, 300, what)
+        if done.returncode == 2:
+            self.assertGreaterEqual(lines, 1, what)
+        return done
+
+    def all_commands(self, path, folder):
+        out = os.path.join(folder, "out")
+        for command in COMMANDS:
+            with self.subTest(core=os.path.basename(path), command=command[0]):
+                arguments = [out if a == "OUT" else a for a in command]
+                done = self.run_tool(arguments[0], path, *arguments[1:], *BOUNDS)
+                if done.returncode == 2 and not done.stdout:
+                    self.assertEqual(done.stderr.count(b"\n"), 1, (command, done.stderr))
+                if "OUT" in command and done.returncode == 2:
+                    self.assertFalse(os.path.exists(out), command)
+                if os.path.exists(out):
+                    os.unlink(out)
+
+    def test_perf_files(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for make in generators.PERF_FILES:
+                path = make(folder, self.context)
+                with self.subTest(make=make.__name__):
+                    self.run_tool("verify", self.context.hello, path, *BOUNDS)
+                    if path.endswith(".dump"):
+                        self.run_tool("records", path)
+
+    def test_pipes(self):
+        """Nothing waits for the writer of a pipe, or reads one that is not given as one."""
+        with tempfile.TemporaryDirectory() as folder:
+            pipe = os.path.join(folder, "pipe")
+            os.mkfifo(pipe)
+            for command in COMMANDS:
+                arguments = [os.path.join(folder, "out") if a == "OUT" else a for a in command]
+                for target in (pipe, folder, "/dev/null", "/dev/zero"):
+                    with self.subTest(command=command[0], target=target):
+                        self.run_tool(arguments[0], target, *arguments[1:], statuses=(2,))
+            self.run_tool("descriptor", self.context.plain, pipe, statuses=(2,))
+            self.run_tool("descriptor", "--descriptor", pipe, self.context.plain, statuses=(2,))
+            self.run_tool("records", pipe, statuses=(2,))
+            self.run_tool("verify", self.context.plain, pipe, statuses=(2,))
+
+    def test_sparse_images(self):
+        with tempfile.TemporaryDirectory() as folder:
+            image = generators.sparse_image(folder, self.context)
+            self.run_tool("info", image)
+            self.run_tool("descriptor", image)
+            os.mkdir(os.path.join(folder, "modules"))
+            for name in ("libcoreclr.so", "libc.so.6", "libclrjit.so", "System.Private.CoreLib.dll"):
+                os.symlink(image, os.path.join(folder, "modules", name))
+            for command in ("info", "stack", "report"):
+                self.run_tool(command, self.context.crash, "--module-path", os.path.join(folder, "modules"))
+
+    def test_bounds(self):
+        """One line names the bound; what was found until then is there; without a bound all is."""
+        core = self.context.hello
+        all_methods = self.run_tool("methods", "--r2r=all", core, statuses=(0,)).stdout
+        lines = all_methods.splitlines()
+        for option, text in (("--work-max=300K", b"work, 300000 steps"), ("--memory-max=1M", b"memory, 1 MiB")):
+            done = self.run_tool("methods", "--r2r=all", core, option, statuses=(1,))
+            self.assertEqual(done.stderr, b"cdacq: stopped at the bound on %s: results are incomplete\n" % text)
+            found = [line for line in done.stdout.splitlines() if b"[error]" not in line]
+            self.assertTrue(0 < len(found) < len(lines))
+            self.assertTrue(set(found) <= set(lines))
+        none = self.run_tool("methods", "--r2r=all", core, "--work-max=0", "--memory-max=0", statuses=(0,))
+        self.assertEqual(none.stdout, all_methods)
+        for command in COMMANDS:
+            arguments = ["/dev/null" if a == "OUT" else a for a in command]
+            done = self.run_tool(arguments[0], core, *arguments[1:], "--work-max=1")
+            self.assertLessEqual(done.stderr.count(b"stopped at the bound"), 1, command)
+
+
+def add_core(make):
+    def test(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.all_commands(make(folder, self.context), folder)
+
+    setattr(Hostile, f"test_core_{make.__name__}", test)
+
+
+for generator in generators.CORES:
+    add_core(generator)
+
+if __name__ == "__main__":
+    if not TOOL:
+        sys.exit(77)
+    unittest.main()
