@@ -162,8 +162,11 @@ static enum cdacq_status write_file(const char *path, const struct core_writer_i
         return error_set(err, CDACQ_ERR_IO, 0, "%s: %s", path, strerror(errno));
     int fd = fcntl(created.fd, F_DUPFD_CLOEXEC, 3); /* fclose() reports what could not be written */
     FILE *file = fd >= 0 ? fdopen(fd, "wb") : NULL;
-    enum cdacq_status status = file ? core_writer_write(file, image, ret_size, err)
-                                    : error_set(err, CDACQ_ERR_IO, 0, "%s: %s", path, strerror(errno));
+    struct cdacq_error error;
+    enum cdacq_status status = file ? core_writer_write(file, image, ret_size, &error)
+                                    : error_set(&error, CDACQ_ERR_IO, 0, "%s", strerror(errno));
+    if (status < 0)
+        error_set(err, status, 0, "%s: %s", path, error.message);
     if (fd >= 0 && (file ? fclose(file) : close(fd)) != 0 && status >= 0)
         status = error_set(err, CDACQ_ERR_IO, 0, "%s: %s", path, strerror(errno));
     if (status < 0)
