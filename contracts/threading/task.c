@@ -132,31 +132,12 @@ void task_each_continuation(struct threading_types *types, uint64_t task,
         visit(context, object, type);
 }
 
-struct search {
-    uint64_t object;
-    bool found;
-};
-
-static bool compare(void *context, uint64_t object, enum threading_type type)
-{
-    struct search *search = context;
-    (void)type;
-    search->found |= object == search->object;
-    return !search->found;
-}
-
-bool task_leads_to(struct threading_types *types, uint64_t task, uint64_t object)
-{
-    struct search search = {.object = object};
-    task_each_continuation(types, task, compare, &search);
-    return search.found;
-}
-
 /*
  * A state machine keeps the awaiter, which has the task. Whatever word of the box it is, the continuation of the task
  * shows that it is the right one.
  */
-uint64_t task_awaited(struct threading_types *types, uint64_t task)
+uint64_t task_awaited(struct threading_types *types, uint64_t task,
+                      bool (*leads_to)(void *context, uint64_t task, uint64_t object), void *context)
 {
     struct field_reader *reader = types->cache->reader;
     unsigned width = reader->raw.pointer_size;
@@ -169,7 +150,7 @@ uint64_t task_awaited(struct threading_types *types, uint64_t task)
         uint64_t word = read_pointer(&reader->raw, task + at);
         if (reader_leave(&reader->raw, &outer).status < 0)
             return 0;
-        if (word != task && threading_type_of(types, word, false) == THREADING_TASK && task_leads_to(types, word, task))
+        if (word != task && threading_type_of(types, word, false) == THREADING_TASK && leads_to(context, word, task))
             return word;
     }
     return 0;

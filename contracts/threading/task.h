@@ -11,9 +11,9 @@
 #include "contracts/threading/threading_types.h"
 
 enum {
-    CONTINUATIONS_MAX = 4096,   /* of one task */
-    TASK_WORDS_MAX = 4096,      /* of a box that are searched for the task that it awaits */
-    TASK_ARRAY_MAX = 64 * 1024, /* elements of a list of tasks */
+    CONTINUATIONS_MAX = 1 << 20, /* of one task */
+    TASK_WORDS_MAX = 4096,       /* of a box that are searched for the task that it awaits */
+    TASK_ARRAY_MAX = 64 * 1024,  /* elements of a list of tasks */
 };
 
 /* System.Threading.Tasks.TaskStatus */
@@ -46,11 +46,12 @@ const char *task_status_text(enum task_status status);
 void task_each_continuation(struct threading_types *types, uint64_t task,
                             bool (*visit)(void *context, uint64_t object, enum threading_type type), void *context);
 
-/* Whether the task's completion leads to `object`. */
-bool task_leads_to(struct threading_types *types, uint64_t task, uint64_t object);
-
-/* The task that an async method's task awaits, 0 if there is none or it is not known. */
-uint64_t task_awaited(struct threading_types *types, uint64_t task);
+/*
+ * The task that an async method's task awaits, 0 if there is none or it is not known. `leads_to` says whether the
+ * completion of `task` leads to `object`.
+ */
+uint64_t task_awaited(struct threading_types *types, uint64_t task,
+                      bool (*leads_to)(void *context, uint64_t task, uint64_t object), void *context);
 
 /*
  * What a task runs: the delegate's target method's entry point in *ret_entry, or the method table of the state machine

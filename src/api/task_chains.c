@@ -78,6 +78,11 @@ static struct cdacq_task describe(struct cdacq_wait_graph *graph, uint64_t task,
     };
 }
 
+static bool leads_to(void *context, uint64_t task, uint64_t object)
+{
+    return graph_task_leads_to(context, task, object);
+}
+
 /* The task that a task waits for, and that is not complete; 0: none is known. */
 static uint64_t next_task(struct cdacq_wait_graph *graph, uint64_t task)
 {
@@ -86,7 +91,7 @@ static uint64_t next_task(struct cdacq_wait_graph *graph, uint64_t task)
         return link->other;
     if (threading_type_of(&graph->types, task, true) != THREADING_TASK)
         return 0;
-    uint64_t awaited = task_awaited(&graph->types, task);
+    uint64_t awaited = task_awaited(&graph->types, task, leads_to, graph);
     if (awaited)
         (void)link_task(graph, task, awaited);
     return awaited;

@@ -68,7 +68,7 @@ static bool wait_for_task(struct cdacq_wait_graph *graph, uint64_t event, struct
     enum task_status status;
     if (task.object && task_read_status(&graph->types, task.object, &status) && task_is_completed(status))
         return false;
-    set_object(wait, CDACQ_WAIT_TASK, &task, task.object && event && task_leads_to(&graph->types, task.object, event));
+    set_object(wait, CDACQ_WAIT_TASK, &task, task.object && event && graph_task_leads_to(graph, task.object, event));
     return true;
 }
 

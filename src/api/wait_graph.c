@@ -61,6 +61,8 @@ void cdacq_wait_graph_destroy(struct cdacq_wait_graph *graph)
     task_links_deinit(&graph->links);
     task_table_deinit(&graph->runners);
     task_table_deinit(&graph->awaits);
+    task_table_deinit(&graph->leads);
+    object_indices_deinit(&graph->followed);
     graph_deadlocks_deinit(&graph->deadlocks);
     type_names_deinit(&graph->type_names);
     type_names_deinit(&graph->method_names);

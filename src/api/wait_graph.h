@@ -116,10 +116,12 @@ struct cdacq_wait_graph {
     struct graph_locks locks;
     struct object_indices lock_indices;
     struct graph_waits waits;
-    struct task_links runs;    /* tasks that threads run */
-    struct task_table runners; /* likewise */
-    struct task_table awaits;  /* from a task to one that it waits for */
-    struct task_links links;   /* all of these */
+    struct task_links runs;         /* tasks that threads run */
+    struct task_table runners;      /* likewise */
+    struct task_table awaits;       /* from a task to one that it waits for */
+    struct task_links links;        /* all of these */
+    struct object_indices followed; /* tasks whose continuations are in the next table */
+    struct task_table leads;        /* from a continuation to its task */
     struct graph_deadlocks deadlocks;
     struct type_names type_names;
     struct type_names method_names; /* by the entry point or the state machine */
@@ -160,6 +162,14 @@ void graph_read_frame(struct cdacq_wait_graph *graph, const struct cdacq_frame *
 
 /* What the current thread waits for, after its last frame. */
 void graph_find_wait(struct cdacq_wait_graph *graph);
+
+/* ---- task_leads.c ---- */
+
+/*
+ * Whether the completion of a task leads to an object. The continuations of each task are read once, since thousands of
+ * threads may wait for one task.
+ */
+bool graph_task_leads_to(struct cdacq_wait_graph *graph, uint64_t task, uint64_t object);
 
 /* ---- task_chains.c ---- */
 
