@@ -489,6 +489,20 @@ def compressed():
     yield "window", b"\1" + struct.pack("<I", 0xFD2FB528) + bytes([0, 20 << 3]) + zstd_block
 
 
+def locks():
+    """For fuzz_locks: an offset, then words to overwrite, or GC info."""
+    def word(place, kind, value):
+        return struct.pack("<HBH", place, kind, value)
+
+    yield "nothing", b""
+    yield "slim", bytes([20]) + bytes.fromhex("92013f0a05a00040ff00")
+    yield "fat", bytes([41]) + bytes.fromhex("81e40203c1470a7f55aa3311990044f0")
+    for seed in range(12):
+        chance = random.Random(seed)
+        yield f"words-{seed}", bytes([chance.randrange(256)]) + b"".join(
+            word(chance.randrange(1 << 16), chance.randrange(4), chance.randrange(1 << 13)) for _ in range(1 + 3 * seed))
+
+
 def main():
     for name, inputs in (
         ("fuzz_core", cores()),
@@ -504,6 +518,7 @@ def main():
         ("fuzz_verify", verified()),
         ("fuzz_unpacker", compressed()),
         ("fuzz_portable_pdb", pdbs()),
+        ("fuzz_locks", locks()),
     ):
         folder = HERE / "corpus" / name
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,384 @@
+/* test_wait_graph.c: locks, waits and deadlocks in a small memory; tests/dotnet/locks.py has real ones. */
+#include <stdio.h>
+
+#include "contracts/objects/sync_block.h"
+#include "contracts/thread.h"
+#include "contracts/threading/managed_lock.h"
+#include "tests/support/check_main.h"
+#include "tests/support/lock_heap.h"
+
+static struct lock_heap heap;
+static struct cdacq_wait_graph *graph;
+static struct cdacq_error error;
+
+static void setup(void)
+{
+    lock_heap_init(&heap);
+    ck_assert_int_eq(cdacq_wait_graph_create(&heap.session, &graph, &error), CDACQ_OK);
+}
+
+static void teardown(void)
+{
+    cdacq_wait_graph_destroy(graph);
+    lock_heap_deinit(&heap);
+    graph = NULL;
+}
+
+static void complete(void)
+{
+    lock_heap_add_threads(&heap, graph);
+    ck_assert_int_eq(cdacq_wait_graph_complete(graph, &error), CDACQ_OK);
+}
+
+/* Thread `thread` waits to enter monitor `monitor`, which `owner` holds. */
+static void enter(unsigned thread, unsigned monitor, int owner)
+{
+    lock_heap_hold(&heap, monitor, owner, 0, 1);
+    lock_heap_block(&heap, thread, monitor, 0);
+}
+
+/* "101 102;" for each deadlock. */
+static char deadlocks[256];
+
+static int put_deadlock(const struct cdacq_deadlock *deadlock, void *context)
+{
+    (void)context;
+    size_t length = strlen(deadlocks);
+    for (size_t i = 0; i < deadlock->count; i++)
+        length += (size_t)snprintf(deadlocks + length, sizeof deadlocks - length, "%s%d", i ? " " : "",
+                                   deadlock->waits[i]->tid);
+    snprintf(deadlocks + length, sizeof deadlocks - length, ";");
+    return 0;
+}
+
+static const char *found_deadlocks(void)
+{
+    deadlocks[0] = '\0';
+    ck_assert_int_eq(cdacq_wait_graph_visit_deadlocks(graph, put_deadlock, NULL, &error), CDACQ_OK);
+    return deadlocks;
+}
+
+static int keep_wait(const struct cdacq_wait *wait, void *context)
+{
+    const struct cdacq_wait **waits = context;
+    for (unsigned i = 0; i < LOCK_HEAP_THREADS; i++)
+        if (wait->tid == 101 + (int)i)
+            waits[i] = wait;
+    return 0;
+}
+
+static const struct cdacq_wait *wait_of(unsigned thread)
+{
+    const struct cdacq_wait *waits[LOCK_HEAP_THREADS] = {NULL};
+    ck_assert_int_eq(cdacq_wait_graph_visit_waits(graph, keep_wait, (void *)waits, &error), CDACQ_OK);
+    return waits[thread];
+}
+
+START_TEST(two_monitors)
+{
+    enter(0, 1, 1);
+    enter(1, 2, 0);
+    enter(2, 1, 1); /* waits too, but nobody waits for it */
+    complete();
+    ck_assert_str_eq(found_deadlocks(), "101 102;");
+    const struct cdacq_wait *wait = wait_of(2);
+    ck_assert_int_eq(wait->kind, CDACQ_WAIT_ENTER);
+    ck_assert_int_eq(wait->by, CDACQ_WAIT_BY_STATE);
+    ck_assert_uint_eq(wait->object, heap.monitors[1]);
+    ck_assert_str_eq(wait->type, "System.Object");
+    ck_assert_int_eq(wait->blocker_tid, 102);
+    ck_assert_uint_eq(wait->blocker_id, 2);
+    ck_assert(wait->has_timeout);
+    ck_assert_int_eq(wait->timeout, -1);
+}
+END_TEST
+
+START_TEST(several_circles)
+{
+    enter(0, 1, 1);
+    enter(1, 2, 2);
+    enter(2, 3, 0);
+    enter(3, 4, 4);
+    enter(4, 5, 3);
+    enter(5, 1, 1);
+    complete();
+    ck_assert_str_eq(found_deadlocks(), "101 102 103;104 105;");
+}
+END_TEST
+
+START_TEST(no_deadlock)
+{
+    enter(0, 1, 1);
+    enter(1, 2, 2);
+    lock_heap_hold(&heap, 3, 2, 4, 0);
+    lock_heap_block(&heap, 2, 4, 1); /* Monitor.Wait: nobody holds it */
+    enter(3, 5, 3);                  /* it has entered, and is about to notice */
+    lock_heap_hold(&heap, 6, -1, 0, 1);
+    lock_heap_block(&heap, 4, 6, 0); /* the owner has left, and the thread has not woken up */
+    complete();
+    ck_assert_str_eq(found_deadlocks(), "");
+    ck_assert_ptr_null(wait_of(3));
+    ck_assert_int_eq(wait_of(2)->kind, CDACQ_WAIT_PULSE);
+    ck_assert_int_eq(wait_of(4)->blocker_tid, 0);
+    ck_assert_ptr_null(wait_of(5));
+}
+END_TEST
+
+static int count_lock(const struct cdacq_lock *lock, void *context)
+{
+    unsigned *count = context;
+    ck_assert(lock->held || lock->waiters);
+    return ++*count == 3;
+}
+
+START_TEST(locks)
+{
+    unsigned count = 0;
+    struct cdacq_lock lock = {.size = sizeof lock};
+    lock_heap_hold(&heap, 1, 0, 3, 5);
+    lock_heap_hold(&heap, 2, 1, 0, 0);
+    complete();
+    ck_assert_int_eq(cdacq_wait_graph_visit_locks(graph, count_lock, &count, &error), CDACQ_OK);
+    ck_assert_uint_eq(count, 2);
+    ck_assert_int_eq(cdacq_session_get_lock(&heap.session, heap.monitors[1], &lock, &error), CDACQ_OK);
+    ck_assert_int_eq(lock.kind, CDACQ_LOCK_MONITOR);
+    ck_assert(lock.held && !lock.thin);
+    ck_assert_uint_eq(lock.recursion, 3);
+    ck_assert_uint_eq(lock.waiters, 5);
+    ck_assert_uint_eq(lock.owner, heap.threads[0]);
+    uint64_t object = lock_heap_object(&heap, LOCK_HEAP_LOCK);
+    lock_heap_put(&heap, object + LOCK_OWNER, 103, 4);
+    lock_heap_put(&heap, object + LOCK_STATE, 1 | 7 << 7, 4);
+    lock_heap_put(&heap, object + LOCK_RECURSION, 2, 4);
+    ck_assert_int_eq(cdacq_session_get_lock(&heap.session, object, &lock, &error), CDACQ_OK);
+    ck_assert_int_eq(lock.kind, CDACQ_LOCK_LOCK);
+    ck_assert(lock.held);
+    ck_assert_int_eq(lock.owner_tid, 103);
+    ck_assert_uint_eq(lock.recursion, 2);
+    ck_assert_uint_eq(lock.waiters, 7);
+    ck_assert_str_eq(lock.type, "System.Threading.Lock");
+    lock_heap_put(&heap, heap.monitors[3] - 4, 5 << 16 | 4, 4);
+    ck_assert_int_eq(cdacq_session_get_lock(&heap.session, heap.monitors[3], &lock, &error), CDACQ_OK);
+    ck_assert(lock.held && lock.thin);
+    ck_assert_uint_eq(lock.owner_id, 4);
+    ck_assert_uint_eq(lock.recursion, 5);
+}
+END_TEST
+
+/* .NET 11: the monitor is a Lock that the sync block refers to, or a thin lock in the sync block. */
+START_TEST(monitors_of_net_11)
+{
+    struct layout *layout = &heap.target.layout;
+    struct object_monitor monitor;
+    layout->fields[F_SyncBlock_Lock] = (struct layout_slot){.offset = 0, .width = 8, .present = true};
+    layout->fields[F_SyncBlock_ThinLock] = (struct layout_slot){.offset = 8, .width = 4, .present = true};
+    uint64_t object = lock_heap_object(&heap, LOCK_HEAP_LOCK), handle = lock_heap_object(&heap, LOCK_HEAP_OBJECT) + 8;
+    lock_heap_put(&heap, handle, object, 8);
+    lock_heap_put(&heap, heap.blocks[1], handle, 8);
+    lock_heap_put(&heap, object + LOCK_OWNER, 2, 4);
+    lock_heap_put(&heap, object + LOCK_STATE, 1, 4);
+    lock_heap_put(&heap, heap.blocks[2] + 8, 3 << 16 | 5, 4);
+    ck_assert(sync_block_monitor_read(&heap.session.reader, heap.blocks[1], &monitor));
+    ck_assert_uint_eq(monitor.lock_object, object);
+    ck_assert(sync_block_monitor_read(&heap.session.reader, heap.blocks[2], &monitor));
+    ck_assert(monitor.held);
+    ck_assert_uint_eq(monitor.thread_id, 5);
+    ck_assert_uint_eq(monitor.recursion, 3);
+    struct cdacq_lock lock = {.size = sizeof lock};
+    ck_assert_int_eq(cdacq_session_get_lock(&heap.session, heap.monitors[1], &lock, &error), CDACQ_OK);
+    ck_assert_int_eq(lock.kind, CDACQ_LOCK_MONITOR);
+    ck_assert(lock.held);
+    ck_assert_uint_eq(lock.owner_id, 2);
+}
+END_TEST
+
+/* Adds thread 0, which waits for `task` on `event`, whose monitor is number 1, then the others. */
+static void wait_for_task(uint64_t task, uint64_t event)
+{
+    const struct cdacq_thread thread = {.size = sizeof thread, .tid = 101, .thread = heap.threads[0], .managed_id = 1};
+    lock_heap_put(&heap, event + EVENT_LOCK, heap.monitors[1], 8);
+    lock_heap_block(&heap, 0, 1, 1);
+    cdacq_wait_graph_add_thread(graph, &thread);
+    graph->current.roles = 1u << WAIT_ROLE_EVENT | 1u << WAIT_ROLE_TASK;
+    graph->current.candidates[WAIT_ROLE_EVENT] = (struct wait_candidate){.object = event, .by = CDACQ_WAIT_BY_FRAME};
+    graph->current.candidates[WAIT_ROLE_TASK] = (struct wait_candidate){.object = task, .by = CDACQ_WAIT_BY_SCAN};
+    for (unsigned i = 1; i < LOCK_HEAP_THREADS; i++) {
+        const struct cdacq_thread other = {
+            .size = sizeof other, .tid = 101 + (int)i, .thread = heap.threads[i], .managed_id = i + 1};
+        cdacq_wait_graph_add_thread(graph, &other);
+    }
+}
+
+static void run_task(uint64_t task, unsigned thread)
+{
+    struct task_link *run = task_links_append_items(&graph->runs, 1);
+    ck_assert_ptr_nonnull(run);
+    *run = (struct task_link){.waiter = task, .other = thread};
+}
+
+/* A task that another task completes, which runs on a thread that waits for a lock of the first. */
+START_TEST(deadlock_through_tasks)
+{
+    uint64_t outer = lock_heap_object(&heap, LOCK_HEAP_TASK), inner = lock_heap_object(&heap, LOCK_HEAP_OTHER);
+    uint64_t event = lock_heap_object(&heap, LOCK_HEAP_EVENT), action = lock_heap_object(&heap, LOCK_HEAP_DELEGATE);
+    lock_heap_put(&heap, action + DELEGATE_TARGET, outer, 8);
+    lock_heap_put(&heap, outer + TASK_CONTINUATION, event, 8);
+    lock_heap_put(&heap, inner + TASK_CONTINUATION,
+                  lock_heap_list(&heap, (const uint64_t[]){heap.monitors[2], action}, 2), 8);
+    enter(2, 2, 0);
+    wait_for_task(outer, event);
+    run_task(inner, 2);
+    ck_assert_int_eq(cdacq_wait_graph_complete(graph, &error), CDACQ_OK);
+    ck_assert_str_eq(found_deadlocks(), "101 103;");
+    const struct cdacq_wait *wait = wait_of(0);
+    ck_assert_int_eq(wait->kind, CDACQ_WAIT_TASK);
+    ck_assert_int_eq(wait->by, CDACQ_WAIT_BY_STATE); /* the continuation confirms what was found by a scan */
+    ck_assert_int_eq(wait->blocker_tid, 103);
+    ck_assert_uint_eq(wait->task_count, 2);
+    ck_assert_uint_eq(wait->tasks[1].object, inner);
+    ck_assert_int_eq(wait->tasks[1].tid, 103);
+    ck_assert_str_eq(wait->tasks[0].status, "Created");
+}
+END_TEST
+
+START_TEST(guessed_task)
+{
+    uint64_t task = lock_heap_object(&heap, LOCK_HEAP_TASK), event = lock_heap_object(&heap, LOCK_HEAP_EVENT);
+    wait_for_task(task, event);
+    ck_assert_int_eq(cdacq_wait_graph_complete(graph, &error), CDACQ_OK);
+    ck_assert_int_eq(wait_of(0)->by, CDACQ_WAIT_BY_SCAN);
+}
+END_TEST
+
+START_TEST(completed_task)
+{
+    uint64_t task = lock_heap_object(&heap, LOCK_HEAP_TASK), event = lock_heap_object(&heap, LOCK_HEAP_EVENT);
+    lock_heap_put(&heap, task + TASK_STATE, 0x1000000, 4);
+    wait_for_task(task, event);
+    ck_assert_int_eq(cdacq_wait_graph_complete(graph, &error), CDACQ_OK);
+    ck_assert_ptr_null(wait_of(0));
+}
+END_TEST
+
+/* Tasks whose continuations lead to each other, and a list that contains itself. */
+START_TEST(circles_of_tasks)
+{
+    uint64_t a = lock_heap_object(&heap, LOCK_HEAP_TASK), b = lock_heap_object(&heap, LOCK_HEAP_TASK);
+    uint64_t event = lock_heap_object(&heap, LOCK_HEAP_EVENT);
+    uint64_t list = lock_heap_list(&heap, (const uint64_t[]){a, b, 0, event}, 4);
+    lock_heap_put(&heap, a + TASK_CONTINUATION, b, 8);
+    lock_heap_put(&heap, b + TASK_CONTINUATION, list, 8);
+    lock_heap_put(&heap, list + LIST_SIZE, INT32_MAX, 4); /* more than its array has */
+    wait_for_task(a, event);
+    run_task(a, 3);
+    run_task(b, 3);
+    ck_assert_int_eq(cdacq_wait_graph_complete(graph, &error), CDACQ_OK);
+    ck_assert_int_eq(wait_of(0)->blocker_tid, 104);
+    ck_assert_uint_eq(wait_of(0)->task_count, 1);
+    ck_assert_str_eq(found_deadlocks(), ""); /* no thread is in the circle of the two */
+}
+END_TEST
+
+/* A table that claims more entries than there is memory, entries of other objects, a monitor of no sync block. */
+START_TEST(lying_tables)
+{
+    struct field_reader *reader = &heap.session.reader;
+    struct sync_entry entry;
+    uint64_t object = 77;
+    lock_heap_hold(&heap, 1, 0, 0, 1);
+    lock_heap_set(&heap, heap.cache, F_SyncBlockCache_FreeSyncTableIndex, UINT32_MAX);
+    ck_assert_uint_eq(sync_table_count(reader), SYNC_BLOCKS_MAX);
+    ck_assert(sync_table_entry(reader, 1, &entry));
+    ck_assert(!sync_table_entry(reader, SYNC_BLOCKS_MAX, &entry));
+    reader_begin(&reader->raw, FUEL_LOOKUP);
+    lock_heap_set(&heap, heap.table + 16, F_SyncTableEntry_Object, heap.monitors[1] | 1);
+    ck_assert(sync_table_entry(reader, 1, &entry));
+    ck_assert_uint_eq(entry.object, 0); /* it is free */
+    ck_assert(!sync_block_object(reader, heap.blocks[1], &object));
+    ck_assert_uint_eq(object, 77);
+    reader_begin(&reader->raw, FUEL_LOOKUP);
+    lock_heap_set(&heap, heap.blocks[2], F_SyncBlock_m_dwSyncIndex, 3);
+    ck_assert(!sync_block_object(reader, heap.blocks[2], &object)); /* the entry is another's */
+    lock_heap_add_threads(&heap, graph);
+    ck_assert_int_lt(cdacq_wait_graph_complete(graph, &error), 0); /* and says why */
+    ck_assert_uint_ne(error.message[0], '\0');
+}
+END_TEST
+
+START_TEST(blocking_items)
+{
+    struct thread_blocking blocking;
+    struct field_reader *reader = &heap.session.reader;
+    ck_assert(!thread_read_blocking(reader, heap.threads[0], &blocking));
+    ck_assert(!reader_failed(&reader->raw));
+    lock_heap_block(&heap, 0, 3, 1);
+    ck_assert(thread_read_blocking(reader, heap.threads[0], &blocking));
+    ck_assert_int_eq(blocking.kind, THREAD_BLOCKED_WAITING);
+    ck_assert_uint_eq(blocking.sync_block, heap.blocks[3]);
+    lock_heap_block(&heap, 0, 3, 2);
+    ck_assert(!thread_read_blocking(reader, heap.threads[0], &blocking));
+    ck_assert(reader_failed(&reader->raw));
+}
+END_TEST
+
+START_TEST(arguments)
+{
+    struct cdacq_lock lock = {.size = 0};
+    struct cdacq_wait_graph *none;
+    ck_assert_int_eq(cdacq_wait_graph_create(NULL, &none, &error), CDACQ_ERR_ARGUMENT);
+    ck_assert_int_eq(cdacq_wait_graph_create(&heap.session, NULL, &error), CDACQ_ERR_ARGUMENT);
+    ck_assert_int_eq(cdacq_wait_graph_visit_deadlocks(graph, put_deadlock, NULL, &error), CDACQ_ERR_ARGUMENT);
+    ck_assert_int_eq(cdacq_wait_graph_visit_waits(NULL, keep_wait, NULL, &error), CDACQ_ERR_ARGUMENT);
+    ck_assert_int_eq(cdacq_session_get_lock(&heap.session, heap.monitors[1], &lock, &error), CDACQ_ERR_ARGUMENT);
+    lock.size = sizeof lock;
+    ck_assert_int_eq(cdacq_session_get_lock(NULL, heap.monitors[1], &lock, &error), CDACQ_ERR_ARGUMENT);
+    ck_assert_int_lt(cdacq_session_get_lock(&heap.session, 0x10, &lock, &error), 0);
+    cdacq_wait_graph_add_thread(graph, NULL);
+    cdacq_wait_graph_add_frame(graph, NULL);
+    cdacq_wait_graph_add_thread(NULL, NULL);
+    cdacq_wait_graph_destroy(NULL);
+    ck_assert_int_eq(cdacq_wait_graph_complete(graph, &error), CDACQ_OK);
+    ck_assert_int_eq(cdacq_wait_graph_complete(graph, &error), CDACQ_ERR_ARGUMENT);
+    heap.target.layout.usable = 0;
+    ck_assert_int_eq(cdacq_wait_graph_create(&heap.session, &none, &error), CDACQ_ERR_CONTRACT);
+}
+END_TEST
+
+static int stop_at_lock(const struct cdacq_lock *lock, void *context)
+{
+    (void)lock;
+    (void)context;
+    return 1;
+}
+
+START_TEST(stops)
+{
+    lock_heap_hold(&heap, 1, 0, 3, 5);
+    complete();
+    ck_assert_int_eq(cdacq_wait_graph_visit_locks(graph, stop_at_lock, NULL, &error), CDACQ_STOPPED);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    Suite *s = suite_create("wait_graph");
+    TCase *tc = tcase_create("graph");
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, two_monitors);
+    tcase_add_test(tc, several_circles);
+    tcase_add_test(tc, no_deadlock);
+    tcase_add_test(tc, locks);
+    tcase_add_test(tc, monitors_of_net_11);
+    tcase_add_test(tc, deadlock_through_tasks);
+    tcase_add_test(tc, guessed_task);
+    tcase_add_test(tc, completed_task);
+    tcase_add_test(tc, circles_of_tasks);
+    tcase_add_test(tc, lying_tables);
+    tcase_add_test(tc, blocking_items);
+    tcase_add_test(tc, arguments);
+    tcase_add_test(tc, stops);
+    suite_add_tcase(s, tc);
+    return s;
+}
+
+CHECK_MAIN(suite)

@@ -1,0 +1,120 @@
+/*
+ * fuzz_locks.c: the waits of a small heap of threads, locks and tasks with words overwritten, and GC info. The first
+ * byte is an offset in the code of the GC info; then, words of five bytes each: a place (2), and a value (3), which is a
+ * number or the address of something in the heap. Every graph is completed, with no more waits than threads.
+ */
+#include <stdlib.h>
+
+#include "tests/support/lock_heap.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { WORD = 5, WORDS_MAX = 64 };
+
+static void overwrite(struct lock_heap *heap, const uint8_t *word)
+{
+    unsigned place = load_u16(word, false), value = load_u16(word + 3, false);
+    uint64_t size = heap->end - heap->objects_begin;
+    uint64_t address = heap->objects_begin + (uint64_t)(place & 0x7fff) * 4 % (size - 8);
+    switch (word[2] & 3) {
+    case 0: /* something in the heap */
+        lock_heap_put(heap, address, LOCK_HEAP_BASE + value * UINT64_C(2) % LOCK_HEAP_SIZE, 8);
+        break;
+    case 1: /* an object, a thread, a sync block */
+        lock_heap_put(heap, address, heap->objects_begin + value * UINT64_C(8) % size, 8);
+        break;
+    case 2:
+        lock_heap_put(heap, address, value, 4);
+        break;
+    default:
+        lock_heap_put(heap, address, (uint64_t)value << 16, place & 0x8000 ? 8 : 4);
+    }
+}
+
+/* Two threads that wait for each other, one of them through a task. */
+static void arrange(struct lock_heap *heap, struct cdacq_wait_graph *graph, uint64_t ret_tasks[2], uint64_t *ret_event)
+{
+    uint64_t event = *ret_event = lock_heap_object(heap, LOCK_HEAP_EVENT);
+    uint64_t outer = ret_tasks[0] = lock_heap_object(heap, LOCK_HEAP_TASK);
+    uint64_t inner = ret_tasks[1] = lock_heap_object(heap, LOCK_HEAP_OTHER);
+    uint64_t action = lock_heap_object(heap, LOCK_HEAP_DELEGATE), lock = lock_heap_object(heap, LOCK_HEAP_LOCK);
+    (void)graph;
+    lock_heap_put(heap, action + DELEGATE_TARGET, outer, 8);
+    lock_heap_put(heap, outer + TASK_CONTINUATION, event, 8);
+    lock_heap_put(heap, inner + TASK_CONTINUATION, lock_heap_list(heap, (const uint64_t[]){lock, action}, 2), 8);
+    lock_heap_put(heap, event + EVENT_LOCK, heap->monitors[1], 8);
+    lock_heap_block(heap, 0, 1, 1);
+    lock_heap_hold(heap, 2, 0, 1, 1);
+    lock_heap_block(heap, 1, 2, 0);
+    lock_heap_hold(heap, 3, 3, 0, 2);
+    lock_heap_block(heap, 2, 3, 0);
+}
+
+static int count(const struct cdacq_wait *wait, void *context)
+{
+    unsigned *waits = context;
+    if (wait->task_count > TASK_CHAIN_MAX || (wait->by == CDACQ_WAIT_BY_NOTHING) != !wait->object)
+        abort();
+    return ++*waits > LOCK_HEAP_THREADS ? (abort(), 1) : 0;
+}
+
+static int check_deadlock(const struct cdacq_deadlock *deadlock, void *context)
+{
+    (void)context;
+    if (deadlock->count > LOCK_HEAP_THREADS)
+        abort();
+    for (size_t i = 0; i < deadlock->count; i++)
+        if (!deadlock->waits[i])
+            abort();
+    return 0;
+}
+
+static void add_threads(struct lock_heap *heap, struct cdacq_wait_graph *graph, const uint64_t tasks[2], uint64_t event)
+{
+    for (unsigned i = 0; i < LOCK_HEAP_THREADS; i++) {
+        const struct cdacq_thread thread = {
+            .size = sizeof thread, .tid = 101 + (int)i, .thread = heap->threads[i], .managed_id = i + 1};
+        cdacq_wait_graph_add_thread(graph, &thread);
+        graph->current.roles = 1u << WAIT_ROLE_EVENT | 1u << WAIT_ROLE_TASK;
+        graph->current.candidates[WAIT_ROLE_EVENT] =
+            (struct wait_candidate){.object = event, .by = CDACQ_WAIT_BY_FRAME};
+        graph->current.candidates[WAIT_ROLE_TASK] =
+            (struct wait_candidate){.object = tasks[i & 1], .by = CDACQ_WAIT_BY_SCAN};
+        struct task_link *run = task_links_append_items(&graph->runs, 1);
+        if (!run)
+            abort();
+        *run = (struct task_link){.waiter = tasks[1], .other = 1};
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct lock_heap heap;
+    struct cdacq_wait_graph *graph;
+    struct cdacq_error error;
+    struct gc_slots slots = {0};
+    uint64_t tasks[2], event;
+    unsigned waits = 0;
+    lock_heap_init(&heap);
+    uint64_t gc_info = heap.end + 1024;
+    if (cdacq_wait_graph_create(&heap.session, &graph, &error) < 0)
+        abort();
+    arrange(&heap, graph, tasks, &event);
+    for (size_t i = 0; i < WORDS_MAX && 1 + i * WORD + WORD <= size; i++)
+        overwrite(&heap, data + 1 + i * WORD);
+    memcpy(heap.bytes + (gc_info - LOCK_HEAP_BASE), data, MIN(size, (size_t)1024));
+    add_threads(&heap, graph, tasks, event);
+    (void)cdacq_wait_graph_complete(graph, &error);
+    (void)cdacq_wait_graph_visit_waits(graph, count, &waits, &error);
+    (void)cdacq_wait_graph_visit_deadlocks(graph, check_deadlock, NULL, &error);
+    for (unsigned version = 2; version <= 4 && size > 1; version++) {
+        reader_begin(&heap.session.reader.raw, FUEL_LOOKUP);
+        if (!gc_slots_read(&heap.session.reader, gc_info + 1, version, data[0], data[0] & 1, &slots) && slots.count)
+            abort();
+        slots.count = 0;
+    }
+    gc_slots_deinit(&slots);
+    cdacq_wait_graph_destroy(graph);
+    lock_heap_deinit(&heap);
+    return 0;
+}

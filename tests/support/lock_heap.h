@@ -1,0 +1,80 @@
+/*
+ * lock_heap.h: threads, locks and tasks in a small memory, laid out as .NET 8 for x64 does (and System.Threading.Lock as
+ * .NET 9), for tests and fuzzing. Bytes may be overwritten before they are read.
+ */
+#ifndef CDACQ_TESTS_SUPPORT_LOCK_HEAP_H
+#define CDACQ_TESTS_SUPPORT_LOCK_HEAP_H
+
+#include "cdacq/lock.h"
+#include "src/api/wait_graph.h"
+
+enum {
+    LOCK_HEAP_BASE = 0x100000,
+    LOCK_HEAP_SIZE = 0x20000,
+    LOCK_HEAP_THREADS = 6, /* with the runtime's ids 1, 2, ... and the kernel's ids 101, 102, ... */
+    LOCK_HEAP_BLOCKS = 8,  /* sync blocks, of the indices 1, 2, ... */
+};
+
+/* The types, in the order of their TypeDefs. */
+enum lock_heap_type {
+    LOCK_HEAP_OBJECT,
+    LOCK_HEAP_LOCK,
+    LOCK_HEAP_TASK,
+    LOCK_HEAP_EVENT,
+    LOCK_HEAP_THREAD,
+    LOCK_HEAP_LIST,
+    LOCK_HEAP_DELEGATE,
+    LOCK_HEAP_OTHER, /* of the program: derived from Task */
+    LOCK_HEAP_TYPES
+};
+
+/* Offsets of the fields from the object. */
+enum {
+    LOCK_OWNER = 16,
+    LOCK_STATE = 20,
+    LOCK_RECURSION = 24,
+    TASK_STATE = 40,
+    TASK_CONTINUATION = 16,
+    TASK_ACTION = 8,
+    EVENT_LOCK = 8,
+    EVENT_STATE = 16,
+    THREAD_INTERNAL = 40,
+    LIST_ITEMS = 8,
+    LIST_SIZE = 16,
+    DELEGATE_TARGET = 8,
+};
+
+struct lock_heap {
+    uint8_t bytes[LOCK_HEAP_SIZE];
+    uint64_t end;           /* the next free address */
+    uint64_t objects_begin; /* what precedes it are types and metadata */
+    struct cdacq_target target;
+    struct cdacq_session session;
+    uint64_t tables[LOCK_HEAP_TYPES], references_table;
+    uint64_t core, program; /* Modules */
+    uint64_t threads[LOCK_HEAP_THREADS], items[LOCK_HEAP_THREADS];
+    uint64_t blocks[LOCK_HEAP_BLOCKS + 1], monitors[LOCK_HEAP_BLOCKS + 1]; /* sync blocks and their objects, from 1 */
+    uint64_t table, cache;
+};
+
+/* Every monitor is free, no thread waits. */
+void lock_heap_init(struct lock_heap *heap);
+void lock_heap_deinit(struct lock_heap *heap);
+
+void lock_heap_put(struct lock_heap *heap, uint64_t address, uint64_t value, unsigned width);
+void lock_heap_set(struct lock_heap *heap, uint64_t base, enum layout_field field, uint64_t value);
+uint64_t lock_heap_object(struct lock_heap *heap, enum lock_heap_type type);
+
+/* A List<T> of objects. */
+uint64_t lock_heap_list(struct lock_heap *heap, const uint64_t *objects, uint32_t count);
+
+/* Thread `owner` (-1: none) holds a monitor, entered 1 + `recursion` times; `waiters` wait. */
+void lock_heap_hold(struct lock_heap *heap, unsigned monitor, int owner, uint32_t recursion, uint32_t waiters);
+
+/* Thread `thread` is blocked on a monitor: kind 0 enters, 1 waits for a pulse. */
+void lock_heap_block(struct lock_heap *heap, unsigned thread, unsigned monitor, uint32_t kind);
+
+/* Adds the threads to a graph, without frames. */
+void lock_heap_add_threads(struct lock_heap *heap, struct cdacq_wait_graph *graph);
+
+#endif
