@@ -813,7 +813,7 @@ START_TEST(random_damage)
 {
     struct combination c = combination_of(_i);
     struct random random = {(uint64_t)_i};
-    for (int round = 0; round < 6; round++) {
+    for (int round = 0; round < rounds(6, 1); round++) {
         struct sample_process sample = sample_build(c.arch, c.seed + (uint64_t)round, c.version, true);
         struct addresses addresses = interesting_addresses(&sample, &random);
         mock_publish(sample.mock, NULL);
@@ -848,15 +848,15 @@ static Suite *suite(void)
 {
     Suite *suite = suite_create("execution_manager");
     TCase *tcase = tcase_create("execution_manager");
-    tcase_add_loop_test(tcase, every_address_has_its_method, 0, COMBINATIONS);
-    tcase_add_loop_test(tcase, bulk_equals_single, 0, COMBINATIONS);
-    tcase_add_loop_test(tcase, a_visit_reports_everything, 0, COMBINATIONS);
+    tcase_add_loop_test(tcase, every_address_has_its_method, 0, rounds(COMBINATIONS, ARCH_COUNT * VERSIONS));
+    tcase_add_loop_test(tcase, bulk_equals_single, 0, rounds(COMBINATIONS, ARCH_COUNT * VERSIONS));
+    tcase_add_loop_test(tcase, a_visit_reports_everything, 0, rounds(COMBINATIONS, ARCH_COUNT * VERSIONS));
     tcase_add_loop_test(tcase, first_questions, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, first_questions_without_types, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, a_visit_can_be_stopped, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, nothing_to_walk_back_to, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, composite_images, 0, ARCH_COUNT);
-    tcase_add_loop_test(tcase, gc_info_of_images, 0, ARCH_COUNT * SEEDS);
+    tcase_add_loop_test(tcase, gc_info_of_images, 0, rounds(ARCH_COUNT * SEEDS, ARCH_COUNT));
     tcase_add_loop_test(tcase, code_pointers, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, execution_manager_alone, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, missing_names, 0, ARCH_COUNT);

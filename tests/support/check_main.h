@@ -21,4 +21,10 @@
         return failed ? EXIT_FAILURE : EXIT_SUCCESS;  \
     }
 
+/* How many rounds to run: `all`, or `few` under valgrind, which is some forty times slower. */
+static inline int rounds(int all, int few)
+{
+    return getenv("CDACQ_VALGRIND") ? few : all;
+}
+
 #endif
