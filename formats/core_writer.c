@@ -113,9 +113,24 @@ static uint64_t prstatus_head_size(const struct core_writer_image *image)
     return image->wide ? 112 : 72;
 }
 
+/* Bytes of the machine's elf_gregset_t: debuggers refuse an NT_PRSTATUS of another size. 0: not known. */
+static uint64_t registers_size(const struct core_writer_image *image)
+{
+    static const struct {
+        uint16_t machine;
+        uint8_t words;
+    } sets[] = {{EM_X86_64, 27}, {EM_386, 17},   {EM_AARCH64, 34},
+                {EM_ARM, 18},    {EM_RISCV, 32}, {258 /* LoongArch */, 45}};
+    for (size_t i = 0; i < ARRAY_SIZE(sets); i++)
+        if (sets[i].machine == image->machine)
+            return sets[i].words * (image->wide ? UINT64_C(8) : UINT64_C(4));
+    return 0;
+}
+
 static uint64_t prstatus_size(const struct core_writer_image *image, const struct core_writer_thread *thread)
 {
-    return align_up(prstatus_head_size(image) + thread->registers_size + 4, image->wide ? 8 : 4);
+    uint64_t registers = MAX(registers_size(image), (uint64_t)thread->registers_size);
+    return align_up(prstatus_head_size(image) + registers + 4, image->wide ? 8 : 4);
 }
 
 static void plan_notes(const struct core_writer_image *image, struct plan *plan)

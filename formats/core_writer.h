@@ -50,9 +50,11 @@ struct core_writer_thread {
 
 #define CORE_WRITER_NOTE "CDACQ" /* name of the notes of a core that `cdacq snapshot` writes */
 
+/* gdb goes by the type alone, whatever the name: these are no NT_* that it knows, so that it passes over the notes. */
 enum core_writer_note {
-    CORE_WRITER_MARK = 1, /* empty: who wrote the core */
-    CORE_WRITER_PDB = 2,  /* the bytes of a portable PDB, which has its id in it */
+    CORE_WRITER_MARK = 0x43444301, /* empty: who wrote the core */
+    CORE_WRITER_PDB = 0x43444302,  /* the bytes of a portable PDB, which has its id in it */
+    CORE_WRITER_PDB_BEFORE = 2,    /* the same in snapshots of earlier versions */
 };
 
 /* Bytes of a note of that kind, at most 1 GiB. */

@@ -299,8 +299,8 @@ static bool read_process_note(struct core *core, const struct elf_note_bytes *vi
 static bool read_own_note(struct core *core, const struct elf_note_bytes *view)
 {
     const struct target_pdb pdb = {view->desc, view->note.desc_size};
-    return view->note.type != CORE_WRITER_PDB || core->base.pdbs.count == PDB_MAX ||
-           target_pdbs_append(&core->base.pdbs, pdb);
+    bool is_pdb = view->note.type == CORE_WRITER_PDB || view->note.type == CORE_WRITER_PDB_BEFORE;
+    return !is_pdb || core->base.pdbs.count == PDB_MAX || target_pdbs_append(&core->base.pdbs, pdb);
 }
 
 static enum cdacq_status read_notes(struct core *core, const struct elf_segment *header, struct cdacq_error *err)

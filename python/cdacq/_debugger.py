@@ -1,0 +1,333 @@
+"""What the extensions of gdb and lldb have in common: a target over the debugger's memory, and the commands. Private."""
+from __future__ import annotations
+
+import io
+import os
+import struct
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from ._abi import Answer, ExceptionFlaw, FrameKind, FrameSource, FuncletKind
+from ._lookups import Frame, Thread
+from .errors import Error
+from .records import Method
+from .target import Mapping, Memory, MemoryThread, Target, open
+
+# The registers that a walk needs, by their DWARF numbers.
+REGISTERS: dict[int, tuple[str, ...]] = {
+    62: ("rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
+         "rip"),
+    183: (*(f"x{i}" for i in range(31)), "sp", "pc"),
+}
+POINTERS = {62: (16, 7), 183: (32, 31)}  # the numbers of the program counter and the stack pointer
+MACHINES = {"x86-64": 62, "x86_64": 62, "amd64": 62, "aarch64": 183, "arm64": 183}
+
+
+Intervals = list[tuple[int, int]]
+
+
+def relocated(path: str, begin: int) -> Intervals:
+    """Where a process writes to an ELF image whose first byte is mapped at `begin`: data, and what is relocated."""
+    try:
+        with io.open(path, "rb") as file:
+            header = file.read(64)
+            if header[:6] != b"\x7fELF\x02\x01":
+                return []
+            offset, size, count = (int.from_bytes(header[at:at + width], "little") for at, width in
+                                   ((32, 8), (54, 2), (56, 2)))
+            file.seek(offset)
+            table = file.read(size * count)
+    except OSError:
+        return []
+    found, first = [], None
+    for at in range(0, len(table) - 55, max(size, 56)):
+        kind, flags, _, address, _, _, length, _ = struct.unpack_from("<IIQQQQQQ", table, at)
+        if kind == 1 and first is None:
+            first = address & ~0xFFF
+        if (kind == 1 and flags & 2) or kind == 0x6474E552:  # PT_LOAD that is writable, PT_GNU_RELRO
+            found.append((address, address + length))
+    return [(start - (first or 0) + begin, end - (first or 0) + begin) for start, end in found]
+
+
+def subtract(intervals: Intervals, held: Intervals) -> Intervals:
+    """What is in none of `held`, sorted."""
+    left = []
+    held = sorted(held)
+    for begin, end in sorted(intervals):
+        for start, stop in held:
+            if stop <= begin or start >= end:
+                continue
+            if start > begin:
+                left.append((begin, start))
+            begin = max(begin, stop)
+        if begin < end:
+            left.append((begin, end))
+    return sorted(left)
+
+
+def printable(text: str) -> str:
+    """Text of the target, fit for a terminal."""
+    return "".join(c if c == "\n" or c == "\t" or c.isprintable() else c.encode(
+        "unicode_escape").decode() for c in text.encode("utf-8", "backslashreplace").decode("utf-8"))
+
+
+def method_text(method: Method) -> str:
+    """One line about what owns an address."""
+    if method.answer == Answer.ERROR:
+        return f"error: {method.error}"
+    if method.answer == Answer.NONE:
+        return "not managed"
+    if method.answer == Answer.STUB:
+        return f"stub <{method.kind.text}>"
+    words = [f"{method.name or '?'} +{method.offset:#x}", f"[{' '.join(filter(None, (method.kind.text, method.tier)))}]"]
+    if method.il_offset is not None:
+        words.append(f"IL_{method.il_offset:04x}")
+    if method.line:
+        words.append(f"{os.path.basename(method.file or '')}:{method.line}")
+    if method.module:
+        words.append(f"({os.path.basename(method.module)})")
+    if method.error:
+        words.append(f"({method.error})")
+    return " ".join(words)
+
+
+def frame_text(frame: Frame) -> str:
+    """One line about a frame, as `cdacq stack` writes it."""
+    number = f"#{frame.index}{'?' if frame.by == FrameSource.GUESS else ''}"
+    funclet = "" if frame.funclet == FuncletKind.NONE else f"[{frame.funclet.name.lower()}] "
+    if frame.method:
+        text = method_text(frame.method)
+    elif frame.symbol:
+        text = f"{frame.symbol} +{frame.symbol_offset:#x}" + (
+            f" ({os.path.basename(frame.module)})" if frame.module else "")
+    elif frame.module:
+        text = f"{os.path.basename(frame.module)}+{frame.module_offset:#x}"
+    else:
+        text = "unknown code"
+    signal = " [signal]" if frame.kind == FrameKind.SIGNAL else ""
+    return f"{number:<4} {funclet}{frame.pc:#x} {text}{signal}"
+
+
+class Debugger:
+    """A debugger's process. A debugger derives from this; `changed` is called after each stop."""
+
+    def __init__(self) -> None:
+        self._target: Target | None = None
+        self._failure: Error | None = None
+        self._threads: dict[int, Thread] | None = None
+
+    # ---- What a debugger provides
+
+    def read(self, address: int, size: int) -> bytes:
+        """Memory of the process, or b""."""
+        raise NotImplementedError
+
+    def mappings(self) -> list[Mapping]:
+        """The files that are mapped into the process."""
+        raise NotImplementedError
+
+    def thread_ids(self) -> list[tuple[int, str | None]]:
+        """The kernel's id and the name of each thread."""
+        raise NotImplementedError
+
+    def selected_thread_id(self) -> int:
+        """The kernel's id of the thread that the user has selected."""
+        raise NotImplementedError
+
+    def registers(self, tid: int) -> dict[int, int]:
+        """The registers of a thread's innermost frame, by their DWARF numbers."""
+        raise NotImplementedError
+
+    def evaluate(self, expression: str) -> int:
+        """The value of an expression of the user."""
+        raise NotImplementedError
+
+    machine = 0
+    pid = 0
+
+    # ---- The target
+
+    def target(self) -> Target:
+        """The process as a target. It is read again after each stop. Raises Error."""
+        if self._failure:
+            raise self._failure
+        if self._target is None:
+            threads = [MemoryThread(tid, name=name) for tid, name in self.thread_ids()]
+            try:
+                self._target = open(callbacks=Memory(read=self.read, mappings=self.mappings(), pid=self.pid,
+                                                     elf_machine=self.machine, threads=threads),
+                                    find_file=self.find_file)
+            except Error as error:
+                self._failure = error
+                raise
+        return self._target
+
+    def find_file(self, need: Any) -> str | None:
+        """PDBs are looked for beside their modules, at the paths that the process has."""
+        if need.path and os.path.isabs(need.path) and os.path.exists(need.path):
+            path: str = need.path
+            return path
+        if need.path and not os.path.isabs(need.path) and self._target is not None:
+            return self._beside.get(need.path)
+        return None
+
+    @property
+    def _beside(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for mapping in self._paths:
+            pdb = os.path.splitext(mapping)[0] + ".pdb"
+            if os.path.exists(pdb):
+                found.setdefault(os.path.basename(pdb), pdb)
+        return found
+
+    _paths: tuple[str, ...] = ()
+
+    def changed(self) -> None:
+        """The process has run, or another one is debugged: what was read of it is forgotten."""
+        target, self._target, self._failure, self._threads = self._target, None, None, None
+        if target is not None:
+            target.close()
+
+    def threads(self) -> dict[int, Thread]:
+        """The threads by the kernel's ids, with what the runtime knows of them."""
+        if self._threads is None:
+            self._threads = {thread.tid: thread for thread in self.target().threads().items}
+        return self._threads
+
+    def frames(self, tid: int) -> tuple[list[Frame], Error | None]:
+        """The stack of a thread, and why it is incomplete."""
+        thread = self.threads().get(tid)
+        try:
+            listing = self.target().frames(self.registers(tid), thread=thread.thread if thread else 0)
+        except Error as error:
+            return [], error
+        return listing.items, listing.error
+
+    # ---- Commands: each yields lines
+
+    def ip2method(self, arguments: list[str]) -> Iterator[str]:
+        """cdacq ip2method [EXPRESSION...]: the methods that own addresses; without one, that of the program counter."""
+        for ip in self._addresses(arguments):
+            yield f"{ip:#x} {method_text(self.target().method_at(ip))}"
+
+    def inspect(self, arguments: list[str]) -> Iterator[str]:
+        """cdacq inspect [EXPRESSION...]: the method at an address: its code, tables and exception clauses."""
+        target = self.target()
+        for ip in self._addresses(arguments):
+            method = target.method_at(ip)
+            yield f"{ip:#x} {method_text(method)}"
+            block = target.block_at(ip)
+            if block is None:
+                continue
+            yield f"  code           [{method.code_start:#x}, {method.code_end:#x})"
+            if method.cold_start:
+                yield f"  cold part      [{method.cold_start:#x}, {method.cold_start + method.cold_size:#x})"
+            yield f"  MethodDesc     {method.method_desc:#x}"
+            for name, call in (("funclet", block.funclet_start_address), ("unwind info", block.unwind_info),
+                               ("debug info", lambda: block.debug_info().address),
+                               ("GC info", lambda: block.gc_info().address)):
+                yield f"  {name:14} {_value(call)}"
+            try:
+                for clause in block.exception_clauses():
+                    yield (f"  {clause.kind.name.lower():14} try [{clause.try_start:#x}, {clause.try_end:#x}), handler "
+                           f"[{clause.handler_start:#x}, {clause.handler_end:#x})")
+            except Error as error:
+                yield f"  clauses        {error}"
+            source = target.source_at(ip)
+            if source:
+                yield f"  source         {f'{source.file}:{source.line}' if source.line else source.problem}"
+
+    def _addresses(self, arguments: list[str]) -> Iterable[int]:
+        if arguments:
+            return [self.evaluate(argument) & (1 << 64) - 1 for argument in arguments]
+        return [self.registers(self.selected_thread_id())[POINTERS[self.machine][0]]]
+
+    def exception(self, arguments: list[str]) -> Iterator[str]:
+        """cdacq exception [EXPRESSION]: the exception of the selected thread, or the one at an address."""
+        if arguments:
+            yield from self._exception(self.evaluate(arguments[0]))
+            return
+        thread = self.threads().get(self.selected_thread_id())
+        if thread is None or not (thread.exception_address or thread.last_thrown_address):
+            yield "The thread has no exception."
+            return
+        if not thread.exception_address:
+            yield "The last exception that was thrown, which may have been handled since:"
+        yield from self._exception(thread.exception_address or thread.last_thrown_address)
+
+    def _exception(self, address: int) -> Iterator[str]:
+        text, flaws = self.target().exception(address).text_and_flaws()
+        yield from text.splitlines()
+        if flaws:
+            yield "(" + ", ".join(flaw.name.lower() for flaw in ExceptionFlaw if flaws & flaw and flaw.name) + ")"
+
+    def list_threads(self, arguments: list[str]) -> Iterator[str]:
+        """cdacq threads: the threads that the runtime knows, with their exceptions."""
+        selected = self.selected_thread_id()
+        for thread in self.threads().values():
+            if not thread.thread:
+                continue
+            exception = ""
+            if thread.exception_address:
+                try:
+                    exception = f"  {self.target().exception(thread.exception_address).type}"
+                except Error as error:
+                    exception = f"  {error}"
+            name = f' "{thread.name}"' if thread.name else ""
+            yield (f"{'*' if thread.tid == selected else ' '} {thread.tid}{name}, managed {thread.managed_id}, "
+                   f"Thread {thread.thread:#x}{exception}")
+
+    def stack(self, arguments: list[str]) -> Iterator[str]:
+        """cdacq stack [all]: the stack of the selected thread, or of all threads."""
+        for tid in ([tid for tid, _ in self.thread_ids()] if arguments == ["all"] else [self.selected_thread_id()]):
+            frames, error = self.frames(tid)
+            yield f"TID {tid}:"
+            yield from map(frame_text, frames)
+            if error:
+                yield f"     ... cannot unwind further: {error}"
+            yield ""
+
+    def report(self, arguments: list[str]) -> Iterator[str]:
+        """cdacq report: the runtime, how it ended the process, the exceptions, and the managed stacks."""
+        target = self.target()
+        info = target.info
+        yield f".NET {info.runtime_version or info.runtime_release or '?'} ({info.runtime_path})"
+        words = ""
+        try:
+            words = target.last_words()
+        except Error:
+            pass
+        if words:
+            yield from ("", "The runtime ended the process and wrote:", *words.splitlines())
+        stacks: dict[tuple[str, ...], list[int]] = {}
+        for thread in self.threads().values():
+            if not thread.thread:
+                continue
+            if thread.exception_address and not words:
+                yield from ("", f"TID {thread.tid} has the exception:", *self._exception(thread.exception_address))
+            frames = tuple(frame_text(frame).split(" ", 1)[1].strip() for frame in self.frames(thread.tid)[0]
+                           if frame.is_managed)
+            if frames:
+                stacks.setdefault(frames, []).append(thread.tid)
+        for frames, tids in sorted(stacks.items(), key=lambda item: -len(item[1])):
+            yield from ("", f"TID {', '.join(map(str, tids))}:", *(f"  {line}" for line in frames))
+
+    def write_symbols(self) -> str:
+        """Writes an ELF file of the managed code, for the debugger's own symbols. Returns its path."""
+        handle, path = tempfile.mkstemp(prefix="cdacq-", suffix=".elf")
+        os.close(handle)
+        self.target().write_elf(path)
+        return path
+
+    def commands(self) -> dict[str, Callable[[list[str]], Iterator[str]]]:
+        """The commands by name."""
+        return {"ip2method": self.ip2method, "inspect": self.inspect, "exception": self.exception,
+                "threads": self.list_threads, "report": self.report, "stack": self.stack}
+
+
+def _value(call: Callable[[], int]) -> str:
+    try:
+        return f"{call():#x}"
+    except Error as error:
+        return str(error)

@@ -1,0 +1,417 @@
+# mypy: ignore-errors
+"""Managed frames in gdb: `python import cdacq.gdb`.
+
+Adds to gdb's `bt` the frames of managed code with their names, files and lines, and the commands below `cdacq`. Memory
+and registers come from gdb, so that this works for cores, processes and gdbserver.
+"""
+from __future__ import annotations
+
+import atexit
+import os
+import re
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+import gdb
+import gdb.unwinder
+from gdb.FrameDecorator import FrameDecorator
+
+from ._abi import library
+from ._debugger import MACHINES, POINTERS, REGISTERS, Debugger, Intervals, printable, relocated, subtract
+from ._lookups import Frame
+from .errors import Error
+from .target import Mapping
+
+_MAPPING = re.compile(r"\s*0x([0-9a-f]+)\s+0x([0-9a-f]+)\s+0x[0-9a-f]+\s+0x([0-9a-f]+)(?:\s+[r-][w-][x-][ps])?(?:\s+(\S.*))?$")
+_MASK = (1 << 64) - 1
+
+
+class _Gdb(Debugger):
+    def __init__(self) -> None:
+        super().__init__()
+        self._walks: dict[int, _Walk] = {}
+        self._lacking: Intervals = []
+
+    def read(self, address: int, size: int) -> bytes:
+        for begin, end in self._lacking:
+            if begin < address + size and address < end:
+                size = max(begin - address, 0)
+        if not size:
+            return b""
+        try:
+            return bytes(gdb.selected_inferior().read_memory(address, size))
+        except (gdb.MemoryError, gdb.error):
+            return b""
+
+    def mappings(self) -> list[Mapping]:
+        try:
+            text = gdb.execute("info proc mappings", to_string=True)
+        except gdb.error:
+            text = ""
+        found = []
+        for line in text.splitlines():
+            parts = _MAPPING.match(line)
+            if parts:
+                found.append(Mapping(int(parts[1], 16), int(parts[2], 16), int(parts[3], 16), parts[4] or None))
+        if not any(mapping.path for mapping in found):
+            found = list(self._shared_libraries())
+        self._lacking = _lacking(found)
+        self._paths = tuple({mapping.path: None for mapping in found if mapping.path})
+        return found
+
+    def _shared_libraries(self) -> Iterator[Mapping]:
+        """For targets that do not list mappings: the runtime, from its header to the end of its code."""
+        for line in gdb.execute("info sharedlibrary", to_string=True).splitlines():
+            parts = re.match(r"0x([0-9a-f]+)\s+0x([0-9a-f]+)\s.*?(/\S*libcoreclr\.so)$", line)
+            if parts:
+                at = int(parts[1], 16) & ~0xFFF
+                for _ in range(1 << 14):
+                    if self.read(at, 4) == b"\x7fELF":
+                        yield Mapping(at, int(parts[2], 16), 0, parts[3])
+                        break
+                    at -= 0x1000
+
+    def thread_ids(self) -> list[tuple[int, str | None]]:
+        return [(_tid(thread), thread.name) for thread in sorted(gdb.selected_inferior().threads(),
+                                                                 key=lambda thread: thread.num)]
+
+    def selected_thread_id(self) -> int:
+        thread = gdb.selected_thread()
+        if thread is None:
+            raise gdb.GdbError("No thread is selected.")
+        return _tid(thread)
+
+    def registers(self, tid: int) -> dict[int, int]:
+        selected = gdb.selected_thread()
+        thread = next((t for t in gdb.selected_inferior().threads() if _tid(t) == tid), None)
+        if thread is None:
+            raise gdb.GdbError(f"There is no thread {tid}.")
+        if thread.num == selected.num:
+            return _registers(gdb.newest_frame(), self.machine)
+        frame = gdb.selected_frame()
+        thread.switch()
+        try:
+            return _registers(gdb.newest_frame(), self.machine)
+        finally:
+            selected.switch()
+            frame.select()
+
+    def evaluate(self, expression: str) -> int:
+        return int(gdb.parse_and_eval(expression)) & _MASK
+
+    @property
+    def machine(self) -> int:
+        name = gdb.selected_inferior().architecture().name()
+        return next((MACHINES[part] for part in re.split("[:/]", name) if part in MACHINES), 0)
+
+    @property
+    def pid(self) -> int:
+        pid: int = gdb.selected_inferior().pid
+        return pid
+
+    def changed(self) -> None:
+        super().changed()
+        self._walks.clear()
+
+    # ---- Unwinding
+
+    def walk(self, tid: int) -> _Walk | None:
+        return self._walks.get(tid)
+
+    def begin_walk(self, tid: int, registers: dict[int, int], caller: bool) -> _Walk:
+        """The frames from registers on, added to what is known of the thread's stack."""
+        thread = self.threads().get(tid)
+        try:
+            listing = self.target().frames(registers, thread=thread.thread if thread else 0, caller=caller)
+            frames, complete = listing.items, listing.error is None
+        except Error:
+            frames, complete = [], False
+        walk = self._walks.setdefault(tid, _Walk())
+        walk.add(frames, complete)
+        return walk
+
+
+class _Walk:
+    """The frames that walks of one thread found, by program counter and stack pointer."""
+
+    def __init__(self) -> None:
+        self.frames: dict[tuple[int, int], tuple[Frame, Frame | None]] = {}
+        self.outermost: set[tuple[int, int]] = set()
+
+    def add(self, frames: list[Frame], complete: bool) -> None:
+        if complete and frames:
+            self.outermost.add((frames[-1].pc, frames[-1].sp))
+        for frame, caller in zip(frames, [*frames[1:], None]):
+            self.frames.setdefault((frame.pc, frame.sp), (frame, caller))
+
+
+def _lacking(mappings: list[Mapping]) -> Intervals:
+    """Where a core lacks memory that the process has written. gdb shows what the file has there, which is wrong."""
+    files = gdb.execute("info files", to_string=True)
+    if "Local core dump file:" not in files:
+        return []
+    held = [(int(begin, 16), int(end, 16)) for begin, end in re.findall(
+        r"^\s*0x([0-9a-f]+) - 0x([0-9a-f]+) is load", files, re.M)]
+    written = [interval for mapping in mappings if mapping.path and not mapping.file_offset
+               for interval in relocated(mapping.path, mapping.begin)]
+    return subtract(written, held)
+
+
+def _tid(thread: Any) -> int:
+    pid, lwp, tid = thread.ptid
+    found: int = lwp or tid or pid
+    return found
+
+
+def _registers(frame: Any, machine: int) -> dict[int, int]:
+    """The registers of a frame, or of one that is to be unwound. gdb does not know those that calls destroy."""
+    found = {}
+    for number, name in enumerate(REGISTERS.get(machine, ())):
+        try:
+            found[number] = int(frame.read_register(name)) & _MASK
+        except gdb.error:
+            pass
+    return found
+
+
+debugger = _Gdb()
+
+
+class _FrameId:
+    def __init__(self, sp: Any, pc: Any) -> None:
+        self.sp = sp
+        self.pc = pc
+
+
+def _is_native(pc: int) -> bool:
+    """A shared library, whose code gdb unwinds by itself."""
+    return gdb.current_progspace().solib_name(pc) is not None
+
+
+class _Unwinder(gdb.unwinder.Unwinder):
+    """Unwinds managed code and the runtime's stubs, and native code out of which only a Frame of the runtime leads."""
+
+    def __init__(self) -> None:
+        super().__init__("cdacq")
+        self._busy = False
+
+    def __call__(self, pending: Any) -> Any:
+        if self._busy:
+            return None
+        self._busy = True
+        try:
+            return self._unwind(pending)
+        except (Error, gdb.error):  # no runtime: not our process; or no registers
+            return None
+        finally:
+            self._busy = False
+
+    def _unwind(self, pending: Any) -> Any:
+        machine = debugger.machine
+        thread = gdb.selected_thread()
+        if machine not in REGISTERS or thread is None:
+            return None
+        pc_number, sp_number = POINTERS[machine]
+        names = REGISTERS[machine]
+        pc, sp = (int(pending.read_register(names[number])) & _MASK for number in (pc_number, sp_number))
+        tid = _tid(thread)
+        known = debugger.walk(tid)
+        if known is None:
+            debugger.target()
+            known = debugger.begin_walk(tid, _registers(pending, machine), pending.level() > 0)
+        if (pc, sp) not in known.frames and not _is_native(pc):
+            known = debugger.begin_walk(tid, _registers(pending, machine), pending.level() > 0)
+        frame, caller = known.frames.get((pc, sp), (None, None))
+        if frame is None or (caller is None and (pc, sp) not in known.outermost):
+            return None
+        if frame.method is None and (caller is None or caller.by.name != "FRAME") and _is_native(pc):
+            return None
+        start = frame.method.code_start if frame.method else pc
+        types = {number: pending.read_register(names[number]).type for number in (pc_number, sp_number)}
+        registers = caller.registers if caller else {pc_number: 0, sp_number: frame.cfa or sp + 8}
+        info = pending.create_unwind_info(_FrameId(gdb.Value(registers[sp_number]).cast(types[sp_number]),
+                                                   gdb.Value(start or pc).cast(types[pc_number])))
+        for number, value in registers.items():
+            if number < len(names):
+                kind = types.get(number) or pending.read_register(names[number]).type
+                info.add_saved_register(names[number], gdb.Value(value).cast(kind))
+        return info
+
+
+class _ManagedFrame(FrameDecorator):
+    """A managed frame in `bt`."""
+
+    def __init__(self, base: Any, name: str, file: str | None, line: int) -> None:
+        super().__init__(base)
+        self._name, self._file, self._line = name, file, line
+
+    def function(self) -> str:
+        return self._name
+
+    def filename(self) -> str | None:
+        return self._file
+
+    def line(self) -> int | None:
+        return self._line or None
+
+    def frame_args(self) -> None:
+        return None
+
+    def frame_locals(self) -> None:
+        return None
+
+
+class _NamelessFrame(FrameDecorator):
+    """A native frame without a symbol, which gdb shows without `??` when there is a filter."""
+
+    def __init__(self, base: Any, name: str) -> None:
+        super().__init__(base)
+        self._name = name
+
+    def function(self) -> str:
+        return self._name
+
+    def filename(self) -> None:
+        return None
+
+
+def _decorate(base: Any) -> Any:
+    frame = base.inferior_frame()
+    machine = debugger.machine
+    thread = gdb.selected_thread()
+    if machine not in REGISTERS or thread is None or frame.type() == gdb.INLINE_FRAME:
+        return base
+    try:
+        known = debugger.walk(_tid(thread))
+        sp = int(frame.read_register(REGISTERS[machine][POINTERS[machine][1]])) & _MASK
+        found, _ = known.frames.get((frame.pc(), sp), (None, None)) if known else (None, None)
+    except (Error, gdb.error):
+        found = None
+    decorated = _managed(base, frame, found)
+    if decorated is None and frame.name() is None:
+        native = ""
+        if found and found.symbol and not _is_native(frame.pc()):
+            native = f"{found.symbol} ({os.path.basename(found.module or '?')})"
+        return _NamelessFrame(base, printable(native) or "??")
+    return decorated or base
+
+
+def _managed(base: Any, frame: Any, found: Frame | None) -> Any:
+    pc = frame.pc()
+    try:
+        method = found.method if found else None
+        if found is None and not _is_native(pc):
+            newer = frame.newer()
+            is_call = newer is not None and newer.type() != gdb.SIGTRAMP_FRAME
+            method = debugger.target().method_at(pc - is_call)
+        if method is None or not (method.name or method.is_managed or method.answer.name == "STUB"):
+            return None
+    except (Error, gdb.error):
+        return None
+    name = method.name or (f"stub <{method.kind.text}>" if method.answer.name == "STUB" else "??")
+    if found and found.funclet.name != "NONE":
+        name = f"[{found.funclet.name.lower()}] {name}"
+    if found and found.by.name == "GUESS":
+        name += " [guess]"
+    return _ManagedFrame(base, printable(name), method.file and printable(method.file), method.line)
+
+
+class _FrameFilter:
+    """Names managed frames in `bt`."""
+
+    def __init__(self) -> None:
+        self.name = "cdacq"
+        self.priority = 100
+        self.enabled = True
+        gdb.frame_filters[self.name] = self
+
+    def filter(self, frames: Any) -> Any:
+        for base in frames:
+            if base.inferior_frame().pc() == 0 and base.inferior_frame().level() > 0:
+                return  # beyond the outermost frame
+            yield _decorate(base)
+
+
+class _Prefix(gdb.Command):
+    """Managed code of the process: methods, stacks, exceptions."""
+
+    def __init__(self) -> None:
+        super().__init__("cdacq", gdb.COMMAND_STACK, prefix=True)
+
+
+class _Command(gdb.Command):
+    def __init__(self, name: str, *completion: int) -> None:
+        run = debugger.commands()[name]
+        self.__doc__ = run.__doc__
+        super().__init__(f"cdacq {name}", gdb.COMMAND_STACK, *completion)
+        self._run = run
+
+    def invoke(self, argument: str, from_tty: bool) -> None:
+        try:
+            for line in self._run(gdb.string_to_argv(argument)):
+                gdb.write(printable(line) + "\n")
+        except Error as error:
+            raise gdb.GdbError(printable(str(error))) from None
+
+
+class _Stack(_Command):
+    def complete(self, text: str, word: str) -> list[str]:
+        return ["all"] if "all".startswith(word) else []
+
+
+class _Symbols(gdb.Command):
+    """cdacq symbols: gives gdb symbols, lines and call-frame information of the managed code.
+
+    Then `list`, `info symbol`, `x/i`, `up` and `break *ADDRESS` have its names. Run it again after code was added."""
+
+    def __init__(self) -> None:
+        super().__init__("cdacq symbols", gdb.COMMAND_FILES, gdb.COMPLETE_NONE)
+        self._path: str | None = None
+        atexit.register(self.forget)
+
+    def invoke(self, argument: str, from_tty: bool) -> None:
+        try:
+            path = debugger.write_symbols()
+        except Error as error:
+            raise gdb.GdbError(printable(str(error))) from None
+        self.forget()
+        confirm = gdb.parameter("confirm")
+        gdb.execute("set confirm off")
+        try:
+            gdb.execute(f"add-symbol-file {shlex.quote(path)}", to_string=True)
+        finally:
+            gdb.execute(f"set confirm {'on' if confirm else 'off'}")
+        self._path = path
+
+    def forget(self) -> None:
+        if self._path is None:
+            return
+        path, self._path = self._path, None
+        os.unlink(path)
+        if any(objfile.filename == path for objfile in gdb.objfiles()):
+            gdb.execute(f"remove-symbol-file {shlex.quote(path)}", to_string=True)
+
+
+def _changed(_event: object = None) -> None:
+    debugger.changed()
+
+
+def _install() -> None:
+    library()  # fails here, once, if it cannot be loaded
+    gdb.unwinder.register_unwinder(None, _Unwinder(), replace=True)
+    _FrameFilter()
+    _Prefix()
+    for name in debugger.commands():
+        if name == "stack":
+            _Stack(name)
+        else:
+            _Command(name, gdb.COMPLETE_EXPRESSION if name != "threads" and name != "report" else gdb.COMPLETE_NONE)
+    _Symbols()
+    for event in ("stop", "cont", "exited", "memory_changed", "register_changed", "new_objfile", "clear_objfiles"):
+        registry = getattr(gdb.events, event, None)
+        if registry is not None:
+            registry.connect(_changed)
+
+
+_install()

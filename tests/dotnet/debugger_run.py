@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""gdb with the package, on cores and running processes of .NET 8, 9 and 10: every frame as `cdacq stack` finds it.
+
+Exit 77 (skipped) where dotnet or gdb is missing, unless CDACQ_REQUIRE_DOTNET=1: then that is a failure.
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import lab
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "python"))
+import gdb_stacks  # noqa: E402
+
+TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
+RUNTIMES = [None, "9.0.22", "8.0.33"] if os.environ.get("CDACQ_RUNTIMES") != "installed" else [None]
+MAX_SECONDS = 1  # of the processor, more than gdb takes alone
+
+
+def check(what, arguments, target, failures, stacks=None):
+    """Compares, and measures."""
+    problems, managed, lines, output = gdb_stacks.compare(TOOL, target, arguments, stacks)
+    if managed < 50 or lines < 20:
+        problems.append(f"only {managed} managed frames, {lines} with lines")
+    command = ["thread apply all bt"]
+    alone = min(gdb_stacks.run_gdb(arguments, command, package=False)[1] for _ in range(2))
+    with_package = min(gdb_stacks.run_gdb(arguments, command)[1] for _ in range(2))
+    if with_package - alone > MAX_SECONDS:
+        problems.append(f"{with_package - alone:.2f} s more than gdb alone")
+    print(f"{what}: {managed} managed frames, {lines} with lines; gdb {alone:.2f} s, with the package "
+          f"{with_package:.2f} s; {len(problems)} problems", flush=True)
+    failures += [f"{what}: {problem[:1500]}" for problem in problems]
+    return output
+
+
+def check_symbols(what, core, failures):
+    """gdb's own commands, by the ELF file."""
+    main = r"Demo\.Program\.Main\(\)"
+    output, _ = gdb_stacks.run_gdb([], [f"core-file {core}", "thread find 1", "bt"])
+    number = re.search(rf"(?m)^#(\d+) .*{main}", output)
+    if not number:
+        failures.append(f"{what}: no frame of Main: {output[-1500:]}")
+        return
+    output, _ = gdb_stacks.run_gdb([], [f"core-file {core}", "cdacq symbols", f"frame {number[1]}", "info symbol $pc",
+                                        "x/1i $pc", "list", "up", "cdacq exception", "cdacq report"])
+    for expected in (rf"#{number[1]} .*{main}.*Program\.cs:\d+", rf"{main} \+ \d+ in section \.text",
+                     rf"<{main}\+\d+>", r"(?m)^\d+\s.*WaitForEnd|^\d+\s.*Join"):
+        if not re.search(expected, output):
+            failures.append(f"{what}: {expected} is not shown: {output[-2500:]}")
+
+
+def live(what, target, failures):
+    """A running process. Its threads are stopped, so that two debuggers one after the other see the same stacks."""
+    os.killpg(target.pid, 19)  # SIGSTOP
+    arguments = ["-p", str(target.pid)]
+    try:
+        stacks = gdb_stacks.expected_stacks(TOOL, str(target.pid), "--stop")
+        output = check(f"{what}, process", arguments, str(target.pid), failures, stacks)
+        if "Demo.Program.Main()" not in output:
+            failures.append(f"{what}: Main is not shown: {output[-1500:]}")
+        code = ["-ex", "set confirm off"]
+        gdb_stacks.run_gdb(code + arguments, ["cdacq threads", "stepi", "bt", "detach"])
+    finally:
+        os.killpg(target.pid, 18)
+
+
+def test_runtime(runtime, work, failures):
+    what = runtime or "installed"
+    with lab.running_target(work, runtime=runtime) as target:
+        live(what, target, failures)
+        cores = [target.createdump("heap"), target.createdump("mini"), target.kernel_core()]
+    for core in cores:
+        check(f"{what}, {os.path.basename(core)}", ["-ex", f"core-file {core}"], core, failures)
+    check(f"{what}, with the program", [f"{cores[2]}.exe" if os.path.exists(f"{cores[2]}.exe") else sys_dotnet(),
+                                        "-ex", f"core-file {cores[2]}"], cores[2], failures)
+    check_symbols(what, cores[2], failures)
+    for core in cores:
+        os.remove(core)
+
+
+def sys_dotnet():
+    return os.path.realpath(subprocess.run(["which", "dotnet"], capture_output=True, text=True).stdout.strip())
+
+
+def main():
+    failures = []
+    try:
+        if not gdb_stacks.gdb_works():
+            raise lab.Skip("gdb with Python is not installed")
+        for runtime in RUNTIMES:
+            with tempfile.TemporaryDirectory() as work:
+                test_runtime(runtime, work, failures)
+    except lab.Skip as reason:
+        print(f"skipped: {reason}")
+        sys.exit(1 if os.environ.get("CDACQ_REQUIRE_DOTNET") == "1" else 77)
+    print(*failures, sep="\n")
+    print(f"{len(failures)} failures")
+    sys.exit(bool(failures))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+"""gdb on a snapshot of a real process that died: frames, names, lines and commands. Skipped where gdb is missing."""
+import os
+import pathlib
+import re
+import sys
+import tempfile
+import unittest
+
+import gdb_stacks
+import python_support
+
+python_support.use_package()
+import cdacq  # noqa: E402
+
+TOOL = os.environ.get("CDACQ_TOOL")
+NAMES = ("crash-net8-x64", "crash-net9-x64", "crash-net10-x64")
+MAIN = r"Dying\.Program\.Main\(string\[\]\)"
+
+
+def skip_reason():
+    if "CDACQ_PRELOADED" in os.environ:
+        return "gdb does not load the runtime of a sanitizer"
+    if not TOOL:
+        return "no command line"
+    return None if gdb_stacks.gdb_works() else "gdb with Python is not installed"
+
+
+@unittest.skipIf(skip_reason(), skip_reason() or "")
+class Gdb(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        os.environ["TMPDIR"] = cls.folder.name  # of gdb
+        cls.cores = {}
+        for name in NAMES:  # snapshots as this version writes them
+            path = os.path.join(cls.folder.name, name)
+            with cdacq.open(python_support.fixture(name), record=True) as target:
+                for thread in target.threads():
+                    list(thread.frames().items)
+                    for found in (thread.exception, thread.last_thrown):
+                        if found:
+                            found.text()
+                target.last_words()
+                target.write_snapshot(path)
+            cls.cores[name] = path
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def run_gdb(self, *commands, core="crash-net10-x64"):
+        return gdb_stacks.run_gdb([], [f"core-file {self.cores[core]}", *commands])[0]
+
+    def test_frames(self):
+        for name, core in self.cores.items():
+            # gdb does not pass on the PDBs that a snapshot holds.
+            problems, managed, _, output = gdb_stacks.compare(TOOL, core, ["-ex", f"core-file {core}"], with_lines=False)
+            self.assertEqual(problems, [], name + output)
+            self.assertGreater(managed, 3)
+
+    def test_commands(self):
+        output = self.run_gdb("cdacq threads", "cdacq exception", "cdacq report", "cdacq stack", "cdacq ip2method 1",
+                              "cdacq stack all")
+        with cdacq.open(python_support.fixture("crash-net10-x64")) as target:
+            threads = target.threads().items
+            text = (target.exception(threads[0].exception_address or threads[0].last_thrown_address)).text()
+        self.assertRegex(output, rf"(?m)^\* {threads[0].tid}, .*System.Reflection.TargetInvocationException$")
+        for line in text.splitlines():
+            self.assertIn(line.split(" in /")[0], output)  # without the file, which only the PDB has
+        self.assertRegex(output, r"(?m)^\.NET 10\.0\.\d+ ")
+        self.assertIn(f"TID {threads[0].tid} has the exception:", output)
+        self.assertRegex(output, rf"(?m)^#\d+ +0x[0-9a-f]+ {MAIN} \+0x[0-9a-f]+ \[jit\] IL_\w+ \(Dying\.dll\)")
+        self.assertIn("0x1 not managed", output)
+        self.assertEqual(len(re.findall(r"(?m)^TID \d+:$", output)) >= 1 + len(threads), True)
+        self.assertNotIn("Python Exception", output)
+
+    def main_frame(self):
+        return re.search(rf"(?m)^#(\d+) .*{MAIN}", self.run_gdb("bt"))[1]
+
+    def test_a_frame(self):
+        output = self.run_gdb(f"frame {self.main_frame()}", "cdacq ip2method", "cdacq ip2method $pc-1",
+                              "cdacq inspect $pc-1")
+        self.assertRegex(output, rf"(?m)^0x[0-9a-f]+ {MAIN} \+0x[0-9a-f]+ \[jit\]")
+        self.assertRegex(output, r"(?m)^  code           \[0x[0-9a-f]+, 0x[0-9a-f]+\)$")
+        self.assertRegex(output, r"(?m)^  source         Dying\.pdb is needed")
+
+    def test_symbols(self):
+        """gdb's own commands have the names, too."""
+        with cdacq.open(python_support.fixture("hello-net10-x64")) as target:
+            method = next(m for m in target.methods() if m.is_managed and "SafeFileHandle..ctor()" in m.name)
+        output, _ = gdb_stacks.run_gdb([], [f"core-file {python_support.fixture('hello-net10-x64')}", "cdacq symbols",
+                                            f"info symbol {method.code_start + 1:#x}", "cdacq symbols",
+                                            f"info line *{method.code_start:#x}"])
+        name = re.escape(method.name)
+        self.assertRegex(output, rf"{name} \+ 1 in section \.text")
+        self.assertRegex(output, rf"<{name}>")
+        self.assertNotIn("Python Exception", output)
+        self.assertFalse(list(pathlib.Path(self.folder.name).glob("cdacq-*.elf")))
+
+    def test_help_and_completion(self):
+        output = self.run_gdb("complete cdacq ", "complete cdacq stack a", "help cdacq ip2method", "cdacq nonsense")
+        for command in ("ip2method", "inspect", "exception", "threads", "report", "stack", "symbols"):
+            self.assertIn(f"cdacq {command}\n", output)
+        self.assertIn("cdacq stack all\n", output)
+        self.assertIn("the methods that own addresses", output)
+
+    def test_other_programs(self):
+        """A program without a runtime is left alone, and the commands say why there is nothing."""
+        output, _ = gdb_stacks.run_gdb([sys.executable], ["break main", "run --version", "bt", "cdacq report"])
+        self.assertRegex(output, r"(?m)^#0 .*main")
+        self.assertIn("no .NET runtime", output)
+        self.assertNotIn("Python Exception", output)
+
+
+if __name__ == "__main__":
+    if skip_reason():
+        print("skipped:", skip_reason())
+        sys.exit(python_support.SKIPPED)
+    sys.exit(unittest.main())
