@@ -48,6 +48,7 @@
 #include <cdacq/session.h>
 #include <cdacq/exception.h>
 #include <cdacq/last_words.h>
+#include <cdacq/object.h>
 #include <cdacq/lock.h>
 #include <cdacq/source.h>
 #include <cdacq/stack.h>

@@ -121,3 +121,39 @@ bool object_reference(struct module_cache *cache, uint64_t object, const char *n
     *ret = read_pointer(&cache->reader->raw, object_field_address(cache->reader, object, &field));
     return !reader_failed(&cache->reader->raw);
 }
+
+uint8_t boxed_element(struct module_cache *cache, uint64_t method_table)
+{
+    static const struct {
+        const char *name;
+        uint8_t element;
+    } rows[] = {
+        {"Boolean", ELEMENT_BOOLEAN}, {"SByte", ELEMENT_I1},  {"Byte", ELEMENT_U1},       {"Int16", ELEMENT_I2},
+        {"UInt16", ELEMENT_U2},       {"Int32", ELEMENT_I4},  {"UInt32", ELEMENT_U4},     {"Int64", ELEMENT_I8},
+        {"UInt64", ELEMENT_U8},       {"IntPtr", ELEMENT_I},  {"UIntPtr", ELEMENT_U},     {"Single", ELEMENT_R4},
+        {"Double", ELEMENT_R8},       {"Char", ELEMENT_CHAR}, {"String", ELEMENT_STRING},
+    };
+    const struct metadata *metadata;
+    struct metadata_type_def type;
+    bool equal;
+    uint32_t token;
+    if (type_handle_definition(cache, method_table, &metadata, &token) != CDACQ_OK ||
+        metadata_type_def(metadata, metadata_rid(token), &type) != CDACQ_OK ||
+        metadata_string_equals(metadata, type.namespace_name, "System", 6, &equal) != CDACQ_OK || !equal)
+        return 0;
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+        if (metadata_string_equals(metadata, type.name, rows[i].name, strlen(rows[i].name), &equal) == CDACQ_OK &&
+            equal)
+            return rows[i].element;
+    return 0;
+}
+
+unsigned element_width(uint8_t element, unsigned pointer_size)
+{
+    static const uint8_t widths[] = {
+        [ELEMENT_BOOLEAN] = 1, [ELEMENT_CHAR] = 2, [ELEMENT_I1] = 1, [ELEMENT_U1] = 1,
+        [ELEMENT_I2] = 2,      [ELEMENT_U2] = 2,   [ELEMENT_I4] = 4, [ELEMENT_U4] = 4,
+        [ELEMENT_I8] = 8,      [ELEMENT_U8] = 8,   [ELEMENT_R4] = 4, [ELEMENT_R8] = 8,
+    };
+    return element == ELEMENT_I || element == ELEMENT_U ? pointer_size : element < sizeof widths ? widths[element] : 0;
+}

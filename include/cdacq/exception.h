@@ -49,7 +49,8 @@ struct cdacq_exception_frame {
 
 /*
  * Calls `visit` for each frame that the exception object recorded, the one that threw first. CDACQ_STOPPED: `visit`
- * returned non-zero. Fails as cdacq_session_get_exception does. `visit` must not use the session.
+ * returned non-zero. Fails as cdacq_session_get_exception does, and with FUEL after 200,000 frames if there are more.
+ * `visit` must not use the session.
  */
 CDACQ_API enum cdacq_status cdacq_session_visit_exception_frames(struct cdacq_session *session, uint64_t address,
                                                                  int (*visit)(const struct cdacq_exception_frame *frame,

@@ -59,7 +59,7 @@ enum cdacq_status cdacq_session_get_exception(struct cdacq_session *session, uin
     output.write = append_text;
     output.context = &type;
     if (!exception_text_type(&output, address) && type.length)
-        answer.type = arena_string(&session->arena, type.data, type.length);
+        answer.type = session_intern(session, type.data, type.length);
     text_deinit(&type);
     sized_copy(ret, &answer, sizeof answer);
     return CDACQ_OK;
@@ -74,8 +74,11 @@ enum cdacq_status cdacq_session_visit_exception_frames(struct cdacq_session *ses
     if (!visit)
         return error_set(err, CDACQ_ERR_ARGUMENT, 0, "no function to call");
     enum cdacq_status status = read_exception(session, address, &exception, err);
-    for (uint32_t i = 0; status == CDACQ_OK && i < exception.frame_count && i < EXCEPTION_FRAMES_MAX; i++) {
+    for (uint32_t i = 0; status == CDACQ_OK && i < exception.frame_count; i++) {
         struct exception_frame frame;
+        if (i == EXCEPTION_FRAMES_MAX)
+            return error_set(err, CDACQ_ERR_FUEL, address, "only the first %d of %u frames are visited",
+                             EXCEPTION_FRAMES_MAX, exception.frame_count);
         reader_begin(&session->reader.raw, FUEL_LOOKUP);
         if (!exception_frame_at(&session->reader, &exception, i, &frame))
             return reader_status(&session->reader.raw, err);

@@ -9,8 +9,12 @@ DEFINE_HASH_TABLE_FUNCTIONS(interned_texts, const char *, const char *, interned
 
 const char *session_text(struct cdacq_session *session, const char *text, size_t length)
 {
-    if (!session_is_running(session))
-        return arena_string(&session->arena, text, length);
+    return session_is_running(session) ? session_intern(session, text, length)
+                                       : arena_string(&session->arena, text, length);
+}
+
+const char *session_intern(struct cdacq_session *session, const char *text, size_t length)
+{
     const char **known = interned_texts_find(&session->texts, text);
     const char *copy = known ? *known : arena_string(&session->arena, text, length);
     return known || (copy && interned_texts_insert(&session->texts, copy, NULL)) ? copy : NULL;

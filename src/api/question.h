@@ -39,6 +39,9 @@ struct code_map *session_running_map(struct cdacq_session *session);
 /* A text that lives as long as the session. NULL when out of memory. */
 const char *session_text(struct cdacq_session *session, const char *text, size_t length);
 
+/* The same, and one copy for equal texts without NUL: for texts of which there are few, but many questions. */
+const char *session_intern(struct cdacq_session *session, const char *text, size_t length);
+
 void session_question_deinit(struct cdacq_session *session);
 
 #endif
