@@ -245,6 +245,27 @@ CDACQ_API enum cdacq_status cdacq_jitdump_visit_places(struct cdacq_jitdump *jit
                                                                     void *context),
                                                        void *context, struct cdacq_error *err);
 
+/*
+ * Finds the function that has an address, from the file alone: at the end of the file or, where `time` is not
+ * CDACQ_JITDUMP_LAST, after the records up to that time, as the file counts it. Moves are applied; code that a later
+ * function overlaps is gone. *ret is its JIT_CODE_LOAD, with the code if the handle was opened with CDACQ_JITDUMP_CODE,
+ * and *ret_place its place then; both are valid until the next call on the handle. The caller sets the `size` of both.
+ * cdacq_jitdump_next continues as before. CDACQ_NOT_MANAGED: no function has the address then. Reads the whole file.
+ * Fails with ARGUMENT, FORMAT, FUEL, IO, NOMEM.
+ */
+#define CDACQ_JITDUMP_LAST UINT64_MAX
+
+CDACQ_API enum cdacq_status cdacq_jitdump_find(struct cdacq_jitdump *jitdump, uint64_t address, uint64_t time,
+                                               struct cdacq_jitdump_record *ret, struct cdacq_jitdump_place *ret_place,
+                                               struct cdacq_error *err);
+
+/*
+ * Finds the jitdump of a running process: the one that it maps, or else jit-PID.dump in a directory that its environment
+ * names (DOTNET_PerfMapJitDumpPath, JITDUMPDIR, TMPDIR) or in /tmp. Writes its path, as this process reaches it, to
+ * `ret`, which has room for `size` bytes. CDACQ_NOT_MANAGED: there is none, perhaps not yet. Fails with IO.
+ */
+CDACQ_API enum cdacq_status cdacq_jitdump_find_file(int pid, char *ret, size_t size, struct cdacq_error *err);
+
 CDACQ_END_DECLS
 
 #endif

@@ -418,7 +418,8 @@ JitdumpMove = struct("cdacq_jitdump_move", ("pid", c_uint32), ("tid", c_uint32),
 JitdumpDebugInfo = struct("cdacq_jitdump_debug_info", ("code_addr", c_uint64), ("nr_entry", c_uint64))
 JitdumpUnwindingInfo = struct(
     "cdacq_jitdump_unwinding_info", ("unwind_data_size", c_uint64), ("eh_frame_hdr_size", c_uint64),
-    ("mapped_size", c_uint64), ("unwinding_data", c_void_p), ("unwinding_data_offset", c_uint64))
+    ("mapped_size", c_uint64), ("unwinding_data", c_void_p), ("unwinding_data_offset", c_uint64),
+    ("fde_count", c_uint64))
 JitdumpSamplyDebugInfo2 = struct(
     "cdacq_jitdump_samply_debug_info2", ("file_count", c_uint32), ("file_list_size", c_uint32),
     ("function_names_count", c_uint32), ("function_names_list_size", c_uint32), ("function_count", c_uint32),
@@ -545,6 +546,8 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cdacq_jitdump_record_get_line_record": (c_int, POINTER(JitdumpRecord), c_uint32, POINTER(JitdumpLineRecord),
                                              _ERR),
     "cdacq_jitdump_visit_places": (c_int, _HANDLE, *_VISIT),
+    "cdacq_jitdump_find": (c_int, _HANDLE, c_uint64, c_uint64, POINTER(JitdumpRecord), POINTER(JitdumpPlace), _ERR),
+    "cdacq_jitdump_find_file": (c_int, c_int, c_char_p, c_size_t, _ERR),
     "cdacq_session_write_perf_map": (c_int, _HANDLE, c_uint, POINTER(Sink), POINTER(Written), _ERR),
     "cdacq_session_write_jitdump": (c_int, _HANDLE, c_uint, POINTER(Sink), POINTER(Written), _ERR),
     "cdacq_session_write_elf": (c_int, _HANDLE, c_uint, POINTER(Sink), POINTER(Written), _ERR),

@@ -36,6 +36,8 @@ enum option_id {
     OPTION_R2R,
     OPTION_CODE,
     OPTION_FOLLOW,
+    OPTION_AT,
+    OPTION_TIME,
     OPTION_FOLDED,
     OPTION_STACKS,
     OPTION_BRIEF,
@@ -80,6 +82,8 @@ static const struct option_row {
     {"code", NULL, "include the bytes of the code", OPTIONS_ELF, OPTION_CODE},
     {"follow", NULL, "wait for more records", OPTIONS_RECORDS, OPTION_FOLLOW},
     {"folded", NULL, "fold the stacks of 'perf script', for flame graphs", OPTIONS_FILTER, OPTION_FOLDED},
+    {"at", "ADDR", "show the function that has this address, moves applied", OPTIONS_RECORDS, OPTION_AT},
+    {"time", "T", "with --at: after the records up to this time of the file", OPTIONS_RECORDS, OPTION_TIME},
     {"stacks", NULL, "include the registers and the stack of every thread", OPTIONS_SNAPSHOT, OPTION_STACKS},
     {"brief", NULL, "report only the signal, the exception and the thread that died", OPTIONS_REPORT, OPTION_BRIEF},
     {"signature", NULL, "print one line that is the same for the same defect", OPTIONS_REPORT, OPTION_SIGNATURE},
@@ -195,6 +199,24 @@ static bool take_r2r(struct invocation *invocation, const char *value)
     return invocation->r2r || wrong_value(OPTION_R2R, value, "expected 'all' or 'prepared'");
 }
 
+static bool take_at(struct invocation *invocation, const char *value)
+{
+    struct bad_ip bad;
+    if (!ips_parse(value, strlen(value), &invocation->at, &bad))
+        return wrong_value(OPTION_AT, value, bad.problem);
+    return invocation->has_at = true;
+}
+
+static bool take_time(struct invocation *invocation, const char *value)
+{
+    char *end;
+    errno = 0;
+    invocation->time = strtoull(value, &end, 10);
+    if (value[0] < '0' || value[0] > '9' || *end || errno)
+        return wrong_value(OPTION_TIME, value, "not a time as the file counts it");
+    return invocation->has_time = true;
+}
+
 static bool take_thread(struct invocation *invocation, const char *value)
 {
     char *end;
@@ -254,6 +276,10 @@ static bool take_option(struct arguments *arguments, int id, const char *value)
         return invocation->follow = true;
     case OPTION_FOLDED:
         return invocation->folded = true;
+    case OPTION_AT:
+        return take_at(invocation, value);
+    case OPTION_TIME:
+        return take_time(invocation, value);
     case OPTION_STACKS:
         return invocation->stacks = true;
     case OPTION_BRIEF:
@@ -374,7 +400,7 @@ static bool takes_operands(const struct command *command, struct arguments *argu
     invocation->target_count = count < command->targets_max ? count : command->targets_max;
     invocation->ips = invocation->targets + invocation->target_count;
     invocation->ip_count = count - invocation->target_count;
-    if (command->takes_file) {
+    if (command->takes_file && (invocation->ip_count || !target_is_pid(invocation->targets[0]))) {
         if (!invocation->ip_count)
             return wrong_usage(command);
         invocation->file = *invocation->ips++;

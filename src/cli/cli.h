@@ -35,6 +35,8 @@ struct invocation {
     enum r2r_methods r2r;
     bool code; /* of `elf` */
     bool follow;
+    bool has_at, has_time; /* of `records` */
+    uint64_t at, time;
     bool folded;           /* of `filter` */
     bool stacks;           /* of `snapshot` */
     bool brief, signature; /* of `report` */
@@ -45,6 +47,12 @@ struct invocation {
 
 /* Whether TARGET is "-". */
 bool target_is_stdin(const char *name);
+
+/* Whether TARGET is a pid: digits. A core of that name is "./1234". */
+bool target_is_pid(const char *name);
+
+/* The pid. 0 if no process can have the number. */
+int target_pid(const char *name);
 
 /* TARGET as messages and results name it. */
 const char *target_display_name(const char *name);

@@ -502,12 +502,83 @@ static enum cdacq_status print_all(struct work *work, struct cdacq_jitdump *jitd
     }
 }
 
+/* The file of TARGET: its path or, of a process, that of its jitdump, for which --follow waits. False: a message says why. */
+static bool find_file(const struct invocation *invocation, char *room, size_t size, const char **ret)
+{
+    struct cdacq_error error;
+    const char *name = invocation->targets[0];
+    enum cdacq_status status = CDACQ_OK;
+    *ret = name;
+    if (!target_is_pid(name))
+        return true;
+    *ret = room;
+    do {
+        status = cdacq_jitdump_find_file(target_pid(name), room, size, &error);
+    } while (status == CDACQ_NOT_MANAGED && invocation->follow && !interrupted && (poll(NULL, 0, WAIT_MS), true));
+    if (status != CDACQ_OK)
+        message("%s", error.message);
+    return status == CDACQ_OK;
+}
+
+static void write_found(struct work *work, uint64_t at, const struct cdacq_jitdump_record *record,
+                        const struct cdacq_jitdump_place *place, bool json)
+{
+    const struct cdacq_jitdump_load *load = &record->as.load;
+    if (!json) {
+        output_printf(&work->out, "0x%" PRIx64 " ", at);
+        if (place)
+            output_escaped(&work->out, load->name ? load->name : "?", load->name ? load->name_length : 1, ESCAPE_DATA);
+        if (place)
+            output_printf(&work->out, " +0x%" PRIx64 " [0x%" PRIx64 " +0x%" PRIx64 ", index %" PRIu64 "]\n",
+                          at - place->vma, place->vma, place->code_size, place->code_index);
+        else
+            output_literal(&work->out, "[none]\n");
+        return;
+    }
+    struct json_writer writer = json_begin(&work->out), *w = &writer;
+    json_begin_object(w, NULL);
+    json_known_address(w, "ip", true, at);
+    json_string_bytes(w, "name", place ? load->name : NULL, place ? load->name_length : 0);
+    json_known_address(w, "start", place, place ? place->vma : 0);
+    json_known_number(w, "size", place, place ? place->code_size : 0);
+    json_known_number(w, "offset", place, place ? at - place->vma : 0);
+    json_known_number(w, "code_index", place, place ? place->code_index : 0);
+    json_known_number(w, "load", place, place ? place->load : 0);
+    json_known_number(w, "timestamp", place, place ? place->timestamp : 0);
+    json_end_object(w);
+    json_end_line(w);
+}
+
+/* --at: the function that has the address. */
+static int show_function(const struct invocation *invocation, struct work *work, struct cdacq_jitdump *jitdump)
+{
+    struct cdacq_jitdump_record record = {.size = sizeof record};
+    struct cdacq_jitdump_place place = {.size = sizeof place};
+    struct cdacq_error error;
+    uint64_t time = invocation->has_time ? invocation->time : CDACQ_JITDUMP_LAST;
+    enum cdacq_status status = cdacq_jitdump_find(jitdump, invocation->at, time, &record, &place, &error);
+    if (status >= 0)
+        write_found(work, invocation->at, &record, status == CDACQ_OK ? &place : NULL, invocation->json);
+    else
+        message("'%s': %s", work->path, error.message);
+    return output_close(&work->out) && status >= 0 ? EXIT_ANSWERED : EXIT_FAILED;
+}
+
 int cmd_records(const struct invocation *invocation)
 {
-    struct work work = {.path = invocation->targets[0], .follow = invocation->follow};
+    struct work work = {.follow = invocation->follow};
     struct cdacq_jitdump *jitdump;
     struct cdacq_error error;
+    char room[4096];
+    if (invocation->has_time && !invocation->has_at) {
+        message("--time goes with --at");
+        return EXIT_USAGE;
+    }
     if (output_is_a_target(invocation))
+        return EXIT_FAILED;
+    if (work.follow)
+        catch_interrupts();
+    if (!find_file(invocation, room, sizeof room, &work.path))
         return EXIT_FAILED;
     if (cdacq_jitdump_open(work.path, work.follow ? CDACQ_JITDUMP_FOLLOW : 0, &jitdump, &error) < 0) {
         message("%s", error.message);
@@ -517,8 +588,11 @@ int cmd_records(const struct invocation *invocation)
         cdacq_jitdump_close(jitdump);
         return EXIT_FAILED;
     }
-    if (work.follow)
-        catch_interrupts();
+    if (invocation->has_at) {
+        int status = show_function(invocation, &work, jitdump);
+        cdacq_jitdump_close(jitdump);
+        return status;
+    }
     progress_begin(&work.progress, "records", work.out.fd);
     enum cdacq_status status = print_all(&work, jitdump, invocation->json);
     progress_end(&work.progress);

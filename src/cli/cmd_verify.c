@@ -143,19 +143,26 @@ static int verify(const struct invocation *invocation, struct cdacq_target *targ
     struct work work = {.json = invocation->json};
     struct cdacq_verification sum = {.size = sizeof sum};
     struct cdacq_error error;
+    char found[4096];
+    const char *file = invocation->file ? invocation->file : found;
+    if (!invocation->file &&
+        cdacq_jitdump_find_file(target_pid(invocation->targets[0]), found, sizeof found, &error) != CDACQ_OK) {
+        message("%s", error.message);
+        return EXIT_FAILED;
+    }
     if (!output_open(&work.out, invocation->output))
         return EXIT_FAILED;
     progress_begin(&work.progress, "records", work.out.fd);
-    enum cdacq_status status = cdacq_target_verify(target, invocation->file, take, &work, &sum, &error);
+    enum cdacq_status status = cdacq_target_verify(target, file, take, &work, &sum, &error);
     progress_end(&work.progress);
     if (status == CDACQ_OK) {
         if (work.json)
             write_json_sum(&work.out, &sum);
         else
             write_text_sum(&work.out, &sum, work.shown);
-        complain(invocation->file, &sum);
+        complain(file, &sum);
     } else if (status < 0) {
-        message("'%s': %s", invocation->file, error.message);
+        message("'%s': %s", file, error.message);
     }
     if (!output_close(&work.out) || status != CDACQ_OK)
         return EXIT_FAILED;

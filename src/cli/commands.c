@@ -160,11 +160,13 @@ const struct command commands[] = {
     {
         .name = "records",
         .run = cmd_records,
-        .usage = "FILE",
+        .usage = "FILE|PID",
         .summary = "decode a jitdump file",
-        .details = "FILE is what a runtime writes as /tmp/jit-PID.dump (DOTNET_PerfMapEnabled=1). One line for each\n"
-                   "record: offset, time, kind and contents. With --follow, a growing file is read until its runtime\n"
-                   "closes it or SIGINT arrives; a file that is truncated or replaced is read again from its start.\n",
+        .details =
+            "FILE is what a runtime writes as /tmp/jit-PID.dump (DOTNET_PerfMapEnabled=1); PID is a process that\n"
+            "writes one. With --at, the function that has an address is shown. Otherwise, one line for each\n"
+            "record: offset, time, kind and contents. With --follow, a growing file is read until its runtime\n"
+            "closes it or SIGINT arrives; a file that is truncated or replaced is read again from its start.\n",
         .exit_partly = "a record is damaged, or the last one is incomplete",
         .options = OPTIONS_RESULT | OPTIONS_RECORDS,
         .targets_max = 1,
@@ -205,10 +207,11 @@ const struct command commands[] = {
     {
         .name = "verify",
         .run = cmd_verify,
-        .usage = "TARGET FILE",
+        .usage = "TARGET [FILE]",
         .summary = "compare a jitdump or perf map with the target",
         .details =
             "FILE is what the target's runtime wrote as jit-PID.dump or perf-PID.map (DOTNET_PerfMapEnabled=1).\n"
+            "Without it, the target is a process, and its jitdump is found.\n"
             "Counts its records by result and shows those that contradict the target:\n"
             "  unknown-to-target  no method is at the address, and none can have been released there\n"
             "  name-differs, range-differs, bytes-differ\n"

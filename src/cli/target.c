@@ -13,14 +13,12 @@
 #include "util/base.h"
 #include "util/file.h"
 
-/* A name of digits is a pid; a core of that name is "./1234". */
-static bool is_pid(const char *name)
+bool target_is_pid(const char *name)
 {
     return name[0] && name[strspn(name, "0123456789")] == '\0';
 }
 
-/* Returns 0 if no process can have the number. */
-static int parse_pid(const char *name)
+int target_pid(const char *name)
 {
     errno = 0;
     long pid = strtol(name, NULL, 10);
@@ -91,7 +89,7 @@ struct cdacq_target *target_open(const char *name, const struct cdacq_options *o
             return NULL;
         }
         status = open_core(name, options, &target, &error);
-    } else if (!is_pid(name)) {
+    } else if (!target_is_pid(name)) {
         if (is_image(name) && !(options->flags & CDACQ_OPEN_PARTIAL)) {
             message("%s: an ELF image, not a core; only 'info' and 'descriptor' can read it", name);
             return NULL;
@@ -99,7 +97,7 @@ struct cdacq_target *target_open(const char *name, const struct cdacq_options *o
         status = is_image(name) ? cdacq_target_open_image(name, options, &target, &error)
                                 : open_core(name, options, &target, &error);
     } else {
-        int pid = parse_pid(name);
+        int pid = target_pid(name);
         if (!pid) {
             message("%s: no process can have this pid", name);
             return NULL;
@@ -126,7 +124,7 @@ bool output_is_a_target(const struct invocation *invocation)
     for (size_t i = 0; i < invocation->target_count; i++) {
         const char *name = invocation->targets[i];
         bool opens_target = invocation->command->options & OPTIONS_TARGET;
-        if (opens_target && is_pid(name))
+        if (opens_target && target_is_pid(name))
             continue;
         if ((opens_target && target_is_stdin(name) ? fstat(STDIN_FILENO, &target) : stat(name, &target)) < 0)
             continue;

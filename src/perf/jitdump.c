@@ -4,6 +4,7 @@
  * are skipped unless requested.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,6 +21,7 @@ enum {
     RECORD_MAX = 64 * 1024 * 1024, /* bytes of a record that are read; a longer one is reported as cut */
     NAME_FIRST = 512,              /* bytes of a JIT_CODE_LOAD that contain nearly every name */
     PENDING_MAX = 64,              /* records about functions whose JIT_CODE_LOADs have not come yet */
+    HASHED_MAX = 128,              /* bytes of a record by which a rewritten file is noticed */
     FIXED_MAX = 64,                /* at least the fixed fields of any kind */
 };
 
@@ -56,10 +58,12 @@ struct cdacq_jitdump {
     size_t pending_count;
     bool has_debug_info; /* since the last JIT_CODE_LOAD; of last_debug_info */
     uint64_t last_debug_info, last_load;
-    uint64_t closed;  /* offset of the JIT_CODE_CLOSE; 0: there is none yet */
-    uint64_t highest; /* code_index of all JIT_CODE_LOADs */
-    bool has_load;    /* there was one */
-    bool has_places;  /* `places` holds all JIT_CODE_LOADs before `offset` */
+    struct timespec written; /* when the file was, as far as it was read */
+    uint64_t content;        /* of a followed file: a hash of the records before `offset` */
+    uint64_t closed;         /* offset of the JIT_CODE_CLOSE; 0: there is none yet */
+    uint64_t highest;        /* code_index of all JIT_CODE_LOADs */
+    bool has_load;           /* there was one */
+    bool has_places;         /* `places` holds all JIT_CODE_LOADs before `offset` */
     struct jitdump_places places;
     struct cdacq_error no_places; /* why `places` cannot be built */
     struct cdacq_error problem;   /* of the last record */
@@ -93,6 +97,7 @@ static enum cdacq_status open_file(struct cdacq_jitdump *jitdump, struct cdacq_e
     jitdump->device = st.st_dev;
     jitdump->inode = st.st_ino;
     jitdump->size = (uint64_t)st.st_size;
+    jitdump->written = st.st_mtim;
     return CDACQ_OK;
 }
 
@@ -170,6 +175,9 @@ static enum cdacq_status read_header(struct cdacq_jitdump *jitdump, struct cdacq
     if (size < JITDUMP_HEADER_SIZE_MIN)
         return CDACQ_END;
     enum cdacq_status status = window(jitdump, 0, size, &bytes, err);
+    /* A writer may have extended the file and not written its header yet. */
+    if (status == CDACQ_OK && jitdump->flags & CDACQ_JITDUMP_FOLLOW && !load_u32(bytes, false))
+        return CDACQ_END;
     if (status == CDACQ_OK)
         status = jitdump_decode_header(bytes, size, ret, err);
     if (status != CDACQ_OK || ret->total_size > jitdump->size)
@@ -489,6 +497,18 @@ static enum cdacq_status connect(struct cdacq_jitdump *jitdump, struct cdacq_jit
     }
 }
 
+/* Adds the first bytes of a record to a hash. CDACQ_END: the file has changed. */
+static enum cdacq_status hash_record(struct cdacq_jitdump *jitdump, const struct cdacq_jitdump_record *record,
+                                     uint64_t *hash)
+{
+    const uint8_t *bytes;
+    size_t size = (size_t)MIN(record->total_size, (uint64_t)HASHED_MAX);
+    enum cdacq_status status = window(jitdump, record->offset, size, &bytes, NULL);
+    for (size_t i = 0; status == CDACQ_OK && i < size; i++)
+        *hash = (*hash ^ bytes[i]) * UINT64_C(0x100000001b3);
+    return status;
+}
+
 /* CDACQ_END: the file, up to the size last checked, holds no further complete record. */
 static enum cdacq_status read_next(struct cdacq_jitdump *jitdump, struct cdacq_jitdump_record *ret,
                                    struct cdacq_error *err)
@@ -501,11 +521,15 @@ static enum cdacq_status read_next(struct cdacq_jitdump *jitdump, struct cdacq_j
         return status;
     if (!range_fits(record.offset, record.total_size, jitdump->size))
         return CDACQ_END;
+    uint64_t content = jitdump->content;
+    if (jitdump->flags & CDACQ_JITDUMP_FOLLOW && hash_record(jitdump, &record, &content) != CDACQ_OK)
+        return CDACQ_END;
     status = read_fields(jitdump, &record, err);
     if (status == CDACQ_OK)
         status = connect(jitdump, &record, err);
     if (status != CDACQ_OK)
         return status;
+    jitdump->content = content;
     jitdump->offset += record.total_size;
     *ret = record;
     return CDACQ_OK;
@@ -522,7 +546,20 @@ static void restart(struct cdacq_jitdump *jitdump, const char *why)
     jitdump->no_places = (struct cdacq_error){0};
     clear_pending(jitdump);
     jitdump->has_debug_info = jitdump->has_load = false;
-    jitdump->closed = jitdump->last_load = 0;
+    jitdump->closed = jitdump->last_load = jitdump->content = 0;
+}
+
+/* Whether the records before `offset` are no longer those that were read, as far as the first bytes of each show. */
+static bool is_other_content(struct cdacq_jitdump *jitdump)
+{
+    struct cdacq_jitdump_record record;
+    uint64_t hash = 0;
+    for (uint64_t offset = jitdump->header.total_size; offset < jitdump->offset; offset += record.total_size)
+        if (read_prefix(jitdump, offset, &record, NULL) != CDACQ_OK ||
+            !range_fits(offset, record.total_size, jitdump->offset) || hash_record(jitdump, &record, &hash) != CDACQ_OK)
+            return true;
+    jitdump->extent.length = 0;
+    return hash != jitdump->content;
 }
 
 /* Checks whether a file that was read to its end has changed. CDACQ_OK: read on. CDACQ_END: it has not. */
@@ -534,6 +571,12 @@ static enum cdacq_status check_again(struct cdacq_jitdump *jitdump, struct cdacq
     uint64_t size = (uint64_t)st.st_size, before = jitdump->size;
     jitdump->size = size;
     jitdump->extent.length = 0; /* an incomplete record may have been rewritten */
+    bool written = st.st_mtim.tv_sec != jitdump->written.tv_sec || st.st_mtim.tv_nsec != jitdump->written.tv_nsec;
+    jitdump->written = st.st_mtim;
+    if (size == before && written && jitdump->has_header && is_other_content(jitdump)) {
+        restart(jitdump, "the file was rewritten");
+        return CDACQ_OK;
+    }
     if (size < jitdump->offset || is_rewritten(jitdump)) {
         restart(jitdump, size < jitdump->offset ? "the file was truncated" : "the file was rewritten");
         return CDACQ_OK;
@@ -656,5 +699,116 @@ enum cdacq_status cdacq_jitdump_visit_places(struct cdacq_jitdump *jitdump,
         if (visit(&info, context))
             return CDACQ_STOPPED;
     }
+    return CDACQ_OK;
+}
+
+/* ---- The function at an address ---------------------------------------------------------------------------------- */
+
+/* A search: the function that had the address last. */
+struct search {
+    uint64_t address;
+    bool found;
+    struct cdacq_jitdump_place place;
+};
+
+/* A function comes to be at a place: it may have the address, or overwrite the function that had it. */
+static void take_place_of(struct search *search, const struct cdacq_jitdump_place *place)
+{
+    const struct cdacq_jitdump_place *old = &search->place;
+    uint64_t end = add_saturated(place->vma, place->code_size);
+    bool moves = search->found && old->load == place->load;
+    bool overlaps = search->found && place->vma < add_saturated(old->vma, old->code_size) && old->vma < end;
+    if (search->address >= place->vma && search->address < end) {
+        search->found = true;
+        search->place = *place;
+    } else if (moves || overlaps) {
+        search->found = false;
+    }
+}
+
+static void search_record(struct search *search, const struct cdacq_jitdump_record *record)
+{
+    struct cdacq_jitdump_place place = {.size = sizeof place, .timestamp = record->timestamp};
+    const struct cdacq_jitdump_load *load = &record->as.load;
+    const struct cdacq_jitdump_move *move = &record->as.move;
+    if (record->kind == CDACQ_JITDUMP_LOAD && record->has_fields) {
+        place.code_index = load->code_index;
+        place.load = record->offset;
+        place.vma = load->vma;
+        place.code_addr = load->code_addr;
+        place.code_size = load->code_size;
+        take_place_of(search, &place);
+    } else if (record->kind == CDACQ_JITDUMP_MOVE && record->has_fields && move->load) {
+        place.code_index = move->code_index;
+        place.load = move->load;
+        place.vma = move->vma;
+        place.code_addr = move->new_code_addr;
+        place.code_size = move->code_size;
+        take_place_of(search, &place);
+    }
+}
+
+/* A handle of its own on the same file, which need not have its path any more. */
+static enum cdacq_status open_again(const struct cdacq_jitdump *jitdump, struct cdacq_jitdump **ret,
+                                    struct cdacq_error *err)
+{
+    struct cdacq_jitdump *again = calloc(1, sizeof *again);
+    struct stat st;
+    if (!again || !(again->path = strdup(jitdump->path))) {
+        free(again);
+        return error_set(err, CDACQ_ERR_NOMEM, 0, "jitdump: out of memory");
+    }
+    again->fd = fcntl(jitdump->fd, F_DUPFD_CLOEXEC, 0);
+    if (again->fd < 0 || fstat(again->fd, &st) < 0) {
+        enum cdacq_status status = io_error(again, err, errno);
+        cdacq_jitdump_close(again);
+        return status;
+    }
+    again->size = (uint64_t)st.st_size;
+    *ret = again;
+    return CDACQ_OK;
+}
+
+/* Reads the JIT_CODE_LOAD at an offset. */
+static enum cdacq_status read_load(struct cdacq_jitdump *jitdump, uint64_t offset, struct cdacq_jitdump_record *ret,
+                                   struct cdacq_error *err)
+{
+    enum cdacq_status status = read_prefix(jitdump, offset, ret, err);
+    if (status == CDACQ_OK)
+        status = read_fields(jitdump, ret, err);
+    return status == CDACQ_END || (status == CDACQ_OK && ret->kind != CDACQ_JITDUMP_LOAD)
+               ? error_set(err, CDACQ_ERR_IO, offset, "the jitdump has changed while it was read")
+               : status;
+}
+
+enum cdacq_status cdacq_jitdump_find(struct cdacq_jitdump *jitdump, uint64_t address, uint64_t time,
+                                     struct cdacq_jitdump_record *ret, struct cdacq_jitdump_place *ret_place,
+                                     struct cdacq_error *err)
+{
+    struct cdacq_jitdump *scan = NULL;
+    struct cdacq_jitdump_record record = {.size = sizeof record};
+    struct search search = {.address = address};
+    enum cdacq_status status = sized_check(ret_place, "struct cdacq_jitdump_place", err);
+    if (status >= 0)
+        status = sized_check(ret, "struct cdacq_jitdump_record", err);
+    if (status >= 0)
+        status = open_again(jitdump, &scan, err);
+    if (status < 0)
+        return status;
+    while ((status = read_next(scan, &record, err)) == CDACQ_OK)
+        if (record.kind != CDACQ_JITDUMP_HEADER && (time == CDACQ_JITDUMP_LAST || record.timestamp <= time))
+            search_record(&search, &record);
+    if (status == CDACQ_END)
+        status = !scan->has_header ? report_cut(scan, err) : search.found ? CDACQ_OK : CDACQ_NOT_MANAGED;
+    if (status == CDACQ_OK) { /* this handle keeps what *ret points to */
+        jitdump->size = MAX(jitdump->size, scan->size);
+        jitdump->header.as.header.big_endian = scan->header.as.header.big_endian;
+        status = read_load(jitdump, search.place.load, &record, err);
+    }
+    cdacq_jitdump_close(scan);
+    if (status != CDACQ_OK)
+        return status;
+    sized_copy(ret, &record, sizeof record);
+    sized_copy(ret_place, &search.place, sizeof search.place);
     return CDACQ_OK;
 }

@@ -804,7 +804,7 @@ class Verify(Case):
     def test_refuses(self):
         self.write()
         self.assert_usage_error("verify")
-        self.assertIn("TARGET FILE", self.assert_usage_error("verify", self.core))
+        self.assertIn("TARGET [FILE]", self.assert_usage_error("verify", self.core))
         self.assert_usage_error("verify", self.core, self.file, "more")
         self.assert_usage_error("verify", "--names", "sos", self.core, self.file)
         self.assert_run(FAILED, "verify", self.core, "/nowhere/at/all", lines=1)

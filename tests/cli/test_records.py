@@ -549,9 +549,110 @@ class Follow(Case):
         self.assertEqual(self.process.stderr.read(), b"")
 
     def test_not_a_jitdump(self):
-        self.path.write_bytes(bytes(100))
+        self.path.write_bytes(b"x" * 100)
         self.start()
         self.assert_ends(FAILED, 1)
+
+    def test_a_header_that_is_not_written_yet(self):
+        dump = Jitdump()
+        dump.close(1)
+        self.path.write_bytes(bytes(len(dump.data)))
+        self.start()
+        time.sleep(0.3)
+        with open(self.path, "r+b") as file:
+            file.write(dump.data)
+        self.assertEqual([self.line() for _ in dump.expected], dump.expected)
+        self.assert_ends(ANSWERED)
+
+    def test_rewritten_with_the_same_length_and_header(self):
+        first, second = Jitdump(), Jitdump()
+        first.load(1, 1, 1, 0x20, bytes(500), 1, b"first!")
+        second.load(1, 1, 1, 0x20, bytes(500), 1, b"second")
+        self.path.write_bytes(first.data)
+        self.start()
+        self.assertEqual([self.line() for _ in first.expected], first.expected)
+        time.sleep(0.3)
+        with open(self.path, "r+b") as file:
+            file.write(second.data)
+        self.assertEqual([self.line() for _ in second.expected], second.expected)
+        second.close(1)
+        self.append(second.data[-16:])
+        self.assertEqual(self.line(), second.expected[-1])
+        self.assertIn("rewritten", self.assert_ends(ANSWERED, 1))
+
+
+class At(Case):
+    """The function that has an address, from the file alone."""
+
+    def ask(self, address, *more):
+        done = self.run_tool(ANSWERED, "--json", self.path, "--at", hex(address), *more)
+        found = json.loads(done.stdout)
+        self.assertEqual(found["ip"], hex(address))
+        return found["name"], found["start"], found["offset"]
+
+    def test_moves_and_times(self):
+        dump = Jitdump()
+        dump.load(10, 1, 1, 0x1000, bytes(16), 1, b"one")
+        dump.load(20, 1, 1, 0x2000, bytes(16), 2, b"two")
+        dump.move(30, 1, 1, 0x3000, 0x1000, 0x3000, 16, 1)
+        dump.load(40, 1, 1, 0x1008, bytes(16), 3, b"three")
+        dump.load(50, 1, 1, 0x2008, bytes(16), 4, b"four")
+        self.path.write_bytes(dump.data)
+        none = (None, None, None)
+        for address, time_, expected in [
+                (0x1004, None, none), (0x1004, 9, none), (0x1004, 10, ("one", "0x1000", 4)),
+                (0x1004, 29, ("one", "0x1000", 4)), (0x1004, 30, none), (0x3004, 29, none),
+                (0x3004, 30, ("one", "0x3000", 4)), (0x3004, None, ("one", "0x3000", 4)),
+                (0x100c, None, ("three", "0x1008", 4)), (0x2004, 49, ("two", "0x2000", 4)), (0x2004, None, none),
+                (0x200c, None, ("four", "0x2008", 4)), (0x3010, None, none)]:
+            more = ["--time", time_] if time_ else []
+            self.assertEqual(self.ask(address, *more), expected, (hex(address), time_))
+        text = self.run_tool(ANSWERED, self.path, "--at", "3004").stdout
+        self.assertEqual(text, b"0x3004 one +0x4 [0x3000 +0x10, index 1]\n")
+        self.assertEqual(self.run_tool(ANSWERED, self.path, "--at", "1").stdout, b"0x1 [none]\n")
+
+    def test_usage(self):
+        self.path.write_bytes(Jitdump().data)
+        self.run_tool(USAGE, self.path, "--time", "1", lines=1)
+        self.run_tool(USAGE, self.path, "--at", "x", lines=1)
+        self.run_tool(USAGE, self.path, "--at", "1", "--time", "x", lines=1)
+
+
+class OfAProcess(Case):
+    """`records PID`: the file that the process maps, or that its environment leads to."""
+
+    def start(self, program, **variables):
+        process = subprocess.Popen([sys.executable, "-c", program, str(self.path.parent)], stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, env={**os.environ, **variables})
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.stdin.close)
+        return process, int(process.stdout.readline())
+
+    def test_mapped(self):
+        program = ("import mmap, os, sys; name = f'{sys.argv[1]}/jit-{os.getpid()}.dump';"
+                   "data = open(name.replace(str(os.getpid()), '1'), 'rb').read(); open(name, 'wb').write(data);"
+                   "m = mmap.mmap(os.open(name, os.O_RDWR), len(data)); print(os.getpid(), flush=True); input()")
+        self.path.write_bytes(Jitdump(pid=77).data)
+        process, pid = self.start(program)
+        found = json.loads(self.run_tool(ANSWERED, "--json", pid).stdout)
+        self.assertEqual(found["pid"], 77)
+        self.assertEqual(process.poll(), None)
+
+    def test_by_the_environment_and_not_yet(self):
+        _, pid = self.start("import os; print(os.getpid(), flush=True); input()", JITDUMPDIR=str(self.path.parent))
+        self.run_tool(FAILED, pid, lines=1)
+        waiting = subprocess.Popen([TOOL, "records", "--json", "--follow", str(pid)], stdout=subprocess.PIPE)
+        self.addCleanup(waiting.stdout.close)
+        dump = Jitdump(pid=78)
+        dump.close(1)
+        time.sleep(0.3)
+        self.assertIsNone(waiting.poll())
+        other = self.path.with_name("other")
+        other.write_bytes(dump.data)
+        os.rename(other, self.path.with_name(f"jit-{pid}.dump"))
+        self.assertEqual(json.loads(waiting.stdout.readline())["pid"], 78)
+        self.assertEqual(waiting.wait(timeout=20), ANSWERED)
 
 
 if __name__ == "__main__":
