@@ -13,8 +13,9 @@ libcdacq.so.0 wherever the system finds it. Failures raise Error, whose `status`
 from __future__ import annotations
 
 from . import records
-from ._abi import (Answer, ClauseKind, CodeHeapType, CodeKind, DescriptorItemKind, EndKind, ExceptionFlaw,
-                   FrameKind, FrameSource, FuncletKind, JitdumpKind, JitType, NameStyle, NeedKind, Status, TargetKind, Verdict)
+from ._abi import (BOUND_BY_SIZE, Answer, ClauseKind, CodeHeapType, CodeKind, DescriptorItemKind, EndKind,
+                   ExceptionFlaw, FrameKind, FrameSource, FuncletKind, JitdumpKind, JitType, LockKind, NameStyle,
+                   NeedKind, Status, TargetKind, ValueKind, Verdict, WaitKind, WaitSource)
 from ._abi import library as _library
 from ._calls import Listing
 from ._lookups import Block, ExceptionObject, Frame, Thread
@@ -23,8 +24,9 @@ from .jitdump import Jitdump, JitdumpRecord
 from .records import (CodeHeap, CodeRange, Comparison, ContractInfo, DebugInfo, DescriptorItem, End, ExceptionClause,
                       ExceptionFrame, GCInfo, JitdumpDebugInfo, JitdumpEntry, JitdumpFunction, JitdumpHeader,
                       JitdumpInlineCall, JitdumpLineRecord, JitdumpLoad, JitdumpMove, JitdumpPlace, JitdumpRange,
-                      JitdumpSamplyDebugInfo2, JitdumpUnwindingInfo, JitManagerInfo, Method, ModuleInfo, Need,
-                      PdbInfo, ProcessInfo, RegionInfo, RuntimeInfo, Source, TargetInfo, Verification, Written)
+                      JitdumpSamplyDebugInfo2, JitdumpUnwindingInfo, JitManagerInfo, Lock, Method, ModuleInfo, Need,
+                      Object, PdbInfo, ProcessInfo, RegionInfo, RuntimeInfo, Source, TargetInfo, Task, Value,
+                      Verification, Wait, Waits, Written)
 from .target import Mapping, Memory, MemoryThread, Session, Target, open
 
 
@@ -35,13 +37,14 @@ def version() -> str:
 
 
 __all__ = [
-    "Answer", "Block", "ClauseKind", "ClosedError", "CodeHeap", "CodeHeapType", "CodeKind", "CodeRange", "Comparison",
-    "ContractInfo", "DebugInfo", "DescriptorItem", "DescriptorItemKind", "End", "EndKind", "Error", "ExceptionClause", "ExceptionFlaw",
-    "ExceptionFrame", "ExceptionObject", "Frame", "FrameKind", "FrameSource", "FuncletKind", "GCInfo", "JitManagerInfo",
-    "JitType", "Jitdump", "JitdumpDebugInfo", "JitdumpEntry", "JitdumpFunction", "JitdumpHeader", "JitdumpInlineCall",
-    "JitdumpKind", "JitdumpLineRecord", "JitdumpLoad", "JitdumpMove", "JitdumpPlace", "JitdumpRange", "JitdumpRecord",
-    "JitdumpSamplyDebugInfo2", "JitdumpUnwindingInfo", "Listing", "Mapping", "Memory", "MemoryThread", "Method", "ModuleInfo",
-    "NameStyle", "Need", "NeedKind", "PdbInfo", "ProcessInfo", "RegionInfo", "RuntimeInfo", "Session", "Source",
-    "Status", "Target", "TargetInfo", "TargetKind", "Thread", "Verdict", "Verification", "Written", "open", "records",
-    "version",
+    "Answer", "BOUND_BY_SIZE", "Block", "ClauseKind", "ClosedError", "CodeHeap", "CodeHeapType", "CodeKind",
+    "CodeRange", "Comparison", "ContractInfo", "DebugInfo", "DescriptorItem", "DescriptorItemKind", "End",
+    "EndKind", "Error", "ExceptionClause", "ExceptionFlaw", "ExceptionFrame", "ExceptionObject", "Frame",
+    "FrameKind", "FrameSource", "FuncletKind", "GCInfo", "JitManagerInfo", "JitType", "Jitdump", "JitdumpDebugInfo",
+    "JitdumpEntry", "JitdumpFunction", "JitdumpHeader", "JitdumpInlineCall", "JitdumpKind", "JitdumpLineRecord",
+    "JitdumpLoad", "JitdumpMove", "JitdumpPlace", "JitdumpRange", "JitdumpRecord", "JitdumpSamplyDebugInfo2",
+    "JitdumpUnwindingInfo", "Listing", "Lock", "LockKind", "Mapping", "Memory", "MemoryThread", "Method",
+    "ModuleInfo", "NameStyle", "Need", "NeedKind", "Object", "PdbInfo", "ProcessInfo", "RegionInfo", "RuntimeInfo",
+    "Session", "Source", "Status", "Target", "TargetInfo", "TargetKind", "Task", "Thread", "Value", "ValueKind",
+    "Verdict", "Verification", "Wait", "WaitKind", "WaitSource", "Waits", "Written", "open", "records", "version",
 ]

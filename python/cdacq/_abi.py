@@ -16,6 +16,8 @@ from typing import Any
 SONAME = "libcdacq.so.0"
 MESSAGE_SIZE = 512
 OFFSET_UNKNOWN = -2**31
+BOUND_BY_SIZE = 2**64 - 1
+JITDUMP_LAST = 2**64 - 1
 
 Visitor = CFUNCTYPE(c_int, c_void_p, c_void_p)  # every visitor: (item, context)
 Write = CFUNCTYPE(c_int, c_void_p, c_size_t, c_void_p)  # (bytes, size, context)
@@ -48,6 +50,7 @@ class Status(enum.IntEnum):
     ERR_FUEL = -11
     ERR_CORRUPT = -12
     ERR_MODULE = -13
+    ERR_CHANGED = -14
 
     @property
     def text(self) -> str:
@@ -87,6 +90,7 @@ class OpenFlags(enum.IntFlag):
     DEBUGINFOD = 1 << 2
     PARTIAL = 1 << 3
     PREAD = 1 << 4
+    KEEP = 1 << 5
 
 
 class NameStyle(enum.IntEnum):
@@ -213,6 +217,44 @@ class ElfFlags(enum.IntFlag):
     CODE = 1 << 16
 
 
+class LockKind(enum.IntEnum):
+    """The kind of a lock: the monitor of an object, or a System.Threading.Lock."""
+    MONITOR = 0
+    LOCK = 1
+
+
+class ValueKind(enum.IntEnum):
+    """What a field or an element holds."""
+    BOOLEAN = 0
+    CHARACTER = 1
+    SIGNED = 2
+    UNSIGNED = 3
+    REAL = 4
+    REFERENCE = 5
+    POINTER = 6
+    STRUCT = 7
+
+
+class WaitKind(enum.IntEnum):
+    """What a thread waits for."""
+    ENTER = 0
+    PULSE = 1
+    TASK = 2
+    TASKS = 3
+    EVENT = 4
+    SEMAPHORE = 5
+    JOIN = 6
+    HANDLE = 7
+
+
+class WaitSource(enum.IntEnum):
+    """How the object of a wait was found. One found by SCAN is a guess."""
+    NOTHING = 0
+    STATE = 1
+    FRAME = 2
+    SCAN = 3
+
+
 class JitdumpFlags(enum.IntFlag):
     FOLLOW = 1 << 0
     CODE = 1 << 1
@@ -292,6 +334,10 @@ ENUMS: dict[str, tuple[type[enum.IntEnum] | type[enum.IntFlag], str]] = {
     "cdacq_funclet_kind": (FuncletKind, "CDACQ_FUNCLET_"),
     "cdacq_frames_flags": (FramesFlags, "CDACQ_FRAMES_"),
     "cdacq_exception_flaw": (ExceptionFlaw, "CDACQ_EXCEPTION_"),
+    "cdacq_lock_kind": (LockKind, "CDACQ_LOCK_"),
+    "cdacq_value_kind": (ValueKind, "CDACQ_VALUE_"),
+    "cdacq_wait_kind": (WaitKind, "CDACQ_WAIT_"),
+    "cdacq_wait_source": (WaitSource, "CDACQ_WAIT_BY_"),
     "cdacq_end_kind": (EndKind, "CDACQ_END_"),
     "cdacq_elf_flags": (ElfFlags, "CDACQ_ELF_"),
     "cdacq_jitdump_flags": (JitdumpFlags, "CDACQ_JITDUMP_"),
@@ -323,7 +369,7 @@ Options = struct(
     ("descriptors", POINTER(c_char_p)), ("descriptor_count", c_size_t), ("descriptor_address", c_uint64),
     ("names", c_int), ("find_file", FindFile), ("find_file_context", c_void_p), ("describe_need", DescribeNeed),
     ("describe_need_context", c_void_p), ("store_max", c_uint64), ("progress", Progress),
-    ("progress_context", c_void_p))
+    ("progress_context", c_void_p), ("work_max", c_uint64), ("memory_max", c_uint64))
 Mapping = struct("cdacq_mapping", ("size", c_size_t), ("begin", c_uint64), ("end", c_uint64),
                  ("file_offset", c_uint64), ("path", c_char_p))
 Registers = struct("cdacq_registers", ("size", c_size_t), ("known", c_uint64), ("values", c_uint64 * 64))
@@ -403,6 +449,26 @@ Frame = struct(
     ("is_call", c_bool), ("pc", c_uint64), ("sp", c_uint64), ("cfa", c_uint64), ("method", c_void_p),
     ("symbol", c_char_p), ("symbol_offset", c_uint64), ("module", c_char_p), ("module_offset", c_uint64),
     ("frame", c_uint64), ("frame_name", c_char_p), ("registers", POINTER(Registers)))
+
+Object = struct(
+    "cdacq_object", ("size", c_size_t), ("address", c_uint64), ("method_table", c_uint64), ("type", c_char_p),
+    ("byte_size", c_uint64), ("is_string", c_bool), ("is_array", c_bool), ("length", c_uint32), ("rank", c_uint32),
+    ("element_size", c_uint32))
+Value = struct("cdacq_value", ("size", c_size_t), ("kind", c_int), ("width", c_uint32), ("address", c_uint64),
+               ("bits", c_uint64))
+
+Lock = struct(
+    "cdacq_lock", ("size", c_size_t), ("kind", c_int), ("object", c_uint64), ("type", c_char_p), ("held", c_bool),
+    ("thin", c_bool), ("owner_id", c_uint32), ("owner", c_uint64), ("owner_tid", c_int), ("recursion", c_uint32),
+    ("waiters", c_uint32), ("sync_block", c_uint64))
+Task = struct("cdacq_task", ("size", c_size_t), ("object", c_uint64), ("type", c_char_p), ("status", c_char_p),
+              ("method", c_char_p), ("tid", c_int))
+Wait = struct(
+    "cdacq_wait", ("size", c_size_t), ("kind", c_int), ("by", c_int), ("tid", c_int), ("thread", c_uint64),
+    ("managed_id", c_uint32), ("name", c_char_p), ("object", c_uint64), ("type", c_char_p), ("has_timeout", c_bool),
+    ("timeout", c_int32), ("blocker_tid", c_int), ("blocker_id", c_uint32), ("blocker_name", c_char_p),
+    ("tasks", c_void_p), ("task_count", c_size_t))
+Deadlock = struct("cdacq_deadlock", ("size", c_size_t), ("waits", POINTER(c_void_p)), ("count", c_size_t))
 
 JitdumpHeader = struct("cdacq_jitdump_header", ("version", c_uint32), ("total_size", c_uint32),
                        ("elf_mach", c_uint32), ("pad1", c_uint32), ("pid", c_uint32), ("flags", c_uint64),
@@ -548,8 +614,25 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cdacq_jitdump_visit_places": (c_int, _HANDLE, *_VISIT),
     "cdacq_jitdump_find": (c_int, _HANDLE, c_uint64, c_uint64, POINTER(JitdumpRecord), POINTER(JitdumpPlace), _ERR),
     "cdacq_jitdump_find_file": (c_int, c_int, c_char_p, c_size_t, _ERR),
+    "cdacq_jitdump_find": (c_int, _HANDLE, c_uint64, c_uint64, POINTER(JitdumpRecord), POINTER(JitdumpPlace), _ERR),
+    "cdacq_jitdump_find_file": (c_int, c_int, c_char_p, c_size_t, _ERR),
     "cdacq_session_write_perf_map": (c_int, _HANDLE, c_uint, POINTER(Sink), POINTER(Written), _ERR),
     "cdacq_session_write_jitdump": (c_int, _HANDLE, c_uint, POINTER(Sink), POINTER(Written), _ERR),
+    "cdacq_target_refresh": (c_int, _HANDLE, _ERR),
+    "cdacq_target_bound_reached": (c_bool, _HANDLE, c_char_p, c_size_t),
+    "cdacq_session_get_object": (c_int, _HANDLE, c_uint64, POINTER(Object), _ERR),
+    "cdacq_session_get_field": (c_int, _HANDLE, c_uint64, c_char_p, POINTER(Value), _ERR),
+    "cdacq_session_get_element": (c_int, _HANDLE, c_uint64, c_uint32, POINTER(Value), _ERR),
+    "cdacq_session_write_string": (c_int, _HANDLE, c_uint64, c_uint32, Write, c_void_p, _ERR),
+    "cdacq_session_get_lock": (c_int, _HANDLE, c_uint64, POINTER(Lock), _ERR),
+    "cdacq_wait_graph_create": (c_int, _HANDLE, _OUT, _ERR),
+    "cdacq_wait_graph_destroy": (None, _HANDLE),
+    "cdacq_wait_graph_add_thread": (None, _HANDLE, c_void_p),
+    "cdacq_wait_graph_add_frame": (None, _HANDLE, c_void_p),
+    "cdacq_wait_graph_complete": (c_int, _HANDLE, _ERR),
+    "cdacq_wait_graph_visit_locks": (c_int, _HANDLE, *_VISIT),
+    "cdacq_wait_graph_visit_waits": (c_int, _HANDLE, *_VISIT),
+    "cdacq_wait_graph_visit_deadlocks": (c_int, _HANDLE, *_VISIT),
     "cdacq_session_write_elf": (c_int, _HANDLE, c_uint, POINTER(Sink), POINTER(Written), _ERR),
     "cdacq_session_get_end": (c_int, _HANDLE, POINTER(End), _ERR),
     "cdacq_session_write_last_words": (c_int, _HANDLE, Write, c_void_p, POINTER(c_uint), _ERR),

@@ -1,4 +1,4 @@
-"""What the extensions of gdb and lldb have in common: a target over the debugger's memory, and the commands. Private."""
+"""What the extensions of gdb and lldb have in common: a target over their memory, and the commands. Private."""
 from __future__ import annotations
 
 import io
@@ -80,7 +80,8 @@ def method_text(method: Method) -> str:
         return "not managed"
     if method.answer == Answer.STUB:
         return f"stub <{method.kind.text}>"
-    words = [f"{method.name or '?'} +{method.offset:#x}", f"[{' '.join(filter(None, (method.kind.text, method.tier)))}]"]
+    kind = " ".join(filter(None, (method.kind.text, method.tier)))
+    words = [f"{method.name or '?'} +{method.offset:#x}", f"[{kind}]"]
     if method.il_offset is not None:
         words.append(f"IL_{method.il_offset:04x}")
     if method.line:

@@ -56,7 +56,8 @@ for _struct, _field, _enumeration in (
         ("cdacq_target_info", "problem_status", _abi.Status),
         ("cdacq_descriptor_item", "kind", _abi.DescriptorItemKind),
         ("cdacq_exception_clause", "kind", _abi.ClauseKind), ("cdacq_jit_manager_info", "kind", _abi.CodeKind),
-        ("cdacq_code_heap_info", "type", _abi.CodeHeapType), ("cdacq_end", "kind", _abi.EndKind)):
+        ("cdacq_code_heap_info", "type", _abi.CodeHeapType), ("cdacq_end", "kind", _abi.EndKind),
+        ("cdacq_lock", "kind", _abi.LockKind), ("cdacq_value", "kind", _abi.ValueKind)):
     _SPECIAL[_struct, _field] = functools.partial(member, _enumeration)
 
 

@@ -20,6 +20,10 @@ _jit_manager = _decode.decoder(_abi.JitManagerInfo, records.JitManagerInfo)
 _code_heap = _decode.decoder(_abi.CodeHeapInfo, records.CodeHeap)
 _pdb = _decode.decoder(_abi.PdbInfo, records.PdbInfo)
 _exception_frame = _decode.decoder(_abi.ExceptionFrame, records.ExceptionFrame)
+_object = _decode.decoder(_abi.Object, records.Object)
+_value = _decode.decoder(_abi.Value, records.Value)
+_lock = _decode.decoder(_abi.Lock, records.Lock)
+_task = _decode.decoder(_abi.Task, records.Task)
 _end = _decode.decoder(_abi.End, records.End)
 _written = _decode.decoder(_abi.Written, records.Written)
 
@@ -30,6 +34,24 @@ def _sized(declared: type[ctypes.Structure]) -> Any:
 
 def _item(declared: type[ctypes.Structure], decode: Callable[[Any], Any]) -> Callable[[int], Any]:
     return lambda address: decode(_decode.copy(address, declared))
+
+
+def _wait(address: int) -> records.Wait:
+    item = _decode.copy(address, _abi.Wait)
+    tasks, at = [], item.tasks
+    for _ in range(item.task_count):
+        tasks.append(_task(_decode.copy(at, _abi.Task)))
+        at += ctypes.c_size_t.from_address(at).value
+    return records.Wait(
+        _decode.member(_abi.WaitKind, item.kind), _decode.member(_abi.WaitSource, item.by), item.tid, item.thread,
+        item.managed_id, _decode.text(item.name), item.object, _decode.text(item.type),
+        item.timeout if item.has_timeout else None, item.blocker_tid, item.blocker_id,
+        _decode.text(item.blocker_name), tasks)
+
+
+def _deadlock(address: int) -> list[records.Wait]:
+    item = _decode.copy(address, _abi.Deadlock)
+    return [_wait(item.waits[i]) for i in range(item.count)]
 
 
 def _address(value: int) -> int:
@@ -486,6 +508,95 @@ class Lookups:
                     raise
                 error = raised
         return Listing(found, error)
+
+    # ---- Objects
+
+    def object_at(self, address: int) -> records.Object:
+        """The object at an address. It is not checked that there is one."""
+        found = _sized(_abi.Object)
+        with self._inside() as handle, self._pending.collecting():
+            call("cdacq_session_get_object", handle, _address(address), ctypes.byref(found))
+            made: records.Object = _object(found)
+            return made
+
+    def field(self, address: int, name: str) -> records.Value | None:
+        """An instance field of an object, by its name in the metadata; None if there is none of that name."""
+        found = _sized(_abi.Value)
+        with self._inside() as handle, self._pending.collecting():
+            status = call("cdacq_session_get_field", handle, _address(address), _decode.encode(name),
+                          ctypes.byref(found))
+            return None if status == Status.NOT_MANAGED else _value(found)
+
+    def element(self, address: int, index: int) -> records.Value:
+        """An element of an array; those of several dimensions are in the order of memory."""
+        if not 0 <= index < 1 << 32:
+            raise IndexError(index)
+        found = _sized(_abi.Value)
+        with self._inside() as handle, self._pending.collecting():
+            call("cdacq_session_get_element", handle, _address(address), index, ctypes.byref(found))
+            made: records.Value = _value(found)
+            return made
+
+    def string(self, address: int, limit: int = 1 << 20) -> str:
+        """The text of a string, at most `limit` UTF-16 units of it. Any characters: escape it before you print it."""
+        parts: list[bytes] = []
+
+        def write(data: int, length: int, _context: object) -> int:
+            parts.append(ctypes.string_at(data, length))
+            return 0
+
+        with self._inside() as handle, self._pending.collecting():
+            call("cdacq_session_write_string", handle, _address(address), limit,
+                 _abi.Write(self._pending.guard(write, 1)), None)
+        return b"".join(parts).decode("utf-8", "surrogateescape")
+
+    # ---- Locks
+
+    def lock_at(self, address: int) -> records.Lock:
+        """The lock of the object at an address. It is not checked that there is an object."""
+        found = _sized(_abi.Lock)
+        with self._inside() as handle, self._pending.collecting():
+            call("cdacq_session_get_lock", handle, _address(address), ctypes.byref(found))
+            made: records.Lock = _lock(found)
+            return made
+
+    def waits(self) -> records.Waits:
+        """The locks, what each thread waits for, and deadlocks. All stacks are walked."""
+        graph = ctypes.c_void_p()
+        with self._inside() as handle:
+            call("cdacq_wait_graph_create", handle, ctypes.byref(graph))
+            try:
+                problem = self._fill(handle, graph)
+                locks, waits, deadlocks = (
+                    visit(name, graph, item=item, pending=self._pending).items
+                    for name, item in (("cdacq_wait_graph_visit_locks", _item(_abi.Lock, _lock)),
+                                       ("cdacq_wait_graph_visit_waits", _wait),
+                                       ("cdacq_wait_graph_visit_deadlocks", _deadlock)))
+            finally:
+                _abi.library().cdacq_wait_graph_destroy(graph)
+        return records.Waits(locks, waits, deadlocks, problem)
+
+    def _fill(self, handle: Any, graph: Any) -> str | None:
+        library = _abi.library()
+
+        def add_frame(frame: int, _context: object) -> int:
+            library.cdacq_wait_graph_add_frame(graph, frame)
+            return 0
+        each_frame = _abi.Visitor(add_frame)
+
+        def add_thread(thread: int, _context: object) -> int:
+            library.cdacq_wait_graph_add_thread(graph, thread)
+            library.cdacq_session_visit_frames(handle, ctypes.cast(thread, ctypes.POINTER(_abi.Thread)), None, 0,
+                                               each_frame, None, None)
+            return 0
+
+        with self._pending.collecting():
+            call("cdacq_session_visit_threads", handle, _abi.Visitor(self._pending.guard(add_thread, 1)), None)
+        try:
+            call("cdacq_wait_graph_complete", graph)
+        except Error as error:
+            return error.message
+        return None
 
     # ---- Files for perf
 

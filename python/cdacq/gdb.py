@@ -6,7 +6,6 @@ and registers come from gdb, so that this works for cores, processes and gdbserv
 """
 from __future__ import annotations
 
-import atexit
 import os
 import re
 import shlex
@@ -23,7 +22,8 @@ from ._lookups import Frame
 from .errors import Error
 from .target import Mapping
 
-_MAPPING = re.compile(r"\s*0x([0-9a-f]+)\s+0x([0-9a-f]+)\s+0x[0-9a-f]+\s+0x([0-9a-f]+)(?:\s+[r-][w-][x-][ps])?(?:\s+(\S.*))?$")
+_MAPPING = re.compile(r"\s*0x([0-9a-f]+)\s+0x([0-9a-f]+)\s+0x[0-9a-f]+\s+0x([0-9a-f]+)"
+                      r"(?:\s+[r-][w-][x-][ps])?(?:\s+(\S.*))?$")
 _MASK = (1 << 64) - 1
 
 
@@ -96,6 +96,11 @@ class _Gdb(Debugger):
         finally:
             selected.switch()
             frame.select()
+
+    def _addresses(self, arguments: list[str]) -> list[int]:
+        if arguments:
+            return [self.evaluate(argument) for argument in arguments]
+        return [gdb.selected_frame().pc()]
 
     def evaluate(self, expression: str) -> int:
         return int(gdb.parse_and_eval(expression)) & _MASK
@@ -351,7 +356,7 @@ class _Command(gdb.Command):
         try:
             for line in self._run(gdb.string_to_argv(argument)):
                 gdb.write(printable(line) + "\n")
-        except Error as error:
+        except (Error, gdb.error) as error:
             raise gdb.GdbError(printable(str(error))) from None
 
 
@@ -368,7 +373,7 @@ class _Symbols(gdb.Command):
     def __init__(self) -> None:
         super().__init__("cdacq symbols", gdb.COMMAND_FILES, gdb.COMPLETE_NONE)
         self._path: str | None = None
-        atexit.register(self.forget)
+        gdb.events.gdb_exiting.connect(lambda event: self._path and os.path.exists(self._path) and os.unlink(self._path))
 
     def invoke(self, argument: str, from_tty: bool) -> None:
         try:

@@ -37,7 +37,7 @@ def _load(load: Any) -> records.JitdumpLoad:
 def _unwinding_info(info: Any) -> records.JitdumpUnwindingInfo:
     return records.JitdumpUnwindingInfo(
         info.unwind_data_size, info.eh_frame_hdr_size, info.mapped_size,
-        _bytes(info.unwinding_data, info.unwind_data_size), info.unwinding_data_offset)
+        _bytes(info.unwinding_data, info.unwind_data_size), info.unwinding_data_offset, info.fde_count)
 
 
 _FIELDS: dict[int, tuple[str, Callable[[Any], Any]]] = {
@@ -179,6 +179,27 @@ class Jitdump:
     def __iter__(self) -> Iterator[JitdumpRecord]:
         while (record := self.next()) is not None:
             yield record
+
+    def find(self, address: int, time: int | None = None) -> tuple[JitdumpRecord, records.JitdumpPlace] | None:
+        """The JIT_CODE_LOAD of the function that has an address, and its place; None if there is none.
+
+        At the end of the file, or after the records up to `time`. Moves are applied. Reads the whole file.
+        """
+        item, place = _sized(_abi.JitdumpRecord), _sized(_abi.JitdumpPlace)
+        with self._using():
+            self._generation += 1
+            if call("cdacq_jitdump_find", self._handle, address, _abi.JITDUMP_LAST if time is None else time,
+                    ctypes.byref(item), ctypes.byref(place)) == Status.NOT_MANAGED:
+                return None
+            return JitdumpRecord(self, item), _place(place)
+
+    @staticmethod
+    def find_file(pid: int) -> str | None:
+        """The path of the jitdump of a running process; None if there is none, perhaps not yet."""
+        path = ctypes.create_string_buffer(4096)
+        if call("cdacq_jitdump_find_file", pid, path, len(path)) == Status.NOT_MANAGED:
+            return None
+        return _decode.text(path.value)
 
     def places(self) -> Listing[records.JitdumpPlace]:
         """Where every function of the records read so far is now, in no particular order."""

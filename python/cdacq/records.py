@@ -1,11 +1,11 @@
 """The records in which answers are returned: tuples with names. What is not known is None or 0."""
 from __future__ import annotations
 
+import struct
 from typing import NamedTuple
 
-from ._abi import (Answer, ClauseKind, CodeHeapType, CodeKind, DescriptorItemKind, EndKind, ExceptionFlaw,
-                   NeedKind, Status,
-                   TargetKind, Verdict)
+from ._abi import (Answer, ClauseKind, CodeHeapType, CodeKind, DescriptorItemKind, EndKind, ExceptionFlaw, LockKind,
+                   NeedKind, Status, TargetKind, ValueKind, Verdict, WaitKind, WaitSource)
 
 
 class Need(NamedTuple):
@@ -271,6 +271,99 @@ class End(NamedTuple):
     flaws: ExceptionFlaw
 
 
+class Object(NamedTuple):
+    """An object of the target."""
+    address: int
+    method_table: int
+    type: str | None
+    byte_size: int
+    is_string: bool
+    is_array: bool
+    length: int
+    """UTF-16 units of a string; elements of an array, in all dimensions."""
+    rank: int
+    element_size: int
+
+
+class Value(NamedTuple):
+    """The value of a field or an element: `struct cdacq_value`."""
+    kind: ValueKind
+    width: int
+    address: int
+    bits: int
+
+    @property
+    def value(self) -> bool | int | float | str | None:
+        """As a value of Python: a bool, an int, a float or a character; the address of an object; None of a struct."""
+        if self.kind == ValueKind.STRUCT:
+            return None
+        if self.kind == ValueKind.BOOLEAN:
+            return bool(self.bits)
+        if self.kind == ValueKind.CHARACTER:
+            return chr(self.bits)
+        if self.kind == ValueKind.SIGNED:
+            return self.bits - (self.bits >> 63 << 64)
+        if self.kind == ValueKind.REAL:
+            real: float = struct.unpack({2: "<e", 4: "<f", 8: "<d"}[self.width],
+                                        self.bits.to_bytes(8, "little")[:self.width])[0]
+            return real
+        return self.bits
+
+
+class Lock(NamedTuple):
+    """A lock: the monitor of an object, or a System.Threading.Lock."""
+    kind: LockKind
+    object: int
+    type: str | None
+    held: bool
+    thin: bool
+    owner_id: int
+    """The runtime's id of the thread that holds it; 0: none, or not known."""
+    owner: int
+    owner_tid: int
+    recursion: int
+    waiters: int
+    sync_block: int
+
+
+class Task(NamedTuple):
+    """A Task that a thread waits for, or that such a task awaits."""
+    object: int
+    type: str | None
+    status: str | None
+    method: str | None
+    tid: int
+
+
+class Wait(NamedTuple):
+    """What a thread waits for."""
+    kind: WaitKind
+    by: WaitSource
+    tid: int
+    thread: int
+    managed_id: int
+    name: str | None
+    object: int
+    type: str | None
+    timeout: int | None
+    """Of the whole wait, in milliseconds; -1: without end; None: not known."""
+    blocker_tid: int
+    """The thread that has to go on first; 0: none, or not known."""
+    blocker_id: int
+    blocker_name: str | None
+    tasks: list[Task]
+
+
+class Waits(NamedTuple):
+    """What all threads wait for."""
+    locks: list[Lock]
+    waits: list[Wait]
+    deadlocks: list[list[Wait]]
+    """Threads each of which waits for the next, and the last for the first."""
+    problem: str | None
+    """Why something may be missing."""
+
+
 class JitdumpHeader(NamedTuple):
     """The header of a jitdump."""
     version: int
@@ -326,6 +419,7 @@ class JitdumpUnwindingInfo(NamedTuple):
     mapped_size: int
     unwinding_data: bytes | None
     unwinding_data_offset: int
+    fde_count: int
 
 
 class JitdumpSamplyDebugInfo2(NamedTuple):

@@ -95,8 +95,9 @@ def _write_text(text: str | os.PathLike[str], address: int, size: int) -> bool:
 
 def _options(kept: _Kept, flags: OpenFlags, runtime: int, sysroots: Any, module_paths: Any, descriptors: Any,
              descriptor_address: int, names: NameStyle, find_file: Any, describe_need: Any, store_max: int,
-             progress: Any) -> Any:
+             progress: Any, work_max: int, memory_max: int) -> Any:
     options = _sized(_abi.Options)
+    options.work_max, options.memory_max = work_max, memory_max
     options.flags, options.runtime, options.names = flags, runtime, names
     options.sysroots, options.sysroot_count = kept.strings(_one_or_more(sysroots))
     options.module_paths, options.module_path_count = kept.strings(_one_or_more(module_paths))
@@ -123,7 +124,7 @@ def _options(kept: _Kept, flags: OpenFlags, runtime: int, sysroots: Any, module_
 
 
 def _pinned(content: Any) -> Any:
-    """What has the address of the bytes of `content`: the bytes themselves, or a copy if they are in a read-only buffer."""
+    """What has the address of the bytes of `content`, or of a copy of a read-only buffer."""
     if isinstance(content, bytes):
         return ctypes.c_char_p(content)
     raw = memoryview(content).cast("B")
@@ -199,14 +200,14 @@ def _open_handle(source: Any, callbacks: Memory | None, image: bool, kept: _Kept
 
 def open(source: str | os.PathLike[str] | int | IO[bytes] | None = None, *, callbacks: Memory | None = None,
          image: bool = False, stop: bool = False, record: bool = False, debuginfod: bool = False,
-         partial: bool = False, pread: bool = False, runtime: int = 0,
+         partial: bool = False, pread: bool = False, keep: bool = False, runtime: int = 0,
          sysroots: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (),
          module_paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (),
          descriptors: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (), descriptor_address: int = 0,
          names: NameStyle = NameStyle.CSHARP,
          find_file: Callable[[records.Need], str | os.PathLike[str] | None] | None = None,
          describe_need: Callable[[records.Need], str | None] | None = None, store_max: int = 0,
-         progress: Callable[[int, int], object] | None = None) -> Target:
+         progress: Callable[[int, int], object] | None = None, work_max: int = 0, memory_max: int = 0) -> Target:
     """Opens a target; close it, or use it in a `with` statement. Raises Error.
 
     `source` is the path of a core, an open file that provides one (a pipe too, which is read to its end), the id of a
@@ -216,13 +217,15 @@ def open(source: str | os.PathLike[str] | int | IO[bytes] | None = None, *, call
     `stop`: stop the process until the target is closed, which the stacks of a process need. `record`: record what is
     read, for `write_snapshot`. `debuginfod`: ask the servers in DEBUGINFOD_URLS for missing ELF files. `partial`: also
     open a target in which no method can be found; `info` then says why. `pread`: read the core with pread and map
-    nothing, for files that may change. `runtime`: the index of the runtime to use. `sysroots`, `module_paths`: where
+    nothing, for files that may change. `keep`: of a running process, keep what was read until `refresh`. `runtime`: the index of the runtime to use. `sysroots`, `module_paths`: where
     the target's files are on this machine. `descriptors`: JSON files that override the published descriptor.
     `names`: the style of method names.
 
     `find_file` is called with each Need and returns a path or None; `describe_need` returns a text for the message
     that reports the need; `progress` is called with the bytes read and their total while a core is unpacked.
-    `store_max` is the maximal size of the temporary file, in bytes. Callbacks must not use the target.
+    `store_max` is the maximal size of the temporary file, in bytes. `work_max` and `memory_max` bound the steps and the
+    memory of all calls together; 0: no bound; BOUND_BY_SIZE: what a core of its size may need. Callbacks must not use
+    the target.
     """
     if (source is None) == (callbacks is None):
         raise TypeError("open takes either a source or callbacks")
@@ -230,11 +233,11 @@ def open(source: str | os.PathLike[str] | int | IO[bytes] | None = None, *, call
         raise ValueError(f"{source!r} is not the id of a process")
     flags = OpenFlags(0)
     for wanted, flag in ((stop, OpenFlags.STOP), (record, OpenFlags.RECORD), (debuginfod, OpenFlags.DEBUGINFOD),
-                         (partial, OpenFlags.PARTIAL), (pread, OpenFlags.PREAD)):
+                         (partial, OpenFlags.PARTIAL), (pread, OpenFlags.PREAD), (keep, OpenFlags.KEEP)):
         flags |= flag if wanted else OpenFlags(0)
     kept = _Kept(Pending())
     options = _options(kept, flags, runtime, sysroots, module_paths, descriptors, descriptor_address, names, find_file,
-                       describe_need, store_max, progress)
+                       describe_need, store_max, progress, work_max, memory_max)
     live = isinstance(source, int) and callbacks is None
     return Target(_open_handle(source, callbacks, image, kept, options), kept, live)
 
@@ -388,6 +391,19 @@ class Target(Lookups):
             call("cdacq_target_get_process_info", handle, ctypes.byref(found))
             info: records.ProcessInfo = _process_info(found)
             return info
+
+    def refresh(self) -> None:
+        """Reads anew what a running process can change, and the files that it maps now."""
+        with self._using() as handle, self._pending.collecting():
+            call("cdacq_target_refresh", handle)
+
+    @property
+    def bound_reached(self) -> str | None:
+        """The bound of `work_max` or `memory_max` that was reached; None if none was."""
+        buffer = ctypes.create_string_buffer(_abi.MESSAGE_SIZE)
+        with self._using() as handle:
+            reached = _abi.library().cdacq_target_bound_reached(handle, buffer, len(buffer))
+        return _decode.text(buffer.value) if reached else None
 
     def _visit(self, name: str, item: Callable[[int], Any]) -> Listing[Any]:
         with self._using() as handle:
