@@ -127,8 +127,8 @@ static enum cdacq_status load_sub_descriptors(struct loader *loader, const struc
                                               const struct header *header, const uint64_t *pointers, unsigned depth)
 {
     const struct json *subs = json_get(root, "subDescriptors");
-    if (!subs || depth >= CONTRACT_DEPTH_MAX)
-        return CDACQ_OK;
+    if (!subs)
+        return CDACQ_OK; /* `seen` bounds the number of descriptors, and so their depth */
     for (const struct json *sub = json_first(subs); sub; sub = json_next(sub)) {
         const struct json *value = json_kind(sub) == JSON_ARRAY && json_count(sub) == 2 ? json_first(sub) : sub;
         uint64_t index;

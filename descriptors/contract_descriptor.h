@@ -15,7 +15,6 @@
 
 enum {
     CONTRACT_POINTER_MAX = 64 * 1024, /* of one descriptor; real ones have a few dozen */
-    CONTRACT_DEPTH_MAX = 4,           /* sub-descriptors of sub-descriptors */
 };
 
 /* What the outermost structure says of the target. */

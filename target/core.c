@@ -129,7 +129,14 @@ static bool core_memory_at(struct target *target, uint64_t address, struct span 
                                  segment->end, segment->file_offset, address, ret);
 }
 
-enum seen_notes { SEEN_GDB = 1, SEEN_THREADS = 2, SEEN_SIGNAL = 4, SEEN_SNAPSHOT = 8, SEEN_LOST_THREADS = 16 };
+enum seen_notes {
+    SEEN_GDB = 1,
+    SEEN_THREADS = 2,
+    SEEN_SIGNAL = 4,
+    SEEN_SNAPSHOT = 8,
+    SEEN_LOST_THREADS = 16,
+    SEEN_PROCESS_FIRST = 32
+};
 
 static enum cdacq_status core_list_threads(struct target *target, struct threads *ret, struct cdacq_error *err)
 {
@@ -255,13 +262,18 @@ static enum cdacq_status read_nt_file(struct core *core, const uint8_t *desc, si
     return CDACQ_OK;
 }
 
-/* gdb and `cdacq snapshot` write notes of their own, the kernel one with the signal, createdump neither. */
-static const char *writer_of(unsigned seen)
+/*
+ * gdb and `cdacq snapshot` write notes of their own. createdump writes the process before its threads, and the kernel the
+ * first thread before the process; both write the signal of a process that died. NULL if nothing shows it.
+ */
+static const char *writer_of(unsigned seen, size_t note_count)
 {
     if (seen & SEEN_GDB)
         return "gdb";
     if (seen & SEEN_SNAPSHOT || !(seen & SEEN_THREADS))
-        return "cdacq snapshot";
+        return note_count ? "cdacq snapshot" : NULL;
+    if (seen & SEEN_PROCESS_FIRST)
+        return "createdump";
     return seen & SEEN_SIGNAL ? "the kernel" : "createdump";
 }
 
@@ -284,6 +296,8 @@ static bool read_process_note(struct core *core, const struct elf_note_bytes *vi
         if (last && !core->lost_thread)
             last->signal = core_siginfo_at(core->elf, view->desc, note->desc_size);
     }
+    if (note->type == NT_PRPSINFO && !(core->seen & SEEN_THREADS))
+        core->seen |= SEEN_PROCESS_FIRST;
     if (note->type == NT_PRPSINFO && !core->base.pid) {
         core->process = core_prpsinfo_at(core->elf, view->desc, note->desc_size);
         core->base.pid = core->process.pid;
@@ -582,7 +596,7 @@ enum cdacq_status core_open_source(const struct core_source *source, struct file
         core_destroy(&core->base);
         return status;
     }
-    core->base.writer = writer_of(core->seen);
+    core->base.writer = writer_of(core->seen, core->note_count);
     core->base.file_size = core->size;
     note_truncation(core);
     *ret = &core->base;

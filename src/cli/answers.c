@@ -51,10 +51,10 @@ static const char *last_component(const char *path)
     return slash && slash[1] ? slash + 1 : path;
 }
 
-/* The path of a source file is escaped already, and one of Windows keeps its backslashes. */
+/* A path is escaped already: that of a source file of Windows keeps its backslashes, that of a module has two for one. */
 static enum escape_form form_of(enum shown_role role, bool json)
 {
-    bool data = role != SHOWN_FILE && role != SHOWN_URL;
+    bool data = role != SHOWN_FILE && role != SHOWN_URL && role != SHOWN_MODULE;
     return json ? (data ? ESCAPE_JSON_DATA : ESCAPE_JSON_MESSAGE) : (data ? ESCAPE_DATA : ESCAPE_MESSAGE);
 }
 

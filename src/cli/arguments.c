@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "src/cli/commands.h"
 #include "src/cli/console.h"
@@ -390,6 +391,23 @@ static bool takes_stdin(const struct invocation *invocation)
     return false;
 }
 
+/* What follows the pid of a process and is itself one is not an address, as in `cdacq ip2method $(pidof dotnet)`. */
+static bool takes_as_addresses(const struct invocation *invocation)
+{
+    char path[40];
+    for (size_t i = 0; i < invocation->ip_count; i++) {
+        const char *ip = invocation->ips[i];
+        if (!target_is_pid(invocation->targets[0]) || !target_is_pid(ip) || ip[0] == '0' || strlen(ip) > 7)
+            continue;
+        snprintf(path, sizeof path, "/proc/%s", ip);
+        if (access(path, F_OK) == 0) {
+            message("'%s' is a process, too, and one process is read at a time; write 0x%s for the address", ip, ip);
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool takes_operands(const struct command *command, struct arguments *arguments)
 {
     struct invocation *invocation = arguments->invocation;
@@ -410,6 +428,8 @@ static bool takes_operands(const struct command *command, struct arguments *argu
         message("unexpected argument '%s'; usage: cdacq %s %s", invocation->ips[0], command->name, command->usage);
         return false;
     }
+    if (!takes_as_addresses(invocation))
+        return false;
     for (size_t i = 0; i < invocation->target_count; i++)
         if (!invocation->targets[i][0]) {
             message("'' is neither a path nor a pid");

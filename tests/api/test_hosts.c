@@ -542,6 +542,54 @@ START_TEST(sub_descriptors)
 }
 END_TEST
 
+/* Writes a descriptor with up to one pointer, in the form of `like`. Returns a variable that holds its address. */
+static uint64_t put_descriptor(struct mock *mock, unsigned word, uint64_t like, const char *json, uint64_t pointer)
+{
+    uint64_t text = mock_alloc(mock, strlen(json) + 1, 8), data = mock_alloc(mock, word, 8);
+    uint64_t header = mock_alloc(mock, 24 + 2 * word, 8), variable = mock_alloc(mock, word, 8);
+    mock_write(mock, text, json, strlen(json) + 1);
+    mock_write_pointer(mock, data, pointer);
+    mock_write_uint(mock, header, 8, mock_read_uint(mock, like, 8)); /* the magic number */
+    mock_write_uint(mock, header + 8, 4, mock_read_uint(mock, like + 8, 4));
+    mock_write_uint(mock, header + 12, 4, strlen(json));
+    mock_write_pointer(mock, header + 16, text);
+    mock_write_uint(mock, header + 16 + word, 4, 1);
+    mock_write_pointer(mock, header + 24 + word, data);
+    mock_write_pointer(mock, variable, header);
+    return variable;
+}
+
+/* Each has the next one: all are read. */
+START_TEST(a_chain_of_sub_descriptors)
+{
+    enum { DEPTH = 9 };
+    struct mock *mock = mock_of_version(_i, 1, MOCK_NET_11);
+    uint64_t like = mock_read_pointer(mock, mock_sub_descriptor(mock, "First", ecma_metadata, NULL, 0));
+    uint64_t variable = 0x77;
+    for (int depth = DEPTH; depth >= 1; depth--) {
+        char json[300];
+        snprintf(json, sizeof json,
+                 "{\"version\":2,\"baseline\":\"empty\",\"types\":{},\"globals\":{\"Depth%d\":[\"%d\",\"uint64\"]},"
+                 "\"subDescriptors\":{%s},\"contracts\":{}}",
+                 depth, depth, depth < DEPTH ? "\"Next\":[[0],\"pointer\"]" : "");
+        variable = put_descriptor(mock, _i & 1 ? 8 : 4, like, json, variable);
+    }
+    uint64_t pointers[] = {variable};
+    mock_sub_descriptor(mock, "Chain",
+                        "{\"version\":2,\"baseline\":\"empty\",\"types\":{},\"globals\":{},"
+                        "\"subDescriptors\":{\"Next\":[[1],\"pointer\"]},\"contracts\":{}}",
+                        pointers, 1);
+    struct cdacq_target *target = mock_publish_and_open(mock);
+    for (unsigned depth = 1; depth <= DEPTH; depth++) {
+        char name[20];
+        snprintf(name, sizeof name, "Depth%u", depth);
+        assert_item(target, NULL, name, depth, "sub-descriptor Next", "");
+    }
+    cdacq_target_close(target);
+    mock_destroy(mock);
+}
+END_TEST
+
 /* Any of the descriptors may describe ExecutionManager. */
 START_TEST(a_contract_of_a_sub_descriptor)
 {
@@ -613,6 +661,7 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, memory_that_is_missing, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, a_build_id_in_part, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, sub_descriptors, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, a_chain_of_sub_descriptors, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, a_contract_of_a_sub_descriptor, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, broken_sub_descriptors, 0, ARCH_COUNT);
     suite_add_tcase(suite, tcase);

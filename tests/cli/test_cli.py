@@ -59,6 +59,13 @@ class Case(unittest.TestCase):
 
 
 class Usage(Case):
+    def test_several_pids(self):
+        """As `ip2method $(pidof dotnet)` gives them: not an address in the first one."""
+        own = str(os.getpid())
+        for command in ("ip2method", "inspect"):
+            self.assertIn(f"'{own}' is a process, too", self.assert_usage_error(command, own, own))
+        self.assert_run(ANSWERED, "ip2method", CORE, own)
+
     def test_needs_a_command(self):
         self.assertIn("command", self.assert_usage_error())
         self.assertIn("'frobnicate'", self.assert_usage_error("frobnicate", "core"))

@@ -615,22 +615,25 @@ END_TEST
 START_TEST(who_wrote_it)
 {
     static const struct {
-        uint32_t types[2];
+        uint32_t types[3];
         const char *other, *writer;
     } cases[] = {
         {{NT_PRSTATUS, NT_SIGINFO}, NULL, "the kernel"},
         {{NT_PRSTATUS, NT_SIGINFO}, "GDB", "gdb"},
         {{NT_PRSTATUS, NT_PRSTATUS}, NULL, "createdump"},
         {{NT_PRPSINFO, NT_PRPSINFO}, NULL, "cdacq snapshot"},
+        {{NT_PRPSINFO, NT_PRSTATUS, NT_SIGINFO}, NULL, "createdump"}, /* of a crash */
+        {{NT_PRSTATUS, NT_PRPSINFO, NT_SIGINFO}, NULL, "the kernel"},
+        {{0}, NULL, NULL},
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct elf_core_segment *notes = elf_core_notes(&core);
-        for (size_t n = 0; n < 2; n++)
+        for (size_t n = 0; n < ARRAY_SIZE(cases[i].types) && cases[i].types[n]; n++)
             elf_note(notes, "CORE", cases[i].types[n], NULL, 0);
         if (cases[i].other)
             elf_note(notes, cases[i].other, 0xff000000, "x", 1);
         open_core();
-        ck_assert_str_eq(target->writer, cases[i].writer);
+        ck_assert_pstr_eq(target->writer, cases[i].writer);
         target_destroy(target);
         target = NULL;
         elf_core_deinit(&core);
