@@ -125,6 +125,33 @@ static unsafe class Ends
 
     public static void Exit() => Environment.Exit(3);
 
+    /// <summary>A few kinds of stacks in 5,000 threads.</summary>
+    public static void ManyThreads()
+    {
+        const int Count = 5000;
+        using CountdownEvent started = new(Count);
+        using ManualResetEventSlim never = new();
+        for (int i = 0; i < Count; i++)
+        {
+            int depth = i % 7;
+            new Thread(() => Wait(depth), 128 * 1024) { IsBackground = true, Name = $"waits {depth}" }.Start();
+        }
+        started.Wait();
+        Console.WriteLine("waiting");
+        if (Environment.GetEnvironmentVariable("DYING_STAYS") != null)
+            Thread.Sleep(600000);
+        throw new InvalidOperationException("many threads");
+
+        int Wait(int depth)
+        {
+            if (depth > 0)
+                return Wait(depth - 1) + 1;
+            started.Signal();
+            never.Wait();
+            return 0;
+        }
+    }
+
     public static void Waiting()
     {
         Console.WriteLine("waiting");
