@@ -272,8 +272,8 @@ struct cdacq_target_info {
 
 /*
  * Begins a question about a running process: from now on, all sessions of the target read anew what the process can
- * change, and know the files that it maps now. Only needed with CDACQ_OPEN_KEEP, or after the process has loaded
- * assemblies. Does nothing for other targets. Fails with IO if the process has ended or executed another program.
+ * change. Only needed with CDACQ_OPEN_KEEP. The list of mapped files stays that of the opening. Does nothing for other
+ * targets. Fails with IO if the process has ended or executed another program.
  */
 CDACQ_API enum cdacq_status cdacq_target_refresh(struct cdacq_target *target, struct cdacq_error *err);
 

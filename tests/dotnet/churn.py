@@ -18,6 +18,7 @@ import collections
 import json
 import mmap
 import os
+import random
 import re
 import shutil
 import statistics
@@ -132,7 +133,7 @@ def judge(churn, seconds, shown):
     return counts
 
 
-def report(runtime, churn, counts, made, seconds, shown):
+def report(runtime, counts, made, seconds, shown):
     alive = sum(n for (life, _), n in counts.items() if life == "alive")
     wrong = sum(n for (_, kind), n in counts.items() if kind == "wrong")
     errors = sum(n for (_, kind), n in counts.items() if kind == "error")
@@ -147,6 +148,40 @@ def report(runtime, churn, counts, made, seconds, shown):
         print("   ", line)
     sys.stdout.flush()
     return good
+
+
+def survives_kills(churn, kills):
+    """Whether no thread stays stopped when we are killed while we hold the process, or are about to."""
+    draw, held = random.Random(1), 0
+    for i in range(kills):
+        words = ["stack"] if i % 2 else ["ip2method", "--stop"]
+        tool = subprocess.Popen([TOOL, *words, str(churn.pid)], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                                stderr=subprocess.DEVNULL)
+        time.sleep(draw.random() * 0.1)
+        held += "t" in states_of(churn.pid)
+        tool.kill()
+        tool.wait()
+        tool.stdin.close()
+        deadline = time.monotonic() + 5
+        while states_of(churn.pid) & {"t", "T"}:
+            if time.monotonic() > deadline:
+                print(f"FAILED: after {i + 1} kills the process stays stopped")
+                return False
+            time.sleep(0.01)
+    print(f"ok: {kills} kills, {held} of them while the process was held: it runs on")
+    return True
+
+
+def states_of(pid):
+    """The states of its threads, as letters."""
+    states = set()
+    for tid in os.listdir(f"/proc/{pid}/task"):
+        try:
+            with open(f"/proc/{pid}/task/{tid}/stat", encoding="ascii", errors="replace") as file:
+                states.add(file.read().rpartition(")")[2].split()[0])
+        except OSError:
+            pass  # the thread has ended
+    return states
 
 
 def throughput(churn, seconds):
@@ -174,6 +209,7 @@ def main():
     parser.add_argument("--runtime", action="append", metavar="VERSION", help="'installed' or a version; default: installed")
     parser.add_argument("--all", action="store_true", help=f"all of {', '.join(RUNTIMES)}")
     parser.add_argument("--rate", type=int, default=18000, help="methods a second; 0: as many as possible")
+    parser.add_argument("--kills", type=int, default=30, help="of the tool while it stops the process")
     parser.add_argument("--throughput", action="store_true")
     parser.add_argument("--work", metavar="DIR", help="where the program is built (default: a temporary directory)")
     arguments = parser.parse_args()
@@ -190,7 +226,8 @@ def main():
                 shown, made = [], churn.made()
                 start = time.monotonic()
                 counts = judge(churn, arguments.seconds, shown)
-                good &= report(runtime, churn, counts, churn.made() - made, time.monotonic() - start, shown)
+                good &= report(runtime, counts, churn.made() - made, time.monotonic() - start, shown)
+                good &= survives_kills(churn, arguments.kills)
             finally:
                 churn.close()
     except lab.Skip as skip:
