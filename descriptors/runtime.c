@@ -10,6 +10,30 @@ enum { PROBE_MAX = 8192 }; /* images: opening one reads its headers and symbols 
 
 static const char symbol_name[] = "DotNetRuntimeContractDescriptor";
 
+/* Also of a file that was deleted or replaced while the process runs. */
+static bool is_named_coreclr(const char *path)
+{
+    const char *name = path_basename(path);
+    return strcmp(name, "libcoreclr.so") == 0 || strcmp(name, "libcoreclr.so (deleted)") == 0;
+}
+
+/*
+ * Whether the image's segments are mapped where a loader puts them. A program that reads the file of a runtime maps it,
+ * too, as one piece: cdacq itself does.
+ */
+static bool is_loaded(const struct target *target, const struct image *image)
+{
+    for (size_t i = 0; i < image->segment_count; i++) {
+        const struct image_segment *segment = &image->segments[i];
+        uint64_t page = align_down(image->base + segment->vaddr, PAGE_SIZE);
+        const struct mapping *mapping = segment->file_size ? target_mapping_at(target, page) : NULL;
+        if (mapping && (mapping->file != image->file ||
+                        mapping->offset + (page - mapping->begin) != align_down(segment->file_offset, PAGE_SIZE)))
+            return false;
+    }
+    return true;
+}
+
 /* Opens the image that begins at a mapping. Adds it if it publishes a descriptor or is `named` libcoreclr.so. */
 static void try_image(struct target *target, const struct mapping *mapping, bool named, struct runtimes *runtimes)
 {
@@ -25,6 +49,8 @@ static void try_image(struct target *target, const struct mapping *mapping, bool
         }
         return;
     }
+    if (target->kind == CDACQ_TARGET_PROCESS && !is_loaded(target, &runtime.image))
+        return;
     bool found = image_find_symbol(&runtime.image, symbol_name, &runtime.descriptor_address, &size);
     if (found || named)
         runtimes->items[runtimes->count++] = runtime;
@@ -47,7 +73,7 @@ enum cdacq_status runtimes_find(struct target *target, bool all, struct runtimes
     for (int named = 1; named >= 0 && (all || !runtimes.count); named--)
         for (size_t i = 0; i < target->mapping_count && probes < PROBE_MAX; i++) {
             const struct mapping *mapping = &target->mappings[i];
-            bool is_named = strcmp(path_basename(mapping->path), "libcoreclr.so") == 0;
+            bool is_named = is_named_coreclr(mapping->path);
             if (mapping->offset != 0 || is_named != (named == 1))
                 continue;
             probes++;

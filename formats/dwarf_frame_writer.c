@@ -17,7 +17,9 @@ enum {
     CFA_OFFSET_EXTENDED_SF,
     CFA_NEGATE_RA_STATE = 0x2d, /* of AArch64 */
     OP_BREG0 = 0x70,
-    PCREL_SDATA4 = 0x1b, /* DW_EH_PE_pcrel | DW_EH_PE_sdata4 */
+    UDATA4 = 0x03,         /* DW_EH_PE_* */
+    PCREL_SDATA4 = 0x1b,   /* relative to where the number is */
+    DATAREL_SDATA4 = 0x3b, /* relative to the begin of .eh_frame_hdr */
 };
 
 /* Writes the length of the record at `start`, padded to words with DW_CFA_nop, which is 0. */
@@ -217,11 +219,11 @@ size_t dwarf_frame_add(struct dwarf_frame_writer *writer, uint64_t begin, uint64
     put_u32(to, 0);
     put_u32(to, writer->is_eh_frame ? (uint32_t)(start + 4) : 0); /* the CIE, which is at 0 */
     if (writer->is_eh_frame) {
-        put_u32(to, (uint32_t)(begin - (writer->address + to->length)));
+        put_u32(to, (uint32_t)(begin + writer->moved - (writer->address + to->length)));
         put_u32(to, (uint32_t)(end - begin));
         put_uleb(to, 0); /* augmentation data */
     } else {
-        put_word(to, begin, writer->word_size);
+        put_word(to, begin + writer->moved, writer->word_size);
         put_word(to, end - begin, writer->word_size);
     }
     put_rows(writer, begin, end, rows, count);
@@ -232,4 +234,17 @@ size_t dwarf_frame_add(struct dwarf_frame_writer *writer, uint64_t begin, uint64
 void dwarf_frame_end(struct dwarf_frame_writer *writer)
 {
     put_u32(writer->to, 0);
+}
+
+void dwarf_frame_put_index(const struct dwarf_frame_writer *writer, struct byte_writer *to, uint64_t address,
+                           const struct dwarf_frame_entry *entries, size_t count)
+{
+    static const uint8_t head[] = {1, PCREL_SDATA4, UDATA4, DATAREL_SDATA4};
+    put_bytes(to, head, sizeof head);
+    put_u32(to, (uint32_t)(writer->address - (address + sizeof head)));
+    put_u32(to, (uint32_t)count);
+    for (size_t i = 0; i < count; i++) {
+        put_u32(to, (uint32_t)(entries[i].begin + writer->moved - address));
+        put_u32(to, (uint32_t)(writer->address + entries[i].fde - address));
+    }
 }

@@ -19,6 +19,7 @@ struct dwarf_frame_writer {
      */
     bool is_eh_frame;
     uint64_t address;
+    uint64_t moved; /* is added to the addresses of functions */
 };
 
 /* Writes the CIE. */
@@ -33,5 +34,15 @@ size_t dwarf_frame_add(struct dwarf_frame_writer *writer, uint64_t begin, uint64
 
 /* Writes the end of .eh_frame. */
 void dwarf_frame_end(struct dwarf_frame_writer *writer);
+
+/* An FDE, for the index. */
+struct dwarf_frame_entry {
+    uint64_t begin; /* of its function, as it was given */
+    size_t fde;     /* offset in the section */
+};
+
+/* Writes .eh_frame_hdr, whose first byte is at `address`. `entries` ascend by begin. */
+void dwarf_frame_put_index(const struct dwarf_frame_writer *writer, struct byte_writer *to, uint64_t address,
+                           const struct dwarf_frame_entry *entries, size_t count);
 
 #endif

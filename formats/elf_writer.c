@@ -160,9 +160,11 @@ static void put_segments(struct layout_of_file *file)
     for (size_t i = 0; i < file->image->section_count; i++) {
         const struct elf_writer_section *section = &file->image->sections[i];
         uint32_t flags = PF_R | (section->flags & SHF_EXECINSTR ? (uint32_t)PF_X : 0u);
+        bool has_bytes = section->type != SHT_NOBITS && !file->image->addresses_are_offsets;
+        uint64_t offset = file->image->addresses_are_offsets ? section->address : file->offsets[i];
         if (is_loaded(section))
-            put_segment(file, PT_LOAD, flags, file->offsets[i], section->address,
-                        section->type == SHT_NOBITS ? 0 : section->size, section->size, 1);
+            put_segment(file, PT_LOAD, flags, offset, section->address, has_bytes ? section->size : 0, section->size,
+                        1);
     }
     put_segment(file, PT_NOTE, PF_R, file->note_offset, 0, NOTE_SIZE, NOTE_SIZE, 4);
 }

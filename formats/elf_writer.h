@@ -29,6 +29,11 @@ struct elf_writer_image {
     bool wide; /* ELFCLASS64, else ELFCLASS32 */
     bool big_endian;
     uint16_t type, machine; /* ET_*, EM_* */
+    /*
+     * Segments claim that addresses are offsets in the file, and that they have no bytes in it: for perf, which converts
+     * the addresses of symbols to the offsets of samples by the segments.
+     */
+    bool addresses_are_offsets;
     const struct elf_writer_section *sections;
     size_t section_count; /* at most ELF_WRITER_SECTIONS_MAX */
     /* Fills `buffer` with the bytes at `offset` of a section whose `bytes` are NULL. */

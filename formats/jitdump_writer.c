@@ -3,7 +3,9 @@
 enum {
     MAGIC = 0x4A695444, /* "JiTD" */
     JIT_CODE_LOAD = 0,
+    JIT_CODE_DEBUG_INFO = 2,
     JIT_CODE_CLOSE = 3,
+    JIT_CODE_UNWINDING_INFO = 4,
 };
 
 struct encoder {
@@ -55,6 +57,27 @@ static void put_load(struct encoder *encoder, const struct cdacq_jitdump_record 
         put_u64(encoder, fields[i]);
 }
 
+static void put_debug_info(struct encoder *encoder, const struct cdacq_jitdump_record *record)
+{
+    if (record->total_size > UINT32_MAX)
+        return;
+    put_prefix(encoder, JIT_CODE_DEBUG_INFO, (uint32_t)record->total_size, record->timestamp);
+    put_u64(encoder, record->as.debug_info.code_addr);
+    put_u64(encoder, record->as.debug_info.nr_entry);
+}
+
+static void put_unwinding_info(struct encoder *encoder, const struct cdacq_jitdump_record *record)
+{
+    const struct cdacq_jitdump_unwinding_info *info = &record->as.unwinding_info;
+    uint64_t size = add_saturated(info->unwind_data_size, JITDUMP_UNWINDING_INFO_FIXED);
+    if (size > UINT32_MAX)
+        return;
+    put_prefix(encoder, JIT_CODE_UNWINDING_INFO, (uint32_t)size, record->timestamp);
+    put_u64(encoder, info->unwind_data_size);
+    put_u64(encoder, info->eh_frame_hdr_size);
+    put_u64(encoder, info->mapped_size);
+}
+
 size_t jitdump_encode(const struct cdacq_jitdump_record *record, bool big_endian, uint8_t *ret)
 {
     struct encoder encoder = {ret, big_endian};
@@ -62,6 +85,10 @@ size_t jitdump_encode(const struct cdacq_jitdump_record *record, bool big_endian
         put_header(&encoder, record);
     else if (record->kind == CDACQ_JITDUMP_LOAD)
         put_load(&encoder, record);
+    else if (record->kind == CDACQ_JITDUMP_DEBUG_INFO)
+        put_debug_info(&encoder, record);
+    else if (record->kind == CDACQ_JITDUMP_UNWINDING_INFO)
+        put_unwinding_info(&encoder, record);
     else if (record->kind == CDACQ_JITDUMP_CLOSE)
         put_prefix(&encoder, JIT_CODE_CLOSE, JITDUMP_PREFIX_SIZE, record->timestamp);
     return (size_t)(encoder.next - ret);

@@ -97,8 +97,8 @@ static struct opcode find_opcode(const uint8_t code[2 * LENGTH_MAX])
     if (ret.class == 'R') {
         ret.wide = code[ret.end - 1] & 8;
         ret.class = one_byte[code[ret.end++]];
-        if (strchr("pRXYZ", ret.class)) /* REX is the last prefix */
-            ret.class = 'x';
+        if (ret.class == 'p' || ret.class == 'R' || ret.class == 'X' || ret.class == 'Y' || ret.class == 'Z')
+            ret.class = 'x'; /* REX is the last prefix */
     }
     const uint8_t *at = code + ret.end;
     if (ret.class == 'E' && (at[0] == 0x38 || at[0] == 0x3a)) {
@@ -157,7 +157,8 @@ unsigned x64_instruction_length(const uint8_t *code, size_t size)
     struct opcode opcode = find_opcode(padded);
     if (opcode.class == 'x' || opcode.end >= LENGTH_MAX + 2)
         return 0;
-    bool has_modrm = strchr("MadTU", opcode.class) != NULL;
+    char class = opcode.class;
+    bool has_modrm = class == 'M' || class == 'a' || class == 'd' || class == 'T' || class == 'U';
     unsigned length = opcode.end + (has_modrm ? operand_length(padded + opcode.end) : 0) +
                       immediate_length(&opcode, padded[opcode.end]);
     return length <= MIN(size, (size_t)LENGTH_MAX) ? length : 0;

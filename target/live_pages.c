@@ -1,6 +1,7 @@
 #include "target/live_pages.h"
 
 #include <errno.h>
+#include <sys/mman.h>
 #include <sys/uio.h>
 
 #define BLOCK_SIZE ((uint64_t)LIVE_BLOCK_PAGES * PAGE_SIZE)
@@ -12,10 +13,43 @@ enum {
     CHECK_GAP = 512,          /* bytes between two reads that one vector may cover: cheaper than another vector */
 };
 
+/* Memory whose pages exist already: one call is cheaper than a fault for each page. */
+struct live_slab {
+    struct live_slab *next;
+    uint8_t *bytes;
+    size_t size, used;
+};
+
+enum { SLAB_FIRST = 16, SLAB_LAST = 256 }; /* blocks; each slab is twice as large as the one before */
+
+static uint8_t *take_block(struct live_pages *pages)
+{
+    struct live_slab *slab = pages->slabs;
+    if (!slab || slab->used == slab->size) {
+        size_t size = slab ? MIN(slab->size * 2, SLAB_LAST * BLOCK_SIZE) : SLAB_FIRST * BLOCK_SIZE;
+        struct live_slab *larger = malloc(sizeof *larger);
+        void *bytes = larger
+                          ? mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0)
+                          : MAP_FAILED;
+        if (bytes == MAP_FAILED) {
+            free(larger);
+            return NULL;
+        }
+        *larger = (struct live_slab){slab, bytes, size, 0};
+        slab = pages->slabs = larger;
+    }
+    slab->used += BLOCK_SIZE;
+    return slab->bytes + slab->used - BLOCK_SIZE;
+}
+
 void live_pages_deinit(struct live_pages *pages)
 {
-    for (struct live_block *block = NULL; (block = live_blocks_next(&pages->blocks, block));)
-        free(block->bytes);
+    while (pages->slabs) {
+        struct live_slab *slab = pages->slabs;
+        pages->slabs = slab->next;
+        munmap(slab->bytes, slab->size);
+        free(slab);
+    }
     live_blocks_deinit(&pages->blocks);
     free(pages->scratch);
     pages->scratch = NULL;
@@ -33,12 +67,9 @@ static struct live_block *block_at(struct live_pages *pages, uint64_t address)
     struct live_block *block = live_blocks_find(&pages->blocks, address);
     if (block || pages->blocks.count >= LIVE_BLOCK_MAX || address > UINT64_MAX - BLOCK_SIZE)
         return block;
-    CLEANUP_FREE uint8_t *bytes = malloc(BLOCK_SIZE);
-    block = bytes ? live_blocks_insert(&pages->blocks, (struct live_block){.address = address, .bytes = bytes}, NULL)
-                  : NULL;
-    if (block)
-        bytes = NULL;
-    return block;
+    uint8_t *bytes = take_block(pages);
+    return bytes ? live_blocks_insert(&pages->blocks, (struct live_block){.address = address, .bytes = bytes}, NULL)
+                 : NULL;
 }
 
 /* Reads the page `wanted` and, with the same call, the block's other pages that are not there yet. */

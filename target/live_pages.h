@@ -18,7 +18,7 @@ enum {
 /* Pages with their bytes. A page is valid in the question whose number it has. */
 struct live_block {
     uint64_t address;
-    uint8_t *bytes;
+    uint8_t *bytes;                     /* in a slab */
     uint64_t read[LIVE_BLOCK_PAGES];    /* the question in which the page was read */
     uint64_t missing[LIVE_BLOCK_PAGES]; /* the question in which it could not be read */
 };
@@ -30,8 +30,12 @@ static inline uint64_t live_block_address(const struct live_block *block)
 
 DEFINE_HASH_TABLE(live_blocks, struct live_block, uint64_t, live_block_address, hash_u64, equal_u64);
 
+/* Memory for the bytes of blocks. */
+struct live_slab;
+
 struct live_pages {
     struct live_blocks blocks;
+    struct live_slab *slabs; /* the newest first */
     int pid;
     int error; /* errno of the last read that failed; 0 if none has */
     uint8_t *scratch;

@@ -5,6 +5,15 @@ struct code_heap {
     struct nibble_map map;
 };
 
+/* The last used byte, which is not logged. */
+static uint64_t read_end(struct field_reader *reader, uint64_t heap)
+{
+    struct read_log *log = reader_log(&reader->raw, NULL);
+    uint64_t end = read_field(reader, heap, F_CodeHeapListNode_EndAddress);
+    reader_log(&reader->raw, log);
+    return end;
+}
+
 /* The code heap of a section. False if it has none or the reader fails. */
 static bool read_heap(struct field_reader *reader, const struct range_section *section, struct code_heap *ret)
 {
@@ -13,11 +22,25 @@ static bool read_heap(struct field_reader *reader, const struct range_section *s
         return false;
     *ret = (struct code_heap){
         .start = read_field(reader, heap, F_CodeHeapListNode_StartAddress),
-        .last = read_field(reader, heap, F_CodeHeapListNode_EndAddress),
+        .last = read_end(reader, heap),
         .map.base = read_field(reader, heap, F_CodeHeapListNode_MapBase),
         .map.header_map = read_field(reader, heap, F_CodeHeapListNode_HeaderMap),
     };
     return !reader_failed(&reader->raw);
+}
+
+/*
+ * Whether an address is in the used part of the heap. That part grows with every method, and that `ip` is in it stays
+ * true, so an answer about a running process does not rest on the exact end.
+ */
+static bool is_in_use(struct field_reader *reader, const struct range_section *section, const struct code_heap *heap,
+                      uint64_t ip)
+{
+    if (ip < heap->start)
+        return false;
+    if (ip > heap->last) /* again, for what rests on it now */
+        (void)read_field(reader, section->heap_list, F_CodeHeapListNode_EndAddress);
+    return ip <= heap->last;
 }
 
 /*
@@ -29,7 +52,8 @@ static bool is_confirmed(const struct section_reader *section, const struct code
 {
     struct reader *reader = &section->reader->raw;
     uint64_t last = block->start + (block->hot_size ? block->hot_size - 1 : 0);
-    uint64_t start = last > heap->last ? 0 : section->managers->nibble_map->find(reader, &heap->map, last);
+    bool in_use = is_in_use(section->reader, section->section, heap, last);
+    uint64_t start = in_use ? section->managers->nibble_map->find(reader, &heap->map, last) : 0;
     if (!reader_recover(reader, FAILURE(CDACQ_ERR_MEMORY)) && !reader_failed(reader) && start != block->start)
         reader_fail(reader, CDACQ_ERR_CORRUPT, block->start, "length of the code: the nibble map has less");
     return !reader_failed(reader);
@@ -40,7 +64,7 @@ bool code_heap_find(const struct section_reader *section, uint64_t ip, struct co
     struct field_reader *reader = section->reader;
     struct code_heap heap;
     struct code_block block;
-    if (!read_heap(reader, section->section, &heap) || ip < heap.start || ip > heap.last)
+    if (!read_heap(reader, section->section, &heap) || !is_in_use(reader, section->section, &heap, ip))
         return false;
     uint64_t start = section->managers->nibble_map->find(&reader->raw, &heap.map, ip);
     if (!start || reader_failed(&reader->raw) || !section->manager->block_at(section, start, PART_NO_NUMBER, &block))

@@ -237,6 +237,7 @@ static bool add_rows(struct reader *reader, const struct unwind_function *functi
     struct frame_row body = {0}, row;
     uint64_t size = function->end - function->begin;
     unsigned length = 1, next = 0;
+    bool in_body = false; /* the last row is that of the body */
     for (uint64_t at = 0; at < size; at += length) {
         uint64_t pc = function->begin + at;
         bool is_change = next < changes->count && changes->items[next] <= pc;
@@ -247,8 +248,9 @@ static bool add_rows(struct reader *reader, const struct unwind_function *functi
         body.begin = pc;
         bool is_epilog = may_begin_epilog(code + at, (size_t)(size - at)) &&
                          epilog_row(function, &chain->infos[0], pc, code + at, size - at, &row);
-        if (!frame_rows_add(reader, rows, is_epilog ? &row : &body))
+        if ((is_epilog || is_change || !in_body) && !frame_rows_add(reader, rows, is_epilog ? &row : &body))
             return false;
+        in_body = !is_epilog;
         length = x64_instruction_length(code + at, (size_t)(size - at));
         if (!length) {
             *ret_epilogs = false;

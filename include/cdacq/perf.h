@@ -55,9 +55,15 @@ CDACQ_API enum cdacq_status cdacq_session_write_perf_map(struct cdacq_session *s
                                                          const struct cdacq_sink *sink, struct cdacq_written *ret,
                                                          struct cdacq_error *err);
 
+enum cdacq_jitdump_write_flags {
+    CDACQ_WRITE_DEBUG = 1 << 17, /* with lines and call-frame information */
+};
+
 /*
  * Writes a jitdump of version 1 in the target's byte order: a header, a JIT_CODE_LOAD with the code bytes for each
- * entry, and a JIT_CODE_CLOSE. The target does not record when and by which thread code was compiled. The timestamps
+ * entry, and a JIT_CODE_CLOSE. `flags` are enum cdacq_visit_flags and enum cdacq_jitdump_write_flags. With
+ * CDACQ_WRITE_DEBUG, a JIT_CODE_DEBUG_INFO precedes the entry of a method whose lines are known, and a
+ * JIT_CODE_UNWINDING_INFO that of a method whose unwind data can be read (x64 and arm64). The target does not record when and by which thread code was compiled. The timestamps
  * therefore count 1, 2, 3, ... nanoseconds of CLOCK_MONOTONIC, so that the code is older than any sample, and the
  * thread is the first thread of the process. Fails as cdacq_session_write_perf_map does. Source:
  * tools/perf/Documentation/jitdump-specification.txt of Linux.
@@ -92,6 +98,29 @@ enum cdacq_elf_flags {
 CDACQ_API enum cdacq_status cdacq_session_write_elf(struct cdacq_session *session, unsigned flags,
                                                     const struct cdacq_sink *sink, struct cdacq_written *ret,
                                                     struct cdacq_error *err);
+
+/*
+ * The same for the code in the mappings of one file, at the offsets in the file. This is where perf looks for the
+ * symbols of a sample, also if the file is an image in another format, or a memfd without a path on disk: its segments
+ * claim these offsets. Without any code there, nothing is written. Fails as cdacq_session_write_elf does.
+ */
+CDACQ_API enum cdacq_status cdacq_session_write_elf_of_file(struct cdacq_session *session, const char *path,
+                                                            unsigned flags, const struct cdacq_sink *sink,
+                                                            struct cdacq_written *ret, struct cdacq_error *err);
+
+/* A file that is mapped into the process. What it points to is valid until `visit` returns. */
+struct cdacq_mapped_file {
+    size_t size;
+    const char *path;       /* as the target names it; NULL: compiled code in memory that no file backs */
+    const char *local_path; /* of a core: the file on this machine that was found to be the same; else NULL */
+    bool has_code;          /* a code range of the runtime is in its mappings: see cdacq_session_write_elf_of_file */
+};
+
+/* Calls `visit` for every mapped file, in no order, and last for compiled code that is in none. Fails where the range section map cannot be read. */
+CDACQ_API enum cdacq_status cdacq_session_visit_mapped_files(struct cdacq_session *session,
+                                                             int (*visit)(const struct cdacq_mapped_file *file,
+                                                                          void *context),
+                                                             void *context, struct cdacq_error *err);
 
 /* ---- Comparing --------------------------------------------------------------------------------------------------- */
 

@@ -14,6 +14,7 @@
 enum {
     FUNCTIONS_MAX = 4 * 1024 * 1024, /* of all records of a session: a large process has some 100,000 */
     TRIES = 16,                      /* of one address of a running process */
+    WALKS_BEFORE_TABLE = 256,        /* in a range of a running process, of which a table lasts for one question only */
     CHUNK = 128,                     /* addresses of a running process whose answers are checked together */
     WALKS_BEFORE_INDEX = 16, /* indexing a range costs about as much as this many look-ups that touch new pages */
 };
@@ -509,8 +510,8 @@ static bool record_contains(const struct method_record *record, uint64_t address
 static struct method_record **find_slot(struct cdacq_session *session, uint64_t address)
 {
     size_t index = session_map(session) ? find_range(session, address) : SIZE_MAX;
-    struct session_range *range = index != SIZE_MAX ? session_table(session, index) : NULL;
-    if (!range)
+    struct session_range *range = index != SIZE_MAX ? &session->ranges[index] : NULL;
+    if (!range || (!range->table && (++range->walks < WALKS_BEFORE_TABLE || !session_table(session, index))))
         return NULL;
     uint64_t begin = session->map->ranges[index].section.begin;
     const struct block_part *part =

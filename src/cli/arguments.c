@@ -79,7 +79,7 @@ static const struct option_row {
      OPTION_DESCRIPTOR_ADDRESS},
     {"names", "STYLE", "write names as csharp, sos, il or source", OPTIONS_NAMES, OPTION_NAMES},
     {"stubs", NULL, "include the runtime's own stubs", OPTIONS_METHODS, OPTION_STUBS},
-    {"r2r", "WHICH", "include ReadyToRun methods: 'prepared' or 'all'", OPTIONS_METHODS, OPTION_R2R},
+    {"r2r", "WHICH", "include ReadyToRun methods: 'prepared' or 'all'", OPTIONS_METHODS | OPTIONS_R2R, OPTION_R2R},
     {"code", NULL, "include the bytes of the code", OPTIONS_ELF, OPTION_CODE},
     {"follow", NULL, "wait for more records", OPTIONS_RECORDS, OPTION_FOLLOW},
     {"folded", NULL, "fold the stacks of 'perf script', for flame graphs", OPTIONS_FILTER, OPTION_FOLDED},

@@ -59,6 +59,8 @@ static unsigned flags_of(const struct invocation *invocation)
         [R2R_DEFAULT] = CDACQ_VISIT_R2R_NONE, [R2R_PREPARED] = 0, [R2R_ALL] = CDACQ_VISIT_R2R_ALL};
     bool is_elf = invocation->command->run == cmd_elf;
     unsigned which = is_elf && invocation->r2r == R2R_DEFAULT ? 0 : r2r[invocation->r2r];
+    if (invocation->command->run == cmd_jitdump)
+        which |= (unsigned)CDACQ_WRITE_DEBUG;
     return which | (invocation->stubs ? CDACQ_VISIT_STUBS : 0u) | (invocation->code ? (unsigned)CDACQ_ELF_CODE : 0u);
 }
 
@@ -86,7 +88,7 @@ static int write_with(const struct invocation *invocation, struct cdacq_session 
     if (!none && !output_close(&work.out))
         return EXIT_FAILED;
     report_counts(&work, &written);
-    return none ? EXIT_FAILED : work.left_out ? EXIT_PARTLY : EXIT_ANSWERED;
+    return none ? EXIT_FAILED : work.left_out || written.functions_left_out ? EXIT_PARTLY : EXIT_ANSWERED;
 }
 
 static int write_perf_map(const struct invocation *invocation, struct cdacq_target *target,

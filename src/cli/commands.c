@@ -130,6 +130,22 @@ const struct command commands[] = {
         .targets_max = 1,
     },
     {
+        .name = "symfs",
+        .run = cmd_symfs,
+        .usage = "TARGET DIR",
+        .summary = "write a folder in which perf finds the names of the managed code",
+        .details =
+            "DIR gets an ELF file for each mapped file that has managed code, and links to the other mapped files.\n"
+            "The process needs no settings:\n"
+            "  perf record -g -p PID -- sleep 10\n"
+            "  cdacq symfs PID DIR\n"
+            "  perf report --symfs DIR --kallsyms /proc/kallsyms\n",
+        .exit_partly = "a method has no name, or code could not be read",
+        .options = OPTIONS_TARGET | OPTIONS_NAMES | OPTIONS_R2R,
+        .targets_max = 1,
+        .takes_file = true,
+    },
+    {
         .name = "descriptor",
         .run = cmd_descriptor,
         .usage = "TARGET [OTHER]",

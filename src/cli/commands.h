@@ -17,6 +17,7 @@ enum option_group {
     OPTIONS_REPORT = 1 << 8,   /* how much a report has */
     OPTIONS_SNAPSHOT = 1 << 7, /* what a snapshot holds */
     OPTIONS_STACK = 1 << 6,    /* which threads and frames are shown */
+    OPTIONS_R2R = 1 << 10,     /* which ReadyToRun methods there are */
     OPTIONS_ELF = 1 << 9,      /* what an ELF file holds */
     OPTIONS_FILTER = 1 << 10,  /* what becomes of the text */
 };
@@ -57,6 +58,7 @@ int cmd_records(const struct invocation *invocation);
 int cmd_report(const struct invocation *invocation);
 int cmd_snapshot(const struct invocation *invocation);
 int cmd_stack(const struct invocation *invocation);
+int cmd_symfs(const struct invocation *invocation);
 int cmd_verify(const struct invocation *invocation);
 
 #endif

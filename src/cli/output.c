@@ -45,6 +45,12 @@ bool output_open_stream(struct output *out, const char *path)
     return begin(out, path, !path || out->file.fd >= 0);
 }
 
+void output_open_fd(struct output *out, int fd, const char *name)
+{
+    *out = (struct output){.file.fd = fd};
+    begin(out, name, true);
+}
+
 void output_abandon(struct output *out)
 {
     file_abandon(&out->file);

@@ -30,6 +30,9 @@ bool output_open(struct output *out, const char *path);
 /* The same for results that others may wait for: the file is written to directly. */
 bool output_open_stream(struct output *out, const char *path);
 
+/* For an open file, which output_close closes; `name` is what messages call it. */
+void output_open_fd(struct output *out, int fd, const char *name);
+
 /* Writes the rest, closes and frees. Returns false, with a message, if not all was written. */
 bool output_close(struct output *out);
 

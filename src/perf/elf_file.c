@@ -1,6 +1,6 @@
 /*
- * elf_file.c: writes an ELF file of a target's managed code. The methods are visited once; what the sections hold is
- * formed in memory, except for code, which is read when it is written.
+ * elf_file.c: writes an ELF file of a target's managed code: of all, or of that in the mappings of one file. The methods
+ * are visited once; what the sections hold is formed in memory, except for code, which is read when it is written.
  */
 #include <elf.h>
 #include <stdio.h>
@@ -16,35 +16,32 @@ enum {
     VISIT_FLAGS = CDACQ_VISIT_STUBS | CDACQ_VISIT_R2R_ALL | CDACQ_VISIT_R2R_NONE,
 };
 
-/* A symbol. */
+/* A symbol. Addresses here and in sections are those of the ELF file. */
 struct code_symbol {
     uint64_t begin, size;
+    uint64_t moved; /* from the target's address */
     uint32_t name;  /* offset in .strtab */
     uint32_t range; /* index of its code range */
 };
 
 DEFINE_VECTOR(code_symbols, struct code_symbol);
-
-/* The addresses of the code of a range that has any: a .text section. */
-struct text_section {
-    uint64_t begin, end; /* end 0: none */
-    uint32_t number;     /* of the section */
-};
-
 DEFINE_VECTOR(elf_sections, struct elf_writer_section);
+DEFINE_VECTOR(text_moves, uint64_t);
 
 struct code_file {
     struct cdacq_session *session;
     struct cdacq_sink sink;
     unsigned flags;
+    const char *path; /* only code in the mappings of this file; NULL: all */
     const struct code_map *map;
-    struct text_section *texts; /* by code range */
+    const struct mapping *mapping; /* the last one that had code */
     struct code_symbols symbols;
     struct byte_writer strings, symbol_table, debug_frame;
     struct method_frames frames;
     struct dwarf_frame_writer frame_writer;
     struct elf_debug debug;
-    struct elf_sections sections;
+    struct elf_sections sections; /* those of the code come first */
+    struct text_moves moves;      /* of the sections of the code, as code_symbol.moved */
     struct cdacq_written written;
     bool stopped, no_memory;
 };
@@ -71,25 +68,45 @@ static void add_string(struct code_file *file, const char *name, size_t length, 
     put_string(&file->strings, suffix, strlen(suffix));
 }
 
-/* Adds [begin, end), which is clipped to the code range that it begins in. */
+/* Finds how far code at an address is moved in the file. False if it is not in the file. */
+static bool find_place(struct code_file *file, uint64_t address, uint64_t *ret_moved)
+{
+    const struct mapping *mapping = file->mapping;
+    *ret_moved = 0;
+    if (!file->path)
+        return true;
+    if (!mapping || address < mapping->begin || address >= mapping->end)
+        mapping = target_mapping_at(file->session->target->target, address);
+    if (!mapping || !mapping->path || strcmp(mapping->path, file->path) != 0)
+        return false;
+    file->mapping = mapping;
+    *ret_moved = mapping->offset - mapping->begin;
+    return true;
+}
+
+/* Adds [begin, end), addresses of the target, which is clipped to the code range that it begins in. */
 static void add_symbol(struct code_file *file, uint64_t begin, uint64_t end, uint32_t name)
 {
     const struct code_range *range = code_map_range(file->map, begin);
-    if (!range || end <= begin)
+    uint64_t moved;
+    if (!range || end <= begin || !find_place(file, begin, &moved))
         return;
-    end = MIN(end, range->section.end);
-    uint32_t index = (uint32_t)(range - file->map->ranges);
-    struct text_section *text = &file->texts[index];
-    text->begin = text->end ? MIN(text->begin, begin) : begin;
-    text->end = MAX(text->end, end);
-    if (!code_symbols_append(&file->symbols, (struct code_symbol){begin, end - begin, name, index}))
+    struct code_symbol symbol = {
+        .begin = begin + moved,
+        .size = MIN(end, range->section.end) - begin,
+        .moved = moved,
+        .name = name,
+        .range = (uint32_t)(range - file->map->ranges),
+    };
+    if (!code_symbols_append(&file->symbols, symbol))
         file->no_memory = true;
 }
 
 static void add_frames(const struct unwind_function *function, const struct frame_rows *rows, void *context)
 {
     struct code_file *file = context;
-    dwarf_frame_add(&file->frame_writer, function->begin, function->end, rows->items, rows->count);
+    if (find_place(file, function->begin, &file->frame_writer.moved))
+        dwarf_frame_add(&file->frame_writer, function->begin, function->end, rows->items, rows->count);
 }
 
 /* A part of a method with its funclets, which follow the body. `record` is that of the part. */
@@ -98,7 +115,9 @@ static void add_part(struct code_file *file, const struct cdacq_method *method, 
 {
     uint64_t end = begin + size, start = begin;
     uint32_t name, funclet_name = 0;
-    add_string(file, method->name, method->name_length, cold ? " [cold]" : "", &name);
+    /* Profilers count the parts of a method together. */
+    bool named = !file->path;
+    add_string(file, method->name, method->name_length, cold && named ? " [cold]" : "", &name);
     for (uint32_t i = 0; record && i < record->function_count; i++) {
         const struct method_function *function = &record->functions[i];
         uint64_t at = record->unwind_base + function->begin;
@@ -107,7 +126,7 @@ static void add_part(struct code_file *file, const struct cdacq_method *method, 
             continue;
         add_symbol(file, start, at, funclet_name ? funclet_name : name);
         if (!funclet_name)
-            add_string(file, method->name, method->name_length, " [funclet]", &funclet_name);
+            add_string(file, method->name, method->name_length, named ? " [funclet]" : "", &funclet_name);
         start = at;
     }
     add_symbol(file, start, end, funclet_name ? funclet_name : name);
@@ -122,6 +141,10 @@ static void add_method(struct code_file *file, const struct cdacq_method *method
 {
     static const char unnamed[] = "[unnamed method]";
     struct cdacq_method named = *method;
+    uint64_t moved, cold_moved = 0;
+    bool is_here = find_place(file, method->code_start, &moved);
+    if (!is_here && !(method->cold_start && find_place(file, method->cold_start, &cold_moved)))
+        return;
     if (!method->name) {
         leave_out(file, method, method->code_start, method->code_size, method->error);
         named.name = unnamed;
@@ -134,13 +157,22 @@ static void add_method(struct code_file *file, const struct cdacq_method *method
     if (method->cold_start)
         add_part(file, &named, method_record_at(file->session, method->cold_start, false), method->cold_start,
                  method->cold_size, true);
-    elf_debug_add(&file->debug, &named, hot);
+    named.code_start += moved;
+    if (method->cold_start && find_place(file, method->cold_start, &cold_moved))
+        named.cold_start += cold_moved;
+    else
+        named.cold_start = named.cold_size = 0;
+    if (is_here)
+        elf_debug_add(&file->debug, &named, hot);
 }
 
 static void add_stubs(struct code_file *file, const struct cdacq_method *stub)
 {
     char text[64];
+    uint64_t moved;
     uint32_t name;
+    if (!find_place(file, stub->code_start, &moved))
+        return;
     snprintf(text, sizeof text, "stub <%s>", cdacq_code_kind_text(stub->kind));
     add_string(file, text, strlen(text), "", &name);
     add_symbol(file, stub->code_start, add_saturated(stub->code_start, stub->code_size), name);
@@ -177,27 +209,6 @@ static void add_bytes(struct code_file *file, const char *name, const struct byt
                       .name = name, .type = SHT_PROGBITS, .size = bytes->length, .align = align, .bytes = bytes->data});
 }
 
-static void add_texts(struct code_file *file)
-{
-    for (size_t i = 0; i < file->map->count; i++) {
-        struct text_section *text = &file->texts[i];
-        if (!text->end)
-            continue;
-        const struct jit_manager_ops *manager = file->map->ranges[i].manager;
-        struct elf_writer_section section = {
-            .name = manager->compiles    ? ".text.jit"
-                    : manager->in_images ? ".text.r2r"
-                                         : ".text.stubs",
-            .type = file->flags & CDACQ_ELF_CODE ? SHT_PROGBITS : SHT_NOBITS,
-            .flags = SHF_ALLOC | SHF_EXECINSTR,
-            .address = text->begin,
-            .size = text->end - text->begin,
-            .align = 1,
-        };
-        text->number = add_section(file, section);
-    }
-}
-
 static void put_symbol(struct code_file *file, const struct code_symbol *symbol, unsigned section)
 {
     struct byte_writer *to = &file->symbol_table;
@@ -219,23 +230,66 @@ static void put_symbol(struct code_file *file, const struct code_symbol *symbol,
     }
 }
 
+static int compare_symbols(const void *a, const void *b)
+{
+    const struct code_symbol *x = a, *y = b;
+    return x->begin != y->begin ? (x->begin > y->begin) - (x->begin < y->begin)
+                                : (x->size > y->size) - (x->size < y->size);
+}
+
+/* Begins the section that a symbol is in: a code range is one, unless the file has it in several places. */
+static void begin_text(struct code_file *file, const struct code_symbol *symbol)
+{
+    const struct jit_manager_ops *manager = file->map->ranges[symbol->range].manager;
+    add_section(file, (struct elf_writer_section){
+                          .name = manager->compiles    ? ".text.jit"
+                                  : manager->in_images ? ".text.r2r"
+                                                       : ".text.stubs",
+                          .type = file->flags & CDACQ_ELF_CODE ? SHT_PROGBITS : SHT_NOBITS,
+                          .flags = SHF_ALLOC | SHF_EXECINSTR,
+                          .address = symbol->begin,
+                          .align = 1,
+                      });
+}
+
+/* Adds the sections of the code, and the symbols, which are sorted. */
+static void add_texts(struct code_file *file)
+{
+    const struct code_symbol *last = NULL;
+    put_symbol(file, &(struct code_symbol){0}, 0);
+    for (size_t i = 0; i < file->symbols.count && !file->no_memory; i++) {
+        struct code_symbol *symbol = &file->symbols.items[i];
+        uint64_t next = i + 1 < file->symbols.count ? file->symbols.items[i + 1].begin : UINT64_MAX;
+        symbol->size = MIN(symbol->size, next - symbol->begin);
+        if (!symbol->size)
+            continue;
+        if (!last || last->range != symbol->range || last->moved != symbol->moved) {
+            begin_text(file, symbol);
+            if (!text_moves_append(&file->moves, symbol->moved))
+                file->no_memory = true;
+        }
+        if (file->no_memory)
+            return;
+        struct elf_writer_section *text = &file->sections.items[file->sections.count - 1];
+        text->size = symbol->begin + symbol->size - text->address;
+        put_symbol(file, symbol, (unsigned)file->sections.count);
+        last = symbol;
+    }
+}
+
 static void add_symbol_table(struct code_file *file)
 {
     bool wide = file->session->target->descriptor_info.pointer_size == 8;
-    size_t count = file->symbols.count + 1;
-    qsort(file->symbols.items, file->symbols.count, sizeof *file->symbols.items, compare_u64);
-    put_symbol(file, &(struct code_symbol){0}, 0);
-    for (size_t i = 0; i < file->symbols.count; i++)
-        put_symbol(file, &file->symbols.items[i], file->texts[file->symbols.items[i].range].number);
+    size_t size = wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
     uint32_t strings = (uint32_t)file->sections.count + 2;
     add_section(file, (struct elf_writer_section){
                           .name = ".symtab",
                           .type = SHT_SYMTAB,
                           .size = file->symbol_table.length,
                           .align = 8,
-                          .entry_size = wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym),
+                          .entry_size = size,
                           .link = strings,
-                          .info = (uint32_t)count, /* all are local */
+                          .info = (uint32_t)(file->symbol_table.length / size), /* all are local */
                           .bytes = file->symbol_table.data,
                       });
     add_section(file, (struct elf_writer_section){.name = ".strtab",
@@ -252,7 +306,7 @@ static void read_code(void *context, size_t section, uint64_t offset, void *buff
 {
     struct code_file *file = context;
     struct reader *reader = &file->session->reader.raw;
-    uint64_t address = file->sections.items[section].address + offset;
+    uint64_t address = file->sections.items[section].address + offset - file->moves.items[section];
     memset(buffer, 0, size);
     reader_begin(reader, FUEL_LOOKUP);
     if (reader_try_copy(reader, address, buffer, size))
@@ -285,15 +339,14 @@ static uint16_t machine_of(const struct cdacq_target *target)
 static enum cdacq_status gather(struct code_file *file, struct cdacq_error *err)
 {
     struct cdacq_session *session = file->session;
-    file->texts = calloc(file->map->count + 1, sizeof *file->texts);
-    if (!file->texts)
-        return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the ELF file");
     put_u8(&file->strings, 0);
     if (file->frame_writer.machine)
         dwarf_frame_begin(&file->frame_writer);
     enum cdacq_status status = cdacq_session_visit_methods(session, file->flags & VISIT_FLAGS, visit_code, file, err);
     if (status < 0 || file->stopped)
         return status;
+    if (file->symbols.count)
+        qsort(file->symbols.items, file->symbols.count, sizeof *file->symbols.items, compare_symbols);
     add_texts(file);
     add_symbol_table(file);
     add_bytes(file, ".debug_frame", &file->debug_frame, 8);
@@ -320,6 +373,7 @@ static enum cdacq_status write_file(struct code_file *file, struct cdacq_error *
         .big_endian = target->descriptor_info.big_endian,
         .type = ET_EXEC,
         .machine = machine_of(target),
+        .addresses_are_offsets = file->path != NULL,
         .sections = file->sections.items,
         .section_count = file->sections.count,
         .read = read_code,
@@ -348,7 +402,7 @@ static void init(struct code_file *file, struct cdacq_session *session, unsigned
 
 static void deinit(struct code_file *file)
 {
-    free(file->texts);
+    text_moves_deinit(&file->moves);
     code_symbols_deinit(&file->symbols);
     elf_sections_deinit(&file->sections);
     byte_writer_deinit(&file->strings);
@@ -358,11 +412,12 @@ static void deinit(struct code_file *file)
     elf_debug_deinit(&file->debug);
 }
 
-enum cdacq_status cdacq_session_write_elf(struct cdacq_session *session, unsigned flags, const struct cdacq_sink *sink,
-                                          struct cdacq_written *ret, struct cdacq_error *err)
+static enum cdacq_status write_elf(struct cdacq_session *session, const char *path, unsigned flags,
+                                   const struct cdacq_sink *sink, struct cdacq_written *ret, struct cdacq_error *err)
 {
     struct code_file file;
     init(&file, session, flags);
+    file.path = path;
     enum cdacq_status status = sized_check(ret, "struct cdacq_written", err);
     if (sized_check(sink, "struct cdacq_sink", NULL) >= 0)
         sized_copy(&file.sink, sink, sink->size);
@@ -373,7 +428,7 @@ enum cdacq_status cdacq_session_write_elf(struct cdacq_session *session, unsigne
         status = session_map_error(session, err);
     if (status >= 0)
         status = gather(&file, err);
-    if (status >= 0 && !file.stopped)
+    if (status >= 0 && !file.stopped && (file.symbols.count || !path))
         status = write_file(&file, err);
     if (status >= 0) {
         file.written.functions = file.frames.functions;
@@ -384,4 +439,18 @@ enum cdacq_status cdacq_session_write_elf(struct cdacq_session *session, unsigne
     }
     deinit(&file);
     return status;
+}
+
+enum cdacq_status cdacq_session_write_elf(struct cdacq_session *session, unsigned flags, const struct cdacq_sink *sink,
+                                          struct cdacq_written *ret, struct cdacq_error *err)
+{
+    return write_elf(session, NULL, flags, sink, ret, err);
+}
+
+enum cdacq_status cdacq_session_write_elf_of_file(struct cdacq_session *session, const char *path, unsigned flags,
+                                                  const struct cdacq_sink *sink, struct cdacq_written *ret,
+                                                  struct cdacq_error *err)
+{
+    return path ? write_elf(session, path, flags, sink, ret, err)
+                : error_set(err, CDACQ_ERR_ARGUMENT, 0, "an ELF file of a mapped file needs its path");
 }

@@ -6,6 +6,7 @@
 #include "src/api/question.h"
 #include "formats/jitdump_writer.h"
 #include "formats/perf_map.h"
+#include "src/perf/jitdump_debug.h"
 #include "util/sized.h"
 
 enum { TRIES = 4 }; /* of reading code that a running process may free */
@@ -23,8 +24,9 @@ struct writing {
     struct cdacq_sink sink;
     bool (*put)(struct writing *writing, const struct entry *entry); /* false: it was left out */
     bool with_bytes;                                                 /* an entry includes the code bytes */
-    uint64_t time;                                                   /* of the last record */
-    bool unverified;                                                 /* the bytes of the last entry are */
+    struct jitdump_debug *debug; /* NULL: without lines and call-frame information */
+    uint64_t time;               /* of the last record */
+    bool unverified;             /* the bytes of the last entry are */
     bool stopped;
     struct cdacq_written written;
 };
@@ -205,6 +207,29 @@ static bool read_code(struct writing *writing, const struct entry *entry, struct
     return false;
 }
 
+/* Writes the records that precede a JIT_CODE_LOAD. */
+static void put_debug(struct writing *writing, const struct entry *entry)
+{
+    struct jitdump_debug *debug = writing->debug;
+    if (debug->entry_count) {
+        struct cdacq_jitdump_record record = {
+            .kind = CDACQ_JITDUMP_DEBUG_INFO,
+            .total_size = JITDUMP_DEBUG_INFO_FIXED + debug->entries.length,
+            .as.debug_info = {.code_addr = entry->begin, .nr_entry = debug->entry_count},
+        };
+        put_record(writing, &record);
+        emit(writing, debug->entries.data, debug->entries.length);
+    }
+    if (debug->unwinding.length) {
+        struct cdacq_jitdump_record record = {
+            .kind = CDACQ_JITDUMP_UNWINDING_INFO,
+            .as.unwinding_info = {.unwind_data_size = debug->unwinding.length, .eh_frame_hdr_size = debug->index_size},
+        };
+        put_record(writing, &record);
+        emit(writing, debug->unwinding.data, debug->unwinding.length);
+    }
+}
+
 /*
  * Reads all of the code before it writes anything. The code is at most WINDOW_MAX bytes and a name is capped, so the
  * size of the record always fits its field.
@@ -213,6 +238,9 @@ static bool put_load(struct writing *writing, const struct entry *entry)
 {
     struct reader *reader = &writing->session->reader.raw;
     struct window window = {0};
+    bool has_debug = writing->debug && entry->method->answer == CDACQ_ANSWER_MANAGED;
+    if (has_debug)
+        jitdump_debug_form(writing->debug, entry->method, entry->begin, entry->size);
     if (!read_code(writing, entry, &window)) {
         struct cdacq_error error;
         if (reader_status(reader, &error) < 0)
@@ -233,6 +261,8 @@ static bool put_load(struct writing *writing, const struct entry *entry)
                 .name_length = entry->name_length + entry->suffix_length,
             },
     };
+    if (has_debug)
+        put_debug(writing, entry);
     put_record(writing, &record);
     emit_name(writing, entry);
     emit(writing, "", 1);
@@ -291,6 +321,13 @@ enum cdacq_status cdacq_session_write_jitdump(struct cdacq_session *session, uns
                                               const struct cdacq_sink *sink, struct cdacq_written *ret,
                                               struct cdacq_error *err)
 {
-    struct writing writing = {.session = session, .put = put_load, .with_bytes = true};
-    return write_file(&writing, flags, sink, ret, "jitdump", err);
+    struct jitdump_debug debug;
+    jitdump_debug_init(&debug, session);
+    struct writing writing = {.session = session,
+                              .put = put_load,
+                              .with_bytes = true,
+                              .debug = flags & (unsigned)CDACQ_WRITE_DEBUG ? &debug : NULL};
+    enum cdacq_status status = write_file(&writing, flags, sink, ret, "jitdump", err);
+    jitdump_debug_deinit(&debug);
+    return status;
 }

@@ -475,12 +475,63 @@ class OtherCommands(Case):
             printed = self.assert_run(ANSWERED, "records", "--json", path, lines=0).stdout.splitlines()
             lines = self.assert_run(ANSWERED, "perfmap", core, *options).stdout.decode().splitlines()
         self.assertIn(b": left out: code: no memory at 0x", done.stderr)
-        header, *loads, close = map(json.loads, printed)
+        header, *records, close = map(json.loads, printed)
+        loads = [record for record in records if record["type"] == "load"]
+        self.assertTrue({"load", "unwinding_info"} <= {record["type"] for record in records})
         self.assertEqual((header["type"], header["elf_mach"], close["type"]), ("header", 62, "close"))
         self.assertTrue(0 < len(loads) < len(lines))
         self.assertIn(b"%d more" % (len(lines) - len(loads) - 20), done.stderr.splitlines()[-1])
         for load in loads:
             self.assertIn(f"{load['code_addr']} {load['code_size']:x} {load['name']}", lines)
+
+    @staticmethod
+    def core_alone():
+        """A core whose files are not on this machine."""
+        return CORE.read_bytes().replace(b"/usr/share/dotnet/", b"/usr/gone/dotnet_/")
+
+    def test_elf(self):
+        """Every method has a symbol at its start; the file replaces another one, and --code adds the bytes."""
+        with tempfile.TemporaryDirectory() as folder:
+            core, path = os.path.join(folder, "core"), os.path.join(folder, "code.elf")
+            pathlib.Path(core).write_bytes(self.core_alone())
+            pathlib.Path(path).write_bytes(b"old")
+            done = self.assert_run(PARTLY, "elf", core, "-o", path, lines=None)
+            elf = pathlib.Path(path).read_bytes()
+            self.assertEqual(sorted(os.listdir(folder)), ["code.elf", "core"])
+            self.assert_run(PARTLY, "elf", core, "-o", path, "--code", lines=None)
+            self.assertGreater(os.path.getsize(path), len(elf))
+            listed = self.assert_run(ANSWERED, "methods", "--json", core).stdout.splitlines()
+            self.assertEqual(self.assert_run(PARTLY, "elf", core, lines=None).stdout, elf)
+        self.assertTrue(elf.startswith(b"\x7fELF"))
+        self.assertIn(b".debug_frame\0", elf)
+        names = {json.loads(line)["method"] for line in listed}
+        for name in names - {None}:
+            self.assertIn(name.encode() + b"\0", elf)
+        self.assertGreater(len(names), 100)
+        self.assertNotIn(b"usage", done.stderr)
+
+    def test_symfs(self):
+        """Files by the paths of the target, never outside of the folder, even where a link leads there."""
+        with tempfile.TemporaryDirectory() as work:
+            core, folder, outside = (os.path.join(work, name) for name in ("core", "names", "outside"))
+            pathlib.Path(core).write_bytes(self.core_alone())
+            os.makedirs(outside)
+            done = self.assert_run(PARTLY, "symfs", core, folder, "--r2r=prepared", lines=2)
+            self.assertIn(b"cdacq perfmap", done.stderr)  # it ran with DOTNET_EnableWriteXorExecute=0
+            files = [os.path.join(where, name) for where, _, found in os.walk(folder) for name in found]
+            elves = [path for path in files if not os.path.islink(path)]
+            self.assertGreater(len(elves), 1)
+            for path in elves:
+                self.assertTrue(pathlib.Path(path).read_bytes().startswith(b"\x7fELF"), path)
+            library, = [path for path in elves if path.endswith("/System.Private.CoreLib.dll")]
+            first = pathlib.Path(library).read_bytes()
+            self.assert_run(PARTLY, "symfs", core, folder, "--r2r=prepared", lines=None)  # again, over what is there
+            self.assertEqual(pathlib.Path(library).read_bytes(), first)
+            other = os.path.join(work, "other")
+            os.makedirs(other)
+            os.symlink(outside, os.path.join(other, "usr"))
+            self.assert_run(FAILED, "symfs", core, other, "--r2r=prepared", lines=None)
+            self.assertEqual(os.listdir(outside), [])
 
     def test_no_half_files(self):
         """A file that does not fit its disk does not appear, and what was there before stays, with its mode."""

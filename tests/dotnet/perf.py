@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Has perf judge what `cdacq perfmap` and `cdacq jitdump` write: it must name the samples of a program that computes.
+"""Has perf judge what `cdacq symfs`, `perfmap` and `jitdump` write: it must name the samples of a program that computes.
 
 The program writes no perf map of its own; ours, taken of the running process, is put where perf looks. The jitdump takes
 the place of the runtime's own, which on .NET 10 ends after its first record (dotnet/runtime#120419), for `perf inject`.
@@ -23,7 +23,7 @@ import lab
 from runtime_names import split_tiers
 
 TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
-SAMPLE = re.compile(r"\s*([0-9a-f]+) (.*) \((.*)\)")
+SAMPLE = re.compile(r"\s*([0-9a-f]+) (.*) \(([/\[].*)\)")
 RECORD = ["perf", "record", "-k", "mono", "-e", "cpu-clock", "-F", "999"]
 HOT = ("Busy.Program::Sieve(int32)", "Busy.Box`1[System.Int64]::Mix(int32)", "Busy.Pick`1[System.__Canon]::Count(int32)",
        "Busy.Program+<>c::<Round>b__")
@@ -57,9 +57,9 @@ def running(command, **environment):
         process.stdout.close()
 
 
-def samples(data):
+def samples(data, *options):
     """(ip, symbol, file) of each sample."""
-    done = subprocess.run(["perf", "script", "-i", data, "-F", "ip,sym,dso"], capture_output=True, encoding="utf-8", check=True)
+    done = subprocess.run(["perf", "script", "-i", data, "-F", "ip,sym,dso", *options], capture_output=True, encoding="utf-8", check=True)
     return [(int(one[1], 16), one[2], one[3]) for one in map(SAMPLE.fullmatch, done.stdout.splitlines()) if one]
 
 
@@ -102,6 +102,23 @@ def test_perf_map(work, program, results):
             os.unlink(perf_map)
 
 
+def test_symfs(work, program, results, label, least_images, **environment):
+    """Compiled code is in a memfd, ReadyToRun code in images that are no ELF files. Nothing is asked of the process."""
+    data, folder = os.path.join(work, f"{label}.data"), os.path.join(work, f"{label}.symfs")
+    with running(["dotnet", program], **environment) as pid:
+        lab.run([*RECORD, "-o", data, "-p", str(pid), "--", "sleep", "2"])
+        lab.run([TOOL, "symfs", str(pid), folder, "--names", "il"])
+        found = samples(data, "--symfs", folder)
+        code = [one for one in found if ".dll" in one[2] or "memfd:doublemapper" in one[2]]
+        names = ask(pid, code)
+    images = [one for one in code if ".dll" in one[2]]
+    unnamed = sum(names[ip] is not None and symbol != names[ip] for ip, symbol, _ in code)
+    report(results, f"perf reads the folder of symfs, {label}", code, names)
+    note(results, "of the samples in methods 99.9 % have their names", len(code) > 100 and unnamed * 1000 <= len(code),
+         f"{len(code)} of {len(found)} samples, {unnamed} otherwise")
+    note(results, "ReadyToRun code too", len(images) >= least_images, f"{len(images)} samples")
+
+
 def test_jitdump(work, program, results):
     """Recorded from its start: that the process maps its jitdump is how perf inject learns of it."""
     data, injected = os.path.join(work, "jit.data"), os.path.join(work, "injected.data")
@@ -132,6 +149,8 @@ def main():
         with tempfile.TemporaryDirectory(prefix="cdacq-perf-") as work:
             refuse_without_perf(work)
             program = build(work)
+            test_symfs(work, program, results, "default settings", 0)
+            test_symfs(work, program, results, "without tiers", 5, DOTNET_TieredCompilation="0")
             test_perf_map(work, program, results)
             test_jitdump(work, program, results)
     except lab.Skip as reason:

@@ -743,10 +743,15 @@ START_TEST(what_cannot_be_encoded)
     ck_assert_uint_eq(jitdump_encode(&record, false, bytes), 0);
     record.as.load.code_size = UINT64_MAX;
     ck_assert_uint_eq(jitdump_encode(&record, false, bytes), 0);
+    record = (struct cdacq_jitdump_record){.kind = CDACQ_JITDUMP_DEBUG_INFO, .total_size = UINT64_C(1) << 32};
+    ck_assert_uint_eq(jitdump_encode(&record, false, bytes), 0);
+    record = (struct cdacq_jitdump_record){.kind = CDACQ_JITDUMP_UNWINDING_INFO};
+    record.as.unwinding_info.unwind_data_size = UINT32_MAX;
+    ck_assert_uint_eq(jitdump_encode(&record, false, bytes), 0);
     for (enum cdacq_jitdump_kind kind = CDACQ_JITDUMP_HEADER; kind <= CDACQ_JITDUMP_UNKNOWN; kind++) {
         record = (struct cdacq_jitdump_record){.kind = kind};
         ck_assert_int_eq(jitdump_encode(&record, true, bytes) > 0,
-                         kind == CDACQ_JITDUMP_HEADER || kind == CDACQ_JITDUMP_LOAD || kind == CDACQ_JITDUMP_CLOSE);
+                         kind != CDACQ_JITDUMP_MOVE && kind < CDACQ_JITDUMP_SAMPLY_DEBUG_INFO2);
     }
 }
 END_TEST

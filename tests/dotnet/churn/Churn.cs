@@ -29,6 +29,10 @@ public static unsafe class Program
         byte* bytes = null;
         view.SafeMemoryMappedViewHandle.AcquirePointer(ref bytes);
         s_file = (long*)bytes;
+        // The runtime's own file, mapped a second time, must not be mistaken for the runtime.
+        string runtime = Path.Combine(Path.GetDirectoryName(typeof(object).Assembly.Location)!, "libcoreclr.so");
+        using var second = MemoryMappedFile.CreateFromFile(runtime, FileMode.Open, null, 0, MemoryMappedFileAccess.Read);
+        using MemoryMappedViewAccessor secondView = second.CreateViewAccessor(0, 0, MemoryMappedFileAccess.Read);
         s_perSecond = int.Parse(arguments[1]);
         s_whereAmI = MakeThunk();
         var threads = new Thread[Threads];

@@ -1,0 +1,93 @@
+/*
+ * mapped_files.c: visits the mapped files of a target, and says in which of them the runtime has code.
+ */
+#include "src/api/handles.h"
+#include "target/mapped_file.h"
+#include "util/binary_search.h"
+#include "util/hash_table.h"
+
+struct seen_file {
+    const char *path;
+    const struct mapping *mapping; /* its first */
+    bool has_code;
+};
+
+static const char *seen_path(const struct seen_file *file)
+{
+    return file->path;
+}
+
+static uint64_t hash_path(const char *path, uint64_t seed)
+{
+    for (; *path; path++)
+        seed = hash_u64((uint8_t)*path, seed);
+    return seed;
+}
+
+static bool equal_paths(const char *a, const char *b)
+{
+    return strcmp(a, b) == 0;
+}
+
+DEFINE_HASH_TABLE(seen_files, struct seen_file, const char *, seen_path, hash_path, equal_paths);
+
+static bool has_code(const struct code_map *map, const struct mapping *mapping)
+{
+    size_t i = lower_bound(k, map->count, map->ranges[k].section.end <= mapping->begin);
+    return i < map->count && map->ranges[i].section.begin < mapping->end;
+}
+
+/* Whether compiled code is in memory that no file backs. */
+static bool has_anonymous_code(const struct target *target, const struct code_map *map)
+{
+    for (size_t i = 0; i < map->count; i++) {
+        const struct mapping *mapping =
+            map->ranges[i].manager->compiles ? target_mapping_at(target, map->ranges[i].section.begin) : NULL;
+        if (map->ranges[i].manager->compiles && !(mapping && mapping->path))
+            return true;
+    }
+    return false;
+}
+
+static int report(const struct target *target, const struct seen_file *file,
+                  int (*visit)(const struct cdacq_mapped_file *file, void *context), void *context)
+{
+    struct mapped_file *mapped = file->mapping->file;
+    bool is_core = target->kind == CDACQ_TARGET_CORE;
+    struct cdacq_mapped_file found = {
+        .size = sizeof found,
+        .path = file->path,
+        .local_path = is_core && mapped && mapped_file_resolve(mapped) ? mapped->local_path : NULL,
+        .has_code = file->has_code,
+    };
+    return visit(&found, context);
+}
+
+enum cdacq_status cdacq_session_visit_mapped_files(struct cdacq_session *session,
+                                                   int (*visit)(const struct cdacq_mapped_file *file, void *context),
+                                                   void *context, struct cdacq_error *err)
+{
+    const struct target *target = session->target->target;
+    const struct code_map *map = session_map(session);
+    struct seen_files files = {0};
+    enum cdacq_status status = CDACQ_OK;
+    if (!map)
+        return session_map_error(session, err);
+    for (size_t i = 0; i < target->mapping_count && status >= 0; i++) {
+        const struct mapping *mapping = &target->mappings[i];
+        struct seen_file *file =
+            mapping->path ? seen_files_insert(&files, (struct seen_file){mapping->path, mapping, false}, NULL) : NULL;
+        if (file)
+            file->has_code |= has_code(map, mapping);
+        else if (mapping->path)
+            status = error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the mapped files");
+    }
+    for (struct seen_file *file = NULL; status == CDACQ_OK && (file = seen_files_next(&files, file));)
+        if (report(target, file, visit, context))
+            status = CDACQ_STOPPED;
+    const struct cdacq_mapped_file anonymous = {.size = sizeof anonymous, .has_code = true};
+    if (status == CDACQ_OK && has_anonymous_code(target, map) && visit(&anonymous, context))
+        status = CDACQ_STOPPED;
+    seen_files_deinit(&files);
+    return status;
+}
