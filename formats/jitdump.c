@@ -14,8 +14,8 @@ enum {
     ENTRY_FIXED = 16,
     UNWINDING_FIXED = 40,
     SAMPLY_FIXED = 48,
-    RANGE_CHECKS_MAX = 1024 * 1024, /* comparisons of inline ranges with those of their parents */
-    SLACK_MAX = 7,                  /* padding after a record, which some writers add to align the next one */
+    RANGE_CHECKS = 16, /* comparisons of an inline range with those of its parent, on average: no quadratic work */
+    SLACK_MAX = 7,     /* padding after a record, which some writers add to align the next one */
 };
 
 /* ---- Headers ---------------------------------------------------------------------------------------------------- */
@@ -492,7 +492,8 @@ static void check_ranges(const struct cdacq_jitdump_record *record, struct probl
     struct call_ranges parents[DEPTH_MAX] = {{0}};
     struct cdacq_jitdump_inline_call call;
     struct cdacq_jitdump_range range;
-    uint32_t first = 0, left = RANGE_CHECKS_MAX;
+    uint64_t checks = RANGE_CHECKS * (uint64_t)record->as.samply_debug_info2.range_count;
+    uint32_t first = 0, left = (uint32_t)MIN(checks, record->total_size);
     for (uint32_t i = 0; get_element(record, INLINE_CALLS, i, &call); i++) {
         const struct call_ranges *parent =
             call.depth && call.depth <= DEPTH_MAX ? &parents[call.depth - 1] : &(struct call_ranges){0};

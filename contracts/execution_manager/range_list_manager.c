@@ -11,6 +11,7 @@ enum {
     STUB_ALIGNMENT = 16, /* of stubs, and more than the zeros with which one ends */
     UNUSED_MIN = 256,    /* zeros that show the end: more than data pages of precodes have at theirs */
     PIECE = 64,
+    LIST_MAX = 16 * 1024 * 1024, /* bytes of a list whose end is looked for; those of runtimes have some 64 KiB */
 };
 
 /* The number of bytes before the zeros with which `bytes` ends. */
@@ -29,6 +30,8 @@ static uint64_t used_end(struct reader *reader, const struct range_section *sect
 {
     uint64_t used = section->begin, readable = section->begin, at = section->begin;
     bool any = false;
+    if (section->end - section->begin > LIST_MAX)
+        return section->end;
     while (at < section->end && reader_step(reader, "stubs")) {
         uint64_t end = MIN(align_down(at, PAGE_SIZE) + PAGE_SIZE, section->end);
         const uint8_t *bytes = reader_try_view(reader, at, end - at);

@@ -410,6 +410,14 @@ static struct method_record *walk(struct cdacq_session *session, uint64_t ip, st
     return NULL;
 }
 
+/* Whether a range is a list of stubs of which its table has the used part. */
+static bool is_past_stubs(const struct cdacq_session *session, size_t index)
+{
+    const struct code_range *range = &session->map->ranges[index];
+    return range->manager->method_kind == CDACQ_CODE_UNKNOWN && !session_is_running(session) &&
+           range->section.end - range->section.begin <= UINT32_MAX;
+}
+
 /* The index of the range that contains `address`, often that of the last look-up; SIZE_MAX if there is none. */
 static size_t find_range(struct cdacq_session *session, uint64_t address)
 {
@@ -454,6 +462,10 @@ static void look_up(struct cdacq_session *session, uint64_t ip, bool batch, stru
     uint64_t begin = session->map->ranges[index].section.begin;
     const struct block_part *part =
         address - begin <= UINT32_MAX ? code_table_find(range->table, (uint32_t)(address - begin)) : NULL;
+    if (!part && is_past_stubs(session, index)) { /* a walk would look for their end again */
+        answer_none(ip, ret);
+        return;
+    }
     if (!part || part->kind == PART_STUB || part->kind == PART_UNKNOWN) {
         (void)walk(session, ip, ret);
         return;
