@@ -1,5 +1,6 @@
 #include "descriptors/json.h"
 
+#include <errno.h>
 #include <cjson/cJSON.h>
 
 /* struct json is never defined: it is a cJSON. */
@@ -186,7 +187,10 @@ enum cdacq_status json_parse(const char *text, size_t size, const char *origin, 
                          rewriter.problem);
     *rewriter.out = '\0';
     const char *stop = NULL;
+    errno = 0; /* cJSON does not say why it fails; malloc() does */
     cJSON *root = cJSON_ParseWithLengthOpts(clean, (size_t)(rewriter.out - clean) + 1, &stop, true);
+    if (!root && errno == ENOMEM)
+        return error_set(err, CDACQ_ERR_NOMEM, 0, "%s: out of memory", origin);
     if (!root)
         return error_set(err, CDACQ_ERR_DESCRIPTOR, 0, "%s: malformed JSON near \"%.20s\"", origin,
                          stop && stop >= clean && stop <= rewriter.out ? stop : "");

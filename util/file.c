@@ -151,19 +151,19 @@ static bool name_temporarily(struct new_file *file)
 
 bool file_commit(struct new_file *file)
 {
-    bool placed = true;
-    if (file->path) {
-        placed = (file->temporary || name_temporarily(file)) && rename(file->temporary, file->path) == 0;
-        if (!placed && file->temporary) {
-            int saved = errno;
-            unlink(file->temporary);
-            errno = saved;
-        }
-    }
+    bool placed = !file->path || file->temporary || name_temporarily(file);
     int fd = file->fd;
     file->fd = -1;
+    /* Some file systems report only here that the disk is full: it must be known before the old file is replaced. */
+    placed = close(fd) == 0 && placed;
+    placed = placed && (!file->path || rename(file->temporary, file->path) == 0);
+    if (!placed && file->temporary) {
+        int saved = errno;
+        unlink(file->temporary);
+        errno = saved;
+    }
     new_file_deinit(file);
-    return close(fd) == 0 && placed;
+    return placed;
 }
 
 void file_abandon(struct new_file *file)

@@ -109,7 +109,8 @@ static bool sort_edges(struct circles *c)
     }
     for (size_t i = 0; i < count; i++)
         sorted[c->nodes[c->edges.items[i].from].end++] = c->edges.items[i];
-    memcpy(c->edges.items, sorted, count * sizeof *sorted);
+    if (count) /* memcpy must not be given NULL */
+        memcpy(c->edges.items, sorted, count * sizeof *sorted);
     free(sorted);
     return true;
 }

@@ -67,6 +67,9 @@ static size_t base_count;
 static uint64_t case_number;
 static int messages, nowhere;
 
+/* Where there are sanitizers, their reports go where messages go. */
+void __sanitizer_set_report_fd(void *fd) __attribute__((weak));
+
 static void stop_with(const char *what)
 {
     dprintf(messages, "mutants: case %llu: %s\n", (unsigned long long)case_number, what);
@@ -117,10 +120,10 @@ static void list_parts(struct base *base)
     unsigned count = load_u16(base->bytes + (base->wide ? 56 : 44), base->big);
     for (unsigned i = 0; i < count && range_fits(table + i * entry, entry, base->size); i++) {
         const uint8_t *p = base->bytes + table + i * entry;
-        struct part part = base->wide ? (struct part){load_u64(p + 16, base->big), load_u64(p + 8, base->big),
-                                                      load_u64(p + 32, base->big)}
-                                      : (struct part){load_u32(p + 8, base->big), load_u32(p + 4, base->big),
-                                                      load_u32(p + 16, base->big)};
+        struct part part =
+            base->wide
+                ? (struct part){load_u64(p + 16, base->big), load_u64(p + 8, base->big), load_u64(p + 32, base->big)}
+                : (struct part){load_u32(p + 8, base->big), load_u32(p + 4, base->big), load_u32(p + 16, base->big)};
         if (load_u32(p, base->big) == PT_LOAD && part.size && range_fits(part.offset, part.size, base->size))
             parts_append(&base->parts, part);
     }
@@ -132,7 +135,8 @@ static void list_pointers(struct base *base)
 {
     size_t word = base->wide ? 8 : 4;
     for (size_t i = 0; i < base->parts.count; i++)
-        for (uint64_t at = base->parts.items[i].offset, end = at + base->parts.items[i].size; at + word <= end; at += word)
+        for (uint64_t at = base->parts.items[i].offset, end = at + base->parts.items[i].size; at + word <= end;
+             at += word)
             if (part_at(base, word_at(base, at)))
                 numbers_append(&base->pointers, at);
     for (const uint8_t *at = base->bytes; (at = memmem(at, base->size - (size_t)(at - base->bytes), "{\"", 2)); at += 2)
@@ -171,8 +175,11 @@ START_TEST(add_synthetic)
     for (int i = 0; i < 12; i++) {
         char path[] = "/tmp/cdacq-mutant-XXXXXX";
         struct cdacq_error error;
-        struct sample_process sample =
-            sample_build(i % ARCH_COUNT, (uint64_t)i, i % 3 == 0 ? 1 : i % 3 == 1 ? 2 : MOCK_NET_11, i % 2 == 0 || i > 7);
+        struct sample_process sample = sample_build(i % ARCH_COUNT, (uint64_t)i,
+                                                    i % 3 == 0   ? 1
+                                                    : i % 3 == 1 ? 2
+                                                                 : MOCK_NET_11,
+                                                    i % 2 == 0 || i > 7);
         mock_publish(sample.mock, NULL);
         int fd = mkstemp(path);
         if (fd < 0 || !mock_write_core(sample.mock, path, &error))
@@ -282,7 +289,8 @@ static void change_pointer(struct base *base, struct random *random)
         set_word(base, at, old + random_below(random, 65) - 32);
         break;
     case 6: /* beyond what there is, or at the end of the address space */
-        set_word(base, at, random_below(random, 2) ? 0 - random_below(random, 4096) : old + (random_below(random, 4) << 20));
+        set_word(base, at,
+                 random_below(random, 2) ? 0 - random_below(random, 4096) : old + (random_below(random, 4) << 20));
         break;
     default:
         set_word(base, at, random_below(random, 3));
@@ -291,8 +299,9 @@ static void change_pointer(struct base *base, struct random *random)
 
 static void change_size(struct base *base, struct random *random)
 {
-    static const uint64_t extremes[] = {0, 1, 2, 0x7f, 0x80, 0xff, 0x7fff, 0xffff, 0x10000, 0xffffff, 0x7fffffff,
-                                        0x80000000, 0xfffffffe, 0xffffffff, INT64_MAX, UINT64_MAX, UINT64_MAX - 4095};
+    static const uint64_t extremes[] = {
+        0,        1,          2,          0x7f,       0x80,       0xff,      0x7fff,     0xffff,           0x10000,
+        0xffffff, 0x7fffffff, 0x80000000, 0xfffffffe, 0xffffffff, INT64_MAX, UINT64_MAX, UINT64_MAX - 4095};
     uint64_t value = extremes[random_below(random, ARRAY_SIZE(extremes))];
     uint8_t bytes[8];
     unsigned width = 1u << random_below(random, 4);
@@ -302,8 +311,12 @@ static void change_size(struct base *base, struct random *random)
 
 static void change_text(struct base *base, struct random *random)
 {
-    static const char *const pieces[] = {"0", "-1", "99999999999999999999", "\"", "[", "]", "{", "}", ",", ":", "\\u0000",
-                                         "null", "\"!\":0", "1e9", "[0]", "[65535]", "//", " "};
+    static const char *const pieces[] = {"0",       "-1",      "99999999999999999999",
+                                         "\"",      "[",       "]",
+                                         "{",       "}",       ",",
+                                         ":",       "\\u0000", "null",
+                                         "\"!\":0", "1e9",     "[0]",
+                                         "[65535]", "//",      " "};
     if (!base->texts.count)
         return;
     uint64_t at = any_of(random, &base->texts) + random_below(random, 4096);
@@ -364,8 +377,8 @@ static const struct base *any_perf_file(struct random *random)
 
 static void run_core(const struct base *base, struct random *random)
 {
-    static char *const names[] = {"info",    "ip2method",  "inspect",  "methods", "perfmap", "jitdump",
-                                  "descriptor", "snapshot", "stack", "report", "verify", "elf"};
+    static char *const names[] = {"info",       "ip2method", "inspect", "methods", "perfmap", "jitdump",
+                                  "descriptor", "snapshot",  "stack",   "report",  "verify",  "elf"};
     char path[64], file[64], ips[4][24];
     char *name = names[random_below(random, ARRAY_SIZE(names))];
     if (!command_find(name))
@@ -512,9 +525,8 @@ static void list_mappings(struct base *base)
     base->mappings = calloc(count + 1, sizeof *base->mappings);
     for (size_t i = 0; base->mappings && i < count; i++) {
         const struct mapping *mapping = &target->target->mappings[i];
-        base->mappings[base->mapping_count++] =
-            (struct cdacq_mapping){sizeof *base->mappings, mapping->begin, mapping->end, mapping->offset,
-                                   strdup(mapping->path)};
+        base->mappings[base->mapping_count++] = (struct cdacq_mapping){
+            sizeof *base->mappings, mapping->begin, mapping->end, mapping->offset, strdup(mapping->path)};
     }
     cdacq_target_close(target);
 }
@@ -577,6 +589,8 @@ int main(int argc, char **argv)
         if (bases[i].is_core)
             list_mappings(&bases[i]);
     messages = dup(STDERR_FILENO);
+    if (__sanitizer_set_report_fd)
+        __sanitizer_set_report_fd((void *)(intptr_t)messages);
     nowhere = open("/dev/null", O_RDWR);
     dup2(nowhere, STDERR_FILENO);
     signal(SIGALRM, on_alarm);

@@ -128,7 +128,8 @@ class Hostile(unittest.TestCase):
         lines = all_methods.splitlines()
         for option, text in (("--work-max=300K", b"work, 300000 steps"), ("--memory-max=8M", b"memory, 8 MiB")):
             done = self.run_tool("methods", "--r2r=all", core, option, statuses=(1,))
-            self.assertEqual(done.stderr, b"cdacq: stopped at the bound on %s: results are incomplete\n" % text)
+            self.assertIn(b"stopped at the bound on %s: results are incomplete\n" % text, done.stderr)
+            self.assertLessEqual(done.stderr.count(b"\n"), 2)
             found = [line for line in done.stdout.splitlines() if b" ? [" not in line]
             self.assertTrue(0 < len(found) < len(lines))
             self.assertTrue(set(found) <= set(lines))

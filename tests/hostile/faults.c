@@ -1,0 +1,175 @@
+/*
+ * faults.c: a library to preload, which lets one call fail: CDACQ_FAULT is CALL:NUMBER, such as malloc:17 or read:3, and
+ * CDACQ_FAULT_LOG names a file to which the number of calls is written at the end. Calls are counted from 1, by kind, once
+ * main() is near: what the dynamic linker and the C library do before is not counted.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char kind[32];
+static long number, count;
+static bool ready;
+
+/* Whether this call is the one. */
+static bool fails(const char *call)
+{
+    return ready && strcmp(call, kind) == 0 && __atomic_add_fetch(&count, 1, __ATOMIC_RELAXED) == number;
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+    const char *fault = getenv("CDACQ_FAULT"), *colon = fault ? strchr(fault, ':') : NULL;
+    if (!colon || (size_t)(colon - fault) >= sizeof kind)
+        return;
+    memcpy(kind, fault, (size_t)(colon - fault));
+    number = atol(colon + 1);
+    ready = true;
+}
+
+__attribute__((destructor)) static void end(void)
+{
+    const char *path = getenv("CDACQ_FAULT_LOG");
+    ready = false;
+    FILE *log = path ? fopen(path, "w") : NULL;
+    if (log) {
+        fprintf(log, "%ld\n", count);
+        fclose(log);
+    }
+}
+
+#define REAL(name) ((__typeof__(&name))real(#name, &real_##name))
+
+static void *real(const char *name, void **kept)
+{
+    if (!*kept)
+        *kept = dlsym(RTLD_NEXT, name);
+    return *kept;
+}
+
+/* ---- Memory: the C library's own names, because dlsym() may allocate ---- */
+
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t n, size_t size);
+void *__libc_realloc(void *memory, size_t size);
+
+static bool no_memory(void)
+{
+    bool no = fails("malloc");
+    if (no)
+        errno = ENOMEM;
+    return no;
+}
+
+void *malloc(size_t size)
+{
+    return no_memory() ? NULL : __libc_malloc(size);
+}
+
+void *calloc(size_t n, size_t size)
+{
+    return no_memory() ? NULL : __libc_calloc(n, size);
+}
+
+void *realloc(void *memory, size_t size)
+{
+    return no_memory() ? NULL : __libc_realloc(memory, size);
+}
+
+/* ---- Calls of the system ---- */
+
+#define WRAP(result, name, failed, error, parameters, arguments) \
+    static void *real_##name;                                    \
+    result name parameters                                       \
+    {                                                            \
+        if (fails(#name)) {                                      \
+            errno = error;                                       \
+            return failed;                                       \
+        }                                                        \
+        return REAL(name) arguments;                             \
+    }
+
+WRAP(ssize_t, read, -1, EIO, (int fd, void *buffer, size_t size), (fd, buffer, size))
+WRAP(ssize_t, pread, -1, EIO, (int fd, void *buffer, size_t size, off_t at), (fd, buffer, size, at))
+WRAP(ssize_t, write, -1, ENOSPC, (int fd, const void *buffer, size_t size), (fd, buffer, size))
+WRAP(void *, mmap, MAP_FAILED, ENOMEM, (void *address, size_t size, int access, int flags, int fd, off_t at),
+     (address, size, access, flags, fd, at))
+WRAP(int, fstat, -1, EIO, (int fd, struct stat *st), (fd, st))
+WRAP(int, stat, -1, EACCES, (const char *path, struct stat *st), (path, st))
+WRAP(int, lstat, -1, EACCES, (const char *path, struct stat *st), (path, st))
+WRAP(off_t, lseek, -1, EIO, (int fd, off_t at, int whence), (fd, at, whence))
+WRAP(int, ftruncate, -1, ENOSPC, (int fd, off_t size), (fd, size))
+WRAP(int, rename, -1, EIO, (const char *from, const char *to), (from, to))
+WRAP(int, linkat, -1, EIO, (int a, const char *from, int b, const char *to, int flags), (a, from, b, to, flags))
+WRAP(int, fchmod, -1, EPERM, (int fd, mode_t mode), (fd, mode))
+WRAP(int, close, -1, EIO, (int fd), (fd))
+WRAP(char *, realpath, NULL, EACCES, (const char *path, char *to), (path, to))
+
+static void *real_open;
+
+int open(const char *path, int flags, ...)
+{
+    va_list arguments;
+    va_start(arguments, flags);
+    mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(arguments, mode_t) : 0;
+    va_end(arguments);
+    if (fails("open")) {
+        errno = EMFILE;
+        return -1;
+    }
+    return ((int (*)(const char *, int, ...))real("open", &real_open))(path, flags, mode);
+}
+
+/* With 64-bit file offsets, programs call these names; here they are the same. */
+ssize_t pread64(int fd, void *buffer, size_t size, off_t at)
+{
+    return pread(fd, buffer, size, at);
+}
+
+void *mmap64(void *address, size_t size, int access, int flags, int fd, off_t at)
+{
+    return mmap(address, size, access, flags, fd, at);
+}
+
+int fstat64(int fd, struct stat64 *st)
+{
+    return fstat(fd, (struct stat *)st);
+}
+
+int stat64(const char *path, struct stat64 *st)
+{
+    return stat(path, (struct stat *)st);
+}
+
+int lstat64(const char *path, struct stat64 *st)
+{
+    return lstat(path, (struct stat *)st);
+}
+
+off_t lseek64(int fd, off_t at, int whence)
+{
+    return lseek(fd, at, whence);
+}
+
+int ftruncate64(int fd, off_t size)
+{
+    return ftruncate(fd, size);
+}
+
+int open64(const char *path, int flags, ...)
+{
+    va_list arguments;
+    va_start(arguments, flags);
+    mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(arguments, mode_t) : 0;
+    va_end(arguments);
+    return open(path, flags, mode);
+}

@@ -1,0 +1,86 @@
+"""
+One call of the tool fails (faults.c): an allocation, or a call of the system, the first, the second, and so on. Then
+there is a result that is the same as without the fault, or is said to be incomplete, or a message of whole lines and the
+exit code 2; the file that -o names holds a whole result or what was there before.
+"""
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+import time
+import unittest
+
+TOOL = os.environ.get("CDACQ_TOOL")
+LIBRARY = os.environ.get("CDACQ_FAULTS")
+FIXTURES = pathlib.Path(os.environ.get("CDACQ_FIXTURES", "tests/fixtures"))
+CORE = FIXTURES / "crash-net10-x64" / "core"
+PLAIN = FIXTURES / "net10-x64" / "core"
+MESSAGE = re.compile(rb"(cdacq: [^\x00-\x1f\x7f]+\n)*")
+CALLS = ["open", "read", "pread", "write", "mmap", "fstat", "stat", "lstat", "lseek", "ftruncate", "rename", "linkat",
+         "fchmod", "close", "realpath"]
+COMMANDS = [["info", CORE], ["ip2method", PLAIN, "7f91e4850000"], ["methods", PLAIN], ["descriptor", PLAIN],
+            ["perfmap", PLAIN], ["jitdump", PLAIN], ["snapshot", CORE, "--stacks"], ["stack", CORE], ["report", CORE],
+            ["inspect", PLAIN, "7f91e4850000"]]
+EVERY_CALL_UP_TO = 40  # the rest is sampled
+SECONDS = 5  # for the allocations of one command; what does not fit is left out
+
+
+class Faults(unittest.TestCase):
+    def run_tool(self, command, folder, fault):
+        """(exit code, messages, what -o holds, number of calls)"""
+        out, log = os.path.join(folder, "out"), os.path.join(folder, "log")
+        pathlib.Path(out).write_bytes(b"before")
+        environment = dict(os.environ, LD_PRELOAD=LIBRARY, CDACQ_FAULT=fault, CDACQ_FAULT_LOG=log)
+        done = subprocess.run([TOOL, *map(str, command), "-o", out], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, timeout=60, check=False, env=environment)
+        what = (command, fault, done.returncode, done.stderr[-500:])
+        self.assertIn(done.returncode, (0, 1, 2), what)
+        self.assertTrue(MESSAGE.fullmatch(done.stderr), what)
+        result = pathlib.Path(out).read_bytes()
+        calls = int(pathlib.Path(log).read_text()) if os.path.exists(log) else 0
+        for path in (out, log):
+            if os.path.exists(path):
+                os.unlink(path)
+        self.assertEqual(os.listdir(folder), [], what)
+        return done.returncode, done.stderr, result, calls
+
+    def check_fault(self, command, folder, fault, whole):
+        status, messages, result, _ = self.run_tool(command, folder, fault)
+        what = (command, fault, status, messages[-500:])
+        if status == 2:
+            self.assertTrue(messages, what)
+            if command[0] not in ("ip2method", "inspect", "info"):  # written as they are found; what is known of the target
+                self.assertEqual(result, b"before", what)
+        elif status == whole[0] and not messages:
+            pass
+        else:
+            self.assertNotEqual(result, b"before", what)
+
+    def all_faults(self, command, calls, seconds):
+        with tempfile.TemporaryDirectory() as folder:
+            for call in calls:
+                whole = self.run_tool(command, folder, f"{call}:0")
+                if call in ("malloc", "open", "mmap", "fstat", "close"):
+                    self.assertGreater(whole[3], 0, call)
+                numbers, end = list(range(1, whole[3] + 1)), time.monotonic() + seconds
+                few, rest = numbers[:EVERY_CALL_UP_TO], numbers[EVERY_CALL_UP_TO:]
+                step = max(1, len(rest) // 60)
+                for number in few + rest[::step]:
+                    if time.monotonic() > end:
+                        break
+                    self.check_fault(command, folder, f"{call}:{number}", whole)
+
+
+def add(name, calls, seconds, command):
+    setattr(Faults, f"test_{name}_{command[0]}", lambda self: self.all_faults(command, calls, seconds))
+
+
+for row in COMMANDS:
+    add("memory", ["malloc"], SECONDS, row)
+    add("system", CALLS, SECONDS / 10, row)
+
+if __name__ == "__main__":
+    if not TOOL or not LIBRARY or not os.path.exists(LIBRARY):
+        raise SystemExit(77)  # not with sanitizers, which replace the same functions
+    unittest.main()
