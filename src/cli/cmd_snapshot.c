@@ -24,7 +24,8 @@ struct work {
     struct progress progress;
     struct addresses ips;
     uint64_t unanswered;
-    size_t threads; /* with --stacks */
+    size_t threads;                 /* with --stacks */
+    struct cdacq_wait_graph *graph; /* likewise; NULL: locks cannot be read */
 };
 
 static void complain(struct work *work, uint64_t address, const char *why)
@@ -77,6 +78,7 @@ static int add_frame(const struct cdacq_frame *frame, void *context)
 {
     struct work *work = context;
     add_ip(work, frame->pc - frame->is_call);
+    cdacq_wait_graph_add_frame(work->graph, frame);
     return 0;
 }
 
@@ -97,6 +99,7 @@ static int add_stack(const struct cdacq_thread *thread, void *context)
     if (thread->last_thrown && thread->last_thrown != thread->exception)
         (void)cdacq_session_write_exception(work->session, thread->last_thrown, ignore_text, NULL, &flaws, &error);
     /* A walk that ends early ends in the same way on the snapshot. */
+    cdacq_wait_graph_add_thread(work->graph, thread);
     (void)cdacq_session_visit_frames(work->session, thread, NULL, 0, add_frame, work, &error);
     return 0;
 }
@@ -106,7 +109,12 @@ static bool add_stacks(struct work *work)
 {
     struct cdacq_error error;
     unsigned flaws;
-    if (cdacq_session_visit_threads(work->session, add_stack, work, &error) < 0 && !work->threads) {
+    (void)cdacq_wait_graph_create(work->session, &work->graph, NULL);
+    enum cdacq_status status = cdacq_session_visit_threads(work->session, add_stack, work, &error);
+    (void)cdacq_wait_graph_complete(work->graph, NULL);
+    cdacq_wait_graph_destroy(work->graph);
+    work->graph = NULL;
+    if (status < 0 && !work->threads) {
         message("%s", error.message);
         work->unanswered++;
         return work->ips.count; /* what was found until then */

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Locks, waits and deadlocks of real processes: what `cdacq report --json` says is what the program said of its threads.
+"""Locks, waits and deadlocks of real processes: what `cdacq report --json` says is what the program said of its threads,
+and the monitors are those of the runtime's own debugger services (ClrMD).
 
     locks.py [RUNTIME...]    "installed" or the version of a runtime pack; default: those in CDACQ_RUNTIMES, else all
 
 Runs the program `locks` in each of its ways, and asks the running process, createdump's cores of all kinds and the kernel's core.
-The first two and the cores with a heap must say all that the program said; the others may say less, but nothing else.
+The process and the cores with a heap must say all that the program said; the others may say less, but nothing else. A snapshot of
+the kernel's core must say what that core says.
 Exit 77 (skipped) where dotnet is missing, unless CDACQ_REQUIRE_DOTNET=1: then that is a failure.
 """
 
@@ -17,6 +19,7 @@ import sys
 import tempfile
 
 import lab
+import stack_run
 
 RUNTIMES = ["installed", "9.0.22", "8.0.33"]
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -28,6 +31,7 @@ LEAST = {"deadlocks": 14, "waits": 15, "healthy": 0}  # waits that the program t
 OF_THE_RUNTIME = {"handle"}  # waits of threads that the program does not know
 MANY = 5000
 DEADLOCK_SIGNATURE = "deadlock: "
+NO_CODE = "1000"  # an IP that is in no code: a snapshot needs one
 
 
 class Facts:
@@ -124,6 +128,39 @@ def ask(target):
     return json.loads(done.stdout)
 
 
+def compare_services(work, core, directory, report):
+    """The monitors of a full core, as the debugger services have them. Thin ones are found where the heap has them, those
+    of cdacq where a frame of their owner refers to them."""
+    services = stack_run.Services(work)
+    try:
+        services.process.stdin.write(f"{core}\t{os.path.join(directory, 'libmscordaccore.so')}\tlocks\n")
+        services.process.stdin.flush()
+        answer = json.loads(services.process.stdout.readline())
+    finally:
+        services.close()
+    if "locks" not in answer:
+        return [f"the services: {answer}"]
+
+    def shape(lock, owner, entries):
+        return lock["object"], lock["thin"], lock[owner], entries, lock["waiters"]
+
+    # The services count the first entry of a sync block, but not of a thin lock. Of a monitor that nobody holds, and in which
+    # a thread waits to be pulsed, they count 1,000 waiters, their own bound: these are left out.
+    theirs = {shape(lock, "tid", lock["recursion"] - (not lock["thin"])) for lock in answer["locks"]}
+    ours = {shape(lock, "owner_tid", lock["recursion"]) for lock in report["locks"] if lock["kind"] == "monitor" and lock["held"]}
+    wrong = [f"only the services have {lock}" for lock in theirs - ours if not lock[1]]
+    return wrong + [f"the services do not have {lock}" for lock in ours - theirs]
+
+
+def compare_snapshot(core):
+    """A snapshot with stacks holds what the report of locks needs."""
+    small = core + ".small"
+    subprocess.run([TOOL, "snapshot", "--stacks", core, "-o", small, NO_CODE], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=True)
+    whole, part = ask(core), ask(small)
+    os.remove(small)
+    return [f"the {key} of the snapshot" for key in ("locks", "waits", "deadlocks") if whole[key] != part[key]]
+
+
 def check_texts(facts, pid):
     """The other forms of the report of a running process with deadlocks."""
     wrong = []
@@ -180,7 +217,12 @@ def test_way(work, runtime, way):
             raise lab.LabError(f"{way}: the program told of {len(facts.waits)} waits")
         for kind in ["live", *WITHOUT_HEAP, "heap", "full", "kernel"]:
             core = target.pid if kind == "live" else target.kernel_core() if kind == "kernel" else target.createdump(kind)
-            wrong = compare(facts, ask(core), kind in WITH_HEAP)
+            report = ask(core)
+            wrong = compare(facts, report, kind in WITH_HEAP)
+            if kind == "full" and way == "waits":
+                wrong += compare_services(work, core, target.runtime_directory(), report)
+            if kind == "kernel" and way != "healthy":
+                wrong += compare_snapshot(core)
             if kind == "live" and way == "deadlocks":
                 wrong += check_texts(facts, target.pid)[0]
             say(not wrong, f"{runtime} {way} {kind}: {len(facts.held)} locks, {len(facts.waits)} waits, {len(facts.deadlocks)} deadlocks", wrong)

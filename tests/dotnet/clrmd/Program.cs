@@ -4,9 +4,10 @@ using Microsoft.Diagnostics.Runtime;
 namespace Clrmd;
 
 /// <summary>
-/// Reads lines "CORE TAB LIBMSCORDACCORE" and answers each with one line of JSON:
+/// Reads lines "CORE TAB LIBMSCORDACCORE [TAB locks]" and answers each with one line of JSON:
 /// {"threads": [{"tid", "alive", "frames": [{"ip", "sp", "method_desc", "frame", "name"}]}]} or {"error": text}.
 /// "frame" is the name of an explicit Frame; "method_desc" is null where there is no method.
+/// With "locks", instead: {"locks": [{"object", "thin", "tid", "recursion", "waiters"}]}, monitors that are held.
 /// </summary>
 internal static class Program
 {
@@ -17,16 +18,18 @@ internal static class Program
         while (Console.ReadLine() is { } line)
         {
             string[] words = line.Split('\t');
-            Console.WriteLine(JsonSerializer.Serialize(Answer(words[0], words[1])));
+            Console.WriteLine(JsonSerializer.Serialize(Answer(words[0], words[1], words.Length > 2)));
         }
     }
 
-    private static Dictionary<string, object> Answer(string core, string services)
+    private static Dictionary<string, object> Answer(string core, string services, bool locks)
     {
         try
         {
             using DataTarget target = DataTarget.LoadDump(core);
             using ClrRuntime runtime = target.ClrVersions[0].CreateRuntime(services, true);
+            if (locks)
+                return new() { ["locks"] = DescribeMonitors(runtime).Concat(DescribeThinLocks(runtime)).ToList() };
             return new() { ["threads"] = runtime.Threads.Select(DescribeThread).ToList() };
         }
         catch (Exception exception) when (exception is ClrDiagnosticsException or IOException or InvalidDataException or InvalidOperationException)
@@ -34,6 +37,31 @@ internal static class Program
             return new() { ["error"] = exception.Message };
         }
     }
+
+    private static IEnumerable<Dictionary<string, object?>> DescribeMonitors(ClrRuntime runtime) =>
+        from block in runtime.Heap.EnumerateSyncBlocks()
+        where block.IsMonitorHeld
+        select new Dictionary<string, object?>
+        {
+            ["object"] = Hex(block.Object),
+            ["thin"] = false,
+            ["tid"] = runtime.Threads.FirstOrDefault(thread => thread.Address == block.HoldingThreadAddress)?.OSThreadId,
+            ["recursion"] = block.RecursionCount,
+            ["waiters"] = block.WaitingThreadCount,
+        };
+
+    private static IEnumerable<Dictionary<string, object?>> DescribeThinLocks(ClrRuntime runtime) =>
+        from value in runtime.Heap.EnumerateObjects()
+        let thin = value.GetThinLock()
+        where thin is not null
+        select new Dictionary<string, object?>
+        {
+            ["object"] = Hex(value.Address),
+            ["thin"] = true,
+            ["tid"] = thin.Thread?.OSThreadId,
+            ["recursion"] = thin.Recursion,
+            ["waiters"] = 0,
+        };
 
     private static Dictionary<string, object> DescribeThread(ClrThread thread) => new()
     {
