@@ -73,7 +73,7 @@ void list_each(struct threading_types *types, uint64_t list, bool (*visit)(void 
     if (!is_array)
         return;
     size = MIN(size, MIN(array.count, (uint64_t)TASK_ARRAY_MAX));
-    for (uint64_t i = 0; i < size; i++) {
+    for (uint64_t i = 0; i < size && types->reads_left; i++) {
         outer = reader_enter(&reader->raw, FUEL_LOOKUP);
         uint64_t object = read_pointer(&reader->raw, array.elements + i * reader->raw.pointer_size);
         if (reader_leave(&reader->raw, &outer).status < 0 || (object && !visit(context, object)))
@@ -145,11 +145,12 @@ uint64_t task_awaited(struct threading_types *types, uint64_t task,
     uint64_t size = object_size(reader, task);
     (void)reader_leave(&reader->raw, &outer);
     size = MIN(size, (uint64_t)TASK_WORDS_MAX * width);
-    for (uint64_t at = width; at + width < size; at += width) {
+    for (uint64_t at = width; at + width < size && types->reads_left; at += width) {
         outer = reader_enter(&reader->raw, FUEL_LOOKUP);
         uint64_t word = read_pointer(&reader->raw, task + at);
         if (reader_leave(&reader->raw, &outer).status < 0)
             return 0;
+        types->reads_left--;
         if (word != task && threading_type_of(types, word, false) == THREADING_TASK && leads_to(context, word, task))
             return word;
     }

@@ -61,7 +61,7 @@ DEFINE_HASH_TABLE_FUNCTIONS(threading_method_tables, struct threading_method_tab
 void threading_types_init(struct threading_types *types, struct module_cache *cache)
 {
     struct field_reader *reader = cache->reader;
-    *types = (struct threading_types){.cache = cache};
+    *types = (struct threading_types){.cache = cache, .reads_left = THREADING_READS_MAX};
     if (!reader->layout->global_present[G_StringMethodTable])
         return;
     struct reader_task outer = reader_enter(&reader->raw, FUEL_LOOKUP);
@@ -107,8 +107,9 @@ static enum threading_type classify(struct threading_types *types, uint64_t meth
 enum threading_type threading_type_of(struct threading_types *types, uint64_t object, bool trusted)
 {
     struct field_reader *reader = types->cache->reader;
-    if (!types->core || !object || object % reader->raw.pointer_size)
+    if (!types->core || !object || object % reader->raw.pointer_size || !types->reads_left)
         return THREADING_OTHER;
+    types->reads_left--;
     struct reader_task outer = reader_enter(&reader->raw, FUEL_NAME);
     uint64_t table = object_method_table(reader, object);
     enum threading_type type = THREADING_OTHER;
@@ -149,8 +150,9 @@ bool threading_read(struct threading_types *types, uint64_t object, enum threadi
 {
     struct field_reader *reader = types->cache->reader;
     struct threading_field_place *place = &types->fields[field];
-    if (!object)
+    if (!object || !types->reads_left)
         return false;
+    types->reads_left--;
     if (!place->searched)
         find_field(types, object, field);
     if (!place->found)

@@ -54,7 +54,10 @@ enum threading_field {
     THREADING_FIELD_COUNT
 };
 
-enum { THREADING_TYPES_MAX = 64 * 1024 }; /* method tables that are remembered */
+enum {
+    THREADING_TYPES_MAX = 64 * 1024, /* method tables that are remembered */
+    THREADING_READS_MAX = 1 << 26,   /* objects and fields that are looked at; then nothing more is found */
+};
 
 struct threading_method_table {
     uint64_t address;
@@ -71,6 +74,7 @@ struct threading_field_place {
 struct threading_types {
     struct module_cache *cache;
     uint64_t core; /* the Module of the core library; 0: not known, and every object is of another type */
+    uint32_t reads_left;
     struct threading_method_tables known;
     struct threading_field_place fields[THREADING_FIELD_COUNT];
 };

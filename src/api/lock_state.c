@@ -51,7 +51,7 @@ int64_t graph_add_lock(struct cdacq_wait_graph *graph, uint64_t object)
     if (known)
         return (int64_t)known->index;
     reader_begin(&graph->session->reader.raw, FUEL_LOOKUP);
-    if (!lock_read(&graph->types, object, &lock) || (!lock.held && !lock.waiters))
+    if (graph->locks.count == LOCKS_MAX || !lock_read(&graph->types, object, &lock) || (!lock.held && !lock.waiters))
         return -1;
     const struct object_index item = {object, graph->locks.count};
     if (!graph_locks_append(&graph->locks, lock) || !object_indices_insert(&graph->lock_indices, item, NULL)) {

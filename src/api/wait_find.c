@@ -153,7 +153,7 @@ static bool wait_by_role(struct cdacq_wait_graph *graph, const struct blocked *b
 {
     const struct current_thread *current = &graph->current;
     struct wait_candidate candidate;
-    if (has_role(current, WAIT_ROLE_LOCK))
+    if (has_role(current, WAIT_ROLE_LOCK) && has_role(current, WAIT_ROLE_HANDLE)) /* else it spins */
         return wait_for_lock(graph, wait);
     if (has_role(current, WAIT_ROLE_JOIN))
         return wait_for_thread(graph, thread, wait);

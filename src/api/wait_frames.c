@@ -6,7 +6,11 @@
 #include "contracts/stack_walk/machine.h"
 #include "src/api/wait_graph.h"
 
-enum { SCAN_WORDS_MAX = 256 }; /* of a frame */
+enum {
+    SCAN_WORDS_MAX = 256, /* of a frame */
+    SITES_MAX = 64 * 1024,
+    FUEL_SLOTS = 20 * 1000, /* of one frame's GC info */
+};
 
 /* ---- Sites ---- */
 
@@ -29,6 +33,7 @@ static void read_slots(struct cdacq_wait_graph *graph, const struct cdacq_frame 
         !code_block_is_method(&block) || !block.manager->gc_info ||
         !block.manager->gc_info(reader, &block, &gc_info, &version) || block.offset + frame->is_call > UINT32_MAX)
         return;
+    reader_begin(&reader->raw, FUEL_SLOTS);
     site->exact = gc_slots_read(reader, gc_info, version, (uint32_t)(block.offset + frame->is_call), frame->is_call,
                                 &graph->slots);
     site->count = (uint32_t)(graph->slots.count - site->first);
@@ -38,7 +43,7 @@ static const struct wait_site *site_of(struct cdacq_wait_graph *graph, const str
 {
     uint64_t key = frame->pc << 1 | frame->is_call;
     const struct wait_site *known = wait_sites_find(&graph->sites, key);
-    if (known)
+    if (known || graph->sites.count == SITES_MAX)
         return known;
     struct wait_site site = {.key = key, .first = (uint32_t)graph->slots.count};
     struct cdacq_method method;
@@ -120,7 +125,7 @@ static void take_slots(struct cdacq_wait_graph *graph, const struct cdacq_frame 
 {
     struct current_thread *current = &graph->current;
     enum threading_type wanted = wait_role_type((enum wait_role)site->role);
-    for (uint32_t i = 0; i < site->count; i++) {
+    for (uint32_t i = 0; i < site->count && graph->types.reads_left; i++) {
         const struct gc_slot slot = graph->slots.items[site->first + i];
         uint64_t object;
         if (!read_slot(graph, frame, &slot, &object) || !object)
@@ -167,7 +172,7 @@ static void scan(struct cdacq_wait_graph *graph, const struct cdacq_frame *frame
     for (unsigned i = 0; frame->registers && i < ARRAY_SIZE(frame->registers->values); i++)
         if (frame->registers->known >> i & 1 && i != machine->pc && i != machine->sp)
             take_word(graph, frame->registers->values[i], wanted, ret);
-    for (unsigned i = 0; i < SCAN_WORDS_MAX && frame->sp + (uint64_t)i * width < end; i++)
+    for (unsigned i = 0; i < SCAN_WORDS_MAX && graph->types.reads_left && frame->sp + (uint64_t)i * width < end; i++)
         if (read_word(graph, frame->sp + (uint64_t)i * width, &word))
             take_word(graph, word, wanted, ret);
 }
@@ -177,6 +182,10 @@ void graph_read_frame(struct cdacq_wait_graph *graph, const struct cdacq_frame *
     struct current_thread *current = &graph->current;
     if ((frame->kind != CDACQ_FRAME_MANAGED && frame->kind != CDACQ_FRAME_FUNCLET) || !frame->method)
         return;
+    if (frame->by == CDACQ_FRAME_BY_GUESS) { /* the frame itself may be none */
+        current->past_wait = true;
+        return;
+    }
     /* The frame of a method whose funclet runs: the collector reports the funclet alone. */
     bool reported = frame->kind == CDACQ_FRAME_MANAGED && current->funclet_method &&
                     frame->method->method_desc == current->funclet_method;

@@ -30,8 +30,8 @@ const char *graph_type_name(struct cdacq_wait_graph *graph, uint64_t object)
     if (reader_failed(&reader->raw))
         return NULL;
     const struct type_name *known = type_names_find(&graph->type_names, method_table);
-    if (known)
-        return known->name;
+    if (known || graph->type_names.count == WAIT_NAMES_MAX)
+        return known ? known->name : NULL;
     struct namer n = namer_begin(&source, &type_spelling_reflection, &text);
     type_handle_feed(&graph->session->modules, method_table, &n);
     if (namer_end(&n) != CDACQ_OK)
@@ -85,8 +85,8 @@ const char *graph_task_method(struct cdacq_wait_graph *graph, uint64_t task)
     if (!key)
         return NULL;
     const struct type_name *known = type_names_find(&graph->method_names, key);
-    if (known)
-        return known->name;
+    if (known || graph->method_names.count == WAIT_NAMES_MAX)
+        return known ? known->name : NULL;
     if (machine)
         name_machine(graph, machine, &text);
     else
