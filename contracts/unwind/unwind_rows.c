@@ -4,6 +4,8 @@ enum { ROWS_MAX = 64 * 1024 }; /* of one function */
 
 bool frame_rows_add(struct reader *reader, struct frame_rows *rows, const struct frame_row *row)
 {
+    if (rows->count && rows->items[rows->count - 1].begin == row->begin)
+        rows->count--; /* an epilog that begins where the prolog ends */
     if (rows->count && frame_row_equal(&rows->items[rows->count - 1], row))
         return true;
     if (!reader_step(reader, "rows of call-frame information"))

@@ -274,13 +274,15 @@ bool unwind_rows_x64(struct reader *reader, const struct unwind_function *functi
         return false;
     if (!find_changes(function, &chain, &changes))
         return frame_rows_fail(reader, function);
-    const uint8_t *bytes = reader_try_view(reader, function->begin, (size_t)size);
-    if (!bytes) {
+    bool is_affordable = size / BYTES_A_STEP < reader_fuel(reader);
+    const uint8_t *bytes = is_affordable ? reader_try_view(reader, function->begin, (size_t)size) : NULL;
+    if (!bytes && is_affordable) {
         struct reader_task outer = reader_enter(reader, reader_fuel(reader));
         bytes = reader_window(reader, function->begin, size, "code", &code) ? code.bytes : NULL;
         reader_leave(reader, &outer);
     }
-    reader_charge(reader, (uint32_t)(size / BYTES_A_STEP));
+    if (bytes)
+        reader_charge(reader, (uint32_t)(size / BYTES_A_STEP));
     *ret_epilogs = bytes != NULL;
     bool added = bytes ? add_rows(reader, function, &chain, &changes, bytes, ret, ret_epilogs)
                        : add_prolog_rows(reader, function, &chain, &changes, 0, ret);

@@ -13,6 +13,8 @@
 #include "util/vector.h"
 
 enum {
+    GAP_MAX = 64 * 1024,           /* bytes without symbols in a section that holds code */
+    CODE_MAX = 2000 * 1024 * 1024, /* bytes of all sections that hold code */
     VISIT_FLAGS = CDACQ_VISIT_STUBS | CDACQ_VISIT_R2R_ALL | CDACQ_VISIT_R2R_NONE,
 };
 
@@ -43,6 +45,7 @@ struct code_file {
     struct elf_sections sections; /* those of the code come first */
     struct text_moves moves;      /* of the sections of the code, as code_symbol.moved */
     struct cdacq_written written;
+    uint64_t code_size; /* of the sections of the code */
     bool stopped, no_memory;
 };
 
@@ -237,7 +240,15 @@ static int compare_symbols(const void *a, const void *b)
                                 : (x->size > y->size) - (x->size < y->size);
 }
 
-/* Begins the section that a symbol is in: a code range is one, unless the file has it in several places. */
+/* Whether a symbol needs another section than the one before it: a code range has one, or few if they hold bytes. */
+static bool needs_section(const struct code_file *file, const struct code_symbol *last,
+                          const struct code_symbol *symbol)
+{
+    return !last || last->range != symbol->range || last->moved != symbol->moved ||
+           (file->flags & CDACQ_ELF_CODE && symbol->begin - (last->begin + last->size) > GAP_MAX);
+}
+
+/* Begins the section that a symbol is in. */
 static void begin_text(struct code_file *file, const struct code_symbol *symbol)
 {
     const struct jit_manager_ops *manager = file->map->ranges[symbol->range].manager;
@@ -263,7 +274,7 @@ static void add_texts(struct code_file *file)
         symbol->size = MIN(symbol->size, next - symbol->begin);
         if (!symbol->size)
             continue;
-        if (!last || last->range != symbol->range || last->moved != symbol->moved) {
+        if (needs_section(file, last, symbol)) {
             begin_text(file, symbol);
             if (!text_moves_append(&file->moves, symbol->moved))
                 file->no_memory = true;
@@ -271,7 +282,9 @@ static void add_texts(struct code_file *file)
         if (file->no_memory)
             return;
         struct elf_writer_section *text = &file->sections.items[file->sections.count - 1];
-        text->size = symbol->begin + symbol->size - text->address;
+        uint64_t size = symbol->begin + symbol->size - text->address;
+        file->code_size = add_saturated(file->code_size, size - text->size);
+        text->size = size;
         put_symbol(file, symbol, (unsigned)file->sections.count);
         last = symbol;
     }
@@ -359,7 +372,7 @@ static enum cdacq_status gather(struct code_file *file, struct cdacq_error *err)
     if (file->no_memory || file->debug.no_memory)
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the ELF file");
     if (!formed || file->strings.broken || file->debug_frame.broken || file->symbol_table.broken ||
-        file->sections.count > ELF_WRITER_SECTIONS_MAX)
+        file->sections.count > ELF_WRITER_SECTIONS_MAX || (file->flags & CDACQ_ELF_CODE && file->code_size > CODE_MAX))
         return error_set(err, CDACQ_ERR_FUEL, 0, "the target has more code than an ELF file of this kind can hold");
     return CDACQ_OK;
 }

@@ -4,7 +4,10 @@
 #include "contracts/stack_walk/unwind_entry.h"
 #include "src/api/source_lines.h"
 
-enum { FUNCTIONS_MAX = 4 * 1024 * 1024 }; /* of all methods, which can share a table in a damaged core */
+enum {
+    FUNCTIONS_MAX = 4 * 1024 * 1024, /* of all methods, which can share a table in a damaged core */
+    BYTES_MAX = 1024 * 1024 * 1024,  /* of code that is read for all of them */
+};
 
 DEFINE_VECTOR_FUNCTIONS(frame_rows, struct frame_row);
 
@@ -81,7 +84,7 @@ void method_frames_visit(struct method_frames *frames, const struct code_block *
     for (uint32_t i = 0; i < table.count && frames->unwinder; i++) {
         struct unwind_function function;
         bool epilogs;
-        if (frames->functions + frames->left_out > FUNCTIONS_MAX) {
+        if (frames->functions + frames->left_out > FUNCTIONS_MAX || frames->bytes > BYTES_MAX) {
             frames->left_out += table.count - i;
             return;
         }

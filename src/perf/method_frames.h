@@ -11,6 +11,7 @@ struct method_frames {
     struct cdacq_session *session;
     const struct unwinder *unwinder; /* NULL: this build makes no rows for the target's architecture */
     struct frame_rows rows;          /* of the last function */
+    uint64_t bytes;                  /* of code that was read for rows */
     uint64_t functions;              /* that have rows */
     uint64_t left_out;               /* functions whose rows cannot be found */
     uint64_t without_epilogs;        /* functions that have none for epilogs, because their code is not at hand */
