@@ -102,7 +102,7 @@ void namer_put_origin(struct namer *n, struct origin origin)
 /* The last eight bytes of the SHA-1 of a public key, in reverse order; a token is stored as it is. */
 static void put_token(struct namer *n, const struct metadata *m, uint32_t blob, bool is_key)
 {
-    enum { TOKEN_SIZE = 8 };
+    enum { TOKEN_SIZE = 8, KEY_MAX = 16 * 1024 }; /* real keys have up to 2 KiB */
     CLEANUP_METADATA_BLOB struct metadata_blob key;
     uint8_t hash[SHA1_SIZE], token[TOKEN_SIZE];
     char text[2 * TOKEN_SIZE + 1];
@@ -113,11 +113,11 @@ static void put_token(struct namer *n, const struct metadata *m, uint32_t blob, 
     }
     if (!namer_check(n, metadata_blob_read(m, blob, &key)) || !namer_spend_bulk(n, key.length))
         return;
-    if (is_key) {
+    if (is_key && key.length <= KEY_MAX) {
         sha1(key.data, key.length, hash);
         for (unsigned i = 0; i < TOKEN_SIZE; i++)
             token[i] = hash[SHA1_SIZE - 1 - i];
-    } else if (key.length == TOKEN_SIZE) {
+    } else if (!is_key && key.length == TOKEN_SIZE) {
         memcpy(token, key.data, TOKEN_SIZE);
     } else {
         namer_fail(n, CDACQ_ERR_FORMAT);

@@ -116,7 +116,7 @@ static bool is_of_libc(const struct cdacq_frame *frame)
 {
     const char *base = frame->module ? path_basename(frame->module) : "";
     return frame->kind == CDACQ_FRAME_SIGNAL || strncmp(base, "libc.so", 7) == 0 || strncmp(base, "libc-", 5) == 0 ||
-           strncmp(base, "libpthread", 10) == 0;
+           strncmp(base, "libpthread", 10) == 0 || strncmp(base, "ld-musl-", 8) == 0;
 }
 
 static uint64_t known_register(const struct cdacq_frame *frame, unsigned number)

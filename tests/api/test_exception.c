@@ -71,6 +71,14 @@ START_TEST(arguments)
     ck_assert_int_eq(cdacq_session_visit_exception_frames(session, 1, NULL, NULL, &error), CDACQ_ERR_ARGUMENT);
     ck_assert_int_eq(cdacq_session_write_exception(session, 1, NULL, NULL, &flaws, &error), CDACQ_ERR_ARGUMENT);
     ck_assert_int_eq(cdacq_session_write_exception(session, 1, no_text, NULL, NULL, &error), CDACQ_ERR_ARGUMENT);
+    struct cdacq_end end = {.size = 0};
+    ck_assert_int_eq(cdacq_session_get_end(session, &end, &error), CDACQ_ERR_ARGUMENT);
+    end.size = sizeof end;
+    ck_assert_int_eq(cdacq_session_get_end(NULL, &end, &error), CDACQ_ERR_ARGUMENT);
+    ck_assert_int_lt(cdacq_session_get_end(session, &end, &error), 0); /* caller's memory has no threads */
+    ck_assert_int_eq(cdacq_session_write_last_words(session, NULL, NULL, &flaws, &error), CDACQ_ERR_ARGUMENT);
+    ck_assert_int_eq(cdacq_session_write_last_words(session, no_text, NULL, NULL, &error), CDACQ_ERR_ARGUMENT);
+    ck_assert_int_lt(cdacq_session_write_last_words(session, no_text, NULL, &flaws, &error), 0);
 }
 END_TEST
 
