@@ -24,7 +24,8 @@ from .jitdump import Jitdump, JitdumpRecord
 from .records import (CodeHeap, CodeRange, Comparison, ContractInfo, DebugInfo, DescriptorItem, End, ExceptionClause,
                       ExceptionFrame, GCInfo, JitdumpDebugInfo, JitdumpEntry, JitdumpFunction, JitdumpHeader,
                       JitdumpInlineCall, JitdumpLineRecord, JitdumpLoad, JitdumpMove, JitdumpPlace, JitdumpRange,
-                      JitdumpSamplyDebugInfo2, JitdumpUnwindingInfo, JitManagerInfo, Lock, Method, ModuleInfo, Need,
+                      JitdumpSamplyDebugInfo2, JitdumpUnwindingInfo, JitManagerInfo, Lock, MappedFile, Method, ModuleInfo,
+                      Need,
                       Object, PdbInfo, ProcessInfo, RegionInfo, RuntimeInfo, Source, TargetInfo, Task, Value,
                       Verification, Wait, Waits, Written)
 from .target import Mapping, Memory, MemoryThread, Session, Target, open
@@ -43,7 +44,7 @@ __all__ = [
     "FrameKind", "FrameSource", "FuncletKind", "GCInfo", "JitManagerInfo", "JitType", "Jitdump", "JitdumpDebugInfo",
     "JitdumpEntry", "JitdumpFunction", "JitdumpHeader", "JitdumpInlineCall", "JitdumpKind", "JitdumpLineRecord",
     "JitdumpLoad", "JitdumpMove", "JitdumpPlace", "JitdumpRange", "JitdumpRecord", "JitdumpSamplyDebugInfo2",
-    "JitdumpUnwindingInfo", "Listing", "Lock", "LockKind", "Mapping", "Memory", "MemoryThread", "Method",
+    "JitdumpUnwindingInfo", "Listing", "Lock", "LockKind", "MappedFile", "Mapping", "Memory", "MemoryThread", "Method",
     "ModuleInfo", "NameStyle", "Need", "NeedKind", "Object", "PdbInfo", "ProcessInfo", "RegionInfo", "RuntimeInfo",
     "Session", "Source", "Status", "Target", "TargetInfo", "TargetKind", "Task", "Thread", "Value", "ValueKind",
     "Verdict", "Verification", "Wait", "WaitKind", "WaitSource", "Waits", "Written", "open", "records", "version",

@@ -217,6 +217,10 @@ class ElfFlags(enum.IntFlag):
     CODE = 1 << 16
 
 
+class JitdumpWriteFlags(enum.IntFlag):
+    DEBUG = 1 << 17
+
+
 class LockKind(enum.IntEnum):
     """The kind of a lock: the monitor of an object, or a System.Threading.Lock."""
     MONITOR = 0
@@ -334,6 +338,7 @@ ENUMS: dict[str, tuple[type[enum.IntEnum] | type[enum.IntFlag], str]] = {
     "cdacq_funclet_kind": (FuncletKind, "CDACQ_FUNCLET_"),
     "cdacq_frames_flags": (FramesFlags, "CDACQ_FRAMES_"),
     "cdacq_exception_flaw": (ExceptionFlaw, "CDACQ_EXCEPTION_"),
+    "cdacq_jitdump_write_flags": (JitdumpWriteFlags, "CDACQ_WRITE_"),
     "cdacq_lock_kind": (LockKind, "CDACQ_LOCK_"),
     "cdacq_value_kind": (ValueKind, "CDACQ_VALUE_"),
     "cdacq_wait_kind": (WaitKind, "CDACQ_WAIT_"),
@@ -524,6 +529,8 @@ Sink = struct("cdacq_sink", ("size", c_size_t), ("context", c_void_p), ("write",
 Written = struct("cdacq_written", ("size", c_size_t), ("bytes", c_uint64), ("methods", c_uint64), ("stubs", c_uint64),
                  ("left_out", c_uint64), ("unverified", c_uint64), ("functions", c_uint64),
                  ("functions_left_out", c_uint64), ("without_epilogs", c_uint64))
+MappedFile = struct("cdacq_mapped_file", ("size", c_size_t), ("path", c_char_p), ("local_path", c_char_p),
+                    ("has_code", c_bool))
 Comparison = struct(
     "cdacq_comparison", ("size", c_size_t), ("verdict", c_int), ("offset", c_uint64), ("line", c_uint64),
     ("timestamp", c_uint64), ("address", c_uint64), ("code_size", c_uint64), ("name", c_void_p),
@@ -634,6 +641,8 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cdacq_wait_graph_visit_waits": (c_int, _HANDLE, *_VISIT),
     "cdacq_wait_graph_visit_deadlocks": (c_int, _HANDLE, *_VISIT),
     "cdacq_session_write_elf": (c_int, _HANDLE, c_uint, POINTER(Sink), POINTER(Written), _ERR),
+    "cdacq_session_write_elf_of_file": (c_int, _HANDLE, c_char_p, c_uint, POINTER(Sink), POINTER(Written), _ERR),
+    "cdacq_session_visit_mapped_files": (c_int, _HANDLE, *_VISIT),
     "cdacq_session_get_end": (c_int, _HANDLE, POINTER(End), _ERR),
     "cdacq_session_write_last_words": (c_int, _HANDLE, Write, c_void_p, POINTER(c_uint), _ERR),
     "cdacq_verdict_text": (c_char_p, c_int),

@@ -20,6 +20,7 @@ _jit_manager = _decode.decoder(_abi.JitManagerInfo, records.JitManagerInfo)
 _code_heap = _decode.decoder(_abi.CodeHeapInfo, records.CodeHeap)
 _pdb = _decode.decoder(_abi.PdbInfo, records.PdbInfo)
 _exception_frame = _decode.decoder(_abi.ExceptionFrame, records.ExceptionFrame)
+_mapped_file = _decode.decoder(_abi.MappedFile, records.MappedFile)
 _object = _decode.decoder(_abi.Object, records.Object)
 _value = _decode.decoder(_abi.Value, records.Value)
 _lock = _decode.decoder(_abi.Lock, records.Lock)
@@ -601,10 +602,10 @@ class Lookups:
     # ---- Files for perf
 
     def _write(self, name: str, output: str | os.PathLike[str] | IO[bytes], flags: int,
-               left_out: Callable[[records.Method], object] | None) -> records.Written:
+               left_out: Callable[[records.Method], object] | None, *inputs: Any) -> records.Written:
         if isinstance(output, (str, os.PathLike)):
             with open(output, "wb") as file:
-                return self._write(name, file, flags, left_out)
+                return self._write(name, file, flags, left_out, *inputs)
         binary = output
 
         def write(address: int, length: int, _context: object) -> int:
@@ -627,7 +628,7 @@ class Lookups:
             sink.left_out = _abi.Visitor(self._pending.guard(leave_out, 1))
         written = _sized(_abi.Written)
         with self._inside() as handle, self._pending.collecting():
-            call(name, handle, flags, ctypes.byref(sink), ctypes.byref(written))
+            call(name, handle, *inputs, flags, ctypes.byref(sink), ctypes.byref(written))
         made: records.Written = _written(written)
         return made
 
@@ -640,9 +641,14 @@ class Lookups:
         return self._write("cdacq_session_write_perf_map", output, _visit_flags(stubs, r2r), left_out)
 
     def write_jitdump(self, output: str | os.PathLike[str] | IO[bytes], *, stubs: bool = False, r2r: str = "prepared",
+                      debug: bool = False,
                       left_out: Callable[[records.Method], object] | None = None) -> records.Written:
-        """Writes a jitdump to a path or a binary file. As `write_perf_map`."""
-        return self._write("cdacq_session_write_jitdump", output, _visit_flags(stubs, r2r), left_out)
+        """Writes a jitdump to a path or a binary file, with `debug` also lines and call-frame information.
+
+        Otherwise as `write_perf_map`.
+        """
+        flags = _visit_flags(stubs, r2r) | (_abi.JitdumpWriteFlags.DEBUG if debug else 0)
+        return self._write("cdacq_session_write_jitdump", output, flags, left_out)
 
     def write_elf(self, output: str | os.PathLike[str] | IO[bytes], *, stubs: bool = False, r2r: str = "prepared",
                   code: bool = False, left_out: Callable[[records.Method], object] | None = None) -> records.Written:
@@ -652,3 +658,16 @@ class Lookups:
         """
         flags = _visit_flags(stubs, r2r) | (_abi.ElfFlags.CODE if code else 0)
         return self._write("cdacq_session_write_elf", output, flags, left_out)
+
+    def write_elf_of_file(self, path: str, output: str | os.PathLike[str] | IO[bytes], *, stubs: bool = False,
+                          r2r: str = "prepared", code: bool = False,
+                          left_out: Callable[[records.Method], object] | None = None) -> records.Written:
+        """Writes an ELF file of the code in the mappings of the file `path`, at the offsets in that file, for perf."""
+        flags = _visit_flags(stubs, r2r) | (_abi.ElfFlags.CODE if code else 0)
+        return self._write("cdacq_session_write_elf_of_file", output, flags, left_out, _decode.encode(path))
+
+    def mapped_files(self) -> Listing[records.MappedFile]:
+        """The mapped files, in no order, and last compiled code that is in none."""
+        with self._inside() as handle:
+            return visit("cdacq_session_visit_mapped_files", handle, item=_item(_abi.MappedFile, _mapped_file),
+                         pending=self._pending)

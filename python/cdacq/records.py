@@ -497,6 +497,14 @@ class Written(NamedTuple):
     without_epilogs: int
 
 
+class MappedFile(NamedTuple):
+    """A file that is mapped into the process."""
+    path: str | None
+    """None: compiled code in memory that no file backs."""
+    local_path: str | None
+    has_code: bool
+
+
 class Comparison(NamedTuple):
     """A record of a jitdump or perf map, or a method that it lacks, and how they compare with the target."""
     verdict: Verdict

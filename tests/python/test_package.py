@@ -591,6 +591,12 @@ class Files(unittest.TestCase):
         with cdacq.open(HELLO) as target:
             written = target.write_elf(self.work / "elf")
             coded = target.write_elf(self.work / "coded", code=True)
+            files = {file.path: file for file in target.mapped_files()}
+            image = next(path for path, file in files.items() if path and file.has_code and path.endswith(".dll"))
+            of_file = target.write_elf_of_file(image, self.work / "image")
+            lines = target.write_jitdump(self.work / "lines", debug=True)
+        self.assertGreater(of_file.methods, 0)
+        self.assertGreater(lines.bytes, 0)
         data = (self.work / "elf").read_bytes()
         self.assertEqual((data[:4], len(data)), (b"\x7fELF", written.bytes))
         self.assertGreater(written.functions, 100)
