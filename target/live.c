@@ -452,8 +452,8 @@ enum cdacq_status live_open(int pid, struct file_policy *policy, bool stop, bool
     struct live *live = calloc(1, sizeof *live);
     if (!live)
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
-    live->base =
-        (struct target){.ops = &live_ops, .kind = CDACQ_TARGET_PROCESS, .pid = pid, .changes = !stop, .question = 1};
+    live->base = (struct target){
+        .ops = &live_ops, .kind = CDACQ_TARGET_PROCESS, .pid = pid, .changes = !stop && !record, .question = 1};
     live->pages.pid = pid;
     live->memory = -1;
     enum cdacq_status status = stop ? hold(live, err) : CDACQ_OK;

@@ -115,7 +115,7 @@ struct target {
     const struct target_ops *ops;
     enum cdacq_target_kind kind;
     int pid;
-    bool changes;             /* a running process that is not stopped */
+    bool changes;             /* a running process that is neither stopped nor recorded */
     uint64_t question;        /* of a running process, the number of the current question, from 1 on; otherwise 0 */
     uint16_t elf_machine;     /* EM_*; 0 where unknown */
     struct mapping *mappings; /* sorted by begin */

@@ -117,6 +117,7 @@ struct cdacq_session {
     struct read_log log;           /* of a running process: what the unchecked records and answers rest on */
     struct record_list unchecked;  /* records that were formed since the last check */
     struct code_map *own_map;      /* of a running process, for one question */
+    uint64_t pages_of;             /* the question of the target that the reader's last span is of */
     unsigned visits;               /* that are under way: the question goes on */
     uint64_t refresh;              /* the target's count when the question began */
     size_t arena_taken;            /* bytes of it that were taken from the target's bound on memory */

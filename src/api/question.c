@@ -36,6 +36,13 @@ void session_read_anew(struct cdacq_session *session)
     read_log_clear(&session->log);
     session->unchecked.count = 0;
     session->modules.round++;
+    session->pages_of = session->target->target->question;
+}
+
+void session_follow(struct cdacq_session *session)
+{
+    if (session_is_running(session) && session->pages_of != session->target->target->question)
+        session_read_anew(session);
 }
 
 static void forget_records(struct cdacq_session *session)
@@ -63,8 +70,12 @@ void session_begin_question(struct cdacq_session *session)
 {
     struct cdacq_target *target = session->target;
     bool continues = target->keep && session->refresh == target->refresh && session->reader.raw.log;
-    if (!session_is_running(session) || session->visits || continues)
+    if (!session_is_running(session))
         return;
+    if (session->visits || continues) {
+        session_follow(session);
+        return;
+    }
     session->refresh = target->refresh;
     forget_records(session);
     session_read_anew(session);

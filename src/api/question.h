@@ -21,6 +21,9 @@ static inline bool session_is_running(const struct cdacq_session *session)
  */
 void session_begin_question(struct cdacq_session *session);
 
+/* Reads the process anew if another session of the target has: the pages that this session used are gone then. */
+void session_follow(struct cdacq_session *session);
+
 /* The process is read anew from here on, but records that were formed in this question remain. */
 void session_read_anew(struct cdacq_session *session);
 

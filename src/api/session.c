@@ -380,6 +380,7 @@ static void answer_from(struct cdacq_session *session, struct method_record *rec
 static struct method_record *walk(struct cdacq_session *session, uint64_t ip, struct cdacq_method *ret)
 {
     uint64_t address = session_address(session, ip);
+    session_follow(session);
     struct field_reader *reader = &session->reader;
     struct code_block block;
     reader_begin(&reader->raw, FUEL_LOOKUP);
