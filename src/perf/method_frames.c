@@ -90,8 +90,11 @@ void method_frames_visit(struct method_frames *frames, const struct code_block *
         }
         reader_begin(&reader->raw, FUEL_LOOKUP);
         bool is_funclet = unwind_entry_is_funclet(reader, block, &table, i);
-        if (reader_failed(&reader->raw) || !unwind_entry_read(reader, block, &table, i, is_funclet, &function) ||
-            !frames->unwinder->rows(&reader->raw, &function, &frames->rows, &epilogs) || !frames->rows.count) {
+        bool is_read =
+            !reader_failed(&reader->raw) && unwind_entry_read(reader, block, &table, i, is_funclet, &function);
+        frames->bytes = add_saturated(frames->bytes, is_read ? function.end - function.begin : 0);
+        if (!is_read || !frames->unwinder->rows(&reader->raw, &function, &frames->rows, &epilogs) ||
+            !frames->rows.count) {
             frames->left_out++;
             continue;
         }
