@@ -82,7 +82,8 @@ static bool collect(struct target *target, struct segments *segments)
     for (const struct patch *patch = recording->patches; patch; patch = patch->next)
         if (!add_segment(segments, patch->address, patch->bytes, patch->size))
             return false;
-    qsort(segments->items, segments->count, sizeof *segments->items, compare_segments);
+    if (segments->count) /* qsort must not be given NULL */
+        qsort(segments->items, segments->count, sizeof *segments->items, compare_segments);
     return true;
 }
 
