@@ -104,12 +104,12 @@ def problem_of(way, kind, core, words):
     _, length, flags = (int(word) for word in done.stdout.split(b"\n", 1)[0].split())
     text = expected_of(done.stdout.split(b"\n", 1)[1][:length])
     report = subprocess.run([exceptions.TOOL, "report", "--brief", core], stdout=subprocess.PIPE, check=False).stdout
-    said = kind != "kernel" and (flags & MISSING or b"missing" in report)
+    said = kind != "kernel" and (flags & (MISSING | CUT) or b"missing" in report)
     if way in COMPUTED:
         return None if flags & OVERRIDDEN else "does not say that the text is computed"
     if text != words:
         return "said" if said else f"has another text (flags {flags})"
-    if flags & MISSING and said:
+    if flags & (MISSING | CUT) and said:
         return "said"
     if flags & ~INFERRED:
         return f"has flags {flags}"
