@@ -18,8 +18,8 @@ static int visit_frame(const struct cdacq_frame *frame, void *context)
 {
     struct work *work = context;
     work->report->guesses += frame->by == CDACQ_FRAME_BY_GUESS;
+    stack_add_frame(&work->report->stacks, work->stack, frame); /* first: the next call ends the life of its texts */
     cdacq_wait_graph_add_frame(work->report->graph, frame);
-    stack_add_frame(&work->report->stacks, work->stack, frame);
     return 0;
 }
 
