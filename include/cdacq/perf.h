@@ -116,7 +116,10 @@ struct cdacq_mapped_file {
     bool has_code;          /* a code range of the runtime is in its mappings: see cdacq_session_write_elf_of_file */
 };
 
-/* Calls `visit` for every mapped file, in no order, and last for compiled code that is in none. Fails where the range section map cannot be read. */
+/*
+ * Calls `visit` for every mapped file, by the address of its first mapping, and last for compiled code that is in none.
+ * Fails where the range section map cannot be read.
+ */
 CDACQ_API enum cdacq_status cdacq_session_visit_mapped_files(struct cdacq_session *session,
                                                              int (*visit)(const struct cdacq_mapped_file *file,
                                                                           void *context),

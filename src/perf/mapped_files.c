@@ -17,19 +17,7 @@ static const char *seen_path(const struct seen_file *file)
     return file->path;
 }
 
-static uint64_t hash_path(const char *path, uint64_t seed)
-{
-    for (; *path; path++)
-        seed = hash_u64((uint8_t)*path, seed);
-    return seed;
-}
-
-static bool equal_paths(const char *a, const char *b)
-{
-    return strcmp(a, b) == 0;
-}
-
-DEFINE_HASH_TABLE(seen_files, struct seen_file, const char *, seen_path, hash_path, equal_paths);
+DEFINE_HASH_TABLE(seen_files, struct seen_file, const char *, seen_path, hash_string, equal_strings);
 
 static bool has_code(const struct code_map *map, const struct mapping *mapping)
 {
@@ -82,9 +70,12 @@ enum cdacq_status cdacq_session_visit_mapped_files(struct cdacq_session *session
         else if (mapping->path)
             status = error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the mapped files");
     }
-    for (struct seen_file *file = NULL; status == CDACQ_OK && (file = seen_files_next(&files, file));)
-        if (report(target, file, visit, context))
+    for (size_t i = 0; i < target->mapping_count && status == CDACQ_OK; i++) {
+        const struct mapping *mapping = &target->mappings[i];
+        const struct seen_file *file = mapping->path ? seen_files_find(&files, mapping->path) : NULL;
+        if (file && file->mapping == mapping && report(target, file, visit, context))
             status = CDACQ_STOPPED;
+    }
     const struct cdacq_mapped_file anonymous = {.size = sizeof anonymous, .has_code = true};
     if (status == CDACQ_OK && has_anonymous_code(target, map) && visit(&anonymous, context))
         status = CDACQ_STOPPED;

@@ -123,7 +123,8 @@ static const struct cdacq_jitdump_record *record_of(enum cdacq_jitdump_kind kind
     PUT(0, 1, 0, 6, 7);
     PUT(8, 9);
     PUT(10, 0, 12, 13);
-    PUT(0, 60, 0, 0, 1, 1, 0x1000, 0, 0x1000, 0, 0, 0, 1, 0, 'A');
+    PUT(0, 80, 0, 0, 1, 1, 0x1000, 0, 0x1000, 0, 20, 0, 1, 0, 'A');
+    PUT(0, 0, 0, 0, 0); /* its code */
 #undef PUT
     cdacq_jitdump_close(jitdump);
     if (!jitdump_fd)

@@ -592,7 +592,7 @@ class Files(unittest.TestCase):
             written = target.write_elf(self.work / "elf")
             coded = target.write_elf(self.work / "coded", code=True)
             files = {file.path: file for file in target.mapped_files()}
-            image = next(path for path, file in files.items() if path and file.has_code and path.endswith(".dll"))
+            image = next(path for path, file in files.items() if path and file.has_code and path.endswith("CoreLib.dll"))
             of_file = target.write_elf_of_file(image, self.work / "image")
             lines = target.write_jitdump(self.work / "lines", debug=True)
         self.assertGreater(of_file.methods, 0)
