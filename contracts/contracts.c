@@ -66,6 +66,9 @@ static const struct contract_row rows[] = {
     {"Exception", 0, "1", LAYOUT_Exception, NULL, NULL, NULL},
     {"Exception", 0, "c1", LAYOUT_Exception, NULL, NULL, NULL},
     {"Exception", 2, "c1", LAYOUT_Exception, NULL, NULL, NULL},
+    {"RuntimeInfo", 0, "1", LAYOUT_RuntimeInfo, NULL, NULL, NULL},
+    {"RuntimeInfo", 0, "c1", LAYOUT_RuntimeInfo, NULL, NULL, NULL},
+    {"RuntimeInfo", 2, "c1", LAYOUT_RuntimeInfo, NULL, NULL, NULL},
 };
 
 static const struct contract_row *find_row(const char *name, unsigned schema, const char *version)

@@ -58,6 +58,7 @@ static const char *const contract_names[LAYOUT_CONTRACT_COUNT] = {
     [LAYOUT_Object] = "Object",
     [LAYOUT_SyncBlock] = "SyncBlock",
     [LAYOUT_Exception] = "Exception",
+    [LAYOUT_RuntimeInfo] = "RuntimeInfo",
 };
 
 const char *layout_field_name(enum layout_field field)

@@ -9,7 +9,7 @@
 #ifndef CDACQ_DESCRIPTORS_LAYOUT_H
 #define CDACQ_DESCRIPTORS_LAYOUT_H
 
-#include "descriptors/architecture.h"
+#include "descriptors/runtime_info.h"
 #include "descriptors/descriptor.h"
 
 enum layout_type {
@@ -45,6 +45,7 @@ enum layout_contract {
     LAYOUT_Object,
     LAYOUT_SyncBlock,
     LAYOUT_Exception,
+    LAYOUT_RuntimeInfo,
     LAYOUT_CONTRACT_COUNT
 };
 

@@ -51,6 +51,8 @@ class TargetInfo(NamedTuple):
     problem: str | None
     native_aot: bool
     truncation: str | None
+    operating_system: str | None
+    """unix or win; None before .NET 10."""
 
 
 class ProcessInfo(NamedTuple):

@@ -65,6 +65,7 @@ enum cdacq_status cdacq_target_get_info(struct cdacq_target *target, struct cdac
         .pointer_size = target->descriptor_info.pointer_size,
         .big_endian = target->descriptor_info.big_endian,
         .architecture = architecture ? architecture->text : NULL,
+        .operating_system = operating_system_find(&target->descriptor),
         .elf_machine = machine ? machine->name : NULL,
         .runtime_count = (unsigned)target->runtimes.count,
         .runtime = target->runtime,

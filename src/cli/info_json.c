@@ -136,6 +136,7 @@ void info_write_json(const struct info *info, struct output *out)
     json_known_number(w, "pid", facts->pid != 0, (uint64_t)facts->pid);
     json_string(w, "elf_machine", facts->elf_machine);
     json_string(w, "architecture", facts->architecture);
+    json_string(w, "operating_system", facts->operating_system);
     json_known_number(w, "pointer_size", facts->pointer_size != 0, facts->pointer_size);
     json_bool(w, "big_endian", facts->big_endian);
     write_runtimes(w, info);

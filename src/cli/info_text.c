@@ -56,7 +56,9 @@ static void print_target(struct work *work)
     label(out, "machine");
     output_text(out, or_unknown(facts->elf_machine));
     if (facts->architecture)
-        output_text_between(out, " (", facts->architecture, ")");
+        output_text_between(out, " (", facts->architecture, facts->operating_system ? ", " : ")");
+    if (facts->architecture && facts->operating_system)
+        output_text_between(out, "", facts->operating_system, ")");
     if (facts->pointer_size)
         output_printf(out, ", %u-bit, %s-endian", facts->pointer_size * 8, facts->big_endian ? "big" : "little");
     output_literal(out, "\n");

@@ -16,7 +16,7 @@
 
 enum {
     FRESH = 8,             /* look-ups of a session that is to walk: fewer than a session makes before it indexes */
-    ADDRESSES = 2000,      /* of each core, unless CDACQ_AGREEMENT_COUNT says otherwise */
+    ADDRESSES = 500,       /* of each core, unless CDACQ_AGREEMENT_COUNT says otherwise */
     RANDOM_NEAR = 64,      /* addresses this far from a boundary */
     DIFFERENCES_MAX = 12,  /* that are printed of each comparison */
     METHODS_SAMPLED = 400, /* whose boundaries are looked up */

@@ -213,25 +213,28 @@ START_TEST(architectures)
         {"riscv64", 243, ARCHITECTURE_RISCV64}, {"loongarch64", 258, ARCHITECTURE_LOONGARCH64},
         {"s390x", 22, ARCHITECTURE_UNKNOWN},    {"wasm", 0, ARCHITECTURE_UNKNOWN},
     };
+    static const char *const systems[4][2] = {{"unix", "unix"}, {"1", "unix"}, {"win", "win"}, {"2", NULL}};
     struct descriptor nothing = {0};
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
         struct descriptor descriptor = {0};
         struct cdacq_error error;
         struct json *root;
-        char text[200];
-        snprintf(
-            text, sizeof text,
-            "{\"version\":0,\"baseline\":\"empty\",\"types\":{},\"globals\":{\"Architecture\":[\"%s\",\"string\"]},"
-            "\"contracts\":{}}",
-            rows[i].name);
+        char text[240];
+        snprintf(text, sizeof text,
+                 "{\"version\":0,\"baseline\":\"empty\",\"types\":{},\"globals\":{\"Architecture\":[\"%s\",\"string\"],"
+                 "\"OperatingSystem\":[\"%s\",\"string\"]},"
+                 "\"contracts\":{}}",
+                 rows[i].name, systems[i % 4][0]);
         ck_assert_int_eq(json_parse(text, strlen(text), "runtime", &root, &error), CDACQ_OK);
         ck_assert_int_eq(descriptor_add(&descriptor, root, "runtime", (struct pointer_data){0}, MERGE_ADD, &error),
                          CDACQ_OK);
         json_free(root);
         ck_assert_int_eq((int)architecture_find(&descriptor, 21), (int)rows[i].architecture);
         ck_assert_int_eq((int)architecture_find(&nothing, rows[i].machine), (int)rows[i].architecture);
+        ck_assert_pstr_eq(operating_system_find(&descriptor), systems[i % 4][1]);
         descriptor_deinit(&descriptor);
     }
+    ck_assert_ptr_null(operating_system_find(&nothing));
 }
 END_TEST
 

@@ -1,4 +1,4 @@
-#include "descriptors/architecture.h"
+#include "descriptors/runtime_info.h"
 
 #include <elf.h>
 
@@ -29,4 +29,14 @@ enum architecture architecture_find(const struct descriptor *descriptor, unsigne
 unsigned architecture_elf_machine(enum architecture architecture)
 {
     return rows[architecture].elf_machine;
+}
+
+const char *operating_system_find(const struct descriptor *descriptor)
+{
+    const struct descriptor_item *item = descriptor_find(descriptor, CDACQ_ITEM_GLOBAL, "", "OperatingSystem");
+    if (!item)
+        return NULL;
+    if (strcmp(item->text, "unix") == 0 || strcmp(item->text, "1") == 0)
+        return "unix";
+    return strcmp(item->text, "win") == 0 ? "win" : NULL;
 }

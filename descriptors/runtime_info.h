@@ -1,10 +1,10 @@
 /*
- * architecture.h: the architecture of the target's code, which decides the encoding of unwind data and GC info.
- * Descriptors publish it since .NET 10.
+ * runtime_info.h: RuntimeInfo: the architecture of the target's code, which decides the encoding of unwind data and GC
+ * info, and its operating system. Descriptors publish both since .NET 10.
  * Source: dotnet/runtime docs/design/datacontracts/RuntimeInfo.md.
  */
-#ifndef CDACQ_DESCRIPTORS_ARCHITECTURE_H
-#define CDACQ_DESCRIPTORS_ARCHITECTURE_H
+#ifndef CDACQ_DESCRIPTORS_RUNTIME_INFO_H
+#define CDACQ_DESCRIPTORS_RUNTIME_INFO_H
 
 #include "descriptors/descriptor.h"
 
@@ -24,5 +24,11 @@ enum architecture architecture_find(const struct descriptor *descriptor, unsigne
 
 /* EM_*; EM_NONE for ARCHITECTURE_UNKNOWN. */
 unsigned architecture_elf_machine(enum architecture architecture);
+
+/*
+ * "unix" or "win", from the global "OperatingSystem"; NULL if the descriptor has neither. The .NET 10 runtimes for Linux
+ * publish "1" for "unix": the compiler's macro of that name is replaced when they are built.
+ */
+const char *operating_system_find(const struct descriptor *descriptor);
 
 #endif
