@@ -232,6 +232,8 @@ bool live_pages_unchanged(struct live_pages *pages, uint64_t now, struct read_lo
         if (check->count == CHECK_VECTORS || check->bytes + item->size > CHECK_BYTES) {
             same = check_items(check, reads->items, first, i);
             first = i;
+            if (!same) /* the vectors are still full */
+                break;
         }
         check->remote[check->count++] = (struct iovec){(void *)(uintptr_t)item->address, item->size};
         check->bytes += item->size;

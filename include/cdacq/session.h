@@ -76,7 +76,8 @@ CDACQ_API enum cdacq_status cdacq_session_method_at(struct cdacq_session *sessio
  * Does the same for `count` addresses and writes every element of `ret`; a look-up that fails gives CDACQ_ANSWER_ERROR.
  * The caller sets the `size` of the first element, which is the distance between elements; the call sets the others. A
  * large batch is fast: the methods of a code range are indexed once, and each look-up is then a search in that index.
- * Every `error` is valid until the next call on the session. Fails with ARGUMENT only.
+ * Every `error` is valid until the next call on the session. Fails with ARGUMENT, or with IO when a running process has
+ * ended: the elements that are not answered then have CDACQ_ANSWER_ERROR.
  */
 CDACQ_API enum cdacq_status cdacq_session_methods_at(struct cdacq_session *session, const uint64_t *ips, size_t count,
                                                      struct cdacq_method *ret, struct cdacq_error *err);

@@ -79,6 +79,7 @@ enum cdacq_status cdacq_session_visit_exception_frames(struct cdacq_session *ses
         if (i == EXCEPTION_FRAMES_MAX)
             return error_set(err, CDACQ_ERR_FUEL, address, "only the first %d of %u frames are visited",
                              EXCEPTION_FRAMES_MAX, exception.frame_count);
+        session_follow(session); /* `visit` may have used another session of the target */
         reader_begin(&session->reader.raw, FUEL_LOOKUP);
         if (!exception_frame_at(&session->reader, &exception, i, &frame))
             return reader_status(&session->reader.raw, err);
@@ -128,6 +129,8 @@ enum cdacq_status cdacq_session_write_exception(struct cdacq_session *session, u
     output.line = find_line;
     output.context = &caller;
     reader_begin(&session->reader.raw, FUEL_INDEX);
+    session->visits++; /* `write` may use the session, and lines are questions of their own */
     *ret_flaws = exception_text_write(&output, address);
+    session->visits--;
     return caller.stopped ? CDACQ_STOPPED : CDACQ_OK;
 }

@@ -2,6 +2,7 @@
  * lock.c: a single lock of cdacq/lock.h.
  */
 #include "contracts/thread.h"
+#include "src/api/question.h"
 #include "src/api/wait_graph.h"
 #include "util/sized.h"
 
@@ -46,7 +47,7 @@ enum cdacq_status cdacq_session_get_lock(struct cdacq_session *session, uint64_t
         status = reader_status(&session->reader.raw, err);
     if (status >= 0) {
         const char *type = graph_type_name(graph, object);
-        lock.type = type ? arena_string(&session->arena, type, strlen(type)) : NULL;
+        lock.type = type ? session_intern(session, type, strlen(type)) : NULL;
         find_owner(session, &lock);
         sized_copy(ret, &lock, sizeof lock);
     }

@@ -109,3 +109,18 @@ bool session_check(struct cdacq_session *session)
     read_log_clear(&session->log);
     return same;
 }
+
+bool session_must_repeat(struct cdacq_session *session, unsigned *tries, bool *answered)
+{
+    if (session_check(session))
+        return false;
+    if (++*tries < SESSION_TRIES) {
+        session_read_anew(session);
+        return true;
+    }
+    const char *gone = target_gone(session->target->target);
+    reader_begin(&session->reader.raw, FUEL_LOOKUP);
+    reader_fail(&session->reader.raw, gone ? CDACQ_ERR_IO : CDACQ_ERR_CHANGED, 0, gone);
+    *answered = false;
+    return false;
+}

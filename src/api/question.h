@@ -33,6 +33,14 @@ void session_read_anew(struct cdacq_session *session);
  */
 bool session_check(struct cdacq_session *session);
 
+enum { SESSION_TRIES = 16 }; /* of one answer about a running process */
+
+/*
+ * Whether an answer has to be formed again, since the process has changed what it rests on. *tries counts from 0. After
+ * SESSION_TRIES it is not: the reader fails with CHANGED, or with IO if the process has ended, and *answered is false.
+ */
+bool session_must_repeat(struct cdacq_session *session, unsigned *tries, bool *answered);
+
 /* Counts a record among those to check. False when out of memory. */
 bool session_note_record(struct cdacq_session *session, struct method_record *record);
 

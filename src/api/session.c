@@ -13,7 +13,6 @@
 
 enum {
     FUNCTIONS_MAX = 4 * 1024 * 1024, /* of all records of a session: a large process has some 100,000 */
-    TRIES = 16,                      /* of one address of a running process */
     WALKS_BEFORE_TABLE = 256,        /* in a range of a running process, of which a table lasts for one question only */
     CHUNK = 128,                     /* addresses of a running process whose answers are checked together */
     WALKS_BEFORE_INDEX = 16, /* indexing a range costs about as much as this many look-ups that touch new pages */
@@ -176,6 +175,8 @@ static void set_name(struct cdacq_session *session, struct cdacq_method *method,
     }
     method->token = name->token;
     method->module = name->module ? name->module->path : NULL;
+    if (method->module && session_is_running(session)) /* the module is freed when the process replaces it */
+        method->module = session_intern(session, method->module, strlen(method->module));
     if (name->unverified)
         method->module_verified = false;
 }
@@ -502,7 +503,7 @@ static void running_answer(struct cdacq_session *session, uint64_t ip, struct cd
 {
     bool same = false;
     read_log_clear(&session->log);
-    for (unsigned i = 0; i < TRIES && !same; i++) {
+    for (unsigned i = 0; i < SESSION_TRIES && !same; i++) {
         if (i)
             session_read_anew(session);
         (void)walk(session, ip, ret);
@@ -567,9 +568,23 @@ static void put(struct cdacq_method *ret, size_t stride, size_t i, const struct 
     sized_copy(element, method, sizeof *method);
 }
 
+/* The answers from `from` on, of a process that has ended. */
+static enum cdacq_status end_answers(struct cdacq_session *session, const uint64_t *ips, size_t from, size_t count,
+                                     const char *why, struct cdacq_method *ret, size_t stride, struct cdacq_error *err)
+{
+    struct cdacq_method method;
+    answer_changed(session, ips[from], &method);
+    keep_error(session, &method);
+    for (size_t i = from; i < count; i++) {
+        method.ip = ips[i];
+        put(ret, stride, i, &method);
+    }
+    return error_set(err, CDACQ_ERR_IO, 0, "process %d: %s", session->target->target->pid, why);
+}
+
 /*
  * Looks up addresses, whose answers are checked together. If that fails, each is looked up and checked by itself. IO if
- * the process has ended.
+ * the process has ended: the answers that were not checked are errors then.
  */
 static enum cdacq_status running_answers(struct cdacq_session *session, const uint64_t *ips, size_t count, bool many,
                                          struct cdacq_method *ret, size_t stride, struct cdacq_error *err)
@@ -587,7 +602,7 @@ static enum cdacq_status running_answers(struct cdacq_session *session, const ui
         const char *gone = NULL;
         bool same = session_check(session);
         if ((failed || !same) && (gone = target_gone(session->target->target)))
-            return error_set(err, CDACQ_ERR_IO, 0, "process %d: %s", session->target->target->pid, gone);
+            return end_answers(session, ips, from, count, gone, ret, stride, err);
         for (size_t i = from; !same && i < to; i++) {
             running_answer(session, ips[i], &method);
             keep_error(session, &method);
@@ -623,7 +638,7 @@ void session_prepare_records(struct cdacq_session *session, size_t index, size_t
         return;
     for (size_t i = from; i < to; i++) {
         bool same = range->records[i] && !range->records[i]->is_void;
-        for (unsigned tries = 0; tries < TRIES && !same; tries++) {
+        for (unsigned tries = 0; tries < SESSION_TRIES && !same; tries++) {
             session_read_anew(session);
             prepare_record(session, index, i);
             same = session_check(session);

@@ -82,6 +82,7 @@ enum cdacq_status cdacq_session_visit_pdbs(struct cdacq_session *session,
         uint8_t magic[2] = {0};
         if (!mapped->mapping_count || mapped->mappings[0]->offset)
             continue;
+        session_follow(session); /* `visit` may have used another session of the target */
         reader_begin(&session->reader.raw, FUEL_LOOKUP);
         uint64_t base = mapped->mappings[0]->begin;
         if (!reader_try_copy(&session->reader.raw, base, magic, sizeof magic) || memcmp(magic, "MZ", 2) != 0)

@@ -6,7 +6,7 @@
 #include "contracts/objects/field.h"
 #include "contracts/objects/string.h"
 #include "contracts/stack_walk/stack_walk.h"
-#include "src/api/handles.h"
+#include "src/api/question.h"
 #include "target/core.h"
 #include "target/threads.h"
 #include "util/sized.h"
@@ -110,6 +110,7 @@ enum cdacq_status cdacq_session_visit_threads(struct cdacq_session *session,
     struct threads threads = {0};
     struct thread_list list;
     struct threads_by_id by_id = {0};
+    session_begin_question(session);
     enum cdacq_status listed = target_threads(session->target->target, &threads, err);
     if (listed < 0 && !threads.count) {
         threads_deinit(&threads);
@@ -315,6 +316,7 @@ enum cdacq_status cdacq_session_visit_frames(struct cdacq_session *session, cons
     struct cdacq_thread copy;
     struct thread_data data;
     struct registers first;
+    session_begin_question(session);
     enum cdacq_status status = take_thread(session, thread, &copy, &data, err);
     if (status >= 0)
         status = take_registers(registers ? registers : copy.registers, &first, err);
@@ -342,8 +344,12 @@ enum cdacq_status cdacq_session_visit_frames(struct cdacq_session *session, cons
                                "this build does not walk stacks of the target's architecture");
     for (unsigned index = 0; (result = stack_walk_next(&walk, &frame)) == WALK_FRAME;) {
         show_frame(session, &walk, &frame, index, &shown);
-        if (visit(&shown.frame, context))
+        session->visits++; /* `visit` may use the session, whose map and modules the walk uses */
+        bool stops = visit(&shown.frame, context);
+        session->visits--;
+        if (stops)
             return CDACQ_STOPPED;
+        session_follow(session);
         index += frame.kind != CDACQ_FRAME_EXPLICIT;
         end = MAX(end, shown.frame.cfa);
     }

@@ -5,6 +5,7 @@
 
 #include "contracts/objects/sync_block.h"
 #include "contracts/thread.h"
+#include "src/api/question.h"
 #include "util/sized.h"
 
 static int find_thread(const struct object_indices *threads, uint64_t key)
@@ -35,6 +36,7 @@ enum cdacq_status cdacq_wait_graph_create(struct cdacq_session *session, struct 
     if (!graph)
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
     graph->session = session;
+    session_begin_question(session);
     reader_begin(&session->reader.raw, FUEL_INDEX);
     threading_types_init(&graph->types, &session->modules);
     const struct module *core = graph->types.core ? module_cache_get(&session->modules, graph->types.core) : NULL;
@@ -76,6 +78,7 @@ void cdacq_wait_graph_add_thread(struct cdacq_wait_graph *graph, const struct cd
     if (!graph || graph->completed || sized_check(thread, "struct cdacq_thread", NULL) < 0)
         return;
     sized_copy(&copy, thread, sized_size(thread));
+    session_follow(graph->session);
     graph_find_wait(graph);
     const struct graph_thread item = {
         .address = copy.thread,
@@ -100,6 +103,7 @@ void cdacq_wait_graph_add_frame(struct cdacq_wait_graph *graph, const struct cda
     if (!graph || !graph->current.active || sized_check(frame, "struct cdacq_frame", NULL) < 0)
         return;
     sized_copy(&copy, frame, sized_size(frame));
+    session_follow(graph->session);
     graph_read_frame(graph, &copy);
 }
 
@@ -194,6 +198,7 @@ enum cdacq_status cdacq_wait_graph_complete(struct cdacq_wait_graph *graph, stru
 {
     if (!graph || graph->completed)
         return error_set(err, CDACQ_ERR_ARGUMENT, 0, "no graph, or it is complete");
+    session_follow(graph->session);
     graph_find_wait(graph);
     graph->completed = true;
     read_sync_table(graph);

@@ -7,6 +7,7 @@
 
 #include "formats/dwarf_frame_writer.h"
 #include "formats/elf_writer.h"
+#include "src/api/question.h"
 #include "src/perf/elf_debug.h"
 #include "src/perf/method_frames.h"
 #include "util/sized.h"
@@ -436,13 +437,16 @@ static enum cdacq_status write_elf(struct cdacq_session *session, const char *pa
         sized_copy(&file.sink, sink, sink->size);
     if (status >= 0 && !file.sink.write)
         status = error_set(err, CDACQ_ERR_ARGUMENT, 0, "an ELF file needs a sink that writes");
+    session_begin_question(session);
     file.map = status >= 0 ? session_map(session) : NULL;
+    session->visits++; /* the map and the records have to stay until the file is written */
     if (status >= 0 && !file.map)
         status = session_map_error(session, err);
     if (status >= 0)
         status = gather(&file, err);
     if (status >= 0 && !file.stopped && (file.symbols.count || !path))
         status = write_file(&file, err);
+    session->visits--;
     if (status >= 0) {
         file.written.functions = file.frames.functions;
         file.written.functions_left_out = file.frames.left_out;

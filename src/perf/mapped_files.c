@@ -1,7 +1,7 @@
 /*
  * mapped_files.c: visits the mapped files of a target, and says in which of them the runtime has code.
  */
-#include "src/api/handles.h"
+#include "src/api/question.h"
 #include "target/mapped_file.h"
 #include "util/binary_search.h"
 #include "util/hash_table.h"
@@ -56,11 +56,13 @@ enum cdacq_status cdacq_session_visit_mapped_files(struct cdacq_session *session
                                                    void *context, struct cdacq_error *err)
 {
     const struct target *target = session->target->target;
+    session_begin_question(session);
     const struct code_map *map = session_map(session);
     struct seen_files files = {0};
     enum cdacq_status status = CDACQ_OK;
     if (!map)
         return session_map_error(session, err);
+    session->visits++; /* `visit` may use the session, whose map has to stay */
     for (size_t i = 0; i < target->mapping_count && status >= 0; i++) {
         const struct mapping *mapping = &target->mappings[i];
         struct seen_file *file =
@@ -79,6 +81,7 @@ enum cdacq_status cdacq_session_visit_mapped_files(struct cdacq_session *session
     const struct cdacq_mapped_file anonymous = {.size = sizeof anonymous, .has_code = true};
     if (status == CDACQ_OK && has_anonymous_code(target, map) && visit(&anonymous, context))
         status = CDACQ_STOPPED;
+    session->visits--;
     seen_files_deinit(&files);
     return status;
 }
