@@ -21,9 +21,27 @@ static struct code_block block_of(const struct cdacq_block *handle)
 static struct field_reader *begin(struct cdacq_session *session)
 {
     session_begin_question(session);
+    read_log_clear(&session->log);
     reader_begin(&session->reader.raw, FUEL_LOOKUP);
     return &session->reader;
 }
+
+/* The same for a list of all heaps. */
+static struct field_reader *begin_long(struct cdacq_session *session)
+{
+    begin(session);
+    reader_begin(&session->reader.raw, FUEL_INDEX);
+    return &session->reader;
+}
+
+/* Answers a question, and again while a running process changes what the answer rests on. */
+#define ANSWER(answered, expression)                                \
+    do {                                                            \
+        unsigned tries_ = 0;                                        \
+        do                                                          \
+            (answered) = (expression);                              \
+        while (session_must_repeat(session, &tries_, &(answered))); \
+    } while (0)
 
 static enum cdacq_status not_managed(uint64_t address, struct cdacq_error *err)
 {
@@ -34,8 +52,11 @@ enum cdacq_status cdacq_session_get_code_block(struct cdacq_session *session, ui
                                                struct cdacq_error *err)
 {
     struct code_block block;
-    if (execution_manager_find(&session->target->manager, begin(session), session_address(session, ip), &block) &&
-        code_block_is_method(&block)) {
+    bool found;
+    ANSWER(found,
+           execution_manager_find(&session->target->manager, begin(session), session_address(session, ip), &block) &&
+               code_block_is_method(&block));
+    if (found) {
         *ret = (struct cdacq_block){0};
         memcpy(ret->opaque, &block, sizeof block);
         return CDACQ_OK;
@@ -83,7 +104,8 @@ enum cdacq_status cdacq_block_get_method_region_info(const struct cdacq_block *h
 {
     struct code_block block = block_of(handle);
     uint64_t hot_size;
-    bool answered = block_hot_size(begin(session), &block, &hot_size);
+    bool answered;
+    ANSWER(answered, block_hot_size(begin(session), &block, &hot_size));
     if (answered) {
         *ret_hot_size = hot_size;
         *ret_cold_start = block.cold_start;
@@ -96,8 +118,9 @@ static enum cdacq_status function_of(const struct cdacq_block *handle, struct cd
                                      struct block_function *ret, struct cdacq_error *err)
 {
     struct code_block block = block_of(handle);
-    return finish(session, block_function_find(begin(session), &block, ret), block.ip,
-                  "no unwind info covers the address", err);
+    bool answered;
+    ANSWER(answered, block_function_find(begin(session), &block, ret));
+    return finish(session, answered, block.ip, "no unwind info covers the address", err);
 }
 
 enum cdacq_status cdacq_block_get_unwind_info(const struct cdacq_block *block, struct cdacq_session *session,
@@ -124,7 +147,8 @@ enum cdacq_status cdacq_block_is_funclet(const struct cdacq_block *handle, struc
                                          struct cdacq_error *err)
 {
     struct code_block block = block_of(handle);
-    bool is_funclet, answered = block_is_funclet(begin(session), &block, &is_funclet);
+    bool is_funclet, answered;
+    ANSWER(answered, block_is_funclet(begin(session), &block, &is_funclet));
     if (answered)
         *ret = is_funclet;
     return finish(session, answered, block.ip, "no unwind info covers the address", err);
@@ -134,7 +158,8 @@ enum cdacq_status cdacq_block_is_filter_funclet(const struct cdacq_block *handle
                                                 bool *ret, struct cdacq_error *err)
 {
     struct code_block block = block_of(handle);
-    bool is_filter, answered = block_is_filter_funclet(begin(session), &block, &is_filter);
+    bool is_filter, answered;
+    ANSWER(answered, block_is_filter_funclet(begin(session), &block, &is_filter));
     if (answered)
         *ret = is_filter;
     return finish(session, answered, block.ip, "no unwind info covers the address", err);
@@ -145,7 +170,8 @@ enum cdacq_status cdacq_block_get_debug_info(const struct cdacq_block *handle, s
 {
     struct code_block block = block_of(handle);
     uint64_t debug_info;
-    bool has_flag_byte, answered = block.manager->debug_info(begin(session), &block, &debug_info, &has_flag_byte);
+    bool has_flag_byte, answered;
+    ANSWER(answered, block.manager->debug_info(begin(session), &block, &debug_info, &has_flag_byte));
     if (answered) {
         *ret = debug_info;
         *ret_has_flag_byte = has_flag_byte;
@@ -159,7 +185,8 @@ enum cdacq_status cdacq_block_get_gc_info(const struct cdacq_block *handle, stru
     struct code_block block = block_of(handle);
     uint64_t gc_info;
     uint32_t version;
-    bool answered = block.manager->gc_info(begin(session), &block, &gc_info, &version);
+    bool answered;
+    ANSWER(answered, block.manager->gc_info(begin(session), &block, &gc_info, &version));
     if (answered) {
         *ret = gc_info;
         *ret_version = version;
@@ -175,11 +202,14 @@ enum cdacq_status cdacq_block_visit_exception_clauses(const struct cdacq_block *
     struct code_block block = block_of(handle);
     struct exception_clauses clauses;
     struct cdacq_exception_clause clause;
-    if (!block.manager->clauses(begin(session), &block, &clauses))
+    bool answered;
+    ANSWER(answered, block.manager->clauses(begin(session), &block, &clauses));
+    if (!answered)
         return reader_status(&session->reader.raw, err);
     for (uint32_t i = 0; i < clauses.count; i++) {
         /* `visit` may have used the session: each clause is a look-up of its own. */
-        if (!exception_clause_read(begin(session), &clauses, i, &clause))
+        ANSWER(answered, exception_clause_read(begin(session), &clauses, i, &clause));
+        if (!answered)
             return reader_status(&session->reader.raw, err);
         if (visit(&clause, context))
             return CDACQ_STOPPED;
@@ -202,7 +232,8 @@ enum cdacq_status cdacq_session_get_code_kind(struct cdacq_session *session, uin
 {
     struct code_block block;
     uint64_t plain = session_address(session, address);
-    bool found = execution_manager_find(&session->target->manager, begin(session), plain, &block);
+    bool found;
+    ANSWER(found, execution_manager_find(&session->target->manager, begin(session), plain, &block));
     if (!found && reader_failed(&session->reader.raw))
         return reader_status(&session->reader.raw, err);
     *ret = found ? block.kind : CDACQ_CODE_UNKNOWN;
@@ -214,7 +245,8 @@ enum cdacq_status cdacq_session_find_ready_to_run_module(struct cdacq_session *s
 {
     struct range_section section;
     uint64_t plain = session_address(session, address);
-    bool found = execution_manager_section(&session->target->manager, begin(session), plain, &section);
+    bool found;
+    ANSWER(found, execution_manager_section(&session->target->manager, begin(session), plain, &section));
     if (!found && reader_failed(&session->reader.raw))
         return reader_status(&session->reader.raw, err);
     if (!found || !jit_manager_of(&section)->in_images)
@@ -230,8 +262,9 @@ enum cdacq_status cdacq_session_get_jit_manager_info(struct cdacq_session *sessi
     enum cdacq_status status = sized_check(ret, "struct cdacq_jit_manager_info", err);
     if (status < 0)
         return status;
-    reader_begin(&session->reader.raw, FUEL_INDEX);
-    if (!jit_manager_info(&session->target->manager, &session->reader, kind, &info))
+    bool answered;
+    ANSWER(answered, jit_manager_info(&session->target->manager, begin_long(session), kind, &info));
+    if (!answered)
         return reader_status(&session->reader.raw, err);
     if (!info.address)
         return not_managed(0, err);
@@ -244,8 +277,7 @@ enum cdacq_status cdacq_session_visit_code_heaps(struct cdacq_session *session, 
                                                  void *context, struct cdacq_error *err)
 {
     struct code_heap_list heaps;
-    reader_begin(&session->reader.raw, FUEL_INDEX);
-    code_heaps_list(&session->target->manager, &session->reader, kind, &heaps);
+    code_heaps_list(&session->target->manager, begin_long(session), kind, &heaps);
     enum cdacq_status status = reader_status(&session->reader.raw, err); /* before `visit` uses the session */
     for (size_t i = 0; i < heaps.count && status != CDACQ_STOPPED; i++)
         if (visit(&heaps.items[i], context))
@@ -258,7 +290,9 @@ enum cdacq_status cdacq_session_non_virtual_entry_to_method_desc(struct cdacq_se
                                                                  uint64_t *ret, struct cdacq_error *err)
 {
     uint64_t plain = session_address(session, entry_point);
-    if (execution_manager_entry_method_desc(&session->target->manager, begin(session), plain, ret))
+    bool found;
+    ANSWER(found, execution_manager_entry_method_desc(&session->target->manager, begin(session), plain, ret));
+    if (found)
         return CDACQ_OK;
     enum cdacq_status status = reader_status(&session->reader.raw, err);
     return status < 0 ? status

@@ -1,5 +1,6 @@
 /*
- * test_running.c: calls of the library on a process that runs, or ends between two calls.
+ * test_running.c: calls of the library on a process that runs, and changes or ends between two reads. The mock's process
+ * does nothing; the target's operations say that it has changed something.
  */
 #include <signal.h>
 #include <unistd.h>
@@ -16,6 +17,15 @@ static size_t fact_count;
 static struct cdacq_target *target;
 static struct cdacq_session *session;
 static struct cdacq_error error;
+static struct target_ops ops;
+static unsigned changes; /* checks that still fail */
+
+static bool unchanged(struct target *live, struct read_log *log, size_t from)
+{
+    (void)live, (void)log, (void)from;
+    changes -= changes > 0;
+    return !changes;
+}
 
 /* Without the permission to read another process's memory there is nothing to test. */
 static bool open_process(void)
@@ -34,6 +44,7 @@ static bool open_process(void)
 static void setup(void)
 {
     memset(&error, 0, sizeof error);
+    changes = 0;
     target = NULL;
     session = NULL;
 }
@@ -45,6 +56,16 @@ static void teardown(void)
     sample_destroy(&sample);
     session = NULL;
     target = NULL;
+}
+
+/* From now on, as many checks fail as `changes` says. */
+static void change_memory(unsigned count)
+{
+    if (target->target->ops != &ops)
+        ops = *target->target->ops;
+    ops.unchanged = unchanged;
+    target->target->ops = &ops;
+    changes = count + 1;
 }
 
 static const struct mock_function *jitted(void)
@@ -144,6 +165,55 @@ START_TEST(visits_keep_their_map)
 }
 END_TEST
 
+/* ---- Questions about blocks ---- */
+
+static int ignore_heap(const struct cdacq_code_heap_info *heap, void *context)
+{
+    (void)heap, (void)context;
+    return 0;
+}
+
+/* What was read for an earlier call is not taken for what the process has now. */
+START_TEST(every_call_is_a_question)
+{
+    struct cdacq_jit_manager_info info = {.size = sizeof info};
+    if (!open_process())
+        return;
+    uint64_t before = question();
+    (void)cdacq_session_get_jit_manager_info(session, CDACQ_CODE_JITTED, &info, &error);
+    ck_assert_uint_gt(question(), before);
+    before = question();
+    (void)cdacq_session_visit_code_heaps(session, CDACQ_CODE_JITTED, ignore_heap, NULL, &error);
+    ck_assert_uint_gt(question(), before);
+}
+END_TEST
+
+START_TEST(answers_about_blocks_are_checked)
+{
+    struct cdacq_block block;
+    uint64_t hot, cold, cold_size, address;
+    bool yes;
+    if (!open_process())
+        return;
+    const struct mock_function *fact = jitted();
+    change_memory(3);
+    ck_assert_int_eq(cdacq_session_get_code_block(session, fact->begin, &block, &error), CDACQ_OK);
+    ck_assert_uint_eq(changes, 0);
+    change_memory(3);
+    ck_assert_int_eq(cdacq_block_get_method_region_info(&block, session, &hot, &cold, &cold_size, &error), CDACQ_OK);
+    ck_assert_uint_eq(hot, fact->hot_size);
+    ck_assert_uint_eq(changes, 0);
+    change_memory(1000);
+    ck_assert_int_eq(cdacq_session_get_code_block(session, fact->begin, &block, &error), CDACQ_ERR_CHANGED);
+    ck_assert_int_eq(cdacq_block_get_unwind_info(&block, session, &address, &error), CDACQ_ERR_CHANGED);
+    ck_assert_int_eq(cdacq_block_is_funclet(&block, session, &yes, &error), CDACQ_ERR_CHANGED);
+    ck_assert_int_eq(cdacq_block_get_debug_info(&block, session, &address, &yes, &error), CDACQ_ERR_CHANGED);
+    change_memory(0);
+    ck_assert_int_eq(cdacq_block_is_funclet(&block, session, &yes, &error), CDACQ_OK);
+    ck_assert(!yes);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *suite = suite_create("running");
@@ -152,6 +222,8 @@ static Suite *suite(void)
     tcase_add_test(tcase, every_answer_is_written_when_the_process_has_ended);
     tcase_add_test(tcase, paths_of_modules_outlive_the_modules);
     tcase_add_test(tcase, visits_keep_their_map);
+    tcase_add_test(tcase, every_call_is_a_question);
+    tcase_add_test(tcase, answers_about_blocks_are_checked);
     suite_add_tcase(suite, tcase);
     return suite;
 }
