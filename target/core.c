@@ -263,8 +263,8 @@ static enum cdacq_status read_nt_file(struct core *core, const uint8_t *desc, si
 }
 
 /*
- * gdb and `cdacq snapshot` write notes of their own. createdump writes the process before its threads, and the kernel the
- * first thread before the process; both write the signal of a process that died. NULL if nothing shows it.
+ * gdb and `cdacq snapshot` write notes of their own. createdump writes the process before its threads, and the kernel
+ * the first thread before the process; both write the signal of a process that died. NULL if nothing shows it.
  */
 static const char *writer_of(unsigned seen, size_t note_count)
 {

@@ -29,15 +29,62 @@ static bool memory_target_own(struct target *target, uint64_t address, struct sp
     return true;
 }
 
-/* Cuts from a file's span what the caller supplies. Only a call for each byte finds that, so the span is a line. */
+static bool lacks(struct target *target, uint64_t address)
+{
+    struct span own;
+    return !memory_target_own(target, address, &own);
+}
+
+/*
+ * Where the gap that begins at `missing` ends, at `limit` at the latest. A host that has its memory at hand is asked
+ * for each byte. A call of a host that copies is expensive, so it is asked for the last byte first: if it lacks that
+ * too, it counts as lacking all bytes between; otherwise the end is found by bisection.
+ */
+static uint64_t gap_end(struct target *target, uint64_t missing, uint64_t limit)
+{
+    uint64_t end = missing + 1, present = limit - 1;
+    if (((struct memory_target *)target)->memory.span_at) {
+        while (end < limit && lacks(target, end))
+            end++;
+        return end;
+    }
+    if (end >= limit || lacks(target, present))
+        return limit;
+    while (end < present) {
+        uint64_t middle = end + (present - end) / 2;
+        if (lacks(target, middle))
+            end = middle + 1;
+        else
+            present = middle;
+    }
+    return end;
+}
+
+/* The same downwards: where the gap begins that has `missing`, at `limit` at the earliest. */
+static uint64_t gap_begin(struct target *target, uint64_t missing, uint64_t limit)
+{
+    uint64_t begin = missing, present = limit;
+    if (((struct memory_target *)target)->memory.span_at) {
+        while (begin > limit && lacks(target, begin - 1))
+            begin--;
+        return begin;
+    }
+    if (begin == limit || lacks(target, present))
+        return limit;
+    while (begin - present > 1) {
+        uint64_t middle = present + (begin - present) / 2;
+        if (lacks(target, middle))
+            begin = middle;
+        else
+            present = middle;
+    }
+    return begin;
+}
+
+/* Cuts from a file's span, which is a line at most, what the caller supplies. */
 static void narrow_to_gap(struct target *target, uint64_t address, struct span *span)
 {
-    uint64_t begin = address, end = address + 1;
-    struct span own;
-    while (begin > span->begin && !memory_target_own(target, begin - 1, &own))
-        begin--;
-    while (end < span->end && !memory_target_own(target, end, &own))
-        end++;
+    uint64_t begin = gap_begin(target, address, span->begin), end = gap_end(target, address, span->end);
     span->bytes += begin - span->begin;
     span->begin = begin;
     span->end = end;

@@ -26,10 +26,10 @@ DEFINE_VECTOR(threads, struct target_thread);
 
 /*
  * All threads: the one that died, then the others in the order of the core or of /proc. Fails with ARGUMENT if the
- * target has no threads: a process that is not stopped, the caller's memory without threads, an image file, a core without registers;
- * with FORMAT if the machine is not known. Where a core has more threads than can be read, the status is FORMAT too,
- * and *ret has those that can. The caller frees *ret with threads_deinit(), also after a failure. Live targets: one
- * thread at a time.
+ * target has no threads: a process that is not stopped, the caller's memory without threads, an image file, a core
+ * without registers; with FORMAT if the machine is not known. Where a core has more threads than can be read, the
+ * status is FORMAT too, and *ret has those that can. The caller frees *ret with threads_deinit(), also after a failure.
+ * Live targets: one thread at a time.
  */
 enum cdacq_status target_threads(struct target *target, struct threads *ret, struct cdacq_error *err);
 

@@ -34,7 +34,8 @@ enum cdacq_open_flags {
      */
     CDACQ_OPEN_PREAD = 1 << 4,
     /*
-     * live: keep what was read until cdacq_target_refresh. By default, each call reads anew what the process can change.
+     * live: keep what was read until cdacq_target_refresh. By default, each call reads anew what the process can
+     * change.
      */
     CDACQ_OPEN_KEEP = 1 << 5,
 };
@@ -198,8 +199,10 @@ struct cdacq_memory {
      * partly readable range and is then asked for less. The library caches the bytes in pages of 4 KiB, at most 1 GiB,
      * and does not ask for them again; in most cases it does not ask for unreadable bytes again either. Answers about a
      * running process therefore reflect the time of the first read; call cdacq_target_open_memory again to see its
-     * present state. A request never crosses a page. Called by one thread at a time, from within any call on the target
-     * or its sessions; it must not call back into them.
+     * present state. A request never crosses a page. If a mapped file can supply unreadable bytes, an aligned line of
+     * 64 bytes is taken to be readable at its ends only, so a file may supply readable bytes between unreadable ones.
+     * Called by one thread at a time, from within any call on the target or its sessions; it must not call back into
+     * them.
      */
     size_t (*read)(void *context, uint64_t address, void *buffer, size_t size);
     int pid;              /* of the process, for cdacq_target_info only; 0 when not known */

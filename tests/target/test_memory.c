@@ -187,6 +187,7 @@ static struct {
     bool has[FILE_SIZE];
     uint8_t patched[FILE_SIZE];
     char path[256];
+    size_t reads; /* calls of patched_read */
 } page;
 
 static bool patched_span_at(void *context, uint64_t address, uint64_t *ret_begin, uint64_t *ret_end,
@@ -210,6 +211,7 @@ static size_t patched_read(void *context, uint64_t address, void *buffer, size_t
 {
     uint64_t begin, end;
     const void *bytes;
+    page.reads++;
     if (!patched_span_at(context, address, &begin, &end, &bytes))
         return 0;
     size = MIN(size, (size_t)(end - address));
@@ -232,28 +234,47 @@ static enum file_match match_all_constant(struct target *of, const struct mapped
     return FILE_MATCHES;
 }
 
-/* In whatever order bytes are read, forwards, backwards or across, the caller's own count; by both kinds of host. */
-START_TEST(what_the_caller_has_counts)
+/* Opens a target with the pieces of a page that the caller has; a file has the others. */
+static void open_patched(struct file_policy *policy, const size_t pieces[][2], size_t count, bool copies)
 {
-    static const size_t own[][2] = {{0, 1}, {63, 65}, {100, 101}, {0x140, 0x180}, {0x7f0, 0x900}, {0xfff, 0x1000}};
-    static const size_t steps[] = {1, FILE_SIZE - 1, 1021};
-    struct file_policy policy = {.compare = match_all_constant, .find = find_page, .no_own_paths = true};
-    pthread_mutex_init(&policy.lock, NULL);
+    *policy = (struct file_policy){.compare = match_all_constant, .find = find_page, .no_own_paths = true};
+    pthread_mutex_init(&policy->lock, NULL);
     uint8_t *bytes = malloc(FILE_SIZE);
     memset(bytes, 'F', FILE_SIZE);
     snprintf(page.path, sizeof page.path, "%s", test_file("lib.so", bytes, FILE_SIZE));
     free(bytes);
     memset(page.patched, 0xcc, sizeof page.patched);
     memset(page.has, 0, sizeof page.has);
-    for (size_t i = 0; i < ARRAY_SIZE(own); i++)
-        memset(page.has + own[i][0], 1, own[i][1] - own[i][0]);
-    struct cdacq_mapping mapping = {sizeof mapping, MAPPED, MAPPED + FILE_SIZE, 0, "/lib.so"};
+    page.reads = 0;
+    for (size_t i = 0; i < count; i++)
+        memset(page.has + pieces[i][0], 1, pieces[i][1] - pieces[i][0]);
+    static struct cdacq_mapping mapping = {sizeof(struct cdacq_mapping), MAPPED, MAPPED + FILE_SIZE, 0, "/lib.so"};
     struct cdacq_memory m = {.size = sizeof m, .mappings = &mapping, .mapping_count = 1};
-    if (_i & 1)
+    if (copies)
         m.read = patched_read;
     else
         m.span_at = patched_span_at;
-    ck_assert_int_eq(memory_open(&m, &policy, false, &target, &error), CDACQ_OK);
+    ck_assert_int_eq(memory_open(&m, policy, false, &target, &error), CDACQ_OK);
+}
+
+static void close_patched(struct file_policy *policy)
+{
+    target_destroy(target);
+    target = NULL;
+    file_policy_deinit(policy);
+    pthread_mutex_destroy(&policy->lock);
+    test_dir_remove();
+}
+
+/* In whatever order bytes are read, forwards, backwards or across, the caller's own count; by both kinds of host. */
+START_TEST(what_the_caller_has_counts)
+{
+    /* The last piece is within a line that is otherwise missing, which only a host that returns pointers is asked for. */
+    static const size_t own[][2] = {{0, 1}, {63, 65}, {0x140, 0x180}, {0x7f0, 0x900}, {0xfff, 0x1000}, {100, 101}};
+    static const size_t steps[] = {1, FILE_SIZE - 1, 1021};
+    struct file_policy policy;
+    bool copies = _i & 1;
+    open_patched(&policy, own, ARRAY_SIZE(own) - copies, copies);
     struct reader reader;
     reader_init(&reader, target, 8, false);
     for (size_t i = 0, at = (size_t)_i * 77; i < FILE_SIZE; i++, at = (at + steps[_i / 2]) % FILE_SIZE) {
@@ -265,11 +286,26 @@ START_TEST(what_the_caller_has_counts)
     for (size_t i = 0; i < FILE_SIZE; i++)
         ck_assert_uint_eq(all[i], page.has[i] ? 0xcc : 'F');
     ck_assert_int_eq(reader_status(&reader, NULL), CDACQ_OK);
-    target_destroy(target);
-    target = NULL;
-    file_policy_deinit(&policy);
-    pthread_mutex_destroy(&policy.lock);
-    test_dir_remove();
+    close_patched(&policy);
+}
+END_TEST
+
+/* Each line of a gap costs a few calls of a host that copies, not one for each byte. */
+START_TEST(gaps_are_found_in_few_calls)
+{
+    enum { CALLS_OF_A_LINE = 4, CALLS_OF_AN_EDGE = 16 };
+    static const size_t own[][2] = {{0x410, 0x808}};
+    struct file_policy policy;
+    open_patched(&policy, own, _i, true);
+    struct reader reader;
+    uint8_t all[FILE_SIZE];
+    reader_init(&reader, target, 8, false);
+    reader_begin(&reader, 10000);
+    ck_assert(reader_copy(&reader, MAPPED, all, sizeof all));
+    for (size_t i = 0; i < FILE_SIZE; i++)
+        ck_assert_uint_eq(all[i], page.has[i] ? 0xcc : 'F');
+    ck_assert_uint_le(page.reads, FILE_SIZE / 64 * CALLS_OF_A_LINE + 2 * CALLS_OF_AN_EDGE);
+    close_patched(&policy);
 }
 END_TEST
 
@@ -295,6 +331,7 @@ static Suite *suite(void)
     for (size_t i = 0; i < ARRAY_SIZE(tests); i++)
         tcase_add_test(tc, tests[i]);
     tcase_add_loop_test(tc, what_the_caller_has_counts, 0, 6);
+    tcase_add_loop_test(tc, gaps_are_found_in_few_calls, 0, 2);
     tcase_add_loop_test(tc, mappings_of_a_later_version, 0, 2);
     suite_add_tcase(s, tc);
     return s;
