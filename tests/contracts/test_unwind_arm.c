@@ -1,7 +1,7 @@
 /*
- * test_unwind_arm.c: the arm unwinder against real code, as test_unwind_arm64.c does it: prologs and epilogs of an image
- * that crossgen2 has compiled are interpreted one Thumb instruction at a time, and the caller's registers are asked for
- * at each. What these images do not have is made by hand: packed entries, codes for large frames, conditions.
+ * test_unwind_arm.c: the arm unwinder against real code, as test_unwind_arm64.c does it: prologs and epilogs of an
+ * image that crossgen2 has compiled are interpreted one Thumb instruction at a time, and the caller's registers are
+ * asked for at each. What these images do not have is made by hand: packed entries, codes for large frames, conditions.
  * CDACQ_R2R_ARM names another image, without ".dll", whose listing is beside it.
  */
 #include <inttypes.h>
@@ -9,69 +9,13 @@
 
 #include "tests/support/check_main.h"
 #include "contracts/unwind/unwinder.h"
-#include "formats/pe.h"
-#include "target/memory.h"
-#include "tests/support/fixture_file.h"
+#include "tests/support/unwind_image.h"
 
 enum { R4 = 4, R11 = 11, SP = 13, LR, PC, FLAGS, EM_ARM_ = 40 };
-enum { IMAGE = 0x100000, STACK = 0x40000000, STACK_SIZE = 0x40000, TOP = STACK + STACK_SIZE - 0x1000 };
-
-static uint8_t *image;
-static uint64_t image_size;
-static uint8_t stack[STACK_SIZE];
-static struct target *target;
-static struct reader reader;
-
-static bool span_at(void *context, uint64_t address, uint64_t *ret_begin, uint64_t *ret_end, const void **ret_bytes)
-{
-    (void)context;
-    bool is_stack = address >= STACK;
-    *ret_begin = is_stack ? STACK : IMAGE;
-    *ret_end = *ret_begin + (is_stack ? STACK_SIZE : image_size);
-    *ret_bytes = is_stack ? stack : image;
-    return address >= *ret_begin && address < *ret_end;
-}
 
 static void setup(void)
 {
-    static struct cdacq_memory source = {.size = sizeof source, .span_at = span_at, .elf_machine = EM_ARM_};
-    ck_assert_int_eq(memory_open(&source, NULL, false, &target, NULL), CDACQ_OK);
-    reader_init(&reader, target, 4, false);
-}
-
-static void teardown(void)
-{
-    target_destroy(target);
-    free(image);
-    image = NULL;
-}
-
-static const char *path_of(const char *extension)
-{
-    static char path[4096];
-    const char *fixtures = getenv("CDACQ_FIXTURES"), *other = getenv("CDACQ_R2R_ARM");
-    snprintf(path, sizeof path, "%s%s.%s",
-             other      ? other
-             : fixtures ? fixtures
-                        : "tests/fixtures",
-             other ? "" : "/r2r/linux-arm", extension);
-    return path;
-}
-
-/* The image as a process has it, RVA by RVA. */
-static void load(void)
-{
-    size_t size;
-    struct pe pe;
-    uint8_t *file = file_at(path_of("dll"), &size);
-    struct bytes bytes = bytes_of_buffer(file, size);
-    ck_assert_int_eq(pe_open(&bytes, false, &pe), CDACQ_OK);
-    image_size = pe.image_size;
-    image = calloc(1, image_size);
-    for (unsigned i = 0; i < pe.section_count; i++)
-        memcpy(image + pe.sections[i].rva, file + pe.sections[i].file_offset,
-               MIN(pe.sections[i].file_size, pe.sections[i].virtual_size));
-    free(file);
+    unwind_image_open(EM_ARM_, 4);
 }
 
 /* ---- An interpreter of prologs and epilogs ---------------------------------------------------------------------- */
@@ -294,21 +238,17 @@ static unsigned check_function(const struct unwind_function *function)
 
 START_TEST(every_prolog_and_epilog_of_real_code)
 {
-    size_t size;
-    unsigned checked = 0, functions = 0, f[15], count;
-    load();
-    char *text = (char *)file_at(path_of("txt"), &size), *line = strchr(text, '\n');
+    unsigned checked = 0, functions = 0, f[LISTING_NUMBERS], count;
+    char *text = unwind_image_load("linux-arm", "CDACQ_R2R_ARM");
+    const char *line = text;
     ck_assert_int_eq(sscanf(text, "# arm, ReadyToRun %*u.%*u, %u functions", &count), 1);
-    while (count-- && line &&
-           sscanf(line + 1, "%x %x %x %x %x %x %x %x %x %x %x %x %x %x %x", f, f + 1, f + 2, f + 3, f + 4, f + 5, f + 6,
-                  f + 7, f + 8, f + 9, f + 10, f + 11, f + 12, f + 13, f + 14) == 15) {
+    while (count-- && unwind_image_next(&line, f)) {
         struct unwind_function function = {
             .base = IMAGE,
             .begin = IMAGE + f[0],
             .end = IMAGE + f[0] + f[1],
             .unwind_data = IMAGE + f[10],
         };
-        line = strchr(line + 1, '\n');
         if (!f[10] || image[f[10] + 2] & 0x40) /* of a fragment the prolog is elsewhere */
             continue;
         checked += check_function(&function);
@@ -326,8 +266,7 @@ END_TEST
 
 static struct unwind_function code_of(const uint16_t *code, unsigned count)
 {
-    image_size = 0x1000;
-    image = image ? image : calloc(1, image_size);
+    unwind_image_by_hand();
     for (unsigned i = 0; i < count; i++)
         store_u16(image + 2 * i, code[i], false);
     return (struct unwind_function){
@@ -460,7 +399,7 @@ static Suite *suite(void)
 {
     Suite *s = suite_create("unwind_arm");
     TCase *tc = tcase_create("unwind_arm");
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, setup, unwind_image_close);
     tcase_add_test(tc, every_prolog_and_epilog_of_real_code);
     tcase_add_test(tc, every_code);
     tcase_add_test(tc, packed_entries);

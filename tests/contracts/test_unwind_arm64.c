@@ -9,65 +9,13 @@
 
 #include "tests/support/check_main.h"
 #include "contracts/unwind/unwinder.h"
-#include "formats/pe.h"
-#include "target/memory.h"
-#include "tests/support/fixture_file.h"
+#include "tests/support/unwind_image.h"
 
 enum { X19 = 19, FP = 29, LR = 30, SP = 31, PC = 32 };
-enum { IMAGE = 0x100000, STACK = 0x40000000, STACK_SIZE = 0x40000, TOP = STACK + STACK_SIZE - 0x1000 };
-
-static uint8_t *image;
-static uint64_t image_size;
-static uint8_t stack[STACK_SIZE];
-static struct target *target;
-static struct reader reader;
-
-static bool span_at(void *context, uint64_t address, uint64_t *ret_begin, uint64_t *ret_end, const void **ret_bytes)
-{
-    (void)context;
-    bool is_stack = address >= STACK;
-    *ret_begin = is_stack ? STACK : IMAGE;
-    *ret_end = *ret_begin + (is_stack ? STACK_SIZE : image_size);
-    *ret_bytes = is_stack ? stack : image;
-    return address >= *ret_begin && address < *ret_end;
-}
 
 static void setup(void)
 {
-    static struct cdacq_memory source = {.size = sizeof source, .span_at = span_at, .elf_machine = 183};
-    ck_assert_int_eq(memory_open(&source, NULL, false, &target, NULL), CDACQ_OK);
-    reader_init(&reader, target, 8, false);
-}
-
-static void teardown(void)
-{
-    target_destroy(target);
-    free(image);
-    image = NULL;
-}
-
-static const char *path_of(const char *name)
-{
-    static char path[4096];
-    const char *fixtures = getenv("CDACQ_FIXTURES");
-    snprintf(path, sizeof path, "%s/r2r/%s", fixtures ? fixtures : "tests/fixtures", name);
-    return path;
-}
-
-/* The image as a process has it, RVA by RVA. */
-static void load(const char *name)
-{
-    size_t size;
-    struct pe pe;
-    uint8_t *file = file_at(path_of(name), &size);
-    struct bytes bytes = bytes_of_buffer(file, size);
-    ck_assert_int_eq(pe_open(&bytes, false, &pe), CDACQ_OK);
-    image_size = pe.image_size;
-    image = calloc(1, image_size);
-    for (unsigned i = 0; i < pe.section_count; i++)
-        memcpy(image + pe.sections[i].rva, file + pe.sections[i].file_offset,
-               MIN(pe.sections[i].file_size, pe.sections[i].virtual_size));
-    free(file);
+    unwind_image_open(183, 8);
 }
 
 /* ---- An interpreter of prologs and epilogs ---------------------------------------------------------------------- */
@@ -249,25 +197,17 @@ static unsigned check_function(const struct unwind_function *function)
 
 static void check_image(const char *name, unsigned least_functions, unsigned least_instructions)
 {
-    char listing[256];
-    size_t size;
-    unsigned checked = 0, functions = 0;
-    snprintf(listing, sizeof listing, "%s.dll", name);
-    load(listing);
-    snprintf(listing, sizeof listing, "%s.txt", name);
-    char *text = (char *)file_at(path_of(listing), &size), *line = strchr(text, '\n');
-    unsigned f[15], count;
+    unsigned checked = 0, functions = 0, f[LISTING_NUMBERS], count;
+    char *text = unwind_image_load(name, NULL);
+    const char *line = text;
     ck_assert_int_eq(sscanf(text, "# arm64, ReadyToRun %*u.%*u, %u functions", &count), 1);
-    while (count-- && line &&
-           sscanf(line + 1, "%x %x %x %x %x %x %x %x %x %x %x %x %x %x %x", f, f + 1, f + 2, f + 3, f + 4, f + 5, f + 6,
-                  f + 7, f + 8, f + 9, f + 10, f + 11, f + 12, f + 13, f + 14) == 15) {
+    while (count-- && unwind_image_next(&line, f)) {
         struct unwind_function function = {
             .base = IMAGE,
             .begin = IMAGE + f[0],
             .end = IMAGE + f[0] + f[1],
             .unwind_data = IMAGE + f[10],
         };
-        line = strchr(line + 1, '\n');
         const uint8_t *data = image + f[10];
         unsigned scopes = data[2] & 0x20 ? 0 : data[2] >> 6 | (data[3] & 7) << 2; /* E; the number of epilogs */
         if (!f[10] || data[4 + 4 * scopes] == 0xe5)
@@ -298,8 +238,7 @@ END_TEST
 static struct unwind_function full(const uint8_t *codes, unsigned size, unsigned length, unsigned epilog)
 {
     unsigned words = (size + 3) / 4;
-    image_size = 0x1000;
-    image = image ? image : calloc(1, image_size);
+    unwind_image_by_hand();
     store_u32(image + 0x800, length | 1u << 21 | epilog << 22 | words << 27, false);
     memset(image + 0x804, 0, 64);
     memcpy(image + 0x804, codes, size);
@@ -383,7 +322,7 @@ static Suite *suite(void)
 {
     Suite *s = suite_create("unwind_arm64");
     TCase *tc = tcase_create("unwind_arm64");
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, setup, unwind_image_close);
     tcase_add_test(tc, every_prolog_and_epilog_of_real_code);
     tcase_add_test(tc, and_of_code_in_fragments);
     tcase_add_test(tc, packed_entries);

@@ -1,9 +1,9 @@
 /*
- * test_unwind_x86.c: the x86 unwinder against real code. Every function of an image that crossgen2 has compiled is swept
- * from its first instruction to its last, with a stack on which its pushes and pops are carried out, and the caller's
- * registers are asked for at each instruction and at each return address. The sweep takes from the GC info where the
- * prolog ends, and how much of what is pushed a call removes. The latter is checked by what follows: each way to an
- * instruction must have pushed the same, and each return must find the return address.
+ * test_unwind_x86.c: the x86 unwinder against real code. Every function of an image that crossgen2 has compiled is
+ * swept from its first instruction to its last, with a stack on which its pushes and pops are carried out, and the
+ * caller's registers are asked for at each instruction and at each return address. The sweep takes from the GC info
+ * where the prolog ends, and how much of what is pushed a call removes. The latter is checked by what follows: each way
+ * to an instruction must have pushed the same, and each return must find the return address.
  * What these images do not have is made by hand.
  * CDACQ_R2R_X86 names another image, without ".dll", whose listing is beside it.
  */
@@ -13,70 +13,14 @@
 #include "tests/support/check_main.h"
 #include "contracts/unwind/gc_info_x86.h"
 #include "contracts/unwind/unwinder.h"
-#include "formats/pe.h"
-#include "target/memory.h"
-#include "tests/support/fixture_file.h"
+#include "tests/support/unwind_image.h"
 
 enum { EAX, EBX = 3, ESP, EBP, ESI, EDI, EIP, EM_386_ = 3 };
-enum { IMAGE = 0x1000000, STACK = 0x40000000, STACK_SIZE = 0x80000, TOP = STACK + STACK_SIZE - 0x1000 };
 enum { RETURN_ADDRESS = 0x123456, JUNK = 0xdead0000, FUNCTION_MAX = 0x40000 };
-
-static uint8_t *image;
-static uint64_t image_size;
-static uint8_t stack[STACK_SIZE];
-static struct target *target;
-static struct reader reader;
-
-static bool span_at(void *context, uint64_t address, uint64_t *ret_begin, uint64_t *ret_end, const void **ret_bytes)
-{
-    (void)context;
-    bool is_stack = address >= STACK;
-    *ret_begin = is_stack ? STACK : IMAGE;
-    *ret_end = *ret_begin + (is_stack ? STACK_SIZE : image_size);
-    *ret_bytes = is_stack ? stack : image;
-    return address >= *ret_begin && address < *ret_end;
-}
 
 static void setup(void)
 {
-    static struct cdacq_memory source = {.size = sizeof source, .span_at = span_at, .elf_machine = EM_386_};
-    ck_assert_int_eq(memory_open(&source, NULL, false, &target, NULL), CDACQ_OK);
-    reader_init(&reader, target, 4, false);
-}
-
-static void teardown(void)
-{
-    target_destroy(target);
-    free(image);
-    image = NULL;
-}
-
-static const char *path_of(const char *extension)
-{
-    static char path[4096];
-    const char *fixtures = getenv("CDACQ_FIXTURES"), *other = getenv("CDACQ_R2R_X86");
-    snprintf(path, sizeof path, "%s%s.%s",
-             other      ? other
-             : fixtures ? fixtures
-                        : "tests/fixtures",
-             other ? "" : "/r2r/windows-x86", extension);
-    return path;
-}
-
-/* The image as a process has it, RVA by RVA. */
-static void load(void)
-{
-    size_t size;
-    struct pe pe;
-    uint8_t *file = file_at(path_of("dll"), &size);
-    struct bytes bytes = bytes_of_buffer(file, size);
-    ck_assert_int_eq(pe_open(&bytes, false, &pe), CDACQ_OK);
-    image_size = pe.image_size;
-    image = calloc(1, image_size);
-    for (unsigned i = 0; i < pe.section_count; i++)
-        memcpy(image + pe.sections[i].rva, file + pe.sections[i].file_offset,
-               MIN(pe.sections[i].file_size, pe.sections[i].virtual_size));
-    free(file);
+    unwind_image_open(EM_386_, 4);
 }
 
 /* ---- Lengths of instructions ------------------------------------------------------------------------------------- */
@@ -337,14 +281,11 @@ static unsigned check_function(const struct unwind_function *function)
 
 START_TEST(every_instruction_of_real_code)
 {
-    size_t size;
-    unsigned checked = 0, functions = 0, funclets = 0, frameless = 0, f[15], count;
-    load();
-    char *text = (char *)file_at(path_of("txt"), &size), *line = strchr(text, '\n');
+    unsigned checked = 0, functions = 0, funclets = 0, frameless = 0, f[LISTING_NUMBERS], count;
+    char *text = unwind_image_load("windows-x86", "CDACQ_R2R_X86");
+    const char *line = text;
     ck_assert_int_eq(sscanf(text, "# x86, ReadyToRun %*u.%*u, %u functions", &count), 1);
-    while (count-- && line &&
-           sscanf(line + 1, "%x %x %x %x %x %x %x %x %x %x %x %x %x %x %x", f, f + 1, f + 2, f + 3, f + 4, f + 5, f + 6,
-                  f + 7, f + 8, f + 9, f + 10, f + 11, f + 12, f + 13, f + 14) == 15) {
+    while (count-- && unwind_image_next(&line, f)) {
         struct unwind_function function = {
             .base = IMAGE,
             .begin = IMAGE + f[0],
@@ -356,7 +297,6 @@ START_TEST(every_instruction_of_real_code)
             .funclet = f[8],
         };
         struct gc_info_x86 info;
-        line = strchr(line + 1, '\n');
         for (top = TOP; top >= TOP - 4; top -= 4) /* a frame may be aligned to eight */
             checked += check_function(&function);
         gc_info_x86_read(&reader, function.gc_info, f[13], &info);
@@ -404,8 +344,7 @@ static unsigned encode(const struct gc_info_x86 *info, uint8_t *ret)
 static struct unwind_function method_of(const uint8_t *code, const struct gc_info_x86 *info, const uint8_t *table,
                                         unsigned table_size)
 {
-    image_size = 0x1000;
-    image = image ? image : calloc(1, image_size);
+    unwind_image_by_hand();
     memcpy(image, code, info->code_size);
     unsigned size = encode(info, image + 0x800);
     memcpy(image + 0x800 + size, table, table_size);
@@ -615,7 +554,7 @@ static Suite *suite(void)
 {
     Suite *s = suite_create("unwind_x86");
     TCase *tc = tcase_create("unwind_x86");
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, setup, unwind_image_close);
     tcase_add_test(tc, every_instruction_of_real_code);
     tcase_add_test(tc, forms_of_methods);
     tcase_add_test(tc, aligned_funclets);

@@ -2,9 +2,9 @@
 
 #include <stdlib.h>
 
-#include "descriptors/embedded.h"
 #include "formats/names/signature.h"
 #include "target/memory.h"
+#include "tests/support/layout_support.h"
 #include "tests/support/metadata_writer.h"
 
 const char exception_heap_text[] = "System.AggregateException: several (m (Parameter 'p')) (stored \xc3\xbc)\n"
@@ -270,32 +270,11 @@ static bool span_at(void *context, uint64_t address, uint64_t *ret_begin, uint64
     return true;
 }
 
-static void bind_layout(struct exception_heap *heap)
-{
-    struct descriptor descriptor = {0};
-    struct cdacq_error error;
-    const uint64_t none[256] = {0};
-    for (size_t i = 0; i < embedded_descriptor_count; i++) {
-        const struct embedded_file *file = &embedded_descriptors[i];
-        struct json *root;
-        if (strcmp(file->name, "coreclr-8.0-linux-x64.json") != 0)
-            continue;
-        if (json_parse((const char *)file->data, file->size, file->name, &root, &error) < 0 ||
-            descriptor_add(&descriptor, root, file->name, (struct pointer_data){none, ARRAY_SIZE(none), true},
-                           MERGE_ADD, &error) < 0)
-            abort();
-        json_free(root);
-    }
-    if (layout_bind(&descriptor, 8, 0, &heap->layout, &error) < 0)
-        abort();
-    descriptor_deinit(&descriptor);
-}
-
 void exception_heap_init(struct exception_heap *heap)
 {
     struct cdacq_error error;
     *heap = (struct exception_heap){.end = HEAP_BASE};
-    bind_layout(heap);
+    layout_of_net8_x64(&heap->layout);
     add_types(heap);
     add_objects(heap);
     const struct cdacq_memory memory = {.size = sizeof memory, .context = heap, .span_at = span_at};

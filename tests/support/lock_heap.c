@@ -2,9 +2,9 @@
 
 #include <stdlib.h>
 
-#include "descriptors/embedded.h"
 #include "formats/names/signature.h"
 #include "target/memory.h"
+#include "tests/support/layout_support.h"
 #include "tests/support/metadata_writer.h"
 
 static const struct heap_field {
@@ -215,25 +215,9 @@ static bool span_at(void *context, uint64_t address, uint64_t *ret_begin, uint64
 
 static void bind_layout(struct lock_heap *heap)
 {
-    struct descriptor descriptor = {0};
-    struct cdacq_error error;
-    const uint64_t none[256] = {0};
-    for (size_t i = 0; i < embedded_descriptor_count; i++) {
-        const struct embedded_file *file = &embedded_descriptors[i];
-        struct json *root;
-        if (strcmp(file->name, "coreclr-8.0-linux-x64.json") != 0)
-            continue;
-        if (json_parse((const char *)file->data, file->size, file->name, &root, &error) < 0 ||
-            descriptor_add(&descriptor, root, file->name, (struct pointer_data){none, ARRAY_SIZE(none), true},
-                           MERGE_ADD, &error) < 0)
-            abort();
-        json_free(root);
-    }
-    if (layout_bind(&descriptor, 8, 0, &heap->target.layout, &error) < 0)
-        abort();
+    layout_of_net8_x64(&heap->target.layout);
     heap->target.layout.architecture = ARCHITECTURE_X64;
     heap->target.layout.usable = UINT32_MAX;
-    descriptor_deinit(&descriptor);
 }
 
 /* A variable of the runtime that holds a pointer. */
