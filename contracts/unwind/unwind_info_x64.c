@@ -51,6 +51,20 @@ bool unwind_info_x64_read(struct reader *reader, uint64_t address, struct unwind
     return check_codes(ret) || reader_fail(reader, CDACQ_ERR_CORRUPT, address, "UNWIND_INFO.UnwindCode");
 }
 
+bool unwind_info_x64_has_frame(const struct unwind_info_x64 *info, uint64_t offset)
+{
+    bool is_set = info->frame_register != 0;
+    if (is_set && offset < info->prolog_size && !(info->flags & CHAININFO)) {
+        is_set = false;
+        for (unsigned i = 0; i < info->code_count; i += code_slots(info, i)) {
+            enum unwind_operation operation = code_operation(info, i);
+            if (operation == UWOP_SET_FPREG || operation == UWOP_SET_FPREG_LARGE)
+                is_set = offset >= code_offset(info, i);
+        }
+    }
+    return is_set;
+}
+
 /* ---- Epilogs ---------------------------------------------------------------------------------------------------- */
 
 /* A number of 1 or 4 bytes. */

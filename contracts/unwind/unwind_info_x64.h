@@ -78,6 +78,11 @@ unsigned code_slots(const struct unwind_info_x64 *info, unsigned i);
 /* Reads UNWIND_INFO. Afterwards every code is known and has its operand. False, and the reader fails, otherwise. */
 bool unwind_info_x64_read(struct reader *reader, uint64_t address, struct unwind_info_x64 *ret);
 
+/*
+ * Whether the frame register is set at `offset` of the function; before that, saves are relative to the stack pointer.
+ */
+bool unwind_info_x64_has_frame(const struct unwind_info_x64 *info, uint64_t offset);
+
 /* An instruction of an epilog. */
 struct epilog_instruction_x64 {
     enum { OTHER, ADD_RSP, LEA_RSP, POP } kind;

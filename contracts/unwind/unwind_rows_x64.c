@@ -82,17 +82,7 @@ struct base {
 static struct base frame_base(const struct chain *chain, uint64_t pc, struct symbolic_frame *frame)
 {
     const struct unwind_info_x64 *info = &chain->infos[0];
-    uint64_t offset = pc - chain->begins[0];
-    bool is_set = info->frame_register != 0;
-    if (is_set && offset < info->prolog_size && !(info->flags & CHAININFO)) {
-        is_set = false;
-        for (unsigned i = 0; i < info->code_count; i += code_slots(info, i)) {
-            enum unwind_operation operation = code_operation(info, i);
-            if (operation == UWOP_SET_FPREG || operation == UWOP_SET_FPREG_LARGE)
-                is_set = offset >= code_offset(info, i);
-        }
-    }
-    if (!is_set)
+    if (!unwind_info_x64_has_frame(info, pc - chain->begins[0]))
         return (struct base){RSP, 0};
     frame->failed |= frame->changed >> info->frame_register & 1;
     return (struct base){(uint8_t)info->frame_register, -(int64_t)info->frame_offset};

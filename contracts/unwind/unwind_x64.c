@@ -43,16 +43,9 @@ static void pop(struct reader *reader, struct registers *registers, unsigned num
 static uint64_t frame_base(struct reader *reader, const struct unwind_info_x64 *info, uint64_t offset,
                            const struct registers *registers)
 {
-    bool is_set = info->frame_register != 0;
-    if (is_set && offset < info->prolog_size && !(info->flags & CHAININFO)) {
-        is_set = false;
-        for (unsigned i = 0; i < info->code_count; i += code_slots(info, i)) {
-            enum unwind_operation operation = code_operation(info, i);
-            if (operation == UWOP_SET_FPREG || operation == UWOP_SET_FPREG_LARGE)
-                is_set = offset >= code_offset(info, i);
-        }
-    }
-    return is_set ? value_of(reader, registers, info->frame_register) - info->frame_offset : registers->values[RSP];
+    if (!unwind_info_x64_has_frame(info, offset))
+        return registers->values[RSP];
+    return value_of(reader, registers, info->frame_register) - info->frame_offset;
 }
 
 /* Undoes one code. */

@@ -54,14 +54,10 @@ static const struct {
     {"DecrementAssignment", "--"},
 };
 
-static bool begins(const char *name, size_t length, const char *prefix)
+/* Whether more than `prefix` is there: `get_` alone is no accessor. */
+static bool has_prefix(const char *name, size_t length, const char *prefix)
 {
-    return length > strlen(prefix) && memcmp(name, prefix, strlen(prefix)) == 0;
-}
-
-static bool equals(const char *name, size_t length, const char *word)
-{
-    return length == strlen(word) && memcmp(name, word, length) == 0;
+    return length > strlen(prefix) && name_begins(name, length, prefix);
 }
 
 /* The part of the name before its last dot outside of angle brackets; 0: there is none. */
@@ -107,7 +103,7 @@ static bool is_this(struct namer *n, const struct named_method *method, const st
     size_t stem_length = member->length - member->stem, length;
     char name[METADATA_STRING_CAP];
     uint32_t owner, rid = 0, value;
-    if (equals(stem, stem_length, "Item"))
+    if (name_equals(stem, stem_length, "Item"))
         return true;
     return metadata_token_table(method->token) == METADATA_METHOD_DEF && !member->interface &&
            metadata_method_owner(method->metadata, metadata_rid(method->token), &owner) == CDACQ_OK &&
@@ -134,7 +130,7 @@ static void read_accessor(const struct named_method *method, struct member *memb
     uint32_t count = method->header.parameter_count;
     bool returns = result_element(method->signature) != ELEMENT_VOID;
     for (size_t i = 0; i < ARRAY_SIZE(accessors); i++) {
-        if (!begins(own, length, accessors[i].prefix) || returns != accessors[i].returns ||
+        if (!has_prefix(own, length, accessors[i].prefix) || returns != accessors[i].returns ||
             count < accessors[i].parameters || (count > accessors[i].parameters && !accessors[i].indexed))
             continue;
         member->kind = count > accessors[i].parameters ? MEMBER_INDEXER : MEMBER_ACCESSOR;
@@ -150,17 +146,17 @@ static void read_operator(struct member *member)
     static const char checked[] = "Checked";
     const char *own = member->name + member->stem + 3;
     size_t length = member->length - member->stem - 3;
-    if (begins(own, length, checked)) {
+    if (has_prefix(own, length, checked)) {
         member->checked = true;
         own += sizeof checked - 1;
         length -= sizeof checked - 1;
     }
-    if (equals(own, length, "Implicit") || equals(own, length, "Explicit")) {
+    if (name_equals(own, length, "Implicit") || name_equals(own, length, "Explicit")) {
         member->kind = MEMBER_CONVERSION;
         member->word = *own == 'I' ? "implicit" : "explicit";
     }
     for (size_t i = 0; i < ARRAY_SIZE(operators); i++)
-        if (equals(own, length, operators[i].name)) {
+        if (name_equals(own, length, operators[i].name)) {
             member->kind = MEMBER_OPERATOR;
             member->word = operators[i].sign;
         }
@@ -191,7 +187,7 @@ bool member_read(struct namer *n, const struct named_method *method, struct memb
     bool definition = metadata_token_table(method->token) == METADATA_METHOD_DEF;
     if (!method->has_parameters || method->header.generic || (definition && !(method->flags & METHOD_SPECIAL_NAME)))
         return true;
-    if (begins(ret->name + ret->stem, ret->length - ret->stem, "op_"))
+    if (has_prefix(ret->name + ret->stem, ret->length - ret->stem, "op_"))
         read_operator(ret);
     else
         read_accessor(method, ret);

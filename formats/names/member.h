@@ -30,6 +30,16 @@ struct member {
     char name[METADATA_STRING_CAP];
 };
 
+static inline bool name_begins(const char *name, size_t length, const char *prefix)
+{
+    return length >= strlen(prefix) && memcmp(name, prefix, strlen(prefix)) == 0;
+}
+
+static inline bool name_equals(const char *name, size_t length, const char *word)
+{
+    return length == strlen(word) && memcmp(name, word, length) == 0;
+}
+
 /* Reads the member that a method is. False, and the name fails, if its name cannot be read. */
 bool member_read(struct namer *n, const struct named_method *method, struct member *ret);
 

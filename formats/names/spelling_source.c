@@ -1,5 +1,6 @@
 /*
- * spelling_source.c: the method that a person wrote, for what the compiler made of it; in C#'s syntax (spelling_csharp.c):
+ * spelling_source.c: the method that a person wrote, for what the compiler made of it; in C#'s syntax
+ * (spelling_csharp.c):
  *
  *     Ns.Program.Fetch(int)                           <Fetch>d__3.MoveNext
  *     lambda in Ns.Program.Fetch(int)                 <>c.<Fetch>b__0_0, also of an async lambda
@@ -33,16 +34,6 @@ struct written {
     size_t local_length;
     char local[METADATA_STRING_CAP];
 };
-
-static bool begins(const char *name, size_t length, const char *prefix)
-{
-    return length >= strlen(prefix) && memcmp(name, prefix, strlen(prefix)) == 0;
-}
-
-static bool equals(const char *name, size_t length, const char *word)
-{
-    return length == strlen(word) && memcmp(name, word, length) == 0;
-}
 
 /* Parses `<INNER>KIND__`. Returns the kind, or 0; the name continues at *ret_rest. */
 static char parse(const char *name, size_t length, size_t *ret_inner, size_t *ret_rest)
@@ -105,11 +96,11 @@ static bool leave_state_machine(struct namer *n, struct written *w)
     static const char vb[] = "VB$StateMachine_";
     char type[METADATA_STRING_CAP];
     size_t length, inner = 0, rest;
-    bool body = equals(w->name, w->length, "MoveNext") || begins(w->name, w->length, "<>m__Finally");
+    bool body = name_equals(w->name, w->length, "MoveNext") || name_begins(w->name, w->length, "<>m__Finally");
     if (!w->method || !body || !read_type_name(n, w->metadata, w->type, type, &length))
         return false;
     bool csharp = parse(type, length, &inner, &rest) == 'd';
-    if (!csharp && !begins(type, length, vb))
+    if (!csharp && !name_begins(type, length, vb))
         return false;
     uint32_t outer = enclosing(n, w->metadata, w->type), method = 0;
     bool iterator;
@@ -164,7 +155,7 @@ static bool leave_nested_function(struct namer *n, struct written *w)
     w->length = inner;
     memmove(w->name, w->name + 1, inner);
     /* Closures are classes within the class. */
-    while (read_type_name(n, w->metadata, w->type, type, &length) && begins(type, length, "<>c")) {
+    while (read_type_name(n, w->metadata, w->type, type, &length) && name_begins(type, length, "<>c")) {
         uint32_t outer = enclosing(n, w->metadata, w->type);
         if (!outer)
             break;
@@ -223,7 +214,7 @@ static void put_whole(struct namer *n, const struct written *w, const struct nam
     method.header = signature_method(&method.signature);
     method.has_parameters = true;
     /* The entry point of top-level statements, and the one that waits for an async Main. */
-    if (equals(w->name, w->length, "<Main>$") || equals(w->name, w->length, "<Main>"))
+    if (name_equals(w->name, w->length, "<Main>$") || name_equals(w->name, w->length, "<Main>"))
         method.plain_name = "Main";
     if (method.signature.failed)
         namer_fail(n, CDACQ_ERR_FORMAT);
@@ -269,7 +260,7 @@ static __attribute__((noinline)) void source_method(struct namer *n, const struc
     n->written = true;
     for (unsigned i = 0; i < STEPS && (leave_state_machine(n, &w) || leave_nested_function(n, &w)); i++)
         ;
-    bool other = w.method != metadata_rid(method->token) || begins(w.name, w.length, "<Main>");
+    bool other = w.method != metadata_rid(method->token) || name_begins(w.name, w.length, "<Main>");
     if (n->status == CDACQ_OK && other)
         put_written(n, &w, method->instance);
     else if (n->status == CDACQ_OK)

@@ -99,17 +99,10 @@ static bool is_address(const char *word, size_t length, char before, uint64_t *r
 {
     bool has_prefix = length > 2 && word[0] == '0' && (word[1] == 'x' || word[1] == 'X');
     size_t digits = length - (has_prefix ? 2 : 0);
-    uint64_t value = 0;
+    struct bad_ip bad;
     if (before == '+' || digits < (has_prefix ? PREFIXED_MIN : DIGITS_MIN) || digits > DIGITS_MAX)
         return false;
-    for (const char *p = word + (has_prefix ? 2 : 0); p < word + length; p++) {
-        uint8_t digit = ips_digit[(uint8_t)*p];
-        if (digit >= 16)
-            return false;
-        value = value << 4 | digit;
-    }
-    *ret = value;
-    return true;
+    return ips_parse(word, length, ret, &bad);
 }
 
 /* Copies text whose last word is complete. */

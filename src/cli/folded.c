@@ -168,11 +168,6 @@ static void fold_pending(struct fold *fold)
 
 /* ---- Reading --------------------------------------------------------------------------------------------------- */
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r';
-}
-
 static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';
@@ -206,7 +201,7 @@ static void add_symbol(struct fold *fold, uint64_t ip, const char *text, const c
 {
     static const char unknown[] = "[unknown]";
     const char *file = file_of(text, end), *symbol_end = file ? file : end;
-    while (symbol_end > text && is_blank(symbol_end[-1]))
+    while (symbol_end > text && ips_is_blank(symbol_end[-1]))
         symbol_end--;
     size_t length = (size_t)(symbol_end - text);
     if ((!length || (length == strlen(unknown) && !memcmp(text, unknown, length))) && file) {
@@ -234,11 +229,11 @@ static bool take_frame(struct fold *fold, const char *text, const char *end)
     uint64_t ip;
     struct bad_ip bad;
     const char *word = text;
-    while (word < end && !is_blank(*word))
+    while (word < end && !ips_is_blank(*word))
         word++;
     if (word == text || !ips_parse(text, (size_t)(word - text), &ip, &bad) || !ip)
         return false;
-    while (word < end && is_blank(*word))
+    while (word < end && ips_is_blank(*word))
         word++;
     if (fold->frames.count < FRAMES_MAX)
         add_symbol(fold, ip, word, end);
@@ -249,9 +244,9 @@ static bool take_frame(struct fold *fold, const char *text, const char *end)
 
 static const char *next_word(const char *text, const char *end)
 {
-    while (text < end && !is_blank(*text))
+    while (text < end && !ips_is_blank(*text))
         text++;
-    while (text < end && is_blank(*text))
+    while (text < end && ips_is_blank(*text))
         text++;
     return text;
 }
@@ -264,19 +259,19 @@ static const char *take_header(struct fold *fold, const char *text, const char *
         const char *p = word, *next = next_word(word, end);
         while (p < end && (is_digit(*p) || (*p == '/' && p > word)))
             p++;
-        bool is_id = p > word && p < end && is_blank(*p);
+        bool is_id = p > word && p < end && ips_is_blank(*p);
         if (is_id && next < end && (*next == '[' || is_digit(*next)))
             comm_end = word;
     }
     if (!comm_end)
         return NULL;
     const char *stop = comm_end;
-    while (stop > text && is_blank(stop[-1]))
+    while (stop > text && ips_is_blank(stop[-1]))
         stop--;
     add_frame(fold, 0, text, (size_t)(stop - text));
     for (bool seen_time = false; word < end;) {
         const char *p = word;
-        while (p < end && !is_blank(*p))
+        while (p < end && !ips_is_blank(*p))
             p++;
         bool ends_with_colon = p[-1] == ':';
         word = next_word(word, end);
@@ -289,7 +284,7 @@ static const char *take_header(struct fold *fold, const char *text, const char *
 
 static void take_line(struct fold *fold, const char *text, const char *end)
 {
-    while (end > text && is_blank(end[-1]))
+    while (end > text && ips_is_blank(end[-1]))
         end--;
     if (text == end || *text == '#') {
         fold->in_sample &= text != end;
@@ -297,8 +292,8 @@ static void take_line(struct fold *fold, const char *text, const char *end)
             fold_pending(fold);
         return;
     }
-    if (is_blank(*text)) {
-        while (is_blank(*text))
+    if (ips_is_blank(*text)) {
+        while (ips_is_blank(*text))
             text++;
         if (fold->in_sample)
             take_frame(fold, text, end);

@@ -25,11 +25,6 @@ const uint8_t ips_digit[256] = {
     NO_16, NO_16, NO_16, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 16, NO_4, LETTER, NO_16, LETTER, NO_16, NO_64, NO_64,
 };
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r';
-}
-
 static bool set_bad(struct bad_ip *bad, const char *text, size_t length, const char *problem)
 {
     *bad = (struct bad_ip){text, length, problem};
@@ -38,9 +33,9 @@ static bool set_bad(struct bad_ip *bad, const char *text, size_t length, const c
 
 bool ips_parse(const char *text, size_t length, uint64_t *ret, struct bad_ip *bad)
 {
-    while (length && is_blank(text[0]))
+    while (length && ips_is_blank(text[0]))
         text++, length--;
-    while (length && is_blank(text[length - 1]))
+    while (length && ips_is_blank(text[length - 1]))
         length--;
     if (!length)
         return set_bad(bad, text, length, "an empty line, not an address");

@@ -14,6 +14,12 @@
 /* 0 to 15 for a hex digit, 16 or more for anything else */
 extern const uint8_t ips_digit[256];
 
+/* A carriage return counts as a blank: it ends the lines of some tools. */
+static inline bool ips_is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
 /* Text that is not an IP. */
 struct bad_ip {
     const char *text; /* trimmed, not escaped; only the start of a long line */

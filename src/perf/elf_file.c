@@ -1,6 +1,7 @@
 /*
- * elf_file.c: writes an ELF file of a target's managed code: of all, or of that in the mappings of one file. The methods
- * are visited once; what the sections hold is formed in memory, except for code, which is read when it is written.
+ * elf_file.c: writes an ELF file of a target's managed code: of all, or of that in the mappings of one file. The
+ * methods are visited once; what the sections hold is formed in memory, except for code, which is read when it is
+ * written.
  */
 #include <elf.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include "src/api/question.h"
 #include "src/perf/elf_debug.h"
 #include "src/perf/method_frames.h"
+#include "src/perf/sink.h"
 #include "util/sized.h"
 #include "util/vector.h"
 
@@ -50,16 +52,9 @@ struct code_file {
     bool stopped, no_memory;
 };
 
-static void leave_out(struct code_file *file, const struct cdacq_method *method, uint64_t begin, uint64_t size,
-                      const char *why)
+static void leave_out(struct code_file *file, const struct cdacq_method *method)
 {
-    struct cdacq_method part = *method;
-    part.answer = CDACQ_ANSWER_ERROR;
-    part.ip = part.code_start = begin;
-    part.code_size = size;
-    part.error = why ? why : "no reason is known";
-    file->written.left_out++;
-    if (file->sink.left_out && file->sink.left_out(&part, file->sink.context))
+    if (!sink_leave_out(&file->sink, &file->written, method, method->code_start, method->code_size, method->error))
         file->stopped = true;
 }
 
@@ -150,7 +145,7 @@ static void add_method(struct code_file *file, const struct cdacq_method *method
     if (!is_here && !(method->cold_start && find_place(file, method->cold_start, &cold_moved)))
         return;
     if (!method->name) {
-        leave_out(file, method, method->code_start, method->code_size, method->error);
+        leave_out(file, method);
         named.name = unnamed;
         named.name_length = sizeof unnamed - 1;
     }
@@ -187,7 +182,7 @@ static int visit_code(const struct cdacq_method *method, void *context)
 {
     struct code_file *file = context;
     if (method->answer == CDACQ_ANSWER_ERROR)
-        leave_out(file, method, method->code_start, method->code_size, method->error);
+        leave_out(file, method);
     else if (method->answer == CDACQ_ANSWER_STUB)
         add_stubs(file, method);
     else if (method->kind == CDACQ_CODE_JITTED || method->kind == CDACQ_CODE_READY_TO_RUN)

@@ -7,6 +7,7 @@
 #include "formats/jitdump_writer.h"
 #include "formats/perf_map.h"
 #include "src/perf/jitdump_debug.h"
+#include "src/perf/sink.h"
 #include "util/sized.h"
 
 enum { TRIES = 4 }; /* of reading code that a running process may free */
@@ -50,13 +51,7 @@ static void emit_name(struct writing *writing, const struct entry *entry)
 static void leave_out(struct writing *writing, const struct cdacq_method *method, uint64_t begin, uint64_t size,
                       const char *why)
 {
-    struct cdacq_method part = *method;
-    part.answer = CDACQ_ANSWER_ERROR;
-    part.ip = part.code_start = begin;
-    part.code_size = size;
-    part.error = why ? why : "no reason is known";
-    writing->written.left_out++;
-    if (writing->sink.left_out && writing->sink.left_out(&part, writing->sink.context))
+    if (!sink_leave_out(&writing->sink, &writing->written, method, begin, size, why))
         writing->stopped = true;
 }
 
