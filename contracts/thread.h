@@ -50,8 +50,8 @@ struct thread_blocking {
 };
 
 /*
- * What a Thread is blocked on, the innermost. False, without failing, if it is blocked on no monitor or the runtime does
- * not describe it; false, and the reader fails, if that cannot be read.
+ * What a Thread is blocked on, the innermost. False, without failing, if it is blocked on no monitor or the runtime
+ * does not describe it; false, and the reader fails, if that cannot be read.
  */
 bool thread_read_blocking(struct field_reader *reader, uint64_t address, struct thread_blocking *ret);
 

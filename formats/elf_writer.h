@@ -30,8 +30,8 @@ struct elf_writer_image {
     bool big_endian;
     uint16_t type, machine; /* ET_*, EM_* */
     /*
-     * Segments claim that addresses are offsets in the file, and that they have no bytes in it: for perf, which converts
-     * the addresses of symbols to the offsets of samples by the segments.
+     * Segments claim that addresses are offsets in the file, and that they have no bytes in it: for perf, which
+     * converts the addresses of symbols to the offsets of samples by the segments.
      */
     bool addresses_are_offsets;
     const struct elf_writer_section *sections;

@@ -1,6 +1,6 @@
 /*
- * il_offsets.h: from the code of a method to its IL, by the debug info that its manager finds. Code that was compiled at
- * run time has it in the encoding of the DebugInfo contract; a ReadyToRun image in that of its own version.
+ * il_offsets.h: from the code of a method to its IL, by the debug info that its manager finds. Code that was compiled
+ * at run time has it in the encoding of the DebugInfo contract; a ReadyToRun image in that of its own version.
  * Source: dotnet/runtime docs/design/datacontracts/DebugInfo.md.
  */
 #ifndef CDACQ_CONTRACTS_EXECUTION_MANAGER_IL_OFFSETS_H
@@ -10,9 +10,9 @@
 #include "contracts/execution_manager/jit_manager.h"
 
 /*
- * The IL offsets of a method's block, empty where it has no debug info, as dynamic methods have none. `encoding` is that
- * of code compiled at run time, NULL where this build does not read it. False, and the reader fails, when they cannot be
- * read. The caller frees *ret.
+ * The IL offsets of a method's block, empty where it has no debug info, as dynamic methods have none. `encoding` is
+ * that of code compiled at run time, NULL where this build does not read it. False, and the reader fails, when they
+ * cannot be read. The caller frees *ret.
  */
 bool block_il_map(const struct debug_info_encoding *encoding, struct field_reader *reader,
                   const struct code_block *block, struct il_map *ret);

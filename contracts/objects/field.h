@@ -34,7 +34,9 @@ uint64_t object_field_address(const struct field_reader *reader, uint64_t object
 /* The value of a reference field of that name, 0 if it is null. False if there is no such field, or on failure. */
 bool object_reference(struct module_cache *cache, uint64_t object, const char *name, uint64_t *ret);
 
-/* The element type of a primitive type's values, boxed or in arrays; ELEMENT_STRING for String; 0 for any other type. */
+/*
+ * The element type of a primitive type's values, boxed or in arrays; ELEMENT_STRING for String; 0 for any other type.
+ */
 uint8_t boxed_element(struct module_cache *cache, uint64_t method_table);
 
 /* The width of a primitive type's values, 0 for any other. */

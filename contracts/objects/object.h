@@ -1,6 +1,6 @@
 /*
- * object.h: the Object contract: the method table of an object, its size, and arrays. Objects are not trusted: a corrupt
- * heap has any bytes.
+ * object.h: the Object contract: the method table of an object, its size, and arrays. Objects are not trusted: a
+ * corrupt heap has any bytes.
  * Source: dotnet/runtime docs/design/datacontracts/Object.md; src/coreclr/vm/object.h.
  */
 #ifndef CDACQ_CONTRACTS_OBJECTS_OBJECT_H

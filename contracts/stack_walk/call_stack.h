@@ -1,10 +1,10 @@
 /*
- * call_stack.h: the methods of a stack as the runtime lists them when it ends the process: which frames count, and which
- * of them repeat. A list has the MethodDesc of each, the innermost first.
+ * call_stack.h: the methods of a stack as the runtime lists them when it ends the process: which frames count, and
+ * which of them repeat. A list has the MethodDesc of each, the innermost first.
  *
- * The runtime visits its Frames and the managed frames between them. A Frame counts if it belongs to a method; an active
- * InlinedCallFrame counts where native code ends and again in the method that has made it. Stubs in IL do not count. A
- * handler does not either, nor what is on the stack up to the method that it belongs to.
+ * The runtime visits its Frames and the managed frames between them. A Frame counts if it belongs to a method; an
+ * active InlinedCallFrame counts where native code ends and again in the method that has made it. Stubs in IL do not
+ * count. A handler does not either, nor what is on the stack up to the method that it belongs to.
  * Source: dotnet/runtime src/coreclr/vm/{stackwalk,eepolicy}.cpp.
  */
 #ifndef CDACQ_CONTRACTS_STACK_WALK_CALL_STACK_H

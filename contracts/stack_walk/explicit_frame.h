@@ -27,7 +27,10 @@ struct frame_kind {
      */
     bool (*caller)(struct field_reader *reader, const struct walk_machine *machine, uint64_t frame,
                    struct frame_caller *ret);
-    /* The MethodDesc of the method that the Frame was made for, 0 if there is none. NULL: Frames of this kind have none. */
+    /*
+     * The MethodDesc of the method that the Frame was made for, 0 if there is none. NULL: Frames of this kind have
+     * none.
+     */
     uint64_t (*method)(struct field_reader *reader, uint64_t frame);
     /*
      * The function that called the one that made the Frame is a stub that ran in place of a return. Its call-frame
@@ -49,7 +52,10 @@ const struct frame_kind *frame_kind_at(struct field_reader *reader, uint64_t fra
 bool frame_caller(struct field_reader *reader, const struct walk_machine *machine, uint64_t frame,
                   struct frame_caller *ret);
 
-/* The MethodDesc of the method that a Frame was made for, as the runtime's GetFunction; 0 if there is none or on failure. */
+/*
+ * The MethodDesc of the method that a Frame was made for, as the runtime's GetFunction; 0 if there is none or on
+ * failure.
+ */
 uint64_t frame_method(struct field_reader *reader, uint64_t frame);
 
 /* Whether a Frame is an InlinedCallFrame: one that managed code keeps and that is active while native code runs. */

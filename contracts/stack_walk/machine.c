@@ -90,9 +90,9 @@ static bool ends_with_call_x86(const uint8_t *bytes, size_t size, uint64_t retur
 }
 
 /*
- * JMP through a pointer that RIP addresses: an entry, at its first instruction or after ENDBR64. Not that of the table's
- * first entry, which a PUSH through such a pointer precedes. An entry that has not been bound pushes its number and
- * jumps to the first.
+ * JMP through a pointer that RIP addresses: an entry, at its first instruction or after ENDBR64. Not that of the
+ * table's first entry, which a PUSH through such a pointer precedes. An entry that has not been bound pushes its number
+ * and jumps to the first.
  */
 static bool is_linkage_x64(struct reader *reader, uint64_t pc)
 {

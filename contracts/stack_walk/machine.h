@@ -40,8 +40,8 @@ struct walk_machine {
     bool (*ends_with_call)(const uint8_t *bytes, size_t size, uint64_t return_address, uint64_t *ret_target,
                            bool *ret_is_pointer);
     /*
-     * Whether the instructions at `pc` are those of a procedure linkage table's entry that has put nothing on the stack.
-     * NULL: such entries are not known.
+     * Whether the instructions at `pc` are those of a procedure linkage table's entry that has put nothing on the
+     * stack. NULL: such entries are not known.
      */
     bool (*is_linkage)(struct reader *reader, uint64_t pc);
 };

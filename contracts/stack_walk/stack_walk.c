@@ -57,8 +57,8 @@ static bool on_own_stack(const struct stack_walk *walk, uint64_t sp)
 }
 
 /*
- * Drops the Frame. The list ends where it cannot be read or does not lead up. Only from the stack of a signal handler it
- * leads to the thread's own, wherever that is; it never leads back.
+ * Drops the Frame. The list ends where it cannot be read or does not lead up. Only from the stack of a signal handler
+ * it leads to the thread's own, wherever that is; it never leads back.
  */
 static void next_frame(struct stack_walk *walk)
 {
@@ -151,8 +151,8 @@ static struct guess guess_of(const struct stack_walk *walk)
 }
 
 /*
- * Finds what is the return address if the code at hand has no frame: where the call put it. Where the callee removes its
- * arguments, that does not lead to the caller's stack pointer: false.
+ * Finds what is the return address if the code at hand has no frame: where the call put it. Where the callee removes
+ * its arguments, that does not lead to the caller's stack pointer: false.
  */
 static bool find_return_address(struct stack_walk *walk, uint64_t *ret, struct call_site *ret_site)
 {
@@ -250,9 +250,9 @@ static bool go_to_frame(struct stack_walk *walk)
 /*
  * Compares a step with a Frame that the walk has passed; true if it takes the Frame's registers. If the step leads to
  * the same place, the Frame has more registers and tells whether the code was interrupted. If the walk rests on a guess
- * or has gone past interrupted code, the Frame is right. So it is where native code leads to the interrupted instruction
- * with another stack pointer: a fault is handled on a stack of its own, with a copy of the return address. A Frame of
- * interrupted code that is further up is compared again.
+ * or has gone past interrupted code, the Frame is right. So it is where native code leads to the interrupted
+ * instruction with another stack pointer: a fault is handled on a stack of its own, with a copy of the return address.
+ * A Frame of interrupted code that is further up is compared again.
  */
 static bool compare_with_frame(struct stack_walk *walk, uint64_t frame, uint64_t old_sp)
 {
@@ -314,8 +314,8 @@ static bool go_by_guess(struct stack_walk *walk)
 }
 
 /*
- * Goes on where the code itself does not show how. A Frame that leads to native code is that of a function which managed
- * code called: the caller is near, and the next Frame is too far.
+ * Goes on where the code itself does not show how. A Frame that leads to native code is that of a function which
+ * managed code called: the caller is near, and the next Frame is too far.
  */
 static bool go_on(struct stack_walk *walk)
 {

@@ -8,8 +8,8 @@
 #include "contracts/unwind/unwinder.h"
 
 /*
- * Entry `index` of the table of the block's hot or cold part. `is_funclet`: it is a funclet or a part of one. False, and
- * the reader fails, if it cannot be read.
+ * Entry `index` of the table of the block's hot or cold part. `is_funclet`: it is a funclet or a part of one. False,
+ * and the reader fails, if it cannot be read.
  */
 bool unwind_entry_read(struct field_reader *reader, const struct code_block *block, const struct unwind_table *table,
                        uint32_t index, bool is_funclet, struct unwind_function *ret);

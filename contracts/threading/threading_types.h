@@ -1,6 +1,6 @@
 /*
- * threading_types.h: which objects are of the core library's types that threads wait for, and the fields of those types,
- * by name. Both are remembered, so that thousands of threads cost one look into the metadata.
+ * threading_types.h: which objects are of the core library's types that threads wait for, and the fields of those
+ * types, by name. Both are remembered, so that thousands of threads cost one look into the metadata.
  * Source: dotnet/runtime src/libraries/System.Private.CoreLib/src/System/Threading/{Lock,ManualResetEventSlim,
  * SemaphoreSlim,WaitHandle}.cs, Tasks/{Task,TaskContinuation}.cs; src/coreclr/System.Private.CoreLib/src/System/
  * {Delegate.CoreCLR,Threading/Thread.CoreCLR}.cs.
@@ -89,8 +89,8 @@ static inline bool threading_is_task(enum threading_type type)
 }
 
 /*
- * The type of an object. `trusted`: the address is that of an object, or 0; otherwise it is any number, and only objects
- * whose own type the core library declares are recognised. Does not fail the reader.
+ * The type of an object. `trusted`: the address is that of an object, or 0; otherwise it is any number, and only
+ * objects whose own type the core library declares are recognised. Does not fail the reader.
  */
 enum threading_type threading_type_of(struct threading_types *types, uint64_t object, bool trusted);
 

@@ -2,8 +2,8 @@
  * unwind_arm.c: the arm row of unwinder.h, for Thumb-2 code. As on arm64, unwind data are a list of codes, one for each
  * instruction of the prolog, the last one first, and an epilog has an index into the list. Here an instruction has one
  * or two halfwords, and its code says how many. An epilog may depend on a condition: the flags decide whether it runs.
- * Entries whose prolog is a usual one have no unwind data: the entry itself has them packed, and the codes are made from
- * it. Floating-point registers are not followed.
+ * Entries whose prolog is a usual one have no unwind data: the entry itself has them packed, and the codes are made
+ * from it. Floating-point registers are not followed.
  * A funclet saves all that it changes of what calls preserve.
  *
  * Source: Microsoft's "ARM exception handling"; dotnet/runtime src/coreclr/unwinder/arm/unwinder.cpp.

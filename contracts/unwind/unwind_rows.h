@@ -69,7 +69,10 @@ static inline bool symbolic_row(const struct symbolic_frame *frame, uint64_t beg
     return true;
 }
 
-/* Appends a row unless the last one says the same; it replaces one with the same begin. False, and the reader fails, when out of memory or of fuel. */
+/*
+ * Appends a row unless the last one says the same; it replaces one with the same begin. False, and the reader fails,
+ * when out of memory or of fuel.
+ */
 bool frame_rows_add(struct reader *reader, struct frame_rows *rows, const struct frame_row *row);
 
 /* Makes the reader fail because no row can say what the unwind data of the function do. Returns false. */

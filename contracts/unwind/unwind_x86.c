@@ -151,7 +151,7 @@ static unsigned saved_registers(const struct gc_info_x86 *info, uint8_t ret[SAVE
     return count;
 }
 
-/* ---- Frames that are whole, or as far as the prolog has come ------------------------------------------------------ */
+/* ---- Frames that are whole, or as far as the prolog has come ----------------------------------------------------- */
 
 /* ebp is set, and the first `count` registers are saved below it. */
 static void leave_by_frame_pointer(struct reader *reader, const struct gc_info_x86 *info, bool aligned, unsigned count,

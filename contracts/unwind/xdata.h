@@ -23,9 +23,9 @@ struct xdata {
 };
 
 /*
- * Reads all but `position`, which the caller has set. `words_shift` is where the header has the number of code words, in
- * the bits up to its highest; the five bits below are the number of epilogs or the index of the only one. False, and the
- * reader fails, if it cannot be read or has another version.
+ * Reads all but `position`, which the caller has set. `words_shift` is where the header has the number of code words,
+ * in the bits up to its highest; the five bits below are the number of epilogs or the index of the only one. False, and
+ * the reader fails, if it cannot be read or has another version.
  */
 bool xdata_read(struct reader *reader, const struct unwind_function *function, unsigned words_shift, struct xdata *ret);
 

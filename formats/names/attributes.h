@@ -1,6 +1,6 @@
 /*
- * attributes.h: the custom attributes that names depend on. In most names, what cannot be read counts as absent: such an
- * attribute only adds to a name.
+ * attributes.h: the custom attributes that names depend on. In most names, what cannot be read counts as absent: such
+ * an attribute only adds to a name.
  */
 #ifndef CDACQ_FORMATS_NAMES_ATTRIBUTES_H
 #define CDACQ_FORMATS_NAMES_ATTRIBUTES_H
@@ -8,8 +8,8 @@
 #include "formats/names/namer.h"
 
 /*
- * Finds an attribute of a MethodDef, TypeDef or Param by its type; *rid is 0 or that of the attribute before, and becomes
- * 0 at the end. Of `names`, which NULL ends, any will do. *ret_value is the blob.
+ * Finds an attribute of a MethodDef, TypeDef or Param by its type; *rid is 0 or that of the attribute before, and
+ * becomes 0 at the end. Of `names`, which NULL ends, any will do. *ret_value is the blob.
  */
 enum cdacq_status attribute_next(struct namer *n, const struct metadata *m, uint32_t parent, const char *namespace_name,
                                  const char *const *names, uint32_t *rid, uint32_t *ret_value);

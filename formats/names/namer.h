@@ -115,7 +115,9 @@ void namer_put_namespace(struct namer *n, const struct metadata *m, uint32_t ind
                          void (*put)(struct namer *n, const struct metadata *m, uint32_t index));
 void namer_put_origin(struct namer *n, struct origin origin);
 
-/* The same with its version, culture and public key token: "A, Version=1.0.0.0, Culture=neutral, PublicKeyToken=null". */
+/*
+ * The same with its version, culture and public key token: "A, Version=1.0.0.0, Culture=neutral, PublicKeyToken=null".
+ */
 void namer_put_identity(struct namer *n, struct origin origin);
 
 /* ---- Types and those that enclose them ---- */

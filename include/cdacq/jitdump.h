@@ -12,8 +12,8 @@ CDACQ_BEGIN_DECLS
  * Reads the file in which a runtime records the code that it compiles (/tmp/jit-PID.dump), in the format of perf's
  * jitdump-specification.txt: versions 1 and 2, either byte order, with samply's three extensions. The file is read in
  * blocks with pread, never mapped, so it may grow, shrink or be replaced meanwhile. Memory use does not depend on the
- * size of the file unless its functions are moved or its code_index does not grow: then there is a table of them, as for
- * cdacq_jitdump_visit_places. One thread at a time may use a handle.
+ * size of the file unless its functions are moved or its code_index does not grow: then there is a table of them, as
+ * for cdacq_jitdump_visit_places. One thread at a time may use a handle.
  *
  *     struct cdacq_jitdump *jitdump;
  *     struct cdacq_jitdump_record record = {.size = sizeof record};
@@ -260,9 +260,10 @@ CDACQ_API enum cdacq_status cdacq_jitdump_find(struct cdacq_jitdump *jitdump, ui
                                                struct cdacq_error *err);
 
 /*
- * Finds the jitdump of a running process: the one that it maps, or else jit-PID.dump in a directory that its environment
- * names (DOTNET_PerfMapJitDumpPath, JITDUMPDIR, TMPDIR) or in /tmp. Writes its path, as this process reaches it, to
- * `ret`, which has room for `size` bytes. CDACQ_NOT_MANAGED: there is none, perhaps not yet. Fails with IO.
+ * Finds the jitdump of a running process: the one that it maps, or else jit-PID.dump in a directory that its
+ * environment names (DOTNET_PerfMapJitDumpPath, JITDUMPDIR, TMPDIR) or in /tmp. Writes its path, as this process
+ * reaches it, to `ret`, which has room for `size` bytes. CDACQ_NOT_MANAGED: there is none, perhaps not yet. Fails with
+ * IO.
  */
 CDACQ_API enum cdacq_status cdacq_jitdump_find_file(int pid, char *ret, size_t size, struct cdacq_error *err);
 

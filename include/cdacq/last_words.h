@@ -42,8 +42,8 @@ CDACQ_API enum cdacq_status cdacq_session_get_end(struct cdacq_session *session,
 /*
  * Passes what the runtime wrote to standard error to `write`, in pieces; nothing for CDACQ_END_NONE. CDACQ_STOPPED:
  * `write` returned non-zero. The text is any UTF-8, up to 64 MiB: escape it before you print it. *ret_flaws is a set of
- * enum cdacq_exception_flaw. A text that contains NUL is whole here; the runtime writes it up to there. `write` must not
- * use the session. Fails as cdacq_session_get_end does.
+ * enum cdacq_exception_flaw. A text that contains NUL is whole here; the runtime writes it up to there. `write` must
+ * not use the session. Fails as cdacq_session_get_end does.
  */
 CDACQ_API enum cdacq_status cdacq_session_write_last_words(struct cdacq_session *session,
                                                            int (*write)(const char *bytes, size_t length,

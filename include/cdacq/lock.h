@@ -1,10 +1,10 @@
 /*
  * cdacq/lock.h: locks of a target, what its threads wait for, and deadlocks.
  *
- * A lock is the monitor of an object (C#'s `lock`) or an object of type System.Threading.Lock. Who holds it is read from
- * its state. Which object a thread waits for comes from the runtime's or the object's own state or from the references
- * that the collector would find in the frame; an object that was only found among the words of a frame is marked.
- * Source: dotnet/runtime docs/design/datacontracts/{SyncBlock,Thread,GCInfo}.md.
+ * A lock is the monitor of an object (C#'s `lock`) or an object of type System.Threading.Lock. Who holds it is read
+ * from its state. Which object a thread waits for comes from the runtime's or the object's own state or from the
+ * references that the collector would find in the frame; an object that was only found among the words of a frame is
+ * marked. Source: dotnet/runtime docs/design/datacontracts/{SyncBlock,Thread,GCInfo}.md.
  */
 #ifndef CDACQ_LOCK_H
 #define CDACQ_LOCK_H

@@ -63,10 +63,10 @@ enum cdacq_jitdump_write_flags {
  * Writes a jitdump of version 1 in the target's byte order: a header, a JIT_CODE_LOAD with the code bytes for each
  * entry, and a JIT_CODE_CLOSE. `flags` are enum cdacq_visit_flags and enum cdacq_jitdump_write_flags. With
  * CDACQ_WRITE_DEBUG, a JIT_CODE_DEBUG_INFO precedes the entry of a method whose lines are known, and a
- * JIT_CODE_UNWINDING_INFO that of a method whose unwind data can be read (x64 and arm64). The target does not record when and by which thread code was compiled. The timestamps
- * therefore count 1, 2, 3, ... nanoseconds of CLOCK_MONOTONIC, so that the code is older than any sample, and the
- * thread is the first thread of the process. Fails as cdacq_session_write_perf_map does. Source:
- * tools/perf/Documentation/jitdump-specification.txt of Linux.
+ * JIT_CODE_UNWINDING_INFO that of a method whose unwind data can be read (x64 and arm64). The target does not record
+ * when and by which thread code was compiled. The timestamps therefore count 1, 2, 3, ... nanoseconds of
+ * CLOCK_MONOTONIC, so that the code is older than any sample, and the thread is the first thread of the process. Fails
+ * as cdacq_session_write_perf_map does. Source: tools/perf/Documentation/jitdump-specification.txt of Linux.
  */
 CDACQ_API enum cdacq_status cdacq_session_write_jitdump(struct cdacq_session *session, unsigned flags,
                                                         const struct cdacq_sink *sink, struct cdacq_written *ret,

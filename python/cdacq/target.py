@@ -217,9 +217,9 @@ def open(source: str | os.PathLike[str] | int | IO[bytes] | None = None, *, call
     `stop`: stop the process until the target is closed, which the stacks of a process need. `record`: record what is
     read, for `write_snapshot`. `debuginfod`: ask the servers in DEBUGINFOD_URLS for missing ELF files. `partial`: also
     open a target in which no method can be found; `info` then says why. `pread`: read the core with pread and map
-    nothing, for files that may change. `keep`: of a running process, keep what was read until `refresh`. `runtime`: the index of the runtime to use. `sysroots`, `module_paths`: where
-    the target's files are on this machine. `descriptors`: JSON files that override the published descriptor.
-    `names`: the style of method names.
+    nothing, for files that may change. `keep`: of a running process, keep what was read until `refresh`. `runtime`: the
+    index of the runtime to use. `sysroots`, `module_paths`: where the target's files are on this machine.
+    `descriptors`: JSON files that override the published descriptor. `names`: the style of method names.
 
     `find_file` is called with each Need and returns a path or None; `describe_need` returns a text for the message
     that reports the need; `progress` is called with the bytes read and their total while a core is unpacked.

@@ -171,8 +171,8 @@ static inline struct arena *session_record_arena(struct cdacq_session *session)
 struct method_record *session_record(struct cdacq_session *session, size_t range, const struct block_part *part);
 
 /*
- * Forms the records of parts of a range, from `from` up to `to`, and checks them together. session_record() then returns
- * them, and fails with NOT_MANAGED for a method that the process no longer has. For a running process.
+ * Forms the records of parts of a range, from `from` up to `to`, and checks them together. session_record() then
+ * returns them, and fails with NOT_MANAGED for a method that the process no longer has. For a running process.
  */
 void session_prepare_records(struct cdacq_session *session, size_t range, size_t from, size_t to);
 

@@ -1,6 +1,6 @@
 /*
- * il_offsets.c: IL offsets in answers. The debug info of a method is decoded when an address of it is first asked about,
- * not when methods are listed.
+ * il_offsets.c: IL offsets in answers. The debug info of a method is decoded when an address of it is first asked
+ * about, not when methods are listed.
  */
 #include "contracts/execution_manager/il_offsets.h"
 

@@ -1,8 +1,8 @@
 /*
  * source_files.h: the PDBs of a target's modules: the one that is embedded in the image, or a file that has the id and
- * the checksum that the image names. It is looked for when first needed: with the opener's callback; below each sysroot;
- * below each module directory, by name or in the layout of a symbol server; beside the module. No server is asked. A
- * file that does not match is refused, and the reason is kept.
+ * the checksum that the image names. It is looked for when first needed: with the opener's callback; below each
+ * sysroot; below each module directory, by name or in the layout of a symbol server; beside the module. No server is
+ * asked. A file that does not match is refused, and the reason is kept.
  *
  * Threads: a module's PDB is looked for once, under the lock of the file policy. Afterwards it is immutable.
  */

@@ -1,6 +1,6 @@
 /*
- * source_lines.c: source lines in answers. The sequence points of a method are decoded when an address of it is first asked
- * about, and kept with its record.
+ * source_lines.c: source lines in answers. The sequence points of a method are decoded when an address of it is first
+ * asked about, and kept with its record.
  */
 #include "src/api/source_lines.h"
 

@@ -286,8 +286,8 @@ static enum cdacq_status take_thread(struct cdacq_session *session, const struct
 }
 
 /*
- * Records the part of a stack that a walk has covered, also what the walk itself did not read: a debugger that opens the
- * snapshot reads other words.
+ * Records the part of a stack that a walk has covered, also what the walk itself did not read: a debugger that opens
+ * the snapshot reads other words.
  */
 static void record_stack(struct cdacq_session *session, uint64_t sp, uint64_t end)
 {

@@ -1,7 +1,7 @@
 /*
  * task_chains.c: which task waits for which. A running task is followed along its continuations: whatever they complete
- * or run has to wait for it. From a task that does not run, the state machine of its async method leads to the task that
- * it awaits.
+ * or run has to wait for it. From a task that does not run, the state machine of its async method leads to the task
+ * that it awaits.
  */
 #include "src/api/wait_graph.h"
 

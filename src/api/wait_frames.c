@@ -1,6 +1,6 @@
 /*
- * wait_frames.c: the objects that a frame refers to: by the slots that its GC info names or, where that does not say, by
- * its words.
+ * wait_frames.c: the objects that a frame refers to: by the slots that its GC info names or, where that does not say,
+ * by its words.
  */
 #include "contracts/objects/sync_block.h"
 #include "contracts/stack_walk/machine.h"

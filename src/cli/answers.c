@@ -51,7 +51,9 @@ static const char *last_component(const char *path)
     return slash && slash[1] ? slash + 1 : path;
 }
 
-/* A path is escaped already: that of a source file of Windows keeps its backslashes, that of a module has two for one. */
+/*
+ * A path is escaped already: that of a source file of Windows keeps its backslashes, that of a module has two for one.
+ */
 static enum escape_form form_of(enum shown_role role, bool json)
 {
     bool data = role != SHOWN_FILE && role != SHOWN_URL && role != SHOWN_MODULE;

@@ -1,6 +1,6 @@
 /*
- * cmd_flame.c: draws folded stacks as an SVG image. Sorted, the stacks that share their outermost frames are neighbours,
- * so one pass draws all boxes: a box begins where its frame first appears and ends where it no longer does.
+ * cmd_flame.c: draws folded stacks as an SVG image. Sorted, the stacks that share their outermost frames are
+ * neighbours, so one pass draws all boxes: a box begins where its frame first appears and ends where it no longer does.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -502,7 +502,10 @@ static enum cdacq_status print_all(struct work *work, struct cdacq_jitdump *jitd
     }
 }
 
-/* The file of TARGET: its path or, of a process, that of its jitdump, for which --follow waits. False: a message says why. */
+/*
+ * The file of TARGET: its path or, of a process, that of its jitdump, for which --follow waits. False: a message says
+ * why.
+ */
 static bool find_file(const struct invocation *invocation, char *room, size_t size, const char **ret)
 {
     struct cdacq_error error;

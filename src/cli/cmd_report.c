@@ -1,6 +1,6 @@
 /*
- * cmd_report.c: why a process died or hangs: what it is, the signal, the thread that died, its exception in the words of
- * the runtime, and all stacks.
+ * cmd_report.c: why a process died or hangs: what it is, the signal, the thread that died, its exception in the words
+ * of the runtime, and all stacks.
  */
 #include "src/cli/commands.h"
 #include "src/cli/console.h"

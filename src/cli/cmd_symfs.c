@@ -155,7 +155,9 @@ static void link_file(struct work *work, const char *path, const char *local_pat
     close(folder);
 }
 
-/* The separate debug files of the machine, or of the container that the process is in: native code has its names there. */
+/*
+ * The separate debug files of the machine, or of the container that the process is in: native code has its names there.
+ */
 static void link_debug_files(struct work *work)
 {
     static const char path[] = "/usr/lib/debug";

@@ -71,7 +71,9 @@ static bool is_of_the_start(const struct cdacq_method *method)
     return method->name && strncmp(method->name, start, sizeof start - 1) == 0;
 }
 
-/* The methods of the exception's own stack trace: those of the thread end where it was rethrown. False if it has none. */
+/*
+ * The methods of the exception's own stack trace: those of the thread end where it was rethrown. False if it has none.
+ */
 static bool write_exception(struct signature *signature)
 {
     struct report *report = signature->report;

@@ -1,7 +1,7 @@
 /*
- * jitdump_path.c: finds the jitdump of a running process. A runtime maps a page of its file, so that perf sees it; where
- * it does not, the file is where the environment of the process says, or in /tmp. The process may have another root
- * directory and another pid than it has here.
+ * jitdump_path.c: finds the jitdump of a running process. A runtime maps a page of its file, so that perf sees it;
+ * where it does not, the file is where the environment of the process says, or in /tmp. The process may have another
+ * root directory and another pid than it has here.
  */
 #include <errno.h>
 #include <fcntl.h>

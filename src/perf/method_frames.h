@@ -30,8 +30,8 @@ bool method_block(struct cdacq_session *session, uint64_t address, struct code_b
 const struct method_record *method_record_at(struct cdacq_session *session, uint64_t address, bool with_lines);
 
 /*
- * Calls `visit` for every function of the part of a method that block->ip is in, with its rows. Functions that cannot be
- * read are counted and left out. Starts tasks of the session's reader.
+ * Calls `visit` for every function of the part of a method that block->ip is in, with its rows. Functions that cannot
+ * be read are counted and left out. Starts tasks of the session's reader.
  */
 void method_frames_visit(struct method_frames *frames, const struct code_block *block,
                          void (*visit)(const struct unwind_function *function, const struct frame_rows *rows,

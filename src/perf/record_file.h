@@ -1,7 +1,8 @@
 /*
- * record_file.h: the code that a runtime has recorded in a jitdump or perf map, as one stream of records. A function that
- * was moved is a record at its last address. The first bytes of the file decide which of the two it is. The file is read in blocks with pread, up to its size when it was
- * opened; memory is bounded, and a damaged record does not affect others. One thread at a time may use a file.
+ * record_file.h: the code that a runtime has recorded in a jitdump or perf map, as one stream of records. A function
+ * that was moved is a record at its last address. The first bytes of the file decide which of the two it is. The file
+ * is read in blocks with pread, up to its size when it was opened; memory is bounded, and a damaged record does not
+ * affect others. One thread at a time may use a file.
  */
 #ifndef CDACQ_PERF_RECORD_FILE_H
 #define CDACQ_PERF_RECORD_FILE_H

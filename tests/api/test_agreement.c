@@ -1,8 +1,8 @@
 /*
- * test_agreement.c: every way to ask what code an address belongs to gives one answer: a session's first look-ups, which
- * walk, its later ones, which use an index, batches of any size, the calls of the contract, the listing and the perf map.
- * Every bundled core is tested, and those that CDACQ_AGREEMENT_CORES names, separated by colons. CDACQ_AGREEMENT_COUNT
- * is the number of addresses of each.
+ * test_agreement.c: every way to ask what code an address belongs to gives one answer: a session's first look-ups,
+ * which walk, its later ones, which use an index, batches of any size, the calls of the contract, the listing and the
+ * perf map. Every bundled core is tested, and those that CDACQ_AGREEMENT_CORES names, separated by colons.
+ * CDACQ_AGREEMENT_COUNT is the number of addresses of each.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,4 +1,7 @@
-/* test_exception.c: the calls of cdacq/exception.h where there is no exception; tests/dotnet/exceptions.py has real ones. */
+/*
+ * test_exception.c: the calls of cdacq/exception.h where there is no exception; tests/dotnet/exceptions.py has real
+ * ones.
+ */
 #include "src/api/handles.h"
 #include "tests/support/check_main.h"
 #include "tests/support/exception_heap.h"

@@ -1,6 +1,6 @@
 /*
- * test_il_offsets.c: IL offsets in answers: which encoding is read for which version of the DebugInfo contract, and that
- * an answer without an IL offset is otherwise whole. The encodings have a test of their own, test_debug_info.c.
+ * test_il_offsets.c: IL offsets in answers: which encoding is read for which version of the DebugInfo contract, and
+ * that an answer without an IL offset is otherwise whole. The encodings have a test of their own, test_debug_info.c.
  */
 #include "tests/support/check_main.h"
 #include "tests/support/mock_support.h"

@@ -289,7 +289,9 @@ END_TEST
 
 /* ---- Hostile PDBs ---- */
 
-/* A PDB whose first method has the points of IL offsets 0 and 5, and then `hidden` ones. The image names no checksum. */
+/*
+ * A PDB whose first method has the points of IL offsets 0 and 5, and then `hidden` ones. The image names no checksum.
+ */
 static void write_pdb_with_hidden_points(unsigned hidden)
 {
     static const uint8_t begin[] = {0, 0, 0, 1, 11, 5, 5, 0, 20, 6, 8}, point[] = {1, 0, 0}, sha[] = "SHA256";

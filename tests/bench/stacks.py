@@ -3,8 +3,8 @@
 
     stacks.py CDACQ MEASURE CORE [--pdb FILE --ip HEX] [--runs N]
 
-MEASURE is the program that `--target bench` builds. With --pdb, FILE is a PDB that CDACQ finds and HEX an address in a method
-of its assembly; the file is renamed for a moment. Ratios are to the first row of a table. Nothing is asserted.
+MEASURE is the program that `--target bench` builds. With --pdb, FILE is a PDB that CDACQ finds and HEX an address in a
+method of its assembly; the file is renamed for a moment. Ratios are to the first row of a table. Nothing is asserted.
 """
 
 import argparse

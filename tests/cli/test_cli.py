@@ -782,8 +782,8 @@ COMPARISON_KEYS = ["class", "offset", "line", "timestamp", "address", "size", "n
 
 
 class Verify(Case):
-    """On a bundled snapshot, with a perf map of what the runtime's jitdump said of its methods. It is of some methods alone,
-    so that one line says that it lacks what others would take."""
+    """On a bundled snapshot, with a perf map of what the runtime's jitdump said of its methods. It is of some methods
+    alone, so that one line says that it lacks what others would take."""
 
     def setUp(self):
         self.core = FIXTURES / "net10-x64" / "core"

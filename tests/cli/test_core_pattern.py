@@ -1,6 +1,6 @@
 """contrib/cdacq-report, started as the kernel starts the program of a core_pattern pipe: the core on standard input, no
-other streams, an empty environment. CDACQ_KERNEL_CORE names a core that the kernel wrote; otherwise it is a bundled one.
-core_pattern itself is not changed."""
+other streams, an empty environment. CDACQ_KERNEL_CORE names a core that the kernel wrote; otherwise it is a bundled
+one. core_pattern itself is not changed."""
 import contextlib
 import os
 import pathlib

@@ -3,11 +3,11 @@
 
     deaths.py [--all] [--runtime VERSION]... [--kind KIND]... [WAY...]
 
-Builds the program `dying` and lets it die in each way. The judge is the standard error of the same process. The cores are
-those that the kernel writes by default, and those of the runtime's createdump (mini, heap, triage, full). A core of
-createdump that lacks a part of the text must say so. By default, every way is tested with the kernel's core of the first
-runtime, and a share with the others and with createdump; --all tests everything, which takes an hour. Runtimes are
-"installed" and versions of runtime packs; default: those in CDACQ_RUNTIMES, else three.
+Builds the program `dying` and lets it die in each way. The judge is the standard error of the same process. The cores
+are those that the kernel writes by default, and those of the runtime's createdump (mini, heap, triage, full). A core of
+createdump that lacks a part of the text must say so. By default, every way is tested with the kernel's core of the
+first runtime, and a share with the others and with createdump; --all tests everything, which takes an hour. Runtimes
+are "installed" and versions of runtime packs; default: those in CDACQ_RUNTIMES, else three.
 Exit 77 (skipped) where dotnet is missing, unless CDACQ_REQUIRE_DOTNET=1: then that is a failure.
 """
 

@@ -40,8 +40,8 @@ def _bounds_of_10(data):
 
 
 def bounds_fill_their_place(data, has_flag_byte, major):
-    """Whether the bounds of the blob that `data` begins with take the bytes that its header announces; .NET 10 fills some
-    small ones up with zeros. None for a blob with more than bounds and variables (on-stack replacement).
+    """Whether the bounds of the blob that `data` begins with take the bytes that its header announces; .NET 10 fills
+    some small ones up with zeros. None for a blob with more than bounds and variables (on-stack replacement).
     """
     if has_flag_byte:
         if data[0]:

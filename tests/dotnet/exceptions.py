@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Exceptions of real processes: their texts are those that the process itself wrote, word for word.
 
-    exceptions.py [RUNTIME...]    "installed" or the version of a runtime pack; default: those in CDACQ_RUNTIMES, else all
+    exceptions.py [RUNTIME...]    "installed" or the version of a runtime pack;
+                                  default: those in CDACQ_RUNTIMES, else all
 
-Builds and runs the program `dying`, which catches some 120 exceptions, writes the text of each, leaves a full dump and dies.
-Exit 77 (skipped) where dotnet is missing, unless CDACQ_REQUIRE_DOTNET=1: then that is a failure.
+Builds and runs the program `dying`, which catches some 120 exceptions, writes the text of each, leaves a full dump and
+dies. Exit 77 (skipped) where dotnet is missing, unless CDACQ_REQUIRE_DOTNET=1: then that is a failure.
 """
 
 import glob

@@ -202,7 +202,8 @@ def installed_framework():
 
 
 def crossgen2(work):
-    """A function that runs the ahead-of-time compiler of the installed runtime's version, with its assemblies to refer to."""
+    """A function that runs the ahead-of-time compiler of the installed runtime's version, with its assemblies to refer
+    to."""
     framework, version = installed_framework()
     pack = os.path.dirname(os.path.dirname(_restore_pack(work, "Microsoft.NETCore.App.Crossgen2.linux-x64", version)))
     tool = os.path.join(pack, "tools", "crossgen2")
@@ -232,8 +233,9 @@ def compile_ahead(work, *, composite=False):
 
 def start_target(work, runtime=None, keep_alive=False, prepare=None, granularity="2", meanwhile=None, single_file=False):
     """Builds and starts the target; returns when it promised that nothing is compiled any more.
-    Without a runtime version it is the installed one, or, for a single file, the SDK's. `prepare` is called with `work` in
-    between, `meanwhile` with the target while it still compiles. `granularity` of stubs, as the runtime's setting has it."""
+    Without a runtime version it is the installed one, or, for a single file, the SDK's. `prepare` is called with `work`
+    in between, `meanwhile` with the target while it still compiles. `granularity` of stubs, as the runtime's setting
+    has it."""
     work = os.path.abspath(work)
     os.makedirs(work, exist_ok=True)
     if single_file:

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Locks, waits and deadlocks of real processes: what `cdacq report --json` says is what the program said of its threads,
-and the monitors are those of the runtime's own debugger services (ClrMD).
+"""Locks, waits and deadlocks of real processes: what `cdacq report --json` says is what the program said of its
+threads, and the monitors are those of the runtime's own debugger services (ClrMD).
 
     locks.py [RUNTIME...]    "installed" or the version of a runtime pack; default: those in CDACQ_RUNTIMES, else all
 
-Runs the program `locks` in each of its ways, and asks the running process, createdump's cores of all kinds and the kernel's core.
-The process and the cores with a heap must say all that the program said; the others may say less, but nothing else. A snapshot of
-the kernel's core must say what that core says.
+Runs the program `locks` in each of its ways, and asks the running process, createdump's cores of all kinds and the
+kernel's core. The process and the cores with a heap must say all that the program said; the others may say less, but
+nothing else. A snapshot of the kernel's core must say what that core says.
 Exit 77 (skipped) where dotnet is missing, unless CDACQ_REQUIRE_DOTNET=1: then that is a failure.
 """
 
@@ -129,8 +129,8 @@ def ask(target):
 
 
 def compare_services(work, core, directory, report):
-    """The monitors of a full core, as the debugger services have them. Thin ones are found where the heap has them, those
-    of cdacq where a frame of their owner refers to them."""
+    """The monitors of a full core, as the debugger services have them. Thin ones are found where the heap has them,
+    those of cdacq where a frame of their owner refers to them."""
     services = stack_run.Services(work)
     try:
         services.process.stdin.write(f"{core}\t{os.path.join(directory, 'libmscordaccore.so')}\tlocks\n")
@@ -144,8 +144,8 @@ def compare_services(work, core, directory, report):
     def shape(lock, owner, entries):
         return lock["object"], lock["thin"], lock[owner], entries, lock["waiters"]
 
-    # The services count the first entry of a sync block, but not of a thin lock. Of a monitor that nobody holds, and in which
-    # a thread waits to be pulsed, they count 1,000 waiters, their own bound: these are left out.
+    # The services count the first entry of a sync block, but not of a thin lock. Of a monitor that nobody holds, and in
+    # which a thread waits to be pulsed, they count 1,000 waiters, their own bound: these are left out.
     theirs = {shape(lock, "tid", lock["recursion"] - (not lock["thin"])) for lock in answer["locks"]}
     ours = {shape(lock, "owner_tid", lock["recursion"]) for lock in report["locks"] if lock["kind"] == "monitor" and lock["held"]}
     wrong = [f"only the services have {lock}" for lock in theirs - ours if not lock[1]]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Compares every sequence point of real PDBs with what System.Reflection.Metadata reads of them: those that lie beside assemblies
-in the NuGet packages of this machine, and those of the programs that are built here.
+"""Compares every sequence point of real PDBs with what System.Reflection.Metadata reads of them: those that lie beside
+assemblies in the NuGet packages of this machine, and those of the programs that are built here.
 
     pdbs.py [ASSEMBLY...]    default: the judge itself, and all assemblies with a PDB below the folders of packages
 

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Has perf judge what `cdacq symfs`, `perfmap` and `jitdump` write: it must name the samples of a program that computes.
+"""Has perf judge what `cdacq symfs`, `perfmap` and `jitdump` write: it must name the samples of a busy program.
 
-The program writes no perf map of its own; ours, taken of the running process, is put where perf looks. The jitdump takes
-the place of the runtime's own, which on .NET 10 ends after its first record (dotnet/runtime#120419), for `perf inject`.
+The program writes no perf map of its own; ours, taken of the running process, is put where perf looks. The jitdump
+takes the place of the runtime's own, which on .NET 10 ends after its first record (dotnet/runtime#120419), for `perf
+inject`.
 
-Exit 77 (skipped) where dotnet or perf is missing, unless CDACQ_REQUIRE_DOTNET=1: then that is a failure. Skipped too where
-the kernel lets nobody sample.
+Exit 77 (skipped) where dotnet or perf is missing, unless CDACQ_REQUIRE_DOTNET=1: then that is a failure. Skipped too
+where the kernel lets nobody sample.
 """
 
 import contextlib
@@ -41,7 +42,8 @@ def build(work):
 
 @contextlib.contextmanager
 def running(command, **environment):
-    """The busy program, perhaps below perf; gives its own pid. Ends when the block is left, so that perf writes its file."""
+    """The busy program, perhaps below perf; gives its own pid. Ends when the block is left, so that perf writes its
+    file."""
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                env=dict(os.environ, **environment))
     try:

@@ -4,9 +4,9 @@
     precodes.py TOOL ENTRY_POINTS CORE JITDUMP
 
 A method's temporary entry point is a precode that must lead back to its MethodDesc. Its address is read from the
-core here, by offsets of this file and with no help from the library: MethodDesc.CodeData, or, on .NET 8, in front of the
-MethodDescChunk. The jitdump (DOTNET_PerfMapStubGranularity=2) names every stub that was made: each must be of that kind,
-and each precode among them must lead to a MethodDesc.
+core here, by offsets of this file and with no help from the library: MethodDesc.CodeData, or, on .NET 8, in front of
+the MethodDescChunk. The jitdump (DOTNET_PerfMapStubGranularity=2) names every stub that was made: each must be of that
+kind, and each precode among them must lead to a MethodDesc.
 """
 
 import bisect

@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
-"""What a ReadyToRun image says of its functions and their exception clauses, read without any code of cdacq's: by the ECMA-335 and Microsoft PE
-formats, dotnet/runtime's readytorun-format.md, and the map that crossgen2 wrote beside the image, which is the judge of
-where each method starts and how long it is.
+"""What a ReadyToRun image says of its functions and their exception clauses, read without any code of cdacq's: by the
+ECMA-335 and Microsoft PE formats, dotnet/runtime's readytorun-format.md, and the map that crossgen2 wrote beside the
+image, which is the judge of where each method starts and how long it is.
 
     r2r_image.py IMAGE MAP.csv > EXPECTED
 
 A line for each runtime function, in the table's order, and then one for each exception clause, by its method:
 
-    BEGIN LENGTH METHOD HOT COLD_BEGIN COLD RID FUNCLET_BEGIN IS_FUNCLET IS_FILTER UNWIND UNWIND_SIZE GC GC_VERSION DEBUG
+    BEGIN LENGTH METHOD HOT COLD_BEGIN COLD RID FUNCLET_BEGIN IS_FUNCLET IS_FILTER
+          UNWIND UNWIND_SIZE GC GC_VERSION DEBUG              (on the same line)
     METHOD FLAGS TRY_BEGIN TRY_END HANDLER_BEGIN HANDLER_END TOKEN_OR_FILTER
 
-Addresses are relative to the image, those in clauses to the method; numbers are hexadecimal. RID is 0 of an instance. GC and DEBUG
-are where the method's GC and debug info are. A filter is told by its personality routine, as the runtime does it, on x86, which
-has none, by the clauses. What contradicts itself or the map (GC info with another code length than the method has) is an error here.
+Addresses are relative to the image, those in clauses to the method; numbers are hexadecimal. RID is 0 of an instance.
+GC and DEBUG are where the method's GC and debug info are. A filter is told by its personality routine, as the runtime
+does it, on x86, which has none, by the clauses. What contradicts itself or the map (GC info with another code length
+than the method has) is an error here.
 """
 
 import csv

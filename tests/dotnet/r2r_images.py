@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Real ReadyToRun images of every architecture that crossgen2 compiles for, each function of which test_r2r_images asks for.
+"""Real ReadyToRun images of every architecture that crossgen2 compiles for, each function of which test_r2r_images asks
+for.
 
     r2r_images.py                 builds all, and runs the test on them
     r2r_images.py --fixtures OUT  builds those that are bundled in tests/fixtures/r2r
 
-Beside each image goes what r2r_image.py reads of it and of the compiler's map. Exit 77 (skipped) where dotnet is missing,
-unless CDACQ_REQUIRE_DOTNET=1: then that is a failure.
+Beside each image goes what r2r_image.py reads of it and of the compiler's map. Exit 77 (skipped) where dotnet is
+missing, unless CDACQ_REQUIRE_DOTNET=1: then that is a failure.
 """
 
 import argparse
@@ -81,8 +82,8 @@ def build_bundled(work, out):
     for target in TARGETS:
         compile_image(compile_, assembly, out, "-".join(target), target)
     compile_image(compile_, assembly, out, "linux-x64-split", TARGETS[0], "--hot-cold-splitting")
-    # Where the body of a method has cold code too, crossgen2 10.0 ends with "Specified method is not supported" for arm64: a
-    # relocation that it cannot write.
+    # Where the body of a method has cold code too, crossgen2 10.0 ends with "Specified method is not supported" for
+    # arm64: a relocation that it cannot write.
     assembly = build(work, SOURCE, "Ahead", "FUNCLETS_ALONE_ARE_COLD")
     compile_image(compile_, assembly, out, "linux-arm64-split", ("linux", "arm64"), "--hot-cold-splitting")
     return compile_

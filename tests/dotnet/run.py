@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""The tests on real runtimes: for each, a C# target is built and run, and every record of its jitdump is asked of the running
-process, of cores of every kind, of a snapshot, and of cores whose files were moved away.
+"""The tests on real runtimes: for each, a C# target is built and run, and every record of its jitdump is asked of the
+running process, of cores of every kind, of a snapshot, and of cores whose files were moved away.
 
-    run.py [RUNTIME...]    "installed", the version of a runtime pack, "hot-cold" or "composite" images on the installed one, or "single-file";
+    run.py [RUNTIME...]    "installed", the version of a runtime pack, "hot-cold" or "composite" images on the
+                           installed one, or "single-file";
                            "other-times": files that are not of the time of the core, or given up;
-                           "older" stands for older servicing versions; default: those in CDACQ_RUNTIMES, else all but these
+                           "older" means older servicing versions;
+                           default: those in CDACQ_RUNTIMES, else all but these
 
 Exit 77 (skipped) where dotnet or gdb is missing, unless CDACQ_REQUIRE_DOTNET=1: then that is a failure.
 """
@@ -171,8 +173,8 @@ class Run:
             self.note(f"{label}: {what}", not fault, f"{text}{': ' if fault else ''}{fault or ''}")
 
     def judge_inspect(self, core, gc_version):
-        """The sizes that `inspect` tells are the record's, nothing is left out, and at its GC info stands the length of the
-        method's code: hot and cold, which the jitdump records apart."""
+        """The sizes that `inspect` tells are the record's, nothing is left out, and its GC info begins with the length of
+        the method's code: hot and cold, which the jitdump records apart."""
         memory, wrong, versions = CoreMemory(core), [], set()
         inspected = self.inspect(core, [load.address + load.size // 2 for load in self.live])
         for load, found in zip(self.live, inspected, strict=True):
@@ -187,8 +189,8 @@ class Run:
                   f"{len(self.live)} methods, GC info version {versions} {' '.join(wrong[:5])}")
 
     def judge_code(self, core, services):
-        """Starts, sizes, GC info and exception clauses are what the runtime's debugger services say; every handler and every
-        filter is a funclet; at a method's debug info stands a blob whose parts fill it."""
+        """Starts, sizes, GC info and exception clauses are what the runtime's debugger services say; every handler and
+        every filter is a funclet; a method's debug info is a blob whose parts fill it."""
         ips = [load.address + load.size // 2 for load in self.live]
         inspected, told = self.inspect(core, ips), dac.code(services, core, ips)
         keys = {"method_desc": "method_desc", "code_start": "code_start", "hot_size": "hot_size", "cold_start": "cold_start",
@@ -245,8 +247,9 @@ class Run:
         self.note("stop", good, f"then state {state}")
 
     def judge_stacks(self, label, target):
-        """Every frame is native or named, and parked threads are found in the target's own methods. (The name of a dynamic
-        method is a string in the runtime's heap, which a small core may rightly lack; then the answer says so.)"""
+        """Every frame is native or named, and parked threads are found in the target's own methods. (The name of a
+        dynamic method is a string in the runtime's heap, which a small core may rightly lack; then the answer says
+        so.)"""
         done = subprocess.run([TOOL, "stack", "--json", target], capture_output=True, encoding="utf-8", check=False)
         frames = [json.loads(line) for line in done.stdout.splitlines()]
         nameless = [frame for frame in frames if frame["status"] == "error" or
@@ -262,7 +265,8 @@ class Run:
                 for line in done.stdout.splitlines()]
 
     def judge_stack_snapshot(self, core):
-        """A snapshot with stacks must show the same frames as the core, and in judge_moved without the process's files."""
+        """A snapshot with stacks must show the same frames as the core, and in judge_moved without the process's
+        files."""
         self.snapshot = os.path.join(self.work, "stacks.core")
         subprocess.run([TOOL, "snapshot", "--stacks", core, "-o", self.snapshot], check=True, stdout=subprocess.DEVNULL)
         self.stacks = self.frames(core)
@@ -415,7 +419,8 @@ def test_single_file(work):
 
 
 def test_other_times(work):
-    """A core from before most of its files was written, a jitdump of another process, and one that the runtime gave up."""
+    """A core from before most of its files was written, a jitdump of another process, and one that the runtime gave
+    up."""
     def take_core(target):
         target.createdump("full")
     run = Run(work, [], [])

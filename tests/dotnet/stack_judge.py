@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Compares the frames of `cdacq stack --json` with two judges: the walk of the runtime's debugger services on the same core
-(ClrMD), and what the process itself said of its stacks a moment before (System.Diagnostics.StackTrace).
+"""Compares the frames of `cdacq stack --json` with two judges: the walk of the runtime's debugger services on the same
+core (ClrMD), and what the process itself said of its stacks a moment before (System.Diagnostics.StackTrace).
 
 Nothing here runs a program: lists in, counts and examples out.
 """
@@ -77,10 +77,10 @@ class Walked:
     is_linked: bool = False  # of cdacq: the stack has its address where the frame before returns to
 
     def equals(self, ours):
-        """For a call out of managed code the services have no other address than that in its InlinedCallFrame. In ReadyToRun code
-        it is where the helper that fills the Frame returns to, some instructions before the call. And where the thread waits for
-        a collection after the call, it is still that of the call. The stack has the address where the method goes on, and a stack
-        pointer that is lower if the method has allocated stack memory since."""
+        """For a call out of managed code the services have no other address than that in its InlinedCallFrame. In
+        ReadyToRun code it is where the helper that fills the Frame returns to, some instructions before the call. And
+        where the thread waits for a collection after the call, it is still that of the call. The stack has the address
+        where the method goes on, and a stack pointer that is lower if the method has allocated stack memory since."""
         if self.method_desc != ours.method_desc:
             return False
         return self.ip == ours.ip or (self.after_call_frame and ours.is_linked and self.ip < ours.ip and ours.sp <= self.sp)
@@ -132,7 +132,8 @@ def returns_to(frames, index, memory):
 
 
 def is_linked(frames, index, memory):
-    """Whether frame `index` is where the frame before it returns to, or was interrupted. The innermost is where the registers say."""
+    """Whether frame `index` is where the frame before it returns to, or was interrupted. The innermost is where the
+    registers say."""
     if index == 0 or returns_to(frames, index - 1, memory) == address(frames[index]["ip"]):
         return True
     return frames[index].get("by") == "cfi" and is_in_context(frames, index, memory)
@@ -155,9 +156,10 @@ def is_hijacked(frames, index, memory):
 def proof_of_extra(frames, index, memory):
     """Why a frame that the services do not have is on the stack nevertheless, or None.
 
-    "linked": every frame from the innermost to it is where the frame before returns to, or where a Frame of the runtime that
-    the services use as well has restored the registers. "hijacked": likewise, but for the one return address of a thread that
-    may be replaced. "guessed": all that is not linked is marked as a guess, after code of which nothing is known.
+    "linked": every frame from the innermost to it is where the frame before returns to, or where a Frame of the runtime
+    that the services use as well has restored the registers. "hijacked": likewise, but for the one return address of a
+    thread that may be replaced. "guessed": all that is not linked is marked as a guess, after code of which nothing is
+    known.
     """
     if frames[0].get("by") == "guess":
         return None
@@ -288,8 +290,8 @@ def compare_told(told, frames, tally, where):
 
 
 def find_told(told, ours, at, previous):
-    """The index of the frame, after those that the runtime leaves out: of a funclet that runs after the frames below it were
-    unwound it tells either the funclet or the frame of its method, and nothing in between."""
+    """The index of the frame, after those that the runtime leaves out: of a funclet that runs after the frames below it
+    were unwound it tells either the funclet or the frame of its method, and nothing in between."""
     found = next_like(told, ours, at)
     if found is not None:
         parent = parent_of_funclet(ours, found) if ours[found].get("funclet") else None
@@ -321,7 +323,8 @@ def compare_lines(told, frame, tally, where):
 
 
 def compare_offsets(told, frame, tally, where):
-    """The address to the byte. The runtime has no other address for a call out of ReadyToRun code than that of its Frame."""
+    """The address to the byte. The runtime has no other address for a call out of ReadyToRun code than that of its
+    Frame."""
     if told["native_offset"] == frame["offset"]:
         tally.add("native offset equal")
     elif frame["kind"] == "r2r" and told["native_offset"] < frame["offset"]:

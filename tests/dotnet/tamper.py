@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Judges `cdacq verify`: on a process's own jitdump and perf map it finds no contradiction, and on copies of them that were
-tampered with it finds each tampering in its class and nothing else.
+"""Judges `cdacq verify`: on a process's own jitdump and perf map it finds no contradiction, and on copies of them that
+were tampered with it finds each tampering in its class and nothing else.
 
     tamper.py CDACQ TARGET JITDUMP PERFMAP [--released FILE]
 """

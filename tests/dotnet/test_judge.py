@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Tests judge.py: every kind of wrong answer must be found.
 
-Uses an invented jitdump, and a program in place of cdacq that answers from a table. Needs neither .NET nor the real cdacq.
+Uses an invented jitdump, and a program in place of cdacq that answers from a table. Needs neither .NET nor the real
+cdacq.
 """
 
 import json

@@ -21,9 +21,9 @@
  * return address expected, and the step is counted as such.
  *
  * A collection moves objects and updates references to them, also where a frame has saved a caller's register. Such a
- * register is counted, not judged: the thread ran at its own speed since the call, and both values are in writable memory
- * without a name. A funclet need not preserve its caller's registers, because the method's body has saved what the method
- * changes; the unwinder then must not claim to know them.
+ * register is counted, not judged: the thread ran at its own speed since the call, and both values are in writable
+ * memory without a name. A funclet need not preserve its caller's registers, because the method's body has saved what
+ * the method changes; the unwinder then must not claim to know them.
  *
  * Prints counts, one "NAME NUMBER" a line; a line "MISMATCH ..." for the first of each function.
  */

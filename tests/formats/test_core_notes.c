@@ -1,4 +1,6 @@
-/* test_core_notes.c: notes of this machine's own structs, and of the other class and byte order, cut at every length. */
+/*
+ * test_core_notes.c: notes of this machine's own structs, and of the other class and byte order, cut at every length.
+ */
 #include "formats/core_notes.h"
 
 #include <signal.h>

@@ -1,7 +1,7 @@
 /*
  * fuzz_locks.c: the waits of a small heap of threads, locks and tasks with words overwritten, and GC info. The first
- * byte is an offset in the code of the GC info; then, words of five bytes each: a place (2), and a value (3), which is a
- * number or the address of something in the heap. Every graph is completed, with no more waits than threads.
+ * byte is an offset in the code of the GC info; then, words of five bytes each: a place (2), and a value (3), which is
+ * a number or the address of something in the heap. Every graph is completed, with no more waits than threads.
  */
 #include <stdlib.h>
 

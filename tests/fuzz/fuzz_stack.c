@@ -1,7 +1,7 @@
 /*
  * fuzz_stack.c: any bytes as the stack of a thread, with the runtime's Frames in it, and as unwind data of a method.
- * The first byte chooses where the walk begins and whether Frames are visited; the next 16 are the unwind data; the rest
- * is the stack, in which each word with a high byte below 8 stands for an address: of the stack, of the method, of
+ * The first byte chooses where the walk begins and whether Frames are visited; the next 16 are the unwind data; the
+ * rest is the stack, in which each word with a high byte below 8 stands for an address: of the stack, of the method, of
  * native code or of a kind of Frame. A walk ends, and each frame of a thread's own stack is above the one before.
  */
 #include <stdlib.h>

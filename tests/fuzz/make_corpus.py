@@ -349,7 +349,8 @@ def frames():
 
 
 def stacks():
-    """For fuzz_stack: where the walk begins, unwind data, and words of the stack; a word's high byte says what it is."""
+    """For fuzz_stack: where the walk begins, unwind data, and words of the stack; a word's high byte says what it
+    is."""
     def stack(first, words, unwind=bytes([1, 0, 0, 0])):
         return bytes([first]) + unwind.ljust(16, b"\0") + b"".join(struct.pack("<Q", words.get(at, 0)) for at in range(0, 0x400, 8))
 
@@ -468,7 +469,8 @@ def natives():
 
 
 def compressed():
-    """For fuzz_unpacker: a byte that chooses the reads, then a file. zstd and lz4 are written by hand, as raw blocks."""
+    """For fuzz_unpacker: a byte that chooses the reads, then a file. zstd and lz4 are written by hand, as raw
+    blocks."""
     text = b"to be, or not to be, " * 40
     zstd_block = struct.pack("<I", 1 | len(b"hello") << 3)[:3] + b"hello"
     zstd = struct.pack("<I", 0xFD2FB528) + bytes([0, 0x58]) + zstd_block

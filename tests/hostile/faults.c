@@ -1,7 +1,7 @@
 /*
- * faults.c: a library to preload, which lets one call fail: CDACQ_FAULT is CALL:NUMBER, such as malloc:17 or read:3, and
- * CDACQ_FAULT_LOG names a file to which the number of calls is written at the end. Calls are counted from 1, by kind, once
- * main() is near: what the dynamic linker and the C library do before is not counted.
+ * faults.c: a library to preload, which lets one call fail: CDACQ_FAULT is CALL:NUMBER, such as malloc:17 or read:3,
+ * and CDACQ_FAULT_LOG names a file to which the number of calls is written at the end. Calls are counted from 1, by
+ * kind, once main() is near: what the dynamic linker and the C library do before is not counted.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

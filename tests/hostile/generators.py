@@ -1,6 +1,6 @@
 """
-Inputs made to hurt: each function writes one into a folder and returns its path. What they have in common is that little
-of the file claims much: time, memory, a wait. The names say what is wrong with them.
+Inputs made to hurt: each function writes one into a folder and returns its path. What they have in common is that
+little of the file claims much: time, memory, a wait. The names say what is wrong with them.
 """
 import os
 import random

@@ -1,7 +1,7 @@
 """
 One call of the tool fails (faults.c): an allocation, or a call of the system, the first, the second, and so on. Then
-there is a result that is the same as without the fault, or is said to be incomplete, or a message of whole lines and the
-exit code 2; the file that -o names holds a whole result or what was there before.
+there is a result that is the same as without the fault, or is said to be incomplete, or a message of whole lines and
+the exit code 2; the file that -o names holds a whole result or what was there before.
 """
 import os
 import pathlib

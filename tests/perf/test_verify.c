@@ -154,7 +154,7 @@ static void assert_counts(const struct outcome *outcome, const uint64_t *expecte
                       outcome->detail);
 }
 
-/* ---- The sample's records ----------------------------------------------------------------------------------------- */
+/* ---- The sample's records ---------------------------------------------------------------------------------------- */
 
 struct opened {
     struct sample_process sample;

@@ -1,6 +1,6 @@
 /*
- * lock_heap.h: threads, locks and tasks in a small memory, laid out as .NET 8 for x64 does (and System.Threading.Lock as
- * .NET 9), for tests and fuzzing. Bytes may be overwritten before they are read.
+ * lock_heap.h: threads, locks and tasks in a small memory, laid out as .NET 8 for x64 does (and System.Threading.Lock
+ * as .NET 9), for tests and fuzzing. Bytes may be overwritten before they are read.
  */
 #ifndef CDACQ_TESTS_SUPPORT_LOCK_HEAP_H
 #define CDACQ_TESTS_SUPPORT_LOCK_HEAP_H

@@ -1,4 +1,6 @@
-/* test_expression.c: each operation of a DWARF expression, in words of 64 and 32 bits, and every way to end one early. */
+/*
+ * test_expression.c: each operation of a DWARF expression, in words of 64 and 32 bits, and every way to end one early.
+ */
 #include "target/native/expression.h"
 
 #include <elf.h>
