@@ -17,20 +17,21 @@
 enum { PROC_FILE_MAX = 64 * 1024 * 1024, PATH_ROOM = 4096 };
 
 /* A file of /proc/PID, to be freed. NULL with errno set. */
-static char *read_proc(int pid, const char *name)
+static char *read_proc(int pid, const char *name, size_t *ret_length)
 {
     char path[64];
     struct stat st;
-    size_t length;
+    *ret_length = 0;
     snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
     CLEANUP_CLOSE int fd = file_open(path, &st);
-    return fd < 0 ? NULL : file_read_all(fd, PROC_FILE_MAX, &length);
+    return fd < 0 ? NULL : file_read_all(fd, PROC_FILE_MAX, ret_length);
 }
 
 /* The pid as the process itself sees it. */
 static int own_pid(int pid)
 {
-    CLEANUP_FREE char *status = read_proc(pid, "status");
+    size_t length;
+    CLEANUP_FREE char *status = read_proc(pid, "status", &length);
     char *line = status ? strstr(status, "\nNSpid:") : NULL;
     if (!line)
         return pid;
@@ -65,7 +66,8 @@ static bool reach(int pid, const char *path, char *ret, size_t size)
 
 static bool find_mapped(int pid, char *ret, size_t size)
 {
-    CLEANUP_FREE char *maps = read_proc(pid, "maps");
+    size_t length;
+    CLEANUP_FREE char *maps = read_proc(pid, "maps", &length);
     for (char *line = maps, *next; line && *line; line = next) {
         next = strchr(line, '\n');
         if (next)
@@ -79,11 +81,14 @@ static bool find_mapped(int pid, char *ret, size_t size)
     return false;
 }
 
-/* A variable of the environment that the process started with, or NULL. */
-static const char *variable(const char *environment, const char *name)
+/*
+ * A variable of the environment that the process started with, or NULL. The process can write to that memory: the last
+ * variable need not end with NUL, except with the one after all of the `size` bytes.
+ */
+static const char *variable(const char *environment, size_t size, const char *name)
 {
     size_t length = strlen(name);
-    for (const char *p = environment; p && *p; p += strlen(p) + 1)
+    for (const char *p = environment; p && p < environment + size; p += strlen(p) + 1)
         if (strncmp(p, name, length) == 0 && p[length] == '=' && p[length + 1] == '/')
             return p + length + 1;
     return NULL;
@@ -94,15 +99,17 @@ enum cdacq_status cdacq_jitdump_find_file(int pid, char *ret, size_t size, struc
     static const char *const variables[] = {"DOTNET_PerfMapJitDumpPath", "COMPlus_PerfMapJitDumpPath", "JITDUMPDIR",
                                             "TMPDIR"};
     char path[PATH_ROOM], name[64];
+    size_t environment_size;
     snprintf(path, sizeof path, "/proc/%d", pid);
     if (pid <= 0 || access(path, F_OK) < 0)
         return error_set(err, CDACQ_ERR_IO, 0, "there is no process %d", pid);
     if (find_mapped(pid, ret, size))
         return CDACQ_OK;
     snprintf(name, sizeof name, "jit-%d.dump", own_pid(pid));
-    CLEANUP_FREE char *environment = read_proc(pid, "environ");
+    CLEANUP_FREE char *environment = read_proc(pid, "environ", &environment_size);
     for (size_t i = 0; i <= ARRAY_SIZE(variables); i++) {
-        const char *directory = i < ARRAY_SIZE(variables) ? variable(environment, variables[i]) : "/tmp";
+        const char *directory =
+            i < ARRAY_SIZE(variables) ? variable(environment, environment_size, variables[i]) : "/tmp";
         int length = directory ? snprintf(path, sizeof path, "%s/%s", directory, name) : 0;
         if (length > 0 && (size_t)length < sizeof path && reach(pid, path, ret, size))
             return CDACQ_OK;
