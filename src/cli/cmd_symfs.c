@@ -191,6 +191,13 @@ static int add_file(const struct cdacq_mapped_file *file, void *context)
     return 0;
 }
 
+/* Whether a folder is that of the machine's own files, which must not be replaced. */
+static bool is_root(int folder)
+{
+    struct stat st, root;
+    return fstat(folder, &st) == 0 && stat("/", &root) == 0 && st.st_dev == root.st_dev && st.st_ino == root.st_ino;
+}
+
 static int write_all(const struct invocation *invocation, struct cdacq_target *target, struct cdacq_session *session)
 {
     struct work work = {.invocation = invocation, .session = session};
@@ -205,6 +212,11 @@ static int write_all(const struct invocation *invocation, struct cdacq_target *t
     work.folder = open(invocation->file, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (work.folder < 0) {
         message("cannot open '%s': %s", invocation->file, strerror(errno));
+        return EXIT_FAILED;
+    }
+    if (is_root(work.folder)) {
+        message("'%s' has the files of the process themselves", invocation->file);
+        close(work.folder);
         return EXIT_FAILED;
     }
     progress_begin(&work.progress, "files", -1);

@@ -532,6 +532,10 @@ class OtherCommands(Case):
             os.symlink(outside, os.path.join(other, "usr"))
             self.assert_run(FAILED, "symfs", core, other, "--r2r=prepared", lines=None)
             self.assertEqual(os.listdir(outside), [])
+            root = os.path.join(work, "root")
+            os.symlink("/", root)
+            done = self.assert_run(FAILED, "symfs", core, root, "--r2r=prepared", lines=None)
+            self.assertIn(b"has the files of the process themselves", done.stderr)
 
     def test_no_half_files(self):
         """A file that does not fit its disk does not appear, and what was there before stays, with its mode."""
