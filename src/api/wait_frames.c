@@ -9,6 +9,7 @@
 enum {
     SCAN_WORDS_MAX = 256, /* of a frame */
     SITES_MAX = 64 * 1024,
+    SLOTS_MAX = 1 << 20,    /* of all sites; the frames of others are searched */
     FUEL_SLOTS = 20 * 1000, /* of one frame's GC info */
 };
 
@@ -52,7 +53,7 @@ static const struct wait_site *site_of(struct cdacq_wait_graph *graph, const str
     if (record && is_core(graph, record->module))
         site.role = (uint8_t)wait_role_of(&record->module->metadata, method.token);
     site.neutral = !record || !method.token;
-    if (graph->slots.count < UINT32_MAX / 2)
+    if (graph->slots.count < SLOTS_MAX)
         read_slots(graph, frame, &site);
     const struct wait_site *added = wait_sites_insert(&graph->sites, site, NULL);
     if (!added)

@@ -335,6 +335,31 @@ START_TEST(a_question_reads_anew_and_notices_changes)
 }
 END_TEST
 
+/* More places than one call of the kernel compares. The first has changed. */
+START_TEST(many_scattered_reads_are_compared)
+{
+    enum { PLACES = 2500, APART = 1024 };
+    static uint8_t scattered[PLACES * APART];
+    struct read_log log = {0};
+    struct reader reader;
+    child = getpid();
+    open_live(false);
+    child = 0;
+    memset(scattered, 1, sizeof scattered);
+    reader_init(&reader, target, 8, false);
+    reader_forget(&reader, &log);
+    for (size_t i = 0; i < PLACES; i++)
+        ck_assert_uint_eq(read_u8(&reader, (uintptr_t)scattered + i * APART), 1);
+    ck_assert(target_unchanged(target, &log, 0));
+    scattered[0] = 2;
+    ck_assert(!target_unchanged(target, &log, 0));
+    scattered[0] = 1;
+    scattered[(PLACES - 1) * APART] = 2;
+    ck_assert(!target_unchanged(target, &log, 0));
+    read_log_deinit(&log);
+}
+END_TEST
+
 START_TEST(records_when_asked)
 {
     map_memory();
@@ -854,6 +879,7 @@ static Suite *suite(void)
         what_cannot_be_read_is_missing,
         a_page_is_read_once,
         a_question_reads_anew_and_notices_changes,
+        many_scattered_reads_are_compared,
         records_when_asked,
         reads_its_own_process,
         mappings_as_the_kernel_reports_them,
