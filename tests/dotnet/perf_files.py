@@ -93,15 +93,17 @@ def judge_jitdump(cdacq, target, pid, live, folder, tally):
 def _judge_records(cdacq, path, pid, tally):
     """Our own reader takes the file whole, and its header and order are as the specification wants."""
     done = subprocess.run([cdacq, "records", "--json", path], capture_output=True, encoding="utf-8", check=False)
-    header, *loads, close = [json.loads(line) for line in done.stdout.splitlines()]
+    header, *records, close = [json.loads(line) for line in done.stdout.splitlines()]
+    loads = [one for one in records if one["type"] == "load"]
     times = [one["timestamp"] for one in (header, *loads, close)]
+    of_all = [one["timestamp"] for one in (header, *records, close)]
     with open(path, "rb") as file:
         magic = struct.unpack("<I", file.read(4))[0]
     _count(tally, "jitdump: its own reader takes it", done.returncode == 0 and not done.stderr and close["type"] == "close" and
-           {one["type"] for one in loads} == {"load"}, done.stderr)
+           {one["type"] for one in records} == {"load", "debug_info", "unwinding_info"}, done.stderr)
     _count(tally, "jitdump: its header", magic == 0x4A695444 and header["version"] == 1 and header["elf_mach"] == 62 and
            header["pid"] == pid and header["flags"] == 0, str(header))
-    _count(tally, "jitdump: times and indexes rise", times == sorted(set(times)) and
+    _count(tally, "jitdump: times and indexes rise", times == sorted(set(times)) and of_all == sorted(of_all) and
            [one["code_index"] for one in loads] == list(range(1, len(loads) + 1)), "")
 
 
