@@ -24,10 +24,9 @@ from .jitdump import Jitdump, JitdumpRecord
 from .records import (CodeHeap, CodeRange, Comparison, ContractInfo, DebugInfo, DescriptorItem, End, ExceptionClause,
                       ExceptionFrame, GCInfo, JitdumpDebugInfo, JitdumpEntry, JitdumpFunction, JitdumpHeader,
                       JitdumpInlineCall, JitdumpLineRecord, JitdumpLoad, JitdumpMove, JitdumpPlace, JitdumpRange,
-                      JitdumpSamplyDebugInfo2, JitdumpUnwindingInfo, JitManagerInfo, Lock, MappedFile, Method, ModuleInfo,
-                      Need,
-                      Object, PdbInfo, ProcessInfo, RegionInfo, RuntimeInfo, Source, TargetInfo, Task, Value,
-                      Verification, Wait, Waits, Written)
+                      JitdumpSamplyDebugInfo2, JitdumpUnwindingInfo, JitManagerInfo, Lock, MappedFile, Method,
+                      ModuleInfo, Need, Object, PdbInfo, ProcessInfo, RegionInfo, RuntimeInfo, Source, TargetInfo, Task,
+                      Value, Verification, Wait, Waits, Written)
 from .target import Mapping, Memory, MemoryThread, Session, Target, open
 
 

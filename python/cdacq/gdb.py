@@ -373,7 +373,11 @@ class _Symbols(gdb.Command):
     def __init__(self) -> None:
         super().__init__("cdacq symbols", gdb.COMMAND_FILES, gdb.COMPLETE_NONE)
         self._path: str | None = None
-        gdb.events.gdb_exiting.connect(lambda event: self._path and os.path.exists(self._path) and os.unlink(self._path))
+        gdb.events.gdb_exiting.connect(lambda event: self._remove())
+
+    def _remove(self) -> None:
+        if self._path and os.path.exists(self._path):
+            os.unlink(self._path)
 
     def invoke(self, argument: str, from_tty: bool) -> None:
         try:

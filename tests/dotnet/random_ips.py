@@ -4,10 +4,9 @@ and each difference has to be proven by what neither of them says:
 
  - outside functions: the services name an address where no function is. Proof: no entry of the image's own table of
    functions covers it, or no live record of the runtime's jitdump does.
- - not prepared: for ReadyToRun code that the runtime has not prepared yet, the services name the nearest method before
-   it
-   that it has, or none. Proof: where cdacq says that the method starts, the image's own table has a function, with GC
-   info behind it that tells the length which cdacq tells; and its rid, where the table of methods has one, is cdacq's.
+ - not prepared: for ReadyToRun code that the runtime has not prepared yet, the services name the nearest prepared
+   method before it, or none. Proof: where cdacq says that the method starts, the image's own table has a function,
+   followed by GC info with the length that cdacq reports; and its rid, if the table of methods has one, is cdacq's.
 
     random_ips.py CDACQ LIBMSCORDACCORE CORE JITDUMP RELEASED [COUNT]
 """
