@@ -26,8 +26,8 @@ enum architecture architecture_find(const struct descriptor *descriptor, unsigne
 unsigned architecture_elf_machine(enum architecture architecture);
 
 /*
- * "unix" or "win", from the global "OperatingSystem"; NULL if the descriptor has neither. The .NET 10 runtimes for Linux
- * publish "1" for "unix": the compiler's macro of that name is replaced when they are built.
+ * "unix" or "win", from the global "OperatingSystem"; NULL if the descriptor has neither. The .NET 10 runtimes for
+ * Linux publish "1" for "unix": the compiler's macro of that name is replaced when they are built.
  */
 const char *operating_system_find(const struct descriptor *descriptor);
 

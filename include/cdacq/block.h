@@ -14,8 +14,8 @@ CDACQ_BEGIN_DECLS
  * other calls do not check it. Its content is private to the library and its size never changes. The functions are
  * named as in the specification, dotnet/runtime docs/design/datacontracts/ExecutionManager.md.
  *
- * Of a running process, each call reads anew, and reads a second time what its answer rests on. It fails with CHANGED if
- * the process changes that again and again. The list of code heaps is not read a second time.
+ * Of a running process, each call reads anew, and reads a second time what its answer rests on. It fails with CHANGED
+ * if the process changes that again and again. The list of code heaps is not read a second time.
  */
 struct cdacq_block {
     uint64_t opaque[16];

@@ -1,6 +1,6 @@
 /*
- * test_running.c: calls of the library on a process that runs, and changes or ends between two reads. The mock's process
- * does nothing; the target's operations say that it has changed something.
+ * test_running.c: calls of the library on a process that runs, and changes or ends between two reads. The mock's
+ * process does nothing; the target's operations say that it has changed something.
  */
 #include <signal.h>
 #include <unistd.h>

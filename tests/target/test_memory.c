@@ -269,7 +269,9 @@ static void close_patched(struct file_policy *policy)
 /* In whatever order bytes are read, forwards, backwards or across, the caller's own count; by both kinds of host. */
 START_TEST(what_the_caller_has_counts)
 {
-    /* The last piece is within a line that is otherwise missing, which only a host that returns pointers is asked for. */
+    /*
+     * The last piece is within a line that is otherwise missing, which only a host that returns pointers is asked for.
+     */
     static const size_t own[][2] = {{0, 1}, {63, 65}, {0x140, 0x180}, {0x7f0, 0x900}, {0xfff, 0x1000}, {100, 101}};
     static const size_t steps[] = {1, FILE_SIZE - 1, 1021};
     struct file_policy policy;
