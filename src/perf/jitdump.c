@@ -275,7 +275,9 @@ static const char *name_of(const struct pending *pending)
 /* The address of the function that a pending record is of, as text; empty where that is not known. */
 static const char *function_of(const struct pending *pending, char room[40])
 {
-    snprintf(room, 40, pending->has_address ? ", of 0x%" PRIx64 "," : "", pending->code_addr);
+    room[0] = '\0';
+    if (pending->has_address)
+        snprintf(room, 40, ", of 0x%" PRIx64 ",", pending->code_addr);
     return room;
 }
 

@@ -153,7 +153,7 @@ class Run:
         """Every way to ask gives one answer, from cores of every kind."""
         for label, core in cores.items():
             environment = {**os.environ, "CK_RUN_CASE": "given", "CDACQ_AGREEMENT_CORES": core,
-                           "CDACQ_AGREEMENT_COUNT": "20000"}
+                           "CDACQ_AGREEMENT_COUNT": os.environ.get("CDACQ_AGREEMENT_COUNT", "20000")}
             done = subprocess.run([AGREEMENT], env=environment, capture_output=True, encoding="utf-8", errors="replace",
                                   check=False)
             self.note(f"one answer from {label}", done.returncode == 0, (done.stderr or done.stdout)[:400])

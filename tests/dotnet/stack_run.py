@@ -25,7 +25,7 @@ from core_memory import CoreMemory
 
 TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
 RUNTIMES = ["installed", "9.0.22", "8.0.33"]
-DUMPS = 15  # of the storm, for each runtime
+DUMPS = 8  # of the storm, for each runtime
 DUMPS_OF_A_PROCESS = 50  # then a new process, with another seed
 BUILDS = [("Release", "portable"), ("Debug", "portable"), ("Release", "embedded")]
 LEAST_PLACES = 60
