@@ -156,8 +156,11 @@ static void list_all(struct subject *subject)
     if (subject->listed.count)
         qsort(subject->listed.items, subject->listed.count, sizeof *subject->listed.items, compare_stretches);
     if (cdacq_session_write_perf_map(session, all, &sink, &written, NULL) == CDACQ_OK)
-        for (char *line = text.data; line && *line; line = strchr(line, '\n') + 1) {
+        for (char *line = text.data, *end; text.size && line < text.data + text.size; line = end + 1) {
             char *rest;
+            end = memchr(line, '\n', (size_t)(text.data + text.size - line));
+            ck_assert_ptr_nonnull(end);
+            *end = '\0'; /* so that AddressSanitizer checks one line, not all of the text, in each call */
             uint64_t begin = strtoull(line, &rest, 16), size = strtoull(rest, NULL, 16);
             ck_assert(stretches_append(&subject->written, (struct stretch){.begin = begin, .end = begin + size}));
         }
