@@ -44,7 +44,7 @@ bool guess_is_return_address(const struct guess *guess, uint64_t address, struct
     struct reader *reader = &guess->reader->raw;
     uint8_t bytes[CALL_MAX];
     struct code_block block;
-    bool is_pointer;
+    bool is_pointer = false;
     *ret = (struct call_site){0};
     if (address < PAGE_SIZE || !reader_try_copy(reader, address - CALL_MAX, bytes, CALL_MAX) ||
         !guess->machine->ends_with_call(bytes, CALL_MAX, address, &ret->target, &is_pointer))

@@ -362,7 +362,9 @@ END_TEST
 /* A call through a null pointer has put its return address where a leaf's is. */
 START_TEST(null_calls)
 {
-    static const uint8_t through_register[] = {0xff, 0xd0}, direct[] = {0xe8, 1, 2, 3, 4};
+    static const uint8_t through_register[7] = {[5] = 0xff, 0xd0}, direct[7] = {[2] = 0xe8, 1, 2, 3, 4};
+    static const uint8_t nothing[0x1000];
+    mock_write(mock, native_code, nothing, sizeof nothing);
     mock_write(mock, native_code + 0x40 - sizeof through_register, through_register, sizeof through_register);
     mock_write(mock, native_code + 0x80 - sizeof direct, direct, sizeof direct);
     mock_write_pointer(mock, stack + 0x100, native_code + 0x40);

@@ -28,10 +28,10 @@ enum {
     BASE_MAX = 32,
     UNDO_MAX = 64,
     CHANGES_MAX = 6,
-#if defined(__SANITIZE_ADDRESS__) || !defined(__OPTIMIZE__)
-    SLOWEST_MS = 5000, /* of a case, CPU time; these builds take five to ten times as long */
+#if defined(__SANITIZE_ADDRESS__) || defined(__clang__) || !defined(__OPTIMIZE__)
+    SLOWEST_MS = 30000, /* of a case, CPU time; these builds take ten times as long and more */
 #else
-    SLOWEST_MS = 1000,
+    SLOWEST_MS = 2000,
 #endif
     HANG = 60,         /* seconds */
     MEMORY_MAX = 256,  /* MiB that a case may add */

@@ -1,5 +1,7 @@
 #include "tests/support/lock_heap.h"
 
+#include "src/api/question.h"
+
 #include <stdlib.h>
 
 #include "formats/names/signature.h"
@@ -255,6 +257,7 @@ void lock_heap_init(struct lock_heap *heap)
 
 void lock_heap_deinit(struct lock_heap *heap)
 {
+    session_question_deinit(&heap->session);
     module_cache_deinit(&heap->session.modules);
     arena_deinit(&heap->session.arena);
     target_destroy(heap->target.target);
