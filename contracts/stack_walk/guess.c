@@ -44,7 +44,7 @@ bool guess_is_return_address(const struct guess *guess, uint64_t address, struct
     struct reader *reader = &guess->reader->raw;
     uint8_t bytes[CALL_MAX];
     struct code_block block;
-    bool is_pointer = false;
+    bool is_pointer;
     *ret = (struct call_site){0};
     if (address < PAGE_SIZE || !reader_try_copy(reader, address - CALL_MAX, bytes, CALL_MAX) ||
         !guess->machine->ends_with_call(bytes, CALL_MAX, address, &ret->target, &is_pointer))
@@ -54,7 +54,7 @@ bool guess_is_return_address(const struct guess *guess, uint64_t address, struct
     if (ret->target && guess->machine->return_address == NO_REGISTER)
         ret->target = skip_jumps(reader, ret->target);
     ret->is_managed = execution_manager_find(guess->manager, guess->reader, address - 1, &block);
-    ret->is_managed &= !reader_failed(reader) && code_block_is_method(&block);
+    ret->is_managed = ret->is_managed && !reader_failed(reader) && code_block_is_method(&block);
     reader_recover(reader, FAILURE_ANY & ~FAILURE(CDACQ_ERR_FUEL));
     return ret->is_managed || (guess->is_native && guess->is_native(guess->context, address - 1));
 }
