@@ -21,7 +21,8 @@ static inline uint8_t *fixture_file(const char *name, size_t *ret_size)
 {
     const char *folder = getenv("CDACQ_FIXTURES");
     char path[4096];
-    snprintf(path, sizeof path, "%s/%s", folder ? folder : "tests/fixtures", name);
+    int length = snprintf(path, sizeof path, "%s/%s", folder ? folder : "tests/fixtures", name);
+    ck_assert_uint_lt((size_t)length, sizeof path);
     return file_at(path, ret_size);
 }
 
