@@ -20,31 +20,6 @@ const char *session_intern(struct cdacq_session *session, const char *text, size
     return known || (copy && interned_texts_insert(&session->texts, copy, NULL)) ? copy : NULL;
 }
 
-void session_question_deinit(struct cdacq_session *session)
-{
-    arena_deinit(&session->records_arena);
-    record_list_deinit(&session->unchecked);
-    interned_texts_deinit(&session->texts);
-    read_log_deinit(&session->log);
-    code_map_free(session->own_map);
-}
-
-void session_read_anew(struct cdacq_session *session)
-{
-    target_begin_question(session->target->target);
-    reader_forget(&session->reader.raw, &session->log);
-    read_log_clear(&session->log);
-    session->unchecked.count = 0;
-    session->modules.round++;
-    session->pages_of = session->target->target->question;
-}
-
-void session_follow(struct cdacq_session *session)
-{
-    if (session_is_running(session) && session->pages_of != session->target->target->question)
-        session_read_anew(session);
-}
-
 static void forget_records(struct cdacq_session *session)
 {
     for (size_t i = 0; session->ranges && i < session->map->count; i++)
@@ -64,6 +39,30 @@ static void forget_records(struct cdacq_session *session)
     session->il_point_total = 0;
     session->source_point_total = 0;
     session->source_point_bytes = 0;
+}
+
+void session_question_deinit(struct cdacq_session *session)
+{
+    forget_records(session);
+    record_list_deinit(&session->unchecked);
+    interned_texts_deinit(&session->texts);
+    read_log_deinit(&session->log);
+}
+
+void session_read_anew(struct cdacq_session *session)
+{
+    target_begin_question(session->target->target);
+    reader_forget(&session->reader.raw, &session->log);
+    read_log_clear(&session->log);
+    session->unchecked.count = 0;
+    session->modules.round++;
+    session->pages_of = session->target->target->question;
+}
+
+void session_follow(struct cdacq_session *session)
+{
+    if (session_is_running(session) && session->pages_of != session->target->target->question)
+        session_read_anew(session);
 }
 
 void session_begin_question(struct cdacq_session *session)

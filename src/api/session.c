@@ -66,10 +66,6 @@ void cdacq_session_destroy(struct cdacq_session *session)
 {
     if (!session)
         return;
-    for (size_t i = 0; session->ranges && i < session->map->count; i++)
-        free(session->ranges[i].records);
-    free(session->ranges);
-    walked_records_deinit(&session->walked);
     session_question_deinit(session);
     native_modules_destroy(session->native);
     session_sources_deinit(session);
