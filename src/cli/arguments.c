@@ -1,7 +1,4 @@
-/*
- * arguments.c: parses the command line. One table lists the options; getopt's tables, the check whether a command takes
- * an option, and the help are made from it. Options may be anywhere, even with POSIXLY_CORRECT set.
- */
+/* arguments.c: parses the command line. Options may be anywhere, even with POSIXLY_CORRECT set. */
 #include "src/cli/arguments.h"
 
 #include <errno.h>
@@ -14,115 +11,12 @@
 
 #include "src/cli/commands.h"
 #include "src/cli/console.h"
-#include "src/cli/next_steps.h"
 #include "src/cli/ips.h"
 #include "src/cli/memory.h"
-#include "src/cli/output.h"
+#include "src/cli/next_steps.h"
+#include "src/cli/options.h"
 #include "util/base.h"
-
-enum option_id {
-    OPTION_JSON = 256, /* beyond any letter */
-    OPTION_SYSROOT,
-    OPTION_MODULE_PATH,
-    OPTION_STOP,
-    OPTION_DEBUGINFOD,
-    OPTION_DESCRIPTOR,
-    OPTION_DESCRIPTOR_ADDRESS,
-    OPTION_RUNTIME,
-    OPTION_STORE_MAX,
-    OPTION_WORK_MAX,
-    OPTION_MEMORY_MAX,
-    OPTION_NAMES,
-    OPTION_STUBS,
-    OPTION_R2R,
-    OPTION_CODE,
-    OPTION_FOLLOW,
-    OPTION_AT,
-    OPTION_TIME,
-    OPTION_FOLDED,
-    OPTION_STACKS,
-    OPTION_BRIEF,
-    OPTION_SIGNATURE,
-    OPTION_THREAD,
-    OPTION_MANAGED,
-    OPTION_EACH,
-    OPTION_OUTPUT = 'o',
-    OPTION_HELP = 'h',
-    OPTION_VERSION = 'V',
-};
-
-static const struct option_row {
-    const char *name;
-    const char *argument; /* NULL: takes none */
-    const char *help;
-    unsigned groups; /* 0: every command takes it */
-    int id;
-} rows[] = {
-    {"json", NULL, "print JSON, one object a line", OPTIONS_RESULT, OPTION_JSON},
-    {"output", "FILE", "write to FILE instead of standard output", OPTIONS_RESULT | OPTIONS_FILE, OPTION_OUTPUT},
-    {"sysroot", "DIR", "look for the target's files by their paths below DIR (repeatable)", OPTIONS_TARGET,
-     OPTION_SYSROOT},
-    {"module-path", "DIR", "look for the target's files anywhere below DIR (repeatable)", OPTIONS_TARGET,
-     OPTION_MODULE_PATH},
-    {"debuginfod", NULL, "ask the servers in DEBUGINFOD_URLS for missing ELF files", OPTIONS_TARGET, OPTION_DEBUGINFOD},
-    {"stop", NULL, "stop a running process while it is read", OPTIONS_TARGET, OPTION_STOP},
-    {"runtime", "N", "use runtime N, counted from 0, of several in one process", OPTIONS_TARGET, OPTION_RUNTIME},
-    {"store-max", "SIZE", "store at most SIZE (8G) of a compressed core or of standard input", OPTIONS_TARGET,
-     OPTION_STORE_MAX},
-    {"work-max", "STEPS", "stop after STEPS of work; 0: never (for a core, by its size: 2 s)", OPTIONS_TARGET,
-     OPTION_WORK_MAX},
-    {"memory-max", "SIZE", "keep at most SIZE in memory; 0: any (for a core, by its size: 256M)", OPTIONS_TARGET,
-     OPTION_MEMORY_MAX},
-    {"descriptor", "FILE", "read JSON that overrides the runtime's descriptor (repeatable)", OPTIONS_TARGET,
-     OPTION_DESCRIPTOR},
-    {"descriptor-address", "ADDR", "address of DotNetRuntimeContractDescriptor, in hex", OPTIONS_TARGET,
-     OPTION_DESCRIPTOR_ADDRESS},
-    {"names", "STYLE", "write names as csharp, sos, il or source", OPTIONS_NAMES, OPTION_NAMES},
-    {"stubs", NULL, "include the runtime's own stubs", OPTIONS_METHODS, OPTION_STUBS},
-    {"r2r", "WHICH", "include ReadyToRun methods: 'prepared' or 'all'", OPTIONS_METHODS | OPTIONS_R2R, OPTION_R2R},
-    {"code", NULL, "include the bytes of the code", OPTIONS_ELF, OPTION_CODE},
-    {"follow", NULL, "wait for more records", OPTIONS_RECORDS, OPTION_FOLLOW},
-    {"folded", NULL, "fold the stacks of 'perf script', for flame graphs", OPTIONS_FILTER, OPTION_FOLDED},
-    {"at", "ADDR", "show the function that has this address, moves applied", OPTIONS_RECORDS, OPTION_AT},
-    {"time", "T", "with --at: after the records up to this time of the file", OPTIONS_RECORDS, OPTION_TIME},
-    {"stacks", NULL, "include the registers and the stack of every thread", OPTIONS_SNAPSHOT, OPTION_STACKS},
-    {"brief", NULL, "report only the signal, the exception and the thread that died", OPTIONS_REPORT, OPTION_BRIEF},
-    {"signature", NULL, "print one line that is the same for the same defect", OPTIONS_REPORT, OPTION_SIGNATURE},
-    {"thread", "TID", "show only the thread with this thread id", OPTIONS_STACK, OPTION_THREAD},
-    {"managed", NULL, "show only managed frames", OPTIONS_STACK, OPTION_MANAGED},
-    {"each", NULL, "show the stack of each thread, also if several have the same", OPTIONS_STACK, OPTION_EACH},
-    {"help", NULL, "print this help, or that of COMMAND, and exit", 0, OPTION_HELP},
-    {"version", NULL, "print the version and exit", 0, OPTION_VERSION},
-};
-
-static bool has_letter(const struct option_row *row)
-{
-    return row->id < OPTION_JSON;
-}
-
-static const struct option_row *row_of(int id)
-{
-    const struct option_row *row = rows;
-    while (row->id != id)
-        row++;
-    return row;
-}
-
-void arguments_print_options(struct output *out, unsigned groups)
-{
-    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-        const struct option_row *row = &rows[i];
-        if (row->groups && !(row->groups & groups))
-            continue;
-        char option[40];
-        snprintf(option, sizeof option, "--%s%s%s", row->name, row->argument ? " " : "",
-                 row->argument ? row->argument : "");
-        if (has_letter(row))
-            output_printf(out, "  -%c, %-26s %s\n", row->id, option, row->help);
-        else
-            output_printf(out, "      %-26s %s\n", option, row->help);
-    }
-}
+#include "util/similar.h"
 
 /* ---- Values ---------------------------------------------------------------------------------------------------- */
 
@@ -130,13 +24,13 @@ struct arguments {
     struct invocation *invocation;
     const char **operands, **sysroots, **module_paths, **descriptors; /* each has room for all arguments */
     size_t operand_count;
-    uint32_t given; /* one bit for each row */
+    uint64_t given; /* one bit for each row of the table of options */
     bool help, version;
 };
 
 static bool wrong_value(int id, const char *value, const char *problem)
 {
-    message("--%s '%s': %s", row_of(id)->name, value, problem);
+    message("--%s '%s': %s", option_row(id)->name, value, problem);
     return false;
 }
 
@@ -180,24 +74,39 @@ static bool take_descriptor_address(struct cdacq_options *options, const char *v
     return true;
 }
 
-static bool take_names(struct cdacq_options *options, const char *value)
+/* Returns the index of the value among all that the option can have. */
+static bool take_choice(int id, const char *value, size_t *ret)
 {
-    static const char *const styles[] = {[CDACQ_NAMES_CSHARP] = "csharp",
-                                         [CDACQ_NAMES_SOS] = "sos",
-                                         [CDACQ_NAMES_IL] = "il",
-                                         [CDACQ_NAMES_SOURCE] = "source"};
-    for (size_t i = 0; i < ARRAY_SIZE(styles); i++)
-        if (!strcmp(value, styles[i])) {
-            options->names = (enum cdacq_name_style)i;
+    const char *values = option_row(id)->values;
+    char one[32], next[32], problem[160] = "";
+    for (size_t i = 0; option_value(values, i, one, sizeof one); i++) {
+        if (!strcmp(value, one)) {
+            *ret = i;
             return true;
         }
-    return wrong_value(OPTION_NAMES, value, "expected 'csharp', 'sos', 'il' or 'source'");
+        size_t length = strlen(problem);
+        bool is_last = !option_value(values, i + 1, next, sizeof next);
+        snprintf(problem + length, sizeof problem - length, "%s'%s'", !i ? "expected " : is_last ? " or " : ", ", one);
+    }
+    return wrong_value(id, value, problem);
+}
+
+static bool take_names(struct cdacq_options *options, const char *value)
+{
+    size_t style;
+    if (!take_choice(OPTION_NAMES, value, &style))
+        return false;
+    options->names = (enum cdacq_name_style)style;
+    return true;
 }
 
 static bool take_r2r(struct invocation *invocation, const char *value)
 {
-    invocation->r2r = !strcmp(value, "all") ? R2R_ALL : !strcmp(value, "prepared") ? R2R_PREPARED : R2R_DEFAULT;
-    return invocation->r2r || wrong_value(OPTION_R2R, value, "expected 'all' or 'prepared'");
+    size_t which;
+    if (!take_choice(OPTION_R2R, value, &which))
+        return false;
+    invocation->r2r = which ? R2R_ALL : R2R_PREPARED;
+    return true;
 }
 
 static bool take_at(struct invocation *invocation, const char *value)
@@ -233,7 +142,7 @@ static bool take_option(struct arguments *arguments, int id, const char *value)
 {
     struct invocation *invocation = arguments->invocation;
     struct cdacq_options *options = &invocation->options;
-    arguments->given |= UINT32_C(1) << (row_of(id) - rows);
+    arguments->given |= UINT64_C(1) << (option_row(id) - option_rows);
     switch (id) {
     case OPTION_JSON:
         return invocation->json = true;
@@ -302,32 +211,51 @@ static bool take_option(struct arguments *arguments, int id, const char *value)
 
 /* ---- Parsing --------------------------------------------------------------------------------------------------- */
 
+enum { OPTIONS_MAX = 64 };
+
 /* Makes getopt's tables. `-` returns operands in order, `:` suppresses getopt's messages. */
 static void make_tables(char *letters, struct option *longs)
 {
     *letters++ = '-';
     *letters++ = ':';
-    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-        *longs++ = (struct option){rows[i].name, rows[i].argument ? required_argument : no_argument, NULL, rows[i].id};
-        if (!has_letter(&rows[i]))
+    for (size_t i = 0; i < option_count; i++) {
+        const struct option_row *row = &option_rows[i];
+        *longs++ = (struct option){row->name, row->argument ? required_argument : no_argument, NULL, row->id};
+        if (!option_has_letter(row))
             continue;
-        *letters++ = (char)rows[i].id;
-        if (rows[i].argument)
+        *letters++ = (char)row->id;
+        if (row->argument)
             *letters++ = ':';
     }
     *letters = '\0';
     *longs = (struct option){0};
 }
 
+/* The option of which a word that begins with "--" is a misspelling, or NULL. */
+static const char *similar_option(const char *word)
+{
+    struct similar similar;
+    char name[32];
+    similar_begin(&similar, name);
+    if (snprintf(name, sizeof name, "%.*s", (int)strcspn(word + 2, "="), word + 2) >= (int)sizeof name)
+        return NULL;
+    for (size_t i = 0; i < option_count; i++)
+        similar_consider(&similar, option_rows[i].name);
+    return similar.best;
+}
+
 /* `shown` is the argument that getopt read last. */
 static bool refuse(int id, const char *shown)
 {
+    const char *similar = id == '?' && !optopt && !strncmp(shown, "--", 2) ? similar_option(shown) : NULL;
     if (id == ':')
         message("option '%s' needs an argument", shown);
     else if (optopt && optopt < OPTION_JSON)
         message("unknown option '-%c'; see 'cdacq --help'", optopt);
     else if (optopt)
         message("option '%s' takes no argument", shown);
+    else if (similar)
+        message("unknown or ambiguous option '%s'; did you mean '--%s'?", shown, similar);
     else
         message("unknown or ambiguous option '%s'; see 'cdacq --help'", shown);
     return false;
@@ -336,8 +264,8 @@ static bool refuse(int id, const char *shown)
 static bool read_arguments(int argc, char **argv, struct arguments *arguments)
 {
     enum { OPERAND = 1, END = -1 };
-    char letters[2 * ARRAY_SIZE(rows) + 3];
-    struct option longs[ARRAY_SIZE(rows) + 1];
+    char letters[2 * OPTIONS_MAX + 3];
+    struct option longs[OPTIONS_MAX + 1];
     make_tables(letters, longs);
     for (;;) {
         int id = getopt_long(argc, argv, letters, longs, NULL);
@@ -355,12 +283,13 @@ static bool read_arguments(int argc, char **argv, struct arguments *arguments)
     return true;
 }
 
-static bool takes_options(const struct command *command, uint32_t given)
+static bool takes_options(const struct command *command, uint64_t given)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-        if (!(given >> i & 1) || !rows[i].groups || rows[i].groups & command->options)
+    for (size_t i = 0; i < option_count; i++) {
+        const struct option_row *row = &option_rows[i];
+        if (!(given >> i & 1) || option_is_of(row, command->options))
             continue;
-        message("'%s' does not take --%s; see 'cdacq %s --help'", command->name, rows[i].name, command->name);
+        message("'%s' does not take --%s; see 'cdacq help %s'", command->name, row->name, command->name);
         return false;
     }
     return true;
@@ -368,7 +297,7 @@ static bool takes_options(const struct command *command, uint32_t given)
 
 static bool wrong_usage(const struct command *command)
 {
-    message("usage: cdacq %s %s; see 'cdacq %s --help'", command->name, command->usage, command->name);
+    message("usage: cdacq %s %s; see 'cdacq help %s'", command->name, command->usage, command->name);
     return false;
 }
 
@@ -412,7 +341,7 @@ static bool takes_operands(const struct command *command, struct arguments *argu
 {
     struct invocation *invocation = arguments->invocation;
     size_t count = arguments->operand_count - 1;
-    if (!count && !(command->reads_text && invocation->folded))
+    if (!count && !command->target_is_optional && !(command->reads_text && invocation->folded))
         return wrong_usage(command);
     invocation->targets = arguments->operands + 1;
     invocation->target_count = count < command->targets_max ? count : command->targets_max;
@@ -438,6 +367,15 @@ static bool takes_operands(const struct command *command, struct arguments *argu
     return takes_stdin(invocation);
 }
 
+/* `help` and `version` mean what the options of these names mean. */
+static enum arguments_result resolve_text(struct invocation *invocation)
+{
+    if (!invocation->command->targets_max)
+        return ARGUMENTS_VERSION;
+    invocation->command = invocation->target_count ? command_named(invocation->targets[0]) : NULL;
+    return invocation->target_count && !invocation->command ? ARGUMENTS_WRONG : ARGUMENTS_HELP;
+}
+
 static enum arguments_result resolve(struct arguments *arguments)
 {
     struct invocation *invocation = arguments->invocation;
@@ -449,19 +387,17 @@ static enum arguments_result resolve(struct arguments *arguments)
         message("no command given; 'cdacq --help' lists them");
         return ARGUMENTS_WRONG;
     }
-    const struct command *command = command_find(arguments->operands[0]);
-    if (!command) {
-        message("unknown command '%s'; 'cdacq --help' lists all", arguments->operands[0]);
+    const struct command *command = command_named(arguments->operands[0]);
+    if (!command)
         return ARGUMENTS_WRONG;
-    }
     invocation->command = command;
     if (arguments->help)
         return ARGUMENTS_HELP;
-    if (!(arguments->given >> (row_of(OPTION_NAMES) - rows) & 1))
+    if (!(arguments->given >> (option_row(OPTION_NAMES) - option_rows) & 1))
         invocation->options.names = command->names;
     if (!takes_options(command, arguments->given) || !takes_operands(command, arguments))
         return ARGUMENTS_WRONG;
-    return ARGUMENTS_RUN;
+    return command->run ? ARGUMENTS_RUN : resolve_text(invocation);
 }
 
 enum arguments_result arguments_parse(int argc, char **argv, struct invocation *ret)

@@ -6,8 +6,6 @@
 
 #include "src/cli/cli.h"
 
-struct output;
-
 enum arguments_result {
     ARGUMENTS_RUN,  /* run invocation->command */
     ARGUMENTS_HELP, /* of invocation->command; general help if that is NULL */
@@ -18,8 +16,5 @@ enum arguments_result {
 /* Parses the command line into *ret. Call arguments_deinit for every result. */
 enum arguments_result arguments_parse(int argc, char **argv, struct invocation *ret);
 void arguments_deinit(struct invocation *invocation);
-
-/* Prints the help for the options of these groups. */
-void arguments_print_options(struct output *out, unsigned groups);
 
 #endif

@@ -1,17 +1,20 @@
 /*
  * commands.c: the commands of the tool. A new one takes three steps: write cmd_NAME.c with `int cmd_NAME(const struct
  * invocation *invocation)`, declare that in commands.h, and add its row here. The options that it takes, its arguments
- * and its help come from the row. A new option is a row and a case in arguments.c.
+ * and its help come from the row. A new option is a row in options.c and a case in arguments.c.
  */
 #include "src/cli/commands.h"
 
 #include <string.h>
 
+#include "src/cli/console.h"
 #include "util/base.h"
+#include "util/similar.h"
 
 const struct command commands[] = {
     {
         .name = "ip2method",
+        .section = SECTION_ADDRESSES,
         .run = cmd_ip2method,
         .usage = "TARGET [IP...]",
         .summary = "name the method that owns each IP",
@@ -28,6 +31,7 @@ const struct command commands[] = {
     },
     {
         .name = "info",
+        .section = SECTION_PROCESS,
         .run = cmd_info,
         .usage = "TARGET",
         .summary = "show what the target is and what is missing in it",
@@ -38,6 +42,7 @@ const struct command commands[] = {
     },
     {
         .name = "inspect",
+        .section = SECTION_ADDRESSES,
         .run = cmd_inspect,
         .usage = "TARGET [IP...]",
         .summary = "show all that the ExecutionManager contract provides for each IP",
@@ -51,6 +56,7 @@ const struct command commands[] = {
     },
     {
         .name = "methods",
+        .section = SECTION_ADDRESSES,
         .run = cmd_methods,
         .usage = "TARGET",
         .summary = "list the code of every method",
@@ -61,6 +67,7 @@ const struct command commands[] = {
     },
     {
         .name = "perfmap",
+        .section = SECTION_FILES,
         .run = cmd_perfmap,
         .usage = "TARGET",
         .summary = "write a perf map",
@@ -75,6 +82,7 @@ const struct command commands[] = {
     },
     {
         .name = "jitdump",
+        .section = SECTION_FILES,
         .run = cmd_jitdump,
         .usage = "TARGET",
         .summary = "write a jitdump: code with its bytes",
@@ -88,6 +96,7 @@ const struct command commands[] = {
     },
     {
         .name = "elf",
+        .section = SECTION_FILES,
         .run = cmd_elf,
         .usage = "TARGET -o FILE",
         .summary = "write an ELF file of the managed code, for gdb and other tools",
@@ -102,6 +111,7 @@ const struct command commands[] = {
     },
     {
         .name = "filter",
+        .section = SECTION_ADDRESSES,
         .run = cmd_filter,
         .usage = "[TARGET]",
         .summary = "copy text and name the methods at the addresses in it",
@@ -119,6 +129,7 @@ const struct command commands[] = {
     },
     {
         .name = "flame",
+        .section = SECTION_FILES,
         .run = cmd_flame,
         .usage = "FILE [-o FILE]",
         .summary = "draw folded stacks as a flame graph",
@@ -131,6 +142,7 @@ const struct command commands[] = {
     },
     {
         .name = "symfs",
+        .section = SECTION_FILES,
         .run = cmd_symfs,
         .usage = "TARGET DIR",
         .summary = "write a folder in which perf finds the names of the managed code",
@@ -147,6 +159,7 @@ const struct command commands[] = {
     },
     {
         .name = "descriptor",
+        .section = SECTION_CORES,
         .run = cmd_descriptor,
         .usage = "TARGET [OTHER]",
         .summary = "print the merged data descriptor, or how two of them differ",
@@ -161,6 +174,7 @@ const struct command commands[] = {
     },
     {
         .name = "snapshot",
+        .section = SECTION_CORES,
         .run = cmd_snapshot,
         .usage = "TARGET -o FILE [IP...]",
         .summary = "write a small core that answers for these IPs on any machine",
@@ -175,6 +189,7 @@ const struct command commands[] = {
     },
     {
         .name = "records",
+        .section = SECTION_RECORDS,
         .run = cmd_records,
         .usage = "FILE|PID",
         .summary = "decode a jitdump file",
@@ -189,6 +204,7 @@ const struct command commands[] = {
     },
     {
         .name = "stack",
+        .section = SECTION_PROCESS,
         .run = cmd_stack,
         .usage = "TARGET",
         .summary = "show every thread's frames, managed and native",
@@ -207,6 +223,7 @@ const struct command commands[] = {
     },
     {
         .name = "report",
+        .section = SECTION_PROCESS,
         .run = cmd_report,
         .usage = "TARGET",
         .summary = "show why a process died or hangs",
@@ -222,6 +239,7 @@ const struct command commands[] = {
     },
     {
         .name = "verify",
+        .section = SECTION_RECORDS,
         .run = cmd_verify,
         .usage = "TARGET [FILE]",
         .summary = "compare a jitdump or perf map with the target",
@@ -237,6 +255,23 @@ const struct command commands[] = {
         .targets_max = 1,
         .takes_file = true,
     },
+    {
+        .name = "help",
+        .section = SECTION_TOOL,
+        .usage = "[COMMAND]",
+        .summary = "show the help of a command",
+        .details = "The same as 'cdacq COMMAND --help'. 'man cdacq-COMMAND' has more.\n",
+        .targets_max = 1,
+        .target_is_optional = true,
+    },
+    {
+        .name = "version",
+        .section = SECTION_TOOL,
+        .usage = "",
+        .summary = "show the version",
+        .details = "The same as 'cdacq --version'.\n",
+        .target_is_optional = true,
+    },
 };
 
 const size_t command_count = ARRAY_SIZE(commands);
@@ -246,5 +281,21 @@ const struct command *command_find(const char *name)
     for (size_t i = 0; i < command_count; i++)
         if (!strcmp(commands[i].name, name))
             return &commands[i];
+    return NULL;
+}
+
+const struct command *command_named(const char *name)
+{
+    const struct command *command = command_find(name);
+    struct similar similar;
+    if (command)
+        return command;
+    similar_begin(&similar, name);
+    for (size_t i = 0; i < command_count; i++)
+        similar_consider(&similar, commands[i].name);
+    if (similar.best)
+        message("unknown command '%s'; did you mean '%s'?", name, similar.best);
+    else
+        message("unknown command '%s'; 'cdacq --help' lists all", name);
     return NULL;
 }

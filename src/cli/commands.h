@@ -22,20 +22,33 @@ enum option_group {
     OPTIONS_FILTER = 1 << 10,  /* what becomes of the text */
 };
 
+/* Where the list of commands has it. */
+enum command_section {
+    SECTION_PROCESS,
+    SECTION_ADDRESSES,
+    SECTION_FILES,
+    SECTION_CORES,
+    SECTION_RECORDS,
+    SECTION_TOOL,
+    SECTION_COUNT,
+};
+
 struct command {
     const char *name;
-    int (*run)(const struct invocation *invocation);
-    const char *usage;           /* arguments after the name */
-    const char *summary;         /* one line, for the list of commands */
-    const char *details;         /* lines for the command's own help */
-    const char *exit_partly;     /* meaning of exit code 1; NULL for the usual one */
-    unsigned options;            /* enum option_group */
-    enum cdacq_name_style names; /* without --names */
+    enum command_section section;
+    int (*run)(const struct invocation *invocation); /* NULL: `help` and `version`, which arguments.c resolves */
+    const char *usage;                               /* arguments after the name */
+    const char *summary;                             /* one line, for the list of commands */
+    const char *details;                             /* lines for the command's own help */
+    const char *exit_partly;                         /* meaning of exit code 1; NULL for the usual one */
+    unsigned options;                                /* enum option_group */
+    enum cdacq_name_style names;                     /* without --names */
     size_t targets_max;
     bool takes_ips;
     bool reads_ips;  /* from standard input, if there are no arguments for them */
     bool reads_text; /* from standard input; TARGET may be missing with --folded */
     bool takes_file; /* FILE after TARGET */
+    bool target_is_optional;
 };
 
 extern const struct command commands[];
@@ -43,6 +56,9 @@ extern const size_t command_count;
 
 /* Returns NULL if there is no such command. */
 const struct command *command_find(const char *name);
+
+/* The same, with a message that may name a similar command. */
+const struct command *command_named(const char *name);
 
 int cmd_descriptor(const struct invocation *invocation);
 int cmd_elf(const struct invocation *invocation);

@@ -1,0 +1,21 @@
+/*
+ * help.h: what --help prints.
+ */
+#ifndef CDACQ_CLI_HELP_H
+#define CDACQ_CLI_HELP_H
+
+struct command;
+
+/* The text about TARGET that every command has that takes one. Ends in a newline. */
+extern const char help_target_text[];
+
+/* The meaning of exit status 1 for a command, or for all if it is NULL. */
+const char *help_exit_partly(const struct command *command);
+
+/* Prints the help of a command, or the list of commands if it is NULL. Returns an exit code. */
+int help_print(const struct command *command);
+
+/* Prints the version. Returns an exit code. */
+int help_print_version(void);
+
+#endif
