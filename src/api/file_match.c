@@ -390,15 +390,31 @@ static void identify_pe(const struct head *head, const char *name, struct file_i
 }
 
 /* Source of both keys: dotnet/diagnostics documentation/symbols/SSQP_Key_Conventions.md. */
+static void identify(const struct head *head, const struct mapped_file *file, struct file_identity *ret)
+{
+    char name[64];
+    error_printable(name, sizeof name, path_basename(file->path));
+    if (memcmp(head->bytes, ELFMAG, SELFMAG) == 0)
+        identify_elf(head, name, ret);
+    else if (head->lines)
+        identify_pe(head, name, ret);
+}
+
 void identify_mapped_file(struct target *target, const struct mapped_file *file, struct file_identity *ret)
 {
     struct head head;
     struct comparison comparison = {.target = target, .file = file};
-    char name[64];
-    error_printable(name, sizeof name, path_basename(file->path));
     read_head(&comparison, &head);
-    if (memcmp(head.bytes, ELFMAG, SELFMAG) == 0)
-        identify_elf(&head, name, ret);
-    else if (head.lines)
-        identify_pe(&head, name, ret);
+    identify(&head, file, ret);
+}
+
+void identify_local_file(const struct mapped_file *file, struct file_identity *ret)
+{
+    const struct file_candidate *content = &file->content;
+    struct head head = {.lines = UINT64_MAX};
+    *ret = (struct file_identity){0};
+    if (!content->bytes || content->size < sizeof head.bytes)
+        return;
+    memcpy(head.bytes, content->bytes, sizeof head.bytes);
+    identify(&head, file, ret);
 }

@@ -14,4 +14,7 @@ file_compare compare_mapped_file;
 /* The keys of a file for symbol servers and debuginfod, from the headers that the target itself holds. */
 file_identify identify_mapped_file;
 
+/* The same, from the content of a resolved file that was accepted. */
+void identify_local_file(const struct mapped_file *file, struct file_identity *ret);
+
 #endif

@@ -198,8 +198,9 @@ enum cdacq_status cdacq_target_visit_contracts(struct cdacq_target *target,
     return CDACQ_OK;
 }
 
-/* `build_id` is the buffer for the text of ret->build_id. */
-static void describe_module(struct mapped_file *file, char *build_id, struct cdacq_module_info *ret)
+/* The buffers are for texts of *ret. */
+static void describe_module(struct mapped_file *file, char *build_id, struct file_identity *local,
+                            struct cdacq_module_info *ret)
 {
     struct cdacq_module_info info = {.size = sizeof info,
                                      .path = file->path,
@@ -217,6 +218,10 @@ static void describe_module(struct mapped_file *file, char *build_id, struct cda
         info.local_path = file->local_path;
         info.verified = file->verified;
     }
+    if (info.local_path && !info.symbol_key) {
+        identify_local_file(file, local);
+        info.symbol_key = or_null(local->key);
+    }
     info.problem = info.missing_size || needed ? mapped_file_problem(file) : NULL;
     if (!known && atomic_load(&file->resolved)) /* only to be checked: a process maps hundreds of files */
         mapped_file_release_pages(file);
@@ -233,7 +238,8 @@ enum cdacq_status cdacq_target_visit_modules(struct cdacq_target *target,
         char build_id[2 * sizeof((struct file_identity *)0)->build_id + 1];
         if (file->path[0] != '/' || strncmp(file->path, "/memfd:", 7) == 0 || strncmp(file->path, "/dev/", 5) == 0)
             continue;
-        describe_module(file, build_id, &info);
+        struct file_identity local;
+        describe_module(file, build_id, &local, &info);
         if (visit(&info, context))
             return CDACQ_STOPPED;
     }

@@ -1,7 +1,6 @@
 /*
  * cmd_symfs.c: writes a folder in which perf finds the symbols of a process (perf report --symfs): an ELF file for each
- * mapped file that has managed code, and links to the others, by their paths below the folder. The paths come from the
- * target: no component of one is followed if it is a link, so nothing is written outside of the folder.
+ * mapped file that has managed code, and links to the others, by their paths below the folder.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +16,7 @@
 #include "src/cli/console.h"
 #include "src/cli/memory.h"
 #include "src/cli/output.h"
+#include "src/cli/output_folder.h"
 #include "util/base.h"
 
 struct work {
@@ -25,16 +25,10 @@ struct work {
     struct progress progress;
     struct output out; /* the file at hand */
     int process;       /* its id; 0 of a core */
-    int folder;        /* descriptor of DIR */
+    struct output_folder folder;
     uint64_t files, links, methods, left_out;
     bool failed, anonymous;
 };
-
-static bool complain(const struct work *work, const char *path)
-{
-    message("cannot write '%s' in '%s': %s", path, work->invocation->file, strerror(errno));
-    return false;
-}
 
 static int take_bytes(const void *bytes, size_t size, void *context)
 {
@@ -64,65 +58,20 @@ static bool write_elf(struct work *work, const char *path, int fd, bool *ret_emp
     return output_close(&work->out) && status == CDACQ_OK;
 }
 
-/* Opens the folder of `path` below DIR, making what is missing. -1 with a message. *ret_name is the last component. */
-static int open_folder(struct work *work, const char *path, const char **ret_name)
-{
-    int fd = dup(work->folder);
-    const char *at = path;
-    while (fd >= 0) {
-        char name[NAME_MAX + 1];
-        while (*at == '/')
-            at++;
-        const char *slash = strchr(at, '/');
-        if (!slash)
-            break;
-        size_t length = (size_t)(slash - at);
-        if (length > NAME_MAX)
-            errno = ENAMETOOLONG;
-        else
-            snprintf(name, sizeof name, "%.*s", (int)length, at);
-        int next = length > NAME_MAX || (mkdirat(fd, name, 0777) < 0 && errno != EEXIST)
-                       ? -1
-                       : openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        int error = errno;
-        close(fd);
-        errno = error;
-        fd = next;
-        at = slash;
-    }
-    if (fd < 0)
-        complain(work, path);
-    *ret_name = at;
-    return fd;
-}
-
-/* Whether a path of the target can be one below DIR. */
-static bool is_usable(const char *path)
-{
-    if (path[0] != '/' || !path[1] || path[strlen(path) - 1] == '/')
-        return false;
-    for (const char *at = path; at; at = strchr(at + 1, '/')) {
-        size_t length = strcspn(at + 1, "/");
-        if (!length || (length == 1 && at[1] == '.') || (length == 2 && at[1] == '.' && at[2] == '.'))
-            return false;
-    }
-    return true;
-}
-
 /* The file appears under its name when it is complete. */
 static bool write_code(struct work *work, const char *path)
 {
     static const char part[] = ".cdacq-part";
     const char *name;
     bool is_empty = true;
-    int folder = open_folder(work, path, &name);
+    int folder = output_folder_of(&work->folder, path, &name);
     if (folder < 0)
         return false;
     (void)unlinkat(folder, part, 0);
     int fd = openat(folder, part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-    bool wrote = fd >= 0 ? write_elf(work, path, fd, &is_empty) : complain(work, path);
+    bool wrote = fd >= 0 ? write_elf(work, path, fd, &is_empty) : output_folder_complain(&work->folder, path);
     if (wrote && !is_empty)
-        wrote = renameat(folder, part, folder, name) == 0 || complain(work, path);
+        wrote = renameat(folder, part, folder, name) == 0 || output_folder_complain(&work->folder, path);
     if (fd >= 0 && (!wrote || is_empty))
         (void)unlinkat(folder, part, 0);
     work->files += wrote && !is_empty;
@@ -143,13 +92,13 @@ static void link_file(struct work *work, const char *path, const char *local_pat
         return;
     const char *name;
     CLEANUP_FREE char *absolute = realpath(local_path, NULL);
-    int folder = absolute ? open_folder(work, path, &name) : -1;
+    int folder = absolute ? output_folder_of(&work->folder, path, &name) : -1;
     if (folder < 0)
         return;
     if (fstatat(folder, name, &there, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(there.st_mode))
         (void)unlinkat(folder, name, 0);
     if (symlinkat(strcmp(local_path, through) == 0 ? through : absolute, folder, name) < 0 && errno != EEXIST)
-        complain(work, path);
+        output_folder_complain(&work->folder, path);
     else
         work->links++;
     close(folder);
@@ -169,11 +118,11 @@ static void link_debug_files(struct work *work)
         to = stat(path, &here) == 0 && here.st_dev == there.st_dev && here.st_ino == there.st_ino ? path : through;
     if (stat(to, &here) < 0 || !S_ISDIR(here.st_mode))
         return;
-    int folder = open_folder(work, path, &name);
+    int folder = output_folder_of(&work->folder, path, &name);
     if (folder < 0)
         return;
     if (symlinkat(to, folder, name) < 0 && errno != EEXIST)
-        complain(work, path);
+        output_folder_complain(&work->folder, path);
     close(folder);
 }
 
@@ -182,20 +131,13 @@ static int add_file(const struct cdacq_mapped_file *file, void *context)
     struct work *work = context;
     progress_step(&work->progress, work->files + work->links);
     work->anonymous |= !file->path;
-    if (!file->path || !is_usable(file->path))
+    if (!file->path || !output_folder_takes(file->path))
         return 0;
     if (file->has_code)
         work->failed |= !write_code(work, file->path);
     else
         link_file(work, file->path, file->local_path);
     return 0;
-}
-
-/* Whether a folder is that of the machine's own files, which must not be replaced. */
-static bool is_root(int folder)
-{
-    struct stat st, root;
-    return fstat(folder, &st) == 0 && stat("/", &root) == 0 && st.st_dev == root.st_dev && st.st_ino == root.st_ino;
 }
 
 static int write_all(const struct invocation *invocation, struct cdacq_target *target, struct cdacq_session *session)
@@ -205,26 +147,14 @@ static int write_all(const struct invocation *invocation, struct cdacq_target *t
     struct cdacq_error error;
     cdacq_target_get_info(target, &info, NULL);
     work.process = info.kind == CDACQ_TARGET_PROCESS ? info.pid : 0;
-    if (mkdir(invocation->file, 0777) < 0 && errno != EEXIST) {
-        message("cannot make '%s': %s", invocation->file, strerror(errno));
+    if (!output_folder_open(&work.folder, invocation->file))
         return EXIT_FAILED;
-    }
-    work.folder = open(invocation->file, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (work.folder < 0) {
-        message("cannot open '%s': %s", invocation->file, strerror(errno));
-        return EXIT_FAILED;
-    }
-    if (is_root(work.folder)) {
-        message("'%s' has the files of the process themselves", invocation->file);
-        close(work.folder);
-        return EXIT_FAILED;
-    }
     progress_begin(&work.progress, "files", -1);
     enum cdacq_status status = cdacq_session_visit_mapped_files(session, add_file, &work, &error);
     progress_end(&work.progress);
     if (status >= 0)
         link_debug_files(&work);
-    close(work.folder);
+    output_folder_close(&work.folder);
     if (status < 0)
         message("%s", error.message);
     if (status < 0 || work.failed)

@@ -141,6 +141,22 @@ const struct command commands[] = {
         .targets_max = 1,
     },
     {
+        .name = "bundle",
+        .run = cmd_bundle,
+        .usage = "TARGET DIR",
+        .summary = "copy the files that a core needs, for another machine",
+        .details =
+            "Copies into DIR, under the keys of symbol servers (NAME/KEY/NAME), the mapped files whose bytes the\n"
+            "core lacks and the PDBs. Another machine then needs the core and DIR alone:\n"
+            "  cdacq report CORE --module-path DIR\n"
+            "A file that is there already is not copied again, so that many cores can share a folder. One line for\n"
+            "each file: copied, present, missing, or skipped because it is neither a program nor an assembly.\n",
+        .exit_partly = "some files are missing, other than PDBs",
+        .options = OPTIONS_TARGET | OPTIONS_RESULT,
+        .targets_max = 1,
+        .takes_file = true,
+    },
+    {
         .name = "symfs",
         .section = SECTION_FILES,
         .run = cmd_symfs,

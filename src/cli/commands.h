@@ -60,6 +60,7 @@ const struct command *command_find(const char *name);
 /* The same, with a message that may name a similar command. */
 const struct command *command_named(const char *name);
 
+int cmd_bundle(const struct invocation *invocation);
 int cmd_descriptor(const struct invocation *invocation);
 int cmd_elf(const struct invocation *invocation);
 int cmd_filter(const struct invocation *invocation);

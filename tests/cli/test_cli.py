@@ -543,7 +543,34 @@ class OtherCommands(Case):
             root = os.path.join(work, "root")
             os.symlink("/", root)
             done = self.assert_run(FAILED, "symfs", core, root, "--r2r=prepared", lines=None)
-            self.assertIn(b"has the files of the process themselves", done.stderr)
+            self.assertIn(b"is the root directory", done.stderr)
+
+    def test_bundle(self):
+        """Files under their own keys, each once; nothing is written through a link."""
+        def bundle(folder, *options):
+            done = run("bundle", CORE, folder, *options)
+            self.assertIn(done.returncode, (ANSWERED, PARTLY), done.stderr)
+            return done.stdout.decode().splitlines()
+
+        with tempfile.TemporaryDirectory() as work:
+            folder = os.path.join(work, "files")
+            first = bundle(folder)
+            copied = [line.split()[1] for line in first if line.startswith("copied ")]
+            self.assertTrue(any(key.startswith("libc.so.6/elf-buildid-") for key in copied), first)  # of this machine
+            found = [os.path.relpath(os.path.join(where, name), folder)
+                     for where, _, names in os.walk(folder) for name in names]
+            self.assertEqual(sorted(found), sorted(copied))
+            again = [json.loads(line) for line in bundle(folder, "--json")]
+            self.assertEqual(sorted(row["key"] for row in again if row["result"] == "present"), sorted(copied))
+            self.assertNotIn("copied", {row["result"] for row in again})
+            other, outside = os.path.join(work, "other"), os.path.join(work, "outside")
+            os.makedirs(other)
+            os.makedirs(outside)
+            os.symlink(outside, os.path.join(other, "libc.so.6"))
+            done = run("bundle", CORE, other)
+            self.assertEqual(done.returncode, FAILED)
+            self.assertIn(b"cannot write", done.stderr)
+            self.assertEqual(os.listdir(outside), [])
 
     def test_no_half_files(self):
         """A file that does not fit its disk does not appear, and what was there before stays, with its mode."""

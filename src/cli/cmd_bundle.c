@@ -1,0 +1,215 @@
+/*
+ * cmd_bundle.c: copies the files that a core needs and this machine has into a folder, under the keys of symbol servers
+ * (NAME/KEY/NAME). Another machine reads the core with --module-path DIR, and debuginfod can serve the folder.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/cli/commands.h"
+#include "src/cli/console.h"
+#include "src/cli/json_writer.h"
+#include "src/cli/memory.h"
+#include "src/cli/output.h"
+#include "src/cli/output_folder.h"
+#include "util/base.h"
+
+enum result {
+    COPIED,
+    PRESENT,
+    MISSING,
+    SKIPPED, /* it is mapped, but neither a program nor an assembly */
+    RESULT_COUNT
+};
+
+static const char *const result_names[RESULT_COUNT] = {"copied", "present", "missing", "skipped"};
+
+/* A file that the target needs. Strings are NULL where they are not known. */
+struct needed_file {
+    const char *path; /* as the target names it */
+    const char *key;  /* NAME/KEY/NAME */
+    const char *local_path;
+    const char *problem;
+    bool unconfirmed; /* nothing in the target shows that it is the file */
+};
+
+struct work {
+    const struct invocation *invocation;
+    struct output out;
+    struct output_folder folder;
+    struct progress progress;
+    uint64_t counts[RESULT_COUNT], unconfirmed;
+    uint64_t missing_pdbs; /* of `counts`: only lines need them */
+    uint64_t bytes;        /* of the copied files */
+    bool failed;
+};
+
+/* Copies to the end of `from`. Returns false with errno set. */
+static bool copy_bytes(int from, int to, uint64_t *bytes)
+{
+    enum { CHUNK = 1 << 20 };
+    CLEANUP_FREE char *buffer = allocate(CHUNK);
+    for (uint64_t at = 0;;) {
+        size_t size = file_read_at(from, at, buffer, CHUNK), done = 0;
+        if (size < CHUNK && errno)
+            return false;
+        while (done < size) {
+            ssize_t n = write(to, buffer + done, size - done);
+            if (n < 0 && errno != EINTR)
+                return false;
+            done += n > 0 ? (size_t)n : 0;
+        }
+        at += size;
+        *bytes += size;
+        if (size < CHUNK)
+            return true;
+    }
+}
+
+/* Copies into the open folder. The file appears under its name when it is complete. False with a message. */
+static bool copy_into(struct work *work, int folder, const char *name, int from, const char *key)
+{
+    char part[64];
+    snprintf(part, sizeof part, ".cdacq-part-%d", (int)getpid()); /* others may fill the same folder at the same time */
+    int to = openat(folder, part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    bool copied = to >= 0 && copy_bytes(from, to, &work->bytes);
+    copied = to >= 0 && close(to) == 0 && copied;
+    copied = copied && renameat(folder, part, folder, name) == 0;
+    if (!copied)
+        output_folder_complain(&work->folder, key);
+    if (to >= 0 && !copied)
+        (void)unlinkat(folder, part, 0);
+    return copied;
+}
+
+/* A key names one content, so a file of that name and size is not copied again. */
+static bool is_present(int folder, const char *name, uint64_t size)
+{
+    struct stat st;
+    return fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_size == size;
+}
+
+static enum result put_file(struct work *work, struct needed_file *file)
+{
+    struct stat st;
+    const char *name;
+    enum result result = MISSING;
+    if (!file->local_path || file->problem)
+        return MISSING;
+    if (!file->key)
+        return SKIPPED;
+    CLEANUP_CLOSE int from = file_open(file->local_path, &st);
+    CLEANUP_FREE char *key = allocate(strlen(file->key) + 2);
+    sprintf(key, "/%s", file->key);
+    if (from < 0 || !S_ISREG(st.st_mode)) {
+        file->problem = "the file can no longer be read";
+        return MISSING;
+    }
+    if (!output_folder_takes(key)) {
+        file->problem = "its key is not a path";
+        return MISSING;
+    }
+    int folder = output_folder_of(&work->folder, key, &name);
+    if (folder >= 0 && is_present(folder, name, (uint64_t)st.st_size))
+        result = PRESENT;
+    else if (folder >= 0 && copy_into(work, folder, name, from, file->key))
+        result = COPIED;
+    work->failed |= result == MISSING;
+    if (result == MISSING)
+        file->problem = "it cannot be written";
+    if (folder >= 0)
+        close(folder);
+    return result;
+}
+
+static void write_result(struct work *work, const struct needed_file *file, enum result result)
+{
+    struct output *out = &work->out;
+    if (work->invocation->json) {
+        struct json_writer writer = json_begin(out), *w = &writer;
+        json_begin_object(w, NULL);
+        json_note(w, "result", result_names[result]);
+        json_string(w, "path", file->path);
+        json_string(w, "key", file->key);
+        json_string(w, "local_path", file->local_path);
+        json_bool(w, "confirmed", file->local_path && !file->unconfirmed);
+        json_note(w, "problem", file->problem);
+        json_end_object(w);
+        json_end_line(w);
+        return;
+    }
+    output_printf(out, "%-7s ", result_names[result]);
+    output_text(out, file->key ? file->key : file->path);
+    if (file->problem && !file->key) /* it names the key */
+        output_note_between(out, "  ", file->problem, "");
+    if (file->unconfirmed && file->key)
+        output_literal(out, "  [not confirmed]");
+    output_literal(out, "\n");
+}
+
+static enum result add_file(struct work *work, struct needed_file *file)
+{
+    enum result result = put_file(work, file);
+    work->counts[result]++;
+    work->unconfirmed += file->unconfirmed && (result == COPIED || result == PRESENT);
+    write_result(work, file, result);
+    progress_step(&work->progress, work->counts[COPIED] + work->counts[PRESENT]);
+    return result;
+}
+
+static int add_module(const struct cdacq_module_info *module, void *context)
+{
+    struct needed_file file = {module->path, module->symbol_key, module->local_path, module->problem,
+                               module->local_path && !module->verified};
+    if (module->local_path || module->problem) /* otherwise the target has all of it */
+        add_file(context, &file);
+    return 0;
+}
+
+static int add_pdb(const struct cdacq_pdb_info *pdb, void *context)
+{
+    struct work *work = context;
+    struct needed_file file = {pdb->module, pdb->key, pdb->path, pdb->problem, false};
+    if (!pdb->embedded && (pdb->path || pdb->key))
+        work->missing_pdbs += add_file(work, &file) == MISSING;
+    return 0;
+}
+
+static int bundle(const struct invocation *invocation, struct cdacq_target *target, struct cdacq_session *session)
+{
+    struct work work = {.invocation = invocation};
+    struct cdacq_error error;
+    if (!output_open(&work.out, invocation->output))
+        return EXIT_FAILED;
+    if (!output_folder_open(&work.folder, invocation->file)) {
+        output_abandon(&work.out);
+        return EXIT_FAILED;
+    }
+    progress_begin(&work.progress, "files", work.out.fd);
+    enum cdacq_status status = cdacq_target_visit_modules(target, add_module, &work, &error);
+    if (status >= 0 && session)
+        status = cdacq_session_visit_pdbs(session, add_pdb, &work, &error);
+    progress_end(&work.progress);
+    output_folder_close(&work.folder);
+    if (status < 0)
+        message("%s", error.message);
+    if (!output_close(&work.out) || status < 0 || work.failed)
+        return EXIT_FAILED;
+    uint64_t missing = work.counts[MISSING] - work.missing_pdbs;
+    message("'%s': %" PRIu64 " files copied (%" PRIu64 " KiB), %" PRIu64 " were there, %" PRIu64 " and %" PRIu64
+            " PDBs are missing",
+            invocation->file, work.counts[COPIED], work.bytes / 1024, work.counts[PRESENT], missing, work.missing_pdbs);
+    if (work.unconfirmed)
+        message("nothing in the target confirms %" PRIu64 " of the files: they are those at its paths on this machine",
+                work.unconfirmed);
+    return missing ? EXIT_PARTLY : EXIT_ANSWERED;
+}
+
+int cmd_bundle(const struct invocation *invocation)
+{
+    return target_run(invocation, CDACQ_OPEN_PARTIAL, bundle);
+}

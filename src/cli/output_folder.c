@@ -1,0 +1,94 @@
+#include "src/cli/output_folder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "src/cli/console.h"
+
+/* Whether a folder is that of the machine's own files, which must not be replaced. */
+static bool is_root(int folder)
+{
+    struct stat st, root;
+    return fstat(folder, &st) == 0 && stat("/", &root) == 0 && st.st_dev == root.st_dev && st.st_ino == root.st_ino;
+}
+
+bool output_folder_open(struct output_folder *folder, const char *path)
+{
+    *folder = (struct output_folder){path, -1};
+    if (mkdir(path, 0777) < 0 && errno != EEXIST) {
+        message("cannot make '%s': %s", path, strerror(errno));
+        return false;
+    }
+    folder->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder->fd < 0) {
+        message("cannot open '%s': %s", path, strerror(errno));
+        return false;
+    }
+    if (is_root(folder->fd)) {
+        message("'%s' is the root directory, whose files would be replaced", path);
+        output_folder_close(folder);
+        return false;
+    }
+    return true;
+}
+
+void output_folder_close(struct output_folder *folder)
+{
+    if (folder->fd >= 0)
+        close(folder->fd);
+    folder->fd = -1;
+}
+
+bool output_folder_takes(const char *path)
+{
+    if (path[0] != '/' || !path[1] || path[strlen(path) - 1] == '/')
+        return false;
+    for (const char *at = path; at; at = strchr(at + 1, '/')) {
+        size_t length = strcspn(at + 1, "/");
+        if (!length || (length == 1 && at[1] == '.') || (length == 2 && at[1] == '.' && at[2] == '.'))
+            return false;
+    }
+    return true;
+}
+
+int output_folder_of(const struct output_folder *folder, const char *path, const char **ret_name)
+{
+    int fd = dup(folder->fd);
+    const char *at = path;
+    while (fd >= 0) {
+        char name[NAME_MAX + 1];
+        while (*at == '/')
+            at++;
+        const char *slash = strchr(at, '/');
+        if (!slash)
+            break;
+        size_t length = (size_t)(slash - at);
+        if (length > NAME_MAX)
+            errno = ENAMETOOLONG;
+        else
+            snprintf(name, sizeof name, "%.*s", (int)length, at);
+        int next = length > NAME_MAX || (mkdirat(fd, name, 0777) < 0 && errno != EEXIST)
+                       ? -1
+                       : openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        int error = errno;
+        close(fd);
+        errno = error;
+        fd = next;
+        at = slash;
+    }
+    if (fd < 0)
+        output_folder_complain(folder, path);
+    *ret_name = at;
+    return fd;
+}
+
+bool output_folder_complain(const struct output_folder *folder, const char *path)
+{
+    message("cannot write '%s' in '%s': %s", path, folder->path, strerror(errno));
+    return false;
+}
