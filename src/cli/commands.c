@@ -142,6 +142,7 @@ const struct command commands[] = {
     },
     {
         .name = "bundle",
+        .section = SECTION_CORES,
         .run = cmd_bundle,
         .usage = "TARGET DIR",
         .summary = "copy the files that a core needs, for another machine",

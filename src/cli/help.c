@@ -16,6 +16,11 @@ static const char *const section_titles[SECTION_COUNT] = {
     [SECTION_RECORDS] = "Files that a runtime writes",         [SECTION_TOOL] = "This tool",
 };
 
+const char *help_section_title(unsigned section)
+{
+    return section_titles[section];
+}
+
 const char *help_exit_partly(const struct command *command)
 {
     return command && command->exit_partly ? command->exit_partly : "some of it was not answered";

@@ -2,11 +2,13 @@
  * main.c: reads the command line and runs the command or prints help.
  */
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "src/cli/arguments.h"
 #include "src/cli/commands.h"
 #include "src/cli/help.h"
+#include "src/cli/manual.h"
 
 /*
  * The kernel starts the program of a core_pattern pipe without standard output and error. A file that is opened later
@@ -25,6 +27,8 @@ static void open_standard_streams(void)
 int main(int argc, char **argv)
 {
     open_standard_streams();
+    if (argc == 4 && !strcmp(argv[1], MANUAL_COMMAND))
+        return manual_write(argv[2], argv[3]);
     struct invocation invocation;
     enum arguments_result what = arguments_parse(argc, argv, &invocation);
     int status = what == ARGUMENTS_WRONG     ? EXIT_USAGE

@@ -25,7 +25,7 @@ OVERRIDDEN = 1  # EXCEPTION_TEXT_OVERRIDDEN
 COMPUTED = {"Overriding", "OverridingInner", "Printing", "PrintingInner"}
 LEAST = 120
 TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
-# The same on every runtime. What a signature shows is in docs/cdacq.1.
+# The same on every runtime. What a signature shows is in docs/man/report.man.
 SIGNATURES = {
     "NullReference": "unhandled System.NullReferenceException: Dying.Box.Inner.Length < Dying.Deaths.NullReference < Dying.Program.Main",
     "OnThread": "unhandled System.InvalidOperationException: Dying.Deaths.Thrower < Dying.Deaths.<>c.<OnThread>b__",
