@@ -74,14 +74,22 @@ static void find_cause(struct report *report)
         report->cause = REPORT_FATAL;
 }
 
+static void write_signature_line(struct report *report)
+{
+    report_write_signature(report);
+    output_literal(report->answers.out, "\n");
+}
+
 static int write_report(const struct invocation *invocation, struct report *report)
 {
     struct output out;
     if (!output_open(&out, invocation->output))
         return EXIT_FAILED;
     answers_init(&report->answers, &out, invocation->json);
-    if (invocation->signature)
-        report_write_signature(report);
+    if (invocation->signature && invocation->json)
+        report_write_signature_json(report);
+    else if (invocation->signature)
+        write_signature_line(report);
     else if (invocation->json)
         report_write_json(report);
     else

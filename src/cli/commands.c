@@ -249,7 +249,8 @@ const struct command commands[] = {
             "thread that died, and the stacks of the others; then what would make the report more complete.\n"
             "--signature prints one line: the cause, the type of the exception and the first methods, without what\n"
             "differs from build to build:\n"
-            "  unhandled System.NullReferenceException: Demo.Cart.Add < Demo.Program.Main\n",
+            "  unhandled System.NullReferenceException: Demo.Cart.Add < Demo.Program.Main\n"
+            "With --json it is an object that also says what the target is: a row for a table of many cores.\n",
         .exit_partly = "a stack is incomplete or rests on a guess, or something could not be read",
         .options = OPTIONS_TARGET | OPTIONS_RESULT | OPTIONS_NAMES | OPTIONS_REPORT,
         .targets_max = 1,

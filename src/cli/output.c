@@ -51,6 +51,11 @@ void output_open_fd(struct output *out, int fd, const char *name)
     begin(out, name, true);
 }
 
+void output_open_memory(struct output *out)
+{
+    *out = (struct output){.fd = -1, .file.fd = -1};
+}
+
 void output_abandon(struct output *out)
 {
     file_abandon(&out->file);
@@ -96,12 +101,13 @@ void output_flush(struct output *out)
 
 char *output_make_room(struct output *out, size_t size)
 {
-    output_flush(out);
-    if (size > out->capacity) {
-        out->data = reallocate(out->data, size);
-        out->capacity = size;
+    if (out->fd >= 0)
+        output_flush(out);
+    if (size > out->capacity - out->length) {
+        out->capacity = MAX(out->length + size, 2 * out->capacity);
+        out->data = reallocate(out->data, out->capacity);
     }
-    return out->data;
+    return out->data + out->length;
 }
 
 void output_printf(struct output *out, const char *format, ...)

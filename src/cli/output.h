@@ -13,7 +13,7 @@
 #include "util/file.h"
 
 struct output {
-    int fd;
+    int fd;               /* -1: kept in `data`, which grows */
     struct new_file file; /* unless it is standard output */
     const char *name;     /* for messages */
     char *data;
@@ -32,6 +32,9 @@ bool output_open_stream(struct output *out, const char *path);
 
 /* For an open file, which output_close closes; `name` is what messages call it. */
 void output_open_fd(struct output *out, int fd, const char *name);
+
+/* Nothing is written: what is put is `length` bytes in `data` until output_abandon frees it. */
+void output_open_memory(struct output *out);
 
 /* Writes the rest, closes and frees. Returns false, with a message, if not all was written. */
 bool output_close(struct output *out);

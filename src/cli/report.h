@@ -42,8 +42,11 @@ struct report {
 void report_write_text(struct report *report, bool brief);
 void report_write_json(struct report *report);
 
-/* One line that is the same for the same defect in other processes, runtimes and builds. */
+/* A line, without its end, that is the same for the same defect in other processes, runtimes and builds. */
 void report_write_signature(struct report *report);
+
+/* It as an object, with what the target is: a row for a table of many. */
+void report_write_signature_json(struct report *report);
 
 /* ---- report_waits.c ---- */
 

@@ -117,12 +117,11 @@ static void write_step(const struct next_step *step, void *context)
     json_note(context, NULL, step->text);
 }
 
-void report_write_json(struct report *report)
+/* What is known without a stack. */
+static void write_summary(const struct report *report, struct json_writer *w)
 {
     const struct cdacq_process_info *process = &report->process;
-    struct json_writer writer = json_begin(report->answers.out), *w = &writer;
     char cause[SIGNAL_TEXT_SIZE];
-    json_begin_object(w, NULL);
     json_string(w, "target", report->target_name);
     json_string(w, "kind", report->facts.kind == CDACQ_TARGET_CORE ? "core" : "process");
     json_known_number(w, "pid", process->pid > 0, (uint64_t)process->pid);
@@ -136,6 +135,40 @@ void report_write_json(struct report *report)
                 report->facts.runtime_version ? report->facts.runtime_version : report->facts.runtime_release);
     json_string(w, "cause", report_cause_text(report, cause));
     write_signal(report, w);
+}
+
+static void write_signature(struct report *report, struct json_writer *w)
+{
+    struct output text, *out = report->answers.out;
+    output_open_memory(&text);
+    report->answers.out = &text;
+    report_write_signature(report);
+    report->answers.out = out;
+    *output_reserve(&text, 1) = '\0';
+    json_note(w, "signature", text.data);
+    output_abandon(&text);
+}
+
+void report_write_signature_json(struct report *report)
+{
+    struct cdacq_exception exception = {.size = sizeof exception};
+    struct json_writer writer = json_begin(report->answers.out), *w = &writer;
+    if (report->exception)
+        cdacq_session_get_exception(report->session, report->exception, &exception, NULL);
+    json_begin_object(w, NULL);
+    write_summary(report, w);
+    json_note(w, "exception_type", exception.type);
+    write_signature(report, w);
+    json_bool(w, "complete", !report->answers.errors && !report->incomplete && !report->guesses);
+    json_end_object(w);
+    json_end_line(w);
+}
+
+void report_write_json(struct report *report)
+{
+    struct json_writer writer = json_begin(report->answers.out), *w = &writer;
+    json_begin_object(w, NULL);
+    write_summary(report, w);
     json_known_number(w, "died_tid", report->dead != NULL, (uint64_t)report->thread.tid);
     write_last_words(report, w);
     write_exception(report, w);
@@ -147,6 +180,7 @@ void report_write_json(struct report *report)
     json_begin_array(w, "next_steps");
     next_steps_visit(report->target, report->options, 0, write_step, w);
     json_end_array(w);
+    write_signature(report, w);
     json_end_object(w);
     json_end_line(w);
 }

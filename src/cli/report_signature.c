@@ -231,5 +231,4 @@ void report_write_signature(struct report *report)
     bool has_exception = report->cause == REPORT_UNHANDLED && write_exception(&signature);
     if (!has_exception && report->dead)
         write_frames(&signature);
-    output_literal(report->answers.out, "\n");
 }

@@ -63,6 +63,11 @@ class Crash(unittest.TestCase):
             self.assertRegex(run("report", "--signature", core).stdout,
                              r"^unhandled System\.Reflection\.TargetInvocationException: System\.Reflection\.MethodBaseInvoker\."
                              r"InvokeDirectByRefWithFewArgs < .* < Dying\.Deaths\.Reflection < Dying\.Program\.Main\n$")
+            row = json.loads(run("report", "--signature", "--json", core).stdout)
+            self.assertEqual(row["signature"] + "\n", run("report", "--signature", core).stdout)
+            self.assertEqual(row["signature"], json.loads(run("report", "--json", core).stdout)["signature"])
+            self.assertEqual(row["exception_type"], "System.Reflection.TargetInvocationException")
+            self.assertEqual((row["cause"], row["complete"]), ("unhandled", True))
 
     def test_stacks_are_complete(self):
         for core in self.cores:
