@@ -43,6 +43,7 @@
 
 #include <cdacq/block.h>
 #include <cdacq/error.h>
+#include <cdacq/follow.h>
 #include <cdacq/jitdump.h>
 #include <cdacq/perf.h>
 #include <cdacq/session.h>

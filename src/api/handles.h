@@ -172,9 +172,10 @@ struct method_record *session_record(struct cdacq_session *session, size_t range
 
 /*
  * Forms the records of parts of a range, from `from` up to `to`, and checks them together. session_record() then
- * returns them, and fails with NOT_MANAGED for a method that the process no longer has. For a running process.
+ * returns them, and fails with NOT_MANAGED for a method that the process no longer has. For a running process. Parts
+ * for which `wanted`, which may be NULL, has false are left out.
  */
-void session_prepare_records(struct cdacq_session *session, size_t range, size_t from, size_t to);
+void session_prepare_records(struct cdacq_session *session, size_t range, size_t from, size_t to, const bool *wanted);
 
 /*
  * Whether a running process still has a method as `method` says. What was read since the last check is checked with it.

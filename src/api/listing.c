@@ -3,6 +3,7 @@
  */
 #include <inttypes.h>
 
+#include "src/api/listing.h"
 #include "src/api/question.h"
 
 enum { AT_ONCE = 256 }; /* methods of a running process that are read, and checked, together */
@@ -12,6 +13,7 @@ enum { STEPS_OF_ELEMENT = 8 }; /* of work that an element costs beyond what is r
 struct visit {
     struct cdacq_session *session;
     unsigned flags;
+    const struct listing_filter *filter; /* NULL: all parts are visited */
     int (*visit)(const struct cdacq_method *method, void *context);
     void *context;
 };
@@ -53,6 +55,8 @@ static enum cdacq_status visit_unknown(const struct visit *visit, uint64_t begin
 {
     struct cdacq_method method;
     session_answer(visit->session, begin, &method);
+    if (method.answer == CDACQ_ANSWER_NONE && session_is_running(visit->session))
+        return CDACQ_OK; /* the process has freed it */
     if (method.answer != CDACQ_ANSWER_MANAGED)
         return visit_failure(visit, begin, end);
     return stopped(visit->visit(&method, visit->context));
@@ -88,10 +92,43 @@ static enum cdacq_status visit_part(const struct visit *visit, size_t index, con
     return stopped(visit->visit(&method, visit->context));
 }
 
+/* Whether a part is code of an image that the runtime has not prepared. Naming it takes most of the time. */
+static bool is_unprepared(const struct visit *visit, const struct code_range *range, const struct block_part *part)
+{
+    struct cdacq_session *session = visit->session;
+    struct code_block block;
+    if (!range->manager->in_images || visit->flags & CDACQ_VISIT_R2R_ALL || part->kind != PART_HOT)
+        return false;
+    struct read_log *log = reader_log(&session->reader.raw, NULL); /* no answer rests on it */
+    reader_begin(&session->reader.raw, FUEL_LOOKUP);
+    bool found = code_map_block(&session->target->manager, &session->reader, range, part, &block);
+    reader_log(&session->reader.raw, log);
+    return found && !block.method_desc;
+}
+
+/* Reads the records of parts of a running process: from `from` up to `to`, unless the filter does not want them. */
+static void prepare(const struct visit *visit, size_t index, const struct code_table *table, size_t from, size_t to,
+                    bool wanted[AT_ONCE])
+{
+    const struct code_range *range = &visit->session->map->ranges[index];
+    const struct listing_filter *filter = visit->filter;
+    if (is_left_out(visit, range)) {
+        memset(wanted, true, to - from);
+        return;
+    }
+    for (size_t i = from; i < to; i++) {
+        uint64_t begin = range->section.begin + table->items[i].begin;
+        wanted[i - from] =
+            (!filter || filter->wants(filter->context, range, begin)) && !is_unprepared(visit, range, &table->items[i]);
+    }
+    session_prepare_records(visit->session, index, from, to, wanted);
+}
+
 static enum cdacq_status visit_range(const struct visit *visit, size_t index)
 {
     struct cdacq_session *session = visit->session;
     const struct code_range *range = &session->map->ranges[index];
+    bool wanted[AT_ONCE];
     /* ReadyToRun images also hold stubs. */
     if (is_left_out(visit, range) && !(visit->flags & CDACQ_VISIT_STUBS))
         return CDACQ_OK;
@@ -108,22 +145,24 @@ static enum cdacq_status visit_range(const struct visit *visit, size_t index)
         work_add_steps(&session->target->target->work, STEPS_OF_ELEMENT);
         if (session_gave_up(session, &session->error))
             return CDACQ_ERR_FUEL;
-        if (session_is_running(session) && i % AT_ONCE == 0 && !is_left_out(visit, range))
-            session_prepare_records(session, index, i, MIN(i + AT_ONCE, count));
-        status = visit_part(visit, index, &table->table->items[i]);
+        if (session_is_running(session) && i % AT_ONCE == 0)
+            prepare(visit, index, table->table, i, MIN(i + AT_ONCE, count), wanted);
+        if (!session_is_running(session) || wanted[i % AT_ONCE])
+            status = visit_part(visit, index, &table->table->items[i]);
     }
     return status;
 }
 
-enum cdacq_status cdacq_session_visit_methods(struct cdacq_session *session, unsigned flags,
-                                              int (*visit)(const struct cdacq_method *method, void *context),
-                                              void *context, struct cdacq_error *err)
+enum cdacq_status session_visit_methods(struct cdacq_session *session, unsigned flags,
+                                        const struct listing_filter *filter,
+                                        int (*visit)(const struct cdacq_method *method, void *context), void *context,
+                                        struct cdacq_error *err)
 {
     session_begin_question(session);
     const struct code_map *map = session_map(session);
     if (!map)
         return session_map_error(session, err);
-    struct visit all = {session, flags, visit, context};
+    struct visit all = {session, flags, filter, visit, context};
     enum cdacq_status status = CDACQ_OK;
     session->visits++; /* `visit` may use the session, whose map has to stay */
     for (size_t i = 0; i < map->count && status == CDACQ_OK; i++)
@@ -136,6 +175,13 @@ enum cdacq_status cdacq_session_visit_methods(struct cdacq_session *session, uns
     error_set(&session->error, CDACQ_ERR_MEMORY, 0,
               "%zu parts of the range section map cannot be read: there may be more code", map->unreadable);
     return visit_failure(&all, 0, 0); /* not even the starts of these ranges are known */
+}
+
+enum cdacq_status cdacq_session_visit_methods(struct cdacq_session *session, unsigned flags,
+                                              int (*visit)(const struct cdacq_method *method, void *context),
+                                              void *context, struct cdacq_error *err)
+{
+    return session_visit_methods(session, flags, NULL, visit, context, err);
 }
 
 enum cdacq_status cdacq_session_visit_code_ranges(struct cdacq_session *session,

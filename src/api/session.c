@@ -311,7 +311,7 @@ struct method_record *session_record(struct cdacq_session *session, size_t index
     struct code_block block;
     if (session_is_running(session) && (!*slot || (*slot)->is_void))
         session_prepare_records(session, index, (size_t)(part - range->table->items),
-                                (size_t)(part - range->table->items) + 1);
+                                (size_t)(part - range->table->items) + 1, NULL);
     if (*slot || session_is_running(session))
         return *slot;
     if (!part_block(session, index, part, &block)) {
@@ -623,16 +623,19 @@ static void prepare_record(struct cdacq_session *session, size_t index, size_t i
         error_set(&session->error, CDACQ_NOT_MANAGED, begin, "%s", cdacq_status_text(CDACQ_NOT_MANAGED));
 }
 
-void session_prepare_records(struct cdacq_session *session, size_t index, size_t from, size_t to)
+void session_prepare_records(struct cdacq_session *session, size_t index, size_t from, size_t to, const bool *wanted)
 {
     struct session_range *range = &session->ranges[index];
     struct cdacq_method method;
     read_log_clear(&session->log);
     for (size_t i = from; i < to; i++)
-        prepare_record(session, index, i);
+        if (!wanted || wanted[i - from])
+            prepare_record(session, index, i);
     if (session_check(session))
         return;
     for (size_t i = from; i < to; i++) {
+        if (wanted && !wanted[i - from])
+            continue;
         bool same = range->records[i] && !range->records[i]->is_void;
         for (unsigned tries = 0; tries < SESSION_TRIES && !same; tries++) {
             session_read_anew(session);

@@ -1,11 +1,13 @@
 /*
- * cmd_methods.c: lists the code of every method of the process by start address.
+ * cmd_methods.c: lists the code of every method of the process by start address; with --follow, also what is compiled
+ * later.
  */
 #include <inttypes.h>
 
 #include "src/cli/answers.h"
 #include "src/cli/commands.h"
 #include "src/cli/console.h"
+#include "src/cli/follow.h"
 #include "src/cli/output.h"
 
 enum { COMPLAINTS_MAX = 100 }; /* messages; all of a damaged heap may be unreadable */
@@ -15,7 +17,13 @@ struct work {
     struct answers answers;
     struct progress progress;
     uint64_t done;
+    bool follow;
 };
+
+static unsigned flags_of(const struct invocation *invocation)
+{
+    return (invocation->stubs ? CDACQ_VISIT_STUBS : 0u) | (invocation->r2r == R2R_ALL ? CDACQ_VISIT_R2R_ALL : 0u);
+}
 
 static int list_method(const struct cdacq_method *method, void *context)
 {
@@ -23,9 +31,41 @@ static int list_method(const struct cdacq_method *method, void *context)
     answers_write_method(&work->answers, method);
     if (method->answer == CDACQ_ANSWER_ERROR && work->answers.errors <= COMPLAINTS_MAX)
         message("0x%" PRIx64 ": %s", method->code_start, method->error ? method->error : "no reason is known");
-    if (++work->done % 256 == 0)
+    if (++work->done % 256 == 0 && !work->follow)
         progress_step(&work->progress, work->done);
-    return output_failed(&work->out); /* nothing more can be written */
+    if (work->follow)
+        output_end_record(&work->out);
+    return output_failed(&work->out) || (work->follow && follow_interrupted()); /* nothing more is to be written */
+}
+
+static enum cdacq_status list_new(struct cdacq_follower *follower, void *context)
+{
+    struct cdacq_error error;
+    enum cdacq_status status = cdacq_follower_visit_methods(follower, list_method, context, &error);
+    if (status < 0)
+        message("%s", error.message);
+    return status;
+}
+
+/* --follow: lists all methods, then those that are new, until the process ends. */
+static int list_and_follow(const struct invocation *invocation, struct cdacq_target *target,
+                           struct cdacq_session *session)
+{
+    (void)session;
+    struct work work = {.follow = true};
+    struct cdacq_follower *follower = follow_open(target, flags_of(invocation));
+    if (!follower || !output_open_stream(&work.out, invocation->output)) {
+        cdacq_follower_destroy(follower);
+        return EXIT_FAILED;
+    }
+    answers_init(&work.answers, &work.out, invocation->json);
+    enum cdacq_status status = follow_process(follower, &work.out, list_new, &work);
+    cdacq_follower_destroy(follower);
+    bool written = output_close(&work.out);
+    answers_deinit(&work.answers);
+    if (!written || (status < 0 && !work.done))
+        return EXIT_FAILED;
+    return status < 0 || work.answers.errors ? EXIT_PARTLY : EXIT_ANSWERED;
 }
 
 static int list_all(const struct invocation *invocation, struct cdacq_target *target, struct cdacq_session *session)
@@ -33,14 +73,12 @@ static int list_all(const struct invocation *invocation, struct cdacq_target *ta
     (void)target;
     struct work work = {0};
     struct cdacq_error error;
-    unsigned flags =
-        (invocation->stubs ? CDACQ_VISIT_STUBS : 0u) | (invocation->r2r == R2R_ALL ? CDACQ_VISIT_R2R_ALL : 0u);
     if (!output_open(&work.out, invocation->output))
         return EXIT_FAILED;
     answers_init(&work.answers, &work.out, invocation->json);
     progress_begin(&work.progress, "methods", work.out.fd);
 
-    enum cdacq_status status = cdacq_session_visit_methods(session, flags, list_method, &work, &error);
+    enum cdacq_status status = cdacq_session_visit_methods(session, flags_of(invocation), list_method, &work, &error);
     progress_end(&work.progress);
     if (work.answers.errors > COMPLAINTS_MAX)
         message("%" PRIu64 " more elements cannot be read", work.answers.errors - COMPLAINTS_MAX);
@@ -58,5 +96,7 @@ static int list_all(const struct invocation *invocation, struct cdacq_target *ta
 
 int cmd_methods(const struct invocation *invocation)
 {
-    return target_run(invocation, 0, list_all);
+    if (!follow_is_possible(invocation))
+        return EXIT_USAGE;
+    return target_run(invocation, 0, invocation->follow ? list_and_follow : list_all);
 }

@@ -8,6 +8,7 @@
 
 #include "src/cli/commands.h"
 #include "src/cli/console.h"
+#include "src/cli/follow.h"
 #include "src/cli/memory.h"
 #include "src/cli/output.h"
 
@@ -17,6 +18,8 @@ struct work {
     struct output out;
     struct progress progress;
     uint64_t pieces, left_out;
+    struct cdacq_sink sink;
+    struct cdacq_written written;
 };
 
 static int take_bytes(const void *bytes, size_t size, void *context)
@@ -28,6 +31,15 @@ static int take_bytes(const void *bytes, size_t size, void *context)
     if (++work->pieces % 4096 == 0)
         progress_step(&work->progress, work->pieces);
     return output_failed(&work->out); /* nothing more can be written */
+}
+
+/* The pieces of a file that is followed are whole records. */
+static int take_records(const void *bytes, size_t size, void *context)
+{
+    struct work *work = context;
+    int result = take_bytes(bytes, size, context);
+    output_end_record(&work->out);
+    return result || follow_interrupted();
 }
 
 static int report_left_out(const struct cdacq_method *method, void *context)
@@ -98,6 +110,40 @@ static int write_perf_map(const struct invocation *invocation, struct cdacq_targ
     return write_with(invocation, session, cdacq_session_write_perf_map, invocation->output);
 }
 
+static enum cdacq_status write_new(struct cdacq_follower *follower, void *context)
+{
+    struct work *work = context;
+    struct cdacq_error error;
+    enum cdacq_status status = cdacq_follower_write_jitdump(follower, &work->sink, &work->written, &error);
+    if (status < 0)
+        message("%s", error.message);
+    return status;
+}
+
+/* --follow: a jitdump that grows until the process ends. Its readers see it from the start. */
+static int follow_jitdump(const struct invocation *invocation, struct cdacq_target *target,
+                          struct cdacq_session *session)
+{
+    (void)session;
+    struct work work = {.written = {.size = sizeof work.written}};
+    struct cdacq_follower *follower = follow_open(target, flags_of(invocation));
+    if (!follower || !output_open_stream(&work.out, invocation->output)) {
+        cdacq_follower_destroy(follower);
+        return EXIT_FAILED;
+    }
+    work.sink = (struct cdacq_sink){
+        .size = sizeof work.sink, .context = &work, .write = take_records, .left_out = report_left_out};
+    enum cdacq_status status = follow_process(follower, &work.out, write_new, &work);
+    work.sink.write = take_bytes; /* an interrupt does not stop the end of the file */
+    if (!output_failed(&work.out))
+        (void)cdacq_follower_close_jitdump(follower, &work.sink, &work.written, NULL);
+    cdacq_follower_destroy(follower);
+    if (!output_close(&work.out) || (status < 0 && !work.written.methods && !work.written.stubs))
+        return EXIT_FAILED;
+    report_counts(&work, &work.written);
+    return status < 0 || work.left_out ? EXIT_PARTLY : EXIT_ANSWERED;
+}
+
 static int write_jitdump(const struct invocation *invocation, struct cdacq_target *target,
                          struct cdacq_session *session)
 {
@@ -127,7 +173,9 @@ int cmd_perfmap(const struct invocation *invocation)
 
 int cmd_jitdump(const struct invocation *invocation)
 {
-    return takes_binary(invocation) ? target_run(invocation, 0, write_jitdump) : EXIT_USAGE;
+    if (!takes_binary(invocation) || !follow_is_possible(invocation))
+        return EXIT_USAGE;
+    return target_run(invocation, 0, invocation->follow ? follow_jitdump : write_jitdump);
 }
 
 int cmd_elf(const struct invocation *invocation)

@@ -5,13 +5,13 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <signal.h>
 #include <stddef.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "src/cli/commands.h"
 #include "src/cli/console.h"
+#include "src/cli/follow.h"
 #include "src/cli/json_writer.h"
 #include "src/cli/output.h"
 #include "src/cli/put.h"
@@ -31,14 +31,6 @@ struct work {
     bool follow;
     bool closed; /* the runtime has closed the file */
 };
-
-static volatile sig_atomic_t interrupted;
-
-static void interrupt(int number)
-{
-    (void)number;
-    interrupted = 1;
-}
 
 /* ---- Tables of fields -------------------------------------------------------------------------------------------- */
 
@@ -468,19 +460,7 @@ static void take_record(struct work *work, const struct cdacq_jitdump_record *re
 /* Waits for the file to grow. Returns false if it cannot, or if the output has no reader. */
 static bool wait_for_more(struct work *work)
 {
-    output_flush(&work->out);
-    if (work->closed || interrupted || output_failed(&work->out))
-        return false;
-    struct pollfd out = {.fd = work->out.fd};
-    int n = poll(&out, 1, WAIT_MS); /* without events, it reports only errors: the reader has left */
-    return n == 0 || (n < 0 && errno == EINTR && !interrupted);
-}
-
-static void catch_interrupts(void)
-{
-    struct sigaction action = {.sa_handler = interrupt};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    return !work->closed && follow_wait(&work->out, WAIT_MS);
 }
 
 static enum cdacq_status print_all(struct work *work, struct cdacq_jitdump *jitdump, bool json)
@@ -497,7 +477,7 @@ static enum cdacq_status print_all(struct work *work, struct cdacq_jitdump *jitd
             return status;
         } else if (!work->follow || !wait_for_more(work))
             return CDACQ_OK;
-        if (interrupted || output_failed(&work->out))
+        if (follow_interrupted() || output_failed(&work->out))
             return CDACQ_OK;
     }
 }
@@ -517,7 +497,8 @@ static bool find_file(const struct invocation *invocation, char *room, size_t si
     *ret = room;
     do {
         status = cdacq_jitdump_find_file(target_pid(name), room, size, &error);
-    } while (status == CDACQ_NOT_MANAGED && invocation->follow && !interrupted && (poll(NULL, 0, WAIT_MS), true));
+    } while (status == CDACQ_NOT_MANAGED && invocation->follow && !follow_interrupted() &&
+             (poll(NULL, 0, WAIT_MS), true));
     if (status != CDACQ_OK)
         message("%s", error.message);
     return status == CDACQ_OK;
@@ -580,7 +561,7 @@ int cmd_records(const struct invocation *invocation)
     if (output_is_a_target(invocation))
         return EXIT_FAILED;
     if (work.follow)
-        catch_interrupts();
+        follow_begin();
     if (!find_file(invocation, room, sizeof room, &work.path))
         return EXIT_FAILED;
     if (cdacq_jitdump_open(work.path, work.follow ? CDACQ_JITDUMP_FOLLOW : 0, &jitdump, &error) < 0) {

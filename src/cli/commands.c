@@ -61,8 +61,10 @@ const struct command commands[] = {
         .usage = "TARGET",
         .summary = "list the code of every method",
         .details = "One line for each, by start address. Without --r2r, only prepared ReadyToRun methods are listed:\n"
-                   "  0x7f.. +0x123 Demo.Program.Fib(int) [jit Tier1] (Demo.dll)   start, size, name, kind\n",
-        .options = OPTIONS_TARGET | OPTIONS_RESULT | OPTIONS_NAMES | OPTIONS_METHODS,
+                   "  0x7f.. +0x123 Demo.Program.Fib(int) [jit Tier1] (Demo.dll)   start, size, name, kind\n"
+                   "With --follow, lines for methods that a process compiles later follow until it ends or SIGINT\n"
+                   "arrives. A method that is freed gets no line.\n",
+        .options = OPTIONS_TARGET | OPTIONS_RESULT | OPTIONS_NAMES | OPTIONS_METHODS | OPTIONS_FOLLOW,
         .targets_max = 1,
     },
     {
@@ -89,8 +91,9 @@ const struct command commands[] = {
         .details =
             "The file has the form of the runtime's /tmp/jit-PID.dump (DOTNET_PerfMapEnabled=1), which need not\n"
             "exist: one record for each method that was compiled at run time. --r2r adds ReadyToRun methods.\n"
-            "Incomplete code is left out. Without --names, names have the runtime's own form, --names il.\n",
-        .options = OPTIONS_TARGET | OPTIONS_FILE | OPTIONS_NAMES | OPTIONS_METHODS,
+            "Incomplete code is left out. Without --names, names have the runtime's own form, --names il.\n"
+            "With --follow, records of code that a process compiles later follow, until it ends or SIGINT arrives.\n",
+        .options = OPTIONS_TARGET | OPTIONS_FILE | OPTIONS_NAMES | OPTIONS_METHODS | OPTIONS_FOLLOW,
         .names = CDACQ_NAMES_IL,
         .targets_max = 1,
     },
@@ -216,7 +219,7 @@ const struct command commands[] = {
             "record: offset, time, kind and contents. With --follow, a growing file is read until its runtime\n"
             "closes it or SIGINT arrives; a file that is truncated or replaced is read again from its start.\n",
         .exit_partly = "a record is damaged, or the last one is incomplete",
-        .options = OPTIONS_RESULT | OPTIONS_RECORDS,
+        .options = OPTIONS_RESULT | OPTIONS_RECORDS | OPTIONS_FOLLOW,
         .targets_max = 1,
     },
     {

@@ -20,6 +20,7 @@ enum option_group {
     OPTIONS_R2R = 1 << 10,     /* which ReadyToRun methods there are */
     OPTIONS_ELF = 1 << 9,      /* what an ELF file holds */
     OPTIONS_FILTER = 1 << 10,  /* what becomes of the text */
+    OPTIONS_FOLLOW = 1 << 11,  /* whether the command goes on with what is new */
 };
 
 /* Where the list of commands has it. */

@@ -33,7 +33,7 @@ const struct option_row option_rows[] = {
     {"r2r", "WHICH", "prepared all", "include ReadyToRun methods: 'prepared' or 'all'", OPTIONS_METHODS | OPTIONS_R2R,
      OPTION_R2R},
     {"code", NULL, NULL, "include the bytes of the code", OPTIONS_ELF, OPTION_CODE},
-    {"follow", NULL, NULL, "wait for more records", OPTIONS_RECORDS, OPTION_FOLLOW},
+    {"follow", NULL, NULL, "go on with what is new, until it ends or SIGINT arrives", OPTIONS_FOLLOW, OPTION_FOLLOW},
     {"folded", NULL, NULL, "fold the stacks of 'perf script', for flame graphs", OPTIONS_FILTER, OPTION_FOLDED},
     {"at", "ADDR", NULL, "show the function that has this address, moves applied", OPTIONS_RECORDS, OPTION_AT},
     {"time", "T", NULL, "with --at: after the records up to this time of the file", OPTIONS_RECORDS, OPTION_TIME},

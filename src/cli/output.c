@@ -93,10 +93,24 @@ static bool write_some(struct output *out, size_t *written)
 
 void output_flush(struct output *out)
 {
-    for (size_t written = 0; written < out->length && !out->error;)
+    size_t written = 0;
+    while (written < out->length && !out->error)
         if (!write_some(out, &written))
             out->error = errno;
+    if (written && written < out->length && out->has_records &&
+        out->file.fd >= 0) { /* best effort: it stays an error */
+        off_t end = lseek(out->fd, 0, SEEK_CUR) - (off_t)written;
+        if (end >= 0 && ftruncate(out->fd, end) == 0)
+            lseek(out->fd, end, SEEK_SET);
+    }
     out->length = 0;
+}
+
+void output_end_record(struct output *out)
+{
+    out->has_records = true;
+    if (out->length >= OUTPUT_CAPACITY / 2)
+        output_flush(out);
 }
 
 char *output_make_room(struct output *out, size_t size)

@@ -18,7 +18,8 @@ struct output {
     const char *name;     /* for messages */
     char *data;
     size_t length, capacity;
-    int error; /* errno of the write that failed */
+    bool has_records; /* output_end_record is in use */
+    int error;        /* errno of the write that failed */
 };
 
 /*
@@ -43,6 +44,12 @@ bool output_close(struct output *out);
 void output_abandon(struct output *out);
 
 void output_flush(struct output *out);
+
+/*
+ * For results that others read as they grow: what was committed so far ends a record. Only whole records are written
+ * with one call, unless one has more than some 100 KB, and if a file has no room for them, it ends with a whole one.
+ */
+void output_end_record(struct output *out);
 char *output_make_room(struct output *out, size_t size);
 
 static inline bool output_failed(const struct output *out)

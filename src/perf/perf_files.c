@@ -3,6 +3,7 @@
  */
 #include <stdio.h>
 
+#include "src/api/follower.h"
 #include "src/api/question.h"
 #include "formats/jitdump_writer.h"
 #include "formats/perf_map.h"
@@ -27,6 +28,7 @@ struct writing {
     bool with_bytes;                                                 /* an entry includes the code bytes */
     struct jitdump_debug *debug; /* NULL: without lines and call-frame information */
     uint64_t time;               /* of the last record */
+    struct byte_writer *record;  /* of a file that is followed: an entry's records, which are written at once */
     bool unverified;             /* the bytes of the last entry are */
     bool stopped;
     struct cdacq_written written;
@@ -36,10 +38,28 @@ static void emit(struct writing *writing, const void *bytes, size_t size)
 {
     if (writing->stopped || !size)
         return;
+    if (writing->record) {
+        put_bytes(writing->record, bytes, size);
+        return;
+    }
     if (writing->sink.write(bytes, size, writing->sink.context))
         writing->stopped = true;
     else
         writing->written.bytes += size;
+}
+
+/* Writes the records of an entry that were kept. */
+static void flush_record(struct writing *writing)
+{
+    struct byte_writer *record = writing->record;
+    if (!record)
+        return;
+    writing->record = NULL;
+    if (record->broken)
+        writing->stopped = true;
+    emit(writing, record->data, record->length);
+    record->length = 0;
+    writing->record = record;
 }
 
 static void emit_name(struct writing *writing, const struct entry *entry)
@@ -60,7 +80,9 @@ static void leave_out(struct writing *writing, const struct cdacq_method *method
 static void write_entry(struct writing *writing, const struct entry *entry)
 {
     writing->unverified = !entry->method->module_verified;
-    if (!writing->put(writing, entry) || writing->stopped)
+    bool was_put = writing->put(writing, entry);
+    flush_record(writing);
+    if (!was_put || writing->stopped)
         return;
     writing->written.unverified += writing->unverified;
     if (entry->method->answer == CDACQ_ANSWER_STUB)
@@ -272,30 +294,44 @@ static uint32_t machine_of(const struct cdacq_target *target)
                                        : architecture_elf_machine(target->layout.architecture);
 }
 
-/* Checks the arguments of the caller, then writes a whole file. `what` is its kind. */
-static enum cdacq_status write_file(struct writing *writing, unsigned flags, const struct cdacq_sink *sink,
-                                    struct cdacq_written *ret, const char *what, struct cdacq_error *err)
+static void put_header(struct writing *writing)
 {
-    struct cdacq_session *session = writing->session;
+    struct cdacq_jitdump_record header = {
+        .kind = CDACQ_JITDUMP_HEADER,
+        .as.header = {.version = 1, .elf_mach = machine_of(writing->session->target), .pid = process_of(writing)},
+    };
+    put_record(writing, &header);
+}
+
+/* Takes and checks the arguments of the caller. `what` is the kind of file. */
+static enum cdacq_status take_arguments(struct writing *writing, const struct cdacq_sink *sink,
+                                        const struct cdacq_written *ret, const char *what, struct cdacq_error *err)
+{
     writing->sink.size = sizeof writing->sink;
     if (sized_check(sink, "struct cdacq_sink", NULL) >= 0)
         sized_copy(&writing->sink, sink, sink->size);
     if (!writing->sink.write)
         return error_set(err, CDACQ_ERR_ARGUMENT, 0, "a %s needs a sink that writes", what);
-    enum cdacq_status status = sized_check(ret, "struct cdacq_written", err);
+    return sized_check(ret, "struct cdacq_written", err);
+}
+
+/* Checks the arguments of the caller, then writes a whole file. */
+static enum cdacq_status write_file(struct writing *writing, unsigned flags, const struct cdacq_sink *sink,
+                                    struct cdacq_written *ret, const char *what, struct cdacq_error *err)
+{
+    struct cdacq_session *session = writing->session;
+    enum cdacq_status status = take_arguments(writing, sink, ret, what, err);
     if (status < 0)
         return status;
     session_begin_question(session);
     if (!session_map(session))
         return session_map_error(session, err);
-    struct cdacq_jitdump_record header = {
-        .kind = CDACQ_JITDUMP_HEADER,
-        .as.header = {.version = 1, .elf_mach = machine_of(session->target), .pid = process_of(writing)},
-    };
     if (writing->with_bytes)
-        put_record(writing, &header);
+        put_header(writing);
+    session->visits++; /* the listing is of the question that has begun */
     if (!writing->stopped)
         status = cdacq_session_visit_methods(session, flags, write_code, writing, err);
+    session->visits--;
     if (status < 0)
         return status;
     if (writing->with_bytes && !writing->stopped)
@@ -325,4 +361,87 @@ enum cdacq_status cdacq_session_write_jitdump(struct cdacq_session *session, uns
     enum cdacq_status status = write_file(&writing, flags, sink, ret, "jitdump", err);
     jitdump_debug_deinit(&debug);
     return status;
+}
+
+/* ---- Following ---- */
+
+struct round {
+    struct cdacq_follower *follower;
+    struct writing writing;
+};
+
+static int write_new_code(const struct cdacq_method *method, void *context)
+{
+    struct round *round = context;
+    const struct cdacq_written *written = &round->writing.written;
+    uint64_t before = written->methods + written->left_out;
+    int result = write_code(method, &round->writing);
+    if (method->answer == CDACQ_ANSWER_MANAGED && before == written->methods + written->left_out)
+        follower_retry(round->follower, method->code_start); /* it changed too often, or was freed */
+    return result;
+}
+
+/* Continues the jitdump after what the rounds before have written. */
+static enum cdacq_status begin_round(struct round *round, struct cdacq_follower *follower,
+                                     const struct cdacq_sink *sink, const struct cdacq_written *ret,
+                                     struct byte_writer *record, struct cdacq_error *err)
+{
+    struct writing *writing = &round->writing;
+    enum cdacq_status status = follower_session(follower, err);
+    *round = (struct round){.follower = follower,
+                            .writing = {.session = follower->session,
+                                        .put = put_load,
+                                        .with_bytes = true,
+                                        .time = MAX(follower->jitdump.time, follower->began),
+                                        .record = record,
+                                        .written = follower->jitdump.written}};
+    if (status >= 0)
+        status = take_arguments(writing, sink, ret, "jitdump", err);
+    if (status >= 0 && !follower->jitdump.has_header) {
+        put_header(writing);
+        flush_record(writing);
+        follower->jitdump.has_header = true;
+    }
+    return status;
+}
+
+static enum cdacq_status end_round(struct round *round, enum cdacq_status status, struct cdacq_written *ret)
+{
+    round->follower->jitdump.time = round->writing.time;
+    round->follower->jitdump.written = round->writing.written;
+    byte_writer_deinit(round->writing.record);
+    if (status < 0)
+        return status;
+    sized_copy(ret, &round->writing.written, sizeof round->writing.written);
+    return round->writing.stopped ? CDACQ_STOPPED : status;
+}
+
+enum cdacq_status cdacq_follower_write_jitdump(struct cdacq_follower *follower, const struct cdacq_sink *sink,
+                                               struct cdacq_written *ret, struct cdacq_error *err)
+{
+    struct byte_writer record = {0};
+    struct jitdump_debug debug;
+    struct round round;
+    enum cdacq_status status = begin_round(&round, follower, sink, ret, &record, err);
+    if (status < 0 || round.writing.stopped)
+        return end_round(&round, status, ret);
+    jitdump_debug_init(&debug, follower->session);
+    if (follower->flags & (unsigned)CDACQ_WRITE_DEBUG)
+        round.writing.debug = &debug;
+    status = cdacq_follower_visit_methods(follower, write_new_code, &round, err);
+    jitdump_debug_deinit(&debug);
+    return end_round(&round, status, ret);
+}
+
+enum cdacq_status cdacq_follower_close_jitdump(struct cdacq_follower *follower, const struct cdacq_sink *sink,
+                                               struct cdacq_written *ret, struct cdacq_error *err)
+{
+    struct byte_writer record = {0};
+    struct round round;
+    enum cdacq_status status = begin_round(&round, follower, sink, ret, &record, err);
+    if (status >= 0 && !round.writing.stopped) {
+        put_record(&round.writing, &(struct cdacq_jitdump_record){.kind = CDACQ_JITDUMP_CLOSE});
+        flush_record(&round.writing);
+    }
+    return end_round(&round, status, ret);
 }

@@ -18,7 +18,9 @@ PLAIN = re.sub(r"/\*.*?\*/", "", "\n".join(HEADERS.values()), flags=re.S)
 # Of nested structs, which have no name: the class and the expression of C.
 NESTED = {"opaque": _abi.JitdumpOpaque, "as": _abi.JitdumpAs}
 # Exported functions that the package does not call, and what it does instead.
-REPLACED: dict[str, str] = {}
+REPLACED: dict[str, str] = {
+    f"cdacq_follower_{call}": "Target.refresh() and Session.methods() in a loop, compared with what is known"
+    for call in ("create", "destroy", "visit_methods", "write_jitdump", "close_jitdump")}
 
 
 def compiled(body, work):

@@ -1,0 +1,21 @@
+/*
+ * listing.h: listings of which only a part is of interest.
+ */
+#ifndef CDACQ_API_LISTING_H
+#define CDACQ_API_LISTING_H
+
+#include "src/api/handles.h"
+
+/* Which parts of the code of a running process are visited. */
+struct listing_filter {
+    bool (*wants)(void *context, const struct code_range *range, uint64_t begin);
+    void *context;
+};
+
+/* cdacq_session_visit_methods(); a `filter` of NULL wants all. */
+enum cdacq_status session_visit_methods(struct cdacq_session *session, unsigned flags,
+                                        const struct listing_filter *filter,
+                                        int (*visit)(const struct cdacq_method *method, void *context), void *context,
+                                        struct cdacq_error *err);
+
+#endif

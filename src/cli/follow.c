@@ -1,0 +1,82 @@
+#include "src/cli/follow.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <time.h>
+
+#include "src/cli/console.h"
+
+enum {
+    LEAST_WAIT_MS = 200, /* between two rounds */
+    WAIT_SHARE = 4,      /* times as long as the round took: the process is not to be slowed down */
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void interrupt(int number)
+{
+    (void)number;
+    interrupted = 1;
+}
+
+void follow_begin(void)
+{
+    struct sigaction action = {.sa_handler = interrupt};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+bool follow_interrupted(void)
+{
+    return interrupted;
+}
+
+bool follow_is_possible(const struct invocation *invocation)
+{
+    if (!invocation->follow ||
+        (target_is_pid(invocation->targets[0]) && !(invocation->options.flags & CDACQ_OPEN_STOP)))
+        return true;
+    message("--follow goes with a process that runs, not with %s",
+            target_is_pid(invocation->targets[0]) ? "--stop" : "a core");
+    return false;
+}
+
+bool follow_wait(struct output *out, int milliseconds)
+{
+    output_flush(out);
+    if (interrupted || output_failed(out))
+        return false;
+    struct pollfd file = {.fd = out->fd};
+    int n = poll(&file, 1, milliseconds); /* without events, it reports only errors: the reader has left */
+    return n == 0 || (n < 0 && errno == EINTR && !interrupted);
+}
+
+struct cdacq_follower *follow_open(struct cdacq_target *target, unsigned flags)
+{
+    struct cdacq_follower *follower = NULL;
+    struct cdacq_error error;
+    follow_begin();
+    if (cdacq_follower_create(target, flags, &follower, &error) < 0)
+        message("%s", error.message);
+    return follower;
+}
+
+static int64_t now_in_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+enum cdacq_status follow_process(struct cdacq_follower *follower, struct output *out, follow_round *round,
+                                 void *context)
+{
+    for (;;) {
+        int64_t began = now_in_ms();
+        enum cdacq_status status = round(follower, context);
+        int64_t pause = (now_in_ms() - began) * WAIT_SHARE;
+        if (status != CDACQ_OK || !follow_wait(out, pause > LEAST_WAIT_MS ? (int)pause : LEAST_WAIT_MS))
+            return status;
+    }
+}
