@@ -1,0 +1,269 @@
+#include "tests/fuzz/mutant_commands.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "src/cli/arguments.h"
+#include "src/cli/commands.h"
+
+enum { ARGUMENTS_MAX = 32, ARGUMENT_SIZE = 96, IPS = 4 };
+
+/* A command line. */
+struct line {
+    char *arguments[ARGUMENTS_MAX + 1];
+    char texts[ARGUMENTS_MAX][ARGUMENT_SIZE];
+    int count;
+};
+
+static char folder[64], files[80], symfs[80];
+static char last_text[1024];
+
+const char *commands_last(void)
+{
+    return last_text;
+}
+
+__attribute__((format(printf, 2, 3))) static void add(struct line *line, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    if (line->count < ARGUMENTS_MAX) {
+        vsnprintf(line->texts[line->count], ARGUMENT_SIZE, format, values);
+        line->arguments[line->count] = line->texts[line->count];
+        line->arguments[++line->count] = NULL;
+    }
+    va_end(values);
+}
+
+/* ---- The folder ---- */
+
+void commands_init(void)
+{
+    snprintf(folder, sizeof folder, "/dev/shm/cdacq-mutants-%d", getpid());
+    snprintf(files, sizeof files, "%s/files", folder);
+    snprintf(symfs, sizeof symfs, "%s/symfs", folder);
+    if (mkdir(folder, 0700) < 0 || mkdir(files, 0700) < 0) {
+        perror(folder);
+        exit(2);
+    }
+    for (size_t i = 0; i < base_count; i++) {
+        char link[sizeof files + NAME_MAX + 1];
+        snprintf(link, sizeof link, "%s/%.*s", files, NAME_MAX, bases[i].name);
+        if (bases[i].kind == BASE_IMAGE || bases[i].kind == BASE_PDB)
+            (void)!symlink(bases[i].path, link);
+    }
+}
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *where)
+{
+    (void)st;
+    (void)kind;
+    (void)where;
+    return remove(path);
+}
+
+static void remove_folder(const char *path)
+{
+    nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+void commands_deinit(void)
+{
+    remove_folder(folder);
+}
+
+/* Nothing may be written beside the folder that `symfs` was given. */
+static bool is_folder_clean(void)
+{
+    DIR *open = opendir(folder);
+    bool is_clean = true;
+    for (struct dirent *entry; open && (entry = readdir(open)) != NULL;)
+        is_clean &= !strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") || !strcmp(entry->d_name, "files") ||
+                    !strcmp(entry->d_name, "symfs");
+    if (open)
+        closedir(open);
+    return is_clean;
+}
+
+/* ---- Command lines ---- */
+
+static void add_options(struct line *line, const struct command *command, struct random *random)
+{
+    static const char *const styles[] = {"csharp", "sos", "il", "source"};
+    if (command->options & OPTIONS_NAMES)
+        add(line, "--names=%s", styles[random_below(random, ARRAY_SIZE(styles))]);
+    if (command->options & OPTIONS_METHODS) {
+        add(line, "--r2r=all");
+        add(line, "--stubs");
+    }
+    if (command->options & OPTIONS_RESULT && random_below(random, 2))
+        add(line, "--json");
+    if (command->options & OPTIONS_SNAPSHOT && random_below(random, 3))
+        add(line, "--stacks");
+    if (command->options & OPTIONS_ELF && random_below(random, 2))
+        add(line, "--code");
+    if (command->options & OPTIONS_REPORT && random_below(random, 4) == 0)
+        add(line, random_below(random, 2) ? "--brief" : "--signature");
+    if (command->options & OPTIONS_STACK && random_below(random, 4) == 0)
+        add(line, random_below(random, 2) ? "--managed" : "--each");
+}
+
+static void add_ips(struct line *line, const struct base *core, struct random *random)
+{
+    for (int i = 0; i < IPS; i++)
+        add(line, "%llx", (unsigned long long)base_any_target(core, random));
+}
+
+static void add_bounds(struct line *line)
+{
+    add(line, "--work-max=2M");
+    add(line, "--memory-max=32M");
+}
+
+/* What standard input provides; -1: nothing. */
+static const char *run(struct line *line, int input)
+{
+    struct invocation invocation;
+    const char *problem = NULL;
+    size_t used = 0;
+    for (int i = 1; i < line->count && used < sizeof last_text; i++)
+        used += (size_t)snprintf(last_text + used, sizeof last_text - used, " %s", line->arguments[i]);
+    int before = input < 0 ? -1 : dup(STDIN_FILENO);
+    if (input >= 0) {
+        lseek(input, 0, SEEK_SET);
+        dup2(input, STDIN_FILENO);
+    }
+    optind = 0; /* getopt begins anew */
+    if (arguments_parse(line->count, line->arguments, &invocation) == ARGUMENTS_RUN) {
+        int status = invocation.command->run(&invocation);
+        if (status < 0 || status > 2)
+            problem = "an exit code that no command has";
+    } else
+        problem = "a command line that is wrong";
+    arguments_deinit(&invocation);
+    if (before >= 0) {
+        dup2(before, STDIN_FILENO);
+        close(before);
+    }
+    return problem;
+}
+
+static const char *run_core_as(const char *name, const struct base *core, const struct base *other,
+                               struct random *random)
+{
+    struct line line = {0};
+    const struct command *command = command_find(name);
+    int input = -1;
+    add(&line, "mutants");
+    add(&line, "%s", name);
+    if ((!strcmp(name, "report") || !strcmp(name, "stack")) && random_below(random, 8) == 0) {
+        add(&line, "-");
+        input = core->fd;
+    } else
+        add(&line, "%s", core->path);
+    if (!strcmp(name, "verify"))
+        add(&line, "%s", other->path);
+    if (!strcmp(name, "descriptor") && other)
+        add(&line, "%s", other->path);
+    if (!strcmp(name, "symfs"))
+        add(&line, "%s", symfs);
+    else {
+        add(&line, "-o");
+        add(&line, "/dev/null");
+    }
+    add_bounds(&line);
+    if (other && (other->kind == BASE_IMAGE || other->kind == BASE_PDB || random_below(random, 4) == 0))
+        add(&line, "--module-path=%s", files);
+    if (other && other->kind == BASE_JSON)
+        add(&line, "--descriptor=%s", other->path);
+    add_options(&line, command, random);
+    if (!strcmp(name, "filter")) {
+        input = other->fd;
+        if (random_below(random, 2))
+            add(&line, "--folded");
+    }
+    if (!strcmp(name, "ip2method") || !strcmp(name, "inspect"))
+        add_ips(&line, core, random);
+    const char *problem = run(&line, input);
+    if (!strcmp(name, "symfs")) {
+        if (!is_folder_clean())
+            problem = "symfs wrote elsewhere";
+        remove_folder(symfs);
+    }
+    return problem;
+}
+
+static const char *run_core(const struct base *core, struct random *random)
+{
+    static const char *const names[] = {"info",    "ip2method",  "inspect",  "methods", "perfmap",
+                                        "jitdump", "descriptor", "snapshot", "stack",   "report",
+                                        "verify",  "elf",        "filter",   "symfs"};
+    const char *name = names[random_below(random, ARRAY_SIZE(names))];
+    const struct base *other = !strcmp(name, "filter") ? bases_any(random, BASE_TEXT)
+                               : !strcmp(name, "verify")
+                                   ? bases_any(random, random_below(random, 2) ? BASE_MAP : BASE_JITDUMP)
+                                   : NULL;
+    if (!strcmp(name, "descriptor") && random_below(random, 2))
+        other = bases_any(random, BASE_CORE);
+    return (!strcmp(name, "filter") || !strcmp(name, "verify")) && !other ? NULL
+                                                                          : run_core_as(name, core, other, random);
+}
+
+/* A command without a core. */
+static const char *run_file(const char *name, const struct base *base, struct random *random)
+{
+    struct line line = {0};
+    add(&line, "mutants");
+    add(&line, "%s", name);
+    add(&line, "%s", base->path);
+    add(&line, "-o");
+    add(&line, "/dev/null");
+    add_options(&line, command_find(name), random);
+    if (!strcmp(name, "records") && random_below(random, 4) == 0)
+        add(&line, "--at=%llx", (unsigned long long)base_any_target(bases_any(random, BASE_CORE), random));
+    return run(&line, -1);
+}
+
+/* Commands that look for images, PDBs and descriptors. */
+static const char *run_with(const struct base *other, struct random *random)
+{
+    static const char *const names[] = {"info",     "ip2method", "inspect", "methods", "perfmap",
+                                        "snapshot", "stack",     "report",  "elf"};
+    const struct base *core = bases_any(random, BASE_CORE);
+    return run_core_as(names[random_below(random, ARRAY_SIZE(names))], core, other, random);
+}
+
+const char *commands_run(const struct base *base, struct random *random)
+{
+    const struct base *core = bases_any(random, BASE_CORE);
+    bool first = random_below(random, 2);
+    switch (base->kind) {
+    case BASE_CORE:
+        return run_core(base, random);
+    case BASE_PACKED:
+        return run_file(first ? "info" : "report", base, random);
+    case BASE_JITDUMP:
+        return first ? run_file("records", base, random) : run_core_as("verify", core, base, random);
+    case BASE_MAP:
+        return run_core_as("verify", core, base, random);
+    case BASE_TEXT:
+        return run_core_as("filter", core, base, random);
+    case BASE_FOLDED:
+        return run_file("flame", base, random);
+    case BASE_IMAGE:
+        return random_below(random, 4) ? run_with(base, random) : run_file(first ? "info" : "descriptor", base, random);
+    case BASE_JSON:
+        return run_with(base, random);
+    case BASE_PDB:
+        return run_with(base, random);
+    }
+    return NULL;
+}
