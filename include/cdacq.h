@@ -57,7 +57,7 @@
 
 CDACQ_BEGIN_DECLS
 
-/* The version of the library in use, such as "0.1.0"; a static string. */
+/* The version of the library in use, such as "0.2.0"; a static string. */
 CDACQ_API const char *cdacq_version(void);
 
 CDACQ_END_DECLS
