@@ -51,6 +51,7 @@
 #include <cdacq/last_words.h>
 #include <cdacq/object.h>
 #include <cdacq/lock.h>
+#include <cdacq/processes.h>
 #include <cdacq/source.h>
 #include <cdacq/stack.h>
 #include <cdacq/target.h>

@@ -25,9 +25,9 @@ from .records import (CodeHeap, CodeRange, Comparison, ContractInfo, DebugInfo, 
                       ExceptionFrame, GCInfo, JitdumpDebugInfo, JitdumpEntry, JitdumpFunction, JitdumpHeader,
                       JitdumpInlineCall, JitdumpLineRecord, JitdumpLoad, JitdumpMove, JitdumpPlace, JitdumpRange,
                       JitdumpSamplyDebugInfo2, JitdumpUnwindingInfo, JitManagerInfo, Lock, MappedFile, Method,
-                      ModuleInfo, Need, Object, PdbInfo, ProcessInfo, RegionInfo, RuntimeInfo, Source, TargetInfo, Task,
-                      Value, Verification, Wait, Waits, Written)
-from .target import Mapping, Memory, MemoryThread, Session, Target, open
+                      ModuleInfo, Need, Object, PdbInfo, Process, ProcessInfo, RegionInfo, RuntimeInfo, Source,
+                      TargetInfo, Task, Value, Verification, Wait, Waits, Written)
+from .target import Mapping, Memory, MemoryThread, Session, Target, open, processes
 
 
 def version() -> str:
@@ -44,7 +44,9 @@ __all__ = [
     "JitdumpEntry", "JitdumpFunction", "JitdumpHeader", "JitdumpInlineCall", "JitdumpKind", "JitdumpLineRecord",
     "JitdumpLoad", "JitdumpMove", "JitdumpPlace", "JitdumpRange", "JitdumpRecord", "JitdumpSamplyDebugInfo2",
     "JitdumpUnwindingInfo", "Listing", "Lock", "LockKind", "MappedFile", "Mapping", "Memory", "MemoryThread", "Method",
-    "ModuleInfo", "NameStyle", "Need", "NeedKind", "Object", "PdbInfo", "ProcessInfo", "RegionInfo", "RuntimeInfo",
-    "Session", "Source", "Status", "Target", "TargetInfo", "TargetKind", "Task", "Thread", "Value", "ValueKind",
-    "Verdict", "Verification", "Wait", "WaitKind", "WaitSource", "Waits", "Written", "open", "records", "version",
+    "ModuleInfo", "NameStyle", "Need", "NeedKind", "Object", "PdbInfo", "Process", "ProcessInfo", "RegionInfo",
+    "RuntimeInfo", "Session", "Source", "Status", "Target", "TargetInfo", "TargetKind", "Task", "Thread", "Value",
+    "ValueKind",
+    "Verdict", "Verification", "Wait", "WaitKind", "WaitSource", "Waits", "Written", "open", "processes", "records",
+    "version",
 ]

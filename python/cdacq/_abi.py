@@ -400,6 +400,9 @@ ProcessInfo = struct(
 RuntimeInfo = struct("cdacq_runtime_info", ("size", c_size_t), ("path", c_char_p), ("base", c_uint64),
                      ("build_id", c_char_p), ("version", c_char_p), ("descriptor_address", c_uint64),
                      ("in_use", c_bool))
+Process = struct("cdacq_process", ("size", c_size_t), ("pid", c_int), ("inner_pid", c_int), ("uid", c_uint),
+                 ("thread_count", c_uint), ("name", c_char_p), ("program", c_char_p), ("arguments", c_char_p),
+                 ("arguments_cut", c_bool), ("container", c_char_p), ("runtime_path", c_char_p))
 ContractInfo = struct("cdacq_contract_info", ("size", c_size_t), ("name", c_char_p), ("version", c_char_p),
                       ("origin", c_char_p), ("supported", c_bool), ("known", c_char_p))
 ModuleInfo = struct("cdacq_module_info", ("size", c_size_t), ("path", c_char_p), ("begin", c_uint64),
@@ -556,6 +559,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cdacq_version": (c_char_p,),
     "cdacq_status_text": (c_char_p, c_int),
     "cdacq_code_kind_text": (c_char_p, c_int),
+    "cdacq_visit_processes": (c_int, *_VISIT),
     "cdacq_target_open_core": (c_int, c_char_p, POINTER(Options), _OUT, _ERR),
     "cdacq_target_open_core_fd": (c_int, c_int, c_char_p, POINTER(Options), _OUT, _ERR),
     "cdacq_target_open_pid": (c_int, c_int, POINTER(Options), _OUT, _ERR),

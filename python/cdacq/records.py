@@ -71,6 +71,20 @@ class ProcessInfo(NamedTuple):
     time: int
 
 
+class Process(NamedTuple):
+    """A .NET process of this machine: `struct cdacq_process`."""
+    pid: int
+    inner_pid: int
+    uid: int
+    thread_count: int
+    name: str | None
+    program: str | None
+    arguments: str | None
+    arguments_cut: bool
+    container: str | None
+    runtime_path: str | None
+
+
 class RuntimeInfo(NamedTuple):
     """A runtime of the process."""
     path: str | None

@@ -19,6 +19,7 @@ _need = _decode.decoder(_abi.Need, records.Need)
 _target_info = _decode.decoder(_abi.TargetInfo, records.TargetInfo)
 _process_info = _decode.decoder(_abi.ProcessInfo, records.ProcessInfo)
 _runtime = _decode.decoder(_abi.RuntimeInfo, records.RuntimeInfo)
+_process = _decode.decoder(_abi.Process, records.Process)
 _contract = _decode.decoder(_abi.ContractInfo, records.ContractInfo)
 _module = _decode.decoder(_abi.ModuleInfo, records.ModuleInfo)
 _descriptor_item = _decode.decoder(_abi.DescriptorItem, records.DescriptorItem)
@@ -460,4 +461,9 @@ class Target(Lookups):
                 _decode.text(found.methods_problem) or None, dict(zip(Verdict, found.counts)))
 
 
-__all__ = ["Mapping", "Memory", "MemoryThread", "Session", "Target", "open"]
+def processes() -> Listing[records.Process]:
+    """The .NET processes of this machine, by pid, those in containers included."""
+    return visit("cdacq_visit_processes", item=_item(_abi.Process, _process), pending=Pending())
+
+
+__all__ = ["Mapping", "Memory", "MemoryThread", "Session", "Target", "open", "processes"]

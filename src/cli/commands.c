@@ -41,6 +41,19 @@ const struct command commands[] = {
         .targets_max = 1,
     },
     {
+        .name = "ps",
+        .section = SECTION_PROCESS,
+        .run = cmd_ps,
+        .usage = "",
+        .summary = "list the .NET processes of this machine",
+        .details =
+            "One line for each process that is visible here, also in containers: pid, runtime, number of threads,\n"
+            "container, and command line. If a process cannot be read, the next line says what is needed.\n",
+        .exit_partly = "some process cannot be read",
+        .options = OPTIONS_RESULT,
+        .target_is_optional = true,
+    },
+    {
         .name = "inspect",
         .section = SECTION_ADDRESSES,
         .run = cmd_inspect,

@@ -72,6 +72,7 @@ int cmd_ip2method(const struct invocation *invocation);
 int cmd_jitdump(const struct invocation *invocation);
 int cmd_methods(const struct invocation *invocation);
 int cmd_perfmap(const struct invocation *invocation);
+int cmd_ps(const struct invocation *invocation);
 int cmd_records(const struct invocation *invocation);
 int cmd_report(const struct invocation *invocation);
 int cmd_snapshot(const struct invocation *invocation);

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "util/base.h"
@@ -60,6 +61,14 @@ void message(const char *format, ...)
     erase_line();
     /* One write, so that lines of several processes do not mix. */
     write_stderr(line, (size_t)(end - line));
+}
+
+int terminal_width(int fd)
+{
+    struct winsize size;
+    if (!isatty(fd))
+        return 0;
+    return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 80;
 }
 
 static struct timespec now(void)

@@ -14,6 +14,9 @@ void message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Whether one of the last messages has this text in it. */
 bool message_was_shown(const char *text);
 
+/* The width of a terminal in columns; 0 if the file descriptor is not a terminal. */
+int terminal_width(int fd);
+
 /*
  * A counter that is updated in place. It is shown after a second, if standard error is a terminal and the results do
  * not go to a terminal.

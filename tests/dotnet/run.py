@@ -246,6 +246,16 @@ class Run:
         good = stopped.returncode == 0 and stopped.stdout == running.stdout and state in "SR"
         self.note("stop", good, f"then state {state}")
 
+    def judge_ps(self, target):
+        """The process is in the list, with the runtime that the folder of its libcoreclr.so names."""
+        done = subprocess.run([TOOL, "ps", "--json"], capture_output=True, encoding="utf-8", check=False)
+        row = {row["pid"]: row for row in map(json.loads, done.stdout.splitlines())}.get(target.pid, {})
+        folder = target.runtime_directory()
+        good = (row.get("readable") and row["runtime_path"] == os.path.join(folder, "libcoreclr.so") and
+                row["threads"] == len(os.listdir(f"/proc/{target.pid}/task")) and
+                row["runtime"] == os.path.basename(os.path.realpath(folder)).split("-")[0])
+        self.note("ps", good, f"{row.get('runtime')}, {row.get('threads')} threads")
+
     def judge_stacks(self, label, target):
         """Every frame is native or named, and parked threads are found in the target's own methods. (The name of a
         dynamic method is a string in the runtime's heap, which a small core may rightly lack; then the answer says
@@ -339,6 +349,7 @@ def test_runtime(runtime, work):
         run.judge_perf_files("the process", str(target.pid), target.pid)
         run.judge_verify("process", str(target.pid))
         run.judge_stop(target.pid)
+        run.judge_ps(target)
         run.judge_stacks("the process", str(target.pid))
         cores = {"createdump full": target.createdump("full"), "createdump heap": target.createdump("heap"),
                  "gcore": target.gcore()}

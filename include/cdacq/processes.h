@@ -1,0 +1,39 @@
+/*
+ * cdacq/processes.h: finds the .NET processes of this machine.
+ */
+#ifndef CDACQ_PROCESSES_H
+#define CDACQ_PROCESSES_H
+
+#include <cdacq/error.h>
+
+CDACQ_BEGIN_DECLS
+
+/* A process. A string that is not known is NULL. */
+struct cdacq_process {
+    size_t size;
+    int pid;                  /* as the caller's pid namespace has it */
+    int inner_pid;            /* as its own pid namespace has it, such as that of a container; 0: not known */
+    unsigned uid;             /* that it runs as */
+    unsigned thread_count;    /* all threads, also native ones */
+    const char *name;         /* of its first thread, at most 15 bytes */
+    const char *program;      /* path of the executable, or as it was started */
+    const char *arguments;    /* the command line, separated by spaces */
+    bool arguments_cut;       /* there are more */
+    const char *container;    /* id of the container, 64 hex digits, from the name of its control group */
+    const char *runtime_path; /* of the mapped libcoreclr.so, as the process's mount namespace has it */
+};
+
+/*
+ * Calls `visit` for each .NET process that this process can see, by pid, those in containers included. A process is one
+ * if libcoreclr.so is mapped into it, or if one of its first 64 threads has a name that a .NET runtime gives its own
+ * threads (".NET Finalizer"): mappings of another user's process cannot be read, and a single-file program maps no
+ * libcoreclr.so. Such a process can be NativeAOT; cdacq_target_open_pid tells. Reads /proc only, and opens no process.
+ * What pointers point to is valid until the callback returns. Processes that begin or end meanwhile may be missing.
+ * Fails with IO if /proc cannot be read, and NOMEM. Source: proc(5).
+ */
+CDACQ_API enum cdacq_status cdacq_visit_processes(int (*visit)(const struct cdacq_process *process, void *context),
+                                                  void *context, struct cdacq_error *err);
+
+CDACQ_END_DECLS
+
+#endif

@@ -1,0 +1,129 @@
+/*
+ * cmd_ps.c: lists the .NET processes of this machine, with their runtimes. Each is opened as the other commands would
+ * open it, so that the list says which of them can be read.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "src/cli/commands.h"
+#include "src/cli/console.h"
+#include "src/cli/json_writer.h"
+#include "src/cli/output.h"
+#include "util/base.h"
+
+enum {
+    WORK_MAX = 30 * 1000 * 1000, /* steps for a process: about a second */
+    MEMORY_MAX = 128 << 20,
+};
+
+struct work {
+    const struct invocation *invocation;
+    struct output out;
+    uint64_t count, unreadable;
+    int width; /* of the terminal; 0: lines are not cut */
+};
+
+/* What opening a process says. */
+struct opened {
+    char version[64]; /* "" if it is not known */
+    char problem[CDACQ_ERROR_MESSAGE_SIZE];
+    bool readable;
+};
+
+static void open_process(const struct work *work, int pid, struct opened *opened)
+{
+    struct cdacq_options options = work->invocation->options;
+    struct cdacq_target_info info = {.size = sizeof info};
+    struct cdacq_target *target;
+    struct cdacq_error error;
+    options.work_max = WORK_MAX;
+    options.memory_max = MEMORY_MAX;
+    *opened = (struct opened){0};
+    if (cdacq_target_open_pid(pid, &options, &target, &error) < 0) {
+        snprintf(opened->problem, sizeof opened->problem, "%s", error.message);
+        return;
+    }
+    opened->readable = true;
+    if (cdacq_target_get_info(target, &info, NULL) >= 0 && (info.runtime_version || info.runtime_release))
+        snprintf(opened->version, sizeof opened->version, "%s",
+                 info.runtime_version ? info.runtime_version : info.runtime_release);
+    cdacq_target_close(target);
+}
+
+static void write_json(struct output *out, const struct cdacq_process *process, const struct opened *opened)
+{
+    struct json_writer writer = json_begin(out), *w = &writer;
+    json_begin_object(w, NULL);
+    json_number(w, "pid", (uint64_t)process->pid);
+    json_known_number(w, "inner_pid", process->inner_pid != 0, (uint64_t)process->inner_pid);
+    json_number(w, "uid", process->uid);
+    json_number(w, "threads", process->thread_count);
+    json_string(w, "name", process->name);
+    json_string(w, "program", process->program);
+    json_string(w, "arguments", process->arguments);
+    json_bool(w, "arguments_cut", process->arguments_cut);
+    json_string(w, "container", process->container);
+    json_string(w, "runtime_path", process->runtime_path);
+    json_string(w, "runtime", opened->version[0] ? opened->version : NULL);
+    json_bool(w, "readable", opened->readable);
+    json_note(w, "problem", opened->readable ? NULL : opened->problem);
+    json_end_object(w);
+    json_end_line(w);
+}
+
+static void write_text(struct work *work, const struct cdacq_process *process, const struct opened *opened)
+{
+    struct output *out = &work->out;
+    char line[160];
+    const char *program = process->arguments ? process->arguments : process->program ? process->program : process->name;
+    if (!work->count)
+        output_literal(out, "    PID  RUNTIME   THREADS  CONTAINER     PROGRAM\n");
+    int length = snprintf(line, sizeof line, "%7d  %-9.32s %7u  %-12.12s  ", process->pid,
+                          opened->version[0] ? opened->version : "?", process->thread_count,
+                          process->container ? process->container : "-");
+    size_t room = work->width > length ? (size_t)(work->width - length) : 0, size = program ? strlen(program) : 0;
+    output_literal(out, line);
+    if (program && work->width && size > room) {
+        output_escaped(out, program, room > 3 ? room - 3 : 0, ESCAPE_DATA);
+        output_literal(out, "...");
+    } else if (program) {
+        output_text(out, program);
+    }
+    output_literal(out, "\n");
+    if (!opened->readable)
+        output_note_between(out, "         ", opened->problem, "\n");
+}
+
+static int list_process(const struct cdacq_process *process, void *context)
+{
+    struct work *work = context;
+    struct opened opened;
+    open_process(work, process->pid, &opened);
+    work->unreadable += !opened.readable;
+    if (work->invocation->json)
+        write_json(&work->out, process, &opened);
+    else
+        write_text(work, process, &opened);
+    work->count++;
+    if (work->width)
+        output_flush(&work->out);
+    return output_failed(&work->out);
+}
+
+int cmd_ps(const struct invocation *invocation)
+{
+    struct work work = {.invocation = invocation};
+    struct cdacq_error error;
+    if (!output_open(&work.out, invocation->output))
+        return EXIT_FAILED;
+    work.width = terminal_width(work.out.fd);
+    enum cdacq_status status = cdacq_visit_processes(list_process, &work, &error);
+    bool written = output_close(&work.out);
+    if (status < 0)
+        message("%s", error.message);
+    else if (!work.count)
+        message("no .NET process was found");
+    if (!written || status < 0)
+        return EXIT_FAILED;
+    return work.unreadable ? EXIT_PARTLY : EXIT_ANSWERED;
+}

@@ -1,0 +1,80 @@
+"""`cdacq ps` finds processes by what is mapped into them and by the names of their threads."""
+import json
+import mmap
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TOOL = os.environ.get("CDACQ_TOOL")
+NAMED = """
+import ctypes, sys, threading
+def named():
+    ctypes.CDLL(None).prctl(15, b".NET Finalizer", 0, 0, 0)
+    print("ready", flush=True)
+    sys.stdin.read()
+threading.Thread(target=named).start()
+"""
+MAPPED = """
+import mmap, sys
+file = open(sys.argv[1], "rb")
+mapped = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+class Processes(unittest.TestCase):
+    def start(self, script, *arguments):
+        process = subprocess.Popen([sys.executable, "-c", script, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.stdin.close)
+        process.stdout.readline()
+        return process.pid
+
+    def listed(self, **options):
+        """What it says of each process, and the messages."""
+        done = subprocess.run([TOOL, "ps", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
+                              timeout=60, **options)
+        self.assertIn(done.returncode, (0, 1), done.stderr)
+        rows = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual([row["pid"] for row in rows], sorted(row["pid"] for row in rows))
+        self.assertEqual(done.returncode, int(any(not row["readable"] for row in rows)))
+        return {row["pid"]: row for row in rows}
+
+    def test_by_threads_and_mappings(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        library = pathlib.Path(folder.name).resolve() / "a folder" / "libcoreclr.so"
+        library.parent.mkdir()
+        library.write_bytes(b"\0" * mmap.PAGESIZE)
+        (library.parent / "libcoreclr.so.dbg").write_bytes(b"\0" * mmap.PAGESIZE)
+        named, mapped = self.start(NAMED), self.start(MAPPED, str(library))
+        other = self.start(MAPPED, str(library) + ".dbg")
+        rows = self.listed()
+        self.assertNotIn(os.getpid(), rows)
+        self.assertNotIn(other, rows)
+        self.assertEqual((rows[named]["runtime_path"], rows[named]["threads"]), (None, 2))
+        self.assertEqual(rows[mapped]["runtime_path"], str(library))
+        for pid in (named, mapped):
+            row = rows[pid]
+            self.assertFalse(row["readable"])
+            self.assertRegex(row["problem"], "runtime|not an ELF image")
+            self.assertEqual((row["uid"], row["inner_pid"], row["container"]), (os.getuid(), pid, row["container"]))
+            self.assertIn(sys.executable, row["arguments"])
+        text = subprocess.run([TOOL, "ps"], stdout=subprocess.PIPE, check=False, timeout=60).stdout.decode()
+        self.assertRegex(text, rf"\n *{named}  \? +2  ")
+
+    @unittest.skipIf(os.getuid(), "needs root to be somebody else")
+    def test_a_process_of_another_user(self):
+        named = self.start(NAMED)
+        row = self.listed(user=65534, group=65534, extra_groups=[])[named]
+        self.assertEqual((row["readable"], row["threads"], row["runtime"]), (False, 2, None))
+        self.assertIn("permitted", row["problem"])
+
+
+if __name__ == "__main__":
+    unittest.main()
