@@ -2,6 +2,7 @@
 
 enum {
     STATE_HIJACKED = 0x80, /* ThreadState */
+    DIRECT_SINCE = 2,      /* schema of the descriptor (.NET 11): ThrownObject is the object, before it was a handle */
 };
 
 bool thread_read(struct field_reader *reader, uint64_t address, struct thread_data *ret)
@@ -29,6 +30,20 @@ static uint64_t read_handle(struct field_reader *reader, uint64_t handle)
     return handle ? read_pointer(&reader->raw, handle) : 0;
 }
 
+bool exception_info_read(struct field_reader *reader, uint64_t address, struct exception_info *ret)
+{
+    struct exception_info info = {
+        .previous = read_optional(reader, address, F_ExceptionInfo_PreviousNestedInfo),
+        .object = read_optional(reader, address, F_ExceptionInfo_ThrownObject),
+    };
+    if (reader->layout->schema < DIRECT_SINCE)
+        info.object = read_handle(reader, info.object);
+    if (reader_failed(&reader->raw))
+        return false;
+    *ret = info;
+    return true;
+}
+
 bool thread_read_objects(struct field_reader *reader, uint64_t address, struct thread_objects *ret)
 {
     uint64_t tracker = read_optional(reader, address, F_Thread_ExceptionTracker);
@@ -37,10 +52,11 @@ bool thread_read_objects(struct field_reader *reader, uint64_t address, struct t
         .unhandled = read_optional(reader, address, F_Thread_m_ltoIsUnhandled) != 0,
         .exposed = read_handle(reader, read_optional(reader, address, F_Thread_GCHandle)),
     };
+    struct exception_info info = {.object = objects.last_thrown};
     if (tracker && has_field(reader, F_ExceptionInfo_ThrownObject))
-        objects.exception = read_handle(reader, read_optional(reader, tracker, F_ExceptionInfo_ThrownObject));
-    else if (tracker)
-        objects.exception = objects.last_thrown;
+        exception_info_read(reader, tracker, &info);
+    objects.exception_info = tracker;
+    objects.exception = tracker ? info.object : 0;
     if (reader_failed(&reader->raw))
         return false;
     *ret = objects;

@@ -26,12 +26,22 @@ struct thread_data {
 
 DEFINE_VECTOR(thread_list, struct thread_data);
 
+/* What the runtime records of an exception that a thread throws or handles. */
+struct exception_info {
+    uint64_t previous; /* that of the exception in whose handling this one was thrown; 0: none */
+    uint64_t object;   /* the exception; 0: none yet */
+};
+
+/* GetNestedExceptionInfo of the Exception contract. False, and the reader fails, if it cannot be read. */
+bool exception_info_read(struct field_reader *reader, uint64_t address, struct exception_info *ret);
+
 /* What a Thread says of exceptions and its managed object. Addresses of objects; 0: none, or not described. */
 struct thread_objects {
-    uint64_t exception;   /* that is being thrown or handled, the innermost */
-    uint64_t last_thrown; /* handled since, unless it is `exception` */
-    bool unhandled;       /* the runtime ends the process because of `last_thrown`: FailFast, a fatal error */
-    uint64_t exposed;     /* System.Threading.Thread */
+    uint64_t exception_info; /* the ExceptionInfo of `exception`; 0: none */
+    uint64_t exception;      /* that is being thrown or handled, the innermost */
+    uint64_t last_thrown;    /* handled since, unless it is `exception` */
+    bool unhandled;          /* the runtime ends the process because of `last_thrown`: FailFast, a fatal error */
+    uint64_t exposed;        /* System.Threading.Thread */
 };
 
 /* False, and the reader fails, when it cannot be read. */

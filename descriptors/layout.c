@@ -197,7 +197,7 @@ size_t layout_missing(const struct layout *layout, enum layout_contract contract
 enum cdacq_status layout_bind(const struct descriptor *descriptor, unsigned pointer_size, uint32_t needed,
                               struct layout *ret, struct cdacq_error *err)
 {
-    struct layout layout = {.pointer_size = pointer_size};
+    struct layout layout = {.schema = descriptor->schema, .pointer_size = pointer_size};
     for (size_t i = 0; i < T_COUNT; i++) {
         const struct descriptor_item *item = descriptor_find(descriptor, CDACQ_ITEM_TYPE, "", type_names[i]);
         if (item && item->has_value)

@@ -61,6 +61,7 @@ struct layout {
     uint64_t globals[G_COUNT];
     bool global_present[G_COUNT];
     uint32_t usable; /* a bit for each contract that lacks no required name; opening clears unsupported versions */
+    unsigned schema; /* of the descriptor */
     unsigned pointer_size;
     enum architecture architecture; /* set when a target is opened */
     unsigned code_pointer_flags;    /* of PlatformMetadata; set when a target is opened */

@@ -116,11 +116,14 @@ static bool caller_of_helper_method(struct field_reader *reader, const struct wa
 
 /* ---- Which method a Frame belongs to ---- */
 
-/* Null, or a mark in the lowest bit, for calls through a function pointer. */
+/*
+ * Null, or a mark in the lowest bit, for calls through a function pointer. The other low bits mark the calls of the
+ * runtime's exception handling (InlinedCallFrameMarker), perhaps without a method.
+ */
 static uint64_t method_of_inlined_call(struct field_reader *reader, uint64_t frame)
 {
     uint64_t datum = read_optional(reader, frame, F_InlinedCallFrame_Datum);
-    return datum & 1 ? 0 : datum;
+    return datum & 1 ? 0 : datum & ~(uint64_t)7;
 }
 
 static uint64_t method_of_transition(struct field_reader *reader, uint64_t frame)

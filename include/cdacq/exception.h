@@ -67,6 +67,27 @@ CDACQ_API enum cdacq_status cdacq_session_write_exception(struct cdacq_session *
                                                           int (*write)(const char *bytes, size_t length, void *context),
                                                           void *context, unsigned *ret_flaws, struct cdacq_error *err);
 
+/* An exception that a thread throws or handles. */
+struct cdacq_nested_exception {
+    size_t size;
+    uint64_t info;   /* address of the runtime's record of it (ExceptionInfo) */
+    uint64_t object; /* the exception; 0: the runtime has not made it yet */
+};
+
+/*
+ * Calls `visit` for the exceptions that a thread throws or handles: the innermost, which is `exception` of struct
+ * cdacq_thread, then the one in whose handling it was thrown, and so on. `thread` is the address of a Thread, as struct
+ * cdacq_thread has it. An exception that is thrown again has two records of one object in .NET 9 and later. These
+ * runtimes also keep an exception whose handler threw the next until the handler of that one returns; .NET 8 does not.
+ * CDACQ_STOPPED: `visit` returned non-zero. Fails with ARGUMENT, with CONTRACT if the runtime does not describe the
+ * records, with CORRUPT for a circle, with FUEL after 4,096 records, or with MEMORY; what comes before is visited.
+ * `visit` must not use the session. Source: dotnet/runtime docs/design/datacontracts/Exception.md.
+ */
+CDACQ_API enum cdacq_status
+cdacq_session_visit_nested_exceptions(struct cdacq_session *session, uint64_t thread,
+                                      int (*visit)(const struct cdacq_nested_exception *nested, void *context),
+                                      void *context, struct cdacq_error *err);
+
 CDACQ_END_DECLS
 
 #endif

@@ -445,6 +445,7 @@ Exception_ = struct("cdacq_exception", ("size", c_size_t), ("address", c_uint64)
                     ("inner", c_uint64), ("hresult", c_int32), ("frame_count", c_uint32), ("thrown", c_bool))
 ExceptionFrame = struct("cdacq_exception_frame", ("size", c_size_t), ("ip", c_uint64), ("method_desc", c_uint64),
                         ("last_of_foreign", c_bool))
+NestedException = struct("cdacq_nested_exception", ("size", c_size_t), ("info", c_uint64), ("object", c_uint64))
 End = struct("cdacq_end", ("size", c_size_t), ("kind", c_int), ("tid", c_int), ("exception", c_uint64),
              ("message", c_uint64), ("source", c_uint64), ("flaws", c_uint))
 
@@ -606,6 +607,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cdacq_session_visit_pdbs": (c_int, _HANDLE, *_VISIT),
     "cdacq_session_get_exception": (c_int, _HANDLE, c_uint64, POINTER(Exception_), _ERR),
     "cdacq_session_visit_exception_frames": (c_int, _HANDLE, c_uint64, *_VISIT),
+    "cdacq_session_visit_nested_exceptions": (c_int, _HANDLE, c_uint64, *_VISIT),
     "cdacq_session_write_exception": (c_int, _HANDLE, c_uint64, Write, c_void_p, POINTER(c_uint), _ERR),
     "cdacq_session_visit_threads": (c_int, _HANDLE, *_VISIT),
     "cdacq_session_visit_frames": (c_int, _HANDLE, POINTER(Thread), POINTER(Registers), c_uint, *_VISIT),

@@ -295,6 +295,13 @@ class Thread:
         """The last exception that was thrown. Raises Error if it cannot be read."""
         return self._session.exception(self.last_thrown_address) if self.last_thrown_address else None
 
+    def nested_exceptions(self) -> Listing[int]:
+        """The addresses of the exceptions that the thread throws or handles: the innermost, then the one in whose
+        handling it was thrown, and so on. 0 for one that the runtime has not made yet."""
+        with self._session._inside() as handle:
+            return visit("cdacq_session_visit_nested_exceptions", handle, self.thread,
+                         item=lambda at: int(_decode.copy(at, _abi.NestedException).object), pending=self._session._pending)
+
     def frames(self, *, explicit: bool = False) -> Listing[Frame]:
         """The frames of the stack, from the innermost to the outermost; with `explicit` also the runtime's Frames.
 

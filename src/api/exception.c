@@ -9,6 +9,8 @@ _Static_assert((int)CDACQ_EXCEPTION_OVERRIDDEN == (int)EXCEPTION_TEXT_OVERRIDDEN
                    (int)CDACQ_EXCEPTION_MISSING == (int)EXCEPTION_TEXT_MISSING,
                "the same bits");
 
+enum { NESTED_MAX = 4096 }; /* exceptions of a thread, each thrown in the handling of the next */
+
 /* What the caller of cdacq_session_write_exception passes. */
 struct caller {
     struct cdacq_session *session;
@@ -89,6 +91,54 @@ enum cdacq_status cdacq_session_visit_exception_frames(struct cdacq_session *ses
                                                      .last_of_foreign = frame.last_of_foreign};
         if (visit(&answer, context))
             return CDACQ_STOPPED;
+    }
+    return status;
+}
+
+/* The record of the innermost exception of a thread. */
+static enum cdacq_status find_innermost(struct cdacq_session *session, uint64_t thread, uint64_t *ret,
+                                        struct cdacq_error *err)
+{
+    struct field_reader *reader = &session->reader;
+    const uint32_t needed = 1u << LAYOUT_Thread | 1u << LAYOUT_Exception;
+    struct thread_objects objects;
+    if ((reader->layout->usable & needed) != needed || !has_field(reader, F_ExceptionInfo_ThrownObject) ||
+        !has_field(reader, F_ExceptionInfo_PreviousNestedInfo))
+        return error_set(err, CDACQ_ERR_CONTRACT, 0, "the runtime does not describe exceptions that are handled");
+    session_begin_question(session);
+    reader_begin(&reader->raw, FUEL_LOOKUP);
+    if (!thread_read_objects(reader, thread, &objects))
+        return reader_status(&reader->raw, err);
+    *ret = objects.exception_info;
+    return CDACQ_OK;
+}
+
+enum cdacq_status cdacq_session_visit_nested_exceptions(struct cdacq_session *session, uint64_t thread,
+                                                        int (*visit)(const struct cdacq_nested_exception *nested,
+                                                                     void *context),
+                                                        void *context, struct cdacq_error *err)
+{
+    uint64_t info = 0, first = 0;
+    if (!session || !thread || !visit)
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "no session, no Thread, or no function to call");
+    enum cdacq_status status = find_innermost(session, thread, &info, err);
+    for (unsigned i = 0; status == CDACQ_OK && info; i++) {
+        struct exception_info record;
+        if (i == NESTED_MAX)
+            return error_set(err, CDACQ_ERR_FUEL, info, "only the first %d exceptions within each other are visited",
+                             NESTED_MAX);
+        if (info == first)
+            return error_set(err, CDACQ_ERR_CORRUPT, info, "the exceptions that the thread handles form a circle");
+        if (!(i & (i - 1))) /* at 0, 1, 2, 4 and so on: a later one that is equal shows a circle */
+            first = info;
+        session_follow(session); /* `visit` may have used another session of the target */
+        reader_begin(&session->reader.raw, FUEL_LOOKUP);
+        if (!exception_info_read(&session->reader, info, &record))
+            return reader_status(&session->reader.raw, err);
+        const struct cdacq_nested_exception answer = {.size = sizeof answer, .info = info, .object = record.object};
+        if (visit(&answer, context))
+            return CDACQ_STOPPED;
+        info = record.previous;
     }
     return status;
 }

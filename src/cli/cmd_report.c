@@ -8,6 +8,11 @@
 #include "src/cli/report.h"
 #include "src/cli/stack_writer.h"
 
+enum {
+    INNER_MAX = 64,
+    NESTED_SHOWN = 64, /* exceptions that the thread handled */
+};
+
 struct work {
     struct report *report;
     struct progress progress;
@@ -80,6 +85,44 @@ static void write_signature_line(struct report *report)
     output_literal(report->answers.out, "\n");
 }
 
+/* Whether `object` is an inner exception of `outer`. */
+static bool is_inner(const struct report *report, uint64_t outer, uint64_t object)
+{
+    struct cdacq_exception exception = {.size = sizeof exception, .inner = outer};
+    for (unsigned i = 0; i < INNER_MAX && exception.inner && exception.inner != object; i++)
+        if (cdacq_session_get_exception(report->session, exception.inner, &exception, NULL) < 0)
+            return false;
+    return exception.inner == object;
+}
+
+static int add_nested(const struct cdacq_nested_exception *nested, void *context)
+{
+    struct report *report = context;
+    bool known = !nested->object || nested->object == report->exception;
+    for (size_t i = 0; i < report->nested.count && !known; i++)
+        known = report->nested.items[i].object == nested->object; /* it was thrown again */
+    if (!known && !report_nested_list_append(&report->nested, (struct report_nested){.object = nested->object}))
+        out_of_memory();
+    return report->nested.count == NESTED_SHOWN;
+}
+
+/* The exceptions that the thread handled as it died. */
+static void find_nested(struct report *report, struct cdacq_error *error)
+{
+    if (!report->dead || !report->thread.thread)
+        return;
+    enum cdacq_status status =
+        cdacq_session_visit_nested_exceptions(report->session, report->thread.thread, add_nested, report, error);
+    if (status < 0 && status != CDACQ_ERR_CONTRACT)
+        report->nested_problem = error->message;
+    for (size_t i = 0; i < report->nested.count; i++) {
+        struct report_nested *nested = &report->nested.items[i];
+        nested->shown = is_inner(report, report->exception, nested->object);
+        for (size_t j = 0; j < i && !nested->shown; j++)
+            nested->shown = is_inner(report, report->nested.items[j].object, nested->object);
+    }
+}
+
 static int write_report(const struct invocation *invocation, struct report *report)
 {
     struct output out;
@@ -113,7 +156,7 @@ static int make_report(const struct invocation *invocation, struct cdacq_target 
         .end = {.size = sizeof report.end},
     };
     struct work work = {.report = &report};
-    struct cdacq_error error, waits_error;
+    struct cdacq_error error, waits_error, nested_error;
     cdacq_target_get_info(target, &report.facts, NULL);
     cdacq_target_get_process_info(target, &report.process, NULL);
     (void)cdacq_wait_graph_create(session, &report.graph, NULL);
@@ -124,8 +167,10 @@ static int make_report(const struct invocation *invocation, struct cdacq_target 
         message("%s", error.message);
     find_waits(&report, &waits_error);
     find_cause(&report);
+    find_nested(&report, &nested_error);
     int code = write_report(invocation, &report);
     stacks_deinit(&report.stacks);
+    report_nested_list_deinit(&report.nested);
     report_deadlocks_deinit(&report.deadlocks);
     cdacq_wait_graph_destroy(report.graph);
     return code == EXIT_ANSWERED && status < 0 ? EXIT_PARTLY : code;

@@ -88,14 +88,32 @@ static int ignore_text(const char *bytes, size_t length, void *context)
     return 0;
 }
 
+enum { NESTED_MAX = 64 }; /* exceptions that a thread handles; `report` shows no more */
+
+struct nested_exceptions {
+    uint64_t objects[NESTED_MAX];
+    unsigned count;
+};
+
+static int add_nested(const struct cdacq_nested_exception *nested, void *context)
+{
+    struct nested_exceptions *list = context;
+    list->objects[list->count++] = nested->object;
+    return list->count == NESTED_MAX;
+}
+
 static int add_stack(const struct cdacq_thread *thread, void *context)
 {
     struct work *work = context;
+    struct nested_exceptions nested = {.count = 0};
     struct cdacq_error error;
     unsigned flaws;
     work->threads++;
     if (thread->exception)
-        (void)cdacq_session_write_exception(work->session, thread->exception, ignore_text, NULL, &flaws, &error);
+        (void)cdacq_session_visit_nested_exceptions(work->session, thread->thread, add_nested, &nested, &error);
+    for (unsigned i = 0; i < nested.count; i++)
+        if (nested.objects[i])
+            (void)cdacq_session_write_exception(work->session, nested.objects[i], ignore_text, NULL, &flaws, &error);
     if (thread->last_thrown && thread->last_thrown != thread->exception)
         (void)cdacq_session_write_exception(work->session, thread->last_thrown, ignore_text, NULL, &flaws, &error);
     /* A walk that ends early ends in the same way on the snapshot. */

@@ -19,6 +19,14 @@ enum report_cause {
 
 DEFINE_VECTOR(report_deadlocks, const struct cdacq_deadlock *);
 
+/* An exception in whose handling the process ended, or the exception before it in the list was thrown. */
+struct report_nested {
+    uint64_t object;
+    bool shown; /* an inner exception of what is shown before it */
+};
+
+DEFINE_VECTOR(report_nested_list, struct report_nested);
+
 struct report {
     const char *target_name;
     const struct cdacq_options *options;
@@ -32,7 +40,9 @@ struct report {
     struct cdacq_thread thread; /* that thread; its strings and registers are not set */
     enum report_cause cause;
     struct cdacq_end end;
-    uint64_t exception; /* the object to show; 0: none */
+    uint64_t exception;               /* the object to show; 0: none */
+    struct report_nested_list nested; /* without `exception` */
+    const char *nested_problem;       /* why some of them may be missing; NULL: none is */
     uint64_t thread_count, incomplete, guesses;
     struct cdacq_wait_graph *graph; /* NULL: locks cannot be read */
     struct report_deadlocks deadlocks;

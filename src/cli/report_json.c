@@ -65,27 +65,38 @@ static void write_last_words(struct report *report, struct json_writer *w)
     json_end_object(w);
 }
 
-static void write_exception(struct report *report, struct json_writer *w)
+/* An object with the text of an exception; `key` is NULL in an array. */
+static void write_exception(struct report *report, struct json_writer *w, const char *key, uint64_t object)
 {
     struct cdacq_exception exception = {.size = sizeof exception};
     struct cdacq_error error;
     struct byte_list text = {0};
     unsigned flaws = 0;
-    if (!report->exception) {
-        json_null(w, "exception");
-        return;
-    }
-    enum cdacq_status status = cdacq_session_get_exception(report->session, report->exception, &exception, &error);
+    enum cdacq_status status = cdacq_session_get_exception(report->session, object, &exception, &error);
     if (status >= 0)
-        status = cdacq_session_write_exception(report->session, report->exception, append_piece, &text, &flaws, &error);
+        status = cdacq_session_write_exception(report->session, object, append_piece, &text, &flaws, &error);
     report->answers.errors += status < 0;
-    json_begin_object(w, "exception");
-    json_address(w, "address", report->exception);
-    json_bool(w, "unhandled", report->cause == REPORT_UNHANDLED);
+    json_begin_object(w, key);
+    json_address(w, "address", object);
+    json_bool(w, "unhandled", report->cause == REPORT_UNHANDLED && object == report->exception);
     json_note(w, "type", exception.type);
     write_text_and_flaws(w, &text, flaws);
     json_note(w, "error", status < 0 ? error.message : NULL);
     json_end_object(w);
+}
+
+static void write_exceptions(struct report *report, struct json_writer *w)
+{
+    if (report->exception)
+        write_exception(report, w, "exception", report->exception);
+    else
+        json_null(w, "exception");
+    json_begin_array(w, "nested_exceptions");
+    for (size_t i = 0; i < report->nested.count && !output_failed(w->out); i++)
+        write_exception(report, w, NULL, report->nested.items[i].object);
+    json_end_array(w);
+    json_note(w, "nested_exceptions_problem", report->nested_problem);
+    report->answers.errors += report->nested_problem != NULL;
 }
 
 static void write_stack(struct report *report, struct json_writer *w, const struct stack *stack)
@@ -171,7 +182,7 @@ void report_write_json(struct report *report)
     write_summary(report, w);
     json_known_number(w, "died_tid", report->dead != NULL, (uint64_t)report->thread.tid);
     write_last_words(report, w);
-    write_exception(report, w);
+    write_exceptions(report, w);
     report_write_waits_json(report, w);
     json_begin_array(w, "stacks");
     for (size_t i = 0; i < report->stacks.list.count && !output_failed(w->out); i++)

@@ -152,6 +152,37 @@ static void write_last_words(struct report *report, struct output *out)
     write_flaws(out, flaws);
 }
 
+/* The exceptions in whose handling that happened. */
+static void write_nested(struct report *report, struct output *out)
+{
+    for (size_t i = 0; i < report->nested.count && !output_failed(out); i++) {
+        const struct report_nested *nested = &report->nested.items[i];
+        struct cdacq_exception exception = {.size = sizeof exception};
+        struct words words = {.out = out, .last = '\n'};
+        struct cdacq_error error;
+        unsigned flaws = 0;
+        enum cdacq_status status = cdacq_session_get_exception(report->session, nested->object, &exception, &error);
+        const char *type = status >= 0 && exception.type ? exception.type : "an exception";
+        if (nested->shown) {
+            output_note_between(out, "\nwhile ", type, ", an inner exception of the above, was handled\n");
+            continue;
+        }
+        output_note_between(out, "\nwhile ", type, " was handled:\n");
+        if (status >= 0)
+            status = cdacq_session_write_exception(report->session, nested->object, write_words_piece, &words, &flaws,
+                                                   &error);
+        if (words.last != '\n' || status >= 0)
+            output_literal(out, "\n");
+        if (status < 0)
+            output_note_between(out, "? [error] ", error.message, "\n");
+        report->answers.errors += status < 0;
+        write_flaws(out, flaws);
+    }
+    if (report->nested_problem)
+        output_note_between(out, "\n? [error] ", report->nested_problem, "\n");
+    report->answers.errors += report->nested_problem != NULL;
+}
+
 /* Those of threads in a deadlock come first, after that of the thread that died. */
 static bool is_first(const struct report *report, const struct stack *stack)
 {
@@ -194,6 +225,7 @@ void report_write_text(struct report *report, bool brief)
         write_process(report, out);
     write_signal(report, out);
     write_last_words(report, out);
+    write_nested(report, out);
     report_write_waits_text(report, brief);
     write_stacks(report, out, brief, true);
     write_stacks(report, out, brief, false);

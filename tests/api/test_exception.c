@@ -119,6 +119,86 @@ START_TEST(a_visitor_can_stop)
 }
 END_TEST
 
+struct nested_list {
+    uint64_t infos[8], objects[8];
+    unsigned count, max; /* the visitor stops after `max` */
+};
+
+static int add_nested(const struct cdacq_nested_exception *nested, void *context)
+{
+    struct nested_list *list = context;
+    ck_assert_uint_eq(nested->size, sizeof *nested);
+    if (list->count < ARRAY_SIZE(list->infos)) {
+        list->infos[list->count] = nested->info;
+        list->objects[list->count] = nested->object;
+    }
+    return ++list->count == list->max;
+}
+
+static enum cdacq_status visit_nested(struct exception_heap *heap, unsigned max, struct nested_list *ret)
+{
+    struct cdacq_error error;
+    struct cdacq_session own = {.target = target, .reader = heap->reader, .modules = heap->cache};
+    *ret = (struct nested_list){.max = max};
+    return cdacq_session_visit_nested_exceptions(&own, heap->thread, add_nested, ret, &error);
+}
+
+START_TEST(nested_exceptions)
+{
+    static struct exception_heap heap;
+    struct nested_list list;
+    exception_heap_init(&heap);
+    heap.layout.usable = UINT32_MAX;
+    ck_assert_int_eq(visit_nested(&heap, 0, &list), CDACQ_OK);
+    ck_assert_uint_eq(list.count, 3);
+    for (unsigned i = 0; i < 3; i++)
+        ck_assert_uint_eq(list.infos[i], heap.infos[i]);
+    ck_assert_uint_eq(list.objects[0], heap.aggregate);
+    ck_assert_uint_eq(list.objects[1], 0);
+    ck_assert_uint_eq(list.objects[2], heap.bad);
+    ck_assert_int_eq(visit_nested(&heap, 2, &list), CDACQ_STOPPED);
+    ck_assert_uint_eq(list.count, 2);
+    heap.layout.schema = 2; /* since .NET 11, the record has the object itself */
+    exception_heap_set(&heap, heap.infos[0], F_ExceptionInfo_ThrownObject, heap.argument);
+    ck_assert_int_eq(visit_nested(&heap, 1, &list), CDACQ_STOPPED);
+    ck_assert_uint_eq(list.objects[0], heap.argument);
+    exception_heap_set(&heap, heap.thread, F_Thread_ExceptionTracker, 0);
+    ck_assert_int_eq(visit_nested(&heap, 0, &list), CDACQ_OK);
+    ck_assert_uint_eq(list.count, 0);
+    heap.layout.usable = ~(1u << LAYOUT_Exception);
+    ck_assert_int_eq(visit_nested(&heap, 0, &list), CDACQ_ERR_CONTRACT);
+    exception_heap_deinit(&heap);
+}
+END_TEST
+
+/* What can be read is visited, a bounded number of times. */
+START_TEST(damaged_nested_exceptions)
+{
+    static struct exception_heap heap;
+    struct nested_list list;
+    exception_heap_init(&heap);
+    heap.layout.usable = UINT32_MAX;
+    for (unsigned i = 0; i < 3; i++) { /* the last leads back to each */
+        exception_heap_set(&heap, heap.infos[2], F_ExceptionInfo_PreviousNestedInfo, heap.infos[i]);
+        ck_assert_int_eq(visit_nested(&heap, 0, &list), CDACQ_ERR_CORRUPT);
+        ck_assert_uint_ge(list.count, 3);
+        ck_assert_uint_le(list.count, 8);
+    }
+    exception_heap_set(&heap, heap.infos[2], F_ExceptionInfo_PreviousNestedInfo, 0x10);
+    ck_assert_int_eq(visit_nested(&heap, 0, &list), CDACQ_ERR_MEMORY);
+    ck_assert_uint_eq(list.count, 3);
+    exception_heap_set(&heap, heap.infos[1], F_ExceptionInfo_ThrownObject, 0x10);
+    ck_assert_int_eq(visit_nested(&heap, 0, &list), CDACQ_ERR_MEMORY);
+    ck_assert_uint_eq(list.count, 1);
+    exception_heap_set(&heap, heap.thread, F_Thread_ExceptionTracker, UINT64_MAX - 7);
+    ck_assert_int_eq(visit_nested(&heap, 0, &list), CDACQ_ERR_MEMORY);
+    ck_assert_uint_eq(list.count, 0);
+    heap.thread = 0;
+    ck_assert_int_eq(visit_nested(&heap, 0, &list), CDACQ_ERR_ARGUMENT);
+    exception_heap_deinit(&heap);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("exception");
@@ -127,6 +207,8 @@ static Suite *suite(void)
     tcase_add_test(tc, no_exception);
     tcase_add_test(tc, arguments);
     tcase_add_test(tc, a_visitor_can_stop);
+    tcase_add_test(tc, nested_exceptions);
+    tcase_add_test(tc, damaged_nested_exceptions);
     suite_add_tcase(s, tc);
     return s;
 }

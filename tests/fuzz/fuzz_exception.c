@@ -6,11 +6,12 @@
 #include <stdlib.h>
 
 #include "contracts/objects/sync_block.h"
+#include "contracts/thread.h"
 #include "tests/support/exception_heap.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { WORD = 5, WORDS_MAX = 64, LIMIT = 1 << 20 };
+enum { WORD = 5, WORDS_MAX = 64, LIMIT = 1 << 20, NESTED_MAX = 64 };
 
 static bool count(void *context, const char *bytes, size_t length)
 {
@@ -58,6 +59,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         reader_begin(&heap.reader.raw, FUEL_LOOKUP);
         object_monitor_read(&heap.reader, exceptions[i], &monitor);
         reader_begin(&heap.reader.raw, FUEL_INDEX);
+    }
+    struct exception_info info = {.previous = heap.infos[0]};
+    for (unsigned i = 0; i < NESTED_MAX && info.previous; i++) {
+        reader_begin(&heap.reader.raw, FUEL_LOOKUP);
+        if (!exception_info_read(&heap.reader, info.previous, &info))
+            break;
     }
     exception_heap_deinit(&heap);
     return 0;

@@ -270,6 +270,21 @@ static bool span_at(void *context, uint64_t address, uint64_t *ret_begin, uint64
     return true;
 }
 
+static void add_thread(struct exception_heap *heap)
+{
+    const uint64_t objects[] = {heap->aggregate, 0, heap->bad};
+    heap->thread = allocate(heap, 1216);
+    for (size_t i = 0; i < ARRAY_SIZE(objects); i++) {
+        uint64_t handle = allocate(heap, 8);
+        heap->infos[i] = allocate(heap, 72);
+        exception_heap_put(heap, handle, objects[i], 8);
+        exception_heap_set(heap, heap->infos[i], F_ExceptionInfo_ThrownObject, objects[i] ? handle : 0);
+        if (i)
+            exception_heap_set(heap, heap->infos[i - 1], F_ExceptionInfo_PreviousNestedInfo, heap->infos[i]);
+    }
+    exception_heap_set(heap, heap->thread, F_Thread_ExceptionTracker, heap->infos[0]);
+}
+
 void exception_heap_init(struct exception_heap *heap)
 {
     struct cdacq_error error;
@@ -277,6 +292,7 @@ void exception_heap_init(struct exception_heap *heap)
     layout_of_net8_x64(&heap->layout);
     add_types(heap);
     add_objects(heap);
+    add_thread(heap);
     const struct cdacq_memory memory = {.size = sizeof memory, .context = heap, .span_at = span_at};
     if (memory_open(&memory, NULL, false, &heap->target, &error) < 0)
         abort();

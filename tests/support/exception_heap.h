@@ -23,7 +23,9 @@ struct exception_heap {
     uint64_t string_table, bytes_table, references_table, exception_table; /* MethodTables */
     uint64_t bad, argument, aggregate;                                     /* exceptions, each within the next */
     uint64_t frames;                                                       /* of `argument`: the array of bytes */
-    uint64_t list;                                                         /* of `aggregate`: the array of exceptions */
+    /* A Thread that throws `aggregate` in the handling of an exception without an object, in the handling of `bad`. */
+    uint64_t thread, infos[3];
+    uint64_t list; /* of `aggregate`: the array of exceptions */
 };
 
 /* What exception_text_write() gives for `aggregate`. It has the flaw OVERRIDDEN. */

@@ -395,15 +395,80 @@ static class Deaths
         }
     }
 
+    /// <summary>Writes the text of an exception that is being handled to a file, the one that was thrown last first.</summary>
+    internal static bool Note(Exception exception)
+    {
+        const string File = "nested.txt";
+        string text = exception + "\0";
+        System.IO.File.WriteAllText(File, System.IO.File.Exists(File) ? text + System.IO.File.ReadAllText(File) : text);
+        return true;
+    }
+
     public static void FromCatch()
     {
         try
         {
             Thrower(1);
         }
-        catch
+        catch (Exception exception)
         {
+            Note(exception);
             Thrower(2);
+        }
+    }
+
+    /// <summary>The first exception has a handler, which it does not reach.</summary>
+    public static void FromFinally()
+    {
+        int count = 0;
+        try
+        {
+            try
+            {
+                Thrower(1);
+            }
+            finally
+            {
+                Thrower(0);
+            }
+        }
+        catch (Exception exception) when (count++ == 0 && Note(exception))
+        {
+        }
+    }
+
+    /// <summary>Three exceptions, and some that have been handled between.</summary>
+    public static void FromCatches()
+    {
+        try
+        {
+            Thrower(1);
+        }
+        catch (Exception first)
+        {
+            Note(first);
+            Handled();
+            try
+            {
+                int.Parse("x2");
+            }
+            catch (Exception second)
+            {
+                Note(second);
+                Handled();
+                throw new ApplicationException("outermost", second);
+            }
+        }
+
+        static void Handled()
+        {
+            try
+            {
+                Thrower(1);
+            }
+            catch (InvalidOperationException)
+            {
+            }
         }
     }
 

@@ -50,6 +50,55 @@ static unsafe class Ends
         }
     }
 
+    /// <summary>An exception, thrown while another is handled, is handled while the program ends.</summary>
+    public static void FailFastNested()
+    {
+        try
+        {
+            Deaths.FromCatch();
+        }
+        catch (Exception exception)
+        {
+            Deaths.Note(exception);
+            Environment.FailFast("nested");
+        }
+    }
+
+    public static void FailFastInFilter()
+    {
+        try
+        {
+            Deaths.Rethrown();
+        }
+        catch (Exception exception) when (Deaths.Note(exception) && Fail())
+        {
+        }
+
+        static bool Fail()
+        {
+            Environment.FailFast("in a filter");
+            return true;
+        }
+    }
+
+    public static void NativeFaultInFinally()
+    {
+        try
+        {
+            try
+            {
+                Deaths.Rethrown();
+            }
+            finally
+            {
+                memset(0x1000, 0, 16);
+            }
+        }
+        catch (Exception exception) when (Deaths.Note(exception))
+        {
+        }
+    }
+
     public static void FailFastReflection() => typeof(Environment).GetMethod("FailFast", [typeof(string)])!.Invoke(null, ["reflected"]);
 
     public static void FailFastDynamic()
