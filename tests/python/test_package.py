@@ -16,6 +16,7 @@ import python_support
 
 python_support.use_package()
 import cdacq  # noqa: E402
+from cdacq import buckets  # noqa: E402
 
 sys.path.insert(0, str(python_support.ROOT / "tests/support"))
 from jitdump_writer import Jitdump as JitdumpWriter  # noqa: E402
@@ -665,6 +666,46 @@ class Library(unittest.TestCase):
         for module in pkgutil.iter_modules(cdacq.__path__):
             if module.name not in ("gdb", "lldb"):
                 self.assertTrue(importlib.import_module(f"cdacq.{module.name}").__doc__, module.name)
+
+
+class Buckets(unittest.TestCase):
+    """Rows of many cores, and what becomes of those that cannot be read."""
+
+    def test_rows_and_summary(self):
+        with tempfile.TemporaryDirectory() as folder:
+            damaged = os.path.join(folder, "damaged.core")
+            pathlib.Path(damaged).write_bytes(b"\x7fELF" + bytes(100))
+            rows = [buckets.row(str(core), tool=TOOL) for core in (CRASH, CRASH, damaged, HELLO)]
+            self.assertEqual(rows[0], tool("report", "--signature", "--json", str(CRASH))[0])
+            self.assertEqual(rows[2]["target"], damaged)
+            self.assertTrue(rows[2]["error"])
+            self.assertNotIn("signature", rows[2])
+            path = os.path.join(folder, "rows.jsonl")
+            text = "".join(json.dumps(row) + "\n" for row in rows)
+            pathlib.Path(path).write_text(text + text[:40] + "\n[1]\n")  # a line that was cut, and one that is no row
+            read = buckets.read_rows([path])
+            self.assertEqual(read, rows[1:])  # one for each core
+            found = buckets.buckets(rows)
+            self.assertEqual([bucket.count for bucket in found], [2, 1, 1])
+            self.assertEqual(found[0].signature, rows[0]["signature"])
+            self.assertEqual((found[0].first_seen, found[0].example), (rows[0]["time"], str(CRASH)))
+            self.assertIn("[error] CORE", "".join(bucket.signature for bucket in found))
+            command = [sys.executable, "-m", "cdacq.buckets"]
+            options = {"capture_output": True, "text": True, "check": True,
+                       "env": dict(os.environ, PYTHONPATH=str(python_support.ROOT / "python"), CDACQ_TOOL=TOOL)}
+            table = subprocess.run([*command, "csv", path], **options).stdout.splitlines()
+            self.assertEqual(table[0].split(",")[:2], ["target", "signature"])
+            printed = subprocess.run([*command, "rows"], input=f"{CRASH}\n", **options).stdout
+            self.assertEqual(json.loads(printed), rows[0])
+            self.assertIn(rows[0]["signature"], subprocess.run([*command, "summary", path], **options).stdout)
+
+    def test_a_tool_that_hangs_or_dies(self):
+        with tempfile.TemporaryDirectory() as folder:
+            script = os.path.join(folder, "tool")
+            for body, error in (("exec sleep 60", "no answer within 0.2 s"), ("kill -9 $$", "killed by signal 9")):
+                pathlib.Path(script).write_text(f"#!/bin/sh\n{body}\n")
+                os.chmod(script, 0o755)
+                self.assertIn(error, buckets.row("core", tool=script, timeout=0.2 if "sleep" in body else 60)["error"])
 
 
 if __name__ == "__main__":

@@ -1,0 +1,155 @@
+"""Sorts many cores by defect: a row for each core, then a table and a summary of the rows.
+
+    python3 -m cdacq.buckets rows CORE... > rows.jsonl      # or the cores' paths on standard input, one a line
+    python3 -m cdacq.buckets summary rows.jsonl
+    python3 -m cdacq.buckets csv rows.jsonl > rows.csv
+
+A row is what `cdacq report --signature --json` prints. The tool runs in a process of its own for each core, so a core
+that takes too long, or is damaged, costs a row with `error` and nothing else. Any engine can spread the cores over
+workers and machines: rows of one core are equal, so a row that comes twice, from a worker that was killed and its
+successor, counts once.
+"""
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import subprocess
+import sys
+from datetime import datetime, timezone
+from typing import Any, Iterable, Iterator, NamedTuple
+
+Row = dict[str, Any]
+
+COLUMNS = ["target", "signature", "error", "cause", "exception_type", "signal", "runtime", "machine", "program",
+           "arguments", "pid", "time", "complete"]
+
+
+class Bucket(NamedTuple):
+    """The cores of one defect. Times are seconds since 1970, or None if no core has one."""
+    signature: str
+    count: int
+    first_seen: int | None
+    last_seen: int | None
+    example: str
+
+
+def row(core: str, *, options: Iterable[str] = (), timeout: float = 60, tool: str | None = None) -> Row:
+    """The row of one core. It has `error` in place of a signature if there is none. `options` are those of the tool."""
+    command = [tool or os.environ.get("CDACQ_TOOL", "cdacq"), "report", "--signature", "--json", *options, core]
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout, check=False)
+    except subprocess.TimeoutExpired:
+        return {"target": core, "error": f"no answer within {timeout:g} s"}
+    lines = done.stdout.splitlines()
+    if done.returncode in (0, 1) and len(lines) == 1:
+        found: Row = json.loads(lines[0])
+        found["target"] = core
+        return found
+    messages = done.stderr.decode("utf-8", "replace").splitlines()
+    code = done.returncode
+    died = f"the tool was killed by signal {-code}" if code < 0 else f"the tool had no row, and exit code {code}"
+    return {"target": core, "error": messages[-1].removeprefix("cdacq: ") if messages else died}
+
+
+def read_rows(paths: Iterable[str]) -> list[Row]:
+    """The rows of files of JSON lines, one for each core: the last. A line that was cut is left out."""
+    rows: dict[str, Row] = {}
+    for path in paths:
+        with sys.stdin if path == "-" else open(path, encoding="utf-8", errors="surrogateescape") as file:
+            for line in file:
+                try:
+                    found = json.loads(line)
+                except ValueError:
+                    continue
+                if isinstance(found, dict) and "target" in found:
+                    rows[str(found["target"])] = found
+    return list(rows.values())
+
+
+def buckets(rows: Iterable[Row]) -> list[Bucket]:
+    """The rows by signature, the most frequent first. Failures are sorted by their messages, without the paths."""
+    found: dict[str, list[Row]] = {}
+    for one in rows:
+        key = one.get("signature") or "[error] " + str(one.get("error")).replace(str(one["target"]), "CORE")
+        found.setdefault(key, []).append(one)
+    ret = []
+    for signature, members in found.items():
+        times = [member["time"] for member in members if isinstance(member.get("time"), int)]
+        ret.append(Bucket(signature, len(members), min(times, default=None), max(times, default=None),
+                          min(str(member["target"]) for member in members)))
+    return sorted(ret, key=lambda bucket: (-bucket.count, bucket.signature))
+
+
+def flat(one: Row) -> Row:
+    """A row with a column for each name of COLUMNS."""
+    signal = one.get("signal")
+    return {name: one.get(name) for name in COLUMNS} | {"signal": signal["name"] if signal else None}
+
+
+def _day(seconds: int | None) -> str:
+    return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%d") if seconds is not None else "-"
+
+
+def _cores(arguments: list[str]) -> Iterator[str]:
+    if arguments:
+        yield from arguments
+    else:
+        for line in sys.stdin:
+            yield line.rstrip("\n")
+
+
+def _write_csv(rows: list[Row]) -> None:
+    writer = csv.DictWriter(sys.stdout, COLUMNS)
+    writer.writeheader()
+    writer.writerows(map(flat, rows))
+
+
+def _write_parquet(rows: list[Row], path: str) -> None:
+    import pyarrow  # type: ignore[import-not-found]  # pylint: disable=import-outside-toplevel
+    import pyarrow.parquet  # type: ignore[import-not-found]  # pylint: disable=import-outside-toplevel
+
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(list(map(flat, rows))), path)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python3 -m cdacq.buckets", description="Sorts many cores by defect.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    one = commands.add_parser("rows", help="print a row of JSON for each core")
+    one.add_argument("--timeout", type=float, default=60, metavar="SECONDS", help="for each core (60)")
+    one.add_argument("--option", action="append", default=[], metavar="OPTION", help="of cdacq report (repeatable)")
+    one.add_argument("cores", nargs="*", metavar="CORE", help="without any: a path a line on standard input")
+    for name, text in [("summary", "print the defects, the most frequent first"), ("csv", "print a table"),
+                       ("parquet", "write a table; needs pyarrow")]:
+        one = commands.add_parser(name, help=text)
+        if name == "parquet":
+            one.add_argument("output", metavar="OUTPUT")
+        one.add_argument("rows", nargs="+", metavar="ROWS", help="a file of JSON lines; '-' is standard input")
+    return parser.parse_args()
+
+
+def main() -> int:
+    arguments = _arguments()
+    if arguments.command == "rows":
+        for core in _cores(arguments.cores):
+            print(json.dumps(row(core, options=arguments.option, timeout=arguments.timeout)), flush=True)
+        return 0
+    rows = read_rows(arguments.rows)
+    if arguments.command == "csv":
+        _write_csv(rows)
+    elif arguments.command == "parquet":
+        _write_parquet(rows, arguments.output)
+    else:
+        print(f"{'cores':>8}  {'first seen':10}  {'last seen':10}  defect")
+        for bucket in buckets(rows):
+            print(f"{bucket.count:8}  {_day(bucket.first_seen):10}  {_day(bucket.last_seen):10}  {bucket.signature}\n"
+                  f"{'':34}{bucket.example}")
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except OSError as failure:  # no tool, or no file of rows: not a property of a core
+        sys.exit(f"cdacq.buckets: {failure}")
