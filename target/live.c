@@ -54,7 +54,10 @@ struct live {
     struct live_pages pages;
     uint64_t probe; /* an address of readable memory */
     int memory;     /* /proc/PID/mem, which stays that of the program that was opened */
-    char *maps;     /* the text of /proc/PID/maps, split into lines; paths point into it */
+    int statm;      /* /proc/PID/statm: its first number changes when most mappings come and go */
+    uint64_t size;  /* that number, when the mappings were last listed */
+    time_t listed;  /* and when that was, in seconds */
+    struct file_policy *policy;
     struct holder holder;
 };
 
@@ -125,9 +128,10 @@ static void live_destroy(struct target *target)
     live_pages_deinit(&live->pages);
     if (live->memory >= 0)
         close(live->memory);
+    if (live->statm >= 0)
+        close(live->statm);
     mapped_files_deinit(target);
     target_deinit(target);
-    free(live->maps);
     free(live);
 }
 
@@ -184,17 +188,6 @@ static void live_process(struct target *target, struct target_process *ret)
     ret->program[MAX(length, 0)] = '\0';
 }
 
-static const struct target_ops live_ops = {
-    .memory_at = live_memory_at,
-    .dumped_at = live_own_memory_at,
-    .threads = live_threads,
-    .process = live_process,
-    .begin_question = live_begin_question,
-    .unchanged = live_unchanged,
-    .gone = live_gone,
-    .destroy = live_destroy,
-};
-
 /* The text of /proc/PID/maps. NULL with errno set. */
 static char *read_maps(int pid)
 {
@@ -220,47 +213,155 @@ static void unescape_newlines(char *path)
     *out = '\0';
 }
 
-/* Lines are "begin-end perms offset dev inode   path". Anonymous memory has no path and is skipped. */
-static bool parse_maps(struct live *live, struct file_policy *policy)
+/* A line of /proc/PID/maps: "begin-end perms offset dev inode   path". */
+struct maps_line {
+    uint64_t begin, end, offset, inode, device;
+    bool writable;
+    char *path;
+};
+
+static bool parse_line(char *line, struct maps_line *ret)
 {
-    size_t lines = 1;
-    for (const char *p = live->maps; *p; p++)
-        lines += *p == '\n';
-    live->base.mappings = calloc(lines, sizeof *live->base.mappings);
-    if (!live->base.mappings)
+    unsigned long long begin, end, offset, inode;
+    unsigned major, minor;
+    char access[5];
+    int path = 0;
+    if (sscanf(line, "%llx-%llx %4s %llx %x:%x %llu %n", &begin, &end, access, &offset, &major, &minor, &inode, &path) <
+            7 ||
+        !path || begin >= end)
         return false;
-    char *rest = live->maps, *line;
-    while ((line = strsep(&rest, "\n"))) {
-        unsigned long long begin, end, offset, inode;
-        unsigned major, minor;
-        char access[5];
-        int path = 0;
-        if (sscanf(line, "%llx-%llx %4s %llx %x:%x %llu %n", &begin, &end, access, &offset, &major, &minor, &inode,
-                   &path) < 7 ||
-            !path || begin >= end)
+    unescape_newlines(line + path);
+    *ret = (struct maps_line){begin, end, offset, inode, makedev(major, minor), access[1] == 'w', line + path};
+    return true;
+}
+
+/*
+ * The file that a line is of. What was mapped at the same place before keeps its record, also if the file's path has
+ * another file by now. A file without a record, because there are too many, is ignored.
+ */
+static struct mapped_file *file_of(struct live *live, const struct maps_line *line)
+{
+    const struct mapping *before = target_mapping_at(&live->base, line->begin);
+    struct mapped_file *file = before ? before->file : NULL;
+    if (file && file->inode == line->inode && file->device == line->device &&
+        line->offset - before->offset == line->begin - before->begin)
+        return file;
+    file = mapped_file_get(&live->base, live->policy, line->path);
+    if (file && file->inode && (file->inode != line->inode || file->device != line->device))
+        file = mapped_file_replace(&live->base, live->policy, line->path);
+    if (file) {
+        file->device = line->device;
+        file->inode = line->inode;
+    }
+    return file;
+}
+
+/* Lists the mappings that the text of /proc/PID/maps has. Anonymous memory has no path and is skipped. */
+static bool parse_maps(struct live *live, char *text, struct mapping **ret, size_t *ret_count)
+{
+    size_t lines = 1, count = 0;
+    for (const char *p = text; *p; p++)
+        lines += *p == '\n';
+    struct mapping *mappings = calloc(lines, sizeof *mappings);
+    struct maps_line line;
+    if (!mappings)
+        return false;
+    for (char *rest = text, *next; (next = strsep(&rest, "\n"));) {
+        if (!parse_line(next, &line))
             continue;
-        if (strcmp(line + path, "[vdso]") == 0)
-            live->base.vdso = begin;
-        if (line[path] != '/')
+        if (strcmp(line.path, "[vdso]") == 0)
+            live->base.vdso = line.begin;
+        struct mapped_file *file = line.path[0] == '/' ? file_of(live, &line) : NULL;
+        if (!file)
             continue;
-        unescape_newlines(line + path);
-        struct mapped_file *file = mapped_file_get(&live->base, policy, line + path);
-        if (file) {
-            file->device = makedev(major, minor);
-            file->inode = inode;
-        }
-        live->base.mappings[live->base.mapping_count++] = (struct mapping){
-            .begin = begin,
-            .end = end,
-            .offset = offset,
-            .path = line + path,
-            .access = access[1] == 'w' ? MAPPING_WRITABLE : MAPPING_READ_ONLY,
+        mappings[count++] = (struct mapping){
+            .begin = line.begin,
+            .end = line.end,
+            .offset = line.offset,
+            .path = file->path,
+            .access = line.writable ? MAPPING_WRITABLE : MAPPING_READ_ONLY,
             .file = file,
         };
     }
-    target_sort_mappings(&live->base);
-    return mapped_files_index(&live->base);
+    *ret = mappings;
+    *ret_count = count;
+    return true;
 }
+
+static bool is_same_mapping(const struct mapping *a, const struct mapping *b)
+{
+    return a->begin == b->begin && a->end == b->end && a->offset == b->offset && a->access == b->access &&
+           a->file == b->file;
+}
+
+/* Takes the mappings unless they are those that are known. */
+static bool take_mappings(struct live *live, struct mapping *mappings, size_t count)
+{
+    struct target *target = &live->base;
+    bool same = target->mappings && count == target->mapping_count;
+    for (size_t i = 0; same && i < count; i++) /* the kernel lists them by address */
+        same = is_same_mapping(&mappings[i], &target->mappings[i]);
+    if (same) {
+        free(mappings);
+        return true;
+    }
+    free(target->mappings);
+    target->mappings = mappings;
+    target->mapping_count = count;
+    target->mapping_round++;
+    target_sort_mappings(target);
+    return mapped_files_index(target);
+}
+
+/* The process's size in pages, as statm has it; 0 if it is not known. */
+static uint64_t size_of(const struct live *live)
+{
+    char text[128];
+    size_t n = live->statm < 0 ? 0 : file_read_at(live->statm, 0, text, sizeof text - 1);
+    text[n] = '\0';
+    return strtoull(text, NULL, 10);
+}
+
+static time_t now_in_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec;
+}
+
+/* Lists the mappings. IO with errno set; NOT_MANAGED, and the known ones stay, if the process has no memory any more. */
+static enum cdacq_status list_mappings(struct live *live)
+{
+    struct mapping *mappings;
+    size_t count;
+    live->size = size_of(live);
+    live->listed = now_in_seconds();
+    CLEANUP_FREE char *text = read_maps(live->base.pid);
+    if (!text || !text[0])
+        return text ? CDACQ_NOT_MANAGED : CDACQ_ERR_IO;
+    return parse_maps(live, text, &mappings, &count) && take_mappings(live, mappings, count) ? CDACQ_OK
+                                                                                             : CDACQ_ERR_NOMEM;
+}
+
+static void live_refresh(struct target *target)
+{
+    struct live *live = live_of(target);
+    if (!target->changes || (size_of(live) == live->size && now_in_seconds() == live->listed))
+        return;
+    (void)list_mappings(live); /* if not, the known ones stay */
+}
+
+static const struct target_ops live_ops = {
+    .memory_at = live_memory_at,
+    .dumped_at = live_own_memory_at,
+    .threads = live_threads,
+    .process = live_process,
+    .begin_question = live_begin_question,
+    .refresh = live_refresh,
+    .unchanged = live_unchanged,
+    .gone = live_gone,
+    .destroy = live_destroy,
+};
 
 /* Words errno for a process. */
 static enum cdacq_status process_error(const struct live *live, struct cdacq_error *err)
@@ -270,6 +371,22 @@ static enum cdacq_status process_error(const struct live *live, struct cdacq_err
                      gone      ? "there is no such process"
                      : refused ? "not permitted to read its memory (same user, or root; see ptrace_scope)"
                                : strerror(errno));
+}
+
+/* Lists the mappings for the first time. */
+static enum cdacq_status list_first(struct live *live, struct cdacq_error *err)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/statm", live->base.pid);
+    live->statm = open(path, O_RDONLY | O_CLOEXEC);
+    enum cdacq_status status = list_mappings(live);
+    if (status == CDACQ_ERR_IO)
+        return process_error(live, err);
+    if (status == CDACQ_NOT_MANAGED)
+        return error_set(err, CDACQ_ERR_IO, 0,
+                         "process %d: it has no memory: its first thread has ended, or it is the kernel's",
+                         live->base.pid);
+    return status < 0 ? error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory") : CDACQ_OK;
 }
 
 static bool is_held(const struct holder *holder, pid_t tid)
@@ -456,14 +573,11 @@ enum cdacq_status live_open(int pid, struct file_policy *policy, bool stop, bool
         .ops = &live_ops, .kind = CDACQ_TARGET_PROCESS, .pid = pid, .changes = !stop && !record, .question = 1};
     live->pages.pid = pid;
     live->memory = -1;
+    live->statm = -1;
+    live->policy = policy;
     enum cdacq_status status = stop ? hold(live, err) : CDACQ_OK;
-    if (status >= 0 && !(live->maps = read_maps(pid)))
-        status = process_error(live, err);
-    if (status >= 0 && !live->maps[0])
-        status = error_set(err, CDACQ_ERR_IO, 0,
-                           "process %d: it has no memory: its first thread has ended, or it is the kernel's", pid);
-    if (status >= 0 && !parse_maps(live, policy))
-        status = error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
+    if (status >= 0)
+        status = list_first(live, err);
     if (status >= 0 && record && !(live->base.recording = calloc(1, sizeof *live->base.recording)))
         status = error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
     if (status >= 0)

@@ -21,22 +21,49 @@ static const char *file_path(struct mapped_file *const *file)
 
 DEFINE_HASH_TABLE_FUNCTIONS(file_table, struct mapped_file *, const char *, file_path, hash_string, equal_strings);
 
-struct mapped_file *mapped_file_get(struct target *target, struct file_policy *policy, const char *path)
+static struct mapped_file *record_create(struct target *target, struct file_policy *policy, const char *path)
 {
-    struct mapped_file **known = file_table_find(&target->file_table, path);
-    if (known || target->file_table.count >= FILE_MAX)
-        return known ? *known : NULL;
     struct mapped_file *file = calloc(1, sizeof *file);
-    if (!file || !(file->path = strdup(path)) || !file_table_insert(&target->file_table, file, NULL)) {
-        free(file ? file->path : NULL);
+    if (!file || !(file->path = strdup(path))) {
         free(file);
         return NULL;
     }
     file->target = target;
     file->policy = policy;
+    return file;
+}
+
+static struct mapped_file *record_add(struct target *target, struct mapped_file *file)
+{
     file->next = target->files;
     target->files = file;
+    target->file_count++;
     return file;
+}
+
+struct mapped_file *mapped_file_get(struct target *target, struct file_policy *policy, const char *path)
+{
+    struct mapped_file **known = file_table_find(&target->file_table, path);
+    if (known || target->file_count >= FILE_MAX)
+        return known ? *known : NULL;
+    struct mapped_file *file = record_create(target, policy, path);
+    if (file && file_table_insert(&target->file_table, file, NULL))
+        return record_add(target, file);
+    free(file ? file->path : NULL);
+    free(file);
+    return NULL;
+}
+
+struct mapped_file *mapped_file_replace(struct target *target, struct file_policy *policy, const char *path)
+{
+    struct mapped_file **known = file_table_find(&target->file_table, path);
+    struct mapped_file *file = target->file_count < FILE_MAX ? record_create(target, policy, path) : NULL;
+    if (!known || !file) {
+        free(file ? file->path : NULL);
+        free(file);
+        return NULL;
+    }
+    return *known = record_add(target, file);
 }
 
 static int compare_by_file(const void *a, const void *b)
@@ -55,7 +82,10 @@ bool mapped_files_index(struct target *target)
     size_t count = 0;
     if (!mappings)
         return false;
+    free(target->file_mappings);
     target->file_mappings = mappings;
+    for (struct mapped_file *file = target->files; file; file = file->next)
+        file->mapping_count = 0, file->mappings = NULL, file->begin = file->end = 0;
     for (size_t i = 0; i < target->mapping_count; i++)
         if (target->mappings[i].file)
             mappings[count++] = &target->mappings[i];

@@ -117,6 +117,9 @@ enum { FILE_MAX = 8192 }; /* files of one target; a real process has hundreds */
  */
 struct mapped_file *mapped_file_get(struct target *target, struct file_policy *policy, const char *path);
 
+/* A new record for a path that has another file than it had. The old one stays without the path. NULL as above. */
+struct mapped_file *mapped_file_replace(struct target *target, struct file_policy *policy, const char *path);
+
 /*
  * Sets mappings, begin and end of each file. A backend calls it after it has set the file of each mapping and sorted
  * them. False when out of memory.

@@ -14,6 +14,12 @@ void target_begin_question(struct target *target)
         target->ops->begin_question(target);
 }
 
+void target_refresh(struct target *target)
+{
+    if (target->ops->refresh)
+        target->ops->refresh(target);
+}
+
 bool target_unchanged(struct target *target, struct read_log *log, size_t from)
 {
     return !target->ops->unchanged || target->ops->unchanged(target, log, from);

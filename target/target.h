@@ -103,8 +103,9 @@ struct target_ops {
     enum cdacq_status (*threads)(struct target *target, struct threads *ret, struct cdacq_error *err);
     /* Fills in a zeroed struct. NULL where nothing is known. */
     void (*process)(struct target *target, struct target_process *ret);
-    /* The next three are of a running process, and NULL for memory that does not change. */
+    /* The next four are of a running process, and NULL for memory that does not change. */
     void (*begin_question)(struct target *target);
+    void (*refresh)(struct target *target);
     bool (*unchanged)(struct target *target, struct read_log *log, size_t from);
     /* Why nothing can be read any more: the process has ended or executed another program. NULL if it still runs. */
     const char *(*gone)(struct target *target);
@@ -120,7 +121,9 @@ struct target {
     uint16_t elf_machine;     /* EM_*; 0 where unknown */
     struct mapping *mappings; /* sorted by begin */
     size_t mapping_count;
+    uint64_t mapping_round;               /* advances when they are listed anew: pointers to the old ones are void */
     struct mapped_file *files;            /* a list through `next` */
+    size_t file_count;                    /* of that list */
     struct file_table file_table;         /* `files` by path */
     const struct mapping **file_mappings; /* grouped by file; mapped_file.mappings point into it */
     struct recording *recording;
@@ -145,6 +148,12 @@ void target_deinit(struct target *target);
  * nothing if the memory does not change.
  */
 void target_begin_question(struct target *target);
+
+/*
+ * Lists the mappings of a running process again, if they may have changed since they were last listed: when the size of
+ * its memory has changed, and every second. Records of files stay. mapping_round says whether there are others now.
+ */
+void target_refresh(struct target *target);
 
 /* Whether the process still holds what the log says was read in this question, from item `from` on. Sorts those. */
 bool target_unchanged(struct target *target, struct read_log *log, size_t from);

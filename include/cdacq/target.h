@@ -276,8 +276,8 @@ struct cdacq_target_info {
 
 /*
  * Begins a question about a running process: from now on, all sessions of the target read anew what the process can
- * change. Only needed with CDACQ_OPEN_KEEP. The list of mapped files stays that of the opening. Does nothing for other
- * targets. Fails with IO if the process has ended or executed another program.
+ * change. Only needed with CDACQ_OPEN_KEEP. The list of mapped files is read again when the size of the process's memory
+ * has changed, or a second has passed; stopped processes keep it. Does nothing for other targets. Fails with IO if the process has ended or executed another program.
  */
 CDACQ_API enum cdacq_status cdacq_target_refresh(struct cdacq_target *target, struct cdacq_error *err);
 

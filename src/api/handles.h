@@ -23,6 +23,7 @@
 struct cdacq_target {
     bool keep;        /* CDACQ_OPEN_KEEP */
     uint64_t refresh; /* counts the calls of cdacq_target_refresh */
+    unsigned visits;  /* of its mappings that are under way: they must stay */
     struct file_policy policy;
     char *image_path; /* of CDACQ_TARGET_IMAGE: the path of its only mapping */
     struct target *target;
@@ -137,6 +138,7 @@ struct cdacq_session {
     size_t hint;                          /* the range of the last look-up */
     const struct method_record *answered; /* of the last look-up that found a method */
     struct cdacq_error error;             /* of the last failed look-up; cdacq_method.error points to it */
+    uint64_t mapping_round;               /* of the target, to which `native` belongs */
     struct native_modules *native;        /* created for the first walk of a stack */
     struct cdacq_error native_error;      /* why that is not possible */
     uint64_t *stacks_fuel;                /* of all walks while threads are visited; else NULL */

@@ -76,6 +76,13 @@ void session_begin_question(struct cdacq_session *session)
         return;
     }
     session->refresh = target->refresh;
+    if (!target->visits)
+        target_refresh(target->target);
+    if (session->mapping_round != target->target->mapping_round) { /* there may be other images */
+        native_modules_destroy(session->native);
+        session->native = NULL;
+        session->mapping_round = target->target->mapping_round;
+    }
     forget_records(session);
     session_read_anew(session);
 }

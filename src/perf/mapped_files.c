@@ -63,6 +63,7 @@ enum cdacq_status cdacq_session_visit_mapped_files(struct cdacq_session *session
     if (!map)
         return session_map_error(session, err);
     session->visits++; /* `visit` may use the session, whose map has to stay */
+    session->target->visits++;
     for (size_t i = 0; i < target->mapping_count && status >= 0; i++) {
         const struct mapping *mapping = &target->mappings[i];
         struct seen_file *file =
@@ -81,6 +82,7 @@ enum cdacq_status cdacq_session_visit_mapped_files(struct cdacq_session *session
     const struct cdacq_mapped_file anonymous = {.size = sizeof anonymous, .has_code = true};
     if (status == CDACQ_OK && has_anonymous_code(target, map) && visit(&anonymous, context))
         status = CDACQ_STOPPED;
+    session->target->visits--;
     session->visits--;
     seen_files_deinit(&files);
     return status;

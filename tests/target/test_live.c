@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -461,6 +462,140 @@ START_TEST(a_deleted_file_is_not_opened)
 }
 END_TEST
 
+static const char *later_path;
+
+/* Maps a file at `memory`; then, when told, another one in its place, and a new file of the first one's path. */
+static void body_that_maps_anew(void)
+{
+    int fd = open(mapped_path, O_RDONLY);
+    if (mmap(memory, 2 * 4096, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) == MAP_FAILED)
+        _exit(1);
+    shared->ready = 1;
+    await(shared->go == 1);
+    fd = open(later_path, O_RDONLY);
+    if (mmap(memory, 4096, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) == MAP_FAILED)
+        _exit(1);
+    fd = open(mapped_path, O_RDONLY);
+    if (mmap(memory + 2 * 4096, 4096, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) == MAP_FAILED)
+        _exit(1);
+    shared->ready = 2;
+    for (;;)
+        pause();
+}
+
+START_TEST(mappings_are_listed_again)
+{
+    static const uint8_t first[2 * 4096] = "first", second[4096] = "second", third[4096] = "third";
+    map_memory();
+    mapped_path = test_file("mapped", first, sizeof first);
+    later_path = test_file("later", second, sizeof second);
+    start(body_that_maps_anew);
+    open_live(false);
+    uint64_t at = (uintptr_t)memory, round = target->mapping_round;
+    struct mapped_file *old = target_mapping_at(target, at)->file;
+    ck_assert(mapped_file_resolve(old));
+    target_refresh(target);
+    ck_assert_uint_eq(target->mapping_round, round);
+    ck_assert_int_eq(unlink(mapped_path), 0);
+    test_file("mapped", third, sizeof third);
+    shared->go = 1;
+    await(shared->ready == 2);
+    for (int i = 0; i < 20 && target->mapping_round == round; i++) { /* at once, or within a second */
+        target_refresh(target);
+        nap(100 * 1000);
+    }
+    ck_assert_uint_ne(target->mapping_round, round);
+    ck_assert_str_eq(target_mapping_at(target, at)->path, later_path);
+    ck_assert_uint_eq(target_mapping_at(target, at)->end, at + 4096);
+    /* The rest of the first mapping is still of that file, which has lost its path. */
+    const struct mapping *rest = target_mapping_at(target, at + 4096), *anew = target_mapping_at(target, at + 2 * 4096);
+    ck_assert_ptr_eq(rest->file, old);
+    ck_assert_uint_eq(rest->offset, 4096);
+    ck_assert_uint_eq(old->mapping_count, 1);
+    ck_assert_str_eq(anew->path, mapped_path);
+    ck_assert_ptr_ne(anew->file, old);
+    ck_assert(mapped_file_resolve(anew->file));
+    ck_assert_int_eq(memcmp(anew->file->content.bytes, "third", 5), 0);
+    ck_assert_int_eq(memcmp(old->content.bytes, "first", 5), 0);
+    end_child();
+    target_refresh(target); /* the known ones stay */
+    ck_assert_ptr_nonnull(target_mapping_at(target, at));
+}
+END_TEST
+
+static bool write_text(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY);
+    bool written = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+    close(fd);
+    return written;
+}
+
+/* A process of other namespaces, which maps a file that is nowhere but in its own /tmp. */
+static void body_in_namespaces(void)
+{
+    char users[32], groups[32];
+    snprintf(users, sizeof users, "0 %d 1", geteuid());
+    snprintf(groups, sizeof groups, "0 %d 1", getegid());
+    if (unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID) < 0 || !write_text("/proc/self/uid_map", users) ||
+        !write_text("/proc/self/setgroups", "deny") || !write_text("/proc/self/gid_map", groups) ||
+        mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 || mount("none", "/tmp", "tmpfs", 0, NULL) < 0) {
+        shared->ready = -errno;
+        _exit(1);
+    }
+    pid_t inner = fork();
+    if (inner)
+        waitpid(inner, NULL, 0);
+    int fd = open("/tmp/inner.so", O_RDWR | O_CREAT, 0600);
+    if (ftruncate(fd, 2 * 4096) < 0 || pwrite(fd, "inner", 5, 4096) != 5 ||
+        mmap(memory, 4096, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 4096) == MAP_FAILED)
+        _exit(1);
+    shared->ready = getpid();
+    for (;;)
+        pause();
+}
+
+/* The process that body_in_namespaces() started, as it is called here. */
+static pid_t grandchild(void)
+{
+    char path[64], text[32] = "";
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", child, child);
+    int fd = open(path, O_RDONLY);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_gt(read(fd, text, sizeof text - 1), 0);
+    close(fd);
+    return atoi(text);
+}
+
+START_TEST(a_process_in_other_namespaces)
+{
+    char expected[64];
+    map_memory();
+    child = spawn(body_in_namespaces);
+    await(shared->ready);
+    if (shared->ready < 0) {
+        const char *required = getenv("CDACQ_REQUIRE_PTRACE");
+        ck_assert_msg(!required || strcmp(required, "1") != 0, "no namespaces: %s", strerror(-shared->ready));
+        fprintf(stderr, "skipped: no namespaces: %s\n", strerror(-shared->ready));
+        return;
+    }
+    pid_t inner = grandchild();
+    ck_assert_int_eq(shared->ready, 1); /* its own pid there */
+    ck_assert_int_eq(live_open(inner, &policy, false, false, &target, &error), CDACQ_OK);
+    const struct mapping *mapping = target_mapping_at(target, (uintptr_t)memory);
+    ck_assert_ptr_nonnull(mapping);
+    ck_assert_str_eq(mapping->path, "/tmp/inner.so");
+    ck_assert(mapped_file_resolve(mapping->file));
+    snprintf(expected, sizeof expected, "/proc/%d/root/tmp/inner.so", inner);
+    ck_assert_str_eq(mapping->file->local_path, expected);
+    ck_assert(mapping->file->content.is_mapped_one);
+    ck_assert_int_eq(memcmp(mapping->file->content.bytes + 4096, "inner", 5), 0);
+    close_live();
+    ck_assert_int_eq(live_open(inner, &policy, true, false, &target, &error), CDACQ_OK);
+    kill(inner, SIGKILL);
+}
+END_TEST
+
 enum { MANY = 6000 };
 
 static void body_with_many_mappings(void)
@@ -884,6 +1019,7 @@ static Suite *suite(void)
         reads_its_own_process,
         mappings_as_the_kernel_reports_them,
         a_deleted_file_is_not_opened,
+        mappings_are_listed_again,
         many_mappings,
         opening_leaves_outputs_alone_on_failure,
     };
@@ -918,6 +1054,7 @@ static Suite *suite(void)
     tcase_add_checked_fixture(stop, setup, teardown);
     for (size_t i = 0; i < ARRAY_SIZE(stop_tests); i++)
         tcase_add_test(stop, stop_tests[i]);
+    tcase_add_test(stop, a_process_in_other_namespaces);
     if (geteuid() == 0)
         tcase_add_test(stop, a_process_of_somebody_else);
     else
