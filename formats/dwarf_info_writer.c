@@ -20,8 +20,8 @@ enum {
     LANG_C99 = 0x0c, /* names are taken as they are written; debuggers do not know C# */
 };
 
-/* Abbreviations: a unit, and a function; bits say what a function has. */
-enum { UNIT = 1, UNIT_WITH_LINES, FUNCTION, HAS_LINE = 1, HAS_RANGES = 2 };
+/* Abbreviations. */
+enum { UNIT = 1, UNIT_WITH_LINES, FUNCTION, FUNCTION_WITH_LINE };
 
 static void put_abbreviation(struct byte_writer *to, unsigned code, unsigned tag, const uint8_t *pairs, size_t count)
 {
@@ -38,25 +38,15 @@ void dwarf_info_begin(struct dwarf_info_writer *writer)
         AT_PRODUCER, FORM_STRING, AT_LANGUAGE, FORM_DATA1,      AT_NAME,      FORM_STRING,
         AT_LOW_PC,   FORM_ADDR,   AT_RANGES,   FORM_SEC_OFFSET, AT_STMT_LIST, FORM_SEC_OFFSET,
     };
-    static const uint8_t name[] = {AT_NAME, FORM_STRING};
-    static const uint8_t line[] = {AT_DECL_FILE, FORM_UDATA, AT_DECL_LINE, FORM_UDATA};
-    static const uint8_t range[] = {AT_LOW_PC, FORM_ADDR, AT_HIGH_PC, FORM_UDATA};
-    static const uint8_t ranges[] = {AT_RANGES, FORM_SEC_OFFSET};
+    static const uint8_t function[] = {
+        AT_NAME,    FORM_STRING,  AT_LOW_PC,  FORM_ADDR,    AT_HIGH_PC,
+        FORM_UDATA, AT_DECL_FILE, FORM_UDATA, AT_DECL_LINE, FORM_UDATA,
+    };
     struct byte_writer *to = writer->abbreviations;
     put_abbreviation(to, UNIT, TAG_COMPILE_UNIT, unit, 5);
     put_abbreviation(to, UNIT_WITH_LINES, TAG_COMPILE_UNIT, unit, 6);
-    for (unsigned bits = 0; bits < 4; bits++) {
-        uint8_t pairs[16];
-        size_t size = sizeof name;
-        memcpy(pairs, name, sizeof name);
-        if (bits & HAS_LINE) {
-            memcpy(pairs + size, line, sizeof line);
-            size += sizeof line;
-        }
-        memcpy(pairs + size, bits & HAS_RANGES ? ranges : range, bits & HAS_RANGES ? sizeof ranges : sizeof range);
-        size += bits & HAS_RANGES ? sizeof ranges : sizeof range;
-        put_abbreviation(to, FUNCTION + bits, TAG_SUBPROGRAM, pairs, size / 2);
-    }
+    put_abbreviation(to, FUNCTION, TAG_SUBPROGRAM, function, 3);
+    put_abbreviation(to, FUNCTION_WITH_LINE, TAG_SUBPROGRAM, function, 5);
     put_u8(to, 0);
 }
 
@@ -86,29 +76,18 @@ static void put_range(struct dwarf_info_writer *writer, uint64_t begin, uint64_t
     put_word(writer->ranges, end, writer->word_size);
 }
 
-static bool has_two_parts(const struct dwarf_function *function)
-{
-    return function->parts[1].end > function->parts[1].begin;
-}
-
 void dwarf_info_add(struct dwarf_info_writer *writer, const struct dwarf_function *function)
 {
     struct byte_writer *to = writer->info;
-    unsigned bits = (function->line && function->file ? HAS_LINE : 0) | (has_two_parts(function) ? HAS_RANGES : 0);
-    put_uleb(to, FUNCTION + bits);
-    put_string(to, function->name, function->name_length);
-    if (bits & HAS_LINE) {
+    bool has_line = function->line && function->file;
+    put_uleb(to, has_line ? FUNCTION_WITH_LINE : FUNCTION);
+    put_bytes(to, function->name, function->name_length);
+    put_string(to, function->suffix, strlen(function->suffix));
+    put_word(to, function->begin, writer->word_size);
+    put_uleb(to, function->end - function->begin);
+    if (has_line) {
         put_uleb(to, function->file);
         put_uleb(to, function->line);
-    }
-    if (bits & HAS_RANGES) {
-        put_u32(to, (uint32_t)writer->ranges->length);
-        for (unsigned i = 0; i < 2; i++)
-            put_range(writer, function->parts[i].begin, function->parts[i].end);
-        put_range(writer, 0, 0);
-    } else {
-        put_word(to, function->parts[0].begin, writer->word_size);
-        put_uleb(to, function->parts[0].end - function->parts[0].begin);
     }
 }
 
@@ -131,12 +110,9 @@ void dwarf_info_end_functions(struct dwarf_info_writer *writer)
 
 void dwarf_info_add_ranges(struct dwarf_info_writer *writer, const struct dwarf_function *function)
 {
-    for (unsigned i = 0; i < (has_two_parts(function) ? 2u : 1u); i++) {
-        uint64_t begin = function->parts[i].begin, end = function->parts[i].end;
-        put_range(writer, begin, end);
-        put_word(writer->address_ranges, begin, writer->word_size);
-        put_word(writer->address_ranges, end - begin, writer->word_size);
-    }
+    put_range(writer, function->begin, function->end);
+    put_word(writer->address_ranges, function->begin, writer->word_size);
+    put_word(writer->address_ranges, function->end - function->begin, writer->word_size);
 }
 
 void dwarf_info_end_unit(struct dwarf_info_writer *writer)

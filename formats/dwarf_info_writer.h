@@ -14,14 +14,15 @@ struct dwarf_info_writer {
     size_t unit, unit_ranges, unit_addresses; /* of the unit at hand: offsets of it, of a field, of its list */
 };
 
-/* A function; part 1 is empty where it has none. */
+/*
+ * A function. Its code is contiguous: lldb 14 takes the first frame description entry within a function for all of it,
+ * so what has an entry of its own has to be a function of its own.
+ */
 struct dwarf_function {
-    const char *name;
+    const char *name, *suffix; /* the name is followed by the suffix */
     size_t name_length;
     uint32_t file, line; /* 0: not known */
-    struct {
-        uint64_t begin, end;
-    } parts[2];
+    uint64_t begin, end;
 };
 
 /* Writes what all units share. */

@@ -5,18 +5,33 @@
 #include "cdacq/stack.h"
 #include "target/page_cache.h"
 #include "target/threads.h"
+#include "util/binary_search.h"
 #include "util/sized.h"
+#include "util/vector.h"
+
+struct interval {
+    uint64_t begin, end;
+};
+
+DEFINE_VECTOR(intervals, struct interval);
 
 struct memory_target {
     struct target base;
     struct cdacq_memory memory;
     struct page_cache cache; /* of what `read` returned */
+    struct intervals held;   /* where the host has memory, sorted and apart */
+    bool knows_held;
 };
 
 static bool memory_target_own(struct target *target, uint64_t address, struct span *ret)
 {
     struct memory_target *own = (struct memory_target *)target;
     const struct cdacq_memory *memory = &own->memory;
+    if (own->knows_held) {
+        size_t i = lower_bound(k, own->held.count, own->held.items[k].end <= address);
+        if (i == own->held.count || address < own->held.items[i].begin)
+            return false;
+    }
     if (!memory->span_at)
         return page_cache_at(&own->cache, address, ret);
     const void *bytes = NULL;
@@ -140,6 +155,7 @@ static enum cdacq_status memory_threads(struct target *target, struct threads *r
 static void memory_target_destroy(struct target *target)
 {
     page_cache_deinit(&((struct memory_target *)target)->cache);
+    intervals_deinit(&((struct memory_target *)target)->held);
     mapped_files_deinit(target);
     target_deinit(target);
     free(target);
@@ -190,6 +206,38 @@ static bool take_mappings(struct target *target, const struct cdacq_memory *memo
     return mapped_files_index(target);
 }
 
+static int compare_intervals(const void *a, const void *b)
+{
+    const struct interval *x = a, *y = b;
+    return (x->begin > y->begin) - (x->begin < y->begin);
+}
+
+static bool take_held(struct memory_target *target)
+{
+    const struct cdacq_memory *memory = &target->memory;
+    struct intervals *held = &target->held;
+    target->knows_held = memory->held != NULL;
+    for (size_t i = 0; memory->held && i < memory->held_count; i++) {
+        struct cdacq_mapping mapping = {.size = sizeof mapping};
+        size_t stride = memory->held->size;
+        sized_copy(&mapping, (const char *)memory->held + i * stride, stride);
+        if (mapping.begin < mapping.end && !intervals_append(held, (struct interval){mapping.begin, mapping.end}))
+            return false;
+    }
+    if (!held->count)
+        return true;
+    qsort(held->items, held->count, sizeof *held->items, compare_intervals);
+    size_t last = 0;
+    for (size_t i = 1; i < held->count; i++) {
+        if (held->items[i].begin > held->items[last].end)
+            held->items[++last] = held->items[i];
+        else
+            held->items[last].end = MAX(held->items[last].end, held->items[i].end);
+    }
+    held->count = last + 1;
+    return true;
+}
+
 enum cdacq_status memory_open(const struct cdacq_memory *memory, struct file_policy *policy, bool record,
                               struct target **ret, struct cdacq_error *err)
 {
@@ -201,6 +249,8 @@ enum cdacq_status memory_open(const struct cdacq_memory *memory, struct file_pol
         return CDACQ_ERR_ARGUMENT;
     if (taken.thread_count && (!taken.threads || sized_check(taken.threads, "struct cdacq_memory_thread", err) < 0))
         return error_set(err, CDACQ_ERR_ARGUMENT, 0, "struct cdacq_memory: threads and their size must be set");
+    if (taken.held && taken.held_count && sized_check(taken.held, "struct cdacq_mapping", err) < 0)
+        return CDACQ_ERR_ARGUMENT;
     struct memory_target *target = calloc(1, sizeof *target);
     if (!target || !page_cache_init(&target->cache, taken.read, taken.context)) {
         free(target);
@@ -216,7 +266,7 @@ enum cdacq_status memory_open(const struct cdacq_memory *memory, struct file_pol
         .recording = record ? calloc(1, sizeof *target->base.recording) : NULL,
     };
     if (!target->base.mappings || (record && !target->base.recording) ||
-        !take_mappings(&target->base, &taken, policy)) {
+        !take_mappings(&target->base, &taken, policy) || !take_held(target)) {
         memory_target_destroy(&target->base);
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
     }

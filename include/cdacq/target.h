@@ -210,6 +210,13 @@ struct cdacq_memory {
     /* For cdacq_session_visit_threads, in the order in which it visits them. The first one's `size` is that of all. */
     const struct cdacq_memory_thread *threads;
     size_t thread_count; /* at most 65536 are used; 0: the target has no threads */
+    /*
+     * Where the host has memory, in any order; of a mapping, only its begin and end are used. Neither `span_at` nor
+     * `read` is called for another address, which makes a core that lacks the bytes of mapped files fast. They may
+     * still lack bytes within. NULL: not known. The first one's `size` is that of all.
+     */
+    const struct cdacq_mapping *held;
+    size_t held_count;
 };
 
 /*

@@ -382,7 +382,8 @@ MemoryThread = struct("cdacq_memory_thread", ("size", c_size_t), ("tid", c_int),
                       ("name", c_char_p), ("registers", POINTER(Registers)))
 Memory = struct("cdacq_memory", ("size", c_size_t), ("context", c_void_p), ("span_at", SpanAt),
                 ("mappings", POINTER(Mapping)), ("mapping_count", c_size_t), ("read", Read), ("pid", c_int),
-                ("elf_machine", c_uint16), ("threads", POINTER(MemoryThread)), ("thread_count", c_size_t))
+                ("elf_machine", c_uint16), ("threads", POINTER(MemoryThread)), ("thread_count", c_size_t),
+                ("held", POINTER(Mapping)), ("held_count", c_size_t))
 TargetInfo = struct(
     "cdacq_target_info", ("size", c_size_t), ("kind", c_int), ("pid", c_int), ("pointer_size", c_uint),
     ("big_endian", c_bool), ("architecture", c_char_p), ("elf_machine", c_char_p), ("runtime_count", c_uint),

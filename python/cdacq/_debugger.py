@@ -6,7 +6,7 @@ import os
 import struct
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from ._abi import Answer, ExceptionFlaw, FrameKind, FrameSource, FuncletKind
 from ._lookups import Frame, Thread
@@ -64,6 +64,84 @@ def subtract(intervals: Intervals, held: Intervals) -> Intervals:
         if begin < end:
             left.append((begin, end))
     return sorted(left)
+
+
+NOTES_MAX = 256 << 20  # bytes
+ET_CORE, PT_LOAD, PT_NOTE, PN_XNUM, NT_PRSTATUS, NT_FILE = 4, 1, 4, 0xFFFF, 1, 0x46494C45
+
+
+def _segments(file: io.BufferedReader) -> list[tuple[int, int, int, int]]:
+    """The type, file offset, address and size in the file of each segment."""
+    header = file.read(64)
+    if header[:6] != b"\x7fELF\x02\x01" or int.from_bytes(header[16:18], "little") != ET_CORE:
+        return []
+    offset, size, count = (int.from_bytes(header[at:at + width], "little") for at, width in
+                           ((32, 8), (54, 2), (56, 2)))
+    if count == PN_XNUM:  # the first section header has the number
+        file.seek(int.from_bytes(header[40:48], "little") + 44)
+        count = int.from_bytes(file.read(4), "little")
+    file.seek(offset)
+    table = file.read(size * count) if size == 56 else b""
+    return [(kind, start, address, length) for kind, _, start, address, _, length, _, _ in
+            struct.iter_unpack("<IIQQQQQQ", table[:len(table) // 56 * 56])]
+
+
+def _notes(notes: bytes) -> Iterator[tuple[int, bytes]]:
+    """The notes of a segment by their types."""
+    at = 0
+    while at + 12 <= len(notes):
+        name, held, kind = struct.unpack_from("<III", notes, at)
+        begin = at + 12 + (name + 3 & ~3)
+        yield kind, notes[begin:begin + held]
+        at = begin + (held + 3 & ~3)
+
+
+def _file_note(note: bytes) -> list[Mapping]:
+    count, page = struct.unpack_from("<QQ", note) if len(note) >= 16 else (0, 0)
+    paths = note[16 + count * 24:].split(b"\0") if count <= (len(note) - 16) // 24 else []
+    return sorted(Mapping(begin, end, at * page, os.fsdecode(path)) for (begin, end, at), path in
+                  zip(struct.iter_unpack("<QQQ", note[16:16 + count * 24]), paths))
+
+
+class Core(NamedTuple):
+    """What a core says of itself; all of it is empty if the file is no core."""
+    threads: set[int]
+    """The kernel's ids."""
+    mappings: list[Mapping]
+    held: Intervals
+    """Where the file has memory."""
+
+
+def read_core(path: str) -> Core:
+    """Reads the headers and notes of an ELF core of 64 bits, little-endian."""
+    core = Core(set(), [], [])
+    try:
+        with io.open(path, "rb") as file:
+            for kind, start, address, length in _segments(file):
+                if kind == PT_LOAD and length:
+                    core.held.append((address, address + length))
+                if kind != PT_NOTE:
+                    continue
+                file.seek(start)
+                for note_type, note in _notes(file.read(min(length, NOTES_MAX))):
+                    if note_type == NT_PRSTATUS and len(note) >= 36:
+                        core.threads.add(int.from_bytes(note[32:36], "little"))
+                    elif note_type == NT_FILE:
+                        core.mappings.extend(_file_note(note))
+    except OSError:
+        pass
+    return core
+
+
+def mapped_cores() -> list[str]:
+    """The files that this process, a debugger, has mapped from their first byte; one of them may be its core."""
+    found = {}
+    with io.open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:
+        for line in maps:
+            parts = line.rstrip("\n").split(None, 5)
+            if len(parts) == 6 and parts[2] == "00000000" and parts[5].startswith("/"):
+                found[parts[5]] = None
+    return list(found)
 
 
 def printable(text: str) -> str:
@@ -128,6 +206,10 @@ class Debugger:
         """The files that are mapped into the process."""
         raise NotImplementedError
 
+    def held(self) -> Intervals | None:
+        """Where the core has memory, if that is known. Called after `mappings`."""
+        return None
+
     def thread_ids(self) -> list[tuple[int, str | None]]:
         """The kernel's id and the name of each thread."""
         raise NotImplementedError
@@ -157,7 +239,8 @@ class Debugger:
             threads = [MemoryThread(tid, name=name) for tid, name in self.thread_ids()]
             try:
                 self._target = open(callbacks=Memory(read=self.read, mappings=self.mappings(), pid=self.pid,
-                                                     elf_machine=self.machine, threads=threads),
+                                                     elf_machine=self.machine, threads=threads,
+                                                     held=self.held()),
                                     find_file=self.find_file)
             except Error as error:
                 self._failure = error

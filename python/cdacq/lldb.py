@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""Managed code in lldb: `command script import cdacq.lldb`, or the path of this file.
+"""Managed code in lldb: `command script import cdacq.lldb`.
 
 Adds the commands below `cdacq`. `cdacq stack` and `cdacq symbols` name managed frames: the latter gives lldb symbols,
 lines and call-frame information, so that `bt` has them. Memory and registers come from lldb.
@@ -8,21 +8,16 @@ from __future__ import annotations
 
 import os
 import shlex
-import sys
 
-if __package__ in (None, ""):  # imported by its path
-    sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    __package__ = "cdacq"
-    sys.path = [path for path in sys.path if os.path.abspath(path or ".") != os.path.dirname(os.path.abspath(__file__))]
+import lldb
 
-import lldb  # noqa: E402
-
-from cdacq._abi import library  # noqa: E402
-from cdacq._debugger import MACHINES, REGISTERS, Debugger, printable, relocated, subtract  # noqa: E402
-from cdacq.errors import Error  # noqa: E402
-from cdacq.target import Mapping  # noqa: E402
+from ._abi import library
+from ._debugger import MACHINES, REGISTERS, Debugger, mapped_cores, printable, read_core
+from .errors import Error
+from .target import Mapping
 
 _MASK = (1 << 64) - 1
+FRAMES_MAX = 256  # that a stop looks at
 
 
 class _Failed(Exception):
@@ -34,7 +29,7 @@ class _Lldb(Debugger):
         super().__init__()
         self.process = None
         self._stop = None
-        self._lacking = []
+        self._held = None
         self._symbols = None
 
     def use(self, context) -> None:
@@ -56,17 +51,33 @@ class _Lldb(Debugger):
         return self.process.GetProcessID() & 0x7FFFFFFF
 
     def read(self, address, size):
-        for begin, end in self._lacking:
-            if begin < address + size and address < end:
-                size = max(begin - address, 0)
-        if not size:
-            return b""
         error = lldb.SBError()
         data = self.process.ReadMemory(address, size, error)
         return data if error.Success() and data else b""
 
     def mappings(self):
-        """Native images from lldb's list of modules, and the files that it knows of the other regions."""
+        """Those of the core; without one, lldb's modules, and the files that it knows of the other regions."""
+        core = self._core()
+        found = core.mappings if core else self._of_regions()
+        self._held = core.held if core else None
+        self._paths = tuple({mapping.path: None for mapping in found})
+        return found
+
+    def held(self):
+        return self._held
+
+    def _core(self):
+        """lldb 14 passes on neither the mappings of a core nor its path, so they are read from the file."""
+        if "core" not in (self.process.GetPluginName() or ""):
+            return None
+        tids = {thread.GetThreadID() for thread in self.process}
+        for path in mapped_cores():
+            core = read_core(path)
+            if core.threads == tids:
+                return core
+        return None
+
+    def _of_regions(self):
         target, found = self.process.GetTarget(), {}
         for module in target.module_iter():
             begin = module.GetObjectFileHeaderAddress().GetLoadAddress(target)
@@ -90,21 +101,7 @@ class _Lldb(Debugger):
                 continue
             base = first.setdefault(path, begin)
             found[begin] = Mapping(begin, end, begin - base, path)
-        self._paths = tuple({mapping.path: None for mapping in found.values()})
-        self._lacking = self._not_in_core(found.values())
         return sorted(found.values())
-
-    def _not_in_core(self, mappings):
-        """Where a core lacks memory that the process has written: lldb may show what the file has there."""
-        if "core" not in (self.process.GetPluginName() or ""):
-            return []
-        held, regions, info = [], self.process.GetMemoryRegions(), lldb.SBMemoryRegionInfo()
-        for i in range(regions.GetSize()):
-            regions.GetMemoryRegionAtIndex(i, info)
-            if info.IsReadable():
-                held.append((info.GetRegionBase(), info.GetRegionEnd()))
-        return subtract([interval for mapping in mappings if mapping.path and not mapping.file_offset
-                         for interval in relocated(mapping.path, mapping.begin)], held)
 
     def thread_ids(self):
         return [(thread.GetThreadID(), thread.GetName()) for thread in self.process]
@@ -144,26 +141,61 @@ class _Lldb(Debugger):
         return [self.process.GetSelectedThread().GetSelectedFrame().GetPC()]
 
     def symbols(self, arguments):
-        """cdacq symbols: gives lldb symbols, lines and call-frame information of the managed code."""
+        """cdacq symbols: gives lldb symbols, lines and call-frame information of the managed code.
+
+        Then `bt`, `up`, `source list`, `image lookup` and `disassemble` have them. They are given again after a stop
+        at which the selected thread's stack has frames in newer code."""
+        yield f"{self.load_symbols()} symbols of managed code are loaded."
+
+    def load_symbols(self):
+        """The number of symbols."""
         target = self.process.GetTarget()
-        if self._symbols is not None:
-            target.RemoveModule(self._symbols[0])
-            os.unlink(self._symbols[1])
-            self._symbols = None
         path = self.write_symbols()
-        module = target.AddModule(path, None, None)
+        try:
+            module = target.AddModule(path, None, None)
+        finally:
+            os.unlink(path)  # lldb has mapped it
         if not module.IsValid():
-            os.unlink(path)
             raise _Failed("lldb does not take the ELF file")
-        self._symbols = module, path
+        if self._symbols is None or self._symbols[0] != target:
+            interpreter, result = target.GetDebugger().GetCommandInterpreter(), lldb.SBCommandReturnObject()
+            interpreter.HandleCommand(f"target stop-hook add -P {__name__}.StopHook", result)
+        else:
+            target.RemoveModule(self._symbols[1])
+        self._symbols = target, module
         target.SetModuleLoadAddress(module, 0)
-        yield f"{module.GetNumSymbols()} symbols of managed code are loaded."
+        return module.GetNumSymbols()
+
+    def stopped(self, context):
+        """Loads the symbols again if the selected thread runs code that they do not have."""
+        if self._symbols is None or context.GetTarget() != self._symbols[0]:
+            return
+        frames = context.GetThread().frames if context.GetThread() else []
+        unknown = [frame.GetPC() for frame in frames[:FRAMES_MAX] if not frame.GetModule().IsValid()]
+        if unknown:
+            self.use(context)
+            if any(self.target().method_at(pc).is_managed for pc in unknown):
+                self.load_symbols()
 
     def commands(self):
         return {**super().commands(), "symbols": self.symbols}
 
 
 debugger = _Lldb()
+
+
+class StopHook:
+    """What lldb calls after each stop."""
+
+    def __init__(self, _target, _arguments, _dictionary):
+        pass
+
+    def handle_stop(self, context, stream):
+        try:
+            debugger.stopped(context)
+        except (Error, _Failed) as error:
+            stream.Print(f"cdacq: {printable(str(error))}\n")
+        return True
 
 
 def _run(name, context, argument, result):
@@ -187,7 +219,7 @@ def _command(name, documentation):
             _run(name, context, argument, result)
 
         def get_short_help(self):
-            return documentation.partition(": ")[2]
+            return documentation.partition("\n")[0].partition(": ")[2]
 
         def get_long_help(self):
             return documentation

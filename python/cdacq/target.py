@@ -64,6 +64,8 @@ class Memory(NamedTuple):
     span_at: Callable[[int], tuple[int, Any] | None] | None = None
     threads: Sequence[MemoryThread] = ()
     """What `Target.threads` returns, with what the runtime knows of them."""
+    held: Sequence[tuple[int, int]] | None = None
+    """Where there is memory, as (begin, end); no callback is called for other addresses. None: not known."""
 
 
 class _Kept:
@@ -149,6 +151,11 @@ def _memory(kept: _Kept, callbacks: Memory) -> Any:
         if thread.registers is not None:
             item.registers = ctypes.pointer(kept.keep(registers_struct(thread.registers)))
     memory.threads, memory.thread_count = kept.keep(threads), len(callbacks.threads)
+    if callbacks.held is not None:
+        held = (_abi.Mapping * max(len(callbacks.held), 1))()
+        for item, (begin, end) in zip(held, callbacks.held):
+            item.size, item.begin, item.end = ctypes.sizeof(_abi.Mapping), begin, end
+        memory.held, memory.held_count = kept.keep(held), len(callbacks.held)
     memory.pid, memory.elf_machine = callbacks.pid, callbacks.elf_machine
     if callbacks.read is not None:
         reader = callbacks.read

@@ -4,13 +4,13 @@
 #include "src/api/source_lines.h"
 #include "util/binary_search.h"
 
-enum { NO_METHOD = UINT32_MAX, FILES_MAX = 1024 /* of a unit; lines of other files are left out */ };
+enum { NO_FUNCTION = UINT32_MAX, FILES_MAX = 1024 /* of a unit; lines of other files are left out */ };
 
-struct debug_method {
+struct debug_function {
     const char *name;
-    const struct method_record *record;
-    uint64_t begin, size, cold_begin, cold_size;
-    uint32_t name_length, next; /* the next method of the unit, or NO_METHOD */
+    const struct method_record *record; /* of the method; NULL: it has no lines */
+    struct debug_piece piece;
+    uint32_t name_length, next; /* the next function of the unit, or NO_FUNCTION */
 };
 
 struct debug_unit {
@@ -29,7 +29,7 @@ static uint64_t unit_key(const struct unit_index *unit)
     return unit->key;
 }
 
-DEFINE_VECTOR_FUNCTIONS(debug_methods, struct debug_method);
+DEFINE_VECTOR_FUNCTIONS(debug_functions, struct debug_function);
 DEFINE_VECTOR_FUNCTIONS(debug_units, struct debug_unit);
 DEFINE_HASH_TABLE_FUNCTIONS(unit_indexes, struct unit_index, uint64_t, unit_key, hash_u64, equal_u64);
 DEFINE_VECTOR(documents, const char *);
@@ -44,7 +44,7 @@ void elf_debug_init(struct elf_debug *debug, const struct cdacq_target *target, 
 
 void elf_debug_deinit(struct elf_debug *debug)
 {
-    debug_methods_deinit(&debug->methods);
+    debug_functions_deinit(&debug->functions);
     debug_units_deinit(&debug->units);
     unit_indexes_deinit(&debug->indexes);
     byte_writer_deinit(&debug->info);
@@ -72,37 +72,35 @@ static struct debug_unit *unit_for(struct elf_debug *debug, uint64_t key, const 
     struct unit_index *index =
         unit_indexes_insert(&debug->indexes, (struct unit_index){key, (uint32_t)debug->units.count}, &added);
     if (!index ||
-        (added && !debug_units_append(&debug->units, (struct debug_unit){name, NO_METHOD, NO_METHOD, has_lines})))
+        (added && !debug_units_append(&debug->units, (struct debug_unit){name, NO_FUNCTION, NO_FUNCTION, has_lines})))
         return NULL;
     return &debug->units.items[index->index];
 }
 
-void elf_debug_add(struct elf_debug *debug, const struct cdacq_method *method, const struct method_record *record)
+void elf_debug_add(struct elf_debug *debug, const struct cdacq_method *method, const struct method_record *record,
+                   const struct debug_piece *piece)
 {
     const struct source_point *point = first_point(record);
     const char *name = point ? point->document->file : method->module ? method->module : "[dynamic]";
     /* Names and documents live as long as the session, each at an address of its own. */
     uint64_t key = point ? (uintptr_t)point->document : (uintptr_t)method->module;
     struct debug_unit *unit = unit_for(debug, key, name, point != NULL);
-    uint32_t index = (uint32_t)debug->methods.count;
-    struct debug_method added = {
+    uint32_t index = (uint32_t)debug->functions.count;
+    struct debug_function added = {
         .name = method->name,
         .record = point ? record : NULL,
-        .begin = method->code_start,
-        .size = method->code_size,
-        .cold_begin = method->cold_start,
-        .cold_size = method->cold_size,
+        .piece = *piece,
         .name_length = (uint32_t)method->name_length,
-        .next = NO_METHOD,
+        .next = NO_FUNCTION,
     };
-    if (!unit || index == NO_METHOD || !debug_methods_append(&debug->methods, added)) {
+    if (!unit || index == NO_FUNCTION || !debug_functions_append(&debug->functions, added)) {
         debug->no_memory = true;
         return;
     }
-    if (unit->first == NO_METHOD)
+    if (unit->first == NO_FUNCTION)
         unit->first = index;
     else
-        debug->methods.items[unit->last].next = index;
+        debug->functions.items[unit->last].next = index;
     unit->last = index;
 }
 
@@ -119,10 +117,10 @@ static uint32_t file_number(struct documents *files, const char *file)
     return (uint32_t)files->count;
 }
 
-/* The code [begin, begin + size), which is at `offset` of the method's code. */
 static void add_sequence(struct dwarf_line_writer *writer, struct documents *files, const struct method_record *record,
-                         uint64_t begin, uint64_t size, uint64_t offset)
+                         const struct debug_piece *piece)
 {
+    uint64_t begin = piece->begin, size = piece->size, offset = piece->offset;
     const struct il_point *points = record->il_points;
     uint32_t count = record->il_point_count;
     uint32_t i = lower_bound(k, count, points[k].native_offset <= offset);
@@ -149,19 +147,18 @@ static void add_sequence(struct dwarf_line_writer *writer, struct documents *fil
 
 /* ---- Sections ---- */
 
-static struct dwarf_function function_of(const struct debug_method *method, struct documents *files)
+static struct dwarf_function function_of(const struct debug_function *from, struct documents *files)
 {
-    const struct source_point *point = first_point(method->record);
-    struct dwarf_function function = {.name = method->name, .name_length = method->name_length};
-    if (point) {
-        function.file = file_number(files, point->document->file);
-        function.line = point->line;
-    }
-    function.parts[0].begin = method->begin;
-    function.parts[0].end = method->begin + method->size;
-    function.parts[1].begin = method->cold_begin;
-    function.parts[1].end = method->cold_begin + method->cold_size;
-    return function;
+    const struct source_point *point = first_point(from->record);
+    return (struct dwarf_function){
+        .name = from->name,
+        .suffix = from->piece.suffix,
+        .name_length = from->name_length,
+        .file = point ? file_number(files, point->document->file) : 0,
+        .line = point ? point->line : 0,
+        .begin = from->piece.begin,
+        .end = from->piece.begin + from->piece.size,
+    };
 }
 
 static uint32_t form_lines(struct elf_debug *debug, const struct debug_unit *unit, struct dwarf_line_writer *writer,
@@ -171,10 +168,9 @@ static uint32_t form_lines(struct elf_debug *debug, const struct debug_unit *uni
     if (!unit->has_lines)
         return DWARF_NO_LINES;
     file_number(files, unit->name);
-    for (uint32_t i = unit->first; i != NO_METHOD; i = debug->methods.items[i].next) {
-        const struct debug_method *method = &debug->methods.items[i];
-        add_sequence(writer, files, method->record, method->begin, method->size, 0);
-        add_sequence(writer, files, method->record, method->cold_begin, method->cold_size, method->size);
+    for (uint32_t i = unit->first; i != NO_FUNCTION; i = debug->functions.items[i].next) {
+        const struct debug_function *function = &debug->functions.items[i];
+        add_sequence(writer, files, function->record, &function->piece);
     }
     return dwarf_line_end_unit(writer, files->items, files->count);
 }
@@ -182,16 +178,16 @@ static uint32_t form_lines(struct elf_debug *debug, const struct debug_unit *uni
 static void form_unit(struct elf_debug *debug, const struct debug_unit *unit, struct dwarf_line_writer *lines,
                       struct dwarf_info_writer *info, struct documents *files)
 {
-    const struct debug_method *methods = debug->methods.items;
+    const struct debug_function *functions = debug->functions.items;
     uint32_t offset = form_lines(debug, unit, lines, files);
     dwarf_info_begin_unit(info, unit->name, offset);
-    for (uint32_t i = unit->first; i != NO_METHOD; i = methods[i].next) {
-        struct dwarf_function function = function_of(&methods[i], files);
+    for (uint32_t i = unit->first; i != NO_FUNCTION; i = functions[i].next) {
+        struct dwarf_function function = function_of(&functions[i], files);
         dwarf_info_add(info, &function);
     }
     dwarf_info_end_functions(info);
-    for (uint32_t i = unit->first; i != NO_METHOD; i = methods[i].next) {
-        struct dwarf_function function = function_of(&methods[i], files);
+    for (uint32_t i = unit->first; i != NO_FUNCTION; i = functions[i].next) {
+        struct dwarf_function function = function_of(&functions[i], files);
         dwarf_info_add_ranges(info, &function);
     }
     dwarf_info_end_unit(info);

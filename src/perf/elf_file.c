@@ -108,29 +108,56 @@ static void add_frames(const struct unwind_function *function, const struct fram
         dwarf_frame_add(&file->frame_writer, function->begin, function->end, rows->items, rows->count);
 }
 
-/* A part of a method with its funclets, which follow the body. `record` is that of the part. */
-static void add_part(struct code_file *file, const struct cdacq_method *method, const struct method_record *record,
-                     uint64_t begin, uint64_t size, bool cold)
+/* A hot or cold part of a method. */
+struct method_part {
+    const struct cdacq_method *method;
+    const struct method_record *hot, *own; /* of the hot part, and of this part; NULL: it cannot be read */
+    uint64_t begin, size;                  /* addresses of the target */
+    uint64_t offset;                       /* within the method's code, whose cold part follows its hot part */
+};
+
+/* Adds [begin, end) of a part: the body or a funclet. `name` is that of its symbol, which ends with the suffix. */
+static void add_piece(struct code_file *file, const struct method_part *part, uint64_t begin, uint64_t end,
+                      uint32_t name, const char *suffix)
 {
-    uint64_t end = begin + size, start = begin;
+    uint64_t moved;
+    if (end <= begin || !find_place(file, begin, &moved))
+        return;
+    add_symbol(file, begin, end, name);
+    struct debug_piece piece = {
+        .begin = begin + moved,
+        .size = end - begin,
+        .offset = part->offset + (begin - part->begin),
+        .suffix = suffix,
+    };
+    elf_debug_add(&file->debug, part->method, part->hot, &piece);
+}
+
+/* Adds a part with its funclets, which follow the body. */
+static void add_part(struct code_file *file, const struct method_part *part)
+{
+    const struct cdacq_method *method = part->method;
+    uint64_t end = part->begin + part->size, start = part->begin;
     uint32_t name, funclet_name = 0;
-    /* Profilers count the parts of a method together. */
-    bool named = !file->path;
-    add_string(file, method->name, method->name_length, cold && named ? " [cold]" : "", &name);
-    for (uint32_t i = 0; record && i < record->function_count; i++) {
-        const struct method_function *function = &record->functions[i];
-        uint64_t at = record->unwind_base + function->begin;
+    bool named = !file->path; /* profilers count the pieces of a method together */
+    const char *suffix = named && part->offset ? " [cold]" : "", *funclet_suffix = named ? " [funclet]" : "";
+    add_string(file, method->name, method->name_length, suffix, &name);
+    for (uint32_t i = 0; part->own && i < part->own->function_count; i++) {
+        const struct method_function *function = &part->own->functions[i];
+        uint64_t at = part->own->unwind_base + function->begin;
         bool is_funclet = function->funclet == function->begin && at != method->code_start;
         if (!is_funclet || at < start || at >= end)
             continue;
-        add_symbol(file, start, at, funclet_name ? funclet_name : name);
+        add_piece(file, part, start, at, name, suffix);
         if (!funclet_name)
-            add_string(file, method->name, method->name_length, named ? " [funclet]" : "", &funclet_name);
+            add_string(file, method->name, method->name_length, funclet_suffix, &funclet_name);
+        name = funclet_name;
+        suffix = funclet_suffix;
         start = at;
     }
-    add_symbol(file, start, end, funclet_name ? funclet_name : name);
+    add_piece(file, part, start, end, name, suffix);
     struct code_block block;
-    if (method_block(file->session, begin, &block))
+    if (method_block(file->session, part->begin, &block))
         method_frames_visit(&file->frames, &block, add_frames, file);
     else
         file->frames.left_out++;
@@ -140,9 +167,9 @@ static void add_method(struct code_file *file, const struct cdacq_method *method
 {
     static const char unnamed[] = "[unnamed method]";
     struct cdacq_method named = *method;
-    uint64_t moved, cold_moved = 0;
-    bool is_here = find_place(file, method->code_start, &moved);
-    if (!is_here && !(method->cold_start && find_place(file, method->cold_start, &cold_moved)))
+    uint64_t moved;
+    if (!find_place(file, method->code_start, &moved) &&
+        !(method->cold_start && find_place(file, method->cold_start, &moved)))
         return;
     if (!method->name) {
         leave_out(file, method);
@@ -152,17 +179,16 @@ static void add_method(struct code_file *file, const struct cdacq_method *method
     file->written.methods++;
     file->written.unverified += !method->module_verified;
     const struct method_record *hot = method_record_at(file->session, method->code_start, true);
-    add_part(file, &named, hot, method->code_start, method->code_size, false);
-    if (method->cold_start)
-        add_part(file, &named, method_record_at(file->session, method->cold_start, false), method->cold_start,
-                 method->cold_size, true);
-    named.code_start += moved;
-    if (method->cold_start && find_place(file, method->cold_start, &cold_moved))
-        named.cold_start += cold_moved;
-    else
-        named.cold_start = named.cold_size = 0;
-    if (is_here)
-        elf_debug_add(&file->debug, &named, hot);
+    struct method_part part = {
+        .method = &named, .hot = hot, .own = hot, .begin = method->code_start, .size = method->code_size};
+    add_part(file, &part);
+    if (!method->cold_start)
+        return;
+    part.own = method_record_at(file->session, method->cold_start, false);
+    part.begin = method->cold_start;
+    part.size = method->cold_size;
+    part.offset = method->code_size;
+    add_part(file, &part);
 }
 
 static void add_stubs(struct code_file *file, const struct cdacq_method *stub)

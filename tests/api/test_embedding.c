@@ -511,9 +511,78 @@ START_TEST(a_file_that_stands_in_is_cut)
 }
 END_TEST
 
+/* ---- Where the host has memory ---- */
+
+enum { HELD_MAX = 4096 };
+
+struct holder {
+    const struct cdacq_memory *memory;
+    struct cdacq_mapping held[HELD_MAX]; /* what was read, in the order of the reads */
+    size_t count, refused, outside;
+    bool is_known; /* only what is held may be asked for */
+};
+
+static size_t read_held(void *context, uint64_t address, void *buffer, size_t size)
+{
+    struct holder *holder = context;
+    const struct cdacq_memory *memory = holder->memory;
+    const void *bytes;
+    uint64_t begin, end;
+    bool is_held = false;
+    for (size_t i = 0; holder->is_known && i < holder->count; i++)
+        is_held |= address + size > holder->held[i].begin && address < holder->held[i].end;
+    holder->outside += holder->is_known && !is_held;
+    if (!memory->span_at(memory->context, address, &begin, &end, &bytes)) {
+        holder->refused++;
+        return 0;
+    }
+    size = MIN(size, (size_t)(end - address));
+    memcpy(buffer, (const uint8_t *)bytes + (address - begin), size);
+    if (!holder->is_known && holder->count < HELD_MAX)
+        holder->held[holder->count++] =
+            (struct cdacq_mapping){.size = sizeof holder->held[0], .begin = address, .end = address + size};
+    return size;
+}
+
+START_TEST(the_host_is_not_asked_for_what_it_lacks)
+{
+    make_lacking(_i, runtime_path);
+    static struct holder holder;
+    holder = (struct holder){.memory = mock_memory(lacking.mock)};
+    struct cdacq_memory memory = *holder.memory;
+    struct host host = {.answer = lacking.file};
+    struct cdacq_options options = options_of(&host);
+    memory.span_at = NULL;
+    memory.read = read_held;
+    memory.context = &holder;
+    for (int known = 0; known < 2; known++) {
+        struct cdacq_target *target;
+        ck_assert_int_eq(cdacq_target_open_memory(&memory, &options, &target, &error), CDACQ_OK);
+        check_method(target);
+        cdacq_target_close(target);
+        ck_assert_uint_lt(holder.count, HELD_MAX);
+        ck_assert_msg(known || holder.refused, "the file supplies what the host lacks");
+        memory.held = holder.held; /* unsorted; some overlap */
+        memory.held_count = holder.count;
+        holder.is_known = true;
+        ck_assert_uint_eq(holder.outside, 0);
+    }
+    struct cdacq_target *none = NULL;
+    holder.refused = 0;
+    memory.held_count = 0;
+    holder.count = 0;
+    ck_assert_int_lt(cdacq_target_open_memory(&memory, NULL, &none, &error), 0);
+    ck_assert_uint_eq(holder.refused + holder.outside, 0);
+    memory.held_count = 1;
+    holder.held[0].size = 1;
+    ck_assert_int_eq(cdacq_target_open_memory(&memory, NULL, &none, &error), CDACQ_ERR_ARGUMENT);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     const TTest *const tests[] = {
+        the_host_is_not_asked_for_what_it_lacks,
         the_host_finds_a_file,
         what_the_host_finds_is_checked,
         the_host_describes_a_file_that_is_needed,

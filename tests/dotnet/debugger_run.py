@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""gdb with the package, on cores and running processes of .NET 8, 9 and 10: every frame as `cdacq stack` finds it.
+"""gdb and lldb with the package, on cores and running processes of .NET 8, 9 and 10: every frame as `cdacq stack` finds it.
 
-Exit 77 (skipped) where dotnet or gdb is missing, unless CDACQ_REQUIRE_DOTNET=1: then that is a failure.
+Exit 77 (skipped) where dotnet or gdb is missing, unless CDACQ_REQUIRE_DOTNET=1: then that is a failure. Without lldb,
+its part is left out.
 """
 import os
 import pathlib
@@ -14,6 +15,7 @@ import lab
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "python"))
 import gdb_stacks  # noqa: E402
+import lldb_stacks  # noqa: E402
 
 TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
 RUNTIMES = [None, "9.0.22", "8.0.33"] if os.environ.get("CDACQ_RUNTIMES") != "installed" else [None]
@@ -52,6 +54,42 @@ def check_symbols(what, core, failures):
             failures.append(f"{what}: {expected} is not shown: {output[-2500:]}")
 
 
+def check_lldb(what, target, failures, stacks=None):
+    """The same for lldb, which knows managed frames by the ELF file of `cdacq symbols`."""
+    if not lldb_stacks.lldb_works():
+        return
+    problems, managed, used, output = lldb_stacks.compare(target, stacks or gdb_stacks.expected_stacks(TOOL, target))
+    alone = min(lldb_stacks.frames(target, package=False)[1] for _ in range(2))
+    # Each page of a process is a packet to lldb's server, which takes processor time in the kernel.
+    most = 1.5 * MAX_SECONDS if isinstance(target, int) else MAX_SECONDS
+    if used - alone > most:  # measured twice before it counts
+        used = min(used, lldb_stacks.frames(target)[1])
+    if used - alone > most:
+        problems.append(f"{used - alone:.2f} s more than lldb alone")
+    if managed < 50:
+        problems.append(f"only {managed} managed frames: {output[-1500:]}")
+    print(f"{what}: {managed} managed frames; lldb {alone:.2f} s, with the package {used:.2f} s; "
+          f"{len(problems)} problems", flush=True)
+    failures += [f"{what}: {problem}" for problem in problems]
+
+
+def check_lldb_commands(what, core, failures):
+    """The commands, and lldb's own ones by the ELF file."""
+    if not lldb_stacks.lldb_works():
+        return
+    main = r"Demo\.Program\.Main\(\)"
+    ip = next(frame["ip"] for frames in gdb_stacks.expected_stacks(TOOL, core).values() for frame in frames
+              if frame["method"] == "Demo.Program.Main()")
+    output, _ = lldb_stacks.run_lldb(core, [
+        "cdacq stack", f"cdacq ip2method {ip}", f"cdacq inspect {ip}", "cdacq threads", "cdacq report", "cdacq symbols",
+        "cdacq symbols", f"image lookup -a {ip}", f"disassemble -c 1 -s {ip}"])
+    for expected in (rf"(?m)^#\d+ +{ip} {main} \+0x\w+ \[jit\] IL_\w+ Program\.cs:\d+",
+                     rf"(?m)^{ip} {main} \+0x", r"(?m)^  code           \[0x", r"(?m)^[* ] \d+.*, managed \d+, Thread",
+                     r"(?m)^\.NET \d+\.\d+", rf"Summary: .*`{main} \+ \d+ at Program\.cs:\d+", rf"(?m)^.*`{main}:$"):
+        if not re.search(expected, output):
+            failures.append(f"{what}: {expected} is not shown by lldb: {output[-2500:]}")
+
+
 def live(what, target, failures):
     """A running process. Its threads are stopped, so that two debuggers one after the other see the same stacks."""
     os.killpg(target.pid, 19)  # SIGSTOP
@@ -63,6 +101,7 @@ def live(what, target, failures):
             failures.append(f"{what}: Main is not shown: {output[-1500:]}")
         code = ["-ex", "set confirm off"]
         gdb_stacks.run_gdb(code + arguments, ["cdacq threads", "stepi", "bt", "detach"])
+        check_lldb(f"{what}, process", target.pid, failures, stacks)
     finally:
         os.killpg(target.pid, 18)
 
@@ -74,9 +113,11 @@ def test_runtime(runtime, work, failures):
         cores = [target.createdump("heap"), target.createdump("mini"), target.kernel_core()]
     for core in cores:
         check(f"{what}, {os.path.basename(core)}", ["-ex", f"core-file {core}"], core, failures)
+        check_lldb(f"{what}, {os.path.basename(core)}", core, failures)
     check(f"{what}, with the program", [f"{cores[2]}.exe" if os.path.exists(f"{cores[2]}.exe") else sys_dotnet(),
                                         "-ex", f"core-file {cores[2]}"], cores[2], failures)
     check_symbols(what, cores[2], failures)
+    check_lldb_commands(what, cores[2], failures)
     for core in cores:
         os.remove(core)
 

@@ -64,8 +64,9 @@ def our_frames(core):
 
 
 def name_of(symbol):
-    """The method of a symbol; gdb takes the name of a cold part or funclet from the function."""
-    return (symbol or "").removesuffix(" [cold]").removesuffix(" [funclet]")
+    """The method of a symbol, as `cdacq stack` has it."""
+    name = (symbol or "").removesuffix(" [cold]").removesuffix(" [funclet]")
+    return None if name == "[unnamed method]" else name
 
 
 def differences(ours, theirs):
