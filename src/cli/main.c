@@ -7,6 +7,7 @@
 
 #include "src/cli/arguments.h"
 #include "src/cli/commands.h"
+#include "src/cli/complete.h"
 #include "src/cli/help.h"
 #include "src/cli/manual.h"
 
@@ -29,6 +30,8 @@ int main(int argc, char **argv)
     open_standard_streams();
     if (argc == 4 && !strcmp(argv[1], MANUAL_COMMAND))
         return manual_write(argv[2], argv[3]);
+    if (argc > 1 && !strcmp(argv[1], COMPLETE_COMMAND))
+        return complete_write((const char *const *)argv + 2, (size_t)argc - 2);
     struct invocation invocation;
     enum arguments_result what = arguments_parse(argc, argv, &invocation);
     int status = what == ARGUMENTS_WRONG     ? EXIT_USAGE
