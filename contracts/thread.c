@@ -46,17 +46,12 @@ bool exception_info_read(struct field_reader *reader, uint64_t address, struct e
 
 bool thread_read_objects(struct field_reader *reader, uint64_t address, struct thread_objects *ret)
 {
-    uint64_t tracker = read_optional(reader, address, F_Thread_ExceptionTracker);
     struct thread_objects objects = {
+        .exception_info = read_optional(reader, address, F_Thread_ExceptionTracker),
         .last_thrown = read_handle(reader, read_optional(reader, address, F_Thread_LastThrownObject)),
         .unhandled = read_optional(reader, address, F_Thread_m_ltoIsUnhandled) != 0,
         .exposed = read_handle(reader, read_optional(reader, address, F_Thread_GCHandle)),
     };
-    struct exception_info info = {.object = objects.last_thrown};
-    if (tracker && has_field(reader, F_ExceptionInfo_ThrownObject))
-        exception_info_read(reader, tracker, &info);
-    objects.exception_info = tracker;
-    objects.exception = tracker ? info.object : 0;
     if (reader_failed(&reader->raw))
         return false;
     *ret = objects;

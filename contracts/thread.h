@@ -37,9 +37,8 @@ bool exception_info_read(struct field_reader *reader, uint64_t address, struct e
 
 /* What a Thread says of exceptions and its managed object. Addresses of objects; 0: none, or not described. */
 struct thread_objects {
-    uint64_t exception_info; /* the ExceptionInfo of `exception`; 0: none */
-    uint64_t exception;      /* that is being thrown or handled, the innermost */
-    uint64_t last_thrown;    /* handled since, unless it is `exception` */
+    uint64_t exception_info; /* of the exception that is being thrown or handled, the innermost */
+    uint64_t last_thrown;    /* handled since, unless it is that one */
     bool unhandled;          /* the runtime ends the process because of `last_thrown`: FailFast, a fatal error */
     uint64_t exposed;        /* System.Threading.Thread */
 };

@@ -96,7 +96,11 @@ static void add_objects(struct cdacq_session *session, struct cdacq_thread *thre
     reader_begin(&session->reader.raw, FUEL_LOOKUP);
     if (!thread_read_objects(&session->reader, thread->thread, &objects))
         return;
-    thread->exception = objects.exception;
+    struct exception_info info = {.object = objects.last_thrown};
+    reader_begin(&session->reader.raw, FUEL_LOOKUP);
+    if (objects.exception_info && has_field(&session->reader, F_ExceptionInfo_ThrownObject))
+        (void)exception_info_read(&session->reader, objects.exception_info, &info);
+    thread->exception = objects.exception_info ? info.object : 0;
     thread->last_thrown = objects.last_thrown;
     thread->last_thrown_is_fatal = objects.unhandled;
     if (!thread->name)

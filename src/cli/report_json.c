@@ -96,7 +96,6 @@ static void write_exceptions(struct report *report, struct json_writer *w)
         write_exception(report, w, NULL, report->nested.items[i].object);
     json_end_array(w);
     json_note(w, "nested_exceptions_problem", report->nested_problem);
-    report->answers.errors += report->nested_problem != NULL;
 }
 
 static void write_stack(struct report *report, struct json_writer *w, const struct stack *stack)

@@ -1,22 +1,36 @@
 #include <string.h>
 
+#include "src/cli/memory.h"
 #include "src/cli/report.h"
 #include "src/cli/stack_writer.h"
 #include "util/base.h"
+#include "util/text.h"
 
-enum { SIGNATURE_FRAMES = 5, EXCEPTION_FRAMES = 64 };
-
-struct signature {
-    struct report *report;
-    unsigned frames;
-    uint64_t last; /* the MethodDesc that was written last */
+enum {
+    SIGNATURE_FRAMES = 5,
+    COLLECTED_MAX = 1024,  /* frames that are looked at */
+    WRAPPED_MAX = 4,       /* exceptions within each other */
+    CYCLE_START_MAX = 32,  /* frames above a recursion */
+    CYCLE_LENGTH_MAX = 64, /* methods of a recursion */
+    CYCLE_COUNT_MIN = 4,   /* a recursion that fills a stack repeats more often */
+    SYMBOL_LENGTH_MAX = 512,
 };
 
+/* A method or a native symbol as it is shown. */
+struct signature_frame {
+    struct text name;
+    bool of_framework;
+};
+
+DEFINE_VECTOR(signature_frames, struct signature_frame);
+
+/* ---- Names ---- */
+
 /*
- * Writes a method's name without what differs between builds and runtimes: parameters, type arguments (shared code has
+ * Forms a method's name without what differs between builds and runtimes: parameters, type arguments (shared code has
  * none), and the numbers that compilers give ("<Run>b__3_0" becomes "<Run>b__").
  */
-static void write_name(struct output *out, const char *name, size_t length)
+static void form_name(struct text *ret, const char *name, size_t length)
 {
     unsigned depth = 0;
     for (size_t i = 0; i < length && name[i] != '('; i++) {
@@ -24,7 +38,7 @@ static void write_name(struct output *out, const char *name, size_t length)
         if (name[i] == '<' && compiler && !depth) {
             const char *end = memchr(name + i, '>', length - i);
             size_t n = end ? (size_t)(end - name) - i + 1 : length - i;
-            output_escaped(out, name + i, n, ESCAPE_MESSAGE);
+            text_append(ret, name + i, n);
             i += n - 1;
             continue;
         }
@@ -36,67 +50,47 @@ static void write_name(struct output *out, const char *name, size_t length)
             continue;
         }
         if (!depth)
-            output_escaped(out, name + i, 1, ESCAPE_MESSAGE);
+            text_putc(ret, name[i]);
         depth -= depth && (name[i] == '>' || name[i] == ']');
     }
 }
 
-static void write_method(struct signature *signature, const struct cdacq_method *method)
-{
-    struct output *out = signature->report->answers.out;
-    bool known = method->name && method->name_length;
-    if (known && method->method_desc && method->method_desc == signature->last)
-        return; /* recursion, whose depth differs */
-    signature->last = method->method_desc;
-    output_literal(out, signature->frames++ ? " < " : ": ");
-    if (known)
-        write_name(out, method->name, method->name_length);
-    else
-        output_literal(out, "?");
-}
-
-static int write_exception_frame(const struct cdacq_exception_frame *frame, void *context)
-{
-    uint64_t *ips = context;
-    if (ips[0] == EXCEPTION_FRAMES)
-        return 1;
-    ips[++ips[0]] = frame->ip;
-    return 0;
-}
-
-/* How a thread begins, which depends on the runtime. */
-static bool is_of_the_start(const struct cdacq_method *method)
-{
-    static const char start[] = "System.Threading.Thread.Start";
-    return method->name && strncmp(method->name, start, sizeof start - 1) == 0;
-}
-
 /*
- * The methods of the exception's own stack trace: those of the thread end where it was rethrown. False if it has none.
+ * A symbol without its version, and one of the C library without the kind of processor that it is for: "memset" for
+ * "__memset_avx512_unaligned".
  */
-static bool write_exception(struct signature *signature)
+static void form_symbol(struct text *ret, const char *symbol)
 {
-    struct report *report = signature->report;
-    struct cdacq_exception exception = {.size = sizeof exception};
-    uint64_t ips[1 + EXCEPTION_FRAMES] = {0}; /* their number, then they */
-    if (cdacq_session_get_exception(report->session, report->exception, &exception, NULL) < 0)
-        return false;
-    output_literal(report->answers.out, " ");
-    output_note(report->answers.out, exception.type ? exception.type : "?");
-    (void)cdacq_session_visit_exception_frames(report->session, report->exception, write_exception_frame, ips, NULL);
-    for (uint64_t i = 0; i < ips[0] && signature->frames < SIGNATURE_FRAMES; i++) {
-        struct cdacq_method method = {.size = sizeof method};
-        bool found = cdacq_session_method_at(report->session, ips[i + 1], &method, NULL) == CDACQ_OK;
-        if (found && !is_of_the_start(&method))
-            write_method(signature, &method);
+    static const char *const kinds[] = {"_avx", "_evex", "_sse", "_erms"};
+    size_t whole = MIN(strcspn(symbol, "@"), (size_t)SYMBOL_LENGTH_MAX), length = whole;
+    for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+        const char *kind = strstr(symbol, kinds[i]);
+        length = kind ? MIN(length, (size_t)(kind - symbol)) : length;
     }
-    return signature->frames > 0;
+    size_t underscores = length < whole ? strspn(symbol, "_") : 0;
+    text_append(ret, symbol + underscores, length - underscores);
 }
 
-/* How a thread dies, not why. */
-static bool is_of_the_end(const char *name, size_t length)
+static bool begins_with_any(const char *name, size_t length, const char *const *prefixes, size_t count)
 {
-    static const char *const ends[] = {"__pthread_kill",
+    for (size_t i = 0; i < count; i++)
+        if (length >= strlen(prefixes[i]) && memcmp(name, prefixes[i], strlen(prefixes[i])) == 0)
+            return true;
+    return false;
+}
+
+/* The methods between two of the program, and their names, depend on the runtime. */
+static bool is_of_framework(const char *name, size_t length)
+{
+    static const char *const prefixes[] = {"System.", "Microsoft.", "Internal.", "Interop.", "dynamicClass.IL_STUB"};
+    return begins_with_any(name, length, prefixes, ARRAY_SIZE(prefixes));
+}
+
+/* How a thread begins, which depends on the runtime; and how it dies, not why. */
+static bool is_of_no_interest(const char *name, size_t length)
+{
+    static const char *const ends[] = {"System.Threading.Thread.Start",
+                                       "__pthread_kill",
                                        "pthread_kill",
                                        "raise",
                                        "gsignal",
@@ -105,44 +99,213 @@ static bool is_of_the_end(const char *name, size_t length)
                                        "System.Environment.FailFast",
                                        "System.Runtime.EH.",
                                        "System.Environment._FailFast"};
-    for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
-        if (length >= strlen(ends[i]) && strncmp(name, ends[i], strlen(ends[i])) == 0)
+    return begins_with_any(name, length, ends, ARRAY_SIZE(ends));
+}
+
+/* ---- Frames ---- */
+
+static void add_frame(struct signature_frames *frames, struct text *name, bool of_framework)
+{
+    if (name->broken || !signature_frames_append(frames, (struct signature_frame){*name, of_framework}))
+        out_of_memory();
+}
+
+static void add_method(struct signature_frames *frames, const struct cdacq_method *method)
+{
+    struct text name = {0};
+    if (frames->count == COLLECTED_MAX || (method->name && is_of_no_interest(method->name, method->name_length)))
+        return;
+    if (method->name && method->name_length)
+        form_name(&name, method->name, method->name_length);
+    else
+        text_putc(&name, '?');
+    add_frame(frames, &name, method->name && is_of_framework(method->name, method->name_length));
+}
+
+struct ips {
+    uint64_t items[COLLECTED_MAX];
+    unsigned count;
+};
+
+static int add_ip(const struct cdacq_exception_frame *frame, void *context)
+{
+    struct ips *ips = context;
+    ips->items[ips->count++] = frame->ip;
+    return ips->count == COLLECTED_MAX;
+}
+
+/* Exceptions that only wrap what a part of the program threw: their type and frames say little. */
+static bool wraps(const struct cdacq_exception *exception)
+{
+    static const char *const types[] = {"System.Reflection.TargetInvocationException", "System.AggregateException",
+                                        "System.TypeInitializationException"};
+    for (size_t i = 0; i < ARRAY_SIZE(types) && exception->type && exception->inner; i++)
+        if (strcmp(exception->type, types[i]) == 0)
             return true;
     return false;
 }
 
-/* A symbol of the C library without the kind of processor that it is for: "memset" for "__memset_avx512_unaligned". */
-static void write_symbol(struct signature *signature, const char *symbol)
+/*
+ * Writes the types of the exception and of what it wraps, and adds the methods of their own stack traces, the innermost
+ * first: those of the thread end where it was rethrown.
+ */
+static void add_exception(struct report *report, struct signature_frames *frames)
 {
-    static const char *const kinds[] = {"_avx", "_evex", "_sse", "_erms"};
-    struct output *out = signature->report->answers.out;
-    size_t length = strlen(symbol);
-    for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-        const char *kind = strstr(symbol, kinds[i]);
-        length = kind ? MIN(length, (size_t)(kind - symbol)) : length;
+    struct cdacq_exception exception = {.size = sizeof exception, .inner = report->exception};
+    uint64_t wrapped[WRAPPED_MAX];
+    unsigned count = 0;
+    do {
+        uint64_t address = exception.inner;
+        if (cdacq_session_get_exception(report->session, address, &exception, NULL) < 0)
+            break;
+        output_literal(report->answers.out, count ? " of " : " ");
+        output_note(report->answers.out, exception.type ? exception.type : "?");
+        wrapped[count++] = address;
+    } while (count < WRAPPED_MAX && wraps(&exception));
+    while (count--) {
+        struct ips ips = {.count = 0};
+        (void)cdacq_session_visit_exception_frames(report->session, wrapped[count], add_ip, &ips, NULL);
+        for (unsigned i = 0; i < ips.count; i++) {
+            struct cdacq_method method = {.size = sizeof method};
+            if (cdacq_session_method_at(report->session, ips.items[i], &method, NULL) == CDACQ_OK)
+                add_method(frames, &method);
+        }
     }
-    size_t underscores = length < strlen(symbol) ? strspn(symbol, "_") : 0;
-    output_literal(out, signature->frames++ ? " < " : ": ");
-    output_escaped(out, symbol + underscores, length - underscores, ESCAPE_MESSAGE);
+}
+
+/*
+ * Where the body of a funclet's method goes on: what is between threw the exception, and only some runtimes keep it.
+ * The frame after the funclet if there is none.
+ */
+static size_t skip_handled(const struct stack_frames *frames, size_t funclet)
+{
+    uint64_t method_desc = frames->items[funclet].shared->method.method_desc;
+    for (size_t i = funclet + 1; method_desc && i < frames->count; i++)
+        if (frames->items[i].shared->frame.kind == CDACQ_FRAME_MANAGED &&
+            frames->items[i].shared->method.method_desc == method_desc)
+            return i;
+    return funclet + 1;
 }
 
 /* The frames of the thread: native ones up to the first method, then methods. */
-static void write_frames(struct signature *signature)
+static void add_stack(const struct stack_frames *stack, struct signature_frames *frames)
 {
-    const struct stack_frames *frames = &signature->report->dead->frames;
     bool managed = false;
-    for (size_t i = 0; i < frames->count && signature->frames < SIGNATURE_FRAMES; i++) {
-        const struct cdacq_frame *frame = &frames->items[i].shared->frame;
-        const struct cdacq_method *method = &frames->items[i].shared->method;
-        if (frame->kind == CDACQ_FRAME_MANAGED || frame->kind == CDACQ_FRAME_FUNCLET) {
+    for (size_t i = 0; i < stack->count && frames->count < COLLECTED_MAX;) {
+        const struct cdacq_frame *frame = &stack->items[i].shared->frame;
+        bool funclet = frame->kind == CDACQ_FRAME_FUNCLET;
+        if (frame->kind == CDACQ_FRAME_MANAGED || funclet) {
             managed = true;
-            if (!is_of_the_start(method) && (!method->name || !is_of_the_end(method->name, method->name_length)))
-                write_method(signature, method);
+            add_method(frames, &stack->items[i].shared->method);
         } else if (!managed && frame->kind == CDACQ_FRAME_NATIVE && frame->symbol &&
-                   !is_of_the_end(frame->symbol, strlen(frame->symbol))) {
-            write_symbol(signature, frame->symbol);
+                   !is_of_no_interest(frame->symbol, strlen(frame->symbol))) {
+            struct text name = {0};
+            form_symbol(&name, frame->symbol);
+            add_frame(frames, &name, false);
+        }
+        i = funclet ? skip_handled(stack, i) : i + 1;
+    }
+}
+
+/* Leaves the methods of the framework out, unless there are no others. */
+static void leave_framework_out(struct signature_frames *frames)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < frames->count; i++)
+        kept += !frames->items[i].of_framework;
+    if (!kept)
+        return;
+    kept = 0;
+    for (size_t i = 0; i < frames->count; i++) {
+        if (frames->items[i].of_framework)
+            text_deinit(&frames->items[i].name);
+        else
+            frames->items[kept++] = frames->items[i];
+    }
+    frames->count = kept;
+}
+
+static int compare(const struct signature_frames *frames, size_t a, size_t b)
+{
+    const char *x = frames->items[a].name.data, *y = frames->items[b].name.data;
+    return strcmp(x ? x : "", y ? y : "");
+}
+
+/* A recursion without end: the methods that repeat. */
+struct cycle {
+    size_t begin, length;
+    size_t end; /* the first frame that is no part of it */
+};
+
+static bool find_cycle(const struct signature_frames *frames, struct cycle *ret)
+{
+    for (size_t begin = 0; begin < CYCLE_START_MAX; begin++) {
+        for (size_t length = 1; length <= CYCLE_LENGTH_MAX; length++) {
+            size_t i = begin;
+            while (i + length < frames->count && compare(frames, i, i + length) == 0)
+                i++;
+            if (i - begin >= length * (CYCLE_COUNT_MIN - 1)) {
+                *ret = (struct cycle){begin, length, i + length};
+                return true;
+            }
         }
     }
+    return false;
+}
+
+/* Which of the methods of a cycle comes first is chance: it begins with the one that gives the least text. */
+static size_t first_of_cycle(const struct signature_frames *frames, const struct cycle *cycle)
+{
+    size_t first = 0;
+    for (size_t candidate = 1; candidate < cycle->length; candidate++) {
+        int order = 0;
+        for (size_t i = 0; i < cycle->length && !order; i++)
+            order = compare(frames, cycle->begin + (candidate + i) % cycle->length,
+                            cycle->begin + (first + i) % cycle->length);
+        first = order < 0 ? candidate : first;
+    }
+    return first;
+}
+
+/* ---- The line ---- */
+
+struct signature {
+    struct output *out;
+    const struct signature_frames *frames;
+    unsigned written;
+    size_t last; /* the frame that was written last */
+};
+
+static void write_frame(struct signature *signature, size_t i)
+{
+    const struct text *name = &signature->frames->items[i].name;
+    bool recursion = signature->written && compare(signature->frames, signature->last, i) == 0; /* of any depth */
+    if (recursion || signature->written == SIGNATURE_FRAMES)
+        return;
+    output_literal(signature->out, signature->written++ ? " < " : ": ");
+    output_escaped(signature->out, name->data ? name->data : "", name->length, ESCAPE_MESSAGE);
+    signature->last = i;
+}
+
+static void write_frames(struct output *out, const struct signature_frames *frames, bool overflow)
+{
+    struct signature signature = {.out = out, .frames = frames};
+    struct cycle cycle = {0};
+    if (overflow && find_cycle(frames, &cycle)) {
+        size_t first = first_of_cycle(frames, &cycle);
+        for (size_t i = 0; i < cycle.length; i++)
+            write_frame(&signature, cycle.begin + (first + i) % cycle.length);
+    }
+    for (size_t i = cycle.end; i < frames->count; i++)
+        write_frame(&signature, i);
+}
+
+static void write_name(struct output *out, const char *name, size_t length)
+{
+    struct text text = {0};
+    form_name(&text, name, length);
+    output_escaped(out, text.data ? text.data : "", text.length, ESCAPE_MESSAGE);
+    text_deinit(&text);
 }
 
 /* ---- Deadlocks ---- */
@@ -167,11 +330,10 @@ static const struct stack *stack_of(const struct report *report, int tid)
 /* The first method that is none of the framework's. */
 static const struct cdacq_method *waiting_method(const struct stack *stack)
 {
-    static const char framework[] = "System.";
     for (size_t i = 0; stack && i < stack->frames.count; i++) {
         const struct cdacq_method *method = &stack->frames.items[i].shared->method;
         if (method->answer == CDACQ_ANSWER_MANAGED && method->name && method->name_length &&
-            strncmp(method->name, framework, sizeof framework - 1) != 0)
+            !is_of_framework(method->name, method->name_length))
             return method;
     }
     return NULL;
@@ -222,13 +384,19 @@ static void write_deadlock(struct report *report)
 
 void report_write_signature(struct report *report)
 {
-    struct signature signature = {.report = report};
+    struct signature_frames frames = {0};
     char cause[SIGNAL_TEXT_SIZE];
     if (report->cause == REPORT_ALIVE && report->deadlocks.count)
         write_deadlock(report);
     else
         output_literal(report->answers.out, report_cause_text(report, cause));
-    bool has_exception = report->cause == REPORT_UNHANDLED && write_exception(&signature);
-    if (!has_exception && report->dead)
-        write_frames(&signature);
+    if (report->cause == REPORT_UNHANDLED)
+        add_exception(report, &frames);
+    if (!frames.count && report->dead)
+        add_stack(&report->dead->frames, &frames);
+    leave_framework_out(&frames);
+    write_frames(report->answers.out, &frames, report->end.kind == CDACQ_END_STACK_OVERFLOW);
+    for (size_t i = 0; i < frames.count; i++)
+        text_deinit(&frames.items[i].name);
+    signature_frames_deinit(&frames);
 }

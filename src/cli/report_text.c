@@ -179,8 +179,8 @@ static void write_nested(struct report *report, struct output *out)
         write_flaws(out, flaws);
     }
     if (report->nested_problem)
-        output_note_between(out, "\n? [error] ", report->nested_problem, "\n");
-    report->answers.errors += report->nested_problem != NULL;
+        output_note_between(out, "\n(exceptions that the thread was handling may be missing: ", report->nested_problem,
+                            ")\n");
 }
 
 /* Those of threads in a deadlock come first, after that of the thread that died. */

@@ -112,7 +112,12 @@ def expected_of(text):
     return text[:text.index(b"\0")] + b"\n"
 
 
-def problem_of(way, kind, core, words, runtime):
+def signature_problem(way, signature, signatures):
+    """The line for sorting crashes is that of the first runtime."""
+    return None if signatures.setdefault(way, signature) == signature else f"has the signature {signature!r} and not {signatures[way]!r}"
+
+
+def problem_of(way, kind, core, words, runtime, signatures):
     """None, "said" if the core lacks a part of the text and says so, or what is wrong."""
     whole = json.loads(subprocess.run([exceptions.TOOL, "report", "--json", core], stdout=subprocess.PIPE, check=False).stdout)
     nested = nested_problem(way, runtime, os.path.dirname(core), whole)
@@ -120,6 +125,8 @@ def problem_of(way, kind, core, words, runtime):
         return nested
     done = subprocess.run([exceptions.OBJECTS, core, "words"], stdout=subprocess.PIPE, check=True)
     _, length, flags = (int(word) for word in done.stdout.split(b"\n", 1)[0].split())
+    if problem := signature_problem(way, whole["signature"], signatures) if kind == "kernel" else None:
+        return problem
     text = expected_of(done.stdout.split(b"\n", 1)[1][:length])
     report = subprocess.run([exceptions.TOOL, "report", "--brief", core], stdout=subprocess.PIPE, check=False).stdout
     said = kind != "kernel" and (flags & (MISSING | CUT) or b"missing" in report)
@@ -138,13 +145,13 @@ def problem_of(way, kind, core, words, runtime):
     return None
 
 
-def test_way(command, way, kind, runtime):
+def test_way(command, way, kind, runtime, signatures):
     work = tempfile.mkdtemp(prefix="cdacq-death-")
     try:
         core, words = die(command, way, work, kind)
         if core is None:
             return "left no core"
-        return problem_of(way, kind, core, words, runtime)
+        return problem_of(way, kind, core, words, runtime, signatures)
     except subprocess.TimeoutExpired:
         return "did not end in time"
     finally:
@@ -169,7 +176,7 @@ def plan_of(arguments, first):
     return {kind: (WAYS if first else SHARE) if kind == "kernel" else SHARE_OF_KINDS if first else [] for kind in kinds}
 
 
-def test_runtime(runtime, plan):
+def test_runtime(runtime, plan, signatures):
     work = tempfile.mkdtemp(prefix="cdacq-deaths-")
     good = True
     try:
@@ -177,7 +184,7 @@ def test_runtime(runtime, plan):
         for kind, ways in plan.items():
             counts, wrong, begin = collections.Counter(), [], time.monotonic()
             for way in ways:
-                problem = test_way(command, way, kind, runtime)
+                problem = test_way(command, way, kind, runtime, signatures)
                 counts["ok" if problem is None else problem if problem == "said" else "wrong"] += 1
                 if problem not in (None, "said"):
                     wrong.append(f"{way} {problem}")
@@ -203,7 +210,8 @@ def main():
     runtimes = arguments.runtime or chosen or RUNTIMES
     try:
         lab.refuse_piped_cores()
-        return 0 if all([test_runtime(runtime, plan_of(arguments, i == 0)) for i, runtime in enumerate(runtimes)]) else 1
+        signatures = {}
+        return 0 if all([test_runtime(runtime, plan_of(arguments, i == 0), signatures) for i, runtime in enumerate(runtimes)]) else 1
     except lab.Skip as reason:
         print(f"skipped: {reason}")
         return 1 if os.environ.get("CDACQ_REQUIRE_DOTNET") == "1" else lab.SKIPPED
