@@ -183,6 +183,8 @@ static void base_complete(struct base *base)
     list_marks(base, "BSJB", 1024, &base->metadata);
     if (base->kind == BASE_CORE) {
         hide_paths(base, "/usr/");
+        hide_paths(base, "/lib/");
+        hide_paths(base, "/root/");
         hide_paths(base, "/tmp/");
         list_parts(base);
         list_pointers(base);
