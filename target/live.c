@@ -88,7 +88,7 @@ static void live_begin_question(struct target *target)
     target->question++;
 }
 
-static bool live_unchanged(struct target *target, struct read_log *log, size_t from)
+static bool live_unchanged(struct target *target, const struct read_log *log, size_t from)
 {
     return live_pages_unchanged(&live_of(target)->pages, target->question, log, from);
 }
@@ -220,19 +220,43 @@ struct maps_line {
     char *path;
 };
 
+/* Reads a number in front of `after`, and skips both. sscanf() would take a third of the time to open a process. */
+static bool parse_number(char **text, unsigned base, char after, uint64_t *ret)
+{
+    uint64_t value = 0;
+    const char *begin = *text;
+    for (;; (*text)++) {
+        char c = **text;
+        unsigned digit = c >= '0' && c <= '9'   ? (unsigned)(c - '0')
+                         : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10
+                                                : 16;
+        if (digit >= base)
+            break;
+        value = value * base + digit;
+    }
+    if (*text == begin || **text != after)
+        return false;
+    (*text)++;
+    *ret = value;
+    return true;
+}
+
 static bool parse_line(char *line, struct maps_line *ret)
 {
-    unsigned long long begin, end, offset, inode;
-    unsigned major, minor;
-    char access[5];
-    int path = 0;
-    if (sscanf(line, "%llx-%llx %4s %llx %x:%x %llu %n", &begin, &end, access, &offset, &major, &minor, &inode, &path) <
-            7 ||
-        !path || begin >= end)
+    uint64_t major, minor;
+    char *text = line;
+    if (!parse_number(&text, 16, '-', &ret->begin) || !parse_number(&text, 16, ' ', &ret->end) ||
+        strcspn(text, " ") != 4)
         return false;
-    unescape_newlines(line + path);
-    *ret = (struct maps_line){begin, end, offset, inode, makedev(major, minor), access[1] == 'w', line + path};
-    return true;
+    ret->writable = text[1] == 'w';
+    text += 5;
+    if (!parse_number(&text, 16, ' ', &ret->offset) || !parse_number(&text, 16, ':', &major) ||
+        !parse_number(&text, 16, ' ', &minor) || !parse_number(&text, 10, ' ', &ret->inode))
+        return false;
+    ret->device = makedev((unsigned)major, (unsigned)minor);
+    ret->path = text + strspn(text, " ");
+    unescape_newlines(ret->path);
+    return ret->begin < ret->end;
 }
 
 /*

@@ -1,6 +1,7 @@
 /*
  * live_pages.h: memory of a running process, read when it is first needed in a question. What was read stays as it is
- * until the next question begins, and is then read anew. Blocks of pages are read with one call. One thread at a time.
+ * until the next question begins, and is then read anew. A page is read alone, or with those after it if the page
+ * before it was read. One thread at a time.
  * Source: process_vm_readv(2).
  */
 #ifndef CDACQ_TARGET_LIVE_PAGES_H
@@ -10,36 +11,49 @@
 #include "target/target.h"
 
 enum {
-    LIVE_BLOCK_PAGES = 4,
-    LIVE_BLOCK_MAX = 1 << 16,  /* blocks: 1 GiB */
-    LIVE_BLOCK_KEPT = 1 << 12, /* when a question begins: 64 MiB */
+    LIVE_PAGE_MAX = 1 << 18,  /* 1 GiB */
+    LIVE_PAGE_KEPT = 1 << 14, /* when a question begins: 64 MiB */
 };
 
-/* Pages with their bytes. A page is valid in the question whose number it has. */
-struct live_block {
+/* A page, valid in one question. */
+struct live_page {
     uint64_t address;
-    uint8_t *bytes;                     /* in a slab */
-    uint64_t read[LIVE_BLOCK_PAGES];    /* the question in which the page was read */
-    uint64_t missing[LIVE_BLOCK_PAGES]; /* the question in which it could not be read */
+    uint8_t *bytes;    /* in a slab; NULL if it has never been read */
+    uint64_t question; /* in which it was last asked for */
+    bool missing;      /* it could not be read then */
+    uint64_t check;    /* the last check that it was part of */
+    size_t place;      /* among the pages of that check */
 };
 
-static inline uint64_t live_block_address(const struct live_block *block)
+static inline uint64_t live_page_address(const struct live_page *page)
 {
-    return block->address;
+    return page->address;
 }
 
-DEFINE_HASH_TABLE(live_blocks, struct live_block, uint64_t, live_block_address, hash_u64, equal_u64);
+DEFINE_HASH_TABLE(live_page_table, struct live_page, uint64_t, live_page_address, hash_u64, equal_u64);
 
-/* Memory for the bytes of blocks. */
+/* The part of a page that is read again: all that was read of it lies within. */
+struct checked_page {
+    uint64_t address;
+    const uint8_t *bytes;
+    uint32_t begin, end; /* offsets in the page */
+    uint32_t at;         /* of `begin` in the scratch memory */
+    bool differs;
+};
+
+DEFINE_VECTOR(checked_pages, struct checked_page);
+
+/* Memory for the bytes of pages. */
 struct live_slab;
 
 struct live_pages {
-    struct live_blocks blocks;
+    struct live_page_table table;
     struct live_slab *slabs; /* the newest first */
     int pid;
-    int error; /* errno of the last read that failed; 0 if none has */
+    int error;       /* errno of the last read that failed; 0 if none has */
+    uint64_t checks; /* counts them */
+    struct checked_pages checked;
     uint8_t *scratch;
-    size_t scratch_size;
 };
 
 void live_pages_deinit(struct live_pages *pages);
@@ -52,9 +66,9 @@ bool live_pages_at(struct live_pages *pages, uint64_t now, uint64_t address, str
 
 /*
  * Reads again what the question `now` has read, from the log's item `from` on. True if all of it is the same: there was
- * a moment between the last of the first reads and the first of these at which the process held all of it. Sorts those
- * items. False also if memory runs out or the process has ended.
+ * a moment between the last of the first reads and the first of these at which the process held all of it. False also
+ * if memory runs out or the process has ended.
  */
-bool live_pages_unchanged(struct live_pages *pages, uint64_t now, struct read_log *log, size_t from);
+bool live_pages_unchanged(struct live_pages *pages, uint64_t now, const struct read_log *log, size_t from);
 
 #endif

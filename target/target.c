@@ -20,7 +20,7 @@ void target_refresh(struct target *target)
         target->ops->refresh(target);
 }
 
-bool target_unchanged(struct target *target, struct read_log *log, size_t from)
+bool target_unchanged(struct target *target, const struct read_log *log, size_t from)
 {
     return !target->ops->unchanged || target->ops->unchanged(target, log, from);
 }

@@ -106,7 +106,7 @@ struct target_ops {
     /* The next four are of a running process, and NULL for memory that does not change. */
     void (*begin_question)(struct target *target);
     void (*refresh)(struct target *target);
-    bool (*unchanged)(struct target *target, struct read_log *log, size_t from);
+    bool (*unchanged)(struct target *target, const struct read_log *log, size_t from);
     /* Why nothing can be read any more: the process has ended or executed another program. NULL if it still runs. */
     const char *(*gone)(struct target *target);
     void (*destroy)(struct target *target);
@@ -155,8 +155,8 @@ void target_begin_question(struct target *target);
  */
 void target_refresh(struct target *target);
 
-/* Whether the process still holds what the log says was read in this question, from item `from` on. Sorts those. */
-bool target_unchanged(struct target *target, struct read_log *log, size_t from);
+/* Whether the process still holds what the log says was read in this question, from item `from` on. */
+bool target_unchanged(struct target *target, const struct read_log *log, size_t from);
 
 /* Why nothing can be read any more, or NULL. */
 const char *target_gone(struct target *target);

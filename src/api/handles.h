@@ -15,6 +15,7 @@
 #include "contracts/code_lookup/platform_metadata.h"
 #include "descriptors/runtime.h"
 #include "descriptors/runtime_version.h"
+#include "src/api/record_index.h"
 #include "src/api/source_files.h"
 #include "src/api/source_link.h"
 #include "target/threads.h"
@@ -62,6 +63,7 @@ struct method_record {
     bool functions_unknown;                   /* unreadable, or too many */
     uint64_t round;                           /* of a running process: of the session's modules when it was formed */
     bool is_void;                             /* of a running process: it changed while this was formed */
+    bool is_whole;                            /* of a running process: no other method begins within it */
     bool has_il_map;                          /* the next three fields were filled */
     bool il_unverified;                       /* bytes of an unconfirmed file were read for them */
     uint32_t il_point_count;                  /* 0: no IL offset is known */
@@ -124,6 +126,7 @@ struct cdacq_session {
     size_t arena_taken;            /* bytes of it that were taken from the target's bound on memory */
     struct arena scratch;          /* of the failure texts of the last call */
     struct walked_records walked;  /* records of look-ups without a table */
+    struct record_index formed;    /* of a running process: the same for one question, if it has many addresses */
     uint32_t function_total;       /* of all records */
     size_t il_point_total;         /* of all records */
     struct module_sources sources; /* PDBs in use */

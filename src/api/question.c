@@ -32,6 +32,7 @@ static void forget_records(struct cdacq_session *session)
     code_map_free(session->own_map);
     session->own_map = NULL;
     walked_records_deinit(&session->walked);
+    record_index_deinit(&session->formed);
     arena_deinit(&session->records_arena);
     module_cache_free_retired(&session->modules);
     session->answered = NULL;

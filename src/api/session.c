@@ -13,7 +13,6 @@
 
 enum {
     FUNCTIONS_MAX = 4 * 1024 * 1024, /* of all records of a session: a large process has some 100,000 */
-    WALKS_BEFORE_TABLE = 256,        /* in a range of a running process, of which a table lasts for one question only */
     CHUNK = 128,                     /* addresses of a running process whose answers are checked together */
     WALKS_BEFORE_INDEX = 16, /* indexing a range costs about as much as this many look-ups that touch new pages */
 };
@@ -516,33 +515,39 @@ static bool record_contains(const struct method_record *record, uint64_t address
                         : address - method->code_start < method->code_size;
 }
 
-/* The place of the record for an address in its range's index. NULL if the index has no method there. */
-static struct method_record **find_slot(struct cdacq_session *session, uint64_t address)
+/*
+ * Whether a look-up finds the method at its last address, too: then no other method begins within it, and it is the
+ * answer for each of its addresses. This is checked together with the answer, since the record goes with it.
+ */
+static bool is_whole(struct cdacq_session *session, struct method_record *record)
 {
-    size_t index = session_map(session) ? find_range(session, address) : SIZE_MAX;
-    struct session_range *range = index != SIZE_MAX ? &session->ranges[index] : NULL;
-    if (!range || (!range->table && (++range->walks < WALKS_BEFORE_TABLE || !session_table(session, index))))
-        return NULL;
-    uint64_t begin = session->map->ranges[index].section.begin;
-    const struct block_part *part =
-        address - begin <= UINT32_MAX ? code_table_find(range->table, (uint32_t)(address - begin)) : NULL;
-    return part && (part->kind == PART_HOT || part->kind == PART_COLD) ? &range->records[part - range->table->items]
-                                                                       : NULL;
+    const struct cdacq_method *method = &record->method;
+    uint64_t end = method->cold ? method->cold_start + method->cold_size : method->code_start + method->code_size;
+    struct code_block block;
+    if (record->is_whole)
+        return true;
+    session_follow(session);
+    reader_begin(&session->reader.raw, FUEL_LOOKUP);
+    record->is_whole = execution_manager_find(&session->target->manager, &session->reader, end - 1, &block) &&
+                       code_block_is_method(&block) && block.start == method->code_start &&
+                       block.cold == method->cold && record_list_append(&session->unchecked, record);
+    return record->is_whole;
 }
 
 /* The index only leads to a record that was formed in this question. All other answers are looked up. */
 static void look_up_running(struct cdacq_session *session, uint64_t ip, bool many, struct cdacq_method *ret)
 {
     uint64_t address = session_address(session, ip);
-    struct method_record **slot = many ? find_slot(session, address) : NULL;
-    if (slot && *slot && !(*slot)->is_void && record_contains(*slot, address)) {
-        answer_from(session, *slot, NULL, address, ret);
+    struct method_record *record = many ? record_index_find(&session->formed, address) : NULL;
+    if (record && !record->is_void && record_contains(record, address) && is_whole(session, record)) {
+        answer_from(session, record, NULL, address, ret);
         ret->ip = ip;
         return;
     }
-    struct method_record *record = walk(session, ip, ret);
-    if (slot && record)
-        *slot = record;
+    record = walk(session, ip, ret);
+    if (many && record)
+        (void)record_index_add(&session->formed,
+                               record->method.cold ? record->method.cold_start : record->method.code_start, record);
 }
 
 static void keep_error(struct cdacq_session *session, struct cdacq_method *method)

@@ -20,7 +20,7 @@ static struct cdacq_error error;
 static struct target_ops ops;
 static unsigned changes; /* checks that still fail */
 
-static bool unchanged(struct target *live, struct read_log *log, size_t from)
+static bool unchanged(struct target *live, const struct read_log *log, size_t from)
 {
     (void)live, (void)log, (void)from;
     changes -= changes > 0;
