@@ -4,9 +4,11 @@
 Exit 77 (skipped) where dotnet or gdb is missing, unless CDACQ_REQUIRE_DOTNET=1: then that is a failure. Without lldb,
 its part is left out.
 """
+import glob
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -90,7 +92,37 @@ def check_lldb_commands(what, core, failures):
             failures.append(f"{what}: {expected} is not shown by lldb: {output[-2500:]}")
 
 
-def live(what, target, failures):
+def build_plugin(work):
+    """The LLDB plug-in of the examples. None without lldb's headers or a C++ compiler."""
+    headers = sorted(glob.glob("/usr/lib/llvm-*/include/lldb/API/LLDB.h"))
+    if not headers or shutil.which("c++") is None or not lldb_stacks.lldb_works():
+        return None
+    root, library = os.path.join(lab.HERE, "..", ".."), os.path.dirname(os.path.abspath(TOOL))
+    path = os.path.join(work, "libmanaged.so")
+    lab.run(["c++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", f"{root}/examples/lldb_plugin.cpp", "-I",
+             f"{root}/include", "-isystem", headers[0].removesuffix("/lldb/API/LLDB.h"), "-L", library, f"-Wl,-rpath,{library}", "-lcdacq",
+             "-o", path])
+    return path
+
+
+def check_plugin(what, plugin, target, failures, stacks=None):
+    """The stack of the thread that lldb selects, and the methods on it."""
+    stacks = stacks or gdb_stacks.expected_stacks(TOOL, target)
+    frames = stacks[target if isinstance(target, int) else next(iter(stacks))]
+    ips = [frame["ip"] for frame in frames if frame["status"] == "managed"]
+    output, _ = lldb_stacks.run_lldb(target, [f"plugin load {plugin}", "managed stack", f"managed method {' '.join(ips)} 0x12",
+                                              *(["detach"] if isinstance(target, int) else [])], package=False)
+    shown = re.findall(r"(?m)^#\d+ +\?? ?(0x[0-9a-f]+) ", output)
+    if shown != [frame["ip"] for frame in frames]:
+        failures.append(f"{what}: the plug-in walks otherwise: {output[-2500:]}")
+    for frame in frames:
+        if frame["status"] == "managed" and output.count(f"{frame['ip']} {frame['method']} +0x") < 2:
+            failures.append(f"{what}: the plug-in does not name {frame['ip']} {frame['method']}: {output[-2500:]}")
+    if "0x12 not managed\n" not in output or not ips:
+        failures.append(f"{what}: the plug-in names what is not managed: {output[-500:]}")
+
+
+def live(what, target, failures, plugin):
     """A running process. Its threads are stopped, so that two debuggers one after the other see the same stacks."""
     os.killpg(target.pid, 19)  # SIGSTOP
     arguments = ["-p", str(target.pid)]
@@ -102,20 +134,25 @@ def live(what, target, failures):
         code = ["-ex", "set confirm off"]
         gdb_stacks.run_gdb(code + arguments, ["cdacq threads", "stepi", "bt", "detach"])
         check_lldb(f"{what}, process", target.pid, failures, stacks)
+        if plugin:
+            check_plugin(f"{what}, process", plugin, target.pid, failures, stacks)
     finally:
         os.killpg(target.pid, 18)
 
 
 def test_runtime(runtime, work, failures):
     what = runtime or "installed"
+    plugin = build_plugin(work) if not runtime else None
     with lab.running_target(work, runtime=runtime) as target:
-        live(what, target, failures)
+        live(what, target, failures, plugin)
         cores = [target.createdump("heap"), target.createdump("mini"), target.kernel_core()]
     for core in cores:
         check(f"{what}, {os.path.basename(core)}", ["-ex", f"core-file {core}"], core, failures)
         check_lldb(f"{what}, {os.path.basename(core)}", core, failures)
     check(f"{what}, with the program", [f"{cores[2]}.exe" if os.path.exists(f"{cores[2]}.exe") else sys_dotnet(),
                                         "-ex", f"core-file {cores[2]}"], cores[2], failures)
+    if plugin:
+        check_plugin(what, plugin, cores[0], failures)
     check_symbols(what, cores[2], failures)
     check_lldb_commands(what, cores[2], failures)
     for core in cores:

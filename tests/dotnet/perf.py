@@ -136,6 +136,27 @@ def test_jitdump(work, program, results):
     report(results, "perf inject takes the jitdump", found, ask(core, found))
 
 
+def test_sampler(work, program, results):
+    """The example that samples without perf, in time that is not perf's."""
+    out, library = os.path.join(work, "sampler"), os.path.dirname(os.path.abspath(TOOL))
+    root = os.path.join(lab.HERE, "..", "..")
+    lab.run([os.environ.get("CDACQ_CC", "cc"), "-std=gnu17", "-O1", "-Wall", "-Wextra", "-Werror", "-I", f"{root}/include", "-o", out,
+             f"{root}/examples/sampler.c", "-L", library, f"-Wl,-rpath,{library}", "-lcdacq"])
+    with running(["dotnet", program]) as pid:
+        done = subprocess.run([out, str(pid), "100", "2"], capture_output=True, text=True, check=False)
+    folded = Counter()
+    for line in done.stdout.splitlines():
+        stack, count = line.rsplit(" ", 1)
+        folded[stack] += int(count)
+    said = re.fullmatch(r"(\d+) samples, (\d+) incomplete, (\d+) lost\n", done.stderr)
+    total, incomplete, lost = map(int, said.groups()) if said else (0, 0, 0)
+    hot = sum(count for stack, count in folded.items() if "Busy.Program" in stack)
+    whole = sum(count for stack, count in folded.items() if "Busy.Program.Main" in stack or "start_thread" in stack)
+    note(results, "the sampler of the examples", total > 20 and sum(folded.values()) == total and not lost and incomplete * 20 <= total
+         and hot * 10 > total * 9 and whole * 20 >= total * 19,
+         f"{total} samples, {incomplete} incomplete, {hot} below the program's own methods, {whole} from the start {done.stderr[-200:] if not said else ''}")
+
+
 def refuse_without_perf(work):
     if shutil.which("perf") is None:
         raise lab.Skip("perf is not installed")
@@ -153,6 +174,7 @@ def main():
             program = build(work)
             test_symfs(work, program, results, "default settings", 0)
             test_symfs(work, program, results, "without tiers", 5, DOTNET_TieredCompilation="0")
+            test_sampler(work, program, results)
             test_perf_map(work, program, results)
             test_jitdump(work, program, results)
     except lab.Skip as reason:
