@@ -1,4 +1,4 @@
-"""libcdacq.so exports every function that the public headers declare, and nothing else."""
+"""libcdacq.so exports every function that the public headers declare, and nothing else. Debian's list has them all."""
 import os
 import pathlib
 import re
@@ -24,5 +24,11 @@ for line in listing.splitlines():
 if not declared or declared != exported:
     print("declared but not exported:", sorted(declared - exported))
     print("exported but not declared:", sorted(exported - declared))
+    sys.exit(1)
+
+listed = set(re.findall(r"^ (cdacq_\w+)@CDACQ_0 ", pathlib.Path("debian/libcdacq0.symbols").read_text(), re.M))
+if listed != declared:
+    print("not in debian/libcdacq0.symbols (run scripts/update-symbols):", sorted(declared - listed))
+    print("in debian/libcdacq0.symbols, but gone (docs/versions.md):", sorted(listed - declared))
     sys.exit(1)
 print(len(exported), "functions")

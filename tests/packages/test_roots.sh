@@ -76,18 +76,18 @@ test_packages() { # suite
     for name in "${ours[@]}"; do deb+=("/packages/$(cd "$root/packages" && echo "$name"_*.deb)"); done
     apt install "${deb[@]}"
     local examples=/usr/share/doc/cdacq/examples
-    expect 'Demo.Outer<T>.Inner<int>..ctor() +0xf [jit]' in_root cdacq ip2method $examples/net10-x64/core 7f91e58aed0f
-    expect 'Unhandled exception.' in_root cdacq report --brief $examples/crash-net10-x64/core
+    expect 'Demo.Outer<T>.Inner<int>..ctor() +0xf [jit]' in_root cdacq ip2method $examples/net10-x64.core.gz 7f91e58aed0f
+    expect 'Unhandled exception.' in_root cdacq report --brief $examples/crash-net10-x64.core.gz
     expect 'CDACQ(1)' in_root sh -c 'man cdacq | head -n 1'
     [[ ! -e $source/contrib/completion ]] ||
         expect ' cdacq' in_root bash -c '. /usr/share/bash-completion/bash_completion; _completion_loader cdacq; complete -p cdacq'
     expect 'Demo.Outer<T>.Inner<int>..ctor()' in_root python3 -B -c "import cdacq
-with cdacq.open('$examples/net10-x64/core') as target:
+with cdacq.open('$examples/net10-x64.core.gz') as target:
     print(target.method_at(0x7f91e58aed0f).name)"
     in_root sh -c "cp /bin/true /tmp/libcoreclr.so"
-    expect 'cdacq ip2method' in_root gdb -q -batch -ex 'file /tmp/libcoreclr.so' -ex 'help cdacq'
+    expect 'cdacq ip2method' in_root PYTHONDONTWRITEBYTECODE=1 gdb -q -batch -ex 'file /tmp/libcoreclr.so' -ex 'help cdacq'
     in_root sh -c 'cc -o /tmp/method_at /usr/share/doc/libcdacq-dev/examples/method_at.c $(pkg-config --cflags --libs libcdacq)'
-    expect 'Demo.Outer<T>.Inner<int>..ctor() +0xf' in_root /tmp/method_at $examples/net10-x64/core 7f91e58aed0f
+    expect 'Demo.Outer<T>.Inner<int>..ctor() +0xf' in_root /tmp/method_at $examples/net10-x64.core.gz 7f91e58aed0f
     expect "" in_root dpkg --verify "${ours[@]}"
 
     apt purge "${ours[@]}"
@@ -132,8 +132,8 @@ test_rpm() {
 }
 
 test_tar
-command -v rpm >/dev/null && test_rpm
+[[ ! -e $(echo "$packages"/cdacq-*.rpm) ]] || test_rpm
 for suite in "${suites[@]}"; do
     test_packages "$suite"
 done
-echo "packages: ok (tar, rpm, ${suites[*]})"
+echo "packages: ok (tar, ${suites[*]})"
