@@ -175,8 +175,10 @@ static inline struct arena *session_record_arena(struct cdacq_session *session)
 /* The record of a part, formed on demand. NULL on failure, with session->error set. */
 struct method_record *session_record(struct cdacq_session *session, size_t range, const struct block_part *part);
 
+enum { SESSION_AT_ONCE = 256 }; /* methods of a running process that are read, and checked, together */
+
 /*
- * Forms the records of parts of a range, from `from` up to `to`, and checks them together. session_record() then
+ * Forms the records of at most SESSION_AT_ONCE parts of a range, from `from` up to `to`, and checks them together. session_record() then
  * returns them, and fails with NOT_MANAGED for a method that the process no longer has. For a running process. Parts
  * for which `wanted`, which may be NULL, has false are left out.
  */

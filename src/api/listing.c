@@ -6,8 +6,6 @@
 #include "src/api/listing.h"
 #include "src/api/question.h"
 
-enum { AT_ONCE = 256 }; /* methods of a running process that are read, and checked, together */
-
 enum { STEPS_OF_ELEMENT = 8 }; /* of work that an element costs beyond what is read for it */
 
 struct visit {
@@ -108,7 +106,7 @@ static bool is_unprepared(const struct visit *visit, const struct code_range *ra
 
 /* Reads the records of parts of a running process: from `from` up to `to`, unless the filter does not want them. */
 static void prepare(const struct visit *visit, size_t index, const struct code_table *table, size_t from, size_t to,
-                    bool wanted[AT_ONCE])
+                    bool wanted[SESSION_AT_ONCE])
 {
     const struct code_range *range = &visit->session->map->ranges[index];
     const struct listing_filter *filter = visit->filter;
@@ -128,7 +126,7 @@ static enum cdacq_status visit_range(const struct visit *visit, size_t index)
 {
     struct cdacq_session *session = visit->session;
     const struct code_range *range = &session->map->ranges[index];
-    bool wanted[AT_ONCE];
+    bool wanted[SESSION_AT_ONCE];
     /* ReadyToRun images also hold stubs. */
     if (is_left_out(visit, range) && !(visit->flags & CDACQ_VISIT_STUBS))
         return CDACQ_OK;
@@ -145,9 +143,9 @@ static enum cdacq_status visit_range(const struct visit *visit, size_t index)
         work_add_steps(&session->target->target->work, STEPS_OF_ELEMENT);
         if (session_gave_up(session, &session->error))
             return CDACQ_ERR_FUEL;
-        if (session_is_running(session) && i % AT_ONCE == 0)
-            prepare(visit, index, table->table, i, MIN(i + AT_ONCE, count), wanted);
-        if (!session_is_running(session) || wanted[i % AT_ONCE])
+        if (session_is_running(session) && i % SESSION_AT_ONCE == 0)
+            prepare(visit, index, table->table, i, MIN(i + SESSION_AT_ONCE, count), wanted);
+        if (!session_is_running(session) || wanted[i % SESSION_AT_ONCE])
             status = visit_part(visit, index, &table->table->items[i]);
     }
     return status;

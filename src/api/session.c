@@ -628,29 +628,43 @@ static void prepare_record(struct cdacq_session *session, size_t index, size_t i
         error_set(&session->error, CDACQ_NOT_MANAGED, begin, "%s", cdacq_status_text(CDACQ_NOT_MANAGED));
 }
 
+/*
+ * Forms the records of these parts, and checks them: together or, if that fails, in halves, so that few checks find
+ * those that the process has changed. What has not changed was read before. Leaves those that fail at the front of
+ * `parts` and returns their number.
+ */
+static size_t prepare_parts(struct cdacq_session *session, size_t index, size_t *parts, size_t count)
+{
+    read_log_clear(&session->log);
+    for (size_t i = 0; i < count; i++)
+        prepare_record(session, index, parts[i]);
+    if (session_check(session))
+        return 0;
+    if (count == 1)
+        return 1;
+    size_t half = count / 2, failed = prepare_parts(session, index, parts, half);
+    size_t more = prepare_parts(session, index, parts + half, count - half);
+    memmove(parts + failed, parts + half, more * sizeof *parts);
+    return failed + more;
+}
+
 void session_prepare_records(struct cdacq_session *session, size_t index, size_t from, size_t to, const bool *wanted)
 {
     struct session_range *range = &session->ranges[index];
     struct cdacq_method method;
-    read_log_clear(&session->log);
-    for (size_t i = from; i < to; i++)
+    size_t parts[SESSION_AT_ONCE], count = 0;
+    for (size_t i = from; i < to && count < SESSION_AT_ONCE; i++)
         if (!wanted || wanted[i - from])
-            prepare_record(session, index, i);
-    if (session_check(session))
-        return;
-    for (size_t i = from; i < to; i++) {
-        if (wanted && !wanted[i - from])
-            continue;
-        bool same = range->records[i] && !range->records[i]->is_void;
-        for (unsigned tries = 0; tries < SESSION_TRIES && !same; tries++) {
+            parts[count++] = i;
+    for (unsigned tries = 0; tries < SESSION_TRIES && count; tries++) {
+        if (tries)
             session_read_anew(session);
-            prepare_record(session, index, i);
-            same = session_check(session);
-        }
-        if (same)
-            continue;
-        range->records[i] = NULL;
-        answer_changed(session, session->map->ranges[index].section.begin + range->table->items[i].begin, &method);
+        count = prepare_parts(session, index, parts, count);
+    }
+    for (size_t i = 0; i < count; i++) {
+        range->records[parts[i]] = NULL;
+        answer_changed(session, session->map->ranges[index].section.begin + range->table->items[parts[i]].begin,
+                       &method);
     }
 }
 
