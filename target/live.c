@@ -26,6 +26,8 @@ enum {
     STOP_SECONDS = 5,   /* a thread in an uninterruptible wait may never stop */
 };
 
+#define LISTED_FOR UINT64_C(1000000000) /* nanoseconds, after which mappings are listed again in any case */
+
 struct held_thread {
     pid_t tid;
     int signal; /* intercepted when the thread stopped; delivered when it resumes */
@@ -47,16 +49,17 @@ struct holder {
     size_t held_count;
     enum cdacq_status status;
     struct cdacq_error error;
+    uint64_t began; /* when it began to hold, in nanoseconds */
 };
 
 struct live {
     struct target base;
     struct live_pages pages;
-    uint64_t probe; /* an address of readable memory */
-    int memory;     /* /proc/PID/mem, which stays that of the program that was opened */
-    int statm;      /* /proc/PID/statm: its first number changes when most mappings come and go */
-    uint64_t size;  /* that number, when the mappings were last listed */
-    time_t listed;  /* and when that was, in seconds */
+    uint64_t probe;  /* an address of readable memory */
+    int memory;      /* /proc/PID/mem, which stays that of the program that was opened */
+    int statm;       /* /proc/PID/statm: its first number changes when most mappings come and go */
+    uint64_t size;   /* that number, when the mappings were last listed */
+    uint64_t listed; /* and when that was, in LISTED_FOR */
     struct file_policy *policy;
     struct holder holder;
 };
@@ -110,8 +113,16 @@ static void wait_for(sem_t *semaphore)
         ;
 }
 
-static void release_threads(struct holder *holder)
+static uint64_t now_in_nanoseconds(void)
 {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static void release_threads(struct live *live)
+{
+    struct holder *holder = &live->holder;
     if (!holder->started)
         return;
     sem_post(&holder->wake);
@@ -119,12 +130,17 @@ static void release_threads(struct holder *holder)
     sem_destroy(&holder->settled);
     sem_destroy(&holder->wake);
     free(holder->held);
+    uint64_t time = now_in_nanoseconds() - holder->began;
+    live->base.stops.count++;
+    live->base.stops.total += time;
+    live->base.stops.longest = MAX(live->base.stops.longest, time);
+    *holder = (struct holder){0};
 }
 
 static void live_destroy(struct target *target)
 {
     struct live *live = live_of(target);
-    release_threads(&live->holder);
+    release_threads(live);
     live_pages_deinit(&live->pages);
     if (live->memory >= 0)
         close(live->memory);
@@ -346,20 +362,13 @@ static uint64_t size_of(const struct live *live)
     return strtoull(text, NULL, 10);
 }
 
-static time_t now_in_seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec;
-}
-
 /* Lists the mappings. IO with errno set; NOT_MANAGED, and the known ones stay, if the process has no memory any more. */
 static enum cdacq_status list_mappings(struct live *live)
 {
     struct mapping *mappings;
     size_t count;
     live->size = size_of(live);
-    live->listed = now_in_seconds();
+    live->listed = now_in_nanoseconds() / LISTED_FOR;
     CLEANUP_FREE char *text = read_maps(live->base.pid);
     if (!text || !text[0])
         return text ? CDACQ_NOT_MANAGED : CDACQ_ERR_IO;
@@ -370,22 +379,10 @@ static enum cdacq_status list_mappings(struct live *live)
 static void live_refresh(struct target *target)
 {
     struct live *live = live_of(target);
-    if (!target->changes || (size_of(live) == live->size && now_in_seconds() == live->listed))
+    if (!target->changes || (size_of(live) == live->size && now_in_nanoseconds() / LISTED_FOR == live->listed))
         return;
     (void)list_mappings(live); /* if not, the known ones stay */
 }
-
-static const struct target_ops live_ops = {
-    .memory_at = live_memory_at,
-    .dumped_at = live_own_memory_at,
-    .threads = live_threads,
-    .process = live_process,
-    .begin_question = live_begin_question,
-    .refresh = live_refresh,
-    .unchanged = live_unchanged,
-    .gone = live_gone,
-    .destroy = live_destroy,
-};
 
 /* Words errno for a process. */
 static enum cdacq_status process_error(const struct live *live, struct cdacq_error *err)
@@ -541,6 +538,7 @@ static enum cdacq_status hold(struct live *live, struct cdacq_error *err)
     holder->held = calloc(THREAD_MAX, sizeof *holder->held);
     if (!holder->held)
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
+    holder->began = now_in_nanoseconds();
     sem_init(&holder->settled, 0, 0);
     sem_init(&holder->wake, 0, 0);
     sigfillset(&all); /* signals are left to the process's other threads */
@@ -549,6 +547,7 @@ static enum cdacq_status hold(struct live *live, struct cdacq_error *err)
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (!holder->started) {
         free(holder->held);
+        holder->held = NULL;
         return error_set(err, CDACQ_ERR_NOMEM, 0, "no thread for holding process %d", live->base.pid);
     }
     wait_for(&holder->settled);
@@ -556,6 +555,41 @@ static enum cdacq_status hold(struct live *live, struct cdacq_error *err)
         *err = holder->error;
     return holder->status;
 }
+
+static enum cdacq_status live_stop(struct target *target, bool as_core, struct cdacq_error *err)
+{
+    struct live *live = live_of(target);
+    if (live->holder.started)
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "process %d: it is stopped already", target->pid);
+    enum cdacq_status status = hold(live, err);
+    if (status < 0) {
+        release_threads(live);
+        return status;
+    }
+    live_begin_question(target);
+    (void)list_mappings(live);
+    target->changes &= !as_core;
+    return CDACQ_OK;
+}
+
+static void live_resume(struct target *target)
+{
+    release_threads(live_of(target));
+}
+
+static const struct target_ops live_ops = {
+    .memory_at = live_memory_at,
+    .dumped_at = live_own_memory_at,
+    .threads = live_threads,
+    .process = live_process,
+    .begin_question = live_begin_question,
+    .refresh = live_refresh,
+    .stop = live_stop,
+    .resume = live_resume,
+    .unchanged = live_unchanged,
+    .gone = live_gone,
+    .destroy = live_destroy,
+};
 
 /* Fails once, at open, for a process that has ended or may not be read. */
 static enum cdacq_status check_readable(struct live *live, struct cdacq_error *err)

@@ -103,13 +103,21 @@ struct target_ops {
     enum cdacq_status (*threads)(struct target *target, struct threads *ret, struct cdacq_error *err);
     /* Fills in a zeroed struct. NULL where nothing is known. */
     void (*process)(struct target *target, struct target_process *ret);
-    /* The next four are of a running process, and NULL for memory that does not change. */
+    /* The next six are of a process, and NULL for memory that does not change. */
     void (*begin_question)(struct target *target);
     void (*refresh)(struct target *target);
+    /* Stops the process, which runs, and begins a question. `as_core`: its memory does not change any more. */
+    enum cdacq_status (*stop)(struct target *target, bool as_core, struct cdacq_error *err);
+    void (*resume)(struct target *target);
     bool (*unchanged)(struct target *target, const struct read_log *log, size_t from);
     /* Why nothing can be read any more: the process has ended or executed another program. NULL if it still runs. */
     const char *(*gone)(struct target *target);
     void (*destroy)(struct target *target);
+};
+
+/* How often and for how long a process was stopped, in nanoseconds. */
+struct target_stops {
+    uint64_t count, total, longest;
 };
 
 struct target {
@@ -132,6 +140,7 @@ struct target {
     const char *writer;      /* the program that wrote a core, guessed from its notes; static */
     uint64_t segment_count, dumped_size, missing_size;
     struct work work;
+    struct target_stops stops;
     uint64_t file_size; /* of a core as it is read; 0 for other targets */
     bool truncated;
     const char *truncation; /* why only the beginning of a core was read, where that is known; owned by the backend */

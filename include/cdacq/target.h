@@ -17,7 +17,11 @@ CDACQ_BEGIN_DECLS
 struct cdacq_target;
 
 enum cdacq_open_flags {
-    CDACQ_OPEN_STOP = 1 << 0,       /* live: stop all threads (PTRACE_SEIZE) until cdacq_target_close */
+    /*
+     * live: stop all threads (PTRACE_SEIZE) until cdacq_target_resume or cdacq_target_close. What is found once, such as
+     * the runtime and its descriptor, is read before, and what is answered from is read after.
+     */
+    CDACQ_OPEN_STOP = 1 << 0,
     CDACQ_OPEN_RECORD = 1 << 1,     /* record what is read, for cdacq_target_write_snapshot */
     CDACQ_OPEN_DEBUGINFOD = 1 << 2, /* ask the servers in DEBUGINFOD_URLS for missing ELF files */
     /*
@@ -287,6 +291,30 @@ struct cdacq_target_info {
  * has changed, or a second has passed; stopped processes keep it. Does nothing for other targets. Fails with IO if the process has ended or executed another program.
  */
 CDACQ_API enum cdacq_status cdacq_target_refresh(struct cdacq_target *target, struct cdacq_error *err);
+
+/*
+ * Stops all threads of a process that was opened without CDACQ_OPEN_STOP, until cdacq_target_resume, and begins a
+ * question as cdacq_target_refresh does. A thread of the library holds them; the caller must not call waitpid(-1)
+ * meanwhile. If this process ends, by whatever signal, the target runs on. Fails with ARGUMENT unless the target is a
+ * process that runs, and with IO if a thread cannot be stopped.
+ */
+CDACQ_API enum cdacq_status cdacq_target_stop(struct cdacq_target *target, struct cdacq_error *err);
+
+/*
+ * Lets a stopped process run on. With CDACQ_OPEN_STOP, what was read before stays, but what is read after it is of a
+ * process that runs: ask nothing more. Does nothing for other targets.
+ */
+CDACQ_API void cdacq_target_resume(struct cdacq_target *target);
+
+/* How often a target's process was stopped, until now: stops that have ended. In nanoseconds. */
+struct cdacq_stops {
+    size_t size; /* sizeof(struct cdacq_stops) of the caller */
+    uint64_t count;
+    uint64_t total, longest; /* nanoseconds */
+};
+
+CDACQ_API enum cdacq_status cdacq_target_get_stops(const struct cdacq_target *target, struct cdacq_stops *ret,
+                                                   struct cdacq_error *err);
 
 /* Describes the target. Fails with ARGUMENT only. */
 CDACQ_API enum cdacq_status cdacq_target_get_info(struct cdacq_target *target, struct cdacq_target_info *ret,

@@ -25,7 +25,7 @@ from .records import (CodeHeap, CodeRange, Comparison, ContractInfo, DebugInfo, 
                       ExceptionFrame, GCInfo, JitdumpDebugInfo, JitdumpEntry, JitdumpFunction, JitdumpHeader,
                       JitdumpInlineCall, JitdumpLineRecord, JitdumpLoad, JitdumpMove, JitdumpPlace, JitdumpRange,
                       JitdumpSamplyDebugInfo2, JitdumpUnwindingInfo, JitManagerInfo, Lock, MappedFile, Method,
-                      ModuleInfo, Need, Object, PdbInfo, Process, ProcessInfo, RegionInfo, RuntimeInfo, Source,
+                      ModuleInfo, Need, Object, PdbInfo, Process, ProcessInfo, RegionInfo, RuntimeInfo, Source, Stops,
                       TargetInfo, Task, Value, Verification, Wait, Waits, Written)
 from .target import Mapping, Memory, MemoryThread, Session, Target, open, processes
 
@@ -45,7 +45,7 @@ __all__ = [
     "JitdumpLoad", "JitdumpMove", "JitdumpPlace", "JitdumpRange", "JitdumpRecord", "JitdumpSamplyDebugInfo2",
     "JitdumpUnwindingInfo", "Listing", "Lock", "LockKind", "MappedFile", "Mapping", "Memory", "MemoryThread", "Method",
     "ModuleInfo", "NameStyle", "Need", "NeedKind", "Object", "PdbInfo", "Process", "ProcessInfo", "RegionInfo",
-    "RuntimeInfo", "Session", "Source", "Status", "Target", "TargetInfo", "TargetKind", "Task", "Thread", "Value",
+    "RuntimeInfo", "Session", "Source", "Status", "Stops", "Target", "TargetInfo", "TargetKind", "Task", "Thread", "Value",
     "ValueKind",
     "Verdict", "Verification", "Wait", "WaitKind", "WaitSource", "Waits", "Written", "open", "processes", "records",
     "version",

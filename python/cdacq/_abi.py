@@ -398,6 +398,7 @@ ProcessInfo = struct(
     ("arguments", c_char_p), ("arguments_cut", c_bool), ("signal", c_int), ("signal_code", c_int),
     ("has_signal_address", c_bool), ("signal_address", c_uint64), ("sender_pid", c_int), ("sender_uid", c_uint),
     ("time", c_int64))
+Stops = struct("cdacq_stops", ("size", c_size_t), ("count", c_uint64), ("total", c_uint64), ("longest", c_uint64))
 RuntimeInfo = struct("cdacq_runtime_info", ("size", c_size_t), ("path", c_char_p), ("base", c_uint64),
                      ("build_id", c_char_p), ("version", c_char_p), ("descriptor_address", c_uint64),
                      ("in_use", c_bool))
@@ -633,6 +634,9 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cdacq_session_write_perf_map": (c_int, _HANDLE, c_uint, POINTER(Sink), POINTER(Written), _ERR),
     "cdacq_session_write_jitdump": (c_int, _HANDLE, c_uint, POINTER(Sink), POINTER(Written), _ERR),
     "cdacq_target_refresh": (c_int, _HANDLE, _ERR),
+    "cdacq_target_stop": (c_int, _HANDLE, _ERR),
+    "cdacq_target_resume": (None, _HANDLE),
+    "cdacq_target_get_stops": (c_int, _HANDLE, POINTER(Stops), _ERR),
     "cdacq_target_bound_reached": (c_bool, _HANDLE, c_char_p, c_size_t),
     "cdacq_session_get_object": (c_int, _HANDLE, c_uint64, POINTER(Object), _ERR),
     "cdacq_session_get_field": (c_int, _HANDLE, c_uint64, c_char_p, POINTER(Value), _ERR),

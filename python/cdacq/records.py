@@ -71,6 +71,13 @@ class ProcessInfo(NamedTuple):
     time: int
 
 
+class Stops(NamedTuple):
+    """How often and for how long a process was stopped, in nanoseconds: `struct cdacq_stops`."""
+    count: int
+    total: int
+    longest: int
+
+
 class Process(NamedTuple):
     """A .NET process of this machine: `struct cdacq_process`."""
     pid: int

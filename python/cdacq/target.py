@@ -17,6 +17,7 @@ from ._lookups import Lookups, _item, _sized, registers_struct
 
 _need = _decode.decoder(_abi.Need, records.Need)
 _target_info = _decode.decoder(_abi.TargetInfo, records.TargetInfo)
+_stops = _decode.decoder(_abi.Stops, records.Stops)
 _process_info = _decode.decoder(_abi.ProcessInfo, records.ProcessInfo)
 _runtime = _decode.decoder(_abi.RuntimeInfo, records.RuntimeInfo)
 _process = _decode.decoder(_abi.Process, records.Process)
@@ -404,6 +405,25 @@ class Target(Lookups):
         """Reads anew what a running process can change, and the files that it maps now."""
         with self._using() as handle, self._pending.collecting():
             call("cdacq_target_refresh", handle)
+
+    def stop(self) -> None:
+        """Stops a running process until `resume`, and begins a question as `refresh` does."""
+        with self._using() as handle, self._pending.collecting():
+            call("cdacq_target_stop", handle)
+
+    def resume(self) -> None:
+        """Lets a stopped process run on. If it was opened with `stop`, nothing more may be asked after that."""
+        with self._using() as handle:
+            _abi.library().cdacq_target_resume(handle)
+
+    @property
+    def stops(self) -> records.Stops:
+        """How often and for how long the process was stopped."""
+        found = _sized(_abi.Stops)
+        with self._using() as handle, self._pending.collecting():
+            call("cdacq_target_get_stops", handle, ctypes.byref(found))
+            made: records.Stops = _stops(found)
+            return made
 
     @property
     def bound_reached(self) -> str | None:

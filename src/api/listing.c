@@ -66,30 +66,6 @@ static bool is_left_out(const struct visit *visit, const struct code_range *rang
     return range->manager->in_images && visit->flags & CDACQ_VISIT_R2R_NONE;
 }
 
-static enum cdacq_status visit_part(const struct visit *visit, size_t index, const struct block_part *part)
-{
-    const struct code_range *range = &visit->session->map->ranges[index];
-    uint64_t base = range->section.begin;
-    struct cdacq_method method;
-    if (part->kind == PART_STUB)
-        return visit_stub(visit, base + part->begin, base + part->end);
-    if (part->kind == PART_COLD || is_left_out(visit, range))
-        return CDACQ_OK; /* a cold part is reported with its hot part */
-    if (part->kind == PART_UNKNOWN)
-        return visit_unknown(visit, base + part->begin, base + part->end);
-    const struct method_record *record = session_record(visit->session, index, part);
-    if (!record && visit->session->error.status == CDACQ_NOT_MANAGED)
-        return CDACQ_OK; /* a running process has freed it */
-    if (!record)
-        return visit_failure(visit, base + part->begin, base + part->end);
-    if (record->method.code_start != base + part->begin)
-        return CDACQ_OK; /* a later part of the same method */
-    if (range->manager->in_images && !record->method.method_desc && !(visit->flags & CDACQ_VISIT_R2R_ALL))
-        return CDACQ_OK;
-    record_answer(record, record->method.code_start, &method);
-    return stopped(visit->visit(&method, visit->context));
-}
-
 /* Whether a part is code of an image that the runtime has not prepared. Naming it takes most of the time. */
 static bool is_unprepared(const struct visit *visit, const struct code_range *range, const struct block_part *part)
 {
@@ -102,6 +78,33 @@ static bool is_unprepared(const struct visit *visit, const struct code_range *ra
     bool found = code_map_block(&session->target->manager, &session->reader, range, part, &block);
     reader_log(&session->reader.raw, log);
     return found && !block.method_desc;
+}
+
+static enum cdacq_status visit_part(const struct visit *visit, size_t index, const struct block_part *part)
+{
+    const struct code_range *range = &visit->session->map->ranges[index];
+    uint64_t base = range->section.begin;
+    struct cdacq_method method;
+    if (part->kind == PART_STUB)
+        return visit_stub(visit, base + part->begin, base + part->end);
+    if (part->kind == PART_COLD || is_left_out(visit, range))
+        return CDACQ_OK; /* a cold part is reported with its hot part */
+    if (part->kind == PART_UNKNOWN)
+        return visit_unknown(visit, base + part->begin, base + part->end);
+    if (!session_is_running(visit->session) && !visit->session->target->target->recording &&
+        is_unprepared(visit, range, part))
+        return CDACQ_OK;
+    const struct method_record *record = session_record(visit->session, index, part);
+    if (!record && visit->session->error.status == CDACQ_NOT_MANAGED)
+        return CDACQ_OK; /* a running process has freed it */
+    if (!record)
+        return visit_failure(visit, base + part->begin, base + part->end);
+    if (record->method.code_start != base + part->begin)
+        return CDACQ_OK; /* a later part of the same method */
+    if (range->manager->in_images && !record->method.method_desc && !(visit->flags & CDACQ_VISIT_R2R_ALL))
+        return CDACQ_OK;
+    record_answer(record, record->method.code_start, &method);
+    return stopped(visit->visit(&method, visit->context));
 }
 
 /* Reads the records of parts of a running process: from `from` up to `to`, unless the filter does not want them. */

@@ -46,6 +46,33 @@ enum cdacq_status cdacq_target_refresh(struct cdacq_target *target, struct cdacq
     return gone ? error_set(err, CDACQ_ERR_IO, 0, "process %d: %s", target->target->pid, gone) : CDACQ_OK;
 }
 
+enum cdacq_status cdacq_target_stop(struct cdacq_target *target, struct cdacq_error *err)
+{
+    if (!target || !target->target->ops->stop || !target->target->changes)
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "only a process that runs can be stopped");
+    target->refresh++;
+    return target->target->ops->stop(target->target, false, err);
+}
+
+void cdacq_target_resume(struct cdacq_target *target)
+{
+    if (target && target->target->ops->resume)
+        target->target->ops->resume(target->target);
+}
+
+enum cdacq_status cdacq_target_get_stops(const struct cdacq_target *target, struct cdacq_stops *ret,
+                                         struct cdacq_error *err)
+{
+    enum cdacq_status status = sized_check(ret, "struct cdacq_stops", err);
+    if (status < 0)
+        return status;
+    const struct target_stops *stops = &target->target->stops;
+    struct cdacq_stops found = {
+        .size = sizeof found, .count = stops->count, .total = stops->total, .longest = stops->longest};
+    sized_copy(ret, &found, sizeof found);
+    return CDACQ_OK;
+}
+
 void cdacq_target_close(struct cdacq_target *target)
 {
     if (!target)
@@ -272,6 +299,14 @@ static enum cdacq_status finish_open(struct opening *opening, enum cdacq_status 
         cdacq_target_close(target);
         return status;
     }
+    bool stop = options->flags & CDACQ_OPEN_STOP && target->target->ops->stop && target->target->changes;
+    struct cdacq_error error;
+    if (stop && target->target->ops->stop(target->target, true, &error) < 0) {
+        if (err)
+            *err = error;
+        cdacq_target_close(target);
+        return error.status;
+    }
     if (status >= 0)
         target->problem = (struct cdacq_error){0};
     else if (target->target->kind == CDACQ_TARGET_IMAGE && status == CDACQ_ERR_FIELD)
@@ -321,8 +356,9 @@ enum cdacq_status cdacq_target_open_pid(int pid, const struct cdacq_options *opt
     enum cdacq_status status = begin_open(&opening, options, err);
     if (status >= 0)
         status = pid <= 0 ? error_set(err, CDACQ_ERR_ARGUMENT, 0, "%d is no process id", pid)
-                          : live_open(pid, &opening.target->policy, opening.options.flags & CDACQ_OPEN_STOP,
-                                      opening.record, &opening.target->target, err);
+                          : live_open(pid, &opening.target->policy,
+                                      opening.record && opening.options.flags & CDACQ_OPEN_STOP, opening.record,
+                                      &opening.target->target, err);
     return finish_open(&opening, status, ret, err);
 }
 

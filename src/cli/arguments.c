@@ -161,6 +161,8 @@ static bool take_option(struct arguments *arguments, int id, const char *value)
     case OPTION_DEBUGINFOD:
         options->flags |= CDACQ_OPEN_DEBUGINFOD;
         return true;
+    case OPTION_VERBOSE:
+        return invocation->verbose = true;
     case OPTION_STOP:
         options->flags |= CDACQ_OPEN_STOP;
         return true;

@@ -31,6 +31,7 @@ struct invocation {
     struct cdacq_options options;
     const char *output; /* NULL: standard output */
     bool json;
+    bool verbose;
     bool stubs;
     enum r2r_methods r2r;
     bool code; /* of `elf` */
@@ -70,6 +71,12 @@ struct cdacq_target *target_open(const char *name, const struct cdacq_options *o
 int target_run(const struct invocation *invocation, unsigned more_flags,
                int (*run)(const struct invocation *invocation, struct cdacq_target *target,
                           struct cdacq_session *session));
+
+/* Whether --stop was given for a process. Commands whose row has `stops_itself` stop it while they ask. */
+bool stop_is_wanted(const struct invocation *invocation);
+
+/* Stops the process until cdacq_target_resume. False, with a message, if that is not possible. */
+bool target_stop(struct cdacq_target *target);
 
 /* Returns whether --output names an input file, which writing would destroy. If so, a message says so. */
 bool output_is_a_target(const struct invocation *invocation);

@@ -34,6 +34,7 @@ struct mention {
 
 struct filter {
     struct cdacq_session *session;
+    struct cdacq_target *stops; /* --stop: the process, which is stopped for each batch; or NULL */
     struct output out;
     struct mention mentions[BATCH];
     uint64_t ips[BATCH];
@@ -74,7 +75,10 @@ static void answer_pending(struct filter *filter)
     if (!filter->count)
         return;
     filter->methods->size = sizeof *filter->methods;
+    bool stopped = filter->stops && target_stop(filter->stops);
     cdacq_session_methods_at(filter->session, filter->ips, filter->count, filter->methods, NULL);
+    if (stopped)
+        cdacq_target_resume(filter->stops);
     for (size_t i = 0; i < filter->count; i++) {
         const struct cdacq_method *method = &filter->methods[i];
         if (method->answer == CDACQ_ANSWER_ERROR && !filter->errors++)
@@ -152,12 +156,14 @@ static bool filter_stream(struct filter *filter, struct ips_reader *reader)
 
 static int filter_all(const struct invocation *invocation, struct cdacq_target *target, struct cdacq_session *session)
 {
-    (void)target;
+    if (invocation->folded && stop_is_wanted(invocation) && !target_stop(target))
+        return EXIT_FAILED;
     if (invocation->folded)
         return folded_write(invocation, session);
     struct ips_reader reader;
     struct filter *filter = allocate(sizeof *filter);
     filter->session = session;
+    filter->stops = stop_is_wanted(invocation) ? target : NULL;
     if (!output_open(&filter->out, invocation->output)) {
         free(filter);
         return EXIT_FAILED;

@@ -69,6 +69,8 @@ struct work {
     struct output out;
     struct progress progress;
     struct inspection inspection;
+    struct cdacq_target *stops; /* --stop: the process, which is stopped for each IP; or NULL */
+    bool stopped;               /* it cannot be stopped any more */
     bool json;
     uint64_t bad;          /* texts that are not IPs */
     uint64_t done, errors; /* IPs with a value that is not known */
@@ -371,7 +373,12 @@ static void inspect(void *context, uint64_t ip)
 {
     struct work *work = context;
     struct inspection *inspection = &work->inspection;
+    if (work->stops && !target_stop(work->stops)) {
+        work->stopped = true;
+        return;
+    }
     ask(work->session, ip, inspection);
+    cdacq_target_resume(work->stops);
     work->errors += inspection->method.answer == CDACQ_ANSWER_ERROR || inspection->problem_count;
     if (work->json)
         write_json(&work->out, inspection, NULL);
@@ -401,9 +408,10 @@ static void inspect_bad(void *context, uint64_t line, const struct bad_ip *bad)
 
 static int inspect_all(const struct invocation *invocation, struct cdacq_target *target, struct cdacq_session *session)
 {
-    (void)target;
-    struct work work = {.session = session, .json = invocation->json};
-    struct ips_taker taker = {.context = &work, .take = inspect, .take_bad = inspect_bad, .out = &work.out};
+    struct work work = {
+        .session = session, .json = invocation->json, .stops = stop_is_wanted(invocation) ? target : NULL};
+    struct ips_taker taker = {
+        .context = &work, .take = inspect, .take_bad = inspect_bad, .out = &work.out, .stopped = &work.stopped};
     if (!output_open_stream(&work.out, invocation->output))
         return EXIT_FAILED;
     progress_begin(&work.progress, "addresses", work.out.fd);
@@ -411,7 +419,7 @@ static int inspect_all(const struct invocation *invocation, struct cdacq_target 
     progress_end(&work.progress);
     clauses_deinit(&work.inspection.clauses);
     ok = output_close(&work.out) && ok;
-    return !ok ? EXIT_FAILED : work.errors ? EXIT_PARTLY : EXIT_ANSWERED;
+    return !ok || work.stopped ? EXIT_FAILED : work.errors ? EXIT_PARTLY : EXIT_ANSWERED;
 }
 
 int cmd_inspect(const struct invocation *invocation)

@@ -23,6 +23,7 @@ struct work {
     struct cdacq_target *target;
     struct cdacq_session *session;
     bool stopped;          /* the process cannot be read any more */
+    bool stops;            /* --stop: it is stopped for each batch */
     struct timespec asked; /* when the current question about a running process began */
     struct output out;
     struct answers answers;
@@ -55,10 +56,17 @@ static void answer_pending(void *context)
     if (!work->pending || work->stopped)
         return;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    if (now.tv_sec > work->asked.tv_sec)
+    if (work->stops && !target_stop(work->target)) {
+        work->stopped = true;
+        return;
+    }
+    if (!work->stops && now.tv_sec > work->asked.tv_sec)
         begin_question(work);
     work->methods->size = sizeof *work->methods;
-    if (cdacq_session_methods_at(work->session, work->ips, work->pending, work->methods, &error) < 0) {
+    enum cdacq_status status = cdacq_session_methods_at(work->session, work->ips, work->pending, work->methods, &error);
+    if (work->stops)
+        cdacq_target_resume(work->target);
+    if (status < 0) {
         message("%s", error.message);
         work->stopped = true;
         return;
@@ -98,6 +106,7 @@ static int answer_all(const struct invocation *invocation, struct cdacq_target *
     struct work *work = allocate(sizeof *work);
     work->target = target;
     work->session = session;
+    work->stops = stop_is_wanted(invocation);
     clock_gettime(CLOCK_MONOTONIC, &work->asked);
     work->ips = reallocate(NULL, BATCH * sizeof *work->ips);
     work->methods = reallocate(NULL, BATCH * sizeof *work->methods);

@@ -70,15 +70,16 @@ static int list_and_follow(const struct invocation *invocation, struct cdacq_tar
 
 static int list_all(const struct invocation *invocation, struct cdacq_target *target, struct cdacq_session *session)
 {
-    (void)target;
     struct work work = {0};
     struct cdacq_error error;
     if (!output_open(&work.out, invocation->output))
         return EXIT_FAILED;
     answers_init(&work.answers, &work.out, invocation->json);
     progress_begin(&work.progress, "methods", work.out.fd);
+    work.out.is_held = stop_is_wanted(invocation);
 
     enum cdacq_status status = cdacq_session_visit_methods(session, flags_of(invocation), list_method, &work, &error);
+    cdacq_target_resume(target);
     progress_end(&work.progress);
     if (work.answers.errors > COMPLAINTS_MAX)
         message("%" PRIu64 " more elements cannot be read", work.answers.errors - COMPLAINTS_MAX);

@@ -79,18 +79,20 @@ static unsigned flags_of(const struct invocation *invocation)
 typedef enum cdacq_status writer(struct cdacq_session *session, unsigned flags, const struct cdacq_sink *sink,
                                  struct cdacq_written *ret, struct cdacq_error *err);
 
-static int write_with(const struct invocation *invocation, struct cdacq_session *session, writer *write,
-                      const char *path)
+static int write_with(const struct invocation *invocation, struct cdacq_target *target, struct cdacq_session *session,
+                      writer *write)
 {
     struct work work = {0};
     struct cdacq_written written = {.size = sizeof written};
     struct cdacq_error error;
-    if (!output_open(&work.out, path))
+    if (!output_open(&work.out, invocation->output))
         return EXIT_FAILED;
     const struct cdacq_sink sink = {
         .size = sizeof sink, .context = &work, .write = take_bytes, .left_out = report_left_out};
     progress_begin(&work.progress, "pieces", work.out.fd);
+    work.out.is_held = stop_is_wanted(invocation);
     enum cdacq_status status = write(session, flags_of(invocation), &sink, &written, &error);
+    cdacq_target_resume(target);
     progress_end(&work.progress);
     if (status < 0)
         message("%s", error.message);
@@ -106,8 +108,7 @@ static int write_with(const struct invocation *invocation, struct cdacq_session 
 static int write_perf_map(const struct invocation *invocation, struct cdacq_target *target,
                           struct cdacq_session *session)
 {
-    (void)target;
-    return write_with(invocation, session, cdacq_session_write_perf_map, invocation->output);
+    return write_with(invocation, target, session, cdacq_session_write_perf_map);
 }
 
 static enum cdacq_status write_new(struct cdacq_follower *follower, void *context)
@@ -147,14 +148,12 @@ static int follow_jitdump(const struct invocation *invocation, struct cdacq_targ
 static int write_jitdump(const struct invocation *invocation, struct cdacq_target *target,
                          struct cdacq_session *session)
 {
-    (void)target;
-    return write_with(invocation, session, cdacq_session_write_jitdump, invocation->output);
+    return write_with(invocation, target, session, cdacq_session_write_jitdump);
 }
 
 static int write_elf(const struct invocation *invocation, struct cdacq_target *target, struct cdacq_session *session)
 {
-    (void)target;
-    return write_with(invocation, session, cdacq_session_write_elf, invocation->output);
+    return write_with(invocation, target, session, cdacq_session_write_elf);
 }
 
 /* Whether standard output takes binary data; a message says if it does not. */

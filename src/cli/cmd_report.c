@@ -129,6 +129,7 @@ static int write_report(const struct invocation *invocation, struct report *repo
     if (!output_open(&out, invocation->output))
         return EXIT_FAILED;
     answers_init(&report->answers, &out, invocation->json);
+    out.is_held = target_is_pid(invocation->targets[0]); /* a process is stopped */
     if (invocation->signature && invocation->json)
         report_write_signature_json(report);
     else if (invocation->signature)
@@ -139,6 +140,7 @@ static int write_report(const struct invocation *invocation, struct report *repo
         report_write_text(report, invocation->brief);
     uint64_t errors = report->answers.errors;
     answers_deinit(&report->answers);
+    cdacq_target_resume(report->target);
     if (!output_close(&out))
         return EXIT_FAILED;
     return errors || report->incomplete || report->guesses ? EXIT_PARTLY : EXIT_ANSWERED;

@@ -97,14 +97,16 @@ static void report_doubts(const struct work *work)
 
 static int list_stacks(const struct invocation *invocation, struct cdacq_target *target, struct cdacq_session *session)
 {
-    (void)target;
     struct work work = {.invocation = invocation, .session = session};
     struct cdacq_error error;
     if (!output_open(&work.out, invocation->output))
         return EXIT_FAILED;
     answers_init(&work.answers, &work.out, invocation->json);
     progress_begin(&work.progress, "threads", work.out.fd);
+    work.out.is_held = target_is_pid(invocation->targets[0]); /* a process is stopped */
     enum cdacq_status status = cdacq_session_visit_threads(session, visit_thread, &work, &error);
+    cdacq_target_resume(target);
+    work.out.is_held = false;
     progress_end(&work.progress);
     if (!work.answers.json)
         write_stacks(&work);

@@ -26,6 +26,7 @@ const struct command commands[] = {
                    "  0x7f.. ? [error] MESSAGE       the answer could not be found\n",
         .options = OPTIONS_TARGET | OPTIONS_RESULT | OPTIONS_NAMES,
         .targets_max = 1,
+        .stops_itself = true,
         .takes_ips = true,
         .reads_ips = true,
     },
@@ -64,6 +65,7 @@ const struct command commands[] = {
                    "If a value cannot be read, the reason is shown in its place.\n",
         .options = OPTIONS_TARGET | OPTIONS_RESULT | OPTIONS_NAMES,
         .targets_max = 1,
+        .stops_itself = true,
         .takes_ips = true,
         .reads_ips = true,
     },
@@ -141,6 +143,7 @@ const struct command commands[] = {
         .exit_partly = "the method at some address could not be found",
         .options = OPTIONS_TARGET | OPTIONS_FILE | OPTIONS_NAMES | OPTIONS_FILTER,
         .targets_max = 1,
+        .stops_itself = true,
         .reads_text = true,
     },
     {

@@ -46,9 +46,10 @@ struct command {
     enum cdacq_name_style names;                     /* without --names */
     size_t targets_max;
     bool takes_ips;
-    bool reads_ips;  /* from standard input, if there are no arguments for them */
-    bool reads_text; /* from standard input; TARGET may be missing with --folded */
-    bool takes_file; /* FILE after TARGET */
+    bool reads_ips;    /* from standard input, if there are no arguments for them */
+    bool reads_text;   /* from standard input; TARGET may be missing with --folded */
+    bool takes_file;   /* FILE after TARGET */
+    bool stops_itself; /* with --stop: the process is stopped for each question, not until the end */
     bool target_is_optional;
 };
 

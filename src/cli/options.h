@@ -35,6 +35,7 @@ enum option_id {
     OPTION_MANAGED,
     OPTION_EACH,
     OPTION_OUTPUT = 'o',
+    OPTION_VERBOSE = 'v',
     OPTION_HELP = 'h',
     OPTION_VERSION = 'V',
 };

@@ -65,6 +65,7 @@ void output_abandon(struct output *out)
 
 bool output_close(struct output *out)
 {
+    out->is_held = false;
     output_flush(out);
     if (out->error)
         file_abandon(&out->file);
@@ -94,6 +95,8 @@ static bool write_some(struct output *out, size_t *written)
 void output_flush(struct output *out)
 {
     size_t written = 0;
+    if (out->is_held)
+        return;
     while (written < out->length && !out->error)
         if (!write_some(out, &written))
             out->error = errno;

@@ -18,6 +18,7 @@ struct output {
     const char *name;     /* for messages */
     char *data;
     size_t length, capacity;
+    bool is_held;     /* nothing is written until it is false again: a process is stopped meanwhile */
     bool has_records; /* output_end_record is in use */
     int error;        /* errno of the write that failed */
 };

@@ -2,6 +2,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -147,12 +148,45 @@ static bool report_bound(const struct cdacq_target *target)
     return true;
 }
 
+bool stop_is_wanted(const struct invocation *invocation)
+{
+    return invocation->options.flags & CDACQ_OPEN_STOP && target_is_pid(invocation->targets[0]);
+}
+
+bool target_stop(struct cdacq_target *target)
+{
+    struct cdacq_error error;
+    if (cdacq_target_stop(target, &error) >= 0)
+        return true;
+    message("%s", error.message);
+    return false;
+}
+
+/* -v: for how long the process was stopped. */
+static void report_stops(const struct invocation *invocation, struct cdacq_target *target)
+{
+    struct cdacq_stops stops = {.size = sizeof stops};
+    cdacq_target_resume(target);
+    if (!invocation->verbose || cdacq_target_get_stops(target, &stops, NULL) < 0 ||
+        !target_is_pid(invocation->targets[0]))
+        return;
+    if (stops.count > 1)
+        message("process %s was stopped %" PRIu64 " times, for %.1f ms together, %.1f ms at most",
+                invocation->targets[0], stops.count, (double)stops.total / 1e6, (double)stops.longest / 1e6);
+    else if (stops.count)
+        message("process %s was stopped for %.1f ms", invocation->targets[0], (double)stops.total / 1e6);
+    else
+        message("process %s was not stopped", invocation->targets[0]);
+}
+
 int target_run(const struct invocation *invocation, unsigned more_flags,
                int (*run)(const struct invocation *invocation, struct cdacq_target *target,
                           struct cdacq_session *session))
 {
     struct cdacq_options options = invocation->options;
     options.flags |= more_flags;
+    if (invocation->command->stops_itself && target_is_pid(invocation->targets[0]))
+        options.flags &= ~(unsigned)CDACQ_OPEN_STOP;
     if (output_is_a_target(invocation))
         return EXIT_FAILED;
     struct cdacq_target *target = target_open(invocation->targets[0], &options);
@@ -168,6 +202,7 @@ int target_run(const struct invocation *invocation, unsigned more_flags,
         status = run(invocation, target, session);
     if (report_bound(target) && status == EXIT_ANSWERED)
         status = EXIT_PARTLY;
+    report_stops(invocation, target);
     cdacq_session_destroy(session);
     cdacq_target_close(target);
     return status;

@@ -2,7 +2,10 @@
  * test_running.c: calls of the library on a process that runs, and changes or ends between two reads. The mock's
  * process does nothing; the target's operations say that it has changed something.
  */
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "src/api/question.h"
@@ -214,6 +217,127 @@ START_TEST(answers_about_blocks_are_checked)
 }
 END_TEST
 
+/* ---- Stopping ---- */
+
+static char state_of_process(void)
+{
+    char path[64], text[512];
+    snprintf(path, sizeof path, "/proc/%d/stat", target->target->pid);
+    FILE *file = fopen(path, "re");
+    ck_assert_ptr_nonnull(file);
+    size_t n = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    text[n] = '\0';
+    ck_assert_ptr_nonnull(strrchr(text, ')'));
+    return strrchr(text, ')')[2];
+}
+
+static uint64_t stops(void)
+{
+    struct cdacq_stops stops = {.size = sizeof stops};
+    ck_assert_int_eq(cdacq_target_get_stops(target, &stops, &error), CDACQ_OK);
+    ck_assert_uint_ge(stops.total, stops.longest);
+    ck_assert_int_eq(stops.count > 0, stops.longest > 0);
+    return stops.count;
+}
+
+START_TEST(a_process_is_stopped_for_as_long_as_it_is_asked)
+{
+    struct cdacq_method method = {.size = sizeof method};
+    if (!open_process())
+        return;
+    ck_assert_uint_eq(stops(), 0);
+    for (unsigned i = 1; i <= 3; i++) {
+        uint64_t before = question();
+        ck_assert_int_eq(cdacq_target_stop(target, &error), CDACQ_OK);
+        ck_assert_uint_gt(question(), before);
+        ck_assert_int_eq(state_of_process(), 't');
+        ck_assert_int_eq(cdacq_target_stop(target, &error), CDACQ_ERR_ARGUMENT);
+        ck_assert_int_eq(cdacq_session_method_at(session, jitted()->begin, &method, &error), CDACQ_OK);
+        cdacq_target_resume(target);
+        ck_assert_int_ne(state_of_process(), 't');
+        ck_assert_uint_eq(stops(), i);
+        cdacq_target_resume(target); /* does nothing */
+    }
+    ck_assert_int_eq(cdacq_session_method_at(session, jitted()->begin, &method, &error), CDACQ_OK);
+}
+END_TEST
+
+START_TEST(a_process_that_is_opened_stopped_can_run_on)
+{
+    struct cdacq_options options = {.size = sizeof options, .flags = CDACQ_OPEN_STOP};
+    struct cdacq_method method = {.size = sizeof method};
+    if (!open_process())
+        return;
+    int pid = target->target->pid;
+    cdacq_session_destroy(session);
+    cdacq_target_close(target);
+    session = NULL;
+    target = NULL;
+    ck_assert_int_eq(cdacq_target_open_pid(pid, &options, &target, &error), CDACQ_OK);
+    ck_assert_int_eq(state_of_process(), 't');
+    session = mock_session(target);
+    ck_assert(!session_is_running(session));
+    ck_assert_int_eq(cdacq_session_method_at(session, jitted()->begin, &method, &error), CDACQ_OK);
+    cdacq_target_resume(target);
+    ck_assert_int_ne(state_of_process(), 't');
+    ck_assert_uint_eq(stops(), 1);
+    ck_assert_int_eq(cdacq_target_stop(target, &error), CDACQ_ERR_ARGUMENT);
+    ck_assert_ptr_nonnull(method.name);
+}
+END_TEST
+
+START_TEST(only_a_process_can_be_stopped)
+{
+    sample = sample_build(X64, 1, 1, true);
+    target = mock_publish_and_open(sample.mock);
+    ck_assert_int_eq(cdacq_target_stop(target, &error), CDACQ_ERR_ARGUMENT);
+    ck_assert_int_eq(cdacq_target_stop(NULL, &error), CDACQ_ERR_ARGUMENT);
+    cdacq_target_resume(target);
+    cdacq_target_resume(NULL);
+    ck_assert_uint_eq(stops(), 0);
+}
+END_TEST
+
+/* The tool waits for input: the process is to run meanwhile. */
+START_TEST(the_tool_stops_it_for_each_batch)
+{
+    const char *tool = getenv("CDACQ_TOOL");
+    char pid[16], line[1024];
+    int in[2], out[2], status;
+    if (!open_process())
+        return;
+    ck_assert_ptr_nonnull(tool);
+    snprintf(pid, sizeof pid, "%d", target->target->pid);
+    ck_assert_int_eq(pipe2(in, O_CLOEXEC), 0);
+    ck_assert_int_eq(pipe2(out, O_CLOEXEC), 0);
+    pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (!child) {
+        dup2(in[0], 0);
+        dup2(out[1], 1);
+        dup2(out[1], 2);
+        execlp(tool, tool, "ip2method", "--stop", "-v", pid, NULL);
+        _exit(127);
+    }
+    close(in[0]);
+    close(out[1]);
+    FILE *answers = fdopen(out[0], "r");
+    for (int i = 0; i < 3; i++) {
+        dprintf(in[1], "%llx\n", (unsigned long long)jitted()->begin);
+        ck_assert_ptr_nonnull(fgets(line, sizeof line, answers));
+        ck_assert_ptr_nonnull(strstr(line, "+0x0"));
+        ck_assert_int_ne(state_of_process(), 't');
+    }
+    close(in[1]);
+    ck_assert_ptr_nonnull(fgets(line, sizeof line, answers));
+    ck_assert_ptr_nonnull(strstr(line, "was stopped 3 times"));
+    fclose(answers);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *suite = suite_create("running");
@@ -224,6 +348,14 @@ static Suite *suite(void)
     tcase_add_test(tcase, visits_keep_their_map);
     tcase_add_test(tcase, every_call_is_a_question);
     tcase_add_test(tcase, answers_about_blocks_are_checked);
+    tcase_add_test(tcase, only_a_process_can_be_stopped);
+    if (getenv("CDACQ_VALGRIND")) {
+        puts("left out under valgrind: what needs ptrace");
+    } else {
+        tcase_add_test(tcase, a_process_is_stopped_for_as_long_as_it_is_asked);
+        tcase_add_test(tcase, a_process_that_is_opened_stopped_can_run_on);
+        tcase_add_test(tcase, the_tool_stops_it_for_each_batch);
+    }
     suite_add_tcase(suite, tcase);
     return suite;
 }

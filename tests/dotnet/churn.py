@@ -154,7 +154,7 @@ def survives_kills(churn, kills):
     """Whether no thread stays stopped when we are killed while we hold the process, or are about to."""
     draw, held = random.Random(1), 0
     for i in range(kills):
-        words = ["stack"] if i % 2 else ["ip2method", "--stop"]
+        words = [["stack"], ["methods", "--stop"], ["report"]][i % 3]
         tool = subprocess.Popen([TOOL, *words, str(churn.pid)], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
                                 stderr=subprocess.DEVNULL)
         time.sleep(draw.random() * 0.1)
