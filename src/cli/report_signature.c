@@ -8,7 +8,7 @@
 
 enum {
     SIGNATURE_FRAMES = 5,
-    COLLECTED_MAX = 1024,  /* frames that are looked at */
+    COLLECTED_MAX = 1024,  /* frames of one exception, or at each end of a stack */
     WRAPPED_MAX = 4,       /* exceptions within each other */
     CYCLE_START_MAX = 32,  /* frames above a recursion */
     CYCLE_LENGTH_MAX = 64, /* methods of a recursion */
@@ -113,7 +113,7 @@ static void add_frame(struct signature_frames *frames, struct text *name, bool o
 static void add_method(struct signature_frames *frames, const struct cdacq_method *method)
 {
     struct text name = {0};
-    if (frames->count == COLLECTED_MAX || (method->name && is_of_no_interest(method->name, method->name_length)))
+    if (method->name && is_of_no_interest(method->name, method->name_length))
         return;
     if (method->name && method->name_length)
         form_name(&name, method->name, method->name_length);
@@ -130,7 +130,8 @@ struct ips {
 static int add_ip(const struct cdacq_exception_frame *frame, void *context)
 {
     struct ips *ips = context;
-    ips->items[ips->count++] = frame->ip;
+    if (!ips->count || ips->items[ips->count - 1] != frame->ip) /* not recursion */
+        ips->items[ips->count++] = frame->ip;
     return ips->count == COLLECTED_MAX;
 }
 
@@ -191,7 +192,9 @@ static size_t skip_handled(const struct stack_frames *frames, size_t funclet)
 static void add_stack(const struct stack_frames *stack, struct signature_frames *frames)
 {
     bool managed = false;
-    for (size_t i = 0; i < stack->count && frames->count < COLLECTED_MAX;) {
+    for (size_t i = 0; i < stack->count;) {
+        if (i >= COLLECTED_MAX && i + COLLECTED_MAX < stack->count)
+            i = stack->count - COLLECTED_MAX; /* what is between repeats */
         const struct cdacq_frame *frame = &stack->items[i].shared->frame;
         bool funclet = frame->kind == CDACQ_FRAME_FUNCLET;
         if (frame->kind == CDACQ_FRAME_MANAGED || funclet) {
@@ -237,6 +240,16 @@ struct cycle {
     size_t end; /* the first frame that is no part of it */
 };
 
+/* The first frame after the last that has one of the methods. */
+static size_t end_of_cycle(const struct signature_frames *frames, size_t begin, size_t length)
+{
+    for (size_t end = frames->count; end > begin + length; end--)
+        for (size_t i = 0; i < length; i++)
+            if (compare(frames, begin + i, end - 1) == 0)
+                return end;
+    return begin + length;
+}
+
 static bool find_cycle(const struct signature_frames *frames, struct cycle *ret)
 {
     for (size_t begin = 0; begin < CYCLE_START_MAX; begin++) {
@@ -245,7 +258,7 @@ static bool find_cycle(const struct signature_frames *frames, struct cycle *ret)
             while (i + length < frames->count && compare(frames, i, i + length) == 0)
                 i++;
             if (i - begin >= length * (CYCLE_COUNT_MIN - 1)) {
-                *ret = (struct cycle){begin, length, i + length};
+                *ret = (struct cycle){begin, length, end_of_cycle(frames, begin, length)};
                 return true;
             }
         }

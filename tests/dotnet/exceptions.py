@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Exceptions of real processes: their texts are those that the process itself wrote, word for word.
+"""Exceptions and objects of real processes: the texts of exceptions are those that the process itself wrote, word for
+word, and objects have the fields, texts and elements that the runtime's own debugger services find.
 
     exceptions.py [RUNTIME...]    "installed" or the version of a runtime pack;
                                   default: those in CDACQ_RUNTIMES, else all
@@ -16,6 +17,8 @@ import sys
 import tempfile
 
 import lab
+import object_judge
+import stack_run
 
 OBJECTS = os.environ.get("CDACQ_OBJECTS", "objects")
 RUNTIMES = ["installed", "9.0.22", "8.0.33"]
@@ -115,7 +118,7 @@ def compare(core, expected):
     return wrong
 
 
-def test_runtime(runtime, first):
+def test_runtime(runtime, first, services):
     work = tempfile.mkdtemp(prefix="cdacq-exceptions-")
     try:
         command = command_of(work, runtime)
@@ -128,12 +131,14 @@ def test_runtime(runtime, first):
             print(f"  {'FAIL' if wrong else 'ok  '} {runtime} {kind}: {len(expected)} exceptions{': ' if wrong else ''}{', '.join(wrong)}", flush=True)
             good &= not wrong
         os.remove(cores["kernel"])
+        said, differing = object_judge.judge(services, cores["createdump"])
+        print(f"  {'FAIL' if differing else 'ok  '} {runtime}: {said}{': ' if differing else ''}{', '.join(differing)}", flush=True)
         wrong = die_unhandled(work, command)
         print(f"  {'FAIL' if wrong else 'ok  '} {runtime}: the last words of {len(UNHANDLED)} unhandled exceptions{': ' if wrong else ''}{', '.join(wrong)}", flush=True)
         other = die_otherwise(work, command) if first else []  # deaths.py compares those of the runtimes
         if first:
             print(f"  {'FAIL' if other else 'ok  '} {runtime}: {len(SIGNATURES)} signatures{': ' if other else ''}{', '.join(other)}", flush=True)
-        return good and not wrong and not other
+        return good and not wrong and not other and not differing
     finally:
         shutil.rmtree(work)
 
@@ -141,7 +146,14 @@ def test_runtime(runtime, first):
 def main():
     runtimes = sys.argv[1:] or [name for name in os.environ.get("CDACQ_RUNTIMES", "").split() if name[0].isdigit() or name == "installed"] or RUNTIMES
     try:
-        return 0 if all([test_runtime(runtime, i == 0) for i, runtime in enumerate(runtimes)]) else 1
+        if shutil.which("dotnet") is None:
+            raise lab.Skip("dotnet is not installed")
+        with tempfile.TemporaryDirectory(prefix="cdacq-clrmd-") as work:
+            services = stack_run.Services(work)
+            try:
+                return 0 if all([test_runtime(runtime, i == 0, services) for i, runtime in enumerate(runtimes)]) else 1
+            finally:
+                services.close()
     except lab.Skip as reason:
         print(f"skipped: {reason}")
         return 1 if os.environ.get("CDACQ_REQUIRE_DOTNET") == "1" else lab.SKIPPED

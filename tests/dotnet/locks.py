@@ -134,9 +134,7 @@ def compare_services(work, core, directory, report):
     those of cdacq where a frame of their owner refers to them."""
     services = stack_run.Services(work)
     try:
-        services.process.stdin.write(f"{core}\t{os.path.join(directory, 'libmscordaccore.so')}\tlocks\n")
-        services.process.stdin.flush()
-        answer = json.loads(services.process.stdout.readline())
+        answer = services.walk(core, directory, "locks")
     finally:
         services.close()
     if "locks" not in answer:

@@ -2,6 +2,7 @@
  * objects.c: reads the objects at given addresses, for exceptions.py.
  *
  *     objects TARGET EXCEPTION <lines    ADDRESS [FIELD;...], hex; EXCEPTION is the MethodTable of System.Exception
+ *     objects TARGET values <lines       ADDRESS [FIELD;...], hex: with the calls of cdacq/object.h
  *     objects TARGET text <lines         ADDRESS of an exception
  *     objects TARGET last                the exception that each thread threw last
  *     objects TARGET words               what the runtime wrote as it ended the process: KIND BYTES FLAWS, then that
@@ -98,6 +99,54 @@ static void put_object(struct module_cache *cache, uint64_t object, char *names)
     puts("");
 }
 
+/* ---- The calls of cdacq/object.h ---- */
+
+enum { STRING_UNITS = 1000, ELEMENTS = 8 };
+
+static int put_hex(const char *bytes, size_t length, void *context)
+{
+    (void)context;
+    for (size_t i = 0; i < length; i++)
+        printf("%02x", (uint8_t)bytes[i]);
+    return 0;
+}
+
+static void put_value(enum cdacq_status status, const struct cdacq_value *value)
+{
+    if (status == CDACQ_OK)
+        printf("%d:%u:%" PRIx64 ":%" PRIx64 ";", value->kind, value->width, value->address, value->bits);
+    else
+        printf("%s;", status == CDACQ_NOT_MANAGED ? "none" : "error");
+}
+
+static void put_values(struct cdacq_session *session, uint64_t address, char *names)
+{
+    struct cdacq_object object = {.size = sizeof object};
+    struct cdacq_value value = {.size = sizeof value};
+    struct cdacq_error error;
+    if (cdacq_session_get_object(session, address, &object, &error) < 0) {
+        printf("%" PRIx64 " error %s\n", address, error.message);
+        return;
+    }
+    printf("%" PRIx64 " %" PRIx64 " %" PRIu64 " ", address, object.method_table, object.byte_size);
+    if (object.is_string) {
+        printf("string %u ", object.length);
+        if (cdacq_session_write_string(session, address, STRING_UNITS, put_hex, NULL, &error) < 0)
+            printf("error");
+    } else if (object.is_array) {
+        printf("array %u:%u:%u ", object.rank, object.length, object.element_size);
+        for (uint32_t i = 0; i < object.length && i < ELEMENTS; i++)
+            put_value(cdacq_session_get_element(session, address, i, &value, &error), &value);
+    } else {
+        printf("fields ");
+        for (char *name = strtok(names, ";"); name; name = strtok(NULL, ";"))
+            put_value(cdacq_session_get_field(session, address, name, &value, &error), &value);
+    }
+    puts("");
+}
+
+/* ---- The texts of exceptions ---- */
+
 struct buffer {
     char *data;
     size_t length;
@@ -173,6 +222,8 @@ int main(int argc, char **argv)
         uint64_t object = strtoull(line, &names, 16);
         if (strcmp(argv[2], "text") == 0)
             put_exception_text(session, object);
+        else if (strcmp(argv[2], "values") == 0)
+            put_values(session, object, names + (*names == ' '));
         else
             put_object(&session->modules, object, names + (*names == ' '));
     }

@@ -79,8 +79,8 @@ class Services:
         self.process = subprocess.Popen(["dotnet", os.path.join(folder, "Clrmd.dll")], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True, encoding="utf-8")
 
-    def walk(self, core, runtime_directory):
-        self.process.stdin.write(f"{core}\t{os.path.join(runtime_directory, 'libmscordaccore.so')}\n")
+    def walk(self, core, runtime_directory, *question):
+        self.process.stdin.write("\t".join([core, os.path.join(runtime_directory, "libmscordaccore.so"), *question]) + "\n")
         self.process.stdin.flush()
         return json.loads(self.process.stdout.readline())
 

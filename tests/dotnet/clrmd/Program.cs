@@ -4,9 +4,10 @@ using Microsoft.Diagnostics.Runtime;
 namespace Clrmd;
 
 /// <summary>
-/// Reads lines "CORE TAB LIBMSCORDACCORE [TAB locks]" and answers each with one line of JSON:
+/// Reads lines "CORE TAB LIBMSCORDACCORE [TAB locks | TAB objects]" and answers each with one line of JSON:
 /// {"threads": [{"tid", "alive", "frames": [{"ip", "sp", "method_desc", "frame", "name"}]}]} or {"error": text}.
 /// "frame" is the name of an explicit Frame; "method_desc" is null where there is no method.
+/// With "objects", instead: {"objects": [{"address", "table", "size", "string", "array", "fields"}]}, see Objects.cs.
 /// With "locks", instead: {"locks": [{"object", "thin", "tid", "recursion", "waiters"}]}, monitors that are held.
 /// </summary>
 internal static class Program
@@ -18,17 +19,19 @@ internal static class Program
         while (Console.ReadLine() is { } line)
         {
             string[] words = line.Split('\t');
-            Console.WriteLine(JsonSerializer.Serialize(Answer(words[0], words[1], words.Length > 2)));
+            Console.WriteLine(JsonSerializer.Serialize(Answer(words[0], words[1], words.ElementAtOrDefault(2))));
         }
     }
 
-    private static Dictionary<string, object> Answer(string core, string services, bool locks)
+    private static Dictionary<string, object> Answer(string core, string services, string? question)
     {
         try
         {
             using DataTarget target = DataTarget.LoadDump(core);
             using ClrRuntime runtime = target.ClrVersions[0].CreateRuntime(services, true);
-            if (locks)
+            if (question == "objects")
+                return new() { ["objects"] = Objects.Describe(runtime) };
+            if (question == "locks")
                 return new() { ["locks"] = DescribeMonitors(runtime).Concat(DescribeThinLocks(runtime)).ToList() };
             return new() { ["threads"] = runtime.Threads.Select(DescribeThread).ToList() };
         }
