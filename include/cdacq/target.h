@@ -386,8 +386,9 @@ struct cdacq_module_info {
     uint64_t begin, end;    /* from the lowest to the highest mapping */
     uint64_t missing_size;  /* bytes of the file that the target itself lacks */
     const char *local_path; /* the file that supplies them; NULL if none was needed, found or accepted */
-    const char *build_id;   /* of an ELF image, in hex: the key for debuginfod; NULL when not known */
-    const char *symbol_key; /* NAME/KEY/NAME for symbol servers; of `local_path` where the target lacks it; or NULL */
+    /* The keys are those of `local_path` where the target itself lacks the headers; NULL when not known. */
+    const char *build_id;   /* of an ELF image, in hex: the key for debuginfod */
+    const char *symbol_key; /* NAME/KEY/NAME: the key for symbol servers */
     const char *problem;    /* one line: why no file was used; or NULL */
     bool verified;          /* something in the target confirmed `local_path` */
 };

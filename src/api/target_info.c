@@ -209,19 +209,19 @@ static void describe_module(struct mapped_file *file, char *build_id, struct fil
                                      .missing_size = file->missing_size};
     bool known = atomic_load(&file->resolved);
     const struct file_identity *identity = mapped_file_identity(file, identify_mapped_file);
-    text_hex(build_id, identity->build_id, identity->build_id_size);
-    info.build_id = or_null(build_id);
-    info.symbol_key = or_null(identity->key);
     /* With caller's memory, what it lacks of a file is known only after the file has been needed. */
     bool needed = file->target->kind == CDACQ_TARGET_MEMORY && atomic_load(&file->resolved);
     if ((info.missing_size || needed) && mapped_file_resolve(file)) {
         info.local_path = file->local_path;
         info.verified = file->verified;
     }
-    if (info.local_path && !info.symbol_key) {
+    if (info.local_path && !identity->key[0]) {
         identify_local_file(file, local);
-        info.symbol_key = or_null(local->key);
+        identity = local;
     }
+    text_hex(build_id, identity->build_id, identity->build_id_size);
+    info.build_id = or_null(build_id);
+    info.symbol_key = or_null(identity->key);
     info.problem = info.missing_size || needed ? mapped_file_problem(file) : NULL;
     if (!known && atomic_load(&file->resolved)) /* only to be checked: a process maps hundreds of files */
         mapped_file_release_pages(file);
