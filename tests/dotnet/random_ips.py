@@ -58,9 +58,15 @@ def answers(tool, command, core, ips, *options):
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def load_images(tool, core, methods):
-    """The images of ReadyToRun methods: one method of each tells where it is."""
-    first = {method["module"]: int(method["code_start"], 16) for method in methods if method["kind"] == "r2r"}
+def load_images(tool, core):
+    """
+    All ReadyToRun images, also those of which no method is prepared: their delay-load thunks are listed, and addresses
+    near these are in methods. One method of each image shows where the image is. Methods that are prepared do not show
+    it: an instance of a generic method can be in the image of another module.
+    """
+    listed = answers(tool, "methods", core, (), "--r2r", "all")
+    first = {method["module"]: int(method["code_start"], 16) for method in listed
+             if method["kind"] == "r2r" and method["method_desc"] is None}
     bases = [int(found["unwind_info_base"], 16) for found in answers(tool, "inspect", core, first.values())]
     return [LoadedImage(path, base) for path, base in zip(first, bases, strict=True)]
 
@@ -102,7 +108,7 @@ def classify(ip, answer, told, images, records):
 def judge(tool, services, core, loads, released, count=COUNT):
     """How many addresses are of each class."""
     listed = answers(tool, "methods", core, (), "--stubs")
-    images = load_images(tool, core, listed)
+    images = load_images(tool, core)
     blocks = [(int(method["code_start"], 16), method["code_size"] or 64) for method in listed
               if method["status"] in ("managed", "stub") and method["kind"] != "r2r"]
     records = sorted((load.address, load.size) for load in live_records(loads, released))
