@@ -1,21 +1,11 @@
 #include "contracts/code_info/gc_info.h"
 
+#include "contracts/code_info/gc_header.h"
+
 enum {
-    VERSION_MIN = 2,
-    VERSION_MAX = 4,
     FAT_FLAGS_BITS = 10,       /* after the first bit of a fat header */
     SLIM_FLAGS_BITS = 1,       /* after that of a slim one: the stack base register */
     RETURN_KIND_BITS_SLIM = 2, /* up to version 3, as in fat headers */
-};
-
-/* Architectures without a row have no such bit stream. */
-static const struct encoding {
-    uint8_t length_bits;      /* of the length at a time, each time with a bit for "more follows" */
-    uint8_t length_shift;     /* the length counts units of that many bytes, as a power of two */
-    uint8_t return_kind_bits; /* in a fat header */
-} encodings[ARCHITECTURE_COUNT] = {
-    [ARCHITECTURE_X64] = {8, 0, 4},         [ARCHITECTURE_ARM] = {7, 1, 2},     [ARCHITECTURE_ARM64] = {8, 2, 4},
-    [ARCHITECTURE_LOONGARCH64] = {8, 2, 4}, [ARCHITECTURE_RISCV64] = {8, 2, 4},
 };
 
 unsigned gc_info_version_of_jit(const struct layout *layout)
@@ -48,22 +38,22 @@ static uint32_t length_x86(struct field_reader *reader, uint64_t gc_info)
     return 0;
 }
 
-static uint32_t length_of(struct field_reader *reader, const struct encoding *encoding, uint64_t gc_info,
+static uint32_t length_of(struct field_reader *reader, const struct gc_encoding *encoding, uint64_t gc_info,
                           unsigned version)
 {
     uint8_t bytes[8];
-    if (!encoding->length_bits || version < VERSION_MIN || version > VERSION_MAX ||
+    if (!encoding || version < GC_VERSION_MIN || version > GC_VERSION_MAX ||
         !reader_try_copy(&reader->raw, gc_info, bytes, sizeof bytes))
         return 0;
     uint64_t head = load_u64(bytes, false); /* no length reaches further */
     bool fat = head & 1;
     unsigned at = 1 + (fat ? FAT_FLAGS_BITS : SLIM_FLAGS_BITS);
     if (version < 4)
-        at += fat ? encoding->return_kind_bits : RETURN_KIND_BITS_SLIM;
-    uint64_t length = 0, mask = (UINT64_C(1) << encoding->length_bits) - 1;
-    for (unsigned shift = 0; shift < 32; shift += encoding->length_bits, at += encoding->length_bits + 1) {
+        at += fat ? encoding->return_kind : RETURN_KIND_BITS_SLIM;
+    uint64_t length = 0, mask = (UINT64_C(1) << encoding->length) - 1;
+    for (unsigned shift = 0; shift < 32; shift += encoding->length, at += encoding->length + 1) {
         length |= (head >> at & mask) << shift;
-        if (!(head >> (at + encoding->length_bits) & 1)) {
+        if (!(head >> (at + encoding->length) & 1)) {
             length <<= encoding->length_shift;
             return length <= UINT32_MAX ? (uint32_t)length : 0;
         }
@@ -75,10 +65,10 @@ uint32_t gc_info_code_length(struct field_reader *reader, uint64_t gc_info, unsi
 {
     enum architecture architecture = reader->layout->architecture;
     return architecture == ARCHITECTURE_X86 ? length_x86(reader, gc_info)
-                                            : length_of(reader, &encodings[architecture], gc_info, version);
+                                            : length_of(reader, gc_encoding_of(architecture), gc_info, version);
 }
 
 uint32_t gc_info_code_length_interpreter(struct field_reader *reader, uint64_t gc_info, unsigned version)
 {
-    return length_of(reader, &encodings[ARCHITECTURE_X64], gc_info, version);
+    return length_of(reader, &gc_encoding_interpreter, gc_info, version);
 }

@@ -236,6 +236,8 @@ static void read_rest(struct cursor *cursor, struct head *head)
     if (has_offset) {
         uint32_t offset = next_number(cursor);
         info->pushes = cursor->at + offset;
+        info->regions = cursor->at;
+        info->region_count = head->no_gc_regions;
         return;
     }
     skip_numbers(cursor, (uint64_t)2 * head->no_gc_regions + head->untracked + (uint64_t)3 * head->lifetimes);
@@ -292,6 +294,21 @@ bool gc_info_x86_epilog(struct reader *reader, const struct gc_info_x86 *info, u
         found = true;
     }
     return found && !reader_failed(reader);
+}
+
+bool gc_info_x86_is_safe(struct reader *reader, const struct gc_info_x86 *info, uint32_t offset)
+{
+    struct cursor cursor = {reader, info->regions};
+    uint32_t epilog;
+    if (!info->interruptible || offset < info->prolog_size ||
+        (gc_info_x86_epilog(reader, info, offset, &epilog) && offset - epilog < info->epilog_size))
+        return false;
+    for (uint32_t i = 0; i < info->region_count && reader_step(reader, "GC info: regions"); i++) {
+        uint32_t start = next_number(&cursor), size = next_number(&cursor);
+        if (offset >= start && offset - start < size)
+            return false;
+    }
+    return !reader_failed(reader);
 }
 
 /* ---- What is pushed --------------------------------------------------------------------------------------------- */

@@ -25,6 +25,8 @@ struct gc_info_x86 {
     uint32_t frame_size; /* without saved registers */
     uint64_t epilogs; /* address of a list: the distance of each start to the one before; 0: epilog_at_end, or none */
     uint64_t pushes;  /* address of the table */
+    uint64_t regions; /* address of a list: the offset and size of each region that no collection may interrupt */
+    uint32_t region_count;
 };
 
 /*
@@ -41,5 +43,11 @@ bool gc_info_x86_epilog(struct reader *reader, const struct gc_info_x86 *info, u
  * with a frame pointer that are not interruptible: these have no such record. False if the reader fails.
  */
 bool gc_info_x86_pushed(struct reader *reader, const struct gc_info_x86 *info, uint32_t offset, uint32_t *ret);
+
+/*
+ * Whether a collection can begin at an instruction: in code that is interruptible, outside of prolog, epilogs and
+ * regions. False, and the reader fails, if the lists cannot be read.
+ */
+bool gc_info_x86_is_safe(struct reader *reader, const struct gc_info_x86 *info, uint32_t offset);
 
 #endif

@@ -102,6 +102,22 @@ CDACQ_API enum cdacq_status cdacq_block_get_debug_info(const struct cdacq_block 
 CDACQ_API enum cdacq_status cdacq_block_get_gc_info(const struct cdacq_block *block, struct cdacq_session *session,
                                                     uint64_t *ret, uint32_t *ret_version, struct cdacq_error *err);
 
+/*
+ * IsGcSafe: whether a garbage collection can begin at the block's ip: the ip is a safe point (what a call returns to)
+ * or in code that is interruptible. The contract counts both; .NET 8 itself stops threads in interruptible code only.
+ * On x86 only the latter counts. Fails with CORRUPT if the method has no GC info, or its version is not known.
+ */
+CDACQ_API enum cdacq_status cdacq_block_is_gc_safe(const struct cdacq_block *block, struct cdacq_session *session,
+                                                   bool *ret, struct cdacq_error *err);
+
+/*
+ * GetStackParameterSize: the number of bytes of arguments that the method removes from the stack when it returns. 0 for
+ * funclets, and on every architecture but x86.
+ */
+CDACQ_API enum cdacq_status cdacq_block_get_stack_parameter_size(const struct cdacq_block *block,
+                                                                 struct cdacq_session *session, uint32_t *ret,
+                                                                 struct cdacq_error *err);
+
 enum cdacq_clause_kind { CDACQ_CLAUSE_TYPED, CDACQ_CLAUSE_FILTER, CDACQ_CLAUSE_FINALLY, CDACQ_CLAUSE_FAULT };
 
 /* One exception clause of a method. Offsets are relative to the method, as those of GetRelativeOffset. */
@@ -117,6 +133,9 @@ struct cdacq_exception_clause {
     uint32_t filter_offset; /* start of the filter of a FILTER clause */
     uint32_t class_token;   /* of a TYPED clause: token in the module that declares the method; 0 in dynamic methods */
     uint64_t type_handle;   /* of a TYPED clause of a dynamic method; otherwise 0 */
+    uint64_t module;   /* address of the Module of class_token; 0 if there is no token or the Module is not known */
+    bool is_catch_all; /* IsCatchAllHandler: a TYPED clause that catches System.Object */
+    bool is_catch_all_known; /* false if that could not be read, and of other clauses */
 };
 
 /* GetExceptionClauses: calls `visit` for each clause, in the order in which the runtime searches them. */

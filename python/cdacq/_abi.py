@@ -428,7 +428,8 @@ Block = struct("cdacq_block", ("opaque", c_uint64 * 16))
 ExceptionClause = struct(
     "cdacq_exception_clause", ("size", c_size_t), ("kind", c_int), ("flags", c_uint32), ("duplicated", c_bool),
     ("try_start", c_uint32), ("try_end", c_uint32), ("handler_start", c_uint32), ("handler_end", c_uint32),
-    ("filter_offset", c_uint32), ("class_token", c_uint32), ("type_handle", c_uint64))
+    ("filter_offset", c_uint32), ("class_token", c_uint32), ("type_handle", c_uint64),
+    ("module", c_uint64), ("is_catch_all", c_bool), ("is_catch_all_known", c_bool))
 JitManagerInfo = struct("cdacq_jit_manager_info", ("size", c_size_t), ("kind", c_int), ("address", c_uint64),
                         ("heap_list", c_uint64))
 CodeHeapInfo = struct(
@@ -598,6 +599,8 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cdacq_block_is_filter_funclet": (c_int, POINTER(Block), _HANDLE, _BOOL, _ERR),
     "cdacq_block_get_debug_info": (c_int, POINTER(Block), _HANDLE, _U64, _BOOL, _ERR),
     "cdacq_block_get_gc_info": (c_int, POINTER(Block), _HANDLE, _U64, _U32, _ERR),
+    "cdacq_block_is_gc_safe": (c_int, POINTER(Block), _HANDLE, _BOOL, _ERR),
+    "cdacq_block_get_stack_parameter_size": (c_int, POINTER(Block), _HANDLE, _U32, _ERR),
     "cdacq_block_visit_exception_clauses": (c_int, POINTER(Block), _HANDLE, *_VISIT),
     "cdacq_session_get_code_kind": (c_int, _HANDLE, c_uint64, POINTER(c_int), _ERR),
     "cdacq_session_find_ready_to_run_module": (c_int, _HANDLE, c_uint64, _U64, _ERR),

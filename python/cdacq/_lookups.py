@@ -167,6 +167,15 @@ class Block:
         """GetGCInfo: the method's GC info and the version of its format."""
         return records.GCInfo(*self._call("cdacq_block_get_gc_info", ctypes.c_uint64(), ctypes.c_uint32()))
 
+    def is_gc_safe(self) -> bool:
+        """IsGcSafe: whether a garbage collection can begin at the ip."""
+        return bool(self._call("cdacq_block_is_gc_safe", ctypes.c_bool())[0])
+
+    def stack_parameter_size(self) -> int:
+        """GetStackParameterSize: bytes of arguments that the method removes from the stack; 0 except on x86."""
+        size: int = self._call("cdacq_block_get_stack_parameter_size", ctypes.c_uint32())[0]
+        return size
+
     def exception_clauses(self) -> Listing[records.ExceptionClause]:
         """GetExceptionClauses, in the order in which the runtime searches them."""
         with self._session._inside() as handle:

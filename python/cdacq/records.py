@@ -223,6 +223,11 @@ class ExceptionClause(NamedTuple):
     filter_offset: int
     class_token: int
     type_handle: int
+    module: int
+    """The Module of `class_token`; 0 if there is none or it is not known."""
+    is_catch_all: bool
+    """IsCatchAllHandler: whether a TYPED clause catches System.Object."""
+    is_catch_all_known: bool
 
 
 class JitManagerInfo(NamedTuple):

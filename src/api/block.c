@@ -5,6 +5,8 @@
 
 #include "contracts/execution_manager/code_heap_infos.h"
 #include "contracts/execution_manager/block_function.h"
+#include "contracts/execution_manager/block_gc_info.h"
+#include "contracts/type_system/clause_handler.h"
 #include "src/api/question.h"
 #include "util/sized.h"
 
@@ -194,6 +196,48 @@ enum cdacq_status cdacq_block_get_gc_info(const struct cdacq_block *handle, stru
     return finish(session, answered, block.start, "the method's GC info is not known", err);
 }
 
+enum cdacq_status cdacq_block_is_gc_safe(const struct cdacq_block *handle, struct cdacq_session *session, bool *ret,
+                                         struct cdacq_error *err)
+{
+    struct code_block block = block_of(handle);
+    bool is_safe, answered;
+    ANSWER(answered, block_is_gc_safe(begin(session), &block, &is_safe));
+    if (answered)
+        *ret = is_safe;
+    return finish(session, answered, block.ip, "the method's GC info is not known", err);
+}
+
+enum cdacq_status cdacq_block_get_stack_parameter_size(const struct cdacq_block *handle, struct cdacq_session *session,
+                                                       uint32_t *ret, struct cdacq_error *err)
+{
+    struct code_block block = block_of(handle);
+    uint32_t size;
+    bool answered;
+    ANSWER(answered, block_stack_parameter_size(begin(session), &block, &size));
+    if (answered)
+        *ret = size;
+    return finish(session, answered, block.ip, "the method's GC info is not known", err);
+}
+
+/* Adds the module of the clause's token, and whether the clause catches everything, where they are known. */
+static void describe_handler(struct cdacq_session *session, const struct code_block *block,
+                             struct cdacq_exception_clause *clause)
+{
+    struct cdacq_method method = {.size = sizeof method};
+    bool is_catch_all;
+    if (clause->kind != CDACQ_CLAUSE_TYPED)
+        return;
+    const struct method_record *record = session_find_record(session, block->ip, &method);
+    const struct module *module = record ? record->module : NULL;
+    if (clause->class_token && module)
+        clause->module = module->address;
+    begin(session);
+    if (!clause_is_catch_all(&session->reader, module, clause, &is_catch_all))
+        return;
+    clause->is_catch_all = is_catch_all;
+    clause->is_catch_all_known = true;
+}
+
 enum cdacq_status cdacq_block_visit_exception_clauses(const struct cdacq_block *handle, struct cdacq_session *session,
                                                       int (*visit)(const struct cdacq_exception_clause *clause,
                                                                    void *context),
@@ -211,6 +255,7 @@ enum cdacq_status cdacq_block_visit_exception_clauses(const struct cdacq_block *
         ANSWER(answered, exception_clause_read(begin(session), &clauses, i, &clause));
         if (!answered)
             return reader_status(&session->reader.raw, err);
+        describe_handler(session, &block, &clause);
         if (visit(&clause, context))
             return CDACQ_STOPPED;
     }

@@ -25,6 +25,8 @@
     X(UNWIND_INFO, "unwind_info")             \
     X(DEBUG_INFO, "debug_info")               \
     X(GC_INFO, "gc_info")                     \
+    X(GC_SAFE, "gc_safe")                     \
+    X(PARAMETERS, "stack_parameter_size")     \
     X(ENTRY_METHOD_DESC, "entry_method_desc") \
     X(EXCEPTION_CLAUSES, "exception_clauses")
 
@@ -54,6 +56,8 @@ struct inspection {
     bool has_flag_byte;
     uint64_t gc_info;
     uint32_t gc_version;
+    bool gc_safe;
+    uint32_t stack_parameter_size;
     uint64_t entry_method_desc;
     struct clauses clauses;
     struct cdacq_source source; /* of managed code */
@@ -118,6 +122,9 @@ static void ask_about_block(struct cdacq_session *session, struct inspection *in
          &error);
     note(inspection, QUESTION_GC_INFO,
          cdacq_block_get_gc_info(block, session, &inspection->gc_info, &inspection->gc_version, &error), &error);
+    note(inspection, QUESTION_GC_SAFE, cdacq_block_is_gc_safe(block, session, &inspection->gc_safe, &error), &error);
+    note(inspection, QUESTION_PARAMETERS,
+         cdacq_block_get_stack_parameter_size(block, session, &inspection->stack_parameter_size, &error), &error);
     note(inspection, QUESTION_EXCEPTION_CLAUSES,
          cdacq_block_visit_exception_clauses(block, session, take_clause, &inspection->clauses, &error), &error);
 }
@@ -181,6 +188,8 @@ static void write_clauses(struct json_writer *w, const struct clauses *clauses)
         json_token(w, "class_token", typed ? clause->class_token : 0);
         json_address(w, "type_handle", typed ? clause->type_handle : 0);
         json_bool(w, "duplicated", clause->duplicated);
+        json_address(w, "module", clause->module);
+        json_known_bool(w, "is_catch_all", clause->is_catch_all_known, clause->is_catch_all);
         json_end_object(w);
     }
     json_end_array(w);
@@ -204,6 +213,8 @@ static void write_block(struct json_writer *w, const struct inspection *inspecti
     json_known_bool(w, "has_flag_byte", has_debug_info && inspection->debug_info, inspection->has_flag_byte);
     json_address(w, "gc_info", has_gc_info ? inspection->gc_info : 0);
     json_known_number(w, "gc_version", has_gc_info && inspection->gc_version, inspection->gc_version);
+    json_known_bool(w, "gc_safe", answered[QUESTION_GC_SAFE], inspection->gc_safe);
+    json_known_number(w, "stack_parameter_size", answered[QUESTION_PARAMETERS], inspection->stack_parameter_size);
     json_address(w, "entry_method_desc", answered[QUESTION_ENTRY_METHOD_DESC] ? inspection->entry_method_desc : 0);
     if (answered[QUESTION_EXCEPTION_CLAUSES])
         write_clauses(w, &inspection->clauses);
@@ -308,6 +319,8 @@ static void text_clauses(struct output *out, const struct inspection *inspection
             output_printf(out, " class 0x%08" PRIx32, clause->class_token);
         else if (clause->type_handle)
             output_printf(out, " type 0x%" PRIx64, clause->type_handle);
+        if (clause->is_catch_all)
+            output_literal(out, " (everything)");
         output_literal(out, clause->duplicated ? " (duplicate)\n" : "\n");
     }
 }
@@ -360,6 +373,10 @@ static void write_text(struct output *out, const struct inspection *inspection)
             output_printf(out, ", version %" PRIu32, inspection->gc_version);
         output_literal(out, "\n");
     }
+    if (answered[QUESTION_GC_SAFE])
+        output_printf(out, "  %-18s %s\n", "gc_safe", inspection->gc_safe ? "yes" : "no");
+    if (answered[QUESTION_PARAMETERS] && inspection->stack_parameter_size)
+        output_printf(out, "  %-18s %" PRIu32 "\n", "stack_parameters", inspection->stack_parameter_size);
     text_source(out, &inspection->source);
     text_clauses(out, inspection);
     for (size_t i = 0; i < QUESTION_COUNT; i++)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "tests/support/check_main.h"
+#include "contracts/code_info/gc_header.h"
 #include "contracts/code_info/gc_info.h"
 #include "tests/support/unwind_support.h"
 
@@ -27,7 +28,7 @@ static void teardown(void)
     } while (0)
 
 struct bits {
-    uint8_t bytes[32];
+    uint8_t bytes[64];
     unsigned count;
 };
 
@@ -177,6 +178,141 @@ START_TEST(missing_memory)
 }
 END_TEST
 
+/* ---- Where a collection can begin ---- */
+
+static void put_number(struct bits *bits, uint64_t value, unsigned base)
+{
+    do {
+        put(bits, value, base);
+        value >>= base;
+        put(bits, value != 0, 1);
+    } while (value);
+}
+
+/* The widths of numbers: gcinfotypes.h. */
+struct widths {
+    unsigned slot, frame_register, preserved, fixed_frame, points, ranges, to_start;
+};
+
+static struct widths widths_of(int architecture)
+{
+    if (architecture == ARCHITECTURE_X64)
+        return (struct widths){6, 3, 4, 0, 2, 1, 6};
+    if (architecture == ARCHITECTURE_ARM)
+        return (struct widths){5, 1, 3, 0, 3, 2, 4};
+    return (struct widths){6, 2, 4, architecture == ARCHITECTURE_ARM64 ? 4 : 0, 3, 1, 6};
+}
+
+enum { SAFETY_UNITS = 200, SAFETY_POINTS = 4, SAFETY_RANGES = 2 };
+
+static const unsigned safe_units[SAFETY_POINTS] = {3, 17, 99, 180},
+                      safe_ranges[SAFETY_RANGES][2] = {{20, 41}, {150, 151}};
+
+/* A fat header with every optional field, or a slim one, with points and, in the fat one, ranges. */
+static void encode_safety(struct bits *bits, int architecture, unsigned version, bool fat)
+{
+    enum { FLAGS = 0x4 | 0x8 | 0x30 | 0x40 | 0x100 | 0x200 };
+    struct rule rule = rule_of(architecture);
+    struct widths widths = widths_of(architecture);
+    unsigned unit = version < 4 ? rule.unit : 1, before = version < 4, width = 0;
+    memset(bits, 0, sizeof *bits);
+    put(bits, fat, 1);
+    put(bits, fat ? FLAGS : 1, fat ? 10 : 1);
+    if (version < 4)
+        put(bits, 1, fat ? rule.fat_return : 2);
+    put_number(bits, SAFETY_UNITS, rule.base);
+    if (fat) {
+        put_number(bits, 40, 5); /* the prolog's size */
+        put_number(bits, 9, 3);
+        for (unsigned i = 0; i < 3;
+             i++) /* slots of the cookie, the PSP symbol, the generic context; negative numbers */
+            put(bits, (1u << widths.slot) - 1, widths.slot + 1);
+        put_number(bits, 6, widths.frame_register);
+        put_number(bits, 33, widths.preserved);
+        if (widths.fixed_frame)
+            put_number(bits, 77, widths.fixed_frame);
+        put(bits, (1u << widths.slot) - 1, widths.slot + 1);
+        put_number(bits, 12, 3); /* outgoing arguments */
+    }
+    put_number(bits, SAFETY_POINTS, widths.points);
+    if (fat)
+        put_number(bits, SAFETY_RANGES, widths.ranges);
+    while (1u << width < SAFETY_UNITS * unit)
+        width++;
+    for (unsigned i = 0; i < SAFETY_POINTS; i++)
+        put(bits, safe_units[i] * unit - before, width);
+    for (unsigned i = 0, stop = 0; fat && i < SAFETY_RANGES; i++) {
+        put_number(bits, (safe_ranges[i][0] - stop) * unit, widths.to_start);
+        stop = safe_ranges[i][1];
+        put_number(bits, (stop - safe_ranges[i][0]) * unit - 1, 6);
+    }
+}
+
+START_TEST(safe_points_and_ranges)
+{
+    setup(_i);
+    unsigned unit = rule_of(_i).unit;
+    const struct gc_encoding *encoding = gc_encoding_of((enum architecture)_i);
+    for (unsigned version = 2; version <= 4; version++)
+        for (int fat = 0; fat < 2; fat++) {
+            struct bits bits;
+            encode_safety(&bits, _i, version, fat);
+            mock_write(f.mock, f.base, bits.bytes, sizeof bits.bytes);
+            for (uint32_t offset = 0; offset < SAFETY_UNITS * unit; offset++) {
+                struct gc_bits stream = {.reader = &f.reader.raw, .base = f.base};
+                struct gc_header header;
+                struct gc_place place;
+                reader_begin(&f.reader.raw, FUEL_LOOKUP);
+                ck_assert(gc_header_read(&stream, encoding, version, &header));
+                ck_assert(gc_header_locate(&stream, encoding, &header, offset, offset, &place));
+                ck_assert_uint_eq(header.code_length, SAFETY_UNITS * unit);
+                ck_assert_uint_eq(header.stack_area, fat ? 12 : 0);
+                bool point = false, range = false;
+                for (unsigned i = 0; i < SAFETY_POINTS; i++)
+                    point |= offset == safe_units[i] * unit;
+                for (unsigned i = 0; fat && i < SAFETY_RANGES; i++)
+                    range |= offset >= safe_ranges[i][0] * unit && offset < safe_ranges[i][1] * unit;
+                expect(place.in_range == range, offset);
+                expect((place.point < header.point_count) == point, offset);
+            }
+        }
+    teardown();
+}
+END_TEST
+
+/* Counts that no code has, and a range beyond the code. */
+START_TEST(damaged_headers)
+{
+    setup(_i);
+    const struct gc_encoding *encoding = gc_encoding_of((enum architecture)_i);
+    for (unsigned at = 0; at < 40 * 8; at++) {
+        struct bits bits;
+        struct gc_bits stream = {.reader = &f.reader.raw, .base = f.base};
+        struct gc_header header;
+        struct gc_place place;
+        encode_safety(&bits, _i, 4, true);
+        bits.bytes[at / 8] ^= (uint8_t)(1 << at % 8);
+        mock_write(f.mock, f.base, bits.bytes, sizeof bits.bytes);
+        reader_begin(&f.reader.raw, FUEL_LOOKUP);
+        if (gc_header_read(&stream, encoding, 4, &header) &&
+            gc_header_locate(&stream, encoding, &header, 8, 8, &place)) {
+            ck_assert_uint_le(place.point, header.point_count);
+            ck_assert_uint_le(place.range_total, header.code_length);
+        } else {
+            struct cdacq_error error;
+            ck_assert_int_eq(reader_status(&f.reader.raw, &error), CDACQ_ERR_CORRUPT);
+        }
+    }
+    for (unsigned version = 0; version < 2; version++) {
+        struct gc_bits stream = {.reader = &f.reader.raw, .base = f.base};
+        struct gc_header header;
+        reader_begin(&f.reader.raw, FUEL_LOOKUP);
+        ck_assert(!gc_header_read(&stream, encoding, version, &header));
+    }
+    teardown();
+}
+END_TEST
+
 START_TEST(versions_of_images)
 {
     static const struct {
@@ -247,6 +383,8 @@ static Suite *suite(void)
     tcase_add_loop_test(tc, versions_that_are_none, ARCHITECTURE_X64, END_ARCHITECTURE);
     tcase_add_test(tc, x86);
     tcase_add_loop_test(tc, missing_memory, FIRST_ARCHITECTURE, END_ARCHITECTURE);
+    tcase_add_loop_test(tc, safe_points_and_ranges, ARCHITECTURE_X64, END_ARCHITECTURE);
+    tcase_add_loop_test(tc, damaged_headers, ARCHITECTURE_X64, END_ARCHITECTURE);
     tcase_add_test(tc, versions_of_images);
     tcase_add_test(tc, architectures);
     suite_add_tcase(s, tc);

@@ -69,7 +69,7 @@ static void put_slim(unsigned version, const uint8_t *points, unsigned count)
     put_number(100, 8);
     put_number(count, 2);
     for (unsigned i = 0; i < count; i++)
-        put(points[i] - (version < 3), 7);
+        put(points[i] - (version < 4), 7);
 }
 
 static bool read_at(unsigned version, uint32_t offset, bool is_call)

@@ -423,6 +423,34 @@ START_TEST(forms_of_methods)
 END_TEST
 
 /* sub esp, 12; nop; add esp, 12; ret: a funclet that keeps the stack aligned */
+/* A collection can begin in interruptible code, outside of prolog, epilogs, and regions that exclude it. */
+START_TEST(safe_instructions)
+{
+    static const struct gc_info_x86 info = {.code_size = 60,
+                                            .prolog_size = 5,
+                                            .epilog_size = 4,
+                                            .epilog_count = 1,
+                                            .epilog_at_end = true,
+                                            .saves_ebp = true,
+                                            .has_frame = true,
+                                            .interruptible = true};
+    static const uint8_t code[60] = {0x55};
+    struct gc_info_x86 read, other;
+    struct unwind_function function = method_of(code, &info, (const uint8_t[]){20, 6, 0xff}, 3);
+    ck_assert(gc_info_x86_read(&reader, function.gc_info, 4, &read));
+    for (uint32_t offset = 0; offset < 60; offset++) {
+        ck_assert_int_eq(gc_info_x86_is_safe(&reader, &read, offset), offset >= 5 && offset <= 56);
+        other = read; /* a region */
+        other.regions = read.pushes;
+        other.region_count = 1;
+        ck_assert_int_eq(gc_info_x86_is_safe(&reader, &other, offset),
+                         offset >= 5 && offset <= 56 && !(offset >= 20 && offset < 26));
+        other.interruptible = false;
+        ck_assert(!gc_info_x86_is_safe(&reader, &other, offset));
+    }
+}
+END_TEST
+
 START_TEST(aligned_funclets)
 {
     static const struct gc_info_x86 info = {
@@ -558,6 +586,7 @@ static Suite *suite(void)
     tcase_add_test(tc, every_instruction_of_real_code);
     tcase_add_test(tc, forms_of_methods);
     tcase_add_test(tc, aligned_funclets);
+    tcase_add_test(tc, safe_instructions);
     tcase_add_test(tc, damage);
     tcase_add_test(tc, damaged_heads);
     tcase_set_timeout(tc, 300);

@@ -200,6 +200,7 @@ def clause_of(found):
         "class_token": f"0x{found.class_token:08x}" if kind == "typed" and found.module else None,
         "type_handle": f"0x{found.type_handle:x}" if kind == "typed" and not found.module else None,
         "duplicated": bool(found.duplicated),
+        "module": f"0x{found.module:x}" if kind == "typed" and found.module else None,
     }
 
 

@@ -198,7 +198,7 @@ class Run:
         wrong, clauses, funclets = [], 0, {}
         for ip, found, code in zip(ips, inspected, told, strict=True):
             mine = {key: int(found[key] or 0, 16) if isinstance(found[key], str) else found[key] or 0 for key in keys}
-            mine["clauses"] = [{key: value for key, value in clause.items() if key != "flags"} for clause in found["exception_clauses"]]
+            mine["clauses"] = [{key: value for key, value in clause.items() if key not in ("flags", "is_catch_all")} for clause in found["exception_clauses"]]
             if code is None or mine != {**{key: code[value] for key, value in keys.items()}, "clauses": code["clauses"]}:
                 wrong.append(f"{ip:x}")
             clauses += len(mine["clauses"])
