@@ -3,10 +3,32 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "util/hash_table.h"
+#include "util/vector.h"
+
 static const char magic_little[8] = "DNCCDAC"; /* and the NUL */
 static const char magic_big[8] = {'\0', 'C', 'A', 'D', 'C', 'C', 'N', 'D'};
 
-enum { FLAG_POINTERS_OF_32_BITS = 2 };
+enum {
+    FLAG_POINTERS_OF_32_BITS = 2,
+    HEADER_SIZE = 40,
+};
+
+/* A descriptor that is to be read; the first one is the runtime's. */
+struct pending {
+    uint64_t address;
+    char origin[100];
+};
+
+DEFINE_VECTOR(pendings, struct pending);
+DEFINE_HASH_TABLE_TYPE(addresses, uint64_t);
+
+static uint64_t same(const uint64_t *address)
+{
+    return *address;
+}
+
+DEFINE_HASH_TABLE_FUNCTIONS(addresses, uint64_t, uint64_t, same, hash_u64, equal_u64);
 
 /* One structure, as read. */
 struct header {
@@ -23,8 +45,9 @@ struct loader {
     bool (*baseline)(const char *name, const char **ret_text, size_t *ret_size);
     struct descriptor *descriptor;
     struct contract_descriptor_info info;
-    uint64_t seen[64]; /* addresses of the structures read: ends cycles */
-    size_t seen_count;
+    struct addresses seen; /* ends cycles */
+    struct pendings queue;
+    uint64_t size; /* of all descriptors that were read, in bytes */
     struct cdacq_error *err;
 };
 
@@ -117,18 +140,33 @@ static enum cdacq_status add_baseline(struct loader *loader, const struct json *
     return status;
 }
 
-static enum cdacq_status load(struct loader *loader, uint64_t address, const char *origin, unsigned depth);
+/* Puts a descriptor into the queue, once. */
+static enum cdacq_status add_pending(struct loader *loader, uint64_t address, const char *name)
+{
+    char printable[60];
+    struct pending pending = {.address = address};
+    if (addresses_find(&loader->seen, address))
+        return CDACQ_OK;
+    if (name)
+        snprintf(pending.origin, sizeof pending.origin, "sub-descriptor %s",
+                 error_printable(printable, sizeof printable, name));
+    else
+        snprintf(pending.origin, sizeof pending.origin, "runtime");
+    if (!addresses_insert(&loader->seen, address, NULL) || !pendings_append(&loader->queue, pending))
+        return error_set(loader->err, CDACQ_ERR_NOMEM, 0, "out of memory for the descriptor");
+    return CDACQ_OK;
+}
 
 /*
  * {"GC": [[N], "pointer"]}: pointer N is the address of a variable that holds the address of another descriptor, or
  * null where there is none (yet). No file holds the value of that variable.
  */
-static enum cdacq_status load_sub_descriptors(struct loader *loader, const struct json *root,
-                                              const struct header *header, const uint64_t *pointers, unsigned depth)
+static enum cdacq_status add_sub_descriptors(struct loader *loader, const struct json *root,
+                                             const struct header *header, const uint64_t *pointers)
 {
     const struct json *subs = json_get(root, "subDescriptors");
     if (!subs)
-        return CDACQ_OK; /* `seen` bounds the number of descriptors, and so their depth */
+        return CDACQ_OK;
     for (const struct json *sub = json_first(subs); sub; sub = json_next(sub)) {
         const struct json *value = json_kind(sub) == JSON_ARRAY && json_count(sub) == 2 ? json_first(sub) : sub;
         uint64_t index;
@@ -141,18 +179,14 @@ static enum cdacq_status load_sub_descriptors(struct loader *loader, const struc
         uint64_t address = pointers[index] ? read_pointer(&reader, pointers[index]) : 0;
         if (!address || reader_failed(&reader))
             continue;
-        char origin[100], printable[60];
-        snprintf(origin, sizeof origin, "sub-descriptor %s",
-                 error_printable(printable, sizeof printable, json_key(sub)));
-        enum cdacq_status status = load(loader, address, origin, depth + 1);
+        enum cdacq_status status = add_pending(loader, address, json_key(sub));
         if (status < 0)
             return status;
     }
     return CDACQ_OK;
 }
 
-static enum cdacq_status load_json(struct loader *loader, const struct header *header, const char *origin,
-                                   unsigned depth)
+static enum cdacq_status load_json(struct loader *loader, const struct header *header, const char *origin, bool is_main)
 {
     struct reader reader;
     struct window text;
@@ -167,39 +201,38 @@ static enum cdacq_status load_json(struct loader *loader, const struct header *h
     if (status < 0)
         return status;
     status = read_pointers(loader, header, &pointers);
-    if (status >= 0 && depth == 0)
+    if (status >= 0 && is_main)
         status = add_baseline(loader, root);
     if (status >= 0) {
         struct pointer_data data = {.values = pointers, .count = header->pointer_count};
         status =
-            descriptor_add(loader->descriptor, root, origin, data, depth ? MERGE_ADD : MERGE_OVERRIDE, loader->err);
+            descriptor_add(loader->descriptor, root, origin, data, is_main ? MERGE_OVERRIDE : MERGE_ADD, loader->err);
     }
     if (status >= 0)
-        status = load_sub_descriptors(loader, root, header, pointers, depth);
+        status = add_sub_descriptors(loader, root, header, pointers);
     json_free(root);
     return status;
 }
 
-static enum cdacq_status load(struct loader *loader, uint64_t address, const char *origin, unsigned depth)
+static enum cdacq_status load(struct loader *loader, uint64_t address, const char *origin, bool is_main)
 {
     struct header header = {0};
-    for (size_t i = 0; i < loader->seen_count; i++)
-        if (loader->seen[i] == address)
-            return CDACQ_OK;
-    if (loader->seen_count == ARRAY_SIZE(loader->seen))
-        return error_set(loader->err, CDACQ_ERR_DESCRIPTOR, address, "too many sub-descriptors");
-    loader->seen[loader->seen_count++] = address;
     enum cdacq_status status = read_header(loader, address, &header);
     if (status < 0)
         return status;
-    if (depth == 0) {
+    if (is_main) {
         loader->info.pointer_size = header.pointer_size;
         loader->info.big_endian = header.big_endian;
     } else if (header.pointer_size != loader->info.pointer_size || header.big_endian != loader->info.big_endian) {
         return error_set(loader->err, CDACQ_ERR_DESCRIPTOR, address,
                          "%s: its pointer size or byte order is not that of the main descriptor", origin);
     }
-    return load_json(loader, &header, origin, depth);
+    loader->size += HEADER_SIZE + header.json_size + (uint64_t)header.pointer_count * header.pointer_size;
+    if (loader->size > CONTRACT_SIZE_MAX)
+        return error_set(loader->err, CDACQ_ERR_DESCRIPTOR, address,
+                         "%s: the descriptors together are larger than the %d bytes that are read", origin,
+                         CONTRACT_SIZE_MAX);
+    return load_json(loader, &header, origin, is_main);
 }
 
 enum cdacq_status contract_descriptor_read(struct target *target, const struct image *image, uint64_t address,
@@ -209,7 +242,14 @@ enum cdacq_status contract_descriptor_read(struct target *target, const struct i
 {
     struct loader loader = {
         .target = target, .image = image, .baseline = baseline, .descriptor = descriptor, .err = err};
-    enum cdacq_status status = load(&loader, address, "runtime", 0);
+    enum cdacq_status status = add_pending(&loader, address, NULL);
+    /* One after the other: they can be nested to any depth. */
+    for (size_t i = 0; i < loader.queue.count && status >= 0; i++) {
+        struct pending pending = loader.queue.items[i];
+        status = load(&loader, pending.address, pending.origin, i == 0);
+    }
+    addresses_deinit(&loader.seen);
+    pendings_deinit(&loader.queue);
     if (status >= 0)
         *ret = loader.info;
     return status;

@@ -14,7 +14,8 @@
 #include "target/image.h"
 
 enum {
-    CONTRACT_POINTER_MAX = 64 * 1024, /* of one descriptor; real ones have a few dozen */
+    CONTRACT_SIZE_MAX = 4 * 1024 * 1024, /* bytes of a descriptor and all its sub-descriptors */
+    CONTRACT_POINTER_MAX = 64 * 1024,    /* of one descriptor; real ones have a few dozen */
 };
 
 /* What the outermost structure says of the target. */

@@ -101,6 +101,16 @@ static uint64_t write_code_heap(struct mock *mock, const struct mock_heap *heap,
     return object;
 }
 
+/* The end of the heap's hot code, and the begin of its cold parts. */
+static void put_bounds(struct mock_heap *heap, uint64_t end)
+{
+    struct mock *mock = heap->mock;
+    mock_put(mock, heap->node,
+             mock->options.cold_jit_code ? F_CodeHeapListNode_BottomEndAddress : F_CodeHeapListNode_EndAddress, end);
+    if (mock->options.cold_jit_code)
+        mock_put(mock, heap->node, F_CodeHeapListNode_TopStartAddress, heap->top);
+}
+
 struct mock_heap *mock_heap_create(struct mock *mock, const struct mock_heap_options *options)
 {
     struct mock_heap *heap =
@@ -113,13 +123,14 @@ struct mock_heap *mock_heap_create(struct mock *mock, const struct mock_heap_opt
     unsigned access = MOCK_READ | MOCK_WRITE | MOCK_EXECUTE;
     heap->begin = mock_map(mock, options->begin, options->size, access, NULL, 0);
     heap->end = heap->begin + options->size;
+    heap->top = heap->end;
     heap->map_base = align_down(heap->begin - options->map_slack, BUCKET);
     heap->cursor = heap->begin + 4 * mock_random(mock, 40); /* the runtime puts a jump stub first */
     uint64_t units = (heap->end - heap->map_base) / UNIT + 2;
     heap->header_map = mock_alloc(mock, units * 4, 4);
     heap->node = mock_object(mock, T_CodeHeapListNode, 0);
     mock_put(mock, heap->node, F_CodeHeapListNode_StartAddress, heap->begin);
-    mock_put(mock, heap->node, F_CodeHeapListNode_EndAddress, heap->begin);
+    put_bounds(heap, heap->begin);
     mock_put(mock, heap->node, F_CodeHeapListNode_MapBase, heap->map_base);
     mock_put(mock, heap->node, F_CodeHeapListNode_HeaderMap, heap->header_map);
     mock_put(mock, heap->node, F_CodeHeapListNode_Heap, write_code_heap(mock, heap, options->collectible));
@@ -149,12 +160,12 @@ static uint64_t next_start(const struct mock_heap *heap, uint64_t skip, uint64_t
 static bool take(struct mock_heap *heap, uint64_t start, uint64_t end)
 {
     struct mock *mock = heap->mock;
-    if (end > heap->end)
+    if (end > heap->top)
         return mock_fail(mock, "the heap at %#llx is full", (unsigned long long)heap->begin);
     heap->cursor = end;
     heap->last_start = start;
     mock_nibble_set(mock, heap->header_map, heap->map_base, start, end - start);
-    mock_put(mock, heap->node, F_CodeHeapListNode_EndAddress, end);
+    put_bounds(heap, end);
     return !mock->failed;
 }
 
@@ -169,12 +180,15 @@ static void add_function(struct mock_heap *heap, uint64_t entry, uint64_t unwind
 {
     struct mock *mock = heap->mock;
     struct mock_function function = *method;
+    bool cold_body = method->cold && begin == method->cold_start;
     mock_unwind_write(mock, unwind, size, false);
+    if (cold_body)
+        mock_unwind_make_fragment(mock, unwind);
     mock_runtime_function(mock, entry, begin - heap->begin, size, unwind - heap->begin);
     function.begin = begin;
     function.end = begin + size;
-    function.offset = begin - method->method;
-    function.funclet = begin != method->method;
+    function.offset = method->cold ? method->hot_size + (begin - method->cold_start) : begin - method->method;
+    function.funclet = begin != method->method && !cold_body;
     function.unwind_info = entry;
     mock_expect(mock, &function);
 }
@@ -221,6 +235,49 @@ static uint64_t interpreted_method(struct mock_heap *heap, const struct mock_met
     return mock->failed ? 0 : start;
 }
 
+/* The sizes of a method's functions: the hot ones, then the cold ones. */
+struct parts {
+    size_t hot, count;
+    uint64_t hot_size, cold_size;
+};
+
+/* The size of function `i`: the body and its funclets; with cold code, the body's cold part is before the funclets there. */
+static uint64_t function_size(const struct mock *mock, const struct mock_method *method, const struct parts *parts,
+                              size_t i)
+{
+    if (!i)
+        return rounded(mock, method->size);
+    if (method->cold && i == parts->hot)
+        return rounded(mock, method->cold);
+    return rounded(mock, method->funclets[i - 1 - (method->cold && i > parts->hot)]);
+}
+
+static struct parts parts_of(const struct mock *mock, const struct mock_method *method)
+{
+    struct parts parts = {.count = method->funclet_count + 1 + (method->cold != 0)};
+    parts.hot = method->cold ? 1 : parts.count;
+    for (size_t i = 0; i < parts.count; i++)
+        *(i < parts.hot ? &parts.hot_size : &parts.cold_size) += function_size(mock, method, &parts, i);
+    return parts;
+}
+
+/* Takes the top of the heap for the cold part, whose header points to that of the hot part. Returns its start. */
+static uint64_t take_cold(struct mock_heap *heap, uint64_t start, uint64_t header, uint64_t size)
+{
+    struct mock *mock = heap->mock;
+    uint64_t cold = align_down(heap->top - size, BUCKET);
+    if (cold - mock->word < heap->cursor) {
+        mock_fail(mock, "the heap at %#llx is full", (unsigned long long)heap->begin);
+        return 0;
+    }
+    heap->top = cold - mock->word;
+    put_bounds(heap, heap->cursor);
+    mock_nibble_set(mock, heap->header_map, heap->map_base, cold, size);
+    mock_write_pointer(mock, cold - mock->word, start - mock->word);
+    mock_put(mock, header, F_RealCodeHeader_ColdCodeHeader, cold - mock->word);
+    return cold;
+}
+
 uint64_t mock_method(struct mock_heap *heap, const struct mock_method *method)
 {
     struct mock *mock = heap ? heap->mock : NULL;
@@ -228,37 +285,41 @@ uint64_t mock_method(struct mock_heap *heap, const struct mock_method *method)
         return 0;
     if (heap->interpreter)
         return interpreted_method(heap, method);
-    size_t count = method->funclet_count + 1;
+    struct parts parts = parts_of(mock, method);
     uint64_t start = next_start(heap, method->skip, MAX(method->alignment ? method->alignment : 16u, 4u));
-    uint64_t total = rounded(mock, method->size);
-    for (size_t i = 0; i < method->funclet_count; i++)
-        total += rounded(mock, method->funclets[i]);
-    uint64_t unwind = align_up(start + total, 4);
-    if (!take(heap, start, unwind + count * mock_unwind_size(mock) + method->tail))
+    uint64_t unwind = align_up(start + parts.hot_size, 4);
+    if (!take(heap, start, unwind + parts.count * mock_unwind_size(mock) + method->tail))
         return 0;
 
     uint64_t entry_size = mock->sizes[T_RuntimeFunction];
-    uint64_t header = mock_object(mock, T_RealCodeHeader, count * entry_size);
+    uint64_t header = mock_object(mock, T_RealCodeHeader, parts.count * entry_size);
     mock_write_pointer(mock, start - mock->word, header);
     mock_put(mock, header, F_RealCodeHeader_MethodDesc, method->method_desc);
 
-    struct mock_function expected = method_expected(mock, method, start, total);
+    struct mock_function expected = method_expected(mock, method, start, parts.hot_size);
     expected.code = MOCK_CODE_JIT;
+    expected.cold_size = parts.cold_size;
+    if (method->cold)
+        expected.cold_start = take_cold(heap, start, header, parts.cold_size);
     if (expected.gc_info)
-        mock_gc_info_write(mock, expected.gc_info, total, expected.gc_info_version);
+        mock_gc_info_write(mock, expected.gc_info, parts.hot_size + parts.cold_size, expected.gc_info_version);
     mock_put(mock, header, F_RealCodeHeader_DebugInfo, expected.debug_info);
     mock_put(mock, header, F_RealCodeHeader_GCInfo, expected.gc_info);
     mock_put(mock, header, F_RealCodeHeader_EHInfo, write_exception_info(mock, method));
     if (mock->options.no_funclets) {
         expected.begin = start;
-        expected.end = start + total;
+        expected.end = start + parts.hot_size;
         mock_expect(mock, &expected);
         return mock->failed ? 0 : start;
     }
-    mock_put(mock, header, F_RealCodeHeader_NumUnwindInfos, count);
+    mock_put(mock, header, F_RealCodeHeader_NumUnwindInfos, parts.count);
     uint64_t entry = mock_address_of(mock, header, F_RealCodeHeader_UnwindInfos), begin = start;
-    for (size_t i = 0; i < count; i++) {
-        uint64_t size = rounded(mock, i ? method->funclets[i - 1] : method->size);
+    for (size_t i = 0; i < parts.count; i++) {
+        uint64_t size = function_size(mock, method, &parts, i);
+        if (i == parts.hot) {
+            begin = expected.cold_start;
+            expected.cold = true;
+        }
         add_function(heap, entry + i * entry_size, unwind + i * mock_unwind_size(mock), begin, size, &expected);
         begin += size;
     }

@@ -130,9 +130,29 @@ static bool is_absent_of_precodes(unsigned version, enum mock_field field)
     }
 }
 
+/* Fields of targets that have cold JIT code, and of those that have none. Unwind codes are where they are on x64. */
+static bool is_absent_of_heaps(bool cold_jit_code, enum mock_field field)
+{
+    switch ((int)field) {
+    case F_CodeHeapListNode_EndAddress:
+        return cold_jit_code;
+    case F_CodeHeapListNode_BottomEndAddress:
+    case F_CodeHeapListNode_TopStartAddress:
+    case F_RealCodeHeader_ColdCodeHeader:
+        return !cold_jit_code;
+    case F_UnwindInfo_CountOfUnwindCodes:
+    case F_UnwindInfo_UnwindCodeOffset:
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* Fields that the target's architecture or version of a contract lacks. */
 static bool is_absent(const struct mock *mock, enum mock_field field)
 {
+    if (is_absent_of_heaps(mock->options.cold_jit_code, field))
+        return true;
     if (is_absent_of_precodes(mock->options.precode_version, field))
         return true;
     if (mock->options.no_funclets &&

@@ -70,6 +70,18 @@ uint64_t mock_unwind_write(struct mock *mock, uint64_t unwind, uint64_t length, 
     return unwind + mock->fields[F_UnwindInfo_FunctionLength].offset + 4;
 }
 
+void mock_unwind_make_fragment(struct mock *mock, uint64_t unwind)
+{
+    uint64_t first = mock_read_uint(mock, unwind, 4), epilogs = first >> 22 & 0x1f, size = 4;
+    if (mock->options.unwind != MOCK_UNWIND_HEADER || mock->word == 4)
+        return;
+    if (!(first >> 27)) {
+        epilogs = mock_read_uint(mock, unwind + 4, 4) & 0xffff;
+        size = 8;
+    }
+    mock_write_uint(mock, unwind + size + (first >> 21 & 1 ? 0 : 4 * epilogs), 1, 0xe5); /* end_c: no prolog */
+}
+
 void mock_runtime_function(struct mock *mock, uint64_t entry, uint64_t begin, uint64_t length, uint64_t unwind)
 {
     uint64_t thumb = mock->options.code_pointer_flags & 1; /* code addresses of arm have bit 0 set in the table */

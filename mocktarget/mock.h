@@ -178,6 +178,8 @@ uint64_t mock_unwind_write(struct mock *mock, uint64_t unwind, uint64_t length, 
 enum { MOCK_GC_INFO_SIZE = 16 };
 
 /* Writes the head of GC info of version 2 to 4 for code of that length. */
+/* Makes the unwind data at `unwind` that of a fragment, on arm64. */
+void mock_unwind_make_fragment(struct mock *mock, uint64_t unwind);
 void mock_gc_info_write(struct mock *mock, uint64_t address, uint64_t code_length, unsigned version);
 void mock_gc_info_write_interpreted(struct mock *mock, uint64_t address, uint64_t code_length, unsigned version);
 

@@ -72,6 +72,7 @@ struct mock_options {
     size_t span_size;            /* spans of memory have at most that many bytes; 0: no bound */
     bool no_funclets;            /* as x86 before .NET 10: FeatureEHFunclets 0; only with FUNCTION_LENGTH */
     unsigned hash_slots;         /* HashMapSlotsPerBucket; 0 is 4 */
+    bool cold_jit_code;          /* the JIT can split methods: heaps have BottomEndAddress and TopStartAddress */
 };
 
 /* NULL when out of memory or an option is not valid. */
@@ -227,6 +228,7 @@ struct mock_heap {
     uint64_t map_base, header_map;
     uint64_t cursor; /* the first free byte */
     uint64_t last_start;
+    uint64_t top; /* where the cold parts begin */
     struct mock *mock;
 };
 
@@ -257,6 +259,7 @@ struct mock_method {
     unsigned alignment;                /* of the start; 0 is 16; at least 4 */
     uint64_t skip;                     /* free bytes before it */
     uint64_t tail;                     /* bytes of its block after the code */
+    uint64_t cold;                     /* of the body's cold part, which all funclets follow; with cold_jit_code */
     const struct mock_clause *clauses; /* copied */
     size_t clause_count;
     bool no_debug_info, no_gc_info;

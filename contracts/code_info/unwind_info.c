@@ -74,8 +74,12 @@ static uint32_t size_x64(struct field_reader *reader, uint64_t address)
     uint8_t unwind_info[4];
     if (!reader_copy(&reader->raw, address, unwind_info, sizeof unwind_info))
         return 0;
-    uint32_t codes = (uint32_t)align_up(2 * (uint64_t)unwind_info[2], 4);
-    return 4 + codes + (is_chained(unwind_info[0]) ? 12 : 4);
+    uint64_t count = unwind_info[2], codes = 4;
+    if (has_field(reader, F_UnwindInfo_CountOfUnwindCodes))
+        count = read_field(reader, address, F_UnwindInfo_CountOfUnwindCodes);
+    if (has_field(reader, F_UnwindInfo_UnwindCodeOffset))
+        codes = reader->layout->fields[F_UnwindInfo_UnwindCodeOffset].offset;
+    return (uint32_t)align_up(codes + 2 * count, 4) + (is_chained(unwind_info[0]) ? 12 : 4);
 }
 
 /* ---- arm, arm64, riscv64, loongarch64 ---- */

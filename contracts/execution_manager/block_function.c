@@ -25,6 +25,32 @@ bool block_function_find(struct field_reader *reader, const struct code_block *b
     return !reader_failed(&reader->raw);
 }
 
+/*
+ * Cold code of the JIT: a part of the body on arm64 is a fragment. Elsewhere, the handlers are the last functions of a
+ * method, in the order of its clauses.
+ */
+static bool is_cold_funclet_of_jit(struct field_reader *reader, const struct code_block *block,
+                                   const struct unwind_table *table, uint32_t i)
+{
+    struct exception_clauses clauses;
+    struct cdacq_exception_clause first;
+    uint32_t root = unwind_table_root(reader, table, i);
+    if (reader->layout->architecture == ARCHITECTURE_ARM64)
+        return !unwind_table_is_fragment(reader, table, root);
+    if (!block->manager->clauses(reader, block, &clauses) || !clauses.count ||
+        !exception_clause_read(reader, &clauses, 0, &first))
+        return false;
+    uint64_t begin = table->base + unwind_table_begin(reader, table, root);
+    return first.handler_start <= block->hot_size + (begin - block->cold_start);
+}
+
+bool block_cold_function_is_funclet(struct field_reader *reader, const struct code_block *block,
+                                    const struct unwind_table *table, uint32_t i)
+{
+    return block->manager->in_images ? unwind_table_is_cold_funclet(reader, table, i)
+                                     : is_cold_funclet_of_jit(reader, block, table, i);
+}
+
 /* The function that covers block->ip if that is a funclet. *ret_known is false if that cannot be read. */
 static bool find_funclet(struct field_reader *reader, const struct code_block *block, struct block_function *ret,
                          bool *ret_known)
@@ -35,8 +61,8 @@ static bool find_funclet(struct field_reader *reader, const struct code_block *b
     *ret_known = block_function_find(reader, block, ret);
     if (!*ret_known)
         return false;
-    bool is_funclet =
-        block->cold ? unwind_table_is_cold_funclet(reader, &ret->table, ret->index) : ret->start != block->start;
+    bool is_funclet = block->cold ? block_cold_function_is_funclet(reader, block, &ret->table, ret->index)
+                                  : ret->start != block->start;
     *ret_known = !reader_failed(&reader->raw);
     return *ret_known && is_funclet;
 }

@@ -26,6 +26,10 @@ struct block_function {
  */
 bool block_function_find(struct field_reader *reader, const struct code_block *block, struct block_function *ret);
 
+/* Whether function `i` of a block's cold functions is a funclet. False, too, when the reader fails. */
+bool block_cold_function_is_funclet(struct field_reader *reader, const struct code_block *block,
+                                    const struct unwind_table *table, uint32_t i);
+
 /* *ret: whether block->ip is in a funclet. False, and the reader fails, when that cannot be read. */
 bool block_is_funclet(struct field_reader *reader, const struct code_block *block, bool *ret);
 

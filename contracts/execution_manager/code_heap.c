@@ -2,16 +2,24 @@
 
 struct code_heap {
     uint64_t start, last; /* of its used part, `last` included */
+    uint64_t cold;        /* where the cold parts begin, which reach up to the end of the section; 0: there are none */
     struct nibble_map map;
 };
 
-/* The last used byte, which is not logged. */
-static uint64_t read_end(struct field_reader *reader, uint64_t heap)
+uint64_t code_heap_end(struct field_reader *reader, uint64_t node)
+{
+    bool has_cold = has_field(reader, F_CodeHeapListNode_BottomEndAddress);
+    return read_field(reader, node, has_cold ? F_CodeHeapListNode_BottomEndAddress : F_CodeHeapListNode_EndAddress);
+}
+
+/* The last used byte, and where the cold parts begin. Neither is logged. */
+static void read_bounds(struct field_reader *reader, uint64_t node, struct code_heap *heap)
 {
     struct read_log *log = reader_log(&reader->raw, NULL);
-    uint64_t end = read_field(reader, heap, F_CodeHeapListNode_EndAddress);
+    heap->last = code_heap_end(reader, node);
+    if (has_field(reader, F_CodeHeapListNode_BottomEndAddress))
+        heap->cold = read_optional(reader, node, F_CodeHeapListNode_TopStartAddress);
     reader_log(&reader->raw, log);
-    return end;
 }
 
 /* The code heap of a section. False if it has none or the reader fails. */
@@ -22,39 +30,52 @@ static bool read_heap(struct field_reader *reader, const struct range_section *s
         return false;
     *ret = (struct code_heap){
         .start = read_field(reader, heap, F_CodeHeapListNode_StartAddress),
-        .last = read_end(reader, heap),
         .map.base = read_field(reader, heap, F_CodeHeapListNode_MapBase),
         .map.header_map = read_field(reader, heap, F_CodeHeapListNode_HeaderMap),
     };
+    read_bounds(reader, heap, ret);
     return !reader_failed(&reader->raw);
 }
 
 /*
  * Whether an address is in the used part of the heap. That part grows with every method, and that `ip` is in it stays
- * true, so an answer about a running process does not rest on the exact end.
+ * true, so an answer about a running process does not rest on the exact bounds.
  */
 static bool is_in_use(struct field_reader *reader, const struct range_section *section, const struct code_heap *heap,
                       uint64_t ip)
 {
     if (ip < heap->start)
         return false;
-    if (ip > heap->last) /* again, for what rests on it now */
-        (void)read_field(reader, section->heap_list, F_CodeHeapListNode_EndAddress);
-    return ip <= heap->last;
+    if (ip <= heap->last || (heap->cold && ip >= heap->cold))
+        return true;
+    (void)code_heap_end(reader, section->heap_list); /* again, for what rests on it now */
+    (void)read_optional(reader, section->heap_list, F_CodeHeapListNode_TopStartAddress);
+    return false;
+}
+
+/* Of a method's block: the part that it is, the start and the size of that. */
+static uint64_t part_start(const struct code_block *block)
+{
+    return block->cold ? block->cold_start : block->start;
+}
+
+static uint64_t part_size(const struct code_block *block)
+{
+    return block->cold ? block->cold_size : block->hot_size;
 }
 
 /*
- * Whether the nibble map leads from the method's last byte to its start, as it must if the header has the right length.
+ * Whether the nibble map leads from the part's last byte to its start, as it must if the header has the right length.
  * Where the map's memory is missing, the length stands. False, and the reader fails, if they disagree.
  */
 static bool is_confirmed(const struct section_reader *section, const struct code_heap *heap,
                          const struct code_block *block)
 {
     struct reader *reader = &section->reader->raw;
-    uint64_t last = block->start + (block->hot_size ? block->hot_size - 1 : 0);
+    uint64_t size = part_size(block), last = part_start(block) + (size ? size - 1 : 0);
     bool in_use = is_in_use(section->reader, section->section, heap, last);
     uint64_t start = in_use ? section->managers->nibble_map->find(reader, &heap->map, last) : 0;
-    if (!reader_recover(reader, FAILURE(CDACQ_ERR_MEMORY)) && !reader_failed(reader) && start != block->start)
+    if (!reader_recover(reader, FAILURE(CDACQ_ERR_MEMORY)) && !reader_failed(reader) && start != part_start(block))
         reader_fail(reader, CDACQ_ERR_CORRUPT, block->start, "length of the code: the nibble map has less");
     return !reader_failed(reader);
 }
@@ -69,11 +90,12 @@ bool code_heap_find(const struct section_reader *section, uint64_t ip, struct co
     uint64_t start = section->managers->nibble_map->find(&reader->raw, &heap.map, ip);
     if (!start || reader_failed(&reader->raw) || !section->manager->block_at(section, start, PART_NO_NUMBER, &block))
         return false;
+    uint64_t offset = ip - start;
     block.ip = ip;
-    block.offset = ip - start;
+    block.offset = offset + (block.cold ? block.hot_size : 0);
     if (code_block_is_method(&block) && !is_confirmed(section, &heap, &block))
         return false;
-    if (code_block_is_method(&block) && block.offset >= block.hot_size && block.offset) {
+    if (code_block_is_method(&block) && offset >= part_size(&block) && offset) {
         if (!block.hot_size) /* a method of unknown length owns its start alone */
             reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, start, layout_field_name(section->manager->gc_info_field));
         return false;
@@ -82,10 +104,29 @@ bool code_heap_find(const struct section_reader *section, uint64_t ip, struct co
     return true;
 }
 
-uint64_t code_heap_header(const struct section_reader *section, uint64_t start, struct code_block *ret)
+/* Whether the block at `start` is a cold part. The bound of hot code that decides it only grows, up to that of cold code. */
+static bool is_cold(const struct section_reader *section, uint64_t start)
+{
+    struct field_reader *reader = section->reader;
+    struct code_heap heap = {0};
+    if (!has_field(reader, F_CodeHeapListNode_BottomEndAddress))
+        return false;
+    read_bounds(reader, section->section->heap_list, &heap);
+    return !reader_failed(&reader->raw) && heap.cold && start - reader->raw.pointer_size >= heap.last;
+}
+
+uint64_t code_heap_header(const struct section_reader *section, uint64_t start, uint64_t *ret_method,
+                          struct code_block *ret)
 {
     struct reader *reader = &section->reader->raw;
-    uint64_t header = read_pointer(reader, start - reader->pointer_size);
+    *ret_method = start;
+    if (is_cold(section, start)) {
+        *ret_method = read_pointer(reader, start - reader->pointer_size) + reader->pointer_size;
+        reader_name_failure(reader, "pointer to the method of cold code");
+    }
+    if (reader_failed(reader))
+        return 0;
+    uint64_t header = read_pointer(reader, *ret_method - reader->pointer_size);
     reader_name_failure(reader, "pointer to the code's header");
     if (reader_failed(reader))
         return 0;
@@ -135,18 +176,29 @@ static bool visit_block(const struct nibble_block *nibble_block, void *context)
             return false;
     } else if (!code_block_is_method(&block)) {
         kind = PART_STUB;
-    } else if (block.hot_size && block.hot_size <= end - start) { /* otherwise a look-up must confirm the length */
-        kind = PART_HOT;
-        end = start + block.hot_size;
+    } else if (part_size(&block) &&
+               part_size(&block) <= end - start) { /* otherwise a look-up must confirm the length */
+        kind = block.cold ? PART_COLD : PART_HOT;
+        end = start + part_size(&block);
     }
     return heap->visit(start, end, kind, PART_NO_NUMBER, heap->context);
+}
+
+static bool visit_blocks(struct heap_visit *visiting, const struct nibble_map *map, uint64_t begin, uint64_t end)
+{
+    const struct section_reader *section = visiting->section;
+    return nibble_map_each(&section->reader->raw, section->managers->nibble_map, map, begin, end, visit_block,
+                           visiting);
 }
 
 void code_heap_each(const struct section_reader *section, block_part_visitor *visit, void *context)
 {
     struct code_heap heap;
     struct heap_visit visiting = {section, visit, context};
-    if (read_heap(section->reader, section->section, &heap) && heap.start <= heap.last)
-        nibble_map_each(&section->reader->raw, section->managers->nibble_map, &heap.map, heap.start,
-                        MIN(add_saturated(heap.last, 1), section->section->end), visit_block, &visiting);
+    uint64_t section_end = section->section->end;
+    if (!read_heap(section->reader, section->section, &heap) || heap.start > heap.last)
+        return;
+    uint64_t end = MIN(add_saturated(heap.last, 1), section_end);
+    if (visit_blocks(&visiting, &heap.map, heap.start, end) && heap.cold && heap.cold < section_end)
+        visit_blocks(&visiting, &heap.map, MAX(heap.cold, end), section_end);
 }

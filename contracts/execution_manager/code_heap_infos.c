@@ -1,5 +1,7 @@
 #include "contracts/execution_manager/code_heap_infos.h"
 
+#include "contracts/execution_manager/code_heap.h"
+
 /* CodeHeap::CodeHeapType */
 enum { CODE_HEAP_LOADER = 0, CODE_HEAP_HOST = 1 };
 
@@ -65,7 +67,7 @@ static bool add_node(struct field_reader *reader, uint64_t node, struct code_hea
         .size = sizeof heap,
         .node = node,
         .begin = read_field(reader, node, F_CodeHeapListNode_StartAddress),
-        .end = read_field(reader, node, F_CodeHeapListNode_EndAddress),
+        .end = code_heap_end(reader, node),
         .map_base = read_field(reader, node, F_CodeHeapListNode_MapBase),
         .header_map = read_field(reader, node, F_CodeHeapListNode_HeaderMap),
         .heap = read_optional(reader, node, F_CodeHeapListNode_Heap),

@@ -5,8 +5,29 @@
  */
 #include "contracts/code_info/unwind_info.h"
 #include "contracts/execution_manager/code_heap.h"
+#include "util/binary_search.h"
 
 enum { UNWIND_INFO_MAX = 1024 * 1024 }; /* funclets of one method; a method with 300 handlers has some 300 */
+
+/* The functions from the cold part's start on are those of the cold part. */
+static void split_functions(struct field_reader *reader, const struct unwind_table *table, uint64_t cold_start,
+                            struct code_block *block)
+{
+    uint32_t last = table->count - 1;
+    uint32_t hot = lower_bound(i, table->count, table->base + unwind_table_begin(reader, table, i) < cold_start);
+    uint64_t end = table->base + unwind_table_begin(reader, table, last) + unwind_table_length(reader, table, last);
+    if (reader_failed(&reader->raw))
+        return;
+    if (!hot || hot == table->count || table->base + unwind_table_begin(reader, table, hot) != cold_start ||
+        end <= cold_start) {
+        reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, table->address, "RealCodeHeader.ColdCodeHeader");
+        return;
+    }
+    block->cold_start = cold_start;
+    block->cold_size = end - cold_start;
+    block->cold_functions = table->address + (uint64_t)hot * table->entry_size;
+    block->cold_function_count = table->count - hot;
+}
 
 /* The body and then the funclets follow each other; each has a RUNTIME_FUNCTION in the header. */
 static bool read_size_by_functions(struct field_reader *reader, uint64_t header, struct code_block *block)
@@ -19,14 +40,19 @@ static bool read_size_by_functions(struct field_reader *reader, uint64_t header,
         return false;
     /* The last one gives the end; the first one must be the method's start, or this is no header. */
     struct unwind_table table = unwind_table_at(reader, infos, (uint32_t)count, block->unwind_base);
-    uint32_t last = (uint32_t)count - 1;
+    uint64_t cold = read_optional(reader, header, F_RealCodeHeader_ColdCodeHeader);
+    if (cold && count > 1)
+        split_functions(reader, &table, cold + reader->raw.pointer_size, block);
+    if (reader_failed(&reader->raw))
+        return false;
+    uint32_t hot = (uint32_t)count - block->cold_function_count, last = hot - 1;
     uint64_t begin = table.base + unwind_table_begin(reader, &table, 0);
     uint64_t end = table.base + unwind_table_begin(reader, &table, last) + unwind_table_length(reader, &table, last);
     if (!reader_failed(&reader->raw) && (begin != block->start || end <= block->start))
         reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, infos, "RealCodeHeader.UnwindInfos");
     block->hot_size = end - block->start;
     block->runtime_functions = infos;
-    block->runtime_function_count = (uint32_t)count;
+    block->runtime_function_count = hot;
     return !reader_failed(&reader->raw);
 }
 
@@ -46,20 +72,25 @@ static bool block_at(const struct section_reader *section, uint64_t start, uint3
 {
     (void)number;
     struct field_reader *reader = section->reader;
-    struct code_block block = {.manager = &ee_jit_manager,
-                               .ip = start,
-                               .start = start,
-                               .unwind_base = section->section->begin,
-                               .kind = CDACQ_CODE_JITTED};
-    uint64_t header = code_heap_header(section, start, ret);
+    uint64_t method, header = code_heap_header(section, start, &method, ret);
     if (!header)
         return !reader_failed(&reader->raw);
+    struct code_block block = {.manager = &ee_jit_manager,
+                               .ip = start,
+                               .start = method,
+                               .unwind_base = section->section->begin,
+                               .kind = CDACQ_CODE_JITTED,
+                               .cold = method != start};
     block.method_desc = read_field(reader, header, F_RealCodeHeader_MethodDesc);
     bool known = has_funclets(reader) ? read_size_by_functions(reader, header, &block)
                                       : read_size_by_gc_info(reader, header, &block);
-    if (known)
-        *ret = block;
-    return known;
+    if (known && block.cold && start != block.cold_start)
+        known = reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, start, "pointer to the method of cold code");
+    if (!known)
+        return false;
+    block.offset = block.cold ? block.hot_size : 0;
+    *ret = block;
+    return true;
 }
 
 /* A byte of flags comes first if the JIT may flag a patchpoint of OSR or rich debug info. */

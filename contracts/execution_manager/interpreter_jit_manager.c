@@ -19,9 +19,9 @@ static bool block_at(const struct section_reader *section, uint64_t start, uint3
 {
     (void)number;
     struct field_reader *reader = section->reader;
-    uint64_t header = code_heap_header(section, start, ret);
-    if (!header)
-        return !reader_failed(&reader->raw);
+    uint64_t method, header = code_heap_header(section, start, &method, ret);
+    if (!header || method != start)
+        return !reader_failed(&reader->raw) && !header;
     struct code_block block = {
         .manager = &interpreter_jit_manager,
         .ip = start,

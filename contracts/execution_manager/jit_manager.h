@@ -30,7 +30,7 @@ struct section_reader {
 
 enum block_part_kind {
     PART_HOT,
-    PART_COLD,    /* of a ReadyToRun method */
+    PART_COLD,
     PART_STUB,    /* stubs, whose end is not known: a look-up walks */
     PART_UNKNOWN, /* its header cannot be read: a look-up walks and reports why */
 };

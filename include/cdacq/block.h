@@ -200,6 +200,15 @@ CDACQ_API enum cdacq_status cdacq_session_visit_code_heaps(struct cdacq_session 
                                                            void *context, struct cdacq_error *err);
 
 /*
+ * GetDynamicFunctionTableEntries: calls `visit` with the address of each RUNTIME_FUNCTION of the code heap that the
+ * DynamicFunctionTable at `table` describes: by descending start of the method, ascending within a method. Nothing is
+ * visited if the target's runtime has no such tables, which only runtimes for Windows have, or if no heap matches.
+ */
+CDACQ_API enum cdacq_status cdacq_session_visit_function_table_entries(struct cdacq_session *session, uint64_t table,
+                                                                       int (*visit)(uint64_t entry, void *context),
+                                                                       void *context, struct cdacq_error *err);
+
+/*
  * NonVirtualEntry2MethodDesc: the address of the MethodDesc that `entry_point` enters. `entry_point` is a code pointer
  * from a slot, a delegate or a call instruction: the start of a method's code or, as in the specification, any address
  * in it, or the start of a precode of the method. In a target with portable entry points it is the address of such an

@@ -606,6 +606,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cdacq_session_find_ready_to_run_module": (c_int, _HANDLE, c_uint64, _U64, _ERR),
     "cdacq_session_get_jit_manager_info": (c_int, _HANDLE, c_int, POINTER(JitManagerInfo), _ERR),
     "cdacq_session_visit_code_heaps": (c_int, _HANDLE, c_int, *_VISIT),
+    "cdacq_session_visit_function_table_entries": (c_int, _HANDLE, c_uint64, *_VISIT),
     "cdacq_session_non_virtual_entry_to_method_desc": (c_int, _HANDLE, c_uint64, _U64, _ERR),
     "cdacq_session_il_offset": (c_int, _HANDLE, c_uint64, POINTER(c_int32), _ERR),
     "cdacq_session_source_at": (c_int, _HANDLE, c_uint64, POINTER(Source), _ERR),

@@ -434,6 +434,12 @@ class Lookups:
             return visit("cdacq_session_visit_code_heaps", handle, kind, item=_item(_abi.CodeHeapInfo, _code_heap),
                          pending=self._pending)
 
+    def function_table_entries(self, table: int) -> Listing[int]:
+        """GetDynamicFunctionTableEntries: the RUNTIME_FUNCTIONs that a runtime for Windows registers for a code heap."""
+        with self._inside() as handle:
+            return visit("cdacq_session_visit_function_table_entries", handle, ctypes.c_uint64(table), item=int,
+                         pending=self._pending)
+
     # ---- Source lines
 
     def il_offset(self, address: int) -> int | None:

@@ -6,6 +6,7 @@
 #include "contracts/execution_manager/code_heap_infos.h"
 #include "contracts/execution_manager/block_function.h"
 #include "contracts/execution_manager/block_gc_info.h"
+#include "contracts/execution_manager/function_table.h"
 #include "contracts/type_system/clause_handler.h"
 #include "src/api/question.h"
 #include "util/sized.h"
@@ -328,6 +329,22 @@ enum cdacq_status cdacq_session_visit_code_heaps(struct cdacq_session *session, 
         if (visit(&heaps.items[i], context))
             status = CDACQ_STOPPED;
     code_heap_list_deinit(&heaps);
+    return status;
+}
+
+enum cdacq_status cdacq_session_visit_function_table_entries(struct cdacq_session *session, uint64_t table,
+                                                             int (*visit)(uint64_t entry, void *context), void *context,
+                                                             struct cdacq_error *err)
+{
+    struct function_table entries = {0};
+    uint32_t size = session->target->layout.sizes[T_RuntimeFunction];
+    function_table_read(&session->target->manager, begin_long(session), table, &entries);
+    enum cdacq_status status = reader_status(&session->reader.raw, err); /* before `visit` uses the session */
+    for (size_t i = 0; i < entries.count && status == CDACQ_OK; i++)
+        for (uint32_t j = 0; j < entries.items[i].count && status == CDACQ_OK; j++)
+            if (visit(entries.items[i].first + (uint64_t)j * size, context))
+                status = CDACQ_STOPPED;
+    function_table_deinit(&entries);
     return status;
 }
 

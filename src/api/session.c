@@ -9,6 +9,7 @@
 #include "contracts/type_system/code_versions.h"
 #include "contracts/type_system/method_name.h"
 #include "contracts/code_info/unwind_info.h"
+#include "contracts/execution_manager/block_function.h"
 #include "util/sized.h"
 
 enum {
@@ -17,10 +18,11 @@ enum {
     WALKS_BEFORE_INDEX = 16, /* indexing a range costs about as much as this many look-ups that touch new pages */
 };
 
+/* An image that does not begin with its file is in a single-file application, whose path is not that of the image. */
 static const char *path_at(void *context, uint64_t address)
 {
     const struct mapping *mapping = target_mapping_at(context, address);
-    return mapping ? mapping->path : NULL;
+    return mapping && mapping->offset + (address - mapping->begin) == 0 ? mapping->path : NULL;
 }
 
 static bool next_assembly(void *context, struct reader *reader, const char *name, size_t length, size_t *position,
@@ -150,7 +152,7 @@ static uint32_t read_functions(struct field_reader *reader, const struct code_bl
     struct unwind_table table = unwind_table_at(reader, first, count, block->unwind_base);
     uint32_t body = (uint32_t)(block->start - block->unwind_base);
     for (uint32_t i = 0; functions && i < count; i++) {
-        bool is_funclet = block->cold ? unwind_table_is_cold_funclet(reader, &table, i)
+        bool is_funclet = block->cold ? block_cold_function_is_funclet(reader, block, &table, i)
                                       : i > 0 && !unwind_table_is_fragment(reader, &table, i);
         uint32_t begin = unwind_table_begin(reader, &table, i);
         if (is_funclet || !i || block->cold)

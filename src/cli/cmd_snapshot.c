@@ -181,6 +181,8 @@ static void ask_about(struct work *work, uint64_t ip)
     (void)cdacq_block_is_filter_funclet(&block, work->session, &yes, &error); /* by way of the unwind info */
     (void)cdacq_block_get_debug_info(&block, work->session, &address, &yes, &error);
     (void)cdacq_block_get_gc_info(&block, work->session, &address, &version, &error);
+    (void)cdacq_block_is_gc_safe(&block, work->session, &yes, &error);
+    (void)cdacq_block_get_stack_parameter_size(&block, work->session, &version, &error);
     (void)cdacq_block_visit_exception_clauses(&block, work->session, ignore_clause, NULL, &error);
 }
 

@@ -196,6 +196,185 @@ START_TEST(modules_of_images)
 }
 END_TEST
 
+/* ---- Cold code of the JIT ---- */
+
+/* Methods with and without cold parts, with and without funclets. Unwind data and architecture differ with the seed. */
+static struct opened open_cold(int arch, uint64_t seed, unsigned version)
+{
+    static const uint64_t funclets[] = {80, 96, 60};
+    struct mock_options options = {.pointer_size = arch & 1 ? 8 : 4,
+                                   .big_endian = arch & 2,
+                                   .seed = seed,
+                                   .version = version,
+                                   .unwind = (enum mock_unwind)(seed % (arch & 1 ? 5 : 3)),
+                                   .cold_jit_code = true};
+    struct opened opened = {.sample.mock = mock_create(&options)};
+    struct mock *mock = opened.sample.mock;
+    ck_assert_ptr_nonnull(mock);
+    struct mock_heap *heap =
+        mock_heap_create(mock, &(struct mock_heap_options){.size = 0x20000, .map_slack = seed % 2});
+    uint64_t unit = arch & 1 ? 4 : 2;
+    for (unsigned i = 0; i < 24; i++) {
+        size_t count = i % 4;
+        uint64_t size = 40 + 24 * i, cold = i % 3 ? 200 + 300 * (i % 5) : 0;
+        uint64_t handler = align_up(size, unit) + align_up(cold, unit);
+        struct mock_clause clause = {MOCK_CLAUSE_FINALLY, 0, 20, (uint32_t)handler, (uint32_t)handler + 16, 0};
+        mock_method(heap, &(struct mock_method){.size = size,
+                                                .funclets = funclets,
+                                                .funclet_count = count,
+                                                .cold = cold,
+                                                .method_desc = 0x1000 + 16 * i,
+                                                .clauses = &clause,
+                                                .clause_count = count ? 1 : 0});
+        if (i % 5 == 2)
+            mock_stub(heap, 1, 48);
+    }
+    mock_check(mock);
+    mock_publish(mock, NULL);
+    opened.facts = mock_functions(mock, &opened.fact_count);
+    opened.target = mock_open(mock, CARRIER_MEMORY, NULL);
+    opened.session = mock_session(opened.target);
+    return opened;
+}
+
+static int count_parts(const struct cdacq_method *method, void *context)
+{
+    size_t *parts = context;
+    if (method->answer == CDACQ_ANSWER_MANAGED)
+        ++*parts;
+    return 0;
+}
+
+START_TEST(cold_code_of_the_jit)
+{
+    static const unsigned versions[VERSIONS] = {1, 2, MOCK_NET_11};
+    for (uint64_t seed = 0; seed < 5; seed++) {
+        struct opened opened = open_cold(_i % ARCH_COUNT, seed, versions[_i / ARCH_COUNT]);
+        struct cdacq_block block;
+        struct cdacq_error error = {0};
+        size_t cold = 0, listed = 0, expected = 0;
+        for (size_t i = 0; i < opened.fact_count; i++) {
+            const struct mock_function *fact = &opened.facts[i];
+            for (uint64_t ip = fact->begin; ip < fact->end && is_method(fact); ip += 7) {
+                struct cdacq_method method = {.size = sizeof method};
+                expect(cdacq_session_get_code_block(opened.session, ip, &block, &error) == CDACQ_OK, ip);
+                check_handle(&opened, &block, fact, ip);
+                check_questions(&opened, &block, fact, ip);
+                expect(cdacq_session_method_at(opened.session, ip, &method, &error) == CDACQ_OK, ip);
+                expect(method.code_start == fact->method && method.cold == fact->cold, ip);
+                expect(method.cold_start == fact->cold_start && method.cold_size == fact->cold_size, ip);
+                expect(method.offset == fact->offset + (ip - fact->begin), ip);
+                cold += fact->cold;
+            }
+            expected += is_method(fact) && fact->begin == fact->method;
+            /* what follows the code of a part is in no method, unless the next one begins there */
+            if (is_method(fact) && !mock_function_at(opened.sample.mock, fact->end))
+                expect(cdacq_session_get_code_block(opened.session, fact->end, &block, &error) == CDACQ_NOT_MANAGED,
+                       fact->end);
+        }
+        ck_assert_uint_gt(cold, 100);
+        ck_assert_int_eq(cdacq_session_visit_methods(opened.session, 0, count_parts, &listed, &error), CDACQ_OK);
+        ck_assert_uint_eq(listed, expected);
+        cdacq_session_destroy(opened.session);
+        cdacq_target_close(opened.target);
+        mock_destroy(opened.sample.mock);
+    }
+}
+END_TEST
+
+/* Pointers of cold parts that lead nowhere, to themselves, or to another method. */
+START_TEST(damaged_cold_code)
+{
+    struct opened opened = open_cold(_i, 5, 2);
+    struct mock *mock = opened.sample.mock;
+    uint64_t word = _i & 1 ? 8 : 4, other = opened.facts[0].method;
+    for (size_t i = 0; i < opened.fact_count; i++) {
+        const struct mock_function *fact = &opened.facts[i];
+        if (!fact->cold || fact->begin != fact->cold_start)
+            continue;
+        uint64_t wrong[] = {0, fact->cold_start - word, other - word, fact->method, 1};
+        uint64_t right = mock_read_pointer(mock, fact->cold_start - word);
+        for (size_t j = 0; j < ARRAY_SIZE(wrong); j++) {
+            struct cdacq_block block;
+            mock_write_pointer(mock, fact->cold_start - word, wrong[j]);
+            enum cdacq_status status = cdacq_session_get_code_block(opened.session, fact->begin + 1, &block, NULL);
+            if (wrong[j] != right && status == CDACQ_OK)
+                ck_abort_msg("%#llx: a method by a wrong pointer", (unsigned long long)fact->begin);
+        }
+        mock_write_pointer(mock, fact->cold_start - word, right);
+    }
+    cdacq_session_destroy(opened.session);
+    cdacq_target_close(opened.target);
+    mock_destroy(mock);
+}
+END_TEST
+
+/* ---- Tables of functions ---- */
+
+struct entries {
+    uint64_t items[200];
+    size_t count;
+};
+
+static int take_entry(uint64_t entry, void *context)
+{
+    struct entries *entries = context;
+    if (entries->count == ARRAY_SIZE(entries->items))
+        return 1;
+    entries->items[entries->count++] = entry;
+    return 0;
+}
+
+START_TEST(function_tables)
+{
+    static const uint64_t funclets[] = {40, 60};
+    struct mock *mock = mock_of_arch(_i, 5);
+    struct mock_heap *heap = mock_heap_create(mock, &(struct mock_heap_options){.size = 0x4000});
+    struct mock_heap *other = mock_heap_create(mock, &(struct mock_heap_options){.size = 0x4000});
+    for (unsigned i = 0; i < 12; i++) {
+        mock_method(heap, &(struct mock_method){.size = 100, .funclets = funclets, .funclet_count = i % 3});
+        if (i % 4 == 1)
+            mock_stub(heap, 1, 800);
+    }
+    mock_method(other, &(struct mock_method){.size = 100});
+    uint64_t routine = mock_alloc(mock, 16, 16), table = mock_new(mock, "DynamicFunctionTable", 0);
+    mock_set(mock, heap->node, "CodeHeapListNode.CLRPersonalityRoutine", routine);
+    mock_set(mock, table, "DynamicFunctionTable.MinimumAddress", routine);
+    mock_set(mock, table, "DynamicFunctionTable.Context", mock_jit_manager(mock) | 3);
+    mock_publish(mock, NULL);
+    struct cdacq_target *target = mock_open(mock, CARRIER_MEMORY, NULL);
+    struct cdacq_session *session = mock_session(target);
+    struct entries entries = {0};
+    struct cdacq_error error = {0};
+    size_t fact_count, n = 0;
+    const struct mock_function *facts = mock_functions(mock, &fact_count);
+    expect(cdacq_session_visit_function_table_entries(session, table, take_entry, &entries, &error) == CDACQ_OK, table);
+    for (size_t end = fact_count; end;) { /* the last method first, its functions in order */
+        size_t i = end - 1;
+        while (i && facts[i].begin != facts[i].method)
+            i--;
+        for (size_t j = i; j < end; j++)
+            if (is_method(&facts[j]) && facts[j].begin < heap->end && facts[j].begin >= heap->begin)
+                ck_assert_uint_eq(entries.items[n++], facts[j].unwind_info);
+        end = i;
+    }
+    ck_assert_uint_eq(entries.count, n);
+    ck_assert_uint_eq(n, 24);
+    /* By the map's base where there is no personality routine; none where no heap matches. */
+    mock_set(mock, table, "DynamicFunctionTable.MinimumAddress", other->map_base);
+    entries.count = 0;
+    expect(cdacq_session_visit_function_table_entries(session, table, take_entry, &entries, &error) == CDACQ_OK, table);
+    ck_assert_uint_eq(entries.count, 1);
+    mock_set(mock, table, "DynamicFunctionTable.MinimumAddress", 0x77);
+    expect(cdacq_session_visit_function_table_entries(session, table, take_entry, &entries, &error) == CDACQ_OK, table);
+    ck_assert_uint_eq(entries.count, 1);
+    expect(cdacq_session_visit_function_table_entries(session, 8, take_entry, &entries, &error) == CDACQ_ERR_MEMORY, 8);
+    cdacq_session_destroy(session);
+    cdacq_target_close(target);
+    mock_destroy(mock);
+}
+END_TEST
+
 /* ---- Heaps ---- */
 
 struct heaps {
@@ -657,6 +836,9 @@ static Suite *suite(void)
     TCase *tcase = tcase_create("execution_manager_api");
     tcase_add_loop_test(tcase, every_question_about_every_function, 0, COMBINATIONS);
     tcase_add_loop_test(tcase, modules_of_images, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, cold_code_of_the_jit, 0, ARCH_COUNT * VERSIONS);
+    tcase_add_loop_test(tcase, damaged_cold_code, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, function_tables, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, heaps_by_the_list, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, heaps_of_the_interpreter, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, code_pointers_everywhere, 0, ARCH_COUNT);

@@ -562,7 +562,7 @@ static uint64_t put_descriptor(struct mock *mock, unsigned word, uint64_t like, 
 /* Each has the next one: all are read. */
 START_TEST(a_chain_of_sub_descriptors)
 {
-    enum { DEPTH = 9 };
+    enum { DEPTH = 300 };
     struct mock *mock = mock_of_version(_i, 1, MOCK_NET_11);
     uint64_t like = mock_read_pointer(mock, mock_sub_descriptor(mock, "First", ecma_metadata, NULL, 0));
     uint64_t variable = 0x77;
@@ -586,6 +586,31 @@ START_TEST(a_chain_of_sub_descriptors)
         assert_item(target, NULL, name, depth, "sub-descriptor Next", "");
     }
     cdacq_target_close(target);
+    mock_destroy(mock);
+}
+END_TEST
+
+/* Their number has no bound of its own, their size has one. */
+START_TEST(large_sub_descriptors)
+{
+    enum { COUNT = 5, SIZE = 1000000 };
+    struct mock *mock = mock_of_version(_i, 1, MOCK_NET_11);
+    struct cdacq_error error;
+    uint64_t like = mock_read_pointer(mock, mock_sub_descriptor(mock, "First", ecma_metadata, NULL, 0));
+    char *json = malloc(SIZE + 1);
+    uint64_t variable = 0x77;
+    ck_assert_ptr_nonnull(json);
+    for (int i = 0; i < COUNT; i++) {
+        int length = snprintf(json, SIZE, "{\"subDescriptors\":{\"Next\":[[0],\"pointer\"]}}");
+        memset(json + length, ' ', (size_t)(SIZE - length));
+        json[SIZE] = 0;
+        variable = put_descriptor(mock, _i & 1 ? 8 : 4, like, json, variable);
+    }
+    free(json);
+    mock_sub_descriptor(mock, "Chain", "{\"subDescriptors\":{\"Next\":[[1],\"pointer\"]}}", &variable, 1);
+    mock_publish(mock, NULL);
+    ck_assert_int_eq(mock_open_fails(mock, NULL, &error), CDACQ_ERR_DESCRIPTOR);
+    assert_said(error.message, "sub-descriptor Next: the descriptors together are larger than");
     mock_destroy(mock);
 }
 END_TEST
@@ -662,6 +687,7 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, a_build_id_in_part, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, sub_descriptors, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, a_chain_of_sub_descriptors, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, large_sub_descriptors, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, a_contract_of_a_sub_descriptor, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, broken_sub_descriptors, 0, ARCH_COUNT);
     suite_add_tcase(suite, tcase);

@@ -68,18 +68,19 @@ class Fixtures(unittest.TestCase):
                 self.assertEqual([answer["method"] for answer in answers], list(names.values()))
 
     def test_everything_that_the_contract_says_is_in_the_snapshot(self):
-        """Sizes are those of the record, which separates hot and cold code; GC info has the version of the release."""
+        """Sizes are those of the record, which separates hot and cold code; GC info has the version of the release. These
+        snapshots are older than `gc_safe`, so they have only the beginning of the GC info."""
         versions = {"net8": {2}, "net9": {3}, "net10": {4}}
         for fixture in FIXTURES:
             with self.subTest(fixture=fixture), without_files(os.path.join(fixture, "core")) as core:
                 expected = judge.read_expected(os.path.join(fixture, "expected.txt"))
                 done = run("inspect", "--json", core, text="".join(f"{ip:x}\n" for one in expected for ip in one.probes()))
-                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assertEqual((done.returncode, done.stderr), (1, ""))
                 answers = map(json.loads, done.stdout.splitlines())
                 kinds, found = {"jit": 1, "r2r": 2, "r2r-cold": 2}, set()
                 for one in expected:
                     for _, answer in zip(one.probes(), answers):
-                        self.assertEqual(answer["errors"], {})
+                        self.assertLessEqual(set(answer["errors"]), {"gc_safe"})
                         self.assertEqual(answer["jit_type"], kinds[one.kind])
                         size = "cold_size" if one.kind == "r2r-cold" else "hot_size"
                         self.assertEqual(answer[size], one.size, answer)

@@ -25,6 +25,7 @@ enum question {
     ENTRY_METHOD_DESC,
     JIT_MANAGER,
     CODE_HEAPS,
+    FUNCTION_TABLE,
     QUESTION_COUNT
 };
 
@@ -53,11 +54,12 @@ static const struct {
     [ENTRY_METHOD_DESC] = BOUND(cdacq_session_non_virtual_entry_to_method_desc, 100000, 2000),
     [JIT_MANAGER] = BOUND(cdacq_session_get_jit_manager_info, 64000000, 5000),
     [CODE_HEAPS] = BOUND(cdacq_session_visit_code_heaps, 64000000, 5000),
+    [FUNCTION_TABLE] = BOUND(cdacq_session_visit_function_table_entries, 64000000, 10),
 };
 
 static uint32_t fuel_of(enum question question)
 {
-    return question == JIT_MANAGER || question == CODE_HEAPS ? FUEL_INDEX : FUEL_LOOKUP;
+    return question >= JIT_MANAGER ? FUEL_INDEX : FUEL_LOOKUP;
 }
 
 /* Each clause is a question: the most expensive one counts. */
@@ -79,6 +81,12 @@ static int note_clause(const struct cdacq_exception_clause *clause, void *contex
 static int ignore_heap(const struct cdacq_code_heap_info *heap, void *context)
 {
     (void)heap, (void)context;
+    return 0;
+}
+
+static int ignore_entry(uint64_t entry, void *context)
+{
+    (void)entry, (void)context;
     return 0;
 }
 
@@ -143,6 +151,9 @@ static enum cdacq_status ask(struct cdacq_session *session, enum question questi
         break;
     case CODE_HEAPS:
         status = cdacq_session_visit_code_heaps(session, CDACQ_CODE_JITTED, ignore_heap, NULL, NULL);
+        break;
+    case FUNCTION_TABLE:
+        status = cdacq_session_visit_function_table_entries(session, ip, ignore_entry, NULL, NULL);
         break;
     case QUESTION_COUNT:
         break;
@@ -389,7 +400,7 @@ START_TEST(real_processes)
     }
     ck_assert_uint_gt(count, 500);
     for (int i = 0; i < QUESTION_COUNT; i++)
-        if (most[i] > bounds[i].usual || (!most[i] && i != PARAMETERS))
+        if (most[i] > bounds[i].usual || (!most[i] && i != PARAMETERS && i != FUNCTION_TABLE))
             ck_abort_msg("%s: %u units", bounds[i].name, most[i]);
 }
 END_TEST

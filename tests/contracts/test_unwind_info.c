@@ -84,6 +84,24 @@ START_TEST(x64_codes_and_flags)
 }
 END_TEST
 
+/* A runtime can describe where the number of codes and the codes are. */
+START_TEST(x64_described_codes)
+{
+    setup(ARCHITECTURE_X64, 1);
+    f.layout.fields[F_UnwindInfo_CountOfUnwindCodes] = (struct layout_slot){.offset = 5, .width = 1, .present = true};
+    for (uint32_t codes = 0; codes < 256; codes++) {
+        unwind_fixture_word(&f, 0x100, 1 | 77u << 16);
+        unwind_fixture_word(&f, 0x104, codes << 8);
+        unwind_fixture_entry(&f, 0, 0x1000, 0x20, 0x100);
+        f.layout.fields[F_UnwindInfo_UnwindCodeOffset].present = false;
+        expect_data(0, 0x100, 4 + 2 * (codes + codes % 2) + 4);
+        f.layout.fields[F_UnwindInfo_UnwindCodeOffset] = (struct layout_slot){.offset = 6, .present = true};
+        expect_data(0, 0x100, (6 + 2 * codes + 3) / 4 * 4 + 4);
+    }
+    teardown();
+}
+END_TEST
+
 /* Bit 0 of an entry's unwind data means that they are another entry. No runtime writes that into its own tables. */
 START_TEST(x64_reference)
 {
@@ -380,6 +398,7 @@ static Suite *suite(void)
     TCase *tc = tcase_create("unwind_info");
     tcase_add_loop_test(tc, x64_codes_and_flags, 0, 3);
     tcase_add_test(tc, x64_reference);
+    tcase_add_test(tc, x64_described_codes);
     tcase_add_test(tc, x64_ends);
     tcase_add_loop_test(tc, x86_function_length, 0, 3);
     tcase_add_test(tc, x86_without_funclets);
