@@ -46,6 +46,7 @@ static const struct row global_rows[G_COUNT] = {
 
 static const char *const contract_names[LAYOUT_CONTRACT_COUNT] = {
     [LAYOUT_ExecutionManager] = "ExecutionManager",
+    [LAYOUT_ReadyToRun] = "ExecutionManager",
     [LAYOUT_PlatformMetadata] = "PlatformMetadata",
     [LAYOUT_PrecodeStubs] = "PrecodeStubs",
     [LAYOUT_RuntimeTypeSystem] = "RuntimeTypeSystem",
@@ -175,23 +176,29 @@ static void append_missing(struct missing_list *list, const char *type, const ch
     list->length += (size_t)n;
 }
 
-size_t layout_missing(const struct layout *layout, enum layout_contract contract, char *buffer, size_t size)
+/* `contracts` has a bit for each. */
+static size_t missing_of(const struct layout *layout, uint32_t contracts, char *buffer, size_t size)
 {
     struct missing_list list = {.buffer = buffer, .size = size};
     if (size)
         buffer[0] = '\0';
     for (size_t i = 0; i < T_COUNT; i++)
-        if (size_rows[i].need == REQUIRED && size_rows[i].contract == contract && !layout->sizes[i])
+        if (size_rows[i].need == REQUIRED && contracts >> size_rows[i].contract & 1 && !layout->sizes[i])
             append_missing(&list, size_rows[i].type, "size");
     for (size_t i = 0; i < F_COUNT; i++)
-        if (field_rows[i].need == REQUIRED && field_rows[i].contract == contract && !layout->fields[i].present)
+        if (field_rows[i].need == REQUIRED && contracts >> field_rows[i].contract & 1 && !layout->fields[i].present)
             append_missing(&list, field_rows[i].type, field_rows[i].name);
     for (size_t i = 0; i < G_COUNT; i++)
-        if (global_rows[i].need == REQUIRED && global_rows[i].contract == contract && !layout->global_present[i])
+        if (global_rows[i].need == REQUIRED && contracts >> global_rows[i].contract & 1 && !layout->global_present[i])
             append_missing(&list, NULL, global_rows[i].name);
     if (list.omitted)
         snprintf(buffer + list.length, size - list.length, ", and %zu more", list.omitted);
     return list.count;
+}
+
+size_t layout_missing(const struct layout *layout, enum layout_contract contract, char *buffer, size_t size)
+{
+    return missing_of(layout, 1u << contract, buffer, size);
 }
 
 enum cdacq_status layout_bind(const struct descriptor *descriptor, unsigned pointer_size, uint32_t needed,
@@ -208,7 +215,10 @@ enum cdacq_status layout_bind(const struct descriptor *descriptor, unsigned poin
         status = bind_globals(descriptor, needed, &layout, err);
     for (unsigned contract = 0; status >= 0 && contract < LAYOUT_CONTRACT_COUNT; contract++) {
         char names[CDACQ_ERROR_MESSAGE_SIZE - 80];
-        if (!layout_missing(&layout, contract, names, sizeof names))
+        uint32_t parts = 1u << contract; /* one message for both parts of ExecutionManager */
+        if (contract == LAYOUT_ExecutionManager)
+            parts |= needed & 1u << LAYOUT_ReadyToRun;
+        if (!missing_of(&layout, parts, names, sizeof names))
             layout.usable |= 1u << contract;
         else if (needed >> contract & 1)
             status = error_set(err, CDACQ_ERR_FIELD, 0, "the descriptor lacks what %s needs: %s",

@@ -33,6 +33,7 @@ enum layout_global {
 /* The contracts that read rows of layout.def; one bit each in `needed`. */
 enum layout_contract {
     LAYOUT_ExecutionManager,
+    LAYOUT_ReadyToRun, /* of ExecutionManager: what describes code in images */
     LAYOUT_PlatformMetadata,
     LAYOUT_PrecodeStubs,
     LAYOUT_RuntimeTypeSystem,

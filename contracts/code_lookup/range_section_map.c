@@ -31,7 +31,7 @@ static bool read_section(struct field_reader *reader, uint64_t address, struct r
         .end = read_field(reader, address, F_RangeSection_RangeEndOpen),
         .jit_manager = read_field(reader, address, F_RangeSection_JitManager),
         .heap_list = read_field(reader, address, F_RangeSection_HeapList),
-        .r2r_module = read_field(reader, address, F_RangeSection_R2RModule),
+        .r2r_module = read_optional(reader, address, F_RangeSection_R2RModule),
         .flags = (uint32_t)read_field(reader, address, F_RangeSection_Flags),
         .range_list = read_optional(reader, address, F_RangeSection_RangeList),
     };

@@ -227,9 +227,12 @@ static enum cdacq_status read_contracts(struct cdacq_target *target, const struc
     else if ((status = contracts_select(&target->descriptor, &target->contracts, err)) < 0 &&
              contracts_need_descriptor(&target->descriptor))
         describe_need(target, CDACQ_NEED_DESCRIPTOR, err);
+    /* NativeAOT has no Modules, and no images with code. */
+    uint32_t needed = 1u << LAYOUT_ExecutionManager;
+    if (descriptor_find(&target->descriptor, CDACQ_ITEM_TYPE, "", "Module"))
+        needed |= 1u << LAYOUT_ReadyToRun;
     if (status >= 0)
-        status = layout_bind(&target->descriptor, target->descriptor_info.pointer_size, 1u << LAYOUT_ExecutionManager,
-                             &target->layout, err);
+        status = layout_bind(&target->descriptor, target->descriptor_info.pointer_size, needed, &target->layout, err);
     if (status < 0)
         return status;
     target->layout.architecture = architecture_find(&target->descriptor, target->target->elf_machine);

@@ -270,6 +270,38 @@ START_TEST(a_native_aot_application)
 }
 END_TEST
 
+/* One that publishes ExecutionManager is read: Modules, MethodDescs and images with code are not needed for that. */
+START_TEST(native_aot_with_an_execution_manager)
+{
+    static const char *const hidden[] = {
+        "Module", "MethodDesc",       "MethodDescChunk",       "ReadyToRunInfo",        "HashMap",
+        "Bucket", "HashMapValueMask", "HashMapSlotsPerBucket", "RangeSection.R2RModule"};
+    struct mock *mock = mock_of_version(_i, 3, MOCK_NET_11);
+    struct mock_heap *heap = mock_heap_create(mock, &(struct mock_heap_options){.size = 0x4000});
+    uint64_t start = mock_method(heap, &(struct mock_method){.size = 90, .method_desc = 0x1000});
+    mock_contract(mock, "RuntimeTypeSystem", NULL);
+    mock_contract(mock, "Loader", NULL);
+    for (size_t i = 0; i < ARRAY_SIZE(hidden); i++)
+        mock_hide(mock, hidden[i]);
+    struct cdacq_target *target = mock_publish_and_open(mock);
+    struct cdacq_session *session = mock_session(target);
+    struct cdacq_method method = {.size = sizeof method};
+    struct cdacq_target_info info = {.size = sizeof info};
+    cdacq_target_get_info(target, &info, NULL);
+    ck_assert(!info.native_aot);
+    ck_assert_int_eq(cdacq_session_method_at(session, start + 7, &method, NULL), CDACQ_OK);
+    ck_assert_int_eq(method.answer, CDACQ_ANSWER_MANAGED);
+    ck_assert_uint_eq(method.code_start, start);
+    ck_assert_uint_eq(method.method_desc, 0x1000);
+    ck_assert_ptr_null(method.name);
+    ck_assert_int_eq(cdacq_session_method_at(session, heap->end + 7, &method, NULL), CDACQ_NOT_MANAGED);
+    ck_assert_int_eq(method.answer, CDACQ_ANSWER_NONE);
+    cdacq_session_destroy(session);
+    cdacq_target_close(target);
+    mock_destroy(mock);
+}
+END_TEST
+
 /* A library compiled by NativeAOT in a CoreCLR process: it is listed and not taken for CoreCLR. */
 START_TEST(a_native_aot_library)
 {
@@ -677,6 +709,7 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, two_runtimes, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, the_tool_on_two_runtimes, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, a_native_aot_application, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, native_aot_with_an_execution_manager, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, a_native_aot_library, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, a_coreclr_without_execution_manager, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, an_unknown_runtime, 0, ARCH_COUNT);

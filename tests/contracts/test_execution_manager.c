@@ -589,6 +589,7 @@ START_TEST(each_missing_name)
 #define CDAC_GLOBAL(kind, name, contract, need)       CDAC_REQUIRED_##contract##_##need(#name)
 #define CDAC_REQUIRED_ExecutionManager_REQUIRED(name) name,
 #define CDAC_REQUIRED_ExecutionManager_OPTIONAL(name)
+#define CDAC_REQUIRED_ReadyToRun_REQUIRED(name) name,
 #define CDAC_REQUIRED_Thread_REQUIRED(name)
 #define CDAC_REQUIRED_Thread_OPTIONAL(name)
 #define CDAC_REQUIRED_StackWalk_REQUIRED(name)
