@@ -425,6 +425,9 @@ def test_single_file(work):
     for label, core in cores.items():
         run.judge(label, core)
         run.judge_stacks(label, core)
+        modules = {method["module"] for method in random_ips.answers(TOOL, "methods", core, ())} - {None}
+        run.note(f"{label}: modules are assemblies",
+                 {"Demo.dll", "System.Private.CoreLib.dll"} <= modules and "Demo" not in map(os.path.basename, modules))
         run.judge_verify(label, core, tampered=label == "gcore")
     return run.results
 
