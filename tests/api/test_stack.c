@@ -59,7 +59,13 @@ static void add_thread(uint64_t frame)
 
 static void setup(void)
 {
-    mock = mock_create(&(struct mock_options){.pointer_size = 8, .seed = 5});
+    uint64_t seed = 5; /* of a layout in which arguments follow the TransitionBlock, as they do in the runtime */
+    mock = mock_create(&(struct mock_options){.pointer_size = 8, .seed = seed});
+    while (mock_offset_of(mock, "TransitionBlock.ReturnAddress") >
+           mock_offset_of(mock, "TransitionBlock.OffsetOfArgs")) {
+        mock_destroy(mock);
+        mock = mock_create(&(struct mock_options){.pointer_size = 8, .seed = ++seed});
+    }
     add_methods();
     stack = mock_map(mock, 0, STACK_SIZE, MOCK_READ | MOCK_WRITE, NULL, 0);
     native_code = mock_map(mock, 0, 0x1000, MOCK_READ | MOCK_EXECUTE, "/mock/native.so", 0);
