@@ -25,6 +25,7 @@ from .target import Mapping
 _MAPPING = re.compile(r"\s*0x([0-9a-f]+)\s+0x([0-9a-f]+)\s+0x[0-9a-f]+\s+0x([0-9a-f]+)"
                       r"(?:\s+[r-][w-][x-][ps])?(?:\s+(\S.*))?$")
 _MASK = (1 << 64) - 1
+STOP_FRAMES_MAX = 64  # that a stop looks at for new code
 
 
 class _Gdb(Debugger):
@@ -368,7 +369,8 @@ class _Stack(_Command):
 class _Symbols(gdb.Command):
     """cdacq symbols: gives gdb symbols, lines and call-frame information of the managed code.
 
-    Then `list`, `info symbol`, `x/i`, `up` and `break *ADDRESS` have its names. Run it again after code was added."""
+    Then `list`, `info symbol`, `x/i`, `up` and `break *ADDRESS` have its names. They are given again after a stop at
+    which the selected thread's stack has frames in newer code."""
 
     def __init__(self) -> None:
         super().__init__("cdacq symbols", gdb.COMMAND_FILES, gdb.COMPLETE_NONE)
@@ -381,9 +383,30 @@ class _Symbols(gdb.Command):
 
     def invoke(self, argument: str, from_tty: bool) -> None:
         try:
-            path = debugger.write_symbols()
+            self.load()
         except Error as error:
             raise gdb.GdbError(printable(str(error))) from None
+
+    def stopped(self) -> None:
+        """Loads the symbols again if the selected thread runs code that they do not have."""
+        if self._path is None:
+            return
+        try:
+            frame, unknown = gdb.newest_frame(), False
+            for _ in range(STOP_FRAMES_MAX):
+                if frame is None or unknown:
+                    break
+                pc = frame.pc()
+                unknown = (not _is_native(pc) and "No symbol matches" in gdb.execute(f"info symbol {pc:#x}", to_string=True)
+                           and debugger.target().method_at(pc).is_managed)
+                frame = frame.older()
+            if unknown:
+                self.load()
+        except (Error, gdb.error):  # the symbols that were loaded stay
+            pass
+
+    def load(self) -> None:
+        path = debugger.write_symbols()
         self.forget()
         confirm = gdb.parameter("confirm")
         gdb.execute("set confirm off")
@@ -416,11 +439,13 @@ def _install() -> None:
             _Stack(name)
         else:
             _Command(name, gdb.COMPLETE_EXPRESSION if name != "threads" and name != "report" else gdb.COMPLETE_NONE)
-    _Symbols()
+    symbols = _Symbols()
+    gdb.events.before_prompt.connect(symbols.stopped_before_prompt)
     for event in ("stop", "cont", "exited", "memory_changed", "register_changed", "new_objfile", "clear_objfiles"):
         registry = getattr(gdb.events, event, None)
         if registry is not None:
             registry.connect(_changed)
+    gdb.events.stop.connect(lambda event: symbols.stopped())
 
 
 _install()

@@ -131,6 +131,11 @@ def live(what, target, failures, plugin):
         output = check(f"{what}, process", arguments, str(target.pid), failures, stacks)
         if "Demo.Program.Main()" not in output:
             failures.append(f"{what}: Main is not shown: {output[-1500:]}")
+        if what == "installed" and shutil.which("gdbserver"):  # one runtime is enough for another way to the same memory
+            remote = ["-ex", "set sysroot", "-ex", f"target remote | gdbserver --once - --attach {target.pid}"]
+            problems, managed, lines, _ = gdb_stacks.compare(TOOL, str(target.pid), remote, stacks)
+            print(f"{what}, gdbserver: {managed} managed frames, {lines} with lines; {len(problems)} problems", flush=True)
+            failures += [f"{what}, gdbserver: {problem[:1500]}" for problem in problems]
         code = ["-ex", "set confirm off"]
         gdb_stacks.run_gdb(code + arguments, ["cdacq threads", "stepi", "bt", "detach"])
         check_lldb(f"{what}, process", target.pid, failures, stacks)
