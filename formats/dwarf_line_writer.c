@@ -36,6 +36,7 @@ void dwarf_line_add(struct dwarf_line_writer *writer, const struct dwarf_line_ro
     struct byte_writer *to = &writer->program;
     uint64_t advance = (row->address - writer->address) / writer->code_factor;
     int64_t lines = (int64_t)row->line - writer->line;
+    writer->address += advance * writer->code_factor; /* a rest is made up for by the next row */
     if (row->file != writer->file) {
         put_u8(to, LNS_SET_FILE);
         put_uleb(to, row->file);
@@ -56,7 +57,6 @@ void dwarf_line_add(struct dwarf_line_writer *writer, const struct dwarf_line_ro
         advance = 0;
     }
     put_u8(to, special + LINE_RANGE * (unsigned)advance);
-    writer->address = row->address;
     writer->file = row->file;
     writer->line = row->line;
     writer->column = row->column;
@@ -72,11 +72,11 @@ void dwarf_line_end_sequence(struct dwarf_line_writer *writer, uint64_t end)
     put_u8(to, LNE_END_SEQUENCE);
 }
 
-/* The length of a path's folder; 0: none, so that all of it is the file's name. */
+/* The length of a path's folder; 0: none, so that all of it is the file's name, which must not be empty. */
 static size_t folder_length(const char *path)
 {
     const char *slash = strrchr(path, '/');
-    return slash && slash != path ? (size_t)(slash - path) : 0;
+    return slash && slash != path && slash[1] ? (size_t)(slash - path) : 0;
 }
 
 /* Folders are written once for all files in a row that share them. */
@@ -104,7 +104,8 @@ static void put_files(struct byte_writer *to, const char *const *files, size_t c
         folder += length && (length != last_length || memcmp(files[i], last, length) != 0);
         last = length ? files[i] : last;
         last_length = length ? length : last_length;
-        put_string(to, files[i] + skip, strlen(files[i] + skip));
+        const char *name = files[i][0] ? files[i] + skip : "?"; /* an empty name would end the table */
+        put_string(to, name, strlen(name));
         put_uleb(to, length ? folder : 0);
         put_uleb(to, 0); /* its time and size are not known */
         put_uleb(to, 0);
