@@ -83,7 +83,7 @@ def check_lldb_commands(what, core, failures):
     ip = next(frame["ip"] for frames in gdb_stacks.expected_stacks(TOOL, core).values() for frame in frames
               if frame["method"] == "Demo.Program.Main()")
     output, _ = lldb_stacks.run_lldb(core, [
-        "cdacq stack", f"cdacq ip2method {ip}", f"cdacq inspect {ip}", "cdacq threads", "cdacq report", "cdacq symbols",
+        "cdacq stack all", f"cdacq ip2method {ip}", f"cdacq inspect {ip}", "cdacq threads", "cdacq report", "cdacq symbols",
         "cdacq symbols", f"image lookup -a {ip}", f"disassemble -c 1 -s {ip}"])
     for expected in (rf"(?m)^#\d+ +{ip} {main} \+0x\w+ \[jit\] IL_\w+ Program\.cs:\d+",
                      rf"(?m)^{ip} {main} \+0x", r"(?m)^  code           \[0x", r"(?m)^[* ] \d+.*, managed \d+, Thread",
