@@ -21,6 +21,7 @@
 
 struct work {
     const struct invocation *invocation;
+    const struct cdacq_target *target;
     struct cdacq_session *session;
     struct progress progress;
     struct output out; /* the file at hand */
@@ -28,6 +29,7 @@ struct work {
     struct output_folder folder;
     uint64_t files, links, methods, left_out;
     bool failed, anonymous;
+    bool at_bound; /* no more files with code are written */
 };
 
 static int take_bytes(const void *bytes, size_t size, void *context)
@@ -126,6 +128,16 @@ static void link_debug_files(struct work *work)
     close(folder);
 }
 
+static void add_code(struct work *work, const char *path)
+{
+    char bound[160];
+    if (work->at_bound || write_code(work, path))
+        return;
+    work->at_bound = cdacq_target_bound_reached(work->target, bound, sizeof bound);
+    work->left_out += work->at_bound;
+    work->failed |= !work->at_bound;
+}
+
 static int add_file(const struct cdacq_mapped_file *file, void *context)
 {
     struct work *work = context;
@@ -134,7 +146,7 @@ static int add_file(const struct cdacq_mapped_file *file, void *context)
     if (!file->path || !output_folder_takes(file->path))
         return 0;
     if (file->has_code)
-        work->failed |= !write_code(work, file->path);
+        add_code(work, file->path);
     else
         link_file(work, file->path, file->local_path);
     return 0;
@@ -142,7 +154,7 @@ static int add_file(const struct cdacq_mapped_file *file, void *context)
 
 static int write_all(const struct invocation *invocation, struct cdacq_target *target, struct cdacq_session *session)
 {
-    struct work work = {.invocation = invocation, .session = session};
+    struct work work = {.invocation = invocation, .target = target, .session = session};
     struct cdacq_target_info info = {.size = sizeof info};
     struct cdacq_error error;
     cdacq_target_get_info(target, &info, NULL);
@@ -165,7 +177,7 @@ static int write_all(const struct invocation *invocation, struct cdacq_target *t
         message(
             "compiled code is in memory that no file backs: 'cdacq perfmap %s -o /tmp/perf-%d.map' names it for perf",
             target_display_name(invocation->targets[0]), info.pid);
-    return work.left_out ? EXIT_PARTLY : work.files ? EXIT_ANSWERED : EXIT_FAILED;
+    return work.left_out && (work.files || work.links) ? EXIT_PARTLY : work.files ? EXIT_ANSWERED : EXIT_FAILED;
 }
 
 int cmd_symfs(const struct invocation *invocation)

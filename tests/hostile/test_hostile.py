@@ -23,6 +23,9 @@ MESSAGE = re.compile(rb"(cdacq: [^\x00-\x1f\x7f]+\n)*")
 COMMANDS = [["info"], ["ip2method", "7fd6610a1000", "200000001000", "ffffffffffffffff"], ["inspect", "200000001000"],
             ["methods", "--r2r=all", "--stubs"], ["descriptor"], ["perfmap", "-o", "OUT"], ["jitdump", "-o", "OUT"],
             ["snapshot", "--stacks", "-o", "OUT"], ["stack"], ["stack", "--json"], ["report"]]
+if os.environ.get("CDACQ_HOSTILE_ALL"):  # the rest, which shares its code with those above
+    COMMANDS += [["elf", "--code", "-o", "OUT"], ["snapshot", "-o", "OUT"], ["methods", "--json"], ["stack", "--each"],
+                 ["report", "--json"], ["report", "--signature"], ["filter"]]
 BOUNDS = ["--work-max=1M", "--memory-max=64M"]  # so that slow builds pass, too
 HANG = 120  # seconds
 MEMORY = 4 << 30  # of address space; the sparse files take some

@@ -125,6 +125,16 @@ class Folders(unittest.TestCase):
             run("symfs", PLAIN, os.path.join(folder, "to-file"), statuses=(2,))
             self.assertEqual(target.read_text(encoding="ascii"), "kept")
 
+    def test_symfs_at_a_bound(self):
+        """One line names the bound, however many files there would be; links are there."""
+        class Context:
+            plain, tool = PLAIN, TOOL
+        with tempfile.TemporaryDirectory() as folder:
+            path = generators.heaps_share_nibbles(folder, Context, count=2)
+            for bound in ("--memory-max=8M", "--work-max=200K"):
+                done = run("symfs", path, os.path.join(folder, "out"), bound, statuses=(1, 2))
+                self.assertEqual(done.stderr.count(b"stopped at the bound"), 1, done.stderr)
+                self.assertLessEqual(done.stderr.count(b"\n"), 4, done.stderr)
 
     def test_names_of_pdbs(self):
         """An image may name its PDB as it likes; what is searched is below the folders that were given."""
