@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 static char kind[32];
@@ -112,6 +113,10 @@ WRAP(int, rename, -1, EIO, (const char *from, const char *to), (from, to))
 WRAP(int, linkat, -1, EIO, (int a, const char *from, int b, const char *to, int flags), (a, from, b, to, flags))
 WRAP(int, fchmod, -1, EPERM, (int fd, mode_t mode), (fd, mode))
 WRAP(int, close, -1, EIO, (int fd), (fd))
+WRAP(ssize_t, process_vm_readv, -1, EFAULT,
+     (pid_t pid, const struct iovec *to, unsigned long to_count, const struct iovec *from, unsigned long from_count,
+      unsigned long flags),
+     (pid, to, to_count, from, from_count, flags))
 WRAP(char *, realpath, NULL, EACCES, (const char *path, char *to), (path, to))
 
 static void *real_open;

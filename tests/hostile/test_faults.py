@@ -23,6 +23,8 @@ COMMANDS = [["info", CORE], ["ip2method", PLAIN, "7f91e4850000"], ["methods", PL
             ["perfmap", PLAIN], ["jitdump", PLAIN], ["snapshot", CORE, "--stacks"], ["stack", CORE], ["report", CORE],
             ["inspect", PLAIN, "7f91e4850000"]]
 EVERY_CALL_UP_TO = 40  # the rest is sampled
+TIER = re.compile(rb"\[jit[^]]*\]")
+LIVE_SECONDS = 0.5
 SECONDS = 5  # for the allocations of one command; what does not fit is left out
 
 
@@ -70,6 +72,44 @@ class Faults(unittest.TestCase):
                     if time.monotonic() > end:
                         break
                     self.check_fault(command, folder, f"{call}:{number}", whole)
+
+
+    def undump(self, core, folder):
+        """A process with the memory of a core, or None where its addresses are taken."""
+        program = os.path.join(os.environ.get("CDACQ_BUILD_DIR", "build/dev"), "tests", "undump")
+        process = subprocess.Popen([program, str(core), folder], stdout=subprocess.PIPE)
+        if process.stdout.readline() == b"ready\n":
+            return process
+        process.stdout.close()
+        return self.skipTest("an address is taken") if process.wait() == 3 else self.fail("undump")
+
+    def test_reads_of_a_process(self):
+        """A read of the process fails: every answer is that without the fault, or missing, with a reason."""
+        with tempfile.TemporaryDirectory() as files, tempfile.TemporaryDirectory() as folder:
+            process = self.undump(PLAIN, files)
+            try:
+                for command in (["ip2method", "--names=sos", "7f91e58aed0f", "7f91e4850000", "7f91e5879020"], ["perfmap"],
+                                ["methods", "--names=sos"], ["info"], ["stack"]):
+                    self.fail_reads([command[0], str(process.pid), *command[1:]], folder)
+            finally:
+                process.kill()
+                process.wait()
+                process.stdout.close()
+
+    def fail_reads(self, command, folder):
+        _, _, whole, count = self.run_tool(command, folder, "process_vm_readv:0")
+        self.assertGreater(count, 0, command)
+        lines, end = {TIER.sub(b"[jit]", line) for line in whole.splitlines()}, time.monotonic() + LIVE_SECONDS
+        for number in range(1, count + 1, max(1, count // 100)):
+            status, messages, result, _ = self.run_tool(command, folder, f"process_vm_readv:{number}")
+            what = (command, number, status, messages[-500:])
+            if status == 2:
+                self.assertTrue(messages, what)
+            elif command[0] in ("ip2method", "perfmap", "methods"):
+                found = {TIER.sub(b"[jit]", line) for line in result.splitlines()}
+                self.assertTrue(all(line in lines or b" ? " in line for line in found), (what, found - lines))
+            if time.monotonic() > end:
+                break
 
 
 def add(name, calls, seconds, command):
