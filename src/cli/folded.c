@@ -101,6 +101,8 @@ static void write_stacks(struct fold *fold)
 static void append(struct fold *fold, const char *text)
 {
     size_t length = strlen(text);
+    if (!length) /* of a name that begins with a NUL */
+        return;
     char *p = bytes_vector_append_items(&fold->line, length);
     if (!p) {
         no_memory(fold);

@@ -184,6 +184,11 @@ class Texts(unittest.TestCase):
                 if len(text) < 2 << 20:
                     run("filter", PLAIN, "--folded", input=text)
 
+    def test_a_name_of_nothing(self):
+        """The first sample's thread has a name that begins with a NUL."""
+        done = run("filter", "--folded", input=b"\0x 1/1 1.0: 1 cycles:\n\t7f58aed00000 a (b)\n\n", statuses=(0,))
+        self.assertEqual(done.stdout, b";a 1\n")
+
     FOLDED = {
         "deep": b";".join([b"f"] * 100_000) + b" 1\n",
         "wide": b"".join(b"a;f%d 1\n" % i for i in range(50_000)),
