@@ -13,8 +13,9 @@ bool thread_read(struct field_reader *reader, uint64_t address, struct thread_da
         .frame = read_field(reader, address, F_Thread_Frame),
         .stack_base = read_optional(reader, address, F_Thread_CachedStackBase),
         .id = (uint32_t)read_field(reader, address, F_Thread_Id),
+        .state = (uint32_t)read_optional(reader, address, F_Thread_State),
     };
-    if (read_optional(reader, address, F_Thread_State) & STATE_HIJACKED && has_field(reader, F_Thread_m_pvHJRetAddr)) {
+    if (thread.state & STATE_HIJACKED && has_field(reader, F_Thread_m_pvHJRetAddr)) {
         thread.hijacked_slot = read_optional(reader, address, F_Thread_m_ppvHJRetAddrPtr);
         thread.hijacked_address = read_optional(reader, address, F_Thread_m_pvHJRetAddr);
     }

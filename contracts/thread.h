@@ -21,7 +21,7 @@ struct thread_data {
      * what it was. 0: the thread is not hijacked, or the runtime does not describe it.
      */
     uint64_t hijacked_slot, hijacked_address;
-    uint32_t id;
+    uint32_t id, state; /* ThreadState of the specification; 0: not described */
 };
 
 DEFINE_VECTOR(thread_list, struct thread_data);

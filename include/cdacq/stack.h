@@ -21,6 +21,13 @@ struct cdacq_registers {
     uint64_t values[64]; /* 0 if not known */
 };
 
+/* Some bits of the runtime's state of a thread. Source: dotnet/runtime docs/design/datacontracts/Thread.md. */
+enum cdacq_thread_state {
+    CDACQ_THREAD_BACKGROUND = 0x200,  /* the process does not wait for its end */
+    CDACQ_THREAD_POOL = 0x1000000,    /* a worker of the thread pool */
+    CDACQ_THREAD_WAITING = 0x2000000, /* it sleeps, waits or joins */
+};
+
 /* A thread. Strings are valid until the callback returns. */
 struct cdacq_thread {
     size_t size;
@@ -34,6 +41,7 @@ struct cdacq_thread {
     uint64_t exception;        /* object that is being thrown or handled, the innermost (cdacq/exception.h); 0: none */
     uint64_t last_thrown;      /* object of the last exception, handled since unless it is `exception`; 0: none */
     bool last_thrown_is_fatal; /* the runtime ended the process because of it: FailFast or a fatal error */
+    uint32_t state;            /* bits of the runtime: enum cdacq_thread_state and others; 0: not known */
 };
 
 /*

@@ -455,7 +455,7 @@ End = struct("cdacq_end", ("size", c_size_t), ("kind", c_int), ("tid", c_int), (
 Thread = struct(
     "cdacq_thread", ("size", c_size_t), ("tid", c_int), ("thread", c_uint64), ("managed_id", c_uint32),
     ("signal", c_int), ("died", c_bool), ("name", c_char_p), ("registers", POINTER(Registers)),
-    ("exception", c_uint64), ("last_thrown", c_uint64), ("last_thrown_is_fatal", c_bool))
+    ("exception", c_uint64), ("last_thrown", c_uint64), ("last_thrown_is_fatal", c_bool), ("state", c_uint32))
 Frame = struct(
     "cdacq_frame", ("size", c_size_t), ("index", c_uint), ("kind", c_int), ("by", c_int), ("funclet", c_int),
     ("is_call", c_bool), ("pc", c_uint64), ("sp", c_uint64), ("cfa", c_uint64), ("method", c_void_p),

@@ -82,8 +82,10 @@ def judge(services, core):
     done = subprocess.run([OBJECTS, core, "values"], input=questions, stdout=subprocess.PIPE, text=True, check=True)
     for item, line in zip(expected, done.stdout.splitlines(), strict=True):
         compare(tally, memory, item, line)
+    threads = subprocess.run([OBJECTS, core, "threads"], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
+    tally.expect(sorted(threads) == sorted(answer["threads"]) and threads, f"the threads {threads}, not {answer['threads']}")
     tally.expect(tally.objects >= LEAST_OBJECTS and tally.fields >= LEAST_FIELDS, "too few objects")
     for text in tally.wrong[:SHOWN]:
         print(f"    {text}")
-    said = f"{tally.objects} objects of the services: {tally.fields} fields, {tally.strings} strings, {tally.elements} elements"
+    said = f"{tally.objects} objects of the services: {tally.fields} fields, {tally.strings} strings, {tally.elements} elements; {len(threads)} threads"
     return said, [f"{len(tally.wrong)} differ"] if tally.wrong else []

@@ -4,6 +4,7 @@
  *     objects TARGET EXCEPTION <lines    ADDRESS [FIELD;...], hex; EXCEPTION is the MethodTable of System.Exception
  *     objects TARGET values <lines       ADDRESS [FIELD;...], hex: with the calls of cdacq/object.h
  *     objects TARGET text <lines         ADDRESS of an exception
+ *     objects TARGET threads             TID MANAGED_ID STATE of each thread of the runtime
  *     objects TARGET last                the exception that each thread threw last
  *     objects TARGET words               what the runtime wrote as it ended the process: KIND BYTES FLAWS, then that
  *
@@ -183,6 +184,14 @@ static int put_last(const struct cdacq_thread *thread, void *context)
     return 0;
 }
 
+static int put_thread(const struct cdacq_thread *thread, void *context)
+{
+    (void)context;
+    if (thread->thread)
+        printf("%d %u %x\n", thread->tid, thread->managed_id, thread->state);
+    return 0;
+}
+
 static void put_last_words(struct cdacq_session *session)
 {
     struct cdacq_end end = {.size = sizeof end};
@@ -214,9 +223,12 @@ int main(int argc, char **argv)
     }
     if (strcmp(argv[2], "words") == 0)
         put_last_words(session);
+    else if (strcmp(argv[2], "threads") == 0)
+        cdacq_session_visit_threads(session, put_thread, session, &error);
     else if (strcmp(argv[2], "last") == 0)
         cdacq_session_visit_threads(session, put_last, session, &error);
-    while (strcmp(argv[2], "last") != 0 && strcmp(argv[2], "words") != 0 && fgets(line, sizeof line, stdin)) {
+    bool asks = strcmp(argv[2], "last") != 0 && strcmp(argv[2], "words") != 0 && strcmp(argv[2], "threads") != 0;
+    while (asks && fgets(line, sizeof line, stdin)) {
         char *names;
         line[strcspn(line, "\n")] = '\0';
         uint64_t object = strtoull(line, &names, 16);

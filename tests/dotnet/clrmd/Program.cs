@@ -7,7 +7,7 @@ namespace Clrmd;
 /// Reads lines "CORE TAB LIBMSCORDACCORE [TAB locks | TAB objects]" and answers each with one line of JSON:
 /// {"threads": [{"tid", "alive", "frames": [{"ip", "sp", "method_desc", "frame", "name"}]}]} or {"error": text}.
 /// "frame" is the name of an explicit Frame; "method_desc" is null where there is no method.
-/// With "objects", instead: {"objects": [{"address", "table", "size", "string", "array", "fields"}]}, see Objects.cs.
+/// With "objects", instead: {"objects": [{"address", "table", "size", "string", "array", "fields"}], "threads": ["TID MANAGED_ID STATE"]}, see Objects.cs.
 /// With "locks", instead: {"locks": [{"object", "thin", "tid", "recursion", "waiters"}]}, monitors that are held.
 /// </summary>
 internal static class Program
@@ -30,7 +30,7 @@ internal static class Program
             using DataTarget target = DataTarget.LoadDump(core);
             using ClrRuntime runtime = target.ClrVersions[0].CreateRuntime(services, true);
             if (question == "objects")
-                return new() { ["objects"] = Objects.Describe(runtime) };
+                return new() { ["objects"] = Objects.Describe(runtime), ["threads"] = runtime.Threads.Where(thread => thread.IsAlive).Select(DescribeState).ToList() };
             if (question == "locks")
                 return new() { ["locks"] = DescribeMonitors(runtime).Concat(DescribeThinLocks(runtime)).ToList() };
             return new() { ["threads"] = runtime.Threads.Select(DescribeThread).ToList() };
@@ -65,6 +65,8 @@ internal static class Program
             ["recursion"] = thin.Recursion,
             ["waiters"] = 0,
         };
+
+    private static string DescribeState(ClrThread thread) => $"{thread.OSThreadId} {thread.ManagedThreadId} {(uint)thread.State:x}";
 
     private static Dictionary<string, object> DescribeThread(ClrThread thread) => new()
     {
