@@ -15,6 +15,7 @@
 enum {
     FUNCTIONS_MAX = 4 * 1024 * 1024, /* of all records of a session: a large process has some 100,000 */
     CHUNK = 128,                     /* addresses of a running process whose answers are checked together */
+    FETCHED = 32,                    /* records that are on their way to the cache together */
     WALKS_BEFORE_INDEX = 16, /* indexing a range costs about as much as this many look-ups that touch new pages */
 };
 
@@ -725,6 +726,51 @@ void session_answer(struct cdacq_session *session, uint64_t ip, struct cdacq_met
     answer_one(session, ip, false, ret);
 }
 
+/*
+ * Finds the records of addresses in the indexes that exist, and NULL for the others. Records are seldom in the cache:
+ * the processor fetches them all while it looks for the next.
+ */
+static void fetch_records(struct cdacq_session *session, const uint64_t *ips, size_t count,
+                          struct method_record **records)
+{
+    struct method_record **slots[FETCHED];
+    bool usable = session->map && !session_is_running(session) && !session->target->target->recording;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t address = session_address(session, ips[i]);
+        size_t index = usable ? find_range(session, address) : SIZE_MAX;
+        const struct session_range *range = index != SIZE_MAX ? &session->ranges[index] : NULL;
+        uint64_t begin = range ? session->map->ranges[index].section.begin : 0;
+        const struct block_part *part =
+            range && range->table && session->map->ranges[index].section.whole && address - begin <= UINT32_MAX
+                ? code_table_find(range->table, (uint32_t)(address - begin))
+                : NULL;
+        slots[i] = part && part->kind != PART_STUB && part->kind != PART_UNKNOWN
+                       ? &range->records[part - range->table->items]
+                       : NULL;
+        __builtin_prefetch(slots[i]);
+    }
+    for (size_t i = 0; i < count; i++) {
+        records[i] = slots[i] ? *slots[i] : NULL;
+        for (size_t at = 0; records[i] && at < sizeof **records; at += LINE_SIZE)
+            __builtin_prefetch((const char *)records[i] + at);
+    }
+}
+
+/* Puts the answer for an address into its place, from its record if that is complete. */
+static void put_answer(struct cdacq_session *session, uint64_t ip, bool batch, struct method_record *record,
+                       struct cdacq_method *ret, size_t stride, size_t i)
+{
+    struct cdacq_method own, *to = stride == sizeof own ? &ret[i] : &own; /* otherwise: another version */
+    if (record && record->has_il_map) {
+        answer_from(session, record, NULL, session_address(session, ip), to);
+        to->ip = ip;
+    } else {
+        answer_one(session, ip, batch, to);
+    }
+    if (to == &own)
+        put(ret, stride, i, &own);
+}
+
 enum cdacq_status cdacq_session_methods_at(struct cdacq_session *session, const uint64_t *ips, size_t count,
                                            struct cdacq_method *ret, struct cdacq_error *err)
 {
@@ -737,14 +783,12 @@ enum cdacq_status cdacq_session_methods_at(struct cdacq_session *session, const 
     session_begin_question(session);
     if (session_is_running(session))
         return running_answers(session, ips, count, count >= MANY, ret, stride, err);
-    for (size_t i = 0; i < count; i++) {
-        struct cdacq_method own, *to = stride == sizeof own ? &ret[i] : &own; /* otherwise: another version */
-        answer_one(session, ips[i], count >= MANY, to);
-        if (to == &own) {
-            char *element = (char *)ret + i * stride;
-            sized_set_size(element, stride);
-            sized_copy(element, &own, sizeof own);
-        }
+    for (size_t from = 0; from < count; from += FETCHED) {
+        struct method_record *records[FETCHED];
+        size_t n = MIN(count - from, (size_t)FETCHED);
+        fetch_records(session, ips + from, n, records);
+        for (size_t i = 0; i < n; i++)
+            put_answer(session, ips[from + i], count >= MANY, records[i], ret, stride, from + i);
     }
     return CDACQ_OK;
 }
