@@ -36,7 +36,8 @@ from jitdump import live_records, read_loads, read_released  # noqa: E402
 SEED = 20
 HOT_METHODS = 500
 ROUNDS_OF_ONE = 25
-LISTS = ("one", "jit", "r2r", "mix", "sorted", "hot", "files")
+COLD = 1000  # addresses of a process that has only just started, start-up included
+LISTS = ("one", "cold", "jit", "r2r", "mix", "sorted", "hot", "files")
 WRITERS = {  # what lists all methods of a target, and how; the first is what the others are compared with
     "methods": ["methods", "--names", "il"],
     "perfmap": ["perfmap", "--r2r", "prepared"],
@@ -227,6 +228,16 @@ class Target:
                 rows[name].add(sample.wall_ms, sample)
         return list(rows.values())
 
+    def cold(self, path, rounds):
+        """Rows of milliseconds for a short list and a whole process, which has nothing in its caches."""
+        rows = {name: Row(name) for name in (*self.peers, "tool, text")}
+        for i in range(-1, rounds):
+            samples = {name: self.ask_peer(name, path, COLD) for name in self.peers}
+            samples["tool, text"] = self.ask_tool(self.value, stdin=path)
+            for name, sample in samples.items() if i >= 0 else ():
+                rows[name].add(sample.wall_ms, sample)
+        return list(rows.values())
+
 
 # ---- What is printed ----
 
@@ -297,6 +308,11 @@ def measure_one(target, kind, addresses, work):
     print_one(f"one address ({kind}), whole process", target.one(paths, ROUNDS_OF_ONE), bool(target.peers))
 
 
+def measure_cold(target, addresses, rounds, work):
+    path = write_addresses(os.path.join(work, "cold"), addresses[:COLD])
+    print_one(f"{COLD} cold addresses (mix), whole process", target.cold(path, rounds), bool(target.peers))
+
+
 def measure_many(target, name, addresses, rounds, work):
     path = write_addresses(os.path.join(work, name), addresses)
     rows = target.many(path, len(addresses), rounds)
@@ -312,6 +328,9 @@ def measure_target(target, arguments, questions, work):
     for name in arguments.lists:
         if name == "files":
             measure_files(target, arguments.rounds)
+            continue
+        if name == "cold":
+            measure_cold(target, questions.addresses("mix"), arguments.rounds, work)
             continue
         for kind in ("jit", "r2r") if name == "one" else (name,):
             addresses = questions.addresses(kind)
