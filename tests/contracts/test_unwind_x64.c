@@ -21,6 +21,7 @@
 enum { RBX = 3, RBP = 6, RSP = 7, R12 = 12, R13, R14, R15, RIP };
 enum { CODE = 0, DATA = 0x1000, STACK = 0x2000, SIZE = 0x12000 };
 
+__attribute__((unused)) /* where the machine is another */
 static const uint8_t saved[] = {RBX, RBP, R12, R13, R14, R15};
 
 static uint8_t *memory; /* code, unwind data and stack; shared with the child, at the same addresses */
@@ -138,7 +139,7 @@ static void allocate(struct function *f, unsigned size, bool wide)
 }
 
 /* mov [rsp + offset], register; or the reverse */
-static void move(struct function *f, unsigned number, uint32_t offset, bool load)
+__attribute__((unused)) static void move(struct function *f, unsigned number, uint32_t offset, bool load)
 {
     EMIT(f, number >= 8 ? 0x4c : 0x48, load ? 0x8b : 0x89, (uint8_t)(0x84 | (encoded(number) & 7) << 3), 0x24);
     emit_u32(f, offset);

@@ -79,8 +79,9 @@ test_packages() { # suite
     expect 'Demo.Outer<T>.Inner<int>..ctor() +0xf [jit]' in_root cdacq ip2method $examples/net10-x64.core.gz 7f91e58aed0f
     expect 'Unhandled exception.' in_root cdacq report --brief $examples/crash-net10-x64.core.gz
     expect 'CDACQ(1)' in_root sh -c 'man cdacq | head -n 1'
-    [[ ! -e $source/contrib/completion ]] ||
-        expect ' cdacq' in_root bash -c '. /usr/share/bash-completion/bash_completion; _completion_loader cdacq; complete -p cdacq'
+    # The file by which bash-completion finds it, and what it then offers for `cdacq ip2m`
+    expect 'ip2method' in_root bash -c '. /usr/share/bash-completion/completions/cdacq
+COMP_WORDS=(cdacq ip2m) COMP_CWORD=1; _cdacq 2>/dev/null; echo "${COMPREPLY[@]}"'
     expect 'Demo.Outer<T>.Inner<int>..ctor()' in_root python3 -B -c "import cdacq
 with cdacq.open('$examples/net10-x64.core.gz') as target:
     print(target.method_at(0x7f91e58aed0f).name)"
