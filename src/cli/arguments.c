@@ -355,12 +355,16 @@ static bool takes_operands(const struct command *command, struct arguments *argu
         invocation->file = *invocation->ips++;
         invocation->ip_count--;
     }
-    if (invocation->ip_count && !command->takes_ips) {
+    if (invocation->ip_count && !command->takes_ips && !command->takes_names) {
         message("unexpected argument '%s'; usage: cdacq %s %s", invocation->ips[0], command->name, command->usage);
         return false;
     }
-    if (!takes_as_addresses(invocation))
+    if (command->takes_ips && !takes_as_addresses(invocation))
         return false;
+    if (invocation->output && command->takes_targets && invocation->target_count > 1) {
+        message("with --output there can be only one target");
+        return false;
+    }
     for (size_t i = 0; i < invocation->target_count; i++)
         if (!invocation->targets[i][0]) {
             message("'' is neither a path nor a pid");

@@ -25,6 +25,7 @@ struct invocation {
     const char **strings;       /* owns the arrays below, not the strings */
     const char *const *targets; /* TARGET, and OTHER of `descriptor` */
     size_t target_count;
+    bool is_one_of_several; /* targets that are read in turn: results say which one they are of */
     const char *file;       /* FILE after TARGET */
     const char *const *ips; /* arguments after TARGET, not parsed */
     size_t ip_count;

@@ -13,6 +13,7 @@
 #include "src/cli/json_writer.h"
 #include "src/cli/memory.h"
 #include "src/cli/output.h"
+#include "src/cli/places.h"
 #include "util/vector.h"
 
 /* Questions that can fail separately, and the JSON key of the reason. */
@@ -427,13 +428,20 @@ static int inspect_all(const struct invocation *invocation, struct cdacq_target 
 {
     struct work work = {
         .session = session, .json = invocation->json, .stops = stop_is_wanted(invocation) ? target : NULL};
-    struct ips_taker taker = {
-        .context = &work, .take = inspect, .take_bad = inspect_bad, .out = &work.out, .stopped = &work.stopped};
+    struct places places = {.target = target, .session = session};
+    struct ips_taker taker = {.context = &work,
+                              .take = inspect,
+                              .take_bad = inspect_bad,
+                              .out = &work.out,
+                              .stopped = &work.stopped,
+                              .read_other = places_find,
+                              .other = &places};
     if (!output_open_stream(&work.out, invocation->output))
         return EXIT_FAILED;
     progress_begin(&work.progress, "addresses", work.out.fd);
     bool ok = ips_feed(invocation->ips, invocation->ip_count, &taker);
     progress_end(&work.progress);
+    places_deinit(&places);
     clauses_deinit(&work.inspection.clauses);
     ok = output_close(&work.out) && ok;
     return !ok || work.stopped ? EXIT_FAILED : work.errors ? EXIT_PARTLY : EXIT_ANSWERED;

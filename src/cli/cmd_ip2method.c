@@ -12,6 +12,7 @@
 #include "src/cli/ips.h"
 #include "src/cli/memory.h"
 #include "src/cli/output.h"
+#include "src/cli/places.h"
 
 enum {
     BATCH = 512,         /* these answers fit the processor's cache */
@@ -119,8 +120,11 @@ static int answer_all(const struct invocation *invocation, struct cdacq_target *
     answers_init(&work->answers, &work->out, invocation->json);
     progress_begin(&work->progress, "addresses", work->out.fd);
 
+    struct places places = {.target = target, .session = session};
     struct ips_taker taker = {
         .context = work,
+        .read_other = places_find,
+        .other = &places,
         .take = ask,
         .take_bad = answer_bad,
         .pause = answer_pending,
@@ -131,6 +135,7 @@ static int answer_all(const struct invocation *invocation, struct cdacq_target *
     bool ok = ips_feed(invocation->ips, invocation->ip_count, &taker) && !work->stopped;
 
     progress_end(&work->progress);
+    places_deinit(&places);
     uint64_t errors = work->answers.errors;
     if (errors > COMPLAINTS_MAX)
         message("%" PRIu64 " more addresses could not be answered", errors - COMPLAINTS_MAX);

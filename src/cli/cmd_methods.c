@@ -3,11 +3,14 @@
  * later.
  */
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "src/cli/answers.h"
 #include "src/cli/commands.h"
 #include "src/cli/console.h"
 #include "src/cli/follow.h"
+#include "src/cli/memory.h"
+#include "src/cli/name_pattern.h"
 #include "src/cli/output.h"
 
 enum { COMPLAINTS_MAX = 100 }; /* messages; all of a damaged heap may be unreadable */
@@ -18,6 +21,9 @@ struct work {
     struct progress progress;
     uint64_t done;
     bool follow;
+    const char *const *patterns; /* of names; what matches none is not listed */
+    size_t pattern_count;
+    bool *matched; /* for each pattern, whether it has matched */
 };
 
 static unsigned flags_of(const struct invocation *invocation)
@@ -25,9 +31,40 @@ static unsigned flags_of(const struct invocation *invocation)
     return (invocation->stubs ? CDACQ_VISIT_STUBS : 0u) | (invocation->r2r == R2R_ALL ? CDACQ_VISIT_R2R_ALL : 0u);
 }
 
+static void init_patterns(struct work *work, const struct invocation *invocation)
+{
+    work->patterns = invocation->ips;
+    work->pattern_count = invocation->ip_count;
+    work->matched = allocate(work->pattern_count + 1);
+}
+
+/* Returns whether every pattern has matched; messages name those that have not. */
+static bool end_patterns(struct work *work)
+{
+    bool all = true;
+    for (size_t i = 0; i < work->pattern_count; i++) {
+        if (!work->matched[i])
+            message("no method is named '%s'", work->patterns[i]);
+        all &= work->matched[i];
+    }
+    free(work->matched);
+    return all;
+}
+
+static bool is_wanted(const struct work *work, const struct cdacq_method *method)
+{
+    bool wanted = !work->pattern_count || method->answer == CDACQ_ANSWER_ERROR;
+    for (size_t i = 0; method->name && i < work->pattern_count; i++)
+        if (name_matches(method->name, work->patterns[i]))
+            wanted = work->matched[i] = true;
+    return wanted;
+}
+
 static int list_method(const struct cdacq_method *method, void *context)
 {
     struct work *work = context;
+    if (!is_wanted(work, method))
+        return work->follow && follow_interrupted();
     answers_write_method(&work->answers, method);
     if (method->answer == CDACQ_ANSWER_ERROR && work->answers.errors <= COMPLAINTS_MAX)
         message("0x%" PRIx64 ": %s", method->code_start, method->error ? method->error : "no reason is known");
@@ -59,13 +96,14 @@ static int list_and_follow(const struct invocation *invocation, struct cdacq_tar
         return EXIT_FAILED;
     }
     answers_init(&work.answers, &work.out, invocation->json);
+    init_patterns(&work, invocation);
     enum cdacq_status status = follow_process(follower, &work.out, list_new, &work);
     cdacq_follower_destroy(follower);
-    bool written = output_close(&work.out);
+    bool written = output_close(&work.out), found = end_patterns(&work);
     answers_deinit(&work.answers);
     if (!written || (status < 0 && !work.done))
         return EXIT_FAILED;
-    return status < 0 || work.answers.errors ? EXIT_PARTLY : EXIT_ANSWERED;
+    return status < 0 || work.answers.errors || !found ? EXIT_PARTLY : EXIT_ANSWERED;
 }
 
 static int list_all(const struct invocation *invocation, struct cdacq_target *target, struct cdacq_session *session)
@@ -75,6 +113,7 @@ static int list_all(const struct invocation *invocation, struct cdacq_target *ta
     if (!output_open(&work.out, invocation->output))
         return EXIT_FAILED;
     answers_init(&work.answers, &work.out, invocation->json);
+    init_patterns(&work, invocation);
     progress_begin(&work.progress, "methods", work.out.fd);
     work.out.is_held = stop_is_wanted(invocation);
 
@@ -85,14 +124,14 @@ static int list_all(const struct invocation *invocation, struct cdacq_target *ta
         message("%" PRIu64 " more elements cannot be read", work.answers.errors - COMPLAINTS_MAX);
     if (status < 0)
         message("%s", error.message);
-    bool none = status < 0 && !work.done;
+    bool found = end_patterns(&work), none = status < 0 && !work.done;
     if (none)
         output_abandon(&work.out);
     bool written = none || output_close(&work.out);
     answers_deinit(&work.answers);
     if (!written || none)
         return EXIT_FAILED;
-    return status < 0 || work.answers.errors ? EXIT_PARTLY : EXIT_ANSWERED;
+    return status < 0 || work.answers.errors || !found ? EXIT_PARTLY : EXIT_ANSWERED;
 }
 
 int cmd_methods(const struct invocation *invocation)

@@ -79,8 +79,10 @@ static void find_cause(struct report *report)
         report->cause = REPORT_FATAL;
 }
 
-static void write_signature_line(struct report *report)
+static void write_signature_line(const struct invocation *invocation, struct report *report)
 {
+    if (invocation->is_one_of_several)
+        output_text_between(report->answers.out, "", report->target_name, ": ");
     report_write_signature(report);
     output_literal(report->answers.out, "\n");
 }
@@ -133,7 +135,7 @@ static int write_report(const struct invocation *invocation, struct report *repo
     if (invocation->signature && invocation->json)
         report_write_signature_json(report);
     else if (invocation->signature)
-        write_signature_line(report);
+        write_signature_line(invocation, report);
     else if (invocation->json)
         report_write_json(report);
     else

@@ -31,6 +31,8 @@ static void write_json(struct work *work, const struct cdacq_frame *frame, const
 {
     struct json_writer writer = json_begin(&work->out), *w = &writer;
     json_begin_object(w, NULL);
+    if (work->invocation->is_one_of_several)
+        json_string(w, "target", target_display_name(work->invocation->targets[0]));
     json_number(w, "tid", (uint64_t)work->tid);
     stack_frame_write_members(&work->answers, w, frame, method);
     json_end_object(w);

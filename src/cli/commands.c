@@ -18,8 +18,9 @@ const struct command commands[] = {
         .run = cmd_ip2method,
         .usage = "TARGET [IP...]",
         .summary = "name the method that owns each IP",
-        .details = "An IP is up to 16 hex digits, 0x optional. Without IPs they are read from standard input, one a\n"
-                   "line. Every IP gives one line, in order:\n"
+        .details = "An IP is up to 16 hex digits, 0x optional; METHOD+0x10, where METHOD may lack its parameters; or\n"
+                   "FILE!0x1234 in a mapped file. Without IPs they are read from standard input, one a line. Every IP\n"
+                   "gives one line, in order:\n"
                    "  0x7f.. Demo.Program.Fib(int) +0x2f [jit Tier1] IL_0012 Program.cs:14 (Demo.dll)   a method\n"
                    "  0x7f.. - [stub FixupPrecode]   the runtime's own code\n"
                    "  0x7f.. - [none]                anything else\n"
@@ -34,12 +35,13 @@ const struct command commands[] = {
         .name = "info",
         .section = SECTION_PROCESS,
         .run = cmd_info,
-        .usage = "TARGET",
+        .usage = "TARGET...",
         .summary = "show what the target is and what is missing in it",
         .details = "Shows the runtime, where its descriptor came from, the contracts it publishes, the code it has,\n"
                    "the mapped files whose missing parts could not be found, and the PDBs that are in use.\n",
         .options = OPTIONS_TARGET | OPTIONS_RESULT,
-        .targets_max = 1,
+        .targets_max = SIZE_MAX,
+        .takes_targets = true,
     },
     {
         .name = "ps",
@@ -73,14 +75,17 @@ const struct command commands[] = {
         .name = "methods",
         .section = SECTION_ADDRESSES,
         .run = cmd_methods,
-        .usage = "TARGET",
+        .usage = "TARGET [NAME...]",
         .summary = "list the code of every method",
-        .details = "One line for each, by start address. Without --r2r, only prepared ReadyToRun methods are listed:\n"
-                   "  0x7f.. +0x123 Demo.Program.Fib(int) [jit Tier1] (Demo.dll)   start, size, name, kind\n"
-                   "With --follow, lines for methods that a process compiles later follow until it ends or SIGINT\n"
-                   "arrives. A method that is freed gets no line.\n",
+        .details =
+            "One line for each, by start address. Without --r2r, only prepared ReadyToRun methods are listed. With\n"
+            "NAME, only methods of that name, which need not have its parameters; '*' is any text, '?' any letter:\n"
+            "  0x7f.. +0x123 Demo.Program.Fib(int) [jit Tier1] (Demo.dll)   start, size, name, kind\n"
+            "With --follow, lines for methods that a process compiles later follow until it ends or SIGINT\n"
+            "arrives. A method that is freed gets no line.\n",
         .options = OPTIONS_TARGET | OPTIONS_RESULT | OPTIONS_NAMES | OPTIONS_METHODS | OPTIONS_FOLLOW,
         .targets_max = 1,
+        .takes_names = true,
     },
     {
         .name = "perfmap",
@@ -242,7 +247,7 @@ const struct command commands[] = {
         .name = "stack",
         .section = SECTION_PROCESS,
         .run = cmd_stack,
-        .usage = "TARGET",
+        .usage = "TARGET...",
         .summary = "show every thread's frames, managed and native",
         .details =
             "A process is stopped while it is read. Frames are numbered from the innermost; a frame's address is\n"
@@ -255,13 +260,14 @@ const struct command commands[] = {
             "  #6?  0x7f.. libcoreclr.so+0x6315b5                                            no symbol is known\n",
         .exit_partly = "a stack is incomplete or rests on a guess, or a frame has no answer",
         .options = OPTIONS_TARGET | OPTIONS_RESULT | OPTIONS_NAMES | OPTIONS_STACK,
-        .targets_max = 1,
+        .targets_max = SIZE_MAX,
+        .takes_targets = true,
     },
     {
         .name = "report",
         .section = SECTION_PROCESS,
         .run = cmd_report,
-        .usage = "TARGET",
+        .usage = "TARGET...",
         .summary = "show why a process died or hangs",
         .details =
             "Shows the program, the signal that ended it, the exception as the runtime prints it, the stack of the\n"
@@ -272,7 +278,8 @@ const struct command commands[] = {
             "With --json it is an object that also says what the target is: a row for a table of many cores.\n",
         .exit_partly = "a stack is incomplete or rests on a guess, or something could not be read",
         .options = OPTIONS_TARGET | OPTIONS_RESULT | OPTIONS_NAMES | OPTIONS_REPORT,
-        .targets_max = 1,
+        .targets_max = SIZE_MAX,
+        .takes_targets = true,
     },
     {
         .name = "verify",

@@ -45,7 +45,9 @@ struct command {
     unsigned options;                                /* enum option_group */
     enum cdacq_name_style names;                     /* without --names */
     size_t targets_max;
+    bool takes_targets; /* any number, which target_run reads in turn */
     bool takes_ips;
+    bool takes_names;  /* in place of IPs */
     bool reads_ips;    /* from standard input, if there are no arguments for them */
     bool reads_text;   /* from standard input; TARGET may be missing with --folded */
     bool takes_file;   /* FILE after TARGET */

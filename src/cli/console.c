@@ -31,6 +31,13 @@ static void erase_line(void)
 
 static char last_messages[4][512];
 static unsigned message_count;
+static const char *message_subject;
+
+void message_set_subject(const char *subject)
+{
+    message_subject = subject;
+    memset(last_messages, 0, sizeof last_messages);
+}
 
 bool message_was_shown(const char *text)
 {
@@ -48,6 +55,11 @@ void message(const char *format, ...)
     va_start(args, format);
     int length = vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    if (message_subject && length > 0 && !strstr(text, message_subject)) {
+        char alone[sizeof text];
+        memcpy(alone, text, sizeof text);
+        length = snprintf(text, sizeof text, "%s: %s", message_subject, alone);
+    }
     if (length < 0)
         return;
     if ((size_t)length >= sizeof text)
@@ -78,28 +90,39 @@ static struct timespec now(void)
     return time;
 }
 
+static int64_t ms_since(struct timespec then)
+{
+    struct timespec time = now();
+    return (int64_t)(time.tv_sec - then.tv_sec) * 1000 + (time.tv_nsec - then.tv_nsec) / 1000000;
+}
+
 void progress_begin(struct progress *progress, const char *what, int results)
 {
-    *progress = (struct progress){
-        .what = what, .after_ms = 1000, .wanted = isatty(STDERR_FILENO) && (results < 0 || !isatty(results))};
+    *progress = (struct progress){.what = what, .wanted = isatty(STDERR_FILENO) && (results < 0 || !isatty(results))};
     if (progress->wanted)
-        progress->shown = now();
+        progress->began = progress->shown = now();
+}
+
+/* "1200 of 5000 methods, 800/s, 4 s left"; the end is known if the total is. */
+static int format_progress(const struct progress *progress, uint64_t done, char *ret, size_t size)
+{
+    char of_total[32] = "", left[40] = "";
+    double seconds = (double)ms_since(progress->began) / 1000, rate = (double)done / seconds;
+    if (progress->total)
+        snprintf(of_total, sizeof of_total, " of %" PRIu64, progress->total);
+    if (progress->total > done && rate > 0)
+        snprintf(left, sizeof left, ", %.0f s left", (double)(progress->total - done) / rate);
+    return snprintf(ret, size, "%" PRIu64 "%s %s, %.0f/s%s", done, of_total, progress->what, rate, left);
 }
 
 void progress_step(struct progress *progress, uint64_t done)
 {
-    if (!progress->wanted)
+    enum { FIRST_MS = 500, NEXT_MS = 200 };
+    if (!progress->wanted || ms_since(progress->shown) < (line_is_shown ? NEXT_MS : FIRST_MS))
         return;
-    struct timespec time = now();
-    int64_t elapsed_ms =
-        (int64_t)(time.tv_sec - progress->shown.tv_sec) * 1000 + (time.tv_nsec - progress->shown.tv_nsec) / 1000000;
-    if (elapsed_ms < (line_is_shown ? 200 : progress->after_ms))
-        return;
-    progress->shown = time;
-    char of_total[32] = "", text[160], line[sizeof ERASE_LINE + ESCAPED_SIZE(sizeof text)];
-    if (progress->total)
-        snprintf(of_total, sizeof of_total, " of %" PRIu64, progress->total);
-    int length = snprintf(text, sizeof text, "%" PRIu64 "%s %s", done, of_total, progress->what);
+    progress->shown = now();
+    char text[200], line[sizeof ERASE_LINE + ESCAPED_SIZE(sizeof text)];
+    int length = format_progress(progress, done, text, sizeof text);
     memcpy(line, ERASE_LINE, strlen(ERASE_LINE));
     char *end = escape(line + strlen(ERASE_LINE), text, MIN((size_t)length, sizeof text - 1), ESCAPE_MESSAGE);
     write_stderr(line, (size_t)(end - line));

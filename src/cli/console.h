@@ -11,6 +11,9 @@
 /* Prints "cdacq: MESSAGE" as one line with control bytes escaped. Longer messages than 4 KB are cut. */
 void message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* From now on, messages begin with this text, unless they have it anyway; NULL: nothing. Kept until the next call. */
+void message_set_subject(const char *subject);
+
 /* Whether one of the last messages has this text in it. */
 bool message_was_shown(const char *text);
 
@@ -18,13 +21,13 @@ bool message_was_shown(const char *text);
 int terminal_width(int fd);
 
 /*
- * A counter that is updated in place. It is shown after a second, if standard error is a terminal and the results do
- * not go to a terminal.
+ * A counter with its rate, updated in place. It is shown after half a second, if standard error is a terminal and the
+ * results do not go to a terminal.
  */
 struct progress {
     const char *what;      /* "addresses" */
     uint64_t total;        /* of all elements; 0: not known */
-    int after_ms;          /* when it is first shown */
+    struct timespec began; /* the count */
     struct timespec shown; /* time of the last update, at first of the start */
     bool wanted;
 };

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -31,6 +32,20 @@ static bool set_bad(struct bad_ip *bad, const char *text, size_t length, const c
     return false;
 }
 
+/* What no runtime maps as hex, and is where Linux maps libraries and JIT code as decimal. */
+static bool is_decimal(const char *text, size_t length, struct bad_ip *bad)
+{
+    static char problem[80];
+    uint64_t value = 0;
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] < '0' || text[i] > '9')
+            return false;
+        value = value * 10 + (uint64_t)(text[i] - '0');
+    }
+    snprintf(problem, sizeof problem, "a decimal number? addresses are hexadecimal: it would be 0x%" PRIx64, value);
+    return !set_bad(bad, text, length, problem);
+}
+
 bool ips_parse(const char *text, size_t length, uint64_t *ret, struct bad_ip *bad)
 {
     while (length && ips_is_blank(text[0]))
@@ -52,6 +67,8 @@ bool ips_parse(const char *text, size_t length, uint64_t *ret, struct bad_ip *ba
         return set_bad(bad, text, length, "not a hexadecimal address");
     if (length - prefix > IP_DIGITS)
         return set_bad(bad, text, length, "more than 16 hexadecimal digits");
+    if (!prefix && length == 15 && ips_looks_decimal(value) && is_decimal(text, length, bad))
+        return false;
     *ret = value;
     return true;
 }
@@ -158,6 +175,20 @@ static bool has_ended(const struct ips_taker *taker)
     return output_failed(taker->out) || (taker->stopped && *taker->stopped);
 }
 
+/* Passes on what is not a number. */
+static void feed_other(const struct ips_taker *taker, uint64_t line, const struct bad_ip *bad)
+{
+    struct bad_ip place;
+    bool found;
+    uint64_t ip;
+    if (!taker->read_other || !taker->read_other(taker->other, bad->text, bad->length, &found, &ip, &place))
+        taker->take_bad(taker->context, line, bad);
+    else if (found)
+        taker->take(taker->context, ip);
+    else
+        taker->take_bad(taker->context, line, &place);
+}
+
 static void feed_list(const char *const *ips, size_t count, const struct ips_taker *taker)
 {
     for (size_t i = 0; i < count && !has_ended(taker); i++) {
@@ -166,7 +197,7 @@ static void feed_list(const char *const *ips, size_t count, const struct ips_tak
         if (ips_parse(ips[i], strlen(ips[i]), &ip, &bad))
             taker->take(taker->context, ip);
         else
-            taker->take_bad(taker->context, 0, &bad);
+            feed_other(taker, 0, &bad);
     }
     pause_taker(taker, false);
 }
@@ -182,7 +213,10 @@ static bool feed_stream(struct ips_reader *reader, const struct ips_taker *taker
             taker->take(taker->context, ip);
             break;
         case IPS_BAD:
-            taker->take_bad(taker->context, reader->line, &reader->bad);
+            if (reader->bad.text == reader->start) /* only the start of a long line */
+                taker->take_bad(taker->context, reader->line, &reader->bad);
+            else
+                feed_other(taker, reader->line, &reader->bad);
             break;
         case IPS_MORE:
             pause_taker(taker, ips_would_block(reader));
@@ -208,6 +242,8 @@ bool ips_feed(const char *const *ips, size_t count, const struct ips_taker *take
         feed_list(ips, count, taker);
         return true;
     }
+    if (isatty(STDIN_FILENO))
+        message("reading addresses from the terminal, one a line; Ctrl-D ends the list");
     ips_reader_init(&reader, STDIN_FILENO);
     bool ok = feed_stream(&reader, taker);
     ips_reader_deinit(&reader);

@@ -24,11 +24,12 @@ static inline bool ips_is_blank(char c)
 struct bad_ip {
     const char *text; /* trimmed, not escaped; only the start of a long line */
     size_t length;
-    const char *problem; /* static */
+    const char *problem; /* valid until the next bad IP */
 };
 
 /*
- * Reads up to 16 hex digits after an optional 0x, blanks around them. On failure fills *bad, whose text is within
+ * Reads up to 16 hex digits after an optional 0x, blanks around them. 15 digits that are all decimal and would be a usual
+ * address as a decimal number are an error, which shows the address in hex. On failure fills *bad, whose text is within
  * `text`.
  */
 bool ips_parse(const char *text, size_t length, uint64_t *ret, struct bad_ip *bad);
@@ -64,6 +65,12 @@ bool ips_is_full(const struct ips_reader *reader);
 /* Reads more. Returns false with errno on failure. */
 bool ips_fill(struct ips_reader *reader);
 
+/* Whether 15 digits, "1" first, may have been meant as a decimal number: 0x5af3107a4000 to 0x7fffffffffff. */
+static inline bool ips_looks_decimal(uint64_t value)
+{
+    return value >= 0x100000000000000 && value <= 0x140737488355327;
+}
+
 enum ips_line ips_take_any(struct ips_reader *reader, uint64_t *ret);
 
 /* Parses the next line. The usual form is read here in one pass. */
@@ -80,7 +87,7 @@ static inline enum ips_line ips_take(struct ips_reader *reader, uint64_t *ret)
         p++;
     }
     size_t digits = (size_t)(p - first);
-    if (__builtin_expect(*p != '\n' || digits - 1 >= 16 || reader->skipping, 0))
+    if (__builtin_expect(*p != '\n' || digits - 1 >= 16 || reader->skipping || ips_looks_decimal(value), 0))
         return ips_take_any(reader, ret);
     reader->next = p + 1;
     reader->line++;
@@ -100,6 +107,10 @@ struct ips_taker {
     struct output *out;           /* is flushed before a wait for input; no more IPs are read after it failed */
     void (*more)(void *context);  /* what follows was written to a pipe or terminal only now; may be NULL */
     const bool *stopped;          /* no more IPs are read once this is set; may be NULL */
+    /* Reads what is not a number, such as places_find; *ret_found, then *ret or *bad. May be NULL. */
+    bool (*read_other)(void *other, const char *text, size_t length, bool *ret_found, uint64_t *ret,
+                       struct bad_ip *bad);
+    void *other;
 };
 
 /* Passes on the IPs of the command line or, without any, those on standard input. Reports a read error. */

@@ -11,6 +11,7 @@
 
 #include "src/cli/commands.h"
 #include "src/cli/console.h"
+#include "src/cli/output.h"
 #include "util/base.h"
 #include "util/file.h"
 
@@ -65,7 +66,6 @@ static enum cdacq_status open_core(const char *name, const struct cdacq_options 
     char what[80];
     snprintf(what, sizeof what, "MiB of %.60s read", path_basename(target_display_name(name)));
     progress_begin(&progress, what, -1);
-    progress.after_ms = 500;
     struct cdacq_options options = *given;
     options.progress = show_progress;
     options.progress_context = &progress;
@@ -179,9 +179,10 @@ static void report_stops(const struct invocation *invocation, struct cdacq_targe
         message("process %s was not stopped", invocation->targets[0]);
 }
 
-int target_run(const struct invocation *invocation, unsigned more_flags,
-               int (*run)(const struct invocation *invocation, struct cdacq_target *target,
-                          struct cdacq_session *session))
+typedef int run_command(const struct invocation *invocation, struct cdacq_target *target,
+                        struct cdacq_session *session);
+
+static int run_on_target(const struct invocation *invocation, unsigned more_flags, run_command *run)
 {
     struct cdacq_options options = invocation->options;
     options.flags |= more_flags;
@@ -206,4 +207,47 @@ int target_run(const struct invocation *invocation, unsigned more_flags,
     cdacq_session_destroy(session);
     cdacq_target_close(target);
     return status;
+}
+
+/* "==> core.1 <==", as head(1) has it. */
+static void write_heading(const char *name, bool is_first)
+{
+    struct output out;
+    output_open(&out, NULL);
+    output_text_between(&out, is_first ? "==> " : "\n==> ", name, " <==\n");
+    output_flush(&out);
+    output_abandon(&out); /* standard output stays open */
+}
+
+/* The exit code is the worst of all. */
+static int run_on_each(const struct invocation *invocation, unsigned more_flags, run_command *run)
+{
+    int results = dup(STDOUT_FILENO), worst = EXIT_ANSWERED;
+    for (size_t i = 0; i < invocation->target_count; i++) {
+        struct invocation one = *invocation;
+        one.targets += i;
+        one.target_count = 1;
+        one.is_one_of_several = true;
+        const char *name = target_display_name(one.targets[0]);
+        if (i && dup2(results, STDOUT_FILENO) < 0) { /* the one before has closed it */
+            message("cannot write to standard output: %s", strerror(errno));
+            worst = EXIT_FAILED;
+            break;
+        }
+        message_set_subject(name);
+        if (!one.json && !one.signature)
+            write_heading(name, i == 0);
+        int status = run_on_target(&one, more_flags, run);
+        worst = MAX(worst, status);
+    }
+    message_set_subject(NULL);
+    close(results);
+    return worst;
+}
+
+int target_run(const struct invocation *invocation, unsigned more_flags, run_command *run)
+{
+    return invocation->command->takes_targets && invocation->target_count > 1
+               ? run_on_each(invocation, more_flags, run)
+               : run_on_target(invocation, more_flags, run);
 }

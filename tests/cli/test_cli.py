@@ -77,8 +77,8 @@ class Usage(Case):
             self.assert_usage_error(command, "")
 
     def test_too_many_arguments(self):
-        self.assertIn("'b'", self.assert_usage_error("info", "a", "b"))
-        self.assertIn("'b'", self.assert_usage_error("methods", "a", "b"))
+        self.assertIn("'b'", self.assert_usage_error("perfmap", "a", "b"))
+        self.assertIn("--output", self.assert_usage_error("info", "a", "b", "-o", "c"))
         self.assertIn("'c'", self.assert_usage_error("descriptor", "a", "b", "c"))
 
     def test_unknown_options(self):
@@ -166,6 +166,72 @@ class Help(Case):
         self.assertRegex(done.stdout.decode(), r"^cdacq \d+\.\d+\.\d+\n$")
         self.assertEqual(self.assert_run(ANSWERED, "info", "-V").stdout, done.stdout)
         self.assertEqual(self.assert_run(ANSWERED, "version").stdout, done.stdout)
+
+
+@unittest.skipUnless(CORE.exists(), "needs the bundled core")
+class Habits(Case):
+    @classmethod
+    def setUpClass(cls):
+        rows = [json.loads(line) for line in run("methods", "--json", CORE).stdout.splitlines()]
+        cls.rows = [row for row in rows if row["method"]]
+        cls.names = [row["method"].split("(")[0] for row in cls.rows]
+        cls.row = next(row for row, name in zip(cls.rows, cls.names) if cls.names.count(name) == 1)
+
+    def test_symbols_as_ips(self):
+        start, bare = int(self.row["code_start"], 16), self.row["method"].split("(")[0]
+        for text in (f"{self.row['method']}+0x3", f"{bare}+0x3", f" {bare} +0X3 "):
+            done = self.assert_run(ANSWERED, "ip2method", "--json", CORE, text, lines=0)
+            self.assertEqual(json.loads(done.stdout)["ip"], f"0x{start + 3:x}")
+            self.assertEqual(done.stdout, run("ip2method", "--json", CORE, stdin=text.encode() + b"\n").stdout)
+        several = next(name for name in self.names if self.names.count(name) > 1)
+        for text, problem in [(f"{several}+0x1", "pieces of code"), ("Nobody.Knows+0x1", "no method or module"),
+                              ("nothing.so!0x1", "no such module"), (bare, "hexadecimal"), ("+0x1", "hexadecimal")]:
+            self.assertIn(problem, self.assert_run(PARTLY, "ip2method", CORE, text, lines=1).stderr.decode())
+        module = next(one for one in json.loads(run("info", "--json", CORE).stdout)["modules"] if "coreclr.so" in one["path"])
+        for text in (f"{os.path.basename(module['path'])}!0x10", f"{module['path']}+0x10"):
+            done = self.assert_run(ANSWERED, "inspect", "--json", CORE, text)
+            self.assertEqual(json.loads(done.stdout)["ip"], f"0x{int(module['begin'], 16) + 16:x}")
+
+    def test_decimal_ips(self):
+        """An address that was written in decimal is not taken for a hexadecimal one."""
+        for stdin in (False, True):
+            arguments = [] if stdin else ["139637976727552"]
+            done = self.assert_run(PARTLY, "ip2method", CORE, *arguments, stdin=b"139637976727552\n" * stdin, lines=1)
+            self.assertIn(b"0x7f0000000000", done.stderr)
+            self.assertIn(b"[error]", done.stdout)
+        self.assert_run(ANSWERED, "ip2method", CORE, "0x139637976727552", "13963797672755", "149637976727552", lines=0)
+
+    def test_asks_on_a_terminal(self):
+        leader, terminal = os.openpty()
+        tool = subprocess.Popen([TOOL, "ip2method", CORE], stdin=terminal, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        os.close(terminal)
+        os.write(leader, b"10\n\x04")
+        out, err = tool.communicate(timeout=60)
+        os.close(leader)
+        self.assertEqual(out, b"0x10 - [none]\n")
+        self.assertRegex(err, rb"^cdacq: reading addresses from the terminal.*\n$")
+
+    def test_names_with_wildcards(self):
+        every = self.assert_run(ANSWERED, "methods", CORE).stdout
+        self.assertEqual(self.assert_run(ANSWERED, "methods", CORE, "*").stdout, every)
+        bare = self.row["method"].split("(")[0]
+        for pattern, expected in [(bare, [self.row]), (self.row["method"], [self.row]),
+                                  ("*.ctor", [row for row, name in zip(self.rows, self.names) if name.endswith(".ctor")])]:
+            done = self.assert_run(ANSWERED, "methods", "--json", CORE, pattern, lines=0)
+            self.assertEqual([json.loads(line) for line in done.stdout.splitlines()], expected)
+        done = self.assert_run(PARTLY, "methods", CORE, bare, "Nobody.*", lines=1)
+        self.assertEqual((done.stdout.count(b"\n"), b"'Nobody.*'" in done.stderr), (1, True))
+
+    def test_several_targets(self):
+        alone = self.assert_run(ANSWERED, "info", CORE).stdout
+        done = self.assert_run(ANSWERED, "info", CORE, CORE)
+        heading = f"==> {CORE} <==\n".encode()
+        self.assertEqual(done.stdout, heading + alone + b"\n" + heading + alone)
+        rows = [json.loads(line) for line in self.assert_run(ANSWERED, "info", "--json", CORE, CORE).stdout.splitlines()]
+        self.assertEqual([row["target"] for row in rows], [str(CORE)] * 2)
+        done = self.assert_run(FAILED, "info", CORE, "/nowhere", CORE)
+        self.assertEqual(done.stdout.count(alone), 2)
+        self.assertRegex(done.stderr, rb"(?m)^cdacq: /nowhere: No such file")
 
 
 class BadTargets(Case):
