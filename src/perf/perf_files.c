@@ -260,7 +260,8 @@ static bool put_load(struct writing *writing, const struct entry *entry)
         jitdump_debug_form(writing->debug, entry->method, entry->begin, entry->size);
     if (!read_code(writing, entry, &window)) {
         struct cdacq_error error;
-        if (reader_status(reader, &error) < 0)
+        bool has_ended = writing->record && target_gone(writing->session->target->target);
+        if (reader_status(reader, &error) < 0 && !has_ended)
             leave_out(writing, entry->method, entry->begin, entry->size, error.message);
         return false;
     }

@@ -172,6 +172,38 @@ def survives_kills(churn, kills):
     return True
 
 
+def follows(churn, work):
+    """Whether `jitdump --follow` finds methods while they are made, and ends with the process, with a whole file."""
+    path = os.path.join(work, "followed.dump")
+    with open(path, "wb") as file:
+        file.write(b"JiTD" * 100000)  # of an earlier process
+    tool = subprocess.Popen([TOOL, "jitdump", "--follow", "--names", "csharp", "-o", path, str(churn.pid)],
+                            stderr=subprocess.PIPE, text=True)
+    deadline, first, loads = time.monotonic() + 20, None, []
+    while time.monotonic() < deadline:
+        time.sleep(0.2)
+        loads = [record for record in records_of(path) if record["type"] == "load"]
+        first = first or (len(loads) or None)
+        if first and len(loads) > first + 100:
+            break
+    churn.process.kill()
+    churn.process.wait()
+    errors = tool.communicate(timeout=20)[1]
+    found = records_of(path)
+    names = [load["name"] for load in loads if (made := NAME.search(load["name"])) and len(made[3]) != int(made[2]) % 41]
+    good = bool(first) and len(loads) > first + 100 and not names and tool.returncode in (0, 1) \
+        and found[-1]["type"] == "close" and not any(record.get("error") for record in found)
+    print(f"{'ok' if good else 'FAILED'}: --follow: {first} methods at first, {len(loads)} later; exit {tool.returncode}; "
+          f"{found[-1]['type']} {names[:3]} {errors[:300] if tool.returncode else ''}")
+    return good
+
+
+def records_of(path):
+    """The records of a jitdump that may be growing; none before it has a header."""
+    shown = subprocess.run([TOOL, "records", "--json", path], capture_output=True, encoding="utf-8", errors="replace", check=False)
+    return [json.loads(line) for line in shown.stdout.splitlines()]
+
+
 def states_of(pid):
     """The states of its threads, as letters."""
     states = set()
@@ -228,6 +260,7 @@ def main():
                 counts = judge(churn, arguments.seconds, shown)
                 good &= report(runtime, counts, churn.made() - made, time.monotonic() - start, shown)
                 good &= survives_kills(churn, arguments.kills)
+                good &= follows(churn, work)
             finally:
                 churn.close()
     except lab.Skip as skip:
