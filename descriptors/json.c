@@ -1,274 +1,171 @@
 #include "descriptors/json.h"
 
-enum { DEPTH_MAX = 1000 };
+#include <errno.h>
+#include <cjson/cJSON.h>
 
-/* All values of a document are in one allocation, the root first; their texts follow them. */
-struct json {
-    enum json_kind kind;
-    const char *key, *text;
-    struct json *next, *first;
-};
+/* struct json is never defined: it is a cJSON. */
+static const cJSON *node(const struct json *value)
+{
+    return (const cJSON *)(const void *)value;
+}
 
-struct parser {
+static const struct json *value_of(const cJSON *item)
+{
+    return (const struct json *)(const void *)item;
+}
+
+/*
+ * Numbers pass through cJSON as strings that start with this byte. A valid text cannot have it unescaped in a string,
+ * and copy_string() refuses it escaped.
+ */
+#define NUMBER_MARK '\x01'
+
+/* Rewrites a text for cJSON. Each number grows by three bytes. */
+struct rewriter {
     const char *at, *end;
-    struct json *values; /* the next free one */
-    char *texts;         /* the next free byte */
+    char *out;
     const char *problem;
 };
 
-static bool fail(struct parser *p, const char *problem)
+static bool is_space(char c)
 {
-    if (!p->problem)
-        p->problem = problem;
-    return false;
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-static bool is_at(const struct parser *p, char c)
+static void skip_blank(struct rewriter *r)
 {
-    return p->at < p->end && *p->at == c;
-}
-
-static bool skip_blank(struct parser *p)
-{
-    while (p->at < p->end) {
-        char c = *p->at;
-        if (c == ' ' || c == '\t' || c == '\r' || c == '\n') {
-            p->at++;
-        } else if (p->end - p->at >= 2 && c == '/' && p->at[1] == '/') {
-            const char *line = memchr(p->at, '\n', (size_t)(p->end - p->at));
-            p->at = line ? line : p->end;
-        } else if (p->end - p->at >= 2 && c == '/' && p->at[1] == '*') {
-            const char *close = memmem(p->at + 2, (size_t)(p->end - p->at - 2), "*/", 2);
-            if (!close)
-                return fail(p, "an unterminated comment");
-            p->at = close + 2;
+    while (r->at < r->end) {
+        if (is_space(*r->at)) {
+            r->at++;
+        } else if (r->end - r->at >= 2 && r->at[0] == '/' && r->at[1] == '/') {
+            while (r->at < r->end && *r->at != '\n')
+                r->at++;
+        } else if (r->end - r->at >= 2 && r->at[0] == '/' && r->at[1] == '*') {
+            const char *close = memmem(r->at + 2, (size_t)(r->end - r->at - 2), "*/", 2);
+            if (!close) {
+                r->problem = "an unterminated comment";
+                r->at = r->end;
+                return;
+            }
+            r->at = close + 2;
         } else {
-            break;
+            return;
         }
     }
-    return true;
 }
 
-/* Four hexadecimal digits. */
-static bool parse_unit(struct parser *p, uint32_t *ret)
+static void copy_string(struct rewriter *r)
 {
-    uint32_t value = 0;
-    if (p->end - p->at < 4)
-        return fail(p, "an unterminated string");
-    for (int i = 0; i < 4; i++, p->at++) {
-        char c = *p->at;
-        uint32_t digit = c >= '0' && c <= '9'   ? (uint32_t)(c - '0')
-                         : c >= 'a' && c <= 'f' ? (uint32_t)(c - 'a') + 10
-                         : c >= 'A' && c <= 'F' ? (uint32_t)(c - 'A') + 10
-                                                : 16;
-        if (digit == 16)
-            return fail(p, "a malformed escape");
-        value = value << 4 | digit;
+    *r->out++ = *r->at++;
+    while (r->at < r->end && *r->at != '"') {
+        if ((unsigned char)*r->at < 0x20) {
+            r->problem = "a control character in a string";
+            return;
+        }
+        if (*r->at == '\\') {
+            if (r->end - r->at >= 6 && (strncmp(r->at, "\\u0000", 6) == 0 || strncmp(r->at, "\\u0001", 6) == 0)) {
+                r->problem = "an escaped NUL or mark in a string";
+                return;
+            }
+            if (r->end - r->at < 2)
+                break;
+            *r->out++ = *r->at++;
+        }
+        *r->out++ = *r->at++;
     }
-    *ret = value;
-    return true;
+    if (r->at == r->end)
+        r->problem = "an unterminated string";
+    else
+        *r->out++ = *r->at++;
 }
 
-/* What follows \u, written as UTF-8: not longer than the escape. */
-static bool parse_code_point(struct parser *p)
+static bool is_digit(const struct rewriter *r)
 {
-    uint32_t code, low;
-    if (!parse_unit(p, &code))
-        return false;
-    if (!code)
-        return fail(p, "an escaped NUL in a string");
-    if (code >= 0xdc00 && code <= 0xdfff)
-        return fail(p, "half of a surrogate pair");
-    if (code >= 0xd800 && code <= 0xdbff) {
-        if (p->end - p->at < 2 || p->at[0] != '\\' || p->at[1] != 'u')
-            return fail(p, "half of a surrogate pair");
-        p->at += 2;
-        if (!parse_unit(p, &low))
-            return false;
-        if (low < 0xdc00 || low > 0xdfff)
-            return fail(p, "half of a surrogate pair");
-        code = 0x10000 + ((code & 0x3ff) << 10 | (low & 0x3ff));
-    }
-    if (code < 0x80) {
-        *p->texts++ = (char)code;
-        return true;
-    }
-    unsigned more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
-    static const uint8_t first[] = {0, 0xc0, 0xe0, 0xf0};
-    *p->texts++ = (char)(first[more] | code >> 6 * more);
-    while (more--)
-        *p->texts++ = (char)(0x80 | (code >> 6 * more & 0x3f));
-    return true;
+    return r->at < r->end && *r->at >= '0' && *r->at <= '9';
 }
 
-static bool parse_escape(struct parser *p)
+static void copy_digits(struct rewriter *r)
 {
-    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
-    p->at++;
-    if (p->at == p->end)
-        return fail(p, "an unterminated string");
-    const char *known = *p->at ? strchr(from, *p->at) : NULL;
-    char kind = *p->at++;
-    if (kind == 'u')
-        return parse_code_point(p);
-    if (!known)
-        return fail(p, "a malformed escape");
-    *p->texts++ = to[known - from];
-    return true;
-}
-
-/* The text has room: a string's quotes leave a byte for its NUL. */
-static bool parse_string(struct parser *p, const char **ret)
-{
-    *ret = p->texts;
-    for (p->at++; p->at < p->end && *p->at != '"';) {
-        if ((unsigned char)*p->at < 0x20)
-            return fail(p, "a control character in a string");
-        if (*p->at != '\\')
-            *p->texts++ = *p->at++;
-        else if (!parse_escape(p))
-            return false;
-    }
-    if (p->at == p->end)
-        return fail(p, "an unterminated string");
-    p->at++;
-    *p->texts++ = '\0';
-    return true;
-}
-
-static bool is_digit(const struct parser *p)
-{
-    return p->at < p->end && *p->at >= '0' && *p->at <= '9';
-}
-
-static bool skip_digits(struct parser *p)
-{
-    if (!is_digit(p))
-        return fail(p, "a malformed number");
-    while (is_digit(p))
-        p->at++;
-    return true;
+    if (!is_digit(r))
+        r->problem = "a malformed number";
+    while (is_digit(r))
+        *r->out++ = *r->at++;
 }
 
 /* An optional minus sign, digits without a leading zero, an optional fraction, an optional exponent. */
-static bool skip_number(struct parser *p)
+static void copy_number(struct rewriter *r)
 {
-    p->at += is_at(p, '-');
-    const char *digits = p->at;
-    if (!skip_digits(p))
-        return false;
-    if (*digits == '0' && p->at - digits > 1)
-        return fail(p, "a malformed number");
-    if (is_at(p, '.') && (p->at++, !skip_digits(p)))
-        return false;
-    if (is_at(p, 'e') || is_at(p, 'E')) {
-        p->at++;
-        p->at += is_at(p, '+') || is_at(p, '-');
-        return skip_digits(p);
+    *r->out++ = '"';
+    *r->out++ = NUMBER_MARK;
+    if (*r->at == '-')
+        *r->out++ = *r->at++;
+    bool zero = is_digit(r) && *r->at == '0';
+    if (zero)
+        *r->out++ = *r->at++;
+    else
+        copy_digits(r);
+    if (zero && is_digit(r))
+        r->problem = "a malformed number";
+    if (r->at < r->end && *r->at == '.') {
+        *r->out++ = *r->at++;
+        copy_digits(r);
     }
-    return true;
+    if (r->at < r->end && (*r->at == 'e' || *r->at == 'E')) {
+        *r->out++ = *r->at++;
+        if (r->at < r->end && (*r->at == '+' || *r->at == '-'))
+            *r->out++ = *r->at++;
+        copy_digits(r);
+    }
+    *r->out++ = '"';
+    skip_blank(r);
+    if (!r->problem && r->at < r->end && *r->at == ':')
+        r->problem = "a number as a key";
 }
 
-/* The text has room: what separates two numbers leaves a byte for the NUL. */
-static bool parse_number(struct parser *p, const char **ret)
-{
-    const char *begin = p->at;
-    if (!skip_number(p))
-        return false;
-    *ret = memcpy(p->texts, begin, (size_t)(p->at - begin));
-    p->texts += p->at - begin;
-    *p->texts++ = '\0';
-    return true;
-}
-
-static bool parse_word(struct parser *p, enum json_kind *ret)
+/* true, false, null. Removing a comment must not join two words into one of these. */
+static void copy_word(struct rewriter *r)
 {
     static const char *const words[] = {"true", "false", "null"};
     size_t length = 0;
-    while (p->at + length < p->end && p->at[length] >= 'a' && p->at[length] <= 'z')
+    while (r->at + length < r->end && r->at[length] >= 'a' && r->at[length] <= 'z')
         length++;
     for (size_t i = 0; i < ARRAY_SIZE(words); i++)
-        if (length == strlen(words[i]) && memcmp(p->at, words[i], length) == 0) {
-            p->at += length;
-            *ret = i == 2 ? JSON_NULL : JSON_BOOL;
-            return true;
+        if (length == strlen(words[i]) && memcmp(r->at, words[i], length) == 0) {
+            memcpy(r->out, r->at, length);
+            r->out += length;
+            r->at += length;
+            return;
         }
-    return fail(p, "a byte that is no JSON");
+    r->problem = "a byte that is no JSON";
 }
 
-static bool parse_value(struct parser *p, unsigned depth, struct json *value);
-
-/* One element of a container, with its key in an object. */
-static bool parse_element(struct parser *p, unsigned depth, bool is_object, struct json **ret)
+/* Drops a comma after a value and before the end of an array or object; cJSON refuses any other surplus comma. */
+static void copy_comma(struct rewriter *r, const char *begin)
 {
-    const char *key = "";
-    if (is_object) {
-        if (!is_at(p, '"'))
-            return fail(p, p->at == p->end ? "an unterminated object" : "no key");
-        if (!parse_string(p, &key) || !skip_blank(p))
-            return false;
-        if (!is_at(p, ':'))
-            return fail(p, "no colon after a key");
-        p->at++;
-        if (!skip_blank(p))
-            return false;
-    }
-    struct json *element = *ret = p->values++;
-    *element = (struct json){.key = key};
-    return parse_value(p, depth, element) && skip_blank(p);
+    char before = r->out > begin ? r->out[-1] : '\0';
+    r->at++;
+    skip_blank(r);
+    bool trailing = r->at < r->end && (*r->at == '}' || *r->at == ']') && before && !strchr("[{,:", before);
+    if (!trailing)
+        *r->out++ = ',';
 }
 
-/* A comma may follow the last element. */
-static bool parse_container(struct parser *p, unsigned depth, struct json *value)
+static void rewrite(struct rewriter *r)
 {
-    char close = *p->at++ == '{' ? '}' : ']';
-    struct json **last = &value->first;
-    value->kind = close == '}' ? JSON_OBJECT : JSON_ARRAY;
-    if (depth == DEPTH_MAX)
-        return fail(p, "too many containers in each other");
-    if (!skip_blank(p))
-        return false;
-    while (!is_at(p, close)) {
-        if (!parse_element(p, depth + 1, close == '}', last))
-            return false;
-        last = &(*last)->next;
-        if (is_at(p, ',')) {
-            p->at++;
-            if (!skip_blank(p))
-                return false;
-        } else if (!is_at(p, close)) {
-            return fail(p, "neither a comma nor an end after a value");
-        }
+    const char *begin = r->out;
+    for (skip_blank(r); r->at < r->end && !r->problem; skip_blank(r)) {
+        char c = *r->at;
+        if (c == '"')
+            copy_string(r);
+        else if (c == '-' || (c >= '0' && c <= '9'))
+            copy_number(r);
+        else if (c == ',')
+            copy_comma(r, begin);
+        else if (c == '{' || c == '}' || c == '[' || c == ']' || c == ':')
+            *r->out++ = *r->at++;
+        else
+            copy_word(r);
     }
-    p->at++;
-    return true;
-}
-
-static bool parse_value(struct parser *p, unsigned depth, struct json *value)
-{
-    char c = p->at < p->end ? *p->at : '\0';
-    if (p->at == p->end)
-        return fail(p, "no value");
-    if (c == '{' || c == '[')
-        return parse_container(p, depth, value);
-    if (c == '"') {
-        value->kind = JSON_STRING;
-        return parse_string(p, &value->text);
-    }
-    if (c == '-' || (c >= '0' && c <= '9')) {
-        value->kind = JSON_NUMBER;
-        return parse_number(p, &value->text);
-    }
-    return parse_word(p, &value->kind);
-}
-
-/* The most values that a text can have: each but the root follows one of these bytes. */
-static size_t count_values(const char *text, size_t size)
-{
-    size_t count = 1;
-    for (size_t i = 0; i < size; i++)
-        count += text[i] == ',' || text[i] == '[' || text[i] == '{';
-    return count;
 }
 
 enum cdacq_status json_parse(const char *text, size_t size, const char *origin, struct json **ret,
@@ -277,42 +174,56 @@ enum cdacq_status json_parse(const char *text, size_t size, const char *origin, 
     if (size > JSON_TEXT_MAX)
         return error_set(err, CDACQ_ERR_DESCRIPTOR, 0, "%s: %zu bytes of JSON are more than the %d that are read",
                          origin, size, JSON_TEXT_MAX);
-    while (size && !text[size - 1]) /* a terminator, or padding up to a page, may follow the text */
-        size--;
-    size_t count = count_values(text, size);
-    CLEANUP_FREE struct json *root = malloc(count * sizeof *root + size + 1);
-    if (!root)
+    CLEANUP_FREE char *clean = malloc(size * 4 + 1); /* at worst "1,1,1": 4 bytes for each digit */
+    if (!clean)
+        return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
+    struct rewriter rewriter = {.at = text, .end = text + size, .out = clean};
+    /* A terminator, or padding up to a page, may follow the text. */
+    while (rewriter.end > text && rewriter.end[-1] == '\0')
+        rewriter.end--;
+    rewrite(&rewriter);
+    if (rewriter.problem)
+        return error_set(err, CDACQ_ERR_DESCRIPTOR, 0, "%s: malformed JSON at byte %td: %s", origin, rewriter.at - text,
+                         rewriter.problem);
+    *rewriter.out = '\0';
+    const char *stop = NULL;
+    errno = 0; /* cJSON does not say why it fails; malloc() does */
+    cJSON *root = cJSON_ParseWithLengthOpts(clean, (size_t)(rewriter.out - clean) + 1, &stop, true);
+    if (!root && errno == ENOMEM)
         return error_set(err, CDACQ_ERR_NOMEM, 0, "%s: out of memory", origin);
-    struct parser parser = {.at = text, .end = text + size, .values = root + 1, .texts = (char *)(root + count)};
-    *root = (struct json){.key = ""};
-    bool good = skip_blank(&parser) && parse_value(&parser, 0, root) && skip_blank(&parser);
-    if (good && parser.at < parser.end)
-        good = fail(&parser, "more than one value");
-    if (!good)
-        return error_set(err, CDACQ_ERR_DESCRIPTOR, 0, "%s: malformed JSON at byte %td: %s", origin, parser.at - text,
-                         parser.problem);
-    *ret = take_ptr(root);
+    if (!root)
+        return error_set(err, CDACQ_ERR_DESCRIPTOR, 0, "%s: malformed JSON near \"%.20s\"", origin,
+                         stop && stop >= clean && stop <= rewriter.out ? stop : "");
+    *ret = (struct json *)(void *)root;
     return CDACQ_OK;
 }
 
 void json_free(struct json *root)
 {
-    free(root);
+    cJSON_Delete((cJSON *)(void *)root);
 }
 
 enum json_kind json_kind(const struct json *value)
 {
-    return value->kind;
+    const cJSON *item = node(value);
+    if (cJSON_IsObject(item))
+        return JSON_OBJECT;
+    if (cJSON_IsArray(item))
+        return JSON_ARRAY;
+    if (cJSON_IsString(item))
+        return item->valuestring[0] == NUMBER_MARK ? JSON_NUMBER : JSON_STRING;
+    return cJSON_IsBool(item) ? JSON_BOOL : JSON_NULL;
 }
 
 const struct json *json_first(const struct json *container)
 {
-    return container->first;
+    const cJSON *item = node(container);
+    return cJSON_IsObject(item) || cJSON_IsArray(item) ? value_of(item->child) : NULL;
 }
 
 const struct json *json_next(const struct json *value)
 {
-    return value->next;
+    return value_of(node(value)->next);
 }
 
 size_t json_count(const struct json *container)
@@ -325,7 +236,7 @@ size_t json_count(const struct json *container)
 
 const char *json_key(const struct json *value)
 {
-    return value->key;
+    return node(value)->string ? node(value)->string : "";
 }
 
 const struct json *json_get(const struct json *object, const char *key)
@@ -341,7 +252,14 @@ const struct json *json_get(const struct json *object, const char *key)
 
 const char *json_text(const struct json *value)
 {
-    return value->text;
+    switch (json_kind(value)) {
+    case JSON_STRING:
+        return node(value)->valuestring;
+    case JSON_NUMBER:
+        return node(value)->valuestring + 1;
+    default:
+        return NULL;
+    }
 }
 
 bool json_integer(const struct json *value, uint64_t *ret)

@@ -1,7 +1,10 @@
 /*
- * json.h: JSON as data descriptors use it, with comments and trailing commas. A number is kept as its text: a double
- * would round integers beyond 2^53. Keys compare exactly, and the last of duplicate keys counts. A text that has an
- * escaped NUL is refused, since strings end with one.
+ * json.h: JSON as data descriptors use it. Only this module uses cJSON, and it works around these limits of cJSON:
+ *
+ * - It holds numbers as doubles, which would round integers beyond 2^53. Numbers are kept as their text instead.
+ * - Its look-ups ignore case and take the first of duplicate keys. Keys compare exactly here, and the last one wins.
+ * - It ends strings at an escaped NUL. A text that has one is refused.
+ * - It accepts neither comments nor trailing commas, which descriptors may have. They are removed first.
  *
  * A text is at most JSON_TEXT_MAX bytes. A parsed document is immutable.
  * Source: dotnet/runtime docs/design/datacontracts/data_descriptor.md ("JSON with comments"); RFC 8259.

@@ -15,7 +15,7 @@ from __future__ import annotations
 from . import records
 from ._abi import (BOUND_BY_SIZE, Answer, ClauseKind, CodeHeapType, CodeKind, DescriptorItemKind, EndKind,
                    ExceptionFlaw, FrameKind, FrameSource, FuncletKind, JitdumpKind, JitType, LockKind, NameStyle,
-                   NeedKind, Status, TargetKind, ValueKind, Verdict, WaitKind, WaitSource)
+                   NeedKind, Status, TargetKind, ThreadState, ValueKind, Verdict, WaitKind, WaitSource)
 from ._abi import library as _library
 from ._calls import Listing
 from ._lookups import Block, ExceptionObject, Frame, Thread
@@ -45,8 +45,7 @@ __all__ = [
     "JitdumpLoad", "JitdumpMove", "JitdumpPlace", "JitdumpRange", "JitdumpRecord", "JitdumpSamplyDebugInfo2",
     "JitdumpUnwindingInfo", "Listing", "Lock", "LockKind", "MappedFile", "Mapping", "Memory", "MemoryThread", "Method",
     "ModuleInfo", "NameStyle", "Need", "NeedKind", "Object", "PdbInfo", "Process", "ProcessInfo", "RegionInfo",
-    "RuntimeInfo", "Session", "Source", "Status", "Stops", "Target", "TargetInfo", "TargetKind", "Task", "Thread", "Value",
-    "ValueKind",
-    "Verdict", "Verification", "Wait", "WaitKind", "WaitSource", "Waits", "Written", "open", "processes", "records",
-    "version",
+    "RuntimeInfo", "Session", "Source", "Status", "Stops", "Target", "TargetInfo", "TargetKind", "Task",
+    "Thread", "ThreadState", "Value", "ValueKind", "Verdict", "Verification", "Wait", "WaitKind", "WaitSource", "Waits", "Written", "open", "processes",
+    "records", "version",
 ]

@@ -190,6 +190,13 @@ class FuncletKind(enum.IntEnum):
     FAULT = 4
 
 
+class ThreadState(enum.IntFlag):
+    """Some bits of the runtime's state of a thread."""
+    BACKGROUND = 0x200
+    POOL = 0x1000000
+    WAITING = 0x2000000
+
+
 class FramesFlags(enum.IntFlag):
     EXPLICIT = 1 << 0
     CALLER = 1 << 1
@@ -333,6 +340,7 @@ ENUMS: dict[str, tuple[type[enum.IntEnum] | type[enum.IntFlag], str]] = {
     "cdacq_jit_type": (JitType, "CDACQ_JIT_TYPE_"),
     "cdacq_clause_kind": (ClauseKind, "CDACQ_CLAUSE_"),
     "cdacq_code_heap_type": (CodeHeapType, "CDACQ_CODE_HEAP_"),
+    "cdacq_thread_state": (ThreadState, "CDACQ_THREAD_"),
     "cdacq_frame_kind": (FrameKind, "CDACQ_FRAME_"),
     "cdacq_frame_source": (FrameSource, "CDACQ_FRAME_BY_"),
     "cdacq_funclet_kind": (FuncletKind, "CDACQ_FUNCLET_"),

@@ -291,7 +291,7 @@ class Thread:
         """The last exception, handled since unless it is `exception_address`; or 0."""
         self.last_thrown_is_fatal: bool = item.last_thrown_is_fatal
         self.state: int = item.state
-        """Bits of the runtime (enum cdacq_thread_state of cdacq/stack.h and others); 0 if it is not known."""
+        """Bits of the runtime (ThreadState and others); 0 if it is not known."""
 
     def __repr__(self) -> str:
         return f"<cdacq.Thread {self.tid} {self.name}>"

@@ -14,13 +14,13 @@ enum option_group {
     OPTIONS_METHODS = 1 << 3, /* which methods are listed */
     OPTIONS_RECORDS = 1 << 4,
     OPTIONS_FILE = 1 << 5,     /* only --output: there is no JSON */
-    OPTIONS_REPORT = 1 << 8,   /* how much a report has */
-    OPTIONS_SNAPSHOT = 1 << 7, /* what a snapshot holds */
     OPTIONS_STACK = 1 << 6,    /* which threads and frames are shown */
-    OPTIONS_R2R = 1 << 10,     /* which ReadyToRun methods there are */
+    OPTIONS_SNAPSHOT = 1 << 7, /* what a snapshot holds */
+    OPTIONS_REPORT = 1 << 8,   /* how much a report has */
     OPTIONS_ELF = 1 << 9,      /* what an ELF file holds */
     OPTIONS_FILTER = 1 << 10,  /* what becomes of the text */
     OPTIONS_FOLLOW = 1 << 11,  /* whether the command goes on with what is new */
+    OPTIONS_R2R = 1 << 12,     /* which ReadyToRun methods there are */
 };
 
 /* Where the list of commands has it. */

@@ -91,7 +91,7 @@ START_TEST(any_value_may_be_the_root)
 }
 END_TEST
 
-/* ---- Traps ---- */
+/* ---- cJSON's traps ---- */
 
 START_TEST(keys_compare_exactly)
 {
@@ -250,6 +250,7 @@ static const char *const malformed[] = {
     "\"\\x41\"",
     "\"\\u0000\"",
     "\"a\\u0000b\"",
+    "\"\\u0001\"",
     "{\"a\\u0000b\":1}",
     "\"\\ud83d\"",
     "\"\\ude00\\ud83d\"",
@@ -340,7 +341,7 @@ END_TEST
 START_TEST(messages_say_where)
 {
     ck_assert_int_eq(parse_n("{\"a\":1, @}", 10), CDACQ_ERR_DESCRIPTOR);
-    ck_assert_str_eq(error.message, "the runtime: malformed JSON at byte 8: no key");
+    ck_assert_str_eq(error.message, "the runtime: malformed JSON at byte 8: a byte that is no JSON");
     ck_assert_int_eq(parse_n("[\"a\0b\"]", 7), CDACQ_ERR_DESCRIPTOR);
     ck_assert_str_eq(error.message, "the runtime: malformed JSON at byte 3: a control character in a string");
     ck_assert_int_eq(parse_n("{\"a\":1", 6), CDACQ_ERR_DESCRIPTOR);

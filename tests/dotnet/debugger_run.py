@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """gdb and lldb with the package, on cores and running processes of .NET 8, 9 and 10: every frame as `cdacq stack` finds it.
 
+lldb judges the first runtime; with --all, each.
+
 Exit 77 (skipped) where dotnet or gdb is missing, unless CDACQ_REQUIRE_DOTNET=1: then that is a failure. Without lldb,
 its part is left out.
 """
@@ -21,19 +23,16 @@ import lldb_stacks  # noqa: E402
 
 TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
 RUNTIMES = [None, "9.0.22", "8.0.33"] if os.environ.get("CDACQ_RUNTIMES") != "installed" else [None]
-MAX_SECONDS = 1  # of the processor, more than gdb takes alone
 
 
 def check(what, arguments, target, failures, stacks=None):
-    """Compares, and measures."""
+    """Compares, and shows the time."""
     problems, managed, lines, output = gdb_stacks.compare(TOOL, target, arguments, stacks)
     if managed < 50 or lines < 20:
         problems.append(f"only {managed} managed frames, {lines} with lines")
     command = ["thread apply all bt"]
-    alone = min(gdb_stacks.run_gdb(arguments, command, package=False)[1] for _ in range(2))
-    with_package = min(gdb_stacks.run_gdb(arguments, command)[1] for _ in range(2))
-    if with_package - alone > MAX_SECONDS:
-        problems.append(f"{with_package - alone:.2f} s more than gdb alone")
+    alone = gdb_stacks.run_gdb(arguments, command, package=False)[1]
+    with_package = gdb_stacks.run_gdb(arguments, command)[1]
     print(f"{what}: {managed} managed frames, {lines} with lines; gdb {alone:.2f} s, with the package "
           f"{with_package:.2f} s; {len(problems)} problems", flush=True)
     failures += [f"{what}: {problem[:1500]}" for problem in problems]
@@ -61,13 +60,7 @@ def check_lldb(what, target, failures, stacks=None):
     if not lldb_stacks.lldb_works():
         return
     problems, managed, used, output = lldb_stacks.compare(target, stacks or gdb_stacks.expected_stacks(TOOL, target))
-    alone = min(lldb_stacks.frames(target, package=False)[1] for _ in range(2))
-    # Each page of a process is a packet to lldb's server, which takes processor time in the kernel.
-    most = 1.5 * MAX_SECONDS if isinstance(target, int) else MAX_SECONDS
-    if used - alone > most:  # measured twice before it counts
-        used = min(used, lldb_stacks.frames(target)[1])
-    if used - alone > most:
-        problems.append(f"{used - alone:.2f} s more than lldb alone")
+    alone = lldb_stacks.frames(target, package=False)[1]
     if managed < 50:
         problems.append(f"only {managed} managed frames: {output[-1500:]}")
     print(f"{what}: {managed} managed frames; lldb {alone:.2f} s, with the package {used:.2f} s; "
@@ -122,7 +115,7 @@ def check_plugin(what, plugin, target, failures, stacks=None):
         failures.append(f"{what}: the plug-in names what is not managed: {output[-500:]}")
 
 
-def live(what, target, failures, plugin):
+def live(what, target, failures, plugin, with_lldb):
     """A running process. Its threads are stopped, so that two debuggers one after the other see the same stacks."""
     os.killpg(target.pid, 19)  # SIGSTOP
     arguments = ["-p", str(target.pid)]
@@ -138,7 +131,8 @@ def live(what, target, failures, plugin):
             failures += [f"{what}, gdbserver: {problem[:1500]}" for problem in problems]
         code = ["-ex", "set confirm off"]
         gdb_stacks.run_gdb(code + arguments, ["cdacq threads", "stepi", "bt", "detach"])
-        check_lldb(f"{what}, process", target.pid, failures, stacks)
+        if with_lldb:
+            check_lldb(f"{what}, process", target.pid, failures, stacks)
         if plugin:
             check_plugin(f"{what}, process", plugin, target.pid, failures, stacks)
     finally:
@@ -147,19 +141,22 @@ def live(what, target, failures, plugin):
 
 def test_runtime(runtime, work, failures):
     what = runtime or "installed"
+    with_lldb = runtime is None or "--all" in sys.argv
     plugin = build_plugin(work) if not runtime else None
     with lab.running_target(work, runtime=runtime) as target:
-        live(what, target, failures, plugin)
+        live(what, target, failures, plugin, with_lldb)
         cores = [target.createdump("heap"), target.createdump("mini"), target.kernel_core()]
     for core in cores:
         check(f"{what}, {os.path.basename(core)}", ["-ex", f"core-file {core}"], core, failures)
-        check_lldb(f"{what}, {os.path.basename(core)}", core, failures)
+        if with_lldb:
+            check_lldb(f"{what}, {os.path.basename(core)}", core, failures)
     check(f"{what}, with the program", [f"{cores[2]}.exe" if os.path.exists(f"{cores[2]}.exe") else sys_dotnet(),
                                         "-ex", f"core-file {cores[2]}"], cores[2], failures)
     if plugin:
         check_plugin(what, plugin, cores[0], failures)
     check_symbols(what, cores[2], failures)
-    check_lldb_commands(what, cores[2], failures)
+    if with_lldb:
+        check_lldb_commands(what, cores[2], failures)
     for core in cores:
         os.remove(core)
 
