@@ -373,7 +373,7 @@ static void describe_missing(struct search *search)
     size_t length = strlen(why);
     char name[160], key[300];
     error_printable(name, sizeof name, search->name);
-    error_printable(key, sizeof key, search->file->key);
+    error_printable(key, sizeof key, search->file->key ? search->file->key : "?"); /* NULL when out of memory */
     if (length)
         snprintf(why + length, WHY_SIZE - length, "; wanted: symbol server key %.280s", key);
     else
