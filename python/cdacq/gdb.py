@@ -397,8 +397,9 @@ class _Symbols(gdb.Command):
                 if frame is None or unknown:
                     break
                 pc = frame.pc()
-                unknown = (not _is_native(pc) and "No symbol matches" in gdb.execute(f"info symbol {pc:#x}", to_string=True)
-                           and debugger.target().method_at(pc).is_managed)
+                unknown = (not _is_native(pc) and
+                           "No symbol matches" in gdb.execute(f"info symbol {pc:#x}", to_string=True) and
+                           debugger.target().method_at(pc).is_managed)
                 frame = frame.older()
             if unknown:
                 self.load()
@@ -440,7 +441,6 @@ def _install() -> None:
         else:
             _Command(name, gdb.COMPLETE_EXPRESSION if name != "threads" and name != "report" else gdb.COMPLETE_NONE)
     symbols = _Symbols()
-    gdb.events.before_prompt.connect(symbols.stopped_before_prompt)
     for event in ("stop", "cont", "exited", "memory_changed", "register_changed", "new_objfile", "clear_objfiles"):
         registry = getattr(gdb.events, event, None)
         if registry is not None:

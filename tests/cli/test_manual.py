@@ -4,6 +4,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import tempfile
 import unittest
 
 TOOL = os.environ.get("CDACQ_TOOL")
@@ -48,11 +49,13 @@ class Manual(unittest.TestCase):
     def test_commands_take_what_their_help_has(self):
         """All at once, but those that print a text and exit."""
         values = {"names": "il", "r2r": "all"}
+        folder = tempfile.TemporaryDirectory()  # `filter --folded` and `ps` write the file of --output
+        self.addCleanup(folder.cleanup)
         for command in COMMANDS:
             given = [word for option, argument in options_of(command).items() if option not in ("help", "version")
                      for word in [f"--{option}", values.get(option, "1")][:1 + argument]]
             done = subprocess.run([TOOL, command, *given], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL,
-                                  stdin=subprocess.DEVNULL, check=False, timeout=60)
+                                  stdin=subprocess.DEVNULL, check=False, timeout=60, cwd=folder.name)
             self.assertNotRegex(done.stderr, rb"does not take|unknown|expected|not a ", (command, given))
 
     @unittest.skipUnless(shutil.which("groff"), "there is no groff")

@@ -44,6 +44,8 @@ def run_gdb(arguments, commands, package=True):
     done = subprocess.run([*command, *options[:4 if package else 0], *arguments, *options[4 if package else 0:]],
                           capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL, timeout=120)
     after = os.times()
+    if "Error while executing Python code" in done.stderr:  # gdb goes on after it
+        raise AssertionError(done.stderr)
     used = after.children_user + after.children_system - before.children_user - before.children_system
     return done.stdout + done.stderr, used
 
