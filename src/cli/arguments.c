@@ -349,14 +349,15 @@ static bool takes_operands(const struct command *command, struct arguments *argu
     invocation->target_count = count < command->targets_max ? count : command->targets_max;
     invocation->ips = invocation->targets + invocation->target_count;
     invocation->ip_count = count - invocation->target_count;
-    if (command->takes_file && (invocation->ip_count || !target_is_pid(invocation->targets[0]))) {
-        if (!invocation->ip_count)
-            return wrong_usage(command);
+    if (command->takes_file && invocation->ip_count) {
         invocation->file = *invocation->ips++;
         invocation->ip_count--;
+    } else if (command->takes_file && !(command->finds_file && target_is_pid(invocation->targets[0]))) {
+        return wrong_usage(command);
     }
     if (invocation->ip_count && !command->takes_ips && !command->takes_names) {
-        message("unexpected argument '%s'; usage: cdacq %s %s", invocation->ips[0], command->name, command->usage);
+        message("unexpected argument '%s'; usage: cdacq %s%s%s", invocation->ips[0], command->name,
+                *command->usage ? " " : "", command->usage);
         return false;
     }
     if (command->takes_ips && !takes_as_addresses(invocation))

@@ -18,6 +18,9 @@
 #include "src/cli/output_folder.h"
 #include "util/base.h"
 
+/* Of one pid in a folder: those of other machines and containers, and of runs that were killed. */
+enum { PARTS_MAX = 1000 };
+
 enum result {
     COPIED,
     PRESENT,
@@ -74,8 +77,12 @@ static bool copy_bytes(int from, int to, uint64_t *bytes)
 static bool copy_into(struct work *work, int folder, const char *name, int from, const char *key)
 {
     char part[64];
-    snprintf(part, sizeof part, ".cdacq-part-%d", (int)getpid()); /* others may fill the same folder at the same time */
-    int to = openat(folder, part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    int to = -1;
+    errno = EEXIST;
+    for (unsigned i = 0; to < 0 && errno == EEXIST && i < PARTS_MAX; i++) {
+        snprintf(part, sizeof part, ".cdacq-part-%d-%u", (int)getpid(), i);
+        to = openat(folder, part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    }
     bool copied = to >= 0 && copy_bytes(from, to, &work->bytes);
     copied = to >= 0 && close(to) == 0 && copied;
     copied = copied && renameat(folder, part, folder, name) == 0;

@@ -109,8 +109,10 @@ static int add_stack(const struct cdacq_thread *thread, void *context)
     struct cdacq_error error;
     unsigned flaws;
     work->threads++;
-    if (thread->exception)
+    if (thread->thread)
         (void)cdacq_session_visit_nested_exceptions(work->session, thread->thread, add_nested, &nested, &error);
+    if (!nested.count) /* the runtime does not describe the list */
+        nested.objects[nested.count++] = thread->exception;
     for (unsigned i = 0; i < nested.count; i++)
         if (nested.objects[i])
             (void)cdacq_session_write_exception(work->session, nested.objects[i], ignore_text, NULL, &flaws, &error);

@@ -298,6 +298,7 @@ const struct command commands[] = {
         .options = OPTIONS_TARGET | OPTIONS_RESULT,
         .targets_max = 1,
         .takes_file = true,
+        .finds_file = true,
     },
     {
         .name = "help",

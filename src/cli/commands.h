@@ -51,6 +51,7 @@ struct command {
     bool reads_ips;    /* from standard input, if there are no arguments for them */
     bool reads_text;   /* from standard input; TARGET may be missing with --folded */
     bool takes_file;   /* FILE after TARGET */
+    bool finds_file;   /* that of a process, if there is no argument for it */
     bool stops_itself; /* with --stop: the process is stopped for each question, not until the end */
     bool target_is_optional;
 };

@@ -129,8 +129,10 @@ static bool add_cores(struct words *words)
             continue;
         looked++;
         snprintf(path, sizeof path, "%s%s", folder, entry->d_name);
-        bool is_folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-        if (!is_folder && !is_core(path, entry->d_name))
+        if (stat(path, &st) < 0)
+            continue;
+        bool is_folder = S_ISDIR(st.st_mode); /* devices are not opened: that can start them */
+        if (!is_folder && !(S_ISREG(st.st_mode) && is_core(path, entry->d_name)))
             continue;
         any = true;
         if (is_folder)

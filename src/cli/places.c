@@ -43,11 +43,12 @@ static int by_name(const void *a, const void *b)
 
 static int add_name(const struct cdacq_method *method, void *context)
 {
-    struct place_names *names = context;
+    struct places *places = context;
+    places->incomplete |= method->answer == CDACQ_ANSWER_ERROR;
     if (method->answer != CDACQ_ANSWER_MANAGED || !method->name)
         return 0;
-    if (!place_names_append(names, (struct place_name){method->name, method->code_start, method->code_size,
-                                                       method->cold_start, method->cold_size}))
+    if (!place_names_append(places->names, (struct place_name){method->name, method->code_start, method->code_size,
+                                                               method->cold_start, method->cold_size}))
         out_of_memory();
     return 0;
 }
@@ -58,8 +59,10 @@ static void list_names(struct places *places)
     if (places->names)
         return;
     places->names = allocate(sizeof *places->names);
-    if (cdacq_session_visit_methods(places->session, CDACQ_VISIT_R2R_ALL, add_name, places->names, &error) < 0)
+    if (cdacq_session_visit_methods(places->session, CDACQ_VISIT_R2R_ALL, add_name, places, &error) < 0) {
         message("not all methods are known: %s", error.message);
+        places->incomplete = true;
+    }
     if (places->names->count)
         qsort(places->names->items, places->names->count, sizeof *places->names->items, by_name);
 }
@@ -147,7 +150,8 @@ bool places_find(void *context, const char *text, size_t length, bool *ret_found
                  count);
         set_problem(bad, several);
     } else if (!count && !(*ret_found = find_in_module(places, name, offset, ret, bad))) {
-        set_problem(bad, "no method or module has this name");
+        set_problem(bad, places->incomplete ? "no module has this name, nor any of the methods that can be read"
+                                            : "no method or module has this name");
     }
     return true;
 }

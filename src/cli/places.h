@@ -15,6 +15,7 @@ struct places {
     struct cdacq_target *target;
     struct cdacq_session *session;
     struct place_names *names;
+    bool incomplete; /* some methods could not be read */
 };
 
 /*
