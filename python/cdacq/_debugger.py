@@ -401,7 +401,11 @@ class Debugger:
         """Writes an ELF file of the managed code, for the debugger's own symbols. Returns its path."""
         handle, path = tempfile.mkstemp(prefix="cdacq-", suffix=".elf")
         os.close(handle)
-        self.target().write_elf(path)
+        try:
+            self.target().write_elf(path)
+        except BaseException:  # also an interrupt
+            os.unlink(path)
+            raise
         return path
 
     def commands(self) -> dict[str, Callable[[list[str]], Iterator[str]]]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import io
 import json
 import os
 import subprocess
@@ -37,7 +38,8 @@ class Bucket(NamedTuple):
 
 def row(core: str, *, options: Iterable[str] = (), timeout: float = 60, tool: str | None = None) -> Row:
     """The row of one core. It has `error` in place of a signature if there is none. `options` are those of the tool."""
-    command = [tool or os.environ.get("CDACQ_TOOL", "cdacq"), "report", "--signature", "--json", *options, core]
+    path = os.path.join(".", core)  # no number, which would be a pid, and no option
+    command = [tool or os.environ.get("CDACQ_TOOL", "cdacq"), "report", "--signature", "--json", *options, path]
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout, check=False)
     except subprocess.TimeoutExpired:
@@ -50,7 +52,8 @@ def row(core: str, *, options: Iterable[str] = (), timeout: float = 60, tool: st
     messages = done.stderr.decode("utf-8", "replace").splitlines()
     code = done.returncode
     died = f"the tool was killed by signal {-code}" if code < 0 else f"the tool had no row, and exit code {code}"
-    return {"target": core, "error": messages[-1].removeprefix("cdacq: ") if messages else died}
+    message = messages[-1].removeprefix("cdacq: ").replace(path, core) if messages else died
+    return {"target": core, "error": message}
 
 
 def read_rows(paths: Iterable[str]) -> list[Row]:
@@ -130,6 +133,9 @@ def _arguments() -> argparse.Namespace:
 
 
 def main() -> int:
+    for stream in (sys.stdin, sys.stdout):  # a path may have any bytes
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="surrogateescape")
     arguments = _arguments()
     if arguments.command == "rows":
         for core in _cores(arguments.cores):

@@ -409,13 +409,13 @@ class _Symbols(gdb.Command):
     def load(self) -> None:
         path = debugger.write_symbols()
         self.forget()
+        self._path = path
         confirm = gdb.parameter("confirm")
         gdb.execute("set confirm off")
         try:
             gdb.execute(f"add-symbol-file {shlex.quote(path)}", to_string=True)
         finally:
             gdb.execute(f"set confirm {'on' if confirm else 'off'}")
-        self._path = path
 
     def forget(self) -> None:
         if self._path is None:
