@@ -45,7 +45,7 @@ __all__ = [
     "JitdumpLoad", "JitdumpMove", "JitdumpPlace", "JitdumpRange", "JitdumpRecord", "JitdumpSamplyDebugInfo2",
     "JitdumpUnwindingInfo", "Listing", "Lock", "LockKind", "MappedFile", "Mapping", "Memory", "MemoryThread", "Method",
     "ModuleInfo", "NameStyle", "Need", "NeedKind", "Object", "PdbInfo", "Process", "ProcessInfo", "RegionInfo",
-    "RuntimeInfo", "Session", "Source", "Status", "Stops", "Target", "TargetInfo", "TargetKind", "Task",
-    "Thread", "ThreadState", "Value", "ValueKind", "Verdict", "Verification", "Wait", "WaitKind", "WaitSource", "Waits", "Written", "open", "processes",
-    "records", "version",
+    "RuntimeInfo", "Session", "Source", "Status", "Stops", "Target", "TargetInfo", "TargetKind", "Task", "Thread",
+    "ThreadState", "Value", "ValueKind", "Verdict", "Verification", "Wait", "WaitKind", "WaitSource", "Waits", "Written",
+    "open", "processes", "records", "version",
 ]

@@ -135,7 +135,7 @@ def read_core(path: str) -> Core:
 
 def mapped_cores() -> list[str]:
     """The files that this process, a debugger, has mapped from their first byte; one of them may be its core."""
-    found = {}
+    found: dict[str, None] = {}
     with io.open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:
         for line in maps:
             parts = line.rstrip("\n").split(None, 5)

@@ -76,6 +76,11 @@ class Usage(Case):
             self.assertIn(command, self.assert_usage_error(command))
             self.assert_usage_error(command, "")
 
+    def test_needs_a_folder(self):
+        for command in ("symfs", "bundle"):
+            self.assertIn("TARGET DIR", self.assert_usage_error(command, "core"))
+            self.assertIn("TARGET DIR", self.assert_usage_error(command, str(os.getpid())))
+
     def test_too_many_arguments(self):
         self.assertIn("'b'", self.assert_usage_error("perfmap", "a", "b"))
         self.assertIn("--output", self.assert_usage_error("info", "a", "b", "-o", "c"))

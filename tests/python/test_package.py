@@ -680,6 +680,8 @@ class Buckets(unittest.TestCase):
             self.assertEqual(rows[2]["target"], damaged)
             self.assertTrue(rows[2]["error"])
             self.assertNotIn("signature", rows[2])
+            number = buckets.row(str(os.getpid()), tool=TOOL)  # a file that is not there, and not this process
+            self.assertEqual(number, {"target": str(os.getpid()), "error": f"{os.getpid()}: No such file or directory"})
             path = os.path.join(folder, "rows.jsonl")
             text = "".join(json.dumps(row) + "\n" for row in rows)
             pathlib.Path(path).write_text(text + text[:40] + "\n[1]\n")  # a line that was cut, and one that is no row
