@@ -35,6 +35,7 @@ struct mention {
 struct filter {
     struct cdacq_session *session;
     struct cdacq_target *stops; /* --stop: the process, which is stopped for each batch; or NULL */
+    bool stop_failed;           /* no more addresses are looked up */
     struct output out;
     struct mention mentions[BATCH];
     uint64_t ips[BATCH];
@@ -74,11 +75,16 @@ static void answer_pending(struct filter *filter)
 {
     if (!filter->count)
         return;
+    if (filter->stops && !filter->stop_failed)
+        filter->stop_failed = !target_stop(filter->stops);
+    if (filter->stop_failed) {
+        filter->errors += filter->count;
+        filter->count = 0;
+        return;
+    }
     filter->methods->size = sizeof *filter->methods;
-    bool stopped = filter->stops && target_stop(filter->stops);
     cdacq_session_methods_at(filter->session, filter->ips, filter->count, filter->methods, NULL);
-    if (stopped)
-        cdacq_target_resume(filter->stops);
+    cdacq_target_resume(filter->stops);
     for (size_t i = 0; i < filter->count; i++) {
         const struct cdacq_method *method = &filter->methods[i];
         if (method->answer == CDACQ_ANSWER_ERROR && !filter->errors++)
