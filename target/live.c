@@ -345,12 +345,20 @@ static bool take_mappings(struct live *live, struct mapping *mappings, size_t co
         free(mappings);
         return true;
     }
-    free(target->mappings);
+    struct mapping *old = target->mappings;
+    size_t old_count = target->mapping_count;
     target->mappings = mappings;
     target->mapping_count = count;
-    target->mapping_round++;
     target_sort_mappings(target);
-    return mapped_files_index(target);
+    if (!mapped_files_index(target)) { /* the files point to the old ones, which stay */
+        target->mappings = old;
+        target->mapping_count = old_count;
+        free(mappings);
+        return false;
+    }
+    free(old);
+    target->mapping_round++;
+    return true;
 }
 
 /* The process's size in pages, as statm has it; 0 if it is not known. */

@@ -122,7 +122,7 @@ struct mapped_file *mapped_file_replace(struct target *target, struct file_polic
 
 /*
  * Sets mappings, begin and end of each file. A backend calls it after it has set the file of each mapping and sorted
- * them. False when out of memory.
+ * them. False when out of memory: they are then as they were.
  */
 bool mapped_files_index(struct target *target);
 
