@@ -2,7 +2,7 @@
 
 #include "contracts/execution_manager/code_heap.h"
 
-enum { METHODS_MAX = 1 << 20, ENTRIES_MAX = 1 << 20, CONTEXT_FLAGS = 3 };
+enum { METHODS_MAX = 1 << 20, ENTRIES_MAX = 1 << 22, CONTEXT_FLAGS = 3 };
 
 /* What the runtime registers a heap's table by: HeapList::GetModuleBase. */
 static uint64_t module_base(struct field_reader *reader, uint64_t node)
@@ -25,12 +25,13 @@ static uint64_t find_heap(struct field_reader *reader, uint64_t table)
 struct collection {
     struct field_reader *reader;
     struct function_table *table;
+    uint64_t total; /* entries of all methods */
 };
 
 /* Adds the entries of a method. Stubs have none. */
 static bool add_block(const struct nibble_block *block, void *context)
 {
-    const struct collection *collection = context;
+    struct collection *collection = context;
     struct field_reader *reader = collection->reader;
     if (block->unknown)
         return true;
@@ -38,12 +39,14 @@ static bool add_block(const struct nibble_block *block, void *context)
     if (!reader_failed(&reader->raw) && header > reader->layout->globals[G_StubCodeBlockLast]) {
         uint64_t count = read_field(reader, header, F_RealCodeHeader_NumUnwindInfos);
         uint64_t first = field_address(reader, header, F_RealCodeHeader_UnwindInfos);
-        bool fits = count <= ENTRIES_MAX && collection->table->count < METHODS_MAX;
+        /* The methods of a damaged core can share one header: the total is bounded. */
+        bool fits = count <= ENTRIES_MAX - collection->total && collection->table->count < METHODS_MAX;
         if (!reader_failed(&reader->raw) && !fits)
             return reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, header, "RealCodeHeader.NumUnwindInfos");
         if (!reader_failed(&reader->raw) && count &&
             !function_table_append(collection->table, (struct function_entries){first, (uint32_t)count}))
             return reader_fail(&reader->raw, CDACQ_ERR_NOMEM, 0, "function table");
+        collection->total += reader_failed(&reader->raw) ? 0 : count;
     }
     reader_recover(&reader->raw, FAILURE(CDACQ_ERR_MEMORY));
     return !reader_failed(&reader->raw);
@@ -63,7 +66,7 @@ bool function_table_read(const struct execution_manager *manager, struct field_r
         .header_map = read_field(reader, node, F_CodeHeapListNode_HeaderMap),
     };
     uint64_t begin = read_field(reader, node, F_CodeHeapListNode_StartAddress), end = code_heap_end(reader, node);
-    struct collection collection = {reader, ret};
+    struct collection collection = {.reader = reader, .table = ret};
     if (!reader_failed(&reader->raw) && begin < end)
         nibble_map_each(&reader->raw, manager->managers.nibble_map, &map, begin, end, add_block, &collection);
     for (size_t i = before, j = ret->count; i + 1 < j; i++) { /* the last method first */

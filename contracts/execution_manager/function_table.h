@@ -1,6 +1,7 @@
 /*
- * function_table.h: GetDynamicFunctionTableEntries: the RUNTIME_FUNCTIONs of all methods of a code heap, for the unwinder
- * of Windows. The runtime registers a DynamicFunctionTable for each heap; only runtimes for Windows describe it.
+ * function_table.h: GetDynamicFunctionTableEntries: the RUNTIME_FUNCTIONs of all methods of a code heap, for the
+ * unwinder of Windows. The runtime registers a DynamicFunctionTable for each heap; only runtimes for Windows describe
+ * it.
  * Source: dotnet/runtime src/coreclr/debug/daccess/fntableaccess.cpp, OutOfProcessFunctionTableCallbackEx.
  */
 #ifndef CDACQ_CONTRACTS_EXECUTION_MANAGER_FUNCTION_TABLE_H
@@ -18,8 +19,8 @@ struct function_entries {
 DEFINE_VECTOR(function_table, struct function_entries);
 
 /*
- * Appends the entries of the methods of the heap that `table` describes, by descending start of the method; methods that
- * cannot be read are left out. None if no heap matches or the runtime does not describe such tables. False if the
+ * Appends the entries of the methods of the heap that `table` describes, by descending start of the method; methods
+ * that cannot be read are left out. None if no heap matches or the runtime does not describe such tables. False if the
  * reader fails.
  */
 bool function_table_read(const struct execution_manager *manager, struct field_reader *reader, uint64_t table,
