@@ -158,7 +158,7 @@ enum cdacq_status cdacq_follower_visit_methods(struct cdacq_follower *follower,
         return CDACQ_END;
     }
     follower->round++;
-    follower->began = now_in_nanoseconds();
+    uint64_t began = now_in_nanoseconds();
     follower->visit = visit;
     follower->context = context;
     struct cdacq_error error;
@@ -176,7 +176,9 @@ enum cdacq_status cdacq_follower_visit_methods(struct cdacq_follower *follower,
         *err = error;
     if (status >= 0)
         follower->failures = 0;
-    if (status == CDACQ_OK)
-        forget_freed(follower);
-    return status;
+    if (status != CDACQ_OK) /* it has not seen all code: what is new in the next round may be older than this one */
+        return status;
+    follower->began = began;
+    forget_freed(follower);
+    return CDACQ_OK;
 }

@@ -37,7 +37,7 @@ struct cdacq_follower {
     int (*visit)(const struct cdacq_method *method, void *context);
     void *context;
     /* Of a jitdump: */
-    uint64_t began; /* when the last round did, in nanoseconds; 0: there was none */
+    uint64_t began; /* when the last round that saw all code did, in nanoseconds; 0: there was none */
     struct {
         bool has_header;
         uint64_t time; /* of the last record */
