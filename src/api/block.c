@@ -229,10 +229,13 @@ static void describe_handler(struct cdacq_session *session, const struct code_bl
     if (clause->kind != CDACQ_CLAUSE_TYPED)
         return;
     const struct method_record *record = session_find_record(session, block->ip, &method);
-    const struct module *module = record ? record->module : NULL;
+    /* In a running process, another method may be there by now. */
+    bool is_same =
+        record && record->method.code_start == block->start && record->method.method_desc == block->method_desc;
+    const struct module *module = is_same ? record->module : NULL;
     if (clause->class_token && module)
         clause->module = module->address;
-    begin(session);
+    reader_begin(&session->reader.raw, FUEL_LOOKUP); /* no new question, which may free the module */
     if (!clause_is_catch_all(&session->reader, module, clause, &is_catch_all))
         return;
     clause->is_catch_all = is_catch_all;
