@@ -236,6 +236,8 @@ enum cdacq_status cdacq_target_visit_modules(struct cdacq_target *target,
     for (struct mapped_file *file = target->target->files; file; file = file->next) {
         struct cdacq_module_info info;
         char build_id[2 * sizeof((struct file_identity *)0)->build_id + 1];
+        if (!file->mapping_count) /* a running process has unmapped it */
+            continue;
         if (file->path[0] != '/' || strncmp(file->path, "/memfd:", 7) == 0 || strncmp(file->path, "/dev/", 5) == 0)
             continue;
         struct file_identity local;
