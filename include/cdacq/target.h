@@ -18,8 +18,8 @@ struct cdacq_target;
 
 enum cdacq_open_flags {
     /*
-     * live: stop all threads (PTRACE_SEIZE) until cdacq_target_resume or cdacq_target_close. What is found once, such as
-     * the runtime and its descriptor, is read before, and what is answered from is read after.
+     * live: stop all threads (PTRACE_SEIZE) until cdacq_target_resume or cdacq_target_close. What is found once, such
+     * as the runtime and its descriptor, is read before, and what is answered from is read after.
      */
     CDACQ_OPEN_STOP = 1 << 0,
     CDACQ_OPEN_RECORD = 1 << 1,     /* record what is read, for cdacq_target_write_snapshot */
@@ -287,8 +287,9 @@ struct cdacq_target_info {
 
 /*
  * Begins a question about a running process: from now on, all sessions of the target read anew what the process can
- * change. Only needed with CDACQ_OPEN_KEEP. The list of mapped files is read again when the size of the process's memory
- * has changed, or a second has passed; stopped processes keep it. Does nothing for other targets. Fails with IO if the process has ended or executed another program.
+ * change. Only needed with CDACQ_OPEN_KEEP. The list of mapped files is read again when the size of the process's
+ * memory has changed, or a second has passed; a process that was opened with CDACQ_OPEN_STOP keeps it. Does nothing for
+ * other targets. Fails with IO if the process has ended or executed another program.
  */
 CDACQ_API enum cdacq_status cdacq_target_refresh(struct cdacq_target *target, struct cdacq_error *err);
 
@@ -296,7 +297,7 @@ CDACQ_API enum cdacq_status cdacq_target_refresh(struct cdacq_target *target, st
  * Stops all threads of a process that was opened without CDACQ_OPEN_STOP, until cdacq_target_resume, and begins a
  * question as cdacq_target_refresh does. A thread of the library holds them; the caller must not call waitpid(-1)
  * meanwhile. If this process ends, by whatever signal, the target runs on. Fails with ARGUMENT unless the target is a
- * process that runs, and with IO if a thread cannot be stopped.
+ * process that runs, or within cdacq_session_visit_mapped_files, and with IO if a thread cannot be stopped.
  */
 CDACQ_API enum cdacq_status cdacq_target_stop(struct cdacq_target *target, struct cdacq_error *err);
 

@@ -50,6 +50,8 @@ enum cdacq_status cdacq_target_stop(struct cdacq_target *target, struct cdacq_er
 {
     if (!target || !target->target->ops->stop || !target->target->changes)
         return error_set(err, CDACQ_ERR_ARGUMENT, 0, "only a process that runs can be stopped");
+    if (target->visits) /* stopping lists the mappings again */
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "a process cannot be stopped while its mapped files are visited");
     target->refresh++;
     return target->target->ops->stop(target->target, false, err);
 }
