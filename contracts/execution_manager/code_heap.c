@@ -104,7 +104,7 @@ bool code_heap_find(const struct section_reader *section, uint64_t ip, struct co
     return true;
 }
 
-/* Whether the block at `start` is a cold part. The bound of hot code that decides it only grows, up to that of cold code. */
+/* Whether the block at `start` is a cold part. The bound of hot code decides it, and grows only up to that of cold. */
 static bool is_cold(const struct section_reader *section, uint64_t start)
 {
     struct field_reader *reader = section->reader;

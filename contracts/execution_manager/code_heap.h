@@ -1,8 +1,8 @@
 /*
  * code_heap.h: the operations that all managers of code heaps share. A code heap is a range of blocks with a nibble map
  * of their starts. The word before a block points to its header, or, before a block of stubs, is the number of their
- * kind. Compiled and interpreted methods are kept alike; their headers differ. Runtimes that publish BottomEndAddress and
- * TopStartAddress can put the cold parts of methods at the end of the heap.
+ * kind. Compiled and interpreted methods are kept alike; their headers differ. Runtimes that publish BottomEndAddress
+ * and TopStartAddress can put the cold parts of methods at the end of the heap.
  * Source: dotnet/runtime docs/design/datacontracts/ExecutionManager.md, "EE JitManager"; src/coreclr/vm/codeman.h. The
  * specification compares the word's address with StubCodeBlockLast; the runtime, and this code, compare its value.
  */

@@ -178,9 +178,9 @@ struct method_record *session_record(struct cdacq_session *session, size_t range
 enum { SESSION_AT_ONCE = 256 }; /* methods of a running process that are read, and checked, together */
 
 /*
- * Forms the records of at most SESSION_AT_ONCE parts of a range, from `from` up to `to`, and checks them together. session_record() then
- * returns them, and fails with NOT_MANAGED for a method that the process no longer has. For a running process. Parts
- * for which `wanted`, which may be NULL, has false are left out.
+ * Forms the records of at most SESSION_AT_ONCE parts of a range, from `from` up to `to`, and checks them together.
+ * session_record() then returns them, and fails with NOT_MANAGED for a method that the process no longer has. For a
+ * running process. Parts for which `wanted`, which may be NULL, has false are left out.
  */
 void session_prepare_records(struct cdacq_session *session, size_t range, size_t from, size_t to, const bool *wanted);
 
