@@ -12,8 +12,8 @@
 #include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
-#include <time.h>
 
+#include "util/clock.h"
 #include "util/error.h"
 #include "util/file.h"
 #include "formats/elf.h"
@@ -113,13 +113,6 @@ static void wait_for(sem_t *semaphore)
         ;
 }
 
-static uint64_t now_in_nanoseconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 static void release_threads(struct live *live)
 {
     struct holder *holder = &live->holder;
@@ -130,7 +123,7 @@ static void release_threads(struct live *live)
     sem_destroy(&holder->settled);
     sem_destroy(&holder->wake);
     free(holder->held);
-    uint64_t time = now_in_nanoseconds() - holder->began;
+    uint64_t time = monotonic_ns() - holder->began;
     live->base.stops.count++;
     live->base.stops.total += time;
     live->base.stops.longest = MAX(live->base.stops.longest, time);
@@ -376,7 +369,7 @@ static enum cdacq_status list_mappings(struct live *live)
     struct mapping *mappings;
     size_t count;
     live->size = size_of(live);
-    live->listed = now_in_nanoseconds() / LISTED_FOR;
+    live->listed = monotonic_ns() / LISTED_FOR;
     CLEANUP_FREE char *text = read_maps(live->base.pid);
     if (!text || !text[0])
         return text ? CDACQ_NOT_MANAGED : CDACQ_ERR_IO;
@@ -387,7 +380,7 @@ static enum cdacq_status list_mappings(struct live *live)
 static void live_refresh(struct target *target)
 {
     struct live *live = live_of(target);
-    if (!target->changes || (size_of(live) == live->size && now_in_nanoseconds() / LISTED_FOR == live->listed))
+    if (!target->changes || (size_of(live) == live->size && monotonic_ns() / LISTED_FOR == live->listed))
         return;
     (void)list_mappings(live); /* if not, the known ones stay */
 }
@@ -546,7 +539,7 @@ static enum cdacq_status hold(struct live *live, struct cdacq_error *err)
     holder->held = calloc(THREAD_MAX, sizeof *holder->held);
     if (!holder->held)
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
-    holder->began = now_in_nanoseconds();
+    holder->began = monotonic_ns();
     sem_init(&holder->settled, 0, 0);
     sem_init(&holder->wake, 0, 0);
     sigfillset(&all); /* signals are left to the process's other threads */

@@ -3,10 +3,9 @@
  */
 #include "src/api/follower.h"
 
-#include <time.h>
-
 #include "src/api/listing.h"
 #include "src/api/question.h"
+#include "util/clock.h"
 
 enum {
     ERRORS_BEFORE_VISIT = 3,        /* rounds in which code cannot be read: the process may be about to free it */
@@ -142,23 +141,18 @@ static void forget_freed(struct cdacq_follower *follower)
     follower->known = left;
 }
 
-static uint64_t now_in_nanoseconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 enum cdacq_status cdacq_follower_visit_methods(struct cdacq_follower *follower,
                                                int (*visit)(const struct cdacq_method *method, void *context),
                                                void *context, struct cdacq_error *err)
 {
+    if (!follower || !visit)
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "no follower, or no function to call");
     if (follower->has_ended || cdacq_target_refresh(follower->target, NULL) < 0) {
         follower->has_ended = true;
         return CDACQ_END;
     }
     follower->round++;
-    uint64_t began = now_in_nanoseconds();
+    uint64_t began = monotonic_ns();
     follower->visit = visit;
     follower->context = context;
     struct cdacq_error error;

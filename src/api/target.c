@@ -68,6 +68,8 @@ enum cdacq_status cdacq_target_get_stops(const struct cdacq_target *target, stru
     enum cdacq_status status = sized_check(ret, "struct cdacq_stops", err);
     if (status < 0)
         return status;
+    if (!target)
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "no target");
     const struct target_stops *stops = &target->target->stops;
     struct cdacq_stops found = {
         .size = sizeof found, .count = stops->count, .total = stops->total, .longest = stops->longest};

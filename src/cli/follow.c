@@ -1,11 +1,13 @@
 #include "src/cli/follow.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <time.h>
 
 #include "src/cli/console.h"
+#include "util/base.h"
+#include "util/clock.h"
 
 enum {
     LEAST_WAIT_MS = 200, /* between two rounds */
@@ -62,21 +64,14 @@ struct cdacq_follower *follow_open(struct cdacq_target *target, unsigned flags)
     return follower;
 }
 
-static int64_t now_in_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 enum cdacq_status follow_process(struct cdacq_follower *follower, struct output *out, follow_round *round,
                                  void *context)
 {
     for (;;) {
-        int64_t began = now_in_ms();
+        uint64_t began = monotonic_ns();
         enum cdacq_status status = round(follower, context);
-        int64_t pause = (now_in_ms() - began) * WAIT_SHARE;
-        if (status != CDACQ_OK || !follow_wait(out, pause > LEAST_WAIT_MS ? (int)pause : LEAST_WAIT_MS))
+        uint64_t pause = (monotonic_ns() - began) / 1000000 * WAIT_SHARE;
+        if (status != CDACQ_OK || !follow_wait(out, (int)MIN(MAX(pause, (uint64_t)LEAST_WAIT_MS), (uint64_t)INT_MAX)))
             return status;
     }
 }
