@@ -127,16 +127,13 @@ static bool maps_runtime(struct found *found, int pid)
     size_t length;
     CLEANUP_FREE char *maps = read_file(pid, "maps", MAPPINGS_MAX, &length);
     for (const char *at = maps; at && (at = strstr(at, file)); at += sizeof file - 1) {
-        const char *end = at + sizeof file - 1, *begin = at, *line_end = at + strcspn(at, "\n");
+        const char *end = at + sizeof file - 1, *line = at, *line_end = at + strcspn(at, "\n");
         if (end != line_end && strncmp(end, " (deleted)\n", 11) != 0)
             continue;
-        while (begin > maps && begin[-1] != '\n' && begin[-1] != ' ')
-            begin--;
-        /* A path may contain spaces: it begins at the first slash of the line. */
-        const char *line = begin;
         while (line > maps && line[-1] != '\n')
             line--;
-        begin = memchr(line, '/', (size_t)(at + 1 - line));
+        /* A path may contain spaces: it begins at the first slash of the line. */
+        const char *begin = memchr(line, '/', (size_t)(at + 1 - line));
         snprintf(found->runtime_path, sizeof found->runtime_path, "%.*s", (int)(end - begin), begin);
         found->process.runtime_path = found->runtime_path;
         return true;

@@ -56,6 +56,14 @@ bool target_is_pid(const char *name);
 /* The pid. 0 if no process can have the number. */
 int target_pid(const char *name);
 
+enum { FILE_HEADER_SIZE = 18 }; /* bytes: up to the type of an ELF file */
+
+/*
+ * Reads the header of a regular file. Returns the type of an ELF file (ET_CORE and others); ET_NONE for what is none, or
+ * cannot be read, with a header of zeros then. Never waits for a pipe or a device.
+ */
+unsigned file_elf_type(const char *path, uint8_t header[FILE_HEADER_SIZE]);
+
 /* TARGET as messages and results name it. */
 const char *target_display_name(const char *name);
 

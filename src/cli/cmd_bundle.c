@@ -18,9 +18,6 @@
 #include "src/cli/output_folder.h"
 #include "util/base.h"
 
-/* Of one pid in a folder: those of other machines and containers, and of runs that were killed. */
-enum { PARTS_MAX = 1000 };
-
 enum result {
     COPIED,
     PRESENT,
@@ -51,46 +48,32 @@ struct work {
     bool failed;
 };
 
-/* Copies to the end of `from`. Returns false with errno set. */
-static bool copy_bytes(int from, int to, uint64_t *bytes)
+/* Copies to the end of `from`. Returns false with errno set if that cannot be read. */
+static bool copy_bytes(int from, struct output *out, uint64_t *bytes)
 {
-    enum { CHUNK = 1 << 20 };
-    CLEANUP_FREE char *buffer = allocate(CHUNK);
-    for (uint64_t at = 0;;) {
-        size_t size = file_read_at(from, at, buffer, CHUNK), done = 0;
+    enum { CHUNK = 64 * 1024 };
+    for (uint64_t at = 0; !output_failed(out);) {
+        char *p = output_reserve(out, CHUNK);
+        size_t size = file_read_at(from, at, p, CHUNK);
         if (size < CHUNK && errno)
             return false;
-        while (done < size) {
-            ssize_t n = write(to, buffer + done, size - done);
-            if (n < 0 && errno != EINTR)
-                return false;
-            done += n > 0 ? (size_t)n : 0;
-        }
+        output_commit(out, p + size);
         at += size;
         *bytes += size;
         if (size < CHUNK)
-            return true;
+            break;
     }
+    return true;
 }
 
-/* Copies into the open folder. The file appears under its name when it is complete. False with a message. */
+/* Copies into the open folder. False with a message. */
 static bool copy_into(struct work *work, int folder, const char *name, int from, const char *key)
 {
-    char part[64];
-    int to = -1;
-    errno = EEXIST;
-    for (unsigned i = 0; to < 0 && errno == EEXIST && i < PARTS_MAX; i++) {
-        snprintf(part, sizeof part, ".cdacq-part-%d-%u", (int)getpid(), i);
-        to = openat(folder, part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-    }
-    bool copied = to >= 0 && copy_bytes(from, to, &work->bytes);
-    copied = to >= 0 && close(to) == 0 && copied;
-    copied = copied && renameat(folder, part, folder, name) == 0;
-    if (!copied)
-        output_folder_complain(&work->folder, key);
-    if (to >= 0 && !copied)
-        (void)unlinkat(folder, part, 0);
-    return copied;
+    struct folder_file file;
+    if (!folder_file_begin(&work->folder, folder, key, name, &file))
+        return false;
+    bool copied = copy_bytes(from, &file.out, &work->bytes) || output_folder_complain(&work->folder, key);
+    return folder_file_end(&work->folder, &file, copied) && copied;
 }
 
 /* A key names one content, so a file of that name and size is not copied again. */

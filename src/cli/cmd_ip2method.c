@@ -4,7 +4,6 @@
  */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "src/cli/answers.h"
 #include "src/cli/commands.h"
@@ -13,6 +12,7 @@
 #include "src/cli/memory.h"
 #include "src/cli/output.h"
 #include "src/cli/places.h"
+#include "util/clock.h"
 
 enum {
     BATCH = 512,         /* these answers fit the processor's cache */
@@ -23,9 +23,9 @@ enum {
 struct work {
     struct cdacq_target *target;
     struct cdacq_session *session;
-    bool stopped;          /* the process cannot be read any more */
-    bool stops;            /* --stop: it is stopped for each batch */
-    struct timespec asked; /* when the current question about a running process began */
+    bool stopped;   /* the process cannot be read any more */
+    bool stops;     /* --stop: it is stopped for each batch */
+    uint64_t asked; /* the second (of monotonic_ns) in which the question about a running process began */
     struct output out;
     struct answers answers;
     struct progress progress;
@@ -41,11 +41,16 @@ static void complain_of_answer(const struct work *work, const struct cdacq_metho
         message("0x%" PRIx64 ": %s", method->ip, method->error ? method->error : "no reason is known");
 }
 
+static uint64_t seconds_now(void)
+{
+    return monotonic_ns() / 1000000000;
+}
+
 /* A running process is read anew for addresses that were asked for since it was last read, and every second. */
 static void begin_question(void *context)
 {
     struct work *work = context;
-    clock_gettime(CLOCK_MONOTONIC, &work->asked);
+    work->asked = seconds_now();
     cdacq_target_refresh(work->target, NULL);
 }
 
@@ -53,15 +58,14 @@ static void answer_pending(void *context)
 {
     struct work *work = context;
     struct cdacq_error error;
-    struct timespec now;
+    uint64_t now = seconds_now();
     if (!work->pending || work->stopped)
         return;
-    clock_gettime(CLOCK_MONOTONIC, &now);
     if (work->stops && !target_stop(work->target)) {
         work->stopped = true;
         return;
     }
-    if (!work->stops && now.tv_sec > work->asked.tv_sec)
+    if (!work->stops && now > work->asked)
         begin_question(work);
     work->methods->size = sizeof *work->methods;
     enum cdacq_status status = cdacq_session_methods_at(work->session, work->ips, work->pending, work->methods, &error);
@@ -108,7 +112,7 @@ static int answer_all(const struct invocation *invocation, struct cdacq_target *
     work->target = target;
     work->session = session;
     work->stops = stop_is_wanted(invocation);
-    clock_gettime(CLOCK_MONOTONIC, &work->asked);
+    work->asked = seconds_now();
     work->ips = reallocate(NULL, BATCH * sizeof *work->ips);
     work->methods = reallocate(NULL, BATCH * sizeof *work->methods);
     if (!output_open_stream(&work->out, invocation->output)) {

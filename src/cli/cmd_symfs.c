@@ -24,8 +24,7 @@ struct work {
     const struct cdacq_target *target;
     struct cdacq_session *session;
     struct progress progress;
-    struct output out; /* the file at hand */
-    int process;       /* its id; 0 of a core */
+    int process; /* its id; 0 of a core */
     struct output_folder folder;
     uint64_t files, links, methods, left_out;
     bool failed, anonymous;
@@ -34,48 +33,43 @@ struct work {
 
 static int take_bytes(const void *bytes, size_t size, void *context)
 {
-    struct work *work = context;
-    char *p = output_reserve(&work->out, size);
+    struct output *out = context;
+    char *p = output_reserve(out, size);
     memcpy(p, bytes, size);
-    output_commit(&work->out, p + size);
-    return output_failed(&work->out);
+    output_commit(out, p + size);
+    return output_failed(out);
 }
 
-/* Writes the ELF file of the code that is mapped from `path`, and closes `fd`. *ret_empty: there is none. */
-static bool write_elf(struct work *work, const char *path, int fd, bool *ret_empty)
+/* Writes the ELF file of the code that is mapped from `path`. *ret_empty: there is none. */
+static bool write_elf(struct work *work, const char *path, struct output *out, bool *ret_empty)
 {
     struct cdacq_written written = {.size = sizeof written};
-    const struct cdacq_sink sink = {.size = sizeof sink, .context = work, .write = take_bytes, .left_out = NULL};
+    const struct cdacq_sink sink = {.size = sizeof sink, .context = out, .write = take_bytes, .left_out = NULL};
     const struct invocation *invocation = work->invocation;
     unsigned flags = (unsigned)CDACQ_ELF_CODE | (unsigned)CDACQ_VISIT_STUBS |
                      (invocation->r2r == R2R_PREPARED ? 0u : (unsigned)CDACQ_VISIT_R2R_ALL);
     struct cdacq_error error;
-    output_open_fd(&work->out, fd, path);
     enum cdacq_status status = cdacq_session_write_elf_of_file(work->session, path, flags, &sink, &written, &error);
     if (status < 0)
         message("%s", error.message);
     *ret_empty = !written.bytes;
     work->methods += written.methods;
     work->left_out += written.left_out + written.functions_left_out;
-    return output_close(&work->out) && status == CDACQ_OK;
+    return status == CDACQ_OK;
 }
 
-/* The file appears under its name when it is complete. */
 static bool write_code(struct work *work, const char *path)
 {
-    static const char part[] = ".cdacq-part";
     const char *name;
-    bool is_empty = true;
+    struct folder_file file;
+    bool is_empty = true, wrote = false;
     int folder = output_folder_of(&work->folder, path, &name);
     if (folder < 0)
         return false;
-    (void)unlinkat(folder, part, 0);
-    int fd = openat(folder, part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-    bool wrote = fd >= 0 ? write_elf(work, path, fd, &is_empty) : output_folder_complain(&work->folder, path);
-    if (wrote && !is_empty)
-        wrote = renameat(folder, part, folder, name) == 0 || output_folder_complain(&work->folder, path);
-    if (fd >= 0 && (!wrote || is_empty))
-        (void)unlinkat(folder, part, 0);
+    if (folder_file_begin(&work->folder, folder, path, name, &file)) {
+        wrote = write_elf(work, path, &file.out, &is_empty);
+        wrote = folder_file_end(&work->folder, &file, wrote && !is_empty) && wrote;
+    }
     work->files += wrote && !is_empty;
     close(folder);
     return wrote;

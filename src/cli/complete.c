@@ -99,13 +99,9 @@ static bool is_core(const char *path, const char *name)
                        "7zXZ",
                        5},
                       {"\x04\x22\x4d\x18", 4}};
-    uint8_t header[18] = {0};
-    struct stat st;
-    CLEANUP_CLOSE int fd = file_open(path, &st);
-    if (fd < 0 || !S_ISREG(st.st_mode) || file_read_at(fd, 0, header, sizeof header) < sizeof header)
-        return false;
-    if (!memcmp(header, ELFMAG, SELFMAG))
-        return load_u16(header + 16, header[EI_DATA] == ELFDATA2MSB) == ET_CORE;
+    uint8_t header[FILE_HEADER_SIZE];
+    if (file_elf_type(path, header) == ET_CORE)
+        return true;
     for (size_t i = 0; i < ARRAY_SIZE(compressed); i++)
         if (!memcmp(header, compressed[i].bytes, compressed[i].size))
             return strstr(name, "core") || strstr(name, "dump") || strstr(name, "dmp");

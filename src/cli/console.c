@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "util/base.h"
+#include "util/clock.h"
 #include "util/escape.h"
 
 #define ERASE_LINE "\r\033[K"
@@ -83,24 +84,16 @@ int terminal_width(int fd)
     return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 80;
 }
 
-static struct timespec now(void)
+static int64_t ms_since(uint64_t then)
 {
-    struct timespec time = {0};
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return time;
-}
-
-static int64_t ms_since(struct timespec then)
-{
-    struct timespec time = now();
-    return (int64_t)(time.tv_sec - then.tv_sec) * 1000 + (time.tv_nsec - then.tv_nsec) / 1000000;
+    return (int64_t)((monotonic_ns() - then) / 1000000);
 }
 
 void progress_begin(struct progress *progress, const char *what, int results)
 {
     *progress = (struct progress){.what = what, .wanted = isatty(STDERR_FILENO) && (results < 0 || !isatty(results))};
     if (progress->wanted)
-        progress->began = progress->shown = now();
+        progress->began = progress->shown = monotonic_ns();
 }
 
 /* "1200 of 5000 methods, 800/s, 4 s left"; the end is known if the total is. */
@@ -120,7 +113,7 @@ void progress_step(struct progress *progress, uint64_t done)
     enum { FIRST_MS = 500, NEXT_MS = 200 };
     if (!progress->wanted || ms_since(progress->shown) < (line_is_shown ? NEXT_MS : FIRST_MS))
         return;
-    progress->shown = now();
+    progress->shown = monotonic_ns();
     char text[200], line[sizeof ERASE_LINE + ESCAPED_SIZE(sizeof text)];
     int length = format_progress(progress, done, text, sizeof text);
     memcpy(line, ERASE_LINE, strlen(ERASE_LINE));

@@ -6,7 +6,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <time.h>
 
 /* Prints "cdacq: MESSAGE" as one line with control bytes escaped. Longer messages than 4 KB are cut. */
 void message(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -25,10 +24,10 @@ int terminal_width(int fd);
  * results do not go to a terminal.
  */
 struct progress {
-    const char *what;      /* "addresses" */
-    uint64_t total;        /* of all elements; 0: not known */
-    struct timespec began; /* the count */
-    struct timespec shown; /* time of the last update, at first of the start */
+    const char *what; /* "addresses" */
+    uint64_t total;   /* of all elements; 0: not known */
+    uint64_t began;   /* the count, in nanoseconds of monotonic_ns */
+    uint64_t shown;   /* likewise: the last update, at first the start */
     bool wanted;
 };
 

@@ -87,6 +87,34 @@ int output_folder_of(const struct output_folder *folder, const char *path, const
     return fd;
 }
 
+bool folder_file_begin(const struct output_folder *folder, int in, const char *path, const char *name,
+                       struct folder_file *ret)
+{
+    enum { PARTS_MAX = 1000 }; /* of one pid: those of other machines and containers, and of killed runs */
+    int fd = -1;
+    *ret = (struct folder_file){.path = path, .name = name, .folder = in};
+    errno = EEXIST;
+    for (unsigned i = 0; fd < 0 && errno == EEXIST && i < PARTS_MAX; i++) {
+        snprintf(ret->part, sizeof ret->part, ".cdacq-part-%d-%u", (int)getpid(), i);
+        fd = openat(in, ret->part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    }
+    if (fd < 0)
+        return output_folder_complain(folder, path);
+    output_open_fd(&ret->out, fd, path);
+    return true;
+}
+
+bool folder_file_end(const struct output_folder *folder, struct folder_file *file, bool wanted)
+{
+    bool done = output_close(&file->out);
+    if (done && wanted)
+        done = renameat(file->folder, file->part, file->folder, file->name) == 0 ||
+               output_folder_complain(folder, file->path);
+    if (!done || !wanted)
+        (void)unlinkat(file->folder, file->part, 0);
+    return done;
+}
+
 bool output_folder_complain(const struct output_folder *folder, const char *path)
 {
     message("cannot write '%s' in '%s': %s", path, folder->path, strerror(errno));

@@ -5,7 +5,7 @@
 #ifndef CDACQ_CLI_OUTPUT_FOLDER_H
 #define CDACQ_CLI_OUTPUT_FOLDER_H
 
-#include <stdbool.h>
+#include "src/cli/output.h"
 
 struct output_folder {
     const char *path;
@@ -24,6 +24,22 @@ bool output_folder_takes(const char *path);
  * -1 with a message. *ret_name is the last component of `path`.
  */
 int output_folder_of(const struct output_folder *folder, const char *path, const char **ret_name);
+
+/* A file in the folder. It appears under its name, in place of what had that, when it is complete. */
+struct folder_file {
+    struct output out; /* takes the contents */
+    const char *path;  /* as the caller gave it */
+    const char *name;
+    int folder;    /* a descriptor of the folder that it is in, which the caller closes after the end */
+    char part[64]; /* its name until it is complete */
+};
+
+/* Begins the file at `name` in an open folder. False with a message. folder_file_end() ends it. */
+bool folder_file_begin(const struct output_folder *folder, int in, const char *path, const char *name,
+                       struct folder_file *ret);
+
+/* Puts the file in its place if it is wanted; removes it otherwise. False, with a message, if not all was written. */
+bool folder_file_end(const struct output_folder *folder, struct folder_file *file, bool wanted);
 
 /* Says that `path` cannot be written, for the reason in errno. Returns false. */
 bool output_folder_complain(const struct output_folder *folder, const char *path);

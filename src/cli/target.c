@@ -27,17 +27,21 @@ int target_pid(const char *name)
     return errno || pid > INT32_MAX ? 0 : (int)pid;
 }
 
+unsigned file_elf_type(const char *path, uint8_t header[FILE_HEADER_SIZE])
+{
+    struct stat st;
+    CLEANUP_CLOSE int fd = file_open(path, &st);
+    if (fd < 0 || !S_ISREG(st.st_mode) || file_read_at(fd, 0, header, FILE_HEADER_SIZE) < FILE_HEADER_SIZE)
+        memset(header, 0, FILE_HEADER_SIZE);
+    return memcmp(header, ELFMAG, SELFMAG) == 0 ? load_u16(header + 16, header[EI_DATA] == ELFDATA2MSB) : ET_NONE;
+}
+
 /* Whether a file is an ELF image, such as libcoreclr.so, and not a core. */
 static bool is_image(const char *name)
 {
-    uint8_t header[18] = {0};
-    struct stat st;
-    CLEANUP_CLOSE int fd = file_open(name, &st);
-    if (fd < 0 || !S_ISREG(st.st_mode))
-        return false; /* reading a pipe would take its bytes, or wait for them */
-    size_t n = file_read_at(fd, 0, header, sizeof header);
-    unsigned type = header[EI_DATA] == ELFDATA2MSB ? header[16] << 8 | header[17] : header[17] << 8 | header[16];
-    return n == sizeof header && !memcmp(header, ELFMAG, SELFMAG) && (type == ET_DYN || type == ET_EXEC);
+    uint8_t header[FILE_HEADER_SIZE];
+    unsigned type = file_elf_type(name, header);
+    return type == ET_DYN || type == ET_EXEC;
 }
 
 bool target_is_stdin(const char *name)
@@ -91,12 +95,13 @@ struct cdacq_target *target_open(const char *name, const struct cdacq_options *o
         }
         status = open_core(name, options, &target, &error);
     } else if (!target_is_pid(name)) {
-        if (is_image(name) && !(options->flags & CDACQ_OPEN_PARTIAL)) {
+        bool image = is_image(name);
+        if (image && !(options->flags & CDACQ_OPEN_PARTIAL)) {
             message("%s: an ELF image, not a core; only 'info' and 'descriptor' can read it", name);
             return NULL;
         }
-        status = is_image(name) ? cdacq_target_open_image(name, options, &target, &error)
-                                : open_core(name, options, &target, &error);
+        status =
+            image ? cdacq_target_open_image(name, options, &target, &error) : open_core(name, options, &target, &error);
     } else {
         int pid = target_pid(name);
         if (!pid) {
