@@ -9,8 +9,10 @@
 #include "util/base.h"
 #include "util/escape.h"
 
-/* More than the fixed words, numbers and keys of a line need. */
-enum { LINE_ROOM = 1024 };
+enum {
+    LINE_ROOM = 1024, /* more than the fixed words, numbers and keys of a line need */
+    SIZE_COLUMNS = 7, /* columns of "+0x1234" on a terminal: few methods are larger */
+};
 
 static const struct shown nothing = {.text = (char[]){"null"}, .json_length = 4};
 
@@ -167,6 +169,16 @@ static inline char *put_il_offset(char *p, int32_t il_offset)
     return put_bytes(p, number + 2, digits);
 }
 
+/* Pads what begins at `column` to a width, on a terminal. */
+static inline char *align(char *p, const struct answers *answers, const char *column, size_t width)
+{
+    size_t length = (size_t)(p - column);
+    if (__builtin_expect(!answers->out->is_terminal || length >= width, 1))
+        return p;
+    memset(p, ' ', width - length);
+    return p + (width - length);
+}
+
 static inline size_t text_room(const struct cdacq_method *m, const struct strings *s)
 {
     return LINE_ROOM + m->name_length + s->module->text_length + s->tier->text_length + s->file->text_length;
@@ -175,8 +187,11 @@ static inline size_t text_room(const struct cdacq_method *m, const struct string
 static void write_text(struct answers *answers, const struct cdacq_method *m)
 {
     struct strings s = show_all(answers, m);
-    char *p = output_reserve(answers->out, text_room(m, &s));
-    p = put_hex(p, m->ip);
+    bool is_minor = m->answer != CDACQ_ANSWER_MANAGED;
+    if (is_minor)
+        output_style(answers->out, STYLE_MINOR);
+    char *p = output_reserve(answers->out, text_room(m, &s)), *start = p;
+    p = align(put_hex(p, m->ip), answers, start, ANSWERS_ADDRESS_WIDTH);
     *p++ = ' ';
     p = put_name(p, m);
     *p++ = ' ';
@@ -199,6 +214,11 @@ static void write_text(struct answers *answers, const struct cdacq_method *m)
         }
         p = put_module(p, s.module);
     }
+    if (is_minor) {
+        output_commit(answers->out, p);
+        output_style(answers->out, STYLE_NONE);
+        p = output_reserve(answers->out, 1);
+    }
     *p++ = '\n';
     output_commit(answers->out, p);
 }
@@ -206,10 +226,12 @@ static void write_text(struct answers *answers, const struct cdacq_method *m)
 static void write_method_text(struct answers *answers, const struct cdacq_method *m)
 {
     struct strings s = show_all(answers, m);
-    char *p = output_reserve(answers->out, text_room(m, &s));
-    p = put_hex(p, m->code_start);
-    p = PUT_LITERAL(p, " +");
-    p = put_hex(p, m->code_size);
+    char *p = output_reserve(answers->out, text_room(m, &s)), *column = p;
+    p = align(put_hex(p, m->code_start), answers, column, ANSWERS_ADDRESS_WIDTH);
+    *p++ = ' ';
+    column = p;
+    *p++ = '+';
+    p = align(put_hex(p, m->code_size), answers, column, SIZE_COLUMNS);
     *p++ = ' ';
     p = put_name(p, m);
     *p++ = ' ';
@@ -368,7 +390,8 @@ static void write_error_text(struct answers *answers, const char *what, size_t l
 {
     struct output *out = answers->out;
     output_escaped(out, what, length, ESCAPE_DATA);
-    output_note_between(out, " ? [error] ", problem, "\n");
+    output_styled(out, STYLE_ERROR, " ? [error] ");
+    output_note_between(out, "", problem, "\n");
 }
 
 static void write_error_at(struct answers *answers, uint64_t address, const char *problem)

@@ -18,6 +18,9 @@ struct shown {
     size_t json_length;       /* the JSON string follows the text */
 };
 
+/* Columns of an address on a terminal: "0x" and 12 digits, as user space has them on x86-64. */
+enum { ANSWERS_ADDRESS_WIDTH = 14 };
+
 /* Each kind of string has its own slots, so the strings of one answer do not evict each other. */
 enum shown_role { SHOWN_MODULE, SHOWN_TIER, SHOWN_FILE, SHOWN_URL, SHOWN_ROLES };
 enum { SHOWN_SLOTS = 2048 };

@@ -100,6 +100,15 @@ static bool take_names(struct cdacq_options *options, const char *value)
     return true;
 }
 
+static bool take_color(const char *value)
+{
+    size_t when;
+    if (!take_choice(OPTION_COLOR, value, &when))
+        return false;
+    console_set_colour((enum colour)when);
+    return true;
+}
+
 static bool take_r2r(struct invocation *invocation, const char *value)
 {
     size_t which;
@@ -204,6 +213,8 @@ static bool take_option(struct arguments *arguments, int id, const char *value)
         return invocation->managed = true;
     case OPTION_EACH:
         return invocation->each = true;
+    case OPTION_COLOR:
+        return take_color(value);
     case OPTION_HELP:
         return arguments->help = true;
     default:

@@ -64,6 +64,9 @@ enum { FILE_HEADER_SIZE = 18 }; /* bytes: up to the type of an ELF file */
  */
 unsigned file_elf_type(const char *path, uint8_t header[FILE_HEADER_SIZE]);
 
+/* The size of a file; 0 if there is none. */
+uint64_t path_size(const char *path);
+
 /* TARGET as messages and results name it. */
 const char *target_display_name(const char *name);
 
@@ -80,6 +83,11 @@ struct cdacq_target *target_open(const char *name, const struct cdacq_options *o
 int target_run(const struct invocation *invocation, unsigned more_flags,
                int (*run)(const struct invocation *invocation, struct cdacq_target *target,
                           struct cdacq_session *session));
+
+/* Set the total of a count of mapped files or threads, if it is shown. */
+struct progress;
+void expect_modules(struct progress *progress, struct cdacq_target *target);
+void expect_threads(struct progress *progress, struct cdacq_session *session);
 
 /* Whether --stop was given for a process. Commands whose row has `stops_itself` stop it while they ask. */
 bool stop_is_wanted(const struct invocation *invocation);

@@ -42,6 +42,7 @@ struct work {
     struct output out;
     struct output_folder folder;
     struct progress progress;
+    uint64_t done;
     uint64_t counts[RESULT_COUNT], unconfirmed;
     uint64_t missing_pdbs; /* of `counts`: only lines need them */
     uint64_t bytes;        /* of the copied files */
@@ -132,12 +133,14 @@ static void write_result(struct work *work, const struct needed_file *file, enum
         json_end_line(w);
         return;
     }
+    output_style(out, result == MISSING ? STYLE_DOUBT : result == SKIPPED ? STYLE_MINOR : STYLE_NONE);
     output_printf(out, "%-7s ", result_names[result]);
+    output_style(out, STYLE_NONE);
     output_text(out, file->key ? file->key : file->path);
     if (file->problem && !file->key) /* it names the key */
         output_note_between(out, "  ", file->problem, "");
     if (file->unconfirmed && file->key)
-        output_literal(out, "  [not confirmed]");
+        output_styled(out, STYLE_DOUBT, "  [not confirmed]");
     output_literal(out, "\n");
 }
 
@@ -147,7 +150,7 @@ static enum result add_file(struct work *work, struct needed_file *file)
     work->counts[result]++;
     work->unconfirmed += file->unconfirmed && (result == COPIED || result == PRESENT);
     write_result(work, file, result);
-    progress_step(&work->progress, work->counts[COPIED] + work->counts[PRESENT]);
+    progress_step(&work->progress, ++work->done);
     return result;
 }
 
@@ -155,8 +158,11 @@ static int add_module(const struct cdacq_module_info *module, void *context)
 {
     struct needed_file file = {module->path, module->symbol_key, module->local_path, module->problem,
                                module->local_path && !module->verified};
-    if (module->local_path || module->problem) /* otherwise the target has all of it */
-        add_file(context, &file);
+    struct work *work = context;
+    if (module->local_path || module->problem)
+        add_file(work, &file);
+    else /* the target has all of it */
+        progress_step(&work->progress, ++work->done);
     return 0;
 }
 
@@ -180,6 +186,7 @@ static int bundle(const struct invocation *invocation, struct cdacq_target *targ
         return EXIT_FAILED;
     }
     progress_begin(&work.progress, "files", work.out.fd);
+    expect_modules(&work.progress, target);
     enum cdacq_status status = cdacq_target_visit_modules(target, add_module, &work, &error);
     if (status >= 0 && session)
         status = cdacq_session_visit_pdbs(session, add_pdb, &work, &error);
@@ -190,9 +197,9 @@ static int bundle(const struct invocation *invocation, struct cdacq_target *targ
     if (!output_close(&work.out) || status < 0 || work.failed)
         return EXIT_FAILED;
     uint64_t missing = work.counts[MISSING] - work.missing_pdbs;
-    message("'%s': %" PRIu64 " files copied (%" PRIu64 " KiB), %" PRIu64 " were there, %" PRIu64 " and %" PRIu64
-            " PDBs are missing",
-            invocation->file, work.counts[COPIED], work.bytes / 1024, work.counts[PRESENT], missing, work.missing_pdbs);
+    notice("'%s': %" PRIu64 " files copied (%" PRIu64 " KiB), %" PRIu64 " were there, %" PRIu64 " and %" PRIu64
+           " PDBs are missing",
+           invocation->file, work.counts[COPIED], work.bytes / 1024, work.counts[PRESENT], missing, work.missing_pdbs);
     if (work.unconfirmed)
         message("nothing in the target confirms %" PRIu64 " of the files: they are those at its paths on this machine",
                 work.unconfirmed);

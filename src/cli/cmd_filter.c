@@ -176,6 +176,7 @@ static int filter_all(const struct invocation *invocation, struct cdacq_target *
     }
     filter->methods = reallocate(NULL, BATCH * sizeof *filter->methods);
     ips_reader_init(&reader, STDIN_FILENO);
+    ips_reader_show(&reader, filter->out.fd);
     bool ok = filter_stream(filter, &reader);
     ips_reader_deinit(&reader);
     if (filter->errors > 1)

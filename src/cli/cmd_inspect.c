@@ -420,7 +420,8 @@ static void inspect_bad(void *context, uint64_t line, const struct bad_ip *bad)
         write_json(&work->out, &nothing, bad);
     } else {
         output_escaped(&work->out, bad->text, bad->length, ESCAPE_DATA);
-        output_note_between(&work->out, " ? [error] ", bad->problem, "\n");
+        output_styled(&work->out, STYLE_ERROR, " ? [error] ");
+        output_note_between(&work->out, "", bad->problem, "\n");
     }
 }
 
@@ -434,6 +435,7 @@ static int inspect_all(const struct invocation *invocation, struct cdacq_target 
                               .take_bad = inspect_bad,
                               .out = &work.out,
                               .stopped = &work.stopped,
+                              .progress = &work.progress,
                               .read_other = places_find,
                               .other = &places};
     if (!output_open_stream(&work.out, invocation->output))

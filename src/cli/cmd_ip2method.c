@@ -135,6 +135,7 @@ static int answer_all(const struct invocation *invocation, struct cdacq_target *
         .out = &work->out,
         .more = begin_question,
         .stopped = &work->stopped,
+        .progress = &work->progress,
     };
     bool ok = ips_feed(invocation->ips, invocation->ip_count, &taker) && !work->stopped;
 

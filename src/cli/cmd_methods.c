@@ -12,13 +12,22 @@
 #include "src/cli/memory.h"
 #include "src/cli/name_pattern.h"
 #include "src/cli/output.h"
+#include "util/base.h"
+#include "util/vector.h"
 
 enum { COMPLAINTS_MAX = 100 }; /* messages; all of a damaged heap may be unreadable */
+
+struct code_range {
+    uint64_t begin, end;
+};
+
+DEFINE_VECTOR(code_ranges, struct code_range);
 
 struct work {
     struct output out;
     struct answers answers;
     struct progress progress;
+    struct code_ranges ranges; /* if the progress is shown */
     uint64_t done;
     bool follow;
     const char *const *patterns; /* of names; what matches none is not listed */
@@ -60,6 +69,27 @@ static bool is_wanted(const struct work *work, const struct cdacq_method *method
     return wanted;
 }
 
+static int add_range(const struct cdacq_code_range_info *range, void *context)
+{
+    if (!code_ranges_append(context, (struct code_range){range->begin, range->end}))
+        out_of_memory();
+    return 0;
+}
+
+/* Methods come by their addresses, so that the code up to one of them is a share of all that is to come. */
+static void show_progress(struct work *work, uint64_t address)
+{
+    uint64_t all = 0, passed = 0;
+    for (size_t i = 0; i < work->ranges.count; i++) {
+        const struct code_range *range = &work->ranges.items[i];
+        all += range->end - range->begin;
+        passed += MIN(MAX(address, range->begin), range->end) - range->begin;
+    }
+    if (passed)
+        progress_expect(&work->progress, (uint64_t)((double)work->done * (double)all / (double)passed));
+    progress_step(&work->progress, work->done);
+}
+
 static int list_method(const struct cdacq_method *method, void *context)
 {
     struct work *work = context;
@@ -69,7 +99,7 @@ static int list_method(const struct cdacq_method *method, void *context)
     if (method->answer == CDACQ_ANSWER_ERROR && work->answers.errors <= COMPLAINTS_MAX)
         message("0x%" PRIx64 ": %s", method->code_start, method->error ? method->error : "no reason is known");
     if (++work->done % 256 == 0 && !work->follow)
-        progress_step(&work->progress, work->done);
+        show_progress(work, method->code_start);
     if (work->follow)
         output_end_record(&work->out);
     return output_failed(&work->out) || (work->follow && follow_interrupted()); /* nothing more is to be written */
@@ -115,11 +145,14 @@ static int list_all(const struct invocation *invocation, struct cdacq_target *ta
     answers_init(&work.answers, &work.out, invocation->json);
     init_patterns(&work, invocation);
     progress_begin(&work.progress, "methods", work.out.fd);
+    if (work.progress.wanted)
+        (void)cdacq_session_visit_code_ranges(session, add_range, &work.ranges, NULL);
     work.out.is_held = stop_is_wanted(invocation);
 
     enum cdacq_status status = cdacq_session_visit_methods(session, flags_of(invocation), list_method, &work, &error);
     cdacq_target_resume(target);
     progress_end(&work.progress);
+    code_ranges_deinit(&work.ranges);
     if (work.answers.errors > COMPLAINTS_MAX)
         message("%" PRIu64 " more elements cannot be read", work.answers.errors - COMPLAINTS_MAX);
     if (status < 0)

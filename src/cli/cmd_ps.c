@@ -19,6 +19,7 @@ enum {
 struct work {
     const struct invocation *invocation;
     struct output out;
+    struct progress progress;
     uint64_t count, unreadable;
     int width; /* of the terminal; 0: lines are not cut */
 };
@@ -77,7 +78,7 @@ static void write_text(struct work *work, const struct cdacq_process *process, c
     char line[160];
     const char *program = process->arguments ? process->arguments : process->program ? process->program : process->name;
     if (!work->count)
-        output_literal(out, "    PID  RUNTIME   THREADS  CONTAINER     PROGRAM\n");
+        output_styled(out, STYLE_HEADING, "    PID  RUNTIME   THREADS  CONTAINER     PROGRAM\n");
     int length = snprintf(line, sizeof line, "%7d  %-9.32s %7u  %-12.12s  ", process->pid,
                           opened->version[0] ? opened->version : "?", process->thread_count,
                           process->container ? process->container : "-");
@@ -90,8 +91,12 @@ static void write_text(struct work *work, const struct cdacq_process *process, c
         output_text(out, program);
     }
     output_literal(out, "\n");
-    if (!opened->readable)
-        output_note_between(out, "         ", opened->problem, "\n");
+    if (opened->readable)
+        return;
+    output_style(out, STYLE_DOUBT);
+    output_note_between(out, "         ", opened->problem, "");
+    output_style(out, STYLE_NONE);
+    output_literal(out, "\n");
 }
 
 static int list_process(const struct cdacq_process *process, void *context)
@@ -104,7 +109,7 @@ static int list_process(const struct cdacq_process *process, void *context)
         write_json(&work->out, process, &opened);
     else
         write_text(work, process, &opened);
-    work->count++;
+    progress_step(&work->progress, ++work->count);
     if (work->width)
         output_flush(&work->out);
     return output_failed(&work->out);
@@ -117,7 +122,9 @@ int cmd_ps(const struct invocation *invocation)
     if (!output_open(&work.out, invocation->output))
         return EXIT_FAILED;
     work.width = terminal_width(work.out.fd);
+    progress_begin(&work.progress, "processes", work.out.fd);
     enum cdacq_status status = cdacq_visit_processes(list_process, &work, &error);
+    progress_end(&work.progress);
     bool written = output_close(&work.out);
     if (status < 0)
         message("%s", error.message);

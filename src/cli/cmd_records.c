@@ -27,6 +27,7 @@ struct work {
     const char *path;
     struct output out;
     struct progress progress;
+    uint64_t size; /* of the file, for the end of the progress */
     uint64_t done, errors;
     bool follow;
     bool closed; /* the runtime has closed the file */
@@ -436,7 +437,7 @@ static void write_text(struct output *out, const struct cdacq_jitdump_record *re
             write_text_list(out, &kind->lists[i], record);
     }
     if (record->error) {
-        output_literal(out, " ? [error] ");
+        output_styled(out, STYLE_ERROR, " ? [error] ");
         output_note(out, record->error);
     }
     output_literal(out, "\n");
@@ -453,8 +454,10 @@ static void take_record(struct work *work, const struct cdacq_jitdump_record *re
         message("'%s', offset %" PRIu64 ": %s", work->path, record->offset, record->error);
     work->closed |= record->kind == CDACQ_JITDUMP_CLOSE;
     work->closed &= record->kind != CDACQ_JITDUMP_HEADER; /* another runtime writes to the file */
-    if (++work->done % 1024 == 0 && !work->follow)
+    if (++work->done % 1024 == 0 && !work->follow && record->offset) {
+        progress_expect(&work->progress, (uint64_t)((double)work->done * (double)work->size / (double)record->offset));
         progress_step(&work->progress, work->done);
+    }
 }
 
 /* Waits for the file to grow. Returns false if it cannot, or if the output has no reader. */
@@ -578,6 +581,7 @@ int cmd_records(const struct invocation *invocation)
         return status;
     }
     progress_begin(&work.progress, "records", work.out.fd);
+    work.size = path_size(work.path);
     enum cdacq_status status = print_all(&work, jitdump, invocation->json);
     progress_end(&work.progress);
     cdacq_jitdump_close(jitdump);

@@ -165,6 +165,7 @@ static int make_report(const struct invocation *invocation, struct cdacq_target 
     cdacq_target_get_process_info(target, &report.process, NULL);
     (void)cdacq_wait_graph_create(session, &report.graph, NULL);
     progress_begin(&work.progress, "threads", -1);
+    expect_threads(&work.progress, session);
     enum cdacq_status status = cdacq_session_visit_threads(session, visit_thread, &work, &error);
     progress_end(&work.progress);
     if (status < 0)

@@ -194,6 +194,8 @@ static void ask_all(struct work *work)
     struct cdacq_method *methods = allocate(BATCH * sizeof *methods);
     methods->size = sizeof *methods;
     char bound[160];
+    progress_begin(&work->progress, "questions about addresses", -1);
+    progress_expect(&work->progress, 2 * work->ips.count); /* one by one, and in batches */
     for (size_t i = 0; i < work->ips.count && !cdacq_target_bound_reached(work->target, bound, sizeof bound); i++) {
         ask_about(work, work->ips.items[i]);
         if (i % 64 == 0)
@@ -202,8 +204,9 @@ static void ask_all(struct work *work)
     for (size_t i = 0; i < work->ips.count; i += BATCH) {
         size_t count = MIN(work->ips.count - i, (size_t)BATCH);
         cdacq_session_methods_at(work->session, work->ips.items + i, count, methods, NULL);
-        progress_step(&work->progress, i);
+        progress_step(&work->progress, work->ips.count + i);
     }
+    progress_end(&work->progress);
     free(methods);
 }
 
@@ -271,17 +274,14 @@ static int take_snapshot(const struct invocation *invocation, struct cdacq_targe
 {
     struct work work = {.target = target, .session = session};
     int status = EXIT_FAILED;
-    progress_begin(&work.progress, "addresses", -1);
     if (invocation->ip_count)
         add_list(&work, invocation->ips, invocation->ip_count);
     bool listed = invocation->ip_count || add_all_methods(&work);
     if (listed && (!invocation->stacks || add_stacks(&work))) {
         ask_info(&work);
         ask_all(&work);
-        progress_end(&work.progress);
         status = write_snapshot(invocation, &work);
     }
-    progress_end(&work.progress);
     addresses_deinit(&work.ips);
     return status;
 }

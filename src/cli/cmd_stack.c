@@ -105,6 +105,7 @@ static int list_stacks(const struct invocation *invocation, struct cdacq_target 
         return EXIT_FAILED;
     answers_init(&work.answers, &work.out, invocation->json);
     progress_begin(&work.progress, "threads", work.out.fd);
+    expect_threads(&work.progress, session);
     work.out.is_held = target_is_pid(invocation->targets[0]); /* a process is stopped */
     enum cdacq_status status = cdacq_session_visit_threads(session, visit_thread, &work, &error);
     cdacq_target_resume(target);

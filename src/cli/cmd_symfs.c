@@ -24,6 +24,7 @@ struct work {
     const struct cdacq_target *target;
     struct cdacq_session *session;
     struct progress progress;
+    uint64_t done;
     int process; /* its id; 0 of a core */
     struct output_folder folder;
     uint64_t files, links, methods, left_out;
@@ -135,7 +136,7 @@ static void add_code(struct work *work, const char *path)
 static int add_file(const struct cdacq_mapped_file *file, void *context)
 {
     struct work *work = context;
-    progress_step(&work->progress, work->files + work->links);
+    progress_step(&work->progress, ++work->done);
     work->anonymous |= !file->path;
     if (!file->path || !output_folder_takes(file->path))
         return 0;
@@ -156,6 +157,7 @@ static int write_all(const struct invocation *invocation, struct cdacq_target *t
     if (!output_folder_open(&work.folder, invocation->file))
         return EXIT_FAILED;
     progress_begin(&work.progress, "files", -1);
+    expect_modules(&work.progress, target);
     enum cdacq_status status = cdacq_session_visit_mapped_files(session, add_file, &work, &error);
     progress_end(&work.progress);
     if (status >= 0)
@@ -165,10 +167,10 @@ static int write_all(const struct invocation *invocation, struct cdacq_target *t
         message("%s", error.message);
     if (status < 0 || work.failed)
         return EXIT_FAILED;
-    message("'%s': %" PRIu64 " files with %" PRIu64 " methods, %" PRIu64 " links", invocation->file, work.files,
-            work.methods, work.links);
+    notice("'%s': %" PRIu64 " files with %" PRIu64 " methods, %" PRIu64 " links", invocation->file, work.files,
+           work.methods, work.links);
     if (work.anonymous)
-        message(
+        notice(
             "compiled code is in memory that no file backs: 'cdacq perfmap %s -o /tmp/perf-%d.map' names it for perf",
             target_display_name(invocation->targets[0]), info.pid);
     return work.left_out && (work.files || work.links) ? EXIT_PARTLY : work.files ? EXIT_ANSWERED : EXIT_FAILED;

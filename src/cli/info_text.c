@@ -15,7 +15,9 @@ struct work {
 
 static void label(struct output *out, const char *text)
 {
+    output_style(out, STYLE_HEADING);
     output_printf(out, "%-12s", text);
+    output_style(out, STYLE_NONE);
 }
 
 static void print_size(struct output *out, const char *format, uint64_t size)
@@ -75,7 +77,7 @@ static void print_target(struct work *work)
     output_literal(out, "\n");
     if (facts->truncated) {
         label(out, "");
-        output_literal(out, "TRUNCATED: ");
+        output_styled(out, STYLE_ERROR, "TRUNCATED: ");
         output_text(out, facts->truncation ? facts->truncation : "the file ends before its last segment does");
         output_literal(out, "\n");
     }
@@ -158,8 +160,8 @@ static int print_known_contract(const struct cdacq_contract_info *contract, void
     label(out, work->listed++ ? "" : "contracts");
     print_contract_name(out, contract);
     if (!contract->supported) {
-        output_literal(out, ": NOT SUPPORTED, this build reads ");
-        output_literal(out, contract->known);
+        output_styled(out, STYLE_ERROR, ": NOT SUPPORTED");
+        output_printf(out, ", this build reads %s", contract->known);
     }
     output_literal(out, "\n");
     return 0;
@@ -226,7 +228,9 @@ static int print_problem(const struct cdacq_module_info *module, void *context)
     if (!module->problem)
         return 0;
     label(out, "");
+    output_style(out, STYLE_DOUBT);
     print_size(out, "missing %s: ", module->missing_size);
+    output_style(out, STYLE_NONE);
     output_note_between(out, "", module->problem, "\n");
     return 0;
 }
@@ -238,7 +242,8 @@ static int print_unconfirmed(const struct cdacq_module_info *module, void *conte
     if (!module->local_path || module->verified || work->listed++ >= UNCONFIRMED_MAX)
         return 0;
     label(out, "");
-    output_text_between(out, "unconfirmed: ", module->local_path, "\n");
+    output_styled(out, STYLE_DOUBT, "unconfirmed: ");
+    output_text_between(out, "", module->local_path, "\n");
     return 0;
 }
 

@@ -75,15 +75,24 @@ bool ips_parse(const char *text, size_t length, uint64_t *ret, struct bad_ip *ba
 
 void ips_reader_init(struct ips_reader *reader, int fd)
 {
+    struct stat st;
     *reader = (struct ips_reader){.fd = fd, .data = reallocate(NULL, BUFFER_SIZE + 1)};
+    reader->size = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
     reader->next = reader->end = reader->data;
     *reader->end = '\0';
 }
 
 void ips_reader_deinit(struct ips_reader *reader)
 {
+    progress_end(&reader->progress);
     free(reader->data);
     reader->data = NULL;
+}
+
+void ips_reader_show(struct ips_reader *reader, int results)
+{
+    progress_begin(&reader->progress, "KiB of text", results);
+    progress_expect(&reader->progress, reader->size >> 10);
 }
 
 bool ips_would_block(const struct ips_reader *reader)
@@ -105,12 +114,21 @@ bool ips_fill(struct ips_reader *reader)
     *reader->end = '\0';
 
     ssize_t n;
+    bool waits = ips_would_block(reader);
+    if (waits)
+        progress_wait(true);
     while ((n = read(reader->fd, reader->end, BUFFER_SIZE - left)) < 0) {
         if (errno == EAGAIN) /* a non-blocking stream */
             poll(&(struct pollfd){.fd = reader->fd, .events = POLLIN}, 1, -1);
         else if (errno != EINTR)
-            return false;
+            break;
     }
+    if (waits)
+        progress_wait(false);
+    if (n < 0)
+        return false;
+    reader->taken += (uint64_t)n;
+    progress_step(&reader->progress, reader->taken >> 10);
     reader->at_end = n == 0;
     reader->end += n;
     *reader->end = '\0';
@@ -202,10 +220,16 @@ static void feed_list(const char *const *ips, size_t count, const struct ips_tak
     pause_taker(taker, false);
 }
 
+/* A file has as many lines as the average length of those up to now suggests. */
+static void expect_lines(const struct ips_reader *reader, const struct ips_taker *taker)
+{
+    uint64_t parsed = reader->taken - (uint64_t)(reader->end - reader->next);
+    if (taker->progress && reader->size && parsed)
+        progress_expect(taker->progress, (uint64_t)((double)reader->line * (double)reader->size / (double)parsed));
+}
+
 static bool feed_stream(struct ips_reader *reader, const struct ips_taker *taker)
 {
-    struct stat input;
-    bool is_file = fstat(reader->fd, &input) == 0 && S_ISREG(input.st_mode);
     while (!has_ended(taker)) {
         uint64_t ip;
         switch (ips_take(reader, &ip)) {
@@ -220,11 +244,12 @@ static bool feed_stream(struct ips_reader *reader, const struct ips_taker *taker
             break;
         case IPS_MORE:
             pause_taker(taker, ips_would_block(reader));
+            expect_lines(reader, taker);
             if (!ips_fill(reader)) {
                 message("cannot read standard input: %s", strerror(errno));
                 return false;
             }
-            if (taker->more && !is_file)
+            if (taker->more && !reader->size)
                 taker->more(taker->context);
             break;
         case IPS_END:
@@ -239,11 +264,13 @@ bool ips_feed(const char *const *ips, size_t count, const struct ips_taker *take
 {
     struct ips_reader reader;
     if (count) {
+        if (taker->progress)
+            progress_expect(taker->progress, count);
         feed_list(ips, count, taker);
         return true;
     }
     if (isatty(STDIN_FILENO))
-        message("reading addresses from the terminal, one a line; Ctrl-D ends the list");
+        notice("reading addresses from the terminal, one a line; Ctrl-D ends the list");
     ips_reader_init(&reader, STDIN_FILENO);
     bool ok = feed_stream(&reader, taker);
     ips_reader_deinit(&reader);

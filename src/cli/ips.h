@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "src/cli/console.h"
 #include "src/cli/output.h"
 
 /* 0 to 15 for a hex digit, 16 or more for anything else */
@@ -51,10 +52,16 @@ struct ips_reader {
     uint64_t line;     /* number of the last line, from 1 */
     struct bad_ip bad; /* valid until the next call */
     char start[64];    /* the start of a line that is too long */
+    uint64_t taken;    /* bytes that were read so far */
+    uint64_t size;     /* of a file; 0 for other streams */
+    struct progress progress;
 };
 
 void ips_reader_init(struct ips_reader *reader, int fd);
 void ips_reader_deinit(struct ips_reader *reader);
+
+/* Shows how much was read, where nothing else is counted; `results` as for progress_begin. */
+void ips_reader_show(struct ips_reader *reader, int results);
 
 /* Whether ips_fill would wait for the writer. */
 bool ips_would_block(const struct ips_reader *reader);
@@ -106,6 +113,7 @@ struct ips_taker {
     void (*pause)(void *context); /* answers all IPs taken so far; may be NULL */
     struct output *out;           /* is flushed before a wait for input; no more IPs are read after it failed */
     void (*more)(void *context);  /* what follows was written to a pipe or terminal only now; may be NULL */
+    struct progress *progress;    /* gets the total; may be NULL */
     const bool *stopped;          /* no more IPs are read once this is set; may be NULL */
     /* Reads what is not a number, such as places_find; *ret_found, then *ret or *bad. May be NULL. */
     bool (*read_other)(void *other, const char *text, size_t length, bool *ret_found, uint64_t *ret,

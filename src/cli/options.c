@@ -45,6 +45,7 @@ const struct option_row option_rows[] = {
     {"thread", "TID", NULL, "show only the thread with this thread id", OPTIONS_STACK, OPTION_THREAD},
     {"managed", NULL, NULL, "show only managed frames", OPTIONS_STACK, OPTION_MANAGED},
     {"each", NULL, NULL, "show the stack of each thread, also if several have the same", OPTIONS_STACK, OPTION_EACH},
+    {"color", "WHEN", "auto always never", "use colour: auto (on a terminal), always or never", 0, OPTION_COLOR},
     {"help", NULL, NULL, "show help and exit", 0, OPTION_HELP},
     {"version", NULL, NULL, "show the version and exit", 0, OPTION_VERSION},
 };

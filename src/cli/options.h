@@ -34,6 +34,7 @@ enum option_id {
     OPTION_THREAD,
     OPTION_MANAGED,
     OPTION_EACH,
+    OPTION_COLOR,
     OPTION_OUTPUT = 'o',
     OPTION_VERBOSE = 'v',
     OPTION_HELP = 'h',

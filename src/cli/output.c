@@ -26,6 +26,8 @@ static bool begin(struct output *out, const char *path, bool created)
     }
     out->name = path ? path : "standard output";
     out->fd = path ? out->file.fd : STDOUT_FILENO;
+    out->is_terminal = isatty(out->fd);
+    out->colour = console_has_colour(out->fd);
     out->capacity = OUTPUT_CAPACITY;
     out->data = reallocate(NULL, out->capacity);
     return true;
@@ -97,6 +99,8 @@ void output_flush(struct output *out)
     size_t written = 0;
     if (out->is_held)
         return;
+    if (out->is_terminal && out->length)
+        progress_end_all();
     while (written < out->length && !out->error)
         if (!write_some(out, &written))
             out->error = errno;
@@ -162,6 +166,19 @@ void output_escaped(struct output *out, const char *text, size_t length, enum es
         text += piece;
         length -= piece;
     }
+}
+
+void output_style(struct output *out, enum style style)
+{
+    if (out->colour)
+        output_literal(out, console_style(style));
+}
+
+void output_styled(struct output *out, enum style style, const char *text)
+{
+    output_style(out, style);
+    output_literal(out, text);
+    output_style(out, STYLE_NONE);
 }
 
 void output_text(struct output *out, const char *text)

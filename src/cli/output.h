@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "src/cli/console.h"
 #include "util/escape.h"
 #include "util/file.h"
 
@@ -18,6 +19,8 @@ struct output {
     const char *name;     /* for messages */
     char *data;
     size_t length, capacity;
+    bool is_terminal; /* columns are aligned */
+    bool colour;      /* output_style has an effect */
     bool is_held;     /* nothing is written until it is false again: a process is stopped meanwhile */
     bool has_records; /* output_end_record is in use */
     int error;        /* errno of the write that failed */
@@ -77,6 +80,11 @@ void output_note(struct output *out, const char *text);    /* a message or text 
 /* The same, between two literals. */
 void output_text_between(struct output *out, const char *before, const char *text, const char *after);
 void output_note_between(struct output *out, const char *before, const char *text, const char *after);
+
+/* What follows is shown in this style; STYLE_NONE ends any. Writes nothing where there is no colour. */
+void output_style(struct output *out, enum style style);
+/* A text without style around it, not escaped. */
+void output_styled(struct output *out, enum style style, const char *text);
 
 /* Any bytes of any length. */
 void output_escaped(struct output *out, const char *text, size_t length, enum escape_form form);

@@ -36,7 +36,9 @@ const char *report_signal_reason(const struct report *report)
 
 static void label(struct output *out, const char *text)
 {
+    output_style(out, STYLE_HEADING);
     output_printf(out, "%-12s", text);
+    output_style(out, STYLE_NONE);
 }
 
 static void write_time(struct output *out, int64_t time)
@@ -81,7 +83,7 @@ static void write_signal(const struct report *report, struct output *out)
     if (!process->signal)
         return;
     label(out, "signal");
-    output_literal(out, signal_text(process->signal, text));
+    output_styled(out, STYLE_ERROR, signal_text(process->signal, text));
     if (process->has_signal_address)
         output_printf(out, " at 0x%" PRIx64, process->signal_address);
     if (reason)
@@ -110,8 +112,16 @@ static int write_piece(const char *bytes, size_t length, void *context)
     return output_failed(out);
 }
 
+static void write_error(struct output *out, const char *problem)
+{
+    output_styled(out, STYLE_ERROR, "? [error] ");
+    output_note_between(out, "", problem, "\n");
+}
+
 static void write_flaws(struct output *out, unsigned flaws)
 {
+    if (flaws)
+        output_style(out, STYLE_DOUBT);
     if (flaws & CDACQ_EXCEPTION_OVERRIDDEN)
         output_literal(out, "(a type of the program makes its own text: stored fields are shown instead)\n");
     if (flaws & CDACQ_EXCEPTION_CUT)
@@ -120,6 +130,8 @@ static void write_flaws(struct output *out, unsigned flaws)
         output_literal(out, "(parts of the text are missing: the target lacks memory)\n");
     if (flaws & CDACQ_EXCEPTION_INFERRED)
         output_literal(out, "(a part of the text was found by a search of the stack: it can be wrong)\n");
+    if (flaws)
+        output_style(out, STYLE_NONE);
 }
 
 /* Some of the runtime's texts do not end their last line. */
@@ -144,7 +156,7 @@ static void write_last_words(struct report *report, struct output *out)
         return;
     output_literal(out, "\n");
     if (cdacq_session_write_last_words(report->session, write_words_piece, &words, &flaws, &error) < 0) {
-        output_note_between(out, "? [error] ", error.message, "\n");
+        write_error(out, error.message);
         report->answers.errors++;
     }
     if (words.last != '\n')
@@ -174,7 +186,7 @@ static void write_nested(struct report *report, struct output *out)
         if (words.last != '\n' || status >= 0)
             output_literal(out, "\n");
         if (status < 0)
-            output_note_between(out, "? [error] ", error.message, "\n");
+            write_error(out, error.message);
         report->answers.errors += status < 0;
         write_flaws(out, flaws);
     }

@@ -54,7 +54,7 @@ static void put_aim(struct output *out, const struct cdacq_wait *wait)
     else
         output_literal(out, "?");
     if (wait->by == CDACQ_WAIT_BY_SCAN)
-        output_literal(out, " [guess]");
+        output_styled(out, STYLE_DOUBT, " [guess]");
     if (wait->has_timeout && wait->timeout >= 0)
         output_printf(out, " (at most %d ms)", wait->timeout);
 }
@@ -93,7 +93,9 @@ static void put_tasks(struct output *out, const struct cdacq_wait *wait)
 
 static void write_deadlock(struct output *out, const struct cdacq_deadlock *deadlock)
 {
+    output_style(out, STYLE_ERROR);
     output_printf(out, "\nDeadlock of %zu thread%s:\n", deadlock->count, deadlock->count == 1 ? "" : "s");
+    output_style(out, STYLE_NONE);
     for (size_t i = 0; i < deadlock->count; i++) {
         output_literal(out, "  ");
         put_thread(out, deadlock->waits[i]->tid, deadlock->waits[i]->name);
@@ -107,7 +109,9 @@ static void write_deadlock(struct output *out, const struct cdacq_deadlock *dead
 
 static void write_deadlock_line(struct output *out, const struct cdacq_deadlock *deadlock)
 {
+    output_style(out, STYLE_ERROR);
     output_printf(out, "%-12s", "deadlock");
+    output_style(out, STYLE_NONE);
     for (size_t i = 0; i < deadlock->count; i++) {
         put_thread(out, deadlock->waits[i]->tid, deadlock->waits[i]->name);
         output_literal(out, " -> ");
@@ -177,7 +181,7 @@ void report_write_waits_text(const struct report *report, bool brief)
         return;
     (void)cdacq_wait_graph_visit_waits(report->graph, add_wait, &waits, NULL);
     if (waits.count) {
-        output_literal(out, "\nWaits:\n");
+        output_styled(out, STYLE_HEADING, "\nWaits:\n");
         qsort(waits.items, waits.count, sizeof *waits.items, compare_waits);
     }
     for (size_t i = 0, n; i < waits.count && !output_failed(out); i += n) {

@@ -38,7 +38,10 @@ static const char *source_text(enum cdacq_frame_source by)
 
 static void write_native_text(struct output *out, const struct cdacq_frame *frame)
 {
-    output_printf(out, "0x%" PRIx64 " ", frame->pc);
+    output_style(out, STYLE_MINOR);
+    char address[24];
+    snprintf(address, sizeof address, "0x%" PRIx64, frame->pc);
+    output_printf(out, "%-*s ", out->is_terminal ? ANSWERS_ADDRESS_WIDTH : 0, address);
     if (frame->symbol) {
         output_text(out, frame->symbol);
         output_printf(out, " +0x%" PRIx64, frame->symbol_offset);
@@ -48,7 +51,9 @@ static void write_native_text(struct output *out, const struct cdacq_frame *fram
         output_text_between(out, "", path_basename(frame->module), "");
         output_printf(out, "+0x%" PRIx64, frame->module_offset);
     }
-    output_literal(out, frame->kind == CDACQ_FRAME_SIGNAL ? " [signal]\n" : "\n");
+    output_literal(out, frame->kind == CDACQ_FRAME_SIGNAL ? " [signal]" : "");
+    output_style(out, STYLE_NONE);
+    output_literal(out, "\n");
 }
 
 static void write_frame(struct answers *answers, const struct stack_frame *item)
@@ -56,8 +61,13 @@ static void write_frame(struct answers *answers, const struct stack_frame *item)
     struct output *out = answers->out;
     const struct cdacq_frame *frame = &item->frame;
     char number[24];
-    snprintf(number, sizeof number, "#%u%s", frame->index, frame->by == CDACQ_FRAME_BY_GUESS ? "?" : "");
+    bool is_guess = frame->by == CDACQ_FRAME_BY_GUESS;
+    snprintf(number, sizeof number, "#%u%s", frame->index, is_guess ? "?" : "");
+    if (is_guess)
+        output_style(out, STYLE_DOUBT);
     output_printf(out, "%-4s ", number);
+    if (is_guess)
+        output_style(out, STYLE_NONE);
     const char *funclet = funclet_text(frame->funclet);
     if (funclet)
         output_printf(out, "[%s] ", funclet);
@@ -89,6 +99,7 @@ void stack_frame_write_members(struct answers *answers, struct json_writer *w, c
 /* "TID 12 "worker", 13:" or "TID 12, died of SIGSEGV:" */
 static void write_heading(struct output *out, const struct stack *stack)
 {
+    output_style(out, STYLE_HEADING);
     output_literal(out, "TID ");
     for (size_t i = 0; i < stack->threads.count; i++) {
         const struct stack_thread *thread = &stack->threads.items[i];
@@ -101,7 +112,15 @@ static void write_heading(struct output *out, const struct stack *stack)
     }
     if (stack->threads.count > 1)
         output_printf(out, " (%zu threads)", stack->threads.count);
-    output_literal(out, ":\n");
+    output_literal(out, ":");
+    output_style(out, STYLE_NONE);
+    output_literal(out, "\n");
+}
+
+static void write_end(struct output *out, const char *problem)
+{
+    output_styled(out, STYLE_DOUBT, "     ... cannot unwind further: ");
+    output_note_between(out, "", problem, "\n");
 }
 
 void stack_write_text(struct answers *answers, const struct stack *stack)
@@ -112,7 +131,7 @@ void stack_write_text(struct answers *answers, const struct stack *stack)
         const struct kept_frame *frames = stack->frames.items;
         if (i && frames[i].shared->frame.by == CDACQ_FRAME_BY_FRAME &&
             frames[i - 1].shared->frame.kind == CDACQ_FRAME_NATIVE)
-            output_literal(out, "     ... frames of native code without unwind data may be missing here\n");
+            output_styled(out, STYLE_DOUBT, "     ... frames of native code without unwind data may be missing here\n");
         struct stack_run run = stack_run_at(stack, i);
         for (size_t k = 0; k < run.period; k++) {
             const struct stack_frame frame = stack_frame_at(stack, i + k);
@@ -127,5 +146,5 @@ void stack_write_text(struct answers *answers, const struct stack *stack)
     if (!stack->frames.count)
         output_literal(out, "     no such frames\n");
     if (stack->problem)
-        output_note_between(out, "     ... cannot unwind further: ", stack->problem, "\n");
+        write_end(out, stack->problem);
 }

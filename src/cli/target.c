@@ -36,6 +36,12 @@ unsigned file_elf_type(const char *path, uint8_t header[FILE_HEADER_SIZE])
     return memcmp(header, ELFMAG, SELFMAG) == 0 ? load_u16(header + 16, header[EI_DATA] == ELFDATA2MSB) : ET_NONE;
 }
 
+uint64_t path_size(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
+}
+
 /* Whether a file is an ELF image, such as libcoreclr.so, and not a core. */
 static bool is_image(const char *name)
 {
@@ -59,7 +65,7 @@ const char *target_display_name(const char *name)
 static void show_progress(void *context, uint64_t done, uint64_t total)
 {
     struct progress *progress = context;
-    progress->total = total >> 20;
+    progress_expect(progress, total >> 20);
     progress_step(progress, done >> 20);
 }
 
@@ -153,6 +159,34 @@ static bool report_bound(const struct cdacq_target *target)
     return true;
 }
 
+static int count_module(const struct cdacq_module_info *module, void *context)
+{
+    (void)module;
+    ++*(uint64_t *)context;
+    return 0;
+}
+
+void expect_modules(struct progress *progress, struct cdacq_target *target)
+{
+    uint64_t count = 0;
+    if (progress->wanted && cdacq_target_visit_modules(target, count_module, &count, NULL) >= 0)
+        progress_expect(progress, count);
+}
+
+static int count_thread(const struct cdacq_thread *thread, void *context)
+{
+    (void)thread;
+    ++*(uint64_t *)context;
+    return 0;
+}
+
+void expect_threads(struct progress *progress, struct cdacq_session *session)
+{
+    uint64_t count = 0;
+    if (progress->wanted && cdacq_session_visit_threads(session, count_thread, &count, NULL) >= 0)
+        progress_expect(progress, count);
+}
+
 bool stop_is_wanted(const struct invocation *invocation)
 {
     return invocation->options.flags & CDACQ_OPEN_STOP && target_is_pid(invocation->targets[0]);
@@ -176,35 +210,26 @@ static void report_stops(const struct invocation *invocation, struct cdacq_targe
         !target_is_pid(invocation->targets[0]))
         return;
     if (stops.count > 1)
-        message("process %s was stopped %" PRIu64 " times, for %.1f ms together, %.1f ms at most",
-                invocation->targets[0], stops.count, (double)stops.total / 1e6, (double)stops.longest / 1e6);
+        notice("process %s was stopped %" PRIu64 " times, for %.1f ms together, %.1f ms at most",
+               invocation->targets[0], stops.count, (double)stops.total / 1e6, (double)stops.longest / 1e6);
     else if (stops.count)
-        message("process %s was stopped for %.1f ms", invocation->targets[0], (double)stops.total / 1e6);
+        notice("process %s was stopped for %.1f ms", invocation->targets[0], (double)stops.total / 1e6);
     else
-        message("process %s was not stopped", invocation->targets[0]);
+        notice("process %s was not stopped", invocation->targets[0]);
 }
 
 typedef int run_command(const struct invocation *invocation, struct cdacq_target *target,
                         struct cdacq_session *session);
 
-static int run_on_target(const struct invocation *invocation, unsigned more_flags, run_command *run)
+static int run_on_open(const struct invocation *invocation, unsigned flags, struct cdacq_target *target,
+                       run_command *run)
 {
-    struct cdacq_options options = invocation->options;
-    options.flags |= more_flags;
-    if (invocation->command->stops_itself && target_is_pid(invocation->targets[0]))
-        options.flags &= ~(unsigned)CDACQ_OPEN_STOP;
-    if (output_is_a_target(invocation))
-        return EXIT_FAILED;
-    struct cdacq_target *target = target_open(invocation->targets[0], &options);
-    if (!target)
-        return EXIT_FAILED;
-
     int status = EXIT_FAILED;
     struct cdacq_session *session = NULL;
     struct cdacq_error error;
     if (cdacq_session_create(target, &session, &error) < 0)
         message("%s", error.message);
-    if (session || options.flags & CDACQ_OPEN_PARTIAL)
+    if (session || flags & CDACQ_OPEN_PARTIAL)
         status = run(invocation, target, session);
     if (report_bound(target) && status == EXIT_ANSWERED)
         status = EXIT_PARTLY;
@@ -214,12 +239,34 @@ static int run_on_target(const struct invocation *invocation, unsigned more_flag
     return status;
 }
 
+static int run_on_target(const struct invocation *invocation, unsigned more_flags, run_command *run)
+{
+    struct cdacq_options options = invocation->options;
+    options.flags |= more_flags;
+    if (invocation->command->stops_itself && target_is_pid(invocation->targets[0]))
+        options.flags &= ~(unsigned)CDACQ_OPEN_STOP;
+    if (output_is_a_target(invocation))
+        return EXIT_FAILED;
+    struct progress activity;
+    char what[80];
+    const char *name = target_display_name(invocation->targets[0]);
+    snprintf(what, sizeof what, "reading %s%.60s", target_is_pid(name) ? "process " : "", path_basename(name));
+    progress_begin_activity(&activity, what);
+    struct cdacq_target *target = target_open(invocation->targets[0], &options);
+    int status = target ? run_on_open(invocation, options.flags, target, run) : EXIT_FAILED;
+    progress_end(&activity);
+    return status;
+}
+
 /* "==> core.1 <==", as head(1) has it. */
 static void write_heading(const char *name, bool is_first)
 {
     struct output out;
     output_open(&out, NULL);
-    output_text_between(&out, is_first ? "==> " : "\n==> ", name, " <==\n");
+    output_style(&out, STYLE_HEADING);
+    output_text_between(&out, is_first ? "==> " : "\n==> ", name, " <==");
+    output_style(&out, STYLE_NONE);
+    output_literal(&out, "\n");
     output_flush(&out);
     output_abandon(&out); /* standard output stays open */
 }

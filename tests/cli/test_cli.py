@@ -239,6 +239,63 @@ class Habits(Case):
         self.assertRegex(done.stderr, rb"(?m)^cdacq: /nowhere: No such file")
 
 
+def on_terminal(*arguments, **environment):
+    """What the tool writes to a terminal that is both its standard output and its standard error."""
+    leader, terminal = os.openpty()
+    tool = subprocess.Popen([TOOL, *map(os.fsencode, arguments)], stdin=subprocess.DEVNULL, stdout=terminal, stderr=terminal,
+                            env={**{name: value for name, value in os.environ.items() if name != "NO_COLOR"},
+                                 "TERM": "xterm", **environment})
+    os.close(terminal)
+    written = b""
+    while True:
+        try:
+            written += os.read(leader, 65536)
+        except OSError:  # the other end is closed
+            break
+    os.close(leader)
+    tool.wait(60)
+    return written.replace(b"\r\n", b"\n")
+
+
+class Terminal(Case):
+    STYLE = re.compile(rb"\x1b\[[0-9;]*m")
+
+    def test_colour(self):
+        crash, plain = FIXTURES / "crash-net10-x64" / "core", FIXTURES / "net10-x64" / "core"
+        for arguments in [("ip2method", CORE, "1", "zz"), ("methods", CORE), ("info", CORE), ("stack", crash),
+                          ("report", crash), ("methods", plain), ("info", CORE, CORE)]:
+            piped = run(*arguments)
+            coloured = run("--color=always", *arguments)
+            self.assertNotIn(b"\x1b", piped.stdout + piped.stderr)
+            self.assertEqual(run("--color", "auto", *arguments).stdout, piped.stdout)
+            self.assertEqual(self.STYLE.sub(b"", coloured.stdout), piped.stdout)
+            shown = on_terminal(*arguments)
+            if arguments[:2] != ("methods", CORE):
+                self.assertIn(b"\x1b[", shown)
+            for off in (on_terminal(*arguments, NO_COLOR="1"), on_terminal(*arguments, TERM="dumb"),
+                        on_terminal("--color=never", *arguments)):
+                self.assertEqual(self.STYLE.sub(b"", shown), off)
+                self.assertNotIn(b"\x1b", off)
+            self.assertEqual(on_terminal(*arguments, NO_COLOR=""), shown)  # https://no-color.org
+        json_arguments = ["--color=always", "report", "--json", crash]
+        self.assertEqual(run(*json_arguments).stdout, run(*json_arguments[1:]).stdout)
+
+    def test_every_style_ends_on_its_line(self):
+        text = run("--color=always", "report", FIXTURES / "crash-net10-x64" / "core").stdout
+        for line in text.splitlines():
+            styles = self.STYLE.findall(line)
+            self.assertEqual([style == b"\x1b[0m" for style in styles], [False, True] * (len(styles) // 2), line)
+        for part in (b"\x1b[31mSIGABRT\x1b[0m", b"\x1b[1mTID ", b"\x1b[1mprogram "):
+            self.assertIn(part, text)
+
+    def test_columns(self):
+        shown = on_terminal("ip2method", CORE, "1", "7f0000000000", TERM="dumb").splitlines()
+        self.assertEqual(shown, [b"0x1            - [none]", b"0x7f0000000000 - [none]"])
+        columns = {re.match(rb"0x\w+ +\+0x\w+ +", line).end() for line in on_terminal("methods", CORE, TERM="dumb").splitlines()}
+        self.assertEqual(len(columns), 1)
+        self.assertEqual(self.assert_run(ANSWERED, "ip2method", CORE, "1").stdout, b"0x1 - [none]\n")
+
+
 class BadTargets(Case):
     """Each with its own line, whichever the command."""
 

@@ -17,6 +17,23 @@ void message(const char *format, ...)
     ck_abort_msg("%s", format);
 }
 
+/* The output goes to files. */
+bool console_has_colour(int fd)
+{
+    (void)fd;
+    return false;
+}
+
+const char *console_style(enum style style)
+{
+    (void)style;
+    return "";
+}
+
+void progress_end_all(void)
+{
+}
+
 void *reallocate(void *data, size_t size)
 {
     data = realloc(data, size);

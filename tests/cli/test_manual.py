@@ -48,7 +48,7 @@ class Manual(unittest.TestCase):
 
     def test_commands_take_what_their_help_has(self):
         """All at once, but those that print a text and exit."""
-        values = {"names": "il", "r2r": "all"}
+        values = {"names": "il", "r2r": "all", "color": "auto"}
         folder = tempfile.TemporaryDirectory()  # `filter --folded` and `ps` write the file of --output
         self.addCleanup(folder.cleanup)
         for command in COMMANDS:

@@ -1,0 +1,140 @@
+/*
+ * test_console.c: the progress line on a terminal: when it appears, what it says, and that nothing of it is left before
+ * a message or a result.
+ */
+#include <poll.h>
+#include <pty.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include "src/cli/console.c"
+#include "tests/support/check_main.h"
+
+enum {
+    FIRST_MS = 150, /* until a line is shown */
+    NEXT_MS = 20,
+    NOTHING_MS = 50,  /* too short for a line */
+    A_WHILE_MS = 400, /* long enough, even on a busy machine */
+};
+
+static char text[65536];
+
+/* Runs a function in a child with a terminal of 60 columns as its standard error; `text` gets what it wrote there. */
+static void run(void (*function)(void))
+{
+    struct winsize size = {.ws_row = 24, .ws_col = 60};
+    int terminal;
+    pid_t child = forkpty(&terminal, NULL, NULL, &size);
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        setenv("TERM", "dumb", 1);
+        first_ms = FIRST_MS;
+        next_ms = NEXT_MS;
+        function();
+        _exit(0);
+    }
+    size_t length = 0;
+    ssize_t n;
+    while (length < sizeof text - 1 && (n = read(terminal, text + length, sizeof text - 1 - length)) > 0)
+        length += (size_t)n;
+    text[length] = '\0';
+    close(terminal);
+    int status;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+}
+
+static void pass(int milliseconds)
+{
+    poll(NULL, 0, milliseconds);
+}
+
+static void short_work(void)
+{
+    struct progress progress;
+    progress_begin(&progress, "things", -1);
+    progress_step(&progress, 10);
+    pass(NOTHING_MS);
+    progress_end(&progress);
+    pass(NOTHING_MS);
+}
+
+START_TEST(short_work_shows_nothing)
+{
+    run(short_work);
+    ck_assert_str_eq(text, "");
+}
+END_TEST
+
+static void nested_work(void)
+{
+    struct progress activity, counter;
+    progress_begin_activity(&activity, "reading core.1");
+    pass(A_WHILE_MS);
+    progress_begin(&counter, "things", -1);
+    progress_expect(&counter, 400);
+    progress_step(&counter, 100);
+    pass(A_WHILE_MS);
+    message("a problem");
+    progress_end(&counter);
+    progress_end(&activity);
+    notice("the end");
+    pass(NOTHING_MS);
+}
+
+START_TEST(the_innermost_counter_is_shown)
+{
+    run(nested_work);
+    ck_assert_ptr_nonnull(strstr(text, "\r\033[Kreading core.1, 0 s"));
+    const char *counter = strstr(text, "\r\033[K100 of 400 things, ");
+    ck_assert_ptr_nonnull(counter);
+    ck_assert_ptr_nonnull(strstr(counter, "/s, "));
+    ck_assert_ptr_nonnull(strstr(counter, " s left"));
+    ck_assert_ptr_nonnull(strstr(counter, "\r\033[Kcdacq: a problem\r\n"));
+    const char *end = strstr(counter, "cdacq: the end\r\n");
+    ck_assert_ptr_nonnull(end);
+    ck_assert_str_eq(end, "cdacq: the end\r\n");
+}
+END_TEST
+
+static void waiting_work(void)
+{
+    struct progress activity;
+    progress_begin_activity(&activity,
+                            "a text that is much longer than the terminal, of which only the start is shown");
+    progress_wait(true);
+    pass(A_WHILE_MS);
+    notice("has waited");
+    progress_wait(false);
+    pass(A_WHILE_MS);
+    progress_end_all();
+    notice("results");
+    pass(NOTHING_MS);
+    progress_end(&activity);
+}
+
+START_TEST(waits_and_results_end_the_line)
+{
+    run(waiting_work);
+    ck_assert_int_eq(strncmp(text, "cdacq: has waited\r\n", 19), 0);
+    const char *line = strstr(text, "\r\033[Ka text that is");
+    ck_assert_ptr_nonnull(line);
+    ck_assert_uint_lt(strcspn(line + 4, "\r"), 60);
+    const char *end = strstr(text, "\r\033[Kcdacq: results\r\n");
+    ck_assert_ptr_nonnull(end);
+    ck_assert_str_eq(end, "\r\033[Kcdacq: results\r\n");
+}
+END_TEST
+
+static Suite *console_suite(void)
+{
+    Suite *suite = suite_create("console");
+    TCase *tests = tcase_create("progress");
+    tcase_add_test(tests, short_work_shows_nothing);
+    tcase_add_test(tests, the_innermost_counter_is_shown);
+    tcase_add_test(tests, waits_and_results_end_the_line);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
+
+CHECK_MAIN(console_suite)
