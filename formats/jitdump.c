@@ -14,6 +14,9 @@ enum {
     ENTRY_FIXED = 16,
     UNWINDING_FIXED = 40,
     SAMPLY_FIXED = 48,
+    POSITIONS_FIXED = 48,
+    CODE_OFFSET_SIZE = 8,
+    POSITION_SIZE = 28,
     RANGE_CHECKS = 16, /* comparisons of an inline range with those of its parent, on average: no quadratic work */
     SLACK_MAX = 7,     /* padding after a record, which some writers add to align the next one */
 };
@@ -511,8 +514,75 @@ static void check_ranges(const struct cdacq_jitdump_record *record, struct probl
     }
 }
 
+/* ---- The record that samply reads -------------------------------------------------------------------------------- */
+
+/* Whether the contents of a record with the id of SAMPLY_TIER are lists that fill it exactly. */
+static bool is_positions(const struct cdacq_jitdump_record *record)
+{
+    const uint8_t *bytes = record->opaque.bytes;
+    bool big = record->opaque.big_endian;
+    if (record->kind != CDACQ_JITDUMP_SAMPLY_TIER || record->opaque.size != record->total_size ||
+        record->total_size < POSITIONS_FIXED)
+        return false;
+    uint64_t offsets = load_u64(bytes + 24, big), positions = load_u64(bytes + 32, big);
+    uint64_t strings = load_u64(bytes + 40, big), left = record->total_size - POSITIONS_FIXED;
+    if (!offsets || !positions || offsets > left / CODE_OFFSET_SIZE ||
+        positions > (left - offsets * CODE_OFFSET_SIZE) / POSITION_SIZE)
+        return false;
+    left -= offsets * CODE_OFFSET_SIZE + positions * POSITION_SIZE;
+    if (left && bytes[record->total_size - 1])
+        return false;
+    for (const uint8_t *p = bytes + (record->total_size - left), *end = p + left; p < end; strings--) {
+        const uint8_t *nul = memchr(p, '\0', (size_t)(end - p));
+        if (!nul || !strings)
+            return false;
+        p = nul + 1;
+    }
+    return !strings;
+}
+
+static uint32_t position_field(const struct cdacq_jitdump_record *record, uint64_t index, unsigned field)
+{
+    uint64_t at = POSITIONS_FIXED + record->as.samply_positions.code_offset_count * CODE_OFFSET_SIZE;
+    return load_u32(record->opaque.bytes + at + index * POSITION_SIZE + (size_t)4 * field, record->opaque.big_endian);
+}
+
+/* Field 0 is the offset in the code, field 1 the index of its source position. */
+static uint32_t code_offset_field(const struct cdacq_jitdump_record *record, uint64_t index, unsigned field)
+{
+    return load_u32(record->opaque.bytes + POSITIONS_FIXED + index * CODE_OFFSET_SIZE + (size_t)4 * field,
+                    record->opaque.big_endian);
+}
+
+/* samply searches the code offsets by halves, and follows the callers to the one that has none. */
+static void check_positions(const struct cdacq_jitdump_record *record, struct problems *problems)
+{
+    const struct cdacq_jitdump_samply_positions *info = &record->as.samply_positions;
+    for (uint64_t i = 0; i < info->code_offset_count; i++) {
+        uint32_t offset = code_offset_field(record, i, 0), position = code_offset_field(record, i, 1);
+        if (i && offset <= code_offset_field(record, i - 1, 0))
+            problem(problems, "code_offset[%" PRIu64 "] is %" PRIu32 ", not more than the one before it", i, offset);
+        if (position >= info->source_position_count)
+            problem(problems, "code_offset[%" PRIu64 "].source_position is %" PRIu32 ", and there are %" PRIu64, i,
+                    position, info->source_position_count);
+    }
+    for (uint64_t i = 0; i < info->source_position_count; i++) {
+        uint32_t caller = position_field(record, i, 0), file = position_field(record, i, 2);
+        if (caller != UINT32_MAX && (caller >= info->source_position_count || caller == i))
+            problem(problems, "source_position[%" PRIu64 "].caller_index is %" PRIu32, i, caller);
+        if (position_field(record, i, 1) >= info->string_count)
+            problem(problems, "source_position[%" PRIu64 "].function_name is %" PRIu32 ", and there are %" PRIu64, i,
+                    position_field(record, i, 1), info->string_count);
+        if (file != UINT32_MAX && file >= info->string_count)
+            problem(problems, "source_position[%" PRIu64 "].file is %" PRIu32 ", and there are %" PRIu64, i, file,
+                    info->string_count);
+    }
+}
+
 uint64_t jitdump_samply_end(const struct cdacq_jitdump_record *record)
 {
+    if (record->kind == CDACQ_JITDUMP_SAMPLY_POSITIONS)
+        return code_offset_field(record, record->as.samply_positions.code_offset_count - 1, 0);
     struct cdacq_jitdump_range range;
     struct cdacq_jitdump_line_record line;
     uint64_t end = 0;
@@ -547,9 +617,13 @@ static void check_samply(const struct cdacq_jitdump_record *record, struct probl
 static const struct {
     uint8_t narrow, wide;
 } fixed_fields[] = {
-    [CDACQ_JITDUMP_LOAD] = {2, 4},       [CDACQ_JITDUMP_MOVE] = {2, 5},
-    [CDACQ_JITDUMP_DEBUG_INFO] = {0, 2}, [CDACQ_JITDUMP_UNWINDING_INFO] = {0, 3},
-    [CDACQ_JITDUMP_UNKNOWN] = {0, 0},    [CDACQ_JITDUMP_SAMPLY_DEBUG_INFO2] = {8, 0},
+    [CDACQ_JITDUMP_LOAD] = {2, 4},
+    [CDACQ_JITDUMP_MOVE] = {2, 5},
+    [CDACQ_JITDUMP_DEBUG_INFO] = {0, 2},
+    [CDACQ_JITDUMP_UNWINDING_INFO] = {0, 3},
+    [CDACQ_JITDUMP_UNKNOWN] = {0, 0},
+    [CDACQ_JITDUMP_SAMPLY_DEBUG_INFO2] = {8, 0},
+    [CDACQ_JITDUMP_SAMPLY_POSITIONS] = {0, 4},
 };
 
 _Static_assert(offsetof(struct cdacq_jitdump_load, name) == 2 * 4 + 4 * 8, "fields are as in the file");
@@ -557,16 +631,19 @@ _Static_assert(offsetof(struct cdacq_jitdump_move, load) == 2 * 4 + 5 * 8, "fiel
 _Static_assert(sizeof(struct cdacq_jitdump_debug_info) == 2 * 8, "fields are as in the file");
 _Static_assert(offsetof(struct cdacq_jitdump_unwinding_info, unwinding_data) == 3 * 8, "fields are as in the file");
 _Static_assert(sizeof(struct cdacq_jitdump_samply_debug_info2) == 8 * 4, "fields are as in the file");
+_Static_assert(sizeof(struct cdacq_jitdump_samply_positions) == 4 * 8, "fields are as in the file");
 
 enum cdacq_status jitdump_decode(const void *bytes, size_t size, bool big_endian, struct cdacq_jitdump_record *record,
                                  struct cdacq_error *err)
 {
     struct problems problems = {.err = err, .offset = record->offset};
-    size_t narrow = fixed_fields[record->kind].narrow, wide = fixed_fields[record->kind].wide;
-    size_t fixed = JITDUMP_PREFIX_SIZE + 4 * narrow + 8 * wide;
     record->opaque.bytes = bytes;
     record->opaque.size = (size_t)MIN((uint64_t)size, record->total_size);
     record->opaque.big_endian = big_endian;
+    if (is_positions(record))
+        record->kind = CDACQ_JITDUMP_SAMPLY_POSITIONS;
+    size_t narrow = fixed_fields[record->kind].narrow, wide = fixed_fields[record->kind].wide;
+    size_t fixed = JITDUMP_PREFIX_SIZE + 4 * narrow + 8 * wide;
     record->has_fields = record->opaque.size >= fixed;
     memset(&record->as, 0, sizeof record->as);
     if (!record->has_fields)
@@ -582,6 +659,8 @@ enum cdacq_status jitdump_decode(const void *bytes, size_t size, bool big_endian
         finish_unwinding_info(bytes, record, &problems);
     else if (record->kind == CDACQ_JITDUMP_SAMPLY_DEBUG_INFO2)
         check_samply(record, &problems);
+    else if (record->kind == CDACQ_JITDUMP_SAMPLY_POSITIONS)
+        check_positions(record, &problems);
     else if (record->kind == CDACQ_JITDUMP_CLOSE && record->total_size > JITDUMP_PREFIX_SIZE)
         problem(&problems, "JIT_CODE_CLOSE: %" PRIu64 " bytes after its header belong to nothing",
                 record->total_size - JITDUMP_PREFIX_SIZE);

@@ -5,7 +5,8 @@
  *
  * Sources: tools/perf/Documentation/jitdump-specification.txt of Linux (version 2 names the fields; version 1 has no
  * JIT_CODE_UNWINDING_INFO, but its writers use it); samply's extension, "Jitdump record format for debug info with
- * inlines" by Markus Stange. Only the header of samply's tier and source records is published.
+ * inlines" by Markus Stange, and samply-symbols/src/jitdump.rs of samply, which reads another record by that name. Only
+ * the header of samply's tier and source records is published.
  *
  * Pure functions; thread-safe.
  */
@@ -43,7 +44,7 @@ void jitdump_decode_prefix(const void *bytes, bool big_endian, uint64_t offset, 
 enum cdacq_status jitdump_decode(const void *bytes, size_t size, bool big_endian, struct cdacq_jitdump_record *record,
                                  struct cdacq_error *err);
 
-/* Of a SAMPLY_JIT_CODE_DEBUG_INFO2: the end of what its ranges and lines cover, relative to the function's start. */
+/* Of a SAMPLY_JIT_CODE_DEBUG_INFO2 of either form: the end of what its ranges and lines cover, relative to the function's start. */
 uint64_t jitdump_samply_end(const struct cdacq_jitdump_record *record);
 
 #endif

@@ -6,6 +6,7 @@ enum {
     JIT_CODE_DEBUG_INFO = 2,
     JIT_CODE_CLOSE = 3,
     JIT_CODE_UNWINDING_INFO = 4,
+    SAMPLY_JIT_CODE_DEBUG_INFO2 = 827346260, /* in samply's source */
 };
 
 struct encoder {
@@ -66,6 +67,18 @@ static void put_debug_info(struct encoder *encoder, const struct cdacq_jitdump_r
     put_u64(encoder, record->as.debug_info.nr_entry);
 }
 
+static void put_positions(struct encoder *encoder, const struct cdacq_jitdump_record *record)
+{
+    const struct cdacq_jitdump_samply_positions *info = &record->as.samply_positions;
+    const uint64_t fields[] = {info->code_addr, info->code_offset_count, info->source_position_count,
+                               info->string_count};
+    if (record->total_size > UINT32_MAX)
+        return;
+    put_prefix(encoder, SAMPLY_JIT_CODE_DEBUG_INFO2, (uint32_t)record->total_size, record->timestamp);
+    for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+        put_u64(encoder, fields[i]);
+}
+
 static void put_unwinding_info(struct encoder *encoder, const struct cdacq_jitdump_record *record)
 {
     const struct cdacq_jitdump_unwinding_info *info = &record->as.unwinding_info;
@@ -89,6 +102,8 @@ size_t jitdump_encode(const struct cdacq_jitdump_record *record, bool big_endian
         put_debug_info(&encoder, record);
     else if (record->kind == CDACQ_JITDUMP_UNWINDING_INFO)
         put_unwinding_info(&encoder, record);
+    else if (record->kind == CDACQ_JITDUMP_SAMPLY_POSITIONS)
+        put_positions(&encoder, record);
     else if (record->kind == CDACQ_JITDUMP_CLOSE)
         put_prefix(&encoder, JIT_CODE_CLOSE, JITDUMP_PREFIX_SIZE, record->timestamp);
     return (size_t)(encoder.next - ret);

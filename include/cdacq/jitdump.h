@@ -46,7 +46,8 @@ enum cdacq_jitdump_flags {
     X(SAMPLY_DEBUG_INFO2, "samply_debug_info2") \
     X(SAMPLY_TIER, "samply_tier")               \
     X(SAMPLY_SOURCE, "samply_source")           \
-    X(UNKNOWN, "unknown")
+    X(UNKNOWN, "unknown")                       \
+    X(SAMPLY_POSITIONS, "samply_positions")
 
 enum cdacq_jitdump_kind {
 #define CDACQ_JITDUMP_KIND_(name, text) CDACQ_JITDUMP_##name,
@@ -76,7 +77,7 @@ struct cdacq_jitdump_load {
     /*
      * Offsets of the preceding records about this function; 0 if there is none. A JIT_CODE_DEBUG_INFO is of the next
      * JIT_CODE_LOAD of its address; the other two, which have none, of the same as the JIT_CODE_DEBUG_INFO before them,
-     * or of the next one. One without a JIT_CODE_LOAD is an `error` of the record that shows it, or FORMAT at the end.
+     * or of the next one. samply_debug_info2 is of either form of that record. One without a JIT_CODE_LOAD is an `error` of the record that shows it, or FORMAT at the end.
      */
     uint64_t debug_info, unwinding_info, samply_debug_info2;
 };
@@ -111,6 +112,16 @@ struct cdacq_jitdump_samply_debug_info2 {
 };
 
 /*
+ * The SAMPLY_JIT_CODE_DEBUG_INFO2 that samply's own source reads (samply-symbols/src/jitdump.rs). It has the id that the
+ * published text gives to SAMPLY_JIT_TIER; a record of that id with other contents is a SAMPLY_TIER. Counts of: code
+ * offsets (two u32: offset, index of a source position), source positions (seven u32: caller or -1, name, file or -1,
+ * first line and column of the function, line, column) and strings, which follow each other.
+ */
+struct cdacq_jitdump_samply_positions {
+    uint64_t code_addr, code_offset_count, source_position_count, string_count;
+};
+
+/*
  * One record, or the file's header, which comes first. The caller sets `size`. What it points to is valid until the
  * next call on the handle. `error` is one line that says what is wrong with the record, or NULL: lists may then be cut
  * and strings NULL. Without has_fields the record is too short for the fields of its kind, which are 0. A kind without
@@ -136,6 +147,7 @@ struct cdacq_jitdump_record {
         struct cdacq_jitdump_debug_info debug_info;
         struct cdacq_jitdump_unwinding_info unwinding_info;
         struct cdacq_jitdump_samply_debug_info2 samply_debug_info2;
+        struct cdacq_jitdump_samply_positions samply_positions;
     } as; /* last, so that it can grow */
 };
 

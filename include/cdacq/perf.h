@@ -56,14 +56,16 @@ CDACQ_API enum cdacq_status cdacq_session_write_perf_map(struct cdacq_session *s
                                                          struct cdacq_error *err);
 
 enum cdacq_jitdump_write_flags {
-    CDACQ_WRITE_DEBUG = 1 << 17, /* with lines and call-frame information */
+    CDACQ_WRITE_DEBUG = 1 << 17,  /* with lines and call-frame information */
+    CDACQ_WRITE_SAMPLY = 1 << 18, /* with CDACQ_WRITE_DEBUG: lines and columns also in samply's own record */
 };
 
 /*
  * Writes a jitdump of version 1 in the target's byte order: a header, a JIT_CODE_LOAD with the code bytes for each
  * entry, and a JIT_CODE_CLOSE. `flags` are enum cdacq_visit_flags and enum cdacq_jitdump_write_flags. With
  * CDACQ_WRITE_DEBUG, a JIT_CODE_DEBUG_INFO precedes the entry of a method whose lines are known, and a
- * JIT_CODE_UNWINDING_INFO that of a method whose unwind data can be read (x64 and arm64). The target does not record
+ * JIT_CODE_UNWINDING_INFO that of a method whose unwind data can be read (x64 and arm64). With CDACQ_WRITE_SAMPLY, a
+ * CDACQ_JITDUMP_SAMPLY_POSITIONS precedes the former, without inlined calls. The target does not record
  * when and by which thread code was compiled. The timestamps therefore count 1, 2, 3, ... nanoseconds of
  * CLOCK_MONOTONIC, so that the code is older than any sample, and the thread is the first thread of the process. Fails
  * as cdacq_session_write_perf_map does. Source: tools/perf/Documentation/jitdump-specification.txt of Linux.

@@ -24,8 +24,8 @@ from .jitdump import Jitdump, JitdumpRecord
 from .records import (CodeHeap, CodeRange, Comparison, ContractInfo, DebugInfo, DescriptorItem, End, ExceptionClause,
                       ExceptionFrame, GCInfo, JitdumpDebugInfo, JitdumpEntry, JitdumpFunction, JitdumpHeader,
                       JitdumpInlineCall, JitdumpLineRecord, JitdumpLoad, JitdumpMove, JitdumpPlace, JitdumpRange,
-                      JitdumpSamplyDebugInfo2, JitdumpUnwindingInfo, JitManagerInfo, Lock, MappedFile, Method,
-                      ModuleInfo, Need, Object, PdbInfo, Process, ProcessInfo, RegionInfo, RuntimeInfo, Source, Stops,
+                      JitdumpSamplyDebugInfo2, JitdumpSamplyPositions, JitdumpUnwindingInfo, JitManagerInfo, Lock,
+                      MappedFile, Method, ModuleInfo, Need, Object, PdbInfo, Process, ProcessInfo, RegionInfo, RuntimeInfo, Source, Stops,
                       TargetInfo, Task, Value, Verification, Wait, Waits, Written)
 from .target import Mapping, Memory, MemoryThread, Session, Target, open, processes
 
@@ -43,7 +43,7 @@ __all__ = [
     "FrameKind", "FrameSource", "FuncletKind", "GCInfo", "JitManagerInfo", "JitType", "Jitdump", "JitdumpDebugInfo",
     "JitdumpEntry", "JitdumpFunction", "JitdumpHeader", "JitdumpInlineCall", "JitdumpKind", "JitdumpLineRecord",
     "JitdumpLoad", "JitdumpMove", "JitdumpPlace", "JitdumpRange", "JitdumpRecord", "JitdumpSamplyDebugInfo2",
-    "JitdumpUnwindingInfo", "Listing", "Lock", "LockKind", "MappedFile", "Mapping", "Memory", "MemoryThread", "Method",
+    "JitdumpSamplyPositions", "JitdumpUnwindingInfo", "Listing", "Lock", "LockKind", "MappedFile", "Mapping", "Memory", "MemoryThread", "Method",
     "ModuleInfo", "NameStyle", "Need", "NeedKind", "Object", "PdbInfo", "Process", "ProcessInfo", "RegionInfo",
     "RuntimeInfo", "Session", "Source", "Status", "Stops", "Target", "TargetInfo", "TargetKind", "Task", "Thread",
     "ThreadState", "Value", "ValueKind", "Verdict", "Verification", "Wait", "WaitKind", "WaitSource", "Waits", "Written",

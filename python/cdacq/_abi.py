@@ -226,6 +226,7 @@ class ElfFlags(enum.IntFlag):
 
 class JitdumpWriteFlags(enum.IntFlag):
     DEBUG = 1 << 17
+    SAMPLY = 1 << 18
 
 
 class LockKind(enum.IntEnum):
@@ -283,6 +284,7 @@ class JitdumpKind(enum.IntEnum):
     SAMPLY_TIER = 7
     SAMPLY_SOURCE = 8
     UNKNOWN = 9
+    SAMPLY_POSITIONS = 10
 
     @property
     def text(self) -> str:
@@ -511,6 +513,10 @@ JitdumpSamplyDebugInfo2 = struct(
     ("function_names_count", c_uint32), ("function_names_list_size", c_uint32), ("function_count", c_uint32),
     ("inline_call_record_count", c_uint32), ("range_count", c_uint32), ("line_record_count", c_uint32))
 
+JitdumpSamplyPositions = struct(
+    "cdacq_jitdump_samply_positions", ("code_addr", c_uint64), ("code_offset_count", c_uint64),
+    ("source_position_count", c_uint64), ("string_count", c_uint64))
+
 
 class JitdumpOpaque(Structure):
     _fields_ = [("bytes", c_void_p), ("size", c_size_t), ("big_endian", c_bool)]
@@ -519,7 +525,7 @@ class JitdumpOpaque(Structure):
 class JitdumpAs(Union):
     _fields_ = [("header", JitdumpHeader), ("load", JitdumpLoad), ("move", JitdumpMove),
                 ("debug_info", JitdumpDebugInfo), ("unwinding_info", JitdumpUnwindingInfo),
-                ("samply_debug_info2", JitdumpSamplyDebugInfo2)]
+                ("samply_debug_info2", JitdumpSamplyDebugInfo2), ("samply_positions", JitdumpSamplyPositions)]
 
 
 JitdumpRecord = struct(

@@ -665,13 +665,16 @@ class Lookups:
         return self._write("cdacq_session_write_perf_map", output, _visit_flags(stubs, r2r), left_out)
 
     def write_jitdump(self, output: str | os.PathLike[str] | IO[bytes], *, stubs: bool = False, r2r: str = "prepared",
-                      debug: bool = False,
+                      debug: bool = False, samply: bool = False,
                       left_out: Callable[[records.Method], object] | None = None) -> records.Written:
         """Writes a jitdump to a path or a binary file, with `debug` also lines and call-frame information.
 
+        With `samply`, the lines are in samply's own records, too.
+
         Otherwise as `write_perf_map`.
         """
-        flags = _visit_flags(stubs, r2r) | (_abi.JitdumpWriteFlags.DEBUG if debug else 0)
+        flags = _visit_flags(stubs, r2r) | (_abi.JitdumpWriteFlags.DEBUG if debug or samply else 0) | (
+            _abi.JitdumpWriteFlags.SAMPLY if samply else 0)
         return self._write("cdacq_session_write_jitdump", output, flags, left_out)
 
     def write_elf(self, output: str | os.PathLike[str] | IO[bytes], *, stubs: bool = False, r2r: str = "prepared",

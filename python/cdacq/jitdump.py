@@ -21,6 +21,7 @@ _header = _decode.decoder(_abi.JitdumpHeader, records.JitdumpHeader)
 _move = _decode.decoder(_abi.JitdumpMove, records.JitdumpMove)
 _debug_info = _decode.decoder(_abi.JitdumpDebugInfo, records.JitdumpDebugInfo)
 _samply = _decode.decoder(_abi.JitdumpSamplyDebugInfo2, records.JitdumpSamplyDebugInfo2)
+_positions = _decode.decoder(_abi.JitdumpSamplyPositions, records.JitdumpSamplyPositions)
 
 
 def _bytes(address: int | None, size: int) -> bytes | None:
@@ -47,6 +48,7 @@ _FIELDS: dict[int, tuple[str, Callable[[Any], Any]]] = {
     JitdumpKind.DEBUG_INFO: ("debug_info", _debug_info),
     JitdumpKind.UNWINDING_INFO: ("unwinding_info", _unwinding_info),
     JitdumpKind.SAMPLY_DEBUG_INFO2: ("samply_debug_info2", _samply),
+    JitdumpKind.SAMPLY_POSITIONS: ("samply_positions", _positions),
 }
 
 
@@ -54,7 +56,8 @@ class JitdumpRecord:
     """A record of a jitdump, or its header, which comes first.
 
     `fields` has what records of the kind have: a JitdumpHeader, JitdumpLoad, JitdumpMove, JitdumpDebugInfo,
-    JitdumpUnwindingInfo or JitdumpSamplyDebugInfo2; None if the record is too short for them, or its kind has none.
+    JitdumpUnwindingInfo, JitdumpSamplyDebugInfo2 or JitdumpSamplyPositions; None if the record is too short for them, or
+    its kind has none.
     The lists in a record can be read until the next record is: later, ValueError is raised.
     """
 

@@ -462,6 +462,14 @@ class JitdumpSamplyDebugInfo2(NamedTuple):
     line_record_count: int
 
 
+class JitdumpSamplyPositions(NamedTuple):
+    """The SAMPLY_JIT_CODE_DEBUG_INFO2 that samply reads."""
+    code_addr: int
+    code_offset_count: int
+    source_position_count: int
+    string_count: int
+
+
 class JitdumpEntry(NamedTuple):
     """A debug entry of a JIT_CODE_DEBUG_INFO."""
     code_addr: int

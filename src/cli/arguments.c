@@ -193,6 +193,8 @@ static bool take_option(struct arguments *arguments, int id, const char *value)
         return take_r2r(invocation, value);
     case OPTION_CODE:
         return invocation->code = true;
+    case OPTION_SAMPLY:
+        return invocation->samply = true;
     case OPTION_FOLLOW:
         return invocation->follow = true;
     case OPTION_FOLDED:

@@ -35,7 +35,8 @@ struct invocation {
     bool verbose;
     bool stubs;
     enum r2r_methods r2r;
-    bool code; /* of `elf` */
+    bool code;   /* of `elf` */
+    bool samply; /* of `jitdump` */
     bool follow;
     bool has_at, has_time; /* of `records` */
     uint64_t at, time;

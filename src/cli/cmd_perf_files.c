@@ -72,7 +72,7 @@ static unsigned flags_of(const struct invocation *invocation)
     bool is_elf = invocation->command->run == cmd_elf;
     unsigned which = is_elf && invocation->r2r == R2R_DEFAULT ? 0 : r2r[invocation->r2r];
     if (invocation->command->run == cmd_jitdump)
-        which |= (unsigned)CDACQ_WRITE_DEBUG;
+        which |= (unsigned)CDACQ_WRITE_DEBUG | (invocation->samply ? (unsigned)CDACQ_WRITE_SAMPLY : 0u);
     return which | (invocation->stubs ? CDACQ_VISIT_STUBS : 0u) | (invocation->code ? (unsigned)CDACQ_ELF_CODE : 0u);
 }
 

@@ -178,13 +178,14 @@ static const struct list samply_lists[] = {
             ELEMENT(":", DECIMAL, line.line_number), ELEMENT(":", DECIMAL, line.column_number))},
 };
 
-#define RECORD(label, format, path)  FIELD(label, format, struct cdacq_jitdump_record, path)
-#define HEADER(label, format, field) RECORD(label, format, as.header.field)
-#define LOAD(label, format, field)   RECORD(label, format, as.load.field)
-#define MOVE(label, format, field)   RECORD(label, format, as.move.field)
-#define DEBUG(label, format, field)  RECORD(label, format, as.debug_info.field)
-#define UNWIND(label, format, field) RECORD(label, format, as.unwinding_info.field)
-#define SAMPLY(label, format, field) RECORD(label, format, as.samply_debug_info2.field)
+#define RECORD(label, format, path)     FIELD(label, format, struct cdacq_jitdump_record, path)
+#define HEADER(label, format, field)    RECORD(label, format, as.header.field)
+#define LOAD(label, format, field)      RECORD(label, format, as.load.field)
+#define MOVE(label, format, field)      RECORD(label, format, as.move.field)
+#define DEBUG(label, format, field)     RECORD(label, format, as.debug_info.field)
+#define UNWIND(label, format, field)    RECORD(label, format, as.unwinding_info.field)
+#define SAMPLY(label, format, field)    RECORD(label, format, as.samply_debug_info2.field)
+#define POSITIONS(label, format, field) RECORD(label, format, as.samply_positions.field)
 #define WORD(text)    \
     {                 \
         .label = text \
@@ -245,6 +246,13 @@ static const struct record_kind {
          FIELDS(SAMPLY("", DECIMAL, function_count), SAMPLY(" functions, ", DECIMAL, inline_call_record_count),
                 SAMPLY(" inline calls, ", DECIMAL, line_record_count), WORD(" line records")),
          samply_lists, ARRAY_SIZE(samply_lists)},
+    [CDACQ_JITDUMP_SAMPLY_POSITIONS] =
+        {FIELDS(POSITIONS("code_addr", HEX, code_addr), POSITIONS("code_offset_count", DECIMAL, code_offset_count),
+                POSITIONS("source_position_count", DECIMAL, source_position_count),
+                POSITIONS("string_count", DECIMAL, string_count)),
+         FIELDS(POSITIONS("", HEX, code_addr), POSITIONS(" ", DECIMAL, code_offset_count), WORD(" code offsets, "),
+                POSITIONS("", DECIMAL, source_position_count), WORD(" source positions")),
+         NULL, 0},
 };
 
 static const struct record_kind other_kind = {

@@ -112,8 +112,9 @@ const struct command commands[] = {
             "The file has the form of the runtime's /tmp/jit-PID.dump (DOTNET_PerfMapEnabled=1), which need not\n"
             "exist: one record for each method that was compiled at run time. --r2r adds ReadyToRun methods.\n"
             "Incomplete code is left out. Without --names, names have the runtime's own form, --names il.\n"
-            "With --follow, records of code that a process compiles later follow, until it ends or SIGINT arrives.\n",
-        .options = OPTIONS_TARGET | OPTIONS_FILE | OPTIONS_NAMES | OPTIONS_METHODS | OPTIONS_FOLLOW,
+            "With --follow, records of code that a process compiles later follow, until it ends or SIGINT arrives.\n"
+            "--samply adds samply's own records of lines and columns.\n",
+        .options = OPTIONS_TARGET | OPTIONS_FILE | OPTIONS_NAMES | OPTIONS_METHODS | OPTIONS_FOLLOW | OPTIONS_JITDUMP,
         .names = CDACQ_NAMES_IL,
         .targets_max = 1,
     },

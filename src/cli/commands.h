@@ -21,6 +21,7 @@ enum option_group {
     OPTIONS_FILTER = 1 << 10,  /* what becomes of the text */
     OPTIONS_FOLLOW = 1 << 11,  /* whether the command goes on with what is new */
     OPTIONS_R2R = 1 << 12,     /* which ReadyToRun methods there are */
+    OPTIONS_JITDUMP = 1 << 13, /* what a jitdump holds */
 };
 
 /* Where the list of commands has it. */

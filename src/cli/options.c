@@ -34,6 +34,7 @@ const struct option_row option_rows[] = {
     {"r2r", "WHICH", "prepared all", "include ReadyToRun methods: 'prepared' or 'all'", OPTIONS_METHODS | OPTIONS_R2R,
      OPTION_R2R},
     {"code", NULL, NULL, "include the bytes of the code", OPTIONS_ELF, OPTION_CODE},
+    {"samply", NULL, NULL, "add the records in which samply finds lines and columns", OPTIONS_JITDUMP, OPTION_SAMPLY},
     {"follow", NULL, NULL, "go on with what is new, until it ends or SIGINT arrives", OPTIONS_FOLLOW, OPTION_FOLLOW},
     {"folded", NULL, NULL, "fold the stacks of 'perf script', for flame graphs", OPTIONS_FILTER, OPTION_FOLDED},
     {"at", "ADDR", NULL, "show the function that has this address, moves applied", OPTIONS_RECORDS, OPTION_AT},

@@ -24,6 +24,7 @@ enum option_id {
     OPTION_STUBS,
     OPTION_R2R,
     OPTION_CODE,
+    OPTION_SAMPLY,
     OPTION_FOLLOW,
     OPTION_AT,
     OPTION_TIME,

@@ -222,7 +222,8 @@ static size_t wanted_size(const struct cdacq_jitdump *jitdump, const struct cdac
 {
     uint64_t size = FIXED_MAX;
     if (jitdump->flags & CDACQ_JITDUMP_CODE || record->kind == CDACQ_JITDUMP_DEBUG_INFO ||
-        record->kind == CDACQ_JITDUMP_SAMPLY_DEBUG_INFO2 || record->kind == CDACQ_JITDUMP_UNWINDING_INFO)
+        record->kind == CDACQ_JITDUMP_SAMPLY_DEBUG_INFO2 || record->kind == CDACQ_JITDUMP_SAMPLY_TIER ||
+        record->kind == CDACQ_JITDUMP_UNWINDING_INFO)
         size = RECORD_MAX;
     else if (record->kind == CDACQ_JITDUMP_LOAD)
         size = NAME_FIRST;
@@ -303,7 +304,12 @@ static void add_pending(struct cdacq_jitdump *jitdump, struct cdacq_jitdump_reco
         added.has_address = jitdump->has_debug_info;
         added.code_addr = jitdump->last_debug_info;
     }
-    if (record->kind == CDACQ_JITDUMP_SAMPLY_DEBUG_INFO2 && !record->error)
+    if (record->kind == CDACQ_JITDUMP_SAMPLY_POSITIONS) {
+        added.kind = CDACQ_JITDUMP_SAMPLY_DEBUG_INFO2;
+        added.has_address = true;
+        added.code_addr = record->as.samply_positions.code_addr;
+    }
+    if (added.kind == CDACQ_JITDUMP_SAMPLY_DEBUG_INFO2 && !record->error)
         added.end = jitdump_samply_end(record);
     for (size_t i = 0; i < jitdump->pending_count; i++) {
         struct pending *known = &jitdump->pending[i];
@@ -492,6 +498,7 @@ static enum cdacq_status connect(struct cdacq_jitdump *jitdump, struct cdacq_jit
     case CDACQ_JITDUMP_DEBUG_INFO:
     case CDACQ_JITDUMP_UNWINDING_INFO:
     case CDACQ_JITDUMP_SAMPLY_DEBUG_INFO2:
+    case CDACQ_JITDUMP_SAMPLY_POSITIONS:
         add_pending(jitdump, record);
         return CDACQ_OK;
     default:

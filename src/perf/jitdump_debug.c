@@ -11,7 +11,10 @@ DEFINE_VECTOR_FUNCTIONS(frame_entries, struct dwarf_frame_entry);
 void jitdump_debug_init(struct jitdump_debug *debug, struct cdacq_session *session)
 {
     bool big = session->target->descriptor_info.big_endian;
-    *debug = (struct jitdump_debug){.entries.big_endian = big, .unwinding.big_endian = big};
+    *debug = (struct jitdump_debug){.entries.big_endian = big,
+                                    .unwinding.big_endian = big,
+                                    .code_offsets.big_endian = big,
+                                    .positions.big_endian = big};
     method_frames_init(&debug->frames, session);
 }
 
@@ -20,7 +23,76 @@ void jitdump_debug_deinit(struct jitdump_debug *debug)
     method_frames_deinit(&debug->frames);
     byte_writer_deinit(&debug->entries);
     byte_writer_deinit(&debug->unwinding);
+    byte_writer_deinit(&debug->code_offsets);
+    byte_writer_deinit(&debug->positions);
+    byte_writer_deinit(&debug->strings);
     frame_entries_deinit(&debug->index);
+}
+
+static void put_samply_string(struct jitdump_debug *debug, const char *string, size_t length)
+{
+    put_string(&debug->strings, string, length);
+    debug->string_count++;
+}
+
+/* The index of the string of a document's file. A method has one document, or a few. */
+static uint32_t samply_file(struct jitdump_debug *debug, const struct source_document *document)
+{
+    for (uint32_t i = 0; i < ARRAY_SIZE(debug->documents) && debug->documents[i]; i++)
+        if (debug->documents[i] == document)
+            return i + 1;
+    if (debug->string_count <= ARRAY_SIZE(debug->documents))
+        debug->documents[debug->string_count - 1] = document;
+    put_samply_string(debug, document->file, strlen(document->file));
+    return (uint32_t)debug->string_count - 1;
+}
+
+/* The first sequence point that is not hidden is where the function begins. String 0 is its name. */
+static void put_samply_position(struct jitdump_debug *debug, const struct source_point *first, uint64_t at,
+                                const struct source_point *point)
+{
+    const uint32_t no_caller = UINT32_MAX;
+    bool has_first = first->document == point->document;
+    const uint32_t fields[] = {no_caller,
+                               0,
+                               samply_file(debug, point->document),
+                               has_first ? first->line : 0,
+                               has_first ? first->column : 0u,
+                               point->line,
+                               point->column};
+    put_u32(&debug->code_offsets, (uint32_t)at);
+    put_u32(&debug->code_offsets, (uint32_t)debug->position_count++);
+    for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+        put_u32(&debug->positions, fields[i]);
+    debug->code_offset_count++;
+}
+
+static uint64_t samply_size(const struct jitdump_debug *debug)
+{
+    return debug->code_offsets.length + debug->positions.length + debug->strings.length;
+}
+
+static void form_samply(struct jitdump_debug *debug, const struct cdacq_method *method,
+                        const struct method_record *record, uint64_t size, uint64_t offset)
+{
+    const struct il_point *points = record->il_points;
+    uint32_t count = record->il_point_count;
+    uint32_t i = lower_bound(k, count, points[k].native_offset <= offset);
+    const struct source_point *last = NULL;
+    uint32_t first = 0;
+    while (first < record->source_point_count && !record->source_points[first].document)
+        first++;
+    if (first == record->source_point_count)
+        return;
+    put_samply_string(debug, method->name ? method->name : "", method->name_length);
+    for (i = i ? i - 1 : 0; i < count && points[i].native_offset < add_saturated(offset, size); i++) {
+        const struct source_point *point = record_source_point(record, (int32_t)points[i].il_offset);
+        if (!point || point == last || samply_size(debug) > DATA_MAX)
+            continue;
+        put_samply_position(debug, &record->source_points[first],
+                            points[i].native_offset > offset ? points[i].native_offset - offset : 0, point);
+        last = point;
+    }
 }
 
 /* Code that no line is known for belongs to the line before it: the format cannot say that there is none. */
@@ -85,11 +157,20 @@ void jitdump_debug_form(struct jitdump_debug *debug, const struct cdacq_method *
     const struct method_record *record = method_record_at(session, method->code_start, true);
     struct code_block block;
     debug->entries.length = debug->unwinding.length = 0;
+    debug->code_offsets.length = debug->positions.length = debug->strings.length = 0;
     debug->entry_count = debug->index_size = 0;
-    if (record && record->il_point_count && record->source_point_count)
-        form_entries(debug, record, begin, size, begin == method->code_start ? 0 : method->code_size);
+    debug->code_offset_count = debug->position_count = debug->string_count = 0;
+    memset(debug->documents, 0, sizeof debug->documents);
+    uint64_t offset = begin == method->code_start ? 0 : method->code_size;
+    bool has_lines = record && record->il_point_count && record->source_point_count;
+    if (has_lines)
+        form_entries(debug, record, begin, size, offset);
     if (debug->entries.broken)
         debug->entry_count = 0;
+    if (has_lines && debug->with_samply)
+        form_samply(debug, method, record, size, offset);
+    if (debug->code_offsets.broken || debug->positions.broken || debug->strings.broken)
+        debug->code_offset_count = 0;
     if (method_block(session, begin, &block))
         form_unwinding(debug, &block, begin, size);
 }

@@ -228,6 +228,21 @@ static bool read_code(struct writing *writing, const struct entry *entry, struct
 static void put_debug(struct writing *writing, const struct entry *entry)
 {
     struct jitdump_debug *debug = writing->debug;
+    if (debug->code_offset_count) {
+        struct cdacq_jitdump_record record = {
+            .kind = CDACQ_JITDUMP_SAMPLY_POSITIONS,
+            .total_size =
+                JITDUMP_POSITIONS_FIXED + debug->code_offsets.length + debug->positions.length + debug->strings.length,
+            .as.samply_positions = {.code_addr = entry->begin,
+                                    .code_offset_count = debug->code_offset_count,
+                                    .source_position_count = debug->position_count,
+                                    .string_count = debug->string_count},
+        };
+        put_record(writing, &record);
+        emit(writing, debug->code_offsets.data, debug->code_offsets.length);
+        emit(writing, debug->positions.data, debug->positions.length);
+        emit(writing, debug->strings.data, debug->strings.length);
+    }
     if (debug->entry_count) {
         struct cdacq_jitdump_record record = {
             .kind = CDACQ_JITDUMP_DEBUG_INFO,
@@ -355,6 +370,7 @@ enum cdacq_status cdacq_session_write_jitdump(struct cdacq_session *session, uns
 {
     struct jitdump_debug debug;
     jitdump_debug_init(&debug, session);
+    debug.with_samply = flags & (unsigned)CDACQ_WRITE_SAMPLY;
     struct writing writing = {.session = session,
                               .put = put_load,
                               .with_bytes = true,
@@ -427,6 +443,7 @@ enum cdacq_status cdacq_follower_write_jitdump(struct cdacq_follower *follower, 
     if (status < 0 || round.writing.stopped)
         return end_round(&round, status, ret);
     jitdump_debug_init(&debug, follower->session);
+    debug.with_samply = follower->flags & (unsigned)CDACQ_WRITE_SAMPLY;
     if (follower->flags & (unsigned)CDACQ_WRITE_DEBUG)
         round.writing.debug = &debug;
     status = cdacq_follower_visit_methods(follower, write_new_code, &round, err);

@@ -211,6 +211,29 @@ class Binding(Case):
             if word:
                 self.assertIn(word, found[where]["error"])
 
+    def test_positions_of_samply(self):
+        """The record that samply reads; what it could not use is reported, and another body of its id is a tier."""
+        good = [[(0, 0), (4, 1)], [(-1, 0, 1, 1, 2, 3, 4), (0, 0, -1, 0, 0, 5, 6)], [b"n", b"f"]]
+        for big in (False, True):
+            for index, value, word, where in [
+                    (0, good[0], None, 1), (0, [(0, 0), (0, 1)], "code_offset[1]", 1), (0, [(0, 2)], "source_position", 1),
+                    (0, [(17, 0)], "goes up to 17", 2), (1, [(0, 0, 1, 0, 0, 0, 0)] * 2, "caller_index", 1),
+                    (1, [(-1, 2, 1, 0, 0, 0, 0)] * 2, "function_name", 1), (1, [(-1, 0, 2, 0, 0, 0, 0)] * 2, "file", 1)]:
+                dump = Jitdump(big)
+                dump.samply_positions(1, 0x10, *good[:index], value, *good[index + 1:])
+                dump.load(1, 1, 1, 0x10, bytes(16), 1, b"a")
+                found, _ = self.records(dump.data, PARTLY if word else ANSWERED, 1 if word else 0)
+                if word:
+                    self.assertIn(word, found[where]["error"])
+                else:
+                    self.assertEqual(found, dump.expected)
+            body = bytes(dump.data[56:56 + 32 + 16 + 56 + 4])
+            for other in (body[:-1], body + b"\0", body + b"x", body[:31], b""):
+                tier = Jitdump(big)
+                tier.record(jitdump_writer.SAMPLY_TIER, 1, other)
+                found, _ = self.records(tier.data)
+                self.assertEqual(found[1]["type"], "samply_tier")
+
     def test_moves(self):
         dump = Jitdump()
         dump.load(1, 1, 1, 0x10, b"12", 7, b"a")

@@ -88,6 +88,42 @@ def judge_jitdump(cdacq, target, pid, live, folder, tally):
                 Spans(live).overlaps(load.address, load.end)]
     _count(tally, "jitdump: nothing else lies over a living method", not overlaps, "; ".join(map(_show, overlaps[:3])))
     _judge_records(cdacq, path, pid, tally)
+    _judge_samply(cdacq, write(cdacq, "jitdump", target, os.path.join(folder, "samply.dump"), "--samply"), tally)
+
+
+def _read_samply(data, offset):
+    """{offset in the code: (function, file, line)} of a record, as samply-symbols/src/jitdump.rs of samply reads it."""
+    size, = struct.unpack_from("<I", data, offset + 4)
+    _, offset_count, position_count, string_count = struct.unpack_from("<4Q", data, offset + 16)
+    at = offset + 48 + 8 * offset_count
+    positions = list(struct.iter_unpack("<iIi4I", data[at:at + 28 * position_count]))
+    strings = data[at + 28 * position_count:offset + size].split(b"\0")[:string_count]
+    found = {}
+    for code_offset, index in struct.iter_unpack("<2I", data[offset + 48:at]):
+        caller, name, file, first_line, _, line, column = positions[index]
+        assert caller == -1 and first_line and column
+        found[code_offset] = strings[name].decode(), strings[file].decode(), line
+    return found
+
+
+def _judge_samply(cdacq, path, tally):
+    """samply's records have the lines of the records that perf reads, and the names without tiers."""
+    done = subprocess.run([cdacq, "records", "--json", path], capture_output=True, encoding="utf-8", check=False)
+    records = {one["offset"]: one for one in map(json.loads, done.stdout.splitlines()[1:])}
+    with open(path, "rb") as file:
+        data = file.read()
+    _count(tally, "samply: our reader takes it", done.returncode == 0 and not done.stderr, done.stderr)
+    for load in (one for one in records.values() if one["type"] == "load" and one["debug_info"]):
+        found = _read_samply(data, load["samply_debug_info2"]) if load["samply_debug_info2"] else {}
+        begin, lines = int(load["code_addr"], 16), []
+        for _, (name, file, line) in sorted(found.items()):
+            if not lines or lines[-1] != (file, line):
+                lines.append((file, line))
+        entries = [(entry["name"], entry["line"]) for entry in records[load["debug_info"]]["entries"]]
+        starts = {int(entry["code_addr"], 16) - begin for entry in records[load["debug_info"]]["entries"]}
+        _count(tally, "samply: the lines of the other record", lines == entries and starts <= set(found), str(load))
+        _count(tally, "samply: the name", {name for name, *_ in found.values()} == {split_tiers(load["name"])[0].replace(
+            "\\\\", "\\")}, str(load))
 
 
 def _judge_records(cdacq, path, pid, tally):

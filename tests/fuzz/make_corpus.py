@@ -224,6 +224,7 @@ def jitdumps():
                     [(0, 1, 1, 4, 0), (1, 2, 1, 5, 6)], [(0, 1), (2, 1), (4, 1)], [(0, 0, 1, 0), (2, 1, 7, 8)])
         dump.load(2, 3, 4, 0x10, b"code", 5, b"Name")
         dump.move(3, 3, 4, 0x20, 0x10, 0x20, 4, 5)
+        dump.samply_positions(1, 0x1000, [(0, 0), (4, 1)], [(-1, 0, 1, 1, 2, 3, 4), (0, 0, -1, 0, 0, 5, 6)], [b"n", b"f"])
         dump.record(jitdump_writer.SAMPLY_TIER, 4, b"tier")
         dump.record(99, 4, b"?")
         dump.close(5)

@@ -1,7 +1,7 @@
 """Writes jitdump files in either byte order, and what `cdacq records --json` should say of them.
 
 It goes by the published texts (perf's jitdump-specification.txt, samply's "Jitdump record format for debug info with
-inlines") and shares nothing with the reader.
+inlines"; samply's source) and shares nothing with the reader.
 """
 import struct
 
@@ -125,6 +125,17 @@ class Jitdump:
                                      "call_column_number"),
             range_list=objects(ranges, "start_offset", "size"),
             line_record_list=objects(lines, "code_offset", "file_index", "line_number", "column_number"))
+        self.pending["samply_debug_info2"] = offset
+        return offset
+
+    def samply_positions(self, timestamp, code_addr, offsets, positions, strings):
+        """As samply-symbols/src/jitdump.rs of samply reads it: it has the id that the text gives to SAMPLY_TIER."""
+        body = self.pack("4Q", code_addr, len(offsets), len(positions), len(strings))
+        body += b"".join(self.pack("2I", *offset) for offset in offsets)
+        body += b"".join(self.pack("iIi4I", *position) for position in positions)
+        offset = self.record(SAMPLY_TIER, timestamp, body + b"".join(string + b"\0" for string in strings),
+                             type="samply_positions", code_addr=hex(code_addr), code_offset_count=len(offsets),
+                             source_position_count=len(positions), string_count=len(strings))
         self.pending["samply_debug_info2"] = offset
         return offset
 
