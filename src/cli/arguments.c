@@ -251,9 +251,9 @@ static const char *similar_option(const char *word)
 {
     struct similar similar;
     char name[32];
-    similar_begin(&similar, name);
     if (snprintf(name, sizeof name, "%.*s", (int)strcspn(word + 2, "="), word + 2) >= (int)sizeof name)
         return NULL;
+    similar_begin(&similar, name);
     for (size_t i = 0; i < option_count; i++)
         similar_consider(&similar, option_rows[i].name);
     return similar.best;

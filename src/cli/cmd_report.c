@@ -140,11 +140,16 @@ static int write_report(const struct invocation *invocation, struct report *repo
         report_write_json(report);
     else
         report_write_text(report, invocation->brief);
+    bool says_nothing = invocation->brief && !invocation->json && !invocation->signature && !report->dead &&
+                        report->cause == REPORT_ALIVE && !report->deadlocks.count;
     uint64_t errors = report->answers.errors;
     answers_deinit(&report->answers);
     cdacq_target_resume(report->target);
     if (!output_close(&out))
         return EXIT_FAILED;
+    if (says_nothing)
+        notice("%s: nothing says that the process died, and no deadlock was found; without --brief, there is more",
+               report->target_name);
     return errors || report->incomplete || report->guesses ? EXIT_PARTLY : EXIT_ANSWERED;
 }
 

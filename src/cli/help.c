@@ -26,10 +26,17 @@ const char *help_exit_partly(const struct command *command)
     return command && command->exit_partly ? command->exit_partly : "some of it was not answered";
 }
 
+static void print_heading(struct output *out, const char *title)
+{
+    output_style(out, STYLE_HEADING);
+    output_printf(out, "\n%s:\n", title);
+    output_style(out, STYLE_NONE);
+}
+
 static void print_exit_codes(struct output *out, const struct command *command)
 {
-    output_literal(out, "\nExit status:\n"
-                        "   0  everything was answered\n"
+    print_heading(out, "Exit status");
+    output_literal(out, "   0  everything was answered\n"
                         "   1  ");
     output_literal(out, help_exit_partly(command));
     output_literal(out, "\n"
@@ -50,13 +57,13 @@ static void print_option(struct output *out, const struct option_row *row)
 /* The command's own options, and then those that say how its target is read. */
 static void print_options(struct output *out, unsigned groups)
 {
-    output_literal(out, "\nOptions:\n");
+    print_heading(out, "Options");
     for (size_t i = 0; i < option_count; i++)
         if (option_is_of(&option_rows[i], groups) && option_rows[i].groups != OPTIONS_TARGET)
             print_option(out, &option_rows[i]);
     if (!(groups & OPTIONS_TARGET))
         return;
-    output_literal(out, "\nHow TARGET is read:\n");
+    print_heading(out, "How TARGET is read");
     for (size_t i = 0; i < option_count; i++)
         if (option_rows[i].groups == OPTIONS_TARGET)
             print_option(out, &option_rows[i]);
@@ -82,15 +89,15 @@ static void print_commands(struct output *out)
                         "Reads a .NET process from outside: its stacks, and the methods that own addresses.\n\n");
     output_literal(out, help_target_text);
     for (unsigned section = 0; section < SECTION_COUNT; section++) {
-        output_printf(out, "\n%s:\n", section_titles[section]);
+        print_heading(out, section_titles[section]);
         for (size_t i = 0; i < command_count; i++)
             if (commands[i].section == section)
                 output_printf(out, "  %-11s %s\n", commands[i].name, commands[i].summary);
     }
     output_literal(out, "\n'cdacq help COMMAND' shows a command's arguments and options, 'man cdacq' all about it.\n");
     print_exit_codes(out, NULL);
-    output_literal(out, "\nExamples:\n"
-                        "  cdacq report core.1234\n"
+    print_heading(out, "Examples");
+    output_literal(out, "  cdacq report core.1234\n"
                         "  cdacq stack 1234\n"
                         "  cdacq ip2method core.1234 7f21c8a31b47\n");
 }

@@ -78,6 +78,8 @@ class Completion(unittest.TestCase):
         (root / "my cores").mkdir()
         for name in ("a.core", "my cores/b"):
             (root / name).write_bytes(b"\x7fELF\2\1\1" + bytes(9) + b"\4\0" + bytes(46))
+        (root / "d:e").mkdir()
+        shutil.copy(root / "a.core", root / "d:e" / "f:1:2")
         (root / "c.core.zst").write_bytes(b"\x28\xb5\x2f\xfd" + bytes(60))
         (root / "notes.txt").write_bytes(b"text" * 16)
         (root / "program").write_bytes(b"\x7fELF\2\1\1" + bytes(9) + b"\2\0" + bytes(46))
@@ -101,9 +103,9 @@ class Completion(unittest.TestCase):
         self.assertEqual(words["stack --names = s"], ["sos", "source"])
         self.assertIn("-o", words["stack --names il -"])
         self.assertEqual(words["methods --r2r "], ["prepared", "all"])
-        self.assertEqual(set(words["info "]) - pids, {"a.core", "c.core.zst", "my cores"})
+        self.assertEqual(set(words["info "]) - pids, {"a.core", "c.core.zst", "d:e", "my cores"})
         self.assertEqual(words["info a"], ["a.core"])
-        self.assertEqual(words["symfs a.core "], ["my cores"])
+        self.assertEqual(set(words["symfs a.core "]), {"d:e", "my cores"})
         self.assertEqual(words["verify a.core n"], ["notes.txt"])
         self.assertEqual(words["info -o n"], ["notes.txt"])
         self.assertEqual(words["ip2method a.core "], [])
@@ -112,6 +114,11 @@ class Completion(unittest.TestCase):
         shown = type_in(["bash", "--norc", "--noprofile", "-i"], f"source {SCRIPTS}/cdacq.bash",
                         "cdacq repo\t--bri\tmy\t\t && echo", r"my\\ cores/b", self.folder.name)
         self.assertRegex(shown, r"cdacq report --brief my\\ cores/b")
+        for typed, expected in [("d", "d\\\\:e/"), ("d:", "d:e/"), ("d:e/", "d:e/f\\\\:1\\\\:2 "), ("d:e/f:1", "d:e/f:1\\\\:2 "),
+                                ("a.core d:e/f:", "a.core d:e/f:1\\\\:2 "), ("-o d:e/f:", "-o d:e/f:1\\\\:2 ")]:
+            shown = type_in(["bash", "--norc", "--noprofile", "-i"], f"source {SCRIPTS}/cdacq.bash",
+                            f"cdacq info {typed}\tEND", "END", self.folder.name)
+            self.assertRegex(shown, f"cdacq info {expected}END")
 
     @unittest.skipUnless(shutil.which("fish"), "there is no fish")
     def test_fish(self):
@@ -121,7 +128,7 @@ class Completion(unittest.TestCase):
         self.assertEqual(in_fish("info a", cwd=self.folder.name), ["a.core"])
         self.assertEqual(in_fish("info -o n", cwd=self.folder.name), ["notes.txt"])
         self.assertEqual(in_fish("info --output=n", cwd=self.folder.name)[-1].rsplit("=")[-1], "notes.txt")
-        self.assertEqual(in_fish("symfs a.core ", cwd=self.folder.name), ["my cores/"])
+        self.assertEqual(in_fish("symfs a.core ", cwd=self.folder.name), ["d:e/", "my cores/"])
         self.assertEqual([word for word in in_fish("stack --") if word[2:] not in options_of("stack")], [])
 
     @unittest.skipUnless(shutil.which("zsh"), "there is no zsh")

@@ -106,6 +106,9 @@ class Crash(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertEqual(done.stderr.count("\n"), 1)
         self.assertIn("no threads", done.stderr)
+        done = run("report", "--brief", os.path.join(TESTS, "fixtures", "net10-x64", "core"))
+        self.assertEqual(done.stdout, "")
+        self.assertIn("nothing says that the process died", done.stderr)
 
 
 if __name__ == "__main__":
