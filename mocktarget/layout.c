@@ -53,6 +53,10 @@ static uint32_t inline_size(const struct mock *mock, enum mock_field field)
     case F_PrecodeMachineDescriptor_FixupBytes:
     case F_PrecodeMachineDescriptor_FixupIgnoredBytes:
         return MOCK_PRECODE_CODE;
+    case F_RangeListBlock_Ranges:
+        return MOCK_BLOCK_RANGES * mock->sizes[T_RangeListRange];
+    case F_StubLinkStubManager_StarterBlock:
+        return mock->sizes[T_RangeListBlock];
     case F_SoftwareExceptionFrame_TargetContext:
     case F_FaultingExceptionFrame_TargetContext:
     case F_DebuggerEval_TargetContext:

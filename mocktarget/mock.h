@@ -58,7 +58,13 @@ struct mock_fragments {
     struct mock_range range;
 };
 
-enum { MOCK_CONTRACT_MAX = 16, MOCK_SUB_DESCRIPTOR_MAX = 4, MOCK_PRECODE_CODE = 24, MOCK_CONTEXT = 0x4d0 };
+enum {
+    MOCK_CONTRACT_MAX = 16,
+    MOCK_SUB_DESCRIPTOR_MAX = 4,
+    MOCK_PRECODE_CODE = 24,
+    MOCK_CONTEXT = 0x4d0,
+    MOCK_BLOCK_RANGES = 10
+};
 
 /* How this target's precodes look: fixup precodes, [1], and all others, [0]. */
 struct mock_precode_machine {

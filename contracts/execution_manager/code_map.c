@@ -24,7 +24,10 @@ struct code_map *code_map_build(struct execution_manager *manager, struct field_
     struct range_section_list list;
     if (!range_section_map_list(reader, manager->map, &list))
         return NULL;
+    bool added = stub_ranges_add(reader, &manager->image, &list);
     CLEANUP_FREE struct range_section *sections = list.items;
+    if (!added)
+        return NULL;
     struct code_map *map = calloc(1, sizeof *map);
     struct code_range *ranges = calloc(list.count + 1, sizeof *ranges);
     if (!map || !ranges) {

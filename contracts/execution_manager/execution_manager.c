@@ -37,7 +37,8 @@ void execution_manager_read_globals(struct execution_manager *manager, struct fi
 bool execution_manager_section(struct execution_manager *manager, struct field_reader *reader, uint64_t address,
                                struct range_section *ret)
 {
-    return range_sections_find(&manager->sections, reader, manager->map, address, ret);
+    return range_sections_find(&manager->sections, reader, manager->map, address, ret) ||
+           (!reader_failed(&reader->raw) && stub_ranges_find(reader, &manager->image, address, ret));
 }
 
 const struct jit_manager_ops *jit_manager_of(const struct range_section *section)

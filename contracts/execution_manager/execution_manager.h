@@ -7,6 +7,7 @@
 
 #include "contracts/code_lookup/range_sections.h"
 #include "contracts/execution_manager/jit_manager.h"
+#include "contracts/execution_manager/stub_ranges.h"
 
 /* What differs between versions of the contract. */
 struct execution_manager_version {
@@ -25,7 +26,8 @@ struct execution_manager {
     const struct layout *layout;
     uint64_t map; /* the RangeSectionMap */
     struct range_sections sections;
-    uint64_t the_pre_stub; /* the start of its code; 0 if not published */
+    uint64_t the_pre_stub;     /* the start of its code; 0 if not published */
+    struct image_bounds image; /* of the runtime */
 };
 
 void execution_manager_init(struct execution_manager *manager, const struct execution_manager_version *version,
@@ -35,7 +37,7 @@ void execution_manager_deinit(struct execution_manager *manager);
 /* Reads where ThePreStub is, which lies outside of all ranges. It stays 0 if that cannot be read. */
 void execution_manager_read_globals(struct execution_manager *manager, struct field_reader *reader);
 
-/* The range section that holds `address`. False if there is none or the reader fails. */
+/* The range section, or the range of stubs outside of the map, that holds `address`. False if there is none or the reader fails. */
 bool execution_manager_section(struct execution_manager *manager, struct field_reader *reader, uint64_t address,
                                struct range_section *ret);
 

@@ -5,6 +5,8 @@
  * Source: dotnet/runtime docs/design/datacontracts/ExecutionManager.md, "RangeList"; src/coreclr/vm/codeman.h;
  * src/coreclr/utilcode/loaderheap.cpp.
  */
+#include "contracts/execution_manager/range_list_manager.h"
+
 #include "contracts/execution_manager/jit_manager.h"
 
 enum {
@@ -22,32 +24,33 @@ static size_t without_zeros(const uint8_t *bytes, size_t count)
     return count;
 }
 
-/*
- * The end of the used part. It is the section's end unless zeros follow the last byte that is not zero: memory that is
- * missing may hold stubs.
- */
-static uint64_t used_end(struct reader *reader, const struct range_section *section)
+uint64_t stubs_used_end(struct reader *reader, uint64_t begin, uint64_t end)
 {
-    uint64_t used = section->begin, readable = section->begin, at = section->begin;
+    uint64_t used = begin, readable = begin, at = begin;
     bool any = false;
-    if (section->end - section->begin > LIST_MAX)
-        return section->end;
-    while (at < section->end && reader_step(reader, "stubs")) {
-        uint64_t end = MIN(align_down(at, PAGE_SIZE) + PAGE_SIZE, section->end);
-        const uint8_t *bytes = reader_try_view(reader, at, end - at);
+    if (end - begin > LIST_MAX)
+        return end;
+    while (at < end && reader_step(reader, "stubs")) {
+        uint64_t next = MIN(align_down(at, PAGE_SIZE) + PAGE_SIZE, end);
+        const uint8_t *bytes = reader_try_view(reader, at, next - at);
         uint8_t copy[PAGE_SIZE];
-        if (!bytes && reader_try_copy(reader, at, copy, end - at))
+        if (!bytes && reader_try_copy(reader, at, copy, next - at))
             bytes = copy;
-        size_t count = bytes ? without_zeros(bytes, end - at) : 0;
+        size_t count = bytes ? without_zeros(bytes, next - at) : 0;
         if (count)
             used = at + count;
         if (bytes)
-            readable = end;
+            readable = next;
         any |= bytes != NULL;
-        at = end;
+        at = next;
     }
-    bool ends = any && readable - used >= MIN((uint64_t)UNUSED_MIN, section->end - used);
-    return ends ? MIN(align_up(used, STUB_ALIGNMENT), section->end) : section->end;
+    bool ends = any && readable - used >= MIN((uint64_t)UNUSED_MIN, end - used);
+    return ends ? MIN(align_up(used, STUB_ALIGNMENT), end) : end;
+}
+
+static uint64_t used_end(struct reader *reader, const struct range_section *section)
+{
+    return section->stub_kind ? section->end : stubs_used_end(reader, section->begin, section->end);
 }
 
 /* Whether `ip` is in the used part. Code is seldom followed by many zeros, so little is read. */
@@ -63,6 +66,10 @@ static bool is_used(struct reader *reader, const struct range_section *section, 
 static bool find(const struct section_reader *section, uint64_t ip, struct code_block *ret)
 {
     struct field_reader *reader = section->reader;
+    if (section->section->stub_kind) {
+        *ret = (struct code_block){.ip = ip, .start = ip, .kind = section->section->stub_kind};
+        return true;
+    }
     uint64_t number = read_optional(reader, section->section->range_list, F_CodeRangeMapRangeList_RangeListType);
     reader_recover(&reader->raw, FAILURE(CDACQ_ERR_MEMORY)); /* stubs of an unknown kind are still stubs */
     uint8_t kind = (uint8_t)stub_kind_of(section->managers->stub_kinds, number);

@@ -136,7 +136,8 @@ static bool is_frameless(enum cdacq_code_kind kind)
 {
     return kind == CDACQ_CODE_JUMP_STUB || kind == CDACQ_CODE_DYNAMIC_HELPER || kind == CDACQ_CODE_STUB_PRECODE ||
            kind == CDACQ_CODE_FIXUP_PRECODE || kind == CDACQ_CODE_VSD_DISPATCH_STUB ||
-           kind == CDACQ_CODE_VSD_VTABLE_STUB || kind == CDACQ_CODE_CALL_COUNTING_STUB;
+           kind == CDACQ_CODE_VSD_VTABLE_STUB || kind == CDACQ_CODE_CALL_COUNTING_STUB ||
+           kind == CDACQ_CODE_COPIED_WRITE_BARRIERS;
 }
 
 static struct guess guess_of(const struct stack_walk *walk)

@@ -8,7 +8,7 @@
 
 CDACQ_BEGIN_DECLS
 
-/* The kind of code at an address: name, value, text. Stub kinds are spelled as in the runtime's CodeKind. */
+/* The kind of code at an address: name, value, text. Stub kinds are spelled as the runtime spells them. */
 #define CDACQ_CODE_KINDS(X)                      \
     X(UNKNOWN, 0, "Unknown")                     \
     X(JUMP_STUB, 1, "JumpStub")                  \
@@ -26,7 +26,9 @@ CDACQ_BEGIN_DECLS
     X(INTERPRETER, 13, "interpreter")            \
     X(WRAPPER_STUB, 14, "WrapperStub")           \
     X(SHUFFLE_THUNK, 15, "ShuffleThunk")         \
-    X(THE_PRE_STUB, 16, "ThePreStub")
+    X(THE_PRE_STUB, 16, "ThePreStub")            \
+    X(STUB_LINK_STUB, 17, "StubLinkStub")        \
+    X(COPIED_WRITE_BARRIERS, 18, "JIT_CopiedWriteBarriers")
 
 enum cdacq_code_kind {
 #define CDACQ_CODE_KIND_(name, value, text) CDACQ_CODE_##name = value,

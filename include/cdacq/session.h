@@ -99,7 +99,7 @@ CDACQ_API enum cdacq_status cdacq_session_visit_methods(struct cdacq_session *se
 
 /* ---- Code ranges ------------------------------------------------------------------------------------------------- */
 
-/* A range of addresses that the runtime's range section map covers. */
+/* A range of addresses that the runtime's range section map covers, or that has stubs outside of it. */
 struct cdacq_code_range_info {
     size_t size;
     uint64_t begin, end;

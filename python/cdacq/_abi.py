@@ -77,6 +77,8 @@ class CodeKind(enum.IntEnum):
     WRAPPER_STUB = 14
     SHUFFLE_THUNK = 15
     THE_PRE_STUB = 16
+    STUB_LINK_STUB = 17
+    COPIED_WRITE_BARRIERS = 18
 
     @property
     def text(self) -> str:

@@ -257,6 +257,8 @@ static enum cdacq_status read_contracts(struct cdacq_target *target, const struc
     target->layout.code_pointer_flags = platform_metadata_code_pointer_flags(&reader);
     target->manager.precode_stubs = target->contracts.precode_stubs;
     execution_manager_read_globals(&target->manager, &reader);
+    if (runtime->has_image)
+        target->manager.image = (struct image_bounds){runtime->image.begin, runtime->image.end};
     return CDACQ_OK;
 }
 

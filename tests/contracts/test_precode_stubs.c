@@ -777,6 +777,168 @@ START_TEST(interpreted_methods_damaged)
 }
 END_TEST
 
+/* ---- Stubs outside of the range section map ---- */
+
+/* The mock's list of the ranges of stubs that its assembler made. */
+struct stub_list {
+    struct mock *mock;
+    uint64_t block;
+};
+
+static uint64_t range_at(const struct stub_list *list, unsigned i)
+{
+    return list->block + mock_offset_of(list->mock, "RangeListBlock.Ranges") +
+           i * mock_size_of(list->mock, "RangeListRange");
+}
+
+static void add_range(struct stub_list *list, unsigned i, uint64_t begin, uint64_t end, uint64_t id)
+{
+    uint64_t at = range_at(list, i);
+    mock_set(list->mock, at, "RangeListRange.Start", begin);
+    mock_set(list->mock, at, "RangeListRange.End", end);
+    mock_set(list->mock, at, "RangeListRange.Id", id);
+}
+
+static struct stub_list stub_list_create(struct mock *mock, unsigned word)
+{
+    uint64_t manager = mock_new(mock, "StubLinkStubManager", 0), variable = mock_alloc(mock, word, word);
+    struct stub_list list = {.mock = mock, .block = manager + mock_offset_of(mock, "StubLinkStubManager.StarterBlock")};
+    mock_write_pointer(mock, variable, manager);
+    mock_global(mock, "StubLinkStubManager", variable);
+    for (unsigned i = 0; i < 10; i++) /* of unused ranges, only the id is 0 */
+        add_range(&list, i, i << 12, (uint64_t)i << 20, 0);
+    mock_set(mock, list.block, "RangeListBlock.Next", 0);
+    return list;
+}
+
+/* One by one, by a batch, and in a listing. Addresses from `end` on are no code. */
+struct stretch {
+    uint64_t begin, end;
+    enum cdacq_code_kind kind;
+};
+
+static int is_listed(const struct cdacq_method *method, void *context)
+{
+    struct stretch *wanted = context;
+    if (method->answer == CDACQ_ANSWER_STUB && method->code_start == wanted->begin &&
+        method->code_size == wanted->end - wanted->begin && method->kind == wanted->kind)
+        wanted->begin = 0;
+    return 0;
+}
+
+static void check_stretch(struct cdacq_target *target, struct stretch wanted)
+{
+    uint64_t ips[40];
+    struct cdacq_method answers[ARRAY_SIZE(ips)], one = {.size = sizeof one};
+    for (size_t i = 0; i < ARRAY_SIZE(ips); i++)
+        ips[i] = i % 4 == 3 ? wanted.end : wanted.begin + (wanted.end - 1 - wanted.begin) * (i % 4) / 2;
+    struct cdacq_session *session = mock_session(target);
+    for (int round = 0; round < 2; round++) {
+        memset(answers, 0, sizeof answers);
+        for (size_t i = 0; i < ARRAY_SIZE(ips); i++)
+            answers[i].size = sizeof answers[i];
+        ck_assert_int_eq(cdacq_session_methods_at(session, ips, ARRAY_SIZE(ips), answers, NULL), CDACQ_OK);
+        for (size_t i = 0; i < ARRAY_SIZE(ips); i++) {
+            bool is_stub = ips[i] != wanted.end;
+            cdacq_session_method_at(session, ips[i], &one, NULL);
+            ck_assert_msg(one.answer == (is_stub ? CDACQ_ANSWER_STUB : CDACQ_ANSWER_NONE), "%#" PRIx64 ": %s", ips[i],
+                          one.error ? one.error : "");
+            ck_assert_int_eq(one.kind, is_stub ? wanted.kind : CDACQ_CODE_UNKNOWN);
+            ck_assert_int_eq(answers[i].answer, one.answer);
+            ck_assert_int_eq(answers[i].kind, one.kind);
+        }
+    }
+    cdacq_session_visit_methods(session, CDACQ_VISIT_STUBS, is_listed, &wanted, NULL);
+    ck_assert_msg(!wanted.begin, "not listed: %#" PRIx64 " %s", wanted.begin, cdacq_code_kind_text(wanted.kind));
+    cdacq_session_destroy(session);
+}
+
+/* Memory of stubs: `used` bytes that are not zero. */
+static uint64_t stub_memory(struct mock *mock, uint64_t size, uint64_t used)
+{
+    uint8_t bytes[0x3000];
+    uint64_t begin = mock_map(mock, 0, size, MOCK_READ | MOCK_EXECUTE, NULL, 0);
+    memset(bytes, 0, sizeof bytes);
+    mock_write(mock, begin, bytes, (size_t)MIN(size, sizeof bytes));
+    memset(bytes, 0xc3, sizeof bytes);
+    mock_write(mock, begin, bytes, (size_t)used);
+    return begin;
+}
+
+START_TEST(stubs_outside_of_the_map)
+{
+    struct mock *mock = mock_with(_i, 3, 2);
+    struct stub_list list = stub_list_create(mock, _i & 1 ? 8 : 4), second = {.mock = mock};
+    uint64_t word = _i & 1 ? 8 : 4, section;
+    mock_range_list(mock, 0x1000, 4, false, &section);
+    uint64_t first = stub_memory(mock, 0x3000, 0x3b0), other = stub_memory(mock, 0x2000, 0x2000),
+             unused = stub_memory(mock, 0x1000, 0x100), large = stub_memory(mock, 0x80000, 0x100),
+             barriers = stub_memory(mock, 0x1000, 0x10c), table = mock_alloc(mock, 100 * word, word);
+    add_range(&list, 0, first, first + 0x3000, 1);
+    add_range(&list, 3, unused, unused + 0x1000, 0);
+    add_range(&list, 4, large, large + 0x80000, 3);    /* no such list is */
+    add_range(&list, 5, section, section + 0x1000, 3); /* the section's kind holds */
+    second.block = mock_new(mock, "RangeListBlock", 0);
+    for (unsigned i = 0; i < 10; i++)
+        add_range(&second, i, 0, 0, 0);
+    add_range(&second, 9, other, other + 0x2000, 7);
+    mock_set(mock, list.block, "RangeListBlock.Next", second.block);
+    mock_set(mock, second.block, "RangeListBlock.Next", list.block); /* a circle ends, too */
+    mock_write_pointer(mock, table + 49 * word, barriers + 0x40);
+    mock_global(mock, "hlpDynamicFuncTable", table);
+    mock_global(mock, "DYNAMIC_CORINFO_HELP_ASSIGN_REF", 49);
+    struct cdacq_target *target = mock_publish_and_open(mock);
+    check_stretch(target, (struct stretch){first, first + 0x3b0, CDACQ_CODE_STUB_LINK_STUB});
+    check_stretch(target, (struct stretch){other, other + 0x2000, CDACQ_CODE_STUB_LINK_STUB});
+    check_stretch(target, (struct stretch){barriers, barriers + 0x110, CDACQ_CODE_COPIED_WRITE_BARRIERS});
+    struct cdacq_session *session = mock_session(target);
+    struct cdacq_method method = {.size = sizeof method};
+    for (int round = 0; round < 40; round++) { /* by walking, then by the index */
+        check_stub(session, section + 0x10, kind_at(mock, section));
+        cdacq_session_method_at(session, unused, &method, NULL);
+        ck_assert_int_eq(method.answer, CDACQ_ANSWER_NONE);
+        cdacq_session_method_at(session, large, &method, NULL);
+        ck_assert_int_eq(method.answer, CDACQ_ANSWER_NONE);
+    }
+    cdacq_session_destroy(session);
+    cdacq_target_close(target);
+    mock_destroy(mock);
+}
+END_TEST
+
+/* Without a list, or with a helper that is in the runtime's image, there are no stubs, and all else is answered. */
+START_TEST(no_stubs_outside_of_the_map)
+{
+    struct mock *mock = mock_with(_i, 3, 2);
+    unsigned word = _i & 1 ? 8 : 4;
+    struct stub_list list = stub_list_create(mock, word);
+    uint64_t stubs = stub_memory(mock, 0x1000, 0x100), table = mock_alloc(mock, 8, 8), section;
+    mock_range_list(mock, 0x1000, 4, false, &section);
+    add_range(&list, 0, stubs, stubs + 0x1000, 1);
+    mock_global(mock, "hlpDynamicFuncTable", table);
+    mock_global(mock, "DYNAMIC_CORINFO_HELP_ASSIGN_REF", 0);
+    mock_publish(mock, NULL);
+    struct cdacq_target *target = mock_open(mock, CARRIER_MEMORY, NULL);
+    uint64_t helper = target->runtimes.items[0].image.begin + 0x10;
+    cdacq_target_close(target);
+    mock_write_pointer(mock, table, helper);
+    mock_unmap(mock, list.block, mock_size_of(mock, "RangeListBlock"));
+    target = mock_open(mock, CARRIER_MEMORY, NULL);
+    struct cdacq_session *session = mock_session(target);
+    struct cdacq_method method = {.size = sizeof method};
+    for (int round = 0; round < 40; round++) {
+        check_stub(session, section + 0x10, kind_at(mock, section));
+        ck_assert_int_eq(cdacq_session_method_at(session, helper, &method, NULL), CDACQ_NOT_MANAGED);
+        ck_assert_int_eq(method.answer, CDACQ_ANSWER_NONE);
+        ck_assert_int_eq(cdacq_session_method_at(session, stubs, &method, NULL), CDACQ_NOT_MANAGED);
+        ck_assert_int_eq(method.answer, CDACQ_ANSWER_NONE);
+    }
+    cdacq_session_destroy(session);
+    cdacq_target_close(target);
+    mock_destroy(mock);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *suite = suite_create("precode_stubs");
@@ -800,6 +962,8 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, missing_fields, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, kinds_of_stubs, 0, ARCH_COUNT * 2);
     tcase_add_loop_test(tcase, the_pre_stub, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, stubs_outside_of_the_map, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, no_stubs_outside_of_the_map, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, interpreted_methods, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, interpreted_methods_without_length, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, interpreted_methods_damaged, 0, ARCH_COUNT);

@@ -25,7 +25,9 @@ CHUNK, CHUNK_COUNT, CHUNK_INDEX, ALIGNMENT, PRECODE_SIZE = 24, 17, 2, 8, 24  # .
 PRECODES = {"FixupPrecode": ["FixupPrecode"], "StubPrecode": ["StubPrecode"], "PInvokeImportPrecode": ["StubPrecode"],
             "PRECODE_STUB": ["FixupPrecode", "StubPrecode"]}  # .NET 8 gives all of a chunk's this name
 STUBS = {"GenerateDispatchStub": ["VSD_DispatchStub"], "GenerateResolveStub": ["VSD_ResolveStub"],
-         "GenerateLookupStub": ["VSD_LookupStub"], "GenerateVTableCallStub": ["VSD_VTableStub"]}
+         "GenerateLookupStub": ["VSD_LookupStub"], "GenerateVTableCallStub": ["VSD_VTableStub"],
+         "InstantiatingStub": ["StubLinkStub"], "UnboxingStub": ["StubLinkStub"], "DelegateShuffleThunk": ["StubLinkStub"],
+         "JIT_CopiedWriteBarriers": ["JIT_CopiedWriteBarriers"]}
 
 
 class Core:
