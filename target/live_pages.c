@@ -5,36 +5,48 @@
 #include <sys/uio.h>
 
 enum {
-    READ_AHEAD = 16,          /* pages of one call, if the page before the first was read */
+    READ_AHEAD = 8,           /* pages of one call, if the page before the first was read */
     CHECK_VECTORS = 1000,     /* of one call; the kernel takes 1,024 */
     CHECK_BYTES = 256 * 1024, /* of one call */
 };
 
-/* Memory whose pages exist already: one call is cheaper than a fault for each page. */
+/* Memory whose pages exist already: that is cheaper than a fault for each page. */
 struct live_slab {
     struct live_slab *next;
     uint8_t *bytes;
     size_t size, used;
 };
 
-enum { SLAB_FIRST = 32, SLAB_LAST = 512 }; /* pages; each slab is twice as large as the one before */
+enum {
+    SLAB_FIRST = 48 * PAGE_SIZE,
+    SLAB_NEXT = 512 * PAGE_SIZE, /* a huge page on most machines, whose parts are made at once */
+};
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14; before, each page is made when it is first written to */
+#endif
+
+static struct live_slab *add_slab(struct live_pages *pages, size_t size)
+{
+    struct live_slab *slab = malloc(sizeof *slab);
+    void *bytes = slab ? mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) : MAP_FAILED;
+    if (bytes == MAP_FAILED) {
+        free(slab);
+        return NULL;
+    }
+    (void)madvise(bytes, size, MADV_HUGEPAGE);
+    (void)madvise(bytes, size, MADV_POPULATE_WRITE);
+    *slab = (struct live_slab){pages->slabs, bytes, size, 0};
+    return pages->slabs = slab;
+}
 
 static uint8_t *take_page(struct live_pages *pages)
 {
     struct live_slab *slab = pages->slabs;
-    if (!slab || slab->used == slab->size) {
-        size_t size = slab ? MIN(slab->size * 2, (size_t)SLAB_LAST * PAGE_SIZE) : (size_t)SLAB_FIRST * PAGE_SIZE;
-        struct live_slab *larger = malloc(sizeof *larger);
-        void *bytes = larger
-                          ? mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0)
-                          : MAP_FAILED;
-        if (bytes == MAP_FAILED) {
-            free(larger);
-            return NULL;
-        }
-        *larger = (struct live_slab){slab, bytes, size, 0};
-        slab = pages->slabs = larger;
-    }
+    if (!slab || slab->used == slab->size)
+        slab = add_slab(pages, slab ? SLAB_NEXT : SLAB_FIRST);
+    if (!slab)
+        return NULL;
     slab->used += PAGE_SIZE;
     return slab->bytes + slab->used - PAGE_SIZE;
 }
