@@ -117,6 +117,32 @@ bool session_check(struct cdacq_session *session)
     return same;
 }
 
+/* What has not changed is not read again by the halves, except to check it. */
+static size_t form_halves(struct cdacq_session *session, session_form *form, void *context, size_t *items, size_t count)
+{
+    read_log_clear(&session->log);
+    for (size_t i = 0; i < count; i++)
+        form(session, context, items[i]);
+    if (session_check(session))
+        return 0;
+    if (count == 1)
+        return 1;
+    size_t half = count / 2, failed = form_halves(session, form, context, items, half);
+    size_t more = form_halves(session, form, context, items + half, count - half);
+    memmove(items + failed, items + half, more * sizeof *items);
+    return failed + more;
+}
+
+size_t session_form_items(struct cdacq_session *session, session_form *form, void *context, size_t *items, size_t count)
+{
+    for (unsigned tries = 0; tries < SESSION_TRIES && count; tries++) {
+        if (tries)
+            session_read_anew(session);
+        count = form_halves(session, form, context, items, count);
+    }
+    return count;
+}
+
 bool session_must_repeat(struct cdacq_session *session, unsigned *tries, bool *answered)
 {
     if (session_check(session))

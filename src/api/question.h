@@ -41,6 +41,17 @@ enum { SESSION_TRIES = 16 }; /* of one answer about a running process */
  */
 bool session_must_repeat(struct cdacq_session *session, unsigned *tries, bool *answered);
 
+/* Forms an item of a list from what the process holds. */
+typedef void session_form(struct cdacq_session *session, void *context, size_t item);
+
+/*
+ * Forms items and checks them: together or, if that fails, in halves, so that few checks find those that the process
+ * has changed. These are formed again, up to SESSION_TRIES times. Returns the number of items that did not hold even
+ * then, and moves them to the front of `items`.
+ */
+size_t session_form_items(struct cdacq_session *session, session_form *form, void *context, size_t *items,
+                          size_t count);
+
 /* Counts a record among those to check. False when out of memory. */
 bool session_note_record(struct cdacq_session *session, struct method_record *record);
 

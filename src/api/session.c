@@ -14,7 +14,8 @@
 
 enum {
     FUNCTIONS_MAX = 4 * 1024 * 1024, /* of all records of a session: a large process has some 100,000 */
-    CHUNK = 128,                     /* addresses of a running process whose answers are checked together */
+    MANY = 32,                       /* addresses of one call, from which on it uses indexes */
+    CHUNK = 512,                     /* addresses of a running process whose answers are checked together */
     FETCHED = 32,                    /* records that are on their way to the cache together */
     WALKS_BEFORE_INDEX = 16, /* indexing a range costs about as much as this many look-ups that touch new pages */
 };
@@ -586,39 +587,54 @@ static enum cdacq_status end_answers(struct cdacq_session *session, const uint64
     return error_set(err, CDACQ_ERR_IO, 0, "process %d: %s", session->target->target->pid, why);
 }
 
-/*
- * Looks up addresses, whose answers are checked together. If that fails, each is looked up and checked by itself. IO if
- * the process has ended: the answers that were not checked are errors then.
- */
-static enum cdacq_status running_answers(struct cdacq_session *session, const uint64_t *ips, size_t count, bool many,
+/* Addresses of a running process, and where their answers go. */
+struct running_batch {
+    const uint64_t *ips;
+    bool many;
+    struct cdacq_method *ret;
+    size_t stride;
+    bool failed; /* an answer is an error */
+};
+
+static void form_answer(struct cdacq_session *session, void *context, size_t i)
+{
+    struct running_batch *batch = context;
+    struct cdacq_method method;
+    look_up_running(session, batch->ips[i], batch->many, &method);
+    keep_error(session, &method);
+    batch->failed |= method.answer == CDACQ_ANSWER_ERROR;
+    put(batch->ret, batch->stride, i, &method);
+}
+
+/* Looks up addresses. IO if the process has ended: the answers that were not checked are errors then. */
+static enum cdacq_status running_answers(struct cdacq_session *session, const uint64_t *ips, size_t count,
                                          struct cdacq_method *ret, size_t stride, struct cdacq_error *err)
 {
-    struct cdacq_method method;
+    struct running_batch batch = {.ips = ips, .many = count >= MANY, .ret = ret, .stride = stride};
+    size_t items[CHUNK];
     for (size_t from = 0; from < count; from += CHUNK) {
-        size_t to = MIN(from + CHUNK, count);
-        bool failed = false;
-        for (size_t i = from; i < to; i++) {
-            look_up_running(session, ips[i], many, &method);
-            keep_error(session, &method);
-            failed |= method.answer == CDACQ_ANSWER_ERROR;
-            put(ret, stride, i, &method);
-        }
-        const char *gone = NULL;
-        bool same = session_check(session);
-        if ((failed || !same) && (gone = target_gone(session->target->target)))
+        size_t n = MIN(count - from, (size_t)CHUNK);
+        for (size_t i = 0; i < n; i++)
+            items[i] = from + i;
+        batch.failed = false;
+        size_t changed = session_form_items(session, form_answer, &batch, items, n);
+        const char *gone = changed || batch.failed ? target_gone(session->target->target) : NULL;
+        if (gone)
             return end_answers(session, ips, from, count, gone, ret, stride, err);
-        for (size_t i = from; !same && i < to; i++) {
-            running_answer(session, ips[i], &method);
+        for (size_t i = 0; i < changed; i++) {
+            struct cdacq_method method;
+            answer_changed(session, ips[items[i]], &method);
             keep_error(session, &method);
-            put(ret, stride, i, &method);
+            put(ret, stride, items[i], &method);
         }
     }
     return CDACQ_OK;
 }
 
-/* Forms the record of a part unless it exists. */
-static void prepare_record(struct cdacq_session *session, size_t index, size_t i)
+/* Forms the record of a part unless it exists. `context`: the index of its range. */
+static void form_record(struct cdacq_session *session, void *context, size_t i)
 {
+    size_t index = *(const size_t *)context;
     struct session_range *range = &session->ranges[index];
     const struct block_part *part = &range->table->items[i];
     struct method_record **slot = &range->records[i];
@@ -631,26 +647,6 @@ static void prepare_record(struct cdacq_session *session, size_t index, size_t i
         error_set(&session->error, CDACQ_NOT_MANAGED, begin, "%s", cdacq_status_text(CDACQ_NOT_MANAGED));
 }
 
-/*
- * Forms the records of these parts, and checks them: together or, if that fails, in halves, so that few checks find
- * those that the process has changed. What has not changed was read before. Leaves those that fail at the front of
- * `parts` and returns their number.
- */
-static size_t prepare_parts(struct cdacq_session *session, size_t index, size_t *parts, size_t count)
-{
-    read_log_clear(&session->log);
-    for (size_t i = 0; i < count; i++)
-        prepare_record(session, index, parts[i]);
-    if (session_check(session))
-        return 0;
-    if (count == 1)
-        return 1;
-    size_t half = count / 2, failed = prepare_parts(session, index, parts, half);
-    size_t more = prepare_parts(session, index, parts + half, count - half);
-    memmove(parts + failed, parts + half, more * sizeof *parts);
-    return failed + more;
-}
-
 void session_prepare_records(struct cdacq_session *session, size_t index, size_t from, size_t to, const bool *wanted)
 {
     struct session_range *range = &session->ranges[index];
@@ -659,11 +655,7 @@ void session_prepare_records(struct cdacq_session *session, size_t index, size_t
     for (size_t i = from; i < to && count < SESSION_AT_ONCE; i++)
         if (!wanted || wanted[i - from])
             parts[count++] = i;
-    for (unsigned tries = 0; tries < SESSION_TRIES && count; tries++) {
-        if (tries)
-            session_read_anew(session);
-        count = prepare_parts(session, index, parts, count);
-    }
+    count = session_form_items(session, form_record, &index, parts, count);
     for (size_t i = 0; i < count; i++) {
         range->records[parts[i]] = NULL;
         answer_changed(session, session->map->ranges[index].section.begin + range->table->items[parts[i]].begin,
@@ -774,7 +766,6 @@ static void put_answer(struct cdacq_session *session, uint64_t ip, bool batch, s
 enum cdacq_status cdacq_session_methods_at(struct cdacq_session *session, const uint64_t *ips, size_t count,
                                            struct cdacq_method *ret, struct cdacq_error *err)
 {
-    enum { MANY = 32 };
     enum cdacq_status status = count ? sized_check(ret, "struct cdacq_method", err) : CDACQ_OK;
     if (status < 0)
         return status;
@@ -782,7 +773,7 @@ enum cdacq_status cdacq_session_methods_at(struct cdacq_session *session, const 
     arena_deinit(&session->scratch);
     session_begin_question(session);
     if (session_is_running(session))
-        return running_answers(session, ips, count, count >= MANY, ret, stride, err);
+        return running_answers(session, ips, count, ret, stride, err);
     for (size_t from = 0; from < count; from += FETCHED) {
         struct method_record *records[FETCHED];
         size_t n = MIN(count - from, (size_t)FETCHED);
