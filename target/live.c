@@ -24,6 +24,7 @@ enum {
     MAPS_MAX = 1 << 30, /* bytes of text: vm.max_map_count is 65,530 by default */
     STOP_ROUNDS = 64,   /* each stops all threads seen so far; only running threads create new ones */
     STOP_SECONDS = 5,   /* a thread in an uninterruptible wait may never stop */
+    RECENT = 128,       /* spans */
 };
 
 #define LISTED_FOR UINT64_C(1000000000) /* nanoseconds, after which mappings are listed again in any case */
@@ -55,11 +56,12 @@ struct holder {
 struct live {
     struct target base;
     struct live_pages pages;
-    uint64_t probe;  /* an address of readable memory */
-    int memory;      /* /proc/PID/mem, which stays that of the program that was opened */
-    int statm;       /* /proc/PID/statm: its first number changes when most mappings come and go */
-    uint64_t size;   /* that number, when the mappings were last listed */
-    uint64_t listed; /* and when that was, in LISTED_FOR */
+    struct span recent[RECENT]; /* of the question, by a page that was read of each: reads alternate between pages */
+    uint64_t probe;             /* an address of readable memory */
+    int memory;                 /* /proc/PID/mem, which stays that of the program that was opened */
+    int statm;                  /* /proc/PID/statm: its first number changes when most mappings come and go */
+    uint64_t size;              /* that number, when the mappings were last listed */
+    uint64_t listed;            /* and when that was, in LISTED_FOR */
     struct file_policy *policy;
     struct holder holder;
 };
@@ -75,7 +77,7 @@ static bool live_own_memory_at(struct target *target, uint64_t address, struct s
 }
 
 /* What no process changes is taken from the mapped file, if that is certainly the file. */
-static bool live_memory_at(struct target *target, uint64_t address, struct span *ret)
+static bool find_memory(struct target *target, uint64_t address, struct span *ret)
 {
     const struct mapping *mapping = target_mapping_at(target, address);
     struct mapped_file *file = mapping ? mapping->file : NULL;
@@ -85,9 +87,28 @@ static bool live_memory_at(struct target *target, uint64_t address, struct span 
     return live_own_memory_at(target, address, ret);
 }
 
+static bool live_memory_at(struct target *target, uint64_t address, struct span *ret)
+{
+    struct span *recent = &live_of(target)->recent[address / PAGE_SIZE % RECENT];
+    if (address < recent->begin || address >= recent->end) {
+        struct span found;
+        if (!find_memory(target, address, &found))
+            return false;
+        *recent = found;
+    }
+    *ret = *recent;
+    return true;
+}
+
+static void forget_recent(struct live *live)
+{
+    memset(live->recent, 0, sizeof live->recent);
+}
+
 static void live_begin_question(struct target *target)
 {
     live_pages_trim(&live_of(target)->pages);
+    forget_recent(live_of(target));
     target->question++;
 }
 
@@ -350,6 +371,7 @@ static bool take_mappings(struct live *live, struct mapping *mappings, size_t co
         return false;
     }
     free(old);
+    forget_recent(live);
     target->mapping_round++;
     return true;
 }
