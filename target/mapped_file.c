@@ -218,11 +218,36 @@ static uint64_t page_size_max(unsigned elf_machine)
 
 struct search {
     struct mapped_file *file;
-    const struct file_identity *identity;
-    const struct cdacq_need *need;
     char *why;
     size_t why_size;
 };
+
+/* What the file is called elsewhere. Most searches do without: to find it, the target's memory is read. */
+static const struct file_identity *identity_of(const struct search *search)
+{
+    static const struct file_identity unknown;
+    struct mapped_file *file = search->file;
+    return file->policy->identify ? mapped_file_identity(file, file->policy->identify) : &unknown;
+}
+
+/* A need, with the text of its build-id. */
+struct file_need {
+    struct cdacq_need need;
+    char build_id[2 * sizeof((struct file_identity *)NULL)->build_id + 1];
+};
+
+static void describe_need(const struct search *search, struct file_need *ret)
+{
+    const struct file_identity *identity = identity_of(search);
+    text_hex(ret->build_id, identity->build_id, identity->build_id_size);
+    ret->need = (struct cdacq_need){
+        .size = sizeof ret->need,
+        .kind = CDACQ_NEED_FILE,
+        .path = search->file->path,
+        .build_id = ret->build_id[0] ? ret->build_id : NULL,
+        .symbol_key = identity->key[0] ? identity->key : NULL,
+    };
+}
 
 /* Keeps the better of the candidate at `path` and the file accepted so far. True once the file is verified. */
 static bool consider(struct search *search, const char *path)
@@ -281,7 +306,7 @@ static bool consider_named(struct search *search, const struct file_index *index
 /* .build-id/xx/yyyy, .build-id/xx/yyyy.debug, or a file named by the whole build-id. */
 static bool consider_build_id(struct search *search, const struct file_index *index)
 {
-    const struct file_identity *identity = search->identity;
+    const struct file_identity *identity = identity_of(search);
     char hex[2 * sizeof identity->build_id + sizeof ".debug"];
     text_hex(hex, identity->build_id, identity->build_id_size);
     if (identity->build_id_size < 2)
@@ -325,9 +350,13 @@ static bool look_below_modules(struct search *search)
 static bool ask_opener(struct search *search)
 {
     struct file_policy *policy = search->file->policy;
+    struct file_need file;
     char path[4096] = "";
-    return policy->find && policy->find(policy->find_context, search->need, path, sizeof path) &&
-           memchr(path, 0, sizeof path) && consider(search, path);
+    if (!policy->find)
+        return false;
+    describe_need(search, &file);
+    return policy->find(policy->find_context, &file.need, path, sizeof path) && memchr(path, 0, sizeof path) &&
+           consider(search, path);
 }
 
 static void look_for(struct search *search)
@@ -345,9 +374,10 @@ static void look_for(struct search *search)
         snprintf(root, sizeof root, "/proc/%d/root", file->target->pid);
     if (!policy->no_own_paths && consider_at(search, root, file->path))
         return;
-    if (!policy->fetch || !search->identity->build_id_size)
+    const struct file_identity *identity = policy->fetch ? identity_of(search) : NULL;
+    if (!identity || !identity->build_id_size)
         return;
-    CLEANUP_FREE char *fetched = policy->fetch(search->identity->build_id, search->identity->build_id_size);
+    CLEANUP_FREE char *fetched = policy->fetch(identity->build_id, identity->build_id_size);
     if (fetched)
         consider(search, fetched);
 }
@@ -375,7 +405,8 @@ void file_policy_describe(const struct file_policy *policy, const struct cdacq_n
  */
 static void describe_missing(const struct search *search, char *why, size_t why_size)
 {
-    const struct file_identity *identity = search->identity;
+    const struct file_identity *identity = identity_of(search);
+    struct file_need file;
     size_t length = strlen(why);
     char path[120], known[300] = "";
     error_printable(path, sizeof path, search->file->path);
@@ -387,25 +418,14 @@ static void describe_missing(const struct search *search, char *why, size_t why_
     else if (!length)
         snprintf(why, why_size, "%s is needed and was not found%s%s%s", path, known[0] ? " (" : "", known,
                  known[0] ? ")" : "");
-    file_policy_describe(search->file->policy, search->need, why, why_size);
+    describe_need(search, &file);
+    file_policy_describe(search->file->policy, &file.need, why, why_size);
 }
 
 /* Looks for the file everywhere. On failure `why` says what is missing. */
 static void find_file(struct mapped_file *file, char *why, size_t why_size)
 {
-    static const struct file_identity unknown;
-    const struct file_identity *identity =
-        file->policy->identify ? mapped_file_identity(file, file->policy->identify) : &unknown;
-    char hex[2 * sizeof identity->build_id + 1];
-    text_hex(hex, identity->build_id, identity->build_id_size);
-    const struct cdacq_need need = {
-        .size = sizeof need,
-        .kind = CDACQ_NEED_FILE,
-        .path = file->path,
-        .build_id = hex[0] ? hex : NULL,
-        .symbol_key = identity->key[0] ? identity->key : NULL,
-    };
-    struct search search = {.file = file, .identity = identity, .need = &need, .why = why, .why_size = why_size};
+    struct search search = {.file = file, .why = why, .why_size = why_size};
     if (!ask_opener(&search) && mapped_path_is_file(file->path))
         look_for(&search);
     if (!file->local_path)

@@ -70,14 +70,16 @@ static void set_differs(struct comparison *comparison, const char *reason)
     comparison->differs = true;
 }
 
-/* Compares bytes of the file with the target. `reason` is for a difference. False if the target does not hold them. */
+/*
+ * Compares bytes of the file with the target. `reason` is for a difference. False if the target does not hold them, or
+ * nothing needs comparing.
+ */
 static bool compare_bytes(struct comparison *comparison, uint64_t offset, size_t size, const char *reason)
 {
     uint8_t dumped[PAGE_SIZE];
     unsigned budget = BUDGET;
-    if (comparison->candidate->is_mapped_one)
-        return comparison->matches = true;
-    if (size > sizeof dumped || !range_fits(offset, size, comparison->candidate->size) ||
+    if (comparison->candidate->is_mapped_one || size > sizeof dumped ||
+        !range_fits(offset, size, comparison->candidate->size) ||
         !dumped_at_offset(comparison, offset, dumped, size, &budget))
         return false;
     if (memcmp(dumped, comparison->candidate->bytes + offset, size) == 0)
@@ -100,7 +102,7 @@ static void compare_samples(struct comparison *comparison)
 {
     const struct file_candidate *candidate = comparison->candidate;
     unsigned compared = 0;
-    for (size_t i = 0; i < candidate->constant.count; i++) {
+    for (size_t i = 0; i < candidate->constant.count && !candidate->is_mapped_one; i++) {
         const struct file_extent *extent = &candidate->constant.items[i];
         if (!(extent->access & FILE_EXTENT_UNKNOWN))
             continue; /* another mapping of the same extent may be writable */
@@ -250,8 +252,8 @@ static void compare_mvid(struct comparison *comparison, const struct pe_in_file 
     struct bytes blob;
     struct metadata metadata;
     struct metadata_module module;
-    if (pe_metadata(&image->pe, &part, &blob) < 0 || metadata_open(&blob, &metadata) < 0 ||
-        metadata_module(&metadata, 1, &module) < 0 || !module.mvid)
+    if (comparison->candidate->is_mapped_one || pe_metadata(&image->pe, &part, &blob) < 0 ||
+        metadata_open(&blob, &metadata) < 0 || metadata_module(&metadata, 1, &module) < 0 || !module.mvid)
         return;
     uint64_t offset = image->begin + part.offset + metadata.guids.offset + (uint64_t)(module.mvid - 1) * 16;
     compare_bytes(comparison, offset, 16, "it has another MVID");
@@ -309,7 +311,14 @@ static void compare_bundle(struct comparison *comparison, uint64_t segments_end)
 enum file_match compare_mapped_file(struct target *target, const struct mapped_file *file,
                                     struct file_candidate *candidate, char *why, size_t why_size)
 {
-    struct comparison comparison = {target, file, candidate, false, false, why, why_size};
+    struct comparison comparison = {
+        .target = target,
+        .file = file,
+        .candidate = candidate,
+        .matches = candidate->is_mapped_one,
+        .why = why,
+        .why_size = why_size,
+    };
     uint64_t segments_end = 0;
     if (compare_elf(&comparison, &segments_end))
         compare_bundle(&comparison, segments_end);
