@@ -60,10 +60,16 @@ static bool equal_keys(struct module_key a, struct module_key b)
 
 DEFINE_HASH_TABLE_FUNCTIONS(modules, struct module *, struct module_key, module_key, hash_key, equal_keys);
 
-static void module_destroy(struct module *module)
+static void forget_evidence(struct module *module)
 {
     logged_reads_deinit(&module->evidence.reads);
     free(module->evidence.bytes);
+    module->evidence.bytes = NULL;
+}
+
+static void module_destroy(struct module *module)
+{
+    forget_evidence(module);
     free(module->path);
     free(module->source.joined);
     free(module);
@@ -82,6 +88,7 @@ void module_cache_free_retired(struct module_cache *cache)
         cache->retired = module->retired;
         module_destroy(module);
     }
+    cache->retired_count = 0;
 }
 
 void module_cache_deinit(struct module_cache *cache)
@@ -346,7 +353,7 @@ static bool evidence_holds(const struct module *module, struct reader *reader)
 /* Opens a module in a nested task, whose failure the module keeps; the look-up pays MODULE_COST. */
 static struct module *module_create(struct module_cache *cache, uint64_t address, uint64_t base)
 {
-    struct module *module = cache->modules.count < MODULE_MAX ? calloc(1, sizeof *module) : NULL;
+    struct module *module = cache->modules.count + cache->retired_count < MODULE_MAX ? calloc(1, sizeof *module) : NULL;
     if (!module)
         return NULL;
     module->address = address;
@@ -389,8 +396,10 @@ static struct module *cache_check(struct module_cache *cache, struct module **en
     struct module *now = module_create(cache, module->address, module->address ? 0 : module->base);
     if (!now)
         return NULL;
+    forget_evidence(module);
     module->retired = cache->retired;
     cache->retired = module;
+    cache->retired_count++;
     return *entry = now;
 }
 

@@ -13,7 +13,7 @@
 #include "formats/pe.h"
 
 enum {
-    MODULE_MAX = 16 * 1024, /* modules that one cache keeps */
+    MODULE_MAX = 16 * 1024, /* modules that one cache keeps, together with those that the process no longer has */
     MODULE_COST = 100,      /* fuel that opening one takes from the outer task */
 };
 
@@ -77,8 +77,9 @@ struct module_cache {
     struct field_reader *reader;
     struct module_files files;
     struct modules modules;
-    uint64_t round;              /* advances when memory may have changed: each module is then checked when next used */
-    struct module *retired;      /* those that the process no longer has; others may still refer to them */
+    uint64_t round;         /* advances when memory may have changed: each module is then checked when next used */
+    struct module *retired; /* those that the process no longer has; others may still refer to them */
+    size_t retired_count;
     const struct module *failed; /* the last one that could not be opened or read, or NULL */
 };
 

@@ -3,6 +3,8 @@
  */
 #include "src/api/wait_graph.h"
 
+#include <inttypes.h>
+
 #include "contracts/objects/sync_block.h"
 #include "contracts/thread.h"
 #include "src/api/question.h"
@@ -109,10 +111,21 @@ void cdacq_wait_graph_add_frame(struct cdacq_wait_graph *graph, const struct cda
 
 /* ---- Locks ---- */
 
+/* Says how many sync blocks are left out, and why the first one is. */
+static void note_left_out(struct cdacq_wait_graph *graph, uint32_t count, const struct reader_failure *first)
+{
+    struct cdacq_error error;
+    if (count && graph->problem.status >= 0 && reader_report(&graph->session->reader.raw, first, &error) < 0)
+        error_set(&graph->problem, error.status, error.address, "%" PRIu32 " sync block%s cannot be read: %s", count,
+                  count > 1 ? "s" : "", error.message);
+}
+
 /* The monitors that have sync blocks. */
 static void read_sync_table(struct cdacq_wait_graph *graph)
 {
     struct field_reader *reader = &graph->session->reader;
+    struct reader_failure first = {0};
+    uint32_t left_out = 0;
     reader_begin(&reader->raw, FUEL_INDEX);
     uint32_t count = sync_table_count(reader);
     for (uint32_t i = 1; i <= count && reader_step(&reader->raw, "sync blocks"); i++) {
@@ -127,9 +140,12 @@ static void read_sync_table(struct cdacq_wait_graph *graph)
                      (monitor.held || monitor.waiters || monitor.lock_object);
         if (found)
             (void)graph_add_lock(graph, entry.object);
-        (void)reader_leave(&reader->raw, &outer);
+        struct reader_failure failure = reader_leave(&reader->raw, &outer);
+        if (failure.status < 0 && !left_out++)
+            first = failure;
     }
     graph_note_failure(graph);
+    note_left_out(graph, left_out, &first);
 }
 
 static void name_owners(struct cdacq_wait_graph *graph)

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -123,6 +124,51 @@ START_TEST(paths_of_modules_outlive_the_modules)
     ck_assert_ptr_nonnull(session->answered->module);
     ck_assert_str_eq(method.module, session->answered->module->path);
     ck_assert_ptr_ne(method.module, session->answered->module->path);
+}
+END_TEST
+
+/* Changes a byte of the process. */
+static void poke(uint64_t address)
+{
+    uint8_t byte;
+    struct iovec local = {&byte, 1}, remote = {(void *)(uintptr_t)address, 1};
+    ck_assert_int_eq(process_vm_readv(target->target->pid, &local, 1, &remote, 1, 0), 1);
+    byte ^= 0x40;
+    ck_assert_int_eq(process_vm_writev(target->target->pid, &local, 1, &remote, 1, 0), 1);
+}
+
+/* In one question, modules that the process replaces are kept without what they were checked by, and up to a bound. */
+START_TEST(replaced_modules_have_a_bound)
+{
+    struct cdacq_method method = {.size = sizeof method};
+    if (!open_process())
+        return;
+    ck_assert_int_eq(cdacq_session_method_at(session, jitted()->begin, &method, &error), CDACQ_OK);
+    struct module_cache *cache = &session->modules;
+    const struct module *before = session->answered->module;
+    uint64_t address = before->address, last = 0;
+    for (size_t i = 0; i < before->evidence.reads.count; i++)
+        last = before->evidence.reads.items[i].size ? before->evidence.reads.items[i].address : last;
+    for (size_t count = 1; count <= 3; count++) {
+        poke(last);
+        session_read_anew(session);
+        reader_begin(&session->reader.raw, FUEL_LOOKUP);
+        const struct module *after = module_cache_get(cache, address);
+        ck_assert_ptr_nonnull(after);
+        ck_assert_ptr_ne(after, before);
+        ck_assert_ptr_eq(cache->retired, before);
+        ck_assert_uint_eq(cache->retired_count, count);
+        ck_assert_ptr_null(before->evidence.bytes);
+        ck_assert_uint_eq(before->evidence.reads.count, 0);
+        before = after;
+    }
+    cache->retired_count = MODULE_MAX;
+    poke(last);
+    session_read_anew(session);
+    reader_begin(&session->reader.raw, FUEL_LOOKUP);
+    ck_assert_ptr_null(module_cache_get(cache, address));
+    module_cache_free_retired(cache);
+    ck_assert_ptr_nonnull(module_cache_get(cache, address));
 }
 END_TEST
 
@@ -345,6 +391,7 @@ static Suite *suite(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, every_answer_is_written_when_the_process_has_ended);
     tcase_add_test(tcase, paths_of_modules_outlive_the_modules);
+    tcase_add_test(tcase, replaced_modules_have_a_bound);
     tcase_add_test(tcase, visits_keep_their_map);
     tcase_add_test(tcase, every_call_is_a_question);
     tcase_add_test(tcase, answers_about_blocks_are_checked);

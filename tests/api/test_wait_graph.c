@@ -305,6 +305,24 @@ START_TEST(lying_tables)
 }
 END_TEST
 
+/* What is left out is counted; all else is found. */
+START_TEST(unreadable_sync_blocks)
+{
+    unsigned count = 0;
+    enter(0, 1, 1);
+    enter(1, 2, 0);
+    for (unsigned i = 4; i <= 5; i++)
+        lock_heap_set(&heap, heap.table + 16 * i, F_SyncTableEntry_SyncBlock, 0x7000000 + i);
+    lock_heap_add_threads(&heap, graph);
+    ck_assert_int_eq(cdacq_wait_graph_complete(graph, &error), CDACQ_ERR_MEMORY);
+    ck_assert_ptr_nonnull(strstr(error.message, "2 sync blocks cannot be read: "));
+    ck_assert_uint_gt(error.address, 0x7000000);
+    ck_assert_str_eq(found_deadlocks(), "101 102;");
+    ck_assert_int_eq(cdacq_wait_graph_visit_locks(graph, count_lock, &count, &error), CDACQ_OK);
+    ck_assert_uint_eq(count, 2);
+}
+END_TEST
+
 START_TEST(blocking_items)
 {
     struct thread_blocking blocking;
@@ -374,6 +392,7 @@ static Suite *suite(void)
     tcase_add_test(tc, completed_task);
     tcase_add_test(tc, circles_of_tasks);
     tcase_add_test(tc, lying_tables);
+    tcase_add_test(tc, unreadable_sync_blocks);
     tcase_add_test(tc, blocking_items);
     tcase_add_test(tc, arguments);
     tcase_add_test(tc, stops);
