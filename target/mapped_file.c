@@ -33,6 +33,12 @@ static struct mapped_file *record_create(struct target *target, struct file_poli
     return file;
 }
 
+/* Whether one more file can be known. Files without a mapping, as of the last index, do not count among those at once. */
+static bool has_room(const struct target *target)
+{
+    return target->file_count - target->unmapped_file_count < FILE_MAX && target->file_count < FILE_EVER_MAX;
+}
+
 static struct mapped_file *record_add(struct target *target, struct mapped_file *file)
 {
     file->next = target->files;
@@ -44,7 +50,7 @@ static struct mapped_file *record_add(struct target *target, struct mapped_file 
 struct mapped_file *mapped_file_get(struct target *target, struct file_policy *policy, const char *path)
 {
     struct mapped_file **known = file_table_find(&target->file_table, path);
-    if (known || target->file_count >= FILE_MAX)
+    if (known || !has_room(target))
         return known ? *known : NULL;
     struct mapped_file *file = record_create(target, policy, path);
     if (file && file_table_insert(&target->file_table, file, NULL))
@@ -57,7 +63,7 @@ struct mapped_file *mapped_file_get(struct target *target, struct file_policy *p
 struct mapped_file *mapped_file_replace(struct target *target, struct file_policy *policy, const char *path)
 {
     struct mapped_file **known = file_table_find(&target->file_table, path);
-    struct mapped_file *file = target->file_count < FILE_MAX ? record_create(target, policy, path) : NULL;
+    struct mapped_file *file = has_room(target) ? record_create(target, policy, path) : NULL;
     if (!known || !file) {
         free(file ? file->path : NULL);
         free(file);
@@ -86,6 +92,7 @@ bool mapped_files_index(struct target *target)
     target->file_mappings = mappings;
     for (struct mapped_file *file = target->files; file; file = file->next)
         file->mapping_count = 0, file->mappings = NULL, file->begin = file->end = 0;
+    target->unmapped_file_count = target->file_count;
     for (size_t i = 0; i < target->mapping_count; i++)
         if (target->mappings[i].file)
             mappings[count++] = &target->mappings[i];
@@ -100,6 +107,7 @@ bool mapped_files_index(struct target *target)
         } else {
             mapping->reach = MAX(mapping->reach, mappings[i - 1]->reach);
         }
+        target->unmapped_file_count -= !file->mapping_count;
         file->mapping_count++;
         file->begin = MIN(file->begin, mapping->begin);
         file->end = MAX(file->end, mapping->end);

@@ -110,11 +110,13 @@ struct mapped_file {
     struct file_candidate content;
 };
 
-enum { FILE_MAX = 8192 }; /* files of one target; a real process has hundreds */
+enum {
+    FILE_MAX = 8192, /* files that a target maps at once; a real process has hundreds */
+    FILE_EVER_MAX =
+        1024 * 1024, /* and that it has mapped since it was opened: paths that have no mapping any more stay */
+};
 
-/*
- * The target's record of the file at `path`, created if needed. NULL when there are FILE_MAX, or out of memory.
- */
+/* The target's record of the file at `path`, created if needed. NULL when there are too many, or out of memory. */
 struct mapped_file *mapped_file_get(struct target *target, struct file_policy *policy, const char *path);
 
 /* A new record for a path that has another file than it had. The old one stays without the path. NULL as above. */

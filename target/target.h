@@ -132,6 +132,7 @@ struct target {
     uint64_t mapping_round;               /* advances when they are listed anew: pointers to the old ones are void */
     struct mapped_file *files;            /* a list through `next` */
     size_t file_count;                    /* of that list */
+    size_t unmapped_file_count;           /* of these; as of the last index */
     struct file_table file_table;         /* `files` by path */
     const struct mapping **file_mappings; /* grouped by file; mapped_file.mappings point into it */
     struct recording *recording;

@@ -259,7 +259,7 @@ static void write_json(struct output *out, const struct inspection *inspection, 
     json_known_number(w, "offset", kind, method->offset);
     write_block(w, inspection);
     json_string(w, "method", code ? method->name : NULL);
-    json_string(w, "module", method->module);
+    json_note(w, "module", method->module);
     json_note(w, "error", method->error);
     json_begin_object(w, "errors");
     for (size_t i = 0; i < QUESTION_COUNT; i++)

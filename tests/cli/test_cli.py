@@ -909,6 +909,23 @@ class Inspect(Case):
         self.assertEqual(lines[0], f"{ip} ? +0x0 [jit]")
         self.assertIn(["method", "? " + answer["error"]], [line.split(maxsplit=1) for line in lines])
 
+    def test_backslashes_of_a_module_path(self):
+        """Every command shows them escaped once."""
+        plain, odd = b"/System.Private.CoreLib.dll", b"\\System.Private.CoreLib.dll"
+        data = CORE.read_bytes()
+        self.assertIn(plain, data)
+        methods = [json.loads(line) for line in run("methods", "--json", CORE).stdout.splitlines()]
+        one = next(method for method in methods if (method["module"] or "").endswith("System.Private.CoreLib.dll"))
+        wanted = one["module"].replace("/System.Private", "\\\\System.Private")
+        with tempfile.TemporaryDirectory() as folder:
+            core = pathlib.Path(folder, "core")
+            core.write_bytes(data.replace(plain, odd))
+            listed = [json.loads(line) for line in run("methods", "--json", core).stdout.splitlines()]
+            self.assertIn(wanted, {method["module"] for method in listed if method["code_start"] == one["code_start"]})
+            for command in ("ip2method", "inspect"):
+                answer = json.loads(run(command, "--json", core, one["code_start"]).stdout)
+                self.assertEqual(answer["module"], wanted, command)
+
     def test_text(self):
         ips = [self.jit["code_start"], self.stub["code_start"], "1"]
         done = run("inspect", CORE, *ips, "zap")

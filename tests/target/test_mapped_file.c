@@ -108,6 +108,24 @@ START_TEST(the_number_of_files_is_capped)
     ck_assert_ptr_null(mapped_file_get(&target, &policy, "/one/more"));
     ck_assert_str_eq(get("/lib/0.so")->path, "/lib/0.so"); /* those that are there are found */
     ck_assert_str_eq(get("/lib/8191.so")->path, "/lib/8191.so");
+    /* A mapping of a file, and all others are not mapped any more. */
+    ck_assert(mapped_files_index(&target));
+    ck_assert_uint_eq(target.unmapped_file_count, FILE_MAX);
+    struct mapping mapping = {.begin = 0x1000, .end = 0x2000, .file = get("/lib/5.so")};
+    target.mappings = &mapping;
+    target.mapping_count = 1;
+    ck_assert(mapped_files_index(&target));
+    target.mappings = NULL;
+    target.mapping_count = 0;
+    ck_assert_uint_eq(target.unmapped_file_count, FILE_MAX - 1);
+    for (int i = 1; i < FILE_MAX; i++) {
+        snprintf(path, sizeof path, "/other/%d.so", i);
+        if (!mapped_file_get(&target, &policy, path))
+            ck_abort_msg("file %d", i);
+    }
+    ck_assert_ptr_null(mapped_file_get(&target, &policy, "/one/more"));
+    ck_assert_str_eq(get("/lib/0.so")->path, "/lib/0.so");
+    ck_assert_ptr_null(mapped_file_replace(&target, &policy, "/lib/0.so"));
 }
 END_TEST
 
