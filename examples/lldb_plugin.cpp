@@ -115,7 +115,8 @@ class Process
     void add_segment(lldb::SBSection segment, lldb::SBTarget target)
     {
         uint64_t begin = segment.GetLoadAddress(target), in_page = begin % 4096;
-        if (begin == LLDB_INVALID_ADDRESS || std::strncmp(segment.GetName(), "PT_LOAD", 7) != 0)
+        const char *name = segment.GetName();
+        if (begin == LLDB_INVALID_ADDRESS || !name || std::strncmp(name, "PT_LOAD", 7) != 0)
             return;
         cdacq_mapping mapping{};
         mapping.size = sizeof mapping;
@@ -141,7 +142,8 @@ cdacq_registers registers_of(lldb::SBThread thread)
     cdacq_registers registers{};
     registers.size = sizeof registers;
     lldb::SBFrame frame = thread.GetFrameAtIndex(0);
-    bool is_arm = std::strncmp(thread.GetProcess().GetTarget().GetTriple(), "aarch64", 7) == 0;
+    const char *triple = thread.GetProcess().GetTarget().GetTriple();
+    bool is_arm = triple && std::strncmp(triple, "aarch64", 7) == 0;
     for (unsigned i = 0; i < (is_arm ? 33u : 17u); i++) {
         std::string name = !is_arm ? x86_64[i] : i == 31 ? "sp" : i == 32 ? "pc" : "x" + std::to_string(i);
         lldb::SBValue value = frame.FindRegister(name.c_str());
@@ -153,16 +155,31 @@ cdacq_registers registers_of(lldb::SBThread thread)
     return registers;
 }
 
+/* Names and paths are data of the process, which may lack them: they must not control the terminal. */
+std::string printable(const char *text)
+{
+    std::string shown = text ? text : "?";
+    for (size_t i = 0; i < shown.size(); i++) {
+        auto byte = static_cast<unsigned char>(shown[i]);
+        auto next = static_cast<unsigned char>(i + 1 < shown.size() ? shown[i + 1] : 0);
+        if (byte == 0xc2 && next >= 0x80 && next < 0xa0) /* a C1 control in UTF-8 */
+            shown.replace(i, 2, "?");
+        else if (byte < ' ' || byte == 0x7f)
+            shown[i] = '?';
+    }
+    return shown;
+}
+
 void print_method(const cdacq_method &method, lldb::SBCommandReturnObject &result)
 {
     if (method.answer == CDACQ_ANSWER_MANAGED) {
-        result.Printf("%s +%#" PRIx64, method.name ? method.name : method.error, method.offset);
+        result.Printf("%s +%#" PRIx64, printable(method.name ? method.name : method.error).c_str(), method.offset);
         if (method.file && method.line)
-            result.Printf(" at %s:%" PRIu32, method.file, method.line);
+            result.Printf(" at %s:%" PRIu32, printable(method.file).c_str(), method.line);
     } else if (method.answer == CDACQ_ANSWER_STUB) {
         result.Printf("stub <%s>", cdacq_code_kind_text(method.kind));
     } else {
-        result.Printf("%s", method.answer == CDACQ_ANSWER_ERROR ? method.error : "not managed");
+        result.Printf("%s", method.answer == CDACQ_ANSWER_ERROR ? printable(method.error).c_str() : "not managed");
     }
     result.Printf("\n");
 }
@@ -175,9 +192,9 @@ int print_frame(const cdacq_frame *frame, void *context)
     if (frame->method)
         print_method(*frame->method, result);
     else if (frame->symbol)
-        result.Printf("%s +%#" PRIx64 "\n", frame->symbol, frame->symbol_offset);
+        result.Printf("%s +%#" PRIx64 "\n", printable(frame->symbol).c_str(), frame->symbol_offset);
     else
-        result.Printf("%s+%#" PRIx64 "\n", slash ? slash + 1 : "-", frame->module_offset);
+        result.Printf("%s+%#" PRIx64 "\n", printable(slash ? slash + 1 : "-").c_str(), frame->module_offset);
     return 0;
 }
 

@@ -104,6 +104,19 @@ static void release(int tid, int signal)
 
 /* ---- Stacks ---- */
 
+/* Names are data of the process: they must not split a stack or a line, or control a terminal. */
+static void make_printable(char *text)
+{
+    for (unsigned char *c = (unsigned char *)text; *c; c++) {
+        if (*c == ';')
+            *c = ':';
+        else if (*c < ' ' || *c == 0x7f)
+            *c = '?';
+        else if (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0) /* a C1 control in UTF-8 */
+            c[0] = c[1] = '?';
+    }
+}
+
 static int add_frame(const struct cdacq_frame *frame, void *context)
 {
     struct sample *sample = (struct sample *)context;
@@ -116,9 +129,7 @@ static int add_frame(const struct cdacq_frame *frame, void *context)
         snprintf(text, FRAME_TEXT_MAX, "%s", name);
     else
         snprintf(text, FRAME_TEXT_MAX, "[%s]", module ? module + 1 : frame->method ? "stub" : "unknown");
-    for (char *c = text; *c; c++)
-        if (*c == ';' || *c == '\n')
-            *c = ':';
+    make_printable(text);
     return 0;
 }
 

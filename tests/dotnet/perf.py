@@ -5,6 +5,8 @@ The program writes no perf map of its own; ours, taken of the running process, i
 takes the place of the runtime's own, which on .NET 10 ends after its first record (dotnet/runtime#120419), for `perf
 inject`.
 
+    perf.py [RUNTIME...]     versions of runtime packs: judges the folder of symfs for longer, of these runtimes
+
 Exit 77 (skipped) where dotnet or perf is missing, unless CDACQ_REQUIRE_DOTNET=1: then that is a failure. Skipped too
 where the kernel lets nobody sample.
 """
@@ -31,13 +33,16 @@ HOT = ("Busy.Program::Sieve(int32)", "Busy.Box`1[System.Int64]::Mix(int32)", "Bu
 READY_SECONDS = 60
 
 
-def build(work):
+def build(work, runtime=None):
+    """The command that runs the busy program."""
     if shutil.which("dotnet") is None:
         raise lab.Skip("dotnet is not installed")
-    out = os.path.join(work, "busy")
+    out = os.path.join(work, f"busy-{runtime}")
+    framework = [f"-p:BusyFramework=net{runtime.partition('.')[0]}.0"] if runtime else []
     lab.run(["dotnet", "build", os.path.join(lab.HERE, "busy"), "-c", "Release", "-o", out, "--nologo", "-v", "q",
-             f"-p:BaseIntermediateOutputPath={out}-obj/"])
-    return os.path.join(out, "Busy.dll")
+             f"-p:BaseIntermediateOutputPath={out}-obj/", *framework])
+    dotnet = [lab.private_dotnet(work, runtime), "exec", "--fx-version", runtime] if runtime else ["dotnet"]
+    return [*dotnet, os.path.join(out, "Busy.dll")]
 
 
 @contextlib.contextmanager
@@ -90,7 +95,7 @@ def ask(target, found):
 
 def test_perf_map(work, program, results):
     data = os.path.join(work, "map.data")
-    with running(["dotnet", program], DOTNET_EnableWriteXorExecute="0") as pid:
+    with running(program, DOTNET_EnableWriteXorExecute="0") as pid:
         perf_map = f"/tmp/perf-{pid}.map"  # perf looks nowhere else
         lab.run([*RECORD, "-o", data, "-p", str(pid), "--", "sleep", "2"])
         before = [one for one in samples(data) if one[2] == perf_map]
@@ -104,11 +109,23 @@ def test_perf_map(work, program, results):
             os.unlink(perf_map)
 
 
-def test_symfs(work, program, results, label, least_images, **environment):
+def check_report(results, data, folder, names):
+    """What a person reads: no line of `perf report` for managed code is without a name. Others are the runtime's helpers,
+    such as its write barriers, which no method owns; perf shows their offset in the file."""
+    done = subprocess.run(["perf", "report", "-i", data, "--symfs", folder, "--stdio", "--sort", "dso,symbol"],
+                          capture_output=True, encoding="utf-8", check=True)
+    lines = [line for line in done.stdout.splitlines() if "memfd:doublemapper" in line or ".dll" in line]
+    helpers = {ip & 0xFFF for ip, name in names.items() if name is None}
+    unnamed = [line for line in lines if (found := re.search(r"\[\.\] (?:0x([0-9a-f]+)|\[unknown\])", line)) and
+               (not found[1] or int(found[1], 16) & 0xFFF not in helpers)]
+    note(results, "perf report has the names of methods", len(lines) > 3 and not unnamed, f"{len(lines)} lines {unnamed[:3] or ''}")
+
+
+def test_symfs(work, program, results, label, least_images, seconds=2, **environment):
     """Compiled code is in a memfd, ReadyToRun code in images that are no ELF files. Nothing is asked of the process."""
     data, folder = os.path.join(work, f"{label}.data"), os.path.join(work, f"{label}.symfs")
-    with running(["dotnet", program], **environment) as pid:
-        lab.run([*RECORD, "-o", data, "-p", str(pid), "--", "sleep", "2"])
+    with running(program, **environment) as pid:
+        lab.run([*RECORD, "-o", data, "-p", str(pid), "--", "sleep", str(seconds)])
         lab.run([TOOL, "symfs", str(pid), folder, "--names", "il"])
         found = samples(data, "--symfs", folder)
         code = [one for one in found if ".dll" in one[2] or "memfd:doublemapper" in one[2]]
@@ -119,12 +136,13 @@ def test_symfs(work, program, results, label, least_images, **environment):
     note(results, "of the samples in methods 99.9 % have their names", len(code) > 100 and unnamed * 1000 <= len(code),
          f"{len(code)} of {len(found)} samples, {unnamed} otherwise")
     note(results, "ReadyToRun code too", len(images) >= least_images, f"{len(images)} samples")
+    check_report(results, data, folder, names)
 
 
 def test_jitdump(work, program, results):
     """Recorded from its start: that the process maps its jitdump is how perf inject learns of it."""
     data, injected = os.path.join(work, "jit.data"), os.path.join(work, "injected.data")
-    with running([*RECORD, "-o", data, "--", "dotnet", program], DOTNET_PerfMapEnabled="2", DOTNET_PerfMapJitDumpPath=work) as pid:
+    with running([*RECORD, "-o", data, "--", *program], DOTNET_PerfMapEnabled="2", DOTNET_PerfMapJitDumpPath=work) as pid:
         time.sleep(2)
         mine = os.path.join(work, "mine.dump")
         write("jitdump", str(pid), mine, "--r2r", "prepared", "--stubs")
@@ -142,7 +160,7 @@ def test_sampler(work, program, results):
     root = os.path.join(lab.HERE, "..", "..")
     lab.run([os.environ.get("CDACQ_CC", "cc"), "-std=gnu17", "-O1", "-Wall", "-Wextra", "-Werror", "-I", f"{root}/include", "-o", out,
              f"{root}/examples/sampler.c", "-L", library, f"-Wl,-rpath,{library}", "-lcdacq"])
-    with running(["dotnet", program]) as pid:
+    with running(program) as pid:
         done = subprocess.run([out, str(pid), "100", "2"], capture_output=True, text=True, check=False)
     folded = Counter()
     for line in done.stdout.splitlines():
@@ -171,6 +189,13 @@ def main():
     try:
         with tempfile.TemporaryDirectory(prefix="cdacq-perf-") as work:
             refuse_without_perf(work)
+            for runtime in sys.argv[1:]:
+                for tiered in ("1", "0"):
+                    label = f"{runtime}, TieredCompilation={tiered}"
+                    test_symfs(work, build(work, runtime), results, label, 0, 6, DOTNET_TieredCompilation=tiered)
+            if sys.argv[1:]:
+                print(f"{sum(results)} passed, {len(results) - sum(results)} failed")
+                return 0 if all(results) else 1
             program = build(work)
             test_symfs(work, program, results, "default settings", 0)
             test_symfs(work, program, results, "without tiers", 5, DOTNET_TieredCompilation="0")
