@@ -6,6 +6,7 @@ lines and call-frame information, so that `bt` has them. Memory and registers co
 """
 from __future__ import annotations
 
+import bisect
 import os
 import shlex
 
@@ -18,6 +19,7 @@ from .target import Mapping
 
 _MASK = (1 << 64) - 1
 FRAMES_MAX = 256  # that a stop looks at
+BLOCK = 1 << 16  # bytes that are read at once: a call of lldb costs more than the bytes
 
 
 class _Failed(Exception):
@@ -30,7 +32,9 @@ class _Lldb(Debugger):
         self.process = None
         self._stop = None
         self._held = None
-        self._symbols = None
+        self._intervals = []
+        self._blocks = {}
+        self._symbols = []
 
     def use(self, context) -> None:
         """The process of a command. What was read of it before its last stop is forgotten."""
@@ -50,7 +54,29 @@ class _Lldb(Debugger):
     def pid(self) -> int:
         return self.process.GetProcessID() & 0x7FFFFFFF
 
+    def changed(self):
+        super().changed()
+        self._intervals, self._blocks = [], {}
+
     def read(self, address, size):
+        number = address // BLOCK
+        if number not in self._blocks:
+            self._blocks[number] = self._read_block(number * BLOCK, address)
+        begin, data = self._blocks[number]
+        if begin <= address and address + size <= begin + len(data):
+            return data[address - begin:address - begin + size]
+        return self._read(address, size)
+
+    def _read_block(self, begin, address):
+        """What can be read of a block around an address, without a gap."""
+        index = bisect.bisect_right(self._intervals, (address, _MASK)) - 1
+        if index < 0 or address >= self._intervals[index][1]:
+            return begin, b""
+        first, end = self._intervals[index]
+        begin, end = max(begin, first), min(begin + BLOCK, end)
+        return begin, self._read(begin, end - begin)
+
+    def _read(self, address, size):
         error = lldb.SBError()
         data = self.process.ReadMemory(address, size, error)
         return data if error.Success() and data else b""
@@ -60,6 +86,8 @@ class _Lldb(Debugger):
         core = self._core()
         found = core.mappings if core else self._of_regions()
         self._held = core.held if core else None
+        if core:
+            self._intervals = sorted(core.held)
         self._paths = tuple({mapping.path: None for mapping in found})
         return found
 
@@ -97,10 +125,13 @@ class _Lldb(Debugger):
         for i in range(regions.GetSize()):
             regions.GetMemoryRegionAtIndex(i, info)
             path, begin, end = info.GetName(), info.GetRegionBase(), info.GetRegionEnd()
+            if info.IsReadable():
+                self._intervals.append((begin, end))
             if not path or not path.startswith("/") or any(m.begin < end and begin < m.end for m in images):
                 continue
             base = first.setdefault(path, begin)
             found[begin] = Mapping(begin, end, begin - base, path)
+        self._intervals.sort()
         return sorted(found.values())
 
     def thread_ids(self):
@@ -147,6 +178,10 @@ class _Lldb(Debugger):
         at which the selected thread's stack has frames in newer code."""
         yield f"{self.load_symbols()} symbols of managed code are loaded."
 
+    def _symbols_of(self, target):
+        """The target and its module of symbols; None if it has none."""
+        return next((pair for pair in self._symbols if pair[0] == target), None)
+
     def load_symbols(self):
         """The number of symbols."""
         target = self.process.GetTarget()
@@ -157,18 +192,20 @@ class _Lldb(Debugger):
             os.unlink(path)  # lldb has mapped it
         if not module.IsValid():
             raise _Failed("lldb does not take the ELF file")
-        if self._symbols is None or self._symbols[0] != target:
+        known = self._symbols_of(target)
+        if known:
+            target.RemoveModule(known[1])
+            known[1] = module
+        else:
+            self._symbols = [pair for pair in self._symbols if pair[0].IsValid()] + [[target, module]]
             interpreter, result = target.GetDebugger().GetCommandInterpreter(), lldb.SBCommandReturnObject()
             interpreter.HandleCommand(f"target stop-hook add -P {__name__}.StopHook", result)
-        else:
-            target.RemoveModule(self._symbols[1])
-        self._symbols = target, module
         target.SetModuleLoadAddress(module, 0)
         return module.GetNumSymbols()
 
     def stopped(self, context):
         """Loads the symbols again if the selected thread runs code that they do not have."""
-        if self._symbols is None or context.GetTarget() != self._symbols[0]:
+        if not self._symbols_of(context.GetTarget()):
             return
         frames = context.GetThread().frames if context.GetThread() else []
         unknown = [frame.GetPC() for frame in frames[:FRAMES_MAX] if not frame.GetModule().IsValid()]

@@ -22,6 +22,7 @@ import gdb_stacks  # noqa: E402
 import lldb_stacks  # noqa: E402
 
 TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
+MORE_SECONDS = 1  # of processor time, at most, that the package adds to a debugger's own
 RUNTIMES = [None, "9.0.22", "8.0.33"] if os.environ.get("CDACQ_RUNTIMES") != "installed" else [None]
 
 
@@ -35,6 +36,8 @@ def check(what, arguments, target, failures, stacks=None):
     with_package = gdb_stacks.run_gdb(arguments, command)[1]
     print(f"{what}: {managed} managed frames, {lines} with lines; gdb {alone:.2f} s, with the package "
           f"{with_package:.2f} s; {len(problems)} problems", flush=True)
+    if with_package - alone > MORE_SECONDS:
+        problems.append(f"{with_package - alone:.2f} s of processor time over that of gdb alone")
     failures += [f"{what}: {problem[:1500]}" for problem in problems]
     return output
 
@@ -63,6 +66,8 @@ def check_lldb(what, target, failures, stacks=None):
     alone = lldb_stacks.frames(target, package=False)[1]
     if managed < 50:
         problems.append(f"only {managed} managed frames: {output[-1500:]}")
+    if used - alone > MORE_SECONDS:
+        problems.append(f"{used - alone:.2f} s of processor time over that of lldb alone")
     print(f"{what}: {managed} managed frames; lldb {alone:.2f} s, with the package {used:.2f} s; "
           f"{len(problems)} problems", flush=True)
     failures += [f"{what}: {problem}" for problem in problems]
@@ -83,6 +88,21 @@ def check_lldb_commands(what, core, failures):
                      r"(?m)^\.NET \d+\.\d+", rf"Summary: .*`{main} \+ \d+ at Program\.cs:\d+", rf"(?m)^.*`{main}:$"):
         if not re.search(expected, output):
             failures.append(f"{what}: {expected} is not shown by lldb: {output[-2500:]}")
+
+
+def check_targets(what, one, other, failures):
+    """Two targets in one lldb: each has its own symbols, once, and one hook."""
+    if not lldb_stacks.lldb_works():
+        return
+    shown = ["image list", "target stop-hook list", "bt 64"]
+    output, _ = lldb_stacks.run_lldb(one, [
+        "cdacq symbols", f"target create --core {other}", "cdacq symbols", "target select 0", "cdacq symbols",
+        "script print('FIRST')", *shown, "target select 1", "script print('SECOND')", *shown])
+    for part in output.split("\nFIRST\n", 1)[-1].split("\nSECOND\n"):
+        counts = (len(re.findall(r"(?m)^\[ *\d+\] .*/cdacq-\w+\.elf ?$", part)), len(re.findall(r"Hook: \d+", part)),
+                  part.count("Demo.Program.Main()"))
+        if counts != (1, 1, 1):
+            failures.append(f"{what}: two targets in lldb: {counts}: {part[-2500:]}")
 
 
 def build_plugin(work):
@@ -157,6 +177,7 @@ def test_runtime(runtime, work, failures):
     check_symbols(what, cores[2], failures)
     if with_lldb:
         check_lldb_commands(what, cores[2], failures)
+        check_targets(what, cores[1], cores[2], failures)
     for core in cores:
         os.remove(core)
 
