@@ -110,9 +110,11 @@ def _write_csv(rows: list[Row]) -> None:
 
 
 def _write_parquet(rows: list[Row], path: str) -> None:
-    import pyarrow  # type: ignore[import-not-found]  # pylint: disable=import-outside-toplevel
-    import pyarrow.parquet  # type: ignore[import-not-found]  # pylint: disable=import-outside-toplevel
-
+    try:
+        import pyarrow  # type: ignore[import-not-found]  # pylint: disable=import-outside-toplevel
+        import pyarrow.parquet  # type: ignore[import-not-found]  # pylint: disable=import-outside-toplevel
+    except ImportError:
+        sys.exit("cdacq.buckets: Parquet needs pyarrow, which Debian has no package of; 'csv' writes the same table")
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(list(map(flat, rows))), path)
 
 

@@ -1,6 +1,7 @@
 """The Python package on bundled cores of real processes: what it returns, what it raises, and that nothing outlives."""
 import gc
 import importlib
+import importlib.util
 import json
 import os
 import pathlib
@@ -700,6 +701,13 @@ class Buckets(unittest.TestCase):
             printed = subprocess.run([*command, "rows"], input=f"{CRASH}\n", **options).stdout
             self.assertEqual(json.loads(printed), rows[0])
             self.assertIn(rows[0]["signature"], subprocess.run([*command, "summary", path], **options).stdout)
+            options["check"] = False
+            parquet = subprocess.run([*command, "parquet", os.path.join(folder, "rows.parquet"), path], **options)
+            if importlib.util.find_spec("pyarrow") is None:
+                self.assertEqual((parquet.returncode, parquet.stderr.count("\n")), (1, 1))
+                self.assertIn("needs pyarrow", parquet.stderr)
+            else:
+                self.assertEqual((parquet.returncode, parquet.stderr), (0, ""))
 
     def test_a_tool_that_hangs_or_dies(self):
         with tempfile.TemporaryDirectory() as folder:
