@@ -12,6 +12,7 @@ import contextlib
 import os
 import pathlib
 import random
+import resource
 import shutil
 import signal
 import socket
@@ -214,19 +215,25 @@ ENGINES = {  # what runs it, and what a worker's command line contains
 }
 
 
+def processor_time():
+    """Of all processes that have ended, with what they waited for; the engines' daemons are among them."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
 def run_engine(name, cores, work, workers, kill_after):
     run, worker = ENGINES[name]
     work.mkdir()
     (work / "cores.txt").write_text("".join(core + "\n" for core in cores))
-    began = time.monotonic()
+    began, before = time.monotonic(), processor_time()
     with killer(worker, kill_after) as killed:
         files = run(work, workers)
-    seconds = time.monotonic() - began
+    seconds, worked = time.monotonic() - began, processor_time() - before
     rows = cdacq.buckets.read_rows(map(str, files))
     failed = sum("error" in row for row in rows)
     complete = {row["target"] for row in rows} == set(cores)
     print(f"{name}: {workers} workers, {len(rows)} rows of {len(cores)} cores, {failed} with an error, "
-          f"{len(killed)} worker killed, {len(cores) / seconds:.0f} cores a second"
+          f"{len(killed)} worker killed, {len(cores) / seconds:.0f} cores a second, {1000 * worked / len(cores):.1f} ms of processor time a core"
           f"{'' if complete and killed else ': FAILED'}", flush=True)
     return complete and bool(killed), cdacq.buckets.buckets(rows)
 
