@@ -619,6 +619,10 @@ static enum cdacq_status check_readable(struct live *live, struct cdacq_error *e
 {
     struct span span;
     char path[64];
+    for (size_t i = 0; i < live->base.mapping_count; i++)
+        if ((uintptr_t)live->base.mappings[i].begin != live->base.mappings[i].begin)
+            return error_set(err, CDACQ_ERR_IO, 0,
+                             "process %d: it has 64-bit addresses, which a 32-bit program cannot read", live->base.pid);
     for (size_t i = 0; i < live->base.mapping_count; i++) {
         live->probe = live->base.mappings[i].begin;
         if (live_own_memory_at(&live->base, live->probe, &span))
