@@ -20,21 +20,21 @@ static void setup(void)
 
 /* ---- An interpreter of prologs and epilogs ---------------------------------------------------------------------- */
 
-static uint64_t *slot(uint64_t address)
+static uint8_t *slot(uint64_t address)
 {
     if (address < STACK || address + 8 > STACK + STACK_SIZE || address % 8)
         ck_abort_msg("the interpreter leaves its stack: %#" PRIx64, address);
-    return (uint64_t *)(void *)(stack + (address - STACK));
+    return stack + (address - STACK);
 }
 
 static void transfer(struct registers *r, bool load, unsigned number, uint64_t address)
 {
     if (number == 31) /* xzr */
-        *slot(address) = load ? *slot(address) : 0;
+        store_u64(slot(address), load ? load_u64(slot(address), false) : 0, false);
     else if (load)
-        r->values[number] = *slot(address);
+        r->values[number] = load_u64(slot(address), false);
     else
-        *slot(address) = r->values[number];
+        store_u64(slot(address), r->values[number], false);
 }
 
 static int64_t field(uint32_t code, unsigned low, unsigned bits, bool is_signed)

@@ -9,7 +9,7 @@
 #include "tests/support/check_main.h"
 #include "tests/support/elf_support.h"
 
-static const struct elf_class wide_little = {true, false};
+static const struct elf_class here = {sizeof(void *) == 8, __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__};
 
 START_TEST(structs_of_this_machine)
 {
@@ -17,12 +17,12 @@ START_TEST(structs_of_this_machine)
     struct elf_prpsinfo process = {.pr_pid = 42, .pr_fname = "sixteen bytes ok", .pr_psargs = "dotnet app.dll "};
     struct core_prstatus found;
     memset(&status.pr_reg, 0xab, sizeof status.pr_reg);
-    ck_assert(core_prstatus_at(wide_little, (const uint8_t *)&status, sizeof status, &found));
+    ck_assert(core_prstatus_at(here, (const uint8_t *)&status, sizeof status, &found));
     ck_assert_int_eq(found.tid, 4711);
     ck_assert_int_eq(found.signal, 11);
     ck_assert_ptr_eq(found.registers, (const uint8_t *)&status.pr_reg);
     ck_assert_uint_ge(found.registers_size, sizeof status.pr_reg);
-    struct core_prpsinfo info = core_prpsinfo_at(wide_little, (const uint8_t *)&process, sizeof process);
+    struct core_prpsinfo info = core_prpsinfo_at(here, (const uint8_t *)&process, sizeof process);
     ck_assert_int_eq(info.pid, 42);
     ck_assert_str_eq(info.name, "sixteen bytes ok"); /* no NUL in the note */
     ck_assert_str_eq(info.arguments, "dotnet app.dll ");
@@ -88,7 +88,7 @@ START_TEST(process_with_wide_and_narrow_ids)
         ck_assert_str_eq(info.name, "worker");
         free(desc.data);
     }
-    struct core_prpsinfo none = core_prpsinfo_at(wide_little, (const uint8_t *)"", 0);
+    struct core_prpsinfo none = core_prpsinfo_at(here, (const uint8_t *)"", 0);
     ck_assert_int_eq(none.pid, 0);
     ck_assert_str_eq(none.name, "");
 }
@@ -118,18 +118,18 @@ START_TEST(signal_information)
     ck_assert_int_eq(core_siginfo_at((struct elf_class){true, true}, bytes, 11).signal, 0);
     siginfo_t fault = {.si_signo = SIGSEGV, .si_code = SEGV_MAPERR, .si_addr = (void *)0x1234};
     siginfo_t sent = {.si_signo = SIGABRT, .si_code = SI_TKILL, .si_pid = 4711, .si_uid = 1000};
-    struct core_siginfo info = core_siginfo_at(wide_little, (const uint8_t *)&fault, sizeof fault);
+    struct core_siginfo info = core_siginfo_at(here, (const uint8_t *)&fault, sizeof fault);
     ck_assert_int_eq(info.signal, SIGSEGV);
     ck_assert_int_eq(info.code, SEGV_MAPERR);
     ck_assert(info.has_address);
     ck_assert_uint_eq(info.address, 0x1234);
     ck_assert_int_eq(info.pid, 0);
-    info = core_siginfo_at(wide_little, (const uint8_t *)&sent, sizeof sent);
+    info = core_siginfo_at(here, (const uint8_t *)&sent, sizeof sent);
     ck_assert_int_eq(info.code, SI_TKILL);
     ck_assert(!info.has_address);
     ck_assert_int_eq(info.pid, 4711);
     ck_assert_uint_eq(info.uid, 1000);
-    info = core_siginfo_at(wide_little, (const uint8_t *)&sent, 23); /* cut before the user */
+    info = core_siginfo_at(here, (const uint8_t *)&sent, offsetof(siginfo_t, si_uid) + 3); /* cut in the user */
     ck_assert_int_eq(info.pid, 0);
 }
 END_TEST

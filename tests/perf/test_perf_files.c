@@ -264,7 +264,7 @@ START_TEST(everything_that_is_asked_for)
     struct sample_process sample =
         sample_build(_i % ARCH_COUNT, (uint64_t)seed, versions[_i / ARCH_COUNT % VERSIONS], true);
     mock_publish(sample.mock, NULL);
-    struct cdacq_target *target = mock_open(sample.mock, seed % CARRIER_COUNT, NULL);
+    struct cdacq_target *target = mock_open(sample.mock, seed % mock_carriers(), NULL);
     struct cdacq_session *session = mock_session(target);
     size_t last = 0;
     for (size_t i = 0; i < ARRAY_SIZE(which); i++) {

@@ -202,7 +202,7 @@ static struct opened *open_sample(int i)
     ck_assert_ptr_nonnull(opened);
     opened->sample = sample_build(i % ARCH_COUNT, (uint64_t)(i / ARCH_COUNT / KINDS), 1 + (unsigned)i % 2, true);
     mock_publish(opened->sample.mock, NULL);
-    opened->target = mock_open(opened->sample.mock, i % CARRIER_COUNT, NULL);
+    opened->target = mock_open(opened->sample.mock, i % mock_carriers(), NULL);
     collect_records(opened);
     begin_file(i / ARCH_COUNT % KINDS, i % 3 == 1);
     return opened;

@@ -44,9 +44,9 @@ def fixture(name):
 
 
 def load_segments(path):
-    """The PT_LOAD segments and the file mappings of a 64-bit core of this byte order: for a target of callbacks."""
+    """The PT_LOAD segments and the file mappings of a 64-bit little-endian core: for a target of callbacks."""
     data = pathlib.Path(path).read_bytes()
-    u16, u32, u64 = (lambda at, size=size: int.from_bytes(data[at:at + size], sys.byteorder) for size in (2, 4, 8))
+    u16, u32, u64 = (lambda at, size=size: int.from_bytes(data[at:at + size], "little") for size in (2, 4, 8))
     segments, mappings = [], []
     for i in range(u16(56)):
         at = u64(32) + i * 56

@@ -30,7 +30,8 @@ def compiled(body, work):
                       + "\n".join(body) + "\nreturn 0;\n}\n")
     subprocess.run([os.environ.get("CDACQ_CC", "cc"), "-std=c17", "-I", str(python_support.ROOT / "include"), "-o",
                     str(program), str(source)], check=True)
-    return [line.split() for line in subprocess.run([str(program)], check=True, capture_output=True,
+    runner = [os.environ["CDACQ_RUN"]] if "CDACQ_RUN" in os.environ else []  # for another machine's programs
+    return [line.split() for line in subprocess.run([*runner, str(program)], check=True, capture_output=True,
                                                     text=True).stdout.splitlines()]
 
 

@@ -14,6 +14,9 @@ static const uint8_t packed[] = {
     0xc7, 0x32, 0x2e, 0x30, 0x3e, 0x30, 0x0d, 0x8b, 0x02, 0x00, 0x00, 0x00, 0x00, 0x01, 0x59, 0x5a,
 };
 
+/* The structs below are in the byte order of this machine. */
+enum { HERE = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? ELFDATA2MSB : ELFDATA2LSB };
+
 static const char names[] = "\0.gnu_debugdata";
 
 enum { COUNT = 3, NAMES_AT = sizeof(Elf64_Ehdr) + COUNT * sizeof(Elf64_Shdr), DATA_AT = NAMES_AT + sizeof names };
@@ -31,7 +34,7 @@ static uint8_t *unpack(size_t size, size_t *ret_size)
 {
     struct elf_file file;
     image.header = (Elf64_Ehdr){
-        .e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+        .e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, HERE, EV_CURRENT},
         .e_type = ET_DYN,
         .e_machine = EM_X86_64,
         .e_ehsize = sizeof image.header,

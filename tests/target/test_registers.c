@@ -127,6 +127,8 @@ static Suite *suite(void)
     tcase_add_test(tc, others_name_their_registers);
 #ifdef __x86_64__
     tcase_add_test(tc, x86_64_is_the_kernels_struct);
+#else
+    puts("left out: x86_64_is_the_kernels_struct: this kernel has another one");
 #endif
     suite_add_tcase(s, tc);
     return s;

@@ -193,8 +193,11 @@ START_TEST(targets_without_threads)
     open_core();
     ck_assert_int_eq(target_threads(target, &threads, &error), CDACQ_ERR_ARGUMENT);
     ck_assert_str_eq(error.message, "the core has no threads: it holds memory only");
-    target_destroy(target);
-    target = NULL;
+}
+END_TEST
+
+START_TEST(a_process_that_runs)
+{
     ck_assert_int_eq(live_open(getpid(), &policy, false, false, &target, &error), CDACQ_OK);
     ck_assert_int_eq(target_threads(target, &threads, &error), CDACQ_ERR_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(error.message, "only a stopped process"));
@@ -318,9 +321,11 @@ static Suite *suite(void)
     tcase_add_test(tc, name_of_the_first_thread);
     tcase_add_test(tc, targets_without_threads);
     tcase_add_test(tc, an_unknown_machine);
+    if (!left_out_emulated("a_process_that_runs", "no process_vm_readv"))
+        tcase_add_test(tc, a_process_that_runs);
     if (getenv("CDACQ_VALGRIND"))
         puts("left out under valgrind: threads of a process, which would be valgrind's");
-    else
+    else if (!left_out_emulated("many_threads_of_a_process", "no ptrace"))
         tcase_add_test(tc, many_threads_of_a_process);
     suite_add_tcase(s, tc);
     return s;
