@@ -49,11 +49,25 @@ static void try_image(struct target *target, const struct mapping *mapping, bool
         }
         return;
     }
-    if (target->kind == CDACQ_TARGET_PROCESS && !is_loaded(target, &runtime.image))
+    runtime.is_loaded = is_loaded(target, &runtime.image);
+    if (target->kind == CDACQ_TARGET_PROCESS && !runtime.is_loaded)
         return;
     bool found = image_find_symbol(&runtime.image, symbol_name, &runtime.descriptor_address, &size);
     if (found || named)
         runtimes->items[runtimes->count++] = runtime;
+}
+
+/* In a core, the list of mappings may be rough: what is not loaded as it says is left out only beside what is. */
+static void leave_out_not_loaded(struct runtimes *runtimes)
+{
+    bool any = false;
+    size_t kept = 0;
+    for (size_t i = 0; i < runtimes->count; i++)
+        any |= runtimes->items[i].is_loaded;
+    for (size_t i = 0; any && i < runtimes->count; i++)
+        if (runtimes->items[i].is_loaded)
+            runtimes->items[kept++] = runtimes->items[i];
+    runtimes->count = any ? kept : runtimes->count;
 }
 
 void runtimes_deinit(struct runtimes *runtimes)
@@ -79,6 +93,8 @@ enum cdacq_status runtimes_find(struct target *target, bool all, struct runtimes
             probes++;
             try_image(target, mapping, named, &runtimes);
         }
+    if (target->kind == CDACQ_TARGET_CORE)
+        leave_out_not_loaded(&runtimes);
     *ret = runtimes;
     return CDACQ_OK;
 }

@@ -14,6 +14,7 @@ enum { RUNTIME_MAX = 16 };
 struct runtime {
     struct image image;
     bool has_image;               /* false where only the descriptor's address is known */
+    bool is_loaded;               /* its segments are mapped where a loader puts them */
     uint64_t descriptor_address;  /* 0 where the image exports none */
     struct supplement supplement; /* its root is NULL where this runtime has none */
 };

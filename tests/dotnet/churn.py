@@ -18,6 +18,7 @@ import collections
 import json
 import mmap
 import os
+import pathlib
 import random
 import re
 import shutil
@@ -31,6 +32,8 @@ import time
 import lab
 
 TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
+LIBRARY = os.environ.get("CDACQ_LIBRARY") or os.path.join(os.path.dirname(os.path.abspath(TOOL)), "libcdacq.so")
+LATER, LATER_FILE = "System.Xml.NameTable", "System.Private.Xml.dll"  # a type of the framework that it has not loaded
 RUNTIMES = ["installed", "9.0.22", "8.0.33"]
 THREADS, SLOTS_PER_THREAD, SLOT_SIZE, METHODS = 4, 64, 32, 1 << 24  # as in Churn.cs
 SLOTS, TABLE = 4096, 1 << 20
@@ -57,6 +60,11 @@ class Churn:
         self.pid = self.process.pid
         with open(self.path, "rb") as file:
             self.published = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+
+    def obey(self, command):
+        self.process.stdin.write(command + "\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline().strip()
 
     def close(self):
         self.process.kill()
@@ -89,6 +97,40 @@ class Asker:
     def close(self):
         self.process.stdin.close()
         self.process.wait()
+
+
+def finds_what_is_loaded(churn):
+    """Whether code of an assembly that the process loads after it was opened is found, with its name and its file."""
+    asker = Asker(churn.pid)
+    try:
+        asker.ask([1])
+        said = churn.obey("load|" + LATER + ", " + LATER_FILE.removesuffix(".dll"))
+        listed = subprocess.run([TOOL, "methods", "--json", str(churn.pid), LATER + ".Add*"], capture_output=True,
+                                encoding="utf-8", check=False).stdout.splitlines()
+        found = json.loads(listed[0]) if listed else {}
+        answer = asker.ask([int(found.get("code_start") or "0", 16)])[0]
+    finally:
+        asker.close()
+    good = (said == "loaded" and (answer["method"] or "").startswith(LATER + ".Add(") and
+            answer["module"].endswith("/" + LATER_FILE) and answer["method"] == found["method"])
+    print(f"{'ok' if good else 'FAILED'}: an assembly loaded later: {said}; {answer['method'] or answer['error']}")
+    return good
+
+
+def answers_from_inside(churn, work):
+    """Whether a process that opened a core of its own runtime finds itself. It has mapped the runtime's file a second
+    time, which must not be mistaken for the runtime in the core either."""
+    core = os.path.join(work, "own.core")
+    folder = re.search(r"(/\S.*)/libcoreclr\.so$", pathlib.Path(f"/proc/{churn.pid}/maps").read_text(encoding="utf-8"), re.MULTILINE)[1]
+    lab.run([os.path.join(folder, "createdump"), "--normal", "-f", core, str(churn.pid)])
+    said = churn.obey(f"inside|{LIBRARY}|{core}")
+    good = said == "Churn.Program.AskAboutItself(string, string)"
+    print(f"{'ok' if good else 'FAILED'}: from inside, with a core open: {said}")
+    live, dead = (json.loads(subprocess.run([TOOL, "info", "--json", target], capture_output=True, check=False).stdout or "{}")
+                  for target in (str(churn.pid), core))
+    same = dead.get("runtime_count") == 1 and dead["runtime_base"] == live["runtime_base"]
+    print(f"{'ok' if same else 'FAILED'}: its core: the runtime at {dead.get('runtime_base')} of {dead.get('runtime_count')}")
+    return good and same
 
 
 def is_name_of(churn, answer):
@@ -259,6 +301,8 @@ def main():
                 start = time.monotonic()
                 counts = judge(churn, arguments.seconds, shown)
                 good &= report(runtime, counts, churn.made() - made, time.monotonic() - start, shown)
+                good &= finds_what_is_loaded(churn)
+                good &= answers_from_inside(churn, work)
                 good &= survives_kills(churn, arguments.kills)
                 good &= follows(churn, work)
             finally:

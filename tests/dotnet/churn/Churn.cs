@@ -10,7 +10,8 @@ namespace Churn;
 /// Makes and frees methods in four threads, and publishes which method is alive where, in a file that the judge maps:
 /// at 0 the number of methods that each thread has made; at Slots, for each slot, a sequence number (even: the method is
 /// alive), an address in the method's code and the method's number; at Table, for each thread, the address of every
-/// method by its number. `Churn FILE PER_SECOND`; PER_SECOND of 0 is as fast as possible. It ends with its input.
+/// method by its number. `Churn FILE PER_SECOND`; PER_SECOND of 0 is as fast as possible. It ends with its input, of
+/// which each line is a command that it answers with a line.
 /// </summary>
 public static unsafe class Program
 {
@@ -43,11 +44,59 @@ public static unsafe class Program
             threads[i].Start();
         }
         Console.WriteLine($"READY {Environment.ProcessId}");
-        while (Console.OpenStandardInput().ReadByte() >= 0) { }
+        while (Console.ReadLine() is { } line)
+            Console.WriteLine(Obey(line.Split('|')));
         s_ended = true;
         foreach (Thread thread in threads)
             thread.Join();
         return 0;
+    }
+
+    private static string Obey(string[] words)
+    {
+        try
+        {
+            return words[0] == "load" ? Load(words[1]) : AskAboutItself(words[1], words[2]);
+        }
+        catch (Exception exception)
+        {
+            return exception.ToString().ReplaceLineEndings(" ");
+        }
+    }
+
+    /// <summary>Loads an assembly of the framework and runs a method of it.</summary>
+    private static string Load(string type)
+    {
+        object table = Activator.CreateInstance(Type.GetType(type, true)!)!;
+        return $"{table.GetType().GetMethod("Add", [typeof(string)])!.Invoke(table, ["loaded"])}";
+    }
+
+    /// <summary>
+    /// Opens a core with the library, which may map this process's libcoreclr.so again, and then this process. Returns
+    /// the name of this method.
+    /// </summary>
+    private static string AskAboutItself(string library, string core)
+    {
+        const int MethodSize = 256, NameOffset = 96;
+        nint handle = NativeLibrary.Load(library);
+        var openCore = (delegate* unmanaged<nint, nint, nint*, byte*, int>)NativeLibrary.GetExport(handle, "cdacq_target_open_core");
+        var openPid = (delegate* unmanaged<int, nint, nint*, byte*, int>)NativeLibrary.GetExport(handle, "cdacq_target_open_pid");
+        var create = (delegate* unmanaged<nint, nint*, byte*, int>)NativeLibrary.GetExport(handle, "cdacq_session_create");
+        var methodAt = (delegate* unmanaged<nint, long, byte*, byte*, int>)NativeLibrary.GetExport(handle, "cdacq_session_method_at");
+        byte* error = stackalloc byte[1024], method = stackalloc byte[MethodSize];
+        nint dead, target = 0, session = 0;
+        *(nint*)method = MethodSize;
+        nint path = Marshal.StringToCoTaskMemUTF8(core);
+        int status = openCore(path, 0, &dead, error);
+        if (status >= 0)
+            status = openPid(Environment.ProcessId, 0, &target, error);
+        if (status >= 0)
+            status = create(target, &session, error);
+        long here = ((delegate* managed<long>)s_whereAmI)();
+        if (status >= 0)
+            status = methodAt(session, here, method, error);
+        return status == 0 ? Marshal.PtrToStringUTF8(*(nint*)(method + NameOffset))!
+                           : $"{status} {Marshal.PtrToStringUTF8((nint)error + 16)}";
     }
 
     [DllImport("libc")]
