@@ -1,5 +1,5 @@
 /*
- * wait_graph.c: the calls of cdacq/lock.h that build and visit a graph of waits.
+ * waits.c: the calls of cdacq/lock.h that build and visit a graph of waits.
  */
 #include "src/api/wait_graph.h"
 
