@@ -244,10 +244,10 @@ void bases_add_synthetic(void)
     srunner_free(runner);
 }
 
-static void add_text(const char *name, const struct text *text)
+static void add_bytes(const char *name, const void *bytes, size_t size)
 {
-    struct base *base = base_new(name, text->length);
-    memcpy(base->bytes, text->data, text->length);
+    struct base *base = base_new(name, size);
+    memcpy(base->bytes, bytes, size);
     base_complete(base);
 }
 
@@ -276,10 +276,82 @@ void bases_add_texts(void)
     }
     if (text.broken || folded.broken)
         exit(2);
-    add_text("stacks.txt", &text);
-    add_text("stacks.folded", &folded);
+    add_bytes("stacks.txt", text.data, text.length);
+    add_bytes("stacks.folded", folded.data, folded.length);
     free(text.data);
     free(folded.data);
+}
+
+/* Compressed files whose blocks are stored, so that changes reach the core in them, too. */
+
+struct packed {
+    uint8_t *bytes;
+    size_t size;
+};
+
+static void pack(struct packed *packed, const void *bytes, size_t size)
+{
+    memcpy(packed->bytes + packed->size, bytes, size);
+    packed->size += size;
+}
+
+static void pack_number(struct packed *packed, uint64_t value, size_t size)
+{
+    uint8_t bytes[8];
+    store_u64(bytes, value, false);
+    pack(packed, bytes, size);
+}
+
+static uint32_t crc_of(const uint8_t *bytes, size_t size)
+{
+    uint32_t crc = UINT32_MAX;
+    for (size_t i = 0; i < size; i++) {
+        crc ^= bytes[i];
+        for (int bit = 0; bit < 8; bit++)
+            crc = crc >> 1 ^ (crc & 1 ? 0xedb88320 : 0);
+    }
+    return ~crc;
+}
+
+static void add_packed(const char *name, const struct base *core)
+{
+    enum { BLOCK = 0x8000 };
+    struct packed packed = {malloc(2 * core->size + 64), 0};
+    bool gzip = ends_with(name, ".gz"), zstd = ends_with(name, ".zst");
+    if (!packed.bytes)
+        refuse(name);
+    if (gzip)
+        pack(&packed, "\x1f\x8b\x08\0\0\0\0\0\0\3", 10);
+    else
+        pack(&packed, zstd ? "\x28\xb5\x2f\xfd\0\x58" : "\x04\x22\x4d\x18\x60\x40\x82", zstd ? 6 : 7);
+    for (size_t at = 0; at < core->size; at += BLOCK) {
+        size_t size = MIN(core->size - at, (size_t)BLOCK);
+        bool last = at + size == core->size;
+        if (gzip)
+            pack_number(&packed, last | size << 8 | (~size & 0xffff) << 24, 5);
+        else
+            pack_number(&packed, zstd ? last | size << 3 : size | 0x80000000, zstd ? 3 : 4);
+        pack(&packed, core->bytes + at, size);
+    }
+    if (gzip)
+        pack_number(&packed, crc_of(core->bytes, core->size) | (uint64_t)core->size << 32, 8);
+    else if (!zstd)
+        pack_number(&packed, 0, 4);
+    add_bytes(name, packed.bytes, packed.size);
+    free(packed.bytes);
+}
+
+void bases_add_packed(void)
+{
+    const struct base *core = NULL;
+    for (size_t i = 0; i < base_count; i++)
+        if (bases[i].kind == BASE_CORE && (!core || bases[i].size < core->size))
+            core = &bases[i];
+    if (!core)
+        return;
+    add_packed("core.gz", core);
+    add_packed("core.zst", core);
+    add_packed("core.lz4", core);
 }
 
 void bases_list_mappings(void)

@@ -22,7 +22,7 @@ enum base_kind {
     BASE_PDB,     /* portable PDB */
 };
 
-enum { BASE_MAX = 96 };
+enum { BASE_MAX = 128 };
 
 /* A segment of a core. */
 struct part {
@@ -56,6 +56,8 @@ void bases_add_file(const char *path);
 void bases_add_synthetic(void);
 /* Texts that mention addresses of the cores, and folded stacks. Call it after the cores were added. */
 void bases_add_texts(void);
+/* The smallest core, compressed in each way. */
+void bases_add_packed(void);
 /* Lists the file mappings that the cores name. */
 void bases_list_mappings(void);
 

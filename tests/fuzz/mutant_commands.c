@@ -14,7 +14,7 @@
 #include "src/cli/arguments.h"
 #include "src/cli/commands.h"
 
-enum { ARGUMENTS_MAX = 32, ARGUMENT_SIZE = 96, IPS = 4 };
+enum { ARGUMENTS_MAX = 32, ARGUMENT_SIZE = 96, IPS = 4, COMMANDS_MAX = 32, RECORDS_OF = 1024 * 1024 };
 
 /* A command line. */
 struct line {
@@ -23,12 +23,32 @@ struct line {
     int count;
 };
 
-static char folder[64], files[80], symfs[80];
+static char folder[64], files[80], written[80];
 static char last_text[1024];
+static size_t last_command;
+static struct {
+    unsigned long count;
+    double seconds, slowest;
+} totals[COMMANDS_MAX];
 
 const char *commands_last(void)
 {
     return last_text;
+}
+
+void commands_count(double seconds)
+{
+    totals[last_command].count++;
+    totals[last_command].seconds += seconds;
+    totals[last_command].slowest = MAX(seconds, totals[last_command].slowest);
+}
+
+void commands_print(int fd)
+{
+    for (size_t i = 0; i < MIN(command_count, (size_t)COMMANDS_MAX); i++)
+        if (totals[i].count)
+            dprintf(fd, "  %-10s %8lu cases, %6.2f ms each, slowest %4.0f ms\n", commands[i].name, totals[i].count,
+                    totals[i].seconds * 1000 / (double)totals[i].count, totals[i].slowest * 1000);
 }
 
 __attribute__((format(printf, 2, 3))) static void add(struct line *line, const char *format, ...)
@@ -49,7 +69,7 @@ void commands_init(void)
 {
     snprintf(folder, sizeof folder, "/dev/shm/cdacq-mutants-%d", getpid());
     snprintf(files, sizeof files, "%s/files", folder);
-    snprintf(symfs, sizeof symfs, "%s/symfs", folder);
+    snprintf(written, sizeof written, "%s/written", folder);
     if (mkdir(folder, 0700) < 0 || mkdir(files, 0700) < 0) {
         perror(folder);
         exit(2);
@@ -80,17 +100,47 @@ void commands_deinit(void)
     remove_folder(folder);
 }
 
-/* Nothing may be written beside the folder that `symfs` was given. */
+/* Nothing may be written beside the folder that `symfs` or `bundle` was given. */
 static bool is_folder_clean(void)
 {
     DIR *open = opendir(folder);
     bool is_clean = true;
     for (struct dirent *entry; open && (entry = readdir(open)) != NULL;)
         is_clean &= !strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") || !strcmp(entry->d_name, "files") ||
-                    !strcmp(entry->d_name, "symfs");
+                    !strcmp(entry->d_name, "written");
     if (open)
         closedir(open);
     return is_clean;
+}
+
+/* ---- Bases that commands write ---- */
+
+static const char *run(struct line *line, int input);
+
+static void add_written(const char *command, const struct base *core, const char *name)
+{
+    struct line line = {0};
+    char path[sizeof folder + 32];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    add(&line, "mutants");
+    add(&line, "%s", command);
+    add(&line, "%s", core->path);
+    add(&line, "--stubs");
+    add(&line, "--output=%s", path);
+    const char *problem = run(&line, -1);
+    struct stat st;
+    if (!problem && stat(path, &st) == 0 && st.st_size > 1024)
+        bases_add_file(path);
+    (void)unlink(path);
+}
+
+void commands_add_bases(void)
+{
+    for (size_t i = 0, count = base_count; i < count; i++)
+        if (bases[i].kind == BASE_CORE && bases[i].size < RECORDS_OF) {
+            add_written("jitdump", &bases[i], "written.dump");
+            add_written("perfmap", &bases[i], "written.map");
+        }
 }
 
 /* ---- Command lines ---- */
@@ -100,10 +150,8 @@ static void add_options(struct line *line, const struct command *command, struct
     static const char *const styles[] = {"csharp", "sos", "il", "source"};
     if (command->options & OPTIONS_NAMES)
         add(line, "--names=%s", styles[random_below(random, ARRAY_SIZE(styles))]);
-    if (command->options & OPTIONS_METHODS) {
-        add(line, "--r2r=all");
-        add(line, "--stubs");
-    }
+    if (command->options & OPTIONS_METHODS && random_below(random, 8)) /* all are many, which takes time */
+        add(line, random_below(random, 8) ? "--stubs" : "--r2r=all");
     if (command->options & OPTIONS_RESULT && random_below(random, 2))
         add(line, "--json");
     if (command->options & OPTIONS_SNAPSHOT && random_below(random, 3))
@@ -120,6 +168,16 @@ static void add_ips(struct line *line, const struct base *core, struct random *r
 {
     for (int i = 0; i < IPS; i++)
         add(line, "%llx", (unsigned long long)base_any_target(core, random));
+    if (random_below(random, 4) == 0)
+        add(line, "libcoreclr.so!0x%x", (unsigned)random_below(random, 1 << 20));
+    if (random_below(random, 8) == 0)
+        add(line, "System.String.Concat+0x%x", (unsigned)random_below(random, 99));
+}
+
+static void add_names(struct line *line, struct random *random)
+{
+    static const char *const names[] = {"*", "System.*", "*.Main(*)", "*****?", "a*b*c*d*e*f", "System.String.Concat"};
+    add(line, "%s", names[random_below(random, ARRAY_SIZE(names))]);
 }
 
 static void add_bounds(struct line *line)
@@ -143,6 +201,7 @@ static const char *run(struct line *line, int input)
     }
     optind = 0; /* getopt begins anew */
     if (arguments_parse(line->count, line->arguments, &invocation) == ARGUMENTS_RUN) {
+        last_command = (size_t)(invocation.command - commands);
         int status = invocation.command->run(&invocation);
         if (status < 0 || status > 2)
             problem = "an exit code that no command has";
@@ -156,29 +215,34 @@ static const char *run(struct line *line, int input)
     return problem;
 }
 
+/* A core, as a file or as standard input, which is returned then; or several. Results of one go to /dev/null. */
+static int add_targets(struct line *line, const struct command *command, const struct base *core, struct random *random)
+{
+    uint64_t how = command->takes_targets ? random_below(random, 8) : 0;
+    add(line, "%s", how == 1 ? "-" : core->path);
+    if (how == 2) {
+        add(line, "%s", bases_any(random, BASE_CORE)->path);
+        add(line, "%s", core->path);
+    } else if (command->options & (OPTIONS_RESULT | OPTIONS_FILE)) {
+        add(line, "-o");
+        add(line, "/dev/null");
+    }
+    return how == 1 ? core->fd : -1;
+}
+
 static const char *run_core_as(const char *name, const struct base *core, const struct base *other,
                                struct random *random)
 {
     struct line line = {0};
     const struct command *command = command_find(name);
-    int input = -1;
     add(&line, "mutants");
     add(&line, "%s", name);
-    if ((!strcmp(name, "report") || !strcmp(name, "stack")) && random_below(random, 8) == 0) {
-        add(&line, "-");
-        input = core->fd;
-    } else
-        add(&line, "%s", core->path);
-    if (!strcmp(name, "verify"))
+    int input = add_targets(&line, command, core, random);
+    if ((!strcmp(name, "verify") || !strcmp(name, "descriptor")) && other)
         add(&line, "%s", other->path);
-    if (!strcmp(name, "descriptor") && other)
-        add(&line, "%s", other->path);
-    if (!strcmp(name, "symfs"))
-        add(&line, "%s", symfs);
-    else {
-        add(&line, "-o");
-        add(&line, "/dev/null");
-    }
+    bool writes_folder = !strcmp(name, "symfs") || !strcmp(name, "bundle");
+    if (writes_folder)
+        add(&line, "%s", written);
     add_bounds(&line);
     if (other && (other->kind == BASE_IMAGE || other->kind == BASE_PDB || random_below(random, 4) == 0))
         add(&line, "--module-path=%s", files);
@@ -192,11 +256,13 @@ static const char *run_core_as(const char *name, const struct base *core, const 
     }
     if (!strcmp(name, "ip2method") || !strcmp(name, "inspect"))
         add_ips(&line, core, random);
+    if (!strcmp(name, "methods") && random_below(random, 4) == 0)
+        add_names(&line, random);
     const char *problem = run(&line, input);
-    if (!strcmp(name, "symfs")) {
+    if (writes_folder) {
         if (!is_folder_clean())
-            problem = "symfs wrote elsewhere";
-        remove_folder(symfs);
+            problem = "a file is where none may be written";
+        remove_folder(written);
     }
     return problem;
 }
@@ -205,7 +271,7 @@ static const char *run_core(const struct base *core, struct random *random)
 {
     static const char *const names[] = {"info",    "ip2method",  "inspect",  "methods", "perfmap",
                                         "jitdump", "descriptor", "snapshot", "stack",   "report",
-                                        "verify",  "elf",        "filter",   "symfs"};
+                                        "verify",  "elf",        "filter",   "symfs",   "bundle"};
     const char *name = names[random_below(random, ARRAY_SIZE(names))];
     const struct base *other = !strcmp(name, "filter") ? bases_any(random, BASE_TEXT)
                                : !strcmp(name, "verify")
@@ -227,7 +293,7 @@ static const char *run_file(const char *name, const struct base *base, struct ra
     add(&line, "-o");
     add(&line, "/dev/null");
     add_options(&line, command_find(name), random);
-    if (!strcmp(name, "records") && random_below(random, 4) == 0)
+    if (!strcmp(name, "records") && random_below(random, 2))
         add(&line, "--at=%llx", (unsigned long long)base_any_target(bases_any(random, BASE_CORE), random));
     return run(&line, -1);
 }

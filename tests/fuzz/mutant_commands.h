@@ -8,8 +8,15 @@
 void commands_init(void);
 void commands_deinit(void);
 
+/* Adds jitdumps and perf maps of the cores, which commands write. */
+void commands_add_bases(void);
+
 /* Runs a command that is chosen at random on a base. Returns NULL, or what is wrong with how it ended. */
 const char *commands_run(const struct base *base, struct random *random);
+
+/* Counts the last command, which took `seconds`. commands_print() writes what was counted of each. */
+void commands_count(double seconds);
+void commands_print(int fd);
 
 /* The command line of the last one. */
 const char *commands_last(void);

@@ -7,8 +7,8 @@
  *
  *     mutants [--seed N] [--count N] [--seconds N] [--keep FILE] FILE...
  *
- * The kind of a file follows from its first bytes, or, of texts, from its name (.map, .folded). Synthetic cores and
- * texts are added. A case depends on its number and the bases only: after a failure, `--seed NUMBER --count 1` repeats
+ * The kind of a file follows from its first bytes, or, of texts, from its name (.map, .folded). Synthetic and compressed
+ * cores, texts, and the jitdumps and perf maps of small cores are added. A case depends on its number and the bases only: after a failure, `--seed NUMBER --count 1` repeats
  * it, and --keep writes the mutant of the first case to FILE.
  */
 #include <fcntl.h>
@@ -197,6 +197,7 @@ static double run_case(uint64_t number, const char *keep)
     else
         problem = commands_run(base, &random);
     double took = cpu_seconds() - begin;
+    commands_count(took);
     base_restore(base);
     if (problem)
         stop_with(problem);
@@ -250,6 +251,7 @@ static void run_cases(struct run *run)
         (unsigned long long)run->done, base_count, (unsigned long long)run->seed, cpu_seconds() - begin,
         run->slowest * 1000, (unsigned long long)run->slowest_case, run->largest,
         (unsigned long long)run->largest_case);
+    commands_print(messages);
 }
 
 int main(int argc, char **argv)
@@ -270,9 +272,11 @@ int main(int argc, char **argv)
     }
     bases_add_synthetic();
     bases_add_texts();
+    bases_add_packed();
     bases_list_mappings();
     commands_init();
     quiet();
+    commands_add_bases();
     run_cases(&run);
     commands_deinit();
     return 0;
