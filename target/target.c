@@ -63,10 +63,14 @@ void target_record(struct target *target, uint64_t address, uint64_t size)
         return;
     uint64_t line = align_down(address, LINE_SIZE), last = align_down(add_saturated(address, size - 1), LINE_SIZE);
     for (;; line += LINE_SIZE) {
-        struct page *page =
-            pages_insert(&target->recording->pages, (struct page){.address = align_down(line, PAGE_SIZE)}, NULL);
-        if (page)
+        uint64_t *recent = &target->recording->recent[line / LINE_SIZE % RECENT_LINES];
+        struct page *page = NULL;
+        if (*recent != line + 1)
+            page = pages_insert(&target->recording->pages, (struct page){.address = align_down(line, PAGE_SIZE)}, NULL);
+        if (page) {
             page->lines |= UINT64_C(1) << (line % PAGE_SIZE / LINE_SIZE);
+            *recent = line + 1;
+        }
         if (line == last)
             return;
     }

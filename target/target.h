@@ -15,9 +15,10 @@
 #include "target/work.h"
 #include "cdacq/target.h"
 
-#define PAGE_SIZE  UINT64_C(4096)
-#define LINE_SIZE  UINT64_C(64)
-#define PAGE_LINES (PAGE_SIZE / LINE_SIZE)
+#define PAGE_SIZE    UINT64_C(4096)
+#define LINE_SIZE    UINT64_C(64)
+#define PAGE_LINES   (PAGE_SIZE / LINE_SIZE)
+#define RECENT_LINES 256
 
 /* An interval of target memory with its bytes, which are valid as long as the target, or, if they can change, until the
    next question. */
@@ -65,6 +66,8 @@ DEFINE_HASH_TABLE(pages, struct page, uint64_t, page_address, hash_u64, equal_u6
 /* What was read from a recording target: lines, not whole pages, so that a snapshot holds no more than it needs. */
 struct recording {
     struct pages pages;
+    /* Lines that are in `pages`, each plus 1, by their low bits: most reads are of them. */
+    uint64_t recent[RECENT_LINES];
     struct patch *patches;
 };
 

@@ -23,6 +23,13 @@ static void copy_escaped(char *buffer, size_t size, const char *string, enum esc
     size_t length = strlen(string), done = 0, taken;
     char escaped[ESCAPED_CHARACTER_SIZE];
     for (size_t i = 0; i < length; i += taken) {
+        if (string[i] >= 0x20 && string[i] < 0x7f && string[i] != '\\' && string[i] != '"') { /* most are */
+            if (done + 1 >= size)
+                break;
+            buffer[done++] = string[i];
+            taken = 1;
+            continue;
+        }
         size_t n = (size_t)(escape_character(escaped, string + i, length - i, form, &taken) - escaped);
         if (done + n >= size)
             break;
