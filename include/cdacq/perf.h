@@ -49,7 +49,8 @@ struct cdacq_written {
 
 /*
  * Writes one line for each entry: "0x7f21c8a31b40 1a NAME". Fails as cdacq_session_visit_methods does, before anything
- * is written. Source: tools/perf/Documentation/jit-interface.txt of Linux; dotnet/runtime src/coreclr/vm/perfmap.cpp.
+ * is written. At a bound on work or memory (FUEL), what was found until then is written if there is any; then
+ * ret->methods or ret->stubs is not 0. Source: tools/perf/Documentation/jit-interface.txt of Linux; dotnet/runtime src/coreclr/vm/perfmap.cpp.
  */
 CDACQ_API enum cdacq_status cdacq_session_write_perf_map(struct cdacq_session *session, unsigned flags,
                                                          const struct cdacq_sink *sink, struct cdacq_written *ret,
@@ -93,9 +94,9 @@ enum cdacq_elf_flags {
  * - The build-id is a hash of the contents.
  *
  * What cannot be read is left out; ret->left_out and sink->left_out report code without a name. Memory use: some 200
- * bytes for each method and the sections' contents. Fails as cdacq_session_visit_methods does, with FUEL if a section
- * would exceed 1 GiB or there are more than 60,000 sections, with NOMEM, or with CONTRACT for an architecture that this
- * build does not know.
+ * bytes for each method and the sections' contents. Fails as cdacq_session_write_perf_map does, also at a bound; and with
+ * FUEL, before anything is written, if a section would exceed 1 GiB or there are more than 60,000 sections, with NOMEM,
+ * or with CONTRACT for an architecture that this build does not know.
  */
 CDACQ_API enum cdacq_status cdacq_session_write_elf(struct cdacq_session *session, unsigned flags,
                                                     const struct cdacq_sink *sink, struct cdacq_written *ret,
@@ -104,7 +105,8 @@ CDACQ_API enum cdacq_status cdacq_session_write_elf(struct cdacq_session *sessio
 /*
  * The same for the code in the mappings of one file, at the offsets in the file. This is where perf looks for the
  * symbols of a sample, also if the file is an image in another format, or a memfd without a path on disk: its segments
- * claim these offsets. Without any code there, nothing is written. Fails as cdacq_session_write_elf does.
+ * claim these offsets. Without any code there, nothing is written. Fails as cdacq_session_write_elf does; at a
+ * bound nothing is written.
  */
 CDACQ_API enum cdacq_status cdacq_session_write_elf_of_file(struct cdacq_session *session, const char *path,
                                                             unsigned flags, const struct cdacq_sink *sink,

@@ -47,12 +47,12 @@ static void init_patterns(struct work *work, const struct invocation *invocation
     work->matched = allocate(work->pattern_count + 1);
 }
 
-/* Returns whether every pattern has matched; messages name those that have not. */
-static bool end_patterns(struct work *work)
+/* Returns whether every pattern has matched. Messages name those that have not, unless methods are missing. */
+static bool end_patterns(struct work *work, bool is_complete)
 {
     bool all = true;
     for (size_t i = 0; i < work->pattern_count; i++) {
-        if (!work->matched[i])
+        if (!work->matched[i] && is_complete)
             message("no method is named '%s'", work->patterns[i]);
         all &= work->matched[i];
     }
@@ -129,7 +129,7 @@ static int list_and_follow(const struct invocation *invocation, struct cdacq_tar
     init_patterns(&work, invocation);
     enum cdacq_status status = follow_process(follower, &work.out, list_new, &work);
     cdacq_follower_destroy(follower);
-    bool written = output_close(&work.out), found = end_patterns(&work);
+    bool written = output_close(&work.out), found = end_patterns(&work, status >= 0);
     answers_deinit(&work.answers);
     if (!written || (status < 0 && !work.done))
         return EXIT_FAILED;
@@ -157,7 +157,7 @@ static int list_all(const struct invocation *invocation, struct cdacq_target *ta
         message("%" PRIu64 " more elements cannot be read", work.answers.errors - COMPLAINTS_MAX);
     if (status < 0)
         message("%s", error.message);
-    bool found = end_patterns(&work), none = status < 0 && !work.done;
+    bool found = end_patterns(&work, status >= 0), none = status < 0 && !work.done;
     if (none)
         output_abandon(&work.out);
     bool written = none || output_close(&work.out);

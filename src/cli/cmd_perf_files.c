@@ -15,6 +15,7 @@
 enum { COMPLAINTS_MAX = 20 }; /* messages; a whole image may be missing */
 
 struct work {
+    const struct cdacq_target *target;
     struct output out;
     struct progress progress;
     uint64_t pieces, left_out;
@@ -45,7 +46,8 @@ static int take_records(const void *bytes, size_t size, void *context)
 static int report_left_out(const struct cdacq_method *method, void *context)
 {
     struct work *work = context;
-    if (work->left_out++ < COMPLAINTS_MAX)
+    char bound[160];
+    if (work->left_out++ < COMPLAINTS_MAX && !cdacq_target_bound_reached(work->target, bound, sizeof bound))
         message("0x%" PRIx64 "%s%s: left out: %s", method->code_start, method->name ? " " : "",
                 method->name ? method->name : "", method->error);
     return 0;
@@ -82,7 +84,7 @@ typedef enum cdacq_status writer(struct cdacq_session *session, unsigned flags, 
 static int write_with(const struct invocation *invocation, struct cdacq_target *target, struct cdacq_session *session,
                       writer *write)
 {
-    struct work work = {0};
+    struct work work = {.target = target};
     struct cdacq_written written = {.size = sizeof written};
     struct cdacq_error error;
     if (!output_open(&work.out, invocation->output))
@@ -96,13 +98,15 @@ static int write_with(const struct invocation *invocation, struct cdacq_target *
     progress_end(&work.progress);
     if (status < 0)
         message("%s", error.message);
-    bool none = status < 0 || (work.left_out && !written.methods && !written.stubs);
+    bool any = written.methods || written.stubs;
+    bool none = status < 0 ? status != CDACQ_ERR_FUEL || !any : work.left_out && !any;
     if (none)
         output_abandon(&work.out); /* an incomplete file must not be used as a complete one */
     if (!none && !output_close(&work.out))
         return EXIT_FAILED;
     report_counts(&work, &written);
-    return none ? EXIT_FAILED : work.left_out || written.functions_left_out ? EXIT_PARTLY : EXIT_ANSWERED;
+    bool partly = status < 0 || work.left_out || written.functions_left_out;
+    return none ? EXIT_FAILED : partly ? EXIT_PARTLY : EXIT_ANSWERED;
 }
 
 static int write_perf_map(const struct invocation *invocation, struct cdacq_target *target,
@@ -126,7 +130,7 @@ static int follow_jitdump(const struct invocation *invocation, struct cdacq_targ
                           struct cdacq_session *session)
 {
     (void)session;
-    struct work work = {.written = {.size = sizeof work.written}};
+    struct work work = {.target = target, .written = {.size = sizeof work.written}};
     struct cdacq_follower *follower = follow_open(target, flags_of(invocation));
     if (!follower || !output_open_stream(&work.out, invocation->output)) {
         cdacq_follower_destroy(follower);

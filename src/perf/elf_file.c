@@ -50,6 +50,7 @@ struct code_file {
     struct cdacq_written written;
     uint64_t code_size; /* of the sections of the code */
     bool stopped, no_memory;
+    bool at_bound; /* what was found until then is written */
 };
 
 static void leave_out(struct code_file *file, const struct cdacq_method *method)
@@ -378,7 +379,8 @@ static enum cdacq_status gather(struct code_file *file, struct cdacq_error *err)
     if (file->frame_writer.machine)
         dwarf_frame_begin(&file->frame_writer);
     enum cdacq_status status = cdacq_session_visit_methods(session, file->flags & VISIT_FLAGS, visit_code, file, err);
-    if (status < 0 || file->stopped)
+    file->at_bound = status == CDACQ_ERR_FUEL && file->symbols.count && !file->path;
+    if ((status < 0 && !file->at_bound) || file->stopped)
         return status;
     if (file->symbols.count)
         qsort(file->symbols.items, file->symbols.count, sizeof *file->symbols.items, compare_symbols);
@@ -473,7 +475,7 @@ static enum cdacq_status write_elf(struct cdacq_session *session, const char *pa
         file.written.functions_left_out = file.frames.left_out;
         file.written.without_epilogs = file.frames.without_epilogs;
         sized_copy(ret, &file.written, sizeof file.written);
-        status = file.stopped ? CDACQ_STOPPED : CDACQ_OK;
+        status = file.stopped ? CDACQ_STOPPED : file.at_bound ? CDACQ_ERR_FUEL : CDACQ_OK;
     }
     deinit(&file);
     return status;

@@ -348,12 +348,13 @@ static enum cdacq_status write_file(struct writing *writing, unsigned flags, con
     if (!writing->stopped)
         status = cdacq_session_visit_methods(session, flags, write_code, writing, err);
     session->visits--;
-    if (status < 0)
+    bool at_bound = status == CDACQ_ERR_FUEL && writing->written.methods + writing->written.stubs > 0;
+    if (status < 0 && !at_bound)
         return status;
     if (writing->with_bytes && !writing->stopped)
         put_record(writing, &(struct cdacq_jitdump_record){.kind = CDACQ_JITDUMP_CLOSE});
     sized_copy(ret, &writing->written, sizeof writing->written);
-    return writing->stopped ? CDACQ_STOPPED : CDACQ_OK;
+    return writing->stopped ? CDACQ_STOPPED : at_bound ? status : CDACQ_OK;
 }
 
 enum cdacq_status cdacq_session_write_perf_map(struct cdacq_session *session, unsigned flags,

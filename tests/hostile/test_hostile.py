@@ -136,12 +136,30 @@ class Hostile(unittest.TestCase):
             found = [line for line in done.stdout.splitlines() if b" ? [" not in line]
             self.assertTrue(0 < len(found) < len(lines))
             self.assertTrue(set(found) <= set(lines))
+        self.check_files_at_a_bound(core)
+        done = self.run_tool("methods", "no.such.method", core, "--work-max=300K")
+        self.assertEqual(done.stderr.count(b"no method is named"), 0, done.stderr)  # not all were seen
         none = self.run_tool("methods", "--r2r=all", core, "--work-max=0", "--memory-max=0", statuses=(0,))
         self.assertEqual(none.stdout, all_methods)
         for command in COMMANDS:
             arguments = ["/dev/null" if a == "OUT" else a for a in command]
             done = self.run_tool(arguments[0], core, *arguments[1:], "--work-max=1")
             self.assertLessEqual(done.stderr.count(b"stopped at the bound"), 1, command)
+
+    def check_files_at_a_bound(self, core):
+        """What was found until then is written, as whole lines, records and sections."""
+        with tempfile.TemporaryDirectory() as folder:
+            whole, out = os.path.join(folder, "whole"), os.path.join(folder, "out")
+            for command in ("perfmap", "jitdump", "elf"):
+                with self.subTest(command=command):
+                    self.run_tool(command, "--r2r=all", core, "-o", whole)
+                    done = self.run_tool(command, "--r2r=all", core, "-o", out, "--work-max=300K", statuses=(1,))
+                    self.assertEqual(done.stderr.count(b"stopped at the bound on work"), 1, done.stderr)
+                    self.assertTrue(0 < os.path.getsize(out) < os.path.getsize(whole))
+                    if command == "perfmap":
+                        self.assertTrue(set(pathlib.Path(out).read_bytes().splitlines()) <= set(pathlib.Path(whole).read_bytes().splitlines()))
+                    if command == "jitdump":
+                        self.run_tool("records", out, statuses=(0,))
 
 
 def add_core(make):
