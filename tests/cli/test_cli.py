@@ -240,7 +240,8 @@ class Habits(Case):
 
 
 def on_terminal(*arguments, **environment):
-    """What the tool writes to a terminal that is both its standard output and its standard error."""
+    """What the tool writes to a terminal that is both its standard output and its standard error, without progress, which
+    shows where the machine is slow."""
     leader, terminal = os.openpty()
     tool = subprocess.Popen([TOOL, *map(os.fsencode, arguments)], stdin=subprocess.DEVNULL, stdout=terminal, stderr=terminal,
                             env={**{name: value for name, value in os.environ.items() if name != "NO_COLOR"},
@@ -254,7 +255,7 @@ def on_terminal(*arguments, **environment):
             break
     os.close(leader)
     tool.wait(60)
-    return written.replace(b"\r\n", b"\n")
+    return re.sub(rb"\r\x1b\[K[^\r\n]*(?=\r\x1b\[K)|\r\x1b\[K", b"", written).replace(b"\r\n", b"\n")
 
 
 class Terminal(Case):
@@ -334,8 +335,9 @@ class BadTargets(Case):
 
     def test_not_a_core(self):
         """An image is a target too, for what a runtime says of itself; this one is no runtime."""
-        self.assert_refused(TOOL, "target      image .*")
-        self.assertIn("not a core", self.assert_run(FAILED, "ip2method", TOOL, "1", lines=1).stderr.decode())
+        image = os.environ.get("CDACQ_LIBRARY", TOOL)
+        self.assert_refused(image, "target      image .*")
+        self.assertIn("not a core", self.assert_run(FAILED, "ip2method", image, "1", lines=1).stderr.decode())
 
     def test_no_runtime(self):
         header = b"\x7fELF\x02\x01\x01" + bytes(9) + (4).to_bytes(2, "little") + (62).to_bytes(2, "little")
@@ -350,6 +352,7 @@ class BadTargets(Case):
         self.assert_refused("4194999")  # beyond the kernel's limit
         self.assertIn("99999999999999999999", self.assert_refused("99999999999999999999"))
 
+    @unittest.skipIf("CDACQ_RUN" in os.environ, "the tool cannot read this machine's processes")
     def test_process_without_runtime(self):
         self.assertIn("runtime", self.assert_refused(str(os.getpid()), "runtime     none"))
 

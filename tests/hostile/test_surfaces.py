@@ -353,6 +353,7 @@ time.sleep(60)
 """
 
 
+@unittest.skipIf("CDACQ_RUN" in os.environ, "the tool cannot read this machine's processes")
 class Processes(unittest.TestCase):
     """Processes that change while they are read. They map an image that looks like a runtime."""
 

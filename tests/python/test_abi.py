@@ -151,7 +151,10 @@ class Declarations(unittest.TestCase):
                 self.assertEqual("*" in kind or "visit" in kind or "write" in kind,
                                  parameter not in (ctypes.c_int, ctypes.c_uint, ctypes.c_uint64, ctypes.c_uint32,
                                                    ctypes.c_size_t), f"{name}: {kind}")
-                if parameter in (ctypes.c_uint64, ctypes.c_uint32):
+                if parameter is ctypes.c_size_t:  # which is one of those below
+                    self.assertIn(kind.split()[0], ["size_t", f"uint{8 * ctypes.sizeof(parameter)}_t"] +
+                                  ["unsigned"] * (ctypes.sizeof(parameter) == 4), name)
+                elif parameter in (ctypes.c_uint64, ctypes.c_uint32):
                     wide = parameter is ctypes.c_uint64
                     self.assertIn(kind.split()[0], ["uint64_t", "size_t"] if wide else ["uint32_t", "unsigned"], name)
 

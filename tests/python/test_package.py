@@ -322,7 +322,7 @@ class Failures(unittest.TestCase):
             cdacq.open("a\0b")
 
     def test_partial(self):
-        with cdacq.open(sys.executable, image=True, partial=True) as target:
+        with cdacq.open(os.environ.get("CDACQ_LIBRARY", sys.executable), image=True, partial=True) as target:
             self.assertEqual(target.info.problem_status, cdacq.Status.ERR_NO_RUNTIME)
             with self.assertRaises(cdacq.Error):
                 target.method_at(1)
