@@ -9,6 +9,7 @@
 #include "src/cli/console.h"
 #include "src/cli/json_writer.h"
 #include "src/cli/output.h"
+#include "src/cli/watchdog.h"
 #include "util/base.h"
 
 enum {
@@ -40,6 +41,9 @@ static void open_process(const struct work *work, int pid, struct opened *opened
     options.work_max = WORK_MAX;
     options.memory_max = MEMORY_MAX;
     *opened = (struct opened){0};
+    static char process[32];
+    snprintf(process, sizeof process, "process %d", pid);
+    watchdog_begin(process);
     if (cdacq_target_open_pid(pid, &options, &target, &error) < 0) {
         snprintf(opened->problem, sizeof opened->problem, "%s", error.message);
         return;

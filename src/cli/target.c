@@ -12,6 +12,7 @@
 #include "src/cli/commands.h"
 #include "src/cli/console.h"
 #include "src/cli/output.h"
+#include "src/cli/watchdog.h"
 #include "util/base.h"
 #include "util/file.h"
 
@@ -114,6 +115,9 @@ struct cdacq_target *target_open(const char *name, const struct cdacq_options *o
             message("%s: no process can have this pid", name);
             return NULL;
         }
+        static char process[32];
+        snprintf(process, sizeof process, "process %d", pid);
+        watchdog_begin(process);
         status = cdacq_target_open_pid(pid, options, &target, &error);
     }
     if (status < 0) {
