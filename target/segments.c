@@ -7,32 +7,32 @@ bool segments_add(struct segments *segments, struct segment segment)
     return segment.begin >= segment.end || segments_append(segments, segment);
 }
 
+/* A segment by the index at which it was added. */
 struct candidate {
-    struct segment segment; /* first, for compare_u64() */
-    size_t order;           /* the index at which it was added */
+    uint64_t begin; /* first, for compare_u64() */
+    size_t order;
 };
 
-/* A binary max-heap of candidates by `order`: the top one wins at the current position. */
-static void heap_push(const struct candidate **heap, size_t *count, const struct candidate *item)
+/* A binary max-heap of segments by their order: the top one wins at the current position. */
+static void heap_push(size_t *heap, size_t *count, size_t order)
 {
     size_t i = (*count)++;
-    for (; i && heap[(i - 1) / 2]->order < item->order; i = (i - 1) / 2)
+    for (; i && heap[(i - 1) / 2] < order; i = (i - 1) / 2)
         heap[i] = heap[(i - 1) / 2];
-    heap[i] = item;
+    heap[i] = order;
 }
 
-static void heap_pop(const struct candidate **heap, size_t *count)
+static void heap_pop(size_t *heap, size_t *count)
 {
-    const struct candidate *item = heap[--*count];
-    size_t i = 0;
+    size_t order = heap[--*count], i = 0;
     for (size_t child; (child = 2 * i + 1) < *count; i = child) {
-        if (child + 1 < *count && heap[child + 1]->order > heap[child]->order)
+        if (child + 1 < *count && heap[child + 1] > heap[child])
             child++;
-        if (heap[child]->order <= item->order)
+        if (heap[child] <= order)
             break;
         heap[i] = heap[child];
     }
-    heap[i] = item;
+    heap[i] = order;
 }
 
 static struct segment segment_slice(const struct segment *segment, uint64_t begin, uint64_t end)
@@ -50,35 +50,39 @@ static struct segment segment_slice(const struct segment *segment, uint64_t begi
 bool segments_seal(struct segments *segments)
 {
     size_t n = segments->count, next = 0, active = 0;
-    CLEANUP_FREE struct candidate *sorted = calloc(n + 1, sizeof *sorted);
-    CLEANUP_FREE const struct candidate **heap = calloc(n + 1, sizeof *heap);
-    if (!sorted || !heap)
+    CLEANUP_FREE struct candidate *sorted = malloc((n + 1) * sizeof *sorted);
+    CLEANUP_FREE size_t *heap = malloc((n + 1) * sizeof *heap);
+    struct segments sealed = {0};
+    if (!sorted || !heap || !segments_reserve(&sealed, n))
         return false;
     for (size_t i = 0; i < n; i++)
-        sorted[i] = (struct candidate){segments->items[i], i};
+        sorted[i] = (struct candidate){segments->items[i].begin, i};
     qsort(sorted, n, sizeof *sorted, compare_u64);
 
-    segments->count = 0;
-    const struct candidate *previous = NULL;
+    size_t previous = SIZE_MAX;
     uint64_t position = 0;
     while (next < n || active) {
         if (!active)
-            position = MAX(position, sorted[next].segment.begin);
-        while (next < n && sorted[next].segment.begin <= position)
-            heap_push(heap, &active, &sorted[next++]);
-        while (active && heap[0]->segment.end <= position)
+            position = MAX(position, sorted[next].begin);
+        while (next < n && sorted[next].begin <= position)
+            heap_push(heap, &active, sorted[next++].order);
+        while (active && segments->items[heap[0]].end <= position)
             heap_pop(heap, &active);
         if (!active)
             continue;
-        const struct candidate *top = heap[0];
-        uint64_t end = next < n ? MIN(top->segment.end, sorted[next].segment.begin) : top->segment.end;
-        if (top == previous && segments->items[segments->count - 1].end == position)
-            segments->items[segments->count - 1].end = end;
-        else if (!segments_add(segments, segment_slice(&top->segment, position, end)))
+        const struct segment *top = &segments->items[heap[0]];
+        uint64_t end = next < n ? MIN(top->end, sorted[next].begin) : top->end;
+        if (heap[0] == previous && sealed.items[sealed.count - 1].end == position) {
+            sealed.items[sealed.count - 1].end = end;
+        } else if (!segments_add(&sealed, segment_slice(top, position, end))) {
+            segments_deinit(&sealed);
             return false;
-        previous = top;
+        }
+        previous = heap[0];
         position = end;
     }
+    segments_deinit(segments);
+    *segments = sealed;
     return true;
 }
 
