@@ -297,6 +297,13 @@ static bool look_in_target(struct search *search)
     return false;
 }
 
+/* Whether a local path is that of a target's file below a root directory. */
+static bool is_below(const char *local, const char *root, const char *path)
+{
+    size_t length = strlen(root);
+    return strncmp(local, root, length) == 0 && strcmp(local + length, path) == 0;
+}
+
 /* Looks everywhere. */
 static bool look_for(struct search *search)
 {
@@ -316,7 +323,8 @@ static bool look_for(struct search *search)
     char root[64] = "";
     if (search->target->kind == CDACQ_TARGET_PROCESS)
         snprintf(root, sizeof root, "/proc/%d/root", search->target->pid);
-    return has_path && !policy->no_own_paths && consider_beside(search, root, search->module_path);
+    return has_path && !policy->no_own_paths && !(local && is_below(local, root, search->module_path)) &&
+           consider_beside(search, root, search->module_path);
 }
 
 /* A name that is no path and cannot lead out of a folder. */
