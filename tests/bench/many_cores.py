@@ -216,7 +216,7 @@ ENGINES = {  # what runs it, and what a worker's command line contains
 
 
 def processor_time():
-    """Of all processes that have ended, with what they waited for; the engines' daemons are among them."""
+    """Of all processes that have ended, with what they waited for. Those of Slurm are not: it detaches them."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
@@ -233,7 +233,8 @@ def run_engine(name, cores, work, workers, kill_after):
     failed = sum("error" in row for row in rows)
     complete = {row["target"] for row in rows} == set(cores)
     print(f"{name}: {workers} workers, {len(rows)} rows of {len(cores)} cores, {failed} with an error, "
-          f"{len(killed)} worker killed, {len(cores) / seconds:.0f} cores a second, {1000 * worked / len(cores):.1f} ms of processor time a core"
+          f"{len(killed)} worker killed, {len(cores) / seconds:.0f} cores a second"
+          f"{'' if name == 'slurm' else f', {1000 * worked / len(cores):.1f} ms of processor time a core'}"
           f"{'' if complete and killed else ': FAILED'}", flush=True)
     return complete and bool(killed), cdacq.buckets.buckets(rows)
 
