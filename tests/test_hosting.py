@@ -29,10 +29,12 @@ class Workflows(unittest.TestCase):
             self.assertIn("push", workflow[True])  # `on`, which is true in YAML 1.1
             for name, job in workflow["jobs"].items():
                 self.assertTrue({"runs-on", "timeout-minutes", "steps"} <= job.keys(), name)
+                for machine in job.get("strategy", {}).get("matrix", {}).get("machine", []):
+                    self.assertIn(f"\n{machine}) ", (SOURCE / "scripts/test-host").read_text())
                 for step in job["steps"]:
                     self.assertEqual(len({"run", "uses"} & step.keys()), 1, step)
                     programs |= set(re.findall(r"^((?:\.ci|scripts|tests|oss-fuzz)/[\w./-]+)", step.get("run", ""), re.MULTILINE))
-        self.assertTrue({".ci/run", "tests/packages/run", "oss-fuzz/check"} <= programs, programs)
+        self.assertTrue({".ci/run", "scripts/test-host", "tests/packages/run", "oss-fuzz/check"} <= programs, programs)
         for program in programs:
             self.assertTrue(os.access(SOURCE / program, os.X_OK), program)
 
