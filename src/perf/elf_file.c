@@ -41,7 +41,7 @@ struct code_file {
     const struct code_map *map;
     const struct mapping *mapping; /* the last one that had code */
     struct code_symbols symbols;
-    struct byte_writer strings, symbol_table, debug_frame;
+    struct byte_writer strings, symbol_table, debug_frame, frame_index;
     struct method_frames frames;
     struct dwarf_frame_writer frame_writer;
     struct elf_debug debug;
@@ -98,7 +98,12 @@ static void add_symbol(struct code_file *file, uint64_t begin, uint64_t end, uin
         .name = name,
         .range = (uint32_t)(range - file->map->ranges),
     };
-    if (!code_symbols_append(&file->symbols, symbol))
+    /* perf asks addr2line for "," to see where an answer ends, and waits for ever if there is code at 0. */
+    if (file->path && !symbol.begin) {
+        symbol.begin++;
+        symbol.size--;
+    }
+    if (symbol.size && !code_symbols_append(&file->symbols, symbol))
         file->no_memory = true;
 }
 
@@ -366,6 +371,21 @@ static bool write_bytes(void *context, const void *bytes, size_t size)
     return !file->stopped;
 }
 
+/*
+ * An .eh_frame_hdr without entries. perf 6.1 reads no .debug_frame on x86-64, and an index with entries only in the
+ * mapped part of the file, which is code (find_proc_info in tools/perf/util/unwind-libunwind-local.c). Where an index
+ * has no entry for an address, libunwind goes on by the frame pointer; without any index it gives up.
+ */
+static void add_empty_index(struct code_file *file)
+{
+    static const uint8_t omitted[] = {1, 0xff, 0x03, 0x3b}; /* version; encodings: none, 4 bytes, 4 bytes relative */
+    enum { READ = 20 };                                     /* bytes that perf reads */
+    put_bytes(&file->frame_index, omitted, sizeof omitted);
+    while (file->frame_index.length < READ && !file->frame_index.broken)
+        put_u32(&file->frame_index, 0);
+    add_bytes(file, ".eh_frame_hdr", &file->frame_index, 4);
+}
+
 static uint16_t machine_of(const struct cdacq_target *target)
 {
     return (uint16_t)(target->target->elf_machine ? target->target->elf_machine
@@ -387,6 +407,8 @@ static enum cdacq_status gather(struct code_file *file, struct cdacq_error *err)
     add_texts(file);
     add_symbol_table(file);
     add_bytes(file, ".debug_frame", &file->debug_frame, 8);
+    if (file->path)
+        add_empty_index(file);
     bool formed = elf_debug_form(&file->debug);
     add_bytes(file, ".debug_info", &file->debug.info, 1);
     add_bytes(file, ".debug_abbrev", &file->debug.abbreviations, 1);
@@ -445,6 +467,7 @@ static void deinit(struct code_file *file)
     byte_writer_deinit(&file->strings);
     byte_writer_deinit(&file->symbol_table);
     byte_writer_deinit(&file->debug_frame);
+    byte_writer_deinit(&file->frame_index);
     method_frames_deinit(&file->frames);
     elf_debug_deinit(&file->debug);
 }

@@ -121,6 +121,18 @@ def check_report(results, data, folder, names):
     note(results, "perf report has the names of methods", len(lines) > 3 and not unnamed, f"{len(lines)} lines {unnamed[:3] or ''}")
 
 
+def check_ends(results, folder):
+    """perf asks addr2line for "," after each address, and takes what is not known for the end of the answer. With call
+    chains, perf waits for ever if something else comes."""
+    wrong, paths = [], [os.path.join(at, name) for at, _, names in os.walk(folder) for name in names]
+    paths = [path for path in paths if not os.path.islink(path)]
+    for path in paths:
+        done = subprocess.run(["addr2line", "-e", path, "-i", "-f"], input=",\n", capture_output=True, text=True, check=False)
+        if done.stdout != "??\n??:0\n":
+            wrong.append((path, done.stdout))
+    note(results, "nothing is at address 0 of a file", bool(paths) and not wrong, f"{len(paths)} files {wrong[:1] or ''}")
+
+
 def test_symfs(work, program, results, label, least_images, seconds=2, **environment):
     """Compiled code is in a memfd, ReadyToRun code in images that are no ELF files. Nothing is asked of the process."""
     data, folder = os.path.join(work, f"{label}.data"), os.path.join(work, f"{label}.symfs")
@@ -130,6 +142,7 @@ def test_symfs(work, program, results, label, least_images, seconds=2, **environ
         found = samples(data, "--symfs", folder)
         code = [one for one in found if ".dll" in one[2] or "memfd:doublemapper" in one[2]]
         names = ask(pid, code)
+    check_ends(results, folder)
     images = [one for one in code if ".dll" in one[2]]
     unnamed = sum(names[ip] is not None and symbol != names[ip] for ip, symbol, _ in code)
     report(results, f"perf reads the folder of symfs, {label}", code, names)
