@@ -181,7 +181,7 @@ static int filter_all(const struct invocation *invocation, struct cdacq_target *
     ips_reader_deinit(&reader);
     if (filter->errors > 1)
         message("%" PRIu64 " more addresses could not be answered", filter->errors - 1);
-    ok = output_close(&filter->out) && ok;
+    ok = output_close_if(&filter->out, ok);
     int status = !ok ? EXIT_FAILED : filter->errors ? EXIT_PARTLY : EXIT_ANSWERED;
     free(filter->methods);
     free(filter);

@@ -556,7 +556,7 @@ static int show_function(const struct invocation *invocation, struct work *work,
         write_found(work, invocation->at, &record, status == CDACQ_OK ? &place : NULL, invocation->json);
     else
         message("'%s': %s", work->path, error.message);
-    return output_close(&work->out) && status >= 0 ? EXIT_ANSWERED : EXIT_FAILED;
+    return output_close_if(&work->out, status >= 0) ? EXIT_ANSWERED : EXIT_FAILED;
 }
 
 int cmd_records(const struct invocation *invocation)
@@ -579,7 +579,7 @@ int cmd_records(const struct invocation *invocation)
         message("%s", error.message);
         return EXIT_FAILED;
     }
-    if (!output_open_stream(&work.out, invocation->output)) {
+    if (!(work.follow ? output_open_stream : output_open)(&work.out, invocation->output)) {
         cdacq_jitdump_close(jitdump);
         return EXIT_FAILED;
     }
@@ -595,7 +595,7 @@ int cmd_records(const struct invocation *invocation)
     cdacq_jitdump_close(jitdump);
     if (work.errors > COMPLAINTS_MAX)
         message("'%s': %" PRIu64 " more records are damaged", work.path, work.errors - COMPLAINTS_MAX);
-    if (!output_close(&work.out) || (status < 0 && !work.done))
+    if (!output_close_if(&work.out, status >= 0 || work.done))
         return EXIT_FAILED;
     return status < 0 || work.errors ? EXIT_PARTLY : EXIT_ANSWERED;
 }

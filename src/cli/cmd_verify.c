@@ -169,7 +169,7 @@ static int verify(const struct invocation *invocation, struct cdacq_target *targ
     } else if (status < 0) {
         message("'%s': %s", file, error.message);
     }
-    if (!output_close(&work.out) || status != CDACQ_OK)
+    if (!output_close_if(&work.out, status == CDACQ_OK))
         return EXIT_FAILED;
     if (sum.contradictions)
         return EXIT_PARTLY;

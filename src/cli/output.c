@@ -81,6 +81,14 @@ bool output_close(struct output *out)
     return !out->error;
 }
 
+bool output_close_if(struct output *out, bool wanted)
+{
+    if (wanted || out->file.fd < 0)
+        return output_close(out) && wanted;
+    output_abandon(out);
+    return false;
+}
+
 /* Calls write once. Returns false on a permanent error. */
 static bool write_some(struct output *out, size_t *written)
 {

@@ -43,6 +43,8 @@ void output_open_memory(struct output *out);
 
 /* Writes the rest, closes and frees. Returns false, with a message, if not all was written. */
 bool output_close(struct output *out);
+/* The same. A result that is not wanted leaves a file as it was; standard output has it. False if it is not wanted. */
+bool output_close_if(struct output *out, bool wanted);
 
 /* Frees, and leaves the file as it was. */
 void output_abandon(struct output *out);

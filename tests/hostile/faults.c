@@ -111,6 +111,12 @@ WRAP(off_t, lseek, -1, EIO, (int fd, off_t at, int whence), (fd, at, whence))
 WRAP(int, ftruncate, -1, ENOSPC, (int fd, off_t size), (fd, size))
 WRAP(int, rename, -1, EIO, (const char *from, const char *to), (from, to))
 WRAP(int, linkat, -1, EIO, (int a, const char *from, int b, const char *to, int flags), (a, from, b, to, flags))
+WRAP(int, renameat, -1, EIO, (int a, const char *from, int b, const char *to), (a, from, b, to))
+WRAP(int, unlinkat, -1, EIO, (int fd, const char *path, int flags), (fd, path, flags))
+WRAP(int, symlinkat, -1, ENOSPC, (const char *to, int fd, const char *path), (to, fd, path))
+WRAP(int, mkdir, -1, ENOSPC, (const char *path, mode_t mode), (path, mode))
+WRAP(int, mkdirat, -1, ENOSPC, (int fd, const char *path, mode_t mode), (fd, path, mode))
+WRAP(int, dup, -1, EMFILE, (int fd), (fd))
 WRAP(int, fchmod, -1, EPERM, (int fd, mode_t mode), (fd, mode))
 WRAP(int, close, -1, EIO, (int fd), (fd))
 WRAP(ssize_t, process_vm_readv, -1, EFAULT,
@@ -132,6 +138,21 @@ int open(const char *path, int flags, ...)
         return -1;
     }
     return ((int (*)(const char *, int, ...))real("open", &real_open))(path, flags, mode);
+}
+
+static void *real_openat;
+
+int openat(int folder, const char *path, int flags, ...)
+{
+    va_list arguments;
+    va_start(arguments, flags);
+    mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(arguments, mode_t) : 0;
+    va_end(arguments);
+    if (fails("openat")) {
+        errno = EMFILE;
+        return -1;
+    }
+    return ((int (*)(int, const char *, int, ...))real("openat", &real_openat))(folder, path, flags, mode);
 }
 
 /* With 64-bit file offsets, programs call these names; here they are the same. */
@@ -177,4 +198,13 @@ int open64(const char *path, int flags, ...)
     mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(arguments, mode_t) : 0;
     va_end(arguments);
     return open(path, flags, mode);
+}
+
+int openat64(int folder, const char *path, int flags, ...)
+{
+    va_list arguments;
+    va_start(arguments, flags);
+    mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(arguments, mode_t) : 0;
+    va_end(arguments);
+    return openat(folder, path, flags, mode);
 }

@@ -22,11 +22,14 @@ CALLS = ["open", "read", "pread", "write", "mmap", "fstat", "stat", "lstat", "ls
 COMMANDS = [["info", CORE], ["ip2method", PLAIN, "7f91e4850000"], ["methods", PLAIN], ["descriptor", PLAIN],
             ["perfmap", PLAIN], ["jitdump", PLAIN], ["snapshot", CORE, "--stacks"], ["stack", CORE], ["report", CORE],
             ["inspect", PLAIN, "7f91e4850000"]]
+FEWER = [["elf", PLAIN, "--code"], ["filter", PLAIN], ["flame", "-"]]  # calls of the system only
+INPUTS = {"filter": b"7f91e58aed00 7f91e4850000\n", "flame": b"a;b 1\na;c 2\n"}
+FOLDER_CALLS = ["openat", "mkdir", "mkdirat", "renameat", "unlinkat", "symlinkat", "dup", "write", "fstat", "close"]
 EVERY_CALL_UP_TO = 40  # the rest is sampled
 # The tier, as `methods` and perf maps have it. It is not known if a read fails.
 TIER = re.compile(rb"(?<=\[jit) [^]]*(?=\])|(?<=\))\[\w+\]$")
 LIVE_SECONDS = 0.5
-SECONDS = 5  # for the allocations of one command; what does not fit is left out
+SECONDS = 4  # for the allocations of one command; what does not fit is left out
 
 
 class Faults(unittest.TestCase):
@@ -35,7 +38,7 @@ class Faults(unittest.TestCase):
         out, log = os.path.join(folder, "out"), os.path.join(folder, "log")
         pathlib.Path(out).write_bytes(b"before")
         environment = dict(os.environ, LD_PRELOAD=LIBRARY, CDACQ_FAULT=fault, CDACQ_FAULT_LOG=log)
-        done = subprocess.run([TOOL, *map(str, command), "-o", out], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        done = subprocess.run([TOOL, *map(str, command), "-o", out], input=INPUTS.get(command[0], b""), stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, timeout=60, check=False, env=environment)
         what = (command, fault, done.returncode, done.stderr[-500:])
         self.assertIn(done.returncode, (0, 1, 2), what)
@@ -64,7 +67,7 @@ class Faults(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             for call in calls:
                 whole = self.run_tool(command, folder, f"{call}:0")
-                if call in ("malloc", "open", "mmap", "fstat", "close"):
+                if call in ("malloc", "open", "mmap", "fstat", "close") and command[0] not in ("flame", "records"):
                     self.assertGreater(whole[3], 0, call)
                 numbers, end = list(range(1, whole[3] + 1)), time.monotonic() + seconds
                 few, rest = numbers[:EVERY_CALL_UP_TO], numbers[EVERY_CALL_UP_TO:]
@@ -74,6 +77,40 @@ class Faults(unittest.TestCase):
                         break
                     self.check_fault(command, folder, f"{call}:{number}", whole)
 
+
+    def test_records(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "dump")
+            subprocess.run([TOOL, "jitdump", PLAIN, "-o", path], stderr=subprocess.DEVNULL, check=False)
+            for command in (["verify", PLAIN, path], ["records", path]):
+                self.all_faults(command, CALLS, SECONDS / 10)
+
+    def files_of_symfs(self, fault):
+        """(exit code, messages, files, number of calls)"""
+        with tempfile.TemporaryDirectory() as folder:
+            log, out = os.path.join(folder, "log"), os.path.join(folder, "out")
+            done = subprocess.run([TOOL, "symfs", str(PLAIN), out], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=60,
+                                  check=False, env=dict(os.environ, LD_PRELOAD=LIBRARY, CDACQ_FAULT=fault, CDACQ_FAULT_LOG=log))
+            self.assertIn(done.returncode, (0, 1, 2), fault)
+            self.assertTrue(MESSAGE.fullmatch(done.stderr), (fault, done.stderr[-500:]))
+            files = {path: os.readlink(path) if os.path.islink(path) else pathlib.Path(path).read_bytes()
+                     for top, _, names in os.walk(out) for path in (os.path.join(top, name) for name in names)}
+            calls = int(pathlib.Path(log).read_text()) if os.path.exists(log) else 0
+            return done.returncode, done.stderr, {os.path.relpath(p, out): data for p, data in files.items()}, calls
+
+    def test_folders(self):
+        """No part of a file is left; a file that is missing is said to be."""
+        for call in FOLDER_CALLS:
+            status, _, whole, count = self.files_of_symfs(f"{call}:0")
+            self.assertGreater(len(whole), 5)
+            for number in list(range(1, count + 1))[:4] + [count] * (count > 4):
+                got = self.files_of_symfs(f"{call}:{number}")
+                what = (call, number, got[:2])
+                self.assertGreaterEqual(got[0], status, what)
+                more = {path for path in set(got[2]) - set(whole) if call != "unlinkat" or ".cdacq-part-" not in path}
+                self.assertEqual(more, set(), what)
+                if got[0] == 2 or len(got[2]) < len(whole):
+                    self.assertTrue(got[1], what)
 
     def undump(self, core, folder):
         """A process with the memory of a core, or None where its addresses are taken."""
@@ -117,6 +154,8 @@ def add(name, calls, seconds, command):
     setattr(Faults, f"test_{name}_{command[0]}", lambda self: self.all_faults(command, calls, seconds))
 
 
+for row in FEWER:
+    add("system", CALLS, SECONDS / 10, row)
 for row in COMMANDS:
     add("memory", ["malloc"], SECONDS, row)
     add("system", CALLS, SECONDS / 10, row)
