@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Compares how much a process gets done with and without questions about it, in pairs of intervals.
+"""Compares how much a process gets done with and without questions about it, in turns.
 
-    throughput.py [--cdacq CDACQ] [--pairs N] [--seconds S] [--runtime VERSION] [--work DIR]
+    throughput.py [--cdacq CDACQ] [--rounds N] [--seconds S] [--runtime VERSION] [--work DIR]
 
 The process (tests/dotnet/churn) makes and frees methods as fast as it can, and counts them itself. It has the first
-processor, this script and the tool have the others, so that the tool's own work does not count. One run of
-`cdacq ip2method PID` answers questions about living methods in every other interval; which interval of a pair comes
-first alternates. A ratio of 1 means that the process did as much with questions as without. That is printed for
-methods a second, which other programs on the machine disturb, and for methods in a second of the process's own
-processor time.
+processor; this script and the tool have the others. Each round has three intervals, every other round in reverse order:
+one in which a run of `cdacq ip2method PID` answers questions about living methods, one in which as much processor time
+is spent without touching the process, and one without either. A ratio of 1 means that the process did as much. It is
+printed for methods a second, which the other two intervals tell apart from the effect of a busy machine, and for
+methods in a second of the process's own processor time.
 """
 
 import argparse
@@ -48,29 +48,48 @@ class Interval:
         self.per_processor_second = made / (processor_seconds(churn.pid) - used)
 
 
+def spend(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+
+
 def measure(churn, arguments):
-    """The ratios of all pairs, by name, and the methods made a second without questions."""
+    """The intervals of each kind, in order."""
     asker = judge.Asker(churn.pid)
+    costs = []  # of questions, in seconds of processor time: the tool's and this script's
+
+    def used():
+        return processor_seconds(asker.process.pid) + time.thread_time()
 
     def ask():
+        before = used()
         asker.ask([address for _, address, _ in churn.slots()[:arguments.addresses]])
+        costs.append(used() - before)
 
-    ratios, plain = {"wall": [], "processor": []}, []
-    for pair in range(arguments.pairs):
-        found = {}
-        for asks in ([True, False] if pair % 2 else [False, True]):
-            found[asks] = Interval(churn, arguments.seconds, arguments.rate, ask if asks else None)
-        plain.append(found[False].per_second)
-        ratios["wall"].append(found[True].per_second / found[False].per_second)
-        ratios["processor"].append(found[True].per_processor_second / found[False].per_processor_second)
+    ask()
+    kinds = {"questions": ask, "elsewhere": lambda: spend(statistics.mean(costs[1:] or costs)), "nothing": None}
+    intervals = {kind: [] for kind in kinds}
+    for number in range(arguments.rounds):
+        for kind in list(kinds) if number % 2 else reversed(list(kinds)):
+            intervals[kind].append(Interval(churn, arguments.seconds, arguments.rate, kinds[kind]))
     asker.close()
-    return ratios, statistics.median(plain)
+    print(f"a question of {arguments.addresses} addresses takes {statistics.mean(costs) * 1000:.1f} ms of processor time")
+    return intervals
+
+
+def compare(intervals, kind, other):
+    for figure in ("per_second", "per_processor_second"):
+        ratios = [getattr(a, figure) / getattr(b, figure) for a, b in zip(intervals[kind], intervals[other])]
+        low, median, high = statistics.quantiles(ratios, n=4)
+        error = 1.253 * statistics.stdev(ratios) / len(ratios) ** 0.5
+        print(f"{kind} / {other}, methods {figure}: {median:.4f} +- {error:.4f} [{low:.3f}..{high:.3f}]")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cdacq", default=judge.TOOL)
-    parser.add_argument("--pairs", type=int, default=30)
+    parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--seconds", type=float, default=2, help="of an interval")
     parser.add_argument("--rate", type=float, default=10, help="questions a second")
     parser.add_argument("--addresses", type=int, default=100, help="of a question")
@@ -90,15 +109,14 @@ def main():
                 os.sched_setaffinity(int(thread), processors[:1])
             os.sched_setaffinity(0, processors[1:] or processors)
             time.sleep(WARM_UP)
-            ratios, plain = measure(churn, arguments)
+            intervals = measure(churn, arguments)
         finally:
             churn.close()
-    print(f"{plain:.0f} methods a second; {arguments.rate:g} questions a second with {arguments.addresses} addresses "
-          f"each, {arguments.pairs} pairs of {arguments.seconds:g} s; with questions / without:")
-    for name, values in ratios.items():
-        low, median, high = statistics.quantiles(values, n=4)
-        error = 1.253 * statistics.stdev(values) / len(values) ** 0.5
-        print(f"  {name:9} {median:.4f} +- {error:.4f} [{low:.4f}..{high:.4f}]")
+    made = statistics.median(interval.per_second for interval in intervals["nothing"])
+    print(f"{made:.0f} methods a second, {arguments.rate:g} questions a second, {arguments.rounds} rounds of "
+          f"3 x {arguments.seconds:g} s")
+    compare(intervals, "questions", "elsewhere")
+    compare(intervals, "questions", "nothing")
     return 0
 
 
