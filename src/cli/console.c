@@ -21,6 +21,7 @@
 static struct {
     pthread_mutex_t lock; /* of all members, of each progress in the list, and of writing to the terminal */
     struct progress *innermost;
+    pthread_t thread; /* shows it, until the process ends */
     bool has_thread;
     bool waits;
     bool is_shown; /* a message must erase it first */
@@ -203,16 +204,13 @@ static void *show_progress(void *unused)
 /* Signals are for the main thread, whose waits they interrupt. Without a thread, nothing is shown. */
 static void start_thread(void)
 {
-    pthread_t thread;
     sigset_t all, before;
     if (shown.has_thread)
         return;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    if (pthread_create(&thread, NULL, show_progress, NULL) == 0)
-        pthread_detach(thread);
+    shown.has_thread = pthread_create(&shown.thread, NULL, show_progress, NULL) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    shown.has_thread = true;
 }
 
 static void begin_progress(struct progress *progress, const char *what, bool wanted, bool counts)
