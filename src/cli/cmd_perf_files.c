@@ -3,6 +3,8 @@
  * other tools read. The library forms the bytes.
  */
 #include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -19,6 +21,8 @@ struct work {
     struct output out;
     struct progress progress;
     uint64_t pieces, left_out;
+    char *complaints[COMPLAINTS_MAX]; /* held back until it is known whether anything was written */
+    bool follow;
     struct cdacq_sink sink;
     struct cdacq_written written;
 };
@@ -46,11 +50,33 @@ static int take_records(const void *bytes, size_t size, void *context)
 static int report_left_out(const struct cdacq_method *method, void *context)
 {
     struct work *work = context;
-    char bound[160];
-    if (work->left_out++ < COMPLAINTS_MAX && !cdacq_target_bound_reached(work->target, bound, sizeof bound))
-        message("0x%" PRIx64 "%s%s: left out: %s", method->code_start, method->name ? " " : "",
-                method->name ? method->name : "", method->error);
+    char bound[160], *text;
+    uint64_t number = work->left_out++;
+    if (number >= COMPLAINTS_MAX || cdacq_target_bound_reached(work->target, bound, sizeof bound) ||
+        asprintf(&text, "0x%" PRIx64 "%s%s: left out: %s", method->code_start, method->name ? " " : "",
+                 method->name ? method->name : "", method->error) < 0)
+        return 0;
+    if (work->follow) {
+        message("%s", text);
+        free(text);
+    } else
+        work->complaints[number] = text;
     return 0;
+}
+
+/* One line, not several, where nothing is written: `problem` says why, unless all was left out. */
+static void report_complaints(struct work *work, bool none, const char *problem)
+{
+    if (none && !problem)
+        message("nothing can be written: %" PRIu64 " methods or stubs are left out%s%s", work->left_out,
+                work->complaints[0] ? "; the first: " : "", work->complaints[0] ? work->complaints[0] : "");
+    for (size_t i = 0; i < COMPLAINTS_MAX; i++) {
+        if (work->complaints[i] && !none)
+            message("%s", work->complaints[i]);
+        free(work->complaints[i]);
+    }
+    if (problem)
+        message("%s", problem);
 }
 
 static void report_counts(const struct work *work, const struct cdacq_written *written)
@@ -96,15 +122,15 @@ static int write_with(const struct invocation *invocation, struct cdacq_target *
     enum cdacq_status status = write(session, flags_of(invocation), &sink, &written, &error);
     cdacq_target_resume(target);
     progress_end(&work.progress);
-    if (status < 0)
-        message("%s", error.message);
     bool any = written.methods || written.stubs;
     bool none = status < 0 ? status != CDACQ_ERR_FUEL || !any : work.left_out && !any;
+    report_complaints(&work, none, status < 0 ? error.message : NULL);
     if (none)
         output_abandon(&work.out); /* an incomplete file must not be used as a complete one */
     if (!none && !output_close(&work.out))
         return EXIT_FAILED;
-    report_counts(&work, &written);
+    if (!none)
+        report_counts(&work, &written);
     bool partly = status < 0 || work.left_out || written.functions_left_out;
     return none ? EXIT_FAILED : partly ? EXIT_PARTLY : EXIT_ANSWERED;
 }
@@ -130,7 +156,7 @@ static int follow_jitdump(const struct invocation *invocation, struct cdacq_targ
                           struct cdacq_session *session)
 {
     (void)session;
-    struct work work = {.target = target, .written = {.size = sizeof work.written}};
+    struct work work = {.target = target, .follow = true, .written = {.size = sizeof work.written}};
     struct cdacq_follower *follower = follow_open(target, flags_of(invocation));
     if (!follower || !output_open_stream(&work.out, invocation->output)) {
         cdacq_follower_destroy(follower);

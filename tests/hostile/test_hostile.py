@@ -21,7 +21,7 @@ TOOL = os.environ.get("CDACQ_TOOL")
 FIXTURES = pathlib.Path(os.environ.get("CDACQ_FIXTURES", "tests/fixtures"))
 MESSAGE = re.compile(rb"(cdacq: [^\x00-\x1f\x7f]+\n)*")
 COMMANDS = [["info"], ["ip2method", "7fd6610a1000", "200000001000", "ffffffffffffffff"], ["inspect", "200000001000"],
-            ["methods", "--r2r=all", "--stubs"], ["descriptor"], ["perfmap", "-o", "OUT"], ["jitdump", "-o", "OUT"],
+            ["methods", "--r2r=all", "--stubs"], ["descriptor"], ["perfmap", "-o", "OUT"], ["jitdump", "--r2r=all", "-o", "OUT"],
             ["snapshot", "--stacks", "-o", "OUT"], ["stack"], ["stack", "--json"], ["report"]]
 if os.environ.get("CDACQ_HOSTILE_ALL"):  # the rest, which shares its code with those above
     COMMANDS += [["elf", "--code", "-o", "OUT"], ["snapshot", "-o", "OUT"], ["methods", "--json"], ["stack", "--each"],
