@@ -1,7 +1,7 @@
 /*
- * sampler PID [HZ [SECONDS]]: a sampling profiler that needs neither perf nor a setting of the process. It looks at every
- * thread HZ times a second (default 50) for SECONDS (default 5), stops those that are running, one at a time and only
- * while their stack is walked, and prints folded stacks:
+ * sampler PID [HZ [SECONDS]]: a sampling profiler that needs neither perf nor a setting of the process. It looks at
+ * every thread HZ times a second (default 50) for SECONDS (default 5), stops those that are running, one at a time and
+ * only while their stack is walked, and prints folded stacks:
  *     sampler 4242 | flamegraph.pl >out.svg
  * It needs the permission to ptrace the process, and runs on Linux on x86-64 and AArch64. Build it against an installed
  * copy with

@@ -44,7 +44,10 @@ void jitdump_decode_prefix(const void *bytes, bool big_endian, uint64_t offset, 
 enum cdacq_status jitdump_decode(const void *bytes, size_t size, bool big_endian, struct cdacq_jitdump_record *record,
                                  struct cdacq_error *err);
 
-/* Of a SAMPLY_JIT_CODE_DEBUG_INFO2 of either form: the end of what its ranges and lines cover, relative to the function's start. */
+/*
+ * Of a SAMPLY_JIT_CODE_DEBUG_INFO2 of either form: the end of what its ranges and lines cover, relative to the
+ * function's start.
+ */
 uint64_t jitdump_samply_end(const struct cdacq_jitdump_record *record);
 
 #endif

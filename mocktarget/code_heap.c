@@ -241,7 +241,10 @@ struct parts {
     uint64_t hot_size, cold_size;
 };
 
-/* The size of function `i`: the body and its funclets; with cold code, the body's cold part is before the funclets there. */
+/*
+ * The size of function `i`: the body and its funclets; with cold code, the body's cold part is before the funclets
+ * there.
+ */
 static uint64_t function_size(const struct mock *mock, const struct mock_method *method, const struct parts *parts,
                               size_t i)
 {

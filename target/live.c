@@ -385,7 +385,9 @@ static uint64_t size_of(const struct live *live)
     return strtoull(text, NULL, 10);
 }
 
-/* Lists the mappings. IO with errno set; NOT_MANAGED, and the known ones stay, if the process has no memory any more. */
+/*
+ * Lists the mappings. IO with errno set; NOT_MANAGED, and the known ones stay, if the process has no memory any more.
+ */
 static enum cdacq_status list_mappings(struct live *live)
 {
     struct mapping *mappings;

@@ -33,7 +33,9 @@ static struct mapped_file *record_create(struct target *target, struct file_poli
     return file;
 }
 
-/* Whether one more file can be known. Files without a mapping, as of the last index, do not count among those at once. */
+/*
+ * Whether one more file can be known. Files without a mapping, as of the last index, do not count among those at once.
+ */
 static bool has_room(const struct target *target)
 {
     return target->file_count - target->unmapped_file_count < FILE_MAX && target->file_count < FILE_EVER_MAX;

@@ -37,7 +37,10 @@ void execution_manager_deinit(struct execution_manager *manager);
 /* Reads where ThePreStub is, which lies outside of all ranges. It stays 0 if that cannot be read. */
 void execution_manager_read_globals(struct execution_manager *manager, struct field_reader *reader);
 
-/* The range section, or the range of stubs outside of the map, that holds `address`. False if there is none or the reader fails. */
+/*
+ * The range section, or the range of stubs outside of the map, that holds `address`. False if there is none or the
+ * reader fails.
+ */
 bool execution_manager_section(struct execution_manager *manager, struct field_reader *reader, uint64_t address,
                                struct range_section *ret);
 

@@ -77,7 +77,8 @@ struct cdacq_jitdump_load {
     /*
      * Offsets of the preceding records about this function; 0 if there is none. A JIT_CODE_DEBUG_INFO is of the next
      * JIT_CODE_LOAD of its address; the other two, which have none, of the same as the JIT_CODE_DEBUG_INFO before them,
-     * or of the next one. samply_debug_info2 is of either form of that record. One without a JIT_CODE_LOAD is an `error` of the record that shows it, or FORMAT at the end.
+     * or of the next one. samply_debug_info2 is of either form of that record. One without a JIT_CODE_LOAD is an
+     * `error` of the record that shows it, or FORMAT at the end.
      */
     uint64_t debug_info, unwinding_info, samply_debug_info2;
 };
@@ -112,10 +113,10 @@ struct cdacq_jitdump_samply_debug_info2 {
 };
 
 /*
- * The SAMPLY_JIT_CODE_DEBUG_INFO2 that samply's own source reads (samply-symbols/src/jitdump.rs). It has the id that the
- * published text gives to SAMPLY_JIT_TIER; a record of that id with other contents is a SAMPLY_TIER. Counts of: code
- * offsets (two u32: offset, index of a source position), source positions (seven u32: caller or -1, name, file or -1,
- * first line and column of the function, line, column) and strings, which follow each other.
+ * The SAMPLY_JIT_CODE_DEBUG_INFO2 that samply's own source reads (samply-symbols/src/jitdump.rs). It has the id that
+ * the published text gives to SAMPLY_JIT_TIER; a record of that id with other contents is a SAMPLY_TIER. Counts of:
+ * code offsets (two u32: offset, index of a source position), source positions (seven u32: caller or -1, name, file or
+ * -1, first line and column of the function, line, column) and strings, which follow each other.
  */
 struct cdacq_jitdump_samply_positions {
     uint64_t code_addr, code_offset_count, source_position_count, string_count;

@@ -50,7 +50,8 @@ struct cdacq_written {
 /*
  * Writes one line for each entry: "0x7f21c8a31b40 1a NAME". Fails as cdacq_session_visit_methods does, before anything
  * is written. At a bound on work or memory (FUEL), what was found until then is written if there is any; then
- * ret->methods or ret->stubs is not 0. Source: tools/perf/Documentation/jit-interface.txt of Linux; dotnet/runtime src/coreclr/vm/perfmap.cpp.
+ * ret->methods or ret->stubs is not 0. Source: tools/perf/Documentation/jit-interface.txt of Linux; dotnet/runtime
+ * src/coreclr/vm/perfmap.cpp.
  */
 CDACQ_API enum cdacq_status cdacq_session_write_perf_map(struct cdacq_session *session, unsigned flags,
                                                          const struct cdacq_sink *sink, struct cdacq_written *ret,
@@ -94,9 +95,9 @@ enum cdacq_elf_flags {
  * - The build-id is a hash of the contents.
  *
  * What cannot be read is left out; ret->left_out and sink->left_out report code without a name. Memory use: some 200
- * bytes for each method and the sections' contents. Fails as cdacq_session_write_perf_map does, also at a bound; and with
- * FUEL, before anything is written, if a section would exceed 1 GiB or there are more than 60,000 sections, with NOMEM,
- * or with CONTRACT for an architecture that this build does not know.
+ * bytes for each method and the sections' contents. Fails as cdacq_session_write_perf_map does, also at a bound; and
+ * with FUEL, before anything is written, if a section would exceed 1 GiB or there are more than 60,000 sections, with
+ * NOMEM, or with CONTRACT for an architecture that this build does not know.
  */
 CDACQ_API enum cdacq_status cdacq_session_write_elf(struct cdacq_session *session, unsigned flags,
                                                     const struct cdacq_sink *sink, struct cdacq_written *ret,

@@ -60,8 +60,8 @@ int target_pid(const char *name);
 enum { FILE_HEADER_SIZE = 18 }; /* bytes: up to the type of an ELF file */
 
 /*
- * Reads the header of a regular file. Returns the type of an ELF file (ET_CORE and others); ET_NONE for what is none, or
- * cannot be read, with a header of zeros then. Never waits for a pipe or a device.
+ * Reads the header of a regular file. Returns the type of an ELF file (ET_CORE and others); ET_NONE for what is none,
+ * or cannot be read, with a header of zeros then. Never waits for a pipe or a device.
  */
 unsigned file_elf_type(const char *path, uint8_t header[FILE_HEADER_SIZE]);
 

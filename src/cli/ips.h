@@ -29,9 +29,9 @@ struct bad_ip {
 };
 
 /*
- * Reads up to 16 hex digits after an optional 0x, blanks around them. 15 digits that are all decimal and would be a usual
- * address as a decimal number are an error, which shows the address in hex. On failure fills *bad, whose text is within
- * `text`.
+ * Reads up to 16 hex digits after an optional 0x, blanks around them. 15 digits that are all decimal and would be a
+ * usual address as a decimal number are an error, which shows the address in hex. On failure fills *bad, whose text is
+ * within `text`.
  */
 bool ips_parse(const char *text, size_t length, uint64_t *ret, struct bad_ip *bad);
 

@@ -8,8 +8,8 @@
 #include <stddef.h>
 
 /*
- * Whether a method's name matches the pattern, as a whole or without its parameters. `*` stands for any text and `?` for
- * one byte; all else is itself, brackets too.
+ * Whether a method's name matches the pattern, as a whole or without its parameters. `*` stands for any text and `?`
+ * for one byte; all else is itself, brackets too.
  */
 bool name_matches(const char *name, const char *pattern);
 

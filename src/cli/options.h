@@ -1,6 +1,6 @@
 /*
- * options.h: the table of options. getopt's tables, the check whether a command takes an option, the help, the man pages
- * and the completion are made from it.
+ * options.h: the table of options. getopt's tables, the check whether a command takes an option, the help, the man
+ * pages and the completion are made from it.
  */
 #ifndef CDACQ_CLI_OPTIONS_H
 #define CDACQ_CLI_OPTIONS_H

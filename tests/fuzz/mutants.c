@@ -2,14 +2,15 @@
  * mutants.c: files that were changed by their structure, through every command of the tool that takes them, in this
  * process: cores, compressed cores, jitdumps, perf maps, perf's text, folded stacks, descriptors, ELF and PE images,
  * PDBs. The changes know what the bytes are: pointers are made to point to other valid places, to themselves and to
- * what contains them (lists become cycles), counts and sizes become extreme, tables are swapped, texts are edited. Every
- * case is bounded in time and memory.
+ * what contains them (lists become cycles), counts and sizes become extreme, tables are swapped, texts are edited.
+ * Every case is bounded in time and memory.
  *
  *     mutants [--seed N] [--count N] [--seconds N] [--keep FILE] FILE...
  *
- * The kind of a file follows from its first bytes, or, of texts, from its name (.map, .folded). Synthetic and compressed
- * cores, texts, and the jitdumps and perf maps of small cores are added. A case depends on its number and the bases only: after a failure, `--seed NUMBER --count 1` repeats
- * it, and --keep writes the mutant of the first case to FILE.
+ * The kind of a file follows from its first bytes, or, of texts, from its name (.map, .folded). Synthetic and
+ * compressed cores, texts, and the jitdumps and perf maps of small cores are added. A case depends on its number and
+ * the bases only: after a failure, `--seed NUMBER --count 1` repeats it, and --keep writes the mutant of the first case
+ * to FILE.
  */
 #include <fcntl.h>
 #include <signal.h>

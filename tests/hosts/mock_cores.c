@@ -1,6 +1,6 @@
 /*
- * mock_cores DIRECTORY: writes a core of a mock process for each machine whose processes the library reads, of both byte
- * orders where they exist. tests/hosts/compare.py has them read on two machines.
+ * mock_cores DIRECTORY: writes a core of a mock process for each machine whose processes the library reads, of both
+ * byte orders where they exist. tests/hosts/compare.py has them read on two machines.
  */
 #include <cdacq.h>
 #include <elf.h>
