@@ -953,6 +953,12 @@ START_TEST(relocated_as_the_real_loader_does)
         "-Wl,-z,max-page-size=0x10000 -Wl,-z,separate-code",
     };
     char path[256];
+#ifdef __s390x__
+    if (_i == 1) {
+        puts("left out: --hash-style=sysv: on s390x, words of DT_HASH have 64 bits, which is not read");
+        return;
+    }
+#endif
     if (!compile(options[_i], path, sizeof path)) {
         printf("left out: %s cannot link with %s\n", getenv("CDACQ_CC"), options[_i]);
         return;
