@@ -36,13 +36,11 @@ expect() { # text command...: the text is in what the command writes
 in_root() { chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C "$@"; }
 apt() { in_root DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends "$@" >"$work/apt.log" 2>&1 || fail "apt-get $*: $(tail -n 20 "$work/apt.log")"; }
 
-# The mirror and its key are those of this machine.
-mirror() { sed -n 's/^URIs: *//p; s/^deb [^h]*\(http[^ ]*\).*/\1/p' /etc/apt/sources.list.d/debian.sources /etc/apt/sources.list 2>/dev/null | head -n 1; }
-
 bare_root() { # suite
     local base=$roots/$1
     if [[ ! -e $base/etc/debian_version ]]; then
-        debootstrap --variant=minbase "$1" "$base" "$(mirror)" >"$work/debootstrap.log" || fail "$(tail "$work/debootstrap.log")"
+        debootstrap --variant=minbase "$1" "$base" "$("$source/scripts/mirror")" >"$work/debootstrap.log" ||
+            fail "$(tail "$work/debootstrap.log")"
     fi
     root=$work/root
     mkdir "$root" "$work/upper" "$work/overlay"
