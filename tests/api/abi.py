@@ -2,8 +2,8 @@
 abi.py [--store] LIBRARY: compares the binary interface of a libcdacq.so that has debug information with that of the last
 release, libcdacq.abi beside this file; --store replaces the description instead. Needs abigail-tools.
 
-Compatible are new functions, new enumerators, and new members at the end of a struct, whose `size` says how many of them
-a caller knows.
+Compatible are new functions, new enumerators with their COUNT, and new members at the end of a struct, whose `size` says
+how many of them a caller knows. An array of COUNT elements would change its struct, which is reported.
 """
 import pathlib
 import re
@@ -19,6 +19,7 @@ OPTIONS = ["--headers-dir", str(ROOT / "include"), "--drop-private-types", "--ex
            "--type-id-style", "hash"]
 STRUCT = re.compile(r"<class-decl name='(cdacq_\w+)' size-in-bits='(\d+)'.*?</class-decl>", re.S)
 MEMBER = re.compile(r" *<data-member [^>]*layout-offset-in-bits='(\d+)'.*?</data-member>\n", re.S)
+COUNT = re.compile(r" *<enumerator name='CDACQ_\w+_COUNT' [^>]*/>\n")
 
 
 def describe(library):
@@ -50,9 +51,11 @@ def main():
         STORED.write_text(new)
         return 0
     with tempfile.TemporaryDirectory() as work:
-        path = pathlib.Path(work, "new.abi")
-        path.write_text(without_additions(new, STORED.read_text()))
-        status = subprocess.run(["abidiff", "--no-added-syms", str(STORED), str(path)], check=False).returncode
+        old = STORED.read_text()
+        paths = [pathlib.Path(work, name) for name in ("old.abi", "new.abi")]
+        for path, text in zip(paths, (old, without_additions(new, old))):
+            path.write_text(COUNT.sub("", text))
+        status = subprocess.run(["abidiff", "--no-added-syms", *map(str, paths)], check=False).returncode
     print("abi: compatible with the last release" if not status else
           f"abi: abidiff reports changes that are not compatible ({status}); see docs/versions.md")
     return 1 if status else 0
