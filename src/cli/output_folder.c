@@ -10,11 +10,15 @@
 
 #include "src/cli/console.h"
 
-/* Whether a folder is that of the machine's own files, which must not be replaced. */
+/*
+ * Whether a folder is that of the machine's own files, which must not be replaced. The root is its own parent; the path
+ * "/" is another folder under qemu-user.
+ */
 static bool is_root(int folder)
 {
-    struct stat st, root;
-    return fstat(folder, &st) == 0 && stat("/", &root) == 0 && st.st_dev == root.st_dev && st.st_ino == root.st_ino;
+    struct stat st, above;
+    return fstat(folder, &st) == 0 && fstatat(folder, "..", &above, 0) == 0 && st.st_dev == above.st_dev &&
+           st.st_ino == above.st_ino;
 }
 
 bool output_folder_open(struct output_folder *folder, const char *path)
