@@ -554,7 +554,7 @@ static uint32_t code_offset_field(const struct cdacq_jitdump_record *record, uin
                     record->opaque.big_endian);
 }
 
-/* samply searches the code offsets by halves, and follows the callers to the one that has none. */
+/* samply searches the code offsets by halves. */
 static void check_positions(const struct cdacq_jitdump_record *record, struct problems *problems)
 {
     const struct cdacq_jitdump_samply_positions *info = &record->as.samply_positions;

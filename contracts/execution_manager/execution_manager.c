@@ -80,7 +80,7 @@ static uint64_t method_desc_of(struct execution_manager *manager, struct field_r
     struct code_block block;
     if (manager->layout->globals[G_FeaturePortableEntrypoints])
         return read_field(reader, entry, F_PortableEntryPoint_MethodDesc);
-    if (!execution_manager_section(manager, reader, entry, &section))
+    if (!execution_manager_section(manager, reader, entry, &section) || section.stub_kind)
         return 0;
     if (jit_manager_of(&section)->method_kind != CDACQ_CODE_UNKNOWN)
         return execution_manager_find_in(manager, reader, &section, entry, &block) ? block.method_desc : 0;

@@ -53,14 +53,13 @@ static uint64_t used_end(struct reader *reader, const struct range_section *sect
     return section->stub_kind ? section->end : stubs_used_end(reader, section->begin, section->end);
 }
 
-/* Whether `ip` is in the used part. Code is seldom followed by many zeros, so little is read. */
-static bool is_used(struct reader *reader, const struct range_section *section, uint64_t ip)
+bool stubs_use(struct reader *reader, uint64_t begin, uint64_t end, uint64_t ip)
 {
     uint8_t bytes[PIECE];
-    size_t count = (size_t)MIN(section->end - ip, (uint64_t)PIECE);
+    size_t count = (size_t)MIN(end - ip, (uint64_t)PIECE);
     if (reader_try_copy(reader, ip, bytes, count) && without_zeros(bytes, count))
         return true;
-    return ip < used_end(reader, section);
+    return ip < stubs_used_end(reader, begin, end);
 }
 
 static bool find(const struct section_reader *section, uint64_t ip, struct code_block *ret)
@@ -73,7 +72,7 @@ static bool find(const struct section_reader *section, uint64_t ip, struct code_
     uint64_t number = read_optional(reader, section->section->range_list, F_CodeRangeMapRangeList_RangeListType);
     reader_recover(&reader->raw, FAILURE(CDACQ_ERR_MEMORY)); /* stubs of an unknown kind are still stubs */
     uint8_t kind = (uint8_t)stub_kind_of(section->managers->stub_kinds, number);
-    if (!is_used(&reader->raw, section->section, ip))
+    if (!stubs_use(&reader->raw, section->section->begin, section->section->end, ip))
         return false;
     *ret = (struct code_block){.ip = ip, .start = ip, .kind = kind};
     return !reader_failed(&reader->raw);

@@ -12,4 +12,7 @@
  */
 uint64_t stubs_used_end(struct reader *reader, uint64_t begin, uint64_t end);
 
+/* Whether `ip`, in [begin, end), is before that. Code is seldom followed by many zeros, so little is read. */
+bool stubs_use(struct reader *reader, uint64_t begin, uint64_t end, uint64_t ip);
+
 #endif

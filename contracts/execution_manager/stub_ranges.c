@@ -83,14 +83,10 @@ static void visit_ranges(struct field_reader *reader, const struct image_bounds 
     reader_recover(&reader->raw, FAILURE(CDACQ_ERR_MEMORY));
 }
 
-static struct range_section section_of(struct field_reader *reader, uint64_t begin, uint64_t end,
-                                       enum cdacq_code_kind kind)
+static struct range_section section_of(uint64_t begin, uint64_t end, enum cdacq_code_kind kind)
 {
-    return (struct range_section){.begin = begin,
-                                  .end = stubs_used_end(&reader->raw, begin, end),
-                                  .flags = RANGE_SECTION_RANGE_LIST,
-                                  .stub_kind = (uint8_t)kind,
-                                  .whole = true};
+    return (struct range_section){
+        .begin = begin, .end = end, .flags = RANGE_SECTION_RANGE_LIST, .stub_kind = (uint8_t)kind, .whole = true};
 }
 
 struct search {
@@ -104,10 +100,9 @@ static bool holds_address(uint64_t begin, uint64_t end, enum cdacq_code_kind kin
     struct search *search = context;
     if (search->address < begin || search->address >= end)
         return true;
-    struct range_section section = section_of(search->reader, begin, end, kind);
-    if (search->address >= section.end)
+    if (!stubs_use(&search->reader->raw, begin, end, search->address))
         return true;
-    search->found = section;
+    search->found = section_of(begin, end, kind);
     return false;
 }
 
@@ -130,7 +125,7 @@ struct listing {
 static bool add_range(uint64_t begin, uint64_t end, enum cdacq_code_kind kind, void *context)
 {
     struct listing *listing = context;
-    struct range_section section = section_of(listing->reader, begin, end, kind);
+    struct range_section section = section_of(begin, stubs_used_end(&listing->reader->raw, begin, end), kind);
     if (section.begin < section.end && !stub_sections_append(&listing->sections, section))
         return reader_fail(&listing->reader->raw, CDACQ_ERR_NOMEM, 0, "ranges of stubs");
     return !reader_failed(&listing->reader->raw);

@@ -17,7 +17,7 @@ struct image_bounds {
 };
 
 /*
- * The range that holds `address`, up to where its stubs end, with their kind. False if there is none, if the target
+ * The range whose stubs hold `address`, with their kind. False if there is none, if the target
  * does not describe the ranges or lacks them, or if the reader fails.
  */
 bool stub_ranges_find(struct field_reader *reader, const struct image_bounds *image, uint64_t address,

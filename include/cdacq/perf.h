@@ -67,7 +67,7 @@ enum cdacq_jitdump_write_flags {
  * entry, and a JIT_CODE_CLOSE. `flags` are enum cdacq_visit_flags and enum cdacq_jitdump_write_flags. With
  * CDACQ_WRITE_DEBUG, a JIT_CODE_DEBUG_INFO precedes the entry of a method whose lines are known, and a
  * JIT_CODE_UNWINDING_INFO that of a method whose unwind data can be read (x64 and arm64). With CDACQ_WRITE_SAMPLY, a
- * CDACQ_JITDUMP_SAMPLY_POSITIONS precedes the former, without inlined calls. The target does not record
+ * CDACQ_JITDUMP_SAMPLY_POSITIONS precedes the JIT_CODE_DEBUG_INFO, without inlined calls. The target does not record
  * when and by which thread code was compiled. The timestamps therefore count 1, 2, 3, ... nanoseconds of
  * CLOCK_MONOTONIC, so that the code is older than any sample, and the thread is the first thread of the process. Fails
  * as cdacq_session_write_perf_map does. Source: tools/perf/Documentation/jitdump-specification.txt of Linux.

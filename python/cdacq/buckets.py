@@ -114,7 +114,7 @@ def _write_parquet(rows: list[Row], path: str) -> None:
         import pyarrow  # type: ignore[import-not-found]  # pylint: disable=import-outside-toplevel
         import pyarrow.parquet  # type: ignore[import-not-found]  # pylint: disable=import-outside-toplevel
     except ImportError:
-        sys.exit("cdacq.buckets: Parquet needs pyarrow, which Debian has no package of; 'csv' writes the same table")
+        sys.exit("cdacq.buckets: Parquet needs pyarrow, for which Debian has no package; 'csv' writes the same table")
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(list(map(flat, rows))), path)
 
 

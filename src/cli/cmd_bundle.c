@@ -188,6 +188,7 @@ static int bundle(const struct invocation *invocation, struct cdacq_target *targ
     progress_begin(&work.progress, "files", work.out.fd);
     expect_modules(&work.progress, target);
     enum cdacq_status status = cdacq_target_visit_modules(target, add_module, &work, &error);
+    progress_expect(&work.progress, 0); /* the number of PDBs is not known */
     if (status >= 0 && session)
         status = cdacq_session_visit_pdbs(session, add_pdb, &work, &error);
     progress_end(&work.progress);

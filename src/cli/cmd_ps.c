@@ -41,9 +41,7 @@ static void open_process(const struct work *work, int pid, struct opened *opened
     options.work_max = WORK_MAX;
     options.memory_max = MEMORY_MAX;
     *opened = (struct opened){0};
-    static char process[32];
-    snprintf(process, sizeof process, "process %d", pid);
-    watchdog_begin(process);
+    watchdog_set(pid);
     if (cdacq_target_open_pid(pid, &options, &target, &error) < 0) {
         snprintf(opened->problem, sizeof opened->problem, "%s", error.message);
         return;
@@ -114,8 +112,8 @@ static int list_process(const struct cdacq_process *process, void *context)
     else
         write_text(work, process, &opened);
     progress_step(&work->progress, ++work->count);
-    if (work->width)
-        output_flush(&work->out);
+    output_flush(&work->out); /* the next process may never answer */
+    watchdog_set(WATCHDOG_ANY);
     return output_failed(&work->out);
 }
 
@@ -127,6 +125,7 @@ int cmd_ps(const struct invocation *invocation)
         return EXIT_FAILED;
     work.width = terminal_width(work.out.fd);
     progress_begin(&work.progress, "processes", work.out.fd);
+    watchdog_set(WATCHDOG_ANY);
     enum cdacq_status status = cdacq_visit_processes(list_process, &work, &error);
     progress_end(&work.progress);
     bool written = output_close(&work.out);

@@ -70,6 +70,7 @@ enum cdacq_status follow_process(struct cdacq_follower *follower, struct output 
     for (;;) {
         uint64_t began = monotonic_ns();
         enum cdacq_status status = round(follower, context);
+        progress_end_all(); /* from now on, it waits most of the time */
         uint64_t pause = (monotonic_ns() - began) / 1000000 * WAIT_SHARE;
         if (status != CDACQ_OK || !follow_wait(out, (int)MIN(MAX(pause, (uint64_t)LEAST_WAIT_MS), (uint64_t)INT_MAX)))
             return status;

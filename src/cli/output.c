@@ -12,6 +12,7 @@
 #include "src/cli/console.h"
 #include "src/cli/memory.h"
 #include "src/cli/put.h"
+#include "src/cli/watchdog.h"
 
 enum {
     OUTPUT_CAPACITY = 256 * 1024,
@@ -69,11 +70,13 @@ bool output_close(struct output *out)
 {
     out->is_held = false;
     output_flush(out);
+    int watched = watchdog_set(0); /* a disk may be slow */
     if (out->error)
         file_abandon(&out->file);
     /* Some file systems report only here that the disk is full. */
     else if (out->fd == STDOUT_FILENO ? close(out->fd) < 0 : !file_commit(&out->file))
         out->error = errno;
+    watchdog_set(watched);
     free(out->data);
     out->data = NULL;
     if (out->error && out->error != EPIPE) /* the reader has left: no message */
@@ -105,8 +108,9 @@ static bool write_some(struct output *out, size_t *written)
 void output_flush(struct output *out)
 {
     size_t written = 0;
-    if (out->is_held)
+    if (out->is_held || !out->length)
         return;
+    int watched = watchdog_set(0);
     if (out->is_terminal && out->length)
         progress_end_all();
     while (written < out->length && !out->error)
@@ -118,6 +122,7 @@ void output_flush(struct output *out)
         if (end >= 0 && ftruncate(out->fd, end) == 0)
             lseek(out->fd, end, SEEK_SET);
     }
+    watchdog_set(watched);
     out->length = 0;
 }
 

@@ -115,9 +115,7 @@ struct cdacq_target *target_open(const char *name, const struct cdacq_options *o
             message("%s: no process can have this pid", name);
             return NULL;
         }
-        static char process[32];
-        snprintf(process, sizeof process, "process %d", pid);
-        watchdog_begin(process);
+        watchdog_set(pid);
         status = cdacq_target_open_pid(pid, options, &target, &error);
     }
     if (status < 0) {
@@ -240,6 +238,7 @@ static int run_on_open(const struct invocation *invocation, unsigned flags, stru
     report_stops(invocation, target);
     cdacq_session_destroy(session);
     cdacq_target_close(target);
+    watchdog_set(0);
     return status;
 }
 

@@ -5,10 +5,13 @@
 #ifndef CDACQ_CLI_WATCHDOG_H
 #define CDACQ_CLI_WATCHDOG_H
 
+enum { WATCHDOG_ANY = -1 }; /* the process is not known yet */
+
 /*
- * From now on, if the calling thread waits in the kernel for 5 seconds in a row, uninterruptibly, the tool says that
- * `what` does not answer and exits with EXIT_FAILED. A second call only sets `what`, which must stay valid.
+ * From now on, if the main thread waits in the kernel for 5 seconds in a row, uninterruptibly, the tool says that the
+ * process does not answer and exits with EXIT_FAILED. 0: nothing is watched any more. Returns the pid before. What may
+ * wait for a disk or another machine is done unwatched.
  */
-void watchdog_begin(const char *what);
+int watchdog_set(int pid);
 
 #endif
