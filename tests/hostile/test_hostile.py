@@ -58,7 +58,7 @@ class Hostile(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.context = Context()
-        cls.limits = not is_sanitized()
+        cls.limits = not is_sanitized() and "CDACQ_EMULATED" not in os.environ  # both reserve address space
 
     def run_tool(self, *arguments, statuses=(0, 1, 2), **options):
         def limit():
