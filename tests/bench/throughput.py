@@ -44,6 +44,8 @@ class Interval:
             else:
                 time.sleep(0.5 / rate)
         made = churn.made() - made
+        if churn.process.poll() is not None:
+            raise lab.LabError(f"the process ended with {churn.process.returncode}")
         self.per_second = made / (time.monotonic() - start)
         self.per_processor_second = made / (processor_seconds(churn.pid) - used)
 

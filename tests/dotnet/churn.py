@@ -1,16 +1,13 @@
 #!/usr/bin/env python3
 """Judges answers about a process that makes and frees methods all the time.
 
-    churn.py [--seconds N] [--runtime VERSION]... [--rate METHODS] [--throughput]
+    churn.py [--seconds N] [--runtime VERSION]... [--rate METHODS]
 
 The process (churn/Churn.cs) publishes which method is alive where, with a
 sequence number for each: a method whose number is the same before and after a
 question was alive throughout, so the answer must be its name. Any other name
 must be that of a method whose code has been at the address. An answer may be
 an error, but seldom. CDACQ_TOOL is the tool.
-
---throughput instead compares how many methods the process makes with and
-without questions, in pairs of intervals.
 """
 
 import argparse
@@ -22,7 +19,6 @@ import pathlib
 import random
 import re
 import shutil
-import statistics
 import struct
 import subprocess
 import sys
@@ -258,25 +254,6 @@ def states_of(pid):
     return states
 
 
-def throughput(churn, seconds):
-    """The ratio of methods made with questions, ten a second, to those without; medians over pairs of intervals."""
-    ratios, length = [], 2.0
-    asker = Asker(churn.pid)
-    for pair in range(max(3, int(seconds / (2 * length)))):
-        rates = {}
-        for asks in ([True, False] if pair % 2 else [False, True]):
-            start, made = time.monotonic(), churn.made()
-            while time.monotonic() < start + length:
-                if asks:
-                    asker.ask([address for sequence, address, _ in churn.slots()[:100]])
-                time.sleep(0.1)
-            rates[asks] = (churn.made() - made) / (time.monotonic() - start)
-        ratios.append(rates[True] / rates[False])
-    asker.close()
-    print(f"with questions {statistics.median(ratios):.4f} of without, {len(ratios)} pairs "
-          f"[{min(ratios):.3f}..{max(ratios):.3f}]")
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=20)
@@ -284,7 +261,6 @@ def main():
     parser.add_argument("--all", action="store_true", help=f"all of {', '.join(RUNTIMES)}")
     parser.add_argument("--rate", type=int, default=18000, help="methods a second; 0: as many as possible")
     parser.add_argument("--kills", type=int, default=30, help="of the tool while it stops the process")
-    parser.add_argument("--throughput", action="store_true")
     parser.add_argument("--work", metavar="DIR", help="where the program is built (default: a temporary directory)")
     arguments = parser.parse_args()
     work = arguments.work or tempfile.mkdtemp(prefix="cdacq-churn-")
@@ -294,9 +270,6 @@ def main():
             churn = Churn(work, runtime, arguments.rate)
             try:
                 time.sleep(2)  # the first methods compile the framework's own
-                if arguments.throughput:
-                    throughput(churn, arguments.seconds)
-                    continue
                 shown, made = [], churn.made()
                 start = time.monotonic()
                 counts = judge(churn, arguments.seconds, shown)

@@ -130,6 +130,8 @@ public static unsafe class Program
             s_file[thread] = number;
             if (thread == 0 && number % 200 == 0)
                 GC.Collect(number % 2000 == 0 ? 2 : 1); // frees methods soon after they died
+            if (number % 2000 == 0)
+                GC.WaitForPendingFinalizers(); // or what waits for them grows without end if processors are few
             if (s_perSecond > 0)
                 while (!s_ended && (Stopwatch.GetTimestamp() - start) * (double)s_perSecond < (double)number * Threads * Stopwatch.Frequency)
                     Thread.Sleep(1);
