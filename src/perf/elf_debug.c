@@ -1,8 +1,6 @@
 #include "src/perf/elf_debug.h"
 
-#include "formats/debug_info.h"
-#include "src/api/source_lines.h"
-#include "util/binary_search.h"
+#include "src/perf/code_lines.h"
 
 enum { NO_FUNCTION = UINT32_MAX, FILES_MAX = 1024 /* of a unit; lines of other files are left out */ };
 
@@ -56,15 +54,6 @@ void elf_debug_deinit(struct elf_debug *debug)
 
 /* ---- Methods and units ---- */
 
-/* The first line of a method whose file is known. NULL if there is none. */
-static const struct source_point *first_point(const struct method_record *record)
-{
-    for (uint32_t i = 0; record && record->il_point_count && i < record->source_point_count; i++)
-        if (record->source_points[i].document)
-            return &record->source_points[i];
-    return NULL;
-}
-
 /* The unit for a key. NULL when out of memory. */
 static struct debug_unit *unit_for(struct elf_debug *debug, uint64_t key, const char *name, bool has_lines)
 {
@@ -80,7 +69,7 @@ static struct debug_unit *unit_for(struct elf_debug *debug, uint64_t key, const 
 void elf_debug_add(struct elf_debug *debug, const struct cdacq_method *method, const struct method_record *record,
                    const struct debug_piece *piece)
 {
-    const struct source_point *point = first_point(record);
+    const struct source_point *point = first_line_of(record);
     const char *name = point ? point->document->file : method->module ? method->module : "[dynamic]";
     /* Names and documents live as long as the session, each at an address of its own. */
     uint64_t key = point ? (uintptr_t)point->document : (uintptr_t)method->module;
@@ -120,18 +109,16 @@ static uint32_t file_number(struct documents *files, const char *file)
 static void add_sequence(struct dwarf_line_writer *writer, struct documents *files, const struct method_record *record,
                          const struct debug_piece *piece)
 {
-    uint64_t begin = piece->begin, size = piece->size, offset = piece->offset;
-    const struct il_point *points = record->il_points;
-    uint32_t count = record->il_point_count;
-    uint32_t i = lower_bound(k, count, points[k].native_offset <= offset);
     struct dwarf_line_row last = {.line = UINT32_MAX};
-    if (!size)
+    struct code_lines lines;
+    struct code_line line;
+    if (!piece->size)
         return;
-    dwarf_line_begin_sequence(writer, begin);
-    for (i = i ? i - 1 : 0; i < count && points[i].native_offset < add_saturated(offset, size); i++) {
-        const struct source_point *point = record_source_point(record, (int32_t)points[i].il_offset);
-        uint64_t at = points[i].native_offset > offset ? points[i].native_offset - offset : 0;
-        struct dwarf_line_row row = {.address = begin + at, .file = 1};
+    dwarf_line_begin_sequence(writer, piece->begin);
+    code_lines_init(&lines, record, piece->offset, piece->size);
+    while (code_lines_next(&lines, &line)) {
+        const struct source_point *point = line.point;
+        struct dwarf_line_row row = {.address = piece->begin + line.at, .file = 1};
         uint32_t file = point ? file_number(files, point->document->file) : 0;
         if (file) {
             row.file = file;
@@ -142,14 +129,14 @@ static void add_sequence(struct dwarf_line_writer *writer, struct documents *fil
             dwarf_line_add(writer, &row);
         last = row;
     }
-    dwarf_line_end_sequence(writer, begin + size);
+    dwarf_line_end_sequence(writer, piece->begin + piece->size);
 }
 
 /* ---- Sections ---- */
 
 static struct dwarf_function function_of(const struct debug_function *from, struct documents *files)
 {
-    const struct source_point *point = first_point(from->record);
+    const struct source_point *point = first_line_of(from->record);
     return (struct dwarf_function){
         .name = from->name,
         .suffix = from->piece.suffix,

@@ -1,8 +1,6 @@
 #include "src/perf/jitdump_debug.h"
 
-#include "formats/debug_info.h"
-#include "src/api/source_lines.h"
-#include "util/binary_search.h"
+#include "src/perf/code_lines.h"
 
 enum { DATA_MAX = 16 * 1024 * 1024 /* bytes of a record; more is left out */, UNWINDING_ALIGN = 8 };
 
@@ -48,9 +46,10 @@ static uint32_t samply_file(struct jitdump_debug *debug, const struct source_doc
 }
 
 /* The first sequence point that is not hidden is where the function begins. String 0 is its name. */
-static void put_samply_position(struct jitdump_debug *debug, const struct source_point *first, uint64_t at,
-                                const struct source_point *point)
+static void put_samply_position(struct jitdump_debug *debug, const struct source_point *first,
+                                const struct code_line *line)
 {
+    const struct source_point *point = line->point;
     const uint32_t no_caller = UINT32_MAX;
     bool has_first = first->document == point->document;
     const uint32_t fields[] = {no_caller,
@@ -60,11 +59,10 @@ static void put_samply_position(struct jitdump_debug *debug, const struct source
                                has_first ? first->column : 0u,
                                point->line,
                                point->column};
-    put_u32(&debug->code_offsets, (uint32_t)at);
+    put_u32(&debug->code_offsets, (uint32_t)line->at);
     put_u32(&debug->code_offsets, (uint32_t)debug->position_count++);
     for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
         put_u32(&debug->positions, fields[i]);
-    debug->code_offset_count++;
 }
 
 static uint64_t samply_size(const struct jitdump_debug *debug)
@@ -75,23 +73,18 @@ static uint64_t samply_size(const struct jitdump_debug *debug)
 static void form_samply(struct jitdump_debug *debug, const struct cdacq_method *method,
                         const struct method_record *record, uint64_t size, uint64_t offset)
 {
-    const struct il_point *points = record->il_points;
-    uint32_t count = record->il_point_count;
-    uint32_t i = lower_bound(k, count, points[k].native_offset <= offset);
-    const struct source_point *last = NULL;
-    uint32_t first = 0;
-    while (first < record->source_point_count && !record->source_points[first].document)
-        first++;
-    if (first == record->source_point_count)
+    const struct source_point *first = first_line_of(record), *last = NULL;
+    struct code_lines lines;
+    struct code_line line;
+    if (!first)
         return;
     put_samply_string(debug, method->name ? method->name : "", method->name_length);
-    for (i = i ? i - 1 : 0; i < count && points[i].native_offset < add_saturated(offset, size); i++) {
-        const struct source_point *point = record_source_point(record, (int32_t)points[i].il_offset);
-        if (!point || point == last || samply_size(debug) > DATA_MAX)
+    code_lines_init(&lines, record, offset, size);
+    while (code_lines_next(&lines, &line)) {
+        if (!line.point || line.point == last || samply_size(debug) > DATA_MAX)
             continue;
-        put_samply_position(debug, &record->source_points[first],
-                            points[i].native_offset > offset ? points[i].native_offset - offset : 0, point);
-        last = point;
+        put_samply_position(debug, first, &line);
+        last = line.point;
     }
 }
 
@@ -99,17 +92,16 @@ static void form_samply(struct jitdump_debug *debug, const struct cdacq_method *
 static void form_entries(struct jitdump_debug *debug, const struct method_record *record, uint64_t begin, uint64_t size,
                          uint64_t offset)
 {
-    const struct il_point *points = record->il_points;
-    uint32_t count = record->il_point_count;
-    uint32_t i = lower_bound(k, count, points[k].native_offset <= offset);
     const struct source_point *last = NULL;
-    for (i = i ? i - 1 : 0; i < count && points[i].native_offset < add_saturated(offset, size); i++) {
-        const struct source_point *point = record_source_point(record, (int32_t)points[i].il_offset);
-        uint64_t at = points[i].native_offset > offset ? points[i].native_offset - offset : 0;
+    struct code_lines lines;
+    struct code_line line;
+    code_lines_init(&lines, record, offset, size);
+    while (code_lines_next(&lines, &line)) {
+        const struct source_point *point = line.point;
         if (!point || (last && last->line == point->line && last->document == point->document) ||
             debug->entries.length > DATA_MAX)
             continue;
-        put_u64(&debug->entries, begin + at);
+        put_u64(&debug->entries, begin + line.at);
         put_u32(&debug->entries, point->line);
         put_u32(&debug->entries, 0);
         put_string(&debug->entries, point->document->file, strlen(point->document->file));
@@ -159,7 +151,7 @@ void jitdump_debug_form(struct jitdump_debug *debug, const struct cdacq_method *
     debug->entries.length = debug->unwinding.length = 0;
     debug->code_offsets.length = debug->positions.length = debug->strings.length = 0;
     debug->entry_count = debug->index_size = 0;
-    debug->code_offset_count = debug->position_count = debug->string_count = 0;
+    debug->position_count = debug->string_count = 0;
     memset(debug->documents, 0, sizeof debug->documents);
     uint64_t offset = begin == method->code_start ? 0 : method->code_size;
     bool has_lines = record && record->il_point_count && record->source_point_count;
@@ -170,7 +162,7 @@ void jitdump_debug_form(struct jitdump_debug *debug, const struct cdacq_method *
     if (has_lines && debug->with_samply)
         form_samply(debug, method, record, size, offset);
     if (debug->code_offsets.broken || debug->positions.broken || debug->strings.broken)
-        debug->code_offset_count = 0;
+        debug->position_count = 0;
     if (method_block(session, begin, &block))
         form_unwinding(debug, &block, begin, size);
 }

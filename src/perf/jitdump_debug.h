@@ -17,7 +17,7 @@ struct jitdump_debug {
     uint64_t entry_count;
     bool with_samply;
     struct byte_writer code_offsets, positions, strings; /* in samply's form: offset, position; its 7 fields; text */
-    uint64_t code_offset_count, position_count, string_count;
+    uint64_t position_count, string_count;               /* each position has a code offset */
     const struct source_document *documents[8]; /* whose files are the strings from 1 on, as far as they are kept */
     struct byte_writer unwinding; /* .eh_frame, then .eh_frame_hdr, of the last method; empty: there is none */
     uint64_t index_size;          /* of .eh_frame_hdr */

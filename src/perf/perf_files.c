@@ -228,13 +228,13 @@ static bool read_code(struct writing *writing, const struct entry *entry, struct
 static void put_debug(struct writing *writing, const struct entry *entry)
 {
     struct jitdump_debug *debug = writing->debug;
-    if (debug->code_offset_count) {
+    if (debug->position_count) {
         struct cdacq_jitdump_record record = {
             .kind = CDACQ_JITDUMP_SAMPLY_POSITIONS,
             .total_size =
                 JITDUMP_POSITIONS_FIXED + debug->code_offsets.length + debug->positions.length + debug->strings.length,
             .as.samply_positions = {.code_addr = entry->begin,
-                                    .code_offset_count = debug->code_offset_count,
+                                    .code_offset_count = debug->position_count,
                                     .source_position_count = debug->position_count,
                                     .string_count = debug->string_count},
         };
