@@ -530,8 +530,6 @@ static bool is_positions(const struct cdacq_jitdump_record *record)
         positions > (left - offsets * CODE_OFFSET_SIZE) / POSITION_SIZE)
         return false;
     left -= offsets * CODE_OFFSET_SIZE + positions * POSITION_SIZE;
-    if (left && bytes[record->total_size - 1])
-        return false;
     for (const uint8_t *p = bytes + (record->total_size - left), *end = p + left; p < end; strings--) {
         const uint8_t *nul = memchr(p, '\0', (size_t)(end - p));
         if (!nul || !strings)

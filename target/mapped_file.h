@@ -111,9 +111,8 @@ struct mapped_file {
 };
 
 enum {
-    FILE_MAX = 8192, /* files that a target maps at once; a real process has hundreds */
-    FILE_EVER_MAX =
-        1024 * 1024, /* and that it has mapped since it was opened: paths that have no mapping any more stay */
+    FILE_MAX = 8192,             /* files that a target maps at once; a real process has hundreds */
+    FILE_EVER_MAX = 1024 * 1024, /* and that it has mapped since it was opened: files without a mapping stay known */
 };
 
 /* The target's record of the file at `path`, created if needed. NULL when there are too many, or out of memory. */

@@ -21,10 +21,9 @@ struct range_section {
     uint64_t address; /* of the RangeSection */
     uint64_t begin, end;
     uint64_t jit_manager, heap_list, r2r_module, range_list;
-    uint32_t flags; /* enum range_section_flags */
-    uint8_t
-        stub_kind; /* of a range outside of the map: enum cdacq_code_kind of its stubs, which fill it; otherwise 0 */
-    bool whole;    /* set by range_section_map_list: each slot for its addresses lists it or cannot be read */
+    uint32_t flags;    /* enum range_section_flags */
+    uint8_t stub_kind; /* enum cdacq_code_kind of a range of stubs outside of the map, which they fill; otherwise 0 */
+    bool whole;        /* set by range_section_map_list: each slot for its addresses lists it or cannot be read */
 };
 
 /* The live section that holds `address`. False if none does or the reader fails. */
