@@ -23,7 +23,7 @@ static void copy_escaped(char *buffer, size_t size, const char *string, enum esc
     size_t length = strlen(string), done = 0, taken;
     char escaped[ESCAPED_CHARACTER_SIZE];
     for (size_t i = 0; i < length; i += taken) {
-        if (string[i] >= 0x20 && string[i] < 0x7f && string[i] != '\\' && string[i] != '"') { /* most are */
+        if (escape_keeps((uint8_t)string[i])) { /* most are */
             if (done + 1 >= size)
                 break;
             buffer[done++] = string[i];

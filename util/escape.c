@@ -98,7 +98,7 @@ static uint64_t bytes_equal(uint64_t eight, uint8_t byte)
     return (difference - UINT64_C(0x0101010101010101)) & ~difference;
 }
 
-/* Whether eight bytes are printable ASCII that no form escapes. */
+/* escape_keeps() of eight bytes. */
 static bool all_plain(uint64_t eight)
 {
     uint64_t controls = (eight - UINT64_C(0x2020202020202020)) & ~eight;
@@ -116,7 +116,7 @@ char *escape(char *to, const void *bytes, size_t length, enum escape_form form)
             memcpy(to, &eight, 8);
             p += 8;
             to += 8;
-        } else if (*p >= 0x20 && *p < 0x7f && *p != '\\' && *p != '"') {
+        } else if (escape_keeps(*p)) {
             *to++ = (char)*p++;
         } else {
             const uint8_t *next = p; /* not `p`, which is to stay in a register */

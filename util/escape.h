@@ -19,6 +19,12 @@ enum escape_form {
     ESCAPE_JSON_MESSAGE, /* ESCAPE_MESSAGE, as the contents of a JSON string */
 };
 
+/* Whether a byte is printable ASCII that no form escapes. */
+static inline bool escape_keeps(uint8_t byte)
+{
+    return byte >= 0x20 && byte < 0x7f && byte != '\\' && byte != '"';
+}
+
 /* Writes to `to`, which has room for ESCAPED_SIZE(length) bytes. Returns the new end. */
 char *escape(char *to, const void *bytes, size_t length, enum escape_form form);
 
