@@ -63,7 +63,7 @@ const char *target_display_name(const char *name)
 
 /* ---- Cores that are read before they are opened: compressed ones, and standard input ---------------------------- */
 
-static void show_progress(void *context, uint64_t done, uint64_t total)
+static void show_size_read(void *context, uint64_t done, uint64_t total)
 {
     struct progress *progress = context;
     progress_expect(progress, total >> 20);
@@ -78,7 +78,7 @@ static enum cdacq_status open_core(const char *name, const struct cdacq_options 
     snprintf(what, sizeof what, "MiB of %.60s read", path_basename(target_display_name(name)));
     progress_begin(&progress, what, -1);
     struct cdacq_options options = *given;
-    options.progress = show_progress;
+    options.progress = show_size_read;
     options.progress_context = &progress;
     enum cdacq_status status =
         target_is_stdin(name) ? cdacq_target_open_core_fd(STDIN_FILENO, target_display_name(name), &options, ret, err)
@@ -95,6 +95,7 @@ struct cdacq_target *target_open(const char *name, const struct cdacq_options *o
     struct cdacq_target *target = NULL;
     struct cdacq_error error;
     enum cdacq_status status;
+    watchdog_set(0); /* a file may be on a slow disk */
     if (target_is_stdin(name)) {
         if (isatty(STDIN_FILENO)) {
             message("standard input is a terminal; redirect a core to it");
@@ -238,7 +239,6 @@ static int run_on_open(const struct invocation *invocation, unsigned flags, stru
     report_stops(invocation, target);
     cdacq_session_destroy(session);
     cdacq_target_close(target);
-    watchdog_set(0);
     return status;
 }
 
@@ -257,6 +257,7 @@ static int run_on_target(const struct invocation *invocation, unsigned more_flag
     progress_begin_activity(&activity, what);
     struct cdacq_target *target = target_open(invocation->targets[0], &options);
     int status = target ? run_on_open(invocation, options.flags, target, run) : EXIT_FAILED;
+    watchdog_set(0);
     progress_end(&activity);
     return status;
 }

@@ -1,0 +1,60 @@
+/*
+ * test_target_open.c: the watchdog is on only while a process is read.
+ */
+#include "src/cli/target.c"
+#include "src/cli/console.c"
+#include "src/cli/memory.c"
+#include "src/cli/output.c"
+#include "tests/support/check_main.h"
+
+static int watched;
+static unsigned times;
+
+int watchdog_set(int pid)
+{
+    int last = watched;
+    watched = pid;
+    times += pid != 0;
+    return last;
+}
+
+static const struct cdacq_options options = {.size = sizeof options};
+static const char *const targets[] = {"4194999", "/nowhere"}; /* no kernel gives a process this id */
+
+START_TEST(a_process_that_cannot_be_opened)
+{
+    const struct command command = {.takes_targets = true};
+    struct invocation invocation = {.command = &command, .options = options, .targets = targets, .target_count = 1};
+    ck_assert_int_eq(target_run(&invocation, 0, NULL), EXIT_FAILED);
+    ck_assert_uint_eq(times, 1);
+    ck_assert_int_eq(watched, 0);
+}
+END_TEST
+
+START_TEST(a_file_after_a_process)
+{
+    ck_assert_ptr_null(target_open(targets[0], &options));
+    ck_assert_ptr_null(target_open(targets[1], &options));
+    ck_assert_uint_eq(times, 1);
+    ck_assert_int_eq(watched, 0);
+}
+END_TEST
+
+static void setup(void)
+{
+    watched = 0;
+    times = 0;
+}
+
+static Suite *suite(void)
+{
+    Suite *suite = suite_create("target_open");
+    TCase *tcase = tcase_create("watchdog");
+    tcase_add_checked_fixture(tcase, setup, NULL);
+    tcase_add_test(tcase, a_process_that_cannot_be_opened);
+    tcase_add_test(tcase, a_file_after_a_process);
+    suite_add_tcase(suite, tcase);
+    return suite;
+}
+
+CHECK_MAIN(suite)
