@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any
@@ -371,7 +372,7 @@ class Lookups:
             raw = string_at(address, size)
             if raw[error_at:error_at + len(no_error)] != no_error:  # valid until the visitor returns
                 errors[len(parts)] = _decode.text(string_at(int.from_bytes(
-                    raw[error_at:error_at + len(no_error)], "little"))) or ""
+                    raw[error_at:error_at + len(no_error)], sys.byteorder))) or ""
             parts.append(raw)
 
         with self._inside() as handle:
