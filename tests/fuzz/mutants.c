@@ -16,11 +16,11 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "tests/fuzz/mutant_bases.h"
 #include "tests/fuzz/mutant_commands.h"
+#include "tests/support/emulation.h"
 #include "util/file.h"
 
 enum {
@@ -148,13 +148,6 @@ static void compare_carriers(const struct base *base, struct random *random)
 
 /* ---- The run ---- */
 
-static double cpu_seconds(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
-
 static void forget_peak(void)
 {
     CLEANUP_CLOSE int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
@@ -187,7 +180,7 @@ static double run_case(uint64_t number, const char *keep)
     struct base *base = &bases[random_below(&random, base_count)];
     const char *problem = NULL;
     case_number = number;
-    alarm(HANG);
+    alarm((unsigned)time_bound(HANG));
     dup2(nowhere, STDOUT_FILENO); /* which commands close */
     base_mutate(base, &random);
     if (keep)
@@ -202,7 +195,7 @@ static double run_case(uint64_t number, const char *keep)
     base_restore(base);
     if (problem)
         stop_with(problem);
-    if (took * 1000 > SLOWEST_MS)
+    if (took * 1000 > time_bound(SLOWEST_MS))
         stop_with("takes too long");
     return took;
 }

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "src/cli/arguments.h"
@@ -417,20 +416,13 @@ static bool is_json(const struct invoked *row)
     return false;
 }
 
-static double seconds_now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
-
 /* The first calls, and then some of the others, as time allows. */
 static void fail_in_turn(const struct invoked *row, const struct base *base, double seconds)
 {
     carried.failing = 0;
     struct outcome whole = run(row, base);
     uint64_t calls = carried.calls, done = 0;
-    double end = seconds_now() + seconds;
+    double end = cpu_seconds() + seconds;
     uint64_t step = 1;
     ck_assert_uint_gt(calls, 0);
     for (carried.failing = 1; carried.failing <= calls; carried.failing += step, done++) {
@@ -440,7 +432,7 @@ static void fail_in_turn(const struct invoked *row, const struct base *base, dou
         if (!row->binary && !row->core_only && !is_json(row))
             assert_partial(&outcome, &whole.result, row, failing);
         outcome_deinit(&outcome);
-        double left = end - seconds_now();
+        double left = end - cpu_seconds();
         if (left < 0)
             break;
         double each = (seconds - left) / (double)(done + 1);

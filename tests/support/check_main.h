@@ -7,9 +7,9 @@
 #define CDACQ_TESTS_SUPPORT_CHECK_MAIN_H
 
 #include <check.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
+
+#include "tests/support/emulation.h"
 
 /* Check's own limit of 4 seconds a test is wall-clock time: too short under sanitizers on a busy machine. */
 #define CHECK_MAIN(suite_fn)                          \
@@ -22,23 +22,5 @@
         srunner_free(runner);                         \
         return failed ? EXIT_FAILURE : EXIT_SUCCESS;  \
     }
-
-/* How many rounds to run: `all`, or `few` under valgrind and qemu-user, which are tens of times slower. */
-static inline int rounds(int all, int few)
-{
-    return getenv("CDACQ_VALGRIND") || getenv("CDACQ_EMULATED") ? few : all;
-}
-
-/*
- * Whether this program runs under qemu-user, where no process can read another one's memory or stop it. Prints which
- * tests are left out if it does; scripts/test-host collects the lines.
- */
-static inline bool left_out_emulated(const char *tests, const char *why)
-{
-    const char *emulated = getenv("CDACQ_EMULATED");
-    if (emulated)
-        printf("left out under qemu-user: %s: %s\n", tests, why);
-    return emulated != NULL;
-}
 
 #endif
