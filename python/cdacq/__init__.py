@@ -25,8 +25,8 @@ from .records import (CodeHeap, CodeRange, Comparison, ContractInfo, DebugInfo, 
                       ExceptionFrame, GCInfo, JitdumpDebugInfo, JitdumpEntry, JitdumpFunction, JitdumpHeader,
                       JitdumpInlineCall, JitdumpLineRecord, JitdumpLoad, JitdumpMove, JitdumpPlace, JitdumpRange,
                       JitdumpSamplyDebugInfo2, JitdumpSamplyPositions, JitdumpUnwindingInfo, JitManagerInfo, Lock,
-                      MappedFile, Method, ModuleInfo, Need, Object, PdbInfo, Process, ProcessInfo, RegionInfo, RuntimeInfo, Source, Stops,
-                      TargetInfo, Task, Value, Verification, Wait, Waits, Written)
+                      MappedFile, Method, ModuleInfo, Need, Object, PdbInfo, Process, ProcessInfo, RegionInfo,
+                      RuntimeInfo, Source, Stops, TargetInfo, Task, Value, Verification, Wait, Waits, Written)
 from .target import Mapping, Memory, MemoryThread, Session, Target, open, processes
 
 
@@ -43,9 +43,9 @@ __all__ = [
     "FrameKind", "FrameSource", "FuncletKind", "GCInfo", "JitManagerInfo", "JitType", "Jitdump", "JitdumpDebugInfo",
     "JitdumpEntry", "JitdumpFunction", "JitdumpHeader", "JitdumpInlineCall", "JitdumpKind", "JitdumpLineRecord",
     "JitdumpLoad", "JitdumpMove", "JitdumpPlace", "JitdumpRange", "JitdumpRecord", "JitdumpSamplyDebugInfo2",
-    "JitdumpSamplyPositions", "JitdumpUnwindingInfo", "Listing", "Lock", "LockKind", "MappedFile", "Mapping", "Memory", "MemoryThread", "Method",
-    "ModuleInfo", "NameStyle", "Need", "NeedKind", "Object", "PdbInfo", "Process", "ProcessInfo", "RegionInfo",
-    "RuntimeInfo", "Session", "Source", "Status", "Stops", "Target", "TargetInfo", "TargetKind", "Task", "Thread",
-    "ThreadState", "Value", "ValueKind", "Verdict", "Verification", "Wait", "WaitKind", "WaitSource", "Waits", "Written",
-    "open", "processes", "records", "version",
+    "JitdumpSamplyPositions", "JitdumpUnwindingInfo", "Listing", "Lock", "LockKind", "MappedFile", "Mapping",
+    "Memory", "MemoryThread", "Method", "ModuleInfo", "NameStyle", "Need", "NeedKind", "Object", "PdbInfo",
+    "Process", "ProcessInfo", "RegionInfo", "RuntimeInfo", "Session", "Source", "Status", "Stops", "Target",
+    "TargetInfo", "TargetKind", "Task", "Thread", "ThreadState", "Value", "ValueKind", "Verdict", "Verification",
+    "Wait", "WaitKind", "WaitSource", "Waits", "Written", "open", "processes", "records", "version",
 ]

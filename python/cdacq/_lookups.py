@@ -670,12 +670,13 @@ class Lookups:
                       left_out: Callable[[records.Method], object] | None = None) -> records.Written:
         """Writes a jitdump to a path or a binary file, with `debug` also lines and call-frame information.
 
-        With `samply`, the lines are in samply's own records, too.
-
-        Otherwise as `write_perf_map`.
+        `samply` adds these and, in samply's own records, the lines again. Otherwise as `write_perf_map`.
         """
-        flags = _visit_flags(stubs, r2r) | (_abi.JitdumpWriteFlags.DEBUG if debug or samply else 0) | (
-            _abi.JitdumpWriteFlags.SAMPLY if samply else 0)
+        flags = _visit_flags(stubs, r2r)
+        if debug or samply:
+            flags |= _abi.JitdumpWriteFlags.DEBUG
+        if samply:
+            flags |= _abi.JitdumpWriteFlags.SAMPLY
         return self._write("cdacq_session_write_jitdump", output, flags, left_out)
 
     def write_elf(self, output: str | os.PathLike[str] | IO[bytes], *, stubs: bool = False, r2r: str = "prepared",

@@ -56,9 +56,8 @@ class JitdumpRecord:
     """A record of a jitdump, or its header, which comes first.
 
     `fields` has what records of the kind have: a JitdumpHeader, JitdumpLoad, JitdumpMove, JitdumpDebugInfo,
-    JitdumpUnwindingInfo, JitdumpSamplyDebugInfo2 or JitdumpSamplyPositions; None if the record is too short for them, or
-    its kind has none.
-    The lists in a record can be read until the next record is: later, ValueError is raised.
+    JitdumpUnwindingInfo, JitdumpSamplyDebugInfo2 or JitdumpSamplyPositions; None if the record is too short for them,
+    or its kind has none. The lists in a record can be read until the next record is: later, ValueError is raised.
     """
 
     def __init__(self, jitdump: Jitdump, item: Any) -> None:
