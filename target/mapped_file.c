@@ -387,7 +387,8 @@ static void look_for(struct search *search)
     const struct file_identity *identity = policy->fetch ? identity_of(search) : NULL;
     if (!identity || !identity->build_id_size)
         return;
-    CLEANUP_FREE char *fetched = policy->fetch(identity->build_id, identity->build_id_size);
+    CLEANUP_FREE char *fetched =
+        policy->fetch(policy->fetch_context, file->path, identity->build_id, identity->build_id_size);
     if (fetched)
         consider(search, fetched);
 }

@@ -63,6 +63,9 @@ struct file_identity {
 
 typedef void file_identify(struct target *target, const struct mapped_file *file, struct file_identity *ret);
 
+/* Fetches a file that is at `path` in the target. Returns the allocated path of a local copy, or NULL. */
+typedef char *file_fetch(void *context, const char *path, const uint8_t *build_id, size_t build_id_size);
+
 /* How files are found. The opener owns it; it outlives the target. */
 struct file_policy {
     char **sysroots, **module_paths; /* NULL-terminated; NULL where there are none */
@@ -75,10 +78,10 @@ struct file_policy {
     /* Writes how to supply a need. NULL: messages say only what is missing. */
     void (*describe)(void *context, const struct cdacq_need *need, char *text, size_t size);
     void *describe_context;
-    char *(*fetch)(const uint8_t *build_id, size_t build_id_size); /* returns an allocated path; NULL: no network */
-    char *(*fetch_debug_file)(const uint8_t *build_id, size_t build_id_size); /* the same */
-    bool no_own_paths;                                                        /* the target's own paths are not tried */
-    bool pread;                                                               /* files are read, not mapped */
+    file_fetch *fetch, *fetch_debug_file; /* NULL: no network */
+    void *fetch_context;
+    bool no_own_paths; /* the target's own paths are not tried */
+    bool pread;        /* files are read, not mapped */
     pthread_mutex_t lock;
 };
 

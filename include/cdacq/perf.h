@@ -32,6 +32,11 @@ struct cdacq_sink {
      * is known of the code. May be NULL.
      */
     int (*left_out)(const struct cdacq_method *method, void *context);
+    /*
+     * Shows progress: called for all that is visited (methods, stubs, what cannot be read) in order of address, before
+     * any of it is written. May be NULL.
+     */
+    void (*visited)(const struct cdacq_method *method, void *context);
 };
 
 struct cdacq_written {

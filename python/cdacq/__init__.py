@@ -38,14 +38,14 @@ def version() -> str:
 
 __all__ = [
     "Answer", "BOUND_BY_SIZE", "Block", "ClauseKind", "ClosedError", "CodeHeap", "CodeHeapType", "CodeKind",
-    "CodeRange", "Comparison", "ContractInfo", "DebugInfo", "DescriptorItem", "DescriptorItemKind", "End",
-    "EndKind", "Error", "ExceptionClause", "ExceptionFlaw", "ExceptionFrame", "ExceptionObject", "Frame",
-    "FrameKind", "FrameSource", "FuncletKind", "GCInfo", "JitManagerInfo", "JitType", "Jitdump", "JitdumpDebugInfo",
+    "CodeRange", "Comparison", "ContractInfo", "DebugInfo", "DescriptorItem", "DescriptorItemKind", "End", "EndKind",
+    "Error", "ExceptionClause", "ExceptionFlaw", "ExceptionFrame", "ExceptionObject", "Frame", "FrameKind",
+    "FrameSource", "FuncletKind", "GCInfo", "JitManagerInfo", "JitType", "Jitdump", "JitdumpDebugInfo",
     "JitdumpEntry", "JitdumpFunction", "JitdumpHeader", "JitdumpInlineCall", "JitdumpKind", "JitdumpLineRecord",
     "JitdumpLoad", "JitdumpMove", "JitdumpPlace", "JitdumpRange", "JitdumpRecord", "JitdumpSamplyDebugInfo2",
     "JitdumpSamplyPositions", "JitdumpUnwindingInfo", "Listing", "Lock", "LockKind", "MappedFile", "Mapping",
-    "Memory", "MemoryThread", "Method", "ModuleInfo", "NameStyle", "Need", "NeedKind", "Object", "PdbInfo",
-    "Process", "ProcessInfo", "RegionInfo", "RuntimeInfo", "Session", "Source", "Status", "Stops", "Target",
-    "TargetInfo", "TargetKind", "Task", "Thread", "ThreadState", "Value", "ValueKind", "Verdict", "Verification",
-    "Wait", "WaitKind", "WaitSource", "Waits", "Written", "open", "processes", "records", "version",
+    "Memory", "MemoryThread", "Method", "ModuleInfo", "NameStyle", "Need", "NeedKind", "Object", "PdbInfo", "Process",
+    "ProcessInfo", "RegionInfo", "RuntimeInfo", "Session", "Source", "Status", "Stops", "Target", "TargetInfo",
+    "TargetKind", "Task", "Thread", "ThreadState", "Value", "ValueKind", "Verdict", "Verification", "Wait",
+    "WaitKind", "WaitSource", "Waits", "Written", "open", "processes", "records", "version",
 ]

@@ -21,6 +21,8 @@ JITDUMP_LAST = 2**64 - 1
 
 Visitor = CFUNCTYPE(c_int, c_void_p, c_void_p)  # every visitor: (item, context)
 Write = CFUNCTYPE(c_int, c_void_p, c_size_t, c_void_p)  # (bytes, size, context)
+Visited = CFUNCTYPE(None, c_void_p, c_void_p)  # (method, context)
+Fetching = CFUNCTYPE(None, c_void_p, c_void_p, c_uint64, c_uint64)  # (context, need, done, total)
 FindFile = CFUNCTYPE(c_bool, c_void_p, c_void_p, c_void_p, c_size_t)
 DescribeNeed = CFUNCTYPE(None, c_void_p, c_void_p, c_void_p, c_size_t)
 Progress = CFUNCTYPE(None, c_void_p, c_uint64, c_uint64)
@@ -386,7 +388,8 @@ Options = struct(
     ("descriptors", POINTER(c_char_p)), ("descriptor_count", c_size_t), ("descriptor_address", c_uint64),
     ("names", c_int), ("find_file", FindFile), ("find_file_context", c_void_p), ("describe_need", DescribeNeed),
     ("describe_need_context", c_void_p), ("store_max", c_uint64), ("progress", Progress),
-    ("progress_context", c_void_p), ("work_max", c_uint64), ("memory_max", c_uint64))
+    ("progress_context", c_void_p), ("work_max", c_uint64), ("memory_max", c_uint64),
+    ("fetching", Fetching), ("fetching_context", c_void_p))
 Mapping = struct("cdacq_mapping", ("size", c_size_t), ("begin", c_uint64), ("end", c_uint64),
                  ("file_offset", c_uint64), ("path", c_char_p))
 Registers = struct("cdacq_registers", ("size", c_size_t), ("known", c_uint64), ("values", c_uint64 * 64))
@@ -548,7 +551,8 @@ JitdumpLineRecord = struct("cdacq_jitdump_line_record", ("size", c_size_t), ("co
 JitdumpPlace = struct("cdacq_jitdump_place", ("size", c_size_t), ("code_index", c_uint64), ("load", c_uint64),
                       ("vma", c_uint64), ("code_addr", c_uint64), ("code_size", c_uint64), ("timestamp", c_uint64))
 
-Sink = struct("cdacq_sink", ("size", c_size_t), ("context", c_void_p), ("write", Write), ("left_out", Visitor))
+Sink = struct("cdacq_sink", ("size", c_size_t), ("context", c_void_p), ("write", Write), ("left_out", Visitor),
+              ("visited", Visited))
 Written = struct("cdacq_written", ("size", c_size_t), ("bytes", c_uint64), ("methods", c_uint64), ("stubs", c_uint64),
                  ("left_out", c_uint64), ("unverified", c_uint64), ("functions", c_uint64),
                  ("functions_left_out", c_uint64), ("without_epilogs", c_uint64))

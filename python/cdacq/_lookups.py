@@ -312,7 +312,8 @@ class Thread:
         handling it was thrown, and so on. 0 for one that the runtime has not made yet."""
         with self._session._inside() as handle:
             return visit("cdacq_session_visit_nested_exceptions", handle, self.thread,
-                         item=lambda at: int(_decode.copy(at, _abi.NestedException).object), pending=self._session._pending)
+                         item=lambda at: int(_decode.copy(at, _abi.NestedException).object),
+                         pending=self._session._pending)
 
     def frames(self, *, explicit: bool = False) -> Listing[Frame]:
         """The frames of the stack, from the innermost to the outermost; with `explicit` also the runtime's Frames.
@@ -438,7 +439,7 @@ class Lookups:
                          pending=self._pending)
 
     def function_table_entries(self, table: int) -> Listing[int]:
-        """GetDynamicFunctionTableEntries: the RUNTIME_FUNCTIONs that a runtime for Windows registers for a code heap."""
+        """GetDynamicFunctionTableEntries: the RUNTIME_FUNCTIONs that a runtime for Windows registers for a heap."""
         with self._inside() as handle:
             return visit("cdacq_session_visit_function_table_entries", handle, ctypes.c_uint64(table), item=int,
                          pending=self._pending)

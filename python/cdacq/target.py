@@ -99,7 +99,7 @@ def _write_text(text: str | os.PathLike[str], address: int, size: int) -> bool:
 
 def _options(kept: _Kept, flags: OpenFlags, runtime: int, sysroots: Any, module_paths: Any, descriptors: Any,
              descriptor_address: int, names: NameStyle, find_file: Any, describe_need: Any, store_max: int,
-             progress: Any, work_max: int, memory_max: int) -> Any:
+             progress: Any, work_max: int, memory_max: int, fetching: Any) -> Any:
     options = _sized(_abi.Options)
     options.work_max, options.memory_max = work_max, memory_max
     options.flags, options.runtime, options.names = flags, runtime, names
@@ -124,6 +124,10 @@ def _options(kept: _Kept, flags: OpenFlags, runtime: int, sysroots: Any, module_
         def report(_context: object, done: int, total: int) -> None:
             progress(done, total)
         options.progress = kept.keep(_abi.Progress(kept.pending.guard(report, None)))
+    if fetching is not None:
+        def fetch(_context: object, address: int | None, done: int, total: int) -> None:
+            fetching(need(address) if address else None, done, total)
+        options.fetching = kept.keep(_abi.Fetching(kept.pending.guard(fetch, None)))
     return options
 
 
@@ -216,7 +220,8 @@ def open(source: str | os.PathLike[str] | int | IO[bytes] | None = None, *, call
          names: NameStyle = NameStyle.CSHARP,
          find_file: Callable[[records.Need], str | os.PathLike[str] | None] | None = None,
          describe_need: Callable[[records.Need], str | None] | None = None, store_max: int = 0,
-         progress: Callable[[int, int], object] | None = None, work_max: int = 0, memory_max: int = 0) -> Target:
+         progress: Callable[[int, int], object] | None = None, work_max: int = 0, memory_max: int = 0,
+         fetching: Callable[[records.Need | None, int, int], object] | None = None) -> Target:
     """Opens a target; close it, or use it in a `with` statement. Raises Error.
 
     `source` is the path of a core, an open file that provides one (a pipe too, which is read to its end), the id of a
@@ -231,7 +236,9 @@ def open(source: str | os.PathLike[str] | int | IO[bytes] | None = None, *, call
     `descriptors`: JSON files that override the published descriptor. `names`: the style of method names.
 
     `find_file` is called with each Need and returns a path or None; `describe_need` returns a text for the message
-    that reports the need; `progress` is called with the bytes read and their total while a core is unpacked.
+    that reports the need; `progress` is called with the bytes read and their total while a core is unpacked;
+    `fetching` is called with a Need, the bytes and their total (0: not yet known) while debuginfod fetches a file, and
+    with None when the fetch has ended.
     `store_max` is the maximal size of the temporary file, in bytes. `work_max` and `memory_max` bound the steps and the
     memory of all calls together; 0: no bound; BOUND_BY_SIZE: what a core of its size may need. Callbacks must not use
     the target.
@@ -246,7 +253,7 @@ def open(source: str | os.PathLike[str] | int | IO[bytes] | None = None, *, call
         flags |= flag if wanted else OpenFlags(0)
     kept = _Kept(Pending())
     options = _options(kept, flags, runtime, sysroots, module_paths, descriptors, descriptor_address, names, find_file,
-                       describe_need, store_max, progress, work_max, memory_max)
+                       describe_need, store_max, progress, work_max, memory_max, fetching)
     live = isinstance(source, int) and callbacks is None
     return Target(_open_handle(source, callbacks, image, kept, options), kept, live)
 

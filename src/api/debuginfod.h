@@ -5,12 +5,19 @@
 #ifndef CDACQ_API_DEBUGINFOD_H
 #define CDACQ_API_DEBUGINFOD_H
 
-#include "util/base.h"
+#include "cdacq/target.h"
+#include "target/mapped_file.h"
 
-/* The path of a local copy, allocated; NULL if there is no client, no server or no such file. */
-char *debuginfod_fetch(const uint8_t *build_id, size_t size);
+/* Who is told what is fetched: the fields of struct cdacq_options. The context of the functions. */
+struct debuginfod_listener {
+    void (*fetching)(void *context, const struct cdacq_need *file, uint64_t done, uint64_t total); /* may be NULL */
+    void *context;
+};
+
+/* Fails if there is no client, no server or no such file. */
+file_fetch debuginfod_fetch;
 
 /* The same for the file with debugging information. */
-char *debuginfod_fetch_debug_file(const uint8_t *build_id, size_t size);
+file_fetch debuginfod_fetch_debug_file;
 
 #endif

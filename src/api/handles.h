@@ -15,6 +15,7 @@
 #include "contracts/code_lookup/platform_metadata.h"
 #include "descriptors/runtime.h"
 #include "descriptors/runtime_version.h"
+#include "src/api/debuginfod.h"
 #include "src/api/record_index.h"
 #include "src/api/source_files.h"
 #include "src/api/source_link.h"
@@ -26,6 +27,9 @@ struct cdacq_target {
     uint64_t refresh; /* counts the calls of cdacq_target_refresh */
     unsigned visits;  /* of its mappings that are under way: they must stay */
     struct file_policy policy;
+    struct debuginfod_listener listener;                            /* of what the policy fetches */
+    void (*progress)(void *context, uint64_t done, uint64_t total); /* as in cdacq_options */
+    void *progress_context;
     char *image_path; /* of CDACQ_TARGET_IMAGE: the path of its only mapping */
     struct target *target;
     struct runtimes runtimes;

@@ -127,9 +127,13 @@ static struct cdacq_target *target_new(const struct cdacq_options *options, stru
     target->policy.describe = options->describe_need;
     target->policy.describe_context = options->describe_need_context;
     target->policy.pread = options->flags & CDACQ_OPEN_PREAD;
+    target->progress = options->progress;
+    target->progress_context = options->progress_context;
     target->names = options->names;
     target->keep = options->flags & CDACQ_OPEN_KEEP;
     if (options->flags & CDACQ_OPEN_DEBUGINFOD) {
+        target->listener = (struct debuginfod_listener){options->fetching, options->fetching_context};
+        target->policy.fetch_context = &target->listener;
         target->policy.fetch = debuginfod_fetch;
         target->policy.fetch_debug_file = debuginfod_fetch_debug_file;
     }

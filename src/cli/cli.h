@@ -78,6 +78,13 @@ const char *target_display_name(const char *name);
 struct cdacq_target *target_open(const char *name, const struct cdacq_options *options);
 
 /*
+ * Shows how much of a file cdacq_options.progress reports as read: "12 of 40 MiB of core.1 read". One at a time. The
+ * target must be one of target_open. `results` as for progress_begin.
+ */
+void bytes_begin(const char *name, int results);
+void bytes_end(void);
+
+/*
  * Opens TARGET with the invocation's options and `more_flags`, calls `run` and closes TARGET. Returns run's exit code,
  * or EXIT_FAILED with a message. With CDACQ_OPEN_PARTIAL, `session` is NULL if no method can be found.
  */

@@ -43,6 +43,7 @@ struct work {
     struct output_folder folder;
     struct progress progress;
     uint64_t done;
+    uint64_t assemblies; /* each of which has about one PDB */
     uint64_t counts[RESULT_COUNT], unconfirmed;
     uint64_t missing_pdbs; /* of `counts`: only lines need them */
     uint64_t bytes;        /* of the copied files */
@@ -159,6 +160,7 @@ static int add_module(const struct cdacq_module_info *module, void *context)
     struct needed_file file = {module->path, module->symbol_key, module->local_path, module->problem,
                                module->local_path && !module->verified};
     struct work *work = context;
+    work->assemblies += module->symbol_key && !module->build_id;
     if (module->local_path || module->problem)
         add_file(work, &file);
     else /* the target has all of it */
@@ -188,7 +190,7 @@ static int bundle(const struct invocation *invocation, struct cdacq_target *targ
     progress_begin(&work.progress, "files", work.out.fd);
     expect_modules(&work.progress, target);
     enum cdacq_status status = cdacq_target_visit_modules(target, add_module, &work, &error);
-    progress_expect(&work.progress, 0); /* the number of PDBs is not known */
+    progress_estimate(&work.progress, work.done, work.done, work.done + work.assemblies);
     if (status >= 0 && session)
         status = cdacq_session_visit_pdbs(session, add_pdb, &work, &error);
     progress_end(&work.progress);

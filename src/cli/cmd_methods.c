@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "src/cli/answers.h"
+#include "src/cli/code_progress.h"
 #include "src/cli/commands.h"
 #include "src/cli/console.h"
 #include "src/cli/follow.h"
@@ -13,21 +14,13 @@
 #include "src/cli/name_pattern.h"
 #include "src/cli/output.h"
 #include "util/base.h"
-#include "util/vector.h"
 
 enum { COMPLAINTS_MAX = 100 }; /* messages; all of a damaged heap may be unreadable */
-
-struct code_range {
-    uint64_t begin, end;
-};
-
-DEFINE_VECTOR(code_ranges, struct code_range);
 
 struct work {
     struct output out;
     struct answers answers;
-    struct progress progress;
-    struct code_ranges ranges; /* if the progress is shown */
+    struct code_progress progress; /* not if it follows */
     uint64_t done;
     bool follow;
     const char *const *patterns; /* of names; what matches none is not listed */
@@ -69,37 +62,16 @@ static bool is_wanted(const struct work *work, const struct cdacq_method *method
     return wanted;
 }
 
-static int add_range(const struct cdacq_code_range_info *range, void *context)
-{
-    if (!code_ranges_append(context, (struct code_range){range->begin, range->end}))
-        out_of_memory();
-    return 0;
-}
-
-/* Methods come by their addresses, so that the code up to one of them is a share of all that is to come. */
-static void show_progress(struct work *work, uint64_t address)
-{
-    uint64_t all = 0, passed = 0;
-    for (size_t i = 0; i < work->ranges.count; i++) {
-        const struct code_range *range = &work->ranges.items[i];
-        all += range->end - range->begin;
-        passed += MIN(MAX(address, range->begin), range->end) - range->begin;
-    }
-    if (passed)
-        progress_expect(&work->progress, (uint64_t)((double)work->done * (double)all / (double)passed));
-    progress_step(&work->progress, work->done);
-}
-
 static int list_method(const struct cdacq_method *method, void *context)
 {
     struct work *work = context;
+    code_progress_step(&work->progress, method);
     if (!is_wanted(work, method))
         return work->follow && follow_interrupted();
     answers_write_method(&work->answers, method);
     if (method->answer == CDACQ_ANSWER_ERROR && work->answers.errors <= COMPLAINTS_MAX)
         message("0x%" PRIx64 ": %s", method->code_start, method->error ? method->error : "no reason is known");
-    if (++work->done % 256 == 0 && !work->follow)
-        show_progress(work, method->code_start);
+    work->done++;
     if (work->follow)
         output_end_record(&work->out);
     return output_failed(&work->out) || (work->follow && follow_interrupted()); /* nothing more is to be written */
@@ -144,15 +116,12 @@ static int list_all(const struct invocation *invocation, struct cdacq_target *ta
         return EXIT_FAILED;
     answers_init(&work.answers, &work.out, invocation->json);
     init_patterns(&work, invocation);
-    progress_begin(&work.progress, "methods", work.out.fd);
-    if (work.progress.wanted)
-        (void)cdacq_session_visit_code_ranges(session, add_range, &work.ranges, NULL);
+    code_progress_begin(&work.progress, session, flags_of(invocation), work.out.fd);
     work.out.is_held = stop_is_wanted(invocation);
 
     enum cdacq_status status = cdacq_session_visit_methods(session, flags_of(invocation), list_method, &work, &error);
     cdacq_target_resume(target);
-    progress_end(&work.progress);
-    code_ranges_deinit(&work.ranges);
+    code_progress_end(&work.progress);
     if (work.answers.errors > COMPLAINTS_MAX)
         message("%" PRIu64 " more elements cannot be read", work.answers.errors - COMPLAINTS_MAX);
     if (status < 0)

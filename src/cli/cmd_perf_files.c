@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/cli/code_progress.h"
 #include "src/cli/commands.h"
 #include "src/cli/console.h"
 #include "src/cli/follow.h"
@@ -19,8 +20,8 @@ enum { COMPLAINTS_MAX = 20 }; /* messages; a whole image may be missing */
 struct work {
     const struct cdacq_target *target;
     struct output out;
-    struct progress progress;
-    uint64_t pieces, left_out;
+    struct code_progress progress; /* not if it follows */
+    uint64_t left_out;
     char *complaints[COMPLAINTS_MAX]; /* held back until it is known whether anything was written */
     bool follow;
     struct cdacq_sink sink;
@@ -33,9 +34,13 @@ static int take_bytes(const void *bytes, size_t size, void *context)
     char *p = output_reserve(&work->out, size);
     memcpy(p, bytes, size);
     output_commit(&work->out, p + size);
-    if (++work->pieces % 4096 == 0)
-        progress_step(&work->progress, work->pieces);
     return output_failed(&work->out); /* nothing more can be written */
+}
+
+static void count_method(const struct cdacq_method *method, void *context)
+{
+    struct work *work = context;
+    code_progress_step(&work->progress, method);
 }
 
 /* The pieces of a file that is followed are whole records. */
@@ -115,13 +120,16 @@ static int write_with(const struct invocation *invocation, struct cdacq_target *
     struct cdacq_error error;
     if (!output_open(&work.out, invocation->output))
         return EXIT_FAILED;
-    const struct cdacq_sink sink = {
-        .size = sizeof sink, .context = &work, .write = take_bytes, .left_out = report_left_out};
-    progress_begin(&work.progress, "pieces", work.out.fd);
+    const struct cdacq_sink sink = {.size = sizeof sink,
+                                    .context = &work,
+                                    .write = take_bytes,
+                                    .left_out = report_left_out,
+                                    .visited = count_method};
+    code_progress_begin(&work.progress, session, flags_of(invocation), work.out.fd);
     work.out.is_held = stop_is_wanted(invocation);
     enum cdacq_status status = write(session, flags_of(invocation), &sink, &written, &error);
     cdacq_target_resume(target);
-    progress_end(&work.progress);
+    code_progress_end(&work.progress);
     bool any = written.methods || written.stubs;
     bool none = status < 0 ? status != CDACQ_ERR_FUEL || !any : work.left_out && !any;
     report_complaints(&work, none, status < 0 ? error.message : NULL);
@@ -162,8 +170,11 @@ static int follow_jitdump(const struct invocation *invocation, struct cdacq_targ
         cdacq_follower_destroy(follower);
         return EXIT_FAILED;
     }
-    work.sink = (struct cdacq_sink){
-        .size = sizeof work.sink, .context = &work, .write = take_records, .left_out = report_left_out};
+    work.sink = (struct cdacq_sink){.size = sizeof work.sink,
+                                    .context = &work,
+                                    .write = take_records,
+                                    .left_out = report_left_out,
+                                    .visited = NULL};
     enum cdacq_status status = follow_process(follower, &work.out, write_new, &work);
     work.sink.write = take_bytes; /* an interrupt does not stop the end of the file */
     if (!output_failed(&work.out))

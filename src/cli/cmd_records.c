@@ -462,10 +462,8 @@ static void take_record(struct work *work, const struct cdacq_jitdump_record *re
         message("'%s', offset %" PRIu64 ": %s", work->path, record->offset, record->error);
     work->closed |= record->kind == CDACQ_JITDUMP_CLOSE;
     work->closed &= record->kind != CDACQ_JITDUMP_HEADER; /* another runtime writes to the file */
-    if (++work->done % 1024 == 0 && !work->follow && record->offset) {
-        progress_expect(&work->progress, (uint64_t)((double)work->done * (double)work->size / (double)record->offset));
-        progress_step(&work->progress, work->done);
-    }
+    if (++work->done % 1024 == 0 && !work->follow && record->offset)
+        progress_estimate(&work->progress, work->done, record->offset, work->size);
 }
 
 /* Waits for the file to grow. Returns false if it cannot, or if the output has no reader. */

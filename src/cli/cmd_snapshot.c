@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/cli/code_progress.h"
 #include "src/cli/commands.h"
 #include "src/cli/console.h"
 #include "src/cli/ips.h"
@@ -21,6 +22,7 @@ DEFINE_VECTOR(addresses, uint64_t);
 struct work {
     struct cdacq_target *target;
     struct cdacq_session *session;
+    struct code_progress listing;
     struct progress progress;
     struct addresses ips;
     uint64_t unanswered;
@@ -55,6 +57,7 @@ static void add_range(struct work *work, uint64_t begin, uint64_t size)
 static int add_method(const struct cdacq_method *method, void *context)
 {
     struct work *work = context;
+    code_progress_step(&work->listing, method);
     if (method->answer == CDACQ_ANSWER_ERROR) {
         complain(work, method->code_start, method->error);
         return 0;
@@ -67,7 +70,10 @@ static int add_method(const struct cdacq_method *method, void *context)
 static bool add_all_methods(struct work *work)
 {
     struct cdacq_error error;
-    if (cdacq_session_visit_methods(work->session, CDACQ_VISIT_STUBS, add_method, work, &error) >= 0)
+    code_progress_begin(&work->listing, work->session, CDACQ_VISIT_STUBS, -1);
+    enum cdacq_status status = cdacq_session_visit_methods(work->session, CDACQ_VISIT_STUBS, add_method, work, &error);
+    code_progress_end(&work->listing);
+    if (status >= 0)
         return true;
     message("%s", error.message);
     work->unanswered++;
@@ -108,7 +114,7 @@ static int add_stack(const struct cdacq_thread *thread, void *context)
     struct nested_exceptions nested = {.count = 0};
     struct cdacq_error error;
     unsigned flaws;
-    work->threads++;
+    progress_step(&work->progress, work->threads++);
     if (thread->thread)
         (void)cdacq_session_visit_nested_exceptions(work->session, thread->thread, add_nested, &nested, &error);
     if (!nested.count) /* the runtime does not describe the list */
@@ -130,7 +136,10 @@ static bool add_stacks(struct work *work)
     struct cdacq_error error;
     unsigned flaws;
     (void)cdacq_wait_graph_create(work->session, &work->graph, NULL);
+    progress_begin(&work->progress, "threads", -1);
+    expect_threads(&work->progress, work->session);
     enum cdacq_status status = cdacq_session_visit_threads(work->session, add_stack, work, &error);
+    progress_end(&work->progress);
     (void)cdacq_wait_graph_complete(work->graph, NULL);
     cdacq_wait_graph_destroy(work->graph);
     work->graph = NULL;

@@ -45,7 +45,8 @@ static int take_bytes(const void *bytes, size_t size, void *context)
 static bool write_elf(struct work *work, const char *path, struct output *out, bool *ret_empty)
 {
     struct cdacq_written written = {.size = sizeof written};
-    const struct cdacq_sink sink = {.size = sizeof sink, .context = out, .write = take_bytes, .left_out = NULL};
+    const struct cdacq_sink sink = {
+        .size = sizeof sink, .context = out, .write = take_bytes, .left_out = NULL, .visited = NULL};
     const struct invocation *invocation = work->invocation;
     unsigned flags = (unsigned)CDACQ_ELF_CODE | (unsigned)CDACQ_VISIT_STUBS |
                      (invocation->r2r == R2R_PREPARED ? 0u : (unsigned)CDACQ_VISIT_R2R_ALL);

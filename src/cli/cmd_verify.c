@@ -18,10 +18,8 @@ enum {
 
 struct work {
     struct output out;
-    struct progress progress;
-    uint64_t size; /* of the file */
     bool json;
-    uint64_t done, shown;
+    uint64_t shown;
 };
 
 static size_t shown_length(const struct cdacq_comparison *comparison)
@@ -74,11 +72,6 @@ static void write_text(struct output *out, const struct cdacq_comparison *compar
 static int take(const struct cdacq_comparison *comparison, void *context)
 {
     struct work *work = context;
-    if (++work->done % 1024 == 0 && comparison->offset) {
-        double share = (double)comparison->offset / (double)work->size; /* of the file */
-        progress_expect(&work->progress, (uint64_t)((double)work->done / share));
-        progress_step(&work->progress, work->done);
-    }
     if (work->json && comparison->verdict != CDACQ_VERDICT_MATCH)
         write_json(&work->out, comparison);
     else if (!work->json && cdacq_verdict_is_contradiction(comparison->verdict) && work->shown++ < SHOWN_MAX)
@@ -156,10 +149,9 @@ static int verify(const struct invocation *invocation, struct cdacq_target *targ
     }
     if (!output_open(&work.out, invocation->output))
         return EXIT_FAILED;
-    progress_begin(&work.progress, "records", work.out.fd);
-    work.size = path_size(file);
+    bytes_begin(file, work.out.fd);
     enum cdacq_status status = cdacq_target_verify(target, file, take, &work, &sum, &error);
-    progress_end(&work.progress);
+    bytes_end();
     if (status == CDACQ_OK) {
         if (work.json)
             write_json_sum(&work.out, &sum);

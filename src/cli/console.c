@@ -153,13 +153,14 @@ static double seconds_since(uint64_t then)
     return (double)(monotonic_ns() - then) / 1e9;
 }
 
-/* "1200 of 5000 methods, 800/s, 4 s left"; the end is known if the total is. */
+/* "1200 of ~5000 methods, 800/s, 4 s left"; the end is known if the total is. */
 static int format_counter(const struct progress *progress, char *ret, size_t size)
 {
     char of_total[32] = "", left[40] = "";
     double rate = (double)progress->done / seconds_since(progress->began);
     if (progress->total)
-        snprintf(of_total, sizeof of_total, " of %" PRIu64, progress->total);
+        snprintf(of_total, sizeof of_total, " of %s%" PRIu64, progress->is_estimate ? "~" : "",
+                 MAX(progress->total, progress->done));
     if (progress->total > progress->done && rate > 0)
         snprintf(left, sizeof left, ", %.0f s left", (double)(progress->total - progress->done) / rate);
     return snprintf(ret, size, "%" PRIu64 "%s %s, %.0f/s%s", progress->done, of_total, progress->what, rate, left);
@@ -249,6 +250,18 @@ void progress_expect(struct progress *progress, uint64_t total)
 {
     pthread_mutex_lock(&shown.lock);
     progress->total = total;
+    progress->is_estimate = false;
+    pthread_mutex_unlock(&shown.lock);
+}
+
+void progress_estimate(struct progress *progress, uint64_t done, uint64_t part, uint64_t whole)
+{
+    if (!progress->wanted)
+        return;
+    pthread_mutex_lock(&shown.lock);
+    progress->done = done;
+    progress->total = part ? (uint64_t)((double)done * (double)whole / (double)part) : 0;
+    progress->is_estimate = part < whole;
     pthread_mutex_unlock(&shown.lock);
 }
 

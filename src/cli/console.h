@@ -48,8 +48,8 @@ bool message_was_shown(const char *text);
 int terminal_width(int fd);
 
 /*
- * What is being done, shown in place: "reading core.1, 2 s", or a counter with its rate and, if the total is known, the
- * time that is left. It is shown once half a second has passed, if standard error is a terminal and the results do not
+ * What is being done, shown in place: "reading core.1, 2 s", or a counter with its rate and, if the total is known or
+ * estimated ("~"), the time that is left. It is shown once half a second has passed, if standard error is a terminal and the results do not
  * go to a terminal. Several can be nested: the innermost one that has counted something is shown. A thread shows them,
  * so that one is shown also while a single call takes long.
  */
@@ -58,7 +58,8 @@ struct progress {
     const char *what; /* "addresses"; "reading core.1" */
     uint64_t total;   /* of all elements; 0: not known */
     uint64_t done;
-    uint64_t began; /* in nanoseconds of monotonic_ns */
+    bool is_estimate; /* the total is */
+    uint64_t began;   /* in nanoseconds of monotonic_ns */
     bool counts;
     bool wanted; /* it is the innermost, or around that */
 };
@@ -69,8 +70,10 @@ void progress_begin(struct progress *progress, const char *what, int results);
 void progress_begin_activity(struct progress *progress, const char *what);
 /* Sets what is done. Costs next to nothing. */
 void progress_step(struct progress *progress, uint64_t done);
-/* Sets the total, which may be an estimate that changes. */
+/* Sets the total. */
 void progress_expect(struct progress *progress, uint64_t total);
+/* Sets what is done, and estimates the total: what is done is `part` of `whole`, which have a unit of their own. */
+void progress_estimate(struct progress *progress, uint64_t done, uint64_t part, uint64_t whole);
 /* Does nothing if it was ended, or never begun. */
 void progress_end(struct progress *progress);
 

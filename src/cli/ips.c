@@ -225,7 +225,7 @@ static void expect_lines(const struct ips_reader *reader, const struct ips_taker
 {
     uint64_t parsed = reader->taken - (uint64_t)(reader->end - reader->next);
     if (taker->progress && reader->size && parsed)
-        progress_expect(taker->progress, (uint64_t)((double)reader->line * (double)reader->size / (double)parsed));
+        progress_estimate(taker->progress, reader->line, parsed, reader->size);
 }
 
 static bool feed_stream(struct ips_reader *reader, const struct ips_taker *taker)

@@ -61,37 +61,75 @@ const char *target_display_name(const char *name)
     return target_is_stdin(name) ? "standard input" : name;
 }
 
-/* ---- Cores that are read before they are opened: compressed ones, and standard input ---------------------------- */
+/* ---- Bytes that are read or fetched ----------------------------------------------------------------------------- */
 
-static void show_size_read(void *context, uint64_t done, uint64_t total)
-{
-    struct progress *progress = context;
-    progress_expect(progress, total >> 20);
-    progress_step(progress, done >> 20);
-}
-
-static enum cdacq_status open_core(const char *name, const struct cdacq_options *given, struct cdacq_target **ret,
-                                   struct cdacq_error *err)
-{
+struct bytes {
     struct progress progress;
     char what[80];
-    snprintf(what, sizeof what, "MiB of %.60s read", path_basename(target_display_name(name)));
-    progress_begin(&progress, what, -1);
-    struct cdacq_options options = *given;
-    options.progress = show_size_read;
-    options.progress_context = &progress;
+};
+
+static struct bytes reading, fetching; /* one file each */
+
+static void step_bytes(struct bytes *bytes, uint64_t done, uint64_t total, unsigned shift)
+{
+    progress_expect(&bytes->progress, total >> shift);
+    progress_step(&bytes->progress, done >> shift);
+}
+
+void bytes_begin(const char *name, int results)
+{
+    snprintf(reading.what, sizeof reading.what, "MiB of %.60s read", path_basename(name));
+    progress_begin(&reading.progress, reading.what, results);
+}
+
+void bytes_end(void)
+{
+    progress_end(&reading.progress);
+}
+
+static void show_read(void *context, uint64_t done, uint64_t total)
+{
+    step_bytes(context, done, total, 20);
+}
+
+static void show_fetch(void *context, const struct cdacq_need *file, uint64_t done, uint64_t total)
+{
+    struct bytes *bytes = context;
+    if (!file) {
+        progress_end(&bytes->progress);
+        return;
+    }
+    if (!bytes->progress.wanted) {
+        snprintf(bytes->what, sizeof bytes->what, "KiB of %.60s fetched", path_basename(file->path));
+        progress_begin(&bytes->progress, bytes->what, -1);
+    }
+    step_bytes(bytes, done, total, 10);
+}
+
+/* ---- Opening ---------------------------------------------------------------------------------------------------- */
+
+/* One that is compressed, or on standard input, is read before it is opened. */
+static enum cdacq_status open_core(const char *name, const struct cdacq_options *options, struct cdacq_target **ret,
+                                   struct cdacq_error *err)
+{
+    bytes_begin(target_display_name(name), -1);
     enum cdacq_status status =
-        target_is_stdin(name) ? cdacq_target_open_core_fd(STDIN_FILENO, target_display_name(name), &options, ret, err)
-                              : cdacq_target_open_core(name, &options, ret, err);
-    progress_end(&progress);
+        target_is_stdin(name) ? cdacq_target_open_core_fd(STDIN_FILENO, target_display_name(name), options, ret, err)
+                              : cdacq_target_open_core(name, options, ret, err);
+    bytes_end();
     const char *truncation = status >= 0 ? cdacq_target_truncation(*ret) : NULL;
     if (truncation)
         message("%s: %s", target_display_name(name), truncation);
     return status;
 }
 
-struct cdacq_target *target_open(const char *name, const struct cdacq_options *options)
+struct cdacq_target *target_open(const char *name, const struct cdacq_options *given)
 {
+    struct cdacq_options with_progress = *given, *options = &with_progress;
+    options->progress = show_read;
+    options->progress_context = &reading;
+    options->fetching = show_fetch;
+    options->fetching_context = &fetching;
     struct cdacq_target *target = NULL;
     struct cdacq_error error;
     enum cdacq_status status;

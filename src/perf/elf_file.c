@@ -213,6 +213,7 @@ static void add_stubs(struct code_file *file, const struct cdacq_method *stub)
 static int visit_code(const struct cdacq_method *method, void *context)
 {
     struct code_file *file = context;
+    sink_visit(&file->sink, method);
     if (method->answer == CDACQ_ANSWER_ERROR)
         leave_out(file, method);
     else if (method->answer == CDACQ_ANSWER_STUB)

@@ -170,6 +170,7 @@ static void write_stubs(struct writing *writing, const struct cdacq_method *meth
 static int write_code(const struct cdacq_method *method, void *context)
 {
     struct writing *writing = context;
+    sink_visit(&writing->sink, method);
     if (method->answer == CDACQ_ANSWER_ERROR) {
         leave_out(writing, method, method->code_start, method->code_size, method->error);
     } else if (method->answer == CDACQ_ANSWER_STUB) {

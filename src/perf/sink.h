@@ -14,4 +14,11 @@
 bool sink_leave_out(const struct cdacq_sink *sink, struct cdacq_written *written, const struct cdacq_method *method,
                     uint64_t begin, uint64_t size, const char *why);
 
+/* Reports what the listing has come to. */
+static inline void sink_visit(const struct cdacq_sink *sink, const struct cdacq_method *method)
+{
+    if (sink->visited)
+        sink->visited(method, sink->context);
+}
+
 #endif

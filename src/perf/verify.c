@@ -23,6 +23,7 @@ enum {
     OWN_PROCESS_MAX = 256, /* methods of a file, of which one at least is in its own process */
     CANDIDATES_MAX = 64,   /* methods of one size without a record that are compared with a record */
     DETAIL = 320,
+    PROGRESS_STEP = 1024, /* records */
 };
 
 static const struct {
@@ -549,12 +550,20 @@ static enum cdacq_status check_process(const struct verifier *v, struct cdacq_er
                      v->file.pid, pid);
 }
 
+static void show_progress(const struct verifier *v, const struct file_record *record, uint64_t before)
+{
+    const struct cdacq_target *target = v->target;
+    if (target->progress && v->file.count % PROGRESS_STEP == 0)
+        target->progress(target->progress_context, before + record->offset, 2 * v->file.size);
+}
+
 static enum cdacq_status first_pass(struct verifier *v, struct cdacq_error *err)
 {
     struct file_record record;
     enum cdacq_status status;
     uint64_t damaged = 0, methods = 0;
     while ((status = record_file_next(&v->file, &record, err)) == CDACQ_OK) {
+        show_progress(v, &record, 0);
         damaged += record.problem != NULL;
         status = index_record(v, &record, err);
         methods += !record.problem && !perf_name_is_stub(record.name, record.name_length);
@@ -588,8 +597,10 @@ static enum cdacq_status second_pass(struct verifier *v, struct cdacq_error *err
     while (status == CDACQ_OK &&
            v->file.count < count) { /* a file that grows is compared as it was in the first pass */
         status = record_file_next(&v->file, &record, err);
-        if (status == CDACQ_OK)
-            status = compare_record(v, &record);
+        if (status != CDACQ_OK)
+            break;
+        show_progress(v, &record, v->file.size);
+        status = compare_record(v, &record);
     }
     return status == CDACQ_END ? CDACQ_OK : status;
 }

@@ -213,6 +213,7 @@ bool debug_file_open(const struct image *image, const struct elf_file *file, str
     }
     if (!policy->fetch_debug_file || !image->build_id_size)
         return false;
-    CLEANUP_FREE char *fetched = policy->fetch_debug_file(image->build_id, image->build_id_size);
+    CLEANUP_FREE char *fetched =
+        policy->fetch_debug_file(policy->fetch_context, mapped->path, image->build_id, image->build_id_size);
     return fetched && consider(&search, fetched);
 }

@@ -105,6 +105,36 @@ START_TEST(the_innermost_counter_is_shown)
 }
 END_TEST
 
+static void estimated_work(void)
+{
+    struct progress counter;
+    progress_begin(&counter, "things", -1);
+    progress_estimate(&counter, 100, 1, 8);
+    pass(A_WHILE_MS);
+    progress_step(&counter, 900); /* more than was thought */
+    pass(A_WHILE_MS);
+    progress_estimate(&counter, 1000, 8, 8);
+    pass(A_WHILE_MS);
+    progress_estimate(&counter, 1, 0, 8);
+    pass(A_WHILE_MS);
+    progress_end(&counter);
+}
+
+START_TEST(an_estimated_end_is_called_one)
+{
+    run(estimated_work);
+    const char *counter = strstr(text, "\r\033[K100 of ~800 things, ");
+    ck_assert_ptr_nonnull(counter);
+    ck_assert_ptr_nonnull(strstr(counter, " s left"));
+    counter = strstr(counter, "\r\033[K900 of ~900 things, ");
+    ck_assert_ptr_nonnull(counter);
+    ck_assert_ptr_null(strstr(counter, " s left"));
+    counter = strstr(counter, "\r\033[K1000 of 1000 things, ");
+    ck_assert_ptr_nonnull(counter);
+    ck_assert_ptr_nonnull(strstr(counter, "\r\033[K1 things, "));
+}
+END_TEST
+
 static void waiting_work(void)
 {
     struct progress activity;
@@ -141,6 +171,7 @@ static Suite *console_suite(void)
     tcase_add_checked_fixture(tests, NULL, end_thread);
     tcase_add_test(tests, short_work_shows_nothing);
     tcase_add_test(tests, the_innermost_counter_is_shown);
+    tcase_add_test(tests, an_estimated_end_is_called_one);
     tcase_add_test(tests, waits_and_results_end_the_line);
     suite_add_tcase(suite, tests);
     return suite;

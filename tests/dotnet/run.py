@@ -34,6 +34,8 @@ from runtime_names import arguments_fault
 from r2r_image import gc_code_length
 
 TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
+LIBRARY = os.environ.get("CDACQ_LIBRARY") or os.path.join(os.path.dirname(os.path.abspath(TOOL)), "libcdacq.so")
+PACKAGE = os.path.join(os.path.dirname(os.path.dirname(lab.HERE)), "python")
 AGREEMENT = os.environ.get("CDACQ_AGREEMENT", "test_agreement")
 AGREEMENT = os.environ.get("CDACQ_AGREEMENT", "test_agreement")
 ENTRY_POINTS = os.environ.get("CDACQ_ENTRY_POINTS", "entry_points")
@@ -300,6 +302,20 @@ class Run:
             self.judge(f"{label}, files somewhere below --module-path", [core, "--module-path", moved])
 
 
+    def judge_fetching(self, core, assemblies):
+        """The Python package reports the fetch of each file, with bytes, and its end."""
+        code = ("import cdacq, sys; seen = []; note = lambda *event: seen.append(event); "
+                "cdacq.open(sys.argv[1], debuginfod=True, module_paths=sys.argv[2], fetching=note).close(); "
+                "ends = [i for i, event in enumerate(seen) if event[0] is None]; "
+                "named = {need.path for need, *_ in seen if need}; "
+                "ok = all(done <= total for _, done, total in seen) and seen[-1][0] is None; "
+                "print(any(path.endswith('libcoreclr.so') for path in named) and len(ends) >= len(named) and ok)")
+        environment = {"PYTHONPATH": PACKAGE, "CDACQ_LIBRARY": LIBRARY,
+                       "DEBUGINFOD_CACHE_PATH": os.path.join(self.work, "debuginfod-other-cache")}
+        told = subprocess.run([sys.executable, "-c", code, core, assemblies], capture_output=True, text=True,
+                              env={**os.environ, **environment}, check=False)
+        self.note(f"the fetches are reported {told.stderr}", told.stdout.strip() == "True")
+
     def judge_debuginfod(self, core):
         """ELF files from a debuginfod server on loopback alone, assemblies from a folder. After judge_moved."""
         if not shutil.which("debuginfod"):
@@ -328,6 +344,7 @@ class Run:
             silent = subprocess.run([TOOL, "info", *options], capture_output=True, check=False)
             self.note("nothing is asked of a server without --debuginfod", silent.returncode == 2)
             self.judge("kernel, ELF files from debuginfod", [*options, "--debuginfod"])
+            self.judge_fetching(core, assemblies)
         finally:
             server.kill()
             server.wait()

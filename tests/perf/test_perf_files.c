@@ -27,6 +27,7 @@ struct kept {
     char *bytes;
     size_t size, capacity;
     size_t writes, left_out;
+    uint64_t visited, last_visited;  /* how many, and the address of the last */
     size_t writes_max, left_out_max; /* 0: no bound; reaching it, it asks to stop */
     struct cdacq_method last_left_out;
     char last_error[CDACQ_ERROR_MESSAGE_SIZE];
@@ -59,11 +60,20 @@ static int keep_left_out(const struct cdacq_method *method, void *context)
     return ++kept->left_out == kept->left_out_max;
 }
 
+static void count_visited(const struct cdacq_method *method, void *context)
+{
+    struct kept *kept = context;
+    ck_assert_uint_ge(method->code_start, kept->last_visited);
+    kept->last_visited = method->code_start;
+    kept->visited++;
+}
+
 enum file { PERF_MAP, JITDUMP };
 
 static void write_into(struct cdacq_session *session, enum file file, unsigned flags, struct kept *kept)
 {
-    const struct cdacq_sink sink = {.size = sizeof sink, .context = kept, .write = keep, .left_out = keep_left_out};
+    const struct cdacq_sink sink = {
+        .size = sizeof sink, .context = kept, .write = keep, .left_out = keep_left_out, .visited = count_visited};
     kept->written = (struct cdacq_written){.size = sizeof kept->written, .bytes = 77};
     kept->status = (file == PERF_MAP ? cdacq_session_write_perf_map : cdacq_session_write_jitdump)(
         session, flags, &sink, &kept->written, &kept->error);
@@ -71,6 +81,7 @@ static void write_into(struct cdacq_session *session, enum file file, unsigned f
         return;
     ck_assert_uint_eq(kept->written.bytes, kept->size);
     ck_assert_uint_eq(kept->written.left_out, kept->left_out);
+    ck_assert(kept->visited || !kept->written.methods);
 }
 
 /* All of it, and nothing left out. */

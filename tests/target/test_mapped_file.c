@@ -264,8 +264,10 @@ static void identify(struct target *of, const struct mapped_file *file, struct f
     *ret = identity;
 }
 
-static char *fetch(const uint8_t *build_id, size_t build_id_size)
+static char *fetch(void *context, const char *path, const uint8_t *build_id, size_t build_id_size)
 {
+    ck_assert_ptr_null(context);
+    ck_assert(strncmp(path, "/app/", 5) == 0);
     ck_assert_uint_eq(build_id_size, identity.build_id_size);
     ck_assert_mem_eq(build_id, identity.build_id, build_id_size);
     fetches++;
