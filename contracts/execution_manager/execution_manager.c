@@ -50,8 +50,9 @@ const struct jit_manager_ops *jit_manager_of(const struct range_section *section
     return section->flags & RANGE_SECTION_RANGE_LIST ? &range_list_manager : &ee_jit_manager;
 }
 
-bool execution_manager_find_in(struct execution_manager *manager, struct field_reader *reader,
-                               const struct range_section *section, uint64_t address, struct code_block *ret)
+/* execution_manager_find() for an address whose section is known. */
+static bool find_in(struct execution_manager *manager, struct field_reader *reader, const struct range_section *section,
+                    uint64_t address, struct code_block *ret)
 {
     struct code_block block;
     const struct section_reader in = {jit_manager_of(section), &manager->managers, reader, section};
@@ -67,7 +68,7 @@ bool execution_manager_find(struct execution_manager *manager, struct field_read
 {
     struct range_section section;
     if (execution_manager_section(manager, reader, ip, &section))
-        return execution_manager_find_in(manager, reader, &section, ip, ret);
+        return find_in(manager, reader, &section, ip, ret);
     if (reader_failed(&reader->raw) || !ip || ip != manager->the_pre_stub)
         return false;
     *ret = (struct code_block){.ip = ip, .start = ip, .kind = CDACQ_CODE_THE_PRE_STUB};
@@ -83,7 +84,7 @@ static uint64_t method_desc_of(struct execution_manager *manager, struct field_r
     if (!execution_manager_section(manager, reader, entry, &section) || section.stub_kind)
         return 0;
     if (jit_manager_of(&section)->method_kind != CDACQ_CODE_UNKNOWN)
-        return execution_manager_find_in(manager, reader, &section, entry, &block) ? block.method_desc : 0;
+        return find_in(manager, reader, &section, entry, &block) ? block.method_desc : 0;
     /* Ranges without methods hold precodes and other stubs side by side; the code shows which it is. */
     if (!manager->precode_stubs)
         return reader_fail(&reader->raw, CDACQ_ERR_CONTRACT, entry, "PrecodeStubs");

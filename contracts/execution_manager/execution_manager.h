@@ -51,10 +51,6 @@ const struct jit_manager_ops *jit_manager_of(const struct range_section *section
 bool execution_manager_find(struct execution_manager *manager, struct field_reader *reader, uint64_t ip,
                             struct code_block *ret);
 
-/* The same for an address whose section is known. */
-bool execution_manager_find_in(struct execution_manager *manager, struct field_reader *reader,
-                               const struct range_section *section, uint64_t address, struct code_block *ret);
-
 /*
  * NonVirtualEntry2MethodDesc: the MethodDesc that `entry` enters, the address of code (as specified, any address in a
  * method's) or, if the target has those, of a PortableEntryPoint. False, and *ret untouched, if the reader fails or

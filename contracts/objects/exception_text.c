@@ -34,8 +34,3 @@ unsigned exception_text_type(const struct exception_output *output, uint64_t exc
 {
     return write_part(output, exception, put_type);
 }
-
-unsigned exception_text_message(const struct exception_output *output, uint64_t exception)
-{
-    return write_part(output, exception, exception_put_message);
-}

@@ -16,8 +16,7 @@
 /* Writes the text. Returns its flaws, 0 if it is exactly that of the runtime. */
 unsigned exception_text_write(const struct exception_output *output, uint64_t exception);
 
-/* Writes Type.ToString() of the exception, or the Message alone. */
+/* Writes Type.ToString() of the exception. */
 unsigned exception_text_type(const struct exception_output *output, uint64_t exception);
-unsigned exception_text_message(const struct exception_output *output, uint64_t exception);
 
 #endif

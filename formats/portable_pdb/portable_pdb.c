@@ -29,8 +29,9 @@ enum cdacq_status portable_pdb_open(const void *bytes, size_t size, struct porta
     return CDACQ_OK;
 }
 
-enum cdacq_status portable_pdb_blob(const struct portable_pdb *pdb, uint32_t index, const uint8_t **ret,
-                                    size_t *ret_size)
+/* The bytes of a blob, which are in the PDB's buffer. */
+static enum cdacq_status find_blob(const struct portable_pdb *pdb, uint32_t index, const uint8_t **ret,
+                                   size_t *ret_size)
 {
     uint64_t offset;
     uint32_t length;
@@ -51,7 +52,7 @@ enum cdacq_status portable_pdb_points(const struct portable_pdb *pdb, uint32_t m
     if (metadata_row_count(&pdb->metadata, METADATA_METHOD_DEBUG_INFORMATION)) /* the table may be missing */
         status = metadata_method_debug_information(&pdb->metadata, method_rid, &row);
     if (status == CDACQ_OK && row.sequence_points)
-        status = portable_pdb_blob(pdb, row.sequence_points, &blob, &size);
+        status = find_blob(pdb, row.sequence_points, &blob, &size);
     if (status == CDACQ_OK)
         sequence_points_begin(ret, blob, size, row.document);
     return status;
@@ -64,7 +65,7 @@ enum cdacq_status portable_pdb_document_name(const struct portable_pdb *pdb, uin
     size_t size, part_size;
     enum cdacq_status status = metadata_document(&pdb->metadata, rid, &document);
     if (status == CDACQ_OK)
-        status = portable_pdb_blob(pdb, document.name, &p, &size);
+        status = find_blob(pdb, document.name, &p, &size);
     if (status == CDACQ_OK && (!size || p[0] >= 0x80))
         status = CDACQ_ERR_FORMAT;
     if (status != CDACQ_OK)
@@ -75,7 +76,7 @@ enum cdacq_status portable_pdb_document_name(const struct portable_pdb *pdb, uin
         uint32_t index = signature_uint(&parts);
         if (count == PART_CAP || parts.failed)
             return CDACQ_ERR_FORMAT;
-        status = portable_pdb_blob(pdb, index, &part, &part_size);
+        status = find_blob(pdb, index, &part, &part_size);
         if (status != CDACQ_OK)
             return status;
         if (count && separator)
@@ -104,7 +105,7 @@ enum cdacq_status portable_pdb_custom(const struct portable_pdb *pdb, uint32_t t
             break;
         status = metadata_guid(metadata, row.kind, found);
         if (status == CDACQ_OK && memcmp(found, kind, sizeof found) == 0)
-            return portable_pdb_blob(pdb, row.value, ret, ret_size);
+            return find_blob(pdb, row.value, ret, ret_size);
     }
     if (status == CDACQ_OK)
         *ret = NULL;

@@ -23,10 +23,6 @@ struct portable_pdb {
 /* Opens a PDB in a buffer, which must outlive it. */
 enum cdacq_status portable_pdb_open(const void *bytes, size_t size, struct portable_pdb *ret);
 
-/* The bytes of a blob, which are in the PDB's buffer. */
-enum cdacq_status portable_pdb_blob(const struct portable_pdb *pdb, uint32_t index, const uint8_t **ret,
-                                    size_t *ret_size);
-
 /* Starts before the first sequence point of a method. A method without any has an empty sequence. */
 enum cdacq_status portable_pdb_points(const struct portable_pdb *pdb, uint32_t method_rid, struct sequence_points *ret);
 
