@@ -109,8 +109,8 @@ struct cdacq_options {
      */
     uint64_t store_max;
     /*
-     * Called often while such a core is read, in bytes of the file or pipe, and while cdacq_target_verify reads its file
-     * twice, in bytes of twice the file. `total` is 0 if it is not known.
+     * Called often while such a core is read, in bytes of the file or pipe, and while cdacq_target_verify reads its
+     * file twice, in bytes of twice the file. `total` is 0 if it is not known.
      */
     void (*progress)(void *context, uint64_t done, uint64_t total);
     void *progress_context;
@@ -123,8 +123,8 @@ struct cdacq_options {
     uint64_t work_max, memory_max;
     /*
      * Called often while debuginfod fetches a file (CDACQ_OPEN_DEBUGINFOD). `file` has its path and build-id; `done`
-     * and `total` are bytes, and 0 while they are not known. Called once more when the fetch has ended, with a `file` of
-     * NULL. Called under the rules of find_file.
+     * and `total` are bytes, and 0 while they are not known. Called once more when the fetch has ended, with a `file`
+     * of NULL. Called under the rules of find_file.
      */
     void (*fetching)(void *context, const struct cdacq_need *file, uint64_t done, uint64_t total);
     void *fetching_context;

@@ -49,9 +49,9 @@ int terminal_width(int fd);
 
 /*
  * What is being done, shown in place: "reading core.1, 2 s", or a counter with its rate and, if the total is known or
- * estimated ("~"), the time that is left. It is shown once half a second has passed, if standard error is a terminal and the results do not
- * go to a terminal. Several can be nested: the innermost one that has counted something is shown. A thread shows them,
- * so that one is shown also while a single call takes long.
+ * estimated ("~"), the time that is left. It is shown once half a second has passed, if standard error is a terminal
+ * and the results do not go to a terminal. Several can be nested: the innermost one that has counted something is
+ * shown. A thread shows them, so that one is shown also while a single call takes long.
  */
 struct progress {
     struct progress *outer;
