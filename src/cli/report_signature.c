@@ -67,7 +67,11 @@ static void form_symbol(struct text *ret, const char *symbol)
         const char *kind = strstr(symbol, kinds[i]);
         length = kind ? MIN(length, (size_t)(kind - symbol)) : length;
     }
-    size_t underscores = length < whole ? strspn(symbol, "_") : 0;
+    size_t underscores = strspn(symbol, "_");
+    if (length == whole || length <= underscores) { /* it names no kind, or nothing else */
+        underscores = 0;
+        length = whole;
+    }
     text_append(ret, symbol + underscores, length - underscores);
 }
 
