@@ -56,6 +56,12 @@ static inline size_t elf_word_size(struct elf_class elf)
     return elf.wide ? 8 : 4;
 }
 
+/* Bytes of a number in DT_HASH. */
+static inline size_t elf_hash_word_size(struct elf_class elf, uint16_t machine)
+{
+    return elf.wide && machine == EM_S390 ? 8 : 4;
+}
+
 static inline uint64_t elf_word(struct elf_class elf, const uint8_t *bytes)
 {
     return elf.wide ? load_u64(bytes, elf.big) : load_u32(bytes, elf.big);

@@ -246,20 +246,27 @@ static uint64_t find_by_gnu_hash(const struct image *image, struct reader *reade
     return 0;
 }
 
+/* A number of DT_HASH. */
+static uint64_t hash_word(const struct image *image, struct reader *reader, uint64_t index)
+{
+    size_t size = elf_hash_word_size(image->elf, image->machine);
+    uint64_t address = image->dynamic.hash + index * size;
+    return size == 8 ? read_u64(reader, address) : read_u32(reader, address);
+}
+
 static uint64_t find_by_hash(const struct image *image, struct reader *reader, const char *name, struct elf_symbol *ret)
 {
+    enum { FIRST_BUCKET = 2 }; /* after the numbers of buckets and of symbols */
     uint32_t hash = elf_hash_sysv(name);
-    uint64_t table = image->dynamic.hash;
-    uint32_t bucket_count = read_u32(reader, table), chain_count = read_u32(reader, table + 4);
-    if (reader_failed(reader) || !bucket_count)
+    uint64_t buckets = hash_word(image, reader, 0), symbols = hash_word(image, reader, 1);
+    if (reader_failed(reader) || !buckets)
         return 0;
-    uint64_t buckets = table + 8, chains = buckets + (uint64_t)bucket_count * 4;
-    uint32_t index = read_u32(reader, buckets + (uint64_t)(hash % bucket_count) * 4);
-    for (int i = 0; i < HASH_CHAIN_MAX && index && index < chain_count && reader_step(reader, "DT_HASH chain"); i++) {
+    uint64_t index = hash_word(image, reader, FIRST_BUCKET + hash % buckets);
+    for (int i = 0; i < HASH_CHAIN_MAX && index && index < symbols && reader_step(reader, "DT_HASH chain"); i++) {
         *ret = read_symbol(image, reader, index);
         if (symbol_matches(image, reader, ret, name))
             return index;
-        index = read_u32(reader, chains + (uint64_t)index * 4);
+        index = hash_word(image, reader, FIRST_BUCKET + buckets + index);
     }
     return 0;
 }

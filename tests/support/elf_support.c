@@ -386,12 +386,13 @@ static void put_sysv_hash(struct elf_object *object, struct elf_buffer *out)
         chains[i] = buckets[bucket];
         buckets[bucket] = i;
     }
-    elf_put_int(out, BUCKETS, 4);
-    elf_put_int(out, object->symbol_count + 1, 4);
+    unsigned size = object->wide && object->machine == EM_S390 ? 8 : 4;
+    elf_put_int(out, BUCKETS, size);
+    elf_put_int(out, object->symbol_count + 1, size);
     for (size_t i = 0; i < BUCKETS; i++)
-        elf_put_int(out, buckets[i], 4);
+        elf_put_int(out, buckets[i], size);
     for (size_t i = 0; i <= object->symbol_count; i++)
-        elf_put_int(out, chains[i], 4);
+        elf_put_int(out, chains[i], size);
 }
 
 static void put_relr(const struct elf_object *object, struct elf_buffer *out)
