@@ -125,35 +125,30 @@ WRAP(ssize_t, process_vm_readv, -1, EFAULT,
      (pid, to, to_count, from, from_count, flags))
 WRAP(char *, realpath, NULL, EACCES, (const char *path, char *to), (path, to))
 
-static void *real_open;
-
-int open(const char *path, int flags, ...)
+static int open_from(const char *call, int folder, const char *path, int flags, mode_t mode)
 {
-    va_list arguments;
-    va_start(arguments, flags);
-    mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(arguments, mode_t) : 0;
-    va_end(arguments);
-    if (fails("open")) {
+    static void *kept;
+    if (fails(call)) {
         errno = EMFILE;
         return -1;
     }
-    return ((int (*)(const char *, int, ...))real("open", &real_open))(path, flags, mode);
+    return ((int (*)(int, const char *, int, ...))real("openat", &kept))(folder, path, flags, mode);
 }
 
-static void *real_openat;
-
-int openat(int folder, const char *path, int flags, ...)
-{
-    va_list arguments;
-    va_start(arguments, flags);
-    mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(arguments, mode_t) : 0;
-    va_end(arguments);
-    if (fails("openat")) {
-        errno = EMFILE;
-        return -1;
+#define WRAP_OPEN(name, call, folder, parameters)                                                          \
+    int name parameters                                                                                    \
+    {                                                                                                      \
+        va_list arguments;                                                                                 \
+        va_start(arguments, flags);                                                                        \
+        mode_t mode = flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(arguments, mode_t) : 0; \
+        va_end(arguments);                                                                                 \
+        return open_from(call, folder, path, flags, mode);                                                 \
     }
-    return ((int (*)(int, const char *, int, ...))real("openat", &real_openat))(folder, path, flags, mode);
-}
+
+WRAP_OPEN(open, "open", AT_FDCWD, (const char *path, int flags, ...))
+WRAP_OPEN(openat, "openat", folder, (int folder, const char *path, int flags, ...))
+WRAP_OPEN(open64, "open", AT_FDCWD, (const char *path, int flags, ...))
+WRAP_OPEN(openat64, "openat", folder, (int folder, const char *path, int flags, ...))
 
 /* With 64-bit file offsets, programs call these names; here they are the same. */
 ssize_t pread64(int fd, void *buffer, size_t size, off_t at)
@@ -189,22 +184,4 @@ off_t lseek64(int fd, off_t at, int whence)
 int ftruncate64(int fd, off_t size)
 {
     return ftruncate(fd, size);
-}
-
-int open64(const char *path, int flags, ...)
-{
-    va_list arguments;
-    va_start(arguments, flags);
-    mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(arguments, mode_t) : 0;
-    va_end(arguments);
-    return open(path, flags, mode);
-}
-
-int openat64(int folder, const char *path, int flags, ...)
-{
-    va_list arguments;
-    va_start(arguments, flags);
-    mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(arguments, mode_t) : 0;
-    va_end(arguments);
-    return openat(folder, path, flags, mode);
 }
