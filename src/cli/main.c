@@ -10,6 +10,7 @@
 #include "src/cli/complete.h"
 #include "src/cli/help.h"
 #include "src/cli/manual.h"
+#include "src/cli/watchdog.h"
 
 /*
  * The kernel starts the program of a core_pattern pipe without standard output and error. A file that is opened later
@@ -28,6 +29,7 @@ static void open_standard_streams(void)
 int main(int argc, char **argv)
 {
     open_standard_streams();
+    watchdog_catch_bus_errors();
     if (argc == 4 && !strcmp(argv[1], MANUAL_COMMAND))
         return manual_write(argv[2], argv[3]);
     if (argc > 1 && !strcmp(argv[1], COMPLETE_COMMAND))

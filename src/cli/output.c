@@ -37,7 +37,10 @@ static bool begin(struct output *out, const char *path, bool created)
 bool output_open(struct output *out, const char *path)
 {
     *out = (struct output){.file.fd = -1};
-    return begin(out, path, !path || file_create(path, 0666, &out->file));
+    bool created = !path || file_create(path, 0666, &out->file);
+    if (out->file.temporary)
+        watchdog_remove(AT_FDCWD, out->file.temporary);
+    return begin(out, path, created);
 }
 
 bool output_open_stream(struct output *out, const char *path)
@@ -59,8 +62,15 @@ void output_open_memory(struct output *out)
     *out = (struct output){.fd = -1, .file.fd = -1};
 }
 
+static void forget_temporary(const struct output *out)
+{
+    if (out->file.temporary)
+        watchdog_remove(AT_FDCWD, NULL);
+}
+
 void output_abandon(struct output *out)
 {
+    forget_temporary(out);
     file_abandon(&out->file);
     free(out->data);
     out->data = NULL;
@@ -71,6 +81,7 @@ bool output_close(struct output *out)
     out->is_held = false;
     output_flush(out);
     int watched = watchdog_set(0); /* a disk may be slow */
+    forget_temporary(out);
     if (out->error)
         file_abandon(&out->file);
     /* Some file systems report only here that the disk is full. */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "src/cli/console.h"
+#include "src/cli/watchdog.h"
 
 /*
  * Whether a folder is that of the machine's own files, which must not be replaced. The root is its own parent; the path
@@ -104,6 +105,7 @@ bool folder_file_begin(const struct output_folder *folder, int in, const char *p
     }
     if (fd < 0)
         return output_folder_complain(folder, path);
+    watchdog_remove(in, ret->part);
     output_open_fd(&ret->out, fd, path);
     return true;
 }
@@ -111,6 +113,7 @@ bool folder_file_begin(const struct output_folder *folder, int in, const char *p
 bool folder_file_end(const struct output_folder *folder, struct folder_file *file, bool wanted)
 {
     bool done = output_close(&file->out);
+    watchdog_remove(AT_FDCWD, NULL);
     if (done && wanted)
         done = renameat(file->folder, file->part, file->folder, file->name) == 0 ||
                output_folder_complain(folder, file->path);

@@ -17,6 +17,10 @@ enum { SECONDS = 5, CHECKS_PER_SECOND = 2 };
 
 static atomic_int process;
 
+/* They change only while the main thread runs, and are read only while it waits. */
+static atomic_int incomplete_folder;
+static const char *_Atomic incomplete_name;
+
 /* How often the main thread has been switched, if it waits uninterruptibly; otherwise 0. */
 static unsigned long switches_of_wait(const char *path)
 {
@@ -29,17 +33,30 @@ static unsigned long switches_of_wait(const char *path)
     return strstr(text, state) && switches ? strtoul(switches + sizeof count - 1, NULL, 10) : 0;
 }
 
-/* The message does not go through console.h, whose lock the main thread may hold while it waits. */
-static void give_up(int pid)
+/*
+ * Nothing that the main thread holds can be freed. The message does not go through console.h, whose lock that thread may
+ * hold. Only calls that a signal handler may make.
+ */
+static _Noreturn void give_up(const char *line)
+{
+    static const char clear[] = "\r\033[K";
+    const char *incomplete = atomic_load(&incomplete_name);
+    if (isatty(STDERR_FILENO))
+        (void)!write(STDERR_FILENO, clear, sizeof clear - 1);
+    (void)!write(STDERR_FILENO, line, strlen(line));
+    if (incomplete)
+        (void)unlinkat(atomic_load(&incomplete_folder), incomplete, 0);
+    _exit(EXIT_FAILED);
+}
+
+static _Noreturn void give_up_waiting(int pid)
 {
     char name[32] = "a process", line[160];
     if (pid != WATCHDOG_ANY)
         snprintf(name, sizeof name, "process %d", pid);
-    int length =
-        snprintf(line, sizeof line, "%scdacq: %s: its memory, or a file that it maps, has not come for %d seconds\n",
-                 isatty(STDERR_FILENO) ? "\r\033[K" : "", name, SECONDS);
-    (void)!write(STDERR_FILENO, line, (size_t)length);
-    _exit(EXIT_FAILED); /* the main thread cannot go on, and nothing that it holds can be freed */
+    snprintf(line, sizeof line, "cdacq: %s: its memory, or a file that it maps, has not come for %d seconds\n", name,
+             SECONDS);
+    give_up(line);
 }
 
 static void *watch(void *context)
@@ -56,7 +73,7 @@ static void *watch(void *context)
         same = now && now == before ? same + 1 : 0;
         before = now;
         if (same == SECONDS * CHECKS_PER_SECOND)
-            give_up(pid);
+            give_up_waiting(pid);
     }
     return NULL;
 }
@@ -76,4 +93,26 @@ int watchdog_set(int pid)
         pthread_detach(thread);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     return last;
+}
+
+void watchdog_remove(int folder, const char *name)
+{
+    atomic_store(&incomplete_folder, folder);
+    atomic_store(&incomplete_name, name);
+}
+
+/* Another program's kill() has the usual effect. */
+static void on_bus_error(int number, siginfo_t *info, void *context)
+{
+    (void)context;
+    if (info->si_code > 0)
+        give_up("cdacq: a file was cut off while it was read, or its disk has failed\n");
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+void watchdog_catch_bus_errors(void)
+{
+    struct sigaction action = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO};
+    sigaction(SIGBUS, &action, NULL);
 }

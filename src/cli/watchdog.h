@@ -1,6 +1,7 @@
 /*
- * watchdog.h: ends the tool when the memory of a running process never comes. Another program may supply a page
- * (userfaultfd, FUSE) and never do so; no signal except a fatal one ends the wait for it.
+ * watchdog.h: ends the tool, with a message and EXIT_FAILED, where it cannot go on. The memory of a running process may
+ * never come: another program may supply a page (userfaultfd, FUSE) and never do so, and no signal except a fatal one
+ * ends the wait for it. A file that is mapped may be cut off by another program.
  */
 #ifndef CDACQ_CLI_WATCHDOG_H
 #define CDACQ_CLI_WATCHDOG_H
@@ -9,9 +10,18 @@ enum { WATCHDOG_ANY = -1 }; /* the process is not known yet */
 
 /*
  * From now on, if the main thread waits in the kernel for 5 seconds in a row, uninterruptibly, the tool says that the
- * process does not answer and exits with EXIT_FAILED. 0: nothing is watched any more. Returns the pid before. What may
+ * process does not answer, and ends. 0: nothing is watched any more. Returns the pid before. What may
  * wait for a disk or another machine is done unwatched.
  */
 int watchdog_set(int pid);
+
+/* From now on, where a file has become shorter than its mapping, or cannot be read, the tool says so, and ends. */
+void watchdog_catch_bus_errors(void);
+
+/*
+ * The file that is removed when the tool ends like that, because it is not complete: a `name` in `folder`, or a path
+ * and AT_FDCWD. It has to stay valid until the next call. NULL: none.
+ */
+void watchdog_remove(int folder, const char *name);
 
 #endif

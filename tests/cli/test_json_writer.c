@@ -22,6 +22,12 @@ int watchdog_set(int pid)
     return pid;
 }
 
+void watchdog_remove(int folder, const char *name)
+{
+    (void)folder;
+    (void)name;
+}
+
 /* The output goes to files. */
 bool console_has_colour(int fd)
 {
