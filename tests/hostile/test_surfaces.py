@@ -353,15 +353,20 @@ time.sleep(60)
 """
 
 
+def image_of_nothing():
+    """An image of 1 MiB that exports nothing."""
+    image = generators.elf_header(3, 62, 64, 2) + struct.pack("<IIQQQQQQ", 1, 5, 0, 0, 0, 1 << 20, 1 << 20, 4096)
+    image += struct.pack("<IIQQQQQQ", 2, 5, 0x400, 0x400, 0, 512, 512, 8)
+    return image.ljust(1 << 20, b"\0")
+
+
 @unittest.skipIf("CDACQ_RUN" in os.environ, "the tool cannot read this machine's processes")
 class Processes(unittest.TestCase):
     """Processes that change while they are read. They map an image that looks like a runtime."""
 
     def start(self, folder, how):
         path = os.path.join(folder, "libcoreclr.so")
-        image = generators.elf_header(3, 62, 64, 2) + struct.pack("<IIQQQQQQ", 1, 5, 0, 0, 0, 1 << 20, 1 << 20, 4096)
-        image += struct.pack("<IIQQQQQQ", 2, 5, 0x400, 0x400, 0, 512, 512, 8)
-        pathlib.Path(path).write_bytes(image.ljust(1 << 20, b"\0"))
+        pathlib.Path(path).write_bytes(image_of_nothing())
         process = subprocess.Popen([sys.executable, "-c", FAKE, path, how], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.addCleanup(process.stdin.close)
         self.addCleanup(process.stdout.close)
