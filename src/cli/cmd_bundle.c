@@ -197,7 +197,7 @@ static int bundle(const struct invocation *invocation, struct cdacq_target *targ
     output_folder_close(&work.folder);
     if (status < 0)
         message("%s", error.message);
-    if (!output_close(&work.out) || status < 0 || work.failed)
+    if (!output_close_if(&work.out, status >= 0 && !work.failed))
         return EXIT_FAILED;
     uint64_t missing = work.counts[MISSING] - work.missing_pdbs;
     notice("'%s': %" PRIu64 " files copied (%" PRIu64 " KiB), %" PRIu64 " were there, %" PRIu64 " and %" PRIu64

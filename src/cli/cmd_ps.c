@@ -128,12 +128,12 @@ int cmd_ps(const struct invocation *invocation)
     watchdog_set(WATCHDOG_ANY);
     enum cdacq_status status = cdacq_visit_processes(list_process, &work, &error);
     progress_end(&work.progress);
-    bool written = output_close(&work.out);
+    bool written = output_close_if(&work.out, status >= 0);
     if (status < 0)
         message("%s", error.message);
     else if (!work.count)
         message("no .NET process was found");
-    if (!written || status < 0)
+    if (!written)
         return EXIT_FAILED;
     return work.unreadable ? EXIT_PARTLY : EXIT_ANSWERED;
 }

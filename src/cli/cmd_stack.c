@@ -113,7 +113,7 @@ static int list_stacks(const struct invocation *invocation, struct cdacq_target 
     progress_end(&work.progress);
     if (!work.answers.json)
         write_stacks(&work);
-    bool written = output_close(&work.out);
+    bool written = output_close_if(&work.out, work.threads);
     uint64_t errors = work.answers.errors;
     answers_deinit(&work.answers);
     stacks_deinit(&work.stacks);
@@ -124,7 +124,7 @@ static int list_stacks(const struct invocation *invocation, struct cdacq_target 
         message("%s: no thread %d", invocation->targets[0], invocation->thread);
     else if (!work.threads)
         message("%s: it has no threads; take a core, or a snapshot with --stacks", invocation->targets[0]);
-    if (!written || !work.threads)
+    if (!written)
         return EXIT_FAILED;
     return errors || work.incomplete || work.guesses || status < 0 ? EXIT_PARTLY : EXIT_ANSWERED;
 }

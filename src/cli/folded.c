@@ -361,8 +361,8 @@ int folded_write(const struct invocation *invocation, struct cdacq_session *sess
     if (fold->errors)
         message("%" PRIu64 " frames could not be named", fold->errors);
     write_stacks(fold);
-    ok = output_close(&fold->out) && ok;
-    int status = !ok || !fold->samples ? EXIT_FAILED : fold->errors || fold->truncated ? EXIT_PARTLY : EXIT_ANSWERED;
+    ok = output_close_if(&fold->out, ok && fold->samples);
+    int status = !ok ? EXIT_FAILED : fold->errors || fold->truncated ? EXIT_PARTLY : EXIT_ANSWERED;
     frames_deinit(&fold->frames);
     bytes_vector_deinit(&fold->line);
     free(fold->ips);

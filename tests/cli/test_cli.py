@@ -698,10 +698,13 @@ class OtherCommands(Case):
             os.makedirs(other)
             os.makedirs(outside)
             os.symlink(outside, os.path.join(other, "libc.so.6"))
-            done = run("bundle", CORE, other)
+            listing = pathlib.Path(work, "listing")
+            listing.write_bytes(b"before")
+            done = run("bundle", CORE, other, "-o", listing)
             self.assertEqual(done.returncode, FAILED)
             self.assertIn(b"cannot write", done.stderr)
             self.assertEqual(os.listdir(outside), [])
+            self.assertEqual(listing.read_bytes(), b"before")
 
     def test_no_half_files(self):
         """A file that does not fit its disk does not appear, and what was there before stays, with its mode."""
@@ -719,6 +722,15 @@ class OtherCommands(Case):
                     if before:
                         self.assertEqual(pathlib.Path(path).read_bytes(), before)
                         self.assertEqual(os.stat(path).st_mode & 0o777, 0o640)
+
+    def test_a_failure_leaves_the_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "file")
+            path.write_bytes(b"before")
+            for command in (["stack", "--json", CORE], ["stack", CORE], ["filter", "--folded"]):  # no threads; no samples
+                self.assert_run(FAILED, *command, "-o", path, stdin=b"no output of perf\n", lines=1)
+                self.assertEqual(path.read_bytes(), b"before", command)
+            self.assertEqual(os.listdir(folder), ["file"])
 
     def test_files_are_replaced(self):
         """A file keeps its mode, a snapshot is for its owner only; a link to a file stays, and a pipe is written to."""
