@@ -538,6 +538,21 @@ START_TEST(an_empty_segment_does_not_place_the_image)
 }
 END_TEST
 
+/* ---- Cores ---- */
+
+/* Makes the core the target, and frees it. */
+static void open_core(struct elf_core *core, bool record)
+{
+    size_t size;
+    int fd;
+    uint8_t *bytes = elf_core_build(core, &size);
+    enum cdacq_status status = core_open(memory_file(bytes, size, &fd), &policy, record, &target, &error);
+    ck_assert_msg(status == CDACQ_OK, "%s", error.message);
+    close(fd);
+    free(bytes);
+    elf_core_deinit(core);
+}
+
 /* ---- Relocation ---- */
 
 enum { POINTERS = 200, OTHER_DATA = POINTERS * 8, DATA_SIZE = OTHER_DATA + 64 };
@@ -554,16 +569,8 @@ static void open_core_of_image(const char *path, bool dumped)
     elf_core_load(&core, base, NULL, 0, ELF_DATA_OFFSET, PF_R);
     elf_core_load(&core, base + ELF_DATA_VADDR, dumped ? loaded + ELF_DATA_VADDR : NULL,
                   dumped ? loaded_size - ELF_DATA_VADDR : 0, loaded_size - ELF_DATA_VADDR, PF_R | PF_W);
-    size_t size;
-    uint8_t *bytes = elf_core_build(&core, &size);
-    int fd;
-    const char *core_path = memory_file(bytes, size, &fd);
-    enum cdacq_status status = core_open(core_path, &policy, false, &target, &error);
-    ck_assert_msg(status == CDACQ_OK, "%s", error.message);
-    close(fd);
-    free(bytes);
-    elf_core_deinit(&core);
-    status = image_open(target, &target->mappings[0], &image, &error);
+    open_core(&core, false);
+    enum cdacq_status status = image_open(target, &target->mappings[0], &image, &error);
     ck_assert_msg(status == CDACQ_OK, "%s", error.message);
 }
 
@@ -677,13 +684,7 @@ START_TEST(the_file_fills_only_what_is_missing)
     elf_core_load(&core, base + ELF_DATA_VADDR, NULL, 0, loaded_size - ELF_DATA_VADDR, PF_R | PF_W);
     elf_core_load(&core, data + 16, "DUMPEDDUMPEDDUMP", 16, 16, PF_R | PF_W);
     elf_core_load(&core, data + 40, "x", 1, 1, PF_R | PF_W);
-    size_t size;
-    uint8_t *bytes = elf_core_build(&core, &size);
-    int fd;
-    ck_assert_int_eq(core_open(memory_file(bytes, size, &fd), &policy, true, &target, &error), CDACQ_OK);
-    close(fd);
-    free(bytes);
-    elf_core_deinit(&core);
+    open_core(&core, true);
     ck_assert_int_eq(image_open(target, &target->mappings[0], &image, &error), CDACQ_OK);
     uint8_t buffer[64];
     bool from_file = false;
@@ -777,13 +778,7 @@ START_TEST(without_the_file_nothing_is_relocated)
                                            {base + ELF_DATA_VADDR, base + loaded_size, 2, path}};
     elf_core_mappings(&core, 4096, mappings, 2);
     elf_core_load(&core, base, loaded, ELF_DATA_OFFSET, ELF_DATA_OFFSET, PF_R);
-    size_t size;
-    uint8_t *bytes = elf_core_build(&core, &size);
-    int fd;
-    ck_assert_int_eq(core_open(memory_file(bytes, size, &fd), &policy, false, &target, &error), CDACQ_OK);
-    close(fd);
-    free(bytes);
-    elf_core_deinit(&core);
+    open_core(&core, false);
     ck_assert_int_eq(image_open(target, &target->mappings[0], &image, &error), CDACQ_OK);
     ck_assert(!image.dynamic_complete);
     ck_assert_mem_eq(image.build_id, object.build_id, 20);
@@ -812,7 +807,7 @@ static void open_own_core(void)
     static char paths[MAX][512];
     struct elf_mapping mappings[MAX];
     struct elf_core core;
-    size_t count = 0, size;
+    size_t count = 0;
     char line[600], access[5];
     elf_core_init(&core, sizeof(void *) == 8, __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
     FILE *maps = fopen("/proc/self/maps", "r");
@@ -831,12 +826,7 @@ static void open_own_core(void)
     }
     fclose(maps);
     elf_core_mappings(&core, 1, mappings, count);
-    uint8_t *bytes = elf_core_build(&core, &size);
-    int fd;
-    ck_assert_int_eq(core_open(memory_file(bytes, size, &fd), &policy, false, &target, &error), CDACQ_OK);
-    close(fd);
-    free(bytes);
-    elf_core_deinit(&core);
+    open_core(&core, false);
 }
 
 static void open_self(void)
@@ -983,13 +973,7 @@ START_TEST(relocated_as_the_real_loader_does)
     fclose(maps);
     ck_assert_uint_ge(count, 2);
     elf_core_mappings(&core, 1, mappings, count);
-    size_t size;
-    uint8_t *bytes = elf_core_build(&core, &size);
-    int fd;
-    ck_assert_int_eq(core_open(memory_file(bytes, size, &fd), &policy, false, &target, &error), CDACQ_OK);
-    close(fd);
-    free(bytes);
-    elf_core_deinit(&core);
+    open_core(&core, false);
     enum cdacq_status status = image_open(target, mapping_of("libpointers.so"), &image, &error);
     ck_assert_msg(status == CDACQ_OK, "%s", error.message);
     uint64_t address, symbol_size;
