@@ -13,6 +13,13 @@ enum {
     DYNAMIC_METADATA_MAX = 256 * 1024 * 1024,
 };
 
+static const void *missing_window(struct module *module, uint64_t address)
+{
+    module->source.missing = address;
+    module->cache->failed = module;
+    return NULL;
+}
+
 static const void *target_window(void *context, uint64_t offset, size_t count)
 {
     struct module *module = context;
@@ -33,9 +40,19 @@ static const void *target_window(void *context, uint64_t offset, size_t count)
     }
     if (reader_try_copy(&reader->raw, address, source->joined, count))
         return source->joined;
-    source->missing = address;
-    module->cache->failed = module;
-    return NULL;
+    return missing_window(module, address);
+}
+
+/* Most of the work of a name is to read metadata. */
+static const void *metadata_window(void *context, uint64_t offset, size_t count)
+{
+    struct module *module = context;
+    struct reader *reader = &module->cache->reader->raw;
+    (void)count;
+    if (UNLIKELY(!reader_spend(reader)))
+        return missing_window(module, module->source.base + module->part.offset + offset);
+    reader_add_unverified(reader, module->source.metadata_unverified);
+    return module->source.metadata + offset;
 }
 
 static struct bytes bytes_of_target(struct module *module, uint64_t size)
@@ -177,12 +194,25 @@ static char *find_path(const struct module_files *files, struct field_reader *re
     return path;
 }
 
+/* Lets the metadata be read without a search for its memory, if that is possible. */
+static void view_metadata(struct module *module)
+{
+    struct target_bytes *source = &module->source;
+    struct bytes *bytes = &module->metadata_bytes;
+    source->metadata = reader_try_lasting_view(&module->cache->reader->raw, source->base + module->part.offset,
+                                               bytes->size, &source->metadata_unverified);
+    if (source->metadata)
+        *bytes = (struct bytes){.window = metadata_window, .context = module, .size = bytes->size};
+}
+
 static enum cdacq_status open_image(struct module *module, bool mapped, uint64_t size)
 {
     struct bytes image = bytes_of_target(module, size);
     enum cdacq_status status = pe_open(&image, mapped, &module->pe);
     if (status >= 0)
         status = pe_metadata(&module->pe, &module->part, &module->metadata_bytes);
+    if (status >= 0)
+        view_metadata(module);
     if (status >= 0)
         status = metadata_open(&module->metadata_bytes, &module->metadata);
     return status;

@@ -20,8 +20,10 @@ enum {
 /* Target memory as the source of a format reader. */
 struct target_bytes {
     uint64_t base;
-    uint64_t missing; /* the last address that could not be read, or 0 */
-    uint8_t *joined;  /* a copy of bytes that are not contiguous */
+    const uint8_t *metadata;  /* all of the image's metadata, or NULL if it is not in one span that does not change */
+    bool metadata_unverified; /* it is of a file that nothing confirmed */
+    uint64_t missing;         /* the last address that could not be read, or 0 */
+    uint8_t *joined;          /* a copy of bytes that are not contiguous */
     size_t joined_size;
 };
 

@@ -231,6 +231,7 @@ static char *read_maps(int pid)
 /* The kernel escapes only newlines in a path, as \012. */
 static void unescape_newlines(char *path)
 {
+    path = strchrnul(path, '\\');
     char *out = path;
     for (; *path; path++) {
         if (strncmp(path, "\\012", 4) == 0) {
@@ -314,8 +315,8 @@ static struct mapped_file *file_of(struct live *live, const struct maps_line *li
 static bool parse_maps(struct live *live, char *text, struct mapping **ret, size_t *ret_count)
 {
     size_t lines = 1, count = 0;
-    for (const char *p = text; *p; p++)
-        lines += *p == '\n';
+    for (const char *p = text; (p = strchr(p, '\n')); p++)
+        lines++;
     struct mapping *mappings = calloc(lines, sizeof *mappings);
     struct maps_line line;
     if (!mappings)

@@ -65,15 +65,17 @@ bool reader_take_memory(struct reader *reader, uint64_t bytes, const char *what)
 /* Moves the hint to the span around `address`: the slow path of every read. */
 static bool reader_seek(struct reader *reader, uint64_t address)
 {
-    struct span span;
+    struct span span = reader->constant;
     const struct target_ops *ops = reader->target->ops;
-    bool found = reader->dumped_only ? ops->dumped_at(reader->target, address, &span)
-                                     : ops->memory_at(reader->target, address, &span);
-    if (found) {
-        reader->hint = span;
-        reader->is_noted = reader->target->recording || (span.changing && reader->log);
-    }
-    return found;
+    bool known = address >= span.begin && address < span.end;
+    if (!known && !(reader->dumped_only ? ops->dumped_at(reader->target, address, &span)
+                                        : ops->memory_at(reader->target, address, &span)))
+        return false;
+    if (!reader->hint.changing)
+        reader->constant = reader->hint;
+    reader->hint = span;
+    reader->is_noted = reader->target->recording || (span.changing && reader->log);
+    return true;
 }
 
 static void note_read(struct reader *reader, uint64_t address, size_t size)
@@ -121,6 +123,13 @@ bool reader_try_copy(struct reader *reader, uint64_t address, void *buffer, size
 const uint8_t *reader_try_view(struct reader *reader, uint64_t address, size_t size)
 {
     return reader_spend(reader) ? span_bytes(reader, address, size) : NULL;
+}
+
+const uint8_t *reader_try_lasting_view(struct reader *reader, uint64_t address, size_t size, bool *ret_unverified)
+{
+    const uint8_t *view = reader->target->recording ? NULL : reader_try_view(reader, address, size);
+    *ret_unverified = view && reader->hint.unverified;
+    return view && !reader->hint.changing ? view : NULL;
 }
 
 bool reader_copy(struct reader *reader, uint64_t address, void *buffer, size_t size)
@@ -173,10 +182,10 @@ uint32_t read_own_u32(struct reader *reader, uint64_t address)
 {
     bool dumped_only = reader->dumped_only;
     reader->dumped_only = true;
-    reader->hint = (struct span){0};
+    reader_forget(reader, reader->log);
     uint32_t value = read_u32(reader, address);
     reader->dumped_only = dumped_only;
-    reader->hint = (struct span){0};
+    reader_forget(reader, reader->log);
     return value;
 }
 

@@ -47,6 +47,7 @@ struct reader_task {
 struct reader {
     struct target *target;
     struct span hint;     /* of the last read; most reads are near it */
+    struct span constant; /* the last one before it that does not change: many reads alternate with those of an image */
     bool is_noted;        /* reads of the hint are logged or recorded */
     struct read_log *log; /* of reads of a running process; or NULL */
     uint8_t pointer_size;
@@ -60,7 +61,7 @@ void reader_init(struct reader *reader, struct target *target, unsigned pointer_
 /* Forgets the last span: a question has begun. Reads of what the process may change are logged from now on, or not. */
 static inline void reader_forget(struct reader *reader, struct read_log *log)
 {
-    reader->hint = (struct span){0};
+    reader->hint = reader->constant = (struct span){0};
     reader->log = log;
 }
 
@@ -216,6 +217,13 @@ bool reader_try_copy(struct reader *reader, uint64_t address, void *buffer, size
 
 /* The bytes if they are in one span, otherwise NULL without failing. Valid until the next read. */
 const uint8_t *reader_try_view(struct reader *reader, uint64_t address, size_t size);
+
+/*
+ * The same of bytes that do not change, for a use in other tasks, too: valid as long as the target. NULL also where
+ * each read is recorded. *ret_unverified: they are of a file that nothing in the target could confirm; whoever uses
+ * them adds that to the task.
+ */
+const uint8_t *reader_try_lasting_view(struct reader *reader, uint64_t address, size_t size, bool *ret_unverified);
 
 uint8_t read_u8(struct reader *reader, uint64_t address);
 uint16_t read_u16(struct reader *reader, uint64_t address);

@@ -106,6 +106,17 @@ static bool all_plain(uint64_t eight)
     return !((eight | controls | escaped) & UINT64_C(0x8080808080808080));
 }
 
+size_t escape_plain_length(const void *bytes, size_t length)
+{
+    const uint8_t *p = bytes;
+    size_t i = 0;
+    for (uint64_t eight; length - i >= 8 && (memcpy(&eight, p + i, 8), all_plain(eight));)
+        i += 8;
+    while (i < length && escape_keeps(p[i]))
+        i++;
+    return i;
+}
+
 char *escape(char *to, const void *bytes, size_t length, enum escape_form form)
 {
     bool json = is_json(form), twice = doubles_backslash(form);

@@ -28,6 +28,9 @@ static inline bool escape_keeps(uint8_t byte)
 /* Writes to `to`, which has room for ESCAPED_SIZE(length) bytes. Returns the new end. */
 char *escape(char *to, const void *bytes, size_t length, enum escape_form form);
 
+/* How many of the first bytes are plain: printable ASCII that no form escapes. */
+size_t escape_plain_length(const void *bytes, size_t length);
+
 /*
  * Writes the first character of `bytes`, which has at least one byte, to `to`, which has room for
  * ESCAPED_CHARACTER_SIZE. Returns the new end; *ret_taken is the number of bytes read.

@@ -73,10 +73,9 @@ void text_escape(struct text *text, const void *data, size_t length)
 {
     const uint8_t *p = data, *end = p + length;
     while (p < end) {
-        const uint8_t *plain = p;
-        while (p < end && *p >= 0x20 && *p < 0x7f && *p != '\\')
-            p++;
-        text_append(text, plain, (size_t)(p - plain));
+        size_t plain = escape_plain_length(p, (size_t)(end - p));
+        text_append(text, p, plain);
+        p += plain;
         if (p == end)
             break;
         char escaped[ESCAPED_CHARACTER_SIZE];

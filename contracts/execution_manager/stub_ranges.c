@@ -46,11 +46,15 @@ static bool visit_stub_link_stubs(struct field_reader *reader, range_visitor *vi
 {
     uint64_t variable = reader->layout->globals[G_StubLinkStubManager];
     uint64_t manager = variable && describes_lists(reader) ? read_pointer(&reader->raw, variable) : 0;
-    uint64_t block = manager ? field_address(reader, manager, F_StubLinkStubManager_StarterBlock) : 0;
+    uint64_t block = manager ? field_address(reader, manager, F_StubLinkStubManager_StarterBlock) : 0, earlier = 0;
     for (unsigned i = 0; i < BLOCK_MAX && block && reader_step(&reader->raw, "ranges of stubs"); i++) {
         if (!visit_block(reader, block, visit, context))
             return false;
+        if (!(i & (i - 1))) /* a power of two: a list that returns to this block ends there */
+            earlier = block;
         block = read_field(reader, block, F_RangeListBlock_Next);
+        if (block == earlier)
+            break;
     }
     return !reader_failed(&reader->raw);
 }

@@ -10,8 +10,6 @@
  * are named in full, primitive ones by keyword; formal parameters that are not known are `!0` and `!!0`. Return types
  * and custom modifiers are omitted.
  */
-#include <stdio.h>
-
 #include "formats/names/attributes.h"
 #include "formats/names/member.h"
 #include "formats/names/spelling.h"
@@ -195,15 +193,17 @@ static void put_path(struct namer *n, const struct type_path *path, struct type_
 
 /* ---- Types with a syntax of their own ---- */
 
-/* Whether the path is System.NAME`ARITY. */
+/* Whether the path is System.NAME`ARITY, where the arity has one digit. */
 static bool is_system(struct namer *n, const struct type_path *path, const char *name, uint32_t arity)
 {
-    char expected[32];
+    char expected[32] = "";
     bool equal;
-    int length = snprintf(expected, sizeof expected, "%s`%u", name, arity);
+    char *end = stpcpy(expected, name);
+    *end++ = '`';
+    *end++ = (char)('0' + arity);
     return path->count == 1 &&
-           namer_check(
-               n, metadata_string_equals(path->metadata, path->levels[0].name, expected, (size_t)length, &equal)) &&
+           namer_check(n, metadata_string_equals(path->metadata, path->levels[0].name, expected,
+                                                 (size_t)(end - expected), &equal)) &&
            equal &&
            namer_check(n,
                        metadata_string_equals(path->metadata, path->levels[0].namespace_name, "System", 6, &equal)) &&

@@ -121,6 +121,7 @@ struct cdacq_session {
     struct arena arena;            /* of names and records */
     struct arena records_arena;    /* of a running process: of the records of one question */
     struct interned_texts texts;   /* of types and, of a running process, of methods: names, which live longer */
+    const char *module_path;       /* of the last record of a running process, one of the texts; or NULL */
     struct read_log log;           /* of a running process: what the unchecked records and answers rest on */
     struct record_list unchecked;  /* records that were formed since the last check */
     struct code_map *own_map;      /* of a running process, for one question */

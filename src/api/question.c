@@ -117,7 +117,22 @@ bool session_check(struct cdacq_session *session)
     return same;
 }
 
-/* What has not changed is not read again by the halves, except to check it. */
+static size_t form_singly(struct cdacq_session *session, session_form *form, void *context, size_t *items, size_t count)
+{
+    size_t failed = 0;
+    for (size_t i = 0; i < count; i++) {
+        read_log_clear(&session->log);
+        form(session, context, items[i]);
+        if (!session_check(session))
+            items[failed++] = items[i];
+    }
+    return failed;
+}
+
+/*
+ * What has not changed is not read again by the halves, except to check it. If all of one half fails, what changes may
+ * be shared by all items: halving the other half, too, would form each of them many times.
+ */
 static size_t form_halves(struct cdacq_session *session, session_form *form, void *context, size_t *items, size_t count)
 {
     read_log_clear(&session->log);
@@ -128,7 +143,7 @@ static size_t form_halves(struct cdacq_session *session, session_form *form, voi
     if (count == 1)
         return 1;
     size_t half = count / 2, failed = form_halves(session, form, context, items, half);
-    size_t more = form_halves(session, form, context, items + half, count - half);
+    size_t more = (failed == half ? form_singly : form_halves)(session, form, context, items + half, count - half);
     memmove(items + failed, items + half, more * sizeof *items);
     return failed + more;
 }

@@ -174,8 +174,11 @@ static void set_name(struct cdacq_session *session, struct cdacq_method *method,
     }
     method->token = name->token;
     method->module = name->module ? name->module->path : NULL;
-    if (method->module && session_is_running(session)) /* the module is freed when the process replaces it */
-        method->module = session_intern(session, method->module, strlen(method->module));
+    if (method->module && session_is_running(session)) { /* the module is freed when the process replaces it */
+        if (!session->module_path || strcmp(session->module_path, method->module) != 0)
+            session->module_path = session_intern(session, method->module, strlen(method->module));
+        method->module = session->module_path;
+    }
     if (name->unverified)
         method->module_verified = false;
 }

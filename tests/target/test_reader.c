@@ -690,6 +690,26 @@ START_TEST(dumped_only_takes_no_file)
 }
 END_TEST
 
+START_TEST(a_lasting_view_is_in_one_span)
+{
+    uint8_t *bytes = fragment(0x1000, 16);
+    fragment(0x2000, 16);
+    fake.fragments[1].unverified = true;
+    bool unverified;
+    ck_assert_ptr_eq(reader_try_lasting_view(&reader, 0x1004, 12, &unverified), bytes + 4);
+    ck_assert(!unverified);
+    ck_assert_ptr_null(reader_try_lasting_view(&reader, 0x1004, 13, &unverified));
+    ck_assert(!unverified);
+    ck_assert_ptr_nonnull(reader_try_lasting_view(&reader, 0x2000, 16, &unverified));
+    ck_assert(unverified);
+    ck_assert_int_eq(reader_status(&reader, &error), CDACQ_OK);
+    fake.base.recording = calloc(1, sizeof *fake.base.recording); /* a view would hide which bytes are read */
+    ck_assert_ptr_null(reader_try_lasting_view(&reader, 0x1000, 16, &unverified));
+    target_deinit(&fake.base);
+    fake.base.recording = NULL;
+}
+END_TEST
+
 /* ---- Recording ---- */
 
 static bool recorded(uint64_t page)
@@ -764,6 +784,7 @@ static Suite *suite(void)
         a_reader_recovers_from_the_failures_that_are_named,
         unverified_is_remembered_until_the_next_task,
         dumped_only_takes_no_file,
+        a_lasting_view_is_in_one_span,
         a_recording_target_notes_every_page_touched,
         a_recording_target_keeps_patches,
     };

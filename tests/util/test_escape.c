@@ -41,6 +41,19 @@ START_TEST(each_form_has_its_backslashes)
 }
 END_TEST
 
+START_TEST(plain_bytes_are_counted)
+{
+    static const char text[] = "0123456789abcdef\\0123456789abcdef";
+    ck_assert_uint_eq(escape_plain_length(text, sizeof text - 1), 16);
+    for (size_t n = 0; n <= 16; n++) {
+        ck_assert_uint_eq(escape_plain_length(text, n), n);
+        ck_assert_uint_eq(escape_plain_length(text + n, 17 - n), 16 - n);
+    }
+    ck_assert_uint_eq(escape_plain_length("01234567\"", 9), 8);
+    ck_assert_uint_eq(escape_plain_length("0123456\x7f", 8), 7);
+}
+END_TEST
+
 START_TEST(controls_and_bytes_that_are_no_text)
 {
     assert_escapes("\0\x7f", "\\x00\\x7f", "\\x00\\x7f", "\\\\x00\\\\x7f", "\\\\x00\\\\x7f");
@@ -77,6 +90,7 @@ static Suite *escape_suite(void)
     Suite *suite = suite_create("escape");
     TCase *tcase = tcase_create("escape");
     tcase_add_test(tcase, plain_text_stays);
+    tcase_add_test(tcase, plain_bytes_are_counted);
     tcase_add_test(tcase, each_form_has_its_backslashes);
     tcase_add_test(tcase, controls_and_bytes_that_are_no_text);
     tcase_add_test(tcase, every_byte_at_every_position);
