@@ -18,6 +18,30 @@ static bool is_valid(const struct page *page, uint64_t offset)
     return valid_of(page)[offset / 64] >> offset % 64 & 1;
 }
 
+/* Where the run of valid bytes begins that has the one at `offset`. */
+static uint64_t run_begin(const struct page *page, uint64_t offset)
+{
+    const uint64_t *valid = valid_of(page);
+    uint64_t word = offset / 64, last = offset, gaps = ~valid[word] << (63 - offset % 64); /* bit 63: of `last` */
+    while (!gaps && word) {
+        gaps = ~valid[--word];
+        last = word * 64 + 63;
+    }
+    return gaps ? last - (uint64_t)__builtin_clzll(gaps) + 1 : 0;
+}
+
+/* Where it ends. */
+static uint64_t run_end(const struct page *page, uint64_t offset)
+{
+    const uint64_t *valid = valid_of(page);
+    uint64_t word = offset / 64, first = offset, gaps = ~valid[word] >> offset % 64; /* bit 0: of `first` */
+    while (!gaps && word + 1 < VALID_WORDS) {
+        gaps = ~valid[++word];
+        first = word * 64;
+    }
+    return gaps ? first + (uint64_t)__builtin_ctzll(gaps) : PAGE_SIZE;
+}
+
 bool page_cache_init(struct page_cache *cache, page_cache_read *read, void *context)
 {
     *cache = (struct page_cache){.read = read, .context = context};
@@ -113,11 +137,7 @@ static bool find(struct page_cache *cache, uint64_t address, struct span *ret)
     }
     if (!is_valid(page, offset) && !fetch_line(cache, page, offset))
         return false;
-    uint64_t from = offset, to = offset + 1;
-    while (from && is_valid(page, from - 1))
-        from--;
-    while (to < PAGE_SIZE && is_valid(page, to))
-        to++;
+    uint64_t from = run_begin(page, offset), to = run_end(page, offset);
     *ret = (struct span){.begin = begin + from, .end = begin + to, .bytes = page->bytes + from};
     return true;
 }

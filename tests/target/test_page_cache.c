@@ -113,8 +113,32 @@ START_TEST(gaps_are_exact)
             if (!source.there[k - BASE] || run.bytes[k - run.begin] != source.bytes[k - BASE])
                 ck_abort_msg("0x%lx in the run at 0x%lx", (unsigned long)(k - BASE), (unsigned long)offset);
     }
+    for (uint64_t i = 0; !source.all_or_nothing && i < SIZE; i++) { /* all that is there was read: runs are complete */
+        if (!source.there[i])
+            continue;
+        struct span run = {0};
+        if (!page_cache_at(&cache, BASE + i, &run) ||
+            (run.begin % PAGE_SIZE != 0 && source.there[run.begin - 1 - BASE]) ||
+            (run.end % PAGE_SIZE != 0 && source.there[run.end - BASE]))
+            ck_abort_msg("the run at 0x%lx is not complete", (unsigned long)i);
+    }
     ck_assert(!source.crossed);
     ck_assert_uint_eq(source.widest, 4096);
+}
+END_TEST
+
+/* Lists are read through spans of such pages in turn. */
+START_TEST(an_incomplete_page_takes_no_time)
+{
+    source.there[4095] = false;
+    double start = cpu_seconds();
+    for (int i = 0, n = rounds(1000000, 10000); i < n; i++) {
+        struct span run; /* ck_assert() takes longer than all else */
+        if (!page_cache_at(&cache, BASE + (uint64_t)i % 4095, &run) || run.end != BASE + 4095)
+            ck_abort_msg("%d", i);
+    }
+    double took = cpu_seconds() - start;
+    ck_assert_msg(took < time_bound(1), "%g s", took);
 }
 END_TEST
 
@@ -222,6 +246,7 @@ static Suite *suite(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     for (size_t i = 0; i < ARRAY_SIZE(tests); i++)
         tcase_add_test(tc, tests[i]);
+    tcase_add_test(tc, an_incomplete_page_takes_no_time);
     tcase_add_loop_test(tc, gaps_are_exact, 0, 6);
     tcase_add_loop_test(tc, what_is_missing_is_asked_for_once, 0, 33);
     suite_add_tcase(s, tc);
