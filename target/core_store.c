@@ -233,8 +233,7 @@ static void note_end(struct intake *intake)
     else if (intake->packed && unpacker->state == UNPACKER_CUT)
         snprintf(intake->reason, size, "the %s data end early", format);
     else if (intake->packed && unpacker->state == UNPACKER_DAMAGED)
-        snprintf(intake->reason, size, "the %s data are damaged%s%.60s%s", format, unpacker->why ? " (" : "",
-                 unpacker->why ? unpacker->why : "", unpacker->why ? ")" : "");
+        snprintf(intake->reason, size, "the %s data are damaged", format);
     else if (intake->packed && unpacker->state == UNPACKER_MEMORY)
         snprintf(intake->reason, size, "the %s data take more than %d MiB of memory to unpack", format,
                  CODEC_MEMORY_MAX >> 20);

@@ -40,8 +40,7 @@ struct codec {
     bool padded;    /* zeros may stand between and after the members */
     /* Loads the library. *ret is the state of a file. On failure NULL, and `why` is one line. */
     void *(*create)(char *why, size_t why_size);
-    /* Sets *why where the result is CODEC_DAMAGED: static text, or NULL. */
-    enum codec_result (*step)(void *state, struct codec_bytes *bytes, const char **why);
+    enum codec_result (*step)(void *state, struct codec_bytes *bytes);
     void (*destroy)(void *state); /* NULL is allowed */
 };
 

@@ -57,7 +57,7 @@ static void *gzip_create(char *why, size_t why_size)
     return s;
 }
 
-static enum codec_result gzip_step(void *state, struct codec_bytes *bytes, const char **why)
+static enum codec_result gzip_step(void *state, struct codec_bytes *bytes)
 {
     struct state *s = state;
     if (s->ended)
@@ -77,7 +77,6 @@ static enum codec_result gzip_step(void *state, struct codec_bytes *bytes, const
         return CODEC_MORE;
     if (result == Z_STREAM_END)
         return CODEC_END;
-    *why = s->stream.message;
     return result == Z_MEM_ERROR ? CODEC_NOMEM : CODEC_DAMAGED;
 }
 

@@ -11,15 +11,10 @@ struct functions {
     size_t (*decompress)(void *context, void *out, size_t *out_size, const void *in, size_t *in_size,
                          const void *options);
     unsigned (*is_error)(size_t result);
-    const char *(*error_name)(size_t result);
 };
 
-static const char *const names[] = {"LZ4F_createDecompressionContext",
-                                    "LZ4F_freeDecompressionContext",
-                                    "LZ4F_decompress",
-                                    "LZ4F_isError",
-                                    "LZ4F_getErrorName",
-                                    NULL};
+static const char *const names[] = {"LZ4F_createDecompressionContext", "LZ4F_freeDecompressionContext",
+                                    "LZ4F_decompress", "LZ4F_isError", NULL};
 
 struct state {
     struct functions lz4;
@@ -49,15 +44,13 @@ static void *lz4_create(char *why, size_t why_size)
     return s;
 }
 
-static enum codec_result lz4_step(void *state, struct codec_bytes *bytes, const char **why)
+static enum codec_result lz4_step(void *state, struct codec_bytes *bytes)
 {
     struct state *s = state;
     size_t in_size = bytes->in_size, out_size = bytes->out_size;
     size_t result = s->lz4.decompress(s->context, bytes->out, &out_size, bytes->in, &in_size, NULL);
-    if (s->lz4.is_error(result)) { /* the sizes are then not set */
-        *why = s->lz4.error_name(result);
+    if (s->lz4.is_error(result)) /* the sizes are then not set */
         return 0 - result == ERROR_ALLOCATION ? CODEC_NOMEM : CODEC_DAMAGED;
-    }
     bytes->in += in_size;
     bytes->in_size -= in_size;
     bytes->out += out_size;

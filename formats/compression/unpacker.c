@@ -102,7 +102,7 @@ static bool step(struct unpacker *unpacker, uint8_t *out, size_t out_size, size_
 {
     size_t in_size = unpacker->end - unpacker->begin;
     struct codec_bytes bytes = {unpacker->buffer + unpacker->begin, in_size, out, out_size};
-    enum codec_result result = unpacker->codec->step(unpacker->codec_state, &bytes, &unpacker->why);
+    enum codec_result result = unpacker->codec->step(unpacker->codec_state, &bytes);
     consume(unpacker, in_size - bytes.in_size);
     *ret_written = out_size - bytes.out_size;
     unpacker->produced += *ret_written;

@@ -36,7 +36,6 @@ struct unpacker {
     bool source_ended;
     bool between; /* members; the next one's first byte was not passed on yet */
     enum unpacker_state state;
-    const char *why; /* of UNPACKER_DAMAGED: the library's words, static; or NULL */
     uint64_t consumed, produced;
 };
 

@@ -5,14 +5,7 @@
 
 enum { LZMA_RUN = 0 };
 
-enum {
-    LZMA_OK = 0,
-    LZMA_STREAM_END = 1,
-    LZMA_MEM_ERROR = 5,
-    LZMA_MEMLIMIT_ERROR = 6,
-    LZMA_OPTIONS_ERROR = 8,
-    LZMA_BUF_ERROR = 10
-};
+enum { LZMA_OK = 0, LZMA_STREAM_END = 1, LZMA_MEM_ERROR = 5, LZMA_MEMLIMIT_ERROR = 6, LZMA_BUF_ERROR = 10 };
 
 struct lzma_stream {
     const uint8_t *next_in;
@@ -62,7 +55,7 @@ static void *xz_create(char *why, size_t why_size)
     return s;
 }
 
-static enum codec_result xz_step(void *state, struct codec_bytes *bytes, const char **why)
+static enum codec_result xz_step(void *state, struct codec_bytes *bytes)
 {
     struct state *s = state;
     if (s->ended && s->lzma.init(&s->stream, CODEC_MEMORY_MAX, 0) != LZMA_OK)
@@ -82,7 +75,6 @@ static enum codec_result xz_step(void *state, struct codec_bytes *bytes, const c
         return CODEC_MORE;
     if (result == LZMA_STREAM_END)
         return CODEC_END;
-    *why = result == LZMA_OPTIONS_ERROR ? "an option that liblzma does not support" : NULL;
     return result == LZMA_MEM_ERROR ? CODEC_NOMEM : result == LZMA_MEMLIMIT_ERROR ? CODEC_MEMORY : CODEC_DAMAGED;
 }
 

@@ -21,16 +21,10 @@ struct functions {
     size_t (*set_parameter)(void *context, int parameter, int value);
     size_t (*decompress)(void *context, struct out_buffer *out, struct in_buffer *in);
     unsigned (*is_error)(size_t result);
-    const char *(*error_name)(size_t result);
 };
 
-static const char *const names[] = {"ZSTD_createDStream",
-                                    "ZSTD_freeDStream",
-                                    "ZSTD_DCtx_setParameter",
-                                    "ZSTD_decompressStream",
-                                    "ZSTD_isError",
-                                    "ZSTD_getErrorName",
-                                    NULL};
+static const char *const names[] = {"ZSTD_createDStream",    "ZSTD_freeDStream", "ZSTD_DCtx_setParameter",
+                                    "ZSTD_decompressStream", "ZSTD_isError",     NULL};
 
 struct state {
     struct functions zstd;
@@ -68,7 +62,7 @@ static enum codec_result result_of_error(size_t result)
     return number == ERROR_WINDOW_TOO_LARGE ? CODEC_MEMORY : number == ERROR_MEMORY ? CODEC_NOMEM : CODEC_DAMAGED;
 }
 
-static enum codec_result zstd_step(void *state, struct codec_bytes *bytes, const char **why)
+static enum codec_result zstd_step(void *state, struct codec_bytes *bytes)
 {
     struct state *s = state;
     struct in_buffer in = {bytes->in, bytes->in_size, 0};
@@ -80,7 +74,6 @@ static enum codec_result zstd_step(void *state, struct codec_bytes *bytes, const
     bytes->out_size -= out.at;
     if (!s->zstd.is_error(result))
         return result ? CODEC_MORE : CODEC_END;
-    *why = s->zstd.error_name(result);
     return result_of_error(result);
 }
 

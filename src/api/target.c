@@ -168,7 +168,7 @@ static enum cdacq_status no_runtime(const struct cdacq_target *target, struct cd
                          target->target->mapping_count);
     error_set(err, CDACQ_ERR_NO_RUNTIME, 0,
               "no .NET runtime in the target: it names no mapped files (0; for a core: no NT_FILE note)");
-    return describe_need(target, CDACQ_NEED_DESCRIPTOR_ADDRESS, err);
+    return target->target->truncation ? err->status : describe_need(target, CDACQ_NEED_DESCRIPTOR_ADDRESS, err);
 }
 
 static enum cdacq_status select_runtime(struct cdacq_target *target, unsigned number, struct cdacq_error *err)
@@ -293,6 +293,14 @@ static enum cdacq_status begin_open(struct opening *opening, const struct cdacq_
 }
 
 /* Finds the runtime in the memory of the target. Closes the target on failure. */
+/* A core of which only a part was read may lack for that reason what opening it takes. */
+static void add_truncation(const struct cdacq_target *target, struct cdacq_error *err)
+{
+    size_t length = strlen(err->message);
+    if (target->target->truncation)
+        snprintf(err->message + length, sizeof err->message - length, "; %s", target->target->truncation);
+}
+
 static enum cdacq_status finish_open(struct opening *opening, enum cdacq_status status, struct cdacq_target **ret,
                                      struct cdacq_error *err)
 {
@@ -307,6 +315,7 @@ static enum cdacq_status finish_open(struct opening *opening, enum cdacq_status 
     if (status >= 0)
         status = read_contracts(target, options, &target->problem);
     if (status < 0 && !(options->flags & CDACQ_OPEN_PARTIAL && is_of_the_target(status))) {
+        add_truncation(target, &target->problem);
         if (err)
             *err = target->problem;
         cdacq_target_close(target);

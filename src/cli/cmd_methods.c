@@ -25,7 +25,8 @@ struct work {
     bool follow;
     const char *const *patterns; /* of names; what matches none is not listed */
     size_t pattern_count;
-    bool *matched; /* for each pattern, whether it has matched */
+    bool *matched;   /* for each pattern, whether it has matched */
+    uint64_t unread; /* with patterns: elements whose names are not known */
 };
 
 static unsigned flags_of(const struct invocation *invocation)
@@ -40,22 +41,30 @@ static void init_patterns(struct work *work, const struct invocation *invocation
     work->matched = allocate(work->pattern_count + 1);
 }
 
-/* Returns whether every pattern has matched. Messages name those that have not, unless methods are missing. */
+/* Returns whether every pattern has matched. Messages name those that have not, unless the listing has ended early. */
 static bool end_patterns(struct work *work, bool is_complete)
 {
     bool all = true;
     for (size_t i = 0; i < work->pattern_count; i++) {
         if (!work->matched[i] && is_complete)
-            message("no method is named '%s'", work->patterns[i]);
+            message("no method%s is named '%s'", work->unread ? " that can be read" : "", work->patterns[i]);
         all &= work->matched[i];
     }
     free(work->matched);
     return all;
 }
 
+/* Counts code that may be what a pattern means, but cannot be read. One message stands for all of it. */
+static void count_unread(struct work *work, const struct cdacq_method *method)
+{
+    if (work->pattern_count && !method->name && method->answer != CDACQ_ANSWER_STUB && !work->unread++)
+        message("some names cannot be read, at 0x%" PRIx64 " first: %s", method->code_start,
+                method->error ? method->error : "no reason is known");
+}
+
 static bool is_wanted(const struct work *work, const struct cdacq_method *method)
 {
-    bool wanted = !work->pattern_count || method->answer == CDACQ_ANSWER_ERROR;
+    bool wanted = !work->pattern_count;
     for (size_t i = 0; method->name && i < work->pattern_count; i++)
         if (name_matches(method->name, work->patterns[i]))
             wanted = work->matched[i] = true;
@@ -66,6 +75,7 @@ static int list_method(const struct cdacq_method *method, void *context)
 {
     struct work *work = context;
     code_progress_step(&work->progress, method);
+    count_unread(work, method);
     if (!is_wanted(work, method))
         return work->follow && follow_interrupted();
     answers_write_method(&work->answers, method);
@@ -105,7 +115,7 @@ static int list_and_follow(const struct invocation *invocation, struct cdacq_tar
     answers_deinit(&work.answers);
     if (!written || (status < 0 && !work.done))
         return EXIT_FAILED;
-    return status < 0 || work.answers.errors || !found ? EXIT_PARTLY : EXIT_ANSWERED;
+    return status < 0 || work.answers.errors || work.unread || !found ? EXIT_PARTLY : EXIT_ANSWERED;
 }
 
 static int list_all(const struct invocation *invocation, struct cdacq_target *target, struct cdacq_session *session)
@@ -133,7 +143,7 @@ static int list_all(const struct invocation *invocation, struct cdacq_target *ta
     answers_deinit(&work.answers);
     if (!written || none)
         return EXIT_FAILED;
-    return status < 0 || work.answers.errors || !found ? EXIT_PARTLY : EXIT_ANSWERED;
+    return status < 0 || work.answers.errors || work.unread || !found ? EXIT_PARTLY : EXIT_ANSWERED;
 }
 
 int cmd_methods(const struct invocation *invocation)

@@ -25,7 +25,7 @@ static bool begin(struct output *out, const char *path, bool created)
         message("cannot write '%s': %s", path, strerror(errno));
         return false;
     }
-    out->name = path ? path : "standard output";
+    out->name = path;
     out->fd = path ? out->file.fd : STDOUT_FILENO;
     out->is_terminal = isatty(out->fd);
     out->colour = console_has_colour(out->fd);
@@ -90,9 +90,13 @@ bool output_close(struct output *out)
     watchdog_set(watched);
     free(out->data);
     out->data = NULL;
-    if (out->error && out->error != EPIPE) /* the reader has left: no message */
+    if (!out->error || out->error == EPIPE) /* the reader has left: no message */
+        return !out->error;
+    if (out->name)
         message("cannot write '%s': %s", out->name, strerror(out->error));
-    return !out->error;
+    else
+        message("cannot write to standard output: %s", strerror(out->error));
+    return false;
 }
 
 bool output_close_if(struct output *out, bool wanted)

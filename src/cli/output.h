@@ -16,7 +16,7 @@
 struct output {
     int fd;               /* -1: kept in `data`, which grows */
     struct new_file file; /* unless it is standard output */
-    const char *name;     /* for messages */
+    const char *name;     /* for messages; NULL: standard output */
     char *data;
     size_t length, capacity;
     bool is_terminal; /* columns are aligned */

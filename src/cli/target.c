@@ -15,6 +15,7 @@
 #include "src/cli/watchdog.h"
 #include "util/base.h"
 #include "util/file.h"
+#include "util/library.h"
 
 bool target_is_pid(const char *name)
 {
@@ -339,8 +340,25 @@ static int run_on_each(const struct invocation *invocation, unsigned more_flags,
     return worst;
 }
 
+/* The library finds nothing by --debuginfod, and does not say why, if there is no server or no client. */
+static void check_debuginfod(const struct invocation *invocation)
+{
+    static const char *const names[] = {"debuginfod_begin", NULL};
+    static const struct library client = {"libdebuginfod.so.1", "libdebuginfod1", names};
+    const char *servers = getenv("DEBUGINFOD_URLS");
+    void (*begin)(void);
+    char why[200];
+    if (!(invocation->options.flags & CDACQ_OPEN_DEBUGINFOD))
+        return;
+    if (!servers || !servers[0])
+        message("--debuginfod: no server is asked, because DEBUGINFOD_URLS is not set");
+    else if (!library_load(&client, &begin, why, sizeof why))
+        message("--debuginfod: no server is asked: %s", why);
+}
+
 int target_run(const struct invocation *invocation, unsigned more_flags, run_command *run)
 {
+    check_debuginfod(invocation);
     return invocation->command->takes_targets && invocation->target_count > 1
                ? run_on_each(invocation, more_flags, run)
                : run_on_target(invocation, more_flags, run);

@@ -226,6 +226,17 @@ class Habits(Case):
             self.assertEqual([json.loads(line) for line in done.stdout.splitlines()], expected)
         done = self.assert_run(PARTLY, "methods", CORE, bare, "Nobody.*", lines=1)
         self.assertEqual((done.stdout.count(b"\n"), b"'Nobody.*'" in done.stderr), (1, True))
+        small = FIXTURES / "net10-x64" / "core"  # it lacks most methods
+        done = self.assert_run(PARTLY, "methods", small, "Demo.Outer*", "Nobody.*", lines=2)
+        self.assertRegex(done.stderr, rb"^cdacq: some names cannot be read, at 0x\w+ first: .*\n"
+                                      rb"cdacq: no method that can be read is named 'Nobody\.\*'\n$")
+        self.assertNotIn(b"[error]", done.stdout)
+
+    def test_debuginfod_without_a_server(self):
+        environment = {key: value for key, value in os.environ.items() if key != "DEBUGINFOD_URLS"}
+        done = subprocess.run([TOOL, "ip2method", "--debuginfod", CORE, "1"], env=environment, capture_output=True, check=False)
+        self.assertEqual((done.returncode, done.stdout), (ANSWERED, b"0x1 - [none]\n"))
+        self.assertRegex(done.stderr, rb"^cdacq: --debuginfod: no server [^\n]*DEBUGINFOD_URLS is not set\n$")
 
     def test_several_targets(self):
         alone = self.assert_run(ANSWERED, "info", CORE).stdout

@@ -158,6 +158,13 @@ class Damaged(Case):
                     self.assertRegex(done.stderr, rb"no core: the \w+ data end early|no usable core: .*end early")
             self.assertGreater(last, LARGE_CORE.stat().st_size * 9 // 10)
 
+    def test_says_why_nothing_is_found(self):
+        packed = gzip.compress(CORE.read_bytes())
+        done = self.assert_run_of_any_status("stack", self.file(packed[:len(packed) // 12]))
+        self.assertEqual(done.returncode, FAILED)
+        self.assertRegex(done.stderr, rb"^cdacq: no \.NET runtime [^\n]*; only its first \d+ bytes were read: the gzip data end "
+                                      rb"early\n$")
+
     def assert_run_of_any_status(self, *arguments):
         done = run(*arguments)
         self.assertIn(done.returncode, (ANSWERED, PARTLY, FAILED), (arguments, done.stderr))

@@ -19,12 +19,10 @@
     X(ZSTD_DCtx_setParameter)          \
     X(ZSTD_decompressStream)           \
     X(ZSTD_isError)                    \
-    X(ZSTD_getErrorName)               \
     X(LZ4F_createDecompressionContext) \
     X(LZ4F_freeDecompressionContext)   \
     X(LZ4F_decompress)                 \
-    X(LZ4F_isError)                    \
-    X(LZ4F_getErrorName)
+    X(LZ4F_isError)
 
 #define DECLARE(name) extern void name(void);
 FUNCTIONS(DECLARE)
