@@ -13,11 +13,19 @@
 #include "src/cli/json_writer.h"
 #include "src/cli/memory.h"
 #include "src/cli/output.h"
+#include "util/hash_table.h"
 #include "util/vector.h"
 
 enum { BATCH = 512, COMPLAINTS_MAX = 200 /* messages */ };
 
 DEFINE_VECTOR(addresses, uint64_t);
+
+static uint64_t address_of(const uint64_t *address)
+{
+    return *address;
+}
+
+DEFINE_HASH_TABLE(address_set, uint64_t, uint64_t, address_of, hash_u64, equal_u64);
 
 struct work {
     struct cdacq_target *target;
@@ -25,6 +33,7 @@ struct work {
     struct code_progress listing;
     struct progress progress;
     struct addresses ips;
+    struct address_set in_frames; /* those of `ips` that add_frame() has added */
     uint64_t unanswered;
     size_t threads;                 /* with --stacks */
     struct cdacq_wait_graph *graph; /* likewise; NULL: locks cannot be read */
@@ -83,7 +92,11 @@ static bool add_all_methods(struct work *work)
 static int add_frame(const struct cdacq_frame *frame, void *context)
 {
     struct work *work = context;
-    add_ip(work, frame->pc - frame->is_call);
+    bool is_new; /* threads wait in the same functions */
+    if (!address_set_insert(&work->in_frames, frame->pc - frame->is_call, &is_new))
+        out_of_memory();
+    if (is_new)
+        add_ip(work, frame->pc - frame->is_call);
     cdacq_wait_graph_add_frame(work->graph, frame);
     return 0;
 }
@@ -292,6 +305,7 @@ static int take_snapshot(const struct invocation *invocation, struct cdacq_targe
         status = write_snapshot(invocation, &work);
     }
     addresses_deinit(&work.ips);
+    address_set_deinit(&work.in_frames);
     return status;
 }
 
