@@ -198,6 +198,13 @@ static enum cdacq_status check_string(struct cdacq_session *session, uint64_t ob
     return status == CDACQ_OK || status == CDACQ_ERR_MEMORY ? status : CDACQ_NOT_MANAGED;
 }
 
+/* How many words of a frame are searched. */
+static unsigned searched_words(const struct ending *ending, const struct first_frame *frame)
+{
+    uint64_t size = frame->cfa > frame->sp ? MIN(frame->cfa - frame->sp, (uint64_t)SEARCHED_MAX) : 0;
+    return (unsigned)size / ending->session->reader.raw.pointer_size;
+}
+
 /*
  * The strings that a frame refers to by their first character, which is how they are passed to native code. They are in
  * the order in which the frame refers to the objects themselves.
@@ -205,13 +212,13 @@ static enum cdacq_status check_string(struct cdacq_session *session, uint64_t ob
 static unsigned search_strings(struct ending *ending, const struct first_frame *frame, uint64_t ret[STRINGS_MAX])
 {
     struct field_reader *reader = &ending->session->reader;
-    unsigned width = reader->raw.pointer_size, count = 0;
+    unsigned width = reader->raw.pointer_size, words = searched_words(ending, frame), count = 0;
     bool missing = false;
     uint64_t characters = reader->layout->fields[F_String_m_FirstChar].offset;
-    uint64_t end = MIN(frame->cfa, frame->sp + SEARCHED_MAX);
-    for (uint64_t at = frame->sp; at + width <= end && count < STRINGS_MAX; at += width) {
+    for (unsigned i = 0; i < words && count < STRINGS_MAX; i++) {
         reader_begin(&reader->raw, FUEL_LOOKUP);
-        uint64_t word = read_pointer(&reader->raw, at), string = word > characters ? word - characters : 0;
+        uint64_t word = read_pointer(&reader->raw, frame->sp + (uint64_t)i * width),
+                 string = word > characters ? word - characters : 0;
         if (reader_failed(&reader->raw)) {
             ending->end.flaws |= CDACQ_EXCEPTION_MISSING;
             return count;
@@ -223,9 +230,9 @@ static unsigned search_strings(struct ending *ending, const struct first_frame *
     }
     if (missing && !count)
         ending->end.flaws |= CDACQ_EXCEPTION_MISSING;
-    for (uint64_t at = frame->sp; at + width <= end && count == STRINGS_MAX; at += width) {
+    for (unsigned i = 0; i < words && count == STRINGS_MAX; i++) {
         reader_begin(&reader->raw, FUEL_LOOKUP);
-        uint64_t word = read_pointer(&reader->raw, at);
+        uint64_t word = read_pointer(&reader->raw, frame->sp + (uint64_t)i * width);
         if (word == ret[1]) {
             ret[1] = ret[0];
             ret[0] = word;
@@ -241,15 +248,15 @@ static uint64_t search_exception(struct ending *ending, const struct first_frame
 {
     struct field_reader *reader = &ending->session->reader;
     struct exception own;
-    uint64_t end = MIN(frame->cfa, frame->sp + SEARCHED_MAX);
+    unsigned words = searched_words(ending, frame);
     reader_begin(&reader->raw, FUEL_LOOKUP);
     if (!exception_read(reader, ending->thread.last_thrown, &own)) {
         ending->end.flaws |= CDACQ_EXCEPTION_MISSING;
         return 0;
     }
-    for (uint64_t at = frame->sp; own.inner && at < end; at += reader->raw.pointer_size) {
+    for (unsigned i = 0; own.inner && i < words; i++) {
         reader_begin(&reader->raw, FUEL_LOOKUP);
-        if (read_pointer(&reader->raw, at) == own.inner)
+        if (read_pointer(&reader->raw, frame->sp + (uint64_t)i * reader->raw.pointer_size) == own.inner)
             return own.inner;
     }
     return 0;

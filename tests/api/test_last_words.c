@@ -1,0 +1,85 @@
+/*
+ * test_last_words.c: the search of a frame for the arguments of FailFast ends, wherever the frame is. What the runtime
+ * writes as it ends a process is compared on real runtimes (tests/dotnet).
+ */
+#include "src/api/last_words.c"
+#include "tests/support/check_main.h"
+#include "tests/support/exception_heap.h"
+
+static struct exception_heap heap;
+static struct cdacq_session session;
+static struct ending ending;
+
+static void setup(void)
+{
+    exception_heap_init(&heap);
+    session.reader = heap.reader;
+    ending = (struct ending){.session = &session, .thread.last_thrown = heap.argument};
+}
+
+static void teardown(void)
+{
+    exception_heap_deinit(&heap);
+}
+
+START_TEST(a_frame_with_the_exception)
+{
+    uint64_t sp = HEAP_BASE + 0x7f00;
+    exception_heap_put(&heap, sp + 24, heap.bad, 8);
+    ck_assert_uint_eq(search_exception(&ending, &(struct first_frame){.sp = sp, .cfa = sp + 32}), heap.bad);
+    ck_assert_uint_eq(search_exception(&ending, &(struct first_frame){.sp = sp, .cfa = sp + 24}), 0);
+    ck_assert_uint_eq(search_exception(&ending, &(struct first_frame){.sp = sp, .cfa = sp}), 0);
+}
+END_TEST
+
+/* A stack near the end of the address space. */
+static const uint64_t stack_begin = UINT64_MAX - 0x100f;
+static uint8_t stack[0x800];
+static const struct target_ops *heap_ops;
+
+static bool memory_at(struct target *target, uint64_t address, struct span *ret)
+{
+    if (address < stack_begin || address - stack_begin >= sizeof stack)
+        return heap_ops->memory_at(target, address, ret);
+    *ret = (struct span){.begin = stack_begin, .end = stack_begin + sizeof stack, .bytes = stack};
+    return true;
+}
+
+static uint64_t object_at(uint64_t address)
+{
+    reader_begin(&session.reader.raw, FUEL_LOOKUP);
+    return read_pointer(&session.reader.raw, address);
+}
+
+START_TEST(a_frame_at_the_end_of_the_address_space)
+{
+    const struct first_frame frame = {.sp = stack_begin + 8, .cfa = UINT64_MAX};
+    uint64_t message = object_at(heap.argument + heap.layout.fields[F_Exception__message].offset),
+             parameter = object_at(heap.argument + 128), strings[STRINGS_MAX] = {0},
+             characters = heap.layout.fields[F_String_m_FirstChar].offset;
+    heap_ops = heap.target->ops;
+    struct target_ops ops = *heap_ops;
+    ops.memory_at = memory_at;
+    heap.target->ops = &ops;
+    store_u64(stack + 8, parameter + characters, false);
+    store_u64(stack + 16, message + characters, false);
+    ck_assert_uint_eq(search_strings(&ending, &frame, strings), 2);
+    ck_assert_uint_eq(strings[0], parameter); /* the heap, which refers to the message first, is not of the frame */
+    ck_assert_uint_eq(strings[1], message);
+    ck_assert_uint_eq(search_exception(&ending, &frame), 0);
+    heap.target->ops = heap_ops;
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    Suite *suite = suite_create("last_words");
+    TCase *tcase = tcase_create("arguments");
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, a_frame_with_the_exception);
+    tcase_add_test(tcase, a_frame_at_the_end_of_the_address_space);
+    suite_add_tcase(suite, tcase);
+    return suite;
+}
+
+CHECK_MAIN(suite)
