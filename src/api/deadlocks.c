@@ -32,6 +32,8 @@ struct circles {
 
 /* ---- The graph ---- */
 
+enum { NO_NODE = UINT32_MAX }; /* memory does not suffice */
+
 static uint32_t task_node(struct circles *c, uint64_t task)
 {
     bool added = false;
@@ -39,7 +41,7 @@ static uint32_t task_node(struct circles *c, uint64_t task)
     const struct object_index *found = object_indices_insert(&c->tasks, item, &added);
     if (!found) {
         graph_note_memory(c->graph);
-        return 0;
+        return NO_NODE;
     }
     c->count += added;
     return (uint32_t)found->index;
@@ -47,7 +49,7 @@ static uint32_t task_node(struct circles *c, uint64_t task)
 
 static void add_edge(struct circles *c, uint32_t from, uint32_t to)
 {
-    if (!edges_append(&c->edges, (struct edge){from, to}))
+    if (from != NO_NODE && to != NO_NODE && !edges_append(&c->edges, (struct edge){from, to}))
         graph_note_memory(c->graph);
 }
 
