@@ -126,7 +126,7 @@ void output_flush(struct output *out)
     if (out->is_held || !out->length)
         return;
     int watched = watchdog_set(0);
-    if (out->is_terminal && out->length)
+    if (out->is_terminal)
         progress_end_all();
     while (written < out->length && !out->error)
         if (!write_some(out, &written))
