@@ -88,6 +88,13 @@ class Processes(unittest.TestCase):
             self.assertEqual([p.name for p in pathlib.Path(arguments[0]).rglob("*cdacq-part*")], [])
         return done
 
+    def reaches(self, pid, state):
+        """Whether the process is in a state within some seconds: one that was stopped stops again after us."""
+        end = time.monotonic() + 20
+        while surfaces.Processes.state(self, pid) != state and time.monotonic() < end:
+            time.sleep(0.01)
+        return surfaces.Processes.state(self, pid) == state
+
     def check(self, process, pid, *names, right=True, stopped=False, options=None):
         """Runs the commands. The process goes on, and one that does not change has the right answer."""
         for name in ("ip2method", *(COMMANDS if ALL else names[:1] if SANITIZED else names)):
@@ -101,13 +108,13 @@ class Processes(unittest.TestCase):
                 elif right and name in ("info", "methods", "perfmap"):
                     self.assertTrue(done.stdout)
                 self.assertIsNone(process.poll())
-                self.assertEqual(surfaces.Processes.state(self, pid) in "Tt", stopped)
+                self.assertTrue(self.reaches(pid, "T") if stopped else surfaces.Processes.state(self, pid) not in "Tt")
 
     # ---- Memory and files that change ----
 
     def test_rewrites(self):
         """Lists become circles, names other names; the text of the descriptor is broken; pages cannot be read."""
-        for how, right in (("pointers", False), ("descriptor", None), ("hides", None)):
+        for how, right in (("pointers", False), ("descriptor", False), ("hides", None)):
             process, pid = self.start(how)
             for _ in range(8 if ALL else 1 if SANITIZED else 2):
                 self.check(process, pid, "info", "methods", "stack", "perfmap", "report", right=right)
@@ -185,8 +192,7 @@ class Processes(unittest.TestCase):
             with self.subTest(how=how):
                 process, pid = self.start(how)
                 if how == "stopped":
-                    while surfaces.Processes.state(self, pid) != "T":
-                        time.sleep(0.01)
+                    self.assertTrue(self.reaches(pid, "T"))
                 self.check(process, pid, "stack", "report", stopped=how == "stopped")
                 process.kill()
 
@@ -257,14 +263,16 @@ class Processes(unittest.TestCase):
 
         def grow():
             with open(path, "ab", buffering=0) as file:
-                while not ended.is_set() and file.tell() < 32 << 20:
+                while not ended.is_set() and file.tell() < 8 << 20:
                     file.write(records * 64)
+                    time.sleep(0.001)
 
         def rewrite():
             while not ended.is_set():
                 with open(path, "wb", buffering=0) as file:
                     file.write(header)
                     file.write(records[: os.urandom(1)[0] * len(records) // 256])
+                time.sleep(0.0005)
 
         for change in (grow, rewrite):
             writer = threading.Thread(target=change)
