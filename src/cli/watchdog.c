@@ -34,8 +34,8 @@ static unsigned long switches_of_wait(const char *path)
 }
 
 /*
- * Nothing that the main thread holds can be freed. The message does not go through console.h, whose lock that thread may
- * hold. Only calls that a signal handler may make.
+ * Nothing that the main thread holds can be freed. The message does not go through console.h, whose lock that thread
+ * may hold. Only calls that a signal handler may make.
  */
 static _Noreturn void give_up(const char *line)
 {

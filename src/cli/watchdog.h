@@ -10,8 +10,8 @@ enum { WATCHDOG_ANY = -1 }; /* the process is not known yet */
 
 /*
  * From now on, if the main thread waits in the kernel for 5 seconds in a row, uninterruptibly, the tool says that the
- * process does not answer, and ends. 0: nothing is watched any more. Returns the pid before. What may
- * wait for a disk or another machine is done unwatched.
+ * process does not answer, and ends. 0: nothing is watched any more. Returns the pid before. What may wait for a disk
+ * or another machine is done unwatched.
  */
 int watchdog_set(int pid);
 

@@ -20,8 +20,8 @@ extern struct core_range {
 extern size_t core_range_count;
 
 /*
- * The files are made below `directory`, which exists; with NULL, in memory (memfd). Ends the process, with a message, if
- * that fails.
+ * The files are made below `directory`, which exists; with NULL, in memory (memfd). Ends the process, with a message,
+ * if that fails.
  */
 void core_memory_load(const char *path, const char *directory);
 
