@@ -1,7 +1,7 @@
 /*
  * hostile_process HOW CORE [DIRECTORY [MORE]]: becomes a process with the memory of a core (core_memory.h) that makes
- * itself hard to read, in the way HOW (`ways` below lists them). Prints the pid to read, and goes on until it is killed;
- * dies with its parent. Exit codes: 3: an address is taken; 77: the kernel does not permit what HOW needs.
+ * itself hard to read, in the way HOW (`ways` below lists them). Prints the pid to read, and goes on until it is killed
+ * or its parent ends. Exit codes: 3: an address is taken; 77: the kernel does not permit what HOW needs.
  */
 #include <errno.h>
 #include <fcntl.h>
