@@ -7,6 +7,7 @@ import random
 import struct
 
 from core_edit import PAGE, PT_LOAD, PT_NOTE, Core, Runtime
+from emulation import EMULATED
 
 NT_PRSTATUS, NT_FILE = 1, 0x46494C45
 AREA = 0x100000000000
@@ -142,7 +143,7 @@ def many_types(folder, context):
 def many_fields(folder, context):
     """Types of as many fields as are allowed; under qemu-user, fewer types."""
     fields = b",".join(b'"%x":1' % i for i in range(1000))
-    types = 10 if "CDACQ_EMULATED" in os.environ else 100
+    types = 10 if EMULATED else 100
     return descriptor(f"{folder}/many_fields.core", context, b",".join(b'"t%d":{%s}' % (i, fields) for i in range(types)))
 
 

@@ -12,10 +12,12 @@ import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "support")]
 
 import generators  # noqa: E402
 from core_edit import Core  # noqa: E402
+from emulation import EMULATED, time_bound  # noqa: E402
 
 TOOL = os.environ.get("CDACQ_TOOL")
 FIXTURES = pathlib.Path(os.environ.get("CDACQ_FIXTURES", "tests/fixtures"))
@@ -27,7 +29,7 @@ if os.environ.get("CDACQ_HOSTILE_ALL"):  # the rest, which shares its code with 
     COMMANDS += [["elf", "--code", "-o", "OUT"], ["snapshot", "-o", "OUT"], ["methods", "--json"], ["stack", "--each"],
                  ["report", "--json"], ["report", "--signature"], ["filter"]]
 BOUNDS = ["--work-max=1M", "--memory-max=64M"]  # so that slow builds pass, too
-HANG = 120  # seconds
+HANG = time_bound(120)  # seconds
 MEMORY = 4 << 30  # of address space; the sparse files take some
 
 
@@ -58,7 +60,7 @@ class Hostile(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.context = Context()
-        cls.limits = not is_sanitized() and "CDACQ_EMULATED" not in os.environ  # both reserve address space
+        cls.limits = not is_sanitized() and not EMULATED  # both reserve address space
 
     def run_tool(self, *arguments, statuses=(0, 1, 2), **options):
         def limit():

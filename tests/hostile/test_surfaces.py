@@ -20,10 +20,12 @@ import unittest
 import xml.etree.ElementTree
 import zlib
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "support")]
 
 import generators  # noqa: E402
 from core_edit import Core  # noqa: E402
+from emulation import time_bound  # noqa: E402
 
 TOOL = os.environ.get("CDACQ_TOOL")
 FIXTURES = pathlib.Path(os.environ.get("CDACQ_FIXTURES", "tests/fixtures")).resolve()
@@ -31,9 +33,9 @@ PLAIN, CRASH = str(FIXTURES / "net10-x64" / "core"), str(FIXTURES / "crash-net10
 METHOD = 0x7F91E58AED00  # in PLAIN
 MESSAGE = re.compile(rb"(cdacq: [^\x00-\x1f\x7f]+\n)*")
 CONTROLS = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
-CPU = 2  # seconds of a command
+CPU = time_bound(2)  # seconds of a command
 MEMORY = 512  # MiB
-HANG = 120
+HANG = time_bound(120)
 SANITIZED = bool(TOOL) and b"__asan_init" in pathlib.Path(TOOL).read_bytes()
 
 
