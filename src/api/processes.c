@@ -121,6 +121,14 @@ static void read_container(struct found *found, int pid)
 
 /* ---- Is it .NET? ----------------------------------------------------------------------------------------------- */
 
+/* Whether a line of the maps, "BEGIN-END r-xp ...", is of code. */
+static bool is_executable(const char *line)
+{
+    const char *permissions = line + strcspn(line, " \n");
+    return strnlen(permissions, 4) == 4 && permissions[3] == 'x';
+}
+
+/* What only reads the file of a runtime, as cdacq does, has no code of it. */
 static bool maps_runtime(struct found *found, int pid)
 {
     static const char file[] = "/libcoreclr.so";
@@ -132,6 +140,8 @@ static bool maps_runtime(struct found *found, int pid)
             continue;
         while (line > maps && line[-1] != '\n')
             line--;
+        if (!is_executable(line))
+            continue;
         /* A path may contain spaces: it begins at the first slash of the line. */
         const char *begin = memchr(line, '/', (size_t)(at + 1 - line));
         snprintf(found->runtime_path, sizeof found->runtime_path, "%.*s", (int)(end - begin), begin);
