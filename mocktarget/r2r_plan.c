@@ -164,11 +164,16 @@ static void build_debug_info(struct mock *mock, struct mock_r2r_plan *plan)
         mock_native_array(&plan->debug_info, elements, plan->hot_count, 3);
     plan->debug_info.failed |= !elements || !data;
     uint32_t earlier = 0;
+    uint8_t *from = plan->debug_info.data; /* elements are in the order of functions, as most methods are */
     for (size_t i = 0; !plan->debug_info.failed && i < plan->methods.count; i++) {
         if (plan->methods.items[i].spec.no_debug_info)
             continue;
-        uint8_t *place = memmem(plan->debug_info.data, plan->debug_info.size,
-                                data + plan->methods.items[i].hot_function * DEBUG_ELEMENT, DEBUG_ELEMENT);
+        const uint8_t *element = data + plan->methods.items[i].hot_function * DEBUG_ELEMENT;
+        uint8_t *place =
+            memmem(from, (size_t)(plan->debug_info.data + plan->debug_info.size - from), element, DEBUG_ELEMENT);
+        if (!place)
+            place = memmem(plan->debug_info.data, plan->debug_info.size, element, DEBUG_ELEMENT);
+        from = place;
         uint32_t at = (uint32_t)(place - plan->debug_info.data);
         bool shared = earlier && at > earlier && mock_random(mock, 3) == 1;
         if (shared)

@@ -834,7 +834,7 @@ static Suite *suite(void)
 {
     Suite *suite = suite_create("execution_manager_api");
     TCase *tcase = tcase_create("execution_manager_api");
-    tcase_add_loop_test(tcase, every_question_about_every_function, 0, COMBINATIONS);
+    tcase_add_loop_test(tcase, every_question_about_every_function, 0, rounds(COMBINATIONS, ARCH_COUNT * VERSIONS));
     tcase_add_loop_test(tcase, modules_of_images, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, cold_code_of_the_jit, 0, ARCH_COUNT * VERSIONS);
     tcase_add_loop_test(tcase, damaged_cold_code, 0, ARCH_COUNT);

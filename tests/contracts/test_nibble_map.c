@@ -313,7 +313,7 @@ static void check_listing(const struct fixture *f, const struct block *blocks, s
 
 START_TEST(random_maps)
 {
-    for (uint64_t seed = 0; seed < 8; seed++) {
+    for (uint64_t seed = 0; seed < (uint64_t)rounds(8, 2); seed++) {
         struct fixture f = fixture_of_version(_i, seed, 1 + seed % 2);
         struct random random = {seed * 4 + (uint64_t)_i};
         struct block blocks[BLOCKS];
@@ -330,7 +330,7 @@ END_TEST
 /* Freed blocks are as if they had never existed. */
 START_TEST(deleted_blocks)
 {
-    for (uint64_t seed = 0; seed < 8; seed++) {
+    for (uint64_t seed = 0; seed < (uint64_t)rounds(8, 2); seed++) {
         struct fixture f = fixture_of_version(_i, seed, 1 + seed % 2);
         struct random random = {seed * 4 + (uint64_t)_i + 1000};
         struct block blocks[BLOCKS], kept[BLOCKS];

@@ -270,7 +270,7 @@ static void check_cycle(struct cdacq_target *target, uint64_t inside, uint64_t o
 START_TEST(cycles_of_fragments)
 {
     /* A fragment that is its own next; two that are each other's; a tail that leads into a cycle. */
-    for (int length = 1; length <= 3; length++) {
+    for (int length = rounds(1, 3); length <= 3; length++) {
         struct mock *mock = mock_of_arch(_i, 9);
         uint64_t fragments[3] = {0}, stride;
         size_t count;

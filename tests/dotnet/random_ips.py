@@ -14,6 +14,7 @@ and each difference has to be proven by what neither of them says:
 import bisect
 import collections
 import json
+import os
 import random
 import subprocess
 import sys
@@ -22,7 +23,7 @@ import dac
 from jitdump import live_records, read_loads, read_released
 from r2r_image import Functions, Image, gc_code_length, gc_version, methoddefs
 
-SEED, COUNT = 20261121, 50000
+SEED, COUNT = 20261121, int(os.environ.get("CDACQ_RANDOM_IPS", "50000"))
 
 
 class LoadedImage:
