@@ -393,9 +393,7 @@ static struct module *module_create(struct module_cache *cache, uint64_t address
     struct reader *reader = &cache->reader->raw;
     const struct module *failed = cache->failed;
     struct reader_task outer = reader_enter(reader, FUEL_NAME);
-    size_t from = reader->log ? reader->log->reads.count : 0;
-    if (reader->log) /* the first read must not extend an earlier one */
-        (void)logged_reads_append(&reader->log->reads, (struct logged_read){0});
+    size_t from = reader->log ? read_log_begin_part(reader->log) : 0;
     module_open(module, cache->reader);
     if (reader->target->changes)
         keep_evidence(module, reader, from);

@@ -13,27 +13,48 @@ struct logged_read {
 
 DEFINE_VECTOR(logged_reads, struct logged_read);
 
-struct read_log {
-    struct logged_reads reads;
-    bool incomplete; /* memory ran out, or there were too many */
+enum {
+    READ_LOG_MAX = 1 << 22,
+    READ_LOG_RECENT = 64, /* lines */
 };
 
-enum { READ_LOG_MAX = 1 << 22 };
+struct read_log {
+    struct logged_reads reads;
+    size_t part;                      /* reads before this one are not extended, and may be repeated */
+    uint32_t recent[READ_LOG_RECENT]; /* by a line of memory: a read in it, which may be any by now */
+    bool incomplete;                  /* memory ran out, or there were too many */
+};
 
-/* Adds a read. One that continues or repeats the last one extends that. */
+/* Adds a read, unless that is known to repeat an earlier one. One that continues the last one extends that. */
 static inline void read_log_add(struct read_log *log, uint64_t address, uint64_t size)
 {
     struct logged_reads *reads = &log->reads;
-    struct logged_read *last = reads->count ? &reads->items[reads->count - 1] : NULL;
-    if (last && address >= last->address && address - last->address <= last->size)
+    struct logged_read *last = reads->count > log->part ? &reads->items[reads->count - 1] : NULL;
+    if (last && address >= last->address && address - last->address <= last->size) {
         last->size = MAX(last->size, address - last->address + size);
-    else if (reads->count == READ_LOG_MAX || !logged_reads_append(reads, (struct logged_read){address, size}))
+        return;
+    }
+    uint32_t *recent = &log->recent[address / 64 % READ_LOG_RECENT];
+    if (*recent >= log->part && *recent < reads->count) {
+        const struct logged_read *read = &reads->items[*recent];
+        if (address >= read->address && address - read->address <= read->size &&
+            size <= read->size - (address - read->address))
+            return;
+    }
+    *recent = (uint32_t)reads->count;
+    if (reads->count == READ_LOG_MAX || !logged_reads_append(reads, (struct logged_read){address, size}))
         log->incomplete = true;
+}
+
+/* Begins a part that is complete in itself: it repeats what earlier parts have. Returns the index of its first read. */
+static inline size_t read_log_begin_part(struct read_log *log)
+{
+    return log->part = log->reads.count;
 }
 
 static inline void read_log_clear(struct read_log *log)
 {
-    log->reads.count = 0;
+    log->reads.count = log->part = 0;
     log->incomplete = false;
 }
 

@@ -132,6 +132,7 @@ struct cdacq_session {
     struct arena scratch;          /* of the failure texts of the last call */
     struct walked_records walked;  /* records of look-ups without a table */
     struct record_index formed;    /* of a running process: the same for one question, if it has many addresses */
+    uint32_t records;              /* that were made */
     uint32_t function_total;       /* of all records */
     size_t il_point_total;         /* of all records */
     struct module_sources sources; /* PDBs in use */

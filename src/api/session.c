@@ -10,6 +10,7 @@
 #include "contracts/type_system/method_name.h"
 #include "contracts/code_info/unwind_info.h"
 #include "contracts/execution_manager/block_function.h"
+#include "target/core.h"
 #include "util/sized.h"
 
 enum {
@@ -18,6 +19,7 @@ enum {
     CHUNK = 512,                     /* addresses of a running process whose answers are checked together */
     FETCHED = 32,                    /* records that are on their way to the cache together */
     WALKS_BEFORE_INDEX = 16, /* indexing a range costs about as much as this many look-ups that touch new pages */
+    RECORDS_PER_RELEASE = 8 * 1024, /* after as many, the pages of a core that they were made from are unmapped */
 };
 
 /* An image that does not begin with its file is in a single-file application, whose path is not that of the image. */
@@ -280,6 +282,8 @@ static struct method_record *make_record(struct cdacq_session *session, const st
         memcpy(record->functions, functions, count * sizeof *functions);
     record->method.tier = find_tier(session, block);
     name_record(session, block, record);
+    if (++session->records % RECORDS_PER_RELEASE == 0 && session->target->target->kind == CDACQ_TARGET_CORE)
+        core_release_pages(session->target->target);
     return session_note_record(session, record) ? record : NULL;
 }
 
