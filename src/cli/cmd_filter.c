@@ -175,7 +175,7 @@ static int filter_all(const struct invocation *invocation, struct cdacq_target *
         return EXIT_FAILED;
     }
     filter->methods = reallocate(NULL, BATCH * sizeof *filter->methods);
-    ips_reader_init(&reader, STDIN_FILENO);
+    ips_reader_init(&reader, STDIN_FILENO, "text with addresses");
     ips_reader_show(&reader, filter->out.fd);
     bool ok = filter_stream(filter, &reader);
     ips_reader_deinit(&reader);

@@ -268,7 +268,8 @@ static int draw_file(const struct invocation *invocation, int fd)
 {
     struct ips_reader reader;
     struct flame *flame = allocate(sizeof *flame);
-    ips_reader_init(&reader, fd);
+    ips_reader_init(&reader, fd, "folded stacks");
+    ips_reader_show(&reader, -1);
     int status = EXIT_FAILED;
     bool ok = read_lines(flame, &reader);
     ips_reader_deinit(&reader);

@@ -349,7 +349,7 @@ int folded_write(const struct invocation *invocation, struct cdacq_session *sess
     }
     fold->ips = reallocate(NULL, (FRAMES_MAX + 1) * sizeof *fold->ips);
     fold->methods = reallocate(NULL, (FRAMES_MAX + 1) * sizeof *fold->methods);
-    ips_reader_init(&reader, STDIN_FILENO);
+    ips_reader_init(&reader, STDIN_FILENO, "the output of 'perf script'");
     ips_reader_show(&reader, -1);
     bool ok = read_lines(fold, &reader);
     ips_reader_deinit(&reader);

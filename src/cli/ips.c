@@ -73,9 +73,11 @@ bool ips_parse(const char *text, size_t length, uint64_t *ret, struct bad_ip *ba
     return true;
 }
 
-void ips_reader_init(struct ips_reader *reader, int fd)
+void ips_reader_init(struct ips_reader *reader, int fd, const char *what)
 {
     struct stat st;
+    if (isatty(fd))
+        notice("reading %s from the terminal; Ctrl-D ends it", what);
     *reader = (struct ips_reader){.fd = fd, .data = reallocate(NULL, BUFFER_SIZE + 1)};
     reader->size = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
     reader->next = reader->end = reader->data;
@@ -269,9 +271,7 @@ bool ips_feed(const char *const *ips, size_t count, const struct ips_taker *take
         feed_list(ips, count, taker);
         return true;
     }
-    if (isatty(STDIN_FILENO))
-        notice("reading addresses from the terminal, one a line; Ctrl-D ends the list");
-    ips_reader_init(&reader, STDIN_FILENO);
+    ips_reader_init(&reader, STDIN_FILENO, "a list of addresses, one a line,");
     bool ok = feed_stream(&reader, taker);
     ips_reader_deinit(&reader);
     return ok;

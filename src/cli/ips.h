@@ -57,7 +57,8 @@ struct ips_reader {
     struct progress progress;
 };
 
-void ips_reader_init(struct ips_reader *reader, int fd);
+/* If `fd` is a terminal, a message says what is read from it. */
+void ips_reader_init(struct ips_reader *reader, int fd, const char *what);
 void ips_reader_deinit(struct ips_reader *reader);
 
 /* Shows how much was read, where nothing else is counted; `results` as for progress_begin. */

@@ -207,14 +207,15 @@ class Habits(Case):
         self.assert_run(ANSWERED, "ip2method", CORE, "0x139637976727552", "13963797672755", "149637976727552", lines=0)
 
     def test_asks_on_a_terminal(self):
-        leader, terminal = os.openpty()
-        tool = subprocess.Popen([TOOL, "ip2method", CORE], stdin=terminal, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        os.close(terminal)
-        os.write(leader, b"10\n\x04")
-        out, err = tool.communicate(timeout=60)
-        os.close(leader)
-        self.assertEqual(out, b"0x10 - [none]\n")
-        self.assertRegex(err, rb"^cdacq: reading addresses from the terminal.*\n$")
+        for command, expected in [("ip2method", b"0x10 - [none]\n"), ("filter", b"10\n")]:
+            leader, terminal = os.openpty()
+            tool = subprocess.Popen([TOOL, command, CORE], stdin=terminal, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            os.close(terminal)
+            os.write(leader, b"10\n\x04")
+            out, err = tool.communicate(timeout=60)
+            os.close(leader)
+            self.assertEqual(out, expected)
+            self.assertRegex(err, rb"^cdacq: reading [^\n]*address[^\n]* from the terminal; [^\n]*\n$")
 
     def test_names_with_wildcards(self):
         every = self.assert_run(ANSWERED, "methods", CORE).stdout
