@@ -171,6 +171,8 @@ class Processes(unittest.TestCase):
         process, pid = self.start("threads")
         self.check(process, pid, "stack")
         process.kill()
+        if SANITIZED:
+            return  # its checks of strings take 60,000 times the length of /proc/PID/maps
         process, pid = self.start("mappings")
         self.check(process, pid, "info")
 
