@@ -259,8 +259,9 @@ void progress_estimate(struct progress *progress, uint64_t done, uint64_t part, 
     if (!progress->wanted)
         return;
     pthread_mutex_lock(&shown.lock);
+    double total = part ? (double)done * (double)whole / (double)part : 0;
     progress->done = done;
-    progress->total = part ? (uint64_t)((double)done * (double)whole / (double)part) : 0;
+    progress->total = total < (double)INT64_MAX ? (uint64_t)total : 0; /* not if ranges are invented */
     progress->is_estimate = part < whole;
     pthread_mutex_unlock(&shown.lock);
 }

@@ -37,7 +37,9 @@ static bool begin(struct output *out, const char *path, bool created)
 bool output_open(struct output *out, const char *path)
 {
     *out = (struct output){.file.fd = -1};
+    int watched = watchdog_set(0); /* a disk may be slow */
     bool created = !path || file_create(path, 0666, &out->file);
+    watchdog_set(watched);
     if (out->file.temporary)
         watchdog_remove(AT_FDCWD, out->file.temporary);
     return begin(out, path, created);
@@ -46,8 +48,10 @@ bool output_open(struct output *out, const char *path)
 bool output_open_stream(struct output *out, const char *path)
 {
     *out = (struct output){.file.fd = -1};
+    int watched = watchdog_set(0);
     if (path)
         out->file.fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    watchdog_set(watched);
     return begin(out, path, !path || out->file.fd >= 0);
 }
 
