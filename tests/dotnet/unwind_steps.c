@@ -93,7 +93,8 @@ struct function {
 
 struct kept_page {
     uint64_t address;
-    uint64_t step; /* of the read; UINT64_MAX: none */
+    uint64_t read;  /* in this step; UINT64_MAX: the slot is empty */
+    uint64_t asked; /* the last step that asked for it */
     bool is_stack;
     uint8_t bytes[PAGE];
 };
@@ -170,20 +171,41 @@ static bool in_heap(uint64_t address)
     return found;
 }
 
+/*
+ * The slot of a page. What was asked for in this step keeps its slot: the reader may return to its bytes without asking
+ * again.
+ */
+static struct kept_page *slot_of(uint64_t begin)
+{
+    enum { PROBES = 16 };
+    struct kept_page *unused = NULL;
+    for (size_t i = 0; i < PROBES; i++) {
+        struct kept_page *page = &pages[(begin / PAGE + i) % PAGES];
+        if (page->read != UINT64_MAX && page->address == begin)
+            return page;
+        if (!unused && (page->read == UINT64_MAX || page->asked != step_count))
+            unused = page;
+    }
+    return unused;
+}
+
 /* The stack is read anew at each step; code and unwind data, when a new function is met. */
 static bool span_at(void *context, uint64_t address, uint64_t *ret_begin, uint64_t *ret_end, const void **ret_bytes)
 {
     uint64_t begin = address & ~(uint64_t)(PAGE - 1);
-    struct kept_page *page = &pages[address / PAGE % PAGES];
+    struct kept_page *page = slot_of(begin);
     (void)context;
-    if (page->step == UINT64_MAX || page->address != begin || (page->is_stack && page->step != step_count)) {
-        page->step = UINT64_MAX;
+    if (!page)
+        return false;
+    if (page->read == UINT64_MAX || page->address != begin || (page->is_stack && page->read != step_count)) {
+        page->read = UINT64_MAX;
         if (!read_memory(begin, page->bytes, PAGE))
             return false;
-        page->step = step_count;
+        page->read = step_count;
         page->address = begin;
         page->is_stack = on_stack(begin);
     }
+    page->asked = step_count;
     *ret_begin = begin;
     *ret_end = begin + PAGE;
     *ret_bytes = page->bytes;
@@ -193,7 +215,7 @@ static bool span_at(void *context, uint64_t address, uint64_t *ret_begin, uint64
 static void forget_pages(void)
 {
     for (size_t i = 0; i < PAGES; i++)
-        pages[i].step = UINT64_MAX;
+        pages[i].read = UINT64_MAX;
 }
 
 /* ---- Functions -------------------------------------------------------------------------------------------------- */
@@ -298,6 +320,7 @@ static void judge(struct function *function, const struct registers *at, bool in
     uint64_t in_memory = 0;
     read_memory(truth->slot, &in_memory, sizeof in_memory);
     counts.hijacked += in_memory != truth->return_address;
+    reader_forget(&reader, NULL); /* memory has changed */
     reader_begin(&reader, FUEL_LOOKUP);
     if (!unwinder_x64.unwind(&reader, &function->entry, interrupted, &found)) {
         report(function, at, interrupted, reader_failure(&reader).what, 0, reader_failure(&reader).address);
@@ -328,6 +351,7 @@ static void judge_step(struct function *function, const struct registers *at)
     function->steps++;
     *(function->jitted ? &counts.jit : &counts.r2r) += 1;
     counts.funclet += function->funclet;
+    reader_forget(&reader, NULL);
     reader_begin(&reader, FUEL_LOOKUP);
     reader_try_copy(&reader, function->entry.unwind_data, head, sizeof head);
     counts.prolog += at->values[RIP] - function->entry.begin < head[1];
