@@ -121,7 +121,6 @@ static void assert_status(enum cdacq_status status)
 START_TEST(code_is_handed_out_where_it_is_wanted)
 {
     for (unsigned flags = 0; flags <= CDACQ_JITDUMP_CODE; flags += CDACQ_JITDUMP_CODE) {
-        setup();
         put_header(1);
         put_load(0x10, 1, "f", "code", 4);
         put_prefix(4, 16 + 24 + 6);
@@ -148,8 +147,8 @@ START_TEST(code_is_handed_out_where_it_is_wanted)
         ck_assert_ptr_null(record.error);
         assert_status(CDACQ_END);
         teardown();
+        setup();
     }
-    setup();
 }
 END_TEST
 
