@@ -34,7 +34,7 @@ unsigned architecture_elf_machine(enum architecture architecture)
 const char *operating_system_find(const struct descriptor *descriptor)
 {
     const struct descriptor_item *item = descriptor_find(descriptor, CDACQ_ITEM_GLOBAL, "", "OperatingSystem");
-    if (!item)
+    if (!item || !item->text) /* a number has no text */
         return NULL;
     if (strcmp(item->text, "unix") == 0 || strcmp(item->text, "1") == 0)
         return "unix";

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "descriptors/runtime_info.h"
 #include "tests/support/check_main.h"
 #include "tests/support/fixture_file.h"
 
@@ -119,6 +120,27 @@ START_TEST(offsets_in_every_form)
     assert_text(field("Odd", "d"), "int", NULL);
     assert_value(field("Odd", "least"), INT32_MIN);
     assert_value(field("Odd", "most"), UINT32_MAX);
+}
+END_TEST
+
+/* A number, also one in the pointer data, and "unknown" have no text. */
+START_TEST(operating_systems)
+{
+    static const char *const cases[][2] = {
+        {"\"unix\"", "unix"},  {"\"1\"", "unix"}, {"[\"win\",\"string\"]", "win"}, {"\"other\"", NULL},
+        {"\"unknown\"", NULL}, {"1", NULL},       {"[7,\"uint32\"]", NULL},        {"[[0],\"uint32\"]", NULL},
+    };
+    const uint64_t values[] = {1};
+    ck_assert_ptr_null(operating_system_find(&descriptor));
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        char text[128];
+        snprintf(text, sizeof text, "{\"globals\":{\"OperatingSystem\":%s}}", cases[i][0]);
+        ck_assert_int_eq(try_add(text, "runtime", (struct pointer_data){.values = values, .count = 1}, MERGE_OVERRIDE),
+                         CDACQ_OK);
+        ck_assert_pstr_eq(operating_system_find(&descriptor), cases[i][1]);
+        teardown();
+        setup();
+    }
 }
 END_TEST
 
@@ -618,6 +640,7 @@ static Suite *suite(void)
         unknown_keys,
         nothing_is_in_an_empty_descriptor,
         the_regular_form,
+        operating_systems,
         the_runtime_fills_a_baseline,
         supplements_only_add,
         what_agrees_is_no_disagreement,
