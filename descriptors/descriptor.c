@@ -22,7 +22,7 @@ static uint64_t hash_key(struct descriptor_key key, uint64_t seed)
 
 static bool equal_keys(struct descriptor_key a, struct descriptor_key b)
 {
-    return a.kind == b.kind && strcmp(a.name, b.name) == 0 && strcmp(a.scope, b.scope) == 0;
+    return a.kind == b.kind && strcmp(a.name, b.name) == 0 && (a.scope == b.scope || strcmp(a.scope, b.scope) == 0);
 }
 
 DEFINE_HASH_TABLE_FUNCTIONS(descriptor_slots, struct descriptor_slot, struct descriptor_key, slot_key, hash_key,
@@ -52,24 +52,13 @@ const struct descriptor_item *descriptor_find(const struct descriptor *descripto
     return slot ? &descriptor->items.items[slot->index] : NULL;
 }
 
-/* Adds a new item, whose strings are kept already. */
-static bool add_item(struct descriptor *descriptor, const struct descriptor_item *item)
-{
-    struct descriptor_slot slot = {key_of(item), (uint32_t)descriptor->items.count};
-    if (!descriptor_items_append(&descriptor->items, *item))
-        return false;
-    if (descriptor_slots_insert(&descriptor->slots, slot, NULL))
-        return true;
-    descriptor->items.count--;
-    return false;
-}
-
 /* A document that is being added to the table. */
 struct merger {
     struct descriptor *descriptor;
     const char *origin; /* kept */
     struct pointer_data pointer_data;
     enum descriptor_merge merge;
+    const char *type; /* the name of the type that is being added; kept */
     struct cdacq_error *err;
 };
 
@@ -78,6 +67,11 @@ static enum cdacq_status malformed(const struct merger *merger, const char *what
     char printable[100];
     return error_set(merger->err, CDACQ_ERR_DESCRIPTOR, 0, "%s: %s \"%s\": %s", merger->origin, what,
                      error_printable(printable, sizeof printable, name), problem);
+}
+
+static enum cdacq_status out_of_memory(const struct merger *merger)
+{
+    return error_set(merger->err, CDACQ_ERR_NOMEM, 0, "out of memory for the descriptor");
 }
 
 static bool same_text(const char *a, const char *b)
@@ -93,36 +87,48 @@ static bool agrees(const struct descriptor_item *a, const struct descriptor_item
     return a->has_value == b->has_value && same_text(a->text, b->text);
 }
 
-/* Puts one item into the table by the merge rule, and copies its strings, which belong to the document. */
-static enum cdacq_status put(struct merger *merger, struct descriptor_item item)
+/* Merges an item, whose strings are kept, into the one of an earlier document. */
+static void merge_item(const struct merger *merger, struct descriptor_item *item, struct descriptor_item *old)
+{
+    bool unknown = !old->has_value && !old->text; /* a placeholder of a baseline, or an unknown size */
+    bool silent = !item->has_value && !item->text;
+    if (!unknown && !silent && !agrees(old, item))
+        item->other = old->other = merger->merge == MERGE_OVERRIDE ? old->origin : merger->origin;
+    if (unknown || (merger->merge == MERGE_OVERRIDE && !silent)) {
+        if (!item->type)
+            item->type = old->type;
+        *old = *item;
+    }
+}
+
+/*
+ * Puts one item into the table by the merge rule, and copies its strings, which belong to the document, except for the
+ * scope, which is kept already. `ret` may be NULL.
+ */
+static enum cdacq_status put(struct merger *merger, struct descriptor_item item, struct descriptor_slot **ret)
 {
     struct descriptor *descriptor = merger->descriptor;
+    struct descriptor_slot wanted = {.key = key_of(&item), .index = (uint32_t)descriptor->items.count}, *slot;
+    bool added, failed = false;
     if (descriptor->items.count >= DESCRIPTOR_ITEM_MAX)
         return malformed(merger, "descriptor", item.name, "too many items");
-    bool failed = false;
-    const struct descriptor_slot *slot = descriptor_slots_find(&descriptor->slots, key_of(&item));
-    item.origin = merger->origin;
+    if (!descriptor_items_reserve(&descriptor->items, descriptor->items.count + 1) ||
+        !(slot = descriptor_slots_insert(&descriptor->slots, wanted, &added)))
+        return out_of_memory(merger);
+    if (added)
+        slot->key.name = keep(descriptor, item.name, &failed);
+    item.scope = slot->key.scope;
+    item.name = slot->key.name;
     item.type = keep(descriptor, item.type, &failed);
     item.text = keep(descriptor, item.text, &failed);
-    if (slot) {
-        struct descriptor_item *old = &descriptor->items.items[slot->index];
-        bool unknown = !old->has_value && !old->text; /* a placeholder of a baseline, or an unknown size */
-        bool silent = !item.has_value && !item.text;
-        if (!unknown && !silent && !agrees(old, &item))
-            item.other = old->other = merger->merge == MERGE_OVERRIDE ? old->origin : merger->origin;
-        if (unknown || (merger->merge == MERGE_OVERRIDE && !silent)) {
-            item.scope = old->scope;
-            item.name = old->name;
-            if (!item.type)
-                item.type = old->type;
-            *old = item;
-        }
-    } else {
-        item.scope = keep(descriptor, item.scope, &failed);
-        item.name = keep(descriptor, item.name, &failed);
-        failed = failed || !add_item(descriptor, &item);
-    }
-    return failed ? error_set(merger->err, CDACQ_ERR_NOMEM, 0, "out of memory for the descriptor") : CDACQ_OK;
+    item.origin = merger->origin;
+    if (added)
+        descriptor->items.items[descriptor->items.count++] = item;
+    else
+        merge_item(merger, &item, &descriptor->items.items[slot->index]);
+    if (ret)
+        *ret = slot;
+    return failed ? out_of_memory(merger) : CDACQ_OK;
 }
 
 static bool is_word(const struct json *value, const char *word)
@@ -218,25 +224,25 @@ static void read_type(const struct json *value, struct descriptor_item *item)
         item->type = json_text(type);
 }
 
-/* A field that occurs twice in one document is an error: either could be meant. Quadratic, but a type is small. */
-static bool is_duplicate(const struct json *first, const struct json *item, bool regular)
-{
-    for (const struct json *other = first; other != item; other = json_next(other))
-        if (same_text(name_of(other, regular), name_of(item, regular)))
-            return true;
-    return false;
-}
-
 enum { FIELD_MAX = 1024 };
 
-static enum cdacq_status add_field(struct merger *merger, const char *type, const struct json *field, bool regular)
+/* A field that occurs twice in one document is an error: either could be meant. */
+static enum cdacq_status add_field(struct merger *merger, const struct json *field, bool regular)
 {
-    struct descriptor_item item = {.kind = CDACQ_ITEM_FIELD, .scope = type, .name = name_of(field, regular)};
+    struct descriptor_item item = {.kind = CDACQ_ITEM_FIELD, .scope = merger->type, .name = name_of(field, regular)};
     const struct json *offset = regular ? json_get(field, "offset") : field;
+    if (!item.name)
+        return malformed(merger, "type", merger->type, "a field without a name");
+    struct descriptor_slot *slot;
     enum cdacq_status status = offset ? read_offset(merger, offset, &item) : CDACQ_OK;
     if (regular)
         read_type(field, &item);
-    return status >= 0 ? put(merger, item) : status;
+    if (status < 0 || (status = put(merger, item, &slot)) < 0)
+        return status;
+    if (slot->definition == merger->descriptor->definitions)
+        return malformed(merger, "type", merger->type, "a field appears twice");
+    slot->definition = merger->descriptor->definitions;
+    return CDACQ_OK;
 }
 
 /* Compact: {"!": SIZE, "Field": OFFSET, ...}; regular: {"name", "size", "fields": [{"name", "type", "offset"}]} */
@@ -252,17 +258,23 @@ static enum cdacq_status add_type(struct merger *merger, const struct json *valu
     if (fields && json_count(fields) > FIELD_MAX)
         return malformed(merger, "type", name, "too many fields");
     struct descriptor_item type = {.kind = CDACQ_ITEM_TYPE, .scope = "", .name = name};
+    struct descriptor_slot *slot;
     enum cdacq_status status = size ? read_size(merger, size, &type) : CDACQ_OK;
     if (status >= 0)
-        status = put(merger, type);
-    const struct json *first = fields ? json_first(fields) : NULL;
-    for (const struct json *field = first; field && status >= 0; field = json_next(field)) {
-        if (!name_of(field, regular))
-            return malformed(merger, "type", name, "a field without a name");
-        if (is_duplicate(first, field, regular))
-            return malformed(merger, "type", name, "a field appears twice");
+        status = put(merger, type, &slot);
+    if (status < 0)
+        return status;
+    merger->type = slot->key.name;
+    merger->descriptor->definitions++;
+    bool has_size = false;
+    for (const struct json *field = fields ? json_first(fields) : NULL; field && status >= 0;
+         field = json_next(field)) {
         if (regular || strcmp(json_key(field), "!") != 0)
-            status = add_field(merger, name, field, regular);
+            status = add_field(merger, field, regular);
+        else if (has_size)
+            status = malformed(merger, "type", name, "a field appears twice");
+        else
+            has_size = true;
     }
     return status;
 }
@@ -293,7 +305,7 @@ static enum cdacq_status add_global(struct merger *merger, const struct json *gl
         status = read_global_value(merger, global, &item);
     else if (value)
         status = read_plain_value(merger, value, &item);
-    return status >= 0 ? put(merger, item) : status;
+    return status >= 0 ? put(merger, item, NULL) : status;
 }
 
 /* {"Name": 2} or {"Name": "c1"}: both forms are kept as text. */
@@ -306,8 +318,10 @@ static enum cdacq_status add_contracts(struct merger *merger, const struct json 
         const char *version = json_text(item);
         if (!version)
             return malformed(merger, "contract", json_key(item), "its version is neither a number nor a string");
-        status = put(merger, (struct descriptor_item){
-                                 .kind = CDACQ_ITEM_CONTRACT, .scope = "", .name = json_key(item), .text = version});
+        status = put(
+            merger,
+            (struct descriptor_item){.kind = CDACQ_ITEM_CONTRACT, .scope = "", .name = json_key(item), .text = version},
+            NULL);
     }
     return status;
 }
@@ -324,12 +338,12 @@ enum cdacq_status descriptor_add(struct descriptor *descriptor, const struct jso
         .err = err,
     };
     if (failed)
-        return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the descriptor");
+        return out_of_memory(&merger);
     if (json_kind(root) != JSON_OBJECT)
         return malformed(&merger, "document", origin, "not an object");
     if (!descriptor_items_reserve(&descriptor->items, ITEMS_FIRST) ||
         !descriptor_slots_reserve(&descriptor->slots, ITEMS_FIRST))
-        return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the descriptor");
+        return out_of_memory(&merger);
     const struct json *types = json_get(root, "types"), *globals = json_get(root, "globals");
     const struct json *contracts = json_get(root, "contracts"), *version = json_get(root, "version");
     uint64_t schema;

@@ -38,7 +38,8 @@ struct descriptor_key {
 
 struct descriptor_slot {
     struct descriptor_key key;
-    uint32_t index; /* into the items */
+    uint32_t index;      /* into the items */
+    uint32_t definition; /* of a field: the last definition of its type that had it */
 };
 
 DEFINE_VECTOR(descriptor_items, struct descriptor_item);
@@ -50,6 +51,7 @@ struct descriptor {
     struct arena strings; /* all strings of the items */
     unsigned schema;      /* "version" of the runtime's own document */
     bool has_schema, schema_is_own;
+    uint32_t definitions; /* of types, in all documents so far */
 };
 
 enum descriptor_merge {

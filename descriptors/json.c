@@ -32,7 +32,7 @@ static bool is_space(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-static void skip_blank(struct rewriter *r)
+static void skip_blanks(struct rewriter *r)
 {
     while (r->at < r->end) {
         if (is_space(*r->at)) {
@@ -54,10 +54,28 @@ static void skip_blank(struct rewriter *r)
     }
 }
 
+/* Most of a text has neither blanks nor comments. */
+static inline void skip_blank(struct rewriter *r)
+{
+    if (r->at == r->end || *r->at <= ' ' || *r->at == '/')
+        skip_blanks(r);
+}
+
+/* Bytes of a string that are copied as they are. */
+static void copy_plain(struct rewriter *r)
+{
+    const char *at = r->at, *end = r->end;
+    char *out = r->out;
+    while (at < end && *at != '"' && *at != '\\' && (unsigned char)*at >= 0x20)
+        *out++ = *at++;
+    r->at = at;
+    r->out = out;
+}
+
 static void copy_string(struct rewriter *r)
 {
     *r->out++ = *r->at++;
-    while (r->at < r->end && *r->at != '"') {
+    for (copy_plain(r); r->at < r->end && *r->at != '"'; copy_plain(r)) {
         if ((unsigned char)*r->at < 0x20) {
             r->problem = "a control character in a string";
             return;

@@ -210,7 +210,7 @@ static const uint8_t *core_notes(struct core *core, uint64_t offset, uint64_t si
 /* Sorts the loads and fills in what is known then. Only a damaged core has overlaps. */
 static void sort_loads(struct loads *loads)
 {
-    qsort(loads->items, loads->count, sizeof *loads->items, compare_u64);
+    sort_u64(loads->items, loads->count, sizeof *loads->items);
     for (size_t i = 0; i < loads->count; i++) {
         struct load *load = &loads->items[i], *next = load + 1;
         next->readable_before = load->readable_before + load->readable;

@@ -47,6 +47,29 @@ static struct segment segment_slice(const struct segment *segment, uint64_t begi
     };
 }
 
+/* The first segment from `i` on that begins before the one in front of it, or their number. */
+static size_t run_end(const struct segments *segments, size_t i)
+{
+    do
+        i++;
+    while (i < segments->count && segments->items[i - 1].begin <= segments->items[i].begin);
+    return MIN(i, segments->count);
+}
+
+/* Sorts the segments by begin. A core adds two lists that are in order, which are merged. */
+static void sort_candidates(const struct segments *segments, struct candidate *ret)
+{
+    const struct segment *items = segments->items;
+    size_t n = segments->count, a = 0, a_end = run_end(segments, 0), b = a_end, b_end = run_end(segments, b);
+    for (size_t i = 0; i < b_end; i++) {
+        size_t from = b == b_end || (a < a_end && items[a].begin <= items[b].begin) ? a++ : b++;
+        ret[i] = (struct candidate){items[from].begin, from};
+    }
+    for (size_t i = b_end; i < n; i++)
+        ret[i] = (struct candidate){items[i].begin, i};
+    sort_u64(ret, n, sizeof *ret);
+}
+
 bool segments_seal(struct segments *segments)
 {
     size_t n = segments->count, next = 0, active = 0;
@@ -55,9 +78,7 @@ bool segments_seal(struct segments *segments)
     struct segments sealed = {0};
     if (!sorted || !heap || !segments_reserve(&sealed, n))
         return false;
-    for (size_t i = 0; i < n; i++)
-        sorted[i] = (struct candidate){segments->items[i].begin, i};
-    qsort(sorted, n, sizeof *sorted, compare_u64);
+    sort_candidates(segments, sorted);
 
     size_t previous = SIZE_MAX;
     uint64_t position = 0;

@@ -47,8 +47,7 @@ void target_deinit(struct target *target)
 
 void target_sort_mappings(struct target *target)
 {
-    if (target->mapping_count) /* qsort must not be given NULL */
-        qsort(target->mappings, target->mapping_count, sizeof *target->mappings, compare_u64);
+    sort_u64(target->mappings, target->mapping_count, sizeof *target->mappings);
 }
 
 const struct mapping *target_mapping_at(const struct target *target, uint64_t address)

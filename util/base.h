@@ -90,6 +90,17 @@ static inline int compare_u64(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Sorts items that begin with a uint64_t by it. Most lists are in order already: then it takes one pass. */
+static inline void sort_u64(void *items, size_t count, size_t size)
+{
+    const char *item = items;
+    for (size_t i = 1; i < count; i++, item += size)
+        if (compare_u64(item, item + size) > 0) {
+            qsort(items, count, size, compare_u64);
+            return;
+        }
+}
+
 /* The last component of a path. Target paths are POSIX paths on any host. */
 static inline const char *path_basename(const char *path)
 {
