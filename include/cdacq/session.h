@@ -22,6 +22,13 @@ CDACQ_API enum cdacq_status cdacq_session_create(struct cdacq_target *target, st
 /* Frees the session and all strings in its answers. NULL is allowed. */
 CDACQ_API void cdacq_session_destroy(struct cdacq_session *session);
 
+/*
+ * How many bytes the session keeps for the strings of its answers, until it is destroyed. In a process that runs, they
+ * grow with every new method that is asked for: a program that asks for days destroys the session at a size of its
+ * choice, and creates another.
+ */
+CDACQ_API size_t cdacq_session_memory(const struct cdacq_session *session);
+
 /* ---- Which method owns an instruction pointer -------------------------------------------------------------------- */
 
 enum cdacq_answer {

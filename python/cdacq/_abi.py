@@ -601,6 +601,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cdacq_target_verify": (c_int, _HANDLE, c_char_p, Visitor, c_void_p, POINTER(Verification), _ERR),
     "cdacq_session_create": (c_int, _HANDLE, _OUT, _ERR),
     "cdacq_session_destroy": (None, _HANDLE),
+    "cdacq_session_memory": (c_size_t, _HANDLE),
     "cdacq_session_method_at": (c_int, _HANDLE, c_uint64, POINTER(Method), _ERR),
     "cdacq_session_methods_at": (c_int, _HANDLE, _U64, c_size_t, POINTER(Method), _ERR),
     "cdacq_session_visit_methods": (c_int, _HANDLE, c_uint, *_VISIT),

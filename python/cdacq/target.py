@@ -289,6 +289,15 @@ class Session(Lookups):
         if self._gate.close():
             self._target._destroy_session(self._handle.value)
 
+    @property
+    def memory(self) -> int:
+        """How many bytes of strings the session keeps until it is closed.
+
+        In a process that runs, they grow with every new method that is asked for.
+        """
+        with self._inside() as handle:
+            return int(_abi.library().cdacq_session_memory(handle))
+
     def __del__(self) -> None:
         if hasattr(self, "_handle") and self._handle and not self._gate.closed:
             self.close()

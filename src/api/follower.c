@@ -48,7 +48,7 @@ void follower_retry(struct cdacq_follower *follower, uint64_t start)
 
 enum cdacq_status follower_session(struct cdacq_follower *follower, struct cdacq_error *err)
 {
-    if (follower->session && follower->session->arena.size > SESSION_MAX) {
+    if (follower->session && cdacq_session_memory(follower->session) > SESSION_MAX) {
         cdacq_session_destroy(follower->session);
         follower->session = NULL;
     }

@@ -80,6 +80,11 @@ void cdacq_session_destroy(struct cdacq_session *session)
     free(session);
 }
 
+size_t cdacq_session_memory(const struct cdacq_session *session)
+{
+    return session->arena.size + session->texts.capacity * (sizeof *session->texts.slots + 1);
+}
+
 const struct code_map *session_map(struct cdacq_session *session)
 {
     struct cdacq_target *target = session->target;

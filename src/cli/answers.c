@@ -33,6 +33,12 @@ void answers_deinit(struct answers *answers)
     answers->shown = NULL;
 }
 
+void answers_forget_strings(struct answers *answers)
+{
+    for (struct shown *slot = answers->in_use; slot; slot = slot->next)
+        slot->string = NULL;
+}
+
 const char *answers_status(enum cdacq_answer answer)
 {
     static const char *const texts[] = {[CDACQ_ANSWER_NONE] = "none",

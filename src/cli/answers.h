@@ -40,6 +40,9 @@ struct answers {
 void answers_init(struct answers *answers, struct output *out, bool json);
 void answers_deinit(struct answers *answers);
 
+/* To be called when a session is destroyed: others may have strings at the same addresses. */
+void answers_forget_strings(struct answers *answers);
+
 /* "managed", "stub", "none" or "error" */
 const char *answers_status(enum cdacq_answer answer);
 

@@ -15,14 +15,17 @@
 #include "util/clock.h"
 
 enum {
-    BATCH = 512,         /* these answers fit the processor's cache */
-    AHEAD = 8,           /* a name is fetched this many answers before it is written */
-    COMPLAINTS_MAX = 20, /* messages; the output has all problems */
+    BATCH = 512,                    /* these answers fit the processor's cache */
+    AHEAD = 8,                      /* a name is fetched this many answers before it is written */
+    COMPLAINTS_MAX = 20,            /* messages; the output has all problems */
+    SESSION_MAX = 32 * 1024 * 1024, /* bytes of strings: a process may make new methods for days */
 };
 
 struct work {
     struct cdacq_target *target;
     struct cdacq_session *session;
+    struct cdacq_session *own; /* the same, if it is not the first one */
+    bool is_process;
     bool stopped;   /* the process cannot be read any more */
     bool stops;     /* --stop: it is stopped for each batch */
     uint64_t asked; /* the second (of monotonic_ns) in which the question about a running process began */
@@ -46,6 +49,17 @@ static uint64_t seconds_now(void)
     return monotonic_ns() / 1000000000;
 }
 
+/* Takes another session when the strings of this one are many. */
+static void renew_session(struct work *work)
+{
+    struct cdacq_session *session;
+    if (cdacq_session_memory(work->session) <= SESSION_MAX || cdacq_session_create(work->target, &session, NULL) < 0)
+        return;
+    cdacq_session_destroy(work->own);
+    answers_forget_strings(&work->answers);
+    work->session = work->own = session;
+}
+
 /* A running process is read anew for addresses that were asked for since it was last read, and every second. */
 static void begin_question(void *context)
 {
@@ -67,6 +81,8 @@ static void answer_pending(void *context)
     }
     if (!work->stops && now > work->asked)
         begin_question(work);
+    if (work->is_process)
+        renew_session(work);
     work->methods->size = sizeof *work->methods;
     enum cdacq_status status = cdacq_session_methods_at(work->session, work->ips, work->pending, work->methods, &error);
     if (work->stops)
@@ -111,6 +127,7 @@ static int answer_all(const struct invocation *invocation, struct cdacq_target *
     struct work *work = allocate(sizeof *work);
     work->target = target;
     work->session = session;
+    work->is_process = target_is_pid(invocation->targets[0]);
     work->stops = stop_is_wanted(invocation);
     work->asked = seconds_now();
     work->ips = reallocate(NULL, BATCH * sizeof *work->ips);
@@ -146,6 +163,7 @@ static int answer_all(const struct invocation *invocation, struct cdacq_target *
         message("%" PRIu64 " more addresses could not be answered", errors - COMPLAINTS_MAX);
     ok = output_close(&work->out) && ok;
     answers_deinit(&work->answers);
+    cdacq_session_destroy(work->own);
     free(work->methods);
     free(work->ips);
     free(work);

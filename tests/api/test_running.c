@@ -112,6 +112,24 @@ START_TEST(every_answer_is_written_when_the_process_has_ended)
 }
 END_TEST
 
+/* What was asked before takes no more memory. */
+START_TEST(a_session_says_how_much_it_keeps)
+{
+    struct cdacq_method method = {.size = sizeof method};
+    if (!open_process())
+        return;
+    ck_assert_uint_eq(cdacq_session_memory(session), 0);
+    ck_assert_int_eq(cdacq_session_method_at(session, jitted()->begin, &method, &error), CDACQ_OK);
+    size_t memory = cdacq_session_memory(session);
+    ck_assert_uint_gt(memory, strlen(method.name));
+    for (int i = 0; i < 100; i++) {
+        cdacq_target_refresh(target, NULL);
+        ck_assert_int_eq(cdacq_session_method_at(session, jitted()->begin, &method, &error), CDACQ_OK);
+    }
+    ck_assert_uint_eq(cdacq_session_memory(session), memory);
+}
+END_TEST
+
 /* A module that the process replaces is freed, but not the path that an answer refers to. */
 START_TEST(paths_of_modules_outlive_the_modules)
 {
@@ -394,6 +412,7 @@ static Suite *suite(void)
     if (left_out_emulated("running: all but only_a_process_can_be_stopped", "no process_vm_readv"))
         return suite;
     tcase_add_test(tcase, every_answer_is_written_when_the_process_has_ended);
+    tcase_add_test(tcase, a_session_says_how_much_it_keeps);
     tcase_add_test(tcase, paths_of_modules_outlive_the_modules);
     tcase_add_test(tcase, replaced_modules_have_a_bound);
     tcase_add_test(tcase, visits_keep_their_map);

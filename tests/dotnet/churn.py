@@ -35,6 +35,7 @@ THREADS, SLOTS_PER_THREAD, SLOT_SIZE, METHODS = 4, 64, 32, 1 << 24  # as in Chur
 SLOTS, TABLE = 4096, 1 << 20
 NAME = re.compile(r"\bM_(\d)_(\d+)_(x*)\(\)")
 LEAST_NAMED, MOST_ERRORS = 0.999, 0.001
+MOST_MEMORY = 192  # MB of the tool, however long it is asked
 LEAST_ANSWERS = 5000  # or the run proves little
 
 
@@ -89,6 +90,11 @@ class Asker:
         self.process.stdin.write("".join(f"{address:x}\n" for address in addresses).encode())
         self.process.stdin.flush()
         return [json.loads(self.process.stdout.readline()) for _ in addresses]
+
+    def memory(self):
+        """Its highest so far, in MB."""
+        with open(f"/proc/{self.process.pid}/status", encoding="ascii", errors="replace") as file:
+            return int(re.search(r"VmHWM:\s*(\d+)", file.read())[1]) / 1024
 
     def close(self):
         self.process.stdin.close()
@@ -145,7 +151,8 @@ def is_name_of(churn, answer):
 
 
 def judge(churn, seconds, shown):
-    counts = collections.Counter()
+    """What was answered, and the memory that it took, in MB."""
+    counts, memory = collections.Counter(), 0
     asker = Asker(churn.pid)
     end = time.monotonic() + seconds
     try:
@@ -166,21 +173,23 @@ def judge(churn, seconds, shown):
                 counts["alive" if alive else "gone", kind] += 1
                 if kind == "wrong" or (alive and kind != "named"):
                     shown.append(f"0x{address:x}: {expected}: {answer['status']} {answer['method']} {answer['error']}")
+        memory = asker.memory()
     finally:
         asker.close()
-    return counts
+    return counts, memory
 
 
-def report(runtime, counts, made, seconds, shown):
+def report(runtime, counts, memory, made, seconds, shown):
     alive = sum(n for (life, _), n in counts.items() if life == "alive")
     wrong = sum(n for (_, kind), n in counts.items() if kind == "wrong")
     errors = sum(n for (_, kind), n in counts.items() if kind == "error")
     total = counts.total()
     named = counts["alive", "named"]
-    good = not wrong and named >= LEAST_NAMED * alive and errors <= MOST_ERRORS * total and total >= LEAST_ANSWERS
+    good = not wrong and named >= LEAST_NAMED * alive and errors <= MOST_ERRORS * total and total >= LEAST_ANSWERS \
+        and memory <= MOST_MEMORY
     print(f"{'ok' if good else 'FAILED'}: {runtime}: {total} answers, {alive} about methods alive throughout: {named} named "
           f"({100 * named / max(alive, 1):.4f} %), {wrong} wrong, {errors} errors ({100 * errors / max(total, 1):.4f} %); "
-          f"{made / seconds:.0f} methods a second")
+          f"{made / seconds:.0f} methods a second; {memory:.0f} MB")
     print("   ", ", ".join(f"{life} {kind} {n}" for (life, kind), n in sorted(counts.items())))
     for line in shown[:10]:
         print("   ", line)
@@ -272,8 +281,8 @@ def main():
                 time.sleep(2)  # the first methods compile the framework's own
                 shown, made = [], churn.made()
                 start = time.monotonic()
-                counts = judge(churn, arguments.seconds, shown)
-                good &= report(runtime, counts, churn.made() - made, time.monotonic() - start, shown)
+                counts, memory = judge(churn, arguments.seconds, shown)
+                good &= report(runtime, counts, memory, churn.made() - made, time.monotonic() - start, shown)
                 good &= finds_what_is_loaded(churn)
                 good &= answers_from_inside(churn, work)
                 good &= survives_kills(churn, arguments.kills)
