@@ -263,6 +263,6 @@ bool debug_info_il_map(const struct debug_info *info, struct il_map *ret)
 
 uint32_t il_map_find(const struct il_point *points, size_t count, uint32_t native_offset)
 {
-    size_t after = lower_bound(i, count, points[i].native_offset <= native_offset);
+    size_t after = lower_bound_in_memory(i, count, points[i].native_offset <= native_offset);
     return after ? points[after - 1].il_offset : 0;
 }

@@ -23,4 +23,19 @@
         low_;                                               \
     })
 
+/*
+ * The same without a branch that depends on the condition, which must be cheap: for arrays in memory and random
+ * searches, in which half of the branches would be mispredicted.
+ */
+#define lower_bound_in_memory(i, count, condition)                             \
+    ({                                                                         \
+        __typeof__((count) + 0) low_ = 0, left_ = (count);                     \
+        while (left_) {                                                        \
+            __typeof__(low_) i = low_ + (left_ - 1) / 2, half_ = i - low_ + 1; \
+            low_ += half_ & -(__typeof__(low_))!!(condition);                  \
+            left_ -= half_;                                                    \
+        }                                                                      \
+        low_;                                                                  \
+    })
+
 #endif

@@ -55,7 +55,7 @@ struct code_map *code_map_build(struct execution_manager *manager, struct field_
 struct code_range *code_map_range(const struct code_map *map, uint64_t address)
 {
     struct code_range *ranges = map->ranges;
-    size_t after = lower_bound(i, map->count, ranges[i].section.begin <= address);
+    size_t after = lower_bound_in_memory(i, map->count, ranges[i].section.begin <= address);
     return after && address < ranges[after - 1].section.end ? &ranges[after - 1] : NULL;
 }
 
@@ -124,14 +124,25 @@ const struct code_table *code_range_table(struct execution_manager *manager, str
 const struct block_part *code_table_find(const struct code_table *table, uint32_t relative)
 {
     const struct block_part *parts = table->items;
-    size_t low = 0, count = table->count;
-    /* Each step halves the count whichever half it keeps, so no branch can be mispredicted. */
-    while (count > 1) {
-        size_t half = count / 2;
-        low = parts[low + half].begin <= relative ? low + half : low;
-        count -= half;
+    size_t after = lower_bound_in_memory(i, table->count, parts[i].begin <= relative);
+    return after && relative < parts[after - 1].end ? &parts[after - 1] : NULL;
+}
+
+void code_search_all(struct code_search *searches, size_t count)
+{
+    /* They take their steps in turn: while one waits for memory, the others go on. */
+    for (bool more = true; more;) {
+        more = false;
+        for (struct code_search *s = searches; s < searches + count; s++) {
+            size_t half = s->count / 2;
+            s->parts += half && s->parts[half].begin <= s->relative ? half : 0;
+            s->count -= half;
+            more |= s->count > 1;
+        }
     }
-    return count && parts[low].begin <= relative && relative < parts[low].end ? &parts[low] : NULL;
+    for (struct code_search *s = searches; s < searches + count; s++)
+        if (!s->count || s->relative < s->parts->begin || s->relative >= s->parts->end)
+            s->parts = NULL;
 }
 
 bool code_map_block(struct execution_manager *manager, struct field_reader *reader, const struct code_range *range,

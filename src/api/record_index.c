@@ -13,16 +13,47 @@ void record_index_deinit(struct record_index *index)
 /* The last item that starts at or before `address`, or NULL. */
 static struct indexed_record *last_to(const struct indexed_records *list, uint64_t address)
 {
-    size_t after = lower_bound(i, list->count, list->items[i].start <= address);
+    size_t after = lower_bound_in_memory(i, list->count, list->items[i].start <= address);
     return after ? &list->items[after - 1] : NULL;
+}
+
+static struct method_record *later_record(const struct indexed_record *a, const struct indexed_record *b)
+{
+    const struct indexed_record *later = !a || (b && b->start > a->start) ? b : a;
+    return later ? later->record : NULL;
 }
 
 struct method_record *record_index_find(const struct record_index *index, uint64_t address)
 {
-    const struct indexed_record *a = last_to(&index->many, address), *b = last_to(&index->few, address);
-    if (!a || (b && b->start > a->start))
-        a = b;
-    return a ? a->record : NULL;
+    return later_record(last_to(&index->many, address), last_to(&index->few, address));
+}
+
+/*
+ * Sets the number of items that start at or before each address. The searches take their steps in turn, without a
+ * branch: while one waits for memory, the others go on.
+ */
+static void count_to(const struct indexed_records *list, const uint64_t *addresses, size_t count, size_t *ret)
+{
+    const struct indexed_record *items = list->items;
+    size_t left = list->count;
+    memset(ret, 0, count * sizeof *ret);
+    while (left) {
+        size_t half = (left + 1) / 2;
+        for (size_t i = 0; i < count; i++)
+            ret[i] += half & -(size_t)(items[ret[i] + half - 1].start <= addresses[i]);
+        left -= half;
+    }
+}
+
+void record_index_find_batch(const struct record_index *index, const uint64_t *addresses, size_t count,
+                             struct method_record **ret)
+{
+    size_t many[RECORD_INDEX_BATCH], few[RECORD_INDEX_BATCH];
+    count_to(&index->many, addresses, count, many);
+    count_to(&index->few, addresses, count, few);
+    for (size_t i = 0; i < count; i++)
+        ret[i] = later_record(many[i] ? &index->many.items[many[i] - 1] : NULL,
+                              few[i] ? &index->few.items[few[i] - 1] : NULL);
 }
 
 /* Moves the items of the short list into the long one. */

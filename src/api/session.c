@@ -298,7 +298,7 @@ static uint64_t funclet_start(const struct method_record *record, uint64_t ip)
     const struct method_function *functions = record->functions;
     if (!record->function_count)
         return record->functions_unknown ? 0 : record->method.code_start;
-    uint32_t after = lower_bound(i, record->function_count, record->unwind_base + functions[i].begin <= ip);
+    uint32_t after = lower_bound_in_memory(i, record->function_count, record->unwind_base + functions[i].begin <= ip);
     return record->unwind_base + functions[after ? after - 1 : 0].funclet;
 }
 
@@ -524,6 +524,13 @@ static void running_answer(struct cdacq_session *session, uint64_t ip, struct cd
         answer_changed(session, ip, ret);
 }
 
+/* Lets the processor fetch a record, or nothing for NULL. */
+static inline void prefetch_record(const struct method_record *record)
+{
+    for (size_t at = 0; record && at < sizeof *record; at += LINE_SIZE)
+        __builtin_prefetch((const char *)record + at);
+}
+
 static bool record_contains(const struct method_record *record, uint64_t address)
 {
     const struct cdacq_method *method = &record->method;
@@ -550,12 +557,25 @@ static bool is_whole(struct cdacq_session *session, struct method_record *record
     return record->is_whole;
 }
 
-/* The index only leads to a record that was formed in this question. All other answers are looked up. */
-static void look_up_running(struct cdacq_session *session, uint64_t ip, bool many, struct cdacq_method *ret)
+/* Whether a record of the index is the answer for an address. */
+static bool is_record_of(struct cdacq_session *session, struct method_record *record, uint64_t address)
+{
+    return record && !record->is_void && record_contains(record, address) && is_whole(session, record);
+}
+
+/*
+ * The index only leads to a record that was formed in this question, such as `known`. All other answers are looked up.
+ */
+static void look_up_running(struct cdacq_session *session, uint64_t ip, bool many, struct method_record *known,
+                            struct cdacq_method *ret)
 {
     uint64_t address = session_address(session, ip);
-    struct method_record *record = many ? record_index_find(&session->formed, address) : NULL;
-    if (record && !record->is_void && record_contains(record, address) && is_whole(session, record)) {
+    struct method_record *record = known;
+    if (many && !is_record_of(session, record, address)) {
+        record = record_index_find(&session->formed, address); /* it may have been formed since */
+        record = is_record_of(session, record, address) ? record : NULL;
+    }
+    if (record) {
         answer_from(session, record, NULL, address, ret);
         ret->ip = ip;
         return;
@@ -605,30 +625,55 @@ struct running_batch {
     bool many;
     struct cdacq_method *ret;
     size_t stride;
-    bool failed; /* an answer is an error */
+    bool failed;                        /* an answer is an error */
+    size_t begin, end, fetched;         /* the chunk; the end of what was fetched of it */
+    struct method_record *known[CHUNK]; /* of the fetched items: the record that the index had, or NULL */
 };
+
+/* Finds the records of the next items. They are seldom in the cache: the processor fetches them all meanwhile. */
+static void fetch_known(struct cdacq_session *session, struct running_batch *batch)
+{
+    uint64_t addresses[RECORD_INDEX_BATCH] = {0};
+    size_t count = MIN(batch->end - batch->fetched, (size_t)RECORD_INDEX_BATCH);
+    struct method_record **records = &batch->known[batch->fetched - batch->begin];
+    for (size_t i = 0; i < count; i++)
+        addresses[i] = session_address(session, batch->ips[batch->fetched + i]);
+    record_index_find_batch(&session->formed, addresses, count, records);
+    for (size_t i = 0; i < count; i++)
+        prefetch_record(records[i]);
+    batch->fetched += count;
+}
 
 static void form_answer(struct cdacq_session *session, void *context, size_t i)
 {
     struct running_batch *batch = context;
-    struct cdacq_method method;
-    look_up_running(session, batch->ips[i], batch->many, &method);
-    keep_error(session, &method);
-    batch->failed |= method.answer == CDACQ_ANSWER_ERROR;
-    put(batch->ret, batch->stride, i, &method);
+    struct cdacq_method own, *to = batch->stride == sizeof own ? &batch->ret[i] : &own; /* otherwise: another version */
+    if (batch->many && i >= batch->fetched)
+        fetch_known(session, batch);
+    look_up_running(session, batch->ips[i], batch->many, batch->many ? batch->known[i - batch->begin] : NULL, to);
+    keep_error(session, to);
+    batch->failed |= to->answer == CDACQ_ANSWER_ERROR;
+    if (to == &own)
+        put(batch->ret, batch->stride, i, &own);
 }
 
 /* Looks up addresses. IO if the process has ended: the answers that were not checked are errors then. */
 static enum cdacq_status running_answers(struct cdacq_session *session, const uint64_t *ips, size_t count,
                                          struct cdacq_method *ret, size_t stride, struct cdacq_error *err)
 {
-    struct running_batch batch = {.ips = ips, .many = count >= MANY, .ret = ret, .stride = stride};
+    struct running_batch batch;
     size_t items[CHUNK];
+    batch.ips = ips;
+    batch.many = count >= MANY;
+    batch.ret = ret;
+    batch.stride = stride;
     for (size_t from = 0; from < count; from += CHUNK) {
         size_t n = MIN(count - from, (size_t)CHUNK);
         for (size_t i = 0; i < n; i++)
             items[i] = from + i;
         batch.failed = false;
+        batch.begin = batch.fetched = from;
+        batch.end = from + n;
         size_t changed = session_form_items(session, form_answer, &batch, items, n);
         const char *gone = changed || batch.failed ? target_gone(session->target->target) : NULL;
         if (gone)
@@ -737,6 +782,8 @@ void session_answer(struct cdacq_session *session, uint64_t ip, struct cdacq_met
 static void fetch_records(struct cdacq_session *session, const uint64_t *ips, size_t count,
                           struct method_record **records)
 {
+    struct code_search searches[FETCHED];
+    const struct session_range *ranges[FETCHED];
     struct method_record **slots[FETCHED];
     bool usable = session->map && !session_is_running(session) && !session->target->target->recording;
     for (size_t i = 0; i < count; i++) {
@@ -744,19 +791,24 @@ static void fetch_records(struct cdacq_session *session, const uint64_t *ips, si
         size_t index = usable ? find_range(session, address) : SIZE_MAX;
         const struct session_range *range = index != SIZE_MAX ? &session->ranges[index] : NULL;
         uint64_t begin = range ? session->map->ranges[index].section.begin : 0;
-        const struct block_part *part =
-            range && range->table && session->map->ranges[index].section.whole && address - begin <= UINT32_MAX
-                ? code_table_find(range->table, (uint32_t)(address - begin))
-                : NULL;
+        bool searched =
+            range && range->table && session->map->ranges[index].section.whole && address - begin <= UINT32_MAX;
+        ranges[i] = range;
+        searches[i] = (struct code_search){.parts = searched ? range->table->items : NULL,
+                                           .count = searched ? range->table->count : 0,
+                                           .relative = (uint32_t)(address - begin)};
+    }
+    code_search_all(searches, count);
+    for (size_t i = 0; i < count; i++) {
+        const struct block_part *part = searches[i].parts;
         slots[i] = part && part->kind != PART_STUB && part->kind != PART_UNKNOWN
-                       ? &range->records[part - range->table->items]
+                       ? &ranges[i]->records[part - ranges[i]->table->items]
                        : NULL;
         __builtin_prefetch(slots[i]);
     }
     for (size_t i = 0; i < count; i++) {
         records[i] = slots[i] ? *slots[i] : NULL;
-        for (size_t at = 0; records[i] && at < sizeof **records; at += LINE_SIZE)
-            __builtin_prefetch((const char *)records[i] + at);
+        prefetch_record(records[i]);
     }
 }
 

@@ -174,7 +174,7 @@ const struct source_point *record_source_point(const struct method_record *recor
     const struct source_point *points = record->source_points;
     if (il_offset < 0 || !record->source_point_count)
         return NULL;
-    uint32_t after = lower_bound(i, record->source_point_count, points[i].il_offset <= (uint32_t)il_offset);
+    uint32_t after = lower_bound_in_memory(i, record->source_point_count, points[i].il_offset <= (uint32_t)il_offset);
     return after && points[after - 1].document ? &points[after - 1] : NULL;
 }
 

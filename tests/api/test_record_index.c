@@ -15,6 +15,8 @@ static struct method_record *record(size_t number)
 START_TEST(finds_the_record_before_an_address)
 {
     static size_t by_start[STARTS]; /* the number of the record that was added last, plus 1 */
+    uint64_t addresses[RECORD_INDEX_BATCH];
+    struct method_record *expected[RECORD_INDEX_BATCH], *found[RECORD_INDEX_BATCH];
     struct record_index index = {0};
     uint64_t random = 1;
     ck_assert_ptr_null(record_index_find(&index, 100));
@@ -25,11 +27,17 @@ START_TEST(finds_the_record_before_an_address)
         by_start[start] = i + 1;
         if (i % 100)
             continue;
+        size_t count = 0, most = i / 100 % RECORD_INDEX_BATCH + 1;
         for (size_t at = 0, last = 0; at < STARTS; at++) {
             last = by_start[at] ? by_start[at] : last;
-            struct method_record *expected = last ? record(last - 1) : NULL;
-            ck_assert_ptr_eq(record_index_find(&index, 10 * at), expected);
-            ck_assert_ptr_eq(record_index_find(&index, 10 * at + 9), expected);
+            addresses[count] = 10 * at + at % 10;
+            expected[count] = last ? record(last - 1) : NULL;
+            ck_assert_ptr_eq(record_index_find(&index, addresses[count]), expected[count]);
+            if (++count < most && at < STARTS - 1)
+                continue;
+            record_index_find_batch(&index, addresses, count, found);
+            ck_assert_mem_eq(found, expected, count * sizeof *found);
+            count = 0;
         }
     }
     record_index_deinit(&index);

@@ -17,6 +17,8 @@ START_TEST(finds_what_a_walk_finds)
                 after++;
             ck_assert_uint_eq(lower_bound(i, (size_t)count, items[i] < wanted), first);
             ck_assert_uint_eq(lower_bound(i, (size_t)count, items[i] <= wanted), after);
+            ck_assert_uint_eq(lower_bound_in_memory(i, (size_t)count, items[i] < wanted), first);
+            ck_assert_uint_eq(lower_bound_in_memory(i, (size_t)count, items[i] <= wanted), after);
         }
     }
 }
@@ -32,6 +34,12 @@ START_TEST(has_the_type_of_the_count)
     ck_assert_uint_eq(lower_bound(i, large, i < UINT64_C(0x123456789)), UINT64_C(0x123456789));
     ck_assert_uint_eq(lower_bound(i, UINT32_MAX, i < UINT32_MAX - 1), UINT32_MAX - 1);
     ck_assert_uint_eq(lower_bound(i, SIZE_MAX, true), SIZE_MAX);
+    _Static_assert(sizeof(lower_bound_in_memory(i, (uint32_t)3, i < 1)) == 4, "32 bits");
+    ck_assert_uint_eq(lower_bound_in_memory(i, small, true), 3);
+    ck_assert_uint_eq(lower_bound_in_memory(i, small, false), 0);
+    ck_assert_uint_eq(lower_bound_in_memory(i, large, i < UINT64_C(0x123456789)), UINT64_C(0x123456789));
+    ck_assert_uint_eq(lower_bound_in_memory(i, UINT32_MAX, i < UINT32_MAX - 1), UINT32_MAX - 1);
+    ck_assert_uint_eq(lower_bound_in_memory(i, SIZE_MAX, true), SIZE_MAX);
 }
 END_TEST
 
@@ -42,6 +50,12 @@ START_TEST(asks_only_within_the_count)
     ck_assert_uint_eq(asked, 0);
     /* Not sorted at all. */
     size_t found = lower_bound(i, (size_t)1000, (asked++, i < 1000 && i * 7919 % 1000 < 500));
+    ck_assert_uint_le(found, 1000);
+    ck_assert_uint_le(asked, 10);
+    asked = 0;
+    ck_assert_uint_eq(lower_bound_in_memory(i, (size_t)0, (asked++, true)), 0);
+    ck_assert_uint_eq(asked, 0);
+    found = lower_bound_in_memory(i, (size_t)1000, (asked++, i < 1000 && i * 7919 % 1000 < 500));
     ck_assert_uint_le(found, 1000);
     ck_assert_uint_le(asked, 10);
 }
