@@ -135,7 +135,7 @@ void code_search_all(struct code_search *searches, size_t count)
         more = false;
         for (struct code_search *s = searches; s < searches + count; s++) {
             size_t half = s->count / 2;
-            s->parts += half && s->parts[half].begin <= s->relative ? half : 0;
+            s->parts = half && s->parts[half].begin <= s->relative ? s->parts + half : s->parts;
             s->count -= half;
             more |= s->count > 1;
         }

@@ -49,8 +49,7 @@ const struct block_part *code_table_find(const struct code_table *table, uint32_
 
 /* A search in a table, which may be empty. */
 struct code_search {
-    const struct block_part
-        *parts; /* where the part is among the `count` that are left; at the end the part, or NULL */
+    const struct block_part *parts; /* `count` of them are left; at the end, the one that was found, or NULL */
     size_t count;
     uint32_t relative;
 };
