@@ -10,6 +10,7 @@ list of released names. As a module, `running_target()` gives a live process:
 
 import argparse
 import contextlib
+import ctypes
 import glob
 import os
 import re
@@ -159,10 +160,11 @@ class Target:
         return path
 
     def kernel_core(self, path=None):
-        """Ends the process by a signal; the kernel writes the core into its directory."""
+        """Ends the process by a signal to its first thread, with which the core then begins. It is in its directory."""
         refuse_piped_cores()
         path = path or os.path.join(self.work, "kernel.core")
-        os.kill(self.pid, SIGNAL_OF_A_CORE)
+        if ctypes.CDLL(None).tgkill(self.pid, self.pid, SIGNAL_OF_A_CORE) != 0:
+            raise LabError(f"process {self.pid} cannot be ended by signal {SIGNAL_OF_A_CORE}")
         self.process.wait(timeout=60)
         written = glob.glob(os.path.join(self.work, "core*"))
         if not written:

@@ -356,7 +356,9 @@ static bool is_part_of(const char *line, const struct kept *whole)
         bool all = true;
         for (const char *word = key; all && word < end;) {
             size_t length = MIN(strcspn(word, " \n"), (size_t)(end - word));
-            all = !length || has_word(begin, (size_t)(stop - begin), word, length);
+            size_t kind = length - (length && word[length - 1] == ']'); /* "[jit]" has lost its tier: "[jit Tier1]" */
+            all = !length || has_word(begin, (size_t)(stop - begin), word, length) ||
+                  has_word(begin, (size_t)(stop - begin), word, kind);
             word += length + 1;
         }
         if (all)
