@@ -250,12 +250,15 @@ class Run:
 
     def judge_ps(self, target):
         """The process is in the list, with the runtime that the folder of its libcoreclr.so names."""
-        done = subprocess.run([TOOL, "ps", "--json"], capture_output=True, encoding="utf-8", check=False)
+        for _ in range(20):  # threads come and go
+            before = len(os.listdir(f"/proc/{target.pid}/task"))
+            done = subprocess.run([TOOL, "ps", "--json"], capture_output=True, encoding="utf-8", check=False)
+            if before == len(os.listdir(f"/proc/{target.pid}/task")):
+                break
         row = {row["pid"]: row for row in map(json.loads, done.stdout.splitlines())}.get(target.pid, {})
         folder = target.runtime_directory()
         good = (row.get("readable") and row["runtime_path"] == os.path.join(folder, "libcoreclr.so") and
-                row["threads"] == len(os.listdir(f"/proc/{target.pid}/task")) and
-                row["runtime"] == os.path.basename(os.path.realpath(folder)).split("-")[0])
+                row["threads"] == before and row["runtime"] == os.path.basename(os.path.realpath(folder)).split("-")[0])
         self.note("ps", good, f"{row.get('runtime')}, {row.get('threads')} threads")
 
     def judge_stacks(self, label, target):
