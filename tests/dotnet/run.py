@@ -250,10 +250,11 @@ class Run:
 
     def judge_ps(self, target):
         """The process is in the list, with the runtime that the folder of its libcoreclr.so names."""
-        for _ in range(20):  # threads come and go
-            before = len(os.listdir(f"/proc/{target.pid}/task"))
+        threads = f"/proc/{target.pid}/task"
+        for _ in range(20):  # they come and go
+            before = len(os.listdir(threads))
             done = subprocess.run([TOOL, "ps", "--json"], capture_output=True, encoding="utf-8", check=False)
-            if before == len(os.listdir(f"/proc/{target.pid}/task")):
+            if before == len(os.listdir(threads)):
                 break
         row = {row["pid"]: row for row in map(json.loads, done.stdout.splitlines())}.get(target.pid, {})
         folder = target.runtime_directory()

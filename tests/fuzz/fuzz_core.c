@@ -87,13 +87,13 @@ static void identify(struct target *target, const struct mapped_file *file)
         abort();
 }
 
-/* There is a thread unless listing failed, some may be there even so, and only the first can have died. */
+/* There is a thread unless listing failed, or some with FORMAT: others cannot be read. Only the first can have died. */
 static void list_threads(struct target *target)
 {
     struct threads threads;
     struct cdacq_error error;
     enum cdacq_status status = target_threads(target, &threads, &error);
-    if (status < 0 ? !error.message[0] : !threads.count)
+    if (status < 0 ? !error.message[0] || (threads.count && status != CDACQ_ERR_FORMAT) : !threads.count)
         abort();
     for (size_t i = 0; i < threads.count; i++)
         if ((i && threads.items[i].died) || !memchr(threads.items[i].name, 0, sizeof threads.items[i].name))

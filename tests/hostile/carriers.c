@@ -334,6 +334,13 @@ static bool has_word(const char *line, size_t size, const char *word, size_t len
     return false;
 }
 
+/* The same, or the kind of code without its tier: "[jit]" for "[jit Tier1]". */
+static bool has_word_or_kind(const char *line, size_t size, const char *word, size_t length)
+{
+    bool is_kind = length > 2 && word[0] == '[' && word[length - 1] == ']';
+    return has_word(line, size, word, length) || (is_kind && has_word(line, size, word, length - 1));
+}
+
 /* Where the word begins that identifies a line: the address. Lines of a stack begin with a number. */
 static const char *key_of(const char *line)
 {
@@ -356,9 +363,7 @@ static bool is_part_of(const char *line, const struct kept *whole)
         bool all = true;
         for (const char *word = key; all && word < end;) {
             size_t length = MIN(strcspn(word, " \n"), (size_t)(end - word));
-            size_t kind = length - (length && word[length - 1] == ']'); /* "[jit]" has lost its tier: "[jit Tier1]" */
-            all = !length || has_word(begin, (size_t)(stop - begin), word, length) ||
-                  has_word(begin, (size_t)(stop - begin), word, kind);
+            all = !length || has_word_or_kind(begin, (size_t)(stop - begin), word, length);
             word += length + 1;
         }
         if (all)
