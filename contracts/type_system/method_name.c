@@ -6,15 +6,45 @@
 #include "contracts/type_system/type_handle.h"
 #include "formats/names/names.h"
 
+/* What the functions of a name_source take. */
+struct source_context {
+    struct module_cache *cache;
+    const struct r2r_entries *entries; /* of a composite image; otherwise NULL */
+    struct cdacq_error *doubt;
+};
+
 static void feed_handle(void *context, uint64_t handle, struct namer *n)
 {
-    type_handle_feed(context, handle, n);
+    const struct source_context *source = context;
+    type_handle_feed(source->cache, handle, n);
 }
 
 static enum cdacq_status find_definition(void *context, uint64_t handle, const struct metadata **ret_metadata,
                                          uint32_t *ret_token)
 {
-    return type_handle_definition(context, handle, ret_metadata, ret_token);
+    const struct source_context *source = context;
+    return type_handle_definition(source->cache, handle, ret_metadata, ret_token);
+}
+
+/* Keeps the first reason why type arguments are not known; afterwards the reader can go on. */
+static void note_doubt(struct module_cache *cache, enum cdacq_status status, struct cdacq_error *doubt)
+{
+    struct reader *raw = &cache->reader->raw;
+    struct cdacq_error reason;
+    if (doubt->status >= 0) {
+        if (reader_failed(raw))
+            status = reader_status(raw, &reason);
+        else if (!module_cache_report(cache, status, NULL, &reason))
+            error_set(&reason, status, 0, "%s", cdacq_status_text(status));
+        error_set(doubt, status, reason.address, "type arguments are not known: %s", reason.message);
+    }
+    reader_recover(raw, FAILURE_ANY);
+}
+
+static void note_lost_argument(void *context, enum cdacq_status status)
+{
+    const struct source_context *source = context;
+    note_doubt(source->cache, status, source->doubt);
 }
 
 /* Whether a module exists and has metadata; *err says what is missing. */
@@ -34,10 +64,12 @@ static void name_in_module(const struct method_namer *namer, struct module *modu
     ret->token = module ? token : 0;
     if (!has_metadata(module, &ret->error))
         return;
-    struct name_source source = {.metadata = &module->metadata, .core = namer->core};
+    struct source_context context = {.cache = namer->cache, .doubt = &ret->doubt};
+    struct name_source source = {
+        .metadata = &module->metadata, .core = namer->core, .argument_lost = note_lost_argument, .context = &context};
     enum cdacq_status status = name_method(&source, namer->spelling, token, instance, &ret->text);
     if (status < 0 && instance && namer->spelling->formal) {
-        reader_recover(&namer->cache->reader->raw, FAILURE_ANY);
+        note_doubt(namer->cache, status, &ret->doubt);
         status = name_method(&source, namer->spelling, token, NULL, &ret->text);
     }
     if (reader_failed(&namer->cache->reader->raw))
@@ -100,7 +132,7 @@ static void feed_argument(void *context, bool of_method, uint32_t index, struct 
 
 /* What the spelling shows of the instance. Its functions take `context`. */
 static struct name_instance instance_of(struct instance_context *context, const struct method_namer *namer,
-                                        const struct method_desc *method)
+                                        const struct method_desc *method, struct cdacq_error *doubt)
 {
     struct name_instance instance = {.argument = feed_argument, .context = context};
     *context = (struct instance_context){.cache = namer->cache, .method_table = method->method_table};
@@ -110,8 +142,8 @@ static struct name_instance instance_of(struct instance_context *context, const 
         type_handle_arguments(namer->cache, method->method_table, &context->type_arguments, &instance.type_count);
         instance.method_count = method_desc_arguments(namer->cache->reader, method, &context->method_arguments);
     }
-    if (namer->spelling->formal) /* which does without them */
-        reader_recover(&namer->cache->reader->raw, FAILURE_ANY);
+    if (namer->spelling->formal && reader_failed(&namer->cache->reader->raw)) /* which does without them */
+        note_doubt(namer->cache, CDACQ_OK, doubt);
     return instance;
 }
 
@@ -130,26 +162,31 @@ static struct module *find_signature_module(struct module_cache *cache, const st
 /* *ret_module is the module that was needed, if any. */
 static enum cdacq_status name_signature(const struct method_namer *namer, const struct method_desc *method,
                                         const char *owner, const char *name, const struct window *signature,
-                                        const struct module **ret_module, struct text *ret)
+                                        const struct module **ret_module, struct method_name *ret)
 {
     struct field_reader *reader = namer->cache->reader;
+    if (!signature->bytes || reader_failed(&reader->raw))
+        return CDACQ_ERR_MEMORY;
     struct instance_context context;
-    struct name_instance instance = instance_of(&context, namer, method);
+    struct name_instance instance = instance_of(&context, namer, method, &ret->doubt);
+    struct source_context source_context = {.cache = namer->cache, .doubt = &ret->doubt};
     struct name_source source = {
         .core = namer->core,
         .type_handle = feed_handle,
         .type_definition = find_definition,
         .pointer_size = reader->raw.pointer_size,
         .big_endian = reader->raw.big_endian,
-        .context = namer->cache,
+        .argument_lost = note_lost_argument,
+        .context = &source_context,
     };
-    if (!signature->bytes || reader_failed(&reader->raw))
+    if (reader_failed(&reader->raw))
         return CDACQ_ERR_MEMORY;
     enum cdacq_status status =
-        name_dynamic(&source, namer->spelling, owner, name, signature->bytes, signature->size, &instance, ret);
+        name_dynamic(&source, namer->spelling, owner, name, signature->bytes, signature->size, &instance, &ret->text);
     if (status == CDACQ_ERR_MODULE && (*ret_module = find_signature_module(namer->cache, method, &source)) &&
         source.metadata)
-        status = name_dynamic(&source, namer->spelling, owner, name, signature->bytes, signature->size, &instance, ret);
+        status = name_dynamic(&source, namer->spelling, owner, name, signature->bytes, signature->size, &instance,
+                              &ret->text);
     return status;
 }
 
@@ -173,13 +210,14 @@ static void name_dynamic_method(const struct method_namer *namer, const struct m
     const char *owner = namer->spelling->stub_class && method_desc_is_il_stub(reader, method)
                             ? namer->spelling->stub_class
                             : namer->spelling->dynamic_class;
-    enum cdacq_status status = name_signature(namer, method, owner, name, &signature, &module, &ret->text);
+    enum cdacq_status status = name_signature(namer, method, owner, name, &signature, &module, ret);
     bool needed = module && module->status < 0 && status == CDACQ_ERR_MODULE;
     if (namer->spelling->formal) {
         if (status < 0 && !ret->text.broken) {
             text_printf(&ret->text, "%s.", owner);
             text_escape(&ret->text, name, strlen(name));
             text_puts(&ret->text, "(...)");
+            ret->doubt = (struct cdacq_error){0}; /* the name says what it lacks */
         }
     } else if (reader_failed(&reader->raw)) {
         reader_status(&reader->raw, &ret->error);
@@ -203,7 +241,7 @@ static void name_by_method_desc(const struct method_namer *namer, uint64_t addre
         name_dynamic_method(namer, &method, ret);
         return;
     }
-    struct name_instance instance = instance_of(&context, namer, &method);
+    struct name_instance instance = instance_of(&context, namer, &method, &ret->doubt);
     name_in_module(namer, module_cache_get(namer->cache, method.module), method.token, &instance, ret);
 }
 
@@ -216,16 +254,11 @@ void method_name_of_desc(const struct method_namer *namer, uint64_t method_desc,
 
 /* ---- By the image's tables ---- */
 
-struct image_modules {
-    struct module_cache *cache;
-    const struct r2r_entries *entries;
-};
-
 /* Modules of a composite image are numbered by the manifest: 1 is itself, then its AssemblyRefs follow. */
 static const struct metadata *composite_module(void *context, uint32_t index)
 {
-    const struct image_modules *modules = context;
-    struct module *module = index > 1 ? find_manifest_assembly(modules->cache, modules->entries, index - 1) : NULL;
+    const struct source_context *source = context;
+    struct module *module = index > 1 ? find_manifest_assembly(source->cache, source->entries, index - 1) : NULL;
     return module ? &module->metadata : NULL;
 }
 
@@ -268,15 +301,18 @@ static void name_instance(const struct method_namer *namer, const struct code_bl
     }
     if (!has_metadata(module, &ret->error))
         return;
-    struct image_modules modules = {.cache = cache, .entries = entries};
+    struct source_context context = {.cache = cache, .entries = entries, .doubt = &ret->doubt};
     struct name_source source = {.metadata = composite ? NULL : &module->metadata,
                                  .module = composite ? composite_module : NULL,
-                                 .context = &modules};
+                                 .argument_lost = note_lost_argument,
+                                 .context = &context};
     ret->unverified |= module->unverified;
     enum cdacq_status status = name_entry_point(&source, namer->spelling, &method, &ret->text);
-    if (status < 0 && is_own && namer->spelling->formal)
+    if (status < 0 && is_own && namer->spelling->formal) {
+        note_doubt(cache, status, &ret->doubt);
         name_in_module(namer, module, method.token, NULL, ret);
-    else if (status < 0 && !module_cache_report(cache, status, status == CDACQ_ERR_MODULE ? NULL : module, &ret->error))
+    } else if (status < 0 &&
+               !module_cache_report(cache, status, status == CDACQ_ERR_MODULE ? NULL : module, &ret->error))
         error_set(&ret->error, CDACQ_ERR_MODULE, block->start,
                   "the method at 0x%" PRIx64 " is declared in another module and was not prepared", block->start);
 }
@@ -321,11 +357,16 @@ static void read_entry(struct field_reader *reader, struct code_block *block)
         block->entry_kind = (uint8_t)r2r_entry(entries, (uint32_t)function, &block->entry, &block->component);
 }
 
+static bool lacks_something(const struct method_name *name)
+{
+    return name->error.status < 0 || name->doubt.status < 0;
+}
+
 void method_name_form(const struct method_namer *namer, const struct code_block *block, struct method_name *ret)
 {
     struct field_reader *reader = namer->cache->reader;
     form_name(namer, block, ret);
-    if (ret->error.status >= 0 || !block->image || !block->method_desc || block->entry_kind == ENTRY_METHODDEF)
+    if (!lacks_something(ret) || !block->image || !block->method_desc || block->entry_kind == ENTRY_METHODDEF)
         return;
     /* The MethodDesc, or what it leads to, is missing: try the image's tables. */
     struct code_block named = *block;
@@ -335,9 +376,14 @@ void method_name_form(const struct method_namer *namer, const struct code_block 
     bool unverified = reader_unverified(&reader->raw);
     if (named.entry_kind == ENTRY_NONE || reader_failed(&reader->raw))
         return;
-    text_deinit(&ret->text);
-    *ret = (struct method_name){0};
+    struct method_name by_tables = {0};
     named.method_desc = 0;
-    form_name(namer, &named, ret);
-    ret->unverified |= unverified;
+    form_name(namer, &named, &by_tables);
+    by_tables.unverified |= unverified;
+    if (ret->error.status >= 0 && lacks_something(&by_tables)) {
+        text_deinit(&by_tables.text);
+        return;
+    }
+    text_deinit(&ret->text);
+    *ret = by_tables;
 }

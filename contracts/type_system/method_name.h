@@ -17,6 +17,7 @@ struct method_name {
     const struct module *module; /* that declares it; NULL for dynamic methods, or if not known */
     bool unverified;             /* it rests on a file that nothing confirmed */
     struct cdacq_error error;    /* why there is no name */
+    struct cdacq_error doubt;    /* why the name has formal parameters for type arguments */
 };
 
 struct method_namer {

@@ -173,7 +173,11 @@ bool type_formal_instead(struct namer *n, size_t begin)
     if (status == CDACQ_OK || !n->types->formal || n->text->broken)
         return false;
     namer_retry(n, begin);
-    return n->types->formal(n) || namer_fail(n, status);
+    if (!n->types->formal(n))
+        return namer_fail(n, status);
+    if (n->source->argument_lost)
+        n->source->argument_lost(n->source->context, status);
+    return true;
 }
 
 void type_variable(struct namer *n, bool of_method, uint32_t number)

@@ -176,9 +176,10 @@ static void set_name(struct cdacq_session *session, struct cdacq_method *method,
     if (name->text.length) {
         method->name = session_text(session, name->text.data, name->text.length);
         method->name_length = method->name ? name->text.length : 0;
-    } else if (name->error.status < 0) {
-        method->error = session_text(session, name->error.message, strlen(name->error.message));
     }
+    const struct cdacq_error *problem = name->error.status < 0 ? &name->error : &name->doubt;
+    if (problem->status < 0)
+        method->error = session_text(session, problem->message, strlen(problem->message));
     method->token = name->token;
     method->module = name->module ? name->module->path : NULL;
     if (method->module && session_is_running(session)) { /* the module is freed when the process replaces it */

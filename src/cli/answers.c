@@ -134,7 +134,9 @@ static inline char *put_name(char *p, const struct cdacq_method *m)
 {
     if (m->answer == CDACQ_ANSWER_STUB || m->answer == CDACQ_ANSWER_NONE)
         return PUT_LITERAL(p, "-");
-    return m->name ? put_bytes(p, m->name, m->name_length) : PUT_LITERAL(p, "?");
+    if (m->name)
+        p = put_bytes(p, m->name, m->name_length);
+    return LIKELY(!answers_doubt_name(m)) ? p : PUT_LITERAL(p, "?");
 }
 
 /* "[jit Tier1]", "[stub FixupPrecode]", "[none]" */

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/cli/answers.h"
 #include "src/cli/commands.h"
 #include "src/cli/console.h"
 #include "src/cli/folded.h"
@@ -52,7 +53,7 @@ struct filter {
 static void annotate(struct filter *filter, const struct cdacq_method *method)
 {
     struct output *out = &filter->out;
-    output_text_between(out, " <", method->name, "");
+    output_text_between(out, " <", method->name, answers_doubt_name(method) ? "?" : "");
     char *p = output_reserve(out, ANNOTATION_ROOM);
     p = PUT_LITERAL(p, "+");
     output_commit(out, put_hex(p, method->offset));

@@ -335,7 +335,8 @@ static void write_text(struct output *out, const struct inspection *inspection)
     switch (method->answer) {
     case CDACQ_ANSWER_MANAGED:
         output_literal(out, " ");
-        output_literal(out, method->name ? method->name : "?"); /* the library has escaped it */
+        output_literal(out, method->name ? method->name : ""); /* the library has escaped it */
+        output_literal(out, answers_doubt_name(method) ? "?" : "");
         output_printf(out, " +0x%" PRIx64 " [%s]\n", method->offset, cdacq_code_kind_text(method->kind));
         break;
     case CDACQ_ANSWER_STUB:
@@ -348,7 +349,7 @@ static void write_text(struct output *out, const struct inspection *inspection)
         output_note_between(out, " ? [error] ", method->error ? method->error : "no reason is known", "\n");
         break;
     }
-    if (method->answer == CDACQ_ANSWER_MANAGED && !method->name)
+    if (method->answer == CDACQ_ANSWER_MANAGED && (!method->name || method->error))
         text_problem(out, "method", method->error ? method->error : "no reason is known");
     text_hex(out, "method_desc", true, method->method_desc);
     text_hex(out, "entry_method_desc", answered[QUESTION_ENTRY_METHOD_DESC], inspection->entry_method_desc);

@@ -936,6 +936,29 @@ class Inspect(Case):
         self.assertEqual(lines[0], f"{ip} ? +0x0 [jit]")
         self.assertIn(["method", "? " + answer["error"]], [line.split(maxsplit=1) for line in lines])
 
+    def test_a_name_with_formal_parameters_for_what_is_missing(self):
+        """Text marks it, JSON says why."""
+        wrong = ('{"version":0,"types":{"GenericsDictInfo":{"NumTypeArgs":[1073741824,"uint16"]}},"globals":{},'
+                 '"contracts":{}}')
+        core = FIXTURES / "net10-x64" / "core"
+        listing = run("methods", "--json", core, "Demo.Derived<long>..ctor*")
+        ip = json.loads(listing.stdout)["code_start"]
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "wrong.json")
+            pathlib.Path(path).write_text(wrong, encoding="ascii")
+            answer = self.ask(core, ip, arguments=["--descriptor", path])[0]
+            line = run("ip2method", core, ip, "--descriptor", path).stdout.decode()
+            lines = run("inspect", core, ip, "--descriptor", path).stdout.decode().splitlines()
+            noted = run("filter", core, "--descriptor", path, stdin=f"at {ip}".encode()).stdout.decode()
+            pasted = run("ip2method", core, "Demo.Derived<T>..ctor()? +0x1", "--descriptor", path).stdout.decode()
+        self.assertEqual((answer["status"], answer["method"]), ("managed", "Demo.Derived<T>..ctor()"))
+        self.assertIn("type arguments are not known: GenericsDictInfo.NumTypeArgs: no memory at", answer["error"])
+        self.assertTrue(line.startswith(f"{ip} Demo.Derived<T>..ctor()? +0x0 [jit]"), line)
+        self.assertEqual(lines[0], f"{ip} Demo.Derived<T>..ctor()? +0x0 [jit]")
+        self.assertIn(["method", "? " + answer["error"]], [line.split(maxsplit=1) for line in lines])
+        self.assertEqual(noted, f"at {ip} <Demo.Derived<T>..ctor()?+0x0>")
+        self.assertTrue(pasted.startswith(f"{int(ip, 16) + 1:#x} "), pasted)
+
     def test_backslashes_of_a_module_path(self):
         """Every command shows them escaped once."""
         plain, odd = b"/System.Private.CoreLib.dll", b"\\System.Private.CoreLib.dll"

@@ -37,7 +37,6 @@ TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
 LIBRARY = os.environ.get("CDACQ_LIBRARY") or os.path.join(os.path.dirname(os.path.abspath(TOOL)), "libcdacq.so")
 PACKAGE = os.path.join(os.path.dirname(os.path.dirname(lab.HERE)), "python")
 AGREEMENT = os.environ.get("CDACQ_AGREEMENT", "test_agreement")
-AGREEMENT = os.environ.get("CDACQ_AGREEMENT", "test_agreement")
 ENTRY_POINTS = os.environ.get("CDACQ_ENTRY_POINTS", "entry_points")
 RUNTIMES = ["installed", "10.0.14", "9.0.22", "8.0.33", "hot-cold", "composite", "single-file", "other-times"]
 OLDER = ["9.0.19", "8.0.30"]  # offsets hold for a whole release: an older servicing version must answer too
@@ -87,15 +86,21 @@ class Run:
         self.note("names as the runtime spells them", enough and not tally.has_failed,
                   f"{counts[0]} il ({len(listed)} of a perf map), {counts[1]} sos")
 
-    def judge_arguments(self, core):
-        """What methods are instantiated over, in C#, against the names that equal the debugger services'."""
+    def judge_arguments(self, label, core, least):
+        """
+        What methods are instantiated over, in C#, against the names that equal the debugger services'. Where these can
+        be told, a name in C# lacks nothing.
+        """
         ips = [one.address for one in judge.as_expected(self.live)]
         pairs = zip(judge.ask(TOOL, [core, "--names", "sos"], ips), judge.ask(TOOL, core, ips))
+        pairs = [(sos, csharp) for sos, csharp in pairs if sos["method"] and csharp["method"]]
         faults = [(sos["method"], csharp["method"], arguments_fault(sos["method"], csharp["method"]))
-                  for sos, csharp in pairs if sos["method"] and csharp["method"]]
+                  for sos, csharp in pairs]
+        lacking = [(csharp["method"], csharp["error"]) for _, csharp in pairs if csharp["error"]]
         generic = [fault for fault in faults if fault[2] is not None]
-        wrong = [fault for fault in generic if fault[2]]
-        self.note("arguments of methods", len(generic) > 100 and not wrong, f"{len(generic)} methods; {wrong[:3]}")
+        wrong = [fault for fault in generic if fault[2]] + lacking
+        self.note(f"{label}: arguments of methods", len(generic) > least and not wrong,
+                  f"{len(generic)} methods; {wrong[:3]}")
 
     def judge_tiers(self, core):
         """Of code that replaced other code the tier is told. (judge() has seen to it that no tier is wrong.)"""
@@ -398,7 +403,9 @@ def test_runtime(runtime, work):
     run.judge_inspect(cores["createdump full"], GC_VERSIONS[major_of(services)])
     if not runtime.startswith("8."):
         run.judge_tiers(cores["createdump full"])
-        run.judge_arguments(cores["createdump full"])
+    run.judge_arguments("createdump full", cores["createdump full"], 100)
+    for label, core in minis.items():
+        run.judge_arguments(label, core, 20)
     if private:
         run.judge_moved({label: core for label, core in cores.items() if label != "createdump full"})
         if runtime.startswith("10.") and "kernel" in cores:
