@@ -26,15 +26,16 @@ static enum cdacq_status find_definition(void *context, uint64_t handle, const s
     return type_handle_definition(source->cache, handle, ret_metadata, ret_token);
 }
 
-/* Keeps the first reason why type arguments are not known; afterwards the reader can go on. */
-static void note_doubt(struct module_cache *cache, enum cdacq_status status, struct cdacq_error *doubt)
+/* Keeps the first reason why type arguments are not known; afterwards the reader can go on. `module` may be NULL. */
+static void note_doubt(struct module_cache *cache, enum cdacq_status status, const struct module *module,
+                       struct cdacq_error *doubt)
 {
     struct reader *raw = &cache->reader->raw;
     struct cdacq_error reason;
     if (doubt->status >= 0) {
         if (reader_failed(raw))
             status = reader_status(raw, &reason);
-        else if (!module_cache_report(cache, status, NULL, &reason))
+        else if (!module_cache_report(cache, status, module, &reason))
             error_set(&reason, status, 0, "%s", cdacq_status_text(status));
         error_set(doubt, status, reason.address, "type arguments are not known: %s", reason.message);
     }
@@ -44,7 +45,7 @@ static void note_doubt(struct module_cache *cache, enum cdacq_status status, str
 static void note_lost_argument(void *context, enum cdacq_status status)
 {
     const struct source_context *source = context;
-    note_doubt(source->cache, status, source->doubt);
+    note_doubt(source->cache, status, NULL, source->doubt);
 }
 
 /* Whether a module exists and has metadata; *err says what is missing. */
@@ -55,6 +56,16 @@ static bool has_metadata(const struct module *module, struct cdacq_error *err)
     else if (module->status < 0)
         *err = module->error;
     return module && module->status >= 0;
+}
+
+/* Whether a method or its type has type parameters. True if that cannot be told. */
+static bool is_generic(const struct metadata *metadata, uint32_t token)
+{
+    struct metadata_generics of_type, of_method;
+    uint32_t type;
+    return metadata_method_owner(metadata, metadata_rid(token), &type) < 0 ||
+           metadata_generics(metadata, type, &of_type) < 0 || metadata_generics(metadata, token, &of_method) < 0 ||
+           of_type.count || of_method.count;
 }
 
 static void name_in_module(const struct method_namer *namer, struct module *module, uint32_t token,
@@ -69,13 +80,15 @@ static void name_in_module(const struct method_namer *namer, struct module *modu
         .metadata = &module->metadata, .core = namer->core, .argument_lost = note_lost_argument, .context = &context};
     enum cdacq_status status = name_method(&source, namer->spelling, token, instance, &ret->text);
     if (status < 0 && instance && namer->spelling->formal) {
-        note_doubt(namer->cache, status, &ret->doubt);
+        note_doubt(namer->cache, status, module, &ret->doubt);
         status = name_method(&source, namer->spelling, token, NULL, &ret->text);
     }
     if (reader_failed(&namer->cache->reader->raw))
         reader_status(&namer->cache->reader->raw, &ret->error);
     else if (status < 0)
         module_cache_report(namer->cache, status, module, &ret->error);
+    else if (ret->doubt.status < 0 && !is_generic(&module->metadata, token))
+        ret->doubt = (struct cdacq_error){0};
     ret->unverified |= module->unverified;
 }
 
@@ -143,7 +156,7 @@ static struct name_instance instance_of(struct instance_context *context, const 
         instance.method_count = method_desc_arguments(namer->cache->reader, method, &context->method_arguments);
     }
     if (namer->spelling->formal && reader_failed(&namer->cache->reader->raw)) /* which does without them */
-        note_doubt(namer->cache, CDACQ_OK, doubt);
+        note_doubt(namer->cache, CDACQ_OK, NULL, doubt);
     return instance;
 }
 
@@ -168,7 +181,8 @@ static enum cdacq_status name_signature(const struct method_namer *namer, const 
     if (!signature->bytes || reader_failed(&reader->raw))
         return CDACQ_ERR_MEMORY;
     struct instance_context context;
-    struct name_instance instance = instance_of(&context, namer, method, &ret->doubt);
+    struct cdacq_error not_shown = {0}; /* a dynamic method has no type parameters, and its type is not in its name */
+    struct name_instance instance = instance_of(&context, namer, method, &not_shown);
     struct source_context source_context = {.cache = namer->cache, .doubt = &ret->doubt};
     struct name_source source = {
         .core = namer->core,
@@ -213,6 +227,7 @@ static void name_dynamic_method(const struct method_namer *namer, const struct m
     enum cdacq_status status = name_signature(namer, method, owner, name, &signature, &module, ret);
     bool needed = module && module->status < 0 && status == CDACQ_ERR_MODULE;
     if (namer->spelling->formal) {
+        reader_recover(&reader->raw, FAILURE_ANY);
         if (status < 0 && !ret->text.broken) {
             text_printf(&ret->text, "%s.", owner);
             text_escape(&ret->text, name, strlen(name));
@@ -309,7 +324,7 @@ static void name_instance(const struct method_namer *namer, const struct code_bl
     ret->unverified |= module->unverified;
     enum cdacq_status status = name_entry_point(&source, namer->spelling, &method, &ret->text);
     if (status < 0 && is_own && namer->spelling->formal) {
-        note_doubt(cache, status, &ret->doubt);
+        note_doubt(cache, status, module, &ret->doubt);
         name_in_module(namer, module, method.token, NULL, ret);
     } else if (status < 0 &&
                !module_cache_report(cache, status, status == CDACQ_ERR_MODULE ? NULL : module, &ret->error))
@@ -383,6 +398,11 @@ void method_name_form(const struct method_namer *namer, const struct code_block 
     if (ret->error.status >= 0 && lacks_something(&by_tables)) {
         text_deinit(&by_tables.text);
         return;
+    }
+    if (!by_tables.module) { /* a reference, which does not tell the definition */
+        by_tables.module = ret->module;
+        by_tables.token = ret->token;
+        by_tables.unverified |= ret->unverified;
     }
     text_deinit(&ret->text);
     *ret = by_tables;

@@ -68,7 +68,10 @@ struct name_source {
     /* Metadata of module number `index` of a ReadyToRun image, or NULL. No callback: only `metadata` is known. */
     const struct metadata *(*module)(void *context, uint32_t index);
 
-    /* Told why when a formal parameter replaces an argument that has failed. NULL: the caller does not ask. */
+    /*
+     * Told why before a formal parameter replaces an argument that has failed. It clears the failure of the reader that
+     * the metadata and the feeders read by, if there is one. NULL: the caller does not ask.
+     */
     void (*argument_lost)(void *context, enum cdacq_status status);
 
     void *context;

@@ -173,11 +173,9 @@ bool type_formal_instead(struct namer *n, size_t begin)
     if (status == CDACQ_OK || !n->types->formal || n->text->broken)
         return false;
     namer_retry(n, begin);
-    if (!n->types->formal(n))
-        return namer_fail(n, status);
-    if (n->source->argument_lost)
+    if (n->source->argument_lost) /* first: what it is told of could also keep the formal parameter from being read */
         n->source->argument_lost(n->source->context, status);
-    return true;
+    return n->types->formal(n) || namer_fail(n, status);
 }
 
 void type_variable(struct namer *n, bool of_method, uint32_t number)

@@ -71,8 +71,12 @@ struct cdacq_task {
     uint64_t object;
     const char *type;
     const char *status; /* System.Threading.Tasks.TaskStatus: "WaitingForActivation"; NULL: not known */
-    const char *method; /* the async method that it belongs to, or the method that it runs; NULL: not known */
-    int tid;            /* the thread that runs it; 0: none, or not known */
+    /*
+     * The async method that it belongs to, or the method that it runs; NULL: not known. Formal parameters replace type
+     * arguments that cannot be read.
+     */
+    const char *method;
+    int tid; /* the thread that runs it; 0: none, or not known */
 };
 
 /* What a thread waits for. */

@@ -67,7 +67,7 @@ struct cdacq_method {
     const char *module;     /* path of the module that declares the method, as the target names it */
     const char *tier;       /* of JIT code: Tier0, Tier1, Tier1OSR, Optimized, Tier0Instrumented or Tier1Instrumented */
     const char *file;       /* the path of the source file when the module was built */
-    const char *error;      /* one line: why the look-up failed, why `name` is NULL, or what it lacks; or NULL */
+    const char *error;      /* one line: why the look-up failed, why `name` is NULL, or what `name` lacks */
     const char *source_url; /* where the text of `file` is, by Source Link */
     uint32_t column;        /* from 1, where the statement at `line` begins */
 };

@@ -150,6 +150,11 @@ def printable(text: str) -> str:
         "unicode_escape").decode() for c in text.encode("utf-8", "backslashreplace").decode("utf-8"))
 
 
+def name_text(method: Method) -> str:
+    """The name of a method, with a mark if it lacks type arguments; empty if it has none."""
+    return f"{method.name}?" if method.name and method.error else method.name or ""
+
+
 def method_text(method: Method) -> str:
     """One line about what owns an address."""
     if method.answer == Answer.ERROR:
@@ -159,7 +164,7 @@ def method_text(method: Method) -> str:
     if method.answer == Answer.STUB:
         return f"stub <{method.kind.text}>"
     kind = " ".join(filter(None, (method.kind.text, method.tier)))
-    words = [f"{method.name or '?'} +{method.offset:#x}", f"[{kind}]"]
+    words = [f"{name_text(method) or '?'} +{method.offset:#x}", f"[{kind}]"]
     if method.il_offset is not None:
         words.append(f"IL_{method.il_offset:04x}")
     if method.line:

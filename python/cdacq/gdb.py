@@ -17,7 +17,7 @@ import gdb.unwinder
 from gdb.FrameDecorator import FrameDecorator
 
 from ._abi import library
-from ._debugger import MACHINES, POINTERS, REGISTERS, Debugger, Intervals, printable, relocated, subtract
+from ._debugger import MACHINES, POINTERS, REGISTERS, Debugger, Intervals, name_text, printable, relocated, subtract
 from ._lookups import Frame
 from .errors import Error
 from .target import Mapping
@@ -315,7 +315,7 @@ def _managed(base: Any, frame: Any, found: Frame | None) -> Any:
             return None
     except (Error, gdb.error):
         return None
-    name = method.name or (f"stub <{method.kind.text}>" if method.answer.name == "STUB" else "??")
+    name = name_text(method) or (f"stub <{method.kind.text}>" if method.answer.name == "STUB" else "??")
     if found and found.funclet.name != "NONE":
         name = f"[{found.funclet.name.lower()}] {name}"
     if found and found.by.name == "GUESS":

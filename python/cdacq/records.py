@@ -167,7 +167,7 @@ class Method(NamedTuple):
     tier: str | None
     file: str | None
     error: str | None
-    """Why the look-up failed, or what the name lacks."""
+    """Why the look-up failed, why there is no name, or what the name lacks."""
     source_url: str | None
     column: int
 

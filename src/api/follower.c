@@ -67,11 +67,11 @@ static bool is_wanted(void *context, const struct code_range *range, uint64_t be
     return false;
 }
 
-/* Whether code of a method stays until the process ends. */
+/* Whether code of a method stays until the process ends, and its whole name is known. */
 static bool is_kept(struct cdacq_follower *follower, const struct cdacq_method *method)
 {
     const struct code_range *range = code_map_range(follower->session->map, method->code_start);
-    return method->answer == CDACQ_ANSWER_MANAGED && method->name && range &&
+    return method->answer == CDACQ_ANSWER_MANAGED && method->name && !method->error && range &&
            !(range->section.flags & RANGE_SECTION_COLLECTIBLE);
 }
 

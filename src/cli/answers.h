@@ -46,7 +46,7 @@ void answers_forget_strings(struct answers *answers);
 /* "managed", "stub", "none" or "error" */
 const char *answers_status(enum cdacq_answer answer);
 
-/* Whether the name of a method, which has '?' then, is missing or lacks type arguments. */
+/* Whether text marks the name of a method with '?': it is missing or lacks type arguments. */
 static inline bool answers_doubt_name(const struct cdacq_method *method)
 {
     return !method->name || method->error;

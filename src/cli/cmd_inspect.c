@@ -349,7 +349,7 @@ static void write_text(struct output *out, const struct inspection *inspection)
         output_note_between(out, " ? [error] ", method->error ? method->error : "no reason is known", "\n");
         break;
     }
-    if (method->answer == CDACQ_ANSWER_MANAGED && (!method->name || method->error))
+    if (method->answer == CDACQ_ANSWER_MANAGED && answers_doubt_name(method))
         text_problem(out, "method", method->error ? method->error : "no reason is known");
     text_hex(out, "method_desc", true, method->method_desc);
     text_hex(out, "entry_method_desc", answered[QUESTION_ENTRY_METHOD_DESC], inspection->entry_method_desc);

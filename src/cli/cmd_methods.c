@@ -57,7 +57,7 @@ static bool end_patterns(struct work *work, bool is_complete)
 /* Counts code that may be what a pattern means, but cannot be read. One message stands for all of it. */
 static void count_unread(struct work *work, const struct cdacq_method *method)
 {
-    if (work->pattern_count && !method->name && method->answer != CDACQ_ANSWER_STUB && !work->unread++)
+    if (work->pattern_count && answers_doubt_name(method) && method->answer != CDACQ_ANSWER_STUB && !work->unread++)
         message("some names cannot be read, at 0x%" PRIx64 " first: %s", method->code_start,
                 method->error ? method->error : "no reason is known");
 }

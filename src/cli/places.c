@@ -135,8 +135,10 @@ bool places_find(void *context, const char *text, size_t length, bool *ret_found
         !ips_parse(text + at, length - at, &offset, &bad_offset))
         return false;
     size_t name_length = at - 1;
-    while (name_length && (ips_is_blank(text[name_length - 1]) || text[name_length - 1] == '?'))
-        name_length--; /* "Fib(int) +0x2f", "Fib<T>(int)? +0x2f", as answers have it */
+    while (name_length && ips_is_blank(text[name_length - 1])) /* "Fib(int) +0x2f", as answers have it */
+        name_length--;
+    if (name_length && text[at - 1] == '+' && text[name_length - 1] == '?') /* "Fib<T>(int)? +0x2f" */
+        name_length--;
     snprintf(name, sizeof name, "%.*s", (int)name_length, text);
     *bad = (struct bad_ip){.text = text, .length = length};
     if (text[at - 1] == '!') {

@@ -959,6 +959,19 @@ class Inspect(Case):
         self.assertEqual(noted, f"at {ip} <Demo.Derived<T>..ctor()?+0x0>")
         self.assertTrue(pasted.startswith(f"{int(ip, 16) + 1:#x} "), pasted)
 
+    def test_a_method_without_parameters_is_not_in_doubt(self):
+        """Nothing is known of its type's arguments, but it has none."""
+        wrong = '{"version":0,"types":{"MethodTable":{"MTFlags":[1073741824,"uint32"]}},"globals":{},"contracts":{}}'
+        core = FIXTURES / "net10-x64" / "core"
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "wrong.json")
+            pathlib.Path(path).write_text(wrong, encoding="ascii")
+            listing = run("methods", "--json", "--descriptor", path, core).stdout.splitlines()
+        names = {method["method"]: method["error"] for method in map(json.loads, listing) if method["kind"] == "jit"}
+        self.assertIsNone(names["Demo.Tiering.OnStack(int)"])
+        self.assertIn("type arguments are not known", names["Demo.Derived<T>..ctor()"])
+        self.assertEqual([name for name, error in names.items() if name and error and "<" not in name], [])
+
     def test_backslashes_of_a_module_path(self):
         """Every command shows them escaped once."""
         plain, odd = b"/System.Private.CoreLib.dll", b"\\System.Private.CoreLib.dll"

@@ -4,6 +4,7 @@
  */
 #include <stdio.h>
 
+#include "contracts/type_system/method_name.h"
 #include "tests/support/check_main.h"
 #include "tests/support/metadata_writer.h"
 #include "tests/support/mock_support.h"
@@ -42,6 +43,8 @@ static uint8_t *write_metadata(size_t *ret_size)
     TYPE(1, "System", "__Canon");
     TYPE(1, "System", "Nullable`1");
     TYPE(1, "System", "ValueTuple`2");
+    METADATA_ROW(&writer, METADATA_MEMBER_REF, INNER << 3, metadata_writer_string(&writer, "Plain"),
+                 metadata_writer_blob(&writer, (const uint8_t[]){0, 1, 1, 0x13, 0}, 5));
     METADATA_ROW(&writer, METADATA_NESTED_CLASS, INNER, OUTER);
     METADATA_ROW(&writer, METADATA_GENERIC_PARAM, 0, 0, TAKE << 1 | 1, metadata_writer_string(&writer, "U"));
     METADATA_ROW(&writer, METADATA_GENERIC_PARAM, 0, 0, OUTER << 1, metadata_writer_string(&writer, "T"));
@@ -236,6 +239,10 @@ START_TEST(arguments_that_are_missing)
     check_method(&process, CDACQ_NAMES_CSHARP, broken, name,
                  "type arguments are not known: InstantiatedMethodDesc.PerInstInfo: impossible value");
     uint64_t of_tuple = mock_generic_method_table(mock, process.module, INNER, &tuple, 1);
+    const uint64_t nowhere = 0x10;
+    uint64_t of_nowhere = mock_generic_method_table(mock, process.module, INNER, &nowhere, 1);
+    check_method(&process, CDACQ_NAMES_CSHARP, add_code(&process, mock_method_descs(mock, of_nowhere, PLAIN, 1, NULL)),
+                 "Ns.Outer<T>.In+ner.Plain(T)", "type arguments are not known: MethodTable.MTFlags: no memory");
     check_method(&process, CDACQ_NAMES_CSHARP, add_code(&process, mock_method_descs(mock, of_tuple, PLAIN, 1, NULL)),
                  "Ns.Outer<(int, B)>.In+ner.Plain((int, B))", "type arguments are not known: Module.PEAssembly");
     mock_destroy(mock);
@@ -529,34 +536,82 @@ START_TEST(images_without_metadata)
 }
 END_TEST
 
-/* What cannot be read from the MethodDesc can be in the image. */
+static void check_definition(struct process *process, uint64_t ip, uint32_t token, const char *module)
+{
+    struct cdacq_method method = {.size = sizeof method};
+    struct cdacq_target *target = open_process(process, CDACQ_NAMES_CSHARP);
+    struct cdacq_session *session = mock_session(target);
+    ck_assert_int_eq(cdacq_session_method_at(session, ip, &method, NULL), CDACQ_OK);
+    ck_assert_uint_eq(method.token, token);
+    ck_assert_str_eq(method.module, module);
+    cdacq_session_destroy(session);
+    cdacq_target_close(target);
+}
+
+/* What cannot be read from the MethodDesc can be in the image, which may refer to the method instead of defining it. */
 START_TEST(arguments_in_the_image)
 {
+    static const uint8_t own[] = {0x44, 0x15, 0x12, INNER << 2, 1, 0x08, TAKE, 1, 0x08}; /* In+ner<int>.Take<int> */
+    static const uint8_t reference[] = {0x50, 0x15, 0x12, INNER << 2, 1, 0x08, 1};       /* In+ner<int>.Plain */
     struct process process = make_process(_i);
     struct mock *mock = process.mock;
     size_t size;
     uint8_t *metadata = write_metadata(&size);
-    const uint8_t instance[] = {0x44, 0x15, 0x12, INNER << 2, 1, 0x08, TAKE, 1, 0x08}; /* In+ner<int>.Take<int> */
     const uint64_t length = 32;
     struct mock_r2r *r2r = mock_r2r_create(
         mock, &(struct mock_r2r_options){.tables = MOCK_R2R_INSTANCES, .metadata = metadata, .metadata_size = size});
     uint64_t lost = mock_method_table(mock, r2r->module, LAST);
     uint64_t table = mock_generic_method_table(mock, r2r->module, INNER, &process.int32, 1);
-    struct mock_r2r_method method = {.hot = &length,
-                                     .hot_count = 1,
-                                     .method_desc = mock_instantiated_method_desc(mock, table, TAKE, &lost, 1),
-                                     .instance = instance,
-                                     .instance_size = sizeof instance};
-    mock_r2r_method(r2r, &method);
-    method.instance = NULL;
-    mock_r2r_method(r2r, &method);
+    uint64_t of_lost = mock_generic_method_table(mock, r2r->module, INNER, &lost, 1);
+    uint64_t take = mock_instantiated_method_desc(mock, table, TAKE, &lost, 1);
+    uint64_t plain = mock_method_descs(mock, of_lost, PLAIN, 1, NULL);
+    const struct mock_r2r_method methods[] = {
+        {.hot = &length, .hot_count = 1, .method_desc = take, .instance = own, .instance_size = sizeof own},
+        {.hot = &length, .hot_count = 1, .method_desc = take},
+        {.hot = &length,
+         .hot_count = 1,
+         .method_desc = plain,
+         .instance = reference,
+         .instance_size = sizeof reference},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(methods); i++)
+        mock_r2r_method(r2r, &methods[i]);
     mock_r2r_finish(r2r);
     mock_set(mock, lost, "MethodTable.Module", 0x10);
     check_name(&process, CDACQ_NAMES_CSHARP, mock_r2r_start(r2r, 0),
                "Ns.Outer<int>.In+ner.Take<int>(int, Ns.Outer<int>)");
     check_method(&process, CDACQ_NAMES_CSHARP, mock_r2r_start(r2r, 1), "Ns.Outer<int>.In+ner.Take<U>(int, Ns.Outer<U>)",
                  "type arguments are not known: Module.PEAssembly");
+    check_name(&process, CDACQ_NAMES_CSHARP, mock_r2r_start(r2r, 2), "Ns.Outer<int>.In+ner.Plain(int)");
+    for (size_t i = 0; i < ARRAY_SIZE(methods); i++)
+        check_definition(&process, mock_r2r_start(r2r, i), METADATA_METHOD_DEF << 24 | (i < 2 ? TAKE : PLAIN),
+                         "/mock/r2r.dll");
     free(metadata);
+    mock_destroy(mock);
+}
+END_TEST
+
+/* A name that does without what cannot be read leaves no failure behind: more is read with the same reader. */
+START_TEST(names_leave_no_failure)
+{
+    struct process process = make_process(_i);
+    struct mock *mock = process.mock;
+    const uint8_t signature[] = {0, 1, 1, 0x08};
+    uint64_t table = mock_method_table(mock, process.module, 0);
+    uint64_t desc = mock_dynamic_method_desc_of(mock, table, "Dyn", false, signature, sizeof signature);
+    mock_set(mock, desc, "StoredSigMethodDesc.Sig", 0x10);
+    struct cdacq_target *target = open_process(&process, CDACQ_NAMES_CSHARP);
+    struct cdacq_session *session = mock_session(target);
+    const struct method_namer namer = {
+        .cache = &session->modules, .spelling = &name_spelling_stack_trace, .runtime_types = true};
+    struct method_name name = {0};
+    reader_begin(&session->reader.raw, FUEL_NAME);
+    method_name_of_desc(&namer, desc, &name);
+    ck_assert_str_eq(name.text.data, ".Dyn(...)");
+    ck_assert(!reader_failed(&session->reader.raw));
+    text_deinit(&name.text);
+    cdacq_session_destroy(session);
+    cdacq_target_close(target);
     mock_destroy(mock);
 }
 END_TEST
@@ -654,6 +709,7 @@ static Suite *suite(void)
     tcase_add_loop_test(t, the_layer_above_finds_the_files, 0, ARCH_COUNT);
     tcase_add_loop_test(t, images_without_metadata, 0, ARCH_COUNT);
     tcase_add_loop_test(t, arguments_in_the_image, 0, ARCH_COUNT);
+    tcase_add_loop_test(t, names_leave_no_failure, 0, ARCH_COUNT);
     tcase_add_loop_test(t, names_that_are_too_long, 0, ARCH_COUNT);
     tcase_add_loop_test(t, tiers, 0, ARCH_COUNT);
     tcase_add_loop_test(t, tiers_that_are_not_published, 0, ARCH_COUNT);
