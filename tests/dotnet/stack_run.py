@@ -29,6 +29,7 @@ DUMPS = 8  # of the storm, for each runtime
 DUMPS_OF_A_PROCESS = 50  # then a new process, with another seed
 BUILDS = [("Release", "portable"), ("Debug", "portable"), ("Release", "embedded")]
 LEAST_PLACES = 60
+SIZE_OF_A_MAP = 64  # bytes of debug info, at least, in a method of some lines
 
 
 # ---- The programs ----
@@ -95,6 +96,19 @@ def walk(target, *options):
     if done.returncode == 64:  # a version without --each
         done = subprocess.run([TOOL, "stack", "--json", *options, str(target)], capture_output=True, encoding="utf-8", check=False)
     return [json.loads(line) for line in done.stdout.splitlines()], done.stderr
+
+
+def mark_lost_maps(core, frames):
+    """
+    Marks frames whose code replaced other code on the stack if the core lacks the map to IL of that code. For a small
+    core of .NET 8 to 10, the debugger services visit the map of the code that the MethodDesc refers to, which is other
+    code; this one is there only if it shares a page with something else.
+    """
+    for frame in frames:
+        if stack_judge.is_managed(frame) and frame["il_offset"] is None and "Places.OnStackReplacement(" in (frame["method"] or ""):
+            done = subprocess.run([TOOL, "inspect", "--json", core, frame["ip"]], capture_output=True, encoding="utf-8", check=False)
+            place = int(json.loads(done.stdout)["debug_info"], 16)
+            frame["map_is_lost"] = len(CoreMemory(core).up_to(place, SIZE_OF_A_MAP)) < SIZE_OF_A_MAP
 
 
 # ---- Dumps of the storm ----
@@ -190,6 +204,8 @@ class Run:
     def told(self, label, told, target):
         tally = stack_judge.Tally()
         frames, said = walk(target, *(["--stop"] if target.isdigit() else []))
+        if label.endswith("mini"):
+            mark_lost_maps(target, frames)
         threads = stack_judge.by_thread(frames)
         for line in set(said.splitlines()):
             tally.add("lines on stderr", line[:200])

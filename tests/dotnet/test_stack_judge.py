@@ -135,6 +135,14 @@ class Told(unittest.TestCase):
     def failures(self, lines, frames):
         return set(stack_judge.failures(self.counts(lines, frames)))
 
+    def test_lost_map(self):
+        """What a small core lacks may be missing; what is there must be right."""
+        without, wrong = ({**self.FRAMES[3], "line": line, "file": file, "il_offset": offset}
+                          for line, file, offset in ((None, None, None), (23, "Program.cs", 7)))
+        for frame, lost, failed in ((without, False, True), (without, True, False), (wrong, True, True)):
+            frames = [*self.FRAMES[:3], {**frame, "map_is_lost": lost}, self.FRAMES[4]]
+            self.assertEqual("LINE DIFFERS" in self.failures(self.LINES, frames), failed)
+
     def test_equal(self):
         self.assertEqual(self.failures(self.LINES, self.FRAMES), set())
         self.assertEqual(self.counts(self.LINES, self.FRAMES).counts["line equal"], 2)
