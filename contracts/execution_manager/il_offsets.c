@@ -5,6 +5,7 @@ struct memory_source {
     struct reader *reader;
     uint64_t address;
     struct window copy; /* of bytes that are not in one span */
+    uint64_t missing;   /* the end of what was last asked for in vain; 0: nothing was */
 };
 
 static const void *memory_window(void *context, uint64_t offset, size_t count)
@@ -12,11 +13,13 @@ static const void *memory_window(void *context, uint64_t offset, size_t count)
     struct memory_source *source = context;
     uint64_t address = source->address + offset;
     const uint8_t *bytes = reader_try_view(source->reader, address, count);
-    if (bytes || count == 1)
-        return bytes;
     uint8_t last;
-    if (!reader_try_copy(source->reader, address + count - 1, &last, 1))
+    if (bytes)
+        return bytes;
+    if (count == 1 || !reader_try_copy(source->reader, address + count - 1, &last, 1)) {
+        source->missing = address + count - 1;
         return NULL;
+    }
     window_deinit(&source->copy);
     return reader_window(source->reader, address, count, "debug info", &source->copy) ? source->copy.bytes : NULL;
 }
@@ -46,7 +49,8 @@ bool block_il_map(const struct debug_info_encoding *encoding, struct field_reade
     struct memory_source source = {.reader = &reader->raw, .address = address};
     struct bytes bytes = {.window = memory_window, .context = &source, .size = UINT64_MAX - address};
     if (address && !(debug_info_open(encoding, &bytes, has_flag_byte, &info) && debug_info_il_map(&info, &map)))
-        reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, address, "debug info");
+        reader_fail(&reader->raw, source.missing ? CDACQ_ERR_MEMORY : CDACQ_ERR_CORRUPT,
+                    source.missing ? source.missing : address, "debug info");
     window_deinit(&source.copy);
     if (reader_failed(&reader->raw)) {
         il_map_deinit(&map);

@@ -206,6 +206,9 @@ struct il_point;
 /* Decodes the IL offsets of a record's method. `block` is the record's, or NULL: it is then looked up. */
 void record_read_il_map(struct cdacq_session *session, struct method_record *record, const struct code_block *block);
 
+/* Why an IL offset of the method is not known, and so its line: reads the map again. Kept by the session, or static. */
+const char *record_why_no_il_offset(struct cdacq_session *session, const struct method_record *record);
+
 /* Adds the IL offset to what record_answer() has filled, where it is known. */
 void record_answer_il(const struct method_record *record, struct cdacq_method *ret);
 

@@ -4,22 +4,47 @@
  */
 #include "contracts/execution_manager/il_offsets.h"
 
-#include "src/api/handles.h"
+#include <stdio.h>
+
+#include "src/api/question.h"
 
 /* Of all methods that a session remembers: a large process has some 2 million bounds in all. */
 enum { IL_POINTS_MAX = 8 * 1024 * 1024 };
 
-void record_read_il_map(struct cdacq_session *session, struct method_record *record, const struct code_block *block)
+/* The map of a method, of which `block` may be NULL. False if there is none, or the reader has failed. */
+static bool read_map(struct cdacq_session *session, const struct method_record *record, const struct code_block *block,
+                     struct il_map *ret)
 {
     struct cdacq_target *target = session->target;
     struct field_reader *reader = &session->reader;
     struct code_block found;
-    struct il_map map = {0};
-    record->has_il_map = true; /* found or not */
     reader_begin(&reader->raw, FUEL_LOOKUP);
     if (!block && execution_manager_find(&target->manager, reader, record->method.code_start, &found))
         block = &found;
-    if (!block || !code_block_is_method(block) || !block_il_map(target->contracts.debug_info, reader, block, &map))
+    return block && code_block_is_method(block) && block_il_map(target->contracts.debug_info, reader, block, ret);
+}
+
+const char *record_why_no_il_offset(struct cdacq_session *session, const struct method_record *record)
+{
+    static const char plain[] = "the IL offset is not known, so the line is not known";
+    struct cdacq_error reason;
+    char text[sizeof plain + 2 + sizeof reason.message];
+    struct il_map map = {0};
+    if (read_map(session, record, NULL, &map))
+        il_map_deinit(&map);
+    if (!reader_failed(&session->reader.raw))
+        return plain;
+    reader_status(&session->reader.raw, &reason);
+    int length = snprintf(text, sizeof text, "%s: %s", plain, reason.message);
+    const char *kept = session_text(session, text, (size_t)length);
+    return kept ? kept : plain;
+}
+
+void record_read_il_map(struct cdacq_session *session, struct method_record *record, const struct code_block *block)
+{
+    struct il_map map = {0};
+    record->has_il_map = true; /* found or not */
+    if (!read_map(session, record, block, &map))
         return;
     size_t total = session->il_point_total + map.count;
     struct il_point *points =
@@ -30,7 +55,7 @@ void record_read_il_map(struct cdacq_session *session, struct method_record *rec
         record->il_point_count = (uint32_t)map.count;
     }
     session->il_point_total = MIN(total, (size_t)IL_POINTS_MAX);
-    record->il_unverified = reader_unverified(&reader->raw);
+    record->il_unverified = reader_unverified(&session->reader.raw);
     il_map_deinit(&map);
 }
 

@@ -19,7 +19,7 @@ static const char *why_no_line(struct cdacq_session *session, const struct metho
                                const struct source_file *file, int32_t il_offset)
 {
     if (il_offset == CDACQ_OFFSET_UNKNOWN)
-        return "the IL offset is not known, so the line is not known";
+        return record_why_no_il_offset(session, record);
     if (!record->module)
         return record->method.token ? "the method's module is not known" : "the method is dynamic: no PDB describes it";
     if (!file)

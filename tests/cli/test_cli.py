@@ -6,6 +6,7 @@ import pathlib
 import re
 import resource
 import select
+import struct
 import subprocess
 import sys
 import tempfile
@@ -914,6 +915,9 @@ class Inspect(Case):
                                               '"globals":{},"contracts":{}}' % field)
                 part = self.ask(CORE, ip, arguments=["--descriptor", path])[0]
                 text = self.assert_run(PARTLY, "inspect", CORE, ip, "--descriptor", path, lines=0).stdout.decode()
+            if field == "DebugInfo":
+                self.assertIn("the IL offset is not known, so the line is not known: RealCodeHeader.DebugInfo: no memory at",
+                              part["source_problem"])
             for key in keys:
                 self.assertIn(f"RealCodeHeader.{field}: no memory at", part["errors"][key])
                 self.assertRegex(text, rf"(?m)^  {key} +\? RealCodeHeader\.{field}: no memory at 0x[0-9a-f]+$")
@@ -922,6 +926,26 @@ class Inspect(Case):
                              {key: value for key, value in whole.items() if key not in left_out})
             self.assertEqual({key for key in part["errors"] if key not in keys},
                              {key for key in whole["errors"] if key not in keys})
+
+    def test_debug_info_that_was_not_dumped(self):
+        """As in a small core: the answer says which memory is missing."""
+        core = bytearray((FIXTURES / "net10-x64" / "core").read_bytes())
+        ips = (FIXTURES / "net10-x64" / "first-light.ips").read_text(encoding="ascii").split()
+        answers = [json.loads(line) for line in run("inspect", "--json", FIXTURES / "net10-x64" / "core", *ips).stdout.splitlines()]
+        answer = next(one for one in answers if one["kind"] == "jit" and one["il_offset"] is not None)
+        place = int(answer["debug_info"], 16)
+        headers, count = struct.unpack_from("<Q", core, 32)[0], struct.unpack_from("<H", core, 56)[0]
+        for at in range(headers, headers + 56 * count, 56):
+            begin, size = struct.unpack_from("<Q", core, at + 16)[0], struct.unpack_from("<Q", core, at + 32)[0]
+            if begin <= place < begin + size:
+                struct.pack_into("<Q", core, at + 32, place - begin)
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "core")
+            path.write_bytes(core)
+            lost = self.ask(path, answer["ip"])[0]
+        self.assertEqual((lost["method"], lost["il_offset"]), (answer["method"], None))
+        self.assertEqual(lost["source_problem"], "the IL offset is not known, so the line is not known: "
+                         f"debug info: no memory at {answer['debug_info']}")
 
     def test_a_method_without_a_name(self):
         ip = self.jit["code_start"]
