@@ -295,18 +295,17 @@ static uint32_t read_own_pe_u32(struct reader *reader, uint64_t address)
 }
 
 /*
- * Compares the image's headers with those that the running process maps: its file may have been unmapped, and another
- * one mapped in its place, since the files were listed.
+ * Whether the running process has the headers of the image that was opened: its file may have been unmapped, and another
+ * one mapped in its place, since the files were listed. True where there is no image.
  */
-static void check_is_mapped(struct module *module, struct reader *reader)
+static bool is_mapped(const struct module *module, struct reader *reader)
 {
     enum { PE_POINTER = 0x3c, STAMP = 8, SIZE = 24 + 56 };
+    if (module->status < 0 || !module->base)
+        return true;
     uint64_t header = module->base + read_own_pe_u32(reader, module->base + PE_POINTER);
-    if (read_own_pe_u32(reader, header + STAMP) != module->pe.time_stamp ||
-        read_own_pe_u32(reader, header + SIZE) != module->pe.image_size)
-        module->status =
-            error_set(&module->error, CDACQ_ERR_MODULE, module->base, "%s: the process maps another image there now",
-                      module->path ? path_basename(module->path) : "image");
+    return read_own_pe_u32(reader, header + STAMP) == module->pe.time_stamp &&
+           read_own_pe_u32(reader, header + SIZE) == module->pe.image_size;
 }
 
 static void module_open(struct module *module, struct field_reader *reader)
@@ -329,8 +328,10 @@ static void module_open(struct module *module, struct field_reader *reader)
     if (module->status >= 0 && !module->path)
         take_name_from_metadata(module);
     module->unverified = reader_unverified(&reader->raw);
-    if (module->status >= 0 && module->base && reader->raw.target->changes)
-        check_is_mapped(module, &reader->raw);
+    if (reader->raw.target->changes && !is_mapped(module, &reader->raw))
+        module->status =
+            error_set(&module->error, CDACQ_ERR_MODULE, module->base, "%s: the process maps another image there now",
+                      module->path ? path_basename(module->path) : "image");
 }
 
 enum { EVIDENCE_MAX = 256 * 1024 }; /* bytes */
@@ -339,11 +340,11 @@ enum { EVIDENCE_MAX = 256 * 1024 }; /* bytes */
 static void keep_evidence(struct module *module, struct reader *reader, size_t from)
 {
     struct module_evidence *evidence = &module->evidence;
-    const struct read_log *log = reader->log;
     uint64_t size = 0;
     evidence->incomplete = true;
-    if (!log || module->status < 0)
+    if (!reader->log || module->status < 0)
         return;
+    struct read_log *log = reader_log(reader, NULL); /* copying must not extend what is copied */
     for (size_t i = from; i < log->reads.count; i++)
         size += log->reads.items[i].size;
     size_t count = log->reads.count - from;
@@ -351,14 +352,15 @@ static void keep_evidence(struct module *module, struct reader *reader, size_t f
                            !(evidence->bytes = malloc(size + 1));
     size_t at = 0;
     for (size_t i = 0; !evidence->incomplete && i < count; i++) {
-        struct logged_read read = log->reads.items[from + i]; /* a copy: reading adds to the log */
-        (void)logged_reads_append(&evidence->reads, read);
-        evidence->incomplete = !reader_try_copy(reader, read.address, evidence->bytes + at, read.size);
-        at += read.size;
+        const struct logged_read *read = &log->reads.items[from + i];
+        (void)logged_reads_append(&evidence->reads, *read);
+        evidence->incomplete = !reader_try_copy(reader, read->address, evidence->bytes + at, read->size);
+        at += read->size;
     }
+    reader_log(reader, log);
 }
 
-/* Whether memory still holds what the module was opened by. */
+/* Whether memory still holds what the module was opened by, and maps its image. */
 static bool evidence_holds(const struct module *module, struct reader *reader)
 {
     const struct module_evidence *evidence = &module->evidence;
@@ -366,7 +368,7 @@ static bool evidence_holds(const struct module *module, struct reader *reader)
     if (evidence->incomplete)
         return false;
     struct reader_task outer = reader_enter(reader, FUEL_NAME);
-    bool holds = true;
+    bool holds = is_mapped(module, reader);
     for (size_t i = 0; holds && i < evidence->reads.count; i++) {
         const struct logged_read *read = &evidence->reads.items[i];
         uint8_t piece[256];

@@ -130,6 +130,67 @@ START_TEST(a_session_says_how_much_it_keeps)
 }
 END_TEST
 
+static void write_bytes(uint64_t address, const void *bytes, size_t size)
+{
+    struct iovec local = {(void *)(uintptr_t)bytes, size}, remote = {(void *)(uintptr_t)address, size};
+    ck_assert_int_eq(process_vm_writev(target->target->pid, &local, 1, &remote, 1, 0), (ssize_t)size);
+}
+
+/* Writes a value of two to eight bytes in an order of its own: metadata is little-endian everywhere. */
+static void write_value(uint64_t address, uint64_t value, unsigned size, bool big_endian)
+{
+    uint8_t bytes[8];
+    store_u64(bytes, big_endian ? value << (64 - 8 * size) : value, big_endian);
+    write_bytes(address, bytes, size);
+}
+
+/*
+ * What a module was opened by is copied by reading it again. The last thing that is read of this one, its name, ends
+ * where the first one begins, so that a log would take the two for one.
+ */
+START_TEST(what_a_module_rests_on_has_its_own_size)
+{
+    enum { NAME_SIZE = 64, TABLES = 38, HEADER = 60 };
+    uint64_t block = mock_alloc((sample = sample_build(X64, 1, 1, true)).mock, 2 * PAGE_SIZE, PAGE_SIZE);
+    static const uint8_t zeros[2 * PAGE_SIZE];
+    mock_write(sample.mock, block, zeros, sizeof zeros);
+    mock_publish(sample.mock, NULL);
+    if (mock_carriers() <= CARRIER_PROCESS)
+        return;
+    target = mock_open(sample.mock, CARRIER_PROCESS, NULL);
+    session = mock_session(target);
+    const struct layout_slot *fields = session->reader.layout->fields;
+    struct reader *reader = &session->reader.raw;
+    uint64_t module = block + PAGE_SIZE, dynamic = block + 128;
+    uint64_t metadata = dynamic + fields[F_DynamicMetadata_Data].offset;
+    uint64_t end = module + fields[F_Module_PEAssembly].offset, strings = end - NAME_SIZE - 1;
+    write_value(module + fields[F_Module_DynamicMetadata].offset, dynamic, reader->pointer_size, reader->big_endian);
+    write_value(dynamic + fields[F_DynamicMetadata_Size].offset, end - metadata, 4, reader->big_endian);
+    write_bytes(metadata, "BSJB\1\0\1\0\0\0\0\0\0\0\0\0", 16);
+    write_value(metadata + 18, 2, 2, false); /* streams */
+    write_value(metadata + 20, HEADER, 4, false);
+    write_value(metadata + 24, TABLES, 4, false);
+    write_bytes(metadata + 28, "#~", 2);
+    write_value(metadata + 32, strings - metadata, 4, false);
+    write_value(metadata + 36, end - strings, 4, false);
+    write_bytes(metadata + 40, "#Strings", 8);
+    write_value(metadata + HEADER + 8, 1, 8, false);  /* only the table Module */
+    write_value(metadata + HEADER + 24, 1, 4, false); /* has a row */
+    write_value(metadata + HEADER + 30, 1, 2, false); /* with that name */
+    write_bytes(strings + 1, "name", 4);
+    session_read_anew(session);
+    reader_begin(reader, FUEL_LOOKUP);
+    const struct module *found = module_cache_get(&session->modules, module);
+    ck_assert_ptr_nonnull(found);
+    ck_assert_int_eq(found->status, CDACQ_OK);
+    ck_assert_str_eq(found->path, "name");
+    const struct logged_reads *reads = &found->evidence.reads;
+    ck_assert(!found->evidence.incomplete);
+    ck_assert_uint_eq(reads->items[0].address, end);
+    ck_assert_uint_eq(reads->items[reads->count - 1].address + reads->items[reads->count - 1].size, end);
+}
+END_TEST
+
 /* A module that the process replaces is freed, but not the path that an answer refers to. */
 START_TEST(paths_of_modules_outlive_the_modules)
 {
@@ -413,6 +474,7 @@ static Suite *suite(void)
         return suite;
     tcase_add_test(tcase, every_answer_is_written_when_the_process_has_ended);
     tcase_add_test(tcase, a_session_says_how_much_it_keeps);
+    tcase_add_test(tcase, what_a_module_rests_on_has_its_own_size);
     tcase_add_test(tcase, paths_of_modules_outlive_the_modules);
     tcase_add_test(tcase, replaced_modules_have_a_bound);
     tcase_add_test(tcase, visits_keep_their_map);
