@@ -328,10 +328,12 @@ static void module_open(struct module *module, struct field_reader *reader)
     if (module->status >= 0 && !module->path)
         take_name_from_metadata(module);
     module->unverified = reader_unverified(&reader->raw);
-    if (reader->raw.target->changes && !is_mapped(module, &reader->raw))
+    if (reader->raw.target->changes && !is_mapped(module, &reader->raw)) {
         module->status =
             error_set(&module->error, CDACQ_ERR_MODULE, module->base, "%s: the process maps another image there now",
                       module->path ? path_basename(module->path) : "image");
+        reader_distrust_file(&reader->raw, module->base);
+    }
 }
 
 enum { EVIDENCE_MAX = 256 * 1024 }; /* bytes */

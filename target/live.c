@@ -81,7 +81,7 @@ static bool find_memory(struct target *target, uint64_t address, struct span *re
 {
     const struct mapping *mapping = target_mapping_at(target, address);
     struct mapped_file *file = mapping ? mapping->file : NULL;
-    if (file && !file->policy->pread && mapped_file_resolve(file) && file->verified &&
+    if (file && !file->distrusted && !file->policy->pread && mapped_file_resolve(file) && file->verified &&
         mapped_file_memory_at(file, mapping->access, mapping->begin, mapping->end, mapping->offset, address, ret))
         return true;
     return live_own_memory_at(target, address, ret);
@@ -112,9 +112,24 @@ static void live_begin_question(struct target *target)
     target->question++;
 }
 
+static bool live_distrust_file(struct target *target, uint64_t address)
+{
+    const struct mapping *mapping = target_mapping_at(target, address);
+    if (!mapping || !mapping->file || mapping->file->distrusted)
+        return false;
+    mapping->file->distrusted = true;
+    live_of(target)->listed = 0;
+    forget_recent(live_of(target));
+    return true;
+}
+
 static bool live_unchanged(struct target *target, const struct read_log *log, size_t from)
 {
-    return live_pages_unchanged(&live_of(target)->pages, target->question, log, from);
+    struct live_pages *pages = &live_of(target)->pages;
+    const struct logged_file *differs = live_pages_differing_file(pages, &log->files);
+    if (differs)
+        live_distrust_file(target, differs->address);
+    return !differs && live_pages_unchanged(pages, target->question, log, from);
 }
 
 /* The memory behind the file descriptor goes when the process ends or executes a program. */
@@ -613,6 +628,7 @@ static const struct target_ops live_ops = {
     .stop = live_stop,
     .resume = live_resume,
     .unchanged = live_unchanged,
+    .distrust_file = live_distrust_file,
     .gone = live_gone,
     .destroy = live_destroy,
 };

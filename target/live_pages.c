@@ -8,6 +8,7 @@ enum {
     READ_AHEAD = 8,           /* pages of one call, if the page before the first was read */
     CHECK_VECTORS = 1000,     /* of one call; the kernel takes 1,024 */
     CHECK_BYTES = 256 * 1024, /* of one call */
+    FILE_VECTORS = 128,       /* lines of files of one call */
 };
 
 /* Memory whose pages exist already: that is cheaper than a fault for each page. */
@@ -249,6 +250,29 @@ static bool items_hold(struct live_pages *pages, const struct read_log *log, siz
             return false;
     }
     return true;
+}
+
+const struct logged_file *live_pages_differing_file(struct live_pages *pages, const struct logged_files *files)
+{
+    const struct logged_file *items = files->items;
+    struct iovec remote[FILE_VECTORS];
+    uint8_t bytes[FILE_VECTORS * LINE_SIZE];
+    for (size_t i = 0, n; i < files->count; i += n) {
+        struct iovec local = {bytes, 0};
+        n = MIN(files->count - i, (size_t)FILE_VECTORS);
+        for (size_t k = 0; k < n; k++) {
+            remote[k] = (struct iovec){(void *)(uintptr_t)items[i + k].address, items[i + k].size};
+            local.iov_len += items[i + k].size;
+        }
+        ssize_t got = process_vm_readv(pages->pid, &local, 1, remote, n, 0);
+        size_t at = 0;
+        if (got < 0)
+            pages->error = errno;
+        for (size_t k = i; k < i + n; at += items[k++].size)
+            if (at + items[k].size > (size_t)MAX(got, 0) || memcmp(bytes + at, items[k].bytes, items[k].size) != 0)
+                return &items[k];
+    }
+    return NULL;
 }
 
 bool live_pages_unchanged(struct live_pages *pages, uint64_t now, const struct read_log *log, size_t from)

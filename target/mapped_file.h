@@ -102,6 +102,7 @@ struct mapped_file {
     size_t mapping_count;
     uint64_t begin, end;                      /* from the lowest to the highest mapping */
     uint64_t device, inode;                   /* of the file that a running process maps; inode 0: not known */
+    bool distrusted;                          /* a running process had other memory than the file */
     uint64_t missing_size;                    /* bytes of its mappings that the target lacks */
     uint64_t mapped_size;                     /* the highest mapped file offset, rounded up to pages */
     _Atomic(struct file_identity *) identity; /* NULL until first needed */

@@ -1,5 +1,6 @@
 /*
- * read_log.h: which memory of a running process was read, in order, so that it can be read again.
+ * read_log.h: which memory of a running process was read, in order, so that it can be read again; and which parts of
+ * mapped files supplied bytes in its place.
  */
 #ifndef CDACQ_TARGET_READ_LOG_H
 #define CDACQ_TARGET_READ_LOG_H
@@ -13,16 +14,29 @@ struct logged_read {
 
 DEFINE_VECTOR(logged_reads, struct logged_read);
 
+/* A line of an extent of a mapped file: the first one that was used of it. */
+struct logged_file {
+    uint64_t extent; /* where it begins */
+    uint64_t address;
+    const uint8_t *bytes; /* of the file, for `address` */
+    size_t size;
+};
+
+DEFINE_VECTOR(logged_files, struct logged_file);
+
 enum {
     READ_LOG_MAX = 1 << 22,
-    READ_LOG_RECENT = 64, /* lines */
+    READ_LOG_RECENT = 64,        /* lines */
+    READ_LOG_RECENT_FILES = 256, /* extents of files */
 };
 
 struct read_log {
     struct logged_reads reads;
     size_t part;                      /* reads before this one are not extended, and may be repeated */
     uint32_t recent[READ_LOG_RECENT]; /* by a line of memory: a read in it, which may be any by now */
-    bool incomplete;                  /* memory ran out, or there were too many */
+    struct logged_files files;
+    uint32_t recent_files[READ_LOG_RECENT_FILES]; /* by an extent: its line, which may be that of another by now */
+    bool incomplete; /* memory ran out, there were too many, or a file was not what the process maps */
 };
 
 /* Adds a read, unless that is known to repeat an earlier one. One that continues the last one extends that. */
@@ -46,6 +60,18 @@ static inline void read_log_add(struct read_log *log, uint64_t address, uint64_t
         log->incomplete = true;
 }
 
+/* Adds a line of an extent of a file unless it is known to have one. */
+static inline void read_log_add_file(struct read_log *log, const struct logged_file *line)
+{
+    struct logged_files *files = &log->files;
+    uint32_t *recent = &log->recent_files[(line->extent * UINT64_C(0x9e3779b97f4a7c15) >> 32) % READ_LOG_RECENT_FILES];
+    if (*recent < files->count && files->items[*recent].extent == line->extent)
+        return;
+    *recent = (uint32_t)files->count;
+    if (files->count == READ_LOG_MAX || !logged_files_append(files, *line))
+        log->incomplete = true;
+}
+
 /* Begins a part that is complete in itself: it repeats what earlier parts have. Returns the index of its first read. */
 static inline size_t read_log_begin_part(struct read_log *log)
 {
@@ -54,13 +80,14 @@ static inline size_t read_log_begin_part(struct read_log *log)
 
 static inline void read_log_clear(struct read_log *log)
 {
-    log->reads.count = log->part = 0;
+    log->reads.count = log->part = log->files.count = 0;
     log->incomplete = false;
 }
 
 static inline void read_log_deinit(struct read_log *log)
 {
     logged_reads_deinit(&log->reads);
+    logged_files_deinit(&log->files);
 }
 
 #endif

@@ -62,6 +62,16 @@ bool reader_take_memory(struct reader *reader, uint64_t bytes, const char *what)
     return taken;
 }
 
+/* A file supplies what the process maps: a line is noted, by which that is checked later. */
+static void note_file(struct reader *reader, uint64_t address)
+{
+    const struct span *span = &reader->hint;
+    uint64_t begin = MAX(align_down(address, LINE_SIZE), span->begin);
+    uint64_t end = MIN(align_down(address, LINE_SIZE) + LINE_SIZE, span->end);
+    struct logged_file line = {span->begin, begin, span->bytes + (begin - span->begin), (size_t)(end - begin)};
+    read_log_add_file(reader->log, &line);
+}
+
 /* Moves the hint to the span around `address`: the slow path of every read. */
 static bool reader_seek(struct reader *reader, uint64_t address)
 {
@@ -75,6 +85,8 @@ static bool reader_seek(struct reader *reader, uint64_t address)
         reader->constant = reader->hint;
     reader->hint = span;
     reader->is_noted = reader->target->recording || (span.changing && reader->log);
+    if (!span.changing && reader->log)
+        note_file(reader, address);
     return true;
 }
 
@@ -113,6 +125,12 @@ static size_t copy_spans(struct reader *reader, uint64_t address, uint8_t *buffe
         done += n;
     }
     return done;
+}
+
+void reader_distrust_file(struct reader *reader, uint64_t address)
+{
+    if (target_distrust_file(reader->target, address) && reader->log)
+        reader->log->incomplete = true;
 }
 
 bool reader_try_copy(struct reader *reader, uint64_t address, void *buffer, size_t size)

@@ -25,6 +25,11 @@ bool target_unchanged(struct target *target, const struct read_log *log, size_t 
     return !target->ops->unchanged || target->ops->unchanged(target, log, from);
 }
 
+bool target_distrust_file(struct target *target, uint64_t address)
+{
+    return target->ops->distrust_file && target->ops->distrust_file(target, address);
+}
+
 const char *target_gone(struct target *target)
 {
     return target->ops->gone ? target->ops->gone(target) : NULL;

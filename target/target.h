@@ -106,13 +106,14 @@ struct target_ops {
     enum cdacq_status (*threads)(struct target *target, struct threads *ret, struct cdacq_error *err);
     /* Fills in a zeroed struct. NULL where nothing is known. */
     void (*process)(struct target *target, struct target_process *ret);
-    /* The next six are of a process, and NULL for memory that does not change. */
+    /* The next seven are of a process, and NULL for memory that does not change. */
     void (*begin_question)(struct target *target);
     void (*refresh)(struct target *target);
     /* Stops the process, which runs, and begins a question. `as_core`: its memory does not change any more. */
     enum cdacq_status (*stop)(struct target *target, bool as_core, struct cdacq_error *err);
     void (*resume)(struct target *target);
     bool (*unchanged)(struct target *target, const struct read_log *log, size_t from);
+    bool (*distrust_file)(struct target *target, uint64_t address);
     /* Why nothing can be read any more: the process has ended or executed another program. NULL if it still runs. */
     const char *(*gone)(struct target *target);
     void (*destroy)(struct target *target);
@@ -170,6 +171,12 @@ void target_refresh(struct target *target);
 
 /* Whether the process still holds what the log says was read in this question, from item `from` on. */
 bool target_unchanged(struct target *target, const struct read_log *log, size_t from);
+
+/*
+ * The process has other memory at `address` than the file that is listed as mapped there, which supplies nothing from
+ * now on. The mappings are listed again with the next target_refresh(). False if no file supplies anything there.
+ */
+bool target_distrust_file(struct target *target, uint64_t address);
 
 /* Why nothing can be read any more, or NULL. */
 const char *target_gone(struct target *target);

@@ -24,7 +24,7 @@ static struct code_block block_of(const struct cdacq_block *handle)
 static struct field_reader *begin(struct cdacq_session *session)
 {
     session_begin_question(session);
-    read_log_clear(&session->log);
+    session_clear_log(session);
     reader_begin(&session->reader.raw, FUEL_LOOKUP);
     return &session->reader;
 }

@@ -50,6 +50,12 @@ void session_question_deinit(struct cdacq_session *session)
     read_log_deinit(&session->log);
 }
 
+void session_clear_log(struct cdacq_session *session)
+{
+    reader_forget(&session->reader.raw, session->reader.raw.log); /* a span of a file is noted when it is next used */
+    read_log_clear(&session->log);
+}
+
 void session_read_anew(struct cdacq_session *session)
 {
     target_begin_question(session->target->target);
@@ -58,6 +64,13 @@ void session_read_anew(struct cdacq_session *session)
     session->unchecked.count = 0;
     session->modules.round++;
     session->pages_of = session->target->target->question;
+}
+
+void session_try_again(struct cdacq_session *session)
+{
+    if (!session->target->visits)
+        target_refresh(session->target->target);
+    session_read_anew(session);
 }
 
 void session_follow(struct cdacq_session *session)
@@ -113,7 +126,7 @@ bool session_check(struct cdacq_session *session)
         session->unchecked.items[i]->is_void = true;
     session->unchecked.count = 0;
     session->modules.round++; /* what rests on a module from now on needs it to hold later, too */
-    read_log_clear(&session->log);
+    session_clear_log(session);
     return same;
 }
 
@@ -121,7 +134,7 @@ static size_t form_singly(struct cdacq_session *session, session_form *form, voi
 {
     size_t failed = 0;
     for (size_t i = 0; i < count; i++) {
-        read_log_clear(&session->log);
+        session_clear_log(session);
         form(session, context, items[i]);
         if (!session_check(session))
             items[failed++] = items[i];
@@ -135,7 +148,7 @@ static size_t form_singly(struct cdacq_session *session, session_form *form, voi
  */
 static size_t form_halves(struct cdacq_session *session, session_form *form, void *context, size_t *items, size_t count)
 {
-    read_log_clear(&session->log);
+    session_clear_log(session);
     for (size_t i = 0; i < count; i++)
         form(session, context, items[i]);
     if (session_check(session))
@@ -152,7 +165,7 @@ size_t session_form_items(struct cdacq_session *session, session_form *form, voi
 {
     for (unsigned tries = 0; tries < SESSION_TRIES && count; tries++) {
         if (tries)
-            session_read_anew(session);
+            session_try_again(session);
         count = form_halves(session, form, context, items, count);
     }
     return count;
@@ -163,7 +176,7 @@ bool session_must_repeat(struct cdacq_session *session, unsigned *tries, bool *a
     if (session_check(session))
         return false;
     if (++*tries < SESSION_TRIES) {
-        session_read_anew(session);
+        session_try_again(session);
         return true;
     }
     const char *gone = target_gone(session->target->target);

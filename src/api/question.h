@@ -27,6 +27,12 @@ void session_follow(struct cdacq_session *session);
 /* The process is read anew from here on, but records that were formed in this question remain. */
 void session_read_anew(struct cdacq_session *session);
 
+/* What is read from here on is what the next check is about. */
+void session_clear_log(struct cdacq_session *session);
+
+/* As session_read_anew, for an answer that did not hold: the files that the process maps may be others, too. */
+void session_try_again(struct cdacq_session *session);
+
 /*
  * Whether the process still holds what was read since the last check. If not, the records that were formed since then
  * are void. True for memory that does not change.

@@ -514,10 +514,10 @@ static void answer_changed(struct cdacq_session *session, uint64_t ip, struct cd
 static void running_answer(struct cdacq_session *session, uint64_t ip, struct cdacq_method *ret)
 {
     bool same = false;
-    read_log_clear(&session->log);
+    session_clear_log(session);
     for (unsigned i = 0; i < SESSION_TRIES && !same; i++) {
         if (i)
-            session_read_anew(session);
+            session_try_again(session);
         (void)walk(session, ip, ret);
         same = session_check(session);
     }

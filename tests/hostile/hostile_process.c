@@ -182,6 +182,31 @@ static void never_come(void)
     wait_for_ever();
 }
 
+static char *remapped;
+
+/* Other memory of the same size in place of a file. */
+static void remap(int number)
+{
+    (void)number;
+    need(mmap(remapped, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == remapped);
+    strcpy(remapped, "NameInMemory");
+    ready(getpid());
+}
+
+/* A name, the address of whose pointer follows DIRECTORY, is in a mapped file and, from a signal on, in its place. */
+static void remap_file(void)
+{
+    char **name = arguments[3] && arguments[4] ? memory(strtoull(arguments[4], NULL, 16)) : NULL;
+    need(name && chdir(arguments[3]) == 0);
+    int fd = open("names", O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+    need(fd >= 0 && write(fd, "NameInFile", 10) == 10 && ftruncate(fd, PAGE) == 0);
+    remapped = *name = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, 0);
+    need(remapped != MAP_FAILED);
+    signal(SIGUSR1, remap);
+    ready(getpid());
+    wait_for_ever();
+}
+
 /* ---- Many of all ---- */
 
 static void *named_thread(void *context)
@@ -423,6 +448,7 @@ static const struct {
     {"seccomp", restrict_itself},   {"undumpable", become_undumpable},
     {"executes", execute_again},    {"namespaces", be_in_namespaces},
     {"reused", reuse_pid},          {"cut", cut_file},
+    {"remaps", remap_file},
 };
 
 int main(int argc, char **argv)

@@ -7,6 +7,7 @@ import concurrent.futures
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -27,6 +28,8 @@ ANSWER = re.compile(rb"0x7f91e58aed0f Demo\.Outer<T>\.Inner<int>\.\.ctor\(\) \+0
 PARTLY = re.compile(ANSWER.pattern.replace(b"<T>", b"<(T|!0)>").replace(
     rb"<int>\.\.ctor\(\)", rb"<(int>\.\.ctor\(\)\??|(U|!1)>\.\.ctor\(\)\?)"))
 NO_ANSWER = re.compile(b"(0x7f91e58aed0f \\? .*\n)?")
+DYNAMIC_METHOD = "7f91e5ad0040"
+NAME_POINTER = "7f91e5ac3798"  # DynamicMethodDesc.MethodName of it
 PAGE_OF_LISTING = "7f91e4834000"  # is not read before symfs has begun its first file
 TAKEN, NOT_PERMITTED = 3, 77
 ALL = "CDACQ_HOSTILE_ALL" in os.environ
@@ -121,6 +124,20 @@ class Processes(unittest.TestCase):
             process, pid = self.start(how)
             for _ in range(8 if ALL else 1 if SANITIZED else 2):
                 self.check(process, pid, "info", "methods", "stack", "perfmap", "report", right=right)
+
+    def test_remaps(self):
+        """A name in a mapped file is another one when the process has other memory there, in the same second, too."""
+        process, pid = self.start("remaps", more=[NAME_POINTER])
+        tool = subprocess.Popen([TOOL, "ip2method", str(pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+        self.addCleanup(tool.wait)
+        self.addCleanup(tool.stdout.close)
+        self.addCleanup(tool.stdin.close)
+        for expected in (b"NameInFile", b"NameInMemory", b"NameInMemory"):
+            tool.stdin.write(DYNAMIC_METHOD.encode() + b"\n")
+            self.assertRegex(tool.stdout.readline(), rb"0x\w+ dynamicClass\." + expected + rb"\(int\) \+0x0 \[jit\]\n")
+            if expected == b"NameInFile":
+                process.send_signal(signal.SIGUSR1)
+                self.assertEqual(int(process.stdout.readline()), pid)
 
     def test_executes(self):
         process, pid = self.start("executes")
