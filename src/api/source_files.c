@@ -20,12 +20,13 @@ enum {
 
 #define HASHED_MAX (UINT64_C(8) << 30) /* bytes of files whose checksum is compared, for all modules */
 
-static uint64_t file_base(struct source_file *const *file)
+static struct source_key key_of_file(struct source_file *const *file)
 {
-    return (*file)->base;
+    return (*file)->image;
 }
 
-DEFINE_HASH_TABLE_FUNCTIONS(source_file_table, struct source_file *, uint64_t, file_base, hash_u64, equal_u64);
+DEFINE_HASH_TABLE_FUNCTIONS(source_file_table, struct source_file *, struct source_key, key_of_file, hash_source_key,
+                            equal_source_keys);
 
 static void file_destroy(struct source_file *file)
 {
@@ -308,7 +309,7 @@ static bool is_below(const char *local, const char *root, const char *path)
 static bool look_for(struct search *search)
 {
     const struct file_policy *policy = search->policy;
-    const struct mapping *mapping = target_mapping_at(search->target, search->file->base);
+    const struct mapping *mapping = target_mapping_at(search->target, search->file->image.base);
     bool has_path = mapped_path_is_file(search->module_path);
     if (look_in_target(search) || ask_opener(search))
         return true;
@@ -442,9 +443,9 @@ static void read_image(struct search *search, const struct module *module, struc
     module->cache->failed = failed;
 }
 
-static const struct source_file *known_file(struct source_file_list *list, uint64_t base)
+static const struct source_file *known_file(struct source_file_list *list, struct source_key image)
 {
-    struct source_file **known = source_file_table_find(&list->files, base);
+    struct source_file **known = source_file_table_find(&list->files, image);
     return known ? *known : NULL;
 }
 
@@ -461,15 +462,16 @@ const struct source_file *source_file_get(struct source_file_list *list, struct 
                                           struct file_policy *policy, const struct module *module)
 {
     struct pe_debug debug;
+    struct source_key image = source_key_of(module);
     pthread_mutex_lock(&policy->lock);
-    const struct source_file *known = known_file(list, module->base);
+    const struct source_file *known = known_file(list, image);
     pthread_mutex_unlock(&policy->lock);
     if (known)
         return known;
     struct source_file *file = calloc(1, sizeof *file);
     if (!file)
         return NULL;
-    file->base = module->base;
+    file->image = image;
     struct search search = {.list = list,
                             .target = target,
                             .policy = policy,
@@ -479,7 +481,7 @@ const struct source_file *source_file_get(struct source_file_list *list, struct 
     error_printable(search.module_name, sizeof search.module_name, path_basename(search.module_path));
     read_image(&search, module, &debug); /* may look for the image's file, which takes the lock */
     pthread_mutex_lock(&policy->lock);
-    known = known_file(list, module->base); /* another thread may have been faster */
+    known = known_file(list, image); /* another thread may have been faster */
     if (!known) {
         find_pdb(&search);
         known = source_file_table_insert(&list->files, file, NULL) ? file : NULL;

@@ -14,12 +14,33 @@
 #include "formats/portable_pdb/portable_pdb.h"
 #include "target/mapped_file.h"
 
+/* Of a module's image. A running process can map another image where one was. */
+struct source_key {
+    uint64_t base;
+    uint32_t time_stamp, image_size;
+};
+
+static inline uint64_t hash_source_key(struct source_key key, uint64_t seed)
+{
+    return hash_u64(key.base ^ (uint64_t)key.time_stamp << 32, seed);
+}
+
+static inline bool equal_source_keys(struct source_key a, struct source_key b)
+{
+    return a.base == b.base && a.time_stamp == b.time_stamp && a.image_size == b.image_size;
+}
+
+static inline struct source_key source_key_of(const struct module *module)
+{
+    return (struct source_key){module->base, module->pe.time_stamp, module->pe.image_size};
+}
+
 struct source_file {
-    uint64_t base;   /* of the module's image: the key */
-    bool usable;     /* `pdb` is open */
-    bool embedded;   /* in the image, or in the snapshot */
-    bool refused;    /* a PDB was found and is not in use: `problem` names it */
-    bool unverified; /* the image's bytes come from a file that nothing confirmed */
+    struct source_key image; /* the key */
+    bool usable;             /* `pdb` is open */
+    bool embedded;           /* in the image, or in the snapshot */
+    bool refused;            /* a PDB was found and is not in use: `problem` names it */
+    bool unverified;         /* the image's bytes come from a file that nothing confirmed */
     struct portable_pdb pdb;
     struct file_candidate content; /* of `pdb` */
     char *path;                    /* of the file in use; NULL if it is embedded, or there is none */
@@ -30,7 +51,7 @@ struct source_file {
 DEFINE_HASH_TABLE_TYPE(source_file_table, struct source_file *);
 
 struct source_file_list {
-    struct source_file_table files; /* by base */
+    struct source_file_table files; /* by image */
     size_t allocated;               /* bytes of PDBs that are not mapped files, used or refused */
     uint64_t hashed;                /* bytes of files whose checksum was compared */
 };

@@ -21,15 +21,16 @@ struct module_source {
     const struct source_document **documents; /* by rid; NULL until first needed */
 };
 
-static uint64_t module_source_key(struct module_source *const *source)
+static struct source_key module_source_key(struct module_source *const *source)
 {
-    return (*source)->file->base;
+    return (*source)->file->image;
 }
 
 /* A document whose name makes no sense, or is one too many. */
 static const struct source_document no_document;
 
-DEFINE_HASH_TABLE_FUNCTIONS(module_sources, struct module_source *, uint64_t, module_source_key, hash_u64, equal_u64);
+DEFINE_HASH_TABLE_FUNCTIONS(module_sources, struct module_source *, struct source_key, module_source_key,
+                            hash_source_key, equal_source_keys);
 
 void session_sources_deinit(struct cdacq_session *session)
 {
@@ -52,7 +53,7 @@ const struct source_file *session_source_file(struct cdacq_session *session, con
 /* The session's view of a PDB that is usable, or NULL. */
 static struct module_source *source_of(struct cdacq_session *session, const struct module *module)
 {
-    struct module_source **known = module ? module_sources_find(&session->sources, module->base) : NULL;
+    struct module_source **known = module ? module_sources_find(&session->sources, source_key_of(module)) : NULL;
     if (known)
         return *known;
     const struct source_file *file = session_source_file(session, module);

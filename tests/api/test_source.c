@@ -464,6 +464,36 @@ START_TEST(other_addresses_have_no_source)
 }
 END_TEST
 
+/* Changes a byte of the image in the memory of the process. */
+static void change_image(size_t offset)
+{
+    char memory[64];
+    uint8_t byte = image[offset] ^ 0xff;
+    snprintf(memory, sizeof memory, "/proc/%d/mem", target->target->pid);
+    int fd = open(memory, O_WRONLY | O_CLOEXEC);
+    ck_assert_int_eq(pwrite(fd, &byte, 1, (off_t)(image_base + offset)), 1);
+    close(fd);
+}
+
+/* A process can load an assembly where it had another one. */
+START_TEST(another_image_at_the_same_place_has_another_pdb)
+{
+    enum { PE_POINTER = 0x3c, STAMP = 8, ID = 4 };
+    if (mock_carriers() <= CARRIER_PROCESS)
+        return;
+    make_process("pdb/Lines.dll");
+    write_file("app/Lines.pdb", pdb, pdb_size);
+    struct cdacq_options options = options_of("", 0);
+    open_process(CARRIER_PROCESS, &options);
+    check_lines();
+    const uint8_t *debug = memmem(image, image_size, "RSDS", 4);
+    ck_assert_ptr_nonnull(debug);
+    change_image(load_u32(image + PE_POINTER, false) + STAMP);
+    change_image((size_t)(debug - image) + ID);
+    check_no_line("it has another id");
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("source");
@@ -487,6 +517,8 @@ static Suite *suite(void)
     tcase_add_test(tc, pdbs_are_listed);
     tcase_add_test(tc, sessions_share_a_pdb);
     tcase_add_test(tc, other_addresses_have_no_source);
+    if (!left_out_emulated("source: another_image_at_the_same_place_has_another_pdb", "no process_vm_readv"))
+        tcase_add_test(tc, another_image_at_the_same_place_has_another_pdb);
     suite_add_tcase(s, tc);
     return s;
 }
