@@ -97,7 +97,7 @@ void module_cache_init(struct module_cache *cache, struct field_reader *reader, 
     *cache = (struct module_cache){.reader = reader, .files = files};
 }
 
-void module_cache_free_retired(struct module_cache *cache)
+static void free_retired(struct module_cache *cache)
 {
     cache->failed = NULL;
     while (cache->retired) {
@@ -113,7 +113,15 @@ void module_cache_deinit(struct module_cache *cache)
     for (struct module **module = NULL; (module = modules_next(&cache->modules, module));)
         module_destroy(*module);
     modules_deinit(&cache->modules);
-    module_cache_free_retired(cache);
+    free_retired(cache);
+}
+
+void module_cache_trim(struct module_cache *cache)
+{
+    if (cache->modules.count > MODULE_KEPT)
+        module_cache_deinit(cache);
+    else
+        free_retired(cache);
 }
 
 /* Reports a failure to read the module's metadata; `status` is what the metadata reader returned. */

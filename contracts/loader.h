@@ -13,6 +13,7 @@
 #include "formats/pe.h"
 
 enum {
+    MODULE_KEPT = 4 * 1024, /* modules that stay for the next question about a running process */
     MODULE_MAX = 16 * 1024, /* modules that one cache keeps, together with those that the process no longer has */
     MODULE_COST = 100,      /* fuel that opening one takes from the outer task */
 };
@@ -88,8 +89,11 @@ struct module_cache {
 void module_cache_init(struct module_cache *cache, struct field_reader *reader, struct module_files files);
 void module_cache_deinit(struct module_cache *cache);
 
-/* Frees the modules that the process no longer has. Nothing may refer to them any more. */
-void module_cache_free_retired(struct module_cache *cache);
+/*
+ * Frees the modules that the process no longer has, and all if there are more than MODULE_KEPT: most of these have been
+ * unloaded, and nobody asks for them again. Nothing may refer to a module any more.
+ */
+void module_cache_trim(struct module_cache *cache);
 
 /* The module at `address`, opened on first use. NULL only if memory runs out or above MODULE_MAX. */
 struct module *module_cache_get(struct module_cache *cache, uint64_t address);

@@ -34,7 +34,7 @@ static void forget_records(struct cdacq_session *session)
     walked_records_deinit(&session->walked);
     record_index_deinit(&session->formed);
     arena_deinit(&session->records_arena);
-    module_cache_free_retired(&session->modules);
+    module_cache_trim(&session->modules);
     session->answered = NULL;
     session->function_total = 0;
     session->il_point_total = 0;

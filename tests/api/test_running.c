@@ -246,8 +246,28 @@ START_TEST(replaced_modules_have_a_bound)
     session_read_anew(session);
     reader_begin(&session->reader.raw, FUEL_LOOKUP);
     ck_assert_ptr_null(module_cache_get(cache, address));
-    module_cache_free_retired(cache);
+    module_cache_trim(cache);
     ck_assert_ptr_nonnull(module_cache_get(cache, address));
+}
+END_TEST
+
+/* Each module that a process loads can be at another address than those before it. */
+START_TEST(unloaded_modules_are_forgotten)
+{
+    if (!open_process())
+        return;
+    struct module_cache *cache = &session->modules;
+    session_read_anew(session);
+    reader_begin(&session->reader.raw, FUEL_INDEX);
+    for (uint64_t i = 0; i < MODULE_KEPT; i++)
+        ck_assert_ptr_nonnull(module_cache_get(cache, 0x1000 + i));
+    module_cache_trim(cache);
+    ck_assert_uint_eq(cache->modules.count, MODULE_KEPT);
+    ck_assert_ptr_nonnull(module_cache_get(cache, 0x1000 + MODULE_KEPT));
+    module_cache_trim(cache);
+    ck_assert_uint_eq(cache->modules.count, 0);
+    reader_begin(&session->reader.raw, FUEL_INDEX);
+    ck_assert_ptr_nonnull(module_cache_get(cache, 0x1000));
 }
 END_TEST
 
@@ -477,6 +497,7 @@ static Suite *suite(void)
     tcase_add_test(tcase, what_a_module_rests_on_has_its_own_size);
     tcase_add_test(tcase, paths_of_modules_outlive_the_modules);
     tcase_add_test(tcase, replaced_modules_have_a_bound);
+    tcase_add_test(tcase, unloaded_modules_are_forgotten);
     tcase_add_test(tcase, visits_keep_their_map);
     tcase_add_test(tcase, every_call_is_a_question);
     tcase_add_test(tcase, answers_about_blocks_are_checked);
