@@ -12,7 +12,7 @@
 #include "util/binary_search.h"
 #include "util/hash_table.h"
 #include "util/vector.h"
-#include "src/api/handles.h"
+#include "src/api/question.h"
 #include "formats/perf_name.h"
 #include "src/perf/record_file.h"
 #include "util/sized.h"
@@ -24,6 +24,7 @@ enum {
     CANDIDATES_MAX = 64,   /* methods of one size without a record that are compared with a record */
     DETAIL = 320,
     PROGRESS_STEP = 1024, /* records */
+    ASKED_AT_ONCE = 4096, /* records and methods, in one question */
 };
 
 static const struct {
@@ -86,6 +87,7 @@ struct verifier {
     } newest;           /* matching record of a JIT-compiled method; 0, 0 if none */
     bool holds_methods; /* a record is not of a stub */
     bool stub_block;    /* a stub record is of the kind that .NET 10 fails on */
+    uint64_t asked;     /* records and methods */
     int (*visit)(const struct cdacq_comparison *, void *);
     void *context;
     struct cdacq_verification *sum;
@@ -152,6 +154,13 @@ static bool has_later_record(const struct verifier *v, const struct file_record 
     return start && start->last > record->number;
 }
 
+/* A session keeps what it has read of a running process until the next question. */
+static void bound_question(struct verifier *v)
+{
+    if (++v->asked % ASKED_AT_ONCE == 0)
+        session_begin_question(v->session);
+}
+
 /* ---- A record and what the target has ---------------------------------------------------------------------------- */
 
 enum agreement { UNKNOWN, DIFFERS, AGREES };
@@ -207,7 +216,7 @@ static enum agreement compare_code(struct verifier *v, const struct file_record 
     return AGREES;
 }
 
-static void find_evidence(struct verifier *v, const struct file_record *record, struct evidence *ret)
+static void find_evidence_once(struct verifier *v, const struct file_record *record, struct evidence *ret)
 {
     *ret = (struct evidence){.name = UNKNOWN, .code = UNKNOWN};
     session_answer(v->session, record->address, &ret->method);
@@ -218,6 +227,18 @@ static void find_evidence(struct verifier *v, const struct file_record *record, 
     ret->name = compare_names(record, &ret->method);
     if (ret->at_start)
         ret->code = compare_code(v, record, record->address, &ret->code_differs);
+}
+
+/* The page of code that is new in a running process may have been read before the code was. */
+static void find_evidence(struct verifier *v, const struct file_record *record, struct evidence *ret)
+{
+    unsigned tries = 0;
+    bool answered = true;
+    do
+        find_evidence_once(v, record, ret);
+    while (ret->code == DIFFERS && session_must_repeat(v->session, &tries, &answered));
+    if (!answered)
+        ret->code = UNKNOWN;
 }
 
 static bool matches(const struct evidence *evidence)
@@ -259,6 +280,15 @@ static enum cdacq_status index_record(struct verifier *v, const struct file_reco
     return set_last_record(v, record, false, err);
 }
 
+/* A record that came while the file was compared may be of a method that was listed. */
+static enum cdacq_status index_late_record(struct verifier *v, const struct file_record *record,
+                                           struct cdacq_error *err)
+{
+    const struct cdacq_method method = {.kind = CDACQ_CODE_JITTED, .code_start = record->address};
+    const struct known_method *listed = known(v, &method);
+    return listed && !listed->match && listed->size == record->size ? index_record(v, record, err) : CDACQ_OK;
+}
+
 static int compare_sizes(const void *a, const void *b, void *methods)
 {
     const struct known_method *x = (struct known_method *)methods + *(const uint32_t *)a,
@@ -288,15 +318,29 @@ static enum agreement can_be_freed(struct verifier *v, uint64_t address)
     struct field_reader *reader = &v->session->reader;
     uint64_t map = v->target->manager.map;
     struct range_section section;
-    reader_begin(&reader->raw, FUEL_LOOKUP);
-    bool freed;
-    /* A section without methods is newer than the record. */
-    if (execution_manager_section(&v->target->manager, reader, address, &section))
-        freed =
-            section.flags & RANGE_SECTION_COLLECTIBLE || jit_manager_of(&section)->method_kind == CDACQ_CODE_UNKNOWN;
-    else
-        freed = range_section_map_reaches(reader, map, address);
+    unsigned tries = 0;
+    bool freed, answered = true;
+    read_log_clear(&v->session->log);
+    do {
+        reader_begin(&reader->raw, FUEL_LOOKUP);
+        /* A section without methods is newer than the record. */
+        if (execution_manager_section(&v->target->manager, reader, address, &section))
+            freed = section.flags & RANGE_SECTION_COLLECTIBLE ||
+                    jit_manager_of(&section)->method_kind == CDACQ_CODE_UNKNOWN;
+        else
+            freed = range_section_map_reaches(reader, map, address);
+    } while (session_must_repeat(v->session, &tries, &answered));
     return reader_failed(&reader->raw) ? UNKNOWN : freed ? AGREES : DIFFERS;
+}
+
+/*
+ * Whether what differs may be due to time only. The answers of a running process are newer than its list of methods and
+ * than the file as the first pass has read it: released code may have made way for a method whose record came later.
+ */
+static bool is_of_another_time(const struct verifier *v, const struct cdacq_method *method, bool is_freed)
+{
+    bool is_new = method->answer == CDACQ_ANSWER_MANAGED && method->kind == CDACQ_CODE_JITTED && !known(v, method);
+    return session_is_running(v->session) && (is_freed || is_new);
 }
 
 /* Whether a record matches the method. */
@@ -475,6 +519,10 @@ static enum cdacq_verdict compare(struct verifier *v, const struct file_record *
         return replaced ? CDACQ_VERDICT_REPLACED : CDACQ_VERDICT_UNTOLD;
     }
     bool is_freed = freed == AGREES;
+    if (is_of_another_time(v, &evidence->method, is_freed)) {
+        bool is_later = v->newest.number && is_newer(v, record);
+        return replaced ? CDACQ_VERDICT_REPLACED : is_later ? CDACQ_VERDICT_LATER : CDACQ_VERDICT_FREED;
+    }
     if ((!replaced && find_described(v, record, is_freed, evidence)) || find_moved(v, record, is_freed, evidence))
         return difference(v, record, evidence);
     if (replaced)
@@ -518,14 +566,26 @@ static enum cdacq_status compare_record(struct verifier *v, const struct file_re
     return report(v, &comparison);
 }
 
+/* Whether a running process may have released a method since it was listed. */
+static bool may_be_gone(struct verifier *v, const struct known_method *listed, const struct cdacq_method *now)
+{
+    return session_is_running(v->session) &&
+           (now->answer != CDACQ_ANSWER_MANAGED || now->code_start != listed->start || now->code_size != listed->size ||
+            can_be_freed(v, listed->start) != DIFFERS);
+}
+
 static enum cdacq_status report_missing(struct verifier *v)
 {
     enum cdacq_status status = CDACQ_OK;
     for (size_t i = 0; i < v->methods.count && status == CDACQ_OK; i++) {
         struct cdacq_method method;
-        if (v->methods.items[i].match || v->methods.items[i].described)
+        const struct known_method *listed = &v->methods.items[i];
+        if (listed->match || listed->described)
             continue;
-        session_answer(v->session, v->methods.items[i].start, &method);
+        bound_question(v);
+        session_answer(v->session, listed->start, &method);
+        if (may_be_gone(v, listed, &method))
+            continue;
         status = report(v, &(struct cdacq_comparison){.size = sizeof(struct cdacq_comparison),
                                                       .verdict = CDACQ_VERDICT_MISSING_FROM_FILE,
                                                       .method = &method});
@@ -565,6 +625,7 @@ static enum cdacq_status first_pass(struct verifier *v, struct cdacq_error *err)
     while ((status = record_file_next(&v->file, &record, err)) == CDACQ_OK) {
         show_progress(v, &record, 0);
         damaged += record.problem != NULL;
+        bound_question(v);
         status = index_record(v, &record, err);
         methods += !record.problem && !perf_name_is_stub(record.name, record.name_length);
         if (status == CDACQ_OK && methods == OWN_PROCESS_MAX)
@@ -600,8 +661,12 @@ static enum cdacq_status second_pass(struct verifier *v, struct cdacq_error *err
         if (status != CDACQ_OK)
             break;
         show_progress(v, &record, v->file.size);
+        bound_question(v);
         status = compare_record(v, &record);
     }
+    while (status == CDACQ_OK && session_is_running(v->session) &&
+           record_file_next(&v->file, &record, NULL) == CDACQ_OK)
+        status = index_late_record(v, &record, err);
     return status == CDACQ_END ? CDACQ_OK : status;
 }
 

@@ -36,13 +36,14 @@ SLOTS, TABLE = 4096, 1 << 20
 NAME = re.compile(r"\bM_(\d)_(\d+)_(x*)\(\)")
 LEAST_NAMED, MOST_ERRORS = 0.999, 0.001
 MOST_MEMORY = 192  # MB of the tool, however long it is asked
+VERIFIED_RATE, MOST_SECONDS = 4000, 10  # methods a second; of `verify`
 LEAST_ANSWERS = 5000  # or the run proves little
 
 
 class Churn:
     """The process, and what it publishes."""
 
-    def __init__(self, work, runtime, rate):
+    def __init__(self, work, runtime, rate, jitdump=False):
         self.path = os.path.join(work, "published")
         framework = "net10.0" if runtime == "installed" else f"net{runtime.partition('.')[0]}.0"
         out = os.path.join(work, "churn-" + framework)
@@ -51,7 +52,9 @@ class Churn:
         program = os.path.join(out, "Churn.dll")
         command = ["dotnet", program] if runtime == "installed" else [
             lab.private_dotnet(work, runtime), "exec", "--fx-version", runtime, program]
-        self.process = subprocess.Popen([*command, self.path, str(rate)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        variables = {"DOTNET_PerfMapEnabled": "1", "DOTNET_PerfMapStubGranularity": "2", "DOTNET_PerfMapJitDumpPath": work}
+        self.process = subprocess.Popen([*command, self.path, str(rate)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        env={**os.environ, **(variables if jitdump else {})})
         if not self.process.stdout.readline().startswith("READY"):
             raise lab.LabError("the process did not get ready")
         self.pid = self.process.pid
@@ -245,6 +248,23 @@ def follows(churn, work):
     return good
 
 
+def verifies(churn):
+    """Whether the runtime's own jitdump contradicts nothing while methods come and go."""
+    good = True
+    for stop in ([], [], ["--stop"]):
+        start = time.monotonic()
+        done = subprocess.run([TOOL, "verify", "--json", *stop, str(churn.pid)], capture_output=True, encoding="utf-8",
+                              errors="replace", check=False)
+        seconds, lines = time.monotonic() - start, done.stdout.splitlines()
+        totals = json.loads(lines[-1]) if lines else {}
+        holds = (done.returncode == 0 and totals.get("match", 0) > 100 and not totals["missing-from-file"] and
+                 seconds < MOST_SECONDS)
+        print(f"{'ok' if holds else 'FAILED'}: {' '.join(['verify', *stop])}: exit {done.returncode} after {seconds:.1f} s; "
+              f"{ {name: n for name, n in totals.items() if n} } {done.stderr[:300]}")
+        good &= holds
+    return good
+
+
 def records_of(path):
     """The records of a jitdump that may be growing; none before it has a header."""
     shown = subprocess.run([TOOL, "records", "--json", path], capture_output=True, encoding="utf-8", errors="replace", check=False)
@@ -287,6 +307,12 @@ def main():
                 good &= answers_from_inside(churn, work)
                 good &= survives_kills(churn, arguments.kills)
                 good &= follows(churn, work)
+            finally:
+                churn.close()
+            churn = Churn(work, runtime, VERIFIED_RATE, jitdump=True)
+            try:
+                time.sleep(5)
+                good &= verifies(churn)
             finally:
                 churn.close()
     except lab.Skip as skip:

@@ -4,6 +4,7 @@ everything, or are in states in which they are hard to read or stop. Every comma
 line, ends within its limits, and leaves the process as it was.
 """
 import concurrent.futures
+import json
 import os
 import pathlib
 import re
@@ -32,6 +33,7 @@ DYNAMIC_METHOD = "7f91e5ad0040"
 NAME_POINTER = "7f91e5ac3798"  # DynamicMethodDesc.MethodName of it
 PAGE_OF_LISTING = "7f91e4834000"  # is not read before symfs has begun its first file
 TAKEN, NOT_PERMITTED = 3, 77
+LINES = 200000  # of a perf map
 ALL = "CDACQ_HOSTILE_ALL" in os.environ
 COMMANDS = ["info", "stack", "report", "methods", "perfmap", "ip2method", "jitdump", "snapshot", "symfs", "inspect"]
 
@@ -307,6 +309,24 @@ class Processes(unittest.TestCase):
             finally:
                 ended.set()
                 writer.join()
+
+    def test_verify(self):
+        """A difference where code can be released may be due to time, unless the process is stopped; what is kept does not
+        grow with the file."""
+        process, pid = self.start("waits")
+        path = self.folder / "perf.map"
+        path.write_text("7f91e5ad0040 12 dynamicClass::AnotherName(int32)\n7f91e58aed00 12 Demo.Demo::AnotherName()\n")
+        running, stopped = (json.loads(run("verify", *stop, "--json", pid, path, statuses=(1,)).stdout.splitlines()[-1])
+                            for stop in ([], ["--stop"]))
+        self.assertEqual((running["freed"], running["name-differs"]), (1, 1))
+        self.assertEqual((stopped["freed"], stopped["name-differs"]), (0, 2))
+        self.assertLess(0, running["missing-from-file"])
+        self.assertLess(running["missing-from-file"], stopped["missing-from-file"])
+        path.write_text("7f91e5ad0041 5 Another::Name()\n" * LINES)
+        with surfaces.Measured([TOOL, "verify", str(pid), str(path)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as tool:
+            tool.wait(surfaces.HANG)
+        self.assertTrue(SANITIZED or tool.used.ru_maxrss < 100 << 10, tool.used)
+        self.assertIsNone(process.poll())
 
     # ---- What takes the seconds after which the tool gives up ----
 
