@@ -211,8 +211,8 @@ struct cdacq_verification {
  * Code is compared byte by byte when the file holds it. Copy the file after taking the core: with an older copy, code
  * that the process has since released and replaced may look like a contradiction.
  *
- * A process that runs makes and releases code meanwhile. What differs where code can be released is then FREED, LATER or
- * REPLACED, and no method there is MISSING_FROM_FILE. With CDACQ_OPEN_STOP such code is compared, too.
+ * A process that runs makes and releases code meanwhile. What differs where code can be released is then FREED, LATER
+ * or REPLACED, and no method there is MISSING_FROM_FILE. With CDACQ_OPEN_STOP such code is compared, too.
  *
  * The file is read twice, up to its size when it was opened. Memory use: some for each method of the target, and 16
  * bytes for each start address of a record that does not match (FUEL beyond 16,777,216 of them). Names are those of

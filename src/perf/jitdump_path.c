@@ -1,20 +1,28 @@
 /*
  * jitdump_path.c: finds the jitdump of a running process. A runtime maps a page of its file, so that perf sees it;
  * where it does not, the file is where the environment of the process says, or in /tmp. The process may have another
- * root directory and another pid than it has here.
+ * root directory and another pid than it has here. A file that is not mapped may be that of an earlier process with the
+ * same pid, as in a container that is started again.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "cdacq/jitdump.h"
+#include "formats/jitdump.h"
 #include "util/error.h"
 #include "util/file.h"
 #include "util/text.h"
 
-enum { PROC_FILE_MAX = 64 * 1024 * 1024, PATH_ROOM = 4096 };
+enum {
+    PROC_FILE_MAX = 64 * 1024 * 1024,
+    PATH_ROOM = 4096,
+    STARTTIME_FIELD = 20, /* of /proc/PID/stat, after the name of the program */
+    NS = 1000000000,
+};
 
 /* A file of /proc/PID, to be freed. NULL with errno set. */
 static char *read_proc(int pid, const char *name, size_t *ret_length)
@@ -81,6 +89,51 @@ static bool find_mapped(int pid, char *ret, size_t size)
     return false;
 }
 
+/* When the process began, in ns since 1970, up to a tick early; 0 if this is not known. */
+static int64_t start_time(int pid)
+{
+    size_t length;
+    struct timespec now, up;
+    CLEANUP_FREE char *stat = read_proc(pid, "stat", &length);
+    const char *field = stat ? strrchr(stat, ')') : NULL; /* the name may have spaces */
+    for (int i = 0; field && i < STARTTIME_FIELD; i++)
+        field = strchr(field + 1, ' ');
+    long ticks_per_second = sysconf(_SC_CLK_TCK);
+    if (!field || ticks_per_second <= 0 || clock_gettime(CLOCK_REALTIME, &now) < 0 ||
+        clock_gettime(CLOCK_BOOTTIME, &up) < 0)
+        return 0;
+    int64_t boot = (int64_t)(now.tv_sec - up.tv_sec) * NS + now.tv_nsec - up.tv_nsec;
+    return boot + (int64_t)(strtoll(field, NULL, 10) * (NS / ticks_per_second));
+}
+
+/*
+ * Whether a file that the process does not map may be its own. If not, says why: it is ... The times in a jitdump count
+ * from the start of the machine, which may have been another one; the file's own time does not. What is no jitdump is
+ * left to those who open it.
+ */
+static bool may_be_of(int pid, int own, const char *path, char *ret_why, size_t why_size)
+{
+    uint8_t header[JITDUMP_HEADER_SIZE];
+    struct cdacq_jitdump_record record = {.size = sizeof record};
+    struct stat st;
+    CLEANUP_CLOSE int fd = file_open(path, &st);
+    if (fd < 0)
+        return true;
+    int64_t written = (int64_t)st.st_mtim.tv_sec * NS + st.st_mtim.tv_nsec;
+    if (written + NS < start_time(pid)) { /* clocks of files and processes have other steps */
+        snprintf(ret_why, why_size, "older than the process");
+        return false;
+    }
+    size_t size = file_read_at(fd, 0, header, sizeof header);
+    if (jitdump_decode_header(header, size, &record, NULL) != CDACQ_OK)
+        return true;
+    uint32_t named = record.as.header.pid;
+    if (named == (uint32_t)pid || named == (uint32_t)own)
+        return true;
+    snprintf(ret_why, why_size, "of process %" PRIu32, named);
+    return false;
+}
+
 /*
  * A variable of the environment that the process started with, or NULL. The process can write to that memory: the last
  * variable need not end with NUL, except with the one after all of the `size` bytes.
@@ -98,22 +151,31 @@ enum cdacq_status cdacq_jitdump_find_file(int pid, char *ret, size_t size, struc
 {
     static const char *const variables[] = {"DOTNET_PerfMapJitDumpPath", "COMPlus_PerfMapJitDumpPath", "JITDUMPDIR",
                                             "TMPDIR"};
-    char path[PATH_ROOM], name[64];
+    char path[PATH_ROOM], found[PATH_ROOM], name[64], shown[160], why[64] = "";
     size_t environment_size;
     snprintf(path, sizeof path, "/proc/%d", pid);
     if (pid <= 0 || access(path, F_OK) < 0)
         return error_set(err, CDACQ_ERR_IO, 0, "there is no process %d", pid);
     if (find_mapped(pid, ret, size))
         return CDACQ_OK;
-    snprintf(name, sizeof name, "jit-%d.dump", own_pid(pid));
+    int own = own_pid(pid);
+    snprintf(name, sizeof name, "jit-%d.dump", own);
     CLEANUP_FREE char *environment = read_proc(pid, "environ", &environment_size);
     for (size_t i = 0; i <= ARRAY_SIZE(variables); i++) {
         const char *directory =
             i < ARRAY_SIZE(variables) ? variable(environment, environment_size, variables[i]) : "/tmp";
         int length = directory ? snprintf(path, sizeof path, "%s/%s", directory, name) : 0;
-        if (length > 0 && (size_t)length < sizeof path && reach(pid, path, ret, size))
+        if (length <= 0 || (size_t)length >= sizeof path || !reach(pid, path, found, MIN(size, sizeof found)))
+            continue;
+        error_printable(shown, sizeof shown, found);
+        if (may_be_of(pid, own, found, why, sizeof why)) {
+            memcpy(ret, found, strlen(found) + 1);
             return CDACQ_OK;
+        }
     }
+    if (why[0])
+        return error_set(err, CDACQ_NOT_MANAGED, 0, "process %d has no jitdump: it maps none, and '%s' is %s", pid,
+                         shown, why);
     return error_set(
         err, CDACQ_NOT_MANAGED, 0,
         "process %d has no jitdump: it maps none, and there is no %s in /tmp or where its environment says "
