@@ -21,6 +21,7 @@ enum {
     PDB_MAX = 4096,
     NOTE_MAX = 1024 * 1024,             /* of a core; each thread has a handful */
     NOTE_BYTES_MAX = 256 * 1024 * 1024, /* copied from a core that is not mapped */
+    AUXV_MAX = 4096,                    /* bytes of NT_AUXV; Linux writes some 20 entries of two words */
 };
 
 struct core {
@@ -135,7 +136,8 @@ enum seen_notes {
     SEEN_SIGNAL = 4,
     SEEN_SNAPSHOT = 8,
     SEEN_LOST_THREADS = 16,
-    SEEN_PROCESS_FIRST = 32
+    SEEN_PROCESS_FIRST = 32,
+    SEEN_AUXV = 64,
 };
 
 static enum cdacq_status core_list_threads(struct target *target, struct threads *ret, struct cdacq_error *err)
@@ -243,7 +245,7 @@ static enum cdacq_status read_nt_file(struct core *core, const uint8_t *desc, si
 {
     struct elf_nt_file list;
     struct elf_mapped_file file;
-    if (core->base.mappings || !elf_nt_file_open(core->elf, desc, size, &list))
+    if (core->base.mapping_count || !elf_nt_file_open(core->elf, desc, size, &list))
         return CDACQ_OK;
     if (!elf_nt_file_count_fits(&list) || list.count > MAPPING_MAX)
         return error_set(err, CDACQ_ERR_FORMAT, 0, "NT_FILE: %llu mappings do not fit a note of %zu bytes",
@@ -259,19 +261,26 @@ static enum cdacq_status read_nt_file(struct core *core, const uint8_t *desc, si
             mapping.offset <= UINT64_MAX - (mapping.end - mapping.begin))
             core->base.mappings[core->base.mapping_count++] = mapping;
     }
+    if (!core->base.mapping_count) { /* a later NT_FILE may have some */
+        free(core->base.mappings);
+        core->base.mappings = NULL;
+    }
     return CDACQ_OK;
 }
 
 /*
  * gdb and `cdacq snapshot` write notes of their own. createdump writes the process before its threads, and the kernel
- * the first thread before the process; both write the signal of a process that died. NULL if nothing shows it.
+ * the first thread before the process; both write the signal of a process that died. NULL if nothing shows it:
+ * without threads, no note is typical of one of them.
  */
-static const char *writer_of(unsigned seen, size_t note_count)
+static const char *writer_of(unsigned seen)
 {
     if (seen & SEEN_GDB)
         return "gdb";
-    if (seen & SEEN_SNAPSHOT || !(seen & SEEN_THREADS))
-        return note_count ? "cdacq snapshot" : NULL;
+    if (seen & SEEN_SNAPSHOT)
+        return "cdacq snapshot";
+    if (!(seen & SEEN_THREADS))
+        return NULL;
     if (seen & SEEN_PROCESS_FIRST)
         return "createdump";
     return seen & SEEN_SIGNAL ? "the kernel" : "createdump";
@@ -302,9 +311,12 @@ static bool read_process_note(struct core *core, const struct elf_note_bytes *vi
         core->process = core_prpsinfo_at(core->elf, view->desc, note->desc_size);
         core->base.pid = core->process.pid;
     }
-    if (note->type == NT_AUXV && !core->base.vdso) {
-        core->base.vdso = core_auxv_value(core->elf, view->desc, note->desc_size, AT_SYSINFO_EHDR);
-        core->program = core_auxv_value(core->elf, view->desc, note->desc_size, AT_EXECFN);
+    /* Only the first: many headers of a damaged core may lead to the same note. */
+    if (note->type == NT_AUXV && !(core->seen & SEEN_AUXV)) {
+        size_t size = MIN(note->desc_size, (size_t)AUXV_MAX);
+        core->seen |= SEEN_AUXV;
+        core->base.vdso = core_auxv_value(core->elf, view->desc, size, AT_SYSINFO_EHDR);
+        core->program = core_auxv_value(core->elf, view->desc, size, AT_EXECFN);
     }
     return true;
 }
@@ -596,7 +608,7 @@ enum cdacq_status core_open_source(const struct core_source *source, struct file
         core_destroy(&core->base);
         return status;
     }
-    core->base.writer = writer_of(core->seen, core->note_count);
+    core->base.writer = writer_of(core->seen);
     core->base.file_size = core->size;
     note_truncation(core);
     *ret = &core->base;

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "formats/core_writer.h"
 #include "target/reader.h"
 #include "tests/support/check_main.h"
 #include "tests/support/elf_support.h"
@@ -613,7 +614,11 @@ START_TEST(who_wrote_it)
         {{NT_PRSTATUS, NT_SIGINFO}, NULL, "the kernel"},
         {{NT_PRSTATUS, NT_SIGINFO}, "GDB", "gdb"},
         {{NT_PRSTATUS, NT_PRSTATUS}, NULL, "createdump"},
-        {{NT_PRPSINFO, NT_PRPSINFO}, NULL, "cdacq snapshot"},
+        {{NT_PRPSINFO, NT_PRPSINFO}, NULL, NULL}, /* without threads, only a mark tells */
+        {{NT_AUXV}, NULL, NULL},
+        {{NT_FILE}, NULL, NULL},
+        {{NT_PRPSINFO, NT_FILE}, CORE_WRITER_NOTE, "cdacq snapshot"},
+        {{NT_PRSTATUS, NT_SIGINFO}, CORE_WRITER_NOTE, "cdacq snapshot"},
         {{NT_PRPSINFO, NT_PRSTATUS, NT_SIGINFO}, NULL, "createdump"}, /* of a crash */
         {{NT_PRSTATUS, NT_PRPSINFO, NT_SIGINFO}, NULL, "the kernel"},
         {{0}, NULL, NULL},
@@ -720,7 +725,84 @@ START_TEST(many_headers_for_the_same_notes)
 }
 END_TEST
 
+/* Such headers for one NT_AUXV of which the last of millions of entries is asked for. */
+START_TEST(many_headers_for_the_same_auxv)
+{
+    enum { HEADERS = 2000, ENTRIES = 1 << 20 };
+    struct elf_buffer auxv = {.wide = true};
+    for (size_t i = 0; i < ENTRIES; i++) {
+        elf_put_word(&auxv, AT_PHDR);
+        elf_put_word(&auxv, 0);
+    }
+    struct elf_core_segment *notes = elf_core_notes(&core);
+    elf_note(notes, "CORE", NT_AUXV, auxv.data, auxv.size);
+    free(auxv.data);
+    size_t size = notes->notes.size;
+    build();
+    uint64_t offset = core.segments[0].offset;
+    for (size_t i = 1; i < HEADERS; i++) {
+        notes = elf_core_notes(&core);
+        notes->offset_given = true;
+        notes->file_size = size;
+        notes->offset = offset + sizeof(Elf64_Phdr) * (HEADERS - 1);
+    }
+    double start = cpu_seconds();
+    open_core();
+    ck_assert_msg(cpu_seconds() - start < time_bound(2), "%g s", cpu_seconds() - start);
+    ck_assert_uint_eq(target->vdso, 0);
+}
+END_TEST
+
+/* The first NT_AUXV counts, and of it as much as a kernel writes. */
+START_TEST(the_first_auxv_counts)
+{
+    static const struct {
+        size_t before; /* entries before the one that is looked for */
+        uint64_t vdso;
+    } cases[] = {{0, 0x5000}, {255, 0x5000}, {256, 0}};
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct elf_core_segment *notes = elf_core_notes(&core);
+        for (uint64_t n = 0; n < 2; n++) {
+            struct elf_buffer auxv = {.wide = true};
+            for (size_t k = 0; k < cases[i].before; k++) {
+                elf_put_word(&auxv, AT_PHDR);
+                elf_put_word(&auxv, 0);
+            }
+            elf_put_word(&auxv, AT_SYSINFO_EHDR);
+            elf_put_word(&auxv, 0x5000 + n);
+            elf_note(notes, "CORE", NT_AUXV, auxv.data, auxv.size);
+            free(auxv.data);
+        }
+        open_core();
+        ck_assert_uint_eq(target->vdso, cases[i].vdso);
+        target_destroy(target);
+        target = NULL;
+        elf_core_deinit(&core);
+        elf_core_init(&core, true, false);
+    }
+}
+END_TEST
+
 /* ---- NT_FILE ---- */
+
+/* An NT_FILE of no mapping, or of none that makes sense, does not hide the one after it. */
+START_TEST(an_nt_file_of_nothing_hides_none)
+{
+    static const struct elf_mapping inverted = {0x2000, 0x1000, 0, "/inverted"}, good = {0x1000, 0x2000, 0, "/bin/a"};
+    for (size_t count = 0; count < 2; count++) {
+        elf_core_mappings(&core, 4096, &inverted, count);
+        elf_core_mappings(&core, 4096, &good, 1);
+        elf_core_mappings(&core, 4096, &inverted, 1);
+        open_core();
+        ck_assert_uint_eq(target->mapping_count, 1);
+        ck_assert_str_eq(target->mappings[0].path, "/bin/a");
+        target_destroy(target);
+        target = NULL;
+        elf_core_deinit(&core);
+        elf_core_init(&core, true, false);
+    }
+}
+END_TEST
 
 static enum cdacq_status open_with_desc(const void *desc, size_t size)
 {
@@ -1235,6 +1317,9 @@ static Suite *suite(void)
         notes_aligned_to_eight,
         notes_of_others_are_not_ours,
         notes_that_do_not_fit,
+        many_headers_for_the_same_auxv,
+        the_first_auxv_counts,
+        an_nt_file_of_nothing_hides_none,
         nt_file_cut_anywhere,
         nt_file_with_a_count_that_lies,
         nt_file_page_sizes,
