@@ -36,6 +36,7 @@ struct core {
     uint64_t note_bytes;
     struct elf_class elf;                                     /* of the headers; the runtime's data may differ */
     unsigned note_count;                                      /* read so far */
+    unsigned listed;                                          /* entries of NT_FILE that were read, with 1 for each */
     unsigned seen;                                            /* enum seen_notes */
     bool stored;                                              /* the file is a temporary one, which core_store() made */
     char problem[sizeof(((struct stored_core *)0)->problem)]; /* of storing it; "" where there is none */
@@ -245,13 +246,14 @@ static enum cdacq_status read_nt_file(struct core *core, const uint8_t *desc, si
 {
     struct elf_nt_file list;
     struct elf_mapped_file file;
-    if (core->base.mapping_count || !elf_nt_file_open(core->elf, desc, size, &list))
+    if (core->base.mapping_count || core->listed > MAPPING_MAX || !elf_nt_file_open(core->elf, desc, size, &list))
         return CDACQ_OK;
     if (!elf_nt_file_count_fits(&list) || list.count > MAPPING_MAX)
         return error_set(err, CDACQ_ERR_FORMAT, 0, "NT_FILE: %llu mappings do not fit a note of %zu bytes",
                          (unsigned long long)list.count, size);
     if (list.count && !list.page_size)
         return error_set(err, CDACQ_ERR_FORMAT, 0, "NT_FILE: its page size is 0, so file offsets are unknown");
+    core->listed += (unsigned)list.count + 1;
     core->base.mappings = calloc(list.count + 1, sizeof *core->base.mappings);
     if (!core->base.mappings)
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for %llu mappings", (unsigned long long)list.count);

@@ -320,7 +320,7 @@ static enum agreement can_be_freed(struct verifier *v, uint64_t address)
     struct range_section section;
     unsigned tries = 0;
     bool freed, answered = true;
-    read_log_clear(&v->session->log);
+    session_clear_log(v->session);
     do {
         reader_begin(&reader->raw, FUEL_LOOKUP);
         /* A section without methods is newer than the record. */

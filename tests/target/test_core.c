@@ -725,10 +725,28 @@ START_TEST(many_headers_for_the_same_notes)
 }
 END_TEST
 
-/* Such headers for one NT_AUXV of which the last of millions of entries is asked for. */
+/* Opens a core with many headers for the notes of the segment, which is its only one. */
+static void open_with_many_headers(const struct elf_core_segment *notes)
+{
+    enum { HEADERS = 2000 };
+    size_t size = notes->notes.size;
+    build();
+    uint64_t offset = core.segments[0].offset;
+    for (size_t i = 1; i < HEADERS; i++) {
+        struct elf_core_segment *same = elf_core_notes(&core);
+        same->offset_given = true;
+        same->file_size = size;
+        same->offset = offset + sizeof(Elf64_Phdr) * (HEADERS - 1);
+    }
+    double start = cpu_seconds();
+    open_core();
+    ck_assert_msg(cpu_seconds() - start < time_bound(2), "%g s", cpu_seconds() - start);
+}
+
+/* One NT_AUXV of which the last of millions of entries is asked for. */
 START_TEST(many_headers_for_the_same_auxv)
 {
-    enum { HEADERS = 2000, ENTRIES = 1 << 20 };
+    enum { ENTRIES = 1 << 20 };
     struct elf_buffer auxv = {.wide = true};
     for (size_t i = 0; i < ENTRIES; i++) {
         elf_put_word(&auxv, AT_PHDR);
@@ -737,19 +755,21 @@ START_TEST(many_headers_for_the_same_auxv)
     struct elf_core_segment *notes = elf_core_notes(&core);
     elf_note(notes, "CORE", NT_AUXV, auxv.data, auxv.size);
     free(auxv.data);
-    size_t size = notes->notes.size;
-    build();
-    uint64_t offset = core.segments[0].offset;
-    for (size_t i = 1; i < HEADERS; i++) {
-        notes = elf_core_notes(&core);
-        notes->offset_given = true;
-        notes->file_size = size;
-        notes->offset = offset + sizeof(Elf64_Phdr) * (HEADERS - 1);
-    }
-    double start = cpu_seconds();
-    open_core();
-    ck_assert_msg(cpu_seconds() - start < time_bound(2), "%g s", cpu_seconds() - start);
+    open_with_many_headers(notes);
     ck_assert_uint_eq(target->vdso, 0);
+}
+END_TEST
+
+/* One NT_FILE in which no mapping makes sense. */
+START_TEST(many_headers_for_the_same_nt_file)
+{
+    enum { ENTRIES = 1 << 18 };
+    struct elf_mapping *inverted = calloc(ENTRIES, sizeof *inverted);
+    for (size_t i = 0; i < ENTRIES; i++)
+        inverted[i] = (struct elf_mapping){0x2000, 0x1000, 0, "/inverted"};
+    open_with_many_headers(elf_core_mappings(&core, 4096, inverted, ENTRIES));
+    ck_assert_uint_eq(target->mapping_count, 0);
+    free(inverted);
 }
 END_TEST
 
@@ -1318,6 +1338,7 @@ static Suite *suite(void)
         notes_of_others_are_not_ours,
         notes_that_do_not_fit,
         many_headers_for_the_same_auxv,
+        many_headers_for_the_same_nt_file,
         the_first_auxv_counts,
         an_nt_file_of_nothing_hides_none,
         nt_file_cut_anywhere,
