@@ -12,26 +12,29 @@
 enum {
     SAMPLE_MAX = 8, /* read-only pages to compare */
     BUILD_ID_SIZE_MAX = 64,
+    NOTE_MAX = 64 * 1024, /* of a file, in all its segments, in which the build-id is looked for; a real one has few */
 };
+
+/*
+ * The cost of searching for bytes of a file: a step for each mapping, and LOOK_COST for each access to memory. A
+ * damaged core may map a file a million times; a real one maps each assembly a few times. All comparisons of a
+ * candidate share one budget; a single-file app takes some hundred steps for each assembly.
+ */
+enum { BUDGET = 1024 * 1024, LOOK_COST = 16 };
 
 struct comparison {
     struct target *target;
     const struct mapped_file *file;
     struct file_candidate *candidate;
+    unsigned budget;
     bool matches, differs;
     char *why;
     size_t why_size;
 };
 
-/*
- * The cost of searching for bytes of a file: a step for each mapping, and LOOK_COST for each access to memory. A
- * damaged core may map a file a million times; a real one maps each assembly a few times.
- */
-enum { BUDGET = 16 * 1024, LOOK_COST = 16 };
-
 /* Copies what the target itself holds of [offset, offset + size) of the file in one mapping of it. */
-static bool dumped_in(const struct comparison *comparison, const struct mapping *mapping, uint64_t offset, void *buffer,
-                      size_t size, unsigned *budget)
+static bool dumped_in(struct comparison *comparison, const struct mapping *mapping, uint64_t offset, void *buffer,
+                      size_t size)
 {
     struct target *target = comparison->target;
     struct span span;
@@ -39,8 +42,8 @@ static bool dumped_in(const struct comparison *comparison, const struct mapping 
         return false;
     uint64_t address = mapping->begin + (offset - mapping->offset);
     size_t done = 0;
-    while (done < size && *budget >= LOOK_COST) {
-        *budget -= LOOK_COST;
+    while (done < size && comparison->budget >= LOOK_COST) {
+        comparison->budget -= LOOK_COST;
         if (!target->ops->dumped_at(target, address + done, &span))
             break;
         size_t n = (size_t)MIN(span.end - (address + done), (uint64_t)(size - done));
@@ -51,13 +54,13 @@ static bool dumped_in(const struct comparison *comparison, const struct mapping 
 }
 
 /* Copies the bytes from a mapping in which the target holds them. Returns that mapping, or NULL. */
-static const struct mapping *dumped_at_offset(const struct comparison *comparison, uint64_t offset, void *buffer,
-                                              size_t size, unsigned *budget)
+static const struct mapping *dumped_at_offset(struct comparison *comparison, uint64_t offset, void *buffer, size_t size)
 {
     const struct mapped_file *file = comparison->file;
-    for (size_t i = mapped_file_mappings_to(file, offset); i-- > 0 && file->mappings[i]->reach > offset && *budget;) {
-        --*budget;
-        if (dumped_in(comparison, file->mappings[i], offset, buffer, size, budget))
+    for (size_t i = mapped_file_mappings_to(file, offset);
+         i-- > 0 && file->mappings[i]->reach > offset && comparison->budget;) {
+        comparison->budget--;
+        if (dumped_in(comparison, file->mappings[i], offset, buffer, size))
             return file->mappings[i];
     }
     return NULL;
@@ -77,10 +80,8 @@ static void set_differs(struct comparison *comparison, const char *reason)
 static bool compare_bytes(struct comparison *comparison, uint64_t offset, size_t size, const char *reason)
 {
     uint8_t dumped[PAGE_SIZE];
-    unsigned budget = BUDGET;
     if (comparison->candidate->is_mapped_one || size > sizeof dumped ||
-        !range_fits(offset, size, comparison->candidate->size) ||
-        !dumped_at_offset(comparison, offset, dumped, size, &budget))
+        !range_fits(offset, size, comparison->candidate->size) || !dumped_at_offset(comparison, offset, dumped, size))
         return false;
     if (memcmp(dumped, comparison->candidate->bytes + offset, size) == 0)
         comparison->matches = true;
@@ -118,23 +119,25 @@ static void compare_samples(struct comparison *comparison)
 
 /* ---- ELF ---- */
 
-/* Finds the build-id among the notes of a segment. */
+/* Finds the build-id among the notes of a segment. Takes from *notes_left, which all segments of a file share. */
 static bool find_build_id(const struct elf_file *elf, const uint8_t *bytes, const struct elf_segment *segment,
-                          struct elf_note_bytes *ret)
+                          unsigned *notes_left, struct elf_note_bytes *ret)
 {
-    for (uint64_t at = 0; elf_note_next(elf->class, bytes + segment->offset, segment->file_size, 4, &at, ret);)
+    for (uint64_t at = 0;
+         *notes_left && elf_note_next(elf->class, bytes + segment->offset, segment->file_size, 4, &at, ret);
+         --*notes_left)
         if (elf_note_is_build_id(&ret->note, ret->name) && ret->note.desc_size <= BUILD_ID_SIZE_MAX)
             return true;
     return false;
 }
 
 static void compare_build_id(struct comparison *comparison, const struct elf_file *elf,
-                             const struct elf_segment *segment)
+                             const struct elf_segment *segment, unsigned *notes_left)
 {
     struct elf_note_bytes view;
     const struct file_candidate *candidate = comparison->candidate;
     if (range_fits(segment->offset, segment->file_size, candidate->size) &&
-        find_build_id(elf, candidate->bytes, segment, &view))
+        find_build_id(elf, candidate->bytes, segment, notes_left, &view))
         compare_bytes(comparison, (uint64_t)(view.desc - candidate->bytes), view.note.desc_size,
                       "it has another build-id");
 }
@@ -155,6 +158,7 @@ static bool compare_elf(struct comparison *comparison, uint64_t *ret_end)
     struct bytes bytes = bytes_of_buffer(candidate->bytes, candidate->size);
     struct elf_file elf;
     struct elf_segment segment;
+    unsigned notes_left = NOTE_MAX;
     *ret_end = 0;
     if (candidate->size < SELFMAG || memcmp(candidate->bytes, ELFMAG, SELFMAG) != 0)
         return false;
@@ -171,7 +175,7 @@ static bool compare_elf(struct comparison *comparison, uint64_t *ret_end)
         if (segment.type == PT_LOAD && !(segment.flags & PF_W))
             file_candidate_add_constant(candidate, segment.offset, end, FILE_EXTENT_CONSTANT);
         else if (segment.type == PT_NOTE)
-            compare_build_id(comparison, &elf, &segment);
+            compare_build_id(comparison, &elf, &segment, &notes_left);
     }
     return true;
 }
@@ -239,8 +243,7 @@ static void compare_field(struct comparison *comparison, uint64_t offset, const 
 {
     uint8_t dumped[4];
     char reason[100];
-    unsigned budget = BUDGET;
-    if (comparison->candidate->is_mapped_one || !dumped_at_offset(comparison, offset, dumped, sizeof dumped, &budget))
+    if (comparison->candidate->is_mapped_one || !dumped_at_offset(comparison, offset, dumped, sizeof dumped))
         return;
     snprintf(reason, sizeof reason, "its %s is %08x, the target's %08x", name, value, load_u32(dumped, false));
     compare_bytes(comparison, offset, 4, reason);
@@ -301,8 +304,12 @@ static void compare_bundle(struct comparison *comparison, uint64_t segments_end)
         seen = page;
         for (uint64_t in_page = 0; in_page < PAGE_SIZE; in_page += BUNDLE_ALIGNMENT) {
             uint64_t begin = page + in_page;
-            if (range_fits(begin, 64, candidate->size) && memcmp(candidate->bytes + begin, "MZ", 2) == 0 &&
-                compare_pe(comparison, begin))
+            if (!range_fits(begin, 64, candidate->size) || memcmp(candidate->bytes + begin, "MZ", 2) != 0)
+                continue;
+            if (comparison->budget < LOOK_COST)
+                return;
+            comparison->budget -= LOOK_COST;
+            if (compare_pe(comparison, begin))
                 break;
         }
     }
@@ -315,6 +322,7 @@ enum file_match compare_mapped_file(struct target *target, const struct mapped_f
         .target = target,
         .file = file,
         .candidate = candidate,
+        .budget = BUDGET,
         .matches = candidate->is_mapped_one,
         .why = why,
         .why_size = why_size,
@@ -342,14 +350,13 @@ struct head {
     uint64_t lines; /* bit mask of the lines that the target holds */
 };
 
-static void read_head(const struct comparison *comparison, struct head *head)
+static void read_head(struct comparison *comparison, struct head *head)
 {
     uint8_t line[HEAD_LINE];
-    unsigned budget = BUDGET;
     *head = (struct head){0};
-    const struct mapping *mapping = dumped_at_offset(comparison, 0, line, sizeof line, &budget);
+    const struct mapping *mapping = dumped_at_offset(comparison, 0, line, sizeof line);
     for (unsigned i = 0; mapping && i < PAGE_SIZE / HEAD_LINE; i++)
-        if (dumped_in(comparison, mapping, i * HEAD_LINE, line, sizeof line, &budget)) {
+        if (dumped_in(comparison, mapping, i * HEAD_LINE, line, sizeof line)) {
             memcpy(head->bytes + i * HEAD_LINE, line, sizeof line);
             head->lines |= UINT64_C(1) << i;
         }
@@ -371,11 +378,12 @@ static void identify_elf(const struct head *head, const char *name, struct file_
     struct elf_file elf;
     struct elf_segment segment;
     struct elf_note_bytes view;
+    unsigned notes_left = NOTE_MAX;
     if (!elf_file_open(&bytes, &elf))
         return;
     for (unsigned i = 0; elf_file_segment(&elf, i, &segment); i++)
         if (segment.type == PT_NOTE && head_has(head, segment.offset, segment.file_size) &&
-            find_build_id(&elf, head->bytes, &segment, &view)) {
+            find_build_id(&elf, head->bytes, &segment, &notes_left, &view)) {
             memcpy(ret->build_id, view.desc, view.note.desc_size);
             ret->build_id_size = view.note.desc_size;
         }
@@ -412,7 +420,7 @@ static void identify(const struct head *head, const struct mapped_file *file, st
 void identify_mapped_file(struct target *target, const struct mapped_file *file, struct file_identity *ret)
 {
     struct head head;
-    struct comparison comparison = {.target = target, .file = file};
+    struct comparison comparison = {.target = target, .file = file, .budget = BUDGET};
     read_head(&comparison, &head);
     identify(&head, file, ret);
 }

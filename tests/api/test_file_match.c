@@ -107,6 +107,108 @@ START_TEST(any_mapping_of_the_beginning_gives_the_build_id)
 }
 END_TEST
 
+/* ---- Files that are made to take long ---- */
+
+static void put_header(FILE *file, uint16_t segments)
+{
+    Elf64_Ehdr header = {
+        .e_type = ET_DYN,
+        .e_machine = EM_X86_64,
+        .e_version = EV_CURRENT,
+        .e_phoff = sizeof header,
+        .e_ehsize = sizeof header,
+        .e_phentsize = sizeof(Elf64_Phdr),
+        .e_phnum = segments,
+    };
+    memcpy(header.e_ident, head, EI_VERSION + 1);
+    ck_assert_uint_eq(fwrite(&header, sizeof header, 1, file), 1);
+}
+
+/* Makes an empty file with a path that lives as long as the test. */
+static FILE *make_file(const char **ret_path)
+{
+    *ret_path = test_file("library.so", "", 0);
+    FILE *file = fopen(*ret_path, "wb");
+    ck_assert_ptr_nonnull(file);
+    return file;
+}
+
+/* Looks for the files that the core names. Fails if that takes seconds. */
+static void resolve_files(void)
+{
+    double start = cpu_seconds();
+    struct cdacq_target *target = open_core();
+    size_t count = 0;
+    ck_assert_int_eq(cdacq_target_visit_modules(target, count_module, &count, NULL), CDACQ_OK);
+    ck_assert_uint_eq(count, 1);
+    ck_assert_msg(cpu_seconds() - start < time_bound(2), "%g s", cpu_seconds() - start);
+    cdacq_target_close(target);
+}
+
+/* Loop index 0: the notes have no build-id. 1: each is one, and the core maps the file very often. */
+START_TEST(notes_are_read_within_a_budget)
+{
+    enum { SEGMENTS = 60 * 1000, NOTES = 200 * 1000, MAPPINGS = 40 * 1000 };
+    const uint32_t note[] = {4, 4, _i ? NT_GNU_BUILD_ID : 99, 0x554e47, 0};
+    const char *path;
+    FILE *file = make_file(&path);
+    put_header(file, SEGMENTS);
+    const Elf64_Phdr segment = {
+        .p_type = PT_NOTE,
+        .p_offset = sizeof(Elf64_Ehdr) + (uint64_t)SEGMENTS * sizeof segment,
+        .p_filesz = NOTES * sizeof note,
+    };
+    for (size_t i = 0; i < SEGMENTS; i++)
+        ck_assert_uint_eq(fwrite(&segment, sizeof segment, 1, file), 1);
+    for (size_t i = 0; i < NOTES; i++)
+        ck_assert_uint_eq(fwrite(note, sizeof note, 1, file), 1);
+    ck_assert_int_eq(fclose(file), 0);
+    struct elf_mapping *mapped = calloc(MAPPINGS, sizeof *mapped);
+    for (uint64_t i = 0; i < MAPPINGS; i++)
+        mapped[i] = (struct elf_mapping){0x10000000 + i * 0x1000000, 0x10400000 + i * 0x1000000, 0, path};
+    elf_core_load(&core, mapped[0].begin, NULL, 0, 0x400000, PF_R);
+    elf_core_mappings(&core, 4096, mapped, _i ? MAPPINGS : 1);
+    resolve_files();
+    free(mapped);
+}
+END_TEST
+
+/* A file with a PE image in each page, which the core maps page by page and thousands of times as a whole. */
+START_TEST(images_in_a_file_share_a_budget)
+{
+    enum { PAGES = 31 * 1000, WHOLE = 16 * 1000, MAPPINGS = PAGES + WHOLE, PE = 0x40 };
+    static const uint8_t magic[] = {'P', 'E', 0, 0, 0x64, 0x86};
+    uint8_t image[512] = "MZ";
+    image[0x3c] = PE;
+    memcpy(image + PE, magic, sizeof magic);
+    image[PE + 20] = 240;      /* size of the optional header */
+    image[PE + 24] = 0x0b;     /* PE32+ */
+    image[PE + 25] = 0x02;     /* the same */
+    image[PE + 24 + 33] = 16;  /* section alignment: 4096 */
+    image[PE + 24 + 37] = 2;   /* file alignment: 512 */
+    image[PE + 24 + 57] = 16;  /* SizeOfImage: 4096 */
+    image[PE + 24 + 61] = 2;   /* SizeOfHeaders: 512 */
+    image[PE + 24 + 108] = 16; /* directories */
+    const char *path;
+    FILE *file = make_file(&path);
+    put_header(file, 0);
+    for (long i = 1; i <= PAGES; i++)
+        ck_assert(fseek(file, i * PAGE_SIZE, SEEK_SET) == 0 && fwrite(image, sizeof image, 1, file) == 1);
+    ck_assert_int_eq(fseek(file, PAGE_SIZE - (long)sizeof image - 1, SEEK_CUR), 0);
+    ck_assert(fputc(0, file) == 0 && fclose(file) == 0);
+    struct elf_mapping *mapped = calloc(MAPPINGS, sizeof *mapped);
+    const uint64_t size = (PAGES + 1) * UINT64_C(0x1000);
+    for (uint64_t i = 0; i < PAGES; i++)
+        mapped[i] = (struct elf_mapping){0x10000000 + i * 0x1000, 0x10001000 + i * 0x1000, i, path};
+    for (uint64_t i = 0; i < WHOLE; i++)
+        mapped[PAGES + i] = (struct elf_mapping){0x100000000000 + i * size, 0x100000000000 + (i + 1) * size, 0, path};
+    elf_core_load(&core, mapped[0].begin, NULL, 0, PAGES * 0x1000, PF_R);
+    elf_core_mappings(&core, 4096, mapped, MAPPINGS);
+    resolve_files();
+    free(mapped);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("file_match");
@@ -114,6 +216,8 @@ static Suite *suite(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_loop_test(tc, modules_take_no_quadratic_time, 0, 2);
     tcase_add_loop_test(tc, any_mapping_of_the_beginning_gives_the_build_id, 0, 6);
+    tcase_add_loop_test(tc, notes_are_read_within_a_budget, 0, 2);
+    tcase_add_test(tc, images_in_a_file_share_a_budget);
     suite_add_tcase(s, tc);
     return s;
 }
