@@ -165,6 +165,7 @@ static int follow_jitdump(const struct invocation *invocation, struct cdacq_targ
 {
     (void)session;
     struct work work = {.target = target, .follow = true, .written = {.size = sizeof work.written}};
+    struct cdacq_error error;
     struct cdacq_follower *follower = follow_open(target, flags_of(invocation));
     if (!follower || !output_open_stream(&work.out, invocation->output)) {
         cdacq_follower_destroy(follower);
@@ -177,8 +178,11 @@ static int follow_jitdump(const struct invocation *invocation, struct cdacq_targ
                                     .visited = NULL};
     enum cdacq_status status = follow_process(follower, &work.out, write_new, &work);
     work.sink.write = take_bytes; /* an interrupt does not stop the end of the file */
-    if (!output_failed(&work.out))
-        (void)cdacq_follower_close_jitdump(follower, &work.sink, &work.written, NULL);
+    enum cdacq_status end =
+        output_failed(&work.out) ? CDACQ_OK : cdacq_follower_close_jitdump(follower, &work.sink, &work.written, &error);
+    if (end < 0 && status >= 0)
+        message("%s", error.message);
+    status = MIN(status, end);
     cdacq_follower_destroy(follower);
     if (!output_close(&work.out) || (status < 0 && !work.written.methods && !work.written.stubs))
         return EXIT_FAILED;

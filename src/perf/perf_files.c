@@ -31,6 +31,7 @@ struct writing {
     struct byte_writer *record;  /* of a file that is followed: an entry's records, which are written at once */
     bool unverified;             /* the bytes of the last entry are */
     bool stopped;
+    bool no_memory; /* for the records of an entry: it is stopped, too */
     struct cdacq_written written;
 };
 
@@ -56,7 +57,7 @@ static void flush_record(struct writing *writing)
         return;
     writing->record = NULL;
     if (record->broken)
-        writing->stopped = true;
+        writing->stopped = writing->no_memory = true;
     emit(writing, record->data, record->length);
     record->length = 0;
     writing->record = record;
@@ -419,16 +420,19 @@ static enum cdacq_status begin_round(struct round *round, struct cdacq_follower 
     if (status >= 0 && !follower->jitdump.has_header) {
         put_header(writing);
         flush_record(writing);
-        follower->jitdump.has_header = true;
+        follower->jitdump.has_header = !writing->no_memory;
     }
     return status;
 }
 
-static enum cdacq_status end_round(struct round *round, enum cdacq_status status, struct cdacq_written *ret)
+static enum cdacq_status end_round(struct round *round, enum cdacq_status status, struct cdacq_written *ret,
+                                   struct cdacq_error *err)
 {
     round->follower->jitdump.time = round->writing.time;
     round->follower->jitdump.written = round->writing.written;
     byte_writer_deinit(round->writing.record);
+    if (status >= 0 && round->writing.no_memory)
+        status = error_set(err, CDACQ_ERR_NOMEM, 0, "jitdump: out of memory");
     if (status < 0)
         return status;
     sized_copy(ret, &round->writing.written, sizeof round->writing.written);
@@ -443,14 +447,14 @@ enum cdacq_status cdacq_follower_write_jitdump(struct cdacq_follower *follower, 
     struct round round;
     enum cdacq_status status = begin_round(&round, follower, sink, ret, &record, err);
     if (status < 0 || round.writing.stopped)
-        return end_round(&round, status, ret);
+        return end_round(&round, status, ret, err);
     jitdump_debug_init(&debug, follower->session);
     debug.with_samply = follower->flags & (unsigned)CDACQ_WRITE_SAMPLY;
     if (follower->flags & (unsigned)CDACQ_WRITE_DEBUG)
         round.writing.debug = &debug;
     status = cdacq_follower_visit_methods(follower, write_new_code, &round, err);
     jitdump_debug_deinit(&debug);
-    return end_round(&round, status, ret);
+    return end_round(&round, status, ret, err);
 }
 
 enum cdacq_status cdacq_follower_close_jitdump(struct cdacq_follower *follower, const struct cdacq_sink *sink,
@@ -463,5 +467,5 @@ enum cdacq_status cdacq_follower_close_jitdump(struct cdacq_follower *follower, 
         put_record(&round.writing, &(struct cdacq_jitdump_record){.kind = CDACQ_JITDUMP_CLOSE});
         flush_record(&round.writing);
     }
-    return end_round(&round, status, ret);
+    return end_round(&round, status, ret, err);
 }

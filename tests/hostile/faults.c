@@ -63,9 +63,10 @@ void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t n, size_t size);
 void *__libc_realloc(void *memory, size_t size);
 
-static bool no_memory(void)
+/* Every call that allocates is a malloc, and of these the ones that grow what there is are a realloc, too. */
+static bool no_memory(const char *call)
 {
-    bool no = fails("malloc");
+    bool no = fails("malloc") || (strcmp(call, "malloc") != 0 && fails(call));
     if (no)
         errno = ENOMEM;
     return no;
@@ -73,17 +74,17 @@ static bool no_memory(void)
 
 void *malloc(size_t size)
 {
-    return no_memory() ? NULL : __libc_malloc(size);
+    return no_memory("malloc") ? NULL : __libc_malloc(size);
 }
 
 void *calloc(size_t n, size_t size)
 {
-    return no_memory() ? NULL : __libc_calloc(n, size);
+    return no_memory("malloc") ? NULL : __libc_calloc(n, size);
 }
 
 void *realloc(void *memory, size_t size)
 {
-    return no_memory() ? NULL : __libc_realloc(memory, size);
+    return no_memory("realloc") ? NULL : __libc_realloc(memory, size);
 }
 
 /* ---- Calls of the system ---- */

@@ -6,6 +6,7 @@ the exit code 2; the file that -o names holds a whole result or what was there b
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import tempfile
 import time
@@ -29,6 +30,8 @@ EVERY_CALL_UP_TO = 40  # the rest is sampled
 # The tier, as `methods` and perf maps have it. It is not known if a read fails.
 TIER = re.compile(rb"(?<=\[jit) [^]]*(?=\])|(?<=\))\[\w+\]$")
 LIVE_SECONDS = 0.5
+CLOSE = 16  # bytes of the last record of a jitdump
+FOLLOWED = [*range(1, 16), *range(16, 200, 12)]  # the header is the tenth or so, the first records are near 160
 SECONDS = 4  # for the allocations of one command; what does not fit is left out
 
 
@@ -129,6 +132,46 @@ class Faults(unittest.TestCase):
                 for command in (["ip2method", "--names=sos", "7f91e58aed0f", "7f91e4850000", "7f91e5879020"], ["perfmap"],
                                 ["methods", "--names=sos"], ["info"], ["stack"]):
                     self.fail_reads([command[0], str(process.pid), *command[1:]], folder)
+            finally:
+                process.kill()
+                process.wait()
+                process.stdout.close()
+
+    def follow(self, pid, folder, fault, least):
+        """(exit code, messages, what -o holds, number of calls), interrupted once `least` bytes are there, or no more come."""
+        out, log = os.path.join(folder, "out"), os.path.join(folder, "log")
+        environment = dict(os.environ, LD_PRELOAD=LIBRARY, CDACQ_FAULT=fault, CDACQ_FAULT_LOG=log)
+        with subprocess.Popen([TOOL, "jitdump", str(pid), "--follow", "-o", out], stdin=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, env=environment) as tool:
+            end = time.monotonic() + LIVE_SECONDS
+            while tool.poll() is None and time.monotonic() < end and (not os.path.exists(out) or os.path.getsize(out) < least):
+                time.sleep(0.005)
+            if tool.poll() is None:
+                tool.send_signal(signal.SIGINT)
+            messages = tool.communicate(timeout=60)[1]
+        what = (fault, tool.returncode, messages[-500:])
+        self.assertIn(tool.returncode, (0, 1, 2), what)
+        self.assertTrue(MESSAGE.fullmatch(messages), what)
+        result = pathlib.Path(out).read_bytes() if os.path.exists(out) else b""
+        calls = int(pathlib.Path(log).read_text())
+        for path in (out, log):
+            if os.path.exists(path):
+                os.unlink(path)
+        return tool.returncode, messages, result, calls
+
+    def test_follow(self):
+        """What is written has a header, and what is missing is said to be."""
+        with tempfile.TemporaryDirectory() as files, tempfile.TemporaryDirectory() as folder:
+            process = self.undump(PLAIN, files)
+            try:
+                whole = self.follow(process.pid, folder, "realloc:0", 1 << 30)
+                self.assertEqual(whole[2][:4], b"DTiJ")
+                least = len(whole[2]) - CLOSE
+                for number in FOLLOWED:
+                    status, messages, result, _ = self.follow(process.pid, folder, f"realloc:{number}", least)
+                    what = (number, status, messages[-500:], len(result))
+                    self.assertIn(result[:4], (b"", b"DTiJ"), what)
+                    self.assertTrue(messages or (status == whole[0] and len(result) == len(whole[2])), what)
             finally:
                 process.kill()
                 process.wait()
