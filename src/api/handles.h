@@ -110,6 +110,7 @@ struct session_range {
     struct method_record **records; /* by part; NULL until first needed */
     unsigned walks;                 /* look-ups without the table */
     bool no_table;                  /* the table cannot be built */
+    bool is_gone;                   /* since a running process has freed the range */
     struct reader_failure failure;  /* why not */
 };
 
@@ -168,7 +169,7 @@ struct session_range *session_table(struct cdacq_session *session, size_t range)
 /* Whether a bound on all work on the target was reached. Sets *err if so. */
 bool session_gave_up(const struct cdacq_session *session, struct cdacq_error *err);
 
-/* Report why session_map or session_table returned NULL. */
+/* Report why session_map or session_table returned NULL. NOT_MANAGED: a running process has freed the range. */
 enum cdacq_status session_map_error(const struct cdacq_session *session, struct cdacq_error *err);
 enum cdacq_status session_table_error(struct cdacq_session *session, size_t range, struct cdacq_error *err);
 

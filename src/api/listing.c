@@ -135,7 +135,8 @@ static enum cdacq_status visit_range(const struct visit *visit, size_t index)
         return CDACQ_OK;
     struct session_range *table = session_table(session, index);
     if (!table) {
-        session_table_error(session, index, &session->error);
+        if (session_table_error(session, index, &session->error) == CDACQ_NOT_MANAGED)
+            return CDACQ_OK;
         if (session_gave_up(session, &session->error))
             return CDACQ_ERR_FUEL;
         return visit_failure(visit, range->section.begin, range->section.end);

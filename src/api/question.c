@@ -103,11 +103,39 @@ void session_begin_question(struct cdacq_session *session)
 
 struct code_map *session_running_map(struct cdacq_session *session)
 {
-    struct read_log *log = reader_log(&session->reader.raw, NULL); /* no answer rests on the map alone */
-    reader_begin(&session->reader.raw, FUEL_INDEX);
-    struct code_map *map = code_map_build(&session->target->manager, &session->reader);
-    reader_log(&session->reader.raw, log);
+    struct read_log log = {0};
+    struct code_map *map = NULL;
+    bool again = true;
+    for (unsigned tries = 0; again && tries < SESSION_TRIES; tries++) {
+        code_map_free(map);
+        session_begin_logged(session, &log);
+        map = code_map_build(&session->target->manager, &session->reader);
+        again = session_end_logged(session, &log, true);
+    }
     return map;
+}
+
+void session_begin_logged(struct cdacq_session *session, struct read_log *log)
+{
+    if (session_is_running(session))
+        reader_log(&session->reader.raw, log);
+    reader_begin(&session->reader.raw, FUEL_INDEX);
+}
+
+bool session_end_logged(struct cdacq_session *session, struct read_log *log, bool check)
+{
+    struct reader *reader = &session->reader.raw;
+    if (!session_is_running(session))
+        return false;
+    enum cdacq_status status = reader_failure(reader).status;
+    bool can_pass = check && status != CDACQ_ERR_NOMEM && status != CDACQ_ERR_IO;
+    bool changed = can_pass && log->reads.count < READ_LOG_MAX && !target_unchanged(session->target->target, log, 0);
+    reader_log(reader, &session->log);
+    read_log_deinit(log);
+    *log = (struct read_log){0};
+    if (changed)
+        session_try_again(session);
+    return changed;
 }
 
 bool session_note_record(struct cdacq_session *session, struct method_record *record)

@@ -61,7 +61,18 @@ size_t session_form_items(struct cdacq_session *session, session_form *form, voi
 /* Counts a record among those to check. False when out of memory. */
 bool session_note_record(struct cdacq_session *session, struct method_record *record);
 
-/* The map of all code as the process has it now. NULL, and the reader fails, as code_map_build() does. */
+/*
+ * Between these two, what an index of code is read from is logged apart from what answers rest on. The second one
+ * returns whether the process has changed it, if it is to be checked, and then has it read anew. It returns false for
+ * failures that reading again would not mend, and for more reads than a log can have.
+ */
+void session_begin_logged(struct cdacq_session *session, struct read_log *log);
+bool session_end_logged(struct cdacq_session *session, struct read_log *log, bool check);
+
+/*
+ * The map of all code as the process has it now. It is read again, up to SESSION_TRIES times, if the process has
+ * changed it meanwhile. NULL, and the reader fails, as code_map_build() does.
+ */
 struct code_map *session_running_map(struct cdacq_session *session);
 
 /* A text that lives as long as the session. NULL when out of memory. */

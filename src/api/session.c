@@ -2,6 +2,8 @@
  * session.c: finds the methods that own addresses, and forms their names. The first look-ups each walk the runtime's
  * structures, which reads little; the methods of a range that is used repeatedly are indexed.
  */
+#include <inttypes.h>
+
 #include "src/api/question.h"
 #include "src/api/source_lines.h"
 
@@ -112,15 +114,52 @@ const struct code_map *session_map(struct cdacq_session *session)
     return session->map;
 }
 
+/* Whether a running process has freed a range since the map was read. */
+static bool range_is_gone(struct cdacq_session *session, const struct range_section *section)
+{
+    struct reader *reader = &session->reader.raw;
+    struct range_section now;
+    if (!session_is_running(session) || section->stub_kind)
+        return false;
+    struct reader_task outer = reader_enter(reader, FUEL_LOOKUP);
+    bool found = range_section_map_find(&session->reader, session->target->manager.map, section->begin, &now);
+    struct reader_failure failure = reader_leave(reader, &outer);
+    return failure.status >= 0 && (!found || now.address != section->address || now.begin != section->begin ||
+                                   now.end != section->end || now.heap_list != section->heap_list ||
+                                   now.range_list != section->range_list || now.r2r_module != section->r2r_module);
+}
+
+/*
+ * Builds the table of a range. What could be read is used even if a running process has changed it meanwhile: where
+ * methods are made and freed all the time, a large table never stays the same, and each method is looked up anyway. A
+ * failure counts only if the process still holds what was read, and has the range.
+ */
+static void build_table(struct cdacq_session *session, size_t index)
+{
+    struct session_range *range = &session->ranges[index];
+    struct code_range *code = &session->map->ranges[index];
+    struct read_log log = {0};
+    bool again = true;
+    for (unsigned tries = 0; again && tries < SESSION_TRIES; tries++) {
+        session_begin_logged(session, &log);
+        range->table = code_range_table(&session->target->manager, &session->reader, code);
+        again = session_end_logged(session, &log, !range->table) &&
+                reader_failure(&session->reader.raw).status != CDACQ_ERR_FUEL;
+        if (range->table)
+            return;
+        if (session_is_running(session) && !again)
+            session_read_anew(session); /* the map may have changed since, in pages that were read earlier */
+        range->is_gone = range_is_gone(session, &code->section);
+        again = again && !range->is_gone;
+    }
+}
+
 struct session_range *session_table(struct cdacq_session *session, size_t index)
 {
     struct session_range *range = &session->ranges[index];
     if (range->table || range->no_table)
         return range->table ? range : NULL;
-    struct read_log *log = reader_log(&session->reader.raw, NULL); /* nothing rests on a table of a running process */
-    reader_begin(&session->reader.raw, FUEL_INDEX);
-    range->table = code_range_table(&session->target->manager, &session->reader, &session->map->ranges[index]);
-    reader_log(&session->reader.raw, log);
+    build_table(session, index);
     if (range->table &&
         reader_take_memory(&session->reader.raw, range->table->count * sizeof *range->records, "code runs"))
         range->records = calloc(range->table->count + 1, sizeof *range->records);
@@ -143,6 +182,9 @@ enum cdacq_status session_map_error(const struct cdacq_session *session, struct 
 
 enum cdacq_status session_table_error(struct cdacq_session *session, size_t index, struct cdacq_error *err)
 {
+    uint64_t begin = session->map->ranges[index].section.begin;
+    if (session->ranges[index].is_gone)
+        return error_set(err, CDACQ_NOT_MANAGED, begin, "the process has freed the code at 0x%" PRIx64, begin);
     return reader_report(&session->reader.raw, &session->ranges[index].failure, err);
 }
 

@@ -207,19 +207,31 @@ static uint32_t process_of(const struct writing *writing)
     return (uint32_t)writing->session->target->target->pid;
 }
 
-/* Reads the code. False without a failure of the reader if a running process has freed the method. */
+/*
+ * Reads the code. False without a failure of the reader if a running process has freed the method: its memory may have
+ * gone with it.
+ */
 static bool read_code(struct writing *writing, const struct entry *entry, struct window *ret)
 {
     struct cdacq_session *session = writing->session;
     struct reader *reader = &session->reader.raw;
     for (unsigned tries = 0; tries < TRIES; tries++) {
         reader_begin(reader, FUEL_LOOKUP);
-        if (!reader_window(reader, entry->begin, entry->size, "code", ret))
+        bool found = reader_window(reader, entry->begin, entry->size, "code", ret);
+        struct reader_failure failure = reader_failure(reader);
+        if (!session_is_running(session) || entry->method->answer != CDACQ_ANSWER_MANAGED)
+            return found;
+        if (!found && target_gone(session->target->target))
             return false;
-        if (!session_is_running(session) || entry->method->answer != CDACQ_ANSWER_MANAGED ||
-            session_confirms(session, entry->method))
-            return true;
-        window_deinit(ret);
+        bool exists = session_confirms(session, entry->method);
+        if (exists && !found) {
+            reader_begin(reader, FUEL_LOOKUP);
+            reader_fail_again(reader, &failure);
+        }
+        if (exists)
+            return found;
+        if (found)
+            window_deinit(ret);
         session_read_anew(session);
     }
     reader_begin(reader, FUEL_LOOKUP);

@@ -22,7 +22,8 @@ static struct cdacq_target *target;
 static struct cdacq_session *session;
 static struct cdacq_error error;
 static struct target_ops ops;
-static unsigned changes; /* checks that still fail */
+static const struct target_ops *live_ops; /* those that `ops` replaces */
+static unsigned changes;                  /* checks that still fail */
 
 static bool unchanged(struct target *live, const struct read_log *log, size_t from)
 {
@@ -139,7 +140,7 @@ static void write_bytes(uint64_t address, const void *bytes, size_t size)
 /* Writes a value of two to eight bytes in an order of its own: metadata is little-endian everywhere. */
 static void write_value(uint64_t address, uint64_t value, unsigned size, bool big_endian)
 {
-    uint8_t bytes[8];
+    uint8_t bytes[96];
     store_u64(bytes, big_endian ? value << (64 - 8 * size) : value, big_endian);
     write_bytes(address, bytes, size);
 }
@@ -310,6 +311,93 @@ START_TEST(visits_keep_their_map)
     ck_assert_uint_gt(files, 0);
     ck_assert_uint_eq(question(), before + 2);
     ck_assert_uint_eq(session->visits, 0);
+}
+END_TEST
+
+/* ---- The map of code and its tables ---- */
+
+/* Memory that is broken until what was read of it is checked. */
+static struct {
+    uint64_t address;
+    uint8_t bytes[96];
+    bool is_whole;
+} broken;
+
+static void break_memory(uint64_t address)
+{
+    static const uint8_t zeros[sizeof broken.bytes];
+    struct iovec local = {broken.bytes, sizeof broken.bytes};
+    struct iovec remote = {(void *)(uintptr_t)address, sizeof broken.bytes};
+    ck_assert_int_eq(process_vm_readv(target->target->pid, &local, 1, &remote, 1, 0), sizeof broken.bytes);
+    broken.address = address;
+    broken.is_whole = false;
+    write_bytes(address, zeros, sizeof zeros);
+}
+
+static bool check_and_mend(struct target *live, const struct read_log *log, size_t from)
+{
+    bool same = live_ops->unchanged(live, log, from);
+    for (size_t i = 0; !broken.is_whole && i < log->reads.count; i++) {
+        const struct logged_read *read = &log->reads.items[i];
+        if (broken.address >= read->address + read->size || read->address >= broken.address + sizeof broken.bytes)
+            continue;
+        write_bytes(broken.address, broken.bytes, sizeof broken.bytes);
+        broken.is_whole = true;
+        same = false;
+    }
+    return same;
+}
+
+static int count_answer(const struct cdacq_method *method, void *context)
+{
+    ((unsigned *)context)[method->answer == CDACQ_ANSWER_ERROR]++;
+    return 0;
+}
+
+/* A range of JIT code with methods. */
+static size_t jit_range(void)
+{
+    const struct code_map *map = session_map(session);
+    const struct code_range *range = map ? code_map_range(map, jitted()->begin) : NULL;
+    ck_assert_ptr_nonnull(range);
+    return (size_t)(range - map->ranges);
+}
+
+/* A failure that the process has mended when it is checked is no failure. */
+START_TEST(what_cannot_be_read_for_a_moment_is_read_again)
+{
+    unsigned before[2] = {0}, after[2] = {0};
+    if (!open_process())
+        return;
+    ck_assert_int_eq(cdacq_session_visit_methods(session, CDACQ_VISIT_R2R_ALL, count_answer, before, &error), CDACQ_OK);
+    const struct range_section section = session->map->ranges[jit_range()].section;
+    live_ops = target->target->ops;
+    ops = *live_ops;
+    ops.unchanged = check_and_mend;
+    target->target->ops = &ops;
+    const uint64_t places[] = {target->manager.map, section.address};
+    for (size_t which = 0; which < ARRAY_SIZE(places); which++) {
+        memset(after, 0, sizeof after);
+        cdacq_target_refresh(target, NULL);
+        break_memory(places[which]);
+        ck_assert_int_eq(cdacq_session_visit_methods(session, CDACQ_VISIT_R2R_ALL, count_answer, after, &error),
+                         CDACQ_OK);
+        ck_assert(broken.is_whole);
+        ck_assert_uint_eq(after[0], before[0]);
+        ck_assert_uint_eq(after[1], before[1]);
+    }
+}
+END_TEST
+
+/* The process has replaced the heap since the map was read, and there is nothing where it was. */
+START_TEST(a_range_that_was_freed_is_left_out)
+{
+    if (!open_process())
+        return;
+    size_t index = jit_range();
+    session->own_map->ranges[index].section.heap_list = 8;
+    ck_assert_ptr_null(session_table(session, index));
+    ck_assert_int_eq(session_table_error(session, index, &error), CDACQ_NOT_MANAGED);
 }
 END_TEST
 
@@ -499,6 +587,8 @@ static Suite *suite(void)
     tcase_add_test(tcase, replaced_modules_have_a_bound);
     tcase_add_test(tcase, unloaded_modules_are_forgotten);
     tcase_add_test(tcase, visits_keep_their_map);
+    tcase_add_test(tcase, what_cannot_be_read_for_a_moment_is_read_again);
+    tcase_add_test(tcase, a_range_that_was_freed_is_left_out);
     tcase_add_test(tcase, every_call_is_a_question);
     tcase_add_test(tcase, answers_about_blocks_are_checked);
     if (getenv("CDACQ_VALGRIND")) {
