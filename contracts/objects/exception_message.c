@@ -428,15 +428,26 @@ static void type_load_message(struct exception_writer *w, const struct writing_e
 
 /* ---- Types with several inner exceptions ---- */
 
-/* Element `index` of an array of references. */
-static uint64_t element_at(struct exception_writer *w, const struct object_array *array, uint32_t index)
+/* Element `index` of an array of references. False after the last one, and where the text has to end before it. */
+static bool element_at(struct exception_writer *w, const struct object_array *array, uint32_t index, uint64_t *ret)
 {
     struct reader *raw = &w->output->cache->reader->raw;
+    if (index >= array->count || w->stopped)
+        return false;
+    /* The count is what the target says, and elements that are null cost no exception. */
+    if (!w->exceptions_left || !w->elements_left) {
+        w->flaws |= EXCEPTION_TEXT_CUT;
+        return false;
+    }
+    w->elements_left--;
     struct reader_task outer = reader_enter(raw, FUEL_LOOKUP);
     uint64_t element = read_pointer(raw, array->elements + (uint64_t)index * raw->pointer_size);
-    if (reader_leave(raw, &outer).status < 0)
+    if (reader_leave(raw, &outer).status < 0) {
         w->flaws |= EXCEPTION_TEXT_MISSING;
-    return element;
+        return false;
+    }
+    *ret = element;
+    return true;
 }
 
 /* The array in a field. Its count is 0 if there is none. */
@@ -458,10 +469,11 @@ static struct object_array read_list(struct exception_writer *w, const struct wr
 static void aggregate_message(struct exception_writer *w, const struct writing_exception *e)
 {
     const struct object_array list = read_list(w, e, "_innerExceptions");
+    uint64_t other;
     base_message(w, e);
-    for (uint32_t i = 0; i < list.count && !w->stopped && w->exceptions_left; i++) {
+    for (uint32_t i = 0; element_at(w, &list, i, &other); i++) {
         exception_puts(w, " (");
-        put_other(w, e, element_at(w, &list, i), exception_put_message);
+        put_other(w, e, other, exception_put_message);
         exception_puts(w, ")");
     }
 }
@@ -470,9 +482,9 @@ static void aggregate_text(struct exception_writer *w, const struct writing_exce
 {
     char number[64];
     const struct object_array list = read_list(w, e, "_innerExceptions");
+    uint64_t other;
     base_text(w, e);
-    for (uint32_t i = 0; i < list.count && !w->stopped && w->exceptions_left; i++) {
-        uint64_t other = element_at(w, &list, i);
+    for (uint32_t i = 0; element_at(w, &list, i, &other); i++) {
         if (other == e->fields.inner)
             continue;
         snprintf(number, sizeof number, "\n ---> (Inner Exception #%" PRIu32 ") ", i);
@@ -487,8 +499,8 @@ static void put_loader_exceptions(struct exception_writer *w, const struct writi
                                   void (*put)(struct exception_writer *w, const struct writing_exception *e))
 {
     const struct object_array list = read_list(w, e, "<LoaderExceptions>k__BackingField");
-    for (uint32_t i = 0; i < list.count && !w->stopped && w->exceptions_left; i++) {
-        uint64_t other = element_at(w, &list, i);
+    uint64_t other;
+    for (uint32_t i = 0; element_at(w, &list, i, &other); i++) {
         if (!other)
             continue;
         exception_puts(w, "\n");

@@ -10,6 +10,7 @@
 enum {
     EXCEPTION_TEXT_MAX = 64 * 1024 * 1024, /* bytes of one text */
     EXCEPTION_COUNT_MAX = 4096,            /* exceptions in one text */
+    EXCEPTION_ELEMENTS_MAX = 64 * 1024,    /* elements of lists of exceptions in one text, also those that are null */
     EXCEPTION_DEPTH_MAX = 128,             /* exceptions within exceptions */
     EXCEPTION_FRAMES_MAX = 200 * 1000,     /* frames in one text */
     EXCEPTION_NAMES_MAX = 8192,            /* methods in one text that have to be named */

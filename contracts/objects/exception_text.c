@@ -11,6 +11,7 @@ static unsigned write_part(const struct exception_output *output, uint64_t addre
                                  .base = exception_kind_base,
                                  .output = output,
                                  .exceptions_left = EXCEPTION_COUNT_MAX,
+                                 .elements_left = EXCEPTION_ELEMENTS_MAX,
                                  .frames_left = EXCEPTION_FRAMES_MAX,
                                  .names_left = EXCEPTION_NAMES_MAX};
     if (exception_enter(&w, address, NULL, &exception))

@@ -26,7 +26,7 @@ struct exception_writer {
     bool stopped; /* nothing more is written */
     uint64_t written;
     const char *pending; /* written before the next bytes, if there are any; NULL: nothing */
-    uint32_t exceptions_left, frames_left, names_left;
+    uint32_t exceptions_left, elements_left, frames_left, names_left;
     struct frame_names *names; /* of exception_trace.c; NULL until first needed */
 };
 

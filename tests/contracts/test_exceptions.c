@@ -111,6 +111,22 @@ START_TEST(lying_lengths)
 }
 END_TEST
 
+/* A list that claims to be as long as can be, of null elements. Loop index 0: the target lacks most. 1: it has all. */
+START_TEST(endless_lists)
+{
+    uint64_t list = align_up(heap.end, 16);
+    heap.endless = _i;
+    exception_heap_set(&heap, heap.aggregate, F_Exception__innerException, 0);
+    exception_heap_set(&heap, list, F_Object_m_pMethTab, heap.references_table);
+    exception_heap_set(&heap, list, F_Array_m_NumComponents, UINT32_MAX);
+    exception_heap_put(&heap, heap.aggregate + 128, list, 8);
+    /* The message takes an exception for each element, and the text none. */
+    ck_assert_uint_eq(write_text(heap.aggregate) & (EXCEPTION_TEXT_CUT | EXCEPTION_TEXT_MISSING),
+                      _i ? EXCEPTION_TEXT_CUT | EXCEPTION_TEXT_MISSING : EXCEPTION_TEXT_MISSING);
+    ck_assert_ptr_nonnull(strstr(text.data, "System.AggregateException: several"));
+}
+END_TEST
+
 START_TEST(objects)
 {
     struct object_array array;
@@ -152,6 +168,7 @@ static Suite *suite(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     for (size_t i = 0; i < ARRAY_SIZE(tests); i++)
         tcase_add_test(tc, tests[i]);
+    tcase_add_loop_test(tc, endless_lists, 0, 2);
     suite_add_tcase(s, tc);
     return s;
 }

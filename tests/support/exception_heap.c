@@ -261,7 +261,14 @@ static void add_objects(struct exception_heap *heap)
 
 static bool span_at(void *context, uint64_t address, uint64_t *ret_begin, uint64_t *ret_end, const void **ret_bytes)
 {
+    static const uint8_t zeros[PAGE_SIZE];
     const struct exception_heap *heap = context;
+    if (heap->endless && address >= HEAP_BASE + HEAP_SIZE) {
+        *ret_begin = align_down(address, sizeof zeros);
+        *ret_end = *ret_begin + sizeof zeros;
+        *ret_bytes = zeros;
+        return true;
+    }
     if (address < HEAP_BASE || address >= HEAP_BASE + HEAP_SIZE)
         return false;
     *ret_begin = HEAP_BASE;

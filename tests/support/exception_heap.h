@@ -13,6 +13,7 @@ enum { HEAP_BASE = 0x10000, HEAP_SIZE = 0x8000 };
 struct exception_heap {
     uint8_t bytes[HEAP_SIZE];
     uint64_t end;           /* the next free address */
+    bool endless;           /* zeros follow the memory, up to the end of the address space */
     uint64_t objects_begin; /* what precedes it are types and metadata */
     struct layout layout;
     struct target *target;
