@@ -303,8 +303,8 @@ static uint32_t read_own_pe_u32(struct reader *reader, uint64_t address)
 }
 
 /*
- * Whether the running process has the headers of the image that was opened: its file may have been unmapped, and another
- * one mapped in its place, since the files were listed. True where there is no image.
+ * Whether the running process has the headers of the image that was opened: its file may have been unmapped, and
+ * another one mapped in its place, since the files were listed. True where there is no image.
  */
 static bool is_mapped(const struct module *module, struct reader *reader)
 {

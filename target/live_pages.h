@@ -71,7 +71,7 @@ bool live_pages_at(struct live_pages *pages, uint64_t now, uint64_t address, str
  */
 bool live_pages_unchanged(struct live_pages *pages, uint64_t now, const struct read_log *log, size_t from);
 
-/* The first line of a mapped file that the process does not hold where the file is mapped; NULL if it holds them all. */
+/* The first line of a mapped file that the process does not hold where the file is mapped; NULL if it has them all. */
 const struct logged_file *live_pages_differing_file(struct live_pages *pages, const struct logged_files *files);
 
 #endif
