@@ -111,19 +111,27 @@ START_TEST(lying_lengths)
 }
 END_TEST
 
-/* A list that claims to be as long as can be, of null elements. Loop index 0: the target lacks most. 1: it has all. */
+/* A list of null elements that claims to be as long as can be. Loop index 0: the target lacks most. 1: it has all. */
 START_TEST(endless_lists)
 {
     uint64_t list = align_up(heap.end, 16);
     heap.endless = _i;
-    exception_heap_set(&heap, heap.aggregate, F_Exception__innerException, 0);
+    exception_heap_set(&heap, heap.bad, F_Object_m_pMethTab, heap.loader_table);
+    exception_heap_put(&heap, heap.bad + 128, list, 8);
     exception_heap_set(&heap, list, F_Object_m_pMethTab, heap.references_table);
     exception_heap_set(&heap, list, F_Array_m_NumComponents, UINT32_MAX);
-    exception_heap_put(&heap, heap.aggregate + 128, list, 8);
-    /* The message takes an exception for each element, and the text none. */
-    ck_assert_uint_eq(write_text(heap.aggregate) & (EXCEPTION_TEXT_CUT | EXCEPTION_TEXT_MISSING),
-                      _i ? EXCEPTION_TEXT_CUT | EXCEPTION_TEXT_MISSING : EXCEPTION_TEXT_MISSING);
-    ck_assert_ptr_nonnull(strstr(text.data, "System.AggregateException: several"));
+    ck_assert_uint_eq(write_text(heap.bad), _i ? EXCEPTION_TEXT_CUT : EXCEPTION_TEXT_MISSING);
+    ck_assert_str_eq(text.data, "System.Reflection.ReflectionTypeLoadException: stored \xc3\xbc");
+}
+END_TEST
+
+/* A list of more exceptions than a text may have is cut, and said to be. */
+START_TEST(long_lists)
+{
+    exception_heap_set(&heap, heap.aggregate, F_Exception__innerException, 0);
+    exception_heap_set(&heap, heap.list, F_Array_m_NumComponents, EXCEPTION_COUNT_MAX);
+    heap.endless = true;
+    ck_assert_uint_ne(write_text(heap.aggregate) & EXCEPTION_TEXT_CUT, 0);
 }
 END_TEST
 
@@ -162,7 +170,8 @@ END_TEST
 
 static Suite *suite(void)
 {
-    const TTest *const tests[] = {texts, lines, the_type_alone, circles, missing_parts, lying_lengths, objects};
+    const TTest *const tests[] = {texts,         lines,         the_type_alone, circles,
+                                  missing_parts, lying_lengths, long_lists,     objects};
     Suite *s = suite_create("exceptions");
     TCase *tc = tcase_create("exceptions");
     tcase_add_checked_fixture(tc, setup, teardown);

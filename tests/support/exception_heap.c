@@ -27,6 +27,7 @@ enum {
     TYPE_BAD,
     TYPE_OUTER,
     TYPE_MACHINE,
+    TYPE_LOADER,
     METHOD_GET_MESSAGE = 1,
     METHOD_M,
     METHOD_RUN,
@@ -71,6 +72,7 @@ static void add_members(struct metadata_writer *w)
              object = metadata_writer_blob(w, field, sizeof field);
     METADATA_ROW(w, METADATA_FIELD, 1, string(w, "_innerExceptions"), object);
     METADATA_ROW(w, METADATA_FIELD, 1, string(w, "_paramName"), object);
+    METADATA_ROW(w, METADATA_FIELD, 1, string(w, "<LoaderExceptions>k__BackingField"), object);
     add_method(w, "get_Message", 0x46, nothing, 1);
     add_method(w, "M", 0x16, metadata_writer_blob(w, generic, sizeof generic), 1);
     add_method(w, "Run", 6, nothing, 3);
@@ -95,6 +97,7 @@ static uint8_t *write_metadata(size_t *ret_size)
     add_type(&w, "N", "Bad", 3, METHOD_GET_MESSAGE);
     add_type(&w, "N", "Outer", 3, METHOD_M);
     add_type(&w, "", "<Run>d0", 3, METHOD_MOVE_NEXT);
+    add_type(&w, "System.Reflection", "ReflectionTypeLoadException", 3, METHOD_COUNT + 1);
     add_members(&w);
     METADATA_ROW(&w, METADATA_ASSEMBLY_REF, 8, 0, 0, 0, 0, 0, string(&w, "System.Runtime"), 0, 0);
     uint32_t machine = add_attribute_type(&w, services, "AsyncStateMachineAttribute");
@@ -245,6 +248,7 @@ static void add_objects(struct exception_heap *heap)
 {
     uint64_t aggregate_table = add_exception_table(heap, TYPE_AGGREGATE, 1);
     uint64_t argument_table = add_exception_table(heap, TYPE_ARGUMENT, 2);
+    heap->loader_table = add_exception_table(heap, TYPE_LOADER, 3);
     uint64_t bad_table = add_table(heap, TYPE_BAD, 0, 136, heap->exception_table);
     uint64_t method_descs = add_method_descs(heap, bad_table);
     heap->objects_begin = heap->end;

@@ -21,6 +21,7 @@ struct exception_heap {
     struct module_cache cache;
 
     uint64_t module;
+    uint64_t loader_table; /* of ReflectionTypeLoadException, which has its list at offset 128; no object is one */
     uint64_t string_table, bytes_table, references_table, exception_table; /* MethodTables */
     uint64_t bad, argument, aggregate;                                     /* exceptions, each within the next */
     uint64_t frames;                                                       /* of `argument`: the array of bytes */
