@@ -10,10 +10,11 @@
 #include "util/text.h"
 
 enum {
-    PACKED_MAX = 64 * 1024 * 1024,      /* of an embedded PDB, compressed */
-    UNPACKED_MAX = 256 * 1024 * 1024,   /* and decompressed */
-    FILE_SIZE_MAX = 1024 * 1024 * 1024, /* of a PDB file */
-    ALLOCATED_MAX = 1024 * 1024 * 1024, /* of all PDBs that are in allocated memory, used or refused */
+    PACKED_MAX = 64 * 1024 * 1024,         /* of an embedded PDB, compressed */
+    UNPACKED_MAX = 256 * 1024 * 1024,      /* and decompressed */
+    FILE_SIZE_MAX = 1024 * 1024 * 1024,    /* of a PDB file */
+    ALLOCATED_MAX = 1024 * 1024 * 1024,    /* of all PDBs that are in allocated memory, used or refused */
+    NOTES_HASHED_MAX = 1024 * 1024 * 1024, /* bytes of a snapshot's PDBs whose checksum is compared, for all modules */
     NAME_MAX_LENGTH = 255,
     WHY_SIZE = CDACQ_ERROR_MESSAGE_SIZE,
 };
@@ -272,28 +273,52 @@ static bool ask_opener(struct search *search)
            memchr(path, 0, sizeof path) && consider(search, path);
 }
 
-/* The PDBs that a snapshot holds: what matches is copied, because a module has its own. */
+/* Copies a PDB of the snapshot that was accepted, because a module has its own. Returns why not, or NULL. */
+static const char *copy_accepted(struct search *search, struct file_candidate *candidate)
+{
+    struct source_file *file = search->file;
+    struct work *work = &search->target->work;
+    size_t size = (size_t)candidate->size;
+    if (!charge(search->list, size))
+        return too_many;
+    bool taken = work_take_memory(work, size);
+    const char *reason = taken ? "out of memory" : too_many;
+    if (taken && (candidate->owned = malloc(size))) {
+        memcpy(candidate->owned, candidate->bytes, size);
+        candidate->bytes = candidate->owned;
+        reason = refuse(search->debug, candidate, &file->pdb); /* opens it in the copy */
+    }
+    if (!reason) {
+        file->content = *candidate;
+        file->usable = file->embedded = true;
+        return NULL;
+    }
+    free(candidate->owned);
+    search->list->allocated -= size;
+    if (taken)
+        work_return_memory(work, size);
+    return reason;
+}
+
+/* The PDBs that a snapshot holds. */
 static bool look_in_target(struct search *search)
 {
     const struct target_pdbs *pdbs = &search->target->pdbs;
+    struct source_file_list *list = search->list;
     for (size_t i = 0; i < pdbs->count; i++) {
         struct file_candidate candidate = {.bytes = pdbs->items[i].bytes, .size = pdbs->items[i].size};
-        struct source_file *file = search->file;
-        if (refuse(search->debug, &candidate, &file->pdb) || !charge(search->list, (size_t)candidate.size) ||
-            !work_take_memory(&search->target->work, candidate.size) ||
-            !(candidate.owned = malloc((size_t)candidate.size)))
+        if (refuse(search->debug, &candidate, &search->file->pdb))
             continue;
-        memcpy(candidate.owned, candidate.bytes, (size_t)candidate.size);
-        candidate.bytes = candidate.owned;
-        const char *reason = refuse_file(search, &candidate);
-        if (reason) {
-            snprintf(search->why, sizeof search->why, "the snapshot's PDB of %s: %s", search->module_name, reason);
-            file_candidate_close(&candidate);
-            continue;
+        const char *reason = "too many other files had to be compared";
+        if (candidate.size <= NOTES_HASHED_MAX - list->notes_hashed) {
+            list->notes_hashed += candidate.size;
+            reason = refuse_file(search, &candidate);
         }
-        file->content = candidate;
-        file->usable = file->embedded = true;
-        return true;
+        if (!reason)
+            reason = copy_accepted(search, &candidate);
+        if (!reason)
+            return true;
+        snprintf(search->why, sizeof search->why, "the snapshot's PDB of %s: %s", search->module_name, reason);
     }
     return false;
 }

@@ -54,6 +54,7 @@ struct source_file_list {
     struct source_file_table files; /* by image */
     size_t allocated;               /* bytes of PDBs that are not mapped files, used or refused */
     uint64_t hashed;                /* bytes of files whose checksum was compared */
+    uint64_t notes_hashed;          /* of these, those in a snapshot */
 };
 
 /* Lists the PDBs that are open and in no image, at most `room`; the list keeps their bytes. Returns their number. */

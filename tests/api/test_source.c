@@ -407,6 +407,44 @@ START_TEST(it_is_found_anywhere_below_a_module_path)
 }
 END_TEST
 
+/* ---- In a snapshot ---- */
+
+static void add_note(const void *bytes, size_t size)
+{
+    ck_assert(target_pdbs_append(&target->target->pdbs, (struct target_pdb){bytes, size}));
+}
+
+/* PDBs with the right id and another checksum, in all more than may be kept, do not hide the one after them. */
+START_TEST(refused_pdbs_of_a_snapshot_take_no_memory)
+{
+    enum { SIZE = 4 * 1024 * 1024, COUNT = 10 };
+    make_process("pdb/Lines.dll");
+    uint8_t *other = calloc(1, SIZE);
+    memcpy(other, pdb, pdb_size);
+    const struct cdacq_options options = {.size = sizeof options, .memory_max = 8 * SIZE};
+    open_process(CARRIER_MEMORY, &options);
+    for (unsigned i = 0; i < COUNT; i++)
+        add_note(other, SIZE);
+    add_note(pdb, pdb_size);
+    check_lines();
+    ck_assert(source_at(0).pdb_embedded);
+    ck_assert_uint_eq(target->source_files.allocated, pdb_size);
+    close_target();
+    free(other);
+}
+END_TEST
+
+START_TEST(a_pdb_of_a_snapshot_that_is_not_used_has_a_reason)
+{
+    make_process("pdb/Lines.dll");
+    open_process(CARRIER_MEMORY, NULL);
+    add_note(pdb, pdb_size);
+    target->source_files.allocated = 1024 * 1024 * 1024;
+    check_no_line("the snapshot's PDB of Lines.dll: the PDBs of other modules take 1 GiB already");
+    ck_assert_uint_eq(target->source_files.allocated, 1024 * 1024 * 1024);
+}
+END_TEST
+
 /* ---- Listing, sessions, other addresses ---- */
 
 static int take_pdb(const struct cdacq_pdb_info *info, void *context)
@@ -514,6 +552,8 @@ static Suite *suite(void)
     tcase_add_test(tc, it_is_found_below_a_sysroot);
     tcase_add_loop_test(tc, it_is_found_in_a_symbol_store, 0, 5);
     tcase_add_test(tc, it_is_found_anywhere_below_a_module_path);
+    tcase_add_test(tc, refused_pdbs_of_a_snapshot_take_no_memory);
+    tcase_add_test(tc, a_pdb_of_a_snapshot_that_is_not_used_has_a_reason);
     tcase_add_test(tc, pdbs_are_listed);
     tcase_add_test(tc, sessions_share_a_pdb);
     tcase_add_test(tc, other_addresses_have_no_source);
