@@ -123,15 +123,6 @@ static bool live_distrust_file(struct target *target, uint64_t address)
     return true;
 }
 
-static bool live_unchanged(struct target *target, const struct read_log *log, size_t from)
-{
-    struct live_pages *pages = &live_of(target)->pages;
-    const struct logged_file *differs = live_pages_differing_file(pages, &log->files);
-    if (differs)
-        live_distrust_file(target, differs->address);
-    return !differs && live_pages_unchanged(pages, target->question, log, from);
-}
-
 /* The memory behind the file descriptor goes when the process ends or executes a program. */
 static const char *live_gone(struct target *target)
 {
@@ -141,6 +132,16 @@ static const char *live_gone(struct target *target)
         return NULL;
     return kill(target->pid, 0) < 0 && errno == ESRCH ? "the process has ended"
                                                       : "the process has ended or executed another program";
+}
+
+static bool live_unchanged(struct target *target, const struct read_log *log, size_t from)
+{
+    struct live_pages *pages = &live_of(target)->pages;
+    const struct logged_file *differs = live_pages_differing_file(pages, &log->files);
+    if (differs)
+        live_distrust_file(target, differs->address);
+    /* Last: what was read until now is then of the program that was opened. */
+    return !differs && live_pages_unchanged(pages, target->question, log, from) && !live_gone(target);
 }
 
 static void wait_for(sem_t *semaphore)
@@ -420,7 +421,8 @@ static enum cdacq_status list_mappings(struct live *live)
 static void live_refresh(struct target *target)
 {
     struct live *live = live_of(target);
-    if (!target->changes || (size_of(live) == live->size && monotonic_ns() / LISTED_FOR == live->listed))
+    if (!target->changes || (size_of(live) == live->size && monotonic_ns() / LISTED_FOR == live->listed) ||
+        live_gone(target))
         return;
     (void)list_mappings(live); /* if not, the known ones stay */
 }
