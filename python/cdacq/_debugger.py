@@ -395,10 +395,13 @@ class Debugger:
                 continue
             if thread.exception_address and not words:
                 yield from ("", f"TID {thread.tid} has the exception:", *self._exception(thread.exception_address))
-            frames = tuple(frame_text(frame).split(" ", 1)[1].strip() for frame in self.frames(thread.tid)[0]
-                           if frame.is_managed)
-            if frames:
-                stacks.setdefault(frames, []).append(thread.tid)
+            frames, error = self.frames(thread.tid)
+            lines = [("? " if frame.by == FrameSource.GUESS else "") + frame_text(frame).split(" ", 1)[1].strip()
+                     for frame in frames if frame.is_managed]
+            if error:
+                lines.append(f"... cannot unwind further: {error}")
+            if lines:
+                stacks.setdefault(tuple(lines), []).append(thread.tid)
         for frames, tids in sorted(stacks.items(), key=lambda item: -len(item[1])):
             yield from ("", f"TID {', '.join(map(str, tids))}:", *(f"  {line}" for line in frames))
 

@@ -17,7 +17,7 @@ import python_support
 
 python_support.use_package()
 import cdacq  # noqa: E402
-from cdacq import buckets  # noqa: E402
+from cdacq import _debugger, buckets  # noqa: E402
 
 sys.path.insert(0, str(python_support.ROOT / "tests/support"))
 from jitdump_writer import Jitdump as JitdumpWriter  # noqa: E402
@@ -199,6 +199,29 @@ class Stacks(unittest.TestCase):
                 self.assertTrue(any(frame.is_managed for _, frame in found))
                 for thread in target.threads():
                     self.assertEqual(thread.registers[16], thread.frames()[0].pc)
+
+    def test_debugger_report(self):
+        """The report of gdb and lldb marks guesses, and says where a stack ends early."""
+        class OfACore(_debugger.Debugger):
+            def target(self):
+                return target
+
+            def frames(self, tid):
+                frames = next(thread for thread in target.threads() if thread.tid == tid).frames().items
+                for frame in frames:
+                    frame.by = guess or frame.by
+                return frames, error
+
+        with cdacq.open(python_support.fixture("crash-net10-x64")) as target:
+            guess = error = None
+            sure = list(OfACore().report([]))
+            guess, error = cdacq.FrameSource.GUESS, cdacq.Error(cdacq.Status.ERR_MEMORY, "no memory")
+            doubtful = list(OfACore().report([]))
+        self.assertFalse([line for line in sure if line.startswith("  ? ") or "cannot unwind" in line])
+        managed = [line for line in sure if line.startswith("  0x")]
+        self.assertTrue(managed)
+        self.assertTrue(set("  ? " + line[2:] for line in managed) <= set(doubtful))
+        self.assertIn("  ... cannot unwind further: no memory", doubtful)
 
     def test_frames_from_registers(self):
         with cdacq.open(CRASH) as target:
