@@ -59,6 +59,15 @@ static void setup(void)
     pthread_mutex_init(&policy.lock, NULL);
 }
 
+/* Begins another core. */
+static void begin_core(void)
+{
+    target_destroy(target);
+    target = NULL;
+    elf_core_deinit(&core);
+    elf_core_init(&core, true, false);
+}
+
 static void setup_pread(void)
 {
     setup();
@@ -295,10 +304,7 @@ START_TEST(numbers_that_overflow)
             if (which == 0 || which == 1)
                 ck_assert(target->truncated);
             ck_assert_int_eq(byte_at(0x9003), 'h'); /* the others are still there */
-            target_destroy(target);
-            target = NULL;
-            elf_core_deinit(&core);
-            elf_core_init(&core, true, false);
+            begin_core();
         }
 }
 END_TEST
@@ -631,10 +637,7 @@ START_TEST(who_wrote_it)
             elf_note(notes, cases[i].other, 0xff000000, "x", 1);
         open_core();
         ck_assert_pstr_eq(target->writer, cases[i].writer);
-        target_destroy(target);
-        target = NULL;
-        elf_core_deinit(&core);
-        elf_core_init(&core, true, false);
+        begin_core();
     }
 }
 END_TEST
@@ -689,13 +692,21 @@ START_TEST(notes_that_do_not_fit)
             notes->notes.size = damaged.size;
             open_core();
             ck_assert_uint_le(target->mapping_count, 1);
-            target_destroy(target);
-            target = NULL;
-            elf_core_deinit(&core);
-            elf_core_init(&core, true, false);
+            begin_core();
         }
 }
 END_TEST
+
+/* Adds headers for `size` bytes of notes, which begin at `offset` of the file without these headers. */
+static void add_headers(size_t count, uint64_t offset, uint64_t size)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct elf_core_segment *notes = elf_core_notes(&core);
+        notes->offset_given = true;
+        notes->file_size = size;
+        notes->offset = offset + sizeof(Elf64_Phdr) * count;
+    }
+}
 
 /* Ten thousand headers for the same megabyte of notes: neither the time nor the memory of ten thousand megabytes. */
 START_TEST(many_headers_for_the_same_notes)
@@ -709,12 +720,7 @@ START_TEST(many_headers_for_the_same_notes)
         elf_note(notes, "CORE", NT_PRSTATUS, NULL, 0);
     build();
     uint64_t offset = core.segments[0].offset + (_i & 2 ? 2 : 0); /* odd, too: every copy would be made */
-    for (size_t i = 1; i < HEADERS; i++) {
-        notes = elf_core_notes(&core);
-        notes->offset_given = true;
-        notes->file_size = SIZE;
-        notes->offset = offset + (sizeof(Elf64_Phdr) * (HEADERS - 1));
-    }
+    add_headers(HEADERS - 1, offset, SIZE);
     struct rusage before, after;
     getrusage(RUSAGE_SELF, &before);
     double start = cpu_seconds();
@@ -731,27 +737,28 @@ static void open_with_many_headers(const struct elf_core_segment *notes)
     enum { HEADERS = 2000 };
     size_t size = notes->notes.size;
     build();
-    uint64_t offset = core.segments[0].offset;
-    for (size_t i = 1; i < HEADERS; i++) {
-        struct elf_core_segment *same = elf_core_notes(&core);
-        same->offset_given = true;
-        same->file_size = size;
-        same->offset = offset + sizeof(Elf64_Phdr) * (HEADERS - 1);
-    }
+    add_headers(HEADERS - 1, core.segments[0].offset, size);
     double start = cpu_seconds();
     open_core();
     ck_assert_msg(cpu_seconds() - start < time_bound(2), "%g s", cpu_seconds() - start);
+}
+
+/* The desc of an NT_AUXV that begins with `count` entries nobody asks for; to be freed. */
+static struct elf_buffer auxv_desc(size_t count)
+{
+    struct elf_buffer desc = {.wide = true};
+    for (size_t i = 0; i < count; i++) {
+        elf_put_word(&desc, AT_PHDR);
+        elf_put_word(&desc, 0);
+    }
+    return desc;
 }
 
 /* One NT_AUXV of which the last of millions of entries is asked for. */
 START_TEST(many_headers_for_the_same_auxv)
 {
     enum { ENTRIES = 1 << 20 };
-    struct elf_buffer auxv = {.wide = true};
-    for (size_t i = 0; i < ENTRIES; i++) {
-        elf_put_word(&auxv, AT_PHDR);
-        elf_put_word(&auxv, 0);
-    }
+    struct elf_buffer auxv = auxv_desc(ENTRIES);
     struct elf_core_segment *notes = elf_core_notes(&core);
     elf_note(notes, "CORE", NT_AUXV, auxv.data, auxv.size);
     free(auxv.data);
@@ -783,11 +790,7 @@ START_TEST(the_first_auxv_counts)
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct elf_core_segment *notes = elf_core_notes(&core);
         for (uint64_t n = 0; n < 2; n++) {
-            struct elf_buffer auxv = {.wide = true};
-            for (size_t k = 0; k < cases[i].before; k++) {
-                elf_put_word(&auxv, AT_PHDR);
-                elf_put_word(&auxv, 0);
-            }
+            struct elf_buffer auxv = auxv_desc(cases[i].before);
             elf_put_word(&auxv, AT_SYSINFO_EHDR);
             elf_put_word(&auxv, 0x5000 + n);
             elf_note(notes, "CORE", NT_AUXV, auxv.data, auxv.size);
@@ -795,10 +798,7 @@ START_TEST(the_first_auxv_counts)
         }
         open_core();
         ck_assert_uint_eq(target->vdso, cases[i].vdso);
-        target_destroy(target);
-        target = NULL;
-        elf_core_deinit(&core);
-        elf_core_init(&core, true, false);
+        begin_core();
     }
 }
 END_TEST
@@ -816,10 +816,7 @@ START_TEST(an_nt_file_of_nothing_hides_none)
         open_core();
         ck_assert_uint_eq(target->mapping_count, 1);
         ck_assert_str_eq(target->mappings[0].path, "/bin/a");
-        target_destroy(target);
-        target = NULL;
-        elf_core_deinit(&core);
-        elf_core_init(&core, true, false);
+        begin_core();
     }
 }
 END_TEST
@@ -854,10 +851,7 @@ START_TEST(nt_file_cut_anywhere)
             ck_assert(size < desc.size || target->mapping_count == 3);
             ck_assert_int_eq(byte_at(0x1000), 'a');
         }
-        target_destroy(target);
-        target = NULL;
-        elf_core_deinit(&core);
-        elf_core_init(&core, true, false);
+        begin_core();
     }
     free(desc.data);
 }
@@ -884,10 +878,7 @@ START_TEST(nt_file_with_a_count_that_lies)
             ck_assert_int_eq(status, CDACQ_ERR_FORMAT);
             ck_assert_ptr_null(target);
         }
-        target_destroy(target);
-        target = NULL;
-        elf_core_deinit(&core);
-        elf_core_init(&core, true, false);
+        begin_core();
     }
 }
 END_TEST
@@ -919,10 +910,7 @@ START_TEST(nt_file_page_sizes)
             if (!cases[i].dropped)
                 ck_assert_int_eq(byte_at(0x10000), -1);
         }
-        target_destroy(target);
-        target = NULL;
-        elf_core_deinit(&core);
-        elf_core_init(&core, true, false);
+        begin_core();
     }
 }
 END_TEST
