@@ -223,13 +223,13 @@ static bool read_code(struct writing *writing, const struct entry *entry, struct
             return found;
         if (!found && target_gone(session->target->target))
             return false;
-        bool exists = session_confirms(session, entry->method);
-        if (exists && !found) {
-            reader_begin(reader, FUEL_LOOKUP);
-            reader_fail_again(reader, &failure);
-        }
-        if (exists)
+        if (session_confirms(session, entry->method)) {
+            if (!found) {
+                reader_begin(reader, FUEL_LOOKUP);
+                reader_fail_again(reader, &failure);
+            }
             return found;
+        }
         if (found)
             window_deinit(ret);
         session_read_anew(session);
