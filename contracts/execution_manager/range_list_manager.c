@@ -62,11 +62,17 @@ bool stubs_use(struct reader *reader, uint64_t begin, uint64_t end, uint64_t ip)
     return ip < stubs_used_end(reader, begin, end);
 }
 
+/* Nothing says where one stub of a list begins. Its block is the list, as in listings. */
+static struct code_block stub_at(const struct range_section *section, uint64_t ip, uint8_t kind)
+{
+    return (struct code_block){.ip = ip, .start = section->begin, .offset = ip - section->begin, .kind = kind};
+}
+
 static bool find(const struct section_reader *section, uint64_t ip, struct code_block *ret)
 {
     struct field_reader *reader = section->reader;
     if (section->section->stub_kind) {
-        *ret = (struct code_block){.ip = ip, .start = ip, .kind = section->section->stub_kind};
+        *ret = stub_at(section->section, ip, section->section->stub_kind);
         return true;
     }
     uint64_t number = read_optional(reader, section->section->range_list, F_CodeRangeMapRangeList_RangeListType);
@@ -74,7 +80,7 @@ static bool find(const struct section_reader *section, uint64_t ip, struct code_
     uint8_t kind = (uint8_t)stub_kind_of(section->managers->stub_kinds, number);
     if (!stubs_use(&reader->raw, section->section->begin, section->section->end, ip))
         return false;
-    *ret = (struct code_block){.ip = ip, .start = ip, .kind = kind};
+    *ret = stub_at(section->section, ip, kind);
     return !reader_failed(&reader->raw);
 }
 

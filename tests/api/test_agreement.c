@@ -425,8 +425,7 @@ static void compare_listings(struct subject *subject)
             continue; /* it says that it cannot be listed */
         if (is_code != (listed != NULL) && known->answer != CDACQ_ANSWER_ERROR)
             report(subject, "the listing", known->ip, "code", cdacq_code_kind_text(known->kind));
-        else if (is_code && listed &&
-                 (listed->kind != known->kind || (is_method && listed->code_start != known->code_start)))
+        else if (is_code && listed && (listed->kind != known->kind || listed->code_start != known->code_start))
             report(subject, "the listing", known->ip, "kind or start", cdacq_code_kind_text(listed->kind));
         bool writes = is_method ? known->name != NULL && known->kind != CDACQ_CODE_INTERPRETER : is_code;
         if (known->answer != CDACQ_ANSWER_ERROR && writes != (written != NULL))

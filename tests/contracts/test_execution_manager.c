@@ -113,7 +113,7 @@ static void check_block(struct field_reader *reader, const struct mock_function 
     struct block_function function = {0};
     expect(block->ip == ip, ip);
     expect(block->kind == sample_code_kind(fact), ip);
-    expect(block->start == (fact->code == MOCK_CODE_RANGE_LIST ? ip : fact->method), ip);
+    expect(block->start == fact->method, ip);
     expect(code_block_is_method(block) == is_method(fact), ip);
     if (!is_method(fact))
         return;
