@@ -31,6 +31,7 @@ static enum cdacq_status visit_failure(const struct visit *visit, uint64_t begin
         .code_start = begin,
         .code_size = end - begin,
         .il_offset = CDACQ_OFFSET_UNKNOWN,
+        .module_verified = true,
         .error = visit->session->error.message,
     };
     return stopped(visit->visit(&method, visit->context));

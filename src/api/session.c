@@ -442,6 +442,7 @@ static struct method_record *walk(struct cdacq_session *session, uint64_t ip, st
     if (!execution_manager_find(&session->target->manager, reader, address, &block)) {
         if (!reader_failed(&reader->raw)) {
             answer_none(ip, ret);
+            ret->module_verified = !reader_unverified(&reader->raw);
             return NULL;
         }
         reader_status(&reader->raw, &session->error);
@@ -454,6 +455,7 @@ static struct method_record *walk(struct cdacq_session *session, uint64_t ip, st
         ret->kind = block.kind;
         ret->code_start = block.start;
         ret->offset = block.offset;
+        ret->module_verified = !block.unverified;
         return NULL;
     }
     struct method_record *record = walked_record(session, &block);

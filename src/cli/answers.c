@@ -1,8 +1,10 @@
 #include "src/cli/answers.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/cli/console.h"
 #include "src/cli/json_writer.h"
 #include "src/cli/memory.h"
 #include "src/cli/put.h"
@@ -46,6 +48,13 @@ const char *answers_status(enum cdacq_answer answer)
                                         [CDACQ_ANSWER_STUB] = "stub",
                                         [CDACQ_ANSWER_ERROR] = "error"};
     return texts[answer];
+}
+
+void answers_tell_unconfirmed(uint64_t count, const char *elements)
+{
+    if (count)
+        message("%" PRIu64 " %s use files that the target cannot confirm: 'cdacq info' names the files", count,
+                elements);
 }
 
 /* ---- Strings of the session ---------------------------------------------------------------------------------- */
@@ -196,6 +205,7 @@ static void write_text(struct answers *answers, const struct cdacq_method *m)
 {
     struct strings s = show_all(answers, m);
     bool is_minor = m->answer != CDACQ_ANSWER_MANAGED;
+    answers->unconfirmed += !m->module_verified;
     if (is_minor)
         output_style(answers->out, STYLE_MINOR);
     char *p = output_reserve(answers->out, text_room(m, &s)), *start = p;
@@ -235,6 +245,7 @@ static void write_method_text(struct answers *answers, const struct cdacq_method
 {
     struct strings s = show_all(answers, m);
     char *p = output_reserve(answers->out, text_room(m, &s)), *column = p;
+    answers->unconfirmed += !m->module_verified;
     p = align(put_hex(p, m->code_start), answers, column, ANSWERS_ADDRESS_WIDTH);
     *p++ = ' ';
     column = p;
@@ -334,7 +345,7 @@ static inline char *put_funclet(char *p, const struct cdacq_method *m)
 /* module_verified and error */
 static inline char *put_reliability(char *p, const struct cdacq_method *m)
 {
-    p = put_bool(PUT_KEY(p, "module_verified"), m->answer == CDACQ_ANSWER_MANAGED || m->module, m->module_verified);
+    p = put_bool(PUT_KEY(p, "module_verified"), answers_tells_verified(m), m->module_verified);
     p = PUT_KEY(p, "error");
     if (LIKELY(!m->error))
         return PUT_LITERAL(p, "null");
@@ -446,7 +457,7 @@ void answers_write_bad(struct answers *answers, const struct bad_ip *bad)
         write_error_text(answers, bad->text, bad->length, bad->problem);
         return;
     }
-    struct cdacq_method unknown = {.answer = CDACQ_ANSWER_ERROR, .error = bad->problem};
+    struct cdacq_method unknown = {.answer = CDACQ_ANSWER_ERROR, .module_verified = true, .error = bad->problem};
     struct strings s = show_all(answers, &unknown);
     struct json_writer w = json_begin(answers->out);
     json_begin_object(&w, NULL);

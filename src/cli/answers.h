@@ -35,6 +35,7 @@ struct answers {
     struct shown (*shown)[SHOWN_SLOTS]; /* per role; a string may evict another one: memory is constant */
     struct shown *in_use;               /* the other slots are never touched, which saves page faults */
     uint64_t errors;                    /* number of answers with the status error */
+    uint64_t unconfirmed;               /* of text: number of answers that use a file that nothing confirms */
 };
 
 void answers_init(struct answers *answers, struct output *out, bool json);
@@ -51,6 +52,18 @@ static inline bool answers_doubt_name(const struct cdacq_method *method)
 {
     return !method->name || method->error;
 }
+
+/* Whether JSON says if the answer rests on a file that something confirms: it does not of what needs no file. */
+static inline bool answers_tells_verified(const struct cdacq_method *method)
+{
+    return method->answer == CDACQ_ANSWER_MANAGED || method->module || !method->module_verified;
+}
+
+/*
+ * Prints a line if some of the elements, such as "methods", use files that nothing in the target confirms: their names
+ * and lines may be those of another build. Text cannot say so of each; JSON does.
+ */
+void answers_tell_unconfirmed(uint64_t count, const char *elements);
 
 /* Writes the answer for method->ip. */
 void answers_write(struct answers *answers, const struct cdacq_method *method);

@@ -44,7 +44,7 @@ struct filter {
     const char *copied; /* the text up to here was written */
     char before;        /* the byte before the next word */
     struct cdacq_method *methods;
-    uint64_t errors;
+    uint64_t errors, unconfirmed;
 };
 
 /* ---- Annotations ----------------------------------------------------------------------------------------------- */
@@ -94,6 +94,7 @@ static void answer_pending(struct filter *filter)
             continue;
         copy_until(filter, filter->mentions[i].end);
         annotate(filter, method);
+        filter->unconfirmed += !method->module_verified;
     }
     filter->count = 0;
 }
@@ -182,6 +183,7 @@ static int filter_all(const struct invocation *invocation, struct cdacq_target *
     ips_reader_deinit(&reader);
     if (filter->errors > 1)
         message("%" PRIu64 " more addresses could not be answered", filter->errors - 1);
+    answers_tell_unconfirmed(filter->unconfirmed, "names");
     ok = output_close_if(&filter->out, ok);
     int status = !ok ? EXIT_FAILED : filter->errors ? EXIT_PARTLY : EXIT_ANSWERED;
     free(filter->methods);

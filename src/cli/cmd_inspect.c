@@ -79,6 +79,7 @@ struct work {
     bool json;
     uint64_t bad;          /* texts that are not IPs */
     uint64_t done, errors; /* IPs with a value that is not known */
+    uint64_t unconfirmed;  /* of text: IPs that use a file that nothing confirms */
 };
 
 /* ---- Asking ---- */
@@ -260,6 +261,7 @@ static void write_json(struct output *out, const struct inspection *inspection, 
     write_block(w, inspection);
     json_string(w, "method", code ? method->name : NULL);
     json_note(w, "module", method->module);
+    json_known_bool(w, "module_verified", answers_tells_verified(method), method->module_verified);
     json_note(w, "error", method->error);
     json_begin_object(w, "errors");
     for (size_t i = 0; i < QUESTION_COUNT; i++)
@@ -351,6 +353,8 @@ static void write_text(struct output *out, const struct inspection *inspection)
     }
     if (method->answer == CDACQ_ANSWER_MANAGED && answers_doubt_name(method))
         text_problem(out, "method", method->error ? method->error : "no reason is known");
+    if (!method->module_verified)
+        output_printf(out, "  %-18s %s\n", "module_verified", "no");
     text_hex(out, "method_desc", true, method->method_desc);
     text_hex(out, "entry_method_desc", answered[QUESTION_ENTRY_METHOD_DESC], inspection->entry_method_desc);
     text_hex(out, "code_start", true, method->code_start);
@@ -399,6 +403,7 @@ static void inspect(void *context, uint64_t ip)
     ask(work->session, ip, inspection);
     cdacq_target_resume(work->stops);
     work->errors += inspection->method.answer == CDACQ_ANSWER_ERROR || inspection->problem_count;
+    work->unconfirmed += !work->json && !inspection->method.module_verified;
     if (work->json)
         write_json(&work->out, inspection, NULL);
     else
@@ -416,8 +421,9 @@ static void inspect_bad(void *context, uint64_t line, const struct bad_ip *bad)
         ips_complain(line, bad);
     work->errors++;
     if (work->json) {
-        struct inspection nothing = {.method = {.answer = CDACQ_ANSWER_ERROR, .error = bad->problem},
-                                     .source.il_offset = CDACQ_OFFSET_UNKNOWN};
+        struct inspection nothing = {
+            .method = {.answer = CDACQ_ANSWER_ERROR, .module_verified = true, .error = bad->problem},
+            .source.il_offset = CDACQ_OFFSET_UNKNOWN};
         write_json(&work->out, &nothing, bad);
     } else {
         output_escaped(&work->out, bad->text, bad->length, ESCAPE_DATA);
@@ -446,6 +452,7 @@ static int inspect_all(const struct invocation *invocation, struct cdacq_target 
     progress_end(&work.progress);
     places_deinit(&places);
     clauses_deinit(&work.inspection.clauses);
+    answers_tell_unconfirmed(work.unconfirmed, "answers");
     ok = output_close(&work.out) && ok;
     return !ok || work.stopped ? EXIT_FAILED : work.errors ? EXIT_PARTLY : EXIT_ANSWERED;
 }

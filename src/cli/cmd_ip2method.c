@@ -161,6 +161,7 @@ static int answer_all(const struct invocation *invocation, struct cdacq_target *
     uint64_t errors = work->answers.errors;
     if (errors > COMPLAINTS_MAX)
         message("%" PRIu64 " more addresses could not be answered", errors - COMPLAINTS_MAX);
+    answers_tell_unconfirmed(work->answers.unconfirmed, "answers");
     ok = output_close(&work->out) && ok;
     answers_deinit(&work->answers);
     cdacq_session_destroy(work->own);

@@ -111,6 +111,7 @@ static int list_and_follow(const struct invocation *invocation, struct cdacq_tar
     init_patterns(&work, invocation);
     enum cdacq_status status = follow_process(follower, &work.out, list_new, &work);
     cdacq_follower_destroy(follower);
+    answers_tell_unconfirmed(work.answers.unconfirmed, "methods or stubs");
     bool written = output_close(&work.out), found = end_patterns(&work, status >= 0);
     answers_deinit(&work.answers);
     if (!written || (status < 0 && !work.done))
@@ -134,6 +135,7 @@ static int list_all(const struct invocation *invocation, struct cdacq_target *ta
     code_progress_end(&work.progress);
     if (work.answers.errors > COMPLAINTS_MAX)
         message("%" PRIu64 " more elements cannot be read", work.answers.errors - COMPLAINTS_MAX);
+    answers_tell_unconfirmed(work.answers.unconfirmed, "methods or stubs");
     if (status < 0)
         message("%s", error.message);
     bool found = end_patterns(&work, status >= 0), none = status < 0 && !work.done;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/cli/answers.h"
 #include "src/cli/code_progress.h"
 #include "src/cli/commands.h"
 #include "src/cli/console.h"
@@ -88,8 +89,7 @@ static void report_counts(const struct work *work, const struct cdacq_written *w
 {
     if (work->left_out > COMPLAINTS_MAX)
         message("%" PRIu64 " more methods or stubs are left out", work->left_out - COMPLAINTS_MAX);
-    if (written->unverified)
-        message("%" PRIu64 " methods or stubs use files that the target cannot confirm", written->unverified);
+    answers_tell_unconfirmed(written->unverified, "methods or stubs");
     if (written->functions_left_out)
         message("%" PRIu64 " functions have no call-frame information: their unwind data cannot be read",
                 written->functions_left_out);

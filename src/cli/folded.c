@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/cli/answers.h"
 #include "src/cli/console.h"
 #include "src/cli/ips.h"
 #include "src/cli/memory.h"
@@ -59,7 +60,7 @@ struct fold {
     struct bytes_vector line; /* a stack that is being written */
     uint64_t *ips;
     struct cdacq_method *methods;
-    uint64_t samples, truncated, errors;
+    uint64_t samples, truncated, errors, unconfirmed;
     bool in_sample, failed;
 };
 
@@ -117,6 +118,7 @@ static void append_frame(struct fold *fold, size_t i)
     const struct cdacq_method *method = &fold->methods[i];
     bool is_named = fold->session && method->answer == CDACQ_ANSWER_MANAGED && method->name;
     fold->errors += fold->session && method->answer == CDACQ_ANSWER_ERROR;
+    fold->unconfirmed += is_named && !method->module_verified;
     if (!bytes_vector_append(&fold->line, ';'))
         no_memory(fold);
     append(fold, is_named ? method->name : fold->frames.items[i].symbol);
@@ -360,6 +362,7 @@ int folded_write(const struct invocation *invocation, struct cdacq_session *sess
         message("%" PRIu64 " frames of stacks with more than %d were left out", fold->truncated, FRAMES_MAX);
     if (fold->errors)
         message("%" PRIu64 " frames could not be named", fold->errors);
+    answers_tell_unconfirmed(fold->unconfirmed, "frames");
     write_stacks(fold);
     ok = output_close_if(&fold->out, ok && fold->samples);
     int status = !ok ? EXIT_FAILED : fold->errors || fold->truncated ? EXIT_PARTLY : EXIT_ANSWERED;

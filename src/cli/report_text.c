@@ -215,6 +215,18 @@ static void write_stacks(struct report *report, struct output *out, bool brief, 
     }
 }
 
+/* In the text itself, which people pass on without the messages. */
+static void write_unconfirmed(const struct report *report, struct output *out)
+{
+    if (!report->answers.unconfirmed)
+        return;
+    output_style(out, STYLE_DOUBT);
+    output_printf(out,
+                  "\n(%" PRIu64 " frames use files that the target cannot confirm: 'cdacq info' names the files)\n",
+                  report->answers.unconfirmed);
+    output_style(out, STYLE_NONE);
+}
+
 struct steps {
     struct output *out;
     unsigned count;
@@ -241,6 +253,7 @@ void report_write_text(struct report *report, bool brief)
     report_write_waits_text(report, brief);
     write_stacks(report, out, brief, true);
     write_stacks(report, out, brief, false);
+    write_unconfirmed(report, out);
     if (brief)
         return;
     /* A snapshot has what its report needs. */

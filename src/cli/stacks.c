@@ -92,8 +92,10 @@ static const char *keep_string(struct stacks *stacks, const char *string)
 
 struct cdacq_method stack_frame_no_method(const struct cdacq_frame *frame)
 {
-    return (struct cdacq_method){
-        .size = sizeof(struct cdacq_method), .ip = frame->pc, .il_offset = CDACQ_OFFSET_UNKNOWN};
+    return (struct cdacq_method){.size = sizeof(struct cdacq_method),
+                                 .ip = frame->pc,
+                                 .il_offset = CDACQ_OFFSET_UNKNOWN,
+                                 .module_verified = true};
 }
 
 static const struct stack_frame *share_frame(struct stacks *stacks, const struct cdacq_frame *frame)

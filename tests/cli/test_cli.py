@@ -29,7 +29,7 @@ METHOD_KEYS = ["status", "kind", "method", "method_desc", "token", "module", "co
 INSPECT_KEYS = ["ip", "status", "kind", "method_desc", "code_start", "funclet_start", "is_funclet", "is_filter_funclet",
                 "offset", "jit_type", "hot_size", "cold_start", "cold_size", "unwind_info", "unwind_info_base", "debug_info",
                 "has_flag_byte", "gc_info", "gc_version", "gc_safe", "stack_parameter_size", "entry_method_desc", "exception_clauses", "method", "module",
-                "error", "errors", "il_offset", "file", "line", "column", "end_line", "end_column", "source_url", "pdb",
+                "module_verified", "error", "errors", "il_offset", "file", "line", "column", "end_line", "end_column", "source_url", "pdb",
                 "pdb_embedded", "source_problem"]
 CLAUSE_KEYS = ["kind", "flags", "try_start", "try_end", "handler_start", "handler_end", "filter_offset", "class_token",
                "type_handle", "duplicated", "module", "is_catch_all"]
