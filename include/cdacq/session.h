@@ -24,8 +24,8 @@ CDACQ_API void cdacq_session_destroy(struct cdacq_session *session);
 
 /*
  * How many bytes the session keeps for the strings of its answers, until it is destroyed. In a process that runs, they
- * grow with every new method that is asked for: a program that asks for days destroys the session at a size of its
- * choice, and creates another.
+ * grow with every new method that is asked for: a program that runs for days should destroy the session once it has
+ * grown to a size of the program's choice, and create another.
  */
 CDACQ_API size_t cdacq_session_memory(const struct cdacq_session *session);
 
