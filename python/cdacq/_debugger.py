@@ -5,7 +5,7 @@ import io
 import os
 import struct
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from ._abi import Answer, ExceptionFlaw, FrameKind, FrameSource, FuncletKind
@@ -173,7 +173,15 @@ def method_text(method: Method) -> str:
         words.append(f"({os.path.basename(method.module)})")
     if method.error:
         words.append(f"({method.error})")
+    if not method.module_verified:
+        words.append("[unconfirmed file]")
     return " ".join(words)
+
+
+def flaws_text(flaws: ExceptionFlaw) -> Iterator[str]:
+    """A line about how a text differs from that of the runtime, if it does."""
+    if flaws:
+        yield "(" + ", ".join(flaw.name.lower() for flaw in ExceptionFlaw if flaws & flaw and flaw.name) + ")"
 
 
 def frame_text(frame: Frame) -> str:
@@ -225,6 +233,10 @@ class Debugger:
 
     def registers(self, tid: int) -> dict[int, int]:
         """The registers of a thread's innermost frame, by their DWARF numbers."""
+        raise NotImplementedError
+
+    def selected_pc(self) -> tuple[int, bool]:
+        """The program counter of the frame that the user has selected, and whether a call returns to it."""
         raise NotImplementedError
 
     def evaluate(self, expression: str) -> int:
@@ -284,11 +296,11 @@ class Debugger:
             self._threads = {thread.tid: thread for thread in self.target().threads().items}
         return self._threads
 
-    def frames(self, tid: int) -> tuple[list[Frame], Error | None]:
-        """The stack of a thread, and why it is incomplete."""
+    def frames(self, tid: int, limit: int = 0) -> tuple[list[Frame], Error | None]:
+        """The stack of a thread, or as many of its frames, and why it is incomplete."""
         thread = self.threads().get(tid)
         try:
-            listing = self.target().frames(self.registers(tid), thread=thread.thread if thread else 0)
+            listing = self.target().frames(self.registers(tid), thread=thread.thread if thread else 0, limit=limit)
         except Error as error:
             return [], error
         return listing.items, listing.error
@@ -296,17 +308,17 @@ class Debugger:
     # ---- Commands: each yields lines
 
     def ip2method(self, arguments: list[str]) -> Iterator[str]:
-        """cdacq ip2method [EXPRESSION...]: the methods that own addresses; without one, that of the program counter."""
-        for ip in self._addresses(arguments):
-            yield f"{ip:#x} {method_text(self.target().method_at(ip))}"
+        """cdacq ip2method [EXPRESSION...]: the methods that own addresses; without one, that of the selected frame."""
+        for ip, at in self._addresses(arguments):
+            yield f"{ip:#x} {method_text(self._method(ip, at))}"
 
     def inspect(self, arguments: list[str]) -> Iterator[str]:
         """cdacq inspect [EXPRESSION...]: the method at an address: its code, tables and exception clauses."""
         target = self.target()
-        for ip in self._addresses(arguments):
-            method = target.method_at(ip)
+        for ip, at in self._addresses(arguments):
+            method = self._method(ip, at)
             yield f"{ip:#x} {method_text(method)}"
-            block = target.block_at(ip)
+            block = target.block_at(at)
             if block is None:
                 continue
             yield f"  code           [{method.code_start:#x}, {method.code_end:#x})"
@@ -323,14 +335,23 @@ class Debugger:
                            f"[{clause.handler_start:#x}, {clause.handler_end:#x})")
             except Error as error:
                 yield f"  clauses        {error}"
-            source = target.source_at(ip)
+            source = target.source_at(at)
             if source:
                 yield f"  source         {f'{source.file}:{source.line}' if source.line else source.problem}"
 
-    def _addresses(self, arguments: list[str]) -> Iterable[int]:
-        if arguments:
-            return [self.evaluate(argument) & (1 << 64) - 1 for argument in arguments]
-        return [self.registers(self.selected_thread_id())[POINTERS[self.machine][0]]]
+    def _addresses(self, arguments: list[str]) -> Iterator[tuple[int, int]]:
+        """Each address, and the one that is looked up: that of the call, where the address is what a call returns to."""
+        for argument in arguments:
+            ip = self.evaluate(argument) & (1 << 64) - 1
+            yield ip, ip
+        if not arguments:
+            pc, is_call = self.selected_pc()
+            yield pc, pc - is_call
+
+    def _method(self, ip: int, at: int) -> Method:
+        """The method at `at`, with the offset of `ip`, as in stacks."""
+        method = self.target().method_at(at)
+        return method._replace(offset=method.offset + (ip - at))
 
     def exception(self, arguments: list[str]) -> Iterator[str]:
         """cdacq exception [EXPRESSION]: the exception of the selected thread, or the one at an address."""
@@ -347,9 +368,7 @@ class Debugger:
 
     def _exception(self, address: int) -> Iterator[str]:
         text, flaws = self.target().exception(address).text_and_flaws()
-        yield from text.splitlines()
-        if flaws:
-            yield "(" + ", ".join(flaw.name.lower() for flaw in ExceptionFlaw if flaws & flaw and flaw.name) + ")"
+        yield from (*text.splitlines(), *flaws_text(flaws))
 
     def list_threads(self, arguments: list[str]) -> Iterator[str]:
         """cdacq threads: the threads that the runtime knows, with their exceptions."""
@@ -384,11 +403,11 @@ class Debugger:
         yield f".NET {info.runtime_version or info.runtime_release or '?'} ({info.runtime_path})"
         words = ""
         try:
-            words = target.last_words()
-        except Error:
-            pass
-        if words:
-            yield from ("", "The runtime ended the process and wrote:", *words.splitlines())
+            words, flaws = target.last_words_and_flaws()
+            if words:
+                yield from ("", "The runtime ended the process and wrote:", *words.splitlines(), *flaws_text(flaws))
+        except Error as error:
+            yield from ("", f"What the runtime wrote as it ended the process cannot be read: {error}")
         stacks: dict[tuple[str, ...], list[int]] = {}
         for thread in self.threads().values():
             if not thread.thread:

@@ -98,13 +98,11 @@ class _Gdb(Debugger):
             selected.switch()
             frame.select()
 
-    def _addresses(self, arguments: list[str]) -> list[int]:
-        if arguments:
-            return [self.evaluate(argument) for argument in arguments]
-        return [gdb.selected_frame().pc()]
+    def selected_pc(self) -> tuple[int, bool]:
+        return gdb.selected_frame().pc(), _is_call(gdb.selected_frame())
 
     def evaluate(self, expression: str) -> int:
-        return int(gdb.parse_and_eval(expression)) & _MASK
+        return int(gdb.parse_and_eval(expression))
 
     @property
     def machine(self) -> int:
@@ -245,6 +243,12 @@ class _Unwinder(gdb.unwinder.Unwinder):
         return info
 
 
+def _is_call(frame: Any) -> bool:
+    """Whether a call returns to the frame's program counter. A signal interrupts a frame elsewhere."""
+    newer = frame.newer()
+    return newer is not None and newer.type() != gdb.SIGTRAMP_FRAME
+
+
 class _ManagedFrame(FrameDecorator):
     """A managed frame in `bt`."""
 
@@ -308,9 +312,7 @@ def _managed(base: Any, frame: Any, found: Frame | None) -> Any:
     try:
         method = found.method if found else None
         if found is None and not _is_native(pc):
-            newer = frame.newer()
-            is_call = newer is not None and newer.type() != gdb.SIGTRAMP_FRAME
-            method = debugger.target().method_at(pc - is_call)
+            method = debugger.target().method_at(pc - _is_call(frame))
         if method is None or not (method.name or method.is_managed or method.answer.name == "STUB"):
             return None
     except (Error, gdb.error):

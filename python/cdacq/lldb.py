@@ -19,6 +19,7 @@ from .target import Mapping
 
 _MASK = (1 << 64) - 1
 FRAMES_MAX = 256  # that a stop looks at
+LEVELS_MORE = 64  # that our walk may have up to a frame beyond twice those of lldb
 BLOCK = 1 << 16  # bytes that are read at once: a call of lldb costs more than the bytes
 
 
@@ -164,12 +165,14 @@ class _Lldb(Debugger):
             value = frame.EvaluateExpression(expression)
         if not value.IsValid() or value.GetError().Fail():
             raise _Failed(f"{expression} has no value")
-        return value.GetValueAsUnsigned() & _MASK
+        return value.GetValueAsUnsigned()
 
-    def _addresses(self, arguments):
-        if arguments:
-            return [self.evaluate(argument) for argument in arguments]
-        return [self.process.GetSelectedThread().GetSelectedFrame().GetPC()]
+    def selected_pc(self):
+        """lldb does not tell which frames a signal has interrupted, but our walk does."""
+        frame = self.process.GetSelectedThread().GetSelectedFrame()
+        pc, sp, level = frame.GetPC(), frame.GetSP(), frame.GetFrameID()
+        frames, _ = self.frames(self.selected_thread_id(), limit=2 * level + LEVELS_MORE) if level else ([], None)
+        return pc, next((known.is_call for known in frames if (known.pc, known.sp) == (pc, sp)), level > 0)
 
     def symbols(self, arguments):
         """cdacq symbols: gives lldb symbols, lines and call-frame information of the managed code.

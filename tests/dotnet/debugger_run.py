@@ -92,6 +92,11 @@ def check_lldb_commands(what, core, failures):
                      r"(?m)^\.NET \d+\.\d+", rf"Summary: .*`{main} \+ \d+ at Program\.cs:\d+", rf"(?m)^.*`{main}:$"):
         if not re.search(expected, output):
             failures.append(f"{what}: {expected} is not shown by lldb: {output[-2500:]}")
+    output, _ = lldb_stacks.run_lldb(core, ["cdacq symbols", "cdacq stack", *(
+        command for number in range(64) for command in (f"frame select {number}", "cdacq ip2method"))])
+    managed = re.findall(r"(?m)^#\d+ +(?:\[\w+\] )?(0x[0-9a-f]+ .* \[(?:jit|r2r)\b.*)$", output)
+    for frame in [frame for frame in managed if f"\n{frame}\n" not in output] if managed else ["no managed frame"]:
+        failures.append(f"{what}: cdacq ip2method of a frame in lldb differs from the stack: {frame}")
 
 
 def check_targets(what, one, other, failures):

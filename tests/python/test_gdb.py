@@ -11,6 +11,7 @@ import python_support
 
 python_support.use_package()
 import cdacq  # noqa: E402
+from cdacq import _debugger  # noqa: E402
 
 TOOL = os.environ.get("CDACQ_TOOL")
 NAMES = ("crash-net8-x64", "crash-net9-x64", "crash-net10-x64")
@@ -23,6 +24,17 @@ def skip_reason():
     if not TOOL:
         return "no command line"
     return None if gdb_stacks.gdb_works() else "gdb with Python is not installed"
+
+
+class Texts(unittest.TestCase):
+    def test_what_the_texts_say_of_doubt(self):
+        method = cdacq.Method._make([0] * len(cdacq.Method._fields))._replace(
+            answer=cdacq.Answer.MANAGED, kind=cdacq.CodeKind.JITTED, name="A.B()", tier=None, il_offset=None)
+        self.assertEqual(_debugger.method_text(method), "A.B() +0x0 [jit] [unconfirmed file]")
+        self.assertEqual(_debugger.method_text(method._replace(module_verified=True)), "A.B() +0x0 [jit]")
+        flaws = cdacq.ExceptionFlaw.CUT | cdacq.ExceptionFlaw.INFERRED
+        self.assertEqual(list(_debugger.flaws_text(flaws)), ["(cut, inferred)"])
+        self.assertEqual(list(_debugger.flaws_text(cdacq.ExceptionFlaw(0))), [])
 
 
 @unittest.skipIf(skip_reason(), skip_reason() or "")
@@ -82,6 +94,18 @@ class Gdb(unittest.TestCase):
         self.assertRegex(output, rf"(?m)^0x[0-9a-f]+ {MAIN} \+0x[0-9a-f]+ \[jit\]")
         self.assertRegex(output, r"(?m)^  code           \[0x[0-9a-f]+, 0x[0-9a-f]+\)$")
         self.assertRegex(output, r"(?m)^  source         Dying\.pdb is needed")
+
+    def test_every_frame(self):
+        """Without an address, the commands are about the call of the selected frame, as stacks are."""
+        last = max(int(number) for number in re.findall(r"(?m)^#(\d+) ", self.run_gdb("bt")))
+        output = self.run_gdb("cdacq stack", *(command for number in range(last + 1)
+                                               for command in (f"frame {number}", "cdacq ip2method")))
+        self.assert_frames_as_in_stack(output)
+
+    def assert_frames_as_in_stack(self, output):
+        managed = re.findall(r"(?m)^#\d+ +(?:\[\w+\] )?(0x[0-9a-f]+ .* \[(?:jit|r2r)\b.*)$", output)
+        self.assertGreater(len(managed), 3)
+        self.assertEqual([frame for frame in managed if f"\n{frame}\n" not in output], [])
 
     def test_symbols(self):
         """gdb's own commands have the names, too."""
