@@ -12,12 +12,13 @@ static const char magic_big[8] = {'\0', 'C', 'A', 'D', 'C', 'C', 'N', 'D'};
 enum {
     FLAG_POINTERS_OF_32_BITS = 2,
     HEADER_SIZE = 40,
+    ORIGIN_SIZE = 100,
 };
 
 /* A descriptor that is to be read; the first one is the runtime's. */
 struct pending {
     uint64_t address;
-    char origin[100];
+    char origin[ORIGIN_SIZE];
 };
 
 DEFINE_VECTOR(pendings, struct pending);
@@ -140,16 +141,27 @@ static enum cdacq_status add_baseline(struct loader *loader, const struct json *
     return status;
 }
 
+static const char *name_of_sub_descriptor(const char *key, char ret[ORIGIN_SIZE])
+{
+    char printable[60];
+    snprintf(ret, ORIGIN_SIZE, "sub-descriptor %s", error_printable(printable, sizeof printable, key));
+    return ret;
+}
+
+static void note_missing(struct loader *loader, const char *origin, const char *why)
+{
+    if (!loader->info.missing[0])
+        snprintf(loader->info.missing, sizeof loader->info.missing, "%s: %s", origin, why);
+}
+
 /* Puts a descriptor into the queue, once. */
 static enum cdacq_status add_pending(struct loader *loader, uint64_t address, const char *name)
 {
-    char printable[60];
     struct pending pending = {.address = address};
     if (addresses_find(&loader->seen, address))
         return CDACQ_OK;
     if (name)
-        snprintf(pending.origin, sizeof pending.origin, "sub-descriptor %s",
-                 error_printable(printable, sizeof printable, name));
+        name_of_sub_descriptor(name, pending.origin);
     else
         snprintf(pending.origin, sizeof pending.origin, "runtime");
     if (!addresses_insert(&loader->seen, address, NULL) || !pendings_append(&loader->queue, pending))
@@ -177,6 +189,11 @@ static enum cdacq_status add_sub_descriptors(struct loader *loader, const struct
         struct reader reader;
         reader_init(&reader, loader->target, header->pointer_size, header->big_endian);
         uint64_t address = pointers[index] ? read_pointer(&reader, pointers[index]) : 0;
+        if (reader_failed(&reader)) {
+            char origin[ORIGIN_SIZE];
+            reader_status(&reader, loader->err);
+            note_missing(loader, name_of_sub_descriptor(json_key(sub), origin), loader->err->message);
+        }
         if (!address || reader_failed(&reader))
             continue;
         enum cdacq_status status = add_pending(loader, address, json_key(sub));
@@ -240,17 +257,24 @@ enum cdacq_status contract_descriptor_read(struct target *target, const struct i
                                            struct descriptor *descriptor, struct contract_descriptor_info *ret,
                                            struct cdacq_error *err)
 {
+    struct cdacq_error error;
     struct loader loader = {
-        .target = target, .image = image, .baseline = baseline, .descriptor = descriptor, .err = err};
+        .target = target, .image = image, .baseline = baseline, .descriptor = descriptor, .err = &error};
     enum cdacq_status status = add_pending(&loader, address, NULL);
     /* One after the other: they can be nested to any depth. */
     for (size_t i = 0; i < loader.queue.count && status >= 0; i++) {
         struct pending pending = loader.queue.items[i];
         status = load(&loader, pending.address, pending.origin, i == 0);
+        if (status == CDACQ_ERR_MEMORY && i) {
+            note_missing(&loader, pending.origin, error.message);
+            status = CDACQ_OK;
+        }
     }
     addresses_deinit(&loader.seen);
     pendings_deinit(&loader.queue);
     if (status >= 0)
         *ret = loader.info;
+    else if (err)
+        *err = error;
     return status;
 }

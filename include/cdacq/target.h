@@ -292,7 +292,8 @@ struct cdacq_target_info {
     const char *problem;    /* one line: why no method can be found; or NULL */
     bool native_aot;        /* the problem is that the runtime appears to be NativeAOT */
     const char *truncation; /* of a core that is compressed or came from a pipe, one line: why it is truncated */
-    const char *operating_system; /* "unix" or "win", from the descriptor of .NET 10 and later; or NULL */
+    const char *operating_system;   /* "unix" or "win", from the descriptor of .NET 10 and later; or NULL */
+    const char *descriptor_missing; /* one line: the first part of the descriptor that the target lacks; or NULL */
 };
 
 /*

@@ -407,7 +407,7 @@ TargetInfo = struct(
     ("descriptor_address", c_uint64), ("descriptor_origin", c_char_p), ("supplement", c_char_p), ("schema", c_uint),
     ("writer", c_char_p), ("segment_count", c_uint64), ("dumped_size", c_uint64), ("missing_size", c_uint64),
     ("truncated", c_bool), ("problem_status", c_int), ("problem", c_char_p), ("native_aot", c_bool),
-    ("truncation", c_char_p), ("operating_system", c_char_p))
+    ("truncation", c_char_p), ("operating_system", c_char_p), ("descriptor_missing", c_char_p))
 ProcessInfo = struct(
     "cdacq_process_info", ("size", c_size_t), ("pid", c_int), ("program", c_char_p), ("name", c_char_p),
     ("arguments", c_char_p), ("arguments_cut", c_bool), ("signal", c_int), ("signal_code", c_int),

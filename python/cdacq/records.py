@@ -53,6 +53,8 @@ class TargetInfo(NamedTuple):
     truncation: str | None
     operating_system: str | None
     """unix or win; None before .NET 10."""
+    descriptor_missing: str | None
+    """The first part of the descriptor that the target lacks, and why."""
 
 
 class ProcessInfo(NamedTuple):

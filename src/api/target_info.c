@@ -81,6 +81,7 @@ enum cdacq_status cdacq_target_get_info(struct cdacq_target *target, struct cdac
                                                                  : "memory",
         .supplement = target->descriptor.items.count ? runtime->supplement.name : NULL,
         .schema = target->descriptor.schema,
+        .descriptor_missing = target->descriptor_info.missing[0] ? target->descriptor_info.missing : NULL,
         .writer = memory->writer,
         .segment_count = memory->segment_count,
         .dumped_size = memory->dumped_size,

@@ -96,6 +96,7 @@ static void write_runtimes(struct json_writer *w, const struct info *info)
     json_note(w, "descriptor_origin", facts->descriptor_origin);
     json_string(w, "supplement", facts->supplement);
     json_number(w, "schema", facts->schema);
+    json_note(w, "descriptor_missing", facts->descriptor_missing);
 }
 
 static void write_memory(struct json_writer *w, const struct cdacq_target_info *facts)

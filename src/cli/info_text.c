@@ -138,6 +138,11 @@ static void print_runtime(struct work *work)
         output_literal(out, "the runtime publishes none");
     }
     output_printf(out, ", schema %u\n", facts->schema);
+    if (facts->descriptor_missing) {
+        label(out, "");
+        output_styled(out, STYLE_DOUBT, "incomplete: ");
+        output_note_between(out, "", facts->descriptor_missing, "\n");
+    }
     if (facts->supplement) {
         label(out, "");
         output_text_between(out, "supplemented by ", facts->supplement, "\n");

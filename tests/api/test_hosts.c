@@ -668,6 +668,37 @@ START_TEST(a_contract_of_a_sub_descriptor)
 }
 END_TEST
 
+/* A sub-descriptor that a core does not have is left out, and all else is read. */
+START_TEST(missing_sub_descriptors)
+{
+    static const char *const said[] = {"sub-descriptor GC: memory: no memory at 0x10", "no memory at 0x20",
+                                       "sub-descriptor GC: the descriptor's JSON: "};
+    for (unsigned i = 0; i < ARRAY_SIZE(said); i++) {
+        struct mock *mock = mock_of_version(_i, 2, MOCK_NET_11);
+        unsigned word = _i & 1 ? 8 : 4;
+        struct mock_heap *heap = mock_heap_create(mock, &(struct mock_heap_options){.size = 0x4000});
+        uint64_t start = mock_method(heap, &(struct mock_method){.size = 90, .method_desc = 0x1000});
+        uint64_t like = mock_read_pointer(mock, mock_sub_descriptor(mock, "First", ecma_metadata, NULL, 0));
+        uint64_t variable = put_descriptor(mock, word, like, "{}", 0);
+        if (i == 1)
+            mock_write_pointer(mock, variable, 0x20);
+        if (i == 2) /* the JSON */
+            mock_write_pointer(mock, mock_read_pointer(mock, variable) + 16, 0x20);
+        uint64_t pointers[] = {i ? variable : 0x10};
+        mock_sub_descriptor(mock, "Chain", "{\"subDescriptors\":{\"GC\":[[1],\"pointer\"]}}", pointers, 1);
+        struct cdacq_target *target = mock_publish_and_open(mock);
+        struct cdacq_target_info info = {.size = sizeof info};
+        cdacq_target_get_info(target, &info, NULL);
+        ck_assert_ptr_nonnull(info.descriptor_missing);
+        assert_said(info.descriptor_missing, said[i]);
+        assert_item(target, "MDInternalRW", "Stgdb", 8, "sub-descriptor First", "");
+        assert_method(target, start + 5, start, 0x1000);
+        cdacq_target_close(target);
+        mock_destroy(mock);
+    }
+}
+END_TEST
+
 /* A sub-descriptor that is malformed or of another width: an error that names it. */
 START_TEST(broken_sub_descriptors)
 {
@@ -722,6 +753,7 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, a_chain_of_sub_descriptors, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, large_sub_descriptors, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, a_contract_of_a_sub_descriptor, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, missing_sub_descriptors, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, broken_sub_descriptors, 0, ARCH_COUNT);
     suite_add_tcase(suite, tcase);
     return suite;
