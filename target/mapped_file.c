@@ -421,6 +421,10 @@ static void describe_missing(const struct search *search, char *why, size_t why_
     size_t length = strlen(why);
     char path[120], known[300] = "";
     error_printable(path, sizeof path, search->file->path);
+    if (!length && !mapped_path_is_file(search->file->path)) {
+        snprintf(why, why_size, "no file has the contents of %s", path);
+        return;
+    }
     if (identity->key[0])
         snprintf(known, sizeof known, "%.80s%ssymbol server key %.180s", identity->text, identity->text[0] ? ", " : "",
                  identity->key);

@@ -454,6 +454,9 @@ START_TEST(problems_are_reported_in_one_line)
     struct mapped_file *none = get("/nowhere/lib\n.so");
     ck_assert(!mapped_file_resolve(none));
     ck_assert_str_eq(mapped_file_problem(none), "/nowhere/lib\\x0a.so is needed and was not found");
+    struct mapped_file *memory = get("/memfd:doublemapper (deleted)"); /* no option would supply it */
+    ck_assert(!mapped_file_resolve(memory));
+    ck_assert_str_eq(mapped_file_problem(memory), "no file has the contents of /memfd:doublemapper (deleted)");
     use_sysroots(1);
     test_file("root0/lib.so", "X", 1);
     struct mapped_file *wrong = get("/lib.so");
