@@ -81,7 +81,7 @@ static uint64_t read_value(struct exception_writer *w, const struct writing_exce
     bool found = object_field_find(cache, e->fields.method_table, name, &field) && !field.is_static;
     if (found)
         value = read_uint(&cache->reader->raw, object_field_address(cache->reader, e->fields.address, &field), width);
-    if (reader_leave(&cache->reader->raw, &outer).status < 0 || !found)
+    if (!exception_leave_part(w, &outer) || !found)
         w->flaws |= EXCEPTION_TEXT_MISSING;
     return value;
 }
@@ -231,11 +231,9 @@ static void put_object(struct exception_writer *w, uint64_t object)
         bits = read_uint(raw, value, width);
     if (element == ELEMENT_I && raw->pointer_size == 4)
         bits = (uint64_t)(int32_t)bits;
-    if (reader_leave(raw, &outer).status < 0) {
-        w->flaws |= EXCEPTION_TEXT_MISSING;
-    } else if (named) {
+    if (!exception_leave_part(w, &outer) || named)
         return;
-    } else if (element == ELEMENT_STRING) {
+    if (element == ELEMENT_STRING) {
         exception_put_string(w, object);
     } else if (element == ELEMENT_CHAR) {
         put_unit(w, (uint16_t)bits);
@@ -442,12 +440,8 @@ static bool element_at(struct exception_writer *w, const struct object_array *ar
     w->elements_left--;
     struct reader_task outer = reader_enter(raw, FUEL_LOOKUP);
     uint64_t element = read_pointer(raw, array->elements + (uint64_t)index * raw->pointer_size);
-    if (reader_leave(raw, &outer).status < 0) {
-        w->flaws |= EXCEPTION_TEXT_MISSING;
-        return false;
-    }
     *ret = element;
-    return true;
+    return exception_leave_part(w, &outer);
 }
 
 /* The array in a field. Its count is 0 if there is none. */
@@ -461,8 +455,7 @@ static struct object_array read_list(struct exception_writer *w, const struct wr
         array.count = 0;
         w->flaws |= EXCEPTION_TEXT_MISSING;
     }
-    if (reader_leave(&reader->raw, &outer).status < 0)
-        w->flaws |= EXCEPTION_TEXT_MISSING;
+    exception_leave_part(w, &outer);
     return array;
 }
 

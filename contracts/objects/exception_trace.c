@@ -106,7 +106,7 @@ static void form_name(struct exception_writer *w, const struct exception_frame *
     } else {
         ret->shown = true;
     }
-    if (reader_leave(&reader->raw, &outer).status < 0 || status < 0) {
+    if (!exception_leave_part(w, &outer) || status < 0) {
         text_clear(&ret->name);
         ret->unknown = true;
     }
@@ -173,7 +173,7 @@ static void put_frames(struct exception_writer *w, const struct exception *e)
         struct exception_frame frame;
         struct reader_task outer = reader_enter(&reader->raw, FUEL_LOOKUP);
         bool known = exception_frame_at(reader, e, i, &frame);
-        reader_leave(&reader->raw, &outer);
+        exception_leave_part(w, &outer);
         if (!known || !w->frames_left) {
             w->flaws |= known ? EXCEPTION_TEXT_CUT : EXCEPTION_TEXT_MISSING;
             return;

@@ -36,16 +36,18 @@ void exception_puts(struct exception_writer *w, const char *string)
     exception_put(w, string, strlen(string));
 }
 
-/* Each part is a task of its own: one that cannot be read does not end the text. */
 static struct reader_task enter_part(struct exception_writer *w)
 {
     return reader_enter(&w->output->cache->reader->raw, FUEL_INDEX);
 }
 
-static void leave_part(struct exception_writer *w, const struct reader_task *outer)
+bool exception_leave_part(struct exception_writer *w, const struct reader_task *outer)
 {
-    if (reader_leave(&w->output->cache->reader->raw, outer).status < 0)
-        w->flaws |= EXCEPTION_TEXT_MISSING;
+    struct reader *reader = &w->output->cache->reader->raw;
+    w->flaws |= reader_unverified(reader) ? EXCEPTION_TEXT_UNCONFIRMED : 0;
+    bool good = reader_leave(reader, outer).status >= 0;
+    w->flaws |= good ? 0 : EXCEPTION_TEXT_MISSING;
+    return good;
 }
 
 static bool put_piece(void *context, const char *utf8, size_t length)
@@ -61,7 +63,7 @@ void exception_put_string(struct exception_writer *w, uint64_t string)
         return;
     struct reader_task outer = enter_part(w);
     string_each(w->output->cache->reader, string, UINT32_MAX, put_piece, w);
-    leave_part(w, &outer);
+    exception_leave_part(w, &outer);
 }
 
 void exception_put_type(struct exception_writer *w, uint64_t method_table)
@@ -75,7 +77,7 @@ void exception_put_type(struct exception_writer *w, uint64_t method_table)
         exception_put(w, text.data, text.length);
     else
         w->flaws |= EXCEPTION_TEXT_MISSING;
-    leave_part(w, &outer);
+    exception_leave_part(w, &outer);
     text_deinit(&text);
 }
 
@@ -87,7 +89,7 @@ uint64_t exception_member(struct exception_writer *w, const struct writing_excep
         w->flaws |= EXCEPTION_TEXT_MISSING;
         value = 0;
     }
-    leave_part(w, &outer);
+    exception_leave_part(w, &outer);
     return value;
 }
 
@@ -95,7 +97,7 @@ bool exception_has_text(struct exception_writer *w, uint64_t string)
 {
     struct reader_task outer = enter_part(w);
     bool has = string && string_length(w->output->cache->reader, string) > 0;
-    leave_part(w, &outer);
+    exception_leave_part(w, &outer);
     return has;
 }
 
@@ -178,7 +180,7 @@ bool exception_enter(struct exception_writer *w, uint64_t address, const struct 
     bool known = exception_read(w->output->cache->reader, address, &ret->fields);
     if (known)
         find_kinds(w, ret);
-    leave_part(w, &task);
+    exception_leave_part(w, &task);
     return known;
 }
 

@@ -30,6 +30,13 @@ struct exception_writer {
     struct frame_names *names; /* of exception_trace.c; NULL until first needed */
 };
 
+/*
+ * Each part of a text is a task of its own, so that one that cannot be read does not end the text. Ends such a task;
+ * `outer` is what reader_enter() returned. False, and a flaw: it has failed. What it read from files that nothing
+ * confirms is a flaw, too.
+ */
+bool exception_leave_part(struct exception_writer *w, const struct reader_task *outer);
+
 void exception_put(struct exception_writer *w, const char *bytes, size_t length);
 void exception_puts(struct exception_writer *w, const char *string);
 

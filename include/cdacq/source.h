@@ -40,6 +40,7 @@ struct cdacq_source {
     const char *pdb;     /* the local path of the PDB in use; NULL if it is embedded, or none is in use */
     bool pdb_embedded;   /* the PDB in use is in the module's image */
     const char *problem; /* one line: why there is no line; NULL if there is one */
+    bool verified;       /* false: the answer uses a file that nothing in the target could confirm */
 };
 
 /*

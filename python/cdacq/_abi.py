@@ -212,6 +212,7 @@ class ExceptionFlaw(enum.IntFlag):
     CUT = 1 << 1
     MISSING = 1 << 2
     INFERRED = 1 << 3
+    UNCONFIRMED = 1 << 4
 
 
 class EndKind(enum.IntEnum):
@@ -455,7 +456,7 @@ CodeHeapInfo = struct(
 Source = struct(
     "cdacq_source", ("size", c_size_t), ("il_offset", c_int32), ("line", c_uint32), ("column", c_uint32),
     ("end_line", c_uint32), ("end_column", c_uint32), ("file", c_char_p), ("url", c_char_p), ("pdb", c_char_p),
-    ("pdb_embedded", c_bool), ("problem", c_char_p))
+    ("pdb_embedded", c_bool), ("problem", c_char_p), ("verified", c_bool))
 PdbInfo = struct("cdacq_pdb_info", ("size", c_size_t), ("module", c_char_p), ("base", c_uint64), ("key", c_char_p),
                  ("path", c_char_p), ("embedded", c_bool), ("refused", c_bool), ("problem", c_char_p))
 

@@ -267,6 +267,8 @@ class Source(NamedTuple):
     pdb_embedded: bool
     problem: str | None
     """Why there is no line."""
+    verified: bool
+    """False if a file was used that nothing in the target could confirm."""
 
 
 class PdbInfo(NamedTuple):

@@ -6,7 +6,8 @@
 
 _Static_assert((int)CDACQ_EXCEPTION_OVERRIDDEN == (int)EXCEPTION_TEXT_OVERRIDDEN &&
                    (int)CDACQ_EXCEPTION_CUT == (int)EXCEPTION_TEXT_CUT &&
-                   (int)CDACQ_EXCEPTION_MISSING == (int)EXCEPTION_TEXT_MISSING,
+                   (int)CDACQ_EXCEPTION_MISSING == (int)EXCEPTION_TEXT_MISSING &&
+                   (int)CDACQ_EXCEPTION_UNCONFIRMED == (int)EXCEPTION_TEXT_UNCONFIRMED,
                "the same bits");
 
 enum { NESTED_MAX = 4096 }; /* exceptions of a thread, each thrown in the handling of the next */
@@ -16,7 +17,8 @@ struct caller {
     struct cdacq_session *session;
     int (*write)(const char *bytes, size_t length, void *context);
     void *context;
-    bool stopped; /* `write` wants no more */
+    bool stopped;     /* `write` wants no more */
+    bool unconfirmed; /* a line comes from a file that nothing confirms */
 };
 
 static enum cdacq_status read_exception(struct cdacq_session *session, uint64_t address, struct exception *ret,
@@ -152,12 +154,13 @@ static bool pass_on(void *context, const char *bytes, size_t length)
 
 static bool find_line(void *context, const struct exception_frame *frame, const char **ret_file, uint32_t *ret_line)
 {
-    const struct caller *caller = context;
+    struct caller *caller = context;
     struct cdacq_source source = {.size = sizeof source};
     struct cdacq_error error;
     if (cdacq_session_source_at(caller->session, frame->ip, &source, &error) != CDACQ_OK || !source.file ||
         !source.line)
         return false;
+    caller->unconfirmed |= !source.verified;
     *ret_file = source.file;
     *ret_line = source.line;
     return true;
@@ -181,6 +184,7 @@ enum cdacq_status cdacq_session_write_exception(struct cdacq_session *session, u
     reader_begin(&session->reader.raw, FUEL_INDEX);
     session->visits++; /* `write` may use the session, and lines are questions of their own */
     *ret_flaws = exception_text_write(&output, address);
+    *ret_flaws |= caller.unconfirmed ? CDACQ_EXCEPTION_UNCONFIRMED : 0u;
     session->visits--;
     return caller.stopped ? CDACQ_STOPPED : CDACQ_OK;
 }

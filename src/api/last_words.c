@@ -71,8 +71,9 @@ static const struct metadata *core_library(struct cdacq_session *session)
     return metadata;
 }
 
-static void form_name(struct cdacq_session *session, const struct metadata *core, uint64_t method_desc,
-                      struct text *ret)
+/* Returns the flaws of the name. */
+static unsigned form_name(struct cdacq_session *session, const struct metadata *core, uint64_t method_desc,
+                          struct text *ret)
 {
     const struct method_namer namer = {.cache = &session->modules,
                                        .spelling = &name_spelling_fatal,
@@ -83,12 +84,13 @@ static void form_name(struct cdacq_session *session, const struct metadata *core
     if (namer.runtime_types && method_desc)
         method_name_of_desc(&namer, method_desc, &name);
     *ret = name.text;
+    return name.unverified ? CDACQ_EXCEPTION_UNCONFIRMED : 0u;
 }
 
 static bool has_name(struct ending *ending, uint64_t method_desc, const char *prefix)
 {
     struct text name;
-    form_name(ending->session, core_library(ending->session), method_desc, &name);
+    (void)form_name(ending->session, core_library(ending->session), method_desc, &name);
     bool equal = name.length && strncmp(name.data, prefix, strlen(prefix)) == 0;
     text_deinit(&name);
     return equal;
@@ -434,7 +436,7 @@ static void put_method(struct writer *w, uint64_t method_desc)
         slot->method_desc = method_desc;
         if (w->names_left) {
             w->names_left--;
-            form_name(w->ending->session, w->core, method_desc, &slot->name);
+            w->flaws |= form_name(w->ending->session, w->core, method_desc, &slot->name);
         }
     }
     puts_text(w, "   at ");

@@ -52,7 +52,8 @@ enum cdacq_status cdacq_session_source_at(struct cdacq_session *session, uint64_
     }
     const struct source_file *file = session_source_file(session, record->module);
     const struct source_point *point = record_source_point(record, method.il_offset);
-    struct cdacq_source source = {.size = sizeof source, .il_offset = method.il_offset};
+    struct cdacq_source source = {
+        .size = sizeof source, .il_offset = method.il_offset, .verified = method.module_verified};
     if (file && file->usable) {
         source.pdb = file->path;
         source.pdb_embedded = file->embedded;

@@ -44,6 +44,7 @@ static void write_text_and_flaws(struct json_writer *w, struct byte_list *text, 
     json_bool(w, "overridden", flaws & CDACQ_EXCEPTION_OVERRIDDEN);
     json_bool(w, "cut", flaws & CDACQ_EXCEPTION_CUT);
     json_bool(w, "missing", flaws & CDACQ_EXCEPTION_MISSING);
+    json_bool(w, "unconfirmed", flaws & CDACQ_EXCEPTION_UNCONFIRMED);
     byte_list_deinit(text);
 }
 

@@ -130,6 +130,8 @@ static void write_flaws(struct output *out, unsigned flaws)
         output_literal(out, "(parts of the text are missing: the target lacks memory)\n");
     if (flaws & CDACQ_EXCEPTION_INFERRED)
         output_literal(out, "(a part of the text was found by a search of the stack: it can be wrong)\n");
+    if (flaws & CDACQ_EXCEPTION_UNCONFIRMED)
+        output_literal(out, "(names or lines come from files that the target cannot confirm)\n");
     if (flaws)
         output_style(out, STYLE_NONE);
 }

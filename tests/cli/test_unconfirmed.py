@@ -97,6 +97,15 @@ class Unconfirmed(unittest.TestCase):
         self.assertIn(b" frames" + TOLD.replace(b"\n", b")\n"), self.run_on("report").stdout)
         self.assertNotIn(TOLD.strip(), self.run_on("report", core=CORE).stdout)
 
+    def test_exceptions(self):
+        report, whole = (json.loads(self.run_on("report", "--json", core=core).stdout) for core in (self.core, CORE))
+        for key in ("exception", "last_words"):
+            self.assertEqual((report[key]["unconfirmed"], whole[key]["unconfirmed"]), (True, False))
+            self.assertEqual(report[key]["text"], whole[key]["text"])
+        told = b"(names or lines come from files that the target cannot confirm)\n"
+        self.assertIn(told, self.run_on("report", "--brief").stdout)
+        self.assertNotIn(told, self.run_on("report", "--brief", core=CORE).stdout)
+
     def test_json(self):
         for command in ("ip2method", "inspect"):
             told = self.run_on(command, "--json", self.ip)
