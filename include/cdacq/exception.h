@@ -15,11 +15,10 @@ CDACQ_BEGIN_DECLS
 
 /* How a text differs from that of the runtime: a bit each. */
 enum cdacq_exception_flaw {
-    CDACQ_EXCEPTION_OVERRIDDEN = 1 << 0,  /* code of the target would have to run: has stored fields instead */
-    CDACQ_EXCEPTION_CUT = 1 << 1,         /* too long, too deep, or a circle (docs/limits.md) */
-    CDACQ_EXCEPTION_MISSING = 1 << 2,     /* something could not be read, and is left out */
-    CDACQ_EXCEPTION_INFERRED = 1 << 3,    /* a part was found by a search: it can be wrong (cdacq/last_words.h) */
-    CDACQ_EXCEPTION_UNCONFIRMED = 1 << 4, /* names or lines come from a file that nothing in the target confirms */
+    CDACQ_EXCEPTION_OVERRIDDEN = 1 << 0, /* code of the target would have to run: has stored fields instead */
+    CDACQ_EXCEPTION_CUT = 1 << 1,        /* too long, too deep, or a circle (docs/limits.md) */
+    CDACQ_EXCEPTION_MISSING = 1 << 2,    /* something could not be read, and is left out */
+    CDACQ_EXCEPTION_INFERRED = 1 << 3,   /* a part was found by a search: it can be wrong (cdacq/last_words.h) */
 };
 
 /* An exception object. The caller sets `size`. The session owns the string, which is valid until it is destroyed. */
@@ -67,6 +66,12 @@ CDACQ_API enum cdacq_status cdacq_session_visit_exception_frames(struct cdacq_se
 CDACQ_API enum cdacq_status cdacq_session_write_exception(struct cdacq_session *session, uint64_t address,
                                                           int (*write)(const char *bytes, size_t length, void *context),
                                                           void *context, unsigned *ret_flaws, struct cdacq_error *err);
+
+/*
+ * False if the last text of an exception, or the last words, that the session has written have names or lines from a
+ * file that nothing in the target could confirm: they may be those of another build.
+ */
+CDACQ_API bool cdacq_session_text_verified(const struct cdacq_session *session);
 
 /* An exception that a thread throws or handles. */
 struct cdacq_nested_exception {

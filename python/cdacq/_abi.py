@@ -212,7 +212,6 @@ class ExceptionFlaw(enum.IntFlag):
     CUT = 1 << 1
     MISSING = 1 << 2
     INFERRED = 1 << 3
-    UNCONFIRMED = 1 << 4
 
 
 class EndKind(enum.IntEnum):
@@ -603,6 +602,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cdacq_session_create": (c_int, _HANDLE, _OUT, _ERR),
     "cdacq_session_destroy": (None, _HANDLE),
     "cdacq_session_memory": (c_size_t, _HANDLE),
+    "cdacq_session_text_verified": (c_bool, _HANDLE),
     "cdacq_session_method_at": (c_int, _HANDLE, c_uint64, POINTER(Method), _ERR),
     "cdacq_session_methods_at": (c_int, _HANDLE, _U64, c_size_t, POINTER(Method), _ERR),
     "cdacq_session_visit_methods": (c_int, _HANDLE, c_uint, *_VISIT),

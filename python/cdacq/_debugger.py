@@ -178,10 +178,12 @@ def method_text(method: Method) -> str:
     return " ".join(words)
 
 
-def flaws_text(flaws: ExceptionFlaw) -> Iterator[str]:
-    """A line about how a text differs from that of the runtime, if it does."""
-    if flaws:
-        yield "(" + ", ".join(flaw.name.lower() for flaw in ExceptionFlaw if flaws & flaw and flaw.name) + ")"
+def flaws_text(flaws: ExceptionFlaw, verified: bool) -> Iterator[str]:
+    """A line about how a text differs from that of the runtime, or may differ, if so."""
+    words = [flaw.name.lower() for flaw in ExceptionFlaw if flaws & flaw and flaw.name]
+    words += [] if verified else ["unconfirmed files"]
+    if words:
+        yield f"({', '.join(words)})"
 
 
 def frame_text(frame: Frame) -> str:
@@ -367,8 +369,9 @@ class Debugger:
         yield from self._exception(thread.exception_address or thread.last_thrown_address)
 
     def _exception(self, address: int) -> Iterator[str]:
-        text, flaws = self.target().exception(address).text_and_flaws()
-        yield from (*text.splitlines(), *flaws_text(flaws))
+        target = self.target()
+        text, flaws = target.exception(address).text_and_flaws()
+        yield from (*text.splitlines(), *flaws_text(flaws, target.text_verified))
 
     def list_threads(self, arguments: list[str]) -> Iterator[str]:
         """cdacq threads: the threads that the runtime knows, with their exceptions."""
@@ -405,7 +408,7 @@ class Debugger:
         try:
             words, flaws = target.last_words_and_flaws()
             if words:
-                yield from ("", "The runtime ended the process and wrote:", *words.splitlines(), *flaws_text(flaws))
+                yield from ("", "The runtime ended the process and wrote:", *words.splitlines(), *flaws_text(flaws, target.text_verified))
         except Error as error:
             yield from ("", f"What the runtime wrote as it ended the process cannot be read: {error}")
         stacks: dict[tuple[str, ...], list[int]] = {}

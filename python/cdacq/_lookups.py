@@ -474,6 +474,13 @@ class Lookups:
             call("cdacq_session_get_exception", handle, _address(address), ctypes.byref(found))
             return ExceptionObject(self, found)
 
+    _text_verified = True
+
+    @property
+    def text_verified(self) -> bool:
+        """False if the last text of an exception, or the last words, rest on a file that nothing could confirm."""
+        return self._text_verified
+
     def _written_text(self, name: str, *arguments: Any) -> tuple[str, ExceptionFlaw]:
         parts: list[bytes] = []
         flaws = ctypes.c_uint()
@@ -484,6 +491,7 @@ class Lookups:
 
         with self._inside() as handle, self._pending.collecting():
             call(name, handle, *arguments, _abi.Write(self._pending.guard(write, 1)), None, ctypes.byref(flaws))
+            self._text_verified = bool(_abi.library().cdacq_session_text_verified(handle))
         return b"".join(parts).decode("utf-8", "surrogateescape"), ExceptionFlaw(flaws.value)
 
     def end(self) -> records.End:

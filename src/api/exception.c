@@ -6,8 +6,7 @@
 
 _Static_assert((int)CDACQ_EXCEPTION_OVERRIDDEN == (int)EXCEPTION_TEXT_OVERRIDDEN &&
                    (int)CDACQ_EXCEPTION_CUT == (int)EXCEPTION_TEXT_CUT &&
-                   (int)CDACQ_EXCEPTION_MISSING == (int)EXCEPTION_TEXT_MISSING &&
-                   (int)CDACQ_EXCEPTION_UNCONFIRMED == (int)EXCEPTION_TEXT_UNCONFIRMED,
+                   (int)CDACQ_EXCEPTION_MISSING == (int)EXCEPTION_TEXT_MISSING,
                "the same bits");
 
 enum { NESTED_MAX = 4096 }; /* exceptions of a thread, each thrown in the handling of the next */
@@ -17,8 +16,8 @@ struct caller {
     struct cdacq_session *session;
     int (*write)(const char *bytes, size_t length, void *context);
     void *context;
-    bool stopped;     /* `write` wants no more */
-    bool unconfirmed; /* a line comes from a file that nothing confirms */
+    bool stopped;    /* `write` wants no more */
+    bool unverified; /* a line comes from a file that nothing confirms */
 };
 
 static enum cdacq_status read_exception(struct cdacq_session *session, uint64_t address, struct exception *ret,
@@ -160,7 +159,7 @@ static bool find_line(void *context, const struct exception_frame *frame, const 
     if (cdacq_session_source_at(caller->session, frame->ip, &source, &error) != CDACQ_OK || !source.file ||
         !source.line)
         return false;
-    caller->unconfirmed |= !source.verified;
+    caller->unverified |= !source.verified;
     *ret_file = source.file;
     *ret_line = source.line;
     return true;
@@ -173,6 +172,8 @@ enum cdacq_status cdacq_session_write_exception(struct cdacq_session *session, u
     struct exception exception;
     if (!write || !ret_flaws)
         return error_set(err, CDACQ_ERR_ARGUMENT, 0, "no function to call, or nowhere to put the flaws");
+    if (session)
+        session->text_unverified = false;
     enum cdacq_status status = read_exception(session, address, &exception, err);
     if (status < 0)
         return status;
@@ -183,8 +184,14 @@ enum cdacq_status cdacq_session_write_exception(struct cdacq_session *session, u
     output.context = &caller;
     reader_begin(&session->reader.raw, FUEL_INDEX);
     session->visits++; /* `write` may use the session, and lines are questions of their own */
-    *ret_flaws = exception_text_write(&output, address);
-    *ret_flaws |= caller.unconfirmed ? CDACQ_EXCEPTION_UNCONFIRMED : 0u;
+    unsigned flaws = exception_text_write(&output, address);
+    *ret_flaws = flaws & ~(unsigned)EXCEPTION_TEXT_UNCONFIRMED;
+    session->text_unverified = flaws & EXCEPTION_TEXT_UNCONFIRMED || caller.unverified;
     session->visits--;
     return caller.stopped ? CDACQ_STOPPED : CDACQ_OK;
+}
+
+bool cdacq_session_text_verified(const struct cdacq_session *session)
+{
+    return !session->text_unverified;
 }

@@ -128,6 +128,7 @@ struct cdacq_session {
     struct code_map *own_map;      /* of a running process, for one question */
     uint64_t pages_of;             /* the question of the target that the reader's last span is of */
     unsigned visits;               /* that are under way: the question goes on */
+    bool text_unverified;          /* the last text of an exception rests on a file that nothing confirms */
     uint64_t refresh;              /* the target's count when the question began */
     size_t arena_taken;            /* bytes of it that were taken from the target's bound on memory */
     struct arena scratch;          /* of the failure texts of the last call */

@@ -71,9 +71,9 @@ static const struct metadata *core_library(struct cdacq_session *session)
     return metadata;
 }
 
-/* Returns the flaws of the name. */
-static unsigned form_name(struct cdacq_session *session, const struct metadata *core, uint64_t method_desc,
-                          struct text *ret)
+/* Returns whether the name rests on a file that nothing confirms. */
+static bool form_name(struct cdacq_session *session, const struct metadata *core, uint64_t method_desc,
+                      struct text *ret)
 {
     const struct method_namer namer = {.cache = &session->modules,
                                        .spelling = &name_spelling_fatal,
@@ -84,7 +84,7 @@ static unsigned form_name(struct cdacq_session *session, const struct metadata *
     if (namer.runtime_types && method_desc)
         method_name_of_desc(&namer, method_desc, &name);
     *ret = name.text;
-    return name.unverified ? CDACQ_EXCEPTION_UNCONFIRMED : 0u;
+    return name.unverified;
 }
 
 static bool has_name(struct ending *ending, uint64_t method_desc, const char *prefix)
@@ -380,6 +380,7 @@ struct writer {
     uint64_t written;
     unsigned flaws, names_left;
     bool stopped, refused;
+    bool unverified; /* a name or a line is of a file that nothing confirms */
     struct name_slot names[NAME_SLOTS];
 };
 
@@ -424,6 +425,8 @@ static void put_exception(struct writer *w, uint64_t exception)
     unsigned flaws = 0;
     if (cdacq_session_write_exception(w->ending->session, exception, pass_piece, w, &flaws, NULL) < 0)
         flaws |= CDACQ_EXCEPTION_MISSING;
+    else
+        w->unverified |= w->ending->session->text_unverified;
     w->flaws |= flaws;
 }
 
@@ -436,7 +439,7 @@ static void put_method(struct writer *w, uint64_t method_desc)
         slot->method_desc = method_desc;
         if (w->names_left) {
             w->names_left--;
-            w->flaws |= form_name(w->ending->session, w->core, method_desc, &slot->name);
+            w->unverified |= form_name(w->ending->session, w->core, method_desc, &slot->name);
         }
     }
     puts_text(w, "   at ");
@@ -553,6 +556,8 @@ enum cdacq_status cdacq_session_write_last_words(struct cdacq_session *session,
     struct ending ending;
     if (!write || !ret_flaws)
         return error_set(err, CDACQ_ERR_ARGUMENT, 0, "no function to call, or nowhere to put the flaws");
+    if (session)
+        session->text_unverified = false;
     enum cdacq_status status = find_end(session, &ending, err);
     struct writer *w = status < 0 ? NULL : calloc(1, sizeof *w);
     if (w) {
@@ -560,6 +565,7 @@ enum cdacq_status cdacq_session_write_last_words(struct cdacq_session *session,
         w->core = core_library(session);
         put_words(w);
         *ret_flaws = w->flaws;
+        session->text_unverified = w->unverified;
         status = w->refused ? CDACQ_STOPPED : CDACQ_OK;
         for (unsigned i = 0; i < NAME_SLOTS; i++)
             text_deinit(&w->names[i].name);

@@ -35,7 +35,8 @@ static int append_piece(const char *bytes, size_t length, void *context)
     return 0;
 }
 
-static void write_text_and_flaws(struct json_writer *w, struct byte_list *text, unsigned flaws)
+static void write_text_and_flaws(struct json_writer *w, const struct cdacq_session *session, struct byte_list *text,
+                                 unsigned flaws)
 {
     if (text->count)
         json_lines(w, "text", text->items, text->count);
@@ -44,7 +45,7 @@ static void write_text_and_flaws(struct json_writer *w, struct byte_list *text, 
     json_bool(w, "overridden", flaws & CDACQ_EXCEPTION_OVERRIDDEN);
     json_bool(w, "cut", flaws & CDACQ_EXCEPTION_CUT);
     json_bool(w, "missing", flaws & CDACQ_EXCEPTION_MISSING);
-    json_bool(w, "unconfirmed", flaws & CDACQ_EXCEPTION_UNCONFIRMED);
+    json_bool(w, "unconfirmed", !cdacq_session_text_verified(session));
     byte_list_deinit(text);
 }
 
@@ -60,7 +61,7 @@ static void write_last_words(struct report *report, struct json_writer *w)
     enum cdacq_status status = cdacq_session_write_last_words(report->session, append_piece, &text, &flaws, &error);
     report->answers.errors += status < 0;
     json_begin_object(w, "last_words");
-    write_text_and_flaws(w, &text, flaws);
+    write_text_and_flaws(w, report->session, &text, flaws);
     json_bool(w, "inferred", flaws & CDACQ_EXCEPTION_INFERRED);
     json_note(w, "error", status < 0 ? error.message : NULL);
     json_end_object(w);
@@ -81,7 +82,7 @@ static void write_exception(struct report *report, struct json_writer *w, const 
     json_address(w, "address", object);
     json_bool(w, "unhandled", report->cause == REPORT_UNHANDLED && object == report->exception);
     json_note(w, "type", exception.type);
-    write_text_and_flaws(w, &text, flaws);
+    write_text_and_flaws(w, report->session, &text, flaws);
     json_note(w, "error", status < 0 ? error.message : NULL);
     json_end_object(w);
 }

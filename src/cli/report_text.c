@@ -118,10 +118,12 @@ static void write_error(struct output *out, const char *problem)
     output_note_between(out, "", problem, "\n");
 }
 
-static void write_flaws(struct output *out, unsigned flaws)
+static void write_flaws(const struct report *report, struct output *out, unsigned flaws)
 {
-    if (flaws)
-        output_style(out, STYLE_DOUBT);
+    bool verified = cdacq_session_text_verified(report->session);
+    if (!flaws && verified)
+        return;
+    output_style(out, STYLE_DOUBT);
     if (flaws & CDACQ_EXCEPTION_OVERRIDDEN)
         output_literal(out, "(a type of the program makes its own text: stored fields are shown instead)\n");
     if (flaws & CDACQ_EXCEPTION_CUT)
@@ -130,10 +132,9 @@ static void write_flaws(struct output *out, unsigned flaws)
         output_literal(out, "(parts of the text are missing: the target lacks memory)\n");
     if (flaws & CDACQ_EXCEPTION_INFERRED)
         output_literal(out, "(a part of the text was found by a search of the stack: it can be wrong)\n");
-    if (flaws & CDACQ_EXCEPTION_UNCONFIRMED)
+    if (!verified)
         output_literal(out, "(names or lines come from files that the target cannot confirm)\n");
-    if (flaws)
-        output_style(out, STYLE_NONE);
+    output_style(out, STYLE_NONE);
 }
 
 /* Some of the runtime's texts do not end their last line. */
@@ -163,7 +164,7 @@ static void write_last_words(struct report *report, struct output *out)
     }
     if (words.last != '\n')
         output_literal(out, "\n");
-    write_flaws(out, flaws);
+    write_flaws(report, out, flaws);
 }
 
 /* The exceptions in whose handling that happened. */
@@ -190,7 +191,7 @@ static void write_nested(struct report *report, struct output *out)
         if (status < 0)
             write_error(out, error.message);
         report->answers.errors += status < 0;
-        write_flaws(out, flaws);
+        write_flaws(report, out, flaws);
     }
     if (report->nested_problem)
         output_note_between(out, "\n(exceptions that the thread was handling may be missing: ", report->nested_problem,

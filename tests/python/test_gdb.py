@@ -33,8 +33,9 @@ class Texts(unittest.TestCase):
         self.assertEqual(_debugger.method_text(method), "A.B() +0x0 [jit] [unconfirmed file]")
         self.assertEqual(_debugger.method_text(method._replace(module_verified=True)), "A.B() +0x0 [jit]")
         flaws = cdacq.ExceptionFlaw.CUT | cdacq.ExceptionFlaw.INFERRED
-        self.assertEqual(list(_debugger.flaws_text(flaws)), ["(cut, inferred)"])
-        self.assertEqual(list(_debugger.flaws_text(cdacq.ExceptionFlaw(0))), [])
+        self.assertEqual(list(_debugger.flaws_text(flaws, True)), ["(cut, inferred)"])
+        self.assertEqual(list(_debugger.flaws_text(flaws, False)), ["(cut, inferred, unconfirmed files)"])
+        self.assertEqual(list(_debugger.flaws_text(cdacq.ExceptionFlaw(0), True)), [])
 
 
 @unittest.skipIf(skip_reason(), skip_reason() or "")
