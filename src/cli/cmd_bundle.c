@@ -138,7 +138,7 @@ static void write_result(struct work *work, const struct needed_file *file, enum
     output_printf(out, "%-7s ", result_names[result]);
     output_style(out, STYLE_NONE);
     output_text(out, file->key ? file->key : file->path);
-    if (file->problem && !file->key) /* it names the key */
+    if (file->problem && (!file->key || !strstr(file->problem, file->key)))
         output_note_between(out, "  ", file->problem, "");
     if (file->unconfirmed && file->key)
         output_styled(out, STYLE_DOUBT, "  [not confirmed]");

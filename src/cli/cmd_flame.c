@@ -54,6 +54,7 @@ struct flame {
     struct open_box open[DEPTH_MAX];
     size_t open_count, depth, boxes;
     uint64_t total, done, bytes, bad_lines, cut;
+    uint64_t deep; /* stacks with more than DEPTH_MAX frames */
 };
 
 /* What a click and a search do. Positions are shares of the whole; `z` is what is zoomed into. */
@@ -208,7 +209,7 @@ static void draw_stack(struct flame *flame, const struct folded_stack *stack)
     const char *text = stack->text, *end = text + stack->length;
     size_t depth = 0;
     bool same = true;
-    while (depth < DEPTH_MAX) {
+    for (;;) {
         const char *stop = memchr(text, ';', (size_t)(end - text));
         size_t length = (size_t)((stop ? stop : end) - text);
         const struct open_box *box = &flame->open[depth];
@@ -221,6 +222,10 @@ static void draw_stack(struct flame *flame, const struct folded_stack *stack)
         depth++;
         if (!stop)
             break;
+        if (depth == DEPTH_MAX) {
+            flame->deep++;
+            break;
+        }
         text = stop + 1;
     }
     if (same)
@@ -282,9 +287,10 @@ static int draw_file(const struct invocation *invocation, int fd)
             message("%" PRIu64 " lines are no folded stacks", flame->bad_lines);
         if (flame->cut)
             message("%" PRIu64 " frames were left out: more than %d are wide enough to be seen", flame->cut, BOXES_MAX);
-        status = !output_close(&flame->out)       ? EXIT_FAILED
-                 : flame->bad_lines || flame->cut ? EXIT_PARTLY
-                                                  : EXIT_ANSWERED;
+        if (flame->deep)
+            message("%" PRIu64 " stacks are cut: of each, the outermost %d frames are drawn", flame->deep, DEPTH_MAX);
+        bool all = !flame->bad_lines && !flame->cut && !flame->deep;
+        status = !output_close(&flame->out) ? EXIT_FAILED : all ? EXIT_ANSWERED : EXIT_PARTLY;
     }
     folded_stacks_deinit(&flame->stacks);
     arena_deinit(&flame->arena);

@@ -109,9 +109,16 @@ class Flame(unittest.TestCase):
             "c (3 samples, 37.50%)": (.375, .375, 2),
             "d (2 samples, 25.00%)": (.75, .25, 0)})
 
+    def test_deep_stacks(self):
+        """What is left out of the image is said."""
+        for depth, deep in ((2000, False), (2001, True)):
+            done = subprocess.run([TOOL, "flame", "-"], input=b";".join([b"f"] * depth) + b" 1\n", capture_output=True)
+            said = b"cdacq: 1 stacks are cut: of each, the outermost 2000 frames are drawn\n" if deep else b""
+            self.assertEqual((done.returncode, done.stderr, done.stdout.count(b"<title>f ")), (int(deep), said, 2000))
+
     def test_hostile_stacks(self):
         self.assertEqual(len(self.boxes(b"a;b\xff\x01<>&\"' 1\nno count\n;; 3\nx 0\ny 99999999999999999999\n", status=1)), 3)
-        self.assertLess(len(run("flame", "-", text=b"f;" * 100000 + b"g 1\n")), 1 << 20)
+        self.assertLess(len(run("flame", "-", text=b"f;" * 100000 + b"g 1\n", status=1)), 1 << 20)
         run("flame", "-", text=b"nothing\n", status=2)
         run("flame", "/nonexistent", status=2)
 
