@@ -20,7 +20,13 @@
 
 enum { CORE_WRITER_PAGE = 4096 };
 
-enum core_writer_flags { CORE_WRITER_X = 1, CORE_WRITER_W = 2, CORE_WRITER_R = 4 }; /* as PF_X, PF_W, PF_R */
+/* As PF_X, PF_W, PF_R; the last one is of those that ELF leaves to operating systems (PF_MASKOS). */
+enum core_writer_flags {
+    CORE_WRITER_X = 1,
+    CORE_WRITER_W = 2,
+    CORE_WRITER_R = 4,
+    CORE_WRITER_UNCONFIRMED = 0x00100000, /* of a file of which nothing shows that the process had mapped it */
+};
 
 /* A PT_LOAD. `bytes` has `filesz` bytes, at most `memsz`; it may be NULL if filesz is 0. */
 struct core_writer_segment {

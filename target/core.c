@@ -31,8 +31,9 @@ struct core {
     size_t size;
     int fd; /* -1 where the file is mapped */
     struct page_cache cache;
-    struct mapped_file self; /* marks segments that are read from `fd`; only its address is used */
-    struct arena notes;      /* of a core that is not mapped; paths point into them */
+    struct mapped_file self;        /* marks segments that are read from `fd`; only its address is used */
+    struct mapped_file unconfirmed; /* likewise, segments that a snapshot took from a file that nothing confirmed */
+    struct arena notes;             /* of a core that is not mapped; paths point into them */
     uint64_t note_bytes;
     struct elf_class elf;                                     /* of the headers; the runtime's data may differ */
     unsigned note_count;                                      /* read so far */
@@ -88,14 +89,16 @@ static size_t read_core(void *context, uint64_t offset, void *buffer, size_t siz
 /* Whether a segment's bytes are the core's own, not a file's. */
 static bool is_dumped(const struct core *core, const struct segment *segment)
 {
-    return segment->bytes || segment->file == &core->self;
+    return segment->bytes || segment->file == &core->self || segment->file == &core->unconfirmed;
 }
 
 static bool dumped_memory_at(struct core *core, const struct segment *segment, uint64_t address, struct span *ret)
 {
     struct span page;
+    bool unverified = segment->file == &core->unconfirmed;
     if (segment->bytes) {
-        *ret = (struct span){.begin = segment->begin, .end = segment->end, .bytes = segment->bytes};
+        *ret = (struct span){
+            .begin = segment->begin, .end = segment->end, .bytes = segment->bytes, .unverified = unverified};
         return true;
     }
     /* A page of the file may reach beyond the segment. */
@@ -107,15 +110,17 @@ static bool dumped_memory_at(struct core *core, const struct segment *segment, u
         .begin = segment->begin + (begin - segment->file_offset),
         .end = segment->begin + (end - segment->file_offset),
         .bytes = page.bytes + (begin - page.begin),
+        .unverified = unverified,
     };
     return true;
 }
 
+/* Bytes of an unconfirmed file say nothing of other files. */
 static bool core_dumped_at(struct target *target, uint64_t address, struct span *ret)
 {
     struct core *core = core_of(target);
     const struct segment *segment = segments_find(&core->segments, address);
-    return segment && is_dumped(core, segment) && dumped_memory_at(core, segment, address, ret);
+    return segment && is_dumped(core, segment) && dumped_memory_at(core, segment, address, ret) && !ret->unverified;
 }
 
 static bool core_memory_at(struct target *target, uint64_t address, struct span *ret)
@@ -390,7 +395,9 @@ static enum cdacq_status read_load(struct core *core, const struct elf_segment *
         .begin = header->vaddr,
         .end = header->vaddr + size,
         .bytes = core->bytes ? core->bytes + header->offset : NULL,
-        .file = core->bytes ? NULL : &core->self,
+        .file = header->flags & CORE_WRITER_UNCONFIRMED ? &core->unconfirmed
+                : core->bytes                           ? NULL
+                                                        : &core->self,
         .file_offset = header->offset,
     };
     if (!segments_add(&core->segments, segment))

@@ -17,16 +17,18 @@ enum {
 
 DEFINE_VECTOR(segments, struct core_writer_segment);
 
-static bool add_segment(struct segments *segments, uint64_t address, const uint8_t *bytes, uint64_t size)
+static bool add_segment(struct segments *segments, uint64_t address, const uint8_t *bytes, uint64_t size,
+                        uint32_t flags)
 {
     struct core_writer_segment *last = segments->count ? &segments->items[segments->count - 1] : NULL;
     /* Extends the last segment when both memory and source continue it. */
-    if (last && last->vaddr + last->filesz == address && (const uint8_t *)last->bytes + last->filesz == bytes) {
+    if (last && last->vaddr + last->filesz == address && (const uint8_t *)last->bytes + last->filesz == bytes &&
+        last->flags == flags) {
         last->filesz += size;
         last->memsz += size;
         return true;
     }
-    return segments_append(segments, (struct core_writer_segment){address, bytes, size, size, CORE_WRITER_R});
+    return segments_append(segments, (struct core_writer_segment){address, bytes, size, size, flags});
 }
 
 /*
@@ -40,7 +42,8 @@ static bool add_line(struct segments *segments, struct target *target, uint64_t 
         struct span span;
         bool found = target->ops->memory_at(target, address, &span);
         size = found ? MIN(span.end - address, LINE_SIZE - done) : 1;
-        if (found && !add_segment(segments, address, span.bytes + (address - span.begin), size))
+        uint32_t flags = CORE_WRITER_R | (found && span.unverified ? CORE_WRITER_UNCONFIRMED : 0);
+        if (found && !add_segment(segments, address, span.bytes + (address - span.begin), size, flags))
             return false;
     }
     return true;
@@ -80,7 +83,7 @@ static bool collect(struct target *target, struct segments *segments)
         if (!add_page(segments, target, &pages[i]))
             return false;
     for (const struct patch *patch = recording->patches; patch; patch = patch->next)
-        if (!add_segment(segments, patch->address, patch->bytes, patch->size))
+        if (!add_segment(segments, patch->address, patch->bytes, patch->size, CORE_WRITER_R))
             return false;
     if (segments->count) /* qsort must not be given NULL */
         qsort(segments->items, segments->count, sizeof *segments->items, compare_segments);

@@ -119,6 +119,17 @@ class Unconfirmed(unittest.TestCase):
         self.assertIn("  module_verified    no\n", self.run_on("inspect", self.ip).stdout.decode())
         self.assertNotIn("module_verified", self.run_on("inspect", self.ip, core=CORE).stdout.decode())
 
+    def test_snapshot(self):
+        """Does not turn doubt into certainty."""
+        with tempfile.TemporaryDirectory() as folder:
+            for core, verified in ((self.core, False), (CORE, True)):
+                path = os.path.join(folder, "snapshot")
+                subprocess.run([TOOL, "snapshot", core, "--sysroot", self.folder.name, "-o", path, self.ip], check=True)
+                for command in ("ip2method", "inspect"):
+                    answer = json.loads(subprocess.run([TOOL, command, "--json", path, self.ip], capture_output=True,
+                                                       check=False).stdout)
+                    self.assertEqual((answer["method"], answer["module_verified"]), (self.method, verified))
+
     def test_what_needs_no_file(self):
         for command in ("ip2method", "inspect"):
             answer = json.loads(self.run_on(command, "--json", "0x10").stdout)
