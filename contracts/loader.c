@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "util/text.h"
+#include "contracts/lookup_map.h"
 
 enum {
     IMAGE_SPAN_MAX = 0x7fffffff, /* RVAs of an image are below 2 GB */
@@ -316,6 +317,18 @@ static bool is_mapped(const struct module *module, struct reader *reader)
            read_own_pe_u32(reader, header + SIZE) == module->pe.image_size;
 }
 
+/* A file that nothing else confirms may be a newer build of the assembly that the runtime loaded. */
+static void refuse_other_assembly(struct module *module, struct field_reader *reader)
+{
+    struct lookup_map_difference difference;
+    if (lookup_maps_differ(reader, module->address, &module->metadata, &difference))
+        module->status = error_set(&module->error, CDACQ_ERR_MODULE, module->base,
+                                   "the file %s has %" PRIu32 " %s, and the assembly that was loaded has %" PRIu32
+                                   ": it is another build",
+                                   module->path ? path_basename(module->path) : "of the image", difference.rows,
+                                   difference.what, difference.loaded);
+}
+
 static void module_open(struct module *module, struct field_reader *reader)
 {
     uint64_t layout = 0;
@@ -336,6 +349,8 @@ static void module_open(struct module *module, struct field_reader *reader)
     if (module->status >= 0 && !module->path)
         take_name_from_metadata(module);
     module->unverified = reader_unverified(&reader->raw);
+    if (module->status >= 0 && module->address && module->base && module->unverified)
+        refuse_other_assembly(module, reader);
     if (reader->raw.target->changes && !is_mapped(module, &reader->raw)) {
         module->status =
             error_set(&module->error, CDACQ_ERR_MODULE, module->base, "%s: the process maps another image there now",

@@ -68,6 +68,12 @@ static uint32_t inline_size(const struct mock *mock, enum mock_field field)
         return mock->sizes[T_CalleeSavedRegisters];
     case F_HelperMethodFrame_MachState:
         return mock->sizes[T_LazyMachState];
+    case F_Module_TypeDefToMethodTableMap:
+    case F_Module_MethodDefToDescMap:
+    case F_Module_FieldDefToDescMap:
+    case F_Module_TypeRefToMethodTableMap:
+    case F_Module_MemberRefToDescMap:
+        return mock->sizes[T_ModuleLookupMap];
     default:
         return 0;
     }
@@ -221,8 +227,9 @@ void mock_layout(struct mock *mock)
     /* A type that holds another one by value comes after it. */
     lay_out(mock, T_HashMap);
     lay_out(mock, T_PrecodeMachineDescriptor);
+    lay_out(mock, T_ModuleLookupMap);
     for (int type = 0; type < T_COUNT; type++)
-        if (type != T_HashMap && type != T_PrecodeMachineDescriptor)
+        if (type != T_HashMap && type != T_PrecodeMachineDescriptor && type != T_ModuleLookupMap)
             lay_out(mock, type);
 }
 

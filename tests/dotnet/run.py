@@ -294,6 +294,27 @@ class Run:
         self.note("stacks of a snapshot", len(self.stacks) > 100 and self.frames(self.snapshot) == self.stacks,
                   f"{len(self.stacks)} frames, {os.path.getsize(self.snapshot) >> 10} KiB of {os.path.getsize(core) >> 10}")
 
+    def judge_other_build(self, core):
+        """Where the program's assembly was is another one of its length: no name comes from it."""
+        listed = [method["module"] for method in random_ips.answers(TOOL, "methods", core, ())]
+        program = next(module for module in listed if module and module.endswith("/Demo.dll"))
+        library = next(module for module in listed if module and module.endswith("/System.Private.CoreLib.dll"))
+        length = os.path.getsize(program)
+        donors = [entry for entry in os.scandir(os.path.dirname(library)) if entry.name.startswith("System.") and
+                  entry.name.endswith(".dll") and entry.stat().st_size <= length]
+        with open(max(donors, key=lambda entry: entry.stat().st_size).path, "rb") as file:
+            other = file.read()
+        root = os.path.join(self.work, "other-build")
+        os.makedirs(root + os.path.dirname(program))
+        with open(root + program, "wb") as file:
+            file.write(other + bytes(length - len(other)))
+        of_program = [method for method in random_ips.answers(TOOL, "methods", core, (), "--sysroot", root)
+                      if method["module"] == program]
+        named = [method["method"] for method in of_program if method["method"]]
+        told = sum("it is another build" in (method["error"] or "") for method in of_program)
+        self.note("another build of the program", not named and told == len(of_program) > 100,
+                  f"{told} of {len(of_program)} methods say so, {len(named)} named: {named[:3]}")
+
     def judge_moved(self, cores):
         """The files are somewhere else: below another root, or in one heap."""
         root = os.path.join(self.work, "elsewhere")
@@ -406,6 +427,7 @@ def test_runtime(runtime, work):
     run.judge_arguments("createdump full", cores["createdump full"], 100)
     for label, core in minis.items():
         run.judge_arguments(label, core, 20)
+    run.judge_other_build(cores["gcore"])
     if private:
         run.judge_moved({label: core for label, core in cores.items() if label != "createdump full"})
         if runtime.startswith("10.") and "kernel" in cores:
