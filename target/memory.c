@@ -23,15 +23,10 @@ struct memory_target {
     bool knows_held;
 };
 
-static bool memory_target_own(struct target *target, uint64_t address, struct span *ret)
+/* What the host supplies around `address`. */
+static bool read_host(struct memory_target *own, uint64_t address, struct span *ret)
 {
-    struct memory_target *own = (struct memory_target *)target;
     const struct cdacq_memory *memory = &own->memory;
-    if (own->knows_held) {
-        size_t i = lower_bound(k, own->held.count, own->held.items[k].end <= address);
-        if (i == own->held.count || address < own->held.items[i].begin)
-            return false;
-    }
     if (!memory->span_at)
         return page_cache_at(&own->cache, address, ret);
     const void *bytes = NULL;
@@ -41,6 +36,22 @@ static bool memory_target_own(struct target *target, uint64_t address, struct sp
     if (address < begin || address >= end)
         return false; /* the span is not around `address` */
     *ret = (struct span){.begin = begin, .end = end, .bytes = bytes};
+    return true;
+}
+
+/* A host may supply more than it has, such as what a file has there. */
+static bool memory_target_own(struct target *target, uint64_t address, struct span *ret)
+{
+    struct memory_target *own = (struct memory_target *)target;
+    if (!own->knows_held)
+        return read_host(own, address, ret);
+    size_t i = lower_bound(k, own->held.count, own->held.items[k].end <= address);
+    if (i == own->held.count || address < own->held.items[i].begin || !read_host(own, address, ret))
+        return false;
+    uint64_t begin = MAX(ret->begin, own->held.items[i].begin);
+    ret->bytes += begin - ret->begin;
+    ret->begin = begin;
+    ret->end = MIN(ret->end, own->held.items[i].end);
     return true;
 }
 

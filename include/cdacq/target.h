@@ -225,9 +225,10 @@ struct cdacq_memory {
     const struct cdacq_memory_thread *threads;
     size_t thread_count; /* at most 65536 are used; 0: the target has no threads */
     /*
-     * Where the host has memory, in any order; of a mapping, only its begin and end are used. Neither `span_at` nor
-     * `read` is called for another address, which makes a core that lacks the bytes of mapped files fast. They may
-     * still lack bytes within. NULL: not known. The first one's `size` is that of all.
+     * Where the host has memory, in any order; of a mapping, only its begin and end are used. `span_at` and `read` are
+     * called for addresses in these intervals only, which makes a core that lacks the bytes of mapped files fast, and
+     * what they return beside them is not used. They may still lack bytes within. NULL: not known. The first one's
+     * `size` is that of all.
      */
     const struct cdacq_mapping *held;
     size_t held_count;

@@ -25,47 +25,6 @@ MACHINES = {"x86-64": 62, "x86_64": 62, "amd64": 62, "aarch64": 183, "arm64": 18
 
 
 Intervals = list[tuple[int, int]]
-
-
-def relocated(path: str, begin: int) -> Intervals:
-    """Where a process writes to an ELF image whose first byte is mapped at `begin`: data, and what is relocated."""
-    try:
-        with io.open(path, "rb") as file:
-            header = file.read(64)
-            if header[:6] != b"\x7fELF\x02\x01":
-                return []
-            offset, size, count = (int.from_bytes(header[at:at + width], "little") for at, width in
-                                   ((32, 8), (54, 2), (56, 2)))
-            file.seek(offset)
-            table = file.read(size * count)
-    except OSError:
-        return []
-    found, first = [], None
-    for at in range(0, len(table) - 55, max(size, 56)):
-        kind, flags, _, address, _, _, length, _ = struct.unpack_from("<IIQQQQQQ", table, at)
-        if kind == 1 and first is None:
-            first = address & ~0xFFF
-        if (kind == 1 and flags & 2) or kind == 0x6474E552:  # PT_LOAD that is writable, PT_GNU_RELRO
-            found.append((address, address + length))
-    return [(start - (first or 0) + begin, end - (first or 0) + begin) for start, end in found]
-
-
-def subtract(intervals: Intervals, held: Intervals) -> Intervals:
-    """What is in none of `held`, sorted."""
-    left = []
-    held = sorted(held)
-    for begin, end in sorted(intervals):
-        for start, stop in held:
-            if stop <= begin or start >= end:
-                continue
-            if start > begin:
-                left.append((begin, start))
-            begin = max(begin, stop)
-        if begin < end:
-            left.append((begin, end))
-    return sorted(left)
-
-
 NOTES_MAX = 256 << 20  # bytes
 ET_CORE, PT_LOAD, PT_NOTE, PN_XNUM, NT_PRSTATUS, NT_FILE = 4, 1, 4, 0xFFFF, 1, 0x46494C45
 
@@ -267,13 +226,17 @@ class Debugger:
         return self._target
 
     def find_file(self, need: Any) -> str | None:
-        """PDBs are looked for beside their modules, at the paths that the process has."""
-        if need.path and os.path.isabs(need.path) and os.path.exists(need.path):
-            path: str = need.path
-            return path
+        """Files are where the process has them, below the roots; PDBs are looked for beside their modules, too."""
+        if need.path and os.path.isabs(need.path):
+            paths: list[str] = [root + need.path for root in (*self.roots(), "")]
+            return next((path for path in paths if os.path.exists(path)), None)
         if need.path and not os.path.isabs(need.path) and self._target is not None:
             return self._beside.get(need.path)
         return None
+
+    def roots(self) -> tuple[str, ...]:
+        """Folders below which the debugger looks for the files of the process."""
+        return ()
 
     @property
     def _beside(self) -> dict[str, str]:

@@ -6,6 +6,7 @@ and registers come from gdb, so that this works for cores, processes and gdbserv
 """
 from __future__ import annotations
 
+import bisect
 import os
 import re
 import shlex
@@ -17,7 +18,7 @@ import gdb.unwinder
 from gdb.FrameDecorator import FrameDecorator
 
 from ._abi import library
-from ._debugger import MACHINES, POINTERS, REGISTERS, Debugger, Intervals, name_text, printable, relocated, subtract
+from ._debugger import MACHINES, POINTERS, REGISTERS, Debugger, Intervals, name_text, printable
 from ._lookups import Frame
 from .errors import Error
 from .target import Mapping
@@ -32,12 +33,13 @@ class _Gdb(Debugger):
     def __init__(self) -> None:
         super().__init__()
         self._walks: dict[int, _Walk] = {}
-        self._lacking: Intervals = []
+        self._held: Intervals | None = None
 
     def read(self, address: int, size: int) -> bytes:
-        for begin, end in self._lacking:
-            if begin < address + size and address < end:
-                size = max(begin - address, 0)
+        if self._held is not None:  # gdb reads on from a file through what the core has
+            index = bisect.bisect_right(self._held, (address, _MASK)) - 1
+            end = self._held[index][1] if index >= 0 else 0
+            size = max(min(size, end - address), 0)
         if not size:
             return b""
         try:
@@ -57,9 +59,16 @@ class _Gdb(Debugger):
                 found.append(Mapping(int(parts[1], 16), int(parts[2], 16), int(parts[3], 16), parts[4] or None))
         if not any(mapping.path for mapping in found):
             found = list(self._shared_libraries())
-        self._lacking = _lacking(found)
         self._paths = tuple({mapping.path: None for mapping in found if mapping.path})
+        self._held = _held()
         return found
+
+    def held(self) -> Intervals | None:
+        return self._held
+
+    def roots(self) -> tuple[str, ...]:
+        root = gdb.parameter("sysroot") or ""
+        return () if root.startswith("target:") else (root.rstrip("/"),)
 
     def _shared_libraries(self) -> Iterator[Mapping]:
         """For targets that do not list mappings: the runtime, from its header to the end of its code."""
@@ -150,16 +159,13 @@ class _Walk:
             self.frames.setdefault((frame.pc, frame.sp), (frame, caller))
 
 
-def _lacking(mappings: list[Mapping]) -> Intervals:
-    """Where a core lacks memory that the process has written. gdb shows what the file has there, which is wrong."""
+def _held() -> Intervals | None:
+    """Where the core has memory, if there is one. Elsewhere gdb shows what files have now, and does not say so."""
     files = gdb.execute("info files", to_string=True)
     if "Local core dump file:" not in files:
-        return []
-    held = [(int(begin, 16), int(end, 16)) for begin, end in re.findall(
-        r"^\s*0x([0-9a-f]+) - 0x([0-9a-f]+) is load", files, re.M)]
-    written = [interval for mapping in mappings if mapping.path and not mapping.file_offset
-               for interval in relocated(mapping.path, mapping.begin)]
-    return subtract(written, held)
+        return None
+    return sorted((int(begin, 16), int(end, 16)) for begin, end in re.findall(
+        r"^\s*0x([0-9a-f]+) - 0x([0-9a-f]+) is load", files, re.M))
 
 
 def _tid(thread: Any) -> int:

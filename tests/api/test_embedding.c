@@ -520,7 +520,21 @@ struct holder {
     struct cdacq_mapping held[HELD_MAX]; /* what was read, in the order of the reads */
     size_t count, refused, outside;
     bool is_known; /* only what is held may be asked for */
+    bool fills;    /* it supplies other bytes beside what is held, as gdb does from files */
 };
+
+/* Of [address, address + size), the held bytes among others. */
+static size_t read_filled(struct holder *holder, uint64_t address, uint8_t *buffer, size_t size)
+{
+    const void *bytes;
+    uint64_t begin, end;
+    memset(buffer, 0xee, size);
+    for (size_t i = 0; i < holder->count; i++)
+        for (uint64_t at = MAX(address, holder->held[i].begin); at < MIN(address + size, holder->held[i].end); at++)
+            if (holder->memory->span_at(holder->memory->context, at, &begin, &end, &bytes))
+                buffer[at - address] = ((const uint8_t *)bytes)[at - begin];
+    return size;
+}
 
 static size_t read_held(void *context, uint64_t address, void *buffer, size_t size)
 {
@@ -532,6 +546,8 @@ static size_t read_held(void *context, uint64_t address, void *buffer, size_t si
     for (size_t i = 0; holder->is_known && i < holder->count; i++)
         is_held |= address + size > holder->held[i].begin && address < holder->held[i].end;
     holder->outside += holder->is_known && !is_held;
+    if (holder->fills)
+        return read_filled(holder, address, buffer, size);
     if (!memory->span_at(memory->context, address, &begin, &end, &bytes)) {
         holder->refused++;
         return 0;
@@ -555,8 +571,9 @@ START_TEST(the_host_is_not_asked_for_what_it_lacks)
     memory.span_at = NULL;
     memory.read = read_held;
     memory.context = &holder;
-    for (int known = 0; known < 2; known++) {
+    for (int known = 0; known < 3; known++) {
         struct cdacq_target *target;
+        holder.fills = known == 2;
         ck_assert_int_eq(cdacq_target_open_memory(&memory, &options, &target, &error), CDACQ_OK);
         check_method(target);
         cdacq_target_close(target);
@@ -568,6 +585,7 @@ START_TEST(the_host_is_not_asked_for_what_it_lacks)
         ck_assert_uint_eq(holder.outside, 0);
     }
     struct cdacq_target *none = NULL;
+    holder.fills = false;
     holder.refused = 0;
     memory.held_count = 0;
     holder.count = 0;
