@@ -45,7 +45,7 @@ static void write_text_and_flaws(struct json_writer *w, const struct cdacq_sessi
     json_bool(w, "overridden", flaws & CDACQ_EXCEPTION_OVERRIDDEN);
     json_bool(w, "cut", flaws & CDACQ_EXCEPTION_CUT);
     json_bool(w, "missing", flaws & CDACQ_EXCEPTION_MISSING);
-    json_bool(w, "unconfirmed", !cdacq_session_text_verified(session));
+    json_bool(w, "unconfirmed", text->count && !cdacq_session_text_verified(session)); /* it is of the last text */
     byte_list_deinit(text);
 }
 

@@ -191,7 +191,8 @@ static void write_nested(struct report *report, struct output *out)
         if (status < 0)
             write_error(out, error.message);
         report->answers.errors += status < 0;
-        write_flaws(report, out, flaws);
+        if (status >= 0)
+            write_flaws(report, out, flaws);
     }
     if (report->nested_problem)
         output_note_between(out, "\n(exceptions that the thread was handling may be missing: ", report->nested_problem,

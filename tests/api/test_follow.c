@@ -105,18 +105,13 @@ static void make_method(size_t i)
 /* The code of method i is now that of method `other`. */
 static void replace_method(size_t i, size_t other)
 {
-    uint64_t header = mock_method_header(heap, starts[i]);
+    uint64_t at = mock_method_header(heap, starts[i]) + mock_offset_of(sample.mock, "RealCodeHeader.MethodDesc");
     uint8_t value[8];
-    for (uint64_t at = header; at < header + 64; at += 8) {
-        if (mock_read_pointer(sample.mock, at) != sample.method_descs[0][i])
-            continue;
-        mock_write_pointer(sample.mock, at, sample.method_descs[0][other]);
-        for (size_t k = 0; k < sizeof value; k++)
-            value[k] = (uint8_t)mock_read_uint(sample.mock, at + k, 1);
-        write_to_process(at, value, sizeof value);
-        return;
-    }
-    ck_abort_msg("no MethodDesc in the header");
+    ck_assert_uint_eq(mock_read_pointer(sample.mock, at), sample.method_descs[0][i]);
+    mock_write_pointer(sample.mock, at, sample.method_descs[0][other]);
+    for (size_t k = 0; k < sizeof value; k++)
+        value[k] = (uint8_t)mock_read_uint(sample.mock, at + k, 1);
+    write_to_process(at, value, sizeof value);
 }
 
 static void end_process(void)
