@@ -28,7 +28,8 @@ struct work {
     int process; /* its id; 0 of a core */
     struct output_folder folder;
     uint64_t files, links, methods, left_out;
-    bool failed, anonymous;
+    bool failed; /* the folder cannot be written */
+    bool anonymous;
     bool at_bound; /* no more files with code are written */
 };
 
@@ -41,8 +42,11 @@ static int take_bytes(const void *bytes, size_t size, void *context)
     return output_failed(out);
 }
 
-/* Writes the ELF file of the code that is mapped from `path`. *ret_empty: there is none. */
-static bool write_elf(struct work *work, const char *path, struct output *out, bool *ret_empty)
+/*
+ * Writes the ELF file of the code that is mapped from `path`. Returns whether it is whole: false also if there is no
+ * code. At a bound, or if the file cannot be made, it is left out.
+ */
+static bool write_elf(struct work *work, const char *path, struct output *out)
 {
     struct cdacq_written written = {.size = sizeof written};
     const struct cdacq_sink sink = {
@@ -54,27 +58,26 @@ static bool write_elf(struct work *work, const char *path, struct output *out, b
     enum cdacq_status status = cdacq_session_write_elf_of_file(work->session, path, flags, &sink, &written, &error);
     if (status < 0)
         message("%s", error.message);
-    *ret_empty = !written.bytes;
     work->methods += written.methods;
-    work->left_out += written.left_out + written.functions_left_out;
-    return status == CDACQ_OK;
+    work->left_out += written.left_out + written.functions_left_out + (status != CDACQ_OK);
+    return status == CDACQ_OK && written.bytes;
 }
 
+/* Returns false if the folder cannot be written. */
 static bool write_code(struct work *work, const char *path)
 {
     const char *name;
     struct folder_file file;
-    bool is_empty = true, wrote = false;
     int folder = output_folder_of(&work->folder, path, &name);
-    if (folder < 0)
-        return false;
-    if (folder_file_begin(&work->folder, folder, path, name, &file)) {
-        wrote = write_elf(work, path, &file.out, &is_empty);
-        wrote = folder_file_end(&work->folder, &file, wrote && !is_empty) && wrote;
+    bool done = folder >= 0 && folder_file_begin(&work->folder, folder, path, name, &file);
+    if (done) {
+        bool is_whole = write_elf(work, path, &file.out);
+        done = folder_file_end(&work->folder, &file, is_whole);
+        work->files += done && is_whole;
     }
-    work->files += wrote && !is_empty;
-    close(folder);
-    return wrote;
+    if (folder >= 0)
+        close(folder);
+    return done;
 }
 
 /* Links to the file that the target means: of a process in a container, by way of the process. */
@@ -90,15 +93,18 @@ static void link_file(struct work *work, const char *path, const char *local_pat
         return;
     const char *name;
     CLEANUP_FREE char *absolute = realpath(local_path, NULL);
-    int folder = absolute ? output_folder_of(&work->folder, path, &name) : -1;
+    if (!absolute)
+        return;
+    int folder = output_folder_of(&work->folder, path, &name);
+    work->left_out += folder < 0;
     if (folder < 0)
         return;
     if (fstatat(folder, name, &there, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(there.st_mode))
         (void)unlinkat(folder, name, 0);
-    if (symlinkat(strcmp(local_path, through) == 0 ? through : absolute, folder, name) < 0 && errno != EEXIST)
-        output_folder_complain(&work->folder, path);
-    else
-        work->links++;
+    bool linked = symlinkat(strcmp(local_path, through) == 0 ? through : absolute, folder, name) == 0 ||
+                  errno == EEXIST || output_folder_complain(&work->folder, path);
+    work->links += linked;
+    work->left_out += !linked;
     close(folder);
 }
 
@@ -127,11 +133,12 @@ static void link_debug_files(struct work *work)
 static void add_code(struct work *work, const char *path)
 {
     char bound[160];
-    if (work->at_bound || write_code(work, path))
+    if (work->at_bound) {
+        work->left_out++;
         return;
+    }
+    work->failed |= !write_code(work, path);
     work->at_bound = cdacq_target_bound_reached(work->target, bound, sizeof bound);
-    work->left_out += work->at_bound;
-    work->failed |= !work->at_bound;
 }
 
 static int add_file(const struct cdacq_mapped_file *file, void *context)
