@@ -70,8 +70,10 @@ static void find_cause(struct report *report)
     report->cause = report->process.signal ? REPORT_SIGNAL : REPORT_ALIVE;
     if (!report->dead)
         return;
-    if (cdacq_session_get_end(report->session, &report->end, &error) < 0)
+    if (cdacq_session_get_end(report->session, &report->end, &error) < 0) {
         message("%s", error.message);
+        report->incomplete++;
+    }
     report->exception = report->end.exception;
     if (report->end.kind == CDACQ_END_UNHANDLED || report->end.kind == CDACQ_END_OUT_OF_MEMORY)
         report->cause = REPORT_UNHANDLED;
@@ -115,8 +117,10 @@ static void find_nested(struct report *report, struct cdacq_error *error)
         return;
     enum cdacq_status status =
         cdacq_session_visit_nested_exceptions(report->session, report->thread.thread, add_nested, report, error);
-    if (status < 0 && status != CDACQ_ERR_CONTRACT)
+    if (status < 0 && status != CDACQ_ERR_CONTRACT) {
         report->nested_problem = error->message;
+        report->incomplete++;
+    }
     for (size_t i = 0; i < report->nested.count; i++) {
         struct report_nested *nested = &report->nested.items[i];
         nested->shown = is_inner(report, report->exception, nested->object);

@@ -40,11 +40,11 @@ struct report {
     struct cdacq_thread thread; /* that thread; its strings and registers are not set */
     enum report_cause cause;
     struct cdacq_end end;
-    uint64_t exception;               /* the object to show; 0: none */
-    struct report_nested_list nested; /* without `exception` */
-    const char *nested_problem;       /* why some of them may be missing; NULL: none is */
-    uint64_t thread_count, incomplete, guesses;
-    struct cdacq_wait_graph *graph; /* NULL: locks cannot be read */
+    uint64_t exception;                         /* the object to show; 0: none */
+    struct report_nested_list nested;           /* without `exception` */
+    const char *nested_problem;                 /* why some of them may be missing; NULL: none is */
+    uint64_t thread_count, incomplete, guesses; /* incomplete: parts that could not be read; not the waits */
+    struct cdacq_wait_graph *graph;             /* NULL: locks cannot be read */
     struct report_deadlocks deadlocks;
     const char *waits_problem; /* why some waits may be missing; NULL: none is */
 };
