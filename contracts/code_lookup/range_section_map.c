@@ -96,23 +96,35 @@ struct gap {
     uint64_t begin, last;
 };
 
+/* Addresses for which a look-up comes to a section that does not hold them all. */
+struct claim {
+    uint64_t begin, end;
+};
+
 DEFINE_VECTOR(listed_sections, struct listed_section);
 DEFINE_VECTOR(gaps, struct gap);
+DEFINE_VECTOR(claims, struct claim);
+
+struct listed_table {
+    uint64_t address;
+    unsigned level;
+};
 
 struct lister {
     struct field_reader *reader;
-    uint64_t tables[RANGE_TABLE_MAX];
-    size_t table_count;
+    struct listed_table tables[RANGE_TABLE_MAX];
+    size_t table_count, repeated_count;
     struct listed_sections sections; /* one for each slot that lists it */
     struct gaps gaps;                /* sorted, disjoint */
-    size_t fragment_count, unreadable;
+    struct claims claims;
+    size_t fragment_count, left_out;
 };
 
 /* Counts and skips what could not be read, so that the rest of the map is still listed. */
 static bool skip_unreadable(struct lister *lister)
 {
     bool recovered = reader_recover(&lister->reader->raw, FAILURE(CDACQ_ERR_MEMORY));
-    lister->unreadable += recovered;
+    lister->left_out += recovered;
     return recovered;
 }
 
@@ -131,11 +143,33 @@ static bool add_section(struct lister *lister, struct listed_section listed)
            reader_fail(&lister->reader->raw, CDACQ_ERR_NOMEM, 0, "range sections");
 }
 
+static bool lists_the_same(const struct listed_section *a, const struct listed_section *b)
+{
+    return a->address == b->address && a->begin == b->begin && a->end == b->end;
+}
+
+/* The sections from `first` on end with a circle of `length`. Keeps each once. */
+static void end_circle(struct lister *lister, size_t first, size_t length)
+{
+    struct listed_sections *sections = &lister->sections;
+    const struct listed_section *items = sections->items;
+    while (sections->count - first > length &&
+           lists_the_same(&items[sections->count - 1], &items[sections->count - 1 - length]))
+        sections->count--;
+    lister->left_out++;
+}
+
 /* Lists the fragments of the slot of level 1 for the addresses from `begin` on. */
 static void list_fragments(struct lister *lister, uint64_t fragment, uint64_t begin)
 {
     struct field_reader *reader = lister->reader;
-    while (fragment && reader_step(&reader->raw, "RangeSectionFragment.Next list")) {
+    size_t first = lister->sections.count, marked_at = 0;
+    uint64_t marked = 0;
+    for (size_t i = 0; fragment && reader_step(&reader->raw, "RangeSectionFragment.Next list"); i++) {
+        if (!(i & (i - 1))) { /* a power of two: a list that returns to this fragment is a circle */
+            marked = fragment;
+            marked_at = i;
+        }
         if (++lister->fragment_count > RANGE_FRAGMENT_MAX) {
             reader_fail(&reader->raw, CDACQ_ERR_FUEL, fragment, "RangeSectionFragment.Next list");
             return;
@@ -151,13 +185,17 @@ static void list_fragments(struct lister *lister, uint64_t fragment, uint64_t be
             return;
         }
         fragment = next;
+        if (fragment == marked) {
+            end_circle(lister, first, i + 1 - marked_at);
+            return;
+        }
     }
 }
 
-static bool seen_before(struct lister *lister, uint64_t table)
+static bool seen_before(struct lister *lister, uint64_t table, unsigned level)
 {
     for (size_t i = lister->table_count; i--;)
-        if (lister->tables[i] == table)
+        if (lister->tables[i].address == table && lister->tables[i].level == level)
             return true;
     return false;
 }
@@ -167,12 +205,16 @@ static void list_table(struct lister *lister, uint64_t table, unsigned level, ui
 {
     struct field_reader *reader = lister->reader;
     struct window window;
-    if (lister->table_count == RANGE_TABLE_MAX || seen_before(lister, table)) {
-        reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, table,
-                    "RangeSectionMap: a table appears twice, or there are too many");
+    if (lister->table_count == RANGE_TABLE_MAX || lister->repeated_count == RANGE_REPEATED_MAX) {
+        reader_fail(&reader->raw, CDACQ_ERR_FUEL, table, "RangeSectionMap: tables");
         return;
     }
-    lister->tables[lister->table_count++] = table;
+    if (seen_before(lister, table, level)) {
+        lister->repeated_count++;
+        lister->left_out++;
+        return;
+    }
+    lister->tables[lister->table_count++] = (struct listed_table){table, level};
     if (!reader_window(&reader->raw, table, (uint64_t)SLOTS * reader->raw.pointer_size, "RangeSectionMap", &window)) {
         skip_slots(lister, begin, level + 1);
         return;
@@ -206,8 +248,7 @@ static int compare_listed(const void *a, const void *b)
  * Whether every look-up of an address in `section` finds it, or fails for want of memory: `count` slots list it. The
  * map ignores the highest bits of an address.
  */
-static bool is_whole(struct lister *lister, const struct range_section *section, const struct listed_section *listed,
-                     size_t count)
+static bool is_whole(struct lister *lister, const struct range_section *section, size_t count)
 {
     const struct field_reader *reader = lister->reader;
     uint64_t mask = (UINT64_C(1) << level_shift(reader, level_count(reader) + 1)) - 1;
@@ -217,13 +258,77 @@ static bool is_whole(struct lister *lister, const struct range_section *section,
     unsigned shift = level_shift(reader, 1);
     const struct gap *gaps = lister->gaps.items;
     size_t gap = lower_bound(i, lister->gaps.count, gaps[i].last < begin);
-    uint64_t slots = (last >> shift) - (begin >> shift) + 1, found = 0;
-    for (size_t i = 0; i < count; i++)
-        found += listed[i].begin <= section->begin && listed[i].end >= section->end;
+    uint64_t slots = (last >> shift) - (begin >> shift) + 1, found = count;
     for (; gap < lister->gaps.count && gaps[gap].begin <= last && reader_step(&lister->reader->raw, "range sections");
          gap++)
         found += (MIN(last, gaps[gap].last) >> shift) - (MAX(begin, gaps[gap].begin) >> shift) + 1;
     return begin <= last && found >= slots;
+}
+
+/* The fragments of an unreadable section, or those that differ from it. Returns how many fragments are like it. */
+static size_t add_claims(struct lister *lister, const struct range_section *section,
+                         const struct listed_section *listed, size_t count)
+{
+    size_t alike = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (section && listed[i].begin == section->begin && listed[i].end == section->end)
+            alike++;
+        else if (!claims_append(&lister->claims, (struct claim){listed[i].begin, listed[i].end}))
+            reader_fail(&lister->reader->raw, CDACQ_ERR_NOMEM, 0, "range sections");
+    }
+    return alike;
+}
+
+static int compare_claims(const void *a, const void *b)
+{
+    const struct claim *x = a, *y = b;
+    return (x->begin > y->begin) - (x->begin < y->begin);
+}
+
+/* A section is not whole if some look-ups in it come to another one, which does not hold their address. */
+static void apply_claims(struct lister *lister, struct range_section_list *list)
+{
+    const struct claims *claims = &lister->claims;
+    uint64_t end = 0; /* of the claims that begin before the section's end */
+    size_t next = 0;
+    if (claims->count)
+        qsort(claims->items, claims->count, sizeof *claims->items, compare_claims);
+    for (size_t i = 0; i < list->count; i++) {
+        struct range_section *section = &list->items[i];
+        for (; next < claims->count && claims->items[next].begin < section->end; next++)
+            end = MAX(end, claims->items[next].end);
+        section->whole &= end <= section->begin;
+    }
+}
+
+/*
+ * Leaves out sections that no runtime has: they are empty, or overlap others. Of two that overlap, the one stays that
+ * is listed for all of its addresses, if the other is not. `list` is sorted.
+ */
+static size_t leave_out_impossible(struct range_section_list *list)
+{
+    struct range_section *items = list->items;
+    uint64_t clash_end[2] = {0}; /* of sections that overlap others of their kind; by `whole` */
+    size_t count = list->count, kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct range_section section = items[i];
+        if (section.begin >= section.end)
+            continue;
+        if (section.begin < clash_end[section.whole]) {
+            clash_end[section.whole] = MAX(clash_end[section.whole], section.end);
+            continue;
+        }
+        if (!kept || items[kept - 1].end <= section.begin) {
+            items[kept++] = section;
+        } else if (items[kept - 1].whole == section.whole) {
+            clash_end[section.whole] = MAX(items[kept - 1].end, section.end);
+            kept--;
+        } else if (section.whole) {
+            items[kept - 1] = section;
+        }
+    }
+    list->count = kept;
+    return count - kept;
 }
 
 static bool read_sections(struct lister *lister, struct range_section_list *ret)
@@ -236,19 +341,23 @@ static bool read_sections(struct lister *lister, struct range_section_list *ret)
     if (!ret->items)
         return reader_fail(&reader->raw, CDACQ_ERR_NOMEM, 0, "range sections");
     for (size_t i = 0, next; i < sections->count; i = next) {
-        uint64_t address = sections->items[i].address;
-        for (next = i + 1; next < sections->count && sections->items[next].address == address;)
+        const struct listed_section *listed = &sections->items[i];
+        for (next = i + 1; next < sections->count && sections->items[next].address == listed->address;)
             next++;
         struct range_section section;
-        bool deleted = is_being_deleted(reader, address);
-        if (!deleted && read_section(reader, address, &section)) {
-            section.whole = is_whole(lister, &section, &sections->items[i], next - i);
+        bool deleted = is_being_deleted(reader, listed->address);
+        if (!deleted && read_section(reader, listed->address, &section)) {
+            section.whole = is_whole(lister, &section, add_claims(lister, &section, listed, next - i));
             ret->items[ret->count++] = section;
-        } else if (reader_failed(&reader->raw) && !skip_unreadable(lister)) {
-            return false;
+        } else if (reader_failed(&reader->raw)) {
+            if (!skip_unreadable(lister))
+                return false;
+            add_claims(lister, NULL, listed, next - i);
         }
     }
     qsort(ret->items, ret->count, sizeof *ret->items, compare_sections);
+    lister->left_out += leave_out_impossible(ret);
+    apply_claims(lister, ret);
     return !reader_failed(&reader->raw);
 }
 
@@ -262,9 +371,10 @@ bool range_section_map_list(struct field_reader *reader, uint64_t map, struct ra
     list_table(lister, field_address(reader, map, F_RangeSectionMap_TopLevelData), level_count(reader), 0);
     if (!reader_failed(&reader->raw))
         read_sections(lister, &list);
-    list.unreadable = lister->unreadable;
+    list.left_out = lister->left_out;
     listed_sections_deinit(&lister->sections);
     gaps_deinit(&lister->gaps);
+    claims_deinit(&lister->claims);
     free(lister);
     if (reader_failed(&reader->raw)) {
         free(list.items);

@@ -23,7 +23,7 @@ struct range_section {
     uint64_t jit_manager, heap_list, r2r_module, range_list;
     uint32_t flags;    /* enum range_section_flags */
     uint8_t stub_kind; /* enum cdacq_code_kind of a range of stubs outside of the map, which they fill; otherwise 0 */
-    bool whole;        /* set by range_section_map_list: each slot for its addresses lists it or cannot be read */
+    bool whole;        /* set by range_section_map_list: look-ups of all its addresses find it, or cannot read a slot */
 };
 
 /* The live section that holds `address`. False if none does or the reader fails. */
@@ -35,21 +35,23 @@ bool range_section_map_find(struct field_reader *reader, uint64_t map, uint64_t 
  */
 bool range_section_map_reaches(struct field_reader *reader, uint64_t map, uint64_t address);
 
-/* All live sections, sorted by begin, each once. */
+/* All live sections, sorted by begin, each once, disjoint, not empty. */
 struct range_section_list {
     struct range_section *items;
     size_t count;
-    size_t unreadable; /* tables, fragments and sections that could not be read: the list has holes */
+    size_t left_out; /* tables, fragments and sections that could not be read, or are impossible: the list has holes */
 };
 
 enum {
     RANGE_TABLE_MAX = 8192,           /* tables of one map: a real one has a few dozen */
+    RANGE_REPEATED_MAX = 64,          /* slots that lead to a table once more: in a real map none does */
     RANGE_FRAGMENT_MAX = 1024 * 1024, /* one for each 64 or 128 KiB of code */
 };
 
 /*
- * Lists the whole map; what cannot be read is counted. False, and the reader fails, if the map exceeds the bounds or
- * contains a table twice. The caller frees ret->items.
+ * Lists the whole map. What cannot be read, or what no runtime writes (a table in two places, a circle of fragments, a
+ * section that is empty or overlaps another one), is left out and counted; look-ups may find more. False, and the
+ * reader fails, if the map exceeds the bounds. The caller frees ret->items.
  */
 bool range_section_map_list(struct field_reader *reader, uint64_t map, struct range_section_list *ret);
 

@@ -101,7 +101,7 @@ static void add_by_sections(uint64_t map, struct field_reader *reader, const str
             failure = reader_failure(&reader->raw);
             reader_recover(&reader->raw, FAILURE_ANY);
         }
-    if (!reader_fail_again(&reader->raw, &failure) && list.unreadable)
+    if (!reader_fail_again(&reader->raw, &failure) && list.left_out)
         reader_fail(&reader->raw, CDACQ_ERR_MEMORY, map, "RangeSectionMap");
     free(list.items);
 }

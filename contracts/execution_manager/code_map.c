@@ -37,18 +37,12 @@ struct code_map *code_map_build(struct execution_manager *manager, struct field_
         return NULL;
     }
     map->ranges = ranges;
-    map->unreadable = list.unreadable;
-    uint64_t end = 0;
+    map->left_out = list.left_out;
     for (size_t i = 0; i < list.count; i++) {
-        if (sections[i].begin >= sections[i].end || sections[i].begin < end) {
-            reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, sections[i].address, "RangeSection: overlaps another one");
-            code_map_free(map);
-            return NULL;
-        }
-        end = sections[i].end;
-        ranges[map->count] = (struct code_range){sections[i], jit_manager_of(&sections[i]), NULL};
-        atomic_init(&ranges[map->count++].table, NULL);
+        ranges[i] = (struct code_range){sections[i], jit_manager_of(&sections[i]), NULL};
+        atomic_init(&ranges[i].table, NULL);
     }
+    map->count = list.count;
     return map;
 }
 

@@ -30,10 +30,10 @@ struct code_range {
 struct code_map {
     struct code_range *ranges; /* sorted by begin, disjoint */
     size_t count;
-    size_t unreadable; /* tables and sections that could not be read: if there are any, gaps prove nothing */
+    size_t left_out; /* parts of the range section map: if there are any, gaps prove nothing */
 };
 
-/* NULL, and the reader fails, if the map cannot be listed or its sections overlap. Free with code_map_free. */
+/* NULL, and the reader fails, if the map cannot be listed. Free with code_map_free. */
 struct code_map *code_map_build(struct execution_manager *manager, struct field_reader *reader);
 void code_map_free(struct code_map *map);
 

@@ -325,6 +325,13 @@ static bool go_on(struct stack_walk *walk)
     return go_to_frame(walk) || go_by_guess(walk);
 }
 
+/* A stack is not over while a Frame of its thread is further up: what led to its end is damaged. */
+static void end_unless_frame(struct stack_walk *walk)
+{
+    if (!go_to_frame(walk))
+        end(walk);
+}
+
 /* Leaves a stub that ran in place of a return, by what its Frame has. */
 static bool leave_stub(struct stack_walk *walk, struct walk_frame *ret)
 {
@@ -362,7 +369,7 @@ static void step(struct stack_walk *walk, struct code_at *code, struct walk_fram
         if (info.is_signal)
             ret->kind = CDACQ_FRAME_SIGNAL;
         if (result == NATIVE_OUTERMOST) {
-            end(walk);
+            end_unless_frame(walk);
             return;
         }
     }
@@ -391,10 +398,11 @@ static void step(struct stack_walk *walk, struct code_at *code, struct walk_fram
     walk->switches_left -= !is_up && may_switch;
     /* Native code calls all managed code, so that the latter is never outermost. */
     bool is_outermost = !pc_of(walk) && walk->is_call;
-    if (is_outermost && code->is_known)
-        reader_fail(raw(walk), CDACQ_ERR_CORRUPT, sp_of(walk), "return address of managed code");
-    if (is_outermost || reader_failed(raw(walk)))
+    if (reader_failed(raw(walk)) || (is_outermost && !go_to_frame(walk))) {
+        if (is_outermost && code->is_known)
+            reader_fail(raw(walk), CDACQ_ERR_CORRUPT, sp_of(walk), "return address of managed code");
         end(walk);
+    }
 }
 
 static void describe(struct stack_walk *walk, const struct code_at *code, struct walk_frame *ret)

@@ -173,10 +173,11 @@ enum cdacq_status session_visit_methods(struct cdacq_session *session, unsigned 
     session->visits--;
     if (status < 0 && err)
         *err = session->error;
-    if (status != CDACQ_OK || !map->unreadable)
+    if (status != CDACQ_OK || !map->left_out)
         return status;
     error_set(&session->error, CDACQ_ERR_MEMORY, 0,
-              "%zu parts of the range section map cannot be read: there may be more code", map->unreadable);
+              "there may be more code: parts of the range section map that cannot be read or are impossible: %zu",
+              map->left_out);
     return visit_failure(&all, 0, 0); /* not even the starts of these ranges are known */
 }
 

@@ -501,8 +501,8 @@ static void look_up(struct cdacq_session *session, uint64_t ip, bool batch, stru
     }
     size_t index = find_range(session, address);
     if (index == SIZE_MAX) {
-        if (session->map->unreadable || address == session->target->manager.the_pre_stub)
-            (void)walk(session, ip, ret); /* in an unreadable range, or code outside of all ranges */
+        if (session->map->left_out || address == session->target->manager.the_pre_stub)
+            (void)walk(session, ip, ret); /* in a range that was left out, or code outside of all ranges */
         else
             answer_none(ip, ret);
         return;

@@ -25,8 +25,9 @@ struct work {
     bool follow;
     const char *const *patterns; /* of names; what matches none is not listed */
     size_t pattern_count;
-    bool *matched;   /* for each pattern, whether it has matched */
-    uint64_t unread; /* with patterns: elements whose names are not known */
+    bool *matched;       /* for each pattern, whether it has matched */
+    uint64_t unread;     /* with patterns: elements whose names are not known */
+    uint64_t complaints; /* errors that were told one by one */
 };
 
 static unsigned flags_of(const struct invocation *invocation)
@@ -57,9 +58,14 @@ static bool end_patterns(struct work *work, bool is_complete)
 /* Counts code that may be what a pattern means, but cannot be read. One message stands for all of it. */
 static void count_unread(struct work *work, const struct cdacq_method *method)
 {
-    if (work->pattern_count && answers_doubt_name(method) && method->answer != CDACQ_ANSWER_STUB && !work->unread++)
-        message("some names cannot be read, at 0x%" PRIx64 " first: %s", method->code_start,
-                method->error ? method->error : "no reason is known");
+    const char *reason = method->error ? method->error : "no reason is known";
+    if (!work->pattern_count || !answers_doubt_name(method) || method->answer == CDACQ_ANSWER_STUB)
+        return;
+    if (!method->code_start)
+        message("%s", reason);
+    else if (!work->unread)
+        message("some names cannot be read, at 0x%" PRIx64 " first: %s", method->code_start, reason);
+    work->unread++;
 }
 
 static bool is_wanted(const struct work *work, const struct cdacq_method *method)
@@ -71,6 +77,19 @@ static bool is_wanted(const struct work *work, const struct cdacq_method *method
     return wanted;
 }
 
+/* Tells why an element cannot be read. What has no address may be any number of methods, so it is always told. */
+static void complain(struct work *work, const struct cdacq_method *method)
+{
+    const char *reason = method->error ? method->error : "no reason is known";
+    if (method->answer != CDACQ_ANSWER_ERROR || (method->code_start && work->complaints >= COMPLAINTS_MAX))
+        return;
+    work->complaints++;
+    if (method->code_start)
+        message("0x%" PRIx64 ": %s", method->code_start, reason);
+    else
+        message("%s", reason);
+}
+
 static int list_method(const struct cdacq_method *method, void *context)
 {
     struct work *work = context;
@@ -79,8 +98,7 @@ static int list_method(const struct cdacq_method *method, void *context)
     if (!is_wanted(work, method))
         return work->follow && follow_interrupted();
     answers_write_method(&work->answers, method);
-    if (method->answer == CDACQ_ANSWER_ERROR && work->answers.errors <= COMPLAINTS_MAX)
-        message("0x%" PRIx64 ": %s", method->code_start, method->error ? method->error : "no reason is known");
+    complain(work, method);
     work->done++;
     if (work->follow)
         output_end_record(&work->out);
@@ -133,8 +151,8 @@ static int list_all(const struct invocation *invocation, struct cdacq_target *ta
     enum cdacq_status status = cdacq_session_visit_methods(session, flags_of(invocation), list_method, &work, &error);
     cdacq_target_resume(target);
     code_progress_end(&work.progress);
-    if (work.answers.errors > COMPLAINTS_MAX)
-        message("%" PRIu64 " more elements cannot be read", work.answers.errors - COMPLAINTS_MAX);
+    if (work.answers.errors > work.complaints)
+        message("%" PRIu64 " more elements cannot be read", work.answers.errors - work.complaints);
     answers_tell_unconfirmed(work.answers.unconfirmed, "methods or stubs");
     if (status < 0)
         message("%s", error.message);

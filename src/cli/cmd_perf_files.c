@@ -23,7 +23,9 @@ struct work {
     struct output out;
     struct code_progress progress; /* not if it follows */
     uint64_t left_out;
-    char *complaints[COMPLAINTS_MAX]; /* held back until it is known whether anything was written */
+    /* Held back until it is known whether anything was written. The last place is for what has no address. */
+    char *complaints[COMPLAINTS_MAX + 1];
+    uint64_t complaint_count; /* also those that are told at once */
     bool follow;
     struct cdacq_sink sink;
     struct cdacq_written written;
@@ -57,15 +59,22 @@ static int report_left_out(const struct cdacq_method *method, void *context)
 {
     struct work *work = context;
     char bound[160], *text;
-    uint64_t number = work->left_out++;
-    if (number >= COMPLAINTS_MAX || cdacq_target_bound_reached(work->target, bound, sizeof bound) ||
-        asprintf(&text, "0x%" PRIx64 "%s%s: left out: %s", method->code_start, method->name ? " " : "",
-                 method->name ? method->name : "", method->error) < 0)
+    uint64_t number = method->code_start ? MIN(work->left_out, (uint64_t)COMPLAINTS_MAX) : COMPLAINTS_MAX;
+    work->left_out++;
+    if ((number == COMPLAINTS_MAX && method->code_start) ||
+        cdacq_target_bound_reached(work->target, bound, sizeof bound))
         return 0;
-    if (work->follow) {
+    int length = method->code_start ? asprintf(&text, "0x%" PRIx64 "%s%s: left out: %s", method->code_start,
+                                               method->name ? " " : "", method->name ? method->name : "", method->error)
+                                    : asprintf(&text, "%s", method->error);
+    if (length < 0)
+        return 0;
+    work->complaint_count++;
+    if (work->follow)
         message("%s", text);
+    if (work->follow || work->complaints[number])
         free(text);
-    } else
+    else
         work->complaints[number] = text;
     return 0;
 }
@@ -73,10 +82,11 @@ static int report_left_out(const struct cdacq_method *method, void *context)
 /* One line, not several, where nothing is written: `problem` says why, unless all was left out. */
 static void report_complaints(struct work *work, bool none, const char *problem)
 {
+    const char *first = work->complaints[0] ? work->complaints[0] : work->complaints[COMPLAINTS_MAX];
     if (none && !problem)
         message("nothing can be written: %" PRIu64 " methods or stubs are left out%s%s", work->left_out,
-                work->complaints[0] ? "; the first: " : "", work->complaints[0] ? work->complaints[0] : "");
-    for (size_t i = 0; i < COMPLAINTS_MAX; i++) {
+                first ? "; the first: " : "", first ? first : "");
+    for (size_t i = 0; i < ARRAY_SIZE(work->complaints); i++) {
         if (work->complaints[i] && !none)
             message("%s", work->complaints[i]);
         free(work->complaints[i]);
@@ -87,8 +97,8 @@ static void report_complaints(struct work *work, bool none, const char *problem)
 
 static void report_counts(const struct work *work, const struct cdacq_written *written)
 {
-    if (work->left_out > COMPLAINTS_MAX)
-        message("%" PRIu64 " more methods or stubs are left out", work->left_out - COMPLAINTS_MAX);
+    if (work->left_out > COMPLAINTS_MAX && work->left_out > work->complaint_count)
+        message("%" PRIu64 " more methods or stubs are left out", work->left_out - work->complaint_count);
     answers_tell_unconfirmed(written->unverified, "methods or stubs");
     if (written->functions_left_out)
         message("%" PRIu64 " functions have no call-frame information: their unwind data cannot be read",

@@ -53,7 +53,7 @@ START_TEST(no_sections)
     assert_none(target, UINT64_MAX);
     ck_assert(range_section_map_list(&reader, target->manager.map, &list));
     ck_assert_uint_eq(list.count, 0);
-    ck_assert_uint_eq(list.unreadable, 0);
+    ck_assert_uint_eq(list.left_out, 0);
     free(list.items);
     cdacq_target_close(target);
     mock_destroy(mock);
@@ -249,67 +249,106 @@ static uint32_t units_used(const struct field_reader *reader, uint32_t fuel)
     return fuel - reader_fuel(&reader->raw);
 }
 
-static void check_cycle(struct cdacq_target *target, uint64_t inside, uint64_t outside)
+/* Lists the map. Returns the number of its sections, which are `sections` (in any order), and whole. */
+static void check_list(struct cdacq_target *target, const uint64_t *sections, size_t count, size_t left_out)
 {
-    struct range_section found;
     struct range_section_list list;
-    struct cdacq_error error;
     struct field_reader reader = mock_reader(target);
-    if (inside)
-        ck_assert(range_section_map_find(&reader, target->manager.map, inside, &found));
-    reader_begin(&reader.raw, FUEL_LOOKUP);
-    ck_assert(!range_section_map_find(&reader, target->manager.map, outside, &found));
-    ck_assert_int_eq(reader_status(&reader.raw, &error), CDACQ_ERR_FUEL);
-    ck_assert_uint_eq(units_used(&reader, FUEL_LOOKUP), FUEL_LOOKUP);
     reader_begin(&reader.raw, FUEL_INDEX);
-    ck_assert(!range_section_map_list(&reader, target->manager.map, &list));
-    ck_assert_int_eq(reader_status(&reader.raw, &error), CDACQ_ERR_FUEL);
-    ck_assert_ptr_nonnull(strstr(error.message, "RangeSectionFragment.Next list"));
+    ck_assert(range_section_map_list(&reader, target->manager.map, &list));
+    ck_assert_uint_eq(list.count, count);
+    ck_assert_uint_eq(list.left_out, left_out);
+    for (size_t i = 0; i < list.count; i++) {
+        size_t k = 0;
+        while (k < count && sections[k] != list.items[i].address)
+            k++;
+        ck_assert_uint_lt(k, count);
+        ck_assert(list.items[i].whole);
+        ck_assert_uint_lt(list.items[i].begin, list.items[i].end);
+        ck_assert(!i || list.items[i - 1].end <= list.items[i].begin);
+    }
+    free(list.items);
 }
 
+/* A look-up in a fragment before the circle, or in it, succeeds; another one ends. All sections are listed, once. */
 START_TEST(cycles_of_fragments)
 {
-    /* A fragment that is its own next; two that are each other's; a tail that leads into a cycle. */
-    for (int length = rounds(1, 3); length <= 3; length++) {
+    enum { COUNT = 9 };
+    /* `tail` fragments lead to a circle of all that follow. */
+    for (int tail = 0; tail < COUNT; tail = tail < 3 ? tail + 1 : tail + 5) {
         struct mock *mock = mock_of_arch(_i, 9);
-        uint64_t fragments[3] = {0}, stride;
+        uint64_t fragments[COUNT] = {0}, sections[COUNT], stride;
         size_t count;
-        for (int i = 0; i < 3; i++) {
+        for (int i = 0; i < COUNT; i++) {
             uint64_t begin = 0x30000000 + (uint64_t)i * 0x1000;
-            fragments[i] = mock_section_fragments(mock, add(mock, begin, begin + 0x1000, 0), &count, &stride);
+            sections[i] = add(mock, begin, begin + 0x1000, 0);
+            fragments[i] = mock_section_fragments(mock, sections[i], &count, &stride);
         }
+        uint64_t other = add(mock, 0x30100000, 0x30101000, 0);
         /* A new fragment goes first, so the last in the list was made first. */
-        mock_set(mock, fragments[0], "RangeSectionFragment.Next", fragments[length - 1]);
+        mock_set(mock, fragments[0], "RangeSectionFragment.Next", fragments[COUNT - 1 - tail]);
         struct cdacq_target *target = mock_publish_and_open(mock);
-        check_cycle(target, 0x30000800, 0x30008000);
+        struct range_section found;
+        struct cdacq_error error;
+        struct field_reader reader = mock_reader(target);
+        for (int i = 0; i < COUNT; i++)
+            assert_found(target, 0x30000800 + (uint64_t)i * 0x1000, sections[i]);
+        reader_begin(&reader.raw, FUEL_LOOKUP);
+        ck_assert(!range_section_map_find(&reader, target->manager.map, 0x3000f000, &found));
+        ck_assert_int_eq(reader_status(&reader.raw, &error), CDACQ_ERR_FUEL);
+        ck_assert_ptr_nonnull(strstr(error.message, "RangeSectionFragment.Next list"));
+        ck_assert_uint_eq(units_used(&reader, FUEL_LOOKUP), FUEL_LOOKUP);
+        uint64_t all[COUNT + 1];
+        memcpy(all, sections, sizeof sections);
+        all[COUNT] = other;
+        check_list(target, all, COUNT + 1, 1);
         cdacq_target_close(target);
         mock_destroy(mock);
     }
 }
 END_TEST
 
-/* Two slots that lead to one table: a look-up succeeds, and a listing reports an error. */
+/* Two slots that lead to one table: it is listed once. */
 START_TEST(shared_tables)
 {
     struct mock *mock = mock_of_arch(_i, 10);
-    uint64_t section = add(mock, 0x30000000, 0x30004000, 0),
+    uint64_t first = UINT64_C(0x30000000) - (UINT64_C(1) << (_i & 1 ? 25 : 24)),
              second = UINT64_C(0x30000000) + (UINT64_C(1) << (_i & 1 ? 25 : 24));
+    uint64_t section = add(mock, 0x30000000, 0x30004000, 0);
     uint64_t table = mock_read_pointer(mock, mock_map_slot(mock, 0x30000000, 2));
+    mock_write_pointer(mock, mock_map_slot(mock, first, 2), table);
     mock_write_pointer(mock, mock_map_slot(mock, second, 2), table);
     struct cdacq_target *target = mock_publish_and_open(mock);
     assert_found(target, 0x30000000, section);
+    assert_none(target, first);
     assert_none(target, second);
-    struct range_section_list list;
-    struct cdacq_error error;
-    struct field_reader reader = mock_reader(target);
-    ck_assert(!range_section_map_list(&reader, target->manager.map, &list));
-    ck_assert_int_eq(reader_status(&reader.raw, &error), CDACQ_ERR_CORRUPT);
+    check_list(target, &section, 1, 2);
     cdacq_target_close(target);
     mock_destroy(mock);
 }
 END_TEST
 
-/* The outermost table again, one level down: neither a look-up nor a listing loops. */
+/* More than a few such slots are too much: it takes long to find out which table each of them repeats. */
+START_TEST(tables_shared_too_often)
+{
+    struct mock *mock = mock_of_arch(_i, 10);
+    add(mock, 0x30000000, 0x30004000, 0);
+    uint64_t slot = mock_map_slot(mock, 0x30000000, 2), word = _i & 1 ? 8 : 4;
+    uint64_t table = slot - (UINT64_C(0x30000000) >> shift_of(_i, 2) & 255) * word;
+    for (unsigned i = 0; i <= RANGE_REPEATED_MAX + 1; i++)
+        mock_write_pointer(mock, table + i * word, mock_read_pointer(mock, slot));
+    struct cdacq_target *target = mock_publish_and_open(mock);
+    struct range_section_list list;
+    struct field_reader reader = mock_reader(target);
+    reader_begin(&reader.raw, FUEL_INDEX);
+    ck_assert(!range_section_map_list(&reader, target->manager.map, &list));
+    ck_assert_int_eq(reader_failure(&reader.raw).status, CDACQ_ERR_FUEL);
+    cdacq_target_close(target);
+    mock_destroy(mock);
+}
+END_TEST
+
+/* The outermost table again, one level down: neither a look-up nor a listing loops, and what is there is listed. */
 START_TEST(cycles_of_tables)
 {
     struct mock *mock = mock_of_arch(_i, 11);
@@ -324,8 +363,97 @@ START_TEST(cycles_of_tables)
     assert_found(target, 0x30000000, section);
     range_section_map_find(&reader, target->manager.map, elsewhere, &found); /* anything, but it ends */
     reader_begin(&reader.raw, FUEL_INDEX);
-    ck_assert(!range_section_map_list(&reader, target->manager.map, &list));
+    ck_assert(range_section_map_list(&reader, target->manager.map, &list));
+    size_t at = 0;
+    while (at < list.count && list.items[at].address != section)
+        at++;
+    ck_assert_uint_lt(at, list.count);
+    ck_assert(list.items[at].whole);
+    free(list.items);
+    cdacq_target_close(target);
+    mock_destroy(mock);
+}
+END_TEST
+
+/* Sections with other bounds than their fragments have, or the same as others: the rest is listed as before. */
+START_TEST(impossible_sections)
+{
+    static const struct {
+        uint64_t begin, end;
+        size_t left; /* of the three */
+    } cases[] = {
+        {0x30012000, 0x30012000, 2}, {0x30013000, 0x30012000, 2}, /* empty */
+        {0x30000000, 0x30013000, 2}, {0x30012000, 0x30025000, 2}, /* overlap one of the others */
+        {0, UINT32_MAX, 2},                                       /* and both */
+        {0x30011000, 0x30013000, 3}, {0x30010000, 0x30014000, 3}, /* are in no one's way */
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct mock *mock = mock_of_arch(_i, 13);
+        uint64_t sections[3];
+        for (unsigned k = 0; k < 3; k++)
+            sections[k] = add(mock, 0x30000000 + k * 0x12000, 0x30004000 + k * 0x12000, 0);
+        mock_set(mock, sections[1], "RangeSection.RangeBegin", cases[i].begin);
+        mock_set(mock, sections[1], "RangeSection.RangeEndOpen", cases[i].end);
+        struct cdacq_target *target = mock_publish_and_open(mock);
+        struct range_section_list list;
+        struct field_reader reader = mock_reader(target);
+        ck_assert(range_section_map_list(&reader, target->manager.map, &list));
+        ck_assert_uint_eq(list.count, cases[i].left);
+        ck_assert_uint_eq(list.left_out, 3 - cases[i].left);
+        ck_assert_uint_eq(list.items[0].address, sections[0]);
+        ck_assert_uint_eq(list.items[list.count - 1].address, sections[2]);
+        ck_assert(list.items[0].whole && list.items[list.count - 1].whole);
+        ck_assert(list.count == 2 || !list.items[1].whole);
+        free(list.items);
+        assert_found(target, 0x30000000, sections[0]);
+        assert_found(target, 0x30024000, sections[2]);
+        cdacq_target_close(target);
+        mock_destroy(mock);
+    }
+}
+END_TEST
+
+/* Of two sections for the same addresses, none is listed; a look-up takes the one that its slot lists first. */
+START_TEST(sections_for_the_same_addresses)
+{
+    struct mock *mock = mock_of_arch(_i, 14);
+    uint64_t other = add(mock, 0x30100000, 0x30101000, 0);
+    add(mock, 0x30000000, 0x30004000, 0);
+    uint64_t last = add(mock, 0x30002000, 0x30006000, 0);
+    add(mock, 0x30005000, 0x30007000, 0);
+    struct cdacq_target *target = mock_publish_and_open(mock);
+    assert_found(target, 0x30003000, last);
+    check_list(target, &other, 1, 3);
+    cdacq_target_close(target);
+    mock_destroy(mock);
+}
+END_TEST
+
+/* A fragment that claims the addresses of another section: look-ups may come there first, so the other is not whole. */
+START_TEST(false_claims)
+{
+    struct mock *mock = mock_of_arch(_i, 15);
+    uint64_t other = add(mock, 0x30004000, 0x30006000, 0), stride;
+    uint64_t section = add(mock, 0x30000000, 0x30004000, 0), far = add(mock, 0x30006000, 0x30007000, 0);
+    size_t count;
+    uint64_t fragment = mock_section_fragments(mock, section, &count, &stride);
+    mock_set(mock, fragment, "RangeSectionFragment.RangeEndOpen", 0x30005000);
+    struct cdacq_target *target = mock_publish_and_open(mock);
+    struct range_section found;
+    struct range_section_list list;
+    struct field_reader reader = mock_reader(target);
+    ck_assert(!range_section_map_find(&reader, target->manager.map, 0x30004000, &found));
     ck_assert_int_eq(reader_failure(&reader.raw).status, CDACQ_ERR_CORRUPT);
+    reader_begin(&reader.raw, FUEL_INDEX);
+    ck_assert(range_section_map_list(&reader, target->manager.map, &list));
+    ck_assert_uint_eq(list.count, 3);
+    ck_assert_uint_eq(list.left_out, 0);
+    const uint64_t expected[] = {section, other, far};
+    for (size_t i = 0; i < 3; i++) {
+        ck_assert_uint_eq(list.items[i].address, expected[i]);
+        ck_assert_int_eq(list.items[i].whole, i == 2);
+    }
+    free(list.items);
     cdacq_target_close(target);
     mock_destroy(mock);
 }
@@ -363,7 +491,7 @@ START_TEST(missing_memory)
     struct field_reader reader = mock_reader(target);
     ck_assert(range_section_map_list(&reader, target->manager.map, &list));
     ck_assert_uint_eq(list.count, 1);
-    ck_assert_uint_eq(list.unreadable, 3);
+    ck_assert_uint_eq(list.left_out, 3);
     free(list.items);
     cdacq_target_close(target);
     mock_destroy(mock);
@@ -384,7 +512,11 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, deletion_not_described, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, cycles_of_fragments, 0, rounds(ARCH_COUNT, 1));
     tcase_add_loop_test(tcase, shared_tables, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, tables_shared_too_often, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, cycles_of_tables, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, impossible_sections, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, sections_for_the_same_addresses, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, false_claims, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, missing_memory, 0, ARCH_COUNT);
     suite_add_tcase(suite, tcase);
     return suite;

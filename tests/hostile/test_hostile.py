@@ -2,6 +2,7 @@
 Inputs made to hurt (generators.py), through every command: each ends, by itself and with an exit code that says what
 became of it, and with messages of whole lines. Limits of time and memory guard against hangs and do not measure speed.
 """
+import json
 import os
 import pathlib
 import re
@@ -16,7 +17,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "support")]
 
 import generators  # noqa: E402
-from core_edit import Core  # noqa: E402
+from core_edit import Core, Runtime  # noqa: E402
 from emulation import EMULATED, time_bound  # noqa: E402
 
 TOOL = os.environ.get("CDACQ_TOOL")
@@ -99,6 +100,67 @@ class Hostile(unittest.TestCase):
                     self.run_tool("verify", self.context.hello, path, *BOUNDS)
                     if path.endswith(".dump"):
                         self.run_tool("records", path)
+
+    def test_one_bad_range(self):
+        """What is wrong with one code range takes nothing from the others, and every listing tells of it."""
+        runtime = Runtime(self.context.plain, TOOL)
+        where = runtime.jit_section()
+        begin, end = (runtime.at(where, "RangeSection", name) for name in ("RangeBegin", "RangeEndOpen"))
+        fragment = next(f for f in runtime.fragments if runtime.at(f, "RangeSectionFragment", "RangeSection") == where)
+        changes = {"empty": (where, "RangeSection", "RangeBegin", end), "overlaps all": (where, "RangeSection", "RangeBegin", 0),
+                   "circle": (fragment, "RangeSectionFragment", "Next", fragment),
+                   "other section": (fragment, "RangeSectionFragment", "RangeSection", 0x28)}
+        listings = [("methods",), ("perfmap", "-o", "/dev/stdout"), ("methods", "--json"), ("elf", "-o", "OUT")]
+
+        def lines(path, listing, folder):
+            out = os.path.join(folder, "elf")
+            done = self.run_tool(listing[0], path, *(out if a == "OUT" else a for a in listing[1:]), statuses=(0, 1))
+            told = b"there may be more code" in done.stderr
+            found = pathlib.Path(out).read_bytes().split(b"\0") if "OUT" in listing else done.stdout.splitlines()
+            return {line for line in found if b"(" in line}, told
+
+        with tempfile.TemporaryDirectory() as folder:
+            whole = {listing: lines(self.context.plain, listing, folder) for listing in listings}
+            for what, (base, structure, name, value) in changes.items():
+                at = base + runtime.field(structure, name)
+                before = runtime.read(at, 8)
+                runtime.poke(at, struct.pack("<Q", value))
+                path = runtime.save(os.path.join(folder, "core"))
+                runtime.poke(at, before)
+                for listing in listings:
+                    with self.subTest(what=what, listing=listing):
+                        left, told = lines(path, listing, folder)
+                        self.assertGreater(len(whole[listing][0] & left), len(whole[listing][0]) / 4)
+                        self.assertEqual((told, whole[listing][1]), (True, False))
+                methods = {int(line.split()[0], 16) for line in lines(path, listings[0], folder)[0]}
+                for line in whole[listings[0]][0]:
+                    address = int(line.split()[0], 16)
+                    self.assertTrue(address in methods or begin <= address < end, (what, line))
+
+    def test_one_bad_return_address(self):
+        """A return address of 0, which ends a stack, takes no managed frame from the stack of a thread that has Frames."""
+        core = Core(self.context.crash)
+
+        def frames(path):
+            done = self.run_tool("stack", "--json", path)
+            return [frame for frame in map(json.loads, done.stdout.splitlines()) if frame["tid"] == tid]
+
+        tid = None
+        tid = json.loads(self.run_tool("stack", "--json", self.context.crash).stdout.splitlines()[0])["tid"]
+        whole = frames(self.context.crash)
+        managed = {frame["ip"] for frame in whole if frame.get("method")}
+        first = next(i for i, frame in enumerate(whole) if frame.get("method"))
+        self.assertGreater(first, 4)
+        self.assertGreater(len(managed), 4)
+        with tempfile.TemporaryDirectory() as folder:
+            for frame in whole[:first]:
+                at = int(frame["cfa"], 16) - 8
+                before = core.read(at, 8)
+                core.poke(at, bytes(8))
+                left = frames(core.save(os.path.join(folder, "core")))
+                core.poke(at, before)
+                self.assertEqual({f["ip"] for f in left if f.get("method")}, managed, frame)
+                self.assertIn("frame", {f["by"] for f in left if f.get("method")}, frame)
 
     def test_pipes(self):
         """Nothing waits for the writer of a pipe, or reads one that is not given as one."""
