@@ -236,7 +236,8 @@ static bool go_to_frame(struct stack_walk *walk)
     struct frame_caller caller;
     while (walk->frame && reader_step(raw(walk), "Frames")) {
         bool found = !is_passed(walk, sp_of(walk)) && caller_of_frame(walk, walk->frame, &caller) &&
-                     (caller.registers.values[walk->machine->sp] > sp_of(walk) || !on_own_stack(walk, sp_of(walk)));
+                     (caller.registers.values[walk->machine->sp] >= sp_of(walk) + !walk->is_nowhere ||
+                      !on_own_stack(walk, sp_of(walk)));
         if (found) {
             walk->frame = walk->visits_frames ? frame : walk->frame;
             go_to(walk, &caller.registers, CDACQ_FRAME_BY_FRAME, !caller.interrupted);
@@ -391,13 +392,15 @@ static void step(struct stack_walk *walk, struct code_at *code, struct walk_fram
     }
     /* Only a signal, or the Frame that a walk on a signal's stack ends at, leads to another stack. */
     bool to_own_stack = !on_own_stack(walk, old_sp) && on_own_stack(walk, sp_of(walk));
-    bool is_up = sp_of(walk) > old_sp || (sp_of(walk) == old_sp && !was_call && pc_of(walk) != old_pc);
+    bool is_up =
+        sp_of(walk) > old_sp || (sp_of(walk) == old_sp && (!was_call || walk->is_nowhere) && pc_of(walk) != old_pc);
     bool may_switch = (ret->kind == CDACQ_FRAME_SIGNAL || to_own_stack) && walk->switches_left;
     if (!is_up && !may_switch)
         reader_fail(raw(walk), CDACQ_ERR_CORRUPT, sp_of(walk), "stack frame that does not move up the stack");
     walk->switches_left -= !is_up && may_switch;
     /* Native code calls all managed code, so that the latter is never outermost. */
     bool is_outermost = !pc_of(walk) && walk->is_call;
+    walk->is_nowhere = is_outermost;
     if (reader_failed(raw(walk)) || (is_outermost && !go_to_frame(walk))) {
         if (is_outermost && code->is_known)
             reader_fail(raw(walk), CDACQ_ERR_CORRUPT, sp_of(walk), "return address of managed code");
@@ -452,6 +455,19 @@ static bool visit_frame(struct stack_walk *walk, struct walk_frame *ret)
     return true;
 }
 
+/*
+ * Whether a frame cannot be the caller that the step before took it for: no code of the runtime is at its address, no
+ * file is mapped there, and no memory.
+ */
+static bool is_nowhere(struct stack_walk *walk, const struct code_at *code)
+{
+    uint8_t byte;
+    uint64_t address = pc_of(walk) - 1;
+    bool by_step = walk->by == CDACQ_FRAME_BY_CFI || walk->by == CDACQ_FRAME_BY_UNWIND;
+    return walk->is_call && by_step && !code->is_known && !reader_failed(raw(walk)) && walk->host.is_native &&
+           !walk->host.is_native(walk->host.context, address) && !reader_try_copy(raw(walk), address, &byte, 1);
+}
+
 /* The next frame of a walk that has not ended. */
 static void next(struct stack_walk *walk, struct walk_frame *ret)
 {
@@ -459,6 +475,11 @@ static void next(struct stack_walk *walk, struct walk_frame *ret)
     if (visit_frame(walk, ret))
         return;
     find_code(walk, &code);
+    walk->is_nowhere = is_nowhere(walk, &code);
+    if (walk->is_nowhere) { /* something has overwritten the return address, or the step was wrong */
+        walk->guessed = true;
+        walk->by = CDACQ_FRAME_BY_GUESS;
+    }
     reader_recover(raw(walk), FAILURE_ANY & ~FAILURE(CDACQ_ERR_FUEL));
     describe(walk, &code, ret);
     reader_recover(raw(walk), FAILURE_ANY & ~FAILURE(CDACQ_ERR_FUEL));

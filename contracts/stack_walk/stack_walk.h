@@ -66,7 +66,8 @@ struct stack_walk {
     enum cdacq_frame_source by; /* how these were found */
     bool is_call;
     bool visits_frames;
-    bool guessed; /* the walk rests on a guess */
+    bool guessed;    /* the walk rests on a guess */
+    bool is_nowhere; /* a step led to an address without code; its stack pointer may be right */
     bool ended;
     bool has_stub_caller;            /* the next frame is a stub that a Frame leads out of */
     struct frame_caller stub_caller; /* to there */

@@ -138,29 +138,32 @@ class Hostile(unittest.TestCase):
                     self.assertTrue(address in methods or begin <= address < end, (what, line))
 
     def test_one_bad_return_address(self):
-        """A return address of 0, which ends a stack, takes no managed frame from the stack of a thread that has Frames."""
+        """A return address of 0 ends a stack, and one that leads nowhere is a guess: neither takes a managed frame."""
         core = Core(self.context.crash)
 
         def frames(path):
-            done = self.run_tool("stack", "--json", path)
-            return [frame for frame in map(json.loads, done.stdout.splitlines()) if frame["tid"] == tid]
+            done = self.run_tool("stack", "--json", path, statuses=(0, 1))
+            return [json.loads(line) for line in done.stdout.splitlines()], done.returncode
 
-        tid = None
-        tid = json.loads(self.run_tool("stack", "--json", self.context.crash).stdout.splitlines()[0])["tid"]
-        whole = frames(self.context.crash)
-        managed = {frame["ip"] for frame in whole if frame.get("method")}
-        first = next(i for i, frame in enumerate(whole) if frame.get("method"))
-        self.assertGreater(first, 4)
-        self.assertGreater(len(managed), 4)
+        whole = frames(self.context.crash)[0]
+        whole = [frame for frame in whole if frame["tid"] == whole[0]["tid"]]
+        managed = {frame["ip"] for frame in whole if frame["method"]}
+        first = next(i for i, frame in enumerate(whole) if frame["method"])
+        self.assertGreater(min(first, len(managed)), 4)
         with tempfile.TemporaryDirectory() as folder:
-            for frame in whole[:first]:
+            for frame in whole[: first - 1]:
                 at = int(frame["cfa"], 16) - 8
                 before = core.read(at, 8)
-                core.poke(at, bytes(8))
-                left = frames(core.save(os.path.join(folder, "core")))
+                for address in (0, 0x4141414141414141):
+                    core.poke(at, struct.pack("<Q", address))
+                    left, status = frames(core.save(os.path.join(folder, "core")))
+                    left = [f for f in left if f["tid"] == whole[0]["tid"]]
+                    self.assertEqual({f["ip"] for f in left if f["method"]}, managed, frame)
+                    self.assertIn("frame", {f["by"] for f in left if f["method"]}, frame)
+                    wrong = [f for f in left if f["ip"] == hex(address)]
+                    self.assertEqual([f["by"] for f in wrong], ["guess"] if address else [], frame)
+                    self.assertEqual(status, 1 if address else 0, frame)
                 core.poke(at, before)
-                self.assertEqual({f["ip"] for f in left if f.get("method")}, managed, frame)
-                self.assertIn("frame", {f["by"] for f in left if f.get("method")}, frame)
 
     def test_pipes(self):
         """Nothing waits for the writer of a pipe, or reads one that is not given as one."""
