@@ -81,8 +81,10 @@ static enum cdacq_status read_embedded(const struct pe *pe, const struct entry *
 {
     const uint8_t *p;
     uint64_t offset;
-    if (entry->size <= EMBEDDED_HEADER_SIZE || entry->minor < EMBEDDED_MINOR || ret->embedded_size)
+    if (ret->embedded_size)
         return CDACQ_OK;
+    if (entry->size <= EMBEDDED_HEADER_SIZE || entry->minor < EMBEDDED_MINOR)
+        return CDACQ_ERR_FORMAT;
     enum cdacq_status status = entry_offset(pe, entry, &offset);
     if (status == CDACQ_OK)
         status = bytes_require(&pe->bytes, offset, EMBEDDED_HEADER_SIZE, &p);
@@ -90,7 +92,7 @@ static enum cdacq_status read_embedded(const struct pe *pe, const struct entry *
         return status;
     uint32_t size = entry->size - EMBEDDED_HEADER_SIZE, pdb_size = load_u32(p + 4, false);
     if (memcmp(p, "MPDB", 4) != 0 || !pdb_size || pdb_size > (uint64_t)size * DEFLATE_RATIO_MAX)
-        return CDACQ_OK;
+        return CDACQ_ERR_FORMAT;
     ret->embedded_offset = offset + EMBEDDED_HEADER_SIZE;
     ret->embedded_size = size;
     ret->embedded_pdb_size = pdb_size;
@@ -140,6 +142,7 @@ enum cdacq_status pe_read_debug(const struct pe *pe, struct pe_debug *ret)
             status = read_embedded(pe, &entry, &debug);
         else if (entry.type == ENTRY_PDB_CHECKSUM)
             status = read_checksum(pe, &entry, &debug);
+        debug.embedded_refused |= entry.type == ENTRY_EMBEDDED_PDB && status == CDACQ_ERR_FORMAT;
         debug.incomplete |= status == CDACQ_ERR_MEMORY;
         if (status == CDACQ_ERR_FORMAT || status == CDACQ_ERR_MEMORY) /* one entry does not spoil the others */
             status = CDACQ_OK;

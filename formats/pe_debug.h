@@ -31,7 +31,8 @@ struct pe_debug {
     uint64_t embedded_offset; /* in the source, of the compressed PDB */
     uint32_t embedded_size;   /* 0: none is embedded */
     uint32_t embedded_pdb_size;
-    bool incomplete; /* the source lacks what an entry refers to */
+    bool embedded_refused; /* what is embedded is no such PDB, or of an unknown version */
+    bool incomplete;       /* the source lacks what an entry refers to */
 };
 
 /* An image without a debug directory has a `ret` of zeros. ERR_MEMORY: the source lacks bytes of the directory. */

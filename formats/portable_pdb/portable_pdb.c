@@ -97,7 +97,9 @@ enum cdacq_status portable_pdb_custom(const struct portable_pdb *pdb, uint32_t t
         return CDACQ_ERR_FORMAT;
     enum cdacq_status status =
         metadata_find_row(metadata, METADATA_CUSTOM_DEBUG_INFORMATION, CUSTOM_DEBUG_PARENT, key, &rid);
-    for (unsigned i = 0; status == CDACQ_OK && rid && i < CUSTOM_KIND_CAP; i++, rid++) {
+    for (unsigned i = 0; status == CDACQ_OK && rid; i++, rid++) {
+        if (i == CUSTOM_KIND_CAP)
+            return CDACQ_ERR_FUEL;
         if (rid > metadata_row_count(metadata, METADATA_CUSTOM_DEBUG_INFORMATION))
             break;
         status = metadata_custom_debug_information(metadata, rid, &row);
@@ -106,6 +108,8 @@ enum cdacq_status portable_pdb_custom(const struct portable_pdb *pdb, uint32_t t
         status = metadata_guid(metadata, row.kind, found);
         if (status == CDACQ_OK && memcmp(found, kind, sizeof found) == 0)
             return find_blob(pdb, row.value, ret, ret_size);
+        if (status == CDACQ_ERR_FORMAT) /* the kind of one row says nothing of the others */
+            status = CDACQ_OK;
     }
     if (status == CDACQ_OK)
         *ret = NULL;

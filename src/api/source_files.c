@@ -427,7 +427,7 @@ static char *symbol_key(const char *name, const char *key)
 static void find_pdb(struct search *search)
 {
     struct source_file *file = search->file;
-    bool refused = search->debug->embedded_size > 0;
+    bool refused = search->debug->embedded_size > 0 || search->debug->embedded_refused;
     if (file->usable)
         return;
     if (!search->debug->has_pdb || !is_plain_name(search->name)) {
@@ -457,7 +457,10 @@ static void read_image(struct search *search, const struct module *module, struc
                  search->module_name);
     search->name = pe_debug_pdb_name(debug);
     pe_debug_symbol_key(debug, false, key);
-    if (debug->incomplete && !debug->has_pdb && !debug->embedded_size)
+    if (debug->embedded_refused && !debug->embedded_size)
+        snprintf(search->why, sizeof search->why,
+                 "%s: its embedded PDB: its header is damaged, or of an unknown version", search->module_name);
+    else if (debug->incomplete && !debug->has_pdb && !debug->embedded_size)
         snprintf(search->why, sizeof search->why, "%s: what its debug directory names is not in the target",
                  search->module_name);
     if (debug->has_pdb && is_plain_name(search->name))

@@ -216,6 +216,20 @@ START_TEST(an_embedded_pdb_that_is_damaged_is_not_used)
 }
 END_TEST
 
+START_TEST(an_embedded_pdb_without_its_mark_is_told)
+{
+    struct pe pe;
+    struct pe_debug debug;
+    make_process("pdb/Embedded.dll");
+    struct bytes bytes = bytes_of_buffer(image, image_size);
+    ck_assert_int_eq(pe_open(&bytes, false, &pe), CDACQ_OK);
+    ck_assert_int_eq(pe_read_debug(&pe, &debug), CDACQ_OK);
+    mock_write_uint(mock, image_base + debug.embedded_offset - 8, 1, 'm'); /* MPDB, and the size */
+    open_process(CARRIER_CORE, NULL);
+    check_no_line("embedded PDB: its header is damaged");
+}
+END_TEST
+
 START_TEST(a_missing_pdb_is_named_with_its_key)
 {
     char expected[256];
@@ -541,6 +555,7 @@ static Suite *suite(void)
     tcase_add_test(tc, a_pdb_is_read_where_files_are_not_mapped);
     tcase_add_loop_test(tc, lines_come_from_the_embedded_pdb, CARRIER_MEMORY, CARRIER_CORE_PREAD + 1);
     tcase_add_test(tc, an_embedded_pdb_that_is_damaged_is_not_used);
+    tcase_add_test(tc, an_embedded_pdb_without_its_mark_is_told);
     tcase_add_test(tc, a_missing_pdb_is_named_with_its_key);
     tcase_add_test(tc, own_paths_are_not_tried_for_memory_of_the_caller);
     tcase_add_loop_test(tc, a_pdb_with_another_id_is_named_and_not_used, 0, PORTABLE_PDB_ID_SIZE);
