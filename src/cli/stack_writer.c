@@ -123,15 +123,22 @@ static void write_end(struct output *out, const char *problem)
     output_note_between(out, "", problem, "\n");
 }
 
+/* Whether the walk has gone from one frame to another by what the runtime keeps, past any number of others. */
+static bool is_gap(const struct cdacq_frame *frame, const struct cdacq_frame *next)
+{
+    bool is_code =
+        frame->kind == CDACQ_FRAME_NATIVE || frame->kind == CDACQ_FRAME_MANAGED || frame->kind == CDACQ_FRAME_FUNCLET;
+    return is_code && next->by == CDACQ_FRAME_BY_FRAME;
+}
+
 void stack_write_text(struct answers *answers, const struct stack *stack)
 {
     struct output *out = answers->out;
     write_heading(out, stack);
     for (size_t i = 0; i < stack->frames.count;) {
         const struct kept_frame *frames = stack->frames.items;
-        if (i && frames[i].shared->frame.by == CDACQ_FRAME_BY_FRAME &&
-            frames[i - 1].shared->frame.kind == CDACQ_FRAME_NATIVE)
-            output_styled(out, STYLE_DOUBT, "     ... frames of native code without unwind data may be missing here\n");
+        if (i && is_gap(&frames[i - 1].shared->frame, &frames[i].shared->frame))
+            output_styled(out, STYLE_DOUBT, "     ... frames may be missing here\n");
         struct stack_run run = stack_run_at(stack, i);
         for (size_t k = 0; k < run.period; k++) {
             const struct stack_frame frame = stack_frame_at(stack, i + k);

@@ -184,7 +184,10 @@ static void restore(const struct application *application, const struct cfi_row 
     reader_recover(application->reader, FAILURE(CDACQ_ERR_MEMORY) | FAILURE(CDACQ_ERR_CORRUPT));
 }
 
-/* The return address. False where there is none: *ret_outermost, or the reader has failed. */
+/*
+ * The return address, which is 0 only if `row` is that of a signal. False where there is none: *ret_outermost, or the
+ * reader has failed.
+ */
 static bool return_address(const struct application *application, const struct cfi_row *row, uint64_t *ret,
                            bool *ret_outermost)
 {
@@ -204,8 +207,10 @@ static bool return_address(const struct application *application, const struct c
         *ret &= (UINT64_C(1) << USER_ADDRESS_BITS) - 1;
     if (application->machine->word_size == 4)
         *ret = (uint32_t)*ret;
-    *ret_outermost = *ret == 0 && !row->is_signal; /* a signal may interrupt a call through a null pointer */
-    return !*ret_outermost;
+    /* A stack ends where the row says so. Only a signal may interrupt a call through a null pointer. */
+    if (*ret == 0 && !row->is_signal)
+        reader_fail(application->reader, CDACQ_ERR_CORRUPT, pc, "return address of native code");
+    return !reader_failed(application->reader);
 }
 
 bool call_frame_apply(struct reader *reader, const struct register_machine *machine, const struct cfi_row *row,

@@ -27,7 +27,7 @@ void native_modules_destroy(struct native_modules *modules);
 
 enum native_step {
     NATIVE_STEPPED,   /* *registers are the caller's */
-    NATIVE_OUTERMOST, /* there is no caller: its return address is undefined, or 0 */
+    NATIVE_OUTERMOST, /* there is no caller: the return address is undefined, or the program counter of a caller is 0 */
     NATIVE_UNKNOWN,   /* no call-frame information covers the address, and it is no signal trampoline */
     NATIVE_FAILED,    /* a register, memory or the information itself is missing or damaged: the reader has failed */
 };

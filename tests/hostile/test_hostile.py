@@ -165,6 +165,22 @@ class Hostile(unittest.TestCase):
                     self.assertEqual(status, 1 if address else 0, frame)
                 core.poke(at, before)
 
+    def test_no_silent_gap(self):
+        """Wherever a return address is damaged, the text of the stack tells where frames may be missing."""
+        core = Core(self.context.crash)
+        frames = [json.loads(line) for line in self.run_tool("stack", "--json", self.context.crash).stdout.splitlines()]
+        frames = [frame for frame in frames if frame["tid"] == frames[0]["tid"]]
+        with tempfile.TemporaryDirectory() as folder:
+            for frame in frames[:-1]:
+                at = int(frame["cfa"], 16) - 8
+                before = core.read(at, 8)
+                for address in (0, 0x4141414141414141):
+                    core.poke(at, struct.pack("<Q", address))
+                    done = self.run_tool("stack", core.save(os.path.join(folder, "core")), statuses=(0, 1))
+                    first = done.stdout.split(b"\n\n")[0]
+                    self.assertRegex(first, rb"\n     \.\.\. (frames may be missing here|cannot unwind further: )|\n#\d+\? ", frame)
+                core.poke(at, before)
+
     def test_pipes(self):
         """Nothing waits for the writer of a pipe, or reads one that is not given as one."""
         with tempfile.TemporaryDirectory() as folder:
