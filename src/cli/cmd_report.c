@@ -22,7 +22,7 @@ struct work {
 static int visit_frame(const struct cdacq_frame *frame, void *context)
 {
     struct work *work = context;
-    work->report->guesses += frame->by == CDACQ_FRAME_BY_GUESS;
+    stack_doubts_add(&work->report->doubts, frame);
     stack_add_frame(&work->report->stacks, work->stack, frame); /* first: the next call ends the life of its texts */
     cdacq_wait_graph_add_frame(work->report->graph, frame);
     return 0;
@@ -146,7 +146,6 @@ static int write_report(const struct invocation *invocation, struct report *repo
         report_write_text(report, invocation->brief);
     bool says_nothing = invocation->brief && !invocation->json && !invocation->signature && !report->dead &&
                         report->cause == REPORT_ALIVE && !report->deadlocks.count;
-    uint64_t errors = report->answers.errors;
     answers_deinit(&report->answers);
     cdacq_target_resume(report->target);
     if (!output_close(&out))
@@ -154,7 +153,7 @@ static int write_report(const struct invocation *invocation, struct report *repo
     if (says_nothing)
         notice("%s: nothing says that the process died, and no deadlock was found; without --brief, there is more",
                report->target_name);
-    return errors || report->incomplete || report->guesses ? EXIT_PARTLY : EXIT_ANSWERED;
+    return report_is_complete(report) ? EXIT_ANSWERED : EXIT_PARTLY;
 }
 
 static int make_report(const struct invocation *invocation, struct cdacq_target *target, struct cdacq_session *session)

@@ -18,7 +18,8 @@ struct work {
     struct stacks stacks; /* of text */
     struct stack *stack;  /* the one that is being visited, of text */
     int tid;
-    uint64_t threads, incomplete, guesses;
+    uint64_t threads, incomplete;
+    struct stack_doubts doubts;
     bool failed; /* a thread could not even be listed */
 };
 
@@ -42,7 +43,7 @@ static void write_json(struct work *work, const struct cdacq_frame *frame, const
 static int visit_frame(const struct cdacq_frame *frame, void *context)
 {
     struct work *work = context;
-    work->guesses += frame->by == CDACQ_FRAME_BY_GUESS;
+    stack_doubts_add(&work->doubts, frame);
     if (work->invocation->managed && !is_managed(frame))
         return 0;
     if (work->answers.json) {
@@ -90,9 +91,13 @@ static void write_stacks(struct work *work)
 
 static void report_doubts(const struct work *work)
 {
-    if (work->guesses)
-        message("%" PRIu64 " frame%s on a guess; each is marked with %s", work->guesses,
-                work->guesses == 1 ? " rests" : "s rest", work->answers.json ? "\"by\":\"guess\"" : "'?'");
+    uint64_t guesses = work->doubts.guesses, gaps = work->doubts.gaps;
+    if (guesses)
+        message("%" PRIu64 " frame%s on a guess; each is marked with %s", guesses, guesses == 1 ? " rests" : "s rest",
+                work->answers.json ? "\"by\":\"guess\"" : "'?'");
+    if (gaps)
+        message("frames may be missing at %" PRIu64 " place%s, where the caller of code could not be found", gaps,
+                gaps == 1 ? "" : "s");
     if (work->incomplete && !work->answers.json)
         message("%" PRIu64 " of %" PRIu64 " stacks end before the outermost frame", work->incomplete, work->threads);
 }
@@ -127,7 +132,7 @@ static int list_stacks(const struct invocation *invocation, struct cdacq_target 
         message("%s: it has no threads; take a core, or a snapshot with --stacks", invocation->targets[0]);
     if (!written)
         return EXIT_FAILED;
-    return errors || work.incomplete || work.guesses || status < 0 ? EXIT_PARTLY : EXIT_ANSWERED;
+    return errors || work.incomplete || stack_doubts_any(&work.doubts) || status < 0 ? EXIT_PARTLY : EXIT_ANSWERED;
 }
 
 int cmd_stack(const struct invocation *invocation)

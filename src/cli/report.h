@@ -40,14 +40,21 @@ struct report {
     struct cdacq_thread thread; /* that thread; its strings and registers are not set */
     enum report_cause cause;
     struct cdacq_end end;
-    uint64_t exception;                         /* the object to show; 0: none */
-    struct report_nested_list nested;           /* without `exception` */
-    const char *nested_problem;                 /* why some of them may be missing; NULL: none is */
-    uint64_t thread_count, incomplete, guesses; /* incomplete: parts that could not be read; not the waits */
-    struct cdacq_wait_graph *graph;             /* NULL: locks cannot be read */
+    uint64_t exception;                /* the object to show; 0: none */
+    struct report_nested_list nested;  /* without `exception` */
+    const char *nested_problem;        /* why some of them may be missing; NULL: none is */
+    uint64_t thread_count, incomplete; /* incomplete: parts that could not be read; not the waits */
+    struct stack_doubts doubts;
+    struct cdacq_wait_graph *graph; /* NULL: locks cannot be read */
     struct report_deadlocks deadlocks;
     const char *waits_problem; /* why some waits may be missing; NULL: none is */
 };
+
+/* Whether nothing that was read of the stacks and exceptions is in doubt or missing. */
+static inline bool report_is_complete(const struct report *report)
+{
+    return !report->answers.errors && !report->incomplete && !stack_doubts_any(&report->doubts);
+}
 
 void report_write_text(struct report *report, bool brief);
 void report_write_json(struct report *report);

@@ -171,7 +171,7 @@ void report_write_signature_json(struct report *report)
     write_summary(report, w);
     json_note(w, "exception_type", exception.type);
     write_signature(report, w);
-    json_bool(w, "complete", !report->answers.errors && !report->incomplete && !report->guesses);
+    json_bool(w, "complete", report_is_complete(report));
     json_end_object(w);
     json_end_line(w);
 }

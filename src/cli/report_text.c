@@ -261,8 +261,8 @@ void report_write_text(struct report *report, bool brief)
     if (brief)
         return;
     /* A snapshot has what its report needs. */
-    bool complete = !report->answers.errors && !report->incomplete && !report->guesses && report->facts.writer &&
-                    strcmp(report->facts.writer, "cdacq snapshot") == 0;
+    bool complete =
+        report_is_complete(report) && report->facts.writer && strcmp(report->facts.writer, "cdacq snapshot") == 0;
     struct steps steps = {.out = out};
     if (!complete)
         next_steps_visit(report->target, report->options, 0, write_step, &steps);

@@ -123,21 +123,13 @@ static void write_end(struct output *out, const char *problem)
     output_note_between(out, "", problem, "\n");
 }
 
-/* Whether the walk has gone from one frame to another by what the runtime keeps, past any number of others. */
-static bool is_gap(const struct cdacq_frame *frame, const struct cdacq_frame *next)
-{
-    bool is_code =
-        frame->kind == CDACQ_FRAME_NATIVE || frame->kind == CDACQ_FRAME_MANAGED || frame->kind == CDACQ_FRAME_FUNCLET;
-    return is_code && next->by == CDACQ_FRAME_BY_FRAME;
-}
-
 void stack_write_text(struct answers *answers, const struct stack *stack)
 {
     struct output *out = answers->out;
     write_heading(out, stack);
     for (size_t i = 0; i < stack->frames.count;) {
         const struct kept_frame *frames = stack->frames.items;
-        if (i && is_gap(&frames[i - 1].shared->frame, &frames[i].shared->frame))
+        if (i && stack_is_gap(frames[i - 1].shared->frame.kind, &frames[i].shared->frame))
             output_styled(out, STYLE_DOUBT, "     ... frames may be missing here\n");
         struct stack_run run = stack_run_at(stack, i);
         for (size_t k = 0; k < run.period; k++) {

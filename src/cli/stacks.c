@@ -160,6 +160,19 @@ static size_t count_repeats(const struct stack *stack, size_t first, size_t peri
     return 1 + same / period;
 }
 
+bool stack_is_gap(enum cdacq_frame_kind before, const struct cdacq_frame *frame)
+{
+    bool is_code = before == CDACQ_FRAME_NATIVE || before == CDACQ_FRAME_MANAGED || before == CDACQ_FRAME_FUNCLET;
+    return is_code && frame->by == CDACQ_FRAME_BY_FRAME;
+}
+
+void stack_doubts_add(struct stack_doubts *doubts, const struct cdacq_frame *frame)
+{
+    doubts->guesses += frame->by == CDACQ_FRAME_BY_GUESS;
+    doubts->gaps += frame->index && stack_is_gap(doubts->before, frame);
+    doubts->before = frame->kind;
+}
+
 struct stack_run stack_run_at(const struct stack *stack, size_t first)
 {
     size_t left = stack->frames.count - first;
