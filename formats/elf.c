@@ -32,6 +32,7 @@ struct elf_header elf_header_at(struct elf_class elf, const uint8_t *bytes)
     return (struct elf_header){
         .type = FIELD(u16_at, Ehdr, e_type),
         .machine = FIELD(u16_at, Ehdr, e_machine),
+        .entry = FIELD(word_at, Ehdr, e_entry),
         .segments = FIELD(word_at, Ehdr, e_phoff),
         .sections = FIELD(word_at, Ehdr, e_shoff),
         .segment_size = FIELD(u16_at, Ehdr, e_phentsize),

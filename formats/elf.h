@@ -23,6 +23,7 @@ bool elf_class_of(const uint8_t ident[EI_NIDENT], struct elf_class *ret);
 
 struct elf_header {
     uint16_t type, machine;
+    uint64_t entry;              /* vaddr of the first instruction; 0: there is none */
     uint64_t segments, sections; /* file offsets of the tables */
     uint16_t segment_size;       /* as the header claims; the format defines elf_segment_size() */
     uint16_t segment_count, section_count, section_names; /* the last: index of the section with the others' names */

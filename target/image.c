@@ -181,6 +181,7 @@ enum cdacq_status image_open(struct target *target, const struct mapping *first,
     struct elf_header header = elf_header_at(image.elf, bytes);
     struct elf_segment segment;
     image.machine = header.machine;
+    image.entry_vaddr = header.entry;
     for (unsigned i = 0; i < header.segment_count && reader_step(&reader, "ELF program headers"); i++)
         if (read_segment(&image, &reader, first->begin + header.segments + (uint64_t)i * header.segment_size, &segment))
             add_segment(&image, &segment);

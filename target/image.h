@@ -35,6 +35,7 @@ struct image {
     uint16_t machine;
     struct image_segment segments[IMAGE_SEGMENT_MAX];
     size_t segment_count;
+    uint64_t entry_vaddr; /* 0: there is none */
     uint64_t dynamic_vaddr, dynamic_size;
     uint64_t eh_frame_hdr_vaddr, eh_frame_hdr_size; /* PT_GNU_EH_FRAME; size 0: there is none */
     struct image_dynamic dynamic;

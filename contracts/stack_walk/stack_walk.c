@@ -385,8 +385,11 @@ static void step(struct stack_walk *walk, struct code_at *code, struct walk_fram
         go_to(walk, &caller, by, !info.is_signal);
         confirm(walk, old_sp);
     } else if (!go_on(walk)) {
-        if (!reader_fail_again(raw(walk), &failure))
+        uint8_t byte;
+        if (!reader_fail_again(raw(walk), &failure)) {
+            walk->no_caller = reader_try_copy(raw(walk), pc_of(walk), &byte, 1);
             reader_fail(raw(walk), CDACQ_ERR_MEMORY, pc_of(walk), "call-frame information");
+        }
         end(walk);
         return;
     }

@@ -69,7 +69,8 @@ struct stack_walk {
     bool guessed;    /* the walk rests on a guess */
     bool is_nowhere; /* a step led to an address without code; its stack pointer may be right */
     bool ended;
-    bool has_stub_caller;            /* the next frame is a stub that a Frame leads out of */
+    bool no_caller;       /* it ended because no data lead further, and nothing looks like a return address */
+    bool has_stub_caller; /* the next frame is a stub that a Frame leads out of */
     struct frame_caller stub_caller; /* to there */
     uint64_t frame;                  /* the next Frame of the runtime; 0: there is none */
     uint64_t interrupted_frame;      /* one that the walk has passed, but not the code that it is of; 0: none */

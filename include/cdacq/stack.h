@@ -70,7 +70,7 @@ enum cdacq_frame_kind {
 enum cdacq_frame_source {
     CDACQ_FRAME_BY_CONTEXT, /* the registers that the walk began with */
     CDACQ_FRAME_BY_UNWIND,  /* the unwind data of the managed code that it called, or the form of a stub */
-    CDACQ_FRAME_BY_CFI,     /* the call-frame information of the native code that it called */
+    CDACQ_FRAME_BY_CFI,     /* the call-frame information of the native code that it called, or its instructions */
     CDACQ_FRAME_BY_FRAME,   /* a Frame of the runtime */
     /*
      * The frame pointer, or a word of the stack that looks like a return address. Each further frame rests on the same

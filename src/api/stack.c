@@ -1,6 +1,7 @@
 /*
  * stack.c: the calls of cdacq/stack.h: threads with their registers, and the walk of their stacks.
  */
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "contracts/objects/field.h"
@@ -263,11 +264,17 @@ static void show_frame(struct cdacq_session *session, const struct stack_walk *w
 }
 
 /* Why a walk ended early. If native frames cannot be unwound at all, that is the reason. */
-static enum cdacq_status broken(struct cdacq_session *session, struct cdacq_error *err)
+static enum cdacq_status broken(struct cdacq_session *session, const struct stack_walk *walk, struct cdacq_error *err)
 {
     struct cdacq_error error;
     enum cdacq_status status = reader_status(&session->reader.raw, &error);
-    if (session->native || session->native_error.status >= 0)
+    bool has_native = session->native || session->native_error.status >= 0;
+    if (has_native && walk->no_caller)
+        return error_set(err, status, error.address,
+                         "the code at 0x%" PRIx64
+                         " has no call-frame information, and no return address was found further up the stack",
+                         error.address);
+    if (has_native)
         return error_set(err, status, error.address, "%s", error.message);
     if (err)
         *err = session->native_error;
@@ -359,5 +366,5 @@ enum cdacq_status cdacq_session_visit_frames(struct cdacq_session *session, cons
         end = MAX(end, shown.frame.cfa);
     }
     record_stack(session, first.values[walk.machine->sp], end);
-    return result == WALK_BROKEN ? broken(session, err) : CDACQ_OK;
+    return result == WALK_BROKEN ? broken(session, &walk, err) : CDACQ_OK;
 }

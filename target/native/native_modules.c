@@ -2,6 +2,7 @@
 
 #include "target/native/call_frame.h"
 #include "target/native/debug_file.h"
+#include "target/native/known_code.h"
 #include "target/native/symbols.h"
 #include "util/arena.h"
 #include "util/error.h"
@@ -188,26 +189,17 @@ static enum call_frame_result row_at(struct native_modules *modules, struct read
     return result;
 }
 
-/*
- * A signal trampoline without call-frame information, such as musl's, by its instructions: `mov $15, %rax; syscall`,
- * where 15 is SYS_rt_sigreturn. When the handler has returned to it, the stack pointer is at the ucontext of the
- * interrupted code. x86-64 only. Source: Linux arch/x86/include/uapi/asm/sigcontext.h, struct sigcontext_64.
- */
-static bool step_trampoline(const struct native_modules *modules, struct reader *reader, uint64_t pc, uint64_t sp,
-                            struct registers *registers, struct native_frame_info *ret)
+/* A step without call-frame information. */
+static enum native_step step_known(struct native_modules *modules, struct reader *reader, bool interrupted,
+                                   struct registers *registers, struct native_frame_info *ret)
 {
-    static const uint8_t instructions[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
-    static const uint8_t order[] = {8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7, 16}; /* DWARF numbers */
-    enum { CONTEXT = 40 }; /* offset of uc_mcontext */
-    uint8_t code[sizeof instructions], saved[8 * sizeof order];
-    if (modules->machine->elf_machine != EM_X86_64 || !reader_try_copy(reader, pc, code, sizeof code) ||
-        memcmp(code, instructions, sizeof code) != 0 || !reader_try_copy(reader, sp + CONTEXT, saved, sizeof saved))
-        return false;
-    *registers = (struct registers){0};
-    for (size_t i = 0; i < sizeof order; i++)
-        register_set(registers, order[i], load_u64(saved + 8 * i, false));
-    *ret = (struct native_frame_info){.cfa = registers->values[modules->machine->sp], .is_signal = true};
-    return true;
+    uint64_t pc = registers->values[modules->machine->pc];
+    const struct native_module *module = module_at(modules, interrupted ? pc : pc - 1);
+    const struct image *image = module ? &module->image : NULL;
+    if (known_code_step(modules->machine, reader, image, interrupted, registers, &ret->cfa, &ret->is_signal))
+        return NATIVE_STEPPED;
+    return !interrupted && known_code_is_outermost(modules->machine, reader, image, pc) ? NATIVE_OUTERMOST
+                                                                                        : NATIVE_UNKNOWN;
 }
 
 enum native_step native_modules_step(struct native_modules *modules, struct reader *reader, bool interrupted,
@@ -225,10 +217,10 @@ enum native_step native_modules_step(struct native_modules *modules, struct read
     if (!pc)
         return interrupted ? NATIVE_UNKNOWN : NATIVE_OUTERMOST;
     enum call_frame_result found = row_at(modules, reader, interrupted ? pc : pc - 1, &row);
-    if (found == CALL_FRAME_NONE && step_trampoline(modules, reader, pc, sp, registers, ret))
-        return NATIVE_STEPPED;
+    if (found == CALL_FRAME_NONE)
+        return step_known(modules, reader, interrupted, registers, ret);
     if (found != CALL_FRAME_FOUND)
-        return found == CALL_FRAME_NONE ? NATIVE_UNKNOWN : NATIVE_FAILED;
+        return NATIVE_FAILED;
     ret->is_signal = row->is_signal;
     if (!call_frame_apply(reader, machine, row, registers, &caller, &ret->cfa, &outermost))
         return NATIVE_FAILED;
@@ -316,7 +308,7 @@ static void add_symbols(struct native_modules *modules, struct native_module *mo
         symbols_add_file(&module->symbols, &module->image, file, SHT_DYNSYM);
     if (!file || modules->target->recording) /* a snapshot holds the memory, not the file */
         add_from_memory(modules, module);
-    symbols_seal(&module->symbols);
+    symbols_seal(&module->symbols, complete || module->debug_data_size);
     modules->symbol_bytes += module->symbols.list.count * sizeof(struct symbol) + module->debug_data_size +
                              module->debug_file.size + module->memory[0].size + module->memory[1].size;
 }

@@ -89,9 +89,10 @@ static int compare_symbols(const void *a, const void *b)
     return x->table != y->table ? (int)y->table - (int)x->table : (x->index < y->index) - (x->index > y->index);
 }
 
-void symbols_seal(struct symbols *symbols)
+void symbols_seal(struct symbols *symbols, bool complete)
 {
     uint64_t reach = 0;
+    symbols->complete = complete;
     if (symbols->list.count)
         qsort(symbols->list.items, symbols->list.count, sizeof *symbols->list.items, compare_symbols);
     for (size_t i = 0; i < symbols->list.count; i++)
@@ -115,7 +116,7 @@ const char *symbols_find(const struct symbols *symbols, uint64_t vaddr, uint64_t
     if (vaddr < last->reach) {
         for (size_t i = after; !found && i-- > 0 && after - i <= NESTED_MAX;)
             found = vaddr < items[i].end ? &items[i] : NULL;
-    } else if (last->reach <= last->begin) {
+    } else if (last->reach <= last->begin && (symbols->complete || vaddr == last->begin)) {
         found = last; /* of unknown size, and no other one ends after its begin */
     }
     if (!found)

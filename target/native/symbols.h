@@ -30,6 +30,7 @@ struct symbols {
     struct symbol_list list;
     struct symbol_strings strings[SYMBOL_TABLE_MAX];
     unsigned table_count;
+    bool complete;
 };
 
 void symbols_deinit(struct symbols *symbols);
@@ -44,11 +45,13 @@ void symbols_add(struct symbols *symbols, const struct image *image, const uint8
 /* Adds the tables of that type (SHT_SYMTAB, SHT_DYNSYM) of a file, whose bytes must stay valid. */
 void symbols_add_file(struct symbols *symbols, const struct image *image, const struct elf_file *file, uint32_t type);
 
-void symbols_seal(struct symbols *symbols);
+/* `complete`: the tables have all functions, not only those that the image exports. */
+void symbols_seal(struct symbols *symbols, bool complete);
 
 /*
  * The symbol that contains a vaddr: the one that begins last. Without one, the last symbol of unknown size before it,
- * if no other symbol lies between. NULL where there is none; *ret_offset is from its begin. Only after sealing.
+ * if no other symbol lies between; in tables that are not complete only where it begins, because the functions that
+ * follow it may have no symbol. NULL where there is none; *ret_offset is from its begin. Only after sealing.
  */
 const char *symbols_find(const struct symbols *symbols, uint64_t vaddr, uint64_t *ret_offset);
 

@@ -296,6 +296,7 @@ START_TEST(guesses)
     mock_write_pointer(mock, stack + 0x148, return_to(2));
     mock_write_pointer(mock, stack + 0x150, native_code + 0x40);
     ck_assert_int_eq(walk(native_code + 0x20, stack + 0x100, false, 0), CDACQ_ERR_MEMORY);
+    ck_assert_ptr_nonnull(strstr(error.message, " has no call-frame information, and no return address was found"));
     ck_assert_uint_eq(frame_count, 4);
     for (unsigned i = 1; i < 4; i++)
         ck_assert_int_eq(frames[i].by, CDACQ_FRAME_BY_GUESS);

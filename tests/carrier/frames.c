@@ -26,6 +26,8 @@ enum { DEPTH = 200 };
 #define BARRIER __asm__ volatile("" ::: "memory")
 
 extern void through_assembly(void (*function)(void));
+extern void bare_thread(void *(*function)(void *), void *context);
+extern void bare_pause(void);
 void capture(void);
 void in_handler(int number, siginfo_t *info, void *context);
 void faulting(volatile int *pointer);
@@ -36,7 +38,7 @@ void ends_with_a_call(void);
 void recursion(int depth);
 void *thread_main(void *context);
 
-static volatile int alternate_stack;
+static volatile int alternate_stack, is_bare;
 
 static _Unwind_Reason_Code write_frame(struct _Unwind_Context *context, void *unused)
 {
@@ -54,7 +56,7 @@ FRAME void capture(void)
     printf("end\n");
     fflush(stdout);
     for (;;)
-        pause();
+        is_bare ? bare_pause() : (void)pause();
 }
 
 /* A frame without a frame pointer, that saves a register that calls preserve and moves the stack pointer twice. */
@@ -94,6 +96,29 @@ __asm__(".text\n"
         "syscall\n"
         ".size restorer, .-restorer\n");
 
+/* What a C library without call-frame information has below a thread's first function, and around system calls. */
+__asm__(".text\n"
+        ".globl bare_thread\n"
+        ".type bare_thread, @function\n"
+        "bare_thread:\n"
+        "sub $8, %rsp\n"
+        "mov %rdi, %rax\n"
+        "mov %rsi, %rdi\n"
+        "call *%rax\n"
+        "mov %eax, %edi\n"
+        "xor %eax, %eax\n"
+        "mov $60, %al\n"
+        "syscall\n"
+        "hlt\n"
+        ".size bare_thread, .-bare_thread\n"
+        ".globl bare_pause\n"
+        ".type bare_pause, @function\n"
+        "bare_pause:\n"
+        "mov $34, %eax\n"
+        "syscall\n"
+        "ret\n"
+        ".size bare_pause, .-bare_pause\n");
+
 extern void restorer(void);
 
 static void handle_with_restorer(int number)
@@ -107,6 +132,16 @@ static void handle_with_restorer(int number)
     syscall(SYS_rt_sigaction, number, &action, NULL, sizeof action.mask);
 }
 #else
+void bare_thread(void *(*function)(void *), void *context)
+{
+    function(context);
+}
+
+void bare_pause(void)
+{
+    pause();
+}
+
 static void handle_with_restorer(int number)
 {
     (void)number;
@@ -185,8 +220,9 @@ FRAME void *thread_main(void *context)
 }
 
 /*
- * frames [signal] [thread] [restorer]: whether a signal handler and a thread are part of the stack, and whether the
- * handler returns to a trampoline without call-frame information.
+ * frames [signal] [thread] [restorer] [bare]: whether a signal handler and a thread are part of the stack, whether the
+ * handler returns to a trampoline without call-frame information, and whether the outermost and the innermost function
+ * have none.
  */
 int main(int argc, char **argv)
 {
@@ -196,6 +232,7 @@ int main(int argc, char **argv)
         alternate_stack |= strcmp(argv[i], "signal") == 0;
         in_thread |= strcmp(argv[i], "thread") == 0;
         with_restorer |= strcmp(argv[i], "restorer") == 0;
+        is_bare |= strcmp(argv[i], "bare") == 0;
     }
     if (alternate_stack && !in_thread) {
         stack_t stack = {.ss_size = 256 * 1024};
@@ -211,6 +248,8 @@ int main(int argc, char **argv)
         pthread_create(&thread, NULL, thread_main, &depth);
         pthread_join(thread, NULL);
     }
+    if (is_bare)
+        bare_thread(thread_main, &depth);
     thread_main(&depth);
     return 0;
 }

@@ -12,6 +12,7 @@
 #include "src/api/file_match.h"
 #include "target/core.h"
 #include "target/live.h"
+#include "target/native/symbols.h"
 #include "target/threads.h"
 #include "tests/support/check_main.h"
 #include "tests/support/elf_support.h"
@@ -82,12 +83,12 @@ static void teardown(void)
 }
 
 /* Starts the program and reads its own backtrace. */
-static void start(const char *a, const char *b)
+static void start_program(const char *name, const char *a, const char *b)
 {
     char path[4096], line[128];
     int ends[2];
     const char *build = getenv("CDACQ_BUILD_DIR");
-    snprintf(path, sizeof path, "%s/tests/frames", build ? build : ".");
+    snprintf(path, sizeof path, "%s/tests/%s", build ? build : ".", name);
     ck_assert_int_eq(pipe(ends), 0);
     child = fork();
     if (!child) {
@@ -107,6 +108,11 @@ static void start(const char *a, const char *b)
         ck_assert_uint_lt(recorded.count, FRAME_MAX);
         recorded.frames[recorded.count++] = (struct frame){pc, sp, interrupted};
     }
+}
+
+static void start(const char *a, const char *b)
+{
+    start_program("frames", a, b);
     ck_assert_uint_gt(recorded.count, 200);
 }
 
@@ -192,10 +198,9 @@ static const struct {
     const char *a, *b;
     const char *const *names;
 } programs[] = {
-    {NULL, NULL, plain_names},
-    {"signal", NULL, signal_names},
-    {"thread", NULL, plain_names},
-    {"signal", "restorer", signal_names},
+    {NULL, NULL, plain_names},     {"signal", NULL, signal_names},
+    {"thread", NULL, plain_names}, {"signal", "restorer", signal_names},
+    {"bare", NULL, plain_names},   {"bare", "signal", signal_names},
 };
 
 static void open_live(void)
@@ -210,6 +215,51 @@ START_TEST(of_a_process)
     open_live();
     walk_thread(programs[_i].a && strcmp(programs[_i].a, "thread") == 0 ? 0 : child);
     check_symbols(check_walk(), programs[_i].names);
+}
+END_TEST
+
+/* Nothing calls the code at the entry point. */
+START_TEST(of_a_process_without_libc)
+{
+    start_program("bare", NULL, NULL);
+    open_live();
+    walk_thread(child);
+    ck_assert_uint_eq(walked.count, 2);
+    ck_assert_str_eq(symbol_of(0), "wait_for_nothing");
+    ck_assert_str_eq(symbol_of(1), "_start");
+}
+END_TEST
+
+/* A symbol of unknown size goes on to the next one only if no function can be without a symbol. */
+START_TEST(symbols_of_unknown_size)
+{
+    static const char strings[] = "\0first\0sized\0last";
+    static const Elf64_Sym table[] = {
+        {.st_name = 1, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_shndx = 1, .st_value = 0x1010},
+        {.st_name = 7, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_shndx = 1, .st_value = 0x1020, .st_size = 8},
+        {.st_name = 13, .st_info = ELF64_ST_INFO(STB_LOCAL, STT_NOTYPE), .st_shndx = 1, .st_value = 0x1030},
+    };
+    static const struct {
+        uint64_t vaddr;
+        const char *complete, *exported;
+    } cases[] = {{0x100f, NULL, NULL},       {0x1010, "first", "first"}, {0x101f, "first", NULL},
+                 {0x1020, "sized", "sized"}, {0x1027, "sized", "sized"}, {0x1028, NULL, NULL},
+                 {0x1030, "last", "last"},   {0x1031, "last", NULL}};
+    const struct image image = {.elf = {.wide = true},
+                                .machine = EM_X86_64,
+                                .segments = {{.vaddr = 0x1000, .memory_size = 0x1000, .executable = true}},
+                                .segment_count = 1};
+    for (int complete = 0; complete < 2; complete++) {
+        struct symbols symbols = {0};
+        uint64_t offset;
+        symbols_add(&symbols, &image, (const uint8_t *)table, sizeof table, strings, sizeof strings);
+        symbols_seal(&symbols, complete);
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+            const char *expected = complete ? cases[i].complete : cases[i].exported;
+            ck_assert_pstr_eq(symbols_find(&symbols, cases[i].vaddr, &offset), expected);
+        }
+        symbols_deinit(&symbols);
+    }
 }
 END_TEST
 
@@ -426,6 +476,8 @@ static Suite *suite(void)
     }
     tcase_add_loop_test(tc, of_a_process, 0, ARRAY_SIZE(programs));
     tcase_add_loop_test(tc, of_a_core, 0, 6);
+    tcase_add_test(tc, of_a_process_without_libc);
+    tcase_add_test(tc, symbols_of_unknown_size);
     tcase_add_test(tc, addresses_without_an_image);
     tcase_add_test(tc, registers_that_are_missing);
     tcase_add_test(tc, the_kernels_image);
