@@ -62,9 +62,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         !unpack(data + 1, size - 1, 1 + data[0] % 64, 1 + data[0], &pieces))
         return 0;
     /* A decoder may notice damage before or after it gives out the bytes before it. */
-    bool failed = whole.state != UNPACKER_COMPLETE;
-    if (failed != (pieces.state != UNPACKER_COMPLETE))
+    bool failed = whole.state != UNPACKER_COMPLETE, differs = failed != (pieces.state != UNPACKER_COMPLETE);
+    /* libzstd compares a frame with the size in its header only if it gets all of the frame at once. */
+    bool is_zstd_size = failed && codec_of(data + 1, size - 1) == &codec_zstd;
+    if (differs && !is_zstd_size)
         abort();
+    if (differs)
+        return 0;
     if (!failed && (whole.produced != pieces.produced || whole.sum != pieces.sum))
         abort();
     return 0;

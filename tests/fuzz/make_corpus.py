@@ -461,12 +461,27 @@ def native(elf, machine, program, signal, table):
     return bytes(body)
 
 
+def bare_native(elf, caller):
+    """An image without .eh_frame: a return at 0x100, whose address is in the middle of the image; calls at 0x180 and 0x1C0."""
+    body = bytearray(1024)
+    start = bytearray(elf.header(ET_DYN, 62, 1) + elf.program_header(PT_LOAD, 5, 0, 0, len(body), len(body)))
+    start[24:32] = struct.pack("<Q", 0x180)  # e_entry
+    body[:len(start)] = start
+    body[0x100] = 0xC3
+    body[0x180:0x185] = b"\xe8" + bytes(4)
+    body[0x1C0:0x1CD] = bytes.fromhex("e800000000 89c7 31c0 b03c 0f05")
+    body[512:520] = struct.pack("<Q", 0x10000 + caller)
+    return bytes(body)
+
+
 def natives():
     for number, (name, program) in enumerate(CFI_PROGRAMS.items()):
         for choice, (machine, wide) in enumerate(((62, True), (183, True), (3, False))):
             data = native(Elf(wide, False), machine, program, number & 1, choice != 1)
             yield f"{name}-{machine}", bytes([choice, number & 1, 0, 0]) + data
     yield "operations", bytes(4) + CFI_PROGRAMS["arithmetic"][2:]
+    for name, caller in (("entry", 0x185), ("thread", 0x1C5)):
+        yield f"bare-{name}", bytes(4) + bare_native(Elf(True, False), caller)
 
 
 def compressed():
