@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""Stacks of a .NET process on musl, the C library of Alpine, judged by the process's own words.
+
+    musl.py     needs the .NET SDK, the runtime pack for linux-musl-x64, and the packages musl and musl-tools
+
+The runtime for musl runs beside glibc with the libstdc++ and libgcc of this system and musl.c. By hand: CI does not
+install musl.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import lab
+import stack_judge
+import stack_run
+
+LIBRARIES = ["libstdc++.so.6", "libgcc_s.so.1"]
+LEAST_FRAMES = 3000
+
+
+def path_of(library):
+    """Where the C compiler of this system has a library."""
+    return os.path.realpath(lab.run(["gcc", f"-print-file-name={library}"]).strip())
+
+
+def publish(work):
+    """The program with its runtime, and the environment that it needs."""
+    out, libraries = os.path.join(work, "out"), os.path.join(work, "libraries")
+    project = shutil.copytree(os.path.join(lab.HERE, "stacks"), os.path.join(work, "stacks"))
+    lab.run(["dotnet", "publish", project, "-c", "Release", "-r", "linux-musl-x64", "--self-contained", "-o", out, "--nologo",
+             "-v", "q", "-p:StacksFramework=net10.0", "-p:UseAppHost=true"])
+    os.makedirs(libraries)
+    for library in LIBRARIES:
+        shutil.copy(path_of(library), os.path.join(libraries, library))
+    preloaded = os.path.join(libraries, "libmusl-lacks.so")
+    lab.run(["musl-gcc", "-O2", "-fPIC", "-shared", "-o", preloaded, os.path.join(lab.HERE, "musl.c")])
+    shutil.copy(preloaded, os.path.join(libraries, "ld-linux-x86-64.so.2"))  # libstdc++ names it
+    environment = {"LD_LIBRARY_PATH": libraries, "LD_PRELOAD": preloaded, "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1"}
+    return out, environment
+
+
+def judge(target, told):
+    """Compares the stacks of a process or a core. Returns whether they agree."""
+    tally = stack_judge.Tally()
+    frames, said = stack_run.walk(target)
+    ends = [line for line in said.splitlines() if "cannot unwind further" in line]
+    threads = stack_judge.by_thread(frames)
+    for thread in told:
+        stack_judge.compare_told(thread["frames"], threads.get(thread["tid"], []), tally, thread["place"])
+    guesses = sum(frame["by"] == "guess" for frame in frames)
+    managed_guesses = sum(frame["by"] == "guess" and frame["status"] == "managed" for frame in frames)
+    print(f"{os.path.basename(target)}: {tally.counts['method equal']} methods equal, {guesses} frames of {len(frames)} guessed, "
+          f"{managed_guesses} of them managed, {len(ends)} stacks cut")
+    return not stack_judge.failures(tally) and tally.counts["method equal"] >= LEAST_FRAMES and not managed_guesses and not ends
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="cdacq-musl-") as work:
+        out, environment = publish(work)
+        path = os.path.join(work, "parked.jsonl")
+        log = os.path.join(work, "target.log")
+        with open(log, "w", encoding="utf-8") as output:
+            process = subprocess.Popen([os.path.join(out, "Stacks"), "park", path], stdin=subprocess.PIPE, stdout=output, stderr=output,
+                                       env=os.environ | environment)
+        try:
+            lab.wait_for_ready(lab.Target(work, process, log))
+            with open(path, encoding="utf-8") as file:
+                told = [json.loads(line) for line in file]
+            agree = judge(str(process.pid), told)
+            for kind in ("full", "normal"):
+                core = os.path.join(work, f"{kind}.core")
+                subprocess.run([os.path.join(out, "createdump"), f"--{kind}", "-f", core, str(process.pid)], check=True,
+                               stdout=subprocess.DEVNULL, env=os.environ | environment)
+                agree &= judge(core, told)
+        finally:
+            process.kill()
+            process.wait()
+    return 0 if agree else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
