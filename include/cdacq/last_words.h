@@ -33,8 +33,8 @@ struct cdacq_end {
 
 /*
  * Reports how the runtime ended the process. The flaw INFERRED: an argument of FailFast was found by a search of its
- * frame (.NET 9 and later), or the kind of a fatal error follows from the stack (.NET 8). Fails as
- * cdacq_session_visit_threads does.
+ * frame (.NET 9 and later), or the kind of a fatal error follows from the stack (.NET 8), or native frames are missing
+ * that would show that the runtime ended the process (musl). Fails as cdacq_session_visit_threads does.
  */
 CDACQ_API enum cdacq_status cdacq_session_get_end(struct cdacq_session *session, struct cdacq_end *ret,
                                                   struct cdacq_error *err);

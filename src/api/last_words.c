@@ -45,10 +45,13 @@ struct ending {
     struct cdacq_thread thread;
     const char *runtime_path;
     struct call_stack stack;
-    bool of_runtime;  /* the runtime called abort() */
-    bool interrupted; /* managed code faulted, and the stack begins there */
-    bool has_source;  /* FailFast was called with a source, which may be missing */
-    unsigned managed; /* frames in `first` */
+    bool of_runtime;    /* the runtime called abort() */
+    bool is_inferred;   /* that is only assumed: the native frames that would show it are missing */
+    bool is_in_runtime; /* managed code shows it, too */
+    bool has_funclet;   /* a handler is on the stack */
+    bool interrupted;   /* managed code faulted, and the stack begins there */
+    bool has_source;    /* FailFast was called with a source, which may be missing */
+    unsigned managed;   /* frames in `first` */
     struct first_frame first[FIRST_FRAMES];
     struct hidden_slot hidden[NAME_SLOTS];
     struct cdacq_end end;
@@ -127,19 +130,42 @@ static uint64_t known_register(const struct cdacq_frame *frame, unsigned number)
     return registers && registers->known >> number & 1 ? registers->values[number] : 0;
 }
 
+/*
+ * Whether managed code has called the runtime and no other native code: the innermost Frame is one that only the
+ * runtime makes, or the method ends the process or dispatches an exception. That, or an exception that no handler has
+ * caught, has to do where the C library has no call-frame information (musl), so that the frames between are missing.
+ */
+static bool calls_runtime(struct ending *ending, const struct cdacq_frame *frame)
+{
+    static const char *const callers[] = {fail_fast, old_fail_fast, "System.Runtime.EH."};
+    struct field_reader *reader = &ending->session->reader;
+    for (size_t i = 0; frame->method && i < ARRAY_SIZE(callers); i++)
+        if (has_name(ending, frame->method->method_desc, callers[i]))
+            return true;
+    reader_begin(&reader->raw, FUEL_LOOKUP);
+    return ending->stack.frame && !frame_is_last(reader, ending->stack.frame) &&
+           frame_kind_at(reader, ending->stack.frame) && !frame_is_inlined_call(reader, ending->stack.frame);
+}
+
 static int visit_frame(const struct cdacq_frame *frame, void *context)
 {
     struct ending *ending = context;
     bool funclet = frame->kind == CDACQ_FRAME_FUNCLET;
     if (!ending->of_runtime && is_of_libc(frame))
         return 0;
-    if (!ending->of_runtime)
+    if (!ending->of_runtime && frame->by == CDACQ_FRAME_BY_FRAME) {
+        ending->of_runtime = ending->is_inferred = true;
+        ending->is_in_runtime = calls_runtime(ending, frame);
+        call_stack_add_native(&ending->stack);
+    } else if (!ending->of_runtime) {
         ending->of_runtime = frame->kind == CDACQ_FRAME_NATIVE && frame->module && ending->runtime_path &&
                              strcmp(frame->module, ending->runtime_path) == 0;
+    }
     if (!ending->of_runtime)
         return 1;
     if (frame->kind == CDACQ_FRAME_NATIVE)
         call_stack_add_native(&ending->stack);
+    ending->has_funclet |= funclet;
     if ((frame->kind != CDACQ_FRAME_MANAGED && !funclet) || !frame->method)
         return 0;
     uint64_t method_desc = frame->method->method_desc;
@@ -308,7 +334,8 @@ static void classify(struct ending *ending)
     const struct cdacq_thread *thread = &ending->thread;
     struct cdacq_end *end = &ending->end;
     struct thread_data data;
-    if (!ending->of_runtime) {
+    bool is_thrown = thread->exception && !ending->has_funclet; /* and no handler runs */
+    if (!ending->of_runtime || (ending->is_inferred && !ending->is_in_runtime && !is_thrown)) {
         end->kind = CDACQ_END_NONE;
     } else if (!thread->last_thrown_is_fatal) {
         end->exception = thread->exception ? thread->exception : thread->last_thrown;
@@ -327,6 +354,8 @@ static void classify(struct ending *ending)
         if (!end->exception)
             end->flaws |= CDACQ_EXCEPTION_INFERRED;
     }
+    if (end->kind != CDACQ_END_NONE && ending->is_inferred)
+        end->flaws |= CDACQ_EXCEPTION_INFERRED;
 }
 
 static enum cdacq_status find_end(struct cdacq_session *session, struct ending *ret, struct cdacq_error *err)

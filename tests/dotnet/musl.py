@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Stacks of a .NET process on musl, the C library of Alpine, judged by the process's own words.
+"""A .NET process on musl, the C library of Alpine: its stacks, judged by its own words, and how it died.
 
-    musl.py     needs the .NET SDK, the runtime pack for linux-musl-x64, and the packages musl and musl-tools
+    musl.py [--all]     needs the .NET SDK, the runtime pack for linux-musl-x64, and the packages musl and musl-tools
 
 The runtime for musl runs beside glibc with the libstdc++ and libgcc of this system and musl.c. By hand: CI does not
-install musl.
+install musl. --all: every way to die of deaths.py, not only a share.
 """
 
 import json
@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 
+import deaths
 import lab
 import stack_judge
 import stack_run
@@ -27,20 +28,25 @@ def path_of(library):
     return os.path.realpath(lab.run(["gcc", f"-print-file-name={library}"]).strip())
 
 
-def publish(work):
-    """The program with its runtime, and the environment that it needs."""
-    out, libraries = os.path.join(work, "out"), os.path.join(work, "libraries")
-    project = shutil.copytree(os.path.join(lab.HERE, "stacks"), os.path.join(work, "stacks"))
-    lab.run(["dotnet", "publish", project, "-c", "Release", "-r", "linux-musl-x64", "--self-contained", "-o", out, "--nologo",
-             "-v", "q", "-p:StacksFramework=net10.0", "-p:UseAppHost=true"])
+def make_environment(work):
+    """What the programs need to run here."""
+    libraries = os.path.join(work, "libraries")
     os.makedirs(libraries)
     for library in LIBRARIES:
         shutil.copy(path_of(library), os.path.join(libraries, library))
     preloaded = os.path.join(libraries, "libmusl-lacks.so")
     lab.run(["musl-gcc", "-O2", "-fPIC", "-shared", "-o", preloaded, os.path.join(lab.HERE, "musl.c")])
     shutil.copy(preloaded, os.path.join(libraries, "ld-linux-x86-64.so.2"))  # libstdc++ names it
-    environment = {"LD_LIBRARY_PATH": libraries, "LD_PRELOAD": preloaded, "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1"}
-    return out, environment
+    return {"LD_LIBRARY_PATH": libraries, "LD_PRELOAD": preloaded, "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1"}
+
+
+def publish(work, project, program):
+    """Builds a program of this folder with its runtime. Returns its path."""
+    out = os.path.join(work, f"{project}-out")
+    source = shutil.copytree(os.path.join(lab.HERE, project), os.path.join(work, project))
+    lab.run(["dotnet", "publish", source, "-c", "Release", "-r", "linux-musl-x64", "--self-contained", "-o", out, "--nologo",
+             "-v", "q", "-p:UseAppHost=true"])
+    return os.path.join(out, program)
 
 
 def judge(target, told):
@@ -58,27 +64,43 @@ def judge(target, told):
     return not stack_judge.failures(tally) and tally.counts["method equal"] >= LEAST_FRAMES and not managed_guesses and not ends
 
 
+def judge_stacks(work, environment):
+    program = publish(work, "stacks", "Stacks")
+    path, log = os.path.join(work, "parked.jsonl"), os.path.join(work, "target.log")
+    with open(log, "w", encoding="utf-8") as output:
+        process = subprocess.Popen([program, "park", path], stdin=subprocess.PIPE, stdout=output, stderr=output, env=os.environ | environment)
+    try:
+        lab.wait_for_ready(lab.Target(work, process, log))
+        with open(path, encoding="utf-8") as file:
+            told = [json.loads(line) for line in file]
+        agree = judge(str(process.pid), told)
+        for kind in ("full", "normal"):
+            core = os.path.join(work, f"{kind}.core")
+            subprocess.run([os.path.join(os.path.dirname(program), "createdump"), f"--{kind}", "-f", core, str(process.pid)], check=True,
+                           stdout=subprocess.DEVNULL, env=os.environ | environment)
+            agree &= judge(core, told)
+    finally:
+        process.kill()
+        process.wait()
+    return agree
+
+
+def judge_deaths(work, environment, ways):
+    program = publish(work, "dying", "Dying")
+    starter = os.path.join(work, "start")
+    with open(starter, "w", encoding="utf-8") as file:
+        file.write("#!/bin/sh\n" + "".join(f"export {name}={value}\n" for name, value in environment.items()) + f'exec {program} "$@"\n')
+    os.chmod(starter, 0o755)
+    wrong = {way: problem for way in ways if (problem := deaths.test_way([starter], way, "kernel", "10", {})) is not None}
+    print(f"{len(ways) - len(wrong)} of {len(ways)} deaths word for word" + "".join(f"; {way} {problem}" for way, problem in wrong.items()))
+    return not wrong
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix="cdacq-musl-") as work:
-        out, environment = publish(work)
-        path = os.path.join(work, "parked.jsonl")
-        log = os.path.join(work, "target.log")
-        with open(log, "w", encoding="utf-8") as output:
-            process = subprocess.Popen([os.path.join(out, "Stacks"), "park", path], stdin=subprocess.PIPE, stdout=output, stderr=output,
-                                       env=os.environ | environment)
-        try:
-            lab.wait_for_ready(lab.Target(work, process, log))
-            with open(path, encoding="utf-8") as file:
-                told = [json.loads(line) for line in file]
-            agree = judge(str(process.pid), told)
-            for kind in ("full", "normal"):
-                core = os.path.join(work, f"{kind}.core")
-                subprocess.run([os.path.join(out, "createdump"), f"--{kind}", "-f", core, str(process.pid)], check=True,
-                               stdout=subprocess.DEVNULL, env=os.environ | environment)
-                agree &= judge(core, told)
-        finally:
-            process.kill()
-            process.wait()
+        environment = make_environment(work)
+        agree = judge_stacks(work, environment)
+        agree &= judge_deaths(work, environment, deaths.WAYS if "--all" in sys.argv else deaths.SHARE)
     return 0 if agree else 1
 
 

@@ -182,6 +182,25 @@ class Hostile(unittest.TestCase):
                     self.assertRegex(first, rb"\n     \.\.\. (frames may be missing here|cannot unwind further: )|\n#\d+\? ", frame)
                 core.poke(at, before)
 
+    def test_libc_without_call_frame_information(self):
+        """Managed code shows who ended the process where the native frames are missing, and the report says that it may be wrong."""
+        for runtime in ("net8", "net9", "net10"):
+            path = os.path.join(FIXTURES, f"crash-{runtime}-x64", "core")
+            core = Core(path)
+            first = json.loads(self.run_tool("stack", "--json", path).stdout.splitlines()[0])
+            self.assertIn("/libc.so", first["native"]["module"])
+            base = next(at for at in range(int(first["ip"], 16) & -4096, 0, -4096) if core.read(at, 4) == b"\x7fELF")
+            headers, count = core.u64(base + 32), core.u32(base + 56) & 0xFFFF
+            header = next(at for at in range(base + headers, base + headers + 56 * count, 56) if core.u32(at) == 0x6474E550)
+            core.poke(base + core.u64(header + 16), b"\0")  # .eh_frame_hdr of no known version
+            with tempfile.TemporaryDirectory() as folder:
+                left = json.loads(self.run_tool("report", "--json", core.save(os.path.join(folder, "core")), statuses=(1,)).stdout)
+            whole = json.loads(self.run_tool("report", "--json", path).stdout)
+            self.assertFalse(whole["last_words"]["inferred"], runtime)
+            self.assertTrue(left["last_words"]["inferred"], runtime)
+            self.assertEqual(left["last_words"]["text"], whole["last_words"]["text"], runtime)
+            self.assertEqual(left["cause"], whole["cause"], runtime)
+
     def test_pipes(self):
         """Nothing waits for the writer of a pipe, or reads one that is not given as one."""
         with tempfile.TemporaryDirectory() as folder:
