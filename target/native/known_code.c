@@ -49,7 +49,10 @@ bool known_code_step(const struct register_machine *machine, struct reader *read
            (is_known && interrupted && image && step_return(machine, reader, pc, sp, registers, ret_cfa));
 }
 
-/* `mov %eax, %edi; xor %eax, %eax; mov $60, %al; syscall`, where 60 is SYS_exit: what musl's clone() does with a thread. */
+/*
+ * `mov %eax, %edi; xor %eax, %eax; mov $60, %al; syscall`, where 60 is SYS_exit: what musl's clone() does when the
+ * function of a thread has returned.
+ */
 static bool ends_thread(struct reader *reader, uint64_t pc)
 {
     static const uint8_t instructions[] = {0x89, 0xc7, 0x31, 0xc0, 0xb0, 0x3c, 0x0f, 0x05};

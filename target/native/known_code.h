@@ -17,8 +17,8 @@ bool known_code_step(const struct register_machine *machine, struct reader *read
                      bool interrupted, struct registers *registers, uint64_t *ret_cfa, bool *ret_is_signal);
 
 /*
- * Whether the return address `pc` is in code that has no caller: it ends the thread when the call returns, or it is what
- * follows the entry point of `image`, which may be NULL. Missing memory does not fail the reader.
+ * Whether the return address `pc` is in code that has no caller: the code ends the thread when the call returns, or is
+ * what follows the entry point of `image`, which may be NULL. Missing memory does not fail the reader.
  */
 bool known_code_is_outermost(const struct register_machine *machine, struct reader *reader, const struct image *image,
                              uint64_t pc);
