@@ -6,6 +6,7 @@
 
 #include "util/text.h"
 #include "contracts/lookup_map.h"
+#include "target/mapped_file.h"
 
 enum {
     IMAGE_SPAN_MAX = 0x7fffffff, /* RVAs of an image are below 2 GB */
@@ -21,15 +22,9 @@ static const void *missing_window(struct module *module, uint64_t address)
     return NULL;
 }
 
-static const void *target_window(void *context, uint64_t offset, size_t count)
+/* Room for `count` bytes. NULL when out of memory. */
+static uint8_t *joined_room(struct target_bytes *source, size_t count)
 {
-    struct module *module = context;
-    struct target_bytes *source = &module->source;
-    struct field_reader *reader = module->cache->reader;
-    uint64_t address = source->base + offset;
-    const uint8_t *view = reader_try_view(&reader->raw, address, count);
-    if (view)
-        return view;
     if (count > source->joined_size) {
         uint8_t *joined = realloc(source->joined, count);
         if (!joined) {
@@ -39,9 +34,47 @@ static const void *target_window(void *context, uint64_t offset, size_t count)
         source->joined = joined;
         source->joined_size = count;
     }
-    if (reader_try_copy(&reader->raw, address, source->joined, count))
-        return source->joined;
+    return source->joined;
+}
+
+static const void *target_window(void *context, uint64_t offset, size_t count)
+{
+    struct module *module = context;
+    struct field_reader *reader = module->cache->reader;
+    uint64_t address = module->source.base + offset;
+    const uint8_t *view = reader_try_view(&reader->raw, address, count);
+    if (view)
+        return view;
+    uint8_t *joined = joined_room(&module->source, count);
+    if (!joined || reader_try_copy(&reader->raw, address, joined, count))
+        return joined;
     return missing_window(module, address);
+}
+
+/* Bytes of the header and of as many pieces as they are in. */
+static const void *pieces_window(void *context, uint64_t offset, size_t count)
+{
+    struct module *module = context;
+    struct reader *reader = &module->cache->reader->raw;
+    const struct read_write_metadata *read_write = &module->read_write;
+    if (UNLIKELY(!reader_spend(reader)))
+        return missing_window(module, 0);
+    if (offset < read_write->header_size && count <= read_write->header_size - offset)
+        return read_write->header + offset;
+    uint8_t *joined = joined_room(&module->source, count);
+    for (size_t done = 0, n; joined && done < count; done += n, offset += n) {
+        if (offset < read_write->header_size) {
+            n = (size_t)MIN(read_write->header_size - offset, count - done);
+            memcpy(joined + done, read_write->header + offset, n);
+            continue;
+        }
+        const struct metadata_piece *piece = read_write_metadata_piece(read_write, offset);
+        uint64_t skipped = offset - piece->offset;
+        n = (size_t)MIN(piece->size - skipped, count - done);
+        if (!reader_try_copy(reader, piece->address + skipped, joined + done, n))
+            return missing_window(module, piece->address + skipped);
+    }
+    return joined;
 }
 
 /* Most of the work of a name is to read metadata. */
@@ -63,17 +96,17 @@ static struct bytes bytes_of_target(struct module *module, uint64_t size)
 
 static struct module_key module_key(struct module *const *module)
 {
-    return (struct module_key){(*module)->address ? (*module)->address : (*module)->base, !(*module)->address};
+    return (struct module_key){(*module)->form == MODULE_IMAGE ? (*module)->base : (*module)->address, (*module)->form};
 }
 
 static uint64_t hash_key(struct module_key key, uint64_t seed)
 {
-    return hash_u64(key.address, seed);
+    return hash_u64(key.address ^ (uint64_t)key.form << 62, seed);
 }
 
 static bool equal_keys(struct module_key a, struct module_key b)
 {
-    return a.address == b.address && a.is_base == b.is_base;
+    return a.address == b.address && a.form == b.form;
 }
 
 DEFINE_HASH_TABLE_FUNCTIONS(modules, struct module *, struct module_key, module_key, hash_key, equal_keys);
@@ -90,6 +123,7 @@ static void module_destroy(struct module *module)
     forget_evidence(module);
     free(module->path);
     free(module->source.joined);
+    read_write_metadata_deinit(&module->read_write);
     free(module);
 }
 
@@ -186,17 +220,21 @@ static char *escaped(const char *data, size_t length)
     return text.data;
 }
 
-/* The path of the mapped file, or else the runtime's name of the module. */
-static char *find_path(const struct module_files *files, struct field_reader *reader, uint64_t module, uint64_t base)
+/*
+ * The path of the mapped file, or else the runtime's name of the module. An image that was loaded from an array of
+ * bytes is in memory without a file, which the kernel names all the same.
+ */
+static char *find_path(const char *mapped, struct field_reader *reader, uint64_t module)
 {
     struct text raw = {0};
-    const char *mapped = base ? files->path_at(files->context, base) : NULL;
-    if (mapped && mapped[0] == '/') {
+    if (mapped && mapped[0] == '/' && !mapped_path_is_memory(mapped)) {
         text_puts(&raw, mapped);
     } else {
         uint64_t path = read_optional(reader, module, F_Module_Path);
-        if (path)
+        if (path && !reader_failed(&reader->raw))
             append_utf16(reader, path, &raw);
+        if (reader_recover(&reader->raw, FAILURE(CDACQ_ERR_MEMORY))) /* the metadata has a name, too */
+            text_clear(&raw);
     }
     char *path = raw.length ? escaped(raw.data, raw.length) : NULL;
     text_deinit(&raw);
@@ -329,13 +367,38 @@ static void refuse_other_assembly(struct module *module, struct field_reader *re
                                    difference.what, difference.loaded);
 }
 
+static void open_read_write(struct module *module, struct field_reader *reader)
+{
+    bool found = read_write_metadata_find(reader, module->address, &module->read_write);
+    if (!found) {
+        module->status = reader_status(&reader->raw, &module->error);
+        if (module->status >= 0)
+            module->status = error_set(&module->error, CDACQ_ERR_MODULE, module->address,
+                                       "the metadata of the module at 0x%" PRIx64 " lacks the row", module->address);
+        return;
+    }
+    module->metadata_bytes =
+        (struct bytes){.window = pieces_window, .context = module, .size = module->read_write.size};
+    module->status = metadata_open(&module->metadata_bytes, &module->metadata);
+    if (module->status >= 0 && !read_write_metadata_agrees(&module->read_write, &module->metadata))
+        module->status = CDACQ_ERR_FORMAT;
+    if (module->status < 0)
+        module_error(module, module->status, &module->error);
+}
+
 static void module_open(struct module *module, struct field_reader *reader)
 {
     uint64_t layout = 0;
+    const struct module_files *files = &module->cache->files;
+    if (module->form == MODULE_READ_WRITE) {
+        open_read_write(module, reader);
+        return;
+    }
     if (module->address)
         module->base = find_base(reader, module->address, &layout);
+    const char *mapped = module->base ? files->path_at(files->context, module->base) : NULL;
     if (!reader_failed(&reader->raw))
-        module->path = find_path(&module->cache->files, reader, module->address, module->base);
+        module->path = find_path(mapped, reader, module->address);
     if (reader_failed(&reader->raw)) {
         module->status = reader_status(&reader->raw, &module->error);
         return;
@@ -348,6 +411,8 @@ static void module_open(struct module *module, struct field_reader *reader)
         open_dynamic(module, reader);
     if (module->status >= 0 && !module->path)
         take_name_from_metadata(module);
+    if (!module->path && mapped)
+        module->path = escaped(mapped, strlen(mapped));
     module->unverified = reader_unverified(&reader->raw);
     if (module->status >= 0 && module->address && module->base && module->unverified)
         refuse_other_assembly(module, reader);
@@ -408,13 +473,13 @@ static bool evidence_holds(const struct module *module, struct reader *reader)
 }
 
 /* Opens a module in a nested task, whose failure the module keeps; the look-up pays MODULE_COST. */
-static struct module *module_create(struct module_cache *cache, uint64_t address, uint64_t base)
+static struct module *module_create(struct module_cache *cache, struct module_key key)
 {
     struct module *module = cache->modules.count + cache->retired_count < MODULE_MAX ? calloc(1, sizeof *module) : NULL;
     if (!module)
         return NULL;
-    module->address = address;
-    module->base = base;
+    module->form = key.form;
+    *(key.form == MODULE_IMAGE ? &module->base : &module->address) = key.address;
     module->cache = cache;
     module->round = cache->round;
     struct reader *reader = &cache->reader->raw;
@@ -430,9 +495,9 @@ static struct module *module_create(struct module_cache *cache, uint64_t address
     return module;
 }
 
-static struct module *cache_add(struct module_cache *cache, uint64_t address, uint64_t base)
+static struct module *cache_add(struct module_cache *cache, struct module_key key)
 {
-    struct module *module = module_create(cache, address, base);
+    struct module *module = module_create(cache, key);
     if (module && modules_insert(&cache->modules, module, NULL))
         return module;
     if (module)
@@ -448,7 +513,7 @@ static struct module *cache_check(struct module_cache *cache, struct module **en
         module->round = cache->round;
         return module;
     }
-    struct module *now = module_create(cache, module->address, module->address ? 0 : module->base);
+    struct module *now = module_create(cache, module_key(entry));
     if (!now)
         return NULL;
     forget_evidence(module);
@@ -458,21 +523,38 @@ static struct module *cache_check(struct module_cache *cache, struct module **en
     return *entry = now;
 }
 
+static struct module *cache_get(struct module_cache *cache, struct module_key key)
+{
+    struct module **known = modules_find(&cache->modules, key);
+    return known ? cache_check(cache, known) : cache_add(cache, key);
+}
+
 struct module *module_cache_get(struct module_cache *cache, uint64_t address)
 {
-    if (!address)
-        return NULL;
-    struct module **known = modules_find(&cache->modules, (struct module_key){.address = address});
-    return known ? cache_check(cache, known) : cache_add(cache, address, 0);
+    return address ? cache_get(cache, (struct module_key){address, MODULE_LOADED}) : NULL;
 }
 
 struct module *module_cache_get_image(struct module_cache *cache, uint64_t base)
 {
-    struct module **known = modules_find(&cache->modules, (struct module_key){base, .is_base = true});
-    return known ? cache_check(cache, known) : cache_add(cache, 0, base);
+    return cache_get(cache, (struct module_key){base, MODULE_IMAGE});
 }
 
-enum cdacq_status module_cache_metadata(struct module_cache *cache, uint64_t address, const struct metadata **ret)
+const struct metadata *module_metadata(const struct module *module, uint32_t token)
+{
+    uint32_t table = metadata_token_table(token);
+    if (module->form != MODULE_LOADED || table >= METADATA_TABLE_COUNT ||
+        metadata_rid(token) <= metadata_row_count(&module->metadata, table))
+        return &module->metadata;
+    struct module_cache *cache = module->cache;
+    const struct module *added = cache_get(cache, (struct module_key){module->address, MODULE_READ_WRITE});
+    if (added && added->status >= 0)
+        return &added->metadata;
+    cache->failed = added;
+    return &module->metadata;
+}
+
+enum cdacq_status module_cache_metadata(struct module_cache *cache, uint64_t address, uint32_t token,
+                                        const struct metadata **ret)
 {
     struct module *module = module_cache_get(cache, address);
     if (!module)
@@ -480,7 +562,7 @@ enum cdacq_status module_cache_metadata(struct module_cache *cache, uint64_t add
     if (module->status < 0)
         cache->failed = module;
     else
-        *ret = &module->metadata;
+        *ret = module_metadata(module, token);
     return module->status;
 }
 

@@ -1,13 +1,16 @@
 /*
  * loader.h: the Loader and EcmaMetadata contracts: from a Module to its image, its path and its metadata, which is read
  * row by row from the target. An image may be mapped by RVA or flat, as in its file. Modules of Reflection.Emit have no
- * image; the runtime keeps a copy of their metadata. A cache and its modules belong to the thread of its reader.
+ * image; the runtime keeps a copy of their metadata. Where something was added to a module while the process ran, the
+ * rows that its image or its copy lacks are those of read_write_metadata.h. A cache and its modules belong to the
+ * thread of its reader.
  * Source: dotnet/runtime docs/design/datacontracts/{Loader,EcmaMetadata}.md.
  */
 #ifndef CDACQ_CONTRACTS_LOADER_H
 #define CDACQ_CONTRACTS_LOADER_H
 
 #include "util/hash_table.h"
+#include "contracts/read_write_metadata.h"
 #include "descriptors/field_reader.h"
 #include "formats/metadata.h"
 #include "formats/pe.h"
@@ -50,11 +53,18 @@ struct module_evidence {
     bool incomplete;
 };
 
+enum module_form {
+    MODULE_LOADED,     /* what the runtime loaded */
+    MODULE_IMAGE,      /* an image without its Module */
+    MODULE_READ_WRITE, /* the metadata to which the process has added; only module_metadata() uses it */
+};
+
 struct module {
     struct module_cache *cache;
     uint64_t round; /* of the cache, in which the evidence was last found to hold */
     struct module_evidence evidence;
-    struct module *retired;   /* the next one in the cache's list */
+    struct module *retired; /* the next one in the cache's list */
+    enum module_form form;
     uint64_t address;         /* of the Module */
     uint64_t base;            /* of the image; 0 if it has none */
     char *path;               /* escaped, printable; NULL if not known */
@@ -66,12 +76,13 @@ struct module {
     struct bytes_extent part;
     struct bytes metadata_bytes;
     struct metadata metadata;
+    struct read_write_metadata read_write; /* of MODULE_READ_WRITE */
 };
 
-/* A module's key is its address or, if it was found by its file, its base. */
+/* A module's key is its form, and its address or, if it was found by its file, its base. */
 struct module_key {
     uint64_t address;
-    bool is_base;
+    enum module_form form;
 };
 
 DEFINE_HASH_TABLE_TYPE(modules, struct module *);
@@ -101,8 +112,15 @@ struct module *module_cache_get(struct module_cache *cache, uint64_t address);
 /* The image that is mapped at `base`, opened on first use without its Module. Fails as module_cache_get() does. */
 struct module *module_cache_get_image(struct module_cache *cache, uint64_t base);
 
-/* The metadata of that module. A module that cannot be opened becomes the cache's `failed`. */
-enum cdacq_status module_cache_metadata(struct module_cache *cache, uint64_t address, const struct metadata **ret);
+/*
+ * The metadata that has the row of `token`, a TypeDef or MethodDef of an open module: what was added to the module if
+ * the row is not in its image. The module's own if neither has it.
+ */
+const struct metadata *module_metadata(const struct module *module, uint32_t token);
+
+/* The same of the module at `address`. A module that cannot be opened becomes the cache's `failed`. */
+enum cdacq_status module_cache_metadata(struct module_cache *cache, uint64_t address, uint32_t token,
+                                        const struct metadata **ret);
 
 /* A component of a composite image, by its simple name and its MVID (16 bytes). NULL if no mapped file is that. */
 struct module *module_cache_find_assembly(struct module_cache *cache, const char *name, size_t length,

@@ -68,6 +68,20 @@ static uint32_t inline_size(const struct mock *mock, enum mock_field field)
         return mock->sizes[T_CalleeSavedRegisters];
     case F_HelperMethodFrame_MachState:
         return mock->sizes[T_LazyMachState];
+    case F_StgPool_StgPoolSeg:
+        return mock->sizes[T_StgPoolSeg];
+    case F_CMiniMdSchema_m_cRecs:
+        return MOCK_STORE_TABLES * 4;
+    case F_CMiniMdRW_m_Schema:
+        return mock->sizes[T_CMiniMdSchema];
+    case F_CMiniMdRW_m_TableDefs:
+        return MOCK_STORE_TABLES * mock->sizes[T_CMiniTableDef];
+    case F_CMiniMdRW_m_Tables:
+        return MOCK_STORE_TABLES * mock->sizes[T_StgPool];
+    case F_CMiniMdRW_m_StringHeap:
+    case F_CMiniMdRW_m_BlobHeap:
+    case F_CMiniMdRW_m_GuidHeap:
+        return mock->sizes[T_StgPool];
     case F_Module_TypeDefToMethodTableMap:
     case F_Module_MethodDefToDescMap:
     case F_Module_FieldDefToDescMap:

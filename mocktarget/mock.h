@@ -62,6 +62,7 @@ enum {
     MOCK_CONTRACT_MAX = 16,
     MOCK_SUB_DESCRIPTOR_MAX = 4,
     MOCK_PRECODE_CODE = 24,
+    MOCK_STORE_TABLES = 45, /* of read-write metadata */
     MOCK_CONTEXT = 0x4d0,
     MOCK_BLOCK_RANGES = 10
 };

@@ -88,6 +88,7 @@ uint64_t mock_module_object(struct mock *mock, const char *path)
     uint64_t module = mock_object(mock, T_Module, 0);
     uint64_t text = put_utf16(mock, path);
     mock_put(mock, module, F_Module_Path, text);
+    mock_put(mock, module, F_Module_DynamicILBlobTable, 0);
     return module;
 }
 
@@ -100,6 +101,7 @@ void mock_module_place(struct mock *mock, uint64_t module, uint64_t base, uint32
     mock_put(mock, layout, F_PEImageLayout_Flags, (flat ? 0x172 : 6 | LAYOUT_MAPPED));
     mock_put(mock, image, F_PEImage_LoadedImageLayout, layout);
     mock_put(mock, assembly, F_PEAssembly_PEImage, image);
+    mock_put(mock, assembly, F_PEAssembly_m_MDImportIsRW_Debugger_Use_Only, 0);
     mock_put(mock, module, F_Module_PEAssembly, assembly);
     mock_put(mock, module, F_Module_Base, base);
 }
@@ -263,6 +265,7 @@ void mock_code_version(struct mock *mock, uint64_t method_desc, uint64_t code, u
     uint64_t node = mock_object(mock, T_NativeCodeVersionNode, 0);
     mock_put(mock, node, F_NativeCodeVersionNode_NativeCode, code);
     mock_put(mock, node, F_NativeCodeVersionNode_OptimizationTier, tier);
+    mock_put(mock, node, F_NativeCodeVersionNode_ILVersionId, 0);
     mock_put(mock, node, F_NativeCodeVersionNode_Next,
              mock_fetch(mock, state, F_MethodDescVersioningState_NativeCodeVersionNode));
     mock_put(mock, state, F_MethodDescVersioningState_NativeCodeVersionNode, node);

@@ -205,6 +205,15 @@ bool file_candidate_open(struct file_candidate *candidate, const char *path, boo
     return true;
 }
 
+bool mapped_path_is_memory(const char *path)
+{
+    static const char *const prefixes[] = {"/memfd:", "/dev/zero", "/SYSV"};
+    for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++)
+        if (strncmp(path, prefixes[i], strlen(prefixes[i])) == 0)
+            return true;
+    return false;
+}
+
 bool mapped_path_is_file(const char *path)
 {
     for (const char *step = strchr(path, '/'); step; step = strchr(step + 1, '/')) {
@@ -214,8 +223,8 @@ bool mapped_path_is_file(const char *path)
     }
     static const char deleted[] = " (deleted)";
     size_t n = strlen(path);
-    return path[0] == '/' && strncmp(path, "/memfd:", 7) != 0 && strncmp(path, "/dev/", 5) != 0 &&
-           strncmp(path, "/SYSV", 5) != 0 && strncmp(path, "/proc/", 6) != 0 && strncmp(path, "/sys/", 5) != 0 &&
+    return path[0] == '/' && !mapped_path_is_memory(path) && strncmp(path, "/dev/", 5) != 0 &&
+           strncmp(path, "/proc/", 6) != 0 && strncmp(path, "/sys/", 5) != 0 &&
            !(n > sizeof deleted && strcmp(path + n - (sizeof deleted - 1), deleted) == 0);
 }
 

@@ -182,6 +182,9 @@ void file_candidate_close(struct file_candidate *candidate);
  */
 bool mapped_path_is_file(const char *path);
 
+/* Whether the kernel names memory so, and no file: what no other program can know by this path. */
+bool mapped_path_is_memory(const char *path);
+
 /* Adds a constant extent to a candidate. Ignored where there is no room, which only makes less available. */
 void file_candidate_add_constant(struct file_candidate *candidate, uint64_t begin, uint64_t end, unsigned access);
 

@@ -49,7 +49,7 @@ static enum cdacq_status name_definition(struct exception_writer *w, const struc
     struct state_machine machine;
     struct metadata_method_def original;
     bool hidden = false;
-    enum cdacq_status status = module_cache_metadata(w->output->cache, desc->module, &metadata);
+    enum cdacq_status status = module_cache_metadata(w->output->cache, desc->module, desc->token, &metadata);
     if (status == CDACQ_OK && !last && method_is_hidden(metadata, desc->token, &hidden) == CDACQ_OK && hidden)
         return CDACQ_OK;
     ret->shown = true;

@@ -10,10 +10,11 @@ static const char *read_tier(struct field_reader *reader, uint64_t address, enum
     return tier < ARRAY_SIZE(texts) && !reader_failed(&reader->raw) ? texts[tier] : NULL;
 }
 
-/* The node of the version whose code starts at `start`, or 0. */
-static uint64_t find_node(struct field_reader *reader, uint64_t code_data, uint64_t start)
+/* The node of the version whose code starts at `start`, or 0. *ret_code_data becomes the method's. */
+static uint64_t find_node(struct field_reader *reader, uint64_t method_desc, uint64_t start, uint64_t *ret_code_data)
 {
-    uint64_t state = read_field(reader, code_data, F_MethodDescCodeData_VersioningState);
+    uint64_t code_data = *ret_code_data = read_field(reader, method_desc, F_MethodDesc_CodeData);
+    uint64_t state = code_data ? read_field(reader, code_data, F_MethodDescCodeData_VersioningState) : 0;
     if (!state || reader_failed(&reader->raw))
         return 0;
     uint64_t node = read_field(reader, state, F_MethodDescVersioningState_NativeCodeVersionNode);
@@ -30,12 +31,18 @@ const char *code_versions_tier(struct field_reader *reader, uint64_t method_desc
 {
     if (!has_field(reader, F_NativeCodeVersionNode_OptimizationTier))
         return NULL;
-    uint64_t code_data = read_field(reader, method_desc, F_MethodDesc_CodeData);
+    uint64_t code_data, node = find_node(reader, method_desc, start, &code_data);
     if (!code_data || reader_failed(&reader->raw))
-        return NULL;
-    uint64_t node = find_node(reader, code_data, start);
-    if (reader_failed(&reader->raw))
         return NULL;
     return node ? read_tier(reader, node, F_NativeCodeVersionNode_OptimizationTier)
                 : read_tier(reader, code_data, F_MethodDescCodeData_OptimizationTier);
+}
+
+uint64_t code_versions_il_version(struct field_reader *reader, uint64_t method_desc, uint64_t start)
+{
+    uint64_t code_data;
+    if (!has_field(reader, F_NativeCodeVersionNode_ILVersionId))
+        return 0;
+    return read_optional(reader, find_node(reader, method_desc, start, &code_data),
+                         F_NativeCodeVersionNode_ILVersionId);
 }

@@ -75,9 +75,10 @@ static void name_in_module(const struct method_namer *namer, struct module *modu
     ret->token = module ? token : 0;
     if (!has_metadata(module, &ret->error))
         return;
+    const struct metadata *metadata = module_metadata(module, token);
     struct source_context context = {.cache = namer->cache, .doubt = &ret->doubt};
     struct name_source source = {
-        .metadata = &module->metadata, .core = namer->core, .argument_lost = note_lost_argument, .context = &context};
+        .metadata = metadata, .core = namer->core, .argument_lost = note_lost_argument, .context = &context};
     enum cdacq_status status = name_method(&source, namer->spelling, token, instance, &ret->text);
     if (status < 0 && instance && namer->spelling->formal) {
         note_doubt(namer->cache, status, module, &ret->doubt);
@@ -87,7 +88,7 @@ static void name_in_module(const struct method_namer *namer, struct module *modu
         reader_status(&namer->cache->reader->raw, &ret->error);
     else if (status < 0)
         module_cache_report(namer->cache, status, module, &ret->error);
-    else if (ret->doubt.status < 0 && !is_generic(&module->metadata, token))
+    else if (ret->doubt.status < 0 && !is_generic(metadata, token))
         ret->doubt = (struct cdacq_error){0};
     ret->unverified |= module->unverified;
 }

@@ -96,12 +96,14 @@ static uint32_t type_def_rid(struct field_reader *reader, uint64_t method_table)
     return rid == UINT16_MAX ? 0 : rid;
 }
 
-static enum cdacq_status metadata_of(struct module_cache *cache, uint64_t method_table, const struct metadata **ret)
+static enum cdacq_status metadata_of(struct module_cache *cache, uint64_t method_table, uint32_t token,
+                                     const struct metadata **ret)
 {
     uint64_t address = read_field(cache->reader, method_table, F_MethodTable_Module);
     if (!address)
         reader_fail(&cache->reader->raw, CDACQ_ERR_CORRUPT, method_table, "MethodTable.Module");
-    return reader_failed(&cache->reader->raw) ? failed_read(cache->reader) : module_cache_metadata(cache, address, ret);
+    return reader_failed(&cache->reader->raw) ? failed_read(cache->reader)
+                                              : module_cache_metadata(cache, address, token, ret);
 }
 
 enum cdacq_status type_handle_definition(struct module_cache *cache, uint64_t handle,
@@ -112,7 +114,8 @@ enum cdacq_status type_handle_definition(struct module_cache *cache, uint64_t ha
         return CDACQ_ERR_CORRUPT;
     uint32_t rid = type_def_rid(reader, handle);
     *ret_token = metadata_token(METADATA_TYPE_DEF, rid);
-    return reader_failed(&reader->raw) || !rid ? failed_read(reader) : metadata_of(cache, handle, ret_metadata);
+    return reader_failed(&reader->raw) || !rid ? failed_read(reader)
+                                               : metadata_of(cache, handle, *ret_token, ret_metadata);
 }
 
 static bool is_instantiated(uint32_t flags)

@@ -75,6 +75,7 @@ struct method_record {
     const struct module *module;              /* that declares it; NULL if there is none or it is not known */
     const struct source_point *source_points; /* sorted by IL offset; filled with the IL offsets */
     uint32_t source_point_count;              /* 0: no line is known */
+    bool il_replaced;                         /* or that cannot be told: the PDB is of other IL */
     bool source_cut;                          /* there are too many lines to read */
     bool source_unverified;                   /* an unconfirmed file named the PDB */
     struct method_function functions[];       /* sorted; none if all of the part is the body */

@@ -69,7 +69,7 @@ static const struct metadata *core_library(struct cdacq_session *session)
         return NULL;
     uint64_t type = read_pointer(&reader->raw, reader->layout->globals[G_StringMethodTable]);
     uint64_t module = type ? read_field(reader, type, F_MethodTable_Module) : 0;
-    if (!module || module_cache_metadata(&session->modules, module, &metadata) != CDACQ_OK)
+    if (!module || module_cache_metadata(&session->modules, module, 0, &metadata) != CDACQ_OK)
         return NULL;
     return metadata;
 }

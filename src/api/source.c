@@ -28,6 +28,8 @@ static const char *why_no_line(struct cdacq_session *session, const struct metho
                    : "the module has no image that could name a PDB";
     if (!file->usable)
         return file->problem ? file->problem : "out of memory";
+    if (record->il_replaced)
+        return "its IL was replaced while the process ran (hot reload or a profiler), and the PDB is of the old one";
     if (record->source_cut)
         return "the method, or the session, has more sequence points than are read";
     return record->source_point_count ? "the code belongs to no line" : "the PDB has no lines of the method";

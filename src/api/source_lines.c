@@ -4,6 +4,8 @@
  */
 #include "src/api/source_lines.h"
 
+#include "contracts/dynamic_il.h"
+#include "contracts/type_system/code_versions.h"
 #include "util/binary_search.h"
 #include "util/escape.h"
 
@@ -139,13 +141,26 @@ static size_t count_points(struct sequence_points points)
     return points.malformed ? 0 : count;
 }
 
+/* Whether the method was compiled from other IL than the assembly's, whose lines are not its own. */
+static bool is_il_replaced(struct cdacq_session *session, const struct method_record *record)
+{
+    struct field_reader *reader = &session->reader;
+    struct reader_task outer = reader_enter(&reader->raw, FUEL_LOOKUP);
+    const struct cdacq_method *method = &record->method;
+    bool replaced = dynamic_il_exists(reader, record->module->address, method->token) ||
+                    (method->method_desc && code_versions_il_version(reader, method->method_desc, method->code_start));
+    (void)reader_leave(&reader->raw, &outer);
+    return replaced;
+}
+
 void record_read_source(struct cdacq_session *session, struct method_record *record)
 {
     struct sequence_points points;
     struct sequence_point point;
     uint32_t rid = metadata_rid(record->method.token);
     struct module_source *source = rid && record->il_point_count ? source_of(session, record->module) : NULL;
-    if (!source || portable_pdb_points(&source->file->pdb, rid, &points) < 0)
+    record->il_replaced = source && is_il_replaced(session, record);
+    if (!source || record->il_replaced || portable_pdb_points(&source->file->pdb, rid, &points) < 0)
         return;
     record->source_cut = !charge_points(session, &points);
     size_t count = record->source_cut ? 0 : count_points(points), total = session->source_point_total + count;

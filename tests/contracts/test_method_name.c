@@ -4,6 +4,7 @@
  */
 #include <stdio.h>
 
+#include "contracts/type_system/code_versions.h"
 #include "contracts/type_system/method_name.h"
 #include "tests/support/check_main.h"
 #include "tests/support/metadata_writer.h"
@@ -691,6 +692,28 @@ START_TEST(tiers_that_are_not_published)
 }
 END_TEST
 
+/* A profiler has the second version compiled from IL of its own. */
+START_TEST(versions_of_il)
+{
+    struct process process = make_process(_i);
+    struct mock *mock = process.mock;
+    uint64_t table = mock_generic_method_table(mock, process.module, INNER, &process.int32, 1);
+    uint64_t desc = mock_method_descs(mock, table, PLAIN, 1, NULL), first = add_code(&process, desc);
+    uint64_t second = add_code(&process, desc);
+    mock_code_version(mock, desc, second, 1);
+    uint64_t state = mock_get(mock, mock_get(mock, desc, "MethodDesc.CodeData"), "MethodDescCodeData.VersioningState");
+    uint64_t node = mock_get(mock, state, "MethodDescVersioningState.NativeCodeVersionNode");
+    mock_set(mock, node, "NativeCodeVersionNode.ILVersionId", 3);
+    struct cdacq_target *target = open_process(&process, CDACQ_NAMES_CSHARP);
+    struct field_reader reader = mock_reader(target);
+    ck_assert_uint_eq(code_versions_il_version(&reader, desc, first), 0);
+    ck_assert_uint_eq(code_versions_il_version(&reader, desc, second), 3);
+    ck_assert(!reader_failed(&reader.raw));
+    cdacq_target_close(target);
+    mock_destroy(mock);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("method_name");
@@ -713,6 +736,7 @@ static Suite *suite(void)
     tcase_add_loop_test(t, names_that_are_too_long, 0, ARCH_COUNT);
     tcase_add_loop_test(t, tiers, 0, ARCH_COUNT);
     tcase_add_loop_test(t, tiers_that_are_not_published, 0, ARCH_COUNT);
+    tcase_add_loop_test(t, versions_of_il, 0, ARCH_COUNT);
     suite_add_tcase(s, t);
     return s;
 }

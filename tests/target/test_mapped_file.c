@@ -514,6 +514,18 @@ static const char *const no_files[] = {
     "../modules0/lib.so",
 };
 
+START_TEST(memory_that_the_kernel_names_is_told_from_files)
+{
+    static const char *const memory[] = {"/memfd:doublemapper (deleted)", "/dev/zero (deleted)",
+                                         "/SYSV00000000 (deleted)"};
+    static const char *const others[] = {"/app/memfd:x", "/app/lib.so (deleted)", "/dev/shm/lib.so", ""};
+    for (size_t i = 0; i < ARRAY_SIZE(memory); i++)
+        ck_assert(mapped_path_is_memory(memory[i]));
+    for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+        ck_assert(!mapped_path_is_memory(others[i]));
+}
+END_TEST
+
 START_TEST(what_never_was_a_file_is_not_opened)
 {
     const char *path = no_files[_i];
@@ -735,6 +747,7 @@ static Suite *suite(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     for (size_t i = 0; i < ARRAY_SIZE(tests); i++)
         tcase_add_test(tc, tests[i]);
+    tcase_add_test(tc, memory_that_the_kernel_names_is_told_from_files);
     tcase_add_loop_test(tc, what_never_was_a_file_is_not_opened, 0, ARRAY_SIZE(no_files));
     tcase_add_loop_test(tc, by_build_id, 0, 3);
     suite_add_tcase(s, tc);
