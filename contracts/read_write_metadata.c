@@ -11,6 +11,7 @@ enum {
     ROOT_SIZE = 24,
     TABLES_HEADER_SIZE = 24,
     BLOB_MAX = 256 * 1024 * 1024,
+    PIECES_MAX = 4096, /* an edit adds some four */
 };
 
 static const char loop[] = "pieces of a module's metadata";
@@ -66,6 +67,8 @@ static bool add_pool(struct field_reader *reader, uint64_t pool, unsigned row_si
             return false;
         if (piece.size > room || piece.size % row_size || piece.size > BLOB_MAX - ret->size)
             return reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, segment, "StgPoolSeg.m_cbSegNext");
+        if (ret->pieces.count == PIECES_MAX)
+            return reader_fail(&reader->raw, CDACQ_ERR_FUEL, segment, loop);
         if (piece.size && !metadata_pieces_append(&ret->pieces, piece))
             return reader_fail(&reader->raw, CDACQ_ERR_NOMEM, segment, loop);
         ret->size += piece.size;
