@@ -5,7 +5,8 @@ was added has the names that the runtime's own perf map gives it, and changed co
     edited.py [RUNTIME...]    "installed" or the version of a runtime pack; default: those in CDACQ_RUNTIMES, else all
 
 Compiles an assembly and a change of it with the compiler of the SDK, and runs both. Asks the process, and createdump's
-cores. A tool that was started before the change must know what the change added.
+cores. A tool that was started before the change must know what the change added. A profiler (rejit.c) has a method
+compiled again from other IL: the new code has no line, the old one has.
 Exit 77 (skipped) where dotnet is missing, unless CDACQ_REQUIRE_DOTNET=1: then that is a failure.
 """
 
@@ -17,12 +18,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 import lab
 import stack_run
 
 RUNTIMES = ["installed", "9.0.22", "8.0.33"]
 TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
+REJIT = os.environ.get("CDACQ_REJIT", "librejit.so")
+NO_REJIT = "8."  # versions of code are not described
 # The methods and lines of each thread, innermost first. The code of Changed is of two versions.
 CHANGED = ("Work.Changed(int)", None)
 BEFORE = [[("Work.Untouched()", 7)], [("Work.Changed(int)", 12)]]
@@ -32,6 +36,7 @@ THREADS = [
     [("Further<int>.Inner<U>.Deep(int, U)", None), ("Further<int>.Run<U>(U)", None), CHANGED],
     [("Work.<>c.<Changed>b__2#1_0#1(int)", None), CHANGED],
 ]
+COMPILED_AGAIN = [*BEFORE, [("Work.Untouched()", None)]]
 OF_BYTES = [[("Work.Untouched()", None)]]
 LEAST = 6  # methods that the perf map has and cdacq names
 
@@ -57,9 +62,9 @@ def compile_edits(work, command, runtime):
 
 
 @contextlib.contextmanager
-def running(command, host, folder):
-    environment = dict(os.environ, DOTNET_MODIFIABLE_ASSEMBLIES="debug", DOTNET_PerfMapEnabled="1",
-                       DOTNET_PerfMapShowOptimizationTiers="0", DOTNET_PerfMapJitDumpPath=folder)
+def running(command, host, folder, **environment):
+    environment = dict(os.environ, DOTNET_PerfMapEnabled="1", DOTNET_PerfMapShowOptimizationTiers="0",
+                       DOTNET_PerfMapJitDumpPath=folder, **environment)
     process = subprocess.Popen([*command, os.path.join(host, "Host.dll"), folder], stdin=subprocess.PIPE,
                                stdout=subprocess.PIPE, env=environment, text=True)
     try:
@@ -159,6 +164,24 @@ def judge(work, process, folder):
     return count, wrong + differ
 
 
+def judge_rejit(command, host, folder):
+    done = os.path.join(folder, "rejit")
+    environment = {"CORECLR_ENABLE_PROFILING": "1", "CORECLR_PROFILER": "{846f5f1c-f9ae-4b07-969e-05c26bc060d8}",
+                   "CORECLR_PROFILER_PATH": os.path.abspath(REJIT), "CDACQ_REJIT_DONE": done}
+    with running(command, host, folder, **environment) as process:
+        end = time.monotonic() + lab.READY_SECONDS
+        while not os.path.exists(done):
+            if time.monotonic() > end:
+                raise lab.LabError("the profiler requested nothing")
+            time.sleep(0.1)
+        process.stdin.write("again\n")
+        process.stdin.flush()
+        expect(process, "again")
+        wrong = compare("rejit", process.pid, COMPILED_AGAIN)
+        core = lab.Target(folder, process, None).createdump("full", os.path.join(folder, "rejit.core"))
+        return wrong + compare("rejit, full", core, COMPILED_AGAIN)
+
+
 def main():
     runtimes = sys.argv[1:] or os.environ.get("CDACQ_RUNTIMES", "").split() or RUNTIMES
     failed = 0
@@ -169,8 +192,11 @@ def main():
             for runtime in runtimes:
                 command, framework = stack_run.runtime_command(work, runtime)
                 folder = compile_edits(work, command, runtime)
-                with running(command, build(work, "edited", framework), folder) as process:
+                host = build(work, "edited", framework)
+                with running(command, host, folder, DOTNET_MODIFIABLE_ASSEMBLIES="debug") as process:
                     count, wrong = judge(work, process, folder)
+                if not runtime.startswith(NO_REJIT):
+                    wrong += judge_rejit(command, host, folder)
                 print(f"{runtime}: {count} names, {len(wrong)} differences")
                 for one in wrong:
                     print("  " + one)

@@ -2,8 +2,8 @@ using System.Reflection;
 using System.Reflection.Metadata;
 using System.Runtime.Loader;
 
-// Host FOLDER: starts threads in FOLDER/Edited.dll. At the first line of its input it changes the assembly and starts
-// threads in what was changed and added.
+// Host FOLDER: starts threads in FOLDER/Edited.dll. At the first line of its input it starts another one in the same
+// method, or, if the line is "change", it changes the assembly and starts threads in what was changed and added.
 string PathOf(string suffix) => Path.Combine(args[0], "Edited" + suffix);
 byte[] Read(string suffix) => File.ReadAllBytes(PathOf(suffix));
 
@@ -20,8 +20,14 @@ Start(edited, "Untouched");
 Start(edited, "Changed", Timeout.Infinite);
 Thread.Sleep(1000);
 Console.WriteLine("started");
-if (Console.ReadLine() is null)
+if (Console.ReadLine() != "change")
+{
+    Start(edited, "Untouched");
+    Thread.Sleep(1000);
+    Console.WriteLine("again");
+    Console.In.ReadToEnd();
     return;
+}
 MetadataUpdater.ApplyUpdate(edited, Read(".metadata"), Read(".il"), Read(".lines"));
 Start(edited, "Changed", Timeout.Infinite);
 for (int way = 1; way <= 3; way++)
