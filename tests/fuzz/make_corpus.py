@@ -521,6 +521,17 @@ def locks():
             word(chance.randrange(1 << 16), chance.randrange(4), chance.randrange(1 << 13)) for _ in range(1 + 3 * seed))
 
 
+def added_code():
+    """For fuzz_added_code: the process, then words to overwrite."""
+    for process in range(4):
+        yield f"nothing-{process}", bytes([process])
+    for seed in range(24):
+        chance = random.Random(seed)
+        yield f"words-{seed}", bytes([seed]) + b"".join(
+            struct.pack("<HBH", chance.randrange(1 << 16), chance.randrange(4), chance.randrange(1 << chance.choice((3, 8, 16))))
+            for _ in range(1 + seed))
+
+
 def main():
     for name, inputs in (
         ("fuzz_core", cores()),
@@ -537,6 +548,7 @@ def main():
         ("fuzz_unpacker", compressed()),
         ("fuzz_portable_pdb", pdbs()),
         ("fuzz_locks", locks()),
+        ("fuzz_added_code", added_code()),
     ):
         folder = HERE / "corpus" / name
         folder.mkdir(parents=True, exist_ok=True)
