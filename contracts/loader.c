@@ -369,12 +369,14 @@ static void refuse_other_assembly(struct module *module, struct field_reader *re
 
 static void open_read_write(struct module *module, struct field_reader *reader)
 {
-    bool found = read_write_metadata_find(reader, module->address, &module->read_write);
-    if (!found) {
+    struct module **loaded = modules_find(&module->cache->modules, (struct module_key){module->address, MODULE_LOADED});
+    const char *path = loaded && (*loaded)->path ? (*loaded)->path : "a module";
+    module->path = strdup(path_basename(path));
+    if (!read_write_metadata_find(reader, module->address, &module->read_write)) {
         module->status = reader_status(&reader->raw, &module->error);
         if (module->status >= 0)
             module->status = error_set(&module->error, CDACQ_ERR_MODULE, module->address,
-                                       "the metadata of the module at 0x%" PRIx64 " lacks the row", module->address);
+                                       "%s: its metadata lacks a row that the runtime refers to", path_basename(path));
         return;
     }
     module->metadata_bytes =
