@@ -1,7 +1,7 @@
 /*
  * rejit.c: a profiler, as the runtime loads it, that has a method compiled again from other IL: Work.Untouched of
  * Edited.dll, with nops at its beginning, after its first compilation. It makes the file $CDACQ_REJIT_DONE when the
- * runtime has taken the request. The tables of functions are in the order of dotnet/runtime src/coreclr/inc/corprof.idl.
+ * runtime has taken the request. The tables of functions have the order of dotnet/runtime src/coreclr/inc/corprof.idl.
  */
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /*
- * added_code.h: a process whose module has a method and a type that its image lacks: the module's metadata is in pieces,
- * as the runtime keeps it after an edit.
+ * added_code.h: a process whose module has a method and a type that its image lacks: the module's metadata is in
+ * pieces, as the runtime keeps it after an edit.
  */
 #ifndef CDACQ_TESTS_SUPPORT_ADDED_CODE_H
 #define CDACQ_TESTS_SUPPORT_ADDED_CODE_H
