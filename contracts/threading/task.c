@@ -90,7 +90,7 @@ struct continuations {
     unsigned left;
 };
 
-/* From a continuation to the task or event that it completes or runs. 0: another one. */
+/* From a continuation to the task, event or box that it completes or runs. 0: another one. */
 static uint64_t resolve(struct threading_types *types, uint64_t object, enum threading_type *ret_type)
 {
     for (unsigned i = 0; i < CONTINUATION_STEPS; i++) {
@@ -99,9 +99,9 @@ static uint64_t resolve(struct threading_types *types, uint64_t object, enum thr
                                     : type == THREADING_AWAIT         ? THREADING_AWAIT_ACTION
                                     : type == THREADING_CONTINUE_WITH ? THREADING_CONTINUE_WITH_TASK
                                                                       : THREADING_FIELD_COUNT;
-        if (type == THREADING_TASK || type == THREADING_EVENT || type == THREADING_LIST)
+        if (next == THREADING_FIELD_COUNT)
             return object;
-        if (next == THREADING_FIELD_COUNT || !threading_read(types, object, next, &object))
+        if (!threading_read(types, object, next, &object))
             return 0;
     }
     return 0;
@@ -132,68 +132,16 @@ void task_each_continuation(struct threading_types *types, uint64_t task,
         visit(context, object, type);
 }
 
-/*
- * A state machine keeps the awaiter, which has the task. Whatever word of the box it is, the continuation of the task
- * shows that it is the right one.
- */
-uint64_t task_awaited(struct threading_types *types, uint64_t task,
-                      bool (*leads_to)(void *context, uint64_t task, uint64_t object), void *context)
-{
-    struct field_reader *reader = types->cache->reader;
-    unsigned width = reader->raw.pointer_size;
-    struct reader_task outer = reader_enter(&reader->raw, FUEL_LOOKUP);
-    uint64_t size = object_size(reader, task);
-    (void)reader_leave(&reader->raw, &outer);
-    size = MIN(size, (uint64_t)TASK_WORDS_MAX * width);
-    for (uint64_t at = width; at + width < size && types->reads_left; at += width) {
-        outer = reader_enter(&reader->raw, FUEL_LOOKUP);
-        uint64_t word = read_pointer(&reader->raw, task + at);
-        if (reader_leave(&reader->raw, &outer).status < 0)
-            return 0;
-        types->reads_left--;
-        if (word != task && threading_type_of(types, word, false) == THREADING_TASK && leads_to(context, word, task))
-            return word;
-    }
-    return 0;
-}
-
 /* ---- What it runs ---- */
 
-/* Whether a MethodTable is AsyncStateMachineBox`1 in AsyncTaskMethodBuilder`1, or derived from it. */
-static uint64_t machine_of(struct threading_types *types, uint64_t method_table)
+uint64_t task_entry_point(struct threading_types *types, uint64_t task)
 {
-    static const char name[] = "AsyncStateMachineBox`1";
-    struct field_reader *reader = types->cache->reader;
-    const struct metadata *metadata;
-    struct metadata_type_def row;
-    uint32_t token, count = 0;
-    uint64_t arguments;
-    for (unsigned i = 0; i < HIERARCHY_MAX && method_table && reader_step(&reader->raw, "base types"); i++) {
-        bool equal = false;
-        if (read_field(reader, method_table, F_MethodTable_Module) == types->core &&
-            type_handle_definition(types->cache, method_table, &metadata, &token) == CDACQ_OK &&
-            metadata_type_def(metadata, metadata_rid(token), &row) == CDACQ_OK &&
-            metadata_string_equals(metadata, row.name, name, sizeof name - 1, &equal) == CDACQ_OK && equal &&
-            type_handle_arguments(types->cache, method_table, &arguments, &count) == CDACQ_OK && count)
-            return read_pointer(&reader->raw, arguments + (uint64_t)(count - 1) * reader->raw.pointer_size);
-        method_table = method_table_parent(reader, method_table);
-    }
-    return 0;
-}
-
-void task_read_body(struct threading_types *types, uint64_t task, uint64_t *ret_entry, uint64_t *ret_machine)
-{
-    struct field_reader *reader = types->cache->reader;
     uint64_t action, entry = 0;
-    struct reader_task outer = reader_enter(&reader->raw, FUEL_NAME);
-    uint64_t machine = machine_of(types, object_method_table(reader, task));
-    *ret_machine = reader_leave(&reader->raw, &outer).status < 0 ? 0 : machine;
-    *ret_entry = 0;
-    if (*ret_machine || !threading_read(types, task, THREADING_TASK_ACTION, &action) ||
+    if (!threading_read(types, task, THREADING_TASK_ACTION, &action) ||
         threading_type_of(types, action, true) != THREADING_DELEGATE)
-        return;
+        return 0;
     /* A delegate of a static method enters it by a stub, and has the method's entry point besides. */
     if (threading_read(types, action, THREADING_DELEGATE_METHOD_AUX, &entry) && !entry)
         (void)threading_read(types, action, THREADING_DELEGATE_METHOD, &entry);
-    *ret_entry = entry;
+    return entry;
 }

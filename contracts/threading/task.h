@@ -1,7 +1,5 @@
 /*
- * task.h: System.Threading.Tasks.Task: its state, what it runs, and what its completion leads to. An async method has a
- * task that is also the box of its state machine; the fields of the state machine refer to the task that it awaits, and
- * that task's continuation refers to the box.
+ * task.h: System.Threading.Tasks.Task: its state, what it runs, and what its completion leads to.
  * Source: dotnet/runtime src/libraries/System.Private.CoreLib/src/System/Threading/Tasks/{Task,TaskContinuation}.cs;
  * src/libraries/System.Private.CoreLib/src/System/Runtime/CompilerServices/AsyncTaskMethodBuilderT.cs.
  */
@@ -12,7 +10,6 @@
 
 enum {
     CONTINUATIONS_MAX = 1 << 20, /* of one task */
-    TASK_WORDS_MAX = 4096,       /* of a box that are searched for the task that it awaits */
     TASK_ARRAY_MAX = 64 * 1024,  /* elements of a list of tasks */
 };
 
@@ -40,24 +37,14 @@ bool task_read_status(struct threading_types *types, uint64_t task, enum task_st
 const char *task_status_text(enum task_status status);
 
 /*
- * Calls `visit` for each object that the task's completion leads to: a task, or an event that a thread waits for. False
- * from `visit` ends it.
+ * Calls `visit` for each object that the task's completion leads to: a task, an event that a thread waits for, or an
+ * object of another type, such as a pooled box. False from `visit` ends it.
  */
 void task_each_continuation(struct threading_types *types, uint64_t task,
                             bool (*visit)(void *context, uint64_t object, enum threading_type type), void *context);
 
-/*
- * The task that an async method's task awaits, 0 if there is none or it is not known. `leads_to` says whether the
- * completion of `task` leads to `object`.
- */
-uint64_t task_awaited(struct threading_types *types, uint64_t task,
-                      bool (*leads_to)(void *context, uint64_t task, uint64_t object), void *context);
-
-/*
- * What a task runs: the delegate's target method's entry point in *ret_entry, or the method table of the state machine
- * in *ret_machine; 0 for what is not known.
- */
-void task_read_body(struct threading_types *types, uint64_t task, uint64_t *ret_entry, uint64_t *ret_machine);
+/* The entry point of the method that the task runs. 0: it runs none, or it is not known. */
+uint64_t task_entry_point(struct threading_types *types, uint64_t task);
 
 /* Calls `visit` for each element of a List<T> of objects, up to TASK_ARRAY_MAX. False from `visit` ends it. */
 void list_each(struct threading_types *types, uint64_t list, bool (*visit)(void *context, uint64_t object),

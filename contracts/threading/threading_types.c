@@ -6,22 +6,24 @@
 #include "formats/metadata_members.h"
 #include "formats/names/signature.h"
 
+/* The types, some by one of several names. */
 static const struct {
+    enum threading_type type;
     const char *space, *name;
-} type_names[THREADING_TYPE_COUNT] = {
-    [THREADING_LOCK] = {"System.Threading", "Lock"},
-    [THREADING_TASK] = {"System.Threading.Tasks", "Task"},
-    [THREADING_EVENT] = {"System.Threading", "ManualResetEventSlim"},
-    [THREADING_SEMAPHORE] = {"System.Threading", "SemaphoreSlim"},
-    [THREADING_THREAD] = {"System.Threading", "Thread"},
-    [THREADING_WAIT_HANDLE] = {"System.Threading", "WaitHandle"},
-    [THREADING_SAFE_HANDLE] = {"Microsoft.Win32.SafeHandles", "SafeWaitHandle"},
-    [THREADING_DELEGATE] = {"System", "Delegate"},
-    [THREADING_LIST] = {"System.Collections.Generic", "List`1"},
-    [THREADING_AWAIT] = {"System.Threading.Tasks", "AwaitTaskContinuation"},
-    [THREADING_CONTINUE_WITH] = {"System.Threading.Tasks", "ContinueWithTaskContinuation"},
-    [THREADING_ANY] = {"", "CompleteOnInvokePromise"},
-    [THREADING_TWO_ANY] = {"", "TwoTaskWhenAnyPromise`1"},
+} type_names[] = {
+    {THREADING_LOCK, "System.Threading", "Lock"},
+    {THREADING_TASK, "System.Threading.Tasks", "Task"},
+    {THREADING_EVENT, "System.Threading", "ManualResetEventSlim"},
+    {THREADING_SEMAPHORE, "System.Threading", "SemaphoreSlim"},
+    {THREADING_THREAD, "System.Threading", "Thread"},
+    {THREADING_WAIT_HANDLE, "System.Threading", "WaitHandle"},
+    {THREADING_SAFE_HANDLE, "Microsoft.Win32.SafeHandles", "SafeWaitHandle"},
+    {THREADING_DELEGATE, "System", "Delegate"},
+    {THREADING_LIST, "System.Collections.Generic", "List`1"},
+    {THREADING_AWAIT, "System.Threading.Tasks", "AwaitTaskContinuation"},
+    {THREADING_CONTINUE_WITH, "System.Threading.Tasks", "ContinueWithTaskContinuation"},
+    {THREADING_ANY, "", "CompleteOnInvokePromise`1"},
+    {THREADING_ANY, "", "TwoTaskWhenAnyPromise`1"},
 };
 
 static const struct {
@@ -83,10 +85,10 @@ static enum threading_type identify(struct threading_types *types, uint64_t meth
     uint32_t token;
     if (type_handle_definition(types->cache, method_table, &metadata, &token) != CDACQ_OK)
         return THREADING_OTHER;
-    for (unsigned i = THREADING_OTHER + 1; i < THREADING_TYPE_COUNT; i++) {
+    for (size_t i = 0; i < ARRAY_SIZE(type_names); i++) {
         bool equal = false;
         if (metadata_type_is(metadata, token, type_names[i].space, type_names[i].name, &equal) == CDACQ_OK && equal)
-            return (enum threading_type)i;
+            return type_names[i].type;
     }
     return THREADING_OTHER;
 }

@@ -26,8 +26,6 @@ enum threading_type {
     THREADING_AWAIT,         /* System.Threading.Tasks.AwaitTaskContinuation */
     THREADING_CONTINUE_WITH, /* System.Threading.Tasks.ContinueWithTaskContinuation */
     THREADING_ANY,           /* a Task that completes when one of several does: Task.WhenAny, Task.WaitAny */
-    THREADING_TWO_ANY,       /* likewise */
-    THREADING_TYPE_COUNT
 };
 
 enum threading_field {
@@ -85,7 +83,7 @@ void threading_types_deinit(struct threading_types *types);
 
 static inline bool threading_is_task(enum threading_type type)
 {
-    return type == THREADING_TASK || type == THREADING_ANY || type == THREADING_TWO_ANY;
+    return type == THREADING_TASK || type == THREADING_ANY;
 }
 
 /*

@@ -65,15 +65,18 @@ enum cdacq_wait_source {
     CDACQ_WAIT_BY_SCAN,    /* a guess: a word of the frame, or a register, points to an object of the right kind */
 };
 
-/* A Task. */
+/*
+ * A Task, or another source of a value that an async method awaits (IValueTaskSource): an async iterator, or the state
+ * of a channel, timer or socket operation.
+ */
 struct cdacq_task {
     size_t size;
     uint64_t object;
     const char *type;
-    const char *status; /* System.Threading.Tasks.TaskStatus: "WaitingForActivation"; NULL: not known */
+    const char *status; /* System.Threading.Tasks.TaskStatus: "WaitingForActivation"; NULL: not known, or no Task */
     /*
-     * The async method that it belongs to, or the method that it runs; NULL: not known. Formal parameters replace type
-     * arguments that cannot be read.
+     * The async method or iterator that it belongs to, or the method that it runs; NULL: not known. Formal parameters
+     * replace type arguments that cannot be read.
      */
     const char *method;
     int tid; /* the thread that runs it; 0: none, or not known */
@@ -99,7 +102,7 @@ struct cdacq_wait {
     int blocker_tid;     /* 0: none, or not known */
     uint32_t blocker_id; /* 0: likewise */
     const char *blocker_name;
-    /* Of CDACQ_WAIT_TASK: that task, then the task that it awaits, and so on as far as known. */
+    /* Of CDACQ_WAIT_TASK: that task, then what it awaits, and so on as far as known. */
     const struct cdacq_task *tasks;
     size_t task_count;
 };

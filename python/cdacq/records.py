@@ -359,7 +359,7 @@ class Lock(NamedTuple):
 
 
 class Task(NamedTuple):
-    """A Task that a thread waits for, or that such a task awaits."""
+    """A Task that a thread waits for, or what such a task awaits: a task, or another source of a value."""
     object: int
     type: str | None
     status: str | None

@@ -1,8 +1,9 @@
 /*
  * task_chains.c: which task waits for which. A running task is followed along its continuations: whatever they complete
- * or run has to wait for it. From a task that does not run, the state machine of its async method leads to the task
- * that it awaits.
+ * or run has to wait for it. From a task that does not run, the state machine of its async method leads to what it
+ * awaits: a task, or another source of a value.
  */
+#include "contracts/threading/async_method.h"
 #include "src/api/wait_graph.h"
 
 struct following {
@@ -67,12 +68,14 @@ static struct cdacq_task describe(struct cdacq_wait_graph *graph, uint64_t task,
 {
     const struct task_link *run = task_table_find(&graph->runners, task);
     enum task_status status;
+    bool has_status = threading_is_task(threading_type_of(&graph->types, task, true)) &&
+                      task_read_status(&graph->types, task, &status);
     *ret_runner = run ? (int)run->other : NO_THREAD;
     return (struct cdacq_task){
         .size = sizeof(struct cdacq_task),
         .object = task,
         .type = graph_type_name(graph, task),
-        .status = task_read_status(&graph->types, task, &status) ? task_status_text(status) : NULL,
+        .status = has_status ? task_status_text(status) : NULL,
         .method = graph_task_method(graph, task),
         .tid = run ? graph->threads.items[run->other].tid : 0,
     };
@@ -83,15 +86,17 @@ static bool leads_to(void *context, uint64_t task, uint64_t object)
     return graph_task_leads_to(context, task, object);
 }
 
-/* The task that a task waits for, and that is not complete; 0: none is known. */
+/* What a task waits for, and that is not complete; 0: nothing is known. */
 static uint64_t next_task(struct cdacq_wait_graph *graph, uint64_t task)
 {
     const struct task_link *link = task_table_find(&graph->awaits, task);
     if (link)
         return link->other;
-    if (threading_type_of(&graph->types, task, true) != THREADING_TASK)
+    struct async_method method;
+    if (threading_type_of(&graph->types, task, true) == THREADING_ANY ||
+        !async_method_find(&graph->types, task, &method))
         return 0;
-    uint64_t awaited = task_awaited(&graph->types, task, leads_to, graph);
+    uint64_t awaited = async_method_awaited(&graph->types, &method, leads_to, graph);
     if (awaited)
         (void)link_task(graph, task, awaited);
     return awaited;

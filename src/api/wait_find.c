@@ -62,10 +62,21 @@ static void set_object(struct cdacq_wait *wait, enum cdacq_wait_kind kind, const
 
 /* ---- Waits by kind. False: it has ended, and the thread only has to notice. ---- */
 
+/* Whether the last thread itself runs the task. */
+static bool is_own_task(const struct cdacq_wait_graph *graph, uint64_t task)
+{
+    for (size_t i = graph->runs.count; i && graph->runs.items[i - 1].other == graph->threads.count - 1; i--)
+        if (graph->runs.items[i - 1].waiter == task)
+            return true;
+    return false;
+}
+
 static bool wait_for_task(struct cdacq_wait_graph *graph, uint64_t event, struct cdacq_wait *wait)
 {
     struct wait_candidate task = candidate_of(&graph->current, WAIT_ROLE_TASK);
     enum task_status status;
+    if (task.by == CDACQ_WAIT_BY_SCAN && is_own_task(graph, task.object)) /* the stack refers to it in any case */
+        task = (struct wait_candidate){0};
     if (task.object && task_read_status(&graph->types, task.object, &status) && task_is_completed(status))
         return false;
     set_object(wait, CDACQ_WAIT_TASK, &task, task.object && event && graph_task_leads_to(graph, task.object, event));

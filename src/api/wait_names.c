@@ -3,6 +3,7 @@
  */
 #include "contracts/execution_manager/execution_manager.h"
 #include "contracts/objects/object.h"
+#include "contracts/threading/async_method.h"
 #include "contracts/type_system/method_name.h"
 #include "contracts/type_system/type_handle.h"
 #include "formats/names/namer.h"
@@ -78,18 +79,19 @@ static void name_entry(struct cdacq_wait_graph *graph, uint64_t entry, struct te
 const char *graph_task_method(struct cdacq_wait_graph *graph, uint64_t task)
 {
     struct text text = {0};
-    uint64_t entry, machine;
+    struct async_method method;
     reader_begin(&graph->session->reader.raw, FUEL_NAME);
-    task_read_body(&graph->types, task, &entry, &machine);
-    uint64_t key = machine ? machine : entry;
+    if (!async_method_find(&graph->types, task, &method))
+        return NULL;
+    uint64_t key = method.type ? method.type : task_entry_point(&graph->types, task);
     if (!key)
         return NULL;
     const struct type_name *known = type_names_find(&graph->method_names, key);
     if (known || graph->method_names.count == WAIT_NAMES_MAX)
         return known ? known->name : NULL;
-    if (machine)
-        name_machine(graph, machine, &text);
+    if (method.type)
+        name_machine(graph, method.type, &text);
     else
-        name_entry(graph, entry, &text);
+        name_entry(graph, key, &text);
     return keep(graph, &graph->method_names, key, &text);
 }

@@ -260,6 +260,117 @@ START_TEST(completed_task)
 }
 END_TEST
 
+/* A scan of the stack comes upon the task that the thread runs: that is not what it waits for. */
+START_TEST(guessed_own_task)
+{
+    uint64_t task = lock_heap_object(&heap, LOCK_HEAP_TASK), event = lock_heap_object(&heap, LOCK_HEAP_EVENT);
+    run_task(task, 0);
+    wait_for_task(task, event);
+    ck_assert_int_eq(cdacq_wait_graph_complete(graph, &error), CDACQ_OK);
+    ck_assert_int_eq(wait_of(0)->by, CDACQ_WAIT_BY_NOTHING);
+    ck_assert_str_eq(found_deadlocks(), "");
+}
+END_TEST
+
+/* ---- What async methods await ---- */
+
+/* A word of an object, the first of those that are free. */
+static void refer(uint64_t object, unsigned word, uint64_t to)
+{
+    lock_heap_put(&heap, object + FREE_WORDS + 8 * word, to, 8);
+}
+
+/* The box of an async method; thread 0 waits for it. */
+static uint64_t waited_box(uint64_t *ret_event)
+{
+    uint64_t box = lock_heap_object(&heap, LOCK_HEAP_BOX);
+    *ret_event = lock_heap_object(&heap, LOCK_HEAP_EVENT);
+    lock_heap_put(&heap, box + TASK_CONTINUATION, *ret_event, 8);
+    return box;
+}
+
+static const struct cdacq_wait *wait_for_box(uint64_t box, uint64_t event)
+{
+    wait_for_task(box, event);
+    ck_assert_int_eq(cdacq_wait_graph_complete(graph, &error), CDACQ_OK);
+    ck_assert_uint_ge(wait_of(0)->task_count, 1);
+    return wait_of(0);
+}
+
+/* A box that holds its state machine, and one that refers to it, as builds without optimisation have it. */
+START_TEST(awaited_task)
+{
+    uint64_t event, box = waited_box(&event), other = lock_heap_object(&heap, LOCK_HEAP_TASK);
+    uint64_t inner = lock_heap_object(&heap, LOCK_HEAP_BOX), leaf = lock_heap_object(&heap, LOCK_HEAP_TASK);
+    uint64_t machine = lock_heap_object(&heap, LOCK_HEAP_MACHINE);
+    refer(box, 0, other); /* which it does not await */
+    refer(box, 1, inner);
+    lock_heap_put(&heap, inner + TASK_CONTINUATION, box, 8);
+    refer(inner, 0, machine);
+    refer(machine, 1, leaf);
+    lock_heap_put(&heap, leaf + TASK_CONTINUATION, inner, 8);
+    const struct cdacq_wait *wait = wait_for_box(box, event);
+    ck_assert_uint_eq(wait->task_count, 3);
+    ck_assert_uint_eq(wait->tasks[1].object, inner);
+    ck_assert_uint_eq(wait->tasks[2].object, leaf);
+}
+END_TEST
+
+/* A source is one only if its continuation, a delegate, is given the box. */
+START_TEST(awaited_source)
+{
+    uint64_t event, box = waited_box(&event), source = lock_heap_object(&heap, LOCK_HEAP_OBJECT);
+    uint64_t continuation = _i ? lock_heap_object(&heap, LOCK_HEAP_DELEGATE) : source;
+    refer(box, 0, source);
+    lock_heap_put(&heap, source + 8, continuation, 8);
+    lock_heap_put(&heap, source + 16, box, 8);
+    const struct cdacq_wait *wait = wait_for_box(box, event);
+    ck_assert_uint_eq(wait->task_count, _i ? 2 : 1);
+    if (_i) {
+        ck_assert_uint_eq(wait->tasks[1].object, source);
+        ck_assert_ptr_null(wait->tasks[1].status);
+    }
+}
+END_TEST
+
+/* An async iterator awaits a task by a box of its own. */
+START_TEST(awaited_iterator)
+{
+    uint64_t event, box = waited_box(&event), iterator = lock_heap_object(&heap, LOCK_HEAP_MACHINE);
+    uint64_t own = lock_heap_object(&heap, LOCK_HEAP_BOX), leaf = lock_heap_object(&heap, LOCK_HEAP_TASK);
+    uint64_t machine = lock_heap_object(&heap, LOCK_HEAP_MACHINE);
+    refer(box, 0, machine);
+    refer(machine, 0, iterator);
+    lock_heap_put(&heap, iterator + 8, lock_heap_object(&heap, LOCK_HEAP_DELEGATE), 8);
+    lock_heap_put(&heap, iterator + 16, box, 8);
+    lock_heap_put(&heap, iterator + 24, own, 8);
+    lock_heap_put(&heap, iterator + 32, leaf, 8);
+    refer(own, 0, iterator);
+    lock_heap_put(&heap, leaf + TASK_CONTINUATION, own, 8);
+    const struct cdacq_wait *wait = wait_for_box(box, event);
+    ck_assert_uint_eq(wait->task_count, 3);
+    ck_assert_uint_eq(wait->tasks[1].object, iterator);
+    ck_assert_uint_eq(wait->tasks[2].object, leaf);
+}
+END_TEST
+
+/* Another task than the one that a thread runs may end the wait: there is no deadlock. */
+START_TEST(awaited_any)
+{
+    uint64_t event, box = waited_box(&event), any = lock_heap_object(&heap, LOCK_HEAP_ANY);
+    uint64_t run = lock_heap_object(&heap, LOCK_HEAP_TASK);
+    refer(box, 0, any);
+    refer(any, 0, run);
+    lock_heap_put(&heap, any + TASK_CONTINUATION, box, 8);
+    lock_heap_put(&heap, run + TASK_CONTINUATION, any, 8);
+    run_task(run, 0);
+    const struct cdacq_wait *wait = wait_for_box(box, event);
+    ck_assert_uint_eq(wait->task_count, 2);
+    ck_assert_uint_eq(wait->tasks[1].object, any);
+    ck_assert_str_eq(found_deadlocks(), "");
+}
+END_TEST
+
 /* Tasks whose continuations lead to each other, and a list that contains itself. */
 START_TEST(circles_of_tasks)
 {
@@ -389,7 +500,12 @@ static Suite *suite(void)
     tcase_add_test(tc, monitors_of_net_11);
     tcase_add_test(tc, deadlock_through_tasks);
     tcase_add_test(tc, guessed_task);
+    tcase_add_test(tc, guessed_own_task);
     tcase_add_test(tc, completed_task);
+    tcase_add_test(tc, awaited_task);
+    tcase_add_loop_test(tc, awaited_source, 0, 2);
+    tcase_add_test(tc, awaited_iterator);
+    tcase_add_test(tc, awaited_any);
     tcase_add_test(tc, circles_of_tasks);
     tcase_add_test(tc, lying_tables);
     tcase_add_test(tc, unreadable_sync_blocks);

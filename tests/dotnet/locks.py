@@ -5,7 +5,7 @@ threads, and the monitors are those of the runtime's own debugger services (ClrM
     locks.py [RUNTIME...]    "installed" or the version of a runtime pack; default: those in CDACQ_RUNTIMES, else all,
                             of which the first has its cores of all kinds judged, and the others a share
 
-Runs the program `locks` in each of its ways, and asks the running process, createdump's cores of all kinds and the
+Runs the program `locks` in each of its ways, with the code optimised by the compiler and once without, and asks the running process, createdump's cores of all kinds and the
 kernel's core. The process and the cores with a heap must say all that the program said; the others may say less, but
 nothing else. A snapshot of the kernel's core must say what that core says.
 Exit 77 (skipped) where dotnet is missing, unless CDACQ_REQUIRE_DOTNET=1: then that is a failure.
@@ -39,7 +39,7 @@ class Facts:
     """What the program said."""
 
     def __init__(self, lines):
-        self.threads, self.objects, self.held, self.waiters, self.waits, self.deadlocks, self.idle = {}, {}, [], {}, {}, [], []
+        self.threads, self.objects, self.held, self.waiters, self.waits, self.chains, self.deadlocks, self.idle = {}, {}, [], {}, {}, {}, [], []
         for word, *words in (line.split() for line in lines):
             if word == "thread":
                 self.threads[words[0]] = int(words[1])
@@ -51,6 +51,8 @@ class Facts:
                 self.waiters[words[0]] = int(words[1])
             elif word == "wait":
                 self.waits[words[0]] = (words[1], words[2])
+            elif word == "chain":
+                self.chains[words[0]] = words[1:]
             elif word == "deadlock":
                 self.deadlocks.append(words)
             elif word == "idle":
@@ -111,6 +113,19 @@ def compare_waits(facts, report, whole):
     return wrong
 
 
+def compare_chains(facts, report, whole):
+    """What the awaited tasks await: without a heap, names may be missing, and the chain may end earlier."""
+    wrong, waits = [], {wait["tid"]: wait for wait in report["waits"]}
+    for name, expected in facts.chains.items():
+        wait = waits.get(facts.threads[name])
+        found = [task["method"] or task["type"] for task in wait["tasks"]] if wait else []
+        if not whole:
+            expected = [one and right for one, right in zip(found, expected)]
+        if found != expected:
+            wrong.append(f"{name} waits for {found}")
+    return wrong
+
+
 def compare_deadlocks(facts, report, whole):
     expected = {circle([facts.threads[name] for name in names]) for names in facts.deadlocks}
     found = [circle([wait["tid"] for wait in deadlock["waits"]]) for deadlock in report["deadlocks"]]
@@ -121,7 +136,7 @@ def compare_deadlocks(facts, report, whole):
 
 
 def compare(facts, report, whole):
-    return compare_locks(facts, report, whole) + compare_waits(facts, report, whole) + compare_deadlocks(facts, report, whole)
+    return compare_locks(facts, report, whole) + compare_waits(facts, report, whole) + compare_chains(facts, report, whole) + compare_deadlocks(facts, report, whole)
 
 
 def ask(target):
@@ -178,19 +193,19 @@ def check_texts(facts, pid):
     return wrong, signature
 
 
-def command_of(work, runtime):
+def command_of(work, runtime, configuration):
     framework = "net10.0" if runtime == "installed" else f"net{runtime.partition('.')[0]}.0"
-    out = os.path.join(work, "locks-" + framework)
+    out = os.path.join(work, f"locks-{framework}-{configuration}")
     if not os.path.exists(os.path.join(out, "Locks.dll")):
-        lab.run(["dotnet", "build", os.path.join(HERE, "locks"), "-c", "Release", "-o", out, "--nologo", "-v", "q",
+        lab.run(["dotnet", "build", os.path.join(HERE, "locks"), "-c", configuration, "-o", out, "--nologo", "-v", "q",
                  f"-p:DemoFramework={framework}", f"-p:BaseIntermediateOutputPath={out}-obj/"])
     start = ["dotnet"] if runtime == "installed" else [lab.private_dotnet(work, runtime), "exec", "--fx-version", runtime]
     return start + [os.path.join(out, "Locks.dll")]
 
 
 @contextlib.contextmanager
-def running(work, runtime, *way):
-    process = subprocess.Popen(command_of(work, runtime) + list(way), cwd=work, stdout=subprocess.PIPE, text=True, preexec_fn=lab.allow_cores)
+def running(work, runtime, *way, configuration="Release"):
+    process = subprocess.Popen(command_of(work, runtime, configuration) + list(way), cwd=work, stdout=subprocess.PIPE, text=True, preexec_fn=lab.allow_cores)
     try:
         lines = []
         for line in process.stdout:
@@ -231,6 +246,14 @@ def test_way(work, runtime, way, every_kind):
     return good
 
 
+def test_not_optimised(work, runtime):
+    """The state machines of a build for debugging are classes."""
+    with running(work, runtime, "waits", configuration="Debug") as (target, facts):
+        wrong = compare(facts, ask(target.pid), True)
+    say(not wrong, f"{runtime} waits live, not optimised: {len(facts.chains)} chains", wrong)
+    return not wrong
+
+
 def test_many(work, runtime):
     """Locks and waits are found in linear time: five thousand threads."""
     with running(work, runtime, "many", str(MANY)) as (target, facts):
@@ -249,7 +272,7 @@ def test_many(work, runtime):
 def test_runtime(runtime, every_kind):
     work = tempfile.mkdtemp(prefix="cdacq-locks-")
     try:
-        return all([test_way(work, runtime, way, every_kind) for way in WAYS]) & (runtime != "installed" or test_many(work, runtime))
+        return all([test_way(work, runtime, way, every_kind) for way in WAYS]) & test_not_optimised(work, runtime) & (runtime != "installed" or test_many(work, runtime))
     finally:
         shutil.rmtree(work)
 

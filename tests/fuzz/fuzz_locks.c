@@ -31,14 +31,32 @@ static void overwrite(struct lock_heap *heap, const uint8_t *word)
     }
 }
 
-/* Two threads that wait for each other, one of them through a task. */
-static void arrange(struct lock_heap *heap, struct cdacq_wait_graph *graph, uint64_t ret_tasks[2], uint64_t *ret_event)
+/* What `box` awaits: an async iterator, which awaits `task`. */
+static void add_iterator(struct lock_heap *heap, uint64_t box, uint64_t task)
+{
+    uint64_t iterator = lock_heap_object(heap, LOCK_HEAP_MACHINE), own = lock_heap_object(heap, LOCK_HEAP_BOX);
+    uint64_t machine = lock_heap_object(heap, LOCK_HEAP_MACHINE);
+    lock_heap_put(heap, box + FREE_WORDS, machine, 8);
+    lock_heap_put(heap, machine + FREE_WORDS, iterator, 8);
+    lock_heap_put(heap, iterator + 8, lock_heap_object(heap, LOCK_HEAP_DELEGATE), 8);
+    lock_heap_put(heap, iterator + 16, box, 8);
+    lock_heap_put(heap, iterator + 24, own, 8);
+    lock_heap_put(heap, iterator + 32, task, 8);
+    lock_heap_put(heap, own + FREE_WORDS, iterator, 8);
+    lock_heap_put(heap, task + TASK_CONTINUATION, own, 8);
+}
+
+/* Two threads that wait for each other, one of them through a task, and others for an async method. */
+static void arrange(struct lock_heap *heap, struct cdacq_wait_graph *graph, uint64_t ret_tasks[3], uint64_t *ret_event)
 {
     uint64_t event = *ret_event = lock_heap_object(heap, LOCK_HEAP_EVENT);
     uint64_t outer = ret_tasks[0] = lock_heap_object(heap, LOCK_HEAP_TASK);
     uint64_t inner = ret_tasks[1] = lock_heap_object(heap, LOCK_HEAP_OTHER);
     uint64_t action = lock_heap_object(heap, LOCK_HEAP_DELEGATE), lock = lock_heap_object(heap, LOCK_HEAP_LOCK);
     (void)graph;
+    ret_tasks[2] = lock_heap_object(heap, LOCK_HEAP_BOX);
+    add_iterator(heap, ret_tasks[2], lock_heap_object(heap, LOCK_HEAP_ANY));
+    lock_heap_put(heap, ret_tasks[2] + TASK_CONTINUATION, event, 8);
     lock_heap_put(heap, action + DELEGATE_TARGET, outer, 8);
     lock_heap_put(heap, outer + TASK_CONTINUATION, event, 8);
     lock_heap_put(heap, inner + TASK_CONTINUATION, lock_heap_list(heap, (const uint64_t[]){lock, action}, 2), 8);
@@ -69,7 +87,7 @@ static int check_deadlock(const struct cdacq_deadlock *deadlock, void *context)
     return 0;
 }
 
-static void add_threads(struct lock_heap *heap, struct cdacq_wait_graph *graph, const uint64_t tasks[2], uint64_t event)
+static void add_threads(struct lock_heap *heap, struct cdacq_wait_graph *graph, const uint64_t tasks[3], uint64_t event)
 {
     for (unsigned i = 0; i < LOCK_HEAP_THREADS; i++) {
         const struct cdacq_thread thread = {
@@ -79,7 +97,7 @@ static void add_threads(struct lock_heap *heap, struct cdacq_wait_graph *graph, 
         graph->current.candidates[WAIT_ROLE_EVENT] =
             (struct wait_candidate){.object = event, .by = CDACQ_WAIT_BY_FRAME};
         graph->current.candidates[WAIT_ROLE_TASK] =
-            (struct wait_candidate){.object = tasks[i & 1], .by = CDACQ_WAIT_BY_SCAN};
+            (struct wait_candidate){.object = tasks[i % 3], .by = CDACQ_WAIT_BY_SCAN};
         struct task_link *run = task_links_append_items(&graph->runs, 1);
         if (!run)
             abort();
@@ -93,7 +111,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct cdacq_wait_graph *graph;
     struct cdacq_error error;
     struct gc_slots slots = {0};
-    uint64_t tasks[2], event;
+    uint64_t tasks[3], event;
     unsigned waits = 0;
     lock_heap_init(&heap);
     uint64_t gc_info = heap.end + 1024;

@@ -38,9 +38,16 @@ static const char *const type_names[LOCK_HEAP_TYPES][2] = {
     {"System.Collections.Generic", "List`1"},
     {"System", "Delegate"},
     {"N", "Work"},
+    {"", "TwoTaskWhenAnyPromise`1"},
+    {"", "AsyncStateMachineBox`1"},
+    {"N", "<M>d__0"},
 };
 
-enum { FIRST_TYPE = 2, OBJECT_SIZE = 64 };
+enum {
+    FIRST_TYPE = 2,
+    OBJECT_SIZE = 72, /* with the header */
+    MT_INSTANCE = 0x10,
+};
 
 /* ---- Memory ---- */
 
@@ -124,6 +131,29 @@ static void add_field_descs(struct lock_heap *heap, unsigned type)
     lock_heap_set(heap, heap->tables[type] + 64, F_EEClass_FieldDescList, first);
 }
 
+static bool is_of_program(unsigned type)
+{
+    return type == LOCK_HEAP_OTHER || type == LOCK_HEAP_MACHINE;
+}
+
+static uint64_t parent_of(const struct lock_heap *heap, unsigned type)
+{
+    bool is_task = type == LOCK_HEAP_OTHER || type == LOCK_HEAP_ANY || type == LOCK_HEAP_BOX;
+    return is_task ? heap->tables[LOCK_HEAP_TASK] : type ? heap->tables[LOCK_HEAP_OBJECT] : 0;
+}
+
+/* Makes `type` an instance whose argument is `argument`. */
+static void instantiate(struct lock_heap *heap, enum lock_heap_type type, uint64_t argument)
+{
+    uint64_t info = allocate(heap, 8), dictionaries = allocate(heap, 8), arguments = allocate(heap, 8);
+    lock_heap_set(heap, info, F_GenericsDictInfo_NumDicts, 1);
+    lock_heap_set(heap, info, F_GenericsDictInfo_NumTypeArgs, 1);
+    lock_heap_put(heap, dictionaries, arguments, 8);
+    lock_heap_put(heap, arguments, argument, 8);
+    lock_heap_set(heap, heap->tables[type], F_MethodTable_PerInstInfo, dictionaries);
+    lock_heap_set(heap, heap->tables[type], F_MethodTable_MTFlags, MT_INSTANCE);
+}
+
 static void add_types(struct lock_heap *heap)
 {
     size_t size;
@@ -134,11 +164,11 @@ static void add_types(struct lock_heap *heap)
     heap->core = add_module(heap, data, size);
     heap->program = add_module(heap, data, size);
     for (unsigned type = 0; type < LOCK_HEAP_TYPES; type++) {
-        uint64_t parent = type == LOCK_HEAP_OTHER ? heap->tables[LOCK_HEAP_TASK] : type ? heap->tables[0] : 0;
-        heap->tables[type] = add_table(heap, FIRST_TYPE + type, 0, OBJECT_SIZE, parent,
-                                       type == LOCK_HEAP_OTHER ? heap->program : heap->core);
+        heap->tables[type] = add_table(heap, FIRST_TYPE + type, 0, OBJECT_SIZE, parent_of(heap, type),
+                                       is_of_program(type) ? heap->program : heap->core);
         add_field_descs(heap, type);
     }
+    instantiate(heap, LOCK_HEAP_BOX, heap->tables[LOCK_HEAP_MACHINE]);
     heap->references_table = add_table(heap, FIRST_TYPE, 0x800a0008, 24, heap->tables[0], heap->core);
 }
 
@@ -146,7 +176,7 @@ static void add_types(struct lock_heap *heap)
 
 uint64_t lock_heap_object(struct lock_heap *heap, enum lock_heap_type type)
 {
-    uint64_t object = allocate(heap, OBJECT_SIZE + 8) + 8; /* after its header */
+    uint64_t object = allocate(heap, OBJECT_SIZE) + 8; /* after its header */
     lock_heap_set(heap, object, F_Object_m_pMethTab, heap->tables[type]);
     return object;
 }

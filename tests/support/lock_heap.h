@@ -24,7 +24,10 @@ enum lock_heap_type {
     LOCK_HEAP_THREAD,
     LOCK_HEAP_LIST,
     LOCK_HEAP_DELEGATE,
-    LOCK_HEAP_OTHER, /* of the program: derived from Task */
+    LOCK_HEAP_OTHER,   /* of the program: derived from Task */
+    LOCK_HEAP_ANY,     /* a Task that one of two completes */
+    LOCK_HEAP_BOX,     /* the Task of an async method whose state machine is a LOCK_HEAP_MACHINE */
+    LOCK_HEAP_MACHINE, /* of the program */
     LOCK_HEAP_TYPES
 };
 
@@ -42,6 +45,7 @@ enum {
     LIST_ITEMS = 8,
     LIST_SIZE = 16,
     DELEGATE_TARGET = 8,
+    FREE_WORDS = 48, /* of a BOX: for its state machine and what that awaits; of a MACHINE as well */
 };
 
 struct lock_heap {

@@ -20,6 +20,7 @@ static class Waits
         MonitorWait();
         Primitives();
         Tasks();
+        Chains();
     }
 
     [MethodImpl(MethodImplOptions.NoInlining)]
@@ -170,5 +171,89 @@ static class Waits
         await Task.Yield();
         await promise;
         GC.KeepAlive(never);
+    }
+
+    const string DelayPromise = "System.Threading.Tasks.Task+DelayPromise",
+        AnyOfTwo = "System.Threading.Tasks.Task+TwoTaskWhenAnyPromise`1[System.Threading.Tasks.Task]",
+        AnyOfMany = "System.Threading.Tasks.TaskFactory+CompleteOnInvokePromise`1[System.Threading.Tasks.Task]",
+        Timer = "System.Threading.PeriodicTimer+State", Here = "Locks.Waits.";
+
+    /// A thread that waits for an async method, and what that awaits, from one to the next.
+    static void Chain(string name, Task task, params string[] awaited)
+    {
+        Known(name + "Task", task);
+        Wait(name, "task", name + "Task", () => task.Wait());
+        Say($"chain {name} {string.Join(' ', awaited)}");
+    }
+
+    static void Chains()
+    {
+        Chain("OfMethods", OfMethods(), Here + "OfMethods()", Here + "Leaf()", DelayPromise);
+        Chain("OfValueTasks", OfValueTasks(), Here + "OfValueTasks()", Here + "Value()", Here + "Leaf()", DelayPromise);
+        Chain("OfIterators", OfIterators(), Here + "OfIterators()", Here + "OuterIterator()", Here + "Iterator()", Here + "Leaf()", DelayPromise);
+        Chain("OfPooled", OfPooled(), Here + "OfPooled()", Here + "Pooled()", Here + "Leaf()", DelayPromise);
+        Chain("OfSource", OfSource(), Here + "OfSource()", Timer);
+        Chain("OfTwo", OfTwo(), Here + "OfTwo()", AnyOfTwo);
+        Task[] several = new Task[3];
+        var started = new ManualResetEventSlim();
+        several[0] = new Task(() => { started.Wait(); Sleep(); }, TaskCreationOptions.LongRunning);
+        several[1] = several[2] = new TaskCompletionSource().Task;
+        Task any = OfMany(several); // one of them runs, but another may end the wait
+        several[0].Start();
+        started.Set();
+        Chain("OfMany", any, Here + "OfMany(System.Threading.Tasks.Task[])", AnyOfMany);
+        Task self = null!;
+        self = new Task(() => Task.WhenAny(self, several[1], several[2]).Wait());
+        Wait("AnyOfItself", "task", "-", () => self.RunSynchronously()); // no deadlock: the others may end it
+    }
+
+    static async Task Leaf() => await Task.Delay(Timeout.Infinite);
+
+    static async Task OfMethods()
+    {
+        await using var nothing = new Nothing();
+        await Leaf().ConfigureAwait(false);
+    }
+
+    static async ValueTask<int> Value()
+    {
+        await Leaf();
+        return 1;
+    }
+
+    static async Task OfValueTasks() => await Value();
+
+    static async IAsyncEnumerable<int> Iterator()
+    {
+        await Leaf();
+        yield return 1;
+    }
+
+    static async IAsyncEnumerable<int> OuterIterator()
+    {
+        await foreach (int i in Iterator())
+            yield return i;
+    }
+
+    static async Task OfIterators()
+    {
+        await foreach (int i in OuterIterator())
+            GC.KeepAlive(i);
+    }
+
+    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder))]
+    static async ValueTask Pooled() => await Leaf();
+
+    static async Task OfPooled() => await Pooled();
+
+    static async Task OfSource() => await new PeriodicTimer(TimeSpan.FromDays(1)).WaitForNextTickAsync();
+
+    static async Task OfTwo() => await Task.WhenAny(Leaf(), Leaf());
+
+    static async Task OfMany(Task[] tasks) => await Task.WhenAny(tasks);
+
+    class Nothing : IAsyncDisposable
+    {
+        public ValueTask DisposeAsync() => default;
     }
 }

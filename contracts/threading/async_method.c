@@ -1,0 +1,158 @@
+#include "contracts/threading/async_method.h"
+
+#include "contracts/objects/field.h"
+#include "contracts/objects/object.h"
+#include "contracts/type_system/type_handle.h"
+#include "formats/metadata_members.h"
+
+/* ---- Objects that may be none ---- */
+
+static uint64_t method_table_of(struct threading_types *types, uint64_t object)
+{
+    struct field_reader *reader = types->cache->reader;
+    if (!object || object % reader->raw.pointer_size || !types->reads_left)
+        return 0;
+    types->reads_left--;
+    struct reader_task outer = reader_enter(&reader->raw, FUEL_LOOKUP);
+    uint64_t table = object_method_table(reader, object);
+    return reader_leave(&reader->raw, &outer).status < 0 ? 0 : table;
+}
+
+/* The words of an object after its method table, one after the other. */
+struct words {
+    struct threading_types *types;
+    uint64_t at, end;
+};
+
+static struct words words_of(struct threading_types *types, uint64_t object, unsigned max)
+{
+    struct field_reader *reader = types->cache->reader;
+    unsigned width = reader->raw.pointer_size;
+    struct reader_task outer = reader_enter(&reader->raw, FUEL_LOOKUP);
+    uint64_t size = object ? object_size(reader, object) : 0; /* with the header, which precedes the object */
+    (void)reader_leave(&reader->raw, &outer);
+    size = MIN(size, (uint64_t)max * width);
+    return (struct words){types, object + width, size < width ? 0 : object + size - width};
+}
+
+static bool next_word(struct words *words, uint64_t *ret)
+{
+    struct field_reader *reader = words->types->cache->reader;
+    if (words->at >= words->end || !words->types->reads_left)
+        return false;
+    words->types->reads_left--;
+    struct reader_task outer = reader_enter(&reader->raw, FUEL_LOOKUP);
+    *ret = read_pointer(&reader->raw, words->at);
+    words->at += reader->raw.pointer_size;
+    return reader_leave(&reader->raw, &outer).status >= 0;
+}
+
+/* ---- Boxes ---- */
+
+/* Whether a type of the core library is a box, by its name. */
+static bool is_box(const struct metadata *metadata, uint32_t token)
+{
+    static const char *const names[] = {"AsyncStateMachineBox`1", "StateMachineBox`1"};
+    struct metadata_type_def row;
+    bool equal = false;
+    if (metadata_type_def(metadata, metadata_rid(token), &row) != CDACQ_OK)
+        return false;
+    for (size_t i = 0; i < ARRAY_SIZE(names) && !equal; i++)
+        if (metadata_string_equals(metadata, row.name, names[i], strlen(names[i]), &equal) != CDACQ_OK)
+            return false;
+    return equal;
+}
+
+/* The type of the state machine of a box, by the box's method table. 0: it is no box. */
+static uint64_t machine_type(struct threading_types *types, uint64_t method_table)
+{
+    struct field_reader *reader = types->cache->reader;
+    struct reader_task outer = reader_enter(&reader->raw, FUEL_NAME);
+    const struct metadata *metadata;
+    uint32_t token, count = 0;
+    uint64_t arguments, ret = 0;
+    for (unsigned i = 0; i < HIERARCHY_MAX && method_table && reader_step(&reader->raw, "base types"); i++) {
+        if (read_field(reader, method_table, F_MethodTable_Module) == types->core &&
+            type_handle_definition(types->cache, method_table, &metadata, &token) == CDACQ_OK &&
+            is_box(metadata, token) &&
+            type_handle_arguments(types->cache, method_table, &arguments, &count) == CDACQ_OK && count) {
+            ret = read_pointer(&reader->raw, arguments + (uint64_t)(count - 1) * reader->raw.pointer_size);
+            break;
+        }
+        method_table = method_table_parent(reader, method_table);
+    }
+    return reader_leave(&reader->raw, &outer).status < 0 ? 0 : ret;
+}
+
+/* A word of `object` that refers to an object of `method_table`. 0: there is none. */
+static uint64_t reference_to(struct threading_types *types, uint64_t object, uint64_t method_table)
+{
+    struct words words = words_of(types, object, ASYNC_WORDS_MAX);
+    uint64_t word;
+    while (next_word(&words, &word))
+        if (word != object && method_table_of(types, word) == method_table)
+            return word;
+    return 0;
+}
+
+/* An iterator refers to its box, the box to the iterator. */
+static uint64_t box_of_iterator(struct threading_types *types, uint64_t iterator, uint64_t method_table)
+{
+    struct words words = words_of(types, iterator, ASYNC_WORDS_MAX);
+    uint64_t word;
+    while (next_word(&words, &word))
+        if (threading_type_of(types, word, false) == THREADING_TASK &&
+            machine_type(types, method_table_of(types, word)) == method_table &&
+            reference_to(types, word, method_table) == iterator)
+            return word;
+    return 0;
+}
+
+bool async_method_find(struct threading_types *types, uint64_t object, struct async_method *ret)
+{
+    uint64_t table = method_table_of(types, object);
+    *ret = (struct async_method){.box = object, .type = table ? machine_type(types, table) : 0};
+    if (ret->type) {
+        ret->machine = reference_to(types, object, ret->type);
+        return true;
+    }
+    if (!table || threading_is_task(threading_type_of(types, object, true)))
+        return table != 0;
+    *ret = (struct async_method){.box = box_of_iterator(types, object, table), .machine = object, .type = table};
+    return ret->box != 0;
+}
+
+/* ---- What is awaited ---- */
+
+/* Whether a source's continuation is a delegate whose argument is the box. */
+static bool continues(struct threading_types *types, uint64_t source, uint64_t box)
+{
+    struct words words = words_of(types, source, ASYNC_SOURCE_WORDS_MAX);
+    uint64_t word, before = 0;
+    for (; next_word(&words, &word); before = word)
+        if (word == box && threading_type_of(types, before, false) == THREADING_DELEGATE)
+            return true;
+    return false;
+}
+
+uint64_t async_method_awaited(struct threading_types *types, const struct async_method *method,
+                              bool (*leads_to)(void *context, uint64_t task, uint64_t object), void *context)
+{
+    const uint64_t places[] = {method->box, method->machine};
+    unsigned sources = ASYNC_SOURCES_MAX;
+    for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+        struct words words = words_of(types, places[i], ASYNC_WORDS_MAX);
+        uint64_t word;
+        while (next_word(&words, &word)) {
+            if (word == method->box || word == method->machine)
+                continue;
+            enum threading_type type = threading_type_of(types, word, false);
+            if (threading_is_task(type) && leads_to(context, word, method->box))
+                return word;
+            if (type == THREADING_OTHER && method->type && method_table_of(types, word) && sources && sources-- &&
+                continues(types, word, method->box))
+                return word;
+        }
+    }
+    return 0;
+}
