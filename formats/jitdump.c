@@ -364,12 +364,13 @@ static void check_eh_frame_hdr(struct cdacq_jitdump_record *record, struct probl
         return;
     }
     info->fde_count = index.count;
-    uint64_t table = index.count ? index.table - frame_size : 0;
+    uint64_t table = index.count ? index.table - frame_size : 0, room = header.size - MIN(table, (uint64_t)header.size);
     if (index.eh_frame >= frame_size)
         problem(problems, "JIT_CODE_UNWINDING_INFO: the eh_frame of its eh_frame_hdr is not in its data");
-    else if (index.count && !range_fits(table, index.count * CFI_INDEX_ENTRY, header.size))
-        problem(problems, "JIT_CODE_UNWINDING_INFO: its eh_frame_hdr has %" PRIu64 " entries, and %zu bytes for them",
-                index.count, header.size - (size_t)MIN(table, (uint64_t)header.size));
+    else if (index.count > room / CFI_INDEX_ENTRY)
+        problem(problems,
+                "JIT_CODE_UNWINDING_INFO: its eh_frame_hdr has %" PRIu64 " entries, and %" PRIu64 " bytes for them",
+                index.count, room);
     else
         for (uint64_t i = 0; i < index.count; i++) {
             uint64_t at = table + i * CFI_INDEX_ENTRY;

@@ -199,6 +199,17 @@ class Binding(Case):
             else:
                 self.assertEqual(found[1]["fde_count"], 2)
 
+    def test_counts_of_eh_frame_hdr(self):
+        """A count of 8 bytes, whose product with the size of an entry is less than the count."""
+        for count in (1, 1 << 61, (1 << 61) + 1, (1 << 64) - 1):
+            dump = Jitdump()
+            frame = bytes(16)
+            header = bytes([1, 0x1b, 4, 0x3b]) + dump.pack("iQ", -len(frame) - 4, count)
+            dump.unwinding_info(1, frame + header, len(header), 0)
+            dump.load(1, 1, 1, 0x10, b"", 1, b"a")
+            found, _ = self.records(dump.data, PARTLY, 1)
+            self.assertIn(f"has {count} entries, and 0 bytes", found[1]["error"])
+
     def test_ranges_of_samply(self):
         lists = [[b"f"], [b"n"], [(0, 0, 1, 0, 0)], [(0, 1, 0, 1, 0), (1, 1, 0, 1, 0)], [(0, 8), (2, 4)], [(0, 0, 1, 0)]]
         for index, value, word, where in [(0, [b"f"], None, 1), (4, [(0, 8), (2, 7)], "outside", 1),

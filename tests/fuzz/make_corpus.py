@@ -234,6 +234,15 @@ def jitdumps():
         yield f"random-{order}", b"\1\377" + next(
             dump.data for dump in (jitdump_writer.random_jitdump(random.Random(seed), 8) for seed in range(999))
             if (dump.order == ">") == big and 1000 < len(dump.data) < 4000)
+        for name, count in (("index", None), ("index-wrapped", 1 << 61)):
+            dump = jitdump_writer.Jitdump(big)
+            data, size = dump.eh_frame(b"12345678", [(0, 4), (8, 0)])
+            if count:
+                data = data[:8] + bytes([1, 0x1b, 4, 0x3b]) + dump.pack("iQ", -12, count)
+                size = len(data) - 8
+            dump.unwinding_info(1, data, size, 0)
+            dump.load(1, 1, 1, 0x10, b"code", 1, b"a")
+            yield f"{name}-{order}", b"\3\7" + dump.data
     yield "zeros", b"\0\0" + jitdump_writer.Jitdump().data + bytes(64)
     yield "short-header", b"\2\3" + jitdump_writer.Jitdump(total_size=12).data + bytes(64)
 
