@@ -218,10 +218,25 @@ START_TEST(of_a_process)
 }
 END_TEST
 
+/* Until the child has called pause(), after its last line. */
+static void wait_for_pause(void)
+{
+    char path[64], state = '\0';
+    snprintf(path, sizeof path, "/proc/%d/stat", child);
+    while (state != 'S') {
+        FILE *stat = fopen(path, "r");
+        ck_assert_ptr_nonnull(stat);
+        ck_assert_int_eq(fscanf(stat, "%*d (bare) %c", &state), 1);
+        fclose(stat);
+        usleep(1000);
+    }
+}
+
 /* Nothing calls the code at the entry point. */
 START_TEST(of_a_process_without_libc)
 {
     start_program("bare", NULL, NULL);
+    wait_for_pause();
     open_live();
     walk_thread(child);
     ck_assert_uint_eq(walked.count, 2);
