@@ -105,11 +105,12 @@ enum cdacq_status state_machine_kickoff(const struct metadata *m, uint32_t outer
     enum cdacq_status status = metadata_type_def(m, type, &definition);
     if (status == CDACQ_OK)
         status = metadata_string(m, definition.name, buffer, &name, &length);
-    if (status == CDACQ_OK)
-        status = metadata_methods(m, outer, &begin, &end);
     if (status != CDACQ_OK)
         return status;
     memcpy(copy, name, length); /* `name` is valid until the next call */
+    status = metadata_methods(m, outer, &begin, &end);
+    if (status != CDACQ_OK)
+        return status;
     *ret_method = 0;
     for (uint32_t method = begin; method < end && !found && !metadata_row_count(m, METADATA_METHOD_PTR); method++) {
         status = is_made_from(&n, m, method, async, copy, length, &found);

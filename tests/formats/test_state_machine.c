@@ -5,11 +5,13 @@
 #include "formats/names/state_machine.h"
 #include "tests/support/check_main.h"
 #include "tests/support/metadata_writer.h"
+#include "tests/support/paged_bytes.h"
 
 enum { METHODS = 1000, OUTER = 2, MACHINE = 3, MOVE_NEXT = METHODS + 1 };
 
 static struct metadata_writer writer;
 static struct metadata metadata;
+static struct paged_bytes paged; /* as strict as metadata that is read in pieces */
 static struct bytes bytes;
 static uint8_t *written;
 
@@ -47,6 +49,7 @@ static void setup(void)
 
 static void teardown(void)
 {
+    paged_bytes_close(&paged);
     free(written);
     written = NULL;
     metadata_writer_deinit(&writer);
@@ -66,7 +69,7 @@ static enum cdacq_status resolve(struct state_machine *ret)
 {
     size_t size;
     written = metadata_writer_finish(&writer, &size);
-    bytes = bytes_of_buffer(written, size);
+    bytes = paged_bytes_open(&paged, written, size);
     ck_assert_int_eq(metadata_open(&bytes, &metadata), CDACQ_OK);
     return state_machine_resolve(&metadata, metadata_token(METADATA_METHOD_DEF, MOVE_NEXT), ret);
 }
@@ -129,7 +132,7 @@ START_TEST(a_search_of_many_attributes_of_one_method_ends)
     for (uint32_t i = 0; i < 300 * 1000; i++)
         METADATA_ROW(&writer, METADATA_CUSTOM_ATTRIBUTE, 7 << 5, other, 0);
     written = metadata_writer_finish(&writer, &size);
-    bytes = bytes_of_buffer(written, size);
+    bytes = paged_bytes_open(&paged, written, size);
     ck_assert_int_eq(metadata_open(&bytes, &metadata), CDACQ_OK);
     ck_assert_int_eq(method_is_hidden(&metadata, metadata_token(METADATA_METHOD_DEF, 7), &hidden), CDACQ_ERR_FUEL);
     ck_assert_int_eq(method_is_hidden(&metadata, metadata_token(METADATA_METHOD_DEF, 8), &hidden), CDACQ_OK);
