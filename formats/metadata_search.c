@@ -3,6 +3,8 @@
 #include "formats/metadata_access.h"
 #include "formats/metadata_schema.h"
 
+enum { PARAMETERS_SCANNED = 256 }; /* of a method, where its list is not sorted */
+
 static bool is_sorted(const struct metadata *metadata, enum metadata_table table)
 {
     return !metadata->uncompressed || metadata->sorted >> table & 1;
@@ -256,9 +258,17 @@ enum cdacq_status metadata_parameter(const struct metadata *metadata, uint32_t m
                                            cell < number);
     if (status == CDACQ_OK && rid < end)
         status = metadata_cell(metadata, METADATA_PARAM, rid, PARAM_SEQUENCE, &cell);
-    if (status == CDACQ_OK)
-        *ret_rid = rid < end && cell == number ? rid : 0;
-    return status;
+    if (status != CDACQ_OK)
+        return status;
+    *ret_rid = rid < end && cell == number ? rid : 0;
+    /* Compilers sort them, which ECMA-335 II.22.33 only advises. */
+    for (rid = begin; !*ret_rid && rid < MIN(end, begin + PARAMETERS_SCANNED); rid++) {
+        status = metadata_cell(metadata, METADATA_PARAM, rid, PARAM_SEQUENCE, &cell);
+        if (status != CDACQ_OK)
+            return status;
+        *ret_rid = cell == number ? rid : 0;
+    }
+    return CDACQ_OK;
 }
 
 enum cdacq_status metadata_next_row(const struct metadata *metadata, enum metadata_table table, unsigned column,

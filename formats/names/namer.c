@@ -75,6 +75,25 @@ void namer_put_string(struct namer *n, const struct metadata *m, uint32_t index)
         text_escape(n->text, string, length);
 }
 
+void namer_put_reserved(struct namer *n, const struct metadata *m, uint32_t index)
+{
+    char buffer[METADATA_STRING_CAP];
+    const char *string;
+    size_t length;
+    if (!namer_check(n, metadata_string(m, index, buffer, &string, &length)) || !namer_spend_bulk(n, length))
+        return;
+    for (const char *end = string + length; string < end;) {
+        const char *plain = string;
+        while (string < end && (!*string || !strchr(",[]&*+", *string)))
+            string++;
+        text_escape(n->text, plain, (size_t)(string - plain));
+        if (string < end) {
+            text_putc(n->text, '\\');
+            text_putc(n->text, *string++);
+        }
+    }
+}
+
 void namer_put_namespace(struct namer *n, const struct metadata *m, uint32_t index,
                          void (*put)(struct namer *n, const struct metadata *m, uint32_t index))
 {

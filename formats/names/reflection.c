@@ -10,26 +10,6 @@
 #include "formats/names/spelling.h"
 #include "formats/names/type_walk.h"
 
-/* A name with a backslash before each reserved character. */
-static void put_reserved(struct namer *n, const struct metadata *m, uint32_t index)
-{
-    char buffer[METADATA_STRING_CAP];
-    const char *string;
-    size_t length;
-    if (!namer_check(n, metadata_string(m, index, buffer, &string, &length)) || !namer_spend_bulk(n, length))
-        return;
-    for (const char *end = string + length; string < end;) {
-        const char *plain = string;
-        while (string < end && (!*string || !strchr(",[]&*+", *string)))
-            string++;
-        text_escape(n->text, plain, (size_t)(string - plain));
-        if (string < end) {
-            text_putc(n->text, '\\');
-            text_putc(n->text, *string++);
-        }
-    }
-}
-
 /* Not inlined because of its large path. */
 static __attribute__((noinline)) void reflection_named(struct namer *n, const struct named_type *type,
                                                        struct type_arguments *arguments)
@@ -39,8 +19,8 @@ static __attribute__((noinline)) void reflection_named(struct namer *n, const st
     if (!namer_path(n, type->metadata, type->token, &path))
         return;
     for (unsigned i = path.count; i-- > 0 && n->status == CDACQ_OK;) {
-        namer_put_namespace(n, path.metadata, path.levels[i].namespace_name, put_reserved);
-        put_reserved(n, path.metadata, path.levels[i].name);
+        namer_put_namespace(n, path.metadata, path.levels[i].namespace_name, namer_put_reserved);
+        namer_put_reserved(n, path.metadata, path.levels[i].name);
         if (i)
             text_putc(n->text, '+');
     }

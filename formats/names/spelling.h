@@ -74,7 +74,8 @@ struct type_spelling {
     const char *one_dimension;            /* in the brackets of an array of one dimension that is no vector */
     bool outer_brackets_first;            /* of arrays of arrays */
     void (*dimension)(struct namer *n, const struct array_shape *shape, uint32_t i); /* NULL: nothing between commas */
-    const struct function_style *function; /* NULL: function pointers have no name */
+    const struct function_style *function; /* NULL: function pointers have no name, which is an error, or, */
+    bool empty_functions;                  /* an empty one */
 
     /* Type parameters (NULL: they have no name), and unknown types of a feeder (NULL: they have no name). */
     void (*variable)(struct namer *n, bool of_method, uint32_t number);

@@ -33,10 +33,10 @@ static void stack_named(struct namer *n, const struct named_type *type, struct t
     uint32_t rid = metadata_rid(type->token);
     if (metadata_token_table(type->token) == METADATA_TYPE_DEF) {
         if (namer_check(n, metadata_type_def(m, rid, &definition)))
-            namer_put_string(n, m, definition.name);
+            namer_put_reserved(n, m, definition.name);
     } else if (metadata_token_table(type->token) == METADATA_TYPE_REF) {
         if (namer_check(n, metadata_type_ref(m, rid, &reference)))
-            namer_put_string(n, m, reference.name);
+            namer_put_reserved(n, m, reference.name);
     } else {
         namer_fail(n, CDACQ_ERR_FORMAT);
     }
@@ -65,6 +65,7 @@ static const struct type_spelling stack_types = {
     .pointer = "*",
     .byref = {"", "&"},
     .one_dimension = "*",
+    .empty_functions = true,
     .handles = true,
     .named_takes_arguments = true,
     .named = stack_named,
@@ -123,11 +124,7 @@ static void put_parameters(struct namer *n, const struct named_method *method)
             break;
         if (i > 1)
             text_puts(n->text, ", ");
-        signature_skip_modifiers(&s);
-        if (signature_peek(&s) == ELEMENT_FNPTR)
-            signature_skip_type(&s);
-        else
-            type_signature(n, &s, method->metadata);
+        type_signature(n, &s, method->metadata);
         put_parameter_name(n, method, i);
         if (s.failed)
             namer_fail(n, CDACQ_ERR_FORMAT);

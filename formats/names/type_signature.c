@@ -168,6 +168,15 @@ static void put_function(struct namer *n, struct signature *s, const struct meta
     text_puts(n->text, style->close);
 }
 
+static void skip_function(struct namer *n, struct signature *s, const struct metadata *m)
+{
+    const uint8_t *before = s->at--; /* at its element */
+    (void)m;
+    signature_skip_type(s);
+    if (good(n, s))
+        namer_spend_bulk(n, (size_t)(s->at - before));
+}
+
 /* Not inlined because of its large shape. */
 static __attribute__((noinline)) void put_array_shape(struct namer *n, struct signature *s)
 {
@@ -268,7 +277,7 @@ static void put_type(struct namer *n, struct signature *s, const struct metadata
         put_instance(n, s, m);
         return;
     case ELEMENT_FNPTR:
-        put_function(n, s, m);
+        (n->types->empty_functions ? skip_function : put_function)(n, s, m);
         return;
     case ELEMENT_INTERNAL:
         put_handle(n, s);

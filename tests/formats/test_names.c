@@ -439,6 +439,23 @@ START_TEST(levels_list_what_they_add)
 }
 END_TEST
 
+/* Its types are those of reflection: without a name for a function pointer, and with reserved characters escaped. */
+START_TEST(stack_traces_name_parameters)
+{
+    static const char *const names[] = {"c", "a", "e", "b", "d"}; /* Param rows need not be in order */
+    static const uint32_t numbers[] = {3, 1, 5, 2, 4};
+    add_type(PUBLIC, "Ns", "Odd[,]");
+    /* void (delegate*<int, void>[], ref delegate*<...>* with a sentinel, Odd[,], delegate*<int, void>, int) */
+    uint32_t rid = add_method("M", BLOB(0, 5, 1, 0x1d, 0x1b, 0, 1, 1, 8, 0x10, 0x0f, 0x1b, 5, 2, 1, 8, 0x41, 8, 0x12,
+                                        2 << 2, 0x1b, 0, 1, 1, 8, 8));
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+        METADATA_ROW(&writer, METADATA_PARAM, 0, numbers[i], string(names[i]));
+    open_written();
+    assert_name(name_method(&source, &name_spelling_stack_trace, metadata_token(METADATA_METHOD_DEF, rid), NULL, &text),
+                "Ns.Odd\\[\\,\\].M([] a, *& b, Odd\\[\\,\\] c,  d, Int32 e)");
+}
+END_TEST
+
 START_TEST(names_member_references_of_every_parent)
 {
     uint32_t type = add_type(PUBLIC, "Ns", "Own`1");
@@ -940,6 +957,7 @@ static Suite *suite(void)
     t = tcase_create("written");
     tcase_add_checked_fixture(t, setup_writer, teardown_writer);
     tcase_add_test(t, levels_list_what_they_add);
+    tcase_add_test(t, stack_traces_name_parameters);
     tcase_add_test(t, names_member_references_of_every_parent);
     tcase_add_test(t, nesting_in_circles_has_no_name);
     tcase_add_test(t, type_specs_in_circles_have_no_name);
