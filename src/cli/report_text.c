@@ -129,7 +129,7 @@ static void write_flaws(const struct report *report, struct output *out, unsigne
     if (flaws & CDACQ_EXCEPTION_CUT)
         output_literal(out, "(the text is cut: it is too long, too deep or circular)\n");
     if (flaws & CDACQ_EXCEPTION_MISSING)
-        output_literal(out, "(parts of the text are missing: the target lacks memory)\n");
+        output_literal(out, "(parts of the text are missing: they cannot be read)\n");
     if (flaws & CDACQ_EXCEPTION_INFERRED)
         output_literal(out, "(a part of the text was found by a search of the stack: it can be wrong)\n");
     if (!verified)
