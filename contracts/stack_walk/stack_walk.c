@@ -240,6 +240,7 @@ static bool go_to_frame(struct stack_walk *walk)
                       !on_own_stack(walk, sp_of(walk)));
         if (found) {
             walk->frame = walk->visits_frames ? frame : walk->frame;
+            walk->has_gap = true;
             go_to(walk, &caller.registers, CDACQ_FRAME_BY_FRAME, !caller.interrupted);
             return true;
         }
@@ -271,6 +272,7 @@ static bool compare_with_frame(struct stack_walk *walk, uint64_t frame, uint64_t
         for (unsigned i = 0; same && i < REGISTER_MAX; i++)
             if (!(known >> i & 1) && register_is_known(&walk->registers, i))
                 register_set(&caller.registers, i, walk->registers.values[i]);
+        walk->has_gap = walk->guessed || !same_pc;
         walk->guessed = false;
         walk->interrupted_frame = 0;
         go_to(walk, &caller.registers, by, !caller.interrupted);
@@ -339,7 +341,7 @@ static bool leave_stub(struct stack_walk *walk, struct walk_frame *ret)
     uint64_t sp = walk->stub_caller.registers.values[walk->machine->sp];
     bool leaves = walk->has_stub_caller && sp > sp_of(walk);
     walk->has_stub_caller = false;
-    if (leaves) {
+    if (leaves) { /* the stub ran in place of the return: there is nothing between */
         ret->cfa = sp;
         go_to(walk, &walk->stub_caller.registers, CDACQ_FRAME_BY_FRAME, !walk->stub_caller.interrupted);
     }
@@ -425,6 +427,8 @@ static void describe(struct stack_walk *walk, const struct code_at *code, struct
         .by = walk->by,
         .is_call = walk->is_call,
         .registers = walk->registers,
+        .after_gap = walk->has_gap,
+        .unverified = walk->unverified,
     };
     if (!code->is_known)
         return;
@@ -459,16 +463,19 @@ static bool visit_frame(struct stack_walk *walk, struct walk_frame *ret)
 }
 
 /*
- * Whether a frame cannot be the caller that the step before took it for: no code of the runtime is at its address, no
- * file is mapped there, and no memory.
+ * Whether a frame cannot be the caller that the step before took it for: no code of the runtime is at its address, and
+ * the address is on the stack itself, or no file is mapped there and no memory.
  */
 static bool is_nowhere(struct stack_walk *walk, const struct code_at *code)
 {
     uint8_t byte;
     uint64_t address = pc_of(walk) - 1;
     bool by_step = walk->by == CDACQ_FRAME_BY_CFI || walk->by == CDACQ_FRAME_BY_UNWIND;
-    return walk->is_call && by_step && !code->is_known && !reader_failed(raw(walk)) && walk->host.is_native &&
-           !walk->host.is_native(walk->host.context, address) && !reader_try_copy(raw(walk), address, &byte, 1);
+    if (!walk->is_call || !by_step || code->is_known || reader_failed(raw(walk)))
+        return false;
+    return (address >= sp_of(walk) && address < walk->thread.stack_base) ||
+           (walk->host.is_native && !walk->host.is_native(walk->host.context, address) &&
+            !reader_try_copy(raw(walk), address, &byte, 1));
 }
 
 /* The next frame of a walk that has not ended. */
@@ -486,7 +493,10 @@ static void next(struct stack_walk *walk, struct walk_frame *ret)
     reader_recover(raw(walk), FAILURE_ANY & ~FAILURE(CDACQ_ERR_FUEL));
     describe(walk, &code, ret);
     reader_recover(raw(walk), FAILURE_ANY & ~FAILURE(CDACQ_ERR_FUEL));
+    walk->has_gap = false;
     step(walk, &code, ret);
+    walk->has_gap &= ret->kind != CDACQ_FRAME_STUB && ret->kind != CDACQ_FRAME_SIGNAL; /* Frames lead out of these */
+    walk->unverified = reader_unverified(raw(walk));
 }
 
 enum walk_result stack_walk_next(struct stack_walk *walk, struct walk_frame *ret)

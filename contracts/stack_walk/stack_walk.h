@@ -49,6 +49,8 @@ struct walk_frame {
     uint64_t cfa;
     uint64_t frame; /* address of a Frame */
     const struct frame_kind *frame_kind;
+    bool after_gap;  /* frames may be missing before it */
+    bool unverified; /* the step to it rests on bytes of an unconfirmed file */
 };
 
 enum walk_result {
@@ -67,6 +69,8 @@ struct stack_walk {
     bool is_call;
     bool visits_frames;
     bool guessed;    /* the walk rests on a guess */
+    bool has_gap;    /* before the next frame */
+    bool unverified; /* the step to the next frame */
     bool is_nowhere; /* a step led to an address without code; its stack pointer may be right */
     bool ended;
     bool no_caller;       /* it ended because no data lead further, and nothing looks like a return address */

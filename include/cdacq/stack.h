@@ -109,6 +109,8 @@ struct cdacq_frame {
     uint64_t frame;                          /* address of an explicit Frame; else 0 */
     const char *frame_name;                  /* of an explicit Frame: "InlinedCallFrame"; NULL: its kind is not known */
     const struct cdacq_registers *registers; /* those that are known; NULL for an explicit Frame */
+    bool after_gap; /* frames may be missing before it: the caller of code could not be found, a Frame led here */
+    bool files_unverified; /* of native code: its symbol, or how it was found, rests on a file that nothing confirms */
 };
 
 enum cdacq_frames_flags {

@@ -475,7 +475,8 @@ Frame = struct(
     "cdacq_frame", ("size", c_size_t), ("index", c_uint), ("kind", c_int), ("by", c_int), ("funclet", c_int),
     ("is_call", c_bool), ("pc", c_uint64), ("sp", c_uint64), ("cfa", c_uint64), ("method", c_void_p),
     ("symbol", c_char_p), ("symbol_offset", c_uint64), ("module", c_char_p), ("module_offset", c_uint64),
-    ("frame", c_uint64), ("frame_name", c_char_p), ("registers", POINTER(Registers)))
+    ("frame", c_uint64), ("frame_name", c_char_p), ("registers", POINTER(Registers)), ("after_gap", c_bool),
+    ("files_unverified", c_bool))
 
 Object = struct(
     "cdacq_object", ("size", c_size_t), ("address", c_uint64), ("method_table", c_uint64), ("type", c_char_p),

@@ -188,7 +188,7 @@ class Frame:
     """One call on a stack: `struct cdacq_frame`. `registers` maps DWARF numbers to the values that are known."""
 
     __slots__ = ("index", "kind", "by", "funclet", "is_call", "pc", "sp", "cfa", "method", "symbol", "symbol_offset",
-                 "module", "module_offset", "frame", "frame_name", "registers")
+                 "module", "module_offset", "frame", "frame_name", "registers", "after_gap", "files_unverified")
     index: int
     kind: FrameKind
     by: FrameSource
@@ -207,6 +207,10 @@ class Frame:
     frame: int
     frame_name: str | None
     registers: dict[int, int]
+    after_gap: bool
+    """Frames may be missing before it: the caller of code could not be found, and a Frame led here."""
+    files_unverified: bool
+    """Of native code: its symbol, or how it was found, rests on a file that nothing confirms."""
 
     def __init__(self, item: Any) -> None:
         for field in self.__slots__:

@@ -217,6 +217,7 @@ static void name_native(struct cdacq_session *session, struct cdacq_frame *frame
     frame->symbol_offset = symbol.name ? symbol.offset + frame->is_call : 0;
     frame->module = symbol.module;
     frame->module_offset = symbol.module_offset + frame->is_call;
+    frame->files_unverified |= symbol.name && symbol.unverified;
 }
 
 /* The method or stub that a frame is in. A return address may be the first byte after a method. */
@@ -250,6 +251,7 @@ static void show_frame(struct cdacq_session *session, const struct stack_walk *w
         .cfa = frame->cfa,
         .frame = frame->frame,
         .frame_name = frame->frame_kind ? frame->frame_kind->name : NULL,
+        .after_gap = frame->after_gap,
     };
     if (frame->kind == CDACQ_FRAME_EXPLICIT)
         return;
@@ -259,8 +261,10 @@ static void show_frame(struct cdacq_session *session, const struct stack_walk *w
     ret->frame.sp = frame->registers.values[walk->machine->sp];
     if (name_managed(session, &ret->frame, &ret->method))
         ret->frame.method = &ret->method;
-    if (ret->method.answer == CDACQ_ANSWER_NONE || ret->method.answer == CDACQ_ANSWER_ERROR)
+    if (ret->method.answer == CDACQ_ANSWER_NONE || ret->method.answer == CDACQ_ANSWER_ERROR) {
+        ret->frame.files_unverified = frame->unverified;
         name_native(session, &ret->frame);
+    }
 }
 
 /* Why a walk ended early. If native frames cannot be unwound at all, that is the reason. */

@@ -20,7 +20,8 @@ struct work {
     int tid;
     uint64_t threads, incomplete;
     struct stack_doubts doubts;
-    bool failed; /* a thread could not even be listed */
+    bool has_gap; /* before frames that were left out, after the last one that was not */
+    bool failed;  /* a thread could not even be listed */
 };
 
 static bool is_managed(const struct cdacq_frame *frame)
@@ -40,18 +41,22 @@ static void write_json(struct work *work, const struct cdacq_frame *frame, const
     json_end_line(w);
 }
 
-static int visit_frame(const struct cdacq_frame *frame, void *context)
+static int visit_frame(const struct cdacq_frame *visited, void *context)
 {
     struct work *work = context;
-    stack_doubts_add(&work->doubts, frame);
-    if (work->invocation->managed && !is_managed(frame))
+    struct cdacq_frame frame = *visited;
+    stack_doubts_add(&work->doubts, &frame);
+    work->has_gap |= frame.after_gap;
+    if (work->invocation->managed && !is_managed(&frame))
         return 0;
+    frame.after_gap = work->has_gap;
+    work->has_gap = false;
     if (work->answers.json) {
-        const struct cdacq_method none = stack_frame_no_method(frame);
-        write_json(work, frame, frame->method ? frame->method : &none);
+        const struct cdacq_method none = stack_frame_no_method(&frame);
+        write_json(work, &frame, frame.method ? frame.method : &none);
         return output_failed(&work->out);
     }
-    stack_add_frame(&work->stacks, work->stack, frame);
+    stack_add_frame(&work->stacks, work->stack, &frame);
     return 0;
 }
 
@@ -67,6 +72,7 @@ static int visit_thread(const struct cdacq_thread *thread, void *context)
     work->threads++;
     work->tid = thread->tid;
     work->stack = work->answers.json ? NULL : stack_new();
+    work->has_gap = false;
     enum cdacq_status status = cdacq_session_visit_frames(work->session, thread, NULL, 0, visit_frame, work, &error);
     work->incomplete += status < 0;
     if (work->answers.json && status < 0) {

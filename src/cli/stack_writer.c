@@ -92,6 +92,7 @@ void stack_frame_write_members(struct answers *answers, struct json_writer *w, c
     }
     answers_write_members(answers, w, method);
     json_string(w, "by", source_text(frame->by));
+    json_bool(w, "after_gap", frame->after_gap);
     json_string(w, "funclet", funclet_text(frame->funclet));
     json_address(w, "cfa", frame->cfa);
 }
@@ -129,11 +130,11 @@ void stack_write_text(struct answers *answers, const struct stack *stack)
     write_heading(out, stack);
     for (size_t i = 0; i < stack->frames.count;) {
         const struct kept_frame *frames = stack->frames.items;
-        if (i && stack_is_gap(frames[i - 1].shared->frame.kind, &frames[i].shared->frame))
-            output_styled(out, STYLE_DOUBT, "     ... frames may be missing here\n");
         struct stack_run run = stack_run_at(stack, i);
         for (size_t k = 0; k < run.period; k++) {
             const struct stack_frame frame = stack_frame_at(stack, i + k);
+            if (frame.frame.after_gap)
+                output_styled(out, STYLE_DOUBT, "     ... frames may be missing here\n");
             write_frame(answers, &frame);
         }
         i += run.period * run.count;

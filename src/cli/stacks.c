@@ -54,7 +54,8 @@ static uint64_t hash_frame(const struct cdacq_frame *frame, uint64_t seed)
 static bool is_same_frame(const struct cdacq_frame *a, const struct cdacq_frame *b)
 {
     return a->pc == b->pc && a->by == b->by && a->kind == b->kind && a->funclet == b->funclet &&
-           a->is_call == b->is_call && !a->method == !b->method;
+           a->is_call == b->is_call && a->after_gap == b->after_gap && a->files_unverified == b->files_unverified &&
+           !a->method == !b->method;
 }
 
 DEFINE_HASH_TABLE_FUNCTIONS(shared_frames, struct stack_frame *, const struct cdacq_frame *, shared_key, hash_frame,
@@ -95,7 +96,7 @@ struct cdacq_method stack_frame_no_method(const struct cdacq_frame *frame)
     return (struct cdacq_method){.size = sizeof(struct cdacq_method),
                                  .ip = frame->pc,
                                  .il_offset = CDACQ_OFFSET_UNKNOWN,
-                                 .module_verified = true};
+                                 .module_verified = !frame->files_unverified};
 }
 
 static const struct stack_frame *share_frame(struct stacks *stacks, const struct cdacq_frame *frame)
@@ -160,17 +161,10 @@ static size_t count_repeats(const struct stack *stack, size_t first, size_t peri
     return 1 + same / period;
 }
 
-bool stack_is_gap(enum cdacq_frame_kind before, const struct cdacq_frame *frame)
-{
-    bool is_code = before == CDACQ_FRAME_NATIVE || before == CDACQ_FRAME_MANAGED || before == CDACQ_FRAME_FUNCLET;
-    return is_code && frame->by == CDACQ_FRAME_BY_FRAME;
-}
-
 void stack_doubts_add(struct stack_doubts *doubts, const struct cdacq_frame *frame)
 {
     doubts->guesses += frame->by == CDACQ_FRAME_BY_GUESS;
-    doubts->gaps += frame->index && stack_is_gap(doubts->before, frame);
-    doubts->before = frame->kind;
+    doubts->gaps += frame->after_gap;
 }
 
 struct stack_run stack_run_at(const struct stack *stack, size_t first)

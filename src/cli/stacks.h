@@ -72,17 +72,10 @@ struct cdacq_method stack_frame_no_method(const struct cdacq_frame *frame);
 void stacks_add(struct stacks *stacks, struct stack *stack, const struct cdacq_thread *thread, const char *problem,
                 bool alone);
 
-/*
- * Whether frames may be missing before `frame`, to which a Frame of the runtime led: the frame that was visited before
- * it is code, and its caller could not be found.
- */
-bool stack_is_gap(enum cdacq_frame_kind before, const struct cdacq_frame *frame);
-
-/* What makes stacks doubtful, counted while their frames are visited in turn. */
+/* What makes stacks doubtful, counted while their frames are visited. */
 struct stack_doubts {
     uint64_t guesses; /* frames that rest on a guess */
     uint64_t gaps;    /* places where frames may be missing */
-    enum cdacq_frame_kind before;
 };
 
 void stack_doubts_add(struct stack_doubts *doubts, const struct cdacq_frame *frame);

@@ -273,7 +273,8 @@ static void add_from_memory(struct native_modules *modules, struct native_module
     uint64_t size = count * elf_symbol_size(image->elf);
     if (reader_window(&reader, dynamic->symtab, size, ".dynsym", table) &&
         reader_window(&reader, dynamic->strtab, dynamic->strsz, ".dynstr", strings))
-        symbols_add(&module->symbols, image, table->bytes, table->size, (const char *)strings->bytes, strings->size);
+        symbols_add(&module->symbols, image, NULL, table->bytes, table->size, (const char *)strings->bytes,
+                    strings->size);
 }
 
 static void add_symtab(struct native_module *module, const uint8_t *data, uint64_t size)
@@ -325,5 +326,6 @@ bool native_modules_symbol(struct native_modules *modules, uint64_t address, str
     ret->module = module->image.path;
     ret->module_offset = address - module->image.base;
     ret->name = symbols_find(&module->symbols, ret->module_offset, &ret->offset);
+    ret->unverified = module->image.file && module->image.file->content.bytes && !module->image.file->verified;
     return true;
 }

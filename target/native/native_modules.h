@@ -52,6 +52,7 @@ struct native_symbol {
     uint64_t offset;        /* of the address in the symbol */
     const char *module;     /* path of the image; "[vdso]" for the kernel's */
     uint64_t module_offset; /* of the address from the image's vaddr 0, as addr2line expects it */
+    bool unverified;        /* the symbols come from a file that nothing in the target could confirm */
 };
 
 /*

@@ -37,8 +37,14 @@ static uint8_t rank_of(const struct elf_symbol *symbol)
     return (uint8_t)((symbol->size ? 4 : 0) + (bind == STB_GLOBAL ? 3 : bind == STB_WEAK ? 2 : 1));
 }
 
-void symbols_add(struct symbols *symbols, const struct image *image, const uint8_t *table, size_t size,
-                 const char *strings, size_t strings_size)
+static uint64_t end_of_section(const struct elf_file *file, unsigned index)
+{
+    struct elf_section section;
+    return file && elf_file_section(file, index, &section) ? add_saturated(section.address, section.size) : UINT64_MAX;
+}
+
+void symbols_add(struct symbols *symbols, const struct image *image, const struct elf_file *file, const uint8_t *table,
+                 size_t size, const char *strings, size_t strings_size)
 {
     size_t entry_size = elf_symbol_size(image->elf);
     /* Thumb code has the lowest bit set. */
@@ -54,6 +60,7 @@ void symbols_add(struct symbols *symbols, const struct image *image, const uint8
         struct symbol symbol = {
             .begin = entry.value & ~thumb,
             .end = add_saturated(entry.value & ~thumb, entry.size),
+            .limit = entry.size ? 0 : end_of_section(file, entry.section),
             .name = entry.name,
             .index = (uint32_t)(at / entry_size),
             .table = (uint8_t)symbols->table_count,
@@ -75,7 +82,7 @@ void symbols_add_file(struct symbols *symbols, const struct image *image, const 
             continue;
         const uint8_t *table = elf_file_contents(file, &section), *strings = elf_file_contents(file, &names);
         if (table && strings)
-            symbols_add(symbols, image, table, (size_t)section.size, (const char *)strings, (size_t)names.size);
+            symbols_add(symbols, image, file, table, (size_t)section.size, (const char *)strings, (size_t)names.size);
     }
 }
 
@@ -116,7 +123,7 @@ const char *symbols_find(const struct symbols *symbols, uint64_t vaddr, uint64_t
     if (vaddr < last->reach) {
         for (size_t i = after; !found && i-- > 0 && after - i <= NESTED_MAX;)
             found = vaddr < items[i].end ? &items[i] : NULL;
-    } else if (last->reach <= last->begin && (symbols->complete || vaddr == last->begin)) {
+    } else if (last->reach <= last->begin && vaddr < last->limit && (symbols->complete || vaddr == last->begin)) {
         found = last; /* of unknown size, and no other one ends after its begin */
     }
     if (!found)

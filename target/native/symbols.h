@@ -13,6 +13,7 @@ enum { SYMBOL_MAX = 2 * 1024 * 1024, SYMBOL_TABLE_MAX = 8 };
 
 struct symbol {
     uint64_t begin, end; /* end == begin: the size is not known */
+    uint64_t limit;      /* if so, the end of its section, which it cannot go beyond */
     uint64_t reach;      /* once sealed: the highest end up to this one */
     uint32_t name;       /* offset in the table's strings */
     uint32_t index;      /* in the table */
@@ -36,11 +37,11 @@ struct symbols {
 void symbols_deinit(struct symbols *symbols);
 
 /*
- * Adds the code symbols of a table: `count` symbols whose names are in `strings`. Both must stay valid. `image` gives
- * the class and the executable segments. Ignores what does not fit the limits.
+ * Adds the code symbols of a table whose names are in `strings`. Both must stay valid. `image` gives the class and the
+ * executable segments, `file` the sections; NULL: they are not known. Ignores what does not fit the limits.
  */
-void symbols_add(struct symbols *symbols, const struct image *image, const uint8_t *table, size_t size,
-                 const char *strings, size_t strings_size);
+void symbols_add(struct symbols *symbols, const struct image *image, const struct elf_file *file, const uint8_t *table,
+                 size_t size, const char *strings, size_t strings_size);
 
 /* Adds the tables of that type (SHT_SYMTAB, SHT_DYNSYM) of a file, whose bytes must stay valid. */
 void symbols_add_file(struct symbols *symbols, const struct image *image, const struct elf_file *file, uint32_t type);
@@ -49,8 +50,8 @@ void symbols_add_file(struct symbols *symbols, const struct image *image, const 
 void symbols_seal(struct symbols *symbols, bool complete);
 
 /*
- * The symbol that contains a vaddr: the one that begins last. Without one, the last symbol of unknown size before it,
- * if no other symbol lies between; in tables that are not complete only where it begins, because the functions that
+ * The symbol that contains a vaddr: the one that begins last. Without one, the last symbol of unknown size before it
+ * in the same section, if no other symbol lies between; in tables that are not complete only where it begins, because the functions that
  * follow it may have no symbol. NULL where there is none; *ret_offset is from its begin. Only after sealing.
  */
 const char *symbols_find(const struct symbols *symbols, uint64_t vaddr, uint64_t *ret_offset);

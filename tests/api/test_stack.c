@@ -272,6 +272,7 @@ START_TEST(frames_of_each_kind)
     check_frame(1, CDACQ_FRAME_MANAGED, CDACQ_FRAME_BY_FRAME, return_to(1), stack + CALLER_SP);
     check_frame(2, CDACQ_FRAME_MANAGED, CDACQ_FRAME_BY_UNWIND, return_to(2), stack + CALLER_SP + 8);
     ck_assert_int_eq(frames[1].is_call, !frame_cases[_i].interrupted);
+    ck_assert(!frames[0].after_gap && frames[1].after_gap && !frames[2].after_gap);
     ck_assert_uint_eq(frames[0].module_offset, 0x20);
 
     /* The same with the Frames themselves: each once, in the order of the list. */
@@ -282,6 +283,32 @@ START_TEST(frames_of_each_kind)
     ck_assert_uint_eq(frames[3].frame, active);
     ck_assert_str_eq(frames[3].frame_name, kind);
     check_frame(4, CDACQ_FRAME_MANAGED, CDACQ_FRAME_BY_FRAME, return_to(1), stack + CALLER_SP);
+    ck_assert(frames[4].after_gap);
+}
+END_TEST
+
+/* Nothing is between a stub that ran in place of a return and the frame that its Frame leads to. */
+START_TEST(a_stub_in_place_of_a_return)
+{
+    fill("HijackFrame", put_frame(stack + 0xa0, "HijackFrameIdentifier", UINT64_MAX));
+    mock_write_pointer(mock, stack + 0x100, native_code + 0x20);
+    ck_assert_int_eq(walk(methods[0], stack + 0x100, true, 0), AT_ZERO);
+    ck_assert_uint_eq(frame_count, 3);
+    check_frame(1, CDACQ_FRAME_NATIVE, CDACQ_FRAME_BY_UNWIND, native_code + 0x20, stack + 0x108);
+    check_frame(2, CDACQ_FRAME_MANAGED, CDACQ_FRAME_BY_FRAME, return_to(1), stack + CALLER_SP);
+    ck_assert(!frames[2].after_gap);
+}
+END_TEST
+
+/* Code is not on the stack: something has overwritten the return address. */
+START_TEST(a_return_address_on_the_stack)
+{
+    mock_write_pointer(mock, stack + 0x100, stack + 0x500);
+    walk(methods[0], stack + 0x100, true, 0);
+    check_frame(1, CDACQ_FRAME_NATIVE, CDACQ_FRAME_BY_GUESS, stack + 0x500, stack + 0x108);
+    mock_write_pointer(mock, stack + 0x100, native_code + 0x20);
+    walk(methods[0], stack + 0x100, true, 0);
+    check_frame(1, CDACQ_FRAME_NATIVE, CDACQ_FRAME_BY_UNWIND, native_code + 0x20, stack + 0x108);
 }
 END_TEST
 
@@ -306,6 +333,7 @@ START_TEST(guesses)
     ck_assert_int_eq(walk(native_code + 0x20, stack + 0x100, true, 0), AT_ZERO);
     ck_assert_uint_eq(frame_count, 2);
     check_frame(1, CDACQ_FRAME_MANAGED, CDACQ_FRAME_BY_FRAME, return_to(3) + 1, stack + 0x400);
+    ck_assert(frames[1].after_gap);
 }
 END_TEST
 
@@ -586,6 +614,8 @@ static Suite *suite(void)
     tcase_add_test(tcase, stacks_of_a_snapshot);
     tcase_add_test(tcase, a_return_address_behind_its_method);
     tcase_add_loop_test(tcase, hijacked, 0, 2);
+    tcase_add_test(tcase, a_stub_in_place_of_a_return);
+    tcase_add_test(tcase, a_return_address_on_the_stack);
     tcase_add_loop_test(tcase, frames_of_each_kind, 0, ARRAY_SIZE(frame_cases));
     tcase_add_test(tcase, guesses);
     tcase_add_loop_test(tcase, stubs_without_a_frame, 0, 4);

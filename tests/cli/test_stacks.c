@@ -101,7 +101,11 @@ START_TEST(frames_found_otherwise_are_other_frames)
     stack_add_frame(&stacks, guessed, &c);
     add(1, "abc", NULL, false);
     stacks_add(&stacks, guessed, &(struct cdacq_thread){.tid = 2}, NULL, false);
-    check_stacks("abc:1 abc:2");
+    struct stack *gap = stack_of("ab");
+    const struct cdacq_frame after_gap = {.size = sizeof after_gap, .pc = 'c', .after_gap = true};
+    stack_add_frame(&stacks, gap, &after_gap);
+    stacks_add(&stacks, gap, &(struct cdacq_thread){.tid = 3}, NULL, false);
+    check_stacks("abc:1 abc:2 abc:3");
 }
 END_TEST
 

@@ -176,8 +176,12 @@ class Hostile(unittest.TestCase):
                 before = core.read(at, 8)
                 for address in (0, 0x4141414141414141):
                     core.poke(at, struct.pack("<Q", address))
-                    done = self.run_tool("stack", core.save(os.path.join(folder, "core")), statuses=(0, 1))
+                    path = core.save(os.path.join(folder, "core"))
+                    done = self.run_tool("stack", path, statuses=(0, 1))
                     first = done.stdout.split(b"\n\n")[0]
+                    if not address and b"frames may be missing" in first:
+                        managed = self.run_tool("stack", "--managed", path, statuses=(1,)).stdout.split(b"\n\n")[0]
+                        self.assertIn(b"frames may be missing", managed, frame)
                     self.assertEqual(done.returncode, 1, frame)
                     self.assertRegex(first, rb"\n     \.\.\. (frames may be missing here|cannot unwind further: )|\n#\d+\? ", frame)
                 core.poke(at, before)

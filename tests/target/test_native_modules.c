@@ -245,9 +245,19 @@ START_TEST(of_a_process_without_libc)
 }
 END_TEST
 
-/* A symbol of unknown size goes on to the next one only if no function can be without a symbol. */
+/* A symbol of unknown size goes on to the next one, or to the end of its section, if each function has a symbol. */
 START_TEST(symbols_of_unknown_size)
 {
+    static const struct {
+        Elf64_Ehdr header;
+        Elf64_Shdr sections[2];
+    } contents = {.header = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+                             .e_shoff = sizeof(Elf64_Ehdr),
+                             .e_shentsize = sizeof(Elf64_Shdr),
+                             .e_shnum = 2},
+                  .sections = {[1] = {.sh_type = SHT_PROGBITS, .sh_addr = 0x1000, .sh_size = 0x38}}};
+    const struct bytes bytes = bytes_of_buffer(&contents, sizeof contents);
+    struct elf_file file;
     static const char strings[] = "\0first\0sized\0last";
     static const Elf64_Sym table[] = {
         {.st_name = 1, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_shndx = 1, .st_value = 0x1010},
@@ -259,15 +269,17 @@ START_TEST(symbols_of_unknown_size)
         const char *complete, *exported;
     } cases[] = {{0x100f, NULL, NULL},       {0x1010, "first", "first"}, {0x101f, "first", NULL},
                  {0x1020, "sized", "sized"}, {0x1027, "sized", "sized"}, {0x1028, NULL, NULL},
-                 {0x1030, "last", "last"},   {0x1031, "last", NULL}};
+                 {0x1030, "last", "last"},   {0x1031, "last", NULL},     {0x1037, "last", NULL},
+                 {0x1038, NULL, NULL}};
     const struct image image = {.elf = {.wide = true},
                                 .machine = EM_X86_64,
                                 .segments = {{.vaddr = 0x1000, .memory_size = 0x1000, .executable = true}},
                                 .segment_count = 1};
+    ck_assert(elf_file_open(&bytes, &file));
     for (int complete = 0; complete < 2; complete++) {
         struct symbols symbols = {0};
         uint64_t offset;
-        symbols_add(&symbols, &image, (const uint8_t *)table, sizeof table, strings, sizeof strings);
+        symbols_add(&symbols, &image, &file, (const uint8_t *)table, sizeof table, strings, sizeof strings);
         symbols_seal(&symbols, complete);
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
             const char *expected = complete ? cases[i].complete : cases[i].exported;
@@ -398,6 +410,9 @@ START_TEST(of_a_core)
         check_symbols(first, _i / 3 ? signal_names : plain_names);
     else /* exported symbols are in memory */
         ck_assert_str_eq(symbol_of(walked.count - 2), "__libc_start_main");
+    struct native_symbol symbol;
+    ck_assert(native_modules_symbol(modules, walked.frames[first].pc - 1, &symbol));
+    ck_assert_int_eq(symbol.unverified, contents == ONLY_ANONYMOUS); /* nothing of the file is in the core */
     if (contents == ALL)
         check_eu_stack(path);
 }
