@@ -142,15 +142,27 @@ static void keep_line(struct fold *fold)
         no_memory(fold);
 }
 
+/*
+ * Whether the address of pending frame `i` is where code was interrupted: that of the innermost frame, and of the one
+ * that the kernel was entered from, whose instruction faulted or is the next one. Any other is where a call returns to.
+ */
+static bool is_interrupted(const struct frame *frames, size_t i)
+{
+    const uint64_t kernel_half = UINT64_C(1) << 63;
+    if (!i)
+        return false;
+    uint64_t inner = frames[i - 1].ip;
+    return !inner || (inner & kernel_half && !(frames[i].ip & kernel_half));
+}
+
 /* Looks up all pending frames. A sample is its thread's name, a frame without an address, and then its frames. */
 static void fold_pending(struct fold *fold)
 {
     struct frames *frames = &fold->frames;
     if (fold->session && frames->count) {
         for (size_t i = 0; i < frames->count; i++) {
-            /* Of all frames but the innermost, the address is where the call returns to. */
-            bool is_innermost = i && !frames->items[i - 1].ip;
-            fold->ips[i] = frames->items[i].ip - (frames->items[i].ip && !is_innermost);
+            uint64_t ip = frames->items[i].ip;
+            fold->ips[i] = ip - (ip && !is_interrupted(frames->items, i));
         }
         fold->methods->size = sizeof *fold->methods;
         cdacq_session_methods_at(fold->session, fold->ips, frames->count, fold->methods, NULL);

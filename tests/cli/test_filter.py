@@ -9,6 +9,8 @@ import xml.dom.minidom
 TOOL = os.environ["CDACQ_TOOL"]
 CORE = os.path.join(os.environ["CDACQ_FIXTURES"], "net10-x64", "core")
 CTOR, STACK = 0x7f91e58aed0f, 0x7f91e595e8f9
+HELLO = os.path.join(os.environ["CDACQ_FIXTURES"], "hello-net10-x64", "core")
+CCTOR = 0x7f8317d6e3d0  # the first instruction; GetCharset ends there
 NAMES = {CTOR: "Demo.Outer<T>.Inner<int>..ctor()", STACK: "System.Collections.Generic.Stack<T>..ctor()"}
 
 SAMPLES = """\
@@ -79,6 +81,16 @@ class Folded(unittest.TestCase):
             ".NET TP Worker;main;[System.dll];[memfd:doublemapper (deleted)] 2",
             "bash;std::map<a: b>::op+() 1"])
         run("filter", "--folded", text=b"nothing of perf\n", status=2)
+
+    def test_the_frame_below_the_kernel_is_interrupted(self):
+        """Its address is that of an instruction; below it, addresses are where calls return to."""
+        kernel = "\tffffffff81000010 asm_exc_page_fault+0x30 ([kernel.kallsyms])\n"
+        user = f"\t{CCTOR:x} [unknown] (/x.dll)\n"
+        cctor, charset = "System.Text.EncodingHelper..cctor()", "System.Text.EncodingHelper.GetCharset()"
+        for frames, expected in ((user, cctor), (kernel + user, f"{cctor};asm_exc_page_fault"),
+                                 (kernel * 2 + user * 2, f"{charset};{cctor};asm_exc_page_fault;asm_exc_page_fault")):
+            text = f"aaaa 12/12 [000] 1.0: 1 page-faults: \n{frames}\n"
+            self.assertEqual(run("filter", HELLO, "--folded", text=text.encode()).decode(), f"aaaa;{expected} 1\n")
 
     def test_damaged_text(self):
         generator = random.Random(11)
