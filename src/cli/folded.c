@@ -1,7 +1,7 @@
 /*
  * folded.c: perf script prints one block for each sample: a line that names the thread and the event, then one line for
  * each frame, innermost first, "\tADDRESS SYMBOL+0xOFFSET (FILE)", then an empty line. A sample without a call chain is
- * one line, with the frame at its end.
+ * one line, with the frame at its end, and begins with blanks, which align the thread's name.
  */
 #include "src/cli/folded.h"
 
@@ -28,10 +28,11 @@ enum {
     STACKS_BYTES_MAX = 256 << 20, /* then what there is is written; a stack may then have two lines */
 };
 
-/* One frame of a pending sample. */
+/* One frame of a pending sample, or the thread, which comes before them. */
 struct frame {
     uint64_t ip;
     const char *symbol; /* in the arena of pending text */
+    bool is_thread;
 };
 
 /* A different stack. */
@@ -61,7 +62,9 @@ struct fold {
     uint64_t *ips;
     struct cdacq_method *methods;
     uint64_t samples, truncated, errors, unconfirmed;
-    bool in_sample, failed;
+    bool in_sample;
+    bool has_chain; /* the sample's frames follow its first line */
+    bool failed;
 };
 
 static void no_memory(struct fold *fold)
@@ -151,11 +154,11 @@ static bool is_interrupted(const struct frame *frames, size_t i)
     const uint64_t kernel_half = UINT64_C(1) << 63;
     if (!i)
         return false;
-    uint64_t inner = frames[i - 1].ip;
-    return !inner || (inner & kernel_half && !(frames[i].ip & kernel_half));
+    const struct frame *inner = &frames[i - 1];
+    return inner->is_thread || (inner->ip & kernel_half && !(frames[i].ip & kernel_half));
 }
 
-/* Looks up all pending frames. A sample is its thread's name, a frame without an address, and then its frames. */
+/* Looks up all pending frames. */
 static void fold_pending(struct fold *fold)
 {
     struct frames *frames = &fold->frames;
@@ -170,7 +173,7 @@ static void fold_pending(struct fold *fold)
     for (size_t first = 0, end; first < frames->count && !fold->failed; first = end) {
         fold->line.count = 0;
         append(fold, frames->items[first].symbol);
-        for (end = first + 1; end < frames->count && frames->items[end].ip; end++)
+        for (end = first + 1; end < frames->count && !frames->items[end].is_thread; end++)
             ;
         for (size_t i = end - 1; i > first; i--)
             append_frame(fold, i);
@@ -189,11 +192,16 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
+static void add(struct fold *fold, struct frame frame, const char *symbol, size_t length)
+{
+    frame.symbol = arena_string(&fold->pending, symbol, length);
+    if (!frame.symbol || !frames_append(&fold->frames, frame))
+        no_memory(fold);
+}
+
 static void add_frame(struct fold *fold, uint64_t ip, const char *symbol, size_t length)
 {
-    const char *text = arena_string(&fold->pending, symbol, length);
-    if (!text || !frames_append(&fold->frames, (struct frame){ip, text}))
-        no_memory(fold);
+    add(fold, (struct frame){.ip = ip}, symbol, length);
 }
 
 /* "(FILE)" at the end of a frame: returns its '(' */
@@ -247,7 +255,7 @@ static bool take_frame(struct fold *fold, const char *text, const char *end)
     const char *word = text;
     while (word < end && !ips_is_blank(*word))
         word++;
-    if (word == text || !ips_parse(text, (size_t)(word - text), &ip, &bad) || !ip)
+    if (word == text || !ips_parse(text, (size_t)(word - text), &ip, &bad))
         return false;
     while (word < end && ips_is_blank(*word))
         word++;
@@ -267,24 +275,24 @@ static const char *next_word(const char *text, const char *end)
     return text;
 }
 
-/* "COMM PID/TID [CPU] TIME: PERIOD EVENT:", COMM with blanks. Returns what follows; NULL if it is no such line. */
-static const char *take_header(struct fold *fold, const char *text, const char *end)
+/* The word that follows the thread's name: "PID/TID" or "TID", before "[CPU]" or the time. NULL if there is none. */
+static const char *find_id(const char *text, const char *end)
 {
-    const char *comm_end = NULL, *word = next_word(text, end);
-    for (; word < end && !comm_end; word = next_word(word, end)) {
-        const char *p = word, *next = next_word(word, end);
+    for (const char *word = next_word(text, end), *next; word < end; word = next) {
+        const char *p = word;
+        next = next_word(word, end);
         while (p < end && (is_digit(*p) || (*p == '/' && p > word)))
             p++;
         bool is_id = p > word && p < end && ips_is_blank(*p);
         if (is_id && next < end && (*next == '[' || is_digit(*next)))
-            comm_end = word;
+            return word;
     }
-    if (!comm_end)
-        return NULL;
-    const char *stop = comm_end;
-    while (stop > text && ips_is_blank(stop[-1]))
-        stop--;
-    add_frame(fold, 0, text, (size_t)(stop - text));
+    return NULL;
+}
+
+/* What follows the event, which is the first word after the time that ends with a colon. NULL if there is no event. */
+static const char *skip_event(const char *word, const char *end)
+{
     for (bool seen_time = false; word < end;) {
         const char *p = word;
         while (p < end && !ips_is_blank(*p))
@@ -295,33 +303,52 @@ static const char *take_header(struct fold *fold, const char *text, const char *
             return word;
         seen_time |= ends_with_colon;
     }
-    return end;
+    return NULL;
+}
+
+/*
+ * "COMM PID/TID [CPU] TIME: PERIOD EVENT:", COMM with blanks: begins a sample and returns what follows. Returns NULL if
+ * it is no such line. The event may be missing unless it `must_have_event`.
+ */
+static const char *take_header(struct fold *fold, const char *text, const char *end, bool must_have_event)
+{
+    const char *id = find_id(text, end), *rest = id ? skip_event(next_word(id, end), end) : NULL;
+    if (!id || (must_have_event && !rest))
+        return NULL;
+    while (id > text && ips_is_blank(id[-1]))
+        id--;
+    if (fold->frames.count >= FRAMES_PENDING)
+        fold_pending(fold);
+    add(fold, (struct frame){.is_thread = true}, text, (size_t)(id - text));
+    fold->samples++;
+    return rest ? rest : end;
 }
 
 static void take_line(struct fold *fold, const char *text, const char *end)
 {
     while (end > text && ips_is_blank(end[-1]))
         end--;
-    if (text == end || *text == '#') {
-        fold->in_sample &= text != end;
-        if (fold->frames.count >= FRAMES_PENDING)
-            fold_pending(fold);
+    if (text == end) {
+        fold->in_sample = false;
         return;
     }
-    if (ips_is_blank(*text)) {
-        while (ips_is_blank(*text))
-            text++;
-        if (fold->in_sample)
-            take_frame(fold, text, end);
+    bool is_indented = ips_is_blank(*text);
+    while (ips_is_blank(*text))
+        text++;
+    if (is_indented && fold->in_sample && fold->has_chain) {
+        take_frame(fold, text, end);
         return;
     }
-    if (fold->frames.count >= FRAMES_PENDING)
-        fold_pending(fold);
-    const char *rest = take_header(fold, text, end);
-    fold->in_sample = rest != NULL;
-    fold->samples += rest != NULL;
-    if (rest && rest < end)
-        take_frame(fold, rest, end);
+    /* A thread's name may begin like a comment. What looks like another line must be a complete header. */
+    bool is_comment = !is_indented && *text == '#';
+    const char *rest = take_header(fold, text, end, is_indented || is_comment);
+    if (rest) {
+        fold->in_sample = true;
+        fold->has_chain = rest == end || !take_frame(fold, rest, end);
+    } else if (is_indented && fold->in_sample)
+        take_frame(fold, text, end);
+    else if (!is_comment)
+        fold->in_sample = false;
 }
 
 static bool read_lines(struct fold *fold, struct ips_reader *reader)

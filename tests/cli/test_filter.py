@@ -92,6 +92,40 @@ class Folded(unittest.TestCase):
             text = f"aaaa 12/12 [000] 1.0: 1 page-faults: \n{frames}\n"
             self.assertEqual(run("filter", HELLO, "--folded", text=text.encode()).decode(), f"aaaa;{expected} 1\n")
 
+    def fold(self, text):
+        return run("filter", "--folded", text=text.encode()).decode().splitlines()
+
+    def test_samples_without_a_call_chain(self):
+        """They begin with blanks, as frames do. Both kinds come mixed if events differ in their call chains."""
+        chain = "app 12 3.5: 1 cycles: \n\t    55aa00001234 inner+0x4 (/a)\n\t    55aa00005678 outer+0x4 (/a)\n\n"
+        line = "             app 12 3.5:          1 page-faults:      55aa00001234 inner+0x4 (/a)\n"
+        kernel = "     app (a) 12/12 [000] 3.5: 1 cycles:u:  ffffffff81000010 entry+0x30 ([kernel.kallsyms])\n"
+        self.assertEqual(self.fold(line * 3 + kernel), ["app (a);entry 1", "app;inner 3"])
+        self.assertEqual(self.fold(line * 2 + chain * 2 + line + chain + kernel + line),
+                         ["app (a);entry 1", "app;inner 4", "app;outer;inner 3"])
+        self.assertEqual(self.fold("  " + chain), ["app;outer;inner 1"])  # the thread's name begins with blanks
+
+    def test_frames_like_headers(self):
+        """What begins with blanks outside a sample, or like a comment, is a sample only with the name of an event."""
+        run("filter", "--folded", text=b"\t    55aa00001234 f<1, 2 3>: a (/a)\n", status=2)
+        head, frame = "app 12 3.5: 1 cycles: \n", "\t    55aa00001234 f 12 [3] 1.5: 1 x: (/a)\n"
+        self.assertEqual(self.fold(head + frame), ["app;f 12 [3] 1.5: 1 x: 1"])
+
+    def test_thread_names_like_comments(self):
+        header = "# ========\n# captured on    : Wed Nov  5 13:29:11 2026\n# cmdline : perf record -- a 1 2\n#\n"
+        frame = "\t    55aa00001234 main+0x4 (/a)\n\n"
+        for name in ("#worker", "# x", "#"):
+            sample = f"{name} 12/12 [000] 3.5: 1 cycles: \n{frame}"
+            self.assertEqual(self.fold(header + sample * 2 + header + sample), [f"{name};main 3"])
+
+    def test_frames_at_address_0(self):
+        """They are frames as others: the next one is where a call returns to."""
+        charset = f"\t{CCTOR:x} [unknown] (/x.dll)\n"
+        for frames, expected in (("\t0 f (/a)\n" + charset, "System.Text.EncodingHelper.GetCharset();f"),
+                                 ("\t0 f (/a)\n\t0 g (/a)\n", "g;f")):
+            text = f"aaaa 12/12 [000] 1.0: 1 cycles: \n{frames}\n"
+            self.assertEqual(run("filter", HELLO, "--folded", text=text.encode()).decode(), f"aaaa;{expected} 1\n")
+
     def test_damaged_text(self):
         generator = random.Random(11)
         for _ in range(60):
