@@ -134,10 +134,18 @@ static bool read_lines(struct flame *flame, struct ips_reader *reader)
     }
 }
 
+/* A ';' comes next after the end of a text: nothing may come between "a" and "a;b", which share the box of "a". */
+static unsigned rank_of(char c)
+{
+    return c == ';' ? 1 : c ? (unsigned char)c + 1u : 0;
+}
+
 static int by_text(const void *a, const void *b)
 {
-    const struct folded_stack *x = a, *y = b;
-    return strcmp(x->text, y->text);
+    const char *x = ((const struct folded_stack *)a)->text, *y = ((const struct folded_stack *)b)->text;
+    while (*x && *x == *y)
+        x++, y++;
+    return (rank_of(*x) > rank_of(*y)) - (rank_of(*x) < rank_of(*y));
 }
 
 /* ---- Drawing --------------------------------------------------------------------------------------------------- */

@@ -148,12 +148,22 @@ class Flame(unittest.TestCase):
     def test_boxes_have_the_sums_of_their_stacks(self):
         boxes = self.boxes(b"a;b;c 1\na;b 1\nd 2\na;b;c 2\na b;b 2\n")
         self.assertEqual(boxes, {
-            "a b (2 samples, 25.00%)": (0, .25, 0),
-            "b (2 samples, 25.00%)": (0, .25, 1),
-            "a (4 samples, 50.00%)": (.25, .5, 0),
-            "b (4 samples, 50.00%)": (.25, .5, 1),
-            "c (3 samples, 37.50%)": (.375, .375, 2),
+            "a (4 samples, 50.00%)": (0, .5, 0),
+            "b (4 samples, 50.00%)": (0, .5, 1),
+            "c (3 samples, 37.50%)": (.125, .375, 2),
+            "a b (2 samples, 25.00%)": (.5, .25, 0),
+            "b (2 samples, 25.00%)": (.5, .25, 1),
             "d (2 samples, 25.00%)": (.75, .25, 0)})
+
+    def test_a_frame_below_others_is_one_box(self):
+        """Whatever the bytes of names are, which may come before or after the ';' between frames."""
+        names = ["f"] + ["f" + chr(c) for c in [*range(0x21, 0x7f), 0xe9] if chr(c) != ";"]
+        boxes = self.boxes("".join(f"main;{name}{below} 1\n" for below in ("", ";bar", "") for name in names).encode())
+        self.assertEqual({title.partition(" (")[::2] for title, (_, _, depth) in boxes.items() if depth == 1},
+                         {(name, f"3 samples, {100 / len(names):.2f}%)") for name in names})
+        boxes = self.boxes(b"main;foo 5\nmain;foo.cold 1\nmain;foo;bar 3\n")
+        self.assertEqual(boxes["foo (8 samples, 88.89%)"][2], 1)
+        self.assertEqual(len(boxes), 4)
 
     def test_deep_stacks(self):
         """What is left out of the image is said."""
