@@ -109,14 +109,12 @@ static void take_line(struct flame *flame, const char *text, const char *end)
 static bool read_lines(struct flame *flame, struct ips_reader *reader)
 {
     for (;;) {
-        const char *newline;
-        while ((newline = memchr(reader->next, '\n', (size_t)(reader->end - reader->next)))) {
-            take_line(flame, reader->next, newline);
-            reader->next = newline + 1;
-        }
-        if (reader->at_end || ips_is_full(reader)) {
-            take_line(flame, reader->next, reader->end);
-            reader->next = reader->end;
+        struct text_line line;
+        while (ips_take_line(reader, &line)) {
+            if (line.is_cut) /* its count is missing */
+                flame->bad_lines++;
+            else
+                take_line(flame, line.text, line.end);
         }
         if (reader->at_end)
             return true;
@@ -292,7 +290,7 @@ static int draw_file(const struct invocation *invocation, int fd)
     else if (ok && output_open(&flame->out, invocation->output)) {
         draw(flame);
         if (flame->bad_lines)
-            message("%" PRIu64 " lines are no folded stacks", flame->bad_lines);
+            message("%" PRIu64 " lines are no folded stacks, or are too long", flame->bad_lines);
         if (flame->cut)
             message("%" PRIu64 " frames were left out: more than %d are wide enough to be seen", flame->cut, BOXES_MAX);
         if (flame->deep)

@@ -22,7 +22,6 @@
 #include "util/vector.h"
 
 enum {
-    LINE_MAX_LENGTH = 64 * 1024,
     FRAMES_PENDING = 1024,        /* samples are looked up together, once they have so many frames */
     FRAMES_MAX = 16 * 1024,       /* of one sample */
     STACKS_BYTES_MAX = 256 << 20, /* then what there is is written; a stack may then have two lines */
@@ -353,21 +352,10 @@ static void take_line(struct fold *fold, const char *text, const char *end)
 
 static bool read_lines(struct fold *fold, struct ips_reader *reader)
 {
-    bool skipping = false;
     while (!output_failed(&fold->out) && !fold->failed) {
-        const char *newline;
-        while ((newline = memchr(reader->next, '\n', (size_t)(reader->end - reader->next)))) {
-            if (!skipping)
-                take_line(fold, reader->next, newline);
-            skipping = false;
-            reader->next = newline + 1;
-        }
-        if (reader->end - reader->next > LINE_MAX_LENGTH || reader->at_end) {
-            if (!skipping)
-                take_line(fold, reader->next, reader->end);
-            skipping = true;
-            reader->next = reader->end;
-        }
+        struct text_line line;
+        while (ips_take_line(reader, &line)) /* the start of a line has what is shown of it */
+            take_line(fold, line.text, line.end);
         if (reader->at_end)
             break;
         if (!ips_fill(reader)) {

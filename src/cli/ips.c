@@ -102,9 +102,21 @@ bool ips_would_block(const struct ips_reader *reader)
     return !reader->at_end && poll(&(struct pollfd){.fd = reader->fd, .events = POLLIN}, 1, 0) == 0;
 }
 
-bool ips_is_full(const struct ips_reader *reader)
+bool ips_take_line(struct ips_reader *reader, struct text_line *ret)
 {
-    return reader->end - reader->next == BUFFER_SIZE;
+    while (reader->next < reader->end) {
+        const char *text = reader->next, *newline = memchr(text, '\n', (size_t)(reader->end - text));
+        bool is_full = reader->end - text == BUFFER_SIZE, was_skipping = reader->skipping;
+        if (!newline && !is_full && !was_skipping && !reader->at_end)
+            break;
+        reader->next = newline ? newline + 1 : reader->end;
+        reader->skipping = !newline;
+        if (was_skipping)
+            continue;
+        *ret = (struct text_line){text, newline ? newline : reader->end, !newline && is_full};
+        return true;
+    }
+    return false;
 }
 
 bool ips_fill(struct ips_reader *reader)

@@ -1,6 +1,6 @@
 /*
  * ips.h: reads instruction pointers from the command line or from a stream, one a line. A line that is not an IP is
- * reported, and the next line is read.
+ * reported, and the next line is read. The reader also serves for lines of other text.
  */
 #ifndef CDACQ_CLI_IPS_H
 #define CDACQ_CLI_IPS_H
@@ -67,10 +67,17 @@ void ips_reader_show(struct ips_reader *reader, int results);
 /* Whether ips_fill would wait for the writer. */
 bool ips_would_block(const struct ips_reader *reader);
 
-/* Whether ips_fill has no room for more: the bytes at `next` must be taken first. */
-bool ips_is_full(const struct ips_reader *reader);
+/* A line of any text, valid until ips_fill. */
+struct text_line {
+    const char *text;
+    const char *end; /* of the line, without its newline */
+    bool is_cut;     /* only the start of a line of 256 KiB or more; the rest is skipped */
+};
 
-/* Reads more. Returns false with errno on failure. */
+/* Takes the next line. False if none is complete: call ips_fill, unless the reader is at the end. */
+bool ips_take_line(struct ips_reader *reader, struct text_line *ret);
+
+/* Reads more; what was not taken must leave room for it. Returns false with errno on failure. */
 bool ips_fill(struct ips_reader *reader);
 
 /* Whether 15 digits, "1" first, may have been meant as a decimal number: 0x5af3107a4000 to 0x7fffffffffff. */

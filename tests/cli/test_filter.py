@@ -105,6 +105,14 @@ class Folded(unittest.TestCase):
                          ["app (a);entry 1", "app;inner 4", "app;outer;inner 3"])
         self.assertEqual(self.fold("  " + chain), ["app;outer;inner 1"])  # the thread's name begins with blanks
 
+    def test_long_lines(self):
+        """Of a line that is too long, the start is read, and nothing that follows in it."""
+        tail = "x" * 700000 + "app 12 3.5: 1 cycles:      55aa00001234 f (/a)"
+        frame = f"\t    55aa00001234 {tail}\n\t    55aa00005678 outer+0x4 (/a)\n\n"
+        stack, count = self.fold("app 12 3.5: 1 cycles: \n" + frame)[0].rsplit(" ", 1)
+        self.assertRegex(stack, "^app;outer;x+$")
+        self.assertEqual(self.fold("app 12 3.5: 1 cycles: \n#" + tail * 3 + "\n"), ["app 1"])
+
     def test_frames_like_headers(self):
         """What begins with blanks outside a sample, or like a comment, is a sample only with the name of an event."""
         run("filter", "--folded", text=b"\t    55aa00001234 f<1, 2 3>: a (/a)\n", status=2)
@@ -171,6 +179,18 @@ class Flame(unittest.TestCase):
             done = subprocess.run([TOOL, "flame", "-"], input=b";".join([b"f"] * depth) + b" 1\n", capture_output=True)
             said = b"cdacq: 1 stacks are cut: of each, the outermost 2000 frames are drawn\n" if deep else b""
             self.assertEqual((done.returncode, done.stderr, done.stdout.count(b"<title>f ")), (int(deep), said, 2000))
+
+    def test_long_lines(self):
+        """A line that is too long is left out and counted once, wherever it is cut; nothing of it becomes a stack."""
+        limit = 256 * 1024
+        for frames in (limit // 2 - 3, limit // 2, limit, limit * 3):
+            text = b"a;b 1\n" + b"f;" * frames + b"g 2\nc 3\n" + b"f;" * frames + b"g 4"
+            done = subprocess.run([TOOL, "flame", "-"], input=text, capture_output=True)
+            fits = frames * 2 + 3 < limit
+            said = b"2 stacks are cut: of each, the outermost 2000 frames are drawn" if fits else \
+                b"2 lines are no folded stacks, or are too long"
+            self.assertEqual((done.returncode, done.stderr), (1, b"cdacq: " + said + b"\n"))
+            self.assertIn(b">10 samples<" if fits else b">4 samples<", done.stdout)
 
     def test_hostile_stacks(self):
         self.assertEqual(len(self.boxes(b"a;b\xff\x01<>&\"' 1\nno count\n;; 3\nx 0\ny 99999999999999999999\n", status=1)), 3)
