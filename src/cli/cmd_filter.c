@@ -43,6 +43,7 @@ struct filter {
     size_t count;
     const char *copied; /* the text up to here was written */
     char before;        /* the byte before the next word */
+    bool in_long_word;  /* the text that follows goes on with a word that is too long to be an address */
     struct cdacq_method *methods;
     uint64_t errors, unconfirmed;
 };
@@ -121,6 +122,9 @@ static bool is_address(const char *word, size_t length, char before, uint64_t *r
 static void filter_text(struct filter *filter, const char *text, const char *end)
 {
     filter->copied = text;
+    while (filter->in_long_word && text < end && is_word(*text))
+        text++;
+    filter->in_long_word &= text == end;
     while (text < end && !output_failed(&filter->out)) {
         while (text < end && !is_word(*text))
             filter->before = *text++;
@@ -146,9 +150,11 @@ static bool filter_stream(struct filter *filter, struct ips_reader *reader)
         if (!reader->at_end)
             while (end > reader->next && is_word(end[-1]))
                 end--;
-        if (end == reader->next && reader->end - reader->next > DIGITS_MAX + 2)
-            end = reader->end; /* a word too long to be an address */
+        bool is_long = end == reader->next && reader->end - reader->next > DIGITS_MAX + 2;
+        if (is_long)
+            end = reader->end;
         filter_text(filter, reader->next, end);
+        filter->in_long_word |= is_long;
         reader->next = end;
         if (reader->at_end)
             break;

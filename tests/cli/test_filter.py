@@ -66,6 +66,15 @@ class Filter(unittest.TestCase):
             process.stdin.close()
             self.assertEqual(process.wait(), 0)
 
+    def test_a_word_that_comes_in_pieces(self):
+        for first, rest in ((b"g" * 24, b"%x x\n" % CTOR), (b"0" * 100, b"%x\n" % CTOR)):
+            with subprocess.Popen([TOOL, "filter", CORE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as process:
+                process.stdin.write(first)
+                self.assertEqual(process.stdout.read(len(first)), first)
+                process.stdin.write(rest)
+                process.stdin.close()
+                self.assertEqual(process.stdout.read(), rest)
+
     def test_wrong_usage(self):
         run("filter", status=64)
         run("filter", "-", status=64)
