@@ -2,6 +2,7 @@
  * main.c: reads the command line and runs the command or prints help.
  */
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -29,6 +30,7 @@ static void open_standard_streams(void)
 int main(int argc, char **argv)
 {
     open_standard_streams();
+    signal(SIGXFSZ, SIG_IGN); /* a file that is too large is an error of write(), and its beginning is removed */
     watchdog_catch_bus_errors();
     if (argc == 4 && !strcmp(argv[1], MANUAL_COMMAND))
         return manual_write(argv[2], argv[3]);

@@ -728,7 +728,7 @@ class OtherCommands(Case):
                     if before:
                         pathlib.Path(path).write_bytes(before)
                         os.chmod(path, 0o640)
-                    done = self.assert_run(FAILED, *command, CORE, "-o", path, lines=1, restore_signals=False,
+                    done = self.assert_run(FAILED, *command, CORE, "-o", path, lines=1,
                                            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100000, 100000)))
                     self.assertIn(path.encode(), done.stderr)
                     self.assertEqual(os.listdir(folder), ["map"] if before else [])
