@@ -368,6 +368,9 @@ class StandardInput(Case):
             subprocess.run([TOOL, "info", "-", "-o", written], input=CORE.read_bytes(), preexec_fn=close, env={},
                            cwd="/", check=True)
             self.assertEqual(pathlib.Path(written).read_bytes(), run("info", "-", stdin=CORE.read_bytes()).stdout)
+        done = subprocess.run([TOOL, "info", CORE], preexec_fn=lambda: os.close(1), stderr=subprocess.PIPE, check=False)
+        self.assertEqual(done.returncode, FAILED)
+        self.assertIn(b"cannot write to standard output", done.stderr)
 
 
 if __name__ == "__main__":
