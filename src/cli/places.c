@@ -24,7 +24,7 @@ DEFINE_VECTOR(place_names, struct place_name);
 
 struct module_search {
     const char *name;
-    uint64_t base;
+    uint64_t base, size;
     unsigned count;
 };
 
@@ -75,13 +75,22 @@ static bool is_name_of(const char *name, const char *full_name)
 }
 
 /* An offset beyond the hot part counts on in the cold part, as in answers. */
-static uint64_t address_in(const struct place_name *place, uint64_t offset)
+static bool address_in(const struct place_name *place, uint64_t offset, uint64_t *ret, struct bad_ip *bad)
 {
-    return offset >= place->size && place->cold_size ? place->cold_start + (offset - place->size)
-                                                     : place->start + offset;
+    static char text[96];
+    if (offset < place->size)
+        *ret = place->start + offset;
+    else if (offset - place->size < place->cold_size)
+        *ret = place->cold_start + (offset - place->size);
+    else
+        snprintf(text, sizeof text, "the offset is beyond the method, which has 0x%" PRIx64 " bytes",
+                 place->size + place->cold_size);
+    return offset < place->size || offset - place->size < place->cold_size || set_problem(bad, text);
 }
 
-static bool find_method(struct places *places, const char *name, uint64_t offset, uint64_t *ret, unsigned *ret_count)
+/* Sets the problem only if the one method of that name does not have the offset. */
+static bool find_method(struct places *places, const char *name, uint64_t offset, uint64_t *ret, unsigned *ret_count,
+                        struct bad_ip *bad)
 {
     list_names(places);
     const struct place_names *names = places->names;
@@ -93,9 +102,7 @@ static bool find_method(struct places *places, const char *name, uint64_t offset
         found = &names->items[i];
         ++*ret_count;
     }
-    if (*ret_count == 1)
-        *ret = address_in(found, offset);
-    return *ret_count == 1;
+    return *ret_count == 1 && address_in(found, offset, ret, bad);
 }
 
 static int match_module(const struct cdacq_module_info *module, void *context)
@@ -104,6 +111,7 @@ static int match_module(const struct cdacq_module_info *module, void *context)
     if (strcmp(module->path, search->name) != 0 && strcmp(path_basename(module->path), search->name) != 0)
         return 0;
     search->base = module->begin;
+    search->size = module->end - module->begin;
     search->count++;
     return 0;
 }
@@ -113,6 +121,8 @@ static bool find_in_module(struct places *places, const char *name, uint64_t off
     struct module_search search = {.name = name};
     (void)cdacq_target_visit_modules(places->target, match_module, &search, NULL);
     *ret = search.base + offset;
+    if (search.count == 1 && offset >= search.size)
+        return set_problem(bad, "the offset is beyond the end of the mapped file");
     return search.count == 1 ||
            set_problem(bad, search.count ? "several mapped files have this name; give the path" : "no such module");
 }
@@ -146,7 +156,7 @@ bool places_find(void *context, const char *text, size_t length, bool *ret_found
         return true;
     }
     unsigned count = 0;
-    *ret_found = find_method(places, name, offset, ret, &count);
+    *ret_found = find_method(places, name, offset, ret, &count, bad);
     if (count > 1) {
         snprintf(several, sizeof several, "%u pieces of code have this name; 'cdacq methods' lists their addresses",
                  count);

@@ -191,7 +191,10 @@ class Habits(Case):
             self.assertEqual(done.stdout, run("ip2method", "--json", CORE, stdin=text.encode() + b"\n").stdout)
         several = next(name for name in self.names if self.names.count(name) > 1)
         for text, problem in [(f"{several}+0x1", "pieces of code"), ("Nobody.Knows+0x1", "no method or module"),
-                              ("nothing.so!0x1", "no such module"), (bare, "hexadecimal"), ("+0x1", "hexadecimal")]:
+                              ("nothing.so!0x1", "no such module"), (bare, "hexadecimal"), ("+0x1", "hexadecimal"),
+                              (f"{bare}+0x{self.row['code_size']:x}", "beyond the method"),
+                              (f"{bare}+0xfffffffffffffff0", f"has 0x{self.row['code_size']:x} bytes"),
+                              ("libcoreclr.so!0xffffffffffffffff", "beyond the end of the mapped file")]:
             self.assertIn(problem, self.assert_run(PARTLY, "ip2method", CORE, text, lines=1).stderr.decode())
         module = next(one for one in json.loads(run("info", "--json", CORE).stdout)["modules"] if "coreclr.so" in one["path"])
         for text in (f"{os.path.basename(module['path'])}!0x10", f"{module['path']}+0x10"):
