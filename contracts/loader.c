@@ -278,8 +278,9 @@ static void open_loaded_image(struct module *module, struct field_reader *reader
     uint64_t span = size && size <= IMAGE_SPAN_MAX ? size : IMAGE_SPAN_MAX;
     module->source.base = module->base;
     module->status = open_image(module, mapped, span);
-    if (module->status == CDACQ_ERR_FORMAT && !known)
-        module->status = open_image(module, false, span);
+    bool may_be_flat = module->status == CDACQ_ERR_FORMAT || module->status == CDACQ_ERR_MEMORY;
+    if (!known && may_be_flat && (module->status = open_image(module, false, span)) < 0)
+        module->status = open_image(module, mapped, span); /* its failure is the one to tell of */
     /* If the size differs from what the runtime mapped, these are another image's bytes. */
     if (module->status >= 0 && known && mapped && module->pe.image_size != size)
         module->status = error_set(&module->error, CDACQ_ERR_MODULE, module->base,
