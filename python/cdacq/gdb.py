@@ -18,7 +18,7 @@ import gdb.unwinder
 from gdb.FrameDecorator import FrameDecorator
 
 from ._abi import library
-from ._debugger import MACHINES, POINTERS, REGISTERS, Debugger, Intervals, name_text, printable
+from ._debugger import MACHINES, POINTERS, REGISTERS, Debugger, Intervals, name_text, printable, read_core
 from ._lookups import Frame
 from .errors import Error
 from .target import Mapping
@@ -162,10 +162,12 @@ class _Walk:
 def _held() -> Intervals | None:
     """Where the core has memory, if there is one. Elsewhere gdb shows what files have now, and does not say so."""
     files = gdb.execute("info files", to_string=True)
-    if "Local core dump file:" not in files:
+    core = re.search(r"^Local core dump file:\s+`(.*)', file type", files, re.M)
+    if not core:
         return None
-    return sorted((int(begin, 16), int(end, 16)) for begin, end in re.findall(
-        r"^\s*0x([0-9a-f]+) - 0x([0-9a-f]+) is load", files, re.M))
+    held = read_core(core[1]).held  # gdb lists what the core lacks among what it has
+    return sorted(held or ((int(begin, 16), int(end, 16)) for begin, end in re.findall(
+        r"^\s*0x([0-9a-f]+) - 0x([0-9a-f]+) is load", files, re.M)))
 
 
 def _tid(thread: Any) -> int:
