@@ -554,21 +554,6 @@ static void answer_changed(struct cdacq_session *session, uint64_t ip, struct cd
                                  .error = session->error.message};
 }
 
-/* Looks up one address, and again while the process changes what the answer rests on. */
-static void running_answer(struct cdacq_session *session, uint64_t ip, struct cdacq_method *ret)
-{
-    bool same = false;
-    session_clear_log(session);
-    for (unsigned i = 0; i < SESSION_TRIES && !same; i++) {
-        if (i)
-            session_try_again(session);
-        (void)walk(session, ip, ret);
-        same = session_check(session);
-    }
-    if (!same || (ret->answer == CDACQ_ANSWER_ERROR && target_gone(session->target->target)))
-        answer_changed(session, ip, ret);
-}
-
 /* Lets the processor fetch a record, or nothing for NULL. */
 static inline void prefetch_record(const struct method_record *record)
 {
@@ -629,6 +614,24 @@ static void look_up_running(struct cdacq_session *session, uint64_t ip, bool man
     if (many && record)
         (void)record_index_add(&session->formed,
                                record->method.cold ? record->method.cold_start : record->method.code_start, record);
+}
+
+/*
+ * Looks up one address, and again while the process changes what the answer rests on. If the question goes on after it,
+ * records of earlier look-ups are used again.
+ */
+static void running_answer(struct cdacq_session *session, uint64_t ip, struct cdacq_method *ret)
+{
+    bool same = false;
+    session_clear_log(session);
+    for (unsigned i = 0; i < SESSION_TRIES && !same; i++) {
+        if (i)
+            session_try_again(session);
+        look_up_running(session, ip, session->target->keep, NULL, ret);
+        same = session_check(session);
+    }
+    if (!same || (ret->answer == CDACQ_ANSWER_ERROR && target_gone(session->target->target)))
+        answer_changed(session, ip, ret);
 }
 
 static void keep_error(struct cdacq_session *session, struct cdacq_method *method)

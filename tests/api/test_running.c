@@ -131,6 +131,24 @@ START_TEST(a_session_says_how_much_it_keeps)
 }
 END_TEST
 
+/* Each address of a method in turn, in one question: the method is looked up once, and again after a refresh. */
+START_TEST(a_question_that_goes_on_keeps_its_records)
+{
+    struct cdacq_method method = {.size = sizeof method};
+    if (!open_process())
+        return;
+    target->keep = true;
+    for (unsigned questions = 1; questions <= 2; questions++) {
+        for (uint64_t ip = jitted()->begin; ip < jitted()->end; ip++) {
+            ck_assert_int_eq(cdacq_session_method_at(session, ip, &method, &error), CDACQ_OK);
+            ck_assert_uint_eq(method.offset, ip - jitted()->begin);
+        }
+        ck_assert_uint_eq(session->records, questions);
+        ck_assert_int_eq(cdacq_target_refresh(target, &error), CDACQ_OK);
+    }
+}
+END_TEST
+
 static void write_bytes(uint64_t address, const void *bytes, size_t size)
 {
     struct iovec local = {(void *)(uintptr_t)bytes, size}, remote = {(void *)(uintptr_t)address, size};
@@ -582,6 +600,7 @@ static Suite *suite(void)
         return suite;
     tcase_add_test(tcase, every_answer_is_written_when_the_process_has_ended);
     tcase_add_test(tcase, a_session_says_how_much_it_keeps);
+    tcase_add_test(tcase, a_question_that_goes_on_keeps_its_records);
     tcase_add_test(tcase, what_a_module_rests_on_has_its_own_size);
     tcase_add_test(tcase, paths_of_modules_outlive_the_modules);
     tcase_add_test(tcase, replaced_modules_have_a_bound);

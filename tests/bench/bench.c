@@ -85,8 +85,10 @@ static void open_target(struct bench *bench)
     char *end;
     unsigned long pid = strtoul(bench->target_name, &end, 10);
     bool is_pid = *bench->target_name && !*end;
+    /* All addresses are one question about a process, as for the tool. */
+    struct cdacq_options options = {.size = sizeof options, .flags = CDACQ_OPEN_KEEP};
     uint64_t start = now_ns();
-    enum cdacq_status status = is_pid ? cdacq_target_open_pid((int)pid, NULL, &bench->target, &error)
+    enum cdacq_status status = is_pid ? cdacq_target_open_pid((int)pid, &options, &bench->target, &error)
                                       : cdacq_target_open_core(bench->target_name, NULL, &bench->target, &error);
     if (status == CDACQ_OK)
         status = cdacq_session_create(bench->target, &bench->session, &error);
