@@ -39,7 +39,6 @@ struct code_file {
     unsigned flags;
     const char *path; /* only code in the mappings of this file; NULL: all */
     const struct code_map *map;
-    const struct mapping *mapping; /* the last one that had code */
     struct code_symbols symbols;
     struct byte_writer strings, symbol_table, debug_frame, frame_index;
     struct method_frames frames;
@@ -68,18 +67,18 @@ static void add_string(struct code_file *file, const char *name, size_t length, 
     put_string(&file->strings, suffix, strlen(suffix));
 }
 
-/* Finds how far code at an address is moved in the file. False if it is not in the file. */
-static bool find_place(struct code_file *file, uint64_t address, uint64_t *ret_moved)
+/*
+ * Finds how far code at an address is moved in the file. False if it is not in the file. The mapping is not kept: those
+ * of a running process are listed anew when what was read of it does not hold.
+ */
+static bool find_place(const struct code_file *file, uint64_t address, uint64_t *ret_moved)
 {
-    const struct mapping *mapping = file->mapping;
     *ret_moved = 0;
     if (!file->path)
         return true;
-    if (!mapping || address < mapping->begin || address >= mapping->end)
-        mapping = target_mapping_at(file->session->target->target, address);
+    const struct mapping *mapping = target_mapping_at(file->session->target->target, address);
     if (!mapping || !mapping->path || strcmp(mapping->path, file->path) != 0)
         return false;
-    file->mapping = mapping;
     *ret_moved = mapping->offset - mapping->begin;
     return true;
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "src/api/question.h"
+#include "target/mapped_file.h"
 #include "tests/support/check_main.h"
 #include "tests/support/mock_support.h"
 
@@ -332,6 +333,58 @@ START_TEST(visits_keep_their_map)
 }
 END_TEST
 
+static bool every_second_check_fails(struct target *live, const struct read_log *log, size_t from)
+{
+    (void)live, (void)log, (void)from;
+    return ++changes % 2 == 0;
+}
+
+/* Lists the mappings anew, as if the process had changed them. */
+static void list_anew(struct target *live)
+{
+    size_t size = live->mapping_count * sizeof *live->mappings;
+    struct mapping *old = live->mappings;
+    live->mappings = malloc(size);
+    ck_assert_ptr_nonnull(live->mappings);
+    memcpy(live->mappings, old, size);
+    ck_assert(mapped_files_index(live));
+    memset(old, 0x5a, size);
+    free(old);
+    live->mapping_round++;
+}
+
+static int keep_path(const struct cdacq_mapped_file *file, void *context)
+{
+    if (file->path && file->has_code)
+        *(const char **)context = file->path;
+    return !!*(const char **)context;
+}
+
+/* While a file is written, other mappings may be listed. */
+START_TEST(an_elf_file_outlives_the_mappings)
+{
+    uint64_t size = 0;
+    const char *path = NULL;
+    struct cdacq_written before = {.size = sizeof before}, after = {.size = sizeof after};
+    const struct cdacq_sink sink = {.size = sizeof sink, .context = &size, .write = drop};
+    unsigned flags = (unsigned)CDACQ_VISIT_STUBS | (unsigned)CDACQ_VISIT_R2R_ALL;
+    if (!open_process())
+        return;
+    ck_assert_int_eq(cdacq_session_visit_mapped_files(session, keep_path, &path, &error), CDACQ_STOPPED);
+    ck_assert_int_eq(cdacq_session_write_elf_of_file(session, path, flags, &sink, &before, &error), CDACQ_OK);
+    ck_assert_uint_gt(before.methods, 0);
+    ops = *target->target->ops;
+    ops.unchanged = every_second_check_fails;
+    ops.refresh = list_anew;
+    target->target->ops = &ops;
+    uint64_t round = target->target->mapping_round;
+    ck_assert_int_eq(cdacq_session_write_elf_of_file(session, path, flags, &sink, &after, &error), CDACQ_OK);
+    ck_assert_uint_gt(target->target->mapping_round, round + 1);
+    ck_assert_uint_eq(after.methods, before.methods);
+    ck_assert_uint_eq(after.bytes, before.bytes);
+}
+END_TEST
+
 /* ---- The map of code and its tables ---- */
 
 /* Memory that is broken until what was read of it is checked. */
@@ -606,6 +659,7 @@ static Suite *suite(void)
     tcase_add_test(tcase, replaced_modules_have_a_bound);
     tcase_add_test(tcase, unloaded_modules_are_forgotten);
     tcase_add_test(tcase, visits_keep_their_map);
+    tcase_add_test(tcase, an_elf_file_outlives_the_mappings);
     tcase_add_test(tcase, what_cannot_be_read_for_a_moment_is_read_again);
     tcase_add_test(tcase, a_range_that_was_freed_is_left_out);
     tcase_add_test(tcase, every_call_is_a_question);
