@@ -25,7 +25,7 @@
 struct cdacq_target {
     bool keep;        /* CDACQ_OPEN_KEEP */
     uint64_t refresh; /* counts the calls of cdacq_target_refresh */
-    unsigned visits;  /* of its mappings that are under way: they must stay */
+    unsigned visits;  /* of a running process's mappings that are under way: they must stay */
     struct file_policy policy;
     struct debuginfod_listener listener;                            /* of what the policy fetches */
     void (*progress)(void *context, uint64_t done, uint64_t total); /* as in cdacq_options */

@@ -62,8 +62,10 @@ enum cdacq_status cdacq_session_visit_mapped_files(struct cdacq_session *session
     enum cdacq_status status = CDACQ_OK;
     if (!map)
         return session_map_error(session, err);
-    session->visits++; /* `visit` may use the session, whose map has to stay */
-    session->target->visits++;
+    bool is_running = session_is_running(session); /* else nothing is listed anew, and sessions may run side by side */
+    session->visits++;                             /* `visit` may use the session, whose map has to stay */
+    if (is_running)
+        session->target->visits++;
     for (size_t i = 0; i < target->mapping_count && status >= 0; i++) {
         const struct mapping *mapping = &target->mappings[i];
         struct seen_file *file =
@@ -82,7 +84,8 @@ enum cdacq_status cdacq_session_visit_mapped_files(struct cdacq_session *session
     const struct cdacq_mapped_file anonymous = {.size = sizeof anonymous, .has_code = true};
     if (status == CDACQ_OK && has_anonymous_code(target, map) && visit(&anonymous, context))
         status = CDACQ_STOPPED;
-    session->target->visits--;
+    if (is_running)
+        session->target->visits--;
     session->visits--;
     seen_files_deinit(&files);
     return status;

@@ -10,11 +10,12 @@
 
 #include "cdacq.h"
 #include "cdacq/lock.h"
+#include "cdacq/perf.h"
 #include "tests/support/check_main.h"
 #include "util/base.h"
 #include "util/hash_table.h"
 
-enum { THREADS = 8, IPS = 128, BATCH = 64 };
+enum { THREADS = 8, IPS = 128, BATCH = 64, PARTS = 5 };
 
 static const char *const cores[] = {"crash-net10-x64", "net8-x64"};
 
@@ -36,7 +37,7 @@ struct asker {
     const uint64_t *ips;
     size_t count;
     unsigned first, part_count; /* which parts, so that threads do different things at once */
-    uint64_t parts[4];          /* 0: not asked */
+    uint64_t parts[PARTS];      /* 0: not asked */
     enum cdacq_status status;
 };
 
@@ -135,16 +136,30 @@ static uint64_t walk_stacks(struct cdacq_session *session, const struct asker *a
     return walk.hash;
 }
 
+static int mix_file(const struct cdacq_mapped_file *file, void *context)
+{
+    uint64_t *hash = context;
+    *hash = mix(hash_string(file->path ? file->path : "", *hash), file->has_code);
+    return 0;
+}
+
+static uint64_t list_files(struct cdacq_session *session, const struct asker *asker)
+{
+    uint64_t hash = 1;
+    (void)asker;
+    return mix(cdacq_session_visit_mapped_files(session, mix_file, &hash, NULL) < 0, hash);
+}
+
 static void ask_session(struct asker *asker, struct cdacq_target *target)
 {
-    static uint64_t (*const parts[])(struct cdacq_session *, const struct asker *) = {ask_in_batches, ask_one_by_one,
-                                                                                      list_methods, walk_stacks};
+    static uint64_t (*const parts[PARTS])(struct cdacq_session *, const struct asker *) = {
+        ask_in_batches, ask_one_by_one, list_methods, walk_stacks, list_files};
     struct cdacq_session *session;
     asker->status = cdacq_session_create(target, &session, NULL);
     if (asker->status < 0)
         return;
     for (unsigned i = 0; i < asker->part_count; i++) {
-        unsigned part = (asker->first + i) % (unsigned)ARRAY_SIZE(parts);
+        unsigned part = (asker->first + i) % PARTS;
         asker->parts[part] = parts[part](session, asker);
     }
     cdacq_session_destroy(session);
@@ -231,7 +246,7 @@ START_TEST(threads_share_a_core)
     const struct cdacq_options options = {.size = sizeof options, .flags = _i > 0 ? CDACQ_OPEN_PREAD : 0};
     struct cdacq_target *target = open_core(core, &options);
     struct starts starts = list_starts(target);
-    struct asker alone = {.target = target, .ips = starts.ips, .count = starts.count, .part_count = 4};
+    struct asker alone = {.target = target, .ips = starts.ips, .count = starts.count, .part_count = PARTS};
     ask(&alone);
     cdacq_target_close(target);
     target = open_core(core, &options); /* nothing is cached */
@@ -246,7 +261,7 @@ START_TEST(threads_open_a_core_at_once)
     struct starts starts = list_starts(target);
     cdacq_target_close(target);
     struct asker model = {.path = core_path(_i), .ips = starts.ips, .count = starts.count}, alone = model;
-    alone.part_count = 4;
+    alone.part_count = PARTS;
     ask(&alone);
     ask_all(&model, &alone);
 }
