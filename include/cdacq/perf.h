@@ -99,10 +99,14 @@ enum cdacq_elf_flags {
  *   CDACQ_ELF_CODE, with zeros for what is missing.
  * - The build-id is a hash of the contents.
  *
- * What cannot be read is left out; ret->left_out and sink->left_out report code without a name. Memory use: some 200
- * bytes for each method and the sections' contents. Fails as cdacq_session_write_perf_map does, also at a bound; and
- * with FUEL, before anything is written, if a section would exceed 1 GiB or there are more than 60,000 sections, with
- * NOMEM, or with CONTRACT for an architecture that this build does not know.
+ * What cannot be read is left out; ret->left_out and sink->left_out report code without a name. Of a running process,
+ * code and call-frame information are those of the method that has the symbol: a method that is freed meanwhile is left
+ * out without a word, and one that keeps changing, or whose code cannot be read, is reported.
+ *
+ * Memory use: some 200 bytes for each method, the sections' contents except for code, and the code of a running
+ * process. Fails as cdacq_session_write_perf_map does, also at a bound; and with FUEL, before anything is written, if a
+ * section would exceed 1 GiB or there are more than 60,000 sections, with NOMEM, or with CONTRACT for an architecture
+ * that this build does not know.
  */
 CDACQ_API enum cdacq_status cdacq_session_write_elf(struct cdacq_session *session, unsigned flags,
                                                     const struct cdacq_sink *sink, struct cdacq_written *ret,

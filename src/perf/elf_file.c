@@ -1,7 +1,8 @@
 /*
  * elf_file.c: writes an ELF file of a target's managed code: of all, or of that in the mappings of one file. The
  * methods are visited once; what the sections hold is formed in memory, except for code, which is read when it is
- * written.
+ * written. Of a running process, code and call-frame information are read when a method is visited, and it is then
+ * confirmed that the method is still there: later, there may be another one.
  */
 #include <elf.h>
 #include <stdio.h>
@@ -10,12 +11,14 @@
 #include "formats/elf_writer.h"
 #include "src/api/question.h"
 #include "src/perf/elf_debug.h"
+#include "src/perf/kept_code.h"
 #include "src/perf/method_frames.h"
 #include "src/perf/sink.h"
 #include "util/sized.h"
 #include "util/vector.h"
 
 enum {
+    TRIES = 4,                     /* of reading a method that a running process may free */
     GAP_MAX = 64 * 1024,           /* bytes without symbols in a section that holds code */
     CODE_MAX = 2000 * 1024 * 1024, /* bytes of all sections that hold code */
     VISIT_FLAGS = CDACQ_VISIT_STUBS | CDACQ_VISIT_R2R_ALL | CDACQ_VISIT_R2R_NONE,
@@ -46,15 +49,16 @@ struct code_file {
     struct elf_debug debug;
     struct elf_sections sections; /* those of the code come first */
     struct text_moves moves;      /* of the sections of the code, as code_symbol.moved */
+    struct kept_code kept;        /* of a running process: of its methods */
     struct cdacq_written written;
     uint64_t code_size; /* of the sections of the code */
     bool stopped, no_memory;
     bool at_bound; /* what was found until then is written */
 };
 
-static void leave_out(struct code_file *file, const struct cdacq_method *method)
+static void leave_out(struct code_file *file, const struct cdacq_method *method, const char *why)
 {
-    if (!sink_leave_out(&file->sink, &file->written, method, method->code_start, method->code_size, method->error))
+    if (!sink_leave_out(&file->sink, &file->written, method, method->code_start, method->code_size, why))
         file->stopped = true;
 }
 
@@ -106,19 +110,13 @@ static void add_symbol(struct code_file *file, uint64_t begin, uint64_t end, uin
         file->no_memory = true;
 }
 
-static void add_frames(const struct unwind_function *function, const struct frame_rows *rows, void *context)
-{
-    struct code_file *file = context;
-    if (find_place(file, function->begin, &file->frame_writer.moved))
-        dwarf_frame_add(&file->frame_writer, function->begin, function->end, rows->items, rows->count);
-}
-
 /* A hot or cold part of a method. */
 struct method_part {
     const struct cdacq_method *method;
     const struct method_record *hot, *own; /* of the hot part, and of this part; NULL: it cannot be read */
     uint64_t begin, size;                  /* addresses of the target */
     uint64_t offset;                       /* within the method's code, whose cold part follows its hot part */
+    struct window code;                    /* of a running process, until it is kept; or empty */
 };
 
 /* Adds [begin, end) of a part: the body or a funclet. `name` is that of its symbol, which ends with the suffix. */
@@ -161,11 +159,130 @@ static void add_part(struct code_file *file, const struct method_part *part)
         start = at;
     }
     add_piece(file, part, start, end, name, suffix);
+}
+
+/* ---- Methods ---- */
+
+static void add_frames(const struct unwind_function *function, const struct frame_rows *rows, void *context)
+{
+    struct code_file *file = context;
+    if (find_place(file, function->begin, &file->frame_writer.moved))
+        dwarf_frame_add(&file->frame_writer, function->begin, function->end, rows->items, rows->count);
+}
+
+/* What the file has before a method is read. */
+struct frames_mark {
+    size_t length;
+    uint64_t functions, left_out, without_epilogs;
+};
+
+static struct frames_mark mark_frames(const struct code_file *file)
+{
+    const struct method_frames *frames = &file->frames;
+    return (struct frames_mark){file->debug_frame.length, frames->functions, frames->left_out, frames->without_epilogs};
+}
+
+static void take_frames_back(struct code_file *file, const struct frames_mark *mark)
+{
+    file->debug_frame.length = mark->length;
+    file->frames.functions = mark->functions;
+    file->frames.left_out = mark->left_out;
+    file->frames.without_epilogs = mark->without_epilogs;
+}
+
+/* Whether code is copied when its method is visited. */
+static bool keeps_code(const struct code_file *file)
+{
+    return file->flags & CDACQ_ELF_CODE && session_is_running(file->session);
+}
+
+/* The hot part of a method, and its cold part if there is one: `count` says so. */
+struct method_parts {
+    struct method_part items[2];
+    unsigned count;
+};
+
+static void release_code(struct method_parts *parts)
+{
+    for (unsigned i = 0; i < parts->count; i++)
+        window_deinit(&parts->items[i].code);
+}
+
+/* Reads what the file has of a part besides its symbols. */
+static bool read_part(struct code_file *file, struct method_part *part, struct cdacq_error *err)
+{
+    struct reader *reader = &file->session->reader.raw;
     struct code_block block;
     if (method_block(file->session, part->begin, &block))
         method_frames_visit(&file->frames, &block, add_frames, file);
     else
         file->frames.left_out++;
+    if (!keeps_code(file))
+        return true;
+    reader_begin(reader, FUEL_LOOKUP);
+    return reader_window(reader, part->begin, part->size, "code", &part->code) || reader_status(reader, err) >= 0;
+}
+
+static bool read_parts(struct code_file *file, struct method_parts *parts, struct cdacq_error *err)
+{
+    bool is_read = true;
+    for (unsigned i = 0; i < parts->count && is_read; i++)
+        is_read = read_part(file, &parts->items[i], err);
+    return is_read;
+}
+
+static bool keep_code(struct code_file *file, const struct method_parts *parts, struct cdacq_error *err)
+{
+    struct work *work = &file->session->target->target->work;
+    for (unsigned i = 0; i < parts->count && keeps_code(file); i++) {
+        const struct method_part *part = &parts->items[i];
+        if (!kept_code_add(&file->kept, work, part->begin, part->code.bytes, part->code.size)) {
+            error_set(err, CDACQ_ERR_NOMEM, part->begin, "no memory for its code");
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Whether a method that could not be confirmed is there no more, and otherwise why it could not. */
+static bool was_freed(struct code_file *file, const struct cdacq_method *method, struct cdacq_error *err)
+{
+    struct cdacq_method now;
+    session_answer(file->session, method->code_start, &now);
+    error_set(err, CDACQ_ERR_CHANGED, method->code_start, "%s",
+              now.answer == CDACQ_ANSWER_ERROR ? now.error : cdacq_status_text(CDACQ_ERR_CHANGED));
+    return now.answer != CDACQ_ANSWER_ERROR &&
+           (now.answer != CDACQ_ANSWER_MANAGED || now.code_start != method->code_start || now.name != method->name ||
+            now.method_desc != method->method_desc);
+}
+
+/*
+ * Reads a method. If a running process changes it meanwhile, it is read again, and left out if that is in vain. Nothing
+ * is said of a method that the process has freed: a listing does not have it either.
+ */
+static bool read_method(struct code_file *file, const struct cdacq_method *method, struct method_parts *parts)
+{
+    struct cdacq_session *session = file->session;
+    const struct frames_mark mark = mark_frames(file);
+    struct cdacq_error error;
+    bool is_read = false, is_confirmed = !session_is_running(session);
+    if (is_confirmed)
+        return read_parts(file, parts, &error);
+    session_clear_log(session);
+    for (unsigned tries = 0; tries < TRIES && !is_confirmed; tries++) {
+        is_read = read_parts(file, parts, &error);
+        is_confirmed = session_confirms(session, method);
+        if (is_confirmed)
+            is_read = is_read && keep_code(file, parts, &error);
+        else
+            session_read_anew(session);
+        release_code(parts);
+        if (!is_confirmed || !is_read)
+            take_frames_back(file, &mark);
+    }
+    if (is_confirmed ? !is_read : !was_freed(file, method, &error))
+        leave_out(file, method, error.message);
+    return is_confirmed && is_read;
 }
 
 static void add_method(struct code_file *file, const struct cdacq_method *method)
@@ -176,24 +293,28 @@ static void add_method(struct code_file *file, const struct cdacq_method *method
     if (!find_place(file, method->code_start, &moved) &&
         !(method->cold_start && find_place(file, method->cold_start, &moved)))
         return;
+    const struct method_record *hot = method_record_at(file->session, method->code_start, true);
+    struct method_parts parts = {.count = method->cold_start ? 2 : 1};
+    parts.items[0] = (struct method_part){
+        .method = &named, .hot = hot, .own = hot, .begin = method->code_start, .size = method->code_size};
+    if (method->cold_start)
+        parts.items[1] = (struct method_part){.method = &named,
+                                              .hot = hot,
+                                              .own = method_record_at(file->session, method->cold_start, false),
+                                              .begin = method->cold_start,
+                                              .size = method->cold_size,
+                                              .offset = method->code_size};
+    if (!read_method(file, method, &parts))
+        return;
     if (!method->name) {
-        leave_out(file, method);
+        leave_out(file, method, method->error);
         named.name = unnamed;
         named.name_length = sizeof unnamed - 1;
     }
     file->written.methods++;
     file->written.unverified += !method->module_verified;
-    const struct method_record *hot = method_record_at(file->session, method->code_start, true);
-    struct method_part part = {
-        .method = &named, .hot = hot, .own = hot, .begin = method->code_start, .size = method->code_size};
-    add_part(file, &part);
-    if (!method->cold_start)
-        return;
-    part.own = method_record_at(file->session, method->cold_start, false);
-    part.begin = method->cold_start;
-    part.size = method->cold_size;
-    part.offset = method->code_size;
-    add_part(file, &part);
+    for (unsigned i = 0; i < parts.count; i++)
+        add_part(file, &parts.items[i]);
 }
 
 static void add_stubs(struct code_file *file, const struct cdacq_method *stub)
@@ -214,13 +335,13 @@ static int visit_code(const struct cdacq_method *method, void *context)
     struct code_file *file = context;
     sink_visit(&file->sink, method);
     if (method->answer == CDACQ_ANSWER_ERROR)
-        leave_out(file, method);
+        leave_out(file, method, method->error);
     else if (method->answer == CDACQ_ANSWER_STUB)
         add_stubs(file, method);
     else if (method->kind == CDACQ_CODE_JITTED || method->kind == CDACQ_CODE_READY_TO_RUN)
         add_method(file, method);
     return file->stopped || file->no_memory || file->debug.no_memory || file->strings.broken ||
-           file->debug_frame.broken;
+           file->debug_frame.broken || file->kept.size > CODE_MAX;
 }
 
 /* ---- Sections ---- */
@@ -342,12 +463,9 @@ static void add_symbol_table(struct code_file *file)
 
 /* ---- Writing ---- */
 
-/* Code as the target has it, with zeros for what is missing. */
-static void read_code(void *context, size_t section, uint64_t offset, void *buffer, size_t size)
+/* Code as the target has it now, with zeros for what is missing. */
+static void read_code_now(struct reader *reader, uint64_t address, uint8_t *buffer, size_t size)
 {
-    struct code_file *file = context;
-    struct reader *reader = &file->session->reader.raw;
-    uint64_t address = file->sections.items[section].address + offset - file->moves.items[section];
     memset(buffer, 0, size);
     reader_begin(reader, FUEL_LOOKUP);
     if (reader_try_copy(reader, address, buffer, size))
@@ -355,10 +473,19 @@ static void read_code(void *context, size_t section, uint64_t offset, void *buff
     memset(buffer, 0, size);
     for (size_t at = 0; at < size;) {
         size_t count = (size_t)MIN((uint64_t)(size - at), PAGE_SIZE - (address + at) % PAGE_SIZE);
-        if (!reader_try_copy(reader, address + at, (uint8_t *)buffer + at, count))
-            memset((uint8_t *)buffer + at, 0, count);
+        if (!reader_try_copy(reader, address + at, buffer + at, count))
+            memset(buffer + at, 0, count);
         at += count;
     }
+}
+
+/* Of a running process, stubs and what is between methods are as they are now. */
+static void read_code(void *context, size_t section, uint64_t offset, void *buffer, size_t size)
+{
+    struct code_file *file = context;
+    uint64_t address = file->sections.items[section].address + offset - file->moves.items[section];
+    read_code_now(&file->session->reader.raw, address, buffer, size);
+    kept_code_copy(&file->kept, address, buffer, size);
 }
 
 static bool write_bytes(void *context, const void *bytes, size_t size)
@@ -402,6 +529,7 @@ static enum cdacq_status gather(struct code_file *file, struct cdacq_error *err)
     file->at_bound = status == CDACQ_ERR_FUEL && file->symbols.count && !file->path;
     if ((status < 0 && !file->at_bound) || file->stopped)
         return status;
+    kept_code_sort(&file->kept);
     if (file->symbols.count)
         qsort(file->symbols.items, file->symbols.count, sizeof *file->symbols.items, compare_symbols);
     add_texts(file);
@@ -418,7 +546,8 @@ static enum cdacq_status gather(struct code_file *file, struct cdacq_error *err)
     if (file->no_memory || file->debug.no_memory)
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the ELF file");
     if (!formed || file->strings.broken || file->debug_frame.broken || file->symbol_table.broken ||
-        file->sections.count > ELF_WRITER_SECTIONS_MAX || (file->flags & CDACQ_ELF_CODE && file->code_size > CODE_MAX))
+        file->sections.count > ELF_WRITER_SECTIONS_MAX || file->kept.size > CODE_MAX ||
+        (file->flags & CDACQ_ELF_CODE && file->code_size > CODE_MAX))
         return error_set(err, CDACQ_ERR_FUEL, 0, "the target has more code than an ELF file of this kind can hold");
     return CDACQ_OK;
 }
@@ -469,6 +598,7 @@ static void deinit(struct code_file *file)
     byte_writer_deinit(&file->debug_frame);
     byte_writer_deinit(&file->frame_index);
     method_frames_deinit(&file->frames);
+    kept_code_deinit(&file->kept, &file->session->target->target->work);
     elf_debug_deinit(&file->debug);
 }
 

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "formats/byte_writer.h"
 #include "src/api/question.h"
 #include "target/mapped_file.h"
 #include "tests/support/check_main.h"
@@ -385,6 +386,106 @@ START_TEST(an_elf_file_outlives_the_mappings)
 }
 END_TEST
 
+static int take_bytes(const void *bytes, size_t size, void *context)
+{
+    put_bytes(context, bytes, size);
+    return 0;
+}
+
+/* What happens to a process while an ELF file is written. */
+enum event {
+    NOTHING,
+    CODE_IS_REPLACED,   /* of each method, when the next one is visited */
+    METHOD_IS_REPLACED, /* one that is about to be read */
+    METHOD_CHANGES,     /* the same, all the time */
+};
+
+static enum event event;
+static struct cdacq_method visited; /* the JIT-compiled method before */
+static size_t visit_count;
+
+/* Puts another method where one is. */
+static void replace_method(uint64_t code, uint64_t method_desc)
+{
+    struct reader *reader = &session->reader.raw;
+    reader_begin(reader, FUEL_LOOKUP);
+    uint64_t header = read_pointer(reader, code - reader->pointer_size);
+    ck_assert(!reader_failed(reader));
+    header += session->reader.layout->fields[F_RealCodeHeader_MethodDesc].offset;
+    write_value(header, method_desc, reader->pointer_size, reader->big_endian);
+}
+
+static void happen(const struct cdacq_method *method, void *context)
+{
+    enum { CHOSEN = 3 }; /* the method that something happens to */
+    (void)context;
+    if (event == METHOD_CHANGES)
+        ops.unchanged = live_ops->unchanged;
+    if (method->answer != CDACQ_ANSWER_MANAGED || method->kind != CDACQ_CODE_JITTED)
+        return;
+    visit_count++;
+    if (event == CODE_IS_REPLACED && visit_count > 1)
+        poke(visited.code_start);
+    if (event == METHOD_CHANGES && visit_count == CHOSEN)
+        change_memory(1000);
+    if (event == METHOD_IS_REPLACED && visit_count == CHOSEN)
+        replace_method(method->code_start, visited.method_desc);
+    visited = *method;
+}
+
+/* Writes an ELF file while something happens to the process. */
+static struct cdacq_written write_while(enum event what, struct byte_writer *to)
+{
+    struct cdacq_written written = {.size = sizeof written};
+    const struct cdacq_sink sink = {.size = sizeof sink, .context = to, .write = take_bytes, .visited = happen};
+    event = what;
+    visit_count = 0;
+    changes = 0;
+    if (target->target->ops != &ops)
+        live_ops = target->target->ops;
+    ops = *live_ops;
+    if (what == CODE_IS_REPLACED)
+        ops.unchanged = every_second_check_fails;
+    target->target->ops = &ops;
+    ck_assert_int_eq(cdacq_session_write_elf(session, CDACQ_ELF_CODE, &sink, &written, &error), CDACQ_OK);
+    ck_assert(!to->broken);
+    return written;
+}
+
+/* Code and call-frame information in a file are those of the method that has the symbol. */
+START_TEST(an_elf_file_has_no_code_of_later_methods)
+{
+    struct byte_writer before = {0}, after = {0};
+    if (!open_process())
+        return;
+    struct cdacq_written first = write_while(NOTHING, &before), second = write_while(CODE_IS_REPLACED, &after);
+    ck_assert_uint_gt(visit_count, 3);
+    ck_assert_uint_eq(second.methods, first.methods);
+    ck_assert_uint_eq(after.length, before.length);
+    ck_assert_mem_eq(after.data, before.data, before.length);
+    byte_writer_deinit(&before);
+    byte_writer_deinit(&after);
+}
+END_TEST
+
+/* A method that is freed is no failure, one that cannot be read because it changes is one. */
+START_TEST(an_elf_file_has_no_method_that_is_gone)
+{
+    static const enum event events[] = {METHOD_CHANGES, METHOD_IS_REPLACED};
+    struct byte_writer file = {0};
+    if (!open_process())
+        return;
+    struct cdacq_written first = write_while(NOTHING, &file);
+    for (size_t i = 0; i < ARRAY_SIZE(events); i++) {
+        struct cdacq_written second = write_while(events[i], &file);
+        ck_assert_uint_gt(visit_count, 3);
+        ck_assert_uint_eq(second.methods, first.methods - 1);
+        ck_assert_uint_eq(second.left_out, first.left_out + (events[i] == METHOD_CHANGES));
+    }
+    byte_writer_deinit(&file);
+}
+END_TEST
+
 /* ---- The map of code and its tables ---- */
 
 /* Memory that is broken until what was read of it is checked. */
@@ -660,6 +761,8 @@ static Suite *suite(void)
     tcase_add_test(tcase, unloaded_modules_are_forgotten);
     tcase_add_test(tcase, visits_keep_their_map);
     tcase_add_test(tcase, an_elf_file_outlives_the_mappings);
+    tcase_add_test(tcase, an_elf_file_has_no_code_of_later_methods);
+    tcase_add_test(tcase, an_elf_file_has_no_method_that_is_gone);
     tcase_add_test(tcase, what_cannot_be_read_for_a_moment_is_read_again);
     tcase_add_test(tcase, a_range_that_was_freed_is_left_out);
     tcase_add_test(tcase, every_call_is_a_question);
