@@ -115,8 +115,8 @@ CDACQ_API enum cdacq_status cdacq_session_write_elf(struct cdacq_session *sessio
 /*
  * The same for the code in the mappings of one file, at the offsets in the file. This is where perf looks for the
  * symbols of a sample, also if the file is an image in another format, or a memfd without a path on disk: its segments
- * claim these offsets. Without any code there, nothing is written. Fails as cdacq_session_write_elf does; at a
- * bound nothing is written.
+ * claim these offsets. Without any code there, nothing is written. Code that cannot be read is reported for the file
+ * that it is in. Fails as cdacq_session_write_elf does; at a bound nothing is written.
  */
 CDACQ_API enum cdacq_status cdacq_session_write_elf_of_file(struct cdacq_session *session, const char *path,
                                                             unsigned flags, const struct cdacq_sink *sink,

@@ -8,25 +8,18 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/cli/answers.h"
 #include "src/cli/code_progress.h"
 #include "src/cli/commands.h"
 #include "src/cli/console.h"
 #include "src/cli/follow.h"
+#include "src/cli/left_out.h"
 #include "src/cli/memory.h"
 #include "src/cli/output.h"
 
-enum { COMPLAINTS_MAX = 20 }; /* messages; a whole image may be missing */
-
 struct work {
-    const struct cdacq_target *target;
     struct output out;
     struct code_progress progress; /* not if it follows */
-    uint64_t left_out;
-    /* Held back until it is known whether anything was written. The last place is for what has no address. */
-    char *complaints[COMPLAINTS_MAX + 1];
-    uint64_t complaint_count; /* also those that are told at once */
-    bool follow;
+    struct left_out left_out;
     struct cdacq_sink sink;
     struct cdacq_written written;
 };
@@ -58,54 +51,7 @@ static int take_records(const void *bytes, size_t size, void *context)
 static int report_left_out(const struct cdacq_method *method, void *context)
 {
     struct work *work = context;
-    char bound[160], *text;
-    uint64_t number = method->code_start ? MIN(work->left_out, (uint64_t)COMPLAINTS_MAX) : COMPLAINTS_MAX;
-    work->left_out++;
-    if ((number == COMPLAINTS_MAX && method->code_start) ||
-        cdacq_target_bound_reached(work->target, bound, sizeof bound))
-        return 0;
-    int length = method->code_start ? asprintf(&text, "0x%" PRIx64 "%s%s: left out: %s", method->code_start,
-                                               method->name ? " " : "", method->name ? method->name : "", method->error)
-                                    : asprintf(&text, "%s", method->error);
-    if (length < 0)
-        return 0;
-    work->complaint_count++;
-    if (work->follow)
-        message("%s", text);
-    if (work->follow || work->complaints[number])
-        free(text);
-    else
-        work->complaints[number] = text;
-    return 0;
-}
-
-/* One line, not several, where nothing is written: `problem` says why, unless all was left out. */
-static void report_complaints(struct work *work, bool none, const char *problem)
-{
-    const char *first = work->complaints[0] ? work->complaints[0] : work->complaints[COMPLAINTS_MAX];
-    if (none && !problem)
-        message("nothing can be written: %" PRIu64 " methods or stubs are left out%s%s", work->left_out,
-                first ? "; the first: " : "", first ? first : "");
-    for (size_t i = 0; i < ARRAY_SIZE(work->complaints); i++) {
-        if (work->complaints[i] && !none)
-            message("%s", work->complaints[i]);
-        free(work->complaints[i]);
-    }
-    if (problem)
-        message("%s", problem);
-}
-
-static void report_counts(const struct work *work, const struct cdacq_written *written)
-{
-    if (work->left_out > COMPLAINTS_MAX && work->left_out > work->complaint_count)
-        message("%" PRIu64 " more methods or stubs are left out", work->left_out - work->complaint_count);
-    answers_tell_unconfirmed(written->unverified, "methods or stubs");
-    if (written->functions_left_out)
-        message("%" PRIu64 " functions have no call-frame information: their unwind data cannot be read",
-                written->functions_left_out);
-    if (written->without_epilogs)
-        message("%" PRIu64 " functions have no call-frame information in epilogs: their code is missing",
-                written->without_epilogs);
+    return left_out_take(&work->left_out, method);
 }
 
 static unsigned flags_of(const struct invocation *invocation)
@@ -125,7 +71,7 @@ typedef enum cdacq_status writer(struct cdacq_session *session, unsigned flags, 
 static int write_with(const struct invocation *invocation, struct cdacq_target *target, struct cdacq_session *session,
                       writer *write)
 {
-    struct work work = {.target = target};
+    struct work work = {.left_out.target = target};
     struct cdacq_written written = {.size = sizeof written};
     struct cdacq_error error;
     if (!output_open(&work.out, invocation->output))
@@ -141,15 +87,15 @@ static int write_with(const struct invocation *invocation, struct cdacq_target *
     cdacq_target_resume(target);
     code_progress_end(&work.progress);
     bool any = written.methods || written.stubs;
-    bool none = status < 0 ? status != CDACQ_ERR_FUEL || !any : work.left_out && !any;
-    report_complaints(&work, none, status < 0 ? error.message : NULL);
+    bool none = status < 0 ? status != CDACQ_ERR_FUEL || !any : work.left_out.count && !any;
+    left_out_tell(&work.left_out, none, status < 0 ? error.message : NULL);
     if (none)
         output_abandon(&work.out); /* an incomplete file must not be used as a complete one */
     if (!none && !output_close(&work.out))
         return EXIT_FAILED;
     if (!none)
-        report_counts(&work, &written);
-    bool partly = status < 0 || work.left_out || written.functions_left_out;
+        left_out_tell_counts(&work.left_out, &written);
+    bool partly = status < 0 || work.left_out.count || written.functions_left_out;
     return none ? EXIT_FAILED : partly ? EXIT_PARTLY : EXIT_ANSWERED;
 }
 
@@ -174,7 +120,7 @@ static int follow_jitdump(const struct invocation *invocation, struct cdacq_targ
                           struct cdacq_session *session)
 {
     (void)session;
-    struct work work = {.target = target, .follow = true, .written = {.size = sizeof work.written}};
+    struct work work = {.left_out = {.target = target, .at_once = true}, .written = {.size = sizeof work.written}};
     struct cdacq_error error;
     struct cdacq_follower *follower = follow_open(target, flags_of(invocation));
     if (!follower || !output_open_stream(&work.out, invocation->output)) {
@@ -196,8 +142,8 @@ static int follow_jitdump(const struct invocation *invocation, struct cdacq_targ
     cdacq_follower_destroy(follower);
     if (!output_close(&work.out) || (status < 0 && !work.written.methods && !work.written.stubs))
         return EXIT_FAILED;
-    report_counts(&work, &work.written);
-    return status < 0 || work.left_out ? EXIT_PARTLY : EXIT_ANSWERED;
+    left_out_tell_counts(&work.left_out, &work.written);
+    return status < 0 || work.left_out.count ? EXIT_PARTLY : EXIT_ANSWERED;
 }
 
 static int write_jitdump(const struct invocation *invocation, struct cdacq_target *target,

@@ -14,6 +14,7 @@
 
 #include "src/cli/commands.h"
 #include "src/cli/console.h"
+#include "src/cli/left_out.h"
 #include "src/cli/memory.h"
 #include "src/cli/output.h"
 #include "src/cli/output_folder.h"
@@ -27,19 +28,41 @@ struct work {
     uint64_t done;
     int process; /* its id; 0 of a core */
     struct output_folder folder;
-    uint64_t files, links, methods, left_out;
-    bool failed; /* the folder cannot be written */
+    struct cdacq_written written; /* of all files, except for bytes and stubs */
+    struct left_out code;         /* that is not in the files of its mappings */
+    uint64_t files, links;
+    uint64_t left_out; /* files and links */
+    bool failed;       /* the folder cannot be written */
     bool anonymous;
     bool at_bound; /* no more files with code are written */
 };
 
+/* A file that is being written. */
+struct elf {
+    struct work *work;
+    struct output *out;
+};
+
 static int take_bytes(const void *bytes, size_t size, void *context)
 {
-    struct output *out = context;
+    struct output *out = ((struct elf *)context)->out;
     char *p = output_reserve(out, size);
     memcpy(p, bytes, size);
     output_commit(out, p + size);
     return output_failed(out);
+}
+
+static int take_left_out(const struct cdacq_method *method, void *context)
+{
+    return left_out_take(&((struct elf *)context)->work->code, method);
+}
+
+static void add_written(struct cdacq_written *sum, const struct cdacq_written *written)
+{
+    sum->methods += written->methods;
+    sum->unverified += written->unverified;
+    sum->functions_left_out += written->functions_left_out;
+    sum->without_epilogs += written->without_epilogs;
 }
 
 /*
@@ -49,8 +72,9 @@ static int take_bytes(const void *bytes, size_t size, void *context)
 static bool write_elf(struct work *work, const char *path, struct output *out)
 {
     struct cdacq_written written = {.size = sizeof written};
+    struct elf elf = {work, out};
     const struct cdacq_sink sink = {
-        .size = sizeof sink, .context = out, .write = take_bytes, .left_out = NULL, .visited = NULL};
+        .size = sizeof sink, .context = &elf, .write = take_bytes, .left_out = take_left_out, .visited = NULL};
     const struct invocation *invocation = work->invocation;
     unsigned flags = (unsigned)CDACQ_ELF_CODE | (unsigned)CDACQ_VISIT_STUBS |
                      (invocation->r2r == R2R_PREPARED ? 0u : (unsigned)CDACQ_VISIT_R2R_ALL);
@@ -58,8 +82,8 @@ static bool write_elf(struct work *work, const char *path, struct output *out)
     enum cdacq_status status = cdacq_session_write_elf_of_file(work->session, path, flags, &sink, &written, &error);
     if (status < 0)
         message("%s", error.message);
-    work->methods += written.methods;
-    work->left_out += written.left_out + written.functions_left_out + (status != CDACQ_OK);
+    add_written(&work->written, &written);
+    work->left_out += status != CDACQ_OK;
     return status == CDACQ_OK && written.bytes;
 }
 
@@ -157,7 +181,7 @@ static int add_file(const struct cdacq_mapped_file *file, void *context)
 
 static int write_all(const struct invocation *invocation, struct cdacq_target *target, struct cdacq_session *session)
 {
-    struct work work = {.invocation = invocation, .target = target, .session = session};
+    struct work work = {.invocation = invocation, .target = target, .session = session, .code.target = target};
     struct cdacq_target_info info = {.size = sizeof info};
     struct cdacq_error error;
     cdacq_target_get_info(target, &info, NULL);
@@ -171,17 +195,18 @@ static int write_all(const struct invocation *invocation, struct cdacq_target *t
     if (status >= 0)
         link_debug_files(&work);
     output_folder_close(&work.folder);
-    if (status < 0)
-        message("%s", error.message);
+    left_out_tell(&work.code, false, status < 0 ? error.message : NULL);
     if (status < 0 || work.failed)
         return EXIT_FAILED;
     notice("'%s': %" PRIu64 " files with %" PRIu64 " methods, %" PRIu64 " links", invocation->file, work.files,
-           work.methods, work.links);
+           work.written.methods, work.links);
+    left_out_tell_counts(&work.code, &work.written);
     if (work.anonymous)
         notice(
             "compiled code is in memory that no file backs: 'cdacq perfmap %s -o /tmp/perf-%d.map' names it for perf",
             target_display_name(invocation->targets[0]), info.pid);
-    return work.left_out && (work.files || work.links) ? EXIT_PARTLY : work.files ? EXIT_ANSWERED : EXIT_FAILED;
+    bool partly = work.left_out || work.code.count || work.written.functions_left_out;
+    return partly && (work.files || work.links) ? EXIT_PARTLY : work.files ? EXIT_ANSWERED : EXIT_FAILED;
 }
 
 int cmd_symfs(const struct invocation *invocation)

@@ -330,16 +330,25 @@ static void add_stubs(struct code_file *file, const struct cdacq_method *stub)
     file->written.stubs++;
 }
 
+/* Whether something is to be said of code that cannot be read: not if it is in another file, or in none. */
+static bool concerns_file(const struct code_file *file, const struct cdacq_method *method)
+{
+    uint64_t moved;
+    return !method->code_start || find_place(file, method->code_start, &moved);
+}
+
 static int visit_code(const struct cdacq_method *method, void *context)
 {
     struct code_file *file = context;
     sink_visit(&file->sink, method);
-    if (method->answer == CDACQ_ANSWER_ERROR)
-        leave_out(file, method, method->error);
-    else if (method->answer == CDACQ_ANSWER_STUB)
+    if (method->answer == CDACQ_ANSWER_ERROR) {
+        if (concerns_file(file, method))
+            leave_out(file, method, method->error);
+    } else if (method->answer == CDACQ_ANSWER_STUB) {
         add_stubs(file, method);
-    else if (method->kind == CDACQ_CODE_JITTED || method->kind == CDACQ_CODE_READY_TO_RUN)
+    } else if (method->kind == CDACQ_CODE_JITTED || method->kind == CDACQ_CODE_READY_TO_RUN) {
         add_method(file, method);
+    }
     return file->stopped || file->no_memory || file->debug.no_memory || file->strings.broken ||
            file->debug_frame.broken || file->kept.size > CODE_MAX;
 }

@@ -671,7 +671,9 @@ class OtherCommands(Case):
             core, folder, outside = (os.path.join(work, name) for name in ("core", "names", "outside"))
             pathlib.Path(core).write_bytes(self.core_alone())
             os.makedirs(outside)
-            done = self.assert_run(PARTLY, "symfs", core, folder, "--r2r=prepared", lines=2)
+            done = self.assert_run(PARTLY, "symfs", core, folder, "--r2r=prepared", lines=4)
+            self.assertRegex(done.stderr, rb"\d+ functions have no call-frame information: their unwind data cannot be read")
+            self.assertRegex(done.stderr, rb"\d+ functions have no call-frame information in epilogs: ")
             self.assertIn(b"cdacq perfmap", done.stderr)  # it ran with DOTNET_EnableWriteXorExecute=0
             files = [os.path.join(where, name) for where, _, found in os.walk(folder) for name in found]
             elves = [path for path in files if not os.path.islink(path)]
@@ -691,6 +693,18 @@ class OtherCommands(Case):
             os.symlink("/", root)
             done = self.assert_run(FAILED, "symfs", core, root, "--r2r=prepared", lines=None)
             self.assertIn(b"is the root directory", done.stderr)
+
+    def test_symfs_says_what_it_leaves_out(self):
+        """The same as `elf` of all code, each thing once."""
+        with tempfile.TemporaryDirectory() as work:
+            core, folder, path = (os.path.join(work, name) for name in ("core", "names", "code.elf"))
+            crash = (FIXTURES / "crash-net10-x64" / "core").read_bytes()
+            pathlib.Path(core).write_bytes(crash.replace(b"/usr/share/dotnet/", b"/usr/gone/dotnet_/"))
+            complaints = [self.assert_run(PARTLY, *words, "--r2r=prepared").stderr.decode() for words in (
+                ["symfs", core, folder], ["elf", "--stubs", core, "-o", path])]
+        found, expected = (sorted(line for line in text.splitlines() if ": left out: " in line) for text in complaints)
+        self.assertGreater(len(found), 1)
+        self.assertEqual(found, expected)
 
     def test_bundle(self):
         """Files under their own keys, each once; nothing is written through a link."""

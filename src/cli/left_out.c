@@ -1,0 +1,61 @@
+#include "src/cli/left_out.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "src/cli/answers.h"
+#include "src/cli/console.h"
+#include "util/base.h"
+
+int left_out_take(struct left_out *left_out, const struct cdacq_method *method)
+{
+    char bound[160], *text;
+    uint64_t number = method->code_start ? MIN(left_out->count, (uint64_t)LEFT_OUT_TOLD) : LEFT_OUT_TOLD;
+    left_out->count++;
+    if ((number == LEFT_OUT_TOLD && method->code_start) ||
+        cdacq_target_bound_reached(left_out->target, bound, sizeof bound))
+        return 0;
+    int length = method->code_start ? asprintf(&text, "0x%" PRIx64 "%s%s: left out: %s", method->code_start,
+                                               method->name ? " " : "", method->name ? method->name : "", method->error)
+                                    : asprintf(&text, "%s", method->error);
+    if (length < 0)
+        return 0;
+    left_out->complaint_count++;
+    if (left_out->at_once)
+        message("%s", text);
+    if (left_out->at_once || left_out->complaints[number])
+        free(text);
+    else
+        left_out->complaints[number] = text;
+    return 0;
+}
+
+void left_out_tell(struct left_out *left_out, bool none, const char *problem)
+{
+    const char *first = left_out->complaints[0] ? left_out->complaints[0] : left_out->complaints[LEFT_OUT_TOLD];
+    if (none && !problem)
+        message("nothing can be written: %" PRIu64 " methods or stubs are left out%s%s", left_out->count,
+                first ? "; the first: " : "", first ? first : "");
+    for (size_t i = 0; i < ARRAY_SIZE(left_out->complaints); i++) {
+        if (left_out->complaints[i] && !none)
+            message("%s", left_out->complaints[i]);
+        free(left_out->complaints[i]);
+        left_out->complaints[i] = NULL;
+    }
+    if (problem)
+        message("%s", problem);
+}
+
+void left_out_tell_counts(const struct left_out *left_out, const struct cdacq_written *written)
+{
+    if (left_out->count > LEFT_OUT_TOLD && left_out->count > left_out->complaint_count)
+        message("%" PRIu64 " more methods or stubs are left out", left_out->count - left_out->complaint_count);
+    answers_tell_unconfirmed(written->unverified, "methods or stubs");
+    if (written->functions_left_out)
+        message("%" PRIu64 " functions have no call-frame information: their unwind data cannot be read",
+                written->functions_left_out);
+    if (written->without_epilogs)
+        message("%" PRIu64 " functions have no call-frame information in epilogs: their code is missing",
+                written->without_epilogs);
+}
