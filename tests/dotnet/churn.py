@@ -37,6 +37,7 @@ NAME = re.compile(r"\bM_(\d)_(\d+)_(x*)\(\)")
 LEAST_NAMED, MOST_ERRORS = 0.999, 0.001
 MOST_MEMORY = 192  # MB of the tool, however long it is asked
 VERIFIED_RATE, MOST_SECONDS = 4000, 10  # methods a second; of `verify`
+ELF_FILES, CALL_SIZE = 10, 12
 LEAST_ANSWERS = 5000  # or the run proves little
 
 
@@ -265,6 +266,37 @@ def verifies(churn):
     return good
 
 
+def symbols_with_code(path):
+    """(name, address, code) of each symbol of an ELF file that holds code."""
+    data = pathlib.Path(path).read_bytes()
+    (table,), (count,) = struct.unpack_from("<Q", data, 40), struct.unpack_from("<H", data, 60)
+    sections = [struct.unpack_from("<IIQQQQIIQQ", data, table + 64 * i) for i in range(count)]
+    symbols = next(section for section in sections if section[1] == 2)  # SHT_SYMTAB
+    for name, _, _, index, address, size in struct.iter_unpack("<IBBHQQ", data[symbols[4]:symbols[4] + symbols[5]]):
+        begin = sections[symbols[6]][4] + name
+        at = sections[index][4] + address - sections[index][3]
+        yield data[begin:data.index(b"\0", begin)].decode(), address, data[at:at + size]
+
+
+def writes_code(churn, work):
+    """Whether the code in an ELF file is that of the methods of its symbols: each calls one thunk, and has published
+    where that returns to."""
+    path, methods, wrong = os.path.join(work, "code.elf"), [], 0
+    for _ in range(ELF_FILES):
+        done = subprocess.run([TOOL, "elf", "--code", "-o", path, str(churn.pid)], stderr=subprocess.PIPE, text=True, check=False)
+        time.sleep(0.1)  # until the newest are published
+        for name, address, code in symbols_with_code(path) if done.returncode in (0, 1) else ():
+            if found := NAME.search(name):
+                returns = churn.address_of(int(found[1]), int(found[2])) - address
+                wrong += not 0 < returns < len(code)
+                methods.append(code[returns - CALL_SIZE:returns])  # mov rax, thunk; call rax
+    usual = collections.Counter(methods).most_common(1)[0][1] if methods else 0
+    good = len(methods) > 100 * ELF_FILES and usual == len(methods) and not wrong
+    print(f"{'ok' if good else 'FAILED'}: elf --code: {len(methods)} methods, {len(methods) - usual} with code of another, "
+          f"{wrong} with another name; exit {done.returncode} {done.stderr[:300]}")
+    return good
+
+
 def records_of(path):
     """The records of a jitdump that may be growing; none before it has a header."""
     shown = subprocess.run([TOOL, "records", "--json", path], capture_output=True, encoding="utf-8", errors="replace", check=False)
@@ -307,6 +339,12 @@ def main():
                 good &= answers_from_inside(churn, work)
                 good &= survives_kills(churn, arguments.kills)
                 good &= follows(churn, work)
+            finally:
+                churn.close()
+            churn = Churn(work, runtime, 0)
+            try:
+                time.sleep(2)
+                good &= writes_code(churn, work)
             finally:
                 churn.close()
             churn = Churn(work, runtime, VERIFIED_RATE, jitdump=True)
