@@ -448,8 +448,7 @@ static enum cdacq_status list_first(struct live *live, struct cdacq_error *err)
         return process_error(live, err);
     if (status == CDACQ_NOT_MANAGED)
         return error_set(err, CDACQ_ERR_IO, 0,
-                         "process %d: it has no memory: its first thread has ended, or it is the kernel's",
-                         live->base.pid);
+                         "process %d: it has no memory: it has ended (zombie), or is a kernel thread", live->base.pid);
     return status < 0 ? error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory") : CDACQ_OK;
 }
 

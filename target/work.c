@@ -42,8 +42,8 @@ void work_return_memory(struct work *work, uint64_t bytes)
 bool work_is_spent(const struct work *work, char *text, size_t size)
 {
     if (!work_left(work))
-        snprintf(text, size, "stopped at the bound on work, %" PRIu64 " steps: results are incomplete",
-                 work->steps_max);
+        snprintf(text, size, "stopped at the bound on work, %" PRIu64 " step%s: results are incomplete",
+                 work->steps_max, work->steps_max == 1 ? "" : "s");
     else if (atomic_load_explicit(&work->memory_refused, memory_order_relaxed))
         snprintf(text, size, "stopped at the bound on memory, %" PRIu64 " MiB: results are incomplete",
                  work->memory_max >> 20);

@@ -148,16 +148,16 @@ CDACQ_API enum cdacq_status cdacq_session_visit_mapped_files(struct cdacq_sessio
 #define CDACQ_VERDICTS(X)                                                                                        \
     X(MATCH, "match", false, "start, size, name and code are the same")                                          \
     X(FREED, "freed", false, "its code was released")                                                            \
-    X(REPLACED, "replaced", false, "a later record is of the same start")                                        \
-    X(STUB, "stub", false, "code of the runtime's own")                                                          \
+    X(REPLACED, "replaced", false, "a later record has the same start")                                          \
+    X(STUB, "stub", false, "the runtime's own code")                                                             \
     X(LATER, "later", false, "newer than the target")                                                            \
     X(UNKNOWN_TO_TARGET, "unknown-to-target", true, "no method is there, and none can have been released there") \
-    X(NAME_DIFFERS, "name-differs", true, "the method there is called something else")                           \
+    X(NAME_DIFFERS, "name-differs", true, "the method there has another name")                                   \
     X(RANGE_DIFFERS, "range-differs", true, "the method starts or ends elsewhere")                               \
     X(BYTES_DIFFER, "bytes-differ", true, "the target's memory holds other code")                                \
-    X(MISSING_FROM_FILE, "missing-from-file", false, "JIT-compiled methods that no record is of")                \
+    X(MISSING_FROM_FILE, "missing-from-file", false, "JIT-compiled methods without a record")                    \
     X(DAMAGED, "damaged", false, "records that make no sense")                                                   \
-    X(UNTOLD, "untold", false, "the target lacks what telling takes")
+    X(UNTOLD, "untold", false, "the target lacks what is needed to compare")
 
 enum cdacq_verdict {
 #define CDACQ_VERDICT_(name, text, contradiction, meaning) CDACQ_VERDICT_##name,

@@ -50,11 +50,11 @@ const char *answers_status(enum cdacq_answer answer)
     return texts[answer];
 }
 
-void answers_tell_unconfirmed(uint64_t count, const char *elements)
+void answers_tell_unconfirmed(uint64_t count, const char *element)
 {
     if (count)
-        message("%" PRIu64 " %s use files that the target cannot confirm: 'cdacq info' names the files", count,
-                elements);
+        message("%" PRIu64 " %s%s files that the target cannot confirm: 'cdacq info' names the files", count, element,
+                count == 1 ? " uses" : "s use");
 }
 
 /* ---- Strings of the session ---------------------------------------------------------------------------------- */

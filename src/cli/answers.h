@@ -63,7 +63,7 @@ static inline bool answers_tells_verified(const struct cdacq_method *method)
  * Prints a line if some of the elements, such as "methods", use files that nothing in the target confirms: their names
  * and lines may be those of another build. Text cannot say so of each; JSON does.
  */
-void answers_tell_unconfirmed(uint64_t count, const char *elements);
+void answers_tell_unconfirmed(uint64_t count, const char *element);
 
 /* Writes the answer for method->ip. */
 void answers_write(struct answers *answers, const struct cdacq_method *method);

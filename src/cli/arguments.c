@@ -345,7 +345,7 @@ static bool takes_as_addresses(const struct invocation *invocation)
             continue;
         snprintf(path, sizeof path, "/proc/%s", ip);
         if (access(path, F_OK) == 0) {
-            message("'%s' is a process, too, and one process is read at a time; write 0x%s for the address", ip, ip);
+            message("'%s' is also a pid, and only one process can be read; for the address, write 0x%s", ip, ip);
             return false;
         }
     }

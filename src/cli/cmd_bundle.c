@@ -200,9 +200,10 @@ static int bundle(const struct invocation *invocation, struct cdacq_target *targ
     if (!output_close_if(&work.out, status >= 0 && !work.failed))
         return EXIT_FAILED;
     uint64_t missing = work.counts[MISSING] - work.missing_pdbs;
-    notice("'%s': %" PRIu64 " files copied (%" PRIu64 " KiB), %" PRIu64 " were there, %" PRIu64 " and %" PRIu64
-           " PDBs are missing",
-           invocation->file, work.counts[COPIED], work.bytes / 1024, work.counts[PRESENT], missing, work.missing_pdbs);
+    notice("'%s': %" PRIu64 " file%s copied (%" PRIu64 " KiB), %" PRIu64 " already present; missing: %" PRIu64
+           " file%s and %" PRIu64 " PDB%s",
+           invocation->file, work.counts[COPIED], plural(work.counts[COPIED]), work.bytes / 1024, work.counts[PRESENT],
+           missing, plural(missing), work.missing_pdbs, plural(work.missing_pdbs));
     if (work.unconfirmed)
         message("nothing in the target confirms %" PRIu64 " of the files: they are those at its paths on this machine",
                 work.unconfirmed);

@@ -188,8 +188,9 @@ static int filter_all(const struct invocation *invocation, struct cdacq_target *
     bool ok = filter_stream(filter, &reader);
     ips_reader_deinit(&reader);
     if (filter->errors > 1)
-        message("%" PRIu64 " more addresses could not be answered", filter->errors - 1);
-    answers_tell_unconfirmed(filter->unconfirmed, "names");
+        message("%" PRIu64 " more address%s could not be answered", filter->errors - 1,
+                filter->errors == 2 ? "" : "es");
+    answers_tell_unconfirmed(filter->unconfirmed, "name");
     ok = output_close_if(&filter->out, ok);
     int status = !ok ? EXIT_FAILED : filter->errors ? EXIT_PARTLY : EXIT_ANSWERED;
     free(filter->methods);

@@ -290,11 +290,14 @@ static int draw_file(const struct invocation *invocation, int fd)
     else if (ok && output_open(&flame->out, invocation->output)) {
         draw(flame);
         if (flame->bad_lines)
-            message("%" PRIu64 " lines are no folded stacks, or are too long", flame->bad_lines);
+            message("%" PRIu64 " line%s left out: no folded stack, or too long", flame->bad_lines,
+                    plural(flame->bad_lines));
         if (flame->cut)
-            message("%" PRIu64 " frames were left out: more than %d are wide enough to be seen", flame->cut, BOXES_MAX);
+            message("%" PRIu64 " frame%s left out: more than %d are wide enough to be seen", flame->cut,
+                    plural(flame->cut), BOXES_MAX);
         if (flame->deep)
-            message("%" PRIu64 " stacks are cut: of each, the outermost %d frames are drawn", flame->deep, DEPTH_MAX);
+            message("%" PRIu64 " stack%s cut: only the outermost %d frames are drawn", flame->deep, plural(flame->deep),
+                    DEPTH_MAX);
         bool all = !flame->bad_lines && !flame->cut && !flame->deep;
         status = !output_close(&flame->out) ? EXIT_FAILED : all ? EXIT_ANSWERED : EXIT_PARTLY;
     }

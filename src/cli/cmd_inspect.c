@@ -452,7 +452,7 @@ static int inspect_all(const struct invocation *invocation, struct cdacq_target 
     progress_end(&work.progress);
     places_deinit(&places);
     clauses_deinit(&work.inspection.clauses);
-    answers_tell_unconfirmed(work.unconfirmed, "answers");
+    answers_tell_unconfirmed(work.unconfirmed, "answer");
     ok = output_close(&work.out) && ok;
     return !ok || work.stopped ? EXIT_FAILED : work.errors ? EXIT_PARTLY : EXIT_ANSWERED;
 }

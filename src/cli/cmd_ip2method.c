@@ -160,8 +160,9 @@ static int answer_all(const struct invocation *invocation, struct cdacq_target *
     places_deinit(&places);
     uint64_t errors = work->answers.errors;
     if (errors > COMPLAINTS_MAX)
-        message("%" PRIu64 " more addresses could not be answered", errors - COMPLAINTS_MAX);
-    answers_tell_unconfirmed(work->answers.unconfirmed, "answers");
+        message("%" PRIu64 " more address%s could not be answered", errors - COMPLAINTS_MAX,
+                errors - COMPLAINTS_MAX == 1 ? "" : "es");
+    answers_tell_unconfirmed(work->answers.unconfirmed, "answer");
     ok = output_close(&work->out) && ok;
     answers_deinit(&work->answers);
     cdacq_session_destroy(work->own);

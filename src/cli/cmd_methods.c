@@ -129,7 +129,7 @@ static int list_and_follow(const struct invocation *invocation, struct cdacq_tar
     init_patterns(&work, invocation);
     enum cdacq_status status = follow_process(follower, &work.out, list_new, &work);
     cdacq_follower_destroy(follower);
-    answers_tell_unconfirmed(work.answers.unconfirmed, "methods or stubs");
+    answers_tell_unconfirmed(work.answers.unconfirmed, "method");
     bool written = output_close(&work.out), found = end_patterns(&work, status >= 0);
     answers_deinit(&work.answers);
     if (!written || (status < 0 && !work.done))
@@ -152,8 +152,8 @@ static int list_all(const struct invocation *invocation, struct cdacq_target *ta
     cdacq_target_resume(target);
     code_progress_end(&work.progress);
     if (work.answers.errors > work.complaints)
-        message("%" PRIu64 " more elements cannot be read", work.answers.errors - work.complaints);
-    answers_tell_unconfirmed(work.answers.unconfirmed, "methods or stubs");
+        message("further methods or stubs that cannot be read: %" PRIu64, work.answers.errors - work.complaints);
+    answers_tell_unconfirmed(work.answers.unconfirmed, "method");
     if (status < 0)
         message("%s", error.message);
     bool found = end_patterns(&work, status >= 0), none = status < 0 && !work.done;

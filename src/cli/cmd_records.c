@@ -564,7 +564,7 @@ int cmd_records(const struct invocation *invocation)
     struct cdacq_error error;
     char room[4096];
     if (invocation->has_time && !invocation->has_at) {
-        message("--time goes with --at");
+        message("--time needs --at");
         return EXIT_USAGE;
     }
     if (output_is_a_target(invocation))
@@ -592,7 +592,8 @@ int cmd_records(const struct invocation *invocation)
     progress_end(&work.progress);
     cdacq_jitdump_close(jitdump);
     if (work.errors > COMPLAINTS_MAX)
-        message("'%s': %" PRIu64 " more records are damaged", work.path, work.errors - COMPLAINTS_MAX);
+        message("'%s': %" PRIu64 " more damaged record%s", work.path, work.errors - COMPLAINTS_MAX,
+                plural(work.errors - COMPLAINTS_MAX));
     if (!output_close_if(&work.out, status >= 0 || work.done))
         return EXIT_FAILED;
     return status < 0 || work.errors ? EXIT_PARTLY : EXIT_ANSWERED;

@@ -270,9 +270,10 @@ static bool report(const struct invocation *invocation, const struct work *work,
         json_end_line(&w);
     } else {
         output_text(&out, invocation->output);
-        output_printf(&out, ": %" PRIu64 " bytes, %zu addresses", size, work->ips.count);
+        output_printf(&out, ": %" PRIu64 " bytes, %zu address%s", size, work->ips.count,
+                      work->ips.count == 1 ? "" : "es");
         if (work->threads)
-            output_printf(&out, ", %zu threads", work->threads);
+            output_printf(&out, ", %zu thread%s", work->threads, plural(work->threads));
         output_literal(&out, "\n");
     }
     return output_close(&out);

@@ -105,7 +105,8 @@ static void report_doubts(const struct work *work)
         message("frames may be missing at %" PRIu64 " place%s, where the caller of code could not be found", gaps,
                 gaps == 1 ? "" : "s");
     if (work->incomplete && !work->answers.json)
-        message("%" PRIu64 " of %" PRIu64 " stacks end before the outermost frame", work->incomplete, work->threads);
+        message("%" PRIu64 " of %" PRIu64 " stack%s end%s before the outermost frame", work->incomplete, work->threads,
+                plural(work->threads), work->incomplete == 1 ? "s" : "");
 }
 
 static int list_stacks(const struct invocation *invocation, struct cdacq_target *target, struct cdacq_session *session)
@@ -129,7 +130,7 @@ static int list_stacks(const struct invocation *invocation, struct cdacq_target 
     answers_deinit(&work.answers);
     stacks_deinit(&work.stacks);
     report_doubts(&work);
-    answers_tell_unconfirmed(work.answers.unconfirmed, "frames");
+    answers_tell_unconfirmed(work.answers.unconfirmed, "frame");
     if (status < 0)
         message("%s", error.message);
     else if (!work.threads && invocation->thread)

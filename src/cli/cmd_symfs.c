@@ -198,8 +198,8 @@ static int write_all(const struct invocation *invocation, struct cdacq_target *t
     left_out_tell(&work.code, false, status < 0 ? error.message : NULL);
     if (status < 0 || work.failed)
         return EXIT_FAILED;
-    notice("'%s': %" PRIu64 " files with %" PRIu64 " methods, %" PRIu64 " links", invocation->file, work.files,
-           work.written.methods, work.links);
+    notice("'%s': %" PRIu64 " file%s with %" PRIu64 " method%s, %" PRIu64 " link%s", invocation->file, work.files,
+           plural(work.files), work.written.methods, plural(work.written.methods), work.links, plural(work.links));
     left_out_tell_counts(&work.code, &work.written);
     if (work.anonymous)
         notice(

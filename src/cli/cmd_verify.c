@@ -121,7 +121,7 @@ static void write_text_sum(struct output *out, const struct cdacq_verification *
     if (sum->contradictions)
         output_printf(out, "contradictions: %" PRIu64 "\n", sum->contradictions);
     else
-        output_literal(out, sum->counts[CDACQ_VERDICT_MATCH] ? "no contradiction\n" : "none matches\n");
+        output_literal(out, sum->counts[CDACQ_VERDICT_MATCH] ? "no contradiction\n" : "no record matches\n");
 }
 
 static void complain(const char *file, const struct cdacq_verification *sum)

@@ -79,8 +79,8 @@ const struct command commands[] = {
         .summary = "list the code of every method",
         .details =
             "One line for each, by start address. Without --r2r, only prepared ReadyToRun methods are listed. With\n"
-            "NAME, only methods of that name, which need not have its parameters; '*' is any text, '?' any letter.\n"
-            "If names cannot be read, one message says so.\n"
+            "NAME, only methods of that name, which need not have its parameters; '*' is any text, '?' any one\n"
+            "character. If names cannot be read, one message says so.\n"
             "  0x7f.. +0x123 Demo.Program.Fib(int) [jit Tier1] (Demo.dll)   start, size, name, kind\n"
             "With --follow, lines for methods that a process compiles later follow until it ends or SIGINT\n"
             "arrives. A method that is freed gets no line.\n",

@@ -386,10 +386,11 @@ int folded_write(const struct invocation *invocation, struct cdacq_session *sess
     if (ok && !fold->samples)
         message("no sample of 'perf script' in standard input");
     if (fold->truncated)
-        message("%" PRIu64 " frames of stacks with more than %d were left out", fold->truncated, FRAMES_MAX);
+        message("%" PRIu64 " frame%s of stacks with more than %d left out", fold->truncated, plural(fold->truncated),
+                FRAMES_MAX);
     if (fold->errors)
-        message("%" PRIu64 " frames could not be named", fold->errors);
-    answers_tell_unconfirmed(fold->unconfirmed, "frames");
+        message("%" PRIu64 " frame%s could not be named", fold->errors, plural(fold->errors));
+    answers_tell_unconfirmed(fold->unconfirmed, "frame");
     write_stacks(fold);
     ok = output_close_if(&fold->out, ok && fold->samples);
     int status = !ok ? EXIT_FAILED : fold->errors || fold->truncated ? EXIT_PARTLY : EXIT_ANSWERED;

@@ -39,8 +39,8 @@ bool follow_is_possible(const struct invocation *invocation)
     if (!invocation->follow ||
         (target_is_pid(invocation->targets[0]) && !(invocation->options.flags & CDACQ_OPEN_STOP)))
         return true;
-    message("--follow goes with a process that runs, not with %s",
-            target_is_pid(invocation->targets[0]) ? "--stop" : "a core");
+    message("--follow needs a running process, not %s",
+            target_is_pid(invocation->targets[0]) ? "one that --stop stops" : "a core");
     return false;
 }
 

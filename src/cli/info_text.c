@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "src/cli/console.h"
 #include "src/cli/info.h"
 #include "util/base.h"
 
@@ -37,11 +38,6 @@ static const char *or_unknown(const char *text)
     return text ? text : "unknown";
 }
 
-static const char *plural(uint64_t count)
-{
-    return count == 1 ? "" : "s";
-}
-
 static void print_target(struct work *work)
 {
     struct output *out = work->out;
@@ -72,7 +68,7 @@ static void print_target(struct work *work)
         if (facts->missing_size)
             print_size(out, ", %s of mapped files not dumped", facts->missing_size);
     } else {
-        output_literal(out, "read as it is asked for");
+        output_literal(out, "read on demand");
     }
     output_literal(out, "\n");
     if (facts->truncated) {

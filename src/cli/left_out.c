@@ -35,7 +35,7 @@ void left_out_tell(struct left_out *left_out, bool none, const char *problem)
 {
     const char *first = left_out->complaints[0] ? left_out->complaints[0] : left_out->complaints[LEFT_OUT_TOLD];
     if (none && !problem)
-        message("nothing can be written: %" PRIu64 " methods or stubs are left out%s%s", left_out->count,
+        message("nothing can be written: methods or stubs left out: %" PRIu64 "%s%s", left_out->count,
                 first ? "; the first: " : "", first ? first : "");
     for (size_t i = 0; i < ARRAY_SIZE(left_out->complaints); i++) {
         if (left_out->complaints[i] && !none)
@@ -50,12 +50,12 @@ void left_out_tell(struct left_out *left_out, bool none, const char *problem)
 void left_out_tell_counts(const struct left_out *left_out, const struct cdacq_written *written)
 {
     if (left_out->count > LEFT_OUT_TOLD && left_out->count > left_out->complaint_count)
-        message("%" PRIu64 " more methods or stubs are left out", left_out->count - left_out->complaint_count);
-    answers_tell_unconfirmed(written->unverified, "methods or stubs");
+        message("further methods or stubs left out: %" PRIu64, left_out->count - left_out->complaint_count);
+    answers_tell_unconfirmed(written->unverified, "method");
     if (written->functions_left_out)
-        message("%" PRIu64 " functions have no call-frame information: their unwind data cannot be read",
+        message("functions without call-frame information, because their unwind data cannot be read: %" PRIu64,
                 written->functions_left_out);
     if (written->without_epilogs)
-        message("%" PRIu64 " functions have no call-frame information in epilogs: their code is missing",
+        message("functions without call-frame information in epilogs, because their code is missing: %" PRIu64,
                 written->without_epilogs);
 }

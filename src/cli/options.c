@@ -37,7 +37,7 @@ const struct option_row option_rows[] = {
     {"samply", NULL, NULL, "add the records in which samply finds lines and columns", OPTIONS_JITDUMP, OPTION_SAMPLY},
     {"follow", NULL, NULL, "go on with what is new, until it ends or SIGINT arrives", OPTIONS_FOLLOW, OPTION_FOLLOW},
     {"folded", NULL, NULL, "fold the stacks of 'perf script', for flame graphs", OPTIONS_FILTER, OPTION_FOLDED},
-    {"at", "ADDR", NULL, "show the function that has this address, moves applied", OPTIONS_RECORDS, OPTION_AT},
+    {"at", "ADDR", NULL, "show the function that has this address, after moves", OPTIONS_RECORDS, OPTION_AT},
     {"time", "T", NULL, "with --at: after the records up to this time of the file", OPTIONS_RECORDS, OPTION_TIME},
     {"stacks", NULL, NULL, "include the registers and the stack of every thread", OPTIONS_SNAPSHOT, OPTION_STACKS},
     {"brief", NULL, NULL, "report only the signal, the exception and the thread that died", OPTIONS_REPORT,

@@ -225,9 +225,8 @@ static void write_unconfirmed(const struct report *report, struct output *out)
     if (!report->answers.unconfirmed)
         return;
     output_style(out, STYLE_DOUBT);
-    output_printf(out,
-                  "\n(%" PRIu64 " frames use files that the target cannot confirm: 'cdacq info' names the files)\n",
-                  report->answers.unconfirmed);
+    output_printf(out, "\n(%" PRIu64 " frame%s files that the target cannot confirm: 'cdacq info' names the files)\n",
+                  report->answers.unconfirmed, report->answers.unconfirmed == 1 ? " uses" : "s use");
     output_style(out, STYLE_NONE);
 }
 

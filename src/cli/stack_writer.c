@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "src/cli/console.h"
 #include "util/base.h"
 
 const char *signal_text(int signal, char buffer[SIGNAL_TEXT_SIZE])
@@ -138,10 +139,9 @@ void stack_write_text(struct answers *answers, const struct stack *stack)
             write_frame(answers, &frame);
         }
         i += run.period * run.count;
-        const char *plural = run.period > 1 ? "s" : "";
         if (run.count > 1)
-            output_printf(out, "     ... %zu frame%s above repeated %zu times more, up to #%u\n", run.period, plural,
-                          run.count - 1, frames[i - 1].index);
+            output_printf(out, "     ... %zu frame%s above repeated %zu time%s more, up to #%u\n", run.period,
+                          plural(run.period), run.count - 1, plural(run.count - 1), frames[i - 1].index);
     }
     if (!stack->frames.count)
         output_literal(out, "     no such frames\n");

@@ -54,8 +54,8 @@ static _Noreturn void give_up_waiting(int pid)
     char name[32] = "a process", line[160];
     if (pid != WATCHDOG_ANY)
         snprintf(name, sizeof name, "process %d", pid);
-    snprintf(line, sizeof line, "cdacq: %s: its memory, or a file that it maps, has not come for %d seconds\n", name,
-             SECONDS);
+    snprintf(line, sizeof line, "cdacq: %s: its memory, or a file that it maps, could not be read for %d seconds\n",
+             name, SECONDS);
     give_up(line);
 }
 

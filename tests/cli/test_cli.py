@@ -64,7 +64,7 @@ class Usage(Case):
         """As `ip2method $(pidof dotnet)` gives them: not an address in the first one."""
         own = str(os.getpid())
         for command in ("ip2method", "inspect"):
-            self.assertIn(f"'{own}' is a process, too", self.assert_usage_error(command, own, own))
+            self.assertIn(f"'{own}' is also a pid, and only one process can be read", self.assert_usage_error(command, own, own))
         self.assert_run(ANSWERED, "ip2method", CORE, own)
 
     def test_needs_a_command(self):
@@ -1145,7 +1145,7 @@ class Verify(Case):
         self.file.write_bytes(dump.data[:-0x1000])
         done = self.assert_run(FAILED, "verify", self.core, self.file, lines=2)
         self.assertIn(b"DOTNET_PerfMapStubGranularity=2", done.stderr)
-        self.assertIn("none matches", done.stdout.decode().splitlines()[-1])
+        self.assertIn("no record matches", done.stdout.decode().splitlines()[-1])
 
     def test_refuses(self):
         self.write()

@@ -186,7 +186,7 @@ class Flame(unittest.TestCase):
         """What is left out of the image is said."""
         for depth, deep in ((2000, False), (2001, True)):
             done = subprocess.run([TOOL, "flame", "-"], input=b";".join([b"f"] * depth) + b" 1\n", capture_output=True)
-            said = b"cdacq: 1 stacks are cut: of each, the outermost 2000 frames are drawn\n" if deep else b""
+            said = b"cdacq: 1 stack cut: only the outermost 2000 frames are drawn\n" if deep else b""
             self.assertEqual((done.returncode, done.stderr, done.stdout.count(b"<title>f ")), (int(deep), said, 2000))
 
     def test_long_lines(self):
@@ -196,8 +196,8 @@ class Flame(unittest.TestCase):
             text = b"a;b 1\n" + b"f;" * frames + b"g 2\nc 3\n" + b"f;" * frames + b"g 4"
             done = subprocess.run([TOOL, "flame", "-"], input=text, capture_output=True)
             fits = frames * 2 + 3 < limit
-            said = b"2 stacks are cut: of each, the outermost 2000 frames are drawn" if fits else \
-                b"2 lines are no folded stacks, or are too long"
+            said = b"2 stacks cut: only the outermost 2000 frames are drawn" if fits else \
+                b"2 lines left out: no folded stack, or too long"
             self.assertEqual((done.returncode, done.stderr), (1, b"cdacq: " + said + b"\n"))
             self.assertIn(b">10 samples<" if fits else b">4 samples<", done.stdout)
 

@@ -48,7 +48,7 @@ class Watchdog(unittest.TestCase):
         if "CDACQ_RUN" in os.environ and "which a 32-bit program cannot read" in done.stderr:  # i386 (scripts/test-host)
             self.skipTest("the process has 64 bits, and the tool 32")
         self.assertEqual(done.returncode, 2, done.stderr)
-        self.assertEqual(done.stderr, f"cdacq: process {target.pid}: its memory, or a file that it maps, has not come for "
+        self.assertEqual(done.stderr, f"cdacq: process {target.pid}: its memory, or a file that it maps, could not be read for "
                                       "5 seconds\n")
         self.assertGreater(took, 4)
 

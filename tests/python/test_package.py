@@ -57,7 +57,7 @@ class Package(unittest.TestCase):
         self.assertEqual(cdacq.CodeKind.READY_TO_RUN.text, "r2r")
         self.assertEqual(cdacq.JitdumpKind.LOAD.text, "load")
         self.assertEqual(cdacq.Verdict.NAME_DIFFERS.text, "name-differs")
-        self.assertIn("called something else", cdacq.Verdict.NAME_DIFFERS.meaning)
+        self.assertIn("has another name", cdacq.Verdict.NAME_DIFFERS.meaning)
         self.assertEqual([v for v in cdacq.Verdict if v.is_contradiction],
                          [cdacq.Verdict.UNKNOWN_TO_TARGET, cdacq.Verdict.NAME_DIFFERS, cdacq.Verdict.RANGE_DIFFERS,
                           cdacq.Verdict.BYTES_DIFFER])
