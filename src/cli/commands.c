@@ -146,7 +146,9 @@ const struct command commands[] = {
             "  #3  0x7f.. <Demo.Program.Fib(int)+0x2f Program.cs:14> in ?? ()\n"
             "--folded reads the output of perf script and writes one line for each different stack, with its count,\n"
             "as flame graphs need it; without TARGET, only perf's own names are used:\n"
-            "  perf script | cdacq filter PID --folded | cdacq flame - -o flame.svg\n",
+            "  cdacq symfs PID DIR\n"
+            "  perf script --symfs DIR --kallsyms /proc/kallsyms | cdacq filter --folded -o FILE\n"
+            "  cdacq flame FILE -o flame.svg\n",
         .exit_partly = "the method at some address could not be found",
         .options = OPTIONS_TARGET | OPTIONS_FILE | OPTIONS_NAMES | OPTIONS_FILTER,
         .targets_max = 1,

@@ -25,6 +25,7 @@ enum {
     FRAMES_PENDING = 1024,        /* samples are looked up together, once they have so many frames */
     FRAMES_MAX = 16 * 1024,       /* of one sample */
     STACKS_BYTES_MAX = 256 << 20, /* then what there is is written; a stack may then have two lines */
+    OFFSETS_MAX = 0x10000000,     /* no file is mapped so low; what perf shows there is an offset in it */
 };
 
 /* One frame of a pending sample, or the thread, which comes before them. */
@@ -32,6 +33,7 @@ struct frame {
     uint64_t ip;
     const char *symbol; /* in the arena of pending text */
     bool is_thread;
+    bool is_offset; /* `ip` is one in a file, not an address */
 };
 
 /* A different stack. */
@@ -61,6 +63,8 @@ struct fold {
     uint64_t *ips;
     struct cdacq_method *methods;
     uint64_t samples, truncated, errors, unconfirmed;
+    uint64_t offsets;   /* frames that have no name for that reason */
+    bool names_offsets; /* perf has names for some: it was given the folder that 'cdacq symfs' writes */
     bool in_sample;
     bool has_chain; /* the sample's frames follow its first line */
     bool failed;
@@ -121,6 +125,7 @@ static void append_frame(struct fold *fold, size_t i)
     bool is_named = fold->session && method->answer == CDACQ_ANSWER_MANAGED && method->name;
     fold->errors += fold->session && method->answer == CDACQ_ANSWER_ERROR;
     fold->unconfirmed += is_named && !method->module_verified;
+    fold->offsets += !is_named && fold->frames.items[i].is_offset;
     if (!bytes_vector_append(&fold->line, ';'))
         no_memory(fold);
     append(fold, is_named ? method->name : fold->frames.items[i].symbol);
@@ -198,11 +203,6 @@ static void add(struct fold *fold, struct frame frame, const char *symbol, size_
         no_memory(fold);
 }
 
-static void add_frame(struct fold *fold, uint64_t ip, const char *symbol, size_t length)
-{
-    add(fold, (struct frame){.ip = ip}, symbol, length);
-}
-
 /* "(FILE)" at the end of a frame: returns its '(' */
 static const char *file_of(const char *text, const char *end)
 {
@@ -219,11 +219,25 @@ static const char *file_of(const char *text, const char *end)
     return NULL;
 }
 
+/*
+ * Whether what perf shows is an offset in a file, "(FILE)", of managed code: that which .NET compiles into, or an
+ * assembly. Of files that it cannot read, perf 6.1 shows offsets in call chains.
+ */
+static bool is_offset(uint64_t ip, const char *file, const char *end)
+{
+    static const char compiled[] = "(/memfd:doublemapper", assembly[] = ".dll)";
+    size_t length = (size_t)(end - file);
+    return ip < OFFSETS_MAX &&
+           ((length > strlen(compiled) && !memcmp(file, compiled, strlen(compiled))) ||
+            (length > strlen(assembly) && !memcmp(end - strlen(assembly), assembly, strlen(assembly))));
+}
+
 /* The symbol as a flame graph shows it: without the offset, or "[FILE]" if there is none. */
 static void add_symbol(struct fold *fold, uint64_t ip, const char *text, const char *end)
 {
     static const char unknown[] = "[unknown]";
     const char *file = file_of(text, end), *symbol_end = file ? file : end;
+    struct frame frame = {.ip = ip};
     while (symbol_end > text && ips_is_blank(symbol_end[-1]))
         symbol_end--;
     size_t length = (size_t)(symbol_end - text);
@@ -235,7 +249,8 @@ static void add_symbol(struct fold *fold, uint64_t ip, const char *text, const c
         char shown[256];
         int size = (int)(end - 1 - name);
         snprintf(shown, sizeof shown, "[%.*s]", size < 200 ? size : 200, name);
-        add_frame(fold, ip, shown, strlen(shown));
+        frame.is_offset = is_offset(ip, file, end);
+        add(fold, frame, shown, strlen(shown));
         return;
     }
     for (const char *p = symbol_end; p > text + 3; p--)
@@ -243,7 +258,8 @@ static void add_symbol(struct fold *fold, uint64_t ip, const char *text, const c
             length = (size_t)(p - 1 - text);
             break;
         }
-    add_frame(fold, ip, length ? text : unknown, length ? length : strlen(unknown));
+    fold->names_offsets |= file && is_offset(ip, file, end);
+    add(fold, frame, length ? text : unknown, length ? length : strlen(unknown));
 }
 
 /* "ADDRESS SYMBOL (FILE)" */
@@ -390,6 +406,11 @@ int folded_write(const struct invocation *invocation, struct cdacq_session *sess
                 FRAMES_MAX);
     if (fold->errors)
         message("%" PRIu64 " frame%s could not be named", fold->errors, plural(fold->errors));
+    if (fold->offsets && !fold->names_offsets)
+        message("%" PRIu64 " frame%s in files, not %s: write a folder with 'cdacq symfs PID DIR', and use "
+                "'perf script --symfs DIR'",
+                fold->offsets, fold->offsets == 1 ? " is an offset" : "s are offsets",
+                fold->offsets == 1 ? "an address" : "addresses");
     answers_tell_unconfirmed(fold->unconfirmed, "frame");
     write_stacks(fold);
     ok = output_close_if(&fold->out, ok && fold->samples);

@@ -7,9 +7,6 @@
 #include "src/cli/options.h"
 #include "src/cli/output.h"
 
-const char help_target_text[] = "TARGET is a core, which may be compressed by zstd, gzip, xz or lz4; '-' for a core\n"
-                                "on standard input; or the decimal pid of a running process.\n";
-
 static const char *const section_titles[SECTION_COUNT] = {
     [SECTION_PROCESS] = "What a process does, or why it died", [SECTION_ADDRESSES] = "Addresses and methods",
     [SECTION_FILES] = "Files for profilers and debuggers",     [SECTION_CORES] = "Cores and runtimes",
@@ -24,6 +21,15 @@ const char *help_section_title(unsigned section)
 const char *help_exit_partly(const struct command *command)
 {
     return command && command->exit_partly ? command->exit_partly : "some of it was not answered";
+}
+
+const char *help_target_text(const struct command *command)
+{
+    if (command && command->reads_text) /* standard input is the text */
+        return "TARGET is a core, which may be compressed by zstd, gzip, xz or lz4, or the decimal pid of a running\n"
+               "process.\n";
+    return "TARGET is a core, which may be compressed by zstd, gzip, xz or lz4; '-' for a core\n"
+           "on standard input; or the decimal pid of a running process.\n";
 }
 
 static void print_heading(struct output *out, const char *title)
@@ -76,7 +82,7 @@ static void print_command(struct output *out, const struct command *command)
     output_literal(out, command->details);
     if (command->options & OPTIONS_TARGET) {
         output_literal(out, "\n");
-        output_literal(out, help_target_text);
+        output_literal(out, help_target_text(command));
     }
     print_options(out, command->options);
     print_exit_codes(out, command);
@@ -87,7 +93,7 @@ static void print_commands(struct output *out)
 {
     output_literal(out, "Usage: cdacq [OPTION...] COMMAND TARGET [ARGUMENT...]\n"
                         "Reads a .NET process from outside: its stacks, and the methods that own addresses.\n\n");
-    output_literal(out, help_target_text);
+    output_literal(out, help_target_text(NULL));
     for (unsigned section = 0; section < SECTION_COUNT; section++) {
         print_heading(out, section_titles[section]);
         for (size_t i = 0; i < command_count; i++)

@@ -6,8 +6,8 @@
 
 struct command;
 
-/* The text about TARGET that every command has that takes one. Ends in a newline. */
-extern const char help_target_text[];
+/* The text about the TARGET of a command, or of all if it is NULL. Ends in a newline. */
+const char *help_target_text(const struct command *command);
 
 /* The meaning of exit status 1 for a command, or for all if it is NULL. */
 const char *help_exit_partly(const struct command *command);

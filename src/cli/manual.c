@@ -187,7 +187,7 @@ static void put_command_page(struct page *page, const struct command *command)
     put_roff(out, page->text, length);
     if (command->options & OPTIONS_TARGET) {
         output_literal(out, ".PP\n");
-        put_text(out, help_target_text);
+        put_text(out, help_target_text(command));
     }
     put_options(page, command);
     put_exit_status(out, command);

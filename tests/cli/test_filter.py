@@ -101,6 +101,22 @@ class Folded(unittest.TestCase):
             text = f"aaaa 12/12 [000] 1.0: 1 page-faults: \n{frames}\n"
             self.assertEqual(run("filter", HELLO, "--folded", text=text.encode()).decode(), f"aaaa;{expected} 1\n")
 
+    def test_offsets_in_files(self):
+        """Of files that perf cannot read, it shows offsets; one message says how to get names, unless perf has some."""
+        def said(*frames):
+            text = "dotnet 12 3.5: 1 cycles: \n" + "".join(f"\t    {frame}\n" for frame in frames) + "\n"
+            for target in ([], [CORE]):
+                done = subprocess.run([TOOL, "filter", "--folded", *target], input=text.encode(), capture_output=True)
+                self.assertEqual(done.returncode, 0)
+                yield done.stderr.decode()
+        compiled, assembly = "113a25 [unknown] (/memfd:doublemapper (deleted))", "22a1 [unknown] (/app/Busy.dll)"
+        advice = ": write a folder with 'cdacq symfs PID DIR', and use 'perf script --symfs DIR'\n"
+        self.assertEqual([*said(compiled, assembly)], ["cdacq: 2 frames are offsets in files, not addresses" + advice] * 2)
+        self.assertEqual([*said(compiled)], ["cdacq: 1 frame is an offset in files, not an address" + advice] * 2)
+        named = "1197f7 Busy.Program.Main()+0x97 (/memfd:doublemapper (deleted))"
+        for frames in ((compiled, named), ("7f91e58aed0f" + compiled[6:],), ("33eee5 [unknown] (/usr/libcoreclr.so)",)):
+            self.assertEqual([*said(*frames)], ["", ""])
+
     def fold(self, text):
         return run("filter", "--folded", text=text.encode()).decode().splitlines()
 
