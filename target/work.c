@@ -39,14 +39,26 @@ void work_return_memory(struct work *work, uint64_t bytes)
         atomic_fetch_sub_explicit(&work->memory, bytes, memory_order_relaxed);
 }
 
+/* Exact, in the largest unit that is: "8 MiB". */
+static void format_bytes(uint64_t bytes, char *text, size_t size)
+{
+    if (bytes & 0x3ff)
+        snprintf(text, size, "%" PRIu64 " byte%s", bytes, bytes == 1 ? "" : "s");
+    else if (bytes & 0xfffff)
+        snprintf(text, size, "%" PRIu64 " KiB", bytes >> 10);
+    else
+        snprintf(text, size, "%" PRIu64 " MiB", bytes >> 20);
+}
+
 bool work_is_spent(const struct work *work, char *text, size_t size)
 {
+    char bytes[32];
+    format_bytes(work->memory_max, bytes, sizeof bytes);
     if (!work_left(work))
         snprintf(text, size, "stopped at the bound on work, %" PRIu64 " step%s: results are incomplete",
                  work->steps_max, work->steps_max == 1 ? "" : "s");
     else if (atomic_load_explicit(&work->memory_refused, memory_order_relaxed))
-        snprintf(text, size, "stopped at the bound on memory, %" PRIu64 " MiB: results are incomplete",
-                 work->memory_max >> 20);
+        snprintf(text, size, "stopped at the bound on memory, %s: results are incomplete", bytes);
     else
         return false;
     return true;

@@ -161,13 +161,16 @@ static enum cdacq_status no_runtime(const struct cdacq_target *target, struct cd
         *err = target->runtimes.problem;
         return err->status;
     }
+    char name[32] = "the target";
+    if (target->target->kind == CDACQ_TARGET_PROCESS)
+        snprintf(name, sizeof name, "process %d", target->target->pid);
     if (target->target->mapping_count)
         return error_set(err, CDACQ_ERR_NO_RUNTIME, 0,
-                         "no .NET runtime in the target: none of its %zu file mappings is libcoreclr.so or exports a "
-                         "contract descriptor",
-                         target->target->mapping_count);
+                         "no .NET runtime in %s: none of its %zu file mappings is libcoreclr.so or exports a contract "
+                         "descriptor",
+                         name, target->target->mapping_count);
     error_set(err, CDACQ_ERR_NO_RUNTIME, 0,
-              "no .NET runtime in the target: it names no mapped files (0; for a core: no NT_FILE note)");
+              "no .NET runtime in %s: it names no mapped files (0; for a core: no NT_FILE note)", name);
     return target->target->truncation ? err->status : describe_need(target, CDACQ_NEED_DESCRIPTOR_ADDRESS, err);
 }
 

@@ -356,7 +356,11 @@ static bool takes_operands(const struct command *command, struct arguments *argu
 {
     struct invocation *invocation = arguments->invocation;
     size_t count = arguments->operand_count - 1;
-    if (!count && !command->target_is_optional && !(command->reads_text && invocation->folded))
+    if (!count && command->reads_text && !invocation->folded) {
+        message("give a TARGET, or --folded; see 'cdacq help %s'", command->name);
+        return false;
+    }
+    if (!count && !command->target_is_optional && !command->reads_text)
         return wrong_usage(command);
     invocation->targets = arguments->operands + 1;
     invocation->target_count = count < command->targets_max ? count : command->targets_max;

@@ -48,6 +48,7 @@ DEFINE_VECTOR(folded_stacks, struct folded_stack);
 
 struct flame {
     struct output out;
+    const char *name; /* of the input */
     struct folded_stacks stacks;
     struct arena arena;
     char *escaped; /* the line that is being read */
@@ -121,7 +122,7 @@ static bool read_lines(struct flame *flame, struct ips_reader *reader)
         const char *before = reader->end;
         size_t left = (size_t)(before - reader->next);
         if (!ips_fill(reader)) {
-            message("cannot read: %s", strerror(errno));
+            message("%s: cannot be read: %s", flame->name, strerror(errno));
             return false;
         }
         flame->bytes += (size_t)(reader->end - reader->next) - left;
@@ -279,14 +280,14 @@ static int draw_file(const struct invocation *invocation, int fd)
 {
     struct ips_reader reader;
     struct flame *flame = allocate(sizeof *flame);
+    flame->name = target_display_name(invocation->targets[0]);
     ips_reader_init(&reader, fd, "folded stacks");
     ips_reader_show(&reader, -1);
     int status = EXIT_FAILED;
     bool ok = read_lines(flame, &reader);
     ips_reader_deinit(&reader);
     if (ok && !flame->stacks.count)
-        message("%s has no folded stacks, lines of the form 'frame;frame COUNT'",
-                target_display_name(invocation->targets[0]));
+        message("%s has no folded stacks, lines of the form 'frame;frame COUNT'", flame->name);
     else if (ok && output_open(&flame->out, invocation->output)) {
         draw(flame);
         if (flame->bad_lines)

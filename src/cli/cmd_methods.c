@@ -152,7 +152,8 @@ static int list_all(const struct invocation *invocation, struct cdacq_target *ta
     cdacq_target_resume(target);
     code_progress_end(&work.progress);
     if (work.answers.errors > work.complaints)
-        message("further methods or stubs that cannot be read: %" PRIu64, work.answers.errors - work.complaints);
+        message("%" PRIu64 " more %s cannot be read", work.answers.errors - work.complaints,
+                work.answers.errors - work.complaints == 1 ? "method or stub" : "methods or stubs");
     answers_tell_unconfirmed(work.answers.unconfirmed, "method");
     if (status < 0)
         message("%s", error.message);

@@ -158,6 +158,8 @@ static int verify(const struct invocation *invocation, struct cdacq_target *targ
         else
             write_text_sum(&work.out, &sum, work.shown);
         complain(file, &sum);
+    } else if (status < 0 && strstr(error.message, file)) {
+        message("%s", error.message);
     } else if (status < 0) {
         message("'%s': %s", file, error.message);
     }

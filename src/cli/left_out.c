@@ -49,8 +49,9 @@ void left_out_tell(struct left_out *left_out, bool none, const char *problem)
 
 void left_out_tell_counts(const struct left_out *left_out, const struct cdacq_written *written)
 {
-    if (left_out->count > LEFT_OUT_TOLD && left_out->count > left_out->complaint_count)
-        message("further methods or stubs left out: %" PRIu64, left_out->count - left_out->complaint_count);
+    uint64_t further = left_out->count - MIN(left_out->count, left_out->complaint_count);
+    if (left_out->count > LEFT_OUT_TOLD && further)
+        message("%" PRIu64 " more %s left out", further, further == 1 ? "method or stub is" : "methods or stubs are");
     answers_tell_unconfirmed(written->unverified, "method");
     if (written->functions_left_out)
         message("functions without call-frame information, because their unwind data cannot be read: %" PRIu64,

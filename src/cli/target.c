@@ -44,6 +44,12 @@ uint64_t path_size(const char *path)
     return stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
 }
 
+static bool is_pipe(const char *name)
+{
+    struct stat st;
+    return stat(name, &st) == 0 && S_ISFIFO(st.st_mode);
+}
+
 /* Whether a file is an ELF image, such as libcoreclr.so, and not a core. */
 static bool is_image(const char *name)
 {
@@ -159,7 +165,7 @@ struct cdacq_target *target_open(const char *name, const struct cdacq_options *g
         status = cdacq_target_open_pid(pid, options, &target, &error);
     }
     if (status < 0) {
-        message("%s", error.message);
+        message("%s%s", error.message, status == CDACQ_ERR_IO && is_pipe(name) ? "; give a pipe as '-'" : "");
         return NULL;
     }
     return target;

@@ -77,6 +77,24 @@ class Usage(Case):
             self.assertIn(command, self.assert_usage_error(command))
             self.assert_usage_error(command, "")
 
+        self.assertIn("give a TARGET, or --folded", self.assert_usage_error("filter"))
+
+    def test_messages_name_the_target(self):
+        own = str(os.getpid())
+        self.assertIn(f"no .NET runtime in process {own}:".encode(), self.assert_run(FAILED, "stack", own, lines=1).stderr)
+        with tempfile.TemporaryDirectory() as folder:
+            pipe = os.path.join(folder, "pipe")
+            os.mkfifo(pipe)
+            for path, advice in ((pipe, "; give a pipe as '-'"), (folder, "")):
+                self.assertEqual(self.assert_run(FAILED, "stack", path).stderr.decode(),
+                                 f"cdacq: {path}: not a regular file{advice}\n")
+
+    def test_messages_name_the_bound(self):
+        for bound, shown in (("1", "1 byte"), ("1500", "1500 bytes"), ("3K", "3 KiB"), ("1025K", "1025 KiB")):
+            done = run("methods", CORE, f"--memory-max={bound}")
+            self.assertIn(f"stopped at the bound on memory, {shown}: ".encode(), done.stderr)
+        self.assertIn(b"stopped at the bound on work, 1 step: ", run("methods", CORE, "--work-max=1").stderr)
+
     def test_needs_a_folder(self):
         for command in ("symfs", "bundle"):
             self.assertIn("TARGET DIR", self.assert_usage_error(command, "core"))
@@ -1153,7 +1171,8 @@ class Verify(Case):
         self.assertIn("TARGET [FILE]", self.assert_usage_error("verify", self.core))
         self.assert_usage_error("verify", self.core, self.file, "more")
         self.assert_usage_error("verify", "--names", "sos", self.core, self.file)
-        self.assert_run(FAILED, "verify", self.core, "/nowhere/at/all", lines=1)
+        done = self.assert_run(FAILED, "verify", self.core, "/nowhere/at/all", lines=1)
+        self.assertEqual(done.stderr.count(b"/nowhere/at/all"), 1, done.stderr)
         self.assert_run(FAILED, "verify", self.core, self.core, lines=1)
         self.assert_run(FAILED, "verify", self.file, self.file, lines=1)
         before = self.file.read_bytes()

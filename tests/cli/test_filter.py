@@ -222,6 +222,8 @@ class Flame(unittest.TestCase):
         self.assertLess(len(run("flame", "-", text=b"f;" * 100000 + b"g 1\n", status=1)), 1 << 20)
         run("flame", "-", text=b"nothing\n", status=2)
         run("flame", "/nonexistent", status=2)
+        done = subprocess.run([TOOL, "flame", "/"], capture_output=True)
+        self.assertEqual((done.returncode, done.stderr), (2, b"cdacq: /: cannot be read: Is a directory\n"))
 
 
 if __name__ == "__main__":
