@@ -130,7 +130,7 @@ const struct command commands[] = {
             "the process: JIT-compiled and prepared ReadyToRun methods, unless --r2r is given. --code adds the bytes\n"
             "of the code. For example:\n"
             "  gdb -p PID -ex 'add-symbol-file FILE' -ex bt\n"
-            "  objdump -d FILE\n",
+            "  cdacq elf PID --code -o FILE && objdump -d FILE\n",
         .options = OPTIONS_TARGET | OPTIONS_FILE | OPTIONS_NAMES | OPTIONS_METHODS | OPTIONS_ELF,
         .targets_max = 1,
     },

@@ -74,7 +74,7 @@ static bool is_name_of(const char *name, const char *full_name)
     return !strncmp(full_name, name, length) && (!full_name[length] || full_name[length] == '(');
 }
 
-/* An offset beyond the hot part counts on in the cold part, as in answers. */
+/* An offset past the hot part continues in the cold part, as in answers. */
 static bool address_in(const struct place_name *place, uint64_t offset, uint64_t *ret, struct bad_ip *bad)
 {
     static char text[96];
