@@ -1,6 +1,7 @@
 #include "src/cli/answers.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,6 +49,21 @@ const char *answers_status(enum cdacq_answer answer)
                                         [CDACQ_ANSWER_STUB] = "stub",
                                         [CDACQ_ANSWER_ERROR] = "error"};
     return texts[answer];
+}
+
+void answers_count_unread(struct answers_unread *unread, const struct cdacq_method *method)
+{
+    if (LIKELY(!answers_doubt_name(method)) || method->answer != CDACQ_ANSWER_MANAGED)
+        return;
+    if (!unread->count++)
+        snprintf(unread->reason, sizeof unread->reason, "%s", method->error ? method->error : "no reason is known");
+}
+
+void answers_tell_unread(const struct answers_unread *unread)
+{
+    if (unread->count)
+        message("%" PRIu64 " name%s could not be read: %s", unread->count, unread->count == 1 ? "" : "s",
+                unread->reason);
 }
 
 void answers_tell_unconfirmed(uint64_t count, const char *element)
@@ -206,6 +222,7 @@ static void write_text(struct answers *answers, const struct cdacq_method *m)
     struct strings s = show_all(answers, m);
     bool is_minor = m->answer != CDACQ_ANSWER_MANAGED;
     answers->unconfirmed += !m->module_verified;
+    answers_count_unread(&answers->unread, m);
     if (is_minor)
         output_style(answers->out, STYLE_MINOR);
     char *p = output_reserve(answers->out, text_room(m, &s)), *start = p;
@@ -246,6 +263,7 @@ static void write_method_text(struct answers *answers, const struct cdacq_method
     struct strings s = show_all(answers, m);
     char *p = output_reserve(answers->out, text_room(m, &s)), *column = p;
     answers->unconfirmed += !m->module_verified;
+    answers_count_unread(&answers->unread, m);
     p = align(put_hex(p, m->code_start), answers, column, ANSWERS_ADDRESS_WIDTH);
     *p++ = ' ';
     column = p;

@@ -25,6 +25,12 @@ enum { ANSWERS_ADDRESS_WIDTH = 14 };
 enum shown_role { SHOWN_MODULE, SHOWN_TIER, SHOWN_FILE, SHOWN_URL, SHOWN_ROLES };
 enum { SHOWN_SLOTS = 2048 };
 
+/* Names that could not be read, in whole or in part. */
+struct answers_unread {
+    uint64_t count;
+    char reason[CDACQ_ERROR_MESSAGE_SIZE]; /* of the first: a copy, as the next look-up ends the life of its text */
+};
+
 struct answers {
     struct output *out;
     bool json;
@@ -36,6 +42,7 @@ struct answers {
     struct shown *in_use;               /* the other slots are never touched, which saves page faults */
     uint64_t errors;                    /* number of answers with the status error */
     uint64_t unconfirmed;               /* of text: number of answers that use a file that nothing confirms */
+    struct answers_unread unread;       /* of text */
 };
 
 void answers_init(struct answers *answers, struct output *out, bool json);
@@ -52,6 +59,12 @@ static inline bool answers_doubt_name(const struct cdacq_method *method)
 {
     return !method->name || method->error;
 }
+
+/* Adds the answer if it is a method whose name could not be read. A name that says what it lacks ("(...)") could. */
+void answers_count_unread(struct answers_unread *unread, const struct cdacq_method *method);
+
+/* Prints a line with the reason if some names could not be read. Text marks each with '?'; JSON has each reason. */
+void answers_tell_unread(const struct answers_unread *unread);
 
 /* Whether JSON says if the answer rests on a file that something confirms: it does not of what needs no file. */
 static inline bool answers_tells_verified(const struct cdacq_method *method)

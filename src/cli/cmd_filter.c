@@ -46,6 +46,7 @@ struct filter {
     bool in_long_word;  /* the text that follows goes on with a word that is too long to be an address */
     struct cdacq_method *methods;
     uint64_t errors, unconfirmed;
+    struct answers_unread unread;
 };
 
 /* ---- Annotations ----------------------------------------------------------------------------------------------- */
@@ -91,6 +92,7 @@ static void answer_pending(struct filter *filter)
         const struct cdacq_method *method = &filter->methods[i];
         if (method->answer == CDACQ_ANSWER_ERROR && !filter->errors++)
             message("0x%" PRIx64 ": %s", method->ip, method->error ? method->error : "no reason is known");
+        answers_count_unread(&filter->unread, method);
         if (method->answer != CDACQ_ANSWER_MANAGED || !method->name)
             continue;
         copy_until(filter, filter->mentions[i].end);
@@ -190,6 +192,7 @@ static int filter_all(const struct invocation *invocation, struct cdacq_target *
     if (filter->errors > 1)
         message("%" PRIu64 " more address%s could not be answered", filter->errors - 1,
                 filter->errors == 2 ? "" : "es");
+    answers_tell_unread(&filter->unread);
     answers_tell_unconfirmed(filter->unconfirmed, "name");
     ok = output_close_if(&filter->out, ok);
     int status = !ok ? EXIT_FAILED : filter->errors ? EXIT_PARTLY : EXIT_ANSWERED;

@@ -77,9 +77,10 @@ struct work {
     struct cdacq_target *stops; /* --stop: the process, which is stopped for each IP; or NULL */
     bool stopped;               /* it cannot be stopped any more */
     bool json;
-    uint64_t bad;          /* texts that are not IPs */
-    uint64_t done, errors; /* IPs with a value that is not known */
-    uint64_t unconfirmed;  /* of text: IPs that use a file that nothing confirms */
+    uint64_t bad;                 /* texts that are not IPs */
+    uint64_t done, errors;        /* IPs with a value that is not known */
+    uint64_t unconfirmed;         /* of text: IPs that use a file that nothing confirms */
+    struct answers_unread unread; /* of text */
 };
 
 /* ---- Asking ---- */
@@ -404,10 +405,12 @@ static void inspect(void *context, uint64_t ip)
     cdacq_target_resume(work->stops);
     work->errors += inspection->method.answer == CDACQ_ANSWER_ERROR || inspection->problem_count;
     work->unconfirmed += !work->json && !inspection->method.module_verified;
-    if (work->json)
+    if (work->json) {
         write_json(&work->out, inspection, NULL);
-    else
+    } else {
+        answers_count_unread(&work->unread, &inspection->method);
         write_text(&work->out, inspection);
+    }
     free_problems(inspection);
     if (++work->done % 256 == 0)
         progress_step(&work->progress, work->done);
@@ -452,6 +455,7 @@ static int inspect_all(const struct invocation *invocation, struct cdacq_target 
     progress_end(&work.progress);
     places_deinit(&places);
     clauses_deinit(&work.inspection.clauses);
+    answers_tell_unread(&work.unread);
     answers_tell_unconfirmed(work.unconfirmed, "answer");
     ok = output_close(&work.out) && ok;
     return !ok || work.stopped ? EXIT_FAILED : work.errors ? EXIT_PARTLY : EXIT_ANSWERED;

@@ -162,6 +162,7 @@ static int answer_all(const struct invocation *invocation, struct cdacq_target *
     if (errors > COMPLAINTS_MAX)
         message("%" PRIu64 " more address%s could not be answered", errors - COMPLAINTS_MAX,
                 errors - COMPLAINTS_MAX == 1 ? "" : "es");
+    answers_tell_unread(&work->answers.unread);
     answers_tell_unconfirmed(work->answers.unconfirmed, "answer");
     ok = output_close(&work->out) && ok;
     answers_deinit(&work->answers);

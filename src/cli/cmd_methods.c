@@ -90,6 +90,14 @@ static void complain(struct work *work, const struct cdacq_method *method)
         message("%s", reason);
 }
 
+/* With patterns, count_unread() has told of names. */
+static void tell_doubts(const struct work *work)
+{
+    if (!work->pattern_count)
+        answers_tell_unread(&work->answers.unread);
+    answers_tell_unconfirmed(work->answers.unconfirmed, "method");
+}
+
 static int list_method(const struct cdacq_method *method, void *context)
 {
     struct work *work = context;
@@ -129,7 +137,7 @@ static int list_and_follow(const struct invocation *invocation, struct cdacq_tar
     init_patterns(&work, invocation);
     enum cdacq_status status = follow_process(follower, &work.out, list_new, &work);
     cdacq_follower_destroy(follower);
-    answers_tell_unconfirmed(work.answers.unconfirmed, "method");
+    tell_doubts(&work);
     bool written = output_close(&work.out), found = end_patterns(&work, status >= 0);
     answers_deinit(&work.answers);
     if (!written || (status < 0 && !work.done))
@@ -154,7 +162,7 @@ static int list_all(const struct invocation *invocation, struct cdacq_target *ta
     if (work.answers.errors > work.complaints)
         message("%" PRIu64 " more %s cannot be read", work.answers.errors - work.complaints,
                 work.answers.errors - work.complaints == 1 ? "method or stub" : "methods or stubs");
-    answers_tell_unconfirmed(work.answers.unconfirmed, "method");
+    tell_doubts(&work);
     if (status < 0)
         message("%s", error.message);
     bool found = end_patterns(&work, status >= 0), none = status < 0 && !work.done;

@@ -130,6 +130,7 @@ static int list_stacks(const struct invocation *invocation, struct cdacq_target 
     answers_deinit(&work.answers);
     stacks_deinit(&work.stacks);
     report_doubts(&work);
+    answers_tell_unread(&work.answers.unread);
     answers_tell_unconfirmed(work.answers.unconfirmed, "frame");
     if (status < 0)
         message("%s", error.message);

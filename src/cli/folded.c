@@ -65,6 +65,7 @@ struct fold {
     uint64_t samples, truncated, errors, unconfirmed;
     uint64_t offsets;   /* frames that have no name for that reason */
     bool names_offsets; /* perf has names for some: it was given the folder that 'cdacq symfs' writes */
+    struct answers_unread unread;
     bool in_sample;
     bool has_chain; /* the sample's frames follow its first line */
     bool failed;
@@ -123,6 +124,8 @@ static void append_frame(struct fold *fold, size_t i)
 {
     const struct cdacq_method *method = &fold->methods[i];
     bool is_named = fold->session && method->answer == CDACQ_ANSWER_MANAGED && method->name;
+    if (fold->session)
+        answers_count_unread(&fold->unread, method);
     fold->errors += fold->session && method->answer == CDACQ_ANSWER_ERROR;
     fold->unconfirmed += is_named && !method->module_verified;
     fold->offsets += !is_named && fold->frames.items[i].is_offset;
@@ -411,6 +414,7 @@ int folded_write(const struct invocation *invocation, struct cdacq_session *sess
                 "'perf script --symfs DIR'",
                 fold->offsets, fold->offsets == 1 ? " is an offset" : "s are offsets",
                 fold->offsets == 1 ? "an address" : "addresses");
+    answers_tell_unread(&fold->unread);
     answers_tell_unconfirmed(fold->unconfirmed, "frame");
     write_stacks(fold);
     ok = output_close_if(&fold->out, ok && fold->samples);
