@@ -36,7 +36,7 @@ static int visit_thread(const struct cdacq_thread *thread, void *context)
     work->stack = stack_new();
     cdacq_wait_graph_add_thread(report->graph, thread);
     enum cdacq_status status = cdacq_session_visit_frames(report->session, thread, NULL, 0, visit_frame, work, &error);
-    report->incomplete += status < 0;
+    report->doubts.ended += status < 0;
     if (thread->died && !report->dead) {
         report->dead = work->stack;
         report->thread = *thread;
@@ -44,7 +44,7 @@ static int visit_thread(const struct cdacq_thread *thread, void *context)
         report->thread.registers = NULL;
     }
     stacks_add(&report->stacks, work->stack, thread, status < 0 ? error.message : NULL, thread->died);
-    progress_step(&work->progress, ++report->thread_count);
+    progress_step(&work->progress, ++report->doubts.stacks);
     return 0;
 }
 
@@ -70,10 +70,8 @@ static void find_cause(struct report *report)
     report->cause = report->process.signal ? REPORT_SIGNAL : REPORT_ALIVE;
     if (!report->dead)
         return;
-    if (cdacq_session_get_end(report->session, &report->end, &error) < 0) {
-        message("%s", error.message);
-        report->incomplete++;
-    }
+    if (cdacq_session_get_end(report->session, &report->end, &error) < 0)
+        report_fail(report, error.message);
     report->exception = report->end.exception;
     if (report->end.kind == CDACQ_END_UNHANDLED || report->end.kind == CDACQ_END_OUT_OF_MEMORY)
         report->cause = REPORT_UNHANDLED;
@@ -119,7 +117,7 @@ static void find_nested(struct report *report, struct cdacq_error *error)
         cdacq_session_visit_nested_exceptions(report->session, report->thread.thread, add_nested, report, error);
     if (status < 0 && status != CDACQ_ERR_CONTRACT) {
         report->nested_problem = error->message;
-        report->incomplete++;
+        report_fail(report, error->message);
     }
     for (size_t i = 0; i < report->nested.count; i++) {
         struct report_nested *nested = &report->nested.items[i];
@@ -127,6 +125,14 @@ static void find_nested(struct report *report, struct cdacq_error *error)
         for (size_t j = 0; j < i && !nested->shown; j++)
             nested->shown = is_inner(report, report->nested.items[j].object, nested->object);
     }
+}
+
+/* Why the exit status is not 0. Who reads the output alone may miss it, and a signature has no room for it. */
+static void tell_doubts(const struct invocation *invocation, const struct report *report)
+{
+    const char *mark = invocation->json ? "\"by\":\"guess\"" : "'?'";
+    bool has_all_frames = !invocation->signature && !invocation->brief;
+    stack_doubts_tell(&report->doubts, has_all_frames ? mark : NULL, report->answers.errors);
 }
 
 static int write_report(const struct invocation *invocation, struct report *report)
@@ -150,6 +156,7 @@ static int write_report(const struct invocation *invocation, struct report *repo
     cdacq_target_resume(report->target);
     if (!output_close(&out))
         return EXIT_FAILED;
+    tell_doubts(invocation, report);
     if (says_nothing)
         notice("%s: nothing says that the process died, and no deadlock was found; without --brief, there is more",
                report->target_name);

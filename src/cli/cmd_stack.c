@@ -18,7 +18,6 @@ struct work {
     struct stacks stacks; /* of text */
     struct stack *stack;  /* the one that is being visited, of text */
     int tid;
-    uint64_t threads, incomplete;
     struct stack_doubts doubts;
     bool has_gap; /* before frames that were left out, after the last one that was not */
     bool failed;  /* a thread could not even be listed */
@@ -69,12 +68,12 @@ static int visit_thread(const struct cdacq_thread *thread, void *context)
     struct cdacq_error error;
     if (invocation->thread && invocation->thread != thread->tid)
         return 0;
-    work->threads++;
+    work->doubts.stacks++;
     work->tid = thread->tid;
     work->stack = work->answers.json ? NULL : stack_new();
     work->has_gap = false;
     enum cdacq_status status = cdacq_session_visit_frames(work->session, thread, NULL, 0, visit_frame, work, &error);
-    work->incomplete += status < 0;
+    work->doubts.ended += status < 0;
     if (work->answers.json && status < 0) {
         output_flush(&work->out);
         message("thread %d: cannot unwind further: %s", thread->tid, error.message);
@@ -82,7 +81,7 @@ static int visit_thread(const struct cdacq_thread *thread, void *context)
         stacks_add(&work->stacks, work->stack, thread, status < 0 ? error.message : NULL,
                    thread->died || invocation->each);
     }
-    progress_step(&work->progress, work->threads);
+    progress_step(&work->progress, work->doubts.stacks);
     return output_failed(&work->out);
 }
 
@@ -95,18 +94,12 @@ static void write_stacks(struct work *work)
     }
 }
 
-static void report_doubts(const struct work *work)
+static void tell_doubts(const struct work *work, uint64_t errors)
 {
-    uint64_t guesses = work->doubts.guesses, gaps = work->doubts.gaps;
-    if (guesses)
-        message("%" PRIu64 " frame%s on a guess; each is marked with %s", guesses, guesses == 1 ? " rests" : "s rest",
-                work->answers.json ? "\"by\":\"guess\"" : "'?'");
-    if (gaps)
-        message("frames may be missing at %" PRIu64 " place%s, where the caller of code could not be found", gaps,
-                gaps == 1 ? "" : "s");
-    if (work->incomplete && !work->answers.json)
-        message("%" PRIu64 " of %" PRIu64 " stack%s end%s before the outermost frame", work->incomplete, work->threads,
-                plural(work->threads), work->incomplete == 1 ? "s" : "");
+    struct stack_doubts doubts = work->doubts;
+    if (work->answers.json)
+        doubts.ended = 0; /* a message told of each */
+    stack_doubts_tell(&doubts, work->answers.json ? "\"by\":\"guess\"" : "'?'", errors);
 }
 
 static int list_stacks(const struct invocation *invocation, struct cdacq_target *target, struct cdacq_session *session)
@@ -125,22 +118,22 @@ static int list_stacks(const struct invocation *invocation, struct cdacq_target 
     progress_end(&work.progress);
     if (!work.answers.json)
         write_stacks(&work);
-    bool written = output_close_if(&work.out, work.threads);
+    bool written = output_close_if(&work.out, work.doubts.stacks);
     uint64_t errors = work.answers.errors;
     answers_deinit(&work.answers);
     stacks_deinit(&work.stacks);
-    report_doubts(&work);
+    tell_doubts(&work, errors);
     answers_tell_unread(&work.answers.unread);
     answers_tell_unconfirmed(work.answers.unconfirmed, "frame");
     if (status < 0)
         message("%s", error.message);
-    else if (!work.threads && invocation->thread)
+    else if (!work.doubts.stacks && invocation->thread)
         message("%s: no thread %d", invocation->targets[0], invocation->thread);
-    else if (!work.threads)
+    else if (!work.doubts.stacks)
         message("%s: it has no threads; take a core, or a snapshot with --stacks", invocation->targets[0]);
     if (!written)
         return EXIT_FAILED;
-    return errors || work.incomplete || stack_doubts_any(&work.doubts) || status < 0 ? EXIT_PARTLY : EXIT_ANSWERED;
+    return errors || stack_doubts_any(&work.doubts) || status < 0 ? EXIT_PARTLY : EXIT_ANSWERED;
 }
 
 int cmd_stack(const struct invocation *invocation)

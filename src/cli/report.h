@@ -5,6 +5,7 @@
 #ifndef CDACQ_CLI_REPORT_H
 #define CDACQ_CLI_REPORT_H
 
+#include "src/cli/console.h"
 #include "src/cli/next_steps.h"
 #include "src/cli/stack_writer.h"
 #include "util/vector.h"
@@ -40,10 +41,10 @@ struct report {
     struct cdacq_thread thread; /* that thread; its strings and registers are not set */
     enum report_cause cause;
     struct cdacq_end end;
-    uint64_t exception;                /* the object to show; 0: none */
-    struct report_nested_list nested;  /* without `exception` */
-    const char *nested_problem;        /* why some of them may be missing; NULL: none is */
-    uint64_t thread_count, incomplete; /* incomplete: parts that could not be read; not the waits */
+    uint64_t exception;               /* the object to show; 0: none */
+    struct report_nested_list nested; /* without `exception` */
+    const char *nested_problem;       /* why some of them may be missing; NULL: none is */
+    uint64_t incomplete;              /* other parts than stacks that could not be read; not the waits */
     struct stack_doubts doubts;
     struct cdacq_wait_graph *graph; /* NULL: locks cannot be read */
     struct report_deadlocks deadlocks;
@@ -54,6 +55,13 @@ struct report {
 static inline bool report_is_complete(const struct report *report)
 {
     return !report->answers.errors && !report->incomplete && !stack_doubts_any(&report->doubts);
+}
+
+/* Counts a part that could not be read, and prints why. */
+static inline void report_fail(struct report *report, const char *problem)
+{
+    message("%s", problem);
+    report->incomplete++;
 }
 
 void report_write_text(struct report *report, bool brief);

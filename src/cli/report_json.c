@@ -59,7 +59,8 @@ static void write_last_words(struct report *report, struct json_writer *w)
         return;
     }
     enum cdacq_status status = cdacq_session_write_last_words(report->session, append_piece, &text, &flaws, &error);
-    report->answers.errors += status < 0;
+    if (status < 0)
+        report_fail(report, error.message);
     json_begin_object(w, "last_words");
     write_text_and_flaws(w, report->session, &text, flaws);
     json_bool(w, "inferred", flaws & CDACQ_EXCEPTION_INFERRED);
@@ -77,7 +78,8 @@ static void write_exception(struct report *report, struct json_writer *w, const 
     enum cdacq_status status = cdacq_session_get_exception(report->session, object, &exception, &error);
     if (status >= 0)
         status = cdacq_session_write_exception(report->session, object, append_piece, &text, &flaws, &error);
-    report->answers.errors += status < 0;
+    if (status < 0)
+        report_fail(report, error.message);
     json_begin_object(w, key);
     json_address(w, "address", object);
     json_bool(w, "unhandled", report->cause == REPORT_UNHANDLED && object == report->exception);

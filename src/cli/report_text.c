@@ -160,7 +160,7 @@ static void write_last_words(struct report *report, struct output *out)
     output_literal(out, "\n");
     if (cdacq_session_write_last_words(report->session, write_words_piece, &words, &flaws, &error) < 0) {
         write_error(out, error.message);
-        report->answers.errors++;
+        report_fail(report, error.message);
     }
     if (words.last != '\n')
         output_literal(out, "\n");
@@ -188,11 +188,12 @@ static void write_nested(struct report *report, struct output *out)
                                                    &error);
         if (words.last != '\n' || status >= 0)
             output_literal(out, "\n");
-        if (status < 0)
+        if (status < 0) {
             write_error(out, error.message);
-        report->answers.errors += status < 0;
-        if (status >= 0)
+            report_fail(report, error.message);
+        } else {
             write_flaws(report, out, flaws);
+        }
     }
     if (report->nested_problem)
         output_note_between(out, "\n(exceptions that the thread was handling may be missing: ", report->nested_problem,

@@ -148,3 +148,17 @@ void stack_write_text(struct answers *answers, const struct stack *stack)
     if (stack->problem)
         write_end(out, stack->problem);
 }
+
+void stack_doubts_tell(const struct stack_doubts *doubts, const char *mark, uint64_t errors)
+{
+    if (doubts->guesses)
+        message("%" PRIu64 " frame%s on a guess%s%s", doubts->guesses, doubts->guesses == 1 ? " rests" : "s rest",
+                mark ? "; each is marked with " : "", mark ? mark : "");
+    if (doubts->gaps)
+        message("frames may be missing at %" PRIu64 " place%s, where the caller of code could not be found",
+                doubts->gaps, doubts->gaps == 1 ? "" : "s");
+    if (doubts->ended)
+        message("%" PRIu64 " of %" PRIu64 " stacks end before the outermost frame", doubts->ended, doubts->stacks);
+    if (errors)
+        message("%" PRIu64 " frame%s no answer", errors, errors == 1 ? " has" : "s have");
+}

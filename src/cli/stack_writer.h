@@ -15,6 +15,12 @@ void stack_write_text(struct answers *answers, const struct stack *stack);
 void stack_frame_write_members(struct answers *answers, struct json_writer *w, const struct cdacq_frame *frame,
                                const struct cdacq_method *method);
 
+/*
+ * Prints a line for each kind of doubt, and one for frames that have no answer. `mark` is what marks a guess in the
+ * output; NULL: nothing does.
+ */
+void stack_doubts_tell(const struct stack_doubts *doubts, const char *mark, uint64_t errors);
+
 enum { SIGNAL_TEXT_SIZE = 32 };
 
 /* "SIGABRT" or "signal 77", in `buffer`. */

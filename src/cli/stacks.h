@@ -74,15 +74,16 @@ void stacks_add(struct stacks *stacks, struct stack *stack, const struct cdacq_t
 
 /* What makes stacks doubtful, counted while their frames are visited. */
 struct stack_doubts {
-    uint64_t guesses; /* frames that rest on a guess */
-    uint64_t gaps;    /* places where frames may be missing */
+    uint64_t guesses;       /* frames that rest on a guess */
+    uint64_t gaps;          /* places where frames may be missing */
+    uint64_t stacks, ended; /* ended: those that end before the outermost frame */
 };
 
 void stack_doubts_add(struct stack_doubts *doubts, const struct cdacq_frame *frame);
 
 static inline bool stack_doubts_any(const struct stack_doubts *doubts)
 {
-    return doubts->guesses || doubts->gaps;
+    return doubts->guesses || doubts->gaps || doubts->ended;
 }
 
 /* A run of frames that begins at `first`: `period` frames that occur `count` times in a row. */

@@ -186,6 +186,28 @@ class Hostile(unittest.TestCase):
                     self.assertRegex(first, rb"\n     \.\.\. (frames may be missing here|cannot unwind further: )|\n#\d+\? ", frame)
                 core.poke(at, before)
 
+    def test_doubts_are_told(self):
+        """Whatever is shown of a damaged stack, messages say what is wrong with it: `report` has those of `stack`."""
+        core = Core(self.context.crash)
+        frames = [json.loads(line) for line in self.run_tool("stack", "--json", self.context.crash).stdout.splitlines()]
+        frames = [frame for frame in frames if frame["tid"] == frames[0]["tid"]]
+        mark, told = re.compile(rb"; each is marked with [^\n]*"), set()
+        with tempfile.TemporaryDirectory() as folder:
+            for frame in (frames[0], frames[len(frames) // 2], frames[-2]):
+                at = int(frame["cfa"], 16) - 8
+                before = core.read(at, 8)
+                for address in (0, 0x4141414141414141):
+                    core.poke(at, struct.pack("<Q", address))
+                    path = core.save(os.path.join(folder, "core"))
+                    expected = mark.sub(b"", self.run_tool("stack", path, statuses=(1,)).stderr)
+                    told.update(re.findall(rb"on a guess|frames may be missing|end before the outermost", expected))
+                    self.assertTrue(expected, frame)
+                    for options in ([], ["--brief"], ["--signature"], ["--json"], ["--signature", "--json"]):
+                        done = self.run_tool("report", *options, path, statuses=(1,))
+                        self.assertTrue(mark.sub(b"", done.stderr).startswith(expected), options)
+                core.poke(at, before)
+        self.assertEqual(len(told), 3)
+
     def test_libc_without_call_frame_information(self):
         """Managed code shows who ended the process where the native frames are missing, and the report says that it may be wrong."""
         for runtime in ("net8", "net9", "net10"):
