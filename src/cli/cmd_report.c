@@ -127,12 +127,50 @@ static void find_nested(struct report *report, struct cdacq_error *error)
     }
 }
 
+/* A deadlock gives the signature where nothing has ended the process. */
+static bool has_signature(const struct report *report, const struct stack *stack)
+{
+    return stack == report->dead || (report->cause == REPORT_ALIVE && report_is_deadlocked(report, stack));
+}
+
+/* A name that is missing makes another signature of the same defect. Recursion counts once, as in the text. */
+static void count_unread(struct report *report)
+{
+    for (size_t i = 0; i < report->stacks.list.count; i++) {
+        const struct stack *stack = report->stacks.list.items[i];
+        size_t count = has_signature(report, stack) ? stack->frames.count : 0;
+        struct stack_run run;
+        for (size_t first = 0; first < count; first += run.period * run.count) {
+            run = stack_run_at(stack, first);
+            for (size_t k = 0; k < run.period; k++)
+                answers_count_unread(&report->unread, &stack->frames.items[first + k].shared->method);
+        }
+    }
+}
+
+/* The signature alone shows neither frames nor texts: finds what cannot be read of them. */
+static void read_for_signature(struct report *report)
+{
+    struct cdacq_error error;
+    unsigned flaws = 0;
+    for (size_t i = 0; report->dead && i < report->dead->frames.count; i++)
+        report->answers.errors += report->dead->frames.items[i].shared->method.answer == CDACQ_ANSWER_ERROR;
+    if (report->end.kind == CDACQ_END_NONE)
+        return;
+    if (cdacq_session_write_last_words(report->session, output_ignore_text, NULL, &flaws, &error) < 0)
+        report_fail(report, error.message);
+    report->flaws |= flaws;
+}
+
 /* Why the exit status is not 0. Who reads the output alone may miss it, and a signature has no room for it. */
 static void tell_doubts(const struct invocation *invocation, const struct report *report)
 {
     const char *mark = invocation->json ? "\"by\":\"guess\"" : "'?'";
     bool has_all_frames = !invocation->signature && !invocation->brief;
     stack_doubts_tell(&report->doubts, has_all_frames ? mark : NULL, report->answers.errors);
+    if (report->flaws & CDACQ_EXCEPTION_MISSING)
+        message("parts of the last words or of an exception's text cannot be read");
+    answers_tell_unread(report->answers.unread.count ? &report->answers.unread : &report->unread);
 }
 
 static int write_report(const struct invocation *invocation, struct report *report)
@@ -142,6 +180,8 @@ static int write_report(const struct invocation *invocation, struct report *repo
         return EXIT_FAILED;
     answers_init(&report->answers, &out, invocation->json);
     out.is_held = target_is_pid(invocation->targets[0]); /* a process is stopped */
+    if (invocation->signature)
+        read_for_signature(report);
     if (invocation->signature && invocation->json)
         report_write_signature_json(report);
     else if (invocation->signature)
@@ -188,6 +228,7 @@ static int make_report(const struct invocation *invocation, struct cdacq_target 
     find_waits(&report, &waits_error);
     find_cause(&report);
     find_nested(&report, &nested_error);
+    count_unread(&report);
     int code = write_report(invocation, &report);
     stacks_deinit(&report.stacks);
     report_nested_list_deinit(&report.nested);

@@ -101,12 +101,6 @@ static int add_frame(const struct cdacq_frame *frame, void *context)
     return 0;
 }
 
-static int ignore_text(const char *bytes, size_t length, void *context)
-{
-    (void)bytes, (void)length, (void)context;
-    return 0;
-}
-
 enum { NESTED_MAX = 64 }; /* exceptions that a thread handles; `report` shows no more */
 
 struct nested_exceptions {
@@ -134,9 +128,11 @@ static int add_stack(const struct cdacq_thread *thread, void *context)
         nested.objects[nested.count++] = thread->exception;
     for (unsigned i = 0; i < nested.count; i++)
         if (nested.objects[i])
-            (void)cdacq_session_write_exception(work->session, nested.objects[i], ignore_text, NULL, &flaws, &error);
+            (void)cdacq_session_write_exception(work->session, nested.objects[i], output_ignore_text, NULL, &flaws,
+                                                &error);
     if (thread->last_thrown && thread->last_thrown != thread->exception)
-        (void)cdacq_session_write_exception(work->session, thread->last_thrown, ignore_text, NULL, &flaws, &error);
+        (void)cdacq_session_write_exception(work->session, thread->last_thrown, output_ignore_text, NULL, &flaws,
+                                            &error);
     /* A walk that ends early ends in the same way on the snapshot. */
     cdacq_wait_graph_add_thread(work->graph, thread);
     (void)cdacq_session_visit_frames(work->session, thread, NULL, 0, add_frame, work, &error);
@@ -161,7 +157,7 @@ static bool add_stacks(struct work *work)
         work->unanswered++;
         return work->ips.count; /* what was found until then */
     }
-    (void)cdacq_session_write_last_words(work->session, ignore_text, NULL, &flaws, &error);
+    (void)cdacq_session_write_last_words(work->session, output_ignore_text, NULL, &flaws, &error);
     return true;
 }
 

@@ -236,3 +236,9 @@ void output_note_between(struct output *out, const char *before, const char *tex
     output_note(out, text);
     output_literal(out, after);
 }
+
+int output_ignore_text(const char *bytes, size_t length, void *context)
+{
+    (void)bytes, (void)length, (void)context;
+    return 0;
+}

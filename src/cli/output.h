@@ -88,6 +88,9 @@ void output_style(struct output *out, enum style style);
 /* A text without style around it, not escaped. */
 void output_styled(struct output *out, enum style style, const char *text);
 
+/* For what writes a text piece by piece, where only its side effects are wanted. */
+int output_ignore_text(const char *bytes, size_t length, void *context);
+
 /* Any bytes of any length. */
 void output_escaped(struct output *out, const char *text, size_t length, enum escape_form form);
 

@@ -46,6 +46,8 @@ struct report {
     const char *nested_problem;       /* why some of them may be missing; NULL: none is */
     uint64_t incomplete;              /* other parts than stacks that could not be read; not the waits */
     struct stack_doubts doubts;
+    struct answers_unread unread;   /* names on the stacks that the signature is made of */
+    unsigned flaws;                 /* of the last words and of all exceptions */
     struct cdacq_wait_graph *graph; /* NULL: locks cannot be read */
     struct report_deadlocks deadlocks;
     const char *waits_problem; /* why some waits may be missing; NULL: none is */
@@ -54,7 +56,8 @@ struct report {
 /* Whether nothing that was read of the stacks and exceptions is in doubt or missing. */
 static inline bool report_is_complete(const struct report *report)
 {
-    return !report->answers.errors && !report->incomplete && !stack_doubts_any(&report->doubts);
+    return !report->answers.errors && !report->incomplete && !stack_doubts_any(&report->doubts) &&
+           !report->unread.count && !(report->flaws & CDACQ_EXCEPTION_MISSING);
 }
 
 /* Counts a part that could not be read, and prints why. */
@@ -81,8 +84,8 @@ void report_write_waits_text(const struct report *report, bool brief);
 /* The members "locks", "waits" and "deadlocks". */
 void report_write_waits_json(const struct report *report, struct json_writer *w);
 
-/* Whether a thread is in a deadlock. */
-bool report_is_deadlocked(const struct report *report, int tid);
+/* Whether a thread that has the stack is in a deadlock. */
+bool report_is_deadlocked(const struct report *report, const struct stack *stack);
 
 /* "unhandled", "fatal", "alive" or the signal, which is written to `buffer`. */
 const char *report_cause_text(const struct report *report, char buffer[SIGNAL_TEXT_SIZE]);

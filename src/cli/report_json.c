@@ -35,9 +35,9 @@ static int append_piece(const char *bytes, size_t length, void *context)
     return 0;
 }
 
-static void write_text_and_flaws(struct json_writer *w, const struct cdacq_session *session, struct byte_list *text,
-                                 unsigned flaws)
+static void write_text_and_flaws(struct report *report, struct json_writer *w, struct byte_list *text, unsigned flaws)
 {
+    report->flaws |= flaws;
     if (text->count)
         json_lines(w, "text", text->items, text->count);
     else
@@ -45,7 +45,8 @@ static void write_text_and_flaws(struct json_writer *w, const struct cdacq_sessi
     json_bool(w, "overridden", flaws & CDACQ_EXCEPTION_OVERRIDDEN);
     json_bool(w, "cut", flaws & CDACQ_EXCEPTION_CUT);
     json_bool(w, "missing", flaws & CDACQ_EXCEPTION_MISSING);
-    json_bool(w, "unconfirmed", text->count && !cdacq_session_text_verified(session)); /* it is of the last text */
+    json_bool(w, "unconfirmed",
+              text->count && !cdacq_session_text_verified(report->session)); /* it is of the last text */
     byte_list_deinit(text);
 }
 
@@ -62,7 +63,7 @@ static void write_last_words(struct report *report, struct json_writer *w)
     if (status < 0)
         report_fail(report, error.message);
     json_begin_object(w, "last_words");
-    write_text_and_flaws(w, report->session, &text, flaws);
+    write_text_and_flaws(report, w, &text, flaws);
     json_bool(w, "inferred", flaws & CDACQ_EXCEPTION_INFERRED);
     json_note(w, "error", status < 0 ? error.message : NULL);
     json_end_object(w);
@@ -84,7 +85,7 @@ static void write_exception(struct report *report, struct json_writer *w, const 
     json_address(w, "address", object);
     json_bool(w, "unhandled", report->cause == REPORT_UNHANDLED && object == report->exception);
     json_note(w, "type", exception.type);
-    write_text_and_flaws(w, report->session, &text, flaws);
+    write_text_and_flaws(report, w, &text, flaws);
     json_note(w, "error", status < 0 ? error.message : NULL);
     json_end_object(w);
 }

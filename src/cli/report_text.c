@@ -118,8 +118,9 @@ static void write_error(struct output *out, const char *problem)
     output_note_between(out, "", problem, "\n");
 }
 
-static void write_flaws(const struct report *report, struct output *out, unsigned flaws)
+static void write_flaws(struct report *report, struct output *out, unsigned flaws)
 {
+    report->flaws |= flaws;
     bool verified = cdacq_session_text_verified(report->session);
     if (!flaws && verified)
         return;
@@ -203,10 +204,7 @@ static void write_nested(struct report *report, struct output *out)
 /* Those of threads in a deadlock come first, after that of the thread that died. */
 static bool is_first(const struct report *report, const struct stack *stack)
 {
-    for (size_t i = 0; i < stack->threads.count; i++)
-        if (stack == report->dead || report_is_deadlocked(report, stack->threads.items[i].tid))
-            return true;
-    return false;
+    return stack == report->dead || report_is_deadlocked(report, stack);
 }
 
 static void write_stacks(struct report *report, struct output *out, bool brief, bool first)

@@ -10,12 +10,20 @@ DEFINE_VECTOR(shown_waits, const struct cdacq_wait *);
 
 enum { THREADS_SHOWN = 20 }; /* of those that wait for the same, in the text */
 
-bool report_is_deadlocked(const struct report *report, int tid)
+static bool is_deadlocked(const struct report *report, int tid)
 {
     for (size_t i = 0; i < report->deadlocks.count; i++)
         for (size_t k = 0; k < report->deadlocks.items[i]->count; k++)
             if (report->deadlocks.items[i]->waits[k]->tid == tid)
                 return true;
+    return false;
+}
+
+bool report_is_deadlocked(const struct report *report, const struct stack *stack)
+{
+    for (size_t i = 0; i < stack->threads.count; i++)
+        if (is_deadlocked(report, stack->threads.items[i].tid))
+            return true;
     return false;
 }
 

@@ -67,6 +67,21 @@ class Unread(unittest.TestCase):
         sample += "".join(f"\t{ip[2:]} [unknown] (/memfd:doublemapper)\n" for ip in self.ips)
         self.assert_told(b"2 names", "filter", "--folded", text=sample.encode() + b"\n")
 
+    def test_report(self):
+        """Is not complete, and no form of it says that it is."""
+        for core, whole in zip(self.cores, CRASHES):
+            for options in ([], ["--brief"], ["--json"], ["--signature"], ["--signature", "--json"]):
+                told = run("report", core, *options)
+                self.assertEqual(told.returncode, 1, options)
+                self.assertRegex(told.stderr, rb"^cdacq: parts of the last words [^\n]* cannot be read\n"
+                                              rb"cdacq: 2 names" + REASON + rb"$")
+                complete = run("report", whole, *options)
+                self.assertEqual((complete.returncode, complete.stderr), (0, b""))
+            row = json.loads(told.stdout)
+            self.assertRegex(row["signature"], r"^unhandled System\.Reflection\.TargetInvocationException of \S+: \?$")
+            self.assertIs(row["complete"], False)
+            self.assertIs(json.loads(run("report", core, "--json").stdout)["exception"]["missing"], True)
+
     def test_listing(self):
         whole = FIXTURES / "hello-net10-x64" / "core"
         core, = cores_without(self.folder.name, [whole], "/Hello.dll")
