@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/cli/answers.h"
 #include "src/cli/code_progress.h"
 #include "src/cli/commands.h"
 #include "src/cli/console.h"
@@ -35,6 +36,7 @@ struct work {
     struct addresses ips;
     struct address_set in_frames; /* those of `ips` that add_frame() has added */
     uint64_t unanswered;
+    struct answers_unread unread;
     size_t threads;                 /* with --stacks */
     struct cdacq_wait_graph *graph; /* likewise; NULL: locks cannot be read */
 };
@@ -193,6 +195,7 @@ static void ask_about(struct work *work, uint64_t ip)
     enum cdacq_status status = cdacq_session_method_at(work->session, ip, &method, &error);
     if (status < 0)
         complain(work, ip, error.message);
+    answers_count_unread(&work->unread, &method); /* what it lacks, the snapshot lacks, too */
     (void)cdacq_session_non_virtual_entry_to_method_desc(work->session, ip, &address, &error);
     /* Always: this look-up uses no index, unlike the one above. */
     if (cdacq_session_get_code_block(work->session, ip, &block, &error) != CDACQ_OK)
@@ -261,7 +264,7 @@ static bool report(const struct invocation *invocation, const struct work *work,
         json_number(&w, "size", size);
         json_number(&w, "ips", work->ips.count);
         json_number(&w, "threads", work->threads);
-        json_number(&w, "errors", work->unanswered);
+        json_number(&w, "errors", work->unanswered + work->unread.count);
         json_end_object(&w);
         json_end_line(&w);
     } else {
@@ -283,9 +286,10 @@ static int write_snapshot(const struct invocation *invocation, struct work *work
         message("%s", error.message);
         return EXIT_FAILED;
     }
+    answers_tell_unread(&work->unread);
     if (!report(invocation, work, size))
         return EXIT_FAILED;
-    return work->unanswered ? EXIT_PARTLY : EXIT_ANSWERED;
+    return work->unanswered || work->unread.count ? EXIT_PARTLY : EXIT_ANSWERED;
 }
 
 static int take_snapshot(const struct invocation *invocation, struct cdacq_target *target,

@@ -82,6 +82,19 @@ class Unread(unittest.TestCase):
             self.assertIs(row["complete"], False)
             self.assertIs(json.loads(run("report", core, "--json").stdout)["exception"]["missing"], True)
 
+    def test_snapshot(self):
+        """Is to need no other file."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "snapshot")
+            told = run("snapshot", self.core, "--json", "-o", path, *self.ips, "0x10")
+            self.assertRegex(told.stderr, rb"^cdacq: 2 names" + REASON + rb"$")
+            self.assertEqual((told.returncode, json.loads(told.stdout)["errors"]), (1, 2))
+            whole = run("snapshot", self.whole, "--json", "-o", path, *self.ips, "0x10")
+            self.assertEqual((whole.returncode, whole.stderr, json.loads(whole.stdout)["errors"]), (0, b"", 0))
+            both = [json.loads(run("snapshot", core, "--json", "--stacks", "-o", path).stdout)["errors"]
+                    for core in (self.core, self.whole)]
+            self.assertGreaterEqual(both[0], both[1] + len(self.ips))
+
     def test_listing(self):
         whole = FIXTURES / "hello-net10-x64" / "core"
         core, = cores_without(self.folder.name, [whole], "/Hello.dll")
