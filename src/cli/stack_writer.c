@@ -158,7 +158,8 @@ void stack_doubts_tell(const struct stack_doubts *doubts, const char *mark, uint
         message("frames may be missing at %" PRIu64 " place%s, where the caller of code could not be found",
                 doubts->gaps, doubts->gaps == 1 ? "" : "s");
     if (doubts->ended)
-        message("%" PRIu64 " of %" PRIu64 " stacks end before the outermost frame", doubts->ended, doubts->stacks);
+        message("%" PRIu64 " of %" PRIu64 " stack%s end%s before the outermost frame", doubts->ended, doubts->stacks,
+                plural(doubts->stacks), doubts->ended == 1 ? "s" : "");
     if (errors)
         message("%" PRIu64 " frame%s no answer", errors, errors == 1 ? " has" : "s have");
 }
