@@ -5,6 +5,14 @@
 #include "contracts/type_system/type_handle.h"
 #include "formats/metadata_members.h"
 
+#include <stdio.h>
+
+/*
+ * The state of a compiled async method: 0 and above awaits, -1 runs or was not started, -2 has ended; an iterator has
+ * further ones from -3 down, in which it was not started or has given a value.
+ */
+enum { MACHINE_RUNS = -1 };
+
 /* ---- Objects that may be none ---- */
 
 static uint64_t method_table_of(struct threading_types *types, uint64_t object)
@@ -124,7 +132,43 @@ bool async_method_find(struct threading_types *types, uint64_t object, struct as
 
 /* ---- What is awaited ---- */
 
-/* Whether a source's continuation is a delegate whose argument is the box. */
+/* The address of a field of the state machine. */
+static bool machine_field(struct threading_types *types, const struct async_method *method, const char *name,
+                          uint64_t *ret)
+{
+    struct field_reader *reader = types->cache->reader;
+    struct object_field place = {.offset = 0}, field = {.offset = 0};
+    if (!method->type || !types->reads_left)
+        return false;
+    types->reads_left--;
+    struct reader_task outer = reader_enter(&reader->raw, FUEL_NAME);
+    bool found = method->machine ||
+                 object_field_find(types->cache, object_method_table(reader, method->box), "StateMachine", &place);
+    found = found && object_field_declared(types->cache, method->type, name, &field) && !field.is_static;
+    uint64_t start = method->machine ? method->machine : method->box + place.offset;
+    if (reader_leave(&reader->raw, &outer).status < 0 || !found)
+        return false;
+    *ret = object_field_address(reader, start, &field);
+    return true;
+}
+
+/* A field of the state machine, 0 if it has none of that name. */
+static uint64_t read_machine_field(struct threading_types *types, const struct async_method *method, const char *name,
+                                   unsigned width)
+{
+    struct field_reader *reader = types->cache->reader;
+    uint64_t address;
+    if (!machine_field(types, method, name, &address))
+        return 0;
+    struct reader_task outer = reader_enter(&reader->raw, FUEL_LOOKUP);
+    uint64_t value = read_uint(&reader->raw, address, width);
+    return reader_leave(&reader->raw, &outer).status < 0 ? 0 : value;
+}
+
+/*
+ * Whether a source's continuation is a delegate whose argument is the box. A source keeps both after it has completed,
+ * until it is used again.
+ */
 static bool continues(struct threading_types *types, uint64_t source, uint64_t box)
 {
     struct words words = words_of(types, source, ASYNC_SOURCE_WORDS_MAX);
@@ -135,24 +179,45 @@ static bool continues(struct threading_types *types, uint64_t source, uint64_t b
     return false;
 }
 
+/* Whether an iterator has given its value or has ended, or a pooled box has: the state machine says so. */
+static bool has_completed(struct threading_types *types, uint64_t source)
+{
+    struct async_method method;
+    return async_method_find(types, source, &method) &&
+           (int32_t)read_machine_field(types, &method, "<>1__state", 4) < MACHINE_RUNS;
+}
+
+/*
+ * A source that one of the state machine's awaiters refers to. The compiler clears an awaiter as soon as the method
+ * goes on; what its variables refer to may have been awaited long ago. The reference of an awaiter is its first word.
+ */
+static uint64_t awaited_source(struct threading_types *types, const struct async_method *method)
+{
+    for (unsigned i = 1; i <= ASYNC_AWAITERS_MAX; i++) {
+        char name[32];
+        uint64_t address, source;
+        snprintf(name, sizeof name, "<>u__%u", i);
+        if (!machine_field(types, method, name, &address))
+            break;
+        struct words words = {types, address, address + types->cache->reader->raw.pointer_size};
+        if (next_word(&words, &source) && threading_type_of(types, source, false) == THREADING_OTHER &&
+            method_table_of(types, source) && continues(types, source, method->box) && !has_completed(types, source))
+            return source;
+    }
+    return 0;
+}
+
 uint64_t async_method_awaited(struct threading_types *types, const struct async_method *method,
                               bool (*leads_to)(void *context, uint64_t task, uint64_t object), void *context)
 {
     const uint64_t places[] = {method->box, method->machine};
-    unsigned sources = ASYNC_SOURCES_MAX;
     for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
         struct words words = words_of(types, places[i], ASYNC_WORDS_MAX);
         uint64_t word;
-        while (next_word(&words, &word)) {
-            if (word == method->box || word == method->machine)
-                continue;
-            enum threading_type type = threading_type_of(types, word, false);
-            if (threading_is_task(type) && leads_to(context, word, method->box))
+        while (next_word(&words, &word))
+            if (word != method->box && word != method->machine &&
+                threading_is_task(threading_type_of(types, word, false)) && leads_to(context, word, method->box))
                 return word;
-            if (type == THREADING_OTHER && method->type && method_table_of(types, word) && sources && sources-- &&
-                continues(types, word, method->box))
-                return word;
-        }
     }
-    return 0;
+    return awaited_source(types, method);
 }

@@ -316,26 +316,27 @@ START_TEST(awaited_task)
 }
 END_TEST
 
-/* A source is one only if its continuation, a delegate, is given the box. */
+/* A source is one only if an awaiter refers to it, and its continuation, a delegate, is given the box. */
 START_TEST(awaited_source)
 {
     uint64_t event, box = waited_box(&event), source = lock_heap_object(&heap, LOCK_HEAP_OBJECT);
     uint64_t continuation = _i ? lock_heap_object(&heap, LOCK_HEAP_DELEGATE) : source;
-    refer(box, 0, source);
+    refer(box, _i == 2, source); /* a variable may refer to what was awaited before */
     lock_heap_put(&heap, source + 8, continuation, 8);
     lock_heap_put(&heap, source + 16, box, 8);
     const struct cdacq_wait *wait = wait_for_box(box, event);
-    ck_assert_uint_eq(wait->task_count, _i ? 2 : 1);
-    if (_i) {
+    ck_assert_uint_eq(wait->task_count, _i == 1 ? 2 : 1);
+    if (_i == 1) {
         ck_assert_uint_eq(wait->tasks[1].object, source);
         ck_assert_ptr_null(wait->tasks[1].status);
     }
 }
 END_TEST
 
-/* An async iterator awaits a task by a box of its own. */
+/* An async iterator awaits a task by a box of its own. One that has given its value is not awaited any more. */
 START_TEST(awaited_iterator)
 {
+    static const int32_t states[] = {0, -1, -2, -4};
     uint64_t event, box = waited_box(&event), iterator = lock_heap_object(&heap, LOCK_HEAP_MACHINE);
     uint64_t own = lock_heap_object(&heap, LOCK_HEAP_BOX), leaf = lock_heap_object(&heap, LOCK_HEAP_TASK);
     uint64_t machine = lock_heap_object(&heap, LOCK_HEAP_MACHINE);
@@ -345,9 +346,14 @@ START_TEST(awaited_iterator)
     lock_heap_put(&heap, iterator + 16, box, 8);
     lock_heap_put(&heap, iterator + 24, own, 8);
     lock_heap_put(&heap, iterator + 32, leaf, 8);
+    lock_heap_put(&heap, iterator + MACHINE_STATE, (uint32_t)states[_i], 4);
     refer(own, 0, iterator);
     lock_heap_put(&heap, leaf + TASK_CONTINUATION, own, 8);
     const struct cdacq_wait *wait = wait_for_box(box, event);
+    if (states[_i] < -1) {
+        ck_assert_uint_eq(wait->task_count, 1);
+        return;
+    }
     ck_assert_uint_eq(wait->task_count, 3);
     ck_assert_uint_eq(wait->tasks[1].object, iterator);
     ck_assert_uint_eq(wait->tasks[2].object, leaf);
@@ -503,8 +509,8 @@ static Suite *suite(void)
     tcase_add_test(tc, guessed_own_task);
     tcase_add_test(tc, completed_task);
     tcase_add_test(tc, awaited_task);
-    tcase_add_loop_test(tc, awaited_source, 0, 2);
-    tcase_add_test(tc, awaited_iterator);
+    tcase_add_loop_test(tc, awaited_source, 0, 3);
+    tcase_add_loop_test(tc, awaited_iterator, 0, 4);
     tcase_add_test(tc, awaited_any);
     tcase_add_test(tc, circles_of_tasks);
     tcase_add_test(tc, lying_tables);

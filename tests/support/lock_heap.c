@@ -27,6 +27,9 @@ static const struct heap_field {
     {LOCK_HEAP_LIST, "_items", LIST_ITEMS, ELEMENT_CLASS},
     {LOCK_HEAP_LIST, "_size", LIST_SIZE, ELEMENT_I4},
     {LOCK_HEAP_DELEGATE, "_target", DELEGATE_TARGET, ELEMENT_CLASS},
+    {LOCK_HEAP_BOX, "StateMachine", 8, ELEMENT_VALUETYPE},
+    {LOCK_HEAP_MACHINE, "<>u__1", FREE_WORDS, ELEMENT_VALUETYPE},
+    {LOCK_HEAP_MACHINE, "<>1__state", MACHINE_STATE, ELEMENT_I4},
 };
 
 static const char *const type_names[LOCK_HEAP_TYPES][2] = {

@@ -45,7 +45,8 @@ enum {
     LIST_ITEMS = 8,
     LIST_SIZE = 16,
     DELEGATE_TARGET = 8,
-    FREE_WORDS = 48, /* of a BOX: for its state machine and what that awaits; of a MACHINE as well */
+    FREE_WORDS = 48, /* of a BOX or MACHINE: first what it awaits, then another variable, or in its place: */
+    MACHINE_STATE = 56,
 };
 
 struct lock_heap {

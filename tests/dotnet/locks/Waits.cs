@@ -191,6 +191,8 @@ static class Waits
         Chain("OfMethods", OfMethods(), Here + "OfMethods()", Here + "Leaf()", DelayPromise);
         Chain("OfValueTasks", OfValueTasks(), Here + "OfValueTasks()", Here + "Value()", Here + "Leaf()", DelayPromise);
         Chain("OfIterators", OfIterators(), Here + "OfIterators()", Here + "OuterIterator()", Here + "Iterator()", Here + "Leaf()", DelayPromise);
+        Chain("InBody", InBody(), Here + "InBody()", Here + "Process(int)", Here + "Leaf()", DelayPromise);
+        Chain("OfSecond", OfSecond(), Here + "OfSecond()", Here + "Iterator()", Here + "Leaf()", DelayPromise);
         Chain("OfPooled", OfPooled(), Here + "OfPooled()", Here + "Pooled()", Here + "Leaf()", DelayPromise);
         Chain("OfSource", OfSource(), Here + "OfSource()", Timer);
         Chain("OfTwo", OfTwo(), Here + "OfTwo()", AnyOfTwo);
@@ -239,6 +241,36 @@ static class Waits
     {
         await foreach (int i in OuterIterator())
             GC.KeepAlive(i);
+    }
+
+    static async IAsyncEnumerable<int> Numbers()
+    {
+        for (int i = 0;; i++)
+        {
+            await Task.Delay(20);
+            yield return i;
+        }
+    }
+
+    static async Task Process(int number)
+    {
+        if (number == 2)
+            await Leaf();
+    }
+
+    /// The iterator has given its value, and still knows who awaited it.
+    static async Task InBody()
+    {
+        await foreach (int i in Numbers())
+            await Process(i);
+    }
+
+    static async Task OfSecond()
+    {
+        await using var first = Numbers().GetAsyncEnumerator();
+        await using var second = Iterator().GetAsyncEnumerator();
+        while (await first.MoveNextAsync() && await second.MoveNextAsync())
+            GC.KeepAlive(first.Current);
     }
 
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder))]
