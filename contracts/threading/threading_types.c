@@ -24,6 +24,7 @@ static const struct {
     {THREADING_CONTINUE_WITH, "System.Threading.Tasks", "ContinueWithTaskContinuation"},
     {THREADING_ANY, "", "CompleteOnInvokePromise`1"},
     {THREADING_ANY, "", "TwoTaskWhenAnyPromise`1"},
+    {THREADING_ANY, "", "CancellationPromise`1"},
 };
 
 static const struct {

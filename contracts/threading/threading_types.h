@@ -25,7 +25,11 @@ enum threading_type {
     THREADING_LIST,          /* System.Collections.Generic.List`1 */
     THREADING_AWAIT,         /* System.Threading.Tasks.AwaitTaskContinuation */
     THREADING_CONTINUE_WITH, /* System.Threading.Tasks.ContinueWithTaskContinuation */
-    THREADING_ANY,           /* a Task that completes when one of several does: Task.WhenAny, Task.WaitAny */
+    /*
+     * A Task that completes when one of several things happens: Task.WhenAny, Task.WaitAny, and Task.WaitAsync, which a
+     * timeout or a cancellation ends.
+     */
+    THREADING_ANY,
 };
 
 enum threading_field {

@@ -208,6 +208,7 @@ void graph_find_wait(struct cdacq_wait_graph *graph)
     graph->current.active = false;
     bool waits = blocked.is_blocked ? wait_by_monitor(graph, &blocked, &found.wait)
                                     : wait_by_role(graph, &blocked, thread->address, &found.wait);
+    found.ends_by_itself = found.wait.has_timeout && found.wait.timeout >= 0;
     struct graph_wait *wait = waits ? graph_waits_append_items(&graph->waits, 1) : NULL;
     if (wait)
         *wait = found;

@@ -73,6 +73,7 @@ struct type_name {
 struct graph_wait {
     struct cdacq_wait wait;
     int thread, blocker; /* indices; NO_THREAD */
+    bool ends_by_itself; /* it has a timeout */
 };
 
 static inline uint64_t wait_site_key(const struct wait_site *site)

@@ -93,6 +93,19 @@ START_TEST(two_monitors)
 }
 END_TEST
 
+/* A wait with a timeout ends by itself. */
+START_TEST(timed_circle)
+{
+    enter(0, 1, 1);
+    enter(1, 2, 0);
+    lock_heap_set(&heap, heap.items[1], F_DebugBlockingItem_dwTimeout, (uint32_t)(_i ? 15000 : -1));
+    complete();
+    ck_assert_str_eq(found_deadlocks(), _i ? "" : "101 102;");
+    ck_assert_int_eq(wait_of(1)->timeout, _i ? 15000 : -1);
+    ck_assert_int_eq(wait_of(1)->blocker_tid, 101);
+}
+END_TEST
+
 START_TEST(several_circles)
 {
     enter(0, 1, 1);
@@ -360,10 +373,10 @@ START_TEST(awaited_iterator)
 }
 END_TEST
 
-/* Another task than the one that a thread runs may end the wait: there is no deadlock. */
+/* Another task than the one that a thread runs, or a timeout, may end the wait: there is no deadlock. */
 START_TEST(awaited_any)
 {
-    uint64_t event, box = waited_box(&event), any = lock_heap_object(&heap, LOCK_HEAP_ANY);
+    uint64_t event, box = waited_box(&event), any = lock_heap_object(&heap, _i ? LOCK_HEAP_TIMED : LOCK_HEAP_ANY);
     uint64_t run = lock_heap_object(&heap, LOCK_HEAP_TASK);
     refer(box, 0, any);
     refer(any, 0, run);
@@ -500,6 +513,7 @@ static Suite *suite(void)
     TCase *tc = tcase_create("graph");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, two_monitors);
+    tcase_add_loop_test(tc, timed_circle, 0, 2);
     tcase_add_test(tc, several_circles);
     tcase_add_test(tc, no_deadlock);
     tcase_add_test(tc, locks);
@@ -511,7 +525,7 @@ static Suite *suite(void)
     tcase_add_test(tc, awaited_task);
     tcase_add_loop_test(tc, awaited_source, 0, 3);
     tcase_add_loop_test(tc, awaited_iterator, 0, 4);
-    tcase_add_test(tc, awaited_any);
+    tcase_add_loop_test(tc, awaited_any, 0, 2);
     tcase_add_test(tc, circles_of_tasks);
     tcase_add_test(tc, lying_tables);
     tcase_add_test(tc, unreadable_sync_blocks);

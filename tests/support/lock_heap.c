@@ -42,6 +42,7 @@ static const char *const type_names[LOCK_HEAP_TYPES][2] = {
     {"System", "Delegate"},
     {"N", "Work"},
     {"", "TwoTaskWhenAnyPromise`1"},
+    {"", "CancellationPromise`1"},
     {"", "AsyncStateMachineBox`1"},
     {"N", "<M>d__0"},
 };
@@ -141,7 +142,7 @@ static bool is_of_program(unsigned type)
 
 static uint64_t parent_of(const struct lock_heap *heap, unsigned type)
 {
-    bool is_task = type == LOCK_HEAP_OTHER || type == LOCK_HEAP_ANY || type == LOCK_HEAP_BOX;
+    bool is_task = type == LOCK_HEAP_OTHER || type == LOCK_HEAP_ANY || type == LOCK_HEAP_TIMED || type == LOCK_HEAP_BOX;
     return is_task ? heap->tables[LOCK_HEAP_TASK] : type ? heap->tables[LOCK_HEAP_OBJECT] : 0;
 }
 

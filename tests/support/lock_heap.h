@@ -26,6 +26,7 @@ enum lock_heap_type {
     LOCK_HEAP_DELEGATE,
     LOCK_HEAP_OTHER,   /* of the program: derived from Task */
     LOCK_HEAP_ANY,     /* a Task that one of two completes */
+    LOCK_HEAP_TIMED,   /* a Task that another completes, or a timeout */
     LOCK_HEAP_BOX,     /* the Task of an async method whose state machine is a LOCK_HEAP_MACHINE */
     LOCK_HEAP_MACHINE, /* of the program */
     LOCK_HEAP_TYPES

@@ -207,6 +207,43 @@ static class Waits
         Task self = null!;
         self = new Task(() => Task.WhenAny(self, several[1], several[2]).Wait());
         Wait("AnyOfItself", "task", "-", () => self.RunSynchronously()); // no deadlock: the others may end it
+        Task timed = null!;
+        timed = new Task(() => timed.WaitAsync(TimeSpan.FromDays(1)).Wait());
+        Wait("TimedItself", "task", "-", () => timed.RunSynchronously()); // no deadlock: the timeout ends it
+        TimedCircle();
+    }
+
+    /// Two threads of which each has what the other waits for, but one gives up in time.
+    static void TimedCircle()
+    {
+        object first = Known("TimedFirst", new object()), second = Known("TimedSecond", new object());
+        var both = new Barrier(2);
+        var one = Start("TimedOne", () =>
+        {
+            lock (first)
+            {
+                both.SignalAndWait();
+                if (Monitor.TryEnter(second, TimeSpan.FromDays(1)))
+                    Sleep();
+            }
+        });
+        var two = Start("TimedTwo", () =>
+        {
+            lock (second)
+            {
+                both.SignalAndWait();
+                lock (first)
+                    Sleep();
+            }
+        });
+        AwaitBlocked(one);
+        AwaitBlocked(two);
+        Say("held TimedFirst TimedOne 0");
+        Say("held TimedSecond TimedTwo 0");
+        Say("waiters TimedFirst 1");
+        Say("waiters TimedSecond 1");
+        Say("wait TimedOne enter TimedSecond");
+        Say("wait TimedTwo enter TimedFirst");
     }
 
     static async Task Leaf() => await Task.Delay(Timeout.Infinite);
