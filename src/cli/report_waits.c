@@ -136,16 +136,25 @@ static int add_wait(const struct cdacq_wait *wait, void *context)
     return 0;
 }
 
-static int compare_waits(const void *left, const void *right)
+/* The order of waits that differ in what their lines say. */
+static int compare_aims(const struct cdacq_wait *a, const struct cdacq_wait *b)
 {
-    const struct cdacq_wait *a = *(const struct cdacq_wait *const *)left, *b = *(const struct cdacq_wait *const *)right;
     if (a->kind != b->kind)
         return a->kind < b->kind ? -1 : 1;
     if (a->object != b->object)
         return a->object < b->object ? -1 : 1;
     if (a->by != b->by)
         return a->by < b->by ? -1 : 1;
-    return a->tid < b->tid ? -1 : a->tid > b->tid;
+    if (a->has_timeout != b->has_timeout)
+        return a->has_timeout ? 1 : -1;
+    return !a->has_timeout || a->timeout == b->timeout ? 0 : a->timeout < b->timeout ? -1 : 1;
+}
+
+static int compare_waits(const void *left, const void *right)
+{
+    const struct cdacq_wait *a = *(const struct cdacq_wait *const *)left, *b = *(const struct cdacq_wait *const *)right;
+    int order = compare_aims(a, b);
+    return order ? order : a->tid < b->tid ? -1 : a->tid > b->tid;
 }
 
 /* Threads that wait for the same in one line. What is not known is not the same. */
@@ -153,8 +162,7 @@ static size_t count_same(const struct shown_waits *waits, size_t first)
 {
     const struct cdacq_wait *wait = waits->items[first];
     size_t end = first + 1;
-    while (wait->object && end < waits->count && waits->items[end]->kind == wait->kind &&
-           waits->items[end]->object == wait->object && waits->items[end]->by == wait->by)
+    while (wait->object && end < waits->count && compare_aims(wait, waits->items[end]) == 0)
         end++;
     return end - first;
 }
