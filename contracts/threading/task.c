@@ -58,27 +58,43 @@ const char *task_status_text(enum task_status status)
     return texts[status];
 }
 
-void list_each(struct threading_types *types, uint64_t list, bool (*visit)(void *context, uint64_t object),
-               void *context)
+/* ---- Lists ---- */
+
+static bool array_each(struct threading_types *types, uint64_t items, uint64_t size, uint64_t limit,
+                       bool (*visit)(void *context, uint64_t object), void *context)
 {
     struct field_reader *reader = types->cache->reader;
     struct object_array array;
-    uint64_t items, size;
-    if (!threading_read(types, list, THREADING_LIST_ITEMS, &items) ||
-        !threading_read(types, list, THREADING_LIST_SIZE, &size) || !items)
-        return;
     struct reader_task outer = reader_enter(&reader->raw, FUEL_INDEX);
     bool is_array = object_array_read(reader, items, &array) && array.element_size == reader->raw.pointer_size;
     (void)reader_leave(&reader->raw, &outer);
     if (!is_array)
-        return;
-    size = MIN(size, MIN(array.count, (uint64_t)TASK_ARRAY_MAX));
-    for (uint64_t i = 0; i < size && types->reads_left; i++) {
+        return true;
+    size = MIN(size, array.count);
+    for (uint64_t i = 0; i < MIN(size, limit) && types->reads_left; i++) {
         outer = reader_enter(&reader->raw, FUEL_LOOKUP);
         uint64_t object = read_pointer(&reader->raw, array.elements + i * reader->raw.pointer_size);
         if (reader_leave(&reader->raw, &outer).status < 0 || (object && !visit(context, object)))
-            return;
+            break;
     }
+    return size <= limit;
+}
+
+bool list_each(struct threading_types *types, uint64_t list, uint64_t limit,
+               bool (*visit)(void *context, uint64_t object), void *context)
+{
+    uint64_t items, size;
+    return !threading_read(types, list, THREADING_LIST_ITEMS, &items) ||
+           !threading_read(types, list, THREADING_LIST_SIZE, &size) || !items ||
+           array_each(types, items, size, limit, visit, context);
+}
+
+bool task_each_of_all(struct threading_types *types, uint64_t task, bool (*visit)(void *context, uint64_t object),
+                      void *context)
+{
+    uint64_t items;
+    return !threading_read(types, task, THREADING_ALL_TASKS, &items) || !items ||
+           array_each(types, items, TASK_ARRAY_MAX + 1, TASK_ARRAY_MAX, visit, context);
 }
 
 /* ---- Continuations ---- */
@@ -87,7 +103,6 @@ struct continuations {
     struct threading_types *types;
     bool (*visit)(void *context, uint64_t object, enum threading_type type);
     void *context;
-    unsigned left;
 };
 
 /* From a continuation to the task, event or box that it completes or runs. 0: another one. */
@@ -112,24 +127,23 @@ static bool visit_element(void *context, uint64_t object)
     struct continuations *c = context;
     enum threading_type type;
     uint64_t found = resolve(c->types, object, &type);
-    if (!c->left--)
-        return false;
     return !found || type == THREADING_LIST || c->visit(c->context, found, type);
 }
 
-void task_each_continuation(struct threading_types *types, uint64_t task,
+bool task_each_continuation(struct threading_types *types, uint64_t task,
                             bool (*visit)(void *context, uint64_t object, enum threading_type type), void *context)
 {
-    struct continuations c = {.types = types, .visit = visit, .context = context, .left = CONTINUATIONS_MAX};
+    struct continuations c = {.types = types, .visit = visit, .context = context};
     enum threading_type type;
     uint64_t object;
     if (!threading_read(types, task, THREADING_TASK_CONTINUATION, &object) || !object)
-        return;
+        return true;
     object = resolve(types, object, &type);
     if (object && type == THREADING_LIST)
-        list_each(types, object, visit_element, &c);
-    else if (object)
+        return list_each(types, object, CONTINUATIONS_MAX, visit_element, &c);
+    if (object)
         visit(context, object, type);
+    return true;
 }
 
 /* ---- What it runs ---- */

@@ -10,7 +10,7 @@
 
 enum {
     CONTINUATIONS_MAX = 1 << 20, /* of one task */
-    TASK_ARRAY_MAX = 64 * 1024,  /* elements of a list of tasks */
+    TASK_ARRAY_MAX = 1 << 20,    /* of Task.WaitAll or Task.WhenAll */
 };
 
 /* System.Threading.Tasks.TaskStatus */
@@ -38,16 +38,21 @@ const char *task_status_text(enum task_status status);
 
 /*
  * Calls `visit` for each object that the task's completion leads to: a task, an event that a thread waits for, or an
- * object of another type, such as a pooled box. False from `visit` ends it.
+ * object of another type, such as a pooled box. False from `visit` ends it. Returns false if there are more than
+ * CONTINUATIONS_MAX, and the others were left out.
  */
-void task_each_continuation(struct threading_types *types, uint64_t task,
+bool task_each_continuation(struct threading_types *types, uint64_t task,
                             bool (*visit)(void *context, uint64_t object, enum threading_type type), void *context);
+
+/* The same for the tasks that a task of THREADING_ALL waits for, up to TASK_ARRAY_MAX. */
+bool task_each_of_all(struct threading_types *types, uint64_t task, bool (*visit)(void *context, uint64_t object),
+                      void *context);
+
+/* The same for the elements of a List<T> of objects. */
+bool list_each(struct threading_types *types, uint64_t list, uint64_t limit,
+               bool (*visit)(void *context, uint64_t object), void *context);
 
 /* The entry point of the method that the task runs. 0: it runs none, or it is not known. */
 uint64_t task_entry_point(struct threading_types *types, uint64_t task);
-
-/* Calls `visit` for each element of a List<T> of objects, up to TASK_ARRAY_MAX. False from `visit` ends it. */
-void list_each(struct threading_types *types, uint64_t list, bool (*visit)(void *context, uint64_t object),
-               void *context);
 
 #endif

@@ -25,6 +25,7 @@ static const struct {
     {THREADING_ANY, "", "CompleteOnInvokePromise`1"},
     {THREADING_ANY, "", "TwoTaskWhenAnyPromise`1"},
     {THREADING_ANY, "", "CancellationPromise`1"},
+    {THREADING_ALL, "", "WhenAllPromise`1"},
 };
 
 static const struct {
@@ -51,6 +52,7 @@ static const struct {
     [THREADING_LIST_SIZE] = {"_size", 4},
     [THREADING_AWAIT_ACTION] = {"m_action", 0},
     [THREADING_CONTINUE_WITH_TASK] = {"m_task", 0},
+    [THREADING_ALL_TASKS] = {"m_tasks", 0},
 };
 
 static uint64_t key_of(const struct threading_method_table *table)

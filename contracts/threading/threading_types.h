@@ -30,6 +30,7 @@ enum threading_type {
      * timeout or a cancellation ends.
      */
     THREADING_ANY,
+    THREADING_ALL, /* a Task that completes when several of Task<T> have: Task.WhenAll; that of others has no list */
 };
 
 enum threading_field {
@@ -53,6 +54,7 @@ enum threading_field {
     THREADING_LIST_SIZE,
     THREADING_AWAIT_ACTION,
     THREADING_CONTINUE_WITH_TASK,
+    THREADING_ALL_TASKS,
     THREADING_FIELD_COUNT
 };
 
@@ -87,7 +89,7 @@ void threading_types_deinit(struct threading_types *types);
 
 static inline bool threading_is_task(enum threading_type type)
 {
-    return type == THREADING_TASK || type == THREADING_ANY;
+    return type == THREADING_TASK || type == THREADING_ANY || type == THREADING_ALL;
 }
 
 /*

@@ -82,7 +82,7 @@ static void add_edges(struct circles *c)
         if (wait->wait.kind == CDACQ_WAIT_TASK && wait->wait.object)
             add_edge(c, list.thread, task_node(c, wait->wait.object));
         else if (wait->wait.kind == CDACQ_WAIT_TASKS && wait->wait.object)
-            list_each(&graph->types, wait->wait.object, add_listed, &list);
+            (void)list_each(&graph->types, wait->wait.object, TASK_ARRAY_MAX, add_listed, &list);
         else if (wait->blocker != NO_THREAD)
             add_edge(c, list.thread, (uint32_t)wait->blocker);
     }

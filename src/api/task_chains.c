@@ -6,6 +6,8 @@
 #include "contracts/threading/async_method.h"
 #include "src/api/wait_graph.h"
 
+DEFINE_VECTOR(pending_tasks, uint64_t);
+
 struct following {
     struct cdacq_wait_graph *graph;
     uint64_t waiter;
@@ -22,8 +24,10 @@ static bool link_task(struct cdacq_wait_graph *graph, uint64_t task, uint64_t ot
 {
     const struct task_link link = {.waiter = task, .other = other};
     bool added = false;
-    if (graph->links.count >= RUNNING_TASKS_MAX)
+    if (graph->links.count >= RUNNING_TASKS_MAX) {
+        graph_note_too_many(graph);
         return false;
+    }
     struct task_link *item = task_links_append_items(&graph->links, 1);
     if (!item || !task_table_insert(&graph->awaits, link, &added)) {
         graph->links.count -= item != NULL;
@@ -37,9 +41,17 @@ static bool link_task(struct cdacq_wait_graph *graph, uint64_t task, uint64_t ot
 static bool follow(void *context, uint64_t object, enum threading_type type)
 {
     struct following *following = context;
-    if (type == THREADING_TASK) /* one of which the first of several tasks ends the wait waits for none of them alone */
+    /* A task that the first of several completes waits for none of them alone. */
+    if (type == THREADING_TASK || type == THREADING_ALL)
         (void)link_task(following->graph, object, following->waiter);
     return following->graph->links.count < RUNNING_TASKS_MAX;
+}
+
+static void follow_task(struct cdacq_wait_graph *graph, uint64_t task)
+{
+    struct following following = {graph, task};
+    if (!task_each_continuation(&graph->types, task, follow, &following))
+        graph_note_too_many(graph);
 }
 
 void graph_link_tasks(struct cdacq_wait_graph *graph)
@@ -51,16 +63,15 @@ void graph_link_tasks(struct cdacq_wait_graph *graph)
             continue;
         if (!task_table_insert(&graph->runners, run, &added))
             graph_note_memory(graph);
-        struct following following = {graph, run.waiter};
         if (added)
-            task_each_continuation(&graph->types, run.waiter, follow, &following);
+            follow_task(graph, run.waiter);
     }
     /* The list grows while it is read; each task is followed when it is linked first. */
     for (size_t i = 0; i < graph->links.count; i++) {
-        struct following following = {graph, graph->links.items[i].waiter};
-        const struct task_link *first = task_table_find(&graph->awaits, following.waiter);
-        if (first && first->other == graph->links.items[i].other && !task_table_find(&graph->runners, following.waiter))
-            task_each_continuation(&graph->types, following.waiter, follow, &following);
+        const struct task_link link = graph->links.items[i];
+        const struct task_link *first = task_table_find(&graph->awaits, link.waiter);
+        if (first && first->other == link.other && !task_table_find(&graph->runners, link.waiter))
+            follow_task(graph, link.waiter);
     }
 }
 
@@ -123,4 +134,71 @@ void graph_describe_task_wait(struct cdacq_wait_graph *graph, struct graph_wait 
     memcpy(kept, tasks, count * sizeof *kept);
     wait->wait.tasks = kept;
     wait->wait.task_count = count;
+}
+
+/* ---- All that a wait depends on ---- */
+
+/* Tasks that are to be followed to what they wait for, each once. */
+struct pending {
+    struct cdacq_wait_graph *graph;
+    struct pending_tasks tasks;
+    struct object_indices seen;
+    uint64_t all; /* the task whose tasks are being added; 0: a thread waits for them */
+};
+
+static bool add_pending(struct pending *pending, uint64_t task)
+{
+    bool added = false;
+    if (pending->tasks.count >= RUNNING_TASKS_MAX) {
+        graph_note_too_many(pending->graph);
+        return false;
+    }
+    if (!object_indices_insert(&pending->seen, (struct object_index){task, 0}, &added) ||
+        (added && !pending_tasks_append(&pending->tasks, task))) {
+        graph_note_memory(pending->graph);
+        return false;
+    }
+    return true;
+}
+
+static bool add_one_of_all(void *context, uint64_t task)
+{
+    struct pending *pending = context;
+    struct cdacq_wait_graph *graph = pending->graph;
+    if (!threading_is_task(threading_type_of(&graph->types, task, true)) || !is_active(graph, task))
+        return true;
+    if (pending->all)
+        (void)link_task(graph, pending->all, task);
+    return add_pending(pending, task);
+}
+
+static void follow_pending(struct pending *pending, uint64_t task)
+{
+    struct cdacq_wait_graph *graph = pending->graph;
+    if (task_table_find(&graph->runners, task))
+        return;
+    pending->all = task;
+    uint64_t next = next_task(graph, task);
+    if (next)
+        (void)add_pending(pending, next);
+    if (threading_type_of(&graph->types, task, true) == THREADING_ALL &&
+        !task_each_of_all(&graph->types, task, add_one_of_all, pending))
+        graph_note_too_many(graph);
+}
+
+void graph_follow_waits(struct cdacq_wait_graph *graph)
+{
+    struct pending pending = {.graph = graph};
+    for (size_t i = 0; i < graph->waits.count; i++) {
+        const struct cdacq_wait *wait = &graph->waits.items[i].wait;
+        if (wait->kind == CDACQ_WAIT_TASK && wait->object)
+            (void)add_pending(&pending, wait->object);
+        else if (wait->kind == CDACQ_WAIT_TASKS && wait->object &&
+                 !list_each(&graph->types, wait->object, TASK_ARRAY_MAX, add_one_of_all, &pending))
+            graph_note_too_many(graph);
+    }
+    for (size_t i = 0; i < pending.tasks.count; i++) /* the list grows while it is read */
+        follow_pending(&pending, pending.tasks.items[i]);
+    pending_tasks_deinit(&pending.tasks);
+    object_indices_deinit(&pending.seen);
 }

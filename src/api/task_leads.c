@@ -13,8 +13,10 @@ static bool add_lead(void *context, uint64_t object, enum threading_type type)
     struct leading *leading = context;
     const struct task_link link = {.waiter = object, .other = leading->from};
     (void)type;
-    if (leading->graph->leads.count >= RUNNING_TASKS_MAX)
+    if (leading->graph->leads.count >= RUNNING_TASKS_MAX) {
+        graph_note_too_many(leading->graph);
         return false;
+    }
     if (!task_table_insert(&leading->graph->leads, link, NULL)) {
         graph_note_memory(leading->graph);
         return false;
@@ -28,8 +30,8 @@ bool graph_task_leads_to(struct cdacq_wait_graph *graph, uint64_t task, uint64_t
     bool added = false;
     if (!object_indices_insert(&graph->followed, (struct object_index){task, 0}, &added))
         graph_note_memory(graph);
-    if (added)
-        task_each_continuation(&graph->types, task, add_lead, &leading);
+    if (added && !task_each_continuation(&graph->types, task, add_lead, &leading))
+        graph_note_too_many(graph);
     const struct task_link *link = task_table_find(&graph->leads, object);
     return link && link->other == task;
 }

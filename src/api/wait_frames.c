@@ -121,6 +121,19 @@ static void take_held(struct cdacq_wait_graph *graph, uint64_t object, enum thre
         (void)graph_add_lock(graph, object);
 }
 
+/* A task that the thread runs. */
+static void take_run(struct cdacq_wait_graph *graph, uint64_t task)
+{
+    bool full = graph->runs.count >= RUNNING_TASKS_MAX;
+    struct task_link *run = full ? NULL : task_links_append_items(&graph->runs, 1);
+    if (run)
+        *run = (struct task_link){.waiter = task, .other = graph->threads.count - 1};
+    else if (full)
+        graph_note_too_many(graph);
+    else
+        graph_note_memory(graph);
+}
+
 static void take_slots(struct cdacq_wait_graph *graph, const struct cdacq_frame *frame, const struct wait_site *site,
                        struct wait_candidate *ret)
 {
@@ -136,12 +149,8 @@ static void take_slots(struct cdacq_wait_graph *graph, const struct cdacq_frame 
         take_wait_handle(graph, object, type);
         if (type == THREADING_SAFE_HANDLE && site->role == WAIT_ROLE_HANDLE)
             current->safe_handle = object;
-        if (site->role == WAIT_ROLE_RUNS_TASK && threading_is_task(type) && graph->runs.count < RUNNING_TASKS_MAX) {
-            struct task_link *run = task_links_append_items(&graph->runs, 1);
-            if (run)
-                *run = (struct task_link){.waiter = object, .other = graph->threads.count - 1};
-            else
-                graph_note_memory(graph);
+        if (site->role == WAIT_ROLE_RUNS_TASK && threading_is_task(type)) {
+            take_run(graph, object);
         } else if (!current->past_wait && (wanted == THREADING_TASK ? threading_is_task(type) : type == wanted) &&
                    wanted) {
             take_candidate(ret, object, CDACQ_WAIT_BY_FRAME);

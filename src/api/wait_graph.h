@@ -139,6 +139,12 @@ static inline void graph_note_memory(struct cdacq_wait_graph *graph)
         error_set(&graph->problem, CDACQ_ERR_NOMEM, 0, "out of memory");
 }
 
+static inline void graph_note_too_many(struct cdacq_wait_graph *graph)
+{
+    if (graph->problem.status >= 0)
+        error_set(&graph->problem, CDACQ_ERR_FUEL, 0, "there are too many objects to look at");
+}
+
 /* The same for a failure of the reader, which is then forgotten. */
 static inline void graph_note_failure(struct cdacq_wait_graph *graph)
 {
@@ -178,6 +184,9 @@ bool graph_task_leads_to(struct cdacq_wait_graph *graph, uint64_t task, uint64_t
 
 /* Follows the tasks that run to those that wait for them. */
 void graph_link_tasks(struct cdacq_wait_graph *graph);
+
+/* Follows the tasks that threads wait for, alone or among others, to what they wait for. */
+void graph_follow_waits(struct cdacq_wait_graph *graph);
 
 /* Fills in the tasks and the blocker of a wait for a task. */
 void graph_describe_task_wait(struct cdacq_wait_graph *graph, struct graph_wait *wait);

@@ -220,10 +220,11 @@ enum cdacq_status cdacq_wait_graph_complete(struct cdacq_wait_graph *graph, stru
     read_sync_table(graph);
     graph_link_tasks(graph);
     describe_waits(graph);
+    graph_follow_waits(graph);
     name_owners(graph);
     graph_find_deadlocks(graph);
-    if (!graph->types.reads_left && graph->problem.status >= 0)
-        error_set(&graph->problem, CDACQ_ERR_FUEL, 0, "there are too many objects to look at");
+    if (!graph->types.reads_left)
+        graph_note_too_many(graph);
     if (graph->problem.status < 0 && err)
         *err = graph->problem;
     return graph->problem.status < 0 ? graph->problem.status : CDACQ_OK;

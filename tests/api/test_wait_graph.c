@@ -409,6 +409,23 @@ START_TEST(circles_of_tasks)
 }
 END_TEST
 
+/* A list of more continuations than are followed: what is missing is said. */
+START_TEST(too_many_continuations)
+{
+    const uint32_t count = CONTINUATIONS_MAX + (uint32_t)_i;
+    uint64_t task = lock_heap_object(&heap, LOCK_HEAP_TASK), event = lock_heap_object(&heap, LOCK_HEAP_EVENT);
+    uint64_t list = lock_heap_object(&heap, LOCK_HEAP_LIST), items = lock_heap_object(&heap, LOCK_HEAP_OBJECT);
+    lock_heap_set(&heap, items, F_Object_m_pMethTab, heap.references_table);
+    lock_heap_set(&heap, items, F_Array_m_NumComponents, count); /* the memory ends before */
+    lock_heap_put(&heap, list + LIST_ITEMS, items, 8);
+    lock_heap_put(&heap, list + LIST_SIZE, count, 4);
+    lock_heap_put(&heap, task + TASK_CONTINUATION, list, 8);
+    wait_for_task(task, event);
+    run_task(task, 1);
+    ck_assert_int_eq(cdacq_wait_graph_complete(graph, &error), _i ? CDACQ_ERR_FUEL : CDACQ_OK);
+}
+END_TEST
+
 /* A table that claims more entries than there is memory, entries of other objects, a monitor of no sync block. */
 START_TEST(lying_tables)
 {
@@ -527,6 +544,7 @@ static Suite *suite(void)
     tcase_add_loop_test(tc, awaited_iterator, 0, 4);
     tcase_add_loop_test(tc, awaited_any, 0, 2);
     tcase_add_test(tc, circles_of_tasks);
+    tcase_add_loop_test(tc, too_many_continuations, 0, 2);
     tcase_add_test(tc, lying_tables);
     tcase_add_test(tc, unreadable_sync_blocks);
     tcase_add_test(tc, blocking_items);

@@ -19,6 +19,36 @@ static class Stuck
         OverAsync();
         OverTask();
         Joined();
+        OverAll();
+    }
+
+    static async IAsyncEnumerable<int> After(Task task)
+    {
+        await task;
+        yield return 1;
+    }
+
+    static async Task<int> First(Task task)
+    {
+        await foreach (int i in After(task))
+            return i;
+        return 0;
+    }
+
+    /// A task waits for several, one of which awaits an iterator that awaits the task itself.
+    static void OverAll()
+    {
+        Task other = new TaskCompletionSource().Task;
+        Task<int> number = new TaskCompletionSource<int>().Task;
+        Task list = null!, promise = null!;
+        list = new Task(() => Task.WaitAll(First(list), other));
+        promise = new Task(() => Task.WhenAll(First(promise), number).Wait());
+        AwaitBlocked(Start("ListWaiter", () => list.RunSynchronously()));
+        AwaitBlocked(Start("PromiseWaiter", () => promise.RunSynchronously()));
+        Say("wait ListWaiter tasks -");
+        Say("wait PromiseWaiter task -");
+        Say("deadlock ListWaiter");
+        Say("deadlock PromiseWaiter");
     }
 
     static void TwoMonitors(string first, string second, bool inflate)
