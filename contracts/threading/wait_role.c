@@ -70,3 +70,14 @@ enum wait_role wait_role_of(const struct metadata *metadata, uint32_t token)
     }
     return WAIT_ROLE_NONE;
 }
+
+bool wait_is_of_framework(const struct metadata *metadata, uint32_t token)
+{
+    struct metadata_type_def type;
+    uint32_t owner;
+    return metadata_token_table(token) == METADATA_METHOD_DEF &&
+           metadata_method_owner(metadata, metadata_rid(token), &owner) == CDACQ_OK &&
+           metadata_type_def(metadata, owner, &type) == CDACQ_OK &&
+           (matches(metadata, type.namespace_name, "System.*") ||
+            matches(metadata, type.namespace_name, "Microsoft.*"));
+}

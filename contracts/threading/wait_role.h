@@ -31,4 +31,10 @@ enum threading_type wait_role_type(enum wait_role role);
 /* The role of a MethodDef of the core library's metadata. */
 enum wait_role wait_role_of(const struct metadata *metadata, uint32_t token);
 
+/*
+ * Whether a MethodDef of any module is of the framework, by its namespace. Such a method may wait again and again for a
+ * short time on behalf of one that waits without end, as Barrier.SignalAndWait does.
+ */
+bool wait_is_of_framework(const struct metadata *metadata, uint32_t token);
+
 #endif

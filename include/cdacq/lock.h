@@ -94,7 +94,7 @@ struct cdacq_wait {
     uint64_t object;     /* 0: not known */
     const char *type;    /* of the object; NULL: not known */
     bool has_timeout;    /* the next field is known */
-    int32_t timeout;     /* that the innermost wait was given, milliseconds; -1: without end */
+    int32_t timeout;     /* that the program gave it, or what is left of that, milliseconds; -1: without end */
     /*
      * The thread that has to go on first: it holds the lock, is to end, or runs the task. The id of the runtime may be
      * known alone.

@@ -209,6 +209,8 @@ void graph_find_wait(struct cdacq_wait_graph *graph)
     bool waits = blocked.is_blocked ? wait_by_monitor(graph, &blocked, &found.wait)
                                     : wait_by_role(graph, &blocked, thread->address, &found.wait);
     found.ends_by_itself = found.wait.has_timeout && found.wait.timeout >= 0;
+    if (found.ends_by_itself && graph->current.framework_waits) /* the method that the program called may go on */
+        found.wait.has_timeout = false;
     struct graph_wait *wait = waits ? graph_waits_append_items(&graph->waits, 1) : NULL;
     if (wait)
         *wait = found;

@@ -52,6 +52,7 @@ static const struct wait_site *site_of(struct cdacq_wait_graph *graph, const str
     reader_begin(&graph->session->reader.raw, FUEL_NAME);
     if (record && is_core(graph, record->module))
         site.role = (uint8_t)wait_role_of(&record->module->metadata, method.token);
+    site.of_framework = record && wait_is_of_framework(&record->module->metadata, method.token);
     site.neutral = !record || !method.token;
     if (graph->slots.count < SLOTS_MAX)
         read_slots(graph, frame, &site);
@@ -207,6 +208,8 @@ void graph_read_frame(struct cdacq_wait_graph *graph, const struct cdacq_frame *
     enum wait_role role = (enum wait_role)site->role;
     bool waits = role != WAIT_ROLE_NONE && role != WAIT_ROLE_RUNS_TASK;
     bool called_wait = !waits && !current->past_wait && current->roles >> WAIT_ROLE_HANDLE & 1;
+    if (!waits && !current->past_wait)
+        current->framework_waits = current->roles && site->of_framework;
     current->past_wait |= !waits;
     if (site->exact)
         take_slots(graph, frame, site, &candidate);

@@ -33,6 +33,7 @@ struct wait_site {
     uint32_t first, count; /* of its slots */
     uint8_t role;          /* enum wait_role */
     bool exact;            /* the slots are known */
+    bool of_framework;     /* the method is, as wait_is_of_framework says */
     bool neutral;          /* a stub of the runtime's: neither waits nor ends a wait */
 };
 
@@ -47,6 +48,7 @@ struct wait_candidate {
 struct current_thread {
     bool active;
     bool past_wait;          /* a frame of another method was seen: the rest of the stack does not wait */
+    bool framework_waits;    /* a method of the framework called the one that waits */
     uint64_t funclet_method; /* of the frame before, if that was a funclet */
     uint32_t roles;          /* a bit for each */
     uint64_t safe_handle;    /* the SafeWaitHandle that it waits for; 0: none, or not known */
@@ -73,7 +75,7 @@ struct type_name {
 struct graph_wait {
     struct cdacq_wait wait;
     int thread, blocker; /* indices; NO_THREAD */
-    bool ends_by_itself; /* it has a timeout */
+    bool ends_by_itself; /* it has a timeout, perhaps one that is not shown */
 };
 
 static inline uint64_t wait_site_key(const struct wait_site *site)

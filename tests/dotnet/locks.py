@@ -39,7 +39,7 @@ class Facts:
     """What the program said."""
 
     def __init__(self, lines):
-        self.threads, self.objects, self.held, self.waiters, self.waits, self.chains, self.deadlocks, self.idle = {}, {}, [], {}, {}, {}, [], []
+        self.threads, self.objects, self.held, self.waiters, self.waits, self.chains, self.timed, self.deadlocks, self.idle = {}, {}, [], {}, {}, {}, {}, [], []
         for word, *words in (line.split() for line in lines):
             if word == "thread":
                 self.threads[words[0]] = int(words[1])
@@ -53,6 +53,8 @@ class Facts:
                 self.waits[words[0]] = (words[1], words[2])
             elif word == "chain":
                 self.chains[words[0]] = words[1:]
+            elif word in ("timed", "endless"):
+                self.timed[words[0]] = word == "timed"
             elif word == "deadlock":
                 self.deadlocks.append(words)
             elif word == "idle":
@@ -104,6 +106,10 @@ def compare_waits(facts, report, whole):
             wrong.append(f"{name} waits for something: {wait}")
         elif found and target != "-" and wait["kind"] == kind and found != facts.objects[target]:
             wrong.append(f"{name} waits for another object: {wait}")
+    for name, timed in facts.timed.items():
+        wait = waits.get(facts.threads[name])
+        if whole and wait and (wait["timeout"] is not None) != timed:
+            wrong.append(f"the timeout of {name}: {wait}")
     for tid, wait in waits.items():
         name = names.get(tid)
         if name is None and wait["kind"] not in OF_THE_RUNTIME and facts.held:

@@ -5,6 +5,8 @@
 //   held OBJECT NAME RECURSION     by that thread; entered 1 + RECURSION times
 //   waiters OBJECT COUNT           threads that wait to enter it
 //   wait NAME KIND OBJECT          what that thread waits for; "-": nothing that has an address
+//   timed NAME                     its wait has a timeout
+//   endless NAME                   it has none
 //   deadlock NAME...               the threads of a circle, in the order of the waits
 //   READY PID
 using System.Runtime;

@@ -147,6 +147,12 @@ static class Waits
         Wait("SemaphoreWaiter", "semaphore", "SemaphoreSlim", () => semaphore.Wait());
         Wait("CountdownWaiter", "event", "-", () => count.Wait());
         Wait("HandleWaiter", "handle", "AutoReset", () => reset.WaitOne());
+        var barrier = new Barrier(2);
+        Wait("BarrierWaiter", "event", "-", barrier.SignalAndWait); // in pieces, each with a timeout
+        Wait("TimedWaiter", "event", "EventSlim", () => slim.Wait(TimeSpan.FromDays(1)));
+        Say("endless BarrierWaiter");
+        Say("endless EventSlimWaiter");
+        Say("timed TimedWaiter");
         Wait("JoinWaiter", "join", "Sleeper", () => sleeper.Join());
         Say("idle SleeperThread");
         Say("idle Main");
@@ -244,6 +250,8 @@ static class Waits
         Say("waiters TimedSecond 1");
         Say("wait TimedOne enter TimedSecond");
         Say("wait TimedTwo enter TimedFirst");
+        Say("timed TimedOne");
+        Say("endless TimedTwo");
     }
 
     static async Task Leaf() => await Task.Delay(Timeout.Infinite);
