@@ -23,6 +23,7 @@ static const struct {
     {"System.Threading.Tasks", "Task", "SpinThenBlockingWait", WAIT_ROLE_TASK},
     {"System.Threading.Tasks", "Task", "WaitAll*", WAIT_ROLE_TASKS},
     {"System.Threading", "Thread", "Join*", WAIT_ROLE_JOIN},
+    {"System.Threading", "Thread", "<Join>*", WAIT_ROLE_JOIN}, /* the native function that it calls */
     {"System.Threading", "WaitHandle", "Wait*", WAIT_ROLE_HANDLE},
     {"System.Threading", "WaitHandle", "SignalAndWait*", WAIT_ROLE_HANDLE},
     {"System.Threading.Tasks", "Task", "ExecuteWithThreadLocal", WAIT_ROLE_RUNS_TASK},

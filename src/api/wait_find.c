@@ -118,13 +118,9 @@ static bool wait_for_lock(struct cdacq_wait_graph *graph, struct cdacq_wait *wai
 /* .NET 8 and 9 keep the reference that a call of the runtime needs in a Frame. */
 static uint64_t object_of_frame(struct cdacq_wait_graph *graph, uint64_t thread)
 {
-    struct field_reader *reader = &graph->session->reader;
     uint64_t objects[FRAME_OBJECTS_MAX];
-    reader_begin(&reader->raw, FUEL_LOOKUP);
-    uint64_t frame = thread ? read_field(reader, thread, F_Thread_Frame) : 0;
-    if (!frame || reader_failed(&reader->raw) || frame_is_last(reader, frame))
-        return 0;
-    return frame_objects(reader, frame, objects) == 1 ? objects[0] : 0;
+    uint64_t frame = graph_innermost_frame(graph, thread);
+    return frame && frame_objects(&graph->session->reader, frame, objects) == 1 ? objects[0] : 0;
 }
 
 static bool wait_for_thread(struct cdacq_wait_graph *graph, uint64_t thread, struct cdacq_wait *wait)

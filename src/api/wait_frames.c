@@ -3,7 +3,9 @@
  * by its words.
  */
 #include "contracts/objects/sync_block.h"
+#include "contracts/stack_walk/explicit_frame.h"
 #include "contracts/stack_walk/machine.h"
+#include "contracts/type_system/method_desc.h"
 #include "src/api/wait_graph.h"
 
 enum {
@@ -60,6 +62,34 @@ static const struct wait_site *site_of(struct cdacq_wait_graph *graph, const str
     if (!added)
         graph_note_memory(graph);
     return added;
+}
+
+uint64_t graph_innermost_frame(struct cdacq_wait_graph *graph, uint64_t thread)
+{
+    struct field_reader *reader = &graph->session->reader;
+    reader_begin(&reader->raw, FUEL_LOOKUP);
+    uint64_t frame = thread ? read_field(reader, thread, F_Thread_Frame) : 0;
+    return !frame || reader_failed(&reader->raw) || frame_is_last(reader, frame) ? 0 : frame;
+}
+
+/*
+ * The role of the native function that the code of `frame` has called itself: the compiler may have inlined the method
+ * that calls it, such as Thread.Join. The runtime's Frame names the function and has to be that of this very call.
+ */
+static enum wait_role role_of_call(struct cdacq_wait_graph *graph, const struct cdacq_frame *frame)
+{
+    struct cdacq_session *session = graph->session;
+    struct field_reader *reader = &session->reader;
+    const struct walk_machine *machine = walk_machine_find(session->target->layout.architecture);
+    uint64_t call = graph_innermost_frame(graph, graph->threads.items[graph->threads.count - 1].address);
+    struct frame_caller caller;
+    struct method_desc method;
+    if (!call || !machine || !frame_is_inlined_call(reader, call) || !frame_caller(reader, machine, call, &caller) ||
+        caller.registers.values[machine->pc] != frame->pc ||
+        !method_desc_read(reader, frame_method(reader, call), &method) || method.module != graph->types.core)
+        return WAIT_ROLE_NONE;
+    const struct module *core = module_cache_get(&session->modules, method.module);
+    return core ? wait_role_of(&core->metadata, method.token) : WAIT_ROLE_NONE;
 }
 
 /* ---- Objects of a frame ---- */
@@ -201,11 +231,15 @@ void graph_read_frame(struct cdacq_wait_graph *graph, const struct cdacq_frame *
     bool reported = frame->kind == CDACQ_FRAME_MANAGED && current->funclet_method &&
                     frame->method->method_desc == current->funclet_method;
     current->funclet_method = frame->kind == CDACQ_FRAME_FUNCLET ? frame->method->method_desc : 0;
-    const struct wait_site *site = reported ? NULL : site_of(graph, frame);
-    if (!site || site->neutral)
+    const struct wait_site *known = reported ? NULL : site_of(graph, frame);
+    if (!known || known->neutral)
         return;
     struct wait_candidate candidate = {0};
-    enum wait_role role = (enum wait_role)site->role;
+    struct wait_site own = *known;
+    const struct wait_site *site = &own;
+    if (!own.role && !current->past_wait && !current->roles)
+        own.role = (uint8_t)role_of_call(graph, frame);
+    enum wait_role role = (enum wait_role)own.role;
     bool waits = role != WAIT_ROLE_NONE && role != WAIT_ROLE_RUNS_TASK;
     bool called_wait = !waits && !current->past_wait && current->roles >> WAIT_ROLE_HANDLE & 1;
     if (!waits && !current->past_wait)

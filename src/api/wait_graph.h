@@ -166,6 +166,9 @@ int64_t graph_add_lock(struct cdacq_wait_graph *graph, uint64_t object);
 
 /* ---- wait_frames.c ---- */
 
+/* The innermost of the runtime's Frames of a Thread; 0: none, or it cannot be read. */
+uint64_t graph_innermost_frame(struct cdacq_wait_graph *graph, uint64_t thread);
+
 /* The objects in a frame: tasks that run, locks that are held, candidates for a wait. */
 void graph_read_frame(struct cdacq_wait_graph *graph, const struct cdacq_frame *frame);
 
