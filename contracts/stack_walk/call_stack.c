@@ -2,8 +2,8 @@
 
 enum {
     FRAMES_MAX = 1 << 20,      /* in the list of one thread */
-    FOLD_STARTS_MAX = 1000,    /* as the runtime: repetitions begin before this method */
-    FOLD_METHODS_MIN = 4,      /* as the runtime: fewer methods are not folded */
+    FOLD_STARTS_MAX = 1000,    /* as .NET 11: repetitions begin before this method */
+    FOLD_METHODS_MIN = 4,      /* as .NET 11: fewer methods are not folded */
     FOLD_WORK_MAX = 400000000, /* comparisons */
 };
 

@@ -52,7 +52,7 @@ struct call_stack_fold {
     size_t start, length, count;
 };
 
-/* What the runtime folds. `first_only`: only at the start of the list, as .NET 8 does. */
+/* What the runtime folds. `first_only`: only at the start of the list, but however few, as up to .NET 10. */
 struct call_stack_fold call_stack_find_fold(const struct method_list *methods, bool first_only);
 
 #endif

@@ -1,6 +1,10 @@
 /*
  * last_words.c: the calls of cdacq/last_words.h. The thread that died is walked once; its stack shows who ended the
  * process, with which arguments, and is a part of the text.
+ *
+ * Which release folds what: dotnet/runtime pull requests 104508 (July 2024: "Repeated") and 122243 (December 2025:
+ * repetitions anywhere, and none of fewer than four methods). The latter is on the main branch, which becomes .NET 11;
+ * the runtimes 8.0.33, 9.0.22 and 10.0.12 print stacks as without it.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -23,7 +27,8 @@ enum {
     NAMES_MAX = 8192,    /* methods in one text that have to be named */
     NAME_SLOTS = 256,    /* of recent ones */
     NEW_STYLE = 10,      /* since .NET 10, the first line ends before the message */
-    NEW_FOLDS = 9,       /* since .NET 9, repetitions are found anywhere */
+    NEW_WORDS = 9,       /* since .NET 9, a missing message has words, and "Repeat" is "Repeated" */
+    NEW_FOLDS = 11,      /* since .NET 11, repetitions are found anywhere */
 };
 
 static const char fail_fast[] = "System.Environment.FailFast(";
@@ -497,7 +502,7 @@ static void put_stack(struct writer *w, unsigned release)
     w->flaws |= w->ending->stack.broken ? CDACQ_EXCEPTION_CUT : 0;
     put_methods(w, 0, fold.start);
     if (fold.length) {
-        snprintf(count, sizeof count, "%s %zu times:\n", release < NEW_FOLDS ? "Repeat" : "Repeated", fold.count);
+        snprintf(count, sizeof count, "%s %zu times:\n", release < NEW_WORDS ? "Repeat" : "Repeated", fold.count);
         puts_text(w, count);
         puts_text(w, line);
         put_methods(w, fold.start, fold.start + fold.length);
@@ -518,7 +523,7 @@ static void put_fail_fast(struct writer *w, unsigned release)
     }
     if (end->message)
         put_string(w, end->message);
-    else if (release >= NEW_FOLDS && !(end->flaws & CDACQ_EXCEPTION_MISSING)) /* .NET 8 takes null for "" */
+    else if (release >= NEW_WORDS && !(end->flaws & CDACQ_EXCEPTION_MISSING)) /* .NET 8 takes null for "" */
         puts_text(w, no_message);
     puts_text(w, "\n");
     if (w->ending->has_source)
@@ -538,7 +543,7 @@ static void put_fatal(struct writer *w, unsigned release)
     put_stack(w, release);
 }
 
-/* The number of the release, the newest known one if it is not known. */
+/* The number of the release, that of the newest release if it is not known. */
 static unsigned release_of(struct writer *w)
 {
     struct cdacq_target_info facts = {.size = sizeof facts};

@@ -39,12 +39,12 @@ Finally FromCatch FromFinally FromCatches Finalizer Deep MissingFunction Missing
 Generic Win32 Com External Culture Loader Unicode Surrogates Controls Huge ManyInner Overriding Printing
 FailFast FailFastException FailFastNothing FailFastEmpty FailFastUnicode FailFastHuge FailFastOnThread FailFastGeneric
 FailFastAsync FailFastInCallback FailFastFromDelegate FailFastInCatch FailFastNested FailFastInFilter FailFastReflection FailFastDynamic Assertion
-AssertionCondition StackOverflow OverflowOnThread MutualOverflow OverflowBelow OutOfMemory OutOfMemoryThrown OverflowThrown
+AssertionCondition StackOverflow OverflowOnThread MutualOverflow OverflowBelow OverflowInLeaf OverflowOfThree OutOfMemory OutOfMemoryThrown OverflowThrown
 ExecutionEngineThrown AccessViolation AccessViolationInRuntime AccessViolationCopy AccessViolationOnThread
 AccessViolationThrown NativeFault NativeFaultInFinally NativeAbort Waiting
 """.split()
 SHARE = ["NullReference", "Async", "Aggregate", "FromCatches", "FromFinally", "FailFastNested", "FailFastInFilter", "NativeFaultInFinally", "DynamicMethods", "Huge", "FailFastException", "FailFastInCallback", "Assertion",
-         "MutualOverflow", "OutOfMemory", "AccessViolation", "NativeAbort"]
+         "MutualOverflow", "OverflowInLeaf", "OverflowOfThree", "OutOfMemory", "AccessViolation", "NativeAbort"]
 SHARE_OF_KINDS = ["Nested", "FailFastException", "AccessViolation", "OutOfMemory"]  # createdump needs minutes for a deep stack
 
 COMPUTED = {"Overriding", "Printing"}  # code of the program makes their texts: the flag says so

@@ -149,6 +149,31 @@ static unsafe class Ends
     [MethodImpl(MethodImplOptions.NoInlining)]
     static int Larger(int depth) => Large(depth) + 1;
 
+    /// <summary>A method at the top of the stack that does not recur.</summary>
+    public static void OverflowInLeaf() => Console.WriteLine(CallingLeaf(1));
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static int CallingLeaf(int depth) => Leaf(depth) + CallingLeaf(depth + 1) + 1;
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static int Leaf(int depth)
+    {
+        byte* bytes = stackalloc byte[4096];
+        bytes[0] = (byte)depth;
+        return bytes[depth & 7] + depth;
+    }
+
+    /// <summary>So few frames that only some runtimes fold them.</summary>
+    public static void OverflowOfThree() => Console.WriteLine(Huge(1));
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static int Huge(int depth)
+    {
+        byte* bytes = stackalloc byte[3 << 20];
+        bytes[0] = 1;
+        return Huge(depth + 1) + bytes[depth & 3];
+    }
+
     public static void OutOfMemory()
     {
         var list = new List<byte[]>();
