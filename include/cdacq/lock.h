@@ -30,7 +30,7 @@ struct cdacq_lock {
     bool thin;           /* a monitor that is in the object's header: no thread has waited for it */
     uint32_t owner_id;   /* the runtime's id of the thread that holds it; 0: none, or not known */
     uint64_t owner;      /* address of its Thread; 0: none, not known, or the thread has ended */
-    int owner_tid;       /* the kernel's id; 0: likewise */
+    int owner_tid;       /* the kernel's id; 0: likewise, but a System.Threading.Lock keeps that of an ended thread */
     uint32_t recursion;  /* how often the owner entered again: 0 for once */
     uint32_t waiters;    /* threads that wait to enter, as the lock counts them */
     uint64_t sync_block; /* of a monitor that has one; else 0 */
@@ -96,8 +96,8 @@ struct cdacq_wait {
     bool has_timeout;    /* the next field is known */
     int32_t timeout;     /* that the program gave it, or what is left of that, milliseconds; -1: without end */
     /*
-     * The thread that has to go on first: it holds the lock, is to end, or runs the task. The id of the runtime may be
-     * known alone.
+     * The thread that has to go on first: it holds the lock, is to end, or runs the task. If it has ended, only one of
+     * its ids is known: a monitor keeps that of the runtime, a System.Threading.Lock of .NET 9 and 10 the kernel's.
      */
     int blocker_tid;     /* 0: none, or not known */
     uint32_t blocker_id; /* 0: likewise */

@@ -155,8 +155,7 @@ static void name_owners(struct cdacq_wait_graph *graph)
         lock->type = graph_type_name(graph, lock->object);
         int owner = owner_of_lock(graph, lock);
         lock->owner = owner == NO_THREAD ? 0 : graph->threads.items[owner].address;
-        lock->owner_tid = 0;
-        if (owner == NO_THREAD)
+        if (owner == NO_THREAD) /* it has ended; the id that the lock has of it remains */
             continue;
         lock->owner_id = graph->threads.items[owner].managed_id;
         lock->owner_tid = graph->threads.items[owner].tid;
@@ -173,6 +172,7 @@ static int owner_of(struct cdacq_wait_graph *graph, struct graph_wait *wait)
     if (!lock || !lock->held)
         return NO_THREAD;
     wait->wait.blocker_id = lock->owner_id;
+    wait->wait.blocker_tid = lock->owner_tid;
     return owner_of_lock(graph, lock);
 }
 

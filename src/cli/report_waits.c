@@ -78,10 +78,12 @@ static void put_blocker(struct output *out, const struct cdacq_wait *wait)
     if (!wait->blocker_tid && !wait->blocker_id)
         return;
     output_literal(out, word);
-    if (wait->blocker_tid)
-        put_thread(out, wait->blocker_tid, wait->blocker_name);
+    if (!wait->blocker_tid)
+        output_printf(out, "the runtime's thread %u", wait->blocker_id);
     else
-        output_printf(out, "the runtime's thread %u, which has ended", wait->blocker_id);
+        put_thread(out, wait->blocker_tid, wait->blocker_name);
+    if (!wait->blocker_tid || !wait->blocker_id)
+        output_literal(out, ", which has ended");
 }
 
 /* The tasks behind a wait, a line each. */

@@ -178,6 +178,36 @@ START_TEST(locks)
 }
 END_TEST
 
+static int keep_lock(const struct cdacq_lock *lock, void *context)
+{
+    *(struct cdacq_lock *)context = *lock;
+    return 0;
+}
+
+/* The id that a Lock or a monitor has of an owner that has ended is known, though no thread has it. */
+START_TEST(owners_that_have_ended)
+{
+    struct cdacq_lock lock = {.size = sizeof lock};
+    enter(0, 1, -1);
+    if (_i) {
+        lock_heap_set(&heap, heap.monitors[1], F_Object_m_pMethTab, heap.tables[LOCK_HEAP_LOCK]);
+        lock_heap_put(&heap, heap.monitors[1] + LOCK_OWNER, 999, 4);
+        lock_heap_put(&heap, heap.monitors[1] + LOCK_STATE, 1, 4);
+    } else {
+        lock_heap_put(&heap, heap.monitors[1] - 4, 77, 4);
+    }
+    complete();
+    ck_assert_int_eq(cdacq_wait_graph_visit_locks(graph, keep_lock, &lock, &error), CDACQ_OK);
+    ck_assert(lock.held);
+    ck_assert_uint_eq(lock.owner, 0);
+    ck_assert_int_eq(lock.owner_tid, _i ? 999 : 0);
+    ck_assert_uint_eq(lock.owner_id, _i ? 0 : 77);
+    ck_assert_int_eq(wait_of(0)->blocker_tid, lock.owner_tid);
+    ck_assert_uint_eq(wait_of(0)->blocker_id, lock.owner_id);
+    ck_assert_str_eq(found_deadlocks(), "");
+}
+END_TEST
+
 /* .NET 11: the monitor is a Lock that the sync block refers to, or a thin lock in the sync block. */
 START_TEST(monitors_of_net_11)
 {
@@ -534,6 +564,7 @@ static Suite *suite(void)
     tcase_add_test(tc, several_circles);
     tcase_add_test(tc, no_deadlock);
     tcase_add_test(tc, locks);
+    tcase_add_loop_test(tc, owners_that_have_ended, 0, 2);
     tcase_add_test(tc, monitors_of_net_11);
     tcase_add_test(tc, deadlock_through_tasks);
     tcase_add_test(tc, guessed_task);
