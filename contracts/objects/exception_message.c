@@ -568,35 +568,43 @@ static void win32_text(struct exception_writer *w, const struct writing_exceptio
     put_inner_and_trace(w, e);
 }
 
+static const char core[] = "System.Private.CoreLib", xml[] = "System.Private.Xml";
+
 static const struct exception_kind kinds[] = {
-    {"System", "Exception", base_message, base_text},
-    {"System", "ArgumentException", argument_message, NULL},
-    {"System", "ArgumentOutOfRangeException", range_message, NULL},
-    {"System", "ObjectDisposedException", disposed_message, NULL},
-    {"System", "AggregateException", aggregate_message, aggregate_text},
-    {"System", "BadImageFormatException", bad_image_message, bad_image_text},
-    {"System", "MissingMemberException", missing_member_message, NULL},
-    {"System", "MissingMethodException", missing_method_message, NULL},
-    {"System", "MissingFieldException", missing_field_message, NULL},
-    {"System", "TypeLoadException", type_load_message, NULL},
-    {"System.IO", "FileNotFoundException", no_file_message, file_load_text},
-    {"System.IO", "FileLoadException", not_loaded_message, file_load_text},
-    {"System.Globalization", "CultureNotFoundException", culture_message, NULL},
-    {"System.Reflection", "ReflectionTypeLoadException", loader_message, loader_text},
-    {"System.Runtime.CompilerServices", "SwitchExpressionException", switch_message, NULL},
-    {"System.Runtime.InteropServices", "ExternalException", NULL, external_text},
-    {"System.Runtime.InteropServices", "COMException", NULL, external_text},
-    {"System.ComponentModel", "Win32Exception", NULL, win32_text},
-    {"System.Net.Sockets", "SocketException", base_message, NULL},
-    {"System.Security", "SecurityException", NULL, base_text},
-    {"System.Text.Json", "JsonException", own_message, NULL},
-    {"System.Xml", "XmlException", own_message, NULL},
-    {"System.Xml.Schema", "XmlSchemaException", own_message, NULL},
-    {"System.Xml.XPath", "XPathException", own_message, NULL},
-    {"System.Xml.Xsl", "XsltException", own_message, NULL},
+    {core, "System", "Exception", base_message, base_text},
+    {core, "System", "ArgumentException", argument_message, NULL},
+    {core, "System", "ArgumentOutOfRangeException", range_message, NULL},
+    {core, "System", "ObjectDisposedException", disposed_message, NULL},
+    {core, "System", "AggregateException", aggregate_message, aggregate_text},
+    {core, "System", "BadImageFormatException", bad_image_message, bad_image_text},
+    {core, "System", "MissingMemberException", missing_member_message, NULL},
+    {core, "System", "MissingMethodException", missing_method_message, NULL},
+    {core, "System", "MissingFieldException", missing_field_message, NULL},
+    {core, "System", "TypeLoadException", type_load_message, NULL},
+    {core, "System.IO", "FileNotFoundException", no_file_message, file_load_text},
+    {core, "System.IO", "FileLoadException", not_loaded_message, file_load_text},
+    {core, "System.Globalization", "CultureNotFoundException", culture_message, NULL},
+    {core, "System.Reflection", "ReflectionTypeLoadException", loader_message, loader_text},
+    {core, "System.Runtime.CompilerServices", "SwitchExpressionException", switch_message, NULL},
+    {core, "System.Runtime.InteropServices", "ExternalException", NULL, external_text},
+    {core, "System.Runtime.InteropServices", "COMException", NULL, external_text},
+    {"Microsoft.Win32.Primitives", "System.ComponentModel", "Win32Exception", NULL, win32_text},
+    {"System.Net.Primitives", "System.Net.Sockets", "SocketException", base_message, NULL},
+    {core, "System.Security", "SecurityException", NULL, base_text},
+    {"System.Text.Json", "System.Text.Json", "JsonException", own_message, NULL},
+    {xml, "System.Xml", "XmlException", own_message, NULL},
+    {xml, "System.Xml.Schema", "XmlSchemaException", own_message, NULL},
+    {xml, "System.Xml.XPath", "XPathException", own_message, NULL},
+    {xml, "System.Xml.Xsl", "XsltException", own_message, NULL},
 };
 
 const struct exception_kind *const exception_kind_base = &kinds[0];
+
+static bool has_string(const struct metadata *metadata, uint32_t index, const char *string)
+{
+    bool equal = false;
+    return metadata_string_equals(metadata, index, string, strlen(string), &equal) == CDACQ_OK && equal;
+}
 
 const struct exception_kind *exception_kind_find(const struct metadata *metadata, uint32_t token)
 {
@@ -604,15 +612,15 @@ const struct exception_kind *exception_kind_find(const struct metadata *metadata
     char buffer[METADATA_STRING_CAP];
     const char *name;
     size_t length;
-    bool equal;
+    uint32_t assembly;
     if (metadata_type_def(metadata, metadata_rid(token), &type) != CDACQ_OK ||
-        metadata_string(metadata, type.name, buffer, &name, &length) != CDACQ_OK)
+        metadata_string(metadata, type.name, buffer, &name, &length) != CDACQ_OK ||
+        metadata_assembly_name(metadata, &assembly) != CDACQ_OK)
         return NULL;
     for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
         if (strlen(kinds[i].name) == length && memcmp(kinds[i].name, name, length) == 0)
-            return metadata_string_equals(metadata, type.namespace_name, kinds[i].space, strlen(kinds[i].space),
-                                          &equal) == CDACQ_OK &&
-                           equal
+            return has_string(metadata, type.namespace_name, kinds[i].space) &&
+                           has_string(metadata, assembly, kinds[i].assembly)
                        ? &kinds[i]
                        : NULL;
     return NULL;

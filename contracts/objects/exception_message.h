@@ -6,7 +6,7 @@
 
 #include "contracts/objects/exception_writer.h"
 
-/* The kind of a TypeDef, NULL if it is none of them; that of System.Exception. */
+/* The kind of a TypeDef, NULL if it is none of them or of another assembly; that of System.Exception. */
 const struct exception_kind *exception_kind_find(const struct metadata *metadata, uint32_t token);
 extern const struct exception_kind *const exception_kind_base;
 

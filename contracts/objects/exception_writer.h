@@ -60,9 +60,9 @@ bool exception_enter(struct exception_writer *w, uint64_t address, const struct 
 void exception_put_message(struct exception_writer *w, const struct writing_exception *e);
 void exception_put_text(struct exception_writer *w, const struct writing_exception *e);
 
-/* A type that makes its own Message or ToString(). */
+/* A type that makes its own Message or ToString(). A program may declare a type of the same name. */
 struct exception_kind {
-    const char *space, *name;
+    const char *assembly, *space, *name;
     void (*message)(struct exception_writer *w, const struct writing_exception *e);
     void (*text)(struct exception_writer *w, const struct writing_exception *e);
 };

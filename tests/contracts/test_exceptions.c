@@ -42,6 +42,18 @@ START_TEST(texts)
 }
 END_TEST
 
+/* Types that have only the names of the framework's. */
+START_TEST(namesakes)
+{
+    static const char core[] = "System.Private.CoreLib";
+    uint8_t *name = memmem(heap.bytes, sizeof heap.bytes, core, sizeof core);
+    ck_assert_ptr_nonnull(name);
+    *name = 'P';
+    write_text(heap.aggregate);
+    ck_assert_ptr_nonnull(strstr(text.data, "System.AggregateException: several\n ---> System.ArgumentException: m\n"));
+}
+END_TEST
+
 static bool put_line(void *context, const struct exception_frame *frame, const char **ret_file, uint32_t *ret_line)
 {
     (void)context;
@@ -170,8 +182,8 @@ END_TEST
 
 static Suite *suite(void)
 {
-    const TTest *const tests[] = {texts,         lines,         the_type_alone, circles,
-                                  missing_parts, lying_lengths, long_lists,     objects};
+    const TTest *const tests[] = {texts,         namesakes,     lines,      the_type_alone, circles,
+                                  missing_parts, lying_lengths, long_lists, objects};
     Suite *s = suite_create("exceptions");
     TCase *tc = tcase_create("exceptions");
     tcase_add_checked_fixture(tc, setup, teardown);

@@ -90,6 +90,7 @@ static uint8_t *write_metadata(size_t *ret_size)
     static const char services[] = "System.Runtime.CompilerServices";
     struct metadata_writer w;
     metadata_writer_init(&w);
+    METADATA_ROW(&w, METADATA_ASSEMBLY, 0, 1, 0, 0, 0, 0, 0, string(&w, "System.Private.CoreLib"), 0);
     add_type(&w, "System", "Object", 1, 1);
     add_type(&w, "System", "Exception", 1, 1);
     add_type(&w, "System", "AggregateException", 1, 1);
