@@ -604,6 +604,9 @@ static enum cdacq_status live_stop(struct target *target, bool as_core, struct c
     if (live->holder.started)
         return error_set(err, CDACQ_ERR_ARGUMENT, 0, "process %d: it is stopped already", target->pid);
     enum cdacq_status status = hold(live, err);
+    const char *gone = status < 0 ? NULL : live_gone(target); /* these may be the threads of another program */
+    if (gone)
+        status = error_set(err, CDACQ_ERR_IO, 0, "process %d: %s", target->pid, gone);
     if (status < 0) {
         release_threads(live);
         return status;

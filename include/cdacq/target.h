@@ -309,7 +309,8 @@ CDACQ_API enum cdacq_status cdacq_target_refresh(struct cdacq_target *target, st
  * Stops all threads of a process that was opened without CDACQ_OPEN_STOP, until cdacq_target_resume, and begins a
  * question as cdacq_target_refresh does. A thread of the library holds them; the caller must not call waitpid(-1)
  * meanwhile. If this process ends, by whatever signal, the target runs on. Fails with ARGUMENT unless the target is a
- * process that runs, or within cdacq_session_visit_mapped_files, and with IO if a thread cannot be stopped.
+ * process that runs, or within cdacq_session_visit_mapped_files, and with IO if a thread cannot be stopped, or if the
+ * process has ended or executed another program, which then runs on.
  */
 CDACQ_API enum cdacq_status cdacq_target_stop(struct cdacq_target *target, struct cdacq_error *err);
 

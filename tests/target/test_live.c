@@ -738,6 +738,48 @@ START_TEST(all_threads_are_held_and_run_on)
 }
 END_TEST
 
+/* 'T' or 't' of a thread that is stopped, as /proc has it. */
+static char state_of_child(void)
+{
+    char path[64], text[512];
+    snprintf(path, sizeof path, "/proc/%d/stat", child);
+    FILE *file = fopen(path, "r");
+    ck_assert_ptr_nonnull(file);
+    size_t n = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    text[n] = '\0';
+    const char *state = strrchr(text, ')');
+    ck_assert_ptr_nonnull(state);
+    return state[2];
+}
+
+static void body_that_executes_another_program(void)
+{
+    shared->ready = 1;
+    while (!shared->go)
+        nap(1000);
+    execl("/bin/sleep", "sleep", "100", NULL);
+    _exit(1);
+}
+
+/* The threads are those of a program that nobody has asked about: they run on. */
+START_TEST(another_program_is_not_stopped)
+{
+    start(body_that_executes_another_program);
+    open_live(false);
+    ck_assert_int_eq(target->ops->stop(target, false, &error), CDACQ_OK);
+    ck_assert_int_eq(state_of_child(), 't');
+    target->ops->resume(target);
+    shared->go = 1;
+    await(target_gone(target));
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(target->ops->stop(target, false, &error), CDACQ_ERR_IO);
+        ck_assert_ptr_nonnull(strstr(error.message, "executed another program"));
+        ck_assert_int_ne(state_of_child(), 't');
+    }
+}
+END_TEST
+
 static void *close_elsewhere(void *unused)
 {
     (void)unused;
@@ -1057,6 +1099,7 @@ static Suite *suite(void)
     };
     const TTest *const stop_tests[] = {
         all_threads_are_held_and_run_on,
+        another_program_is_not_stopped,
         another_thread_may_let_go,
         the_thread_that_opened_may_end,
         all_run_on_when_the_reader_is_killed,
