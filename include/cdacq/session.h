@@ -115,7 +115,11 @@ struct cdacq_code_range_info {
     bool collectible;
 };
 
-/* Calls `visit` for every code range, ordered by address. Fails where the range section map cannot be read. */
+/*
+ * Calls `visit` for every code range, ordered by address. Fails where the range section map cannot be read: with MEMORY
+ * after the visit if there may be more ranges, because parts of the map are missing. Fails with IO, without a visit, if
+ * a running process has ended or executed another program.
+ */
 CDACQ_API enum cdacq_status cdacq_session_visit_code_ranges(struct cdacq_session *session,
                                                             int (*visit)(const struct cdacq_code_range_info *range,
                                                                          void *context),
@@ -123,7 +127,9 @@ CDACQ_API enum cdacq_status cdacq_session_visit_code_ranges(struct cdacq_session
 
 /*
  * Checks whether the target and its files hold what finding methods in the code range around `address` takes; if not,
- * *err names what is missing. CDACQ_NOT_MANAGED: no code range contains the address.
+ * *err names what is missing; that may be the part of the range section map that says whether there is a range. Fails
+ * with IO if a running process has ended or executed another program. CDACQ_NOT_MANAGED: no code range contains the
+ * address.
  */
 CDACQ_API enum cdacq_status cdacq_session_check_code_range(struct cdacq_session *session, uint64_t address,
                                                            struct cdacq_error *err);

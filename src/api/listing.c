@@ -156,6 +156,15 @@ static enum cdacq_status visit_range(const struct visit *visit, size_t index)
     return status;
 }
 
+/* Reports that not all ranges are known. */
+static enum cdacq_status report_left_out(const struct code_map *map, struct cdacq_error *err)
+{
+    return error_set(err, CDACQ_ERR_MEMORY, 0,
+                     "there may be more code: parts of the range section map that cannot be read or are impossible: "
+                     "%zu",
+                     map->left_out);
+}
+
 enum cdacq_status session_visit_methods(struct cdacq_session *session, unsigned flags,
                                         const struct listing_filter *filter,
                                         int (*visit)(const struct cdacq_method *method, void *context), void *context,
@@ -175,9 +184,7 @@ enum cdacq_status session_visit_methods(struct cdacq_session *session, unsigned 
         *err = session->error;
     if (status != CDACQ_OK || !map->left_out)
         return status;
-    error_set(&session->error, CDACQ_ERR_MEMORY, 0,
-              "there may be more code: parts of the range section map that cannot be read or are impossible: %zu",
-              map->left_out);
+    report_left_out(map, &session->error);
     return visit_failure(&all, 0, 0); /* not even the starts of these ranges are known */
 }
 
@@ -188,16 +195,33 @@ enum cdacq_status cdacq_session_visit_methods(struct cdacq_session *session, uns
     return session_visit_methods(session, flags, NULL, visit, context, err);
 }
 
+/*
+ * The map of a question about code ranges. NULL, with *ret_status and *err set, if it cannot be read or if a running
+ * process is gone: what was read then is nothing, or of the program that it executed.
+ */
+static const struct code_map *map_of_question(struct cdacq_session *session, enum cdacq_status *ret_status,
+                                              struct cdacq_error *err)
+{
+    session_begin_question(session);
+    const struct code_map *map = session_map(session);
+    struct target *target = session->target->target;
+    const char *gone = session_is_running(session) ? target_gone(target) : NULL;
+    if (gone)
+        *ret_status = error_set(err, CDACQ_ERR_IO, 0, "process %d: %s", target->pid, gone);
+    else if (!map)
+        *ret_status = session_map_error(session, err);
+    return gone ? NULL : map;
+}
+
 enum cdacq_status cdacq_session_visit_code_ranges(struct cdacq_session *session,
                                                   int (*visit)(const struct cdacq_code_range_info *range,
                                                                void *context),
                                                   void *context, struct cdacq_error *err)
 {
-    session_begin_question(session);
-    const struct code_map *map = session_map(session);
-    if (!map)
-        return session_map_error(session, err);
     enum cdacq_status status = CDACQ_OK;
+    const struct code_map *map = map_of_question(session, &status, err);
+    if (!map)
+        return status;
     session->visits++;
     for (size_t i = 0; i < map->count && status == CDACQ_OK; i++) {
         const struct code_range *range = &map->ranges[i];
@@ -214,18 +238,41 @@ enum cdacq_status cdacq_session_visit_code_ranges(struct cdacq_session *session,
         status = stopped(visit(&info, context));
     }
     session->visits--;
-    return status;
+    return status == CDACQ_OK && map->left_out ? report_left_out(map, err) : status;
+}
+
+/* The answer for an address that no listed range holds: a look-up tells whether what is missing holds it. */
+static enum cdacq_status check_unlisted(struct cdacq_session *session, uint64_t address, struct cdacq_error *err)
+{
+    struct reader *reader = &session->reader.raw;
+    struct range_section section;
+    unsigned tries = 0;
+    bool found;
+    session_clear_log(session);
+    do {
+        reader_begin(reader, FUEL_LOOKUP);
+        found = execution_manager_section(&session->target->manager, &session->reader,
+                                          session_address(session, address), &section);
+    } while (session_must_repeat(session, &tries, &found));
+    if (reader_failed(reader))
+        return reader_status(reader, err);
+    if (found)
+        return error_set(err, CDACQ_ERR_CORRUPT, address,
+                         "the code range that holds 0x%" PRIx64 " cannot be listed: others claim its addresses",
+                         address);
+    return error_set(err, CDACQ_NOT_MANAGED, address, "no code range holds 0x%" PRIx64, address);
 }
 
 enum cdacq_status cdacq_session_check_code_range(struct cdacq_session *session, uint64_t address,
                                                  struct cdacq_error *err)
 {
-    session_begin_question(session);
-    const struct code_map *map = session_map(session);
-    uint64_t plain = session_address(session, address);
-    const struct code_range *range = map ? code_map_range(map, plain) : NULL;
+    enum cdacq_status status = CDACQ_OK;
+    const struct code_map *map = map_of_question(session, &status, err);
+    const struct code_range *range = map ? code_map_range(map, session_address(session, address)) : NULL;
+    if (!map)
+        return status;
     if (!range)
-        return error_set(err, CDACQ_NOT_MANAGED, address, "no code range holds 0x%" PRIx64, address);
+        return check_unlisted(session, address, err);
     size_t index = (size_t)(range - map->ranges);
     return session_table(session, index) ? CDACQ_OK : session_table_error(session, index, err);
 }

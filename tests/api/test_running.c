@@ -115,6 +115,32 @@ START_TEST(every_answer_is_written_when_the_process_has_ended)
 }
 END_TEST
 
+static int ignore_range(const struct cdacq_code_range_info *range, void *context)
+{
+    (void)range, (void)context;
+    return 0;
+}
+
+/* What is left of it has no code ranges, and does not say that there are none. */
+START_TEST(a_process_that_has_ended_has_no_code_ranges)
+{
+    if (!open_process())
+        return;
+    ck_assert_int_eq(cdacq_session_visit_code_ranges(session, ignore_range, NULL, &error), CDACQ_OK);
+    ck_assert_int_eq(cdacq_session_check_code_range(session, jitted()->begin, &error), CDACQ_OK);
+    ck_assert_int_eq(cdacq_session_check_code_range(session, 1, &error), CDACQ_NOT_MANAGED);
+    ck_assert_int_eq(kill(target->target->pid, SIGKILL), 0);
+    for (int i = 0; i < 20000 && !target_gone(target->target); i++)
+        usleep(1000);
+    ck_assert_int_eq(cdacq_session_visit_code_ranges(session, ignore_range, NULL, &error), CDACQ_ERR_IO);
+    ck_assert_ptr_nonnull(strstr(error.message, "ended"));
+    error.message[0] = '\0';
+    ck_assert_int_eq(cdacq_session_check_code_range(session, jitted()->begin, &error), CDACQ_ERR_IO);
+    ck_assert_ptr_nonnull(strstr(error.message, "ended"));
+    ck_assert_int_eq(cdacq_session_check_code_range(session, 1, &error), CDACQ_ERR_IO);
+}
+END_TEST
+
 /* What was asked before takes no more memory. */
 START_TEST(a_session_says_how_much_it_keeps)
 {
@@ -753,6 +779,7 @@ static Suite *suite(void)
     if (left_out_emulated("running: all but only_a_process_can_be_stopped", "no process_vm_readv"))
         return suite;
     tcase_add_test(tcase, every_answer_is_written_when_the_process_has_ended);
+    tcase_add_test(tcase, a_process_that_has_ended_has_no_code_ranges);
     tcase_add_test(tcase, a_session_says_how_much_it_keeps);
     tcase_add_test(tcase, a_question_that_goes_on_keeps_its_records);
     tcase_add_test(tcase, what_a_module_rests_on_has_its_own_size);
