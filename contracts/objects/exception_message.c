@@ -588,7 +588,7 @@ static const struct exception_kind kinds[] = {
     {core, "System.Runtime.CompilerServices", "SwitchExpressionException", switch_message, NULL},
     {core, "System.Runtime.InteropServices", "ExternalException", NULL, external_text},
     {core, "System.Runtime.InteropServices", "COMException", NULL, external_text},
-    {"Microsoft.Win32.Primitives", "System.ComponentModel", "Win32Exception", NULL, win32_text},
+    {core, "System.ComponentModel", "Win32Exception", NULL, win32_text},
     {"System.Net.Primitives", "System.Net.Sockets", "SocketException", base_message, NULL},
     {core, "System.Security", "SecurityException", NULL, base_text},
     {"System.Text.Json", "System.Text.Json", "JsonException", own_message, NULL},
