@@ -335,4 +335,8 @@ struct metadata_method_impl {
 
 METADATA_ROW_READER(method_impl, METHOD_IMPL)
 
+/* A MethodDef or MemberRef, as a MemberRef: the parent of a MethodDef is the type that owns it. FORMAT for others. */
+enum cdacq_status metadata_method_reference(const struct metadata *metadata, uint32_t token,
+                                            struct metadata_member_ref *ret);
+
 #endif

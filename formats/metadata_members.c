@@ -83,8 +83,9 @@ enum cdacq_status metadata_field_constant(const struct metadata *metadata, uint3
     return status;
 }
 
-enum cdacq_status metadata_implements(const struct metadata *metadata, uint32_t type, const char *space,
-                                      const char *name, bool *ret)
+/* Whether an interface of a TypeDef is the token, or namespace.name if there is none. */
+static enum cdacq_status find_interface(const struct metadata *metadata, uint32_t type, uint32_t token,
+                                        const char *space, const char *name, bool *ret)
 {
     struct metadata_interface_impl row;
     uint32_t rid = 0;
@@ -94,10 +95,23 @@ enum cdacq_status metadata_implements(const struct metadata *metadata, uint32_t 
             metadata_next_row(metadata, METADATA_INTERFACE_IMPL, INTERFACE_IMPL_CLASS, type, &rid);
         if (status == CDACQ_OK && rid)
             status = metadata_interface_impl(metadata, rid, &row);
-        if (status == CDACQ_OK && rid)
+        if (status == CDACQ_OK && rid && token)
+            *ret = row.interface == token;
+        else if (status == CDACQ_OK && rid)
             status = metadata_type_is(metadata, row.interface, space, name, ret);
         if (status != CDACQ_OK || !rid || *ret)
             return status;
     }
     return CDACQ_ERR_FUEL;
+}
+
+enum cdacq_status metadata_implements(const struct metadata *metadata, uint32_t type, const char *space,
+                                      const char *name, bool *ret)
+{
+    return find_interface(metadata, type, 0, space, name, ret);
+}
+
+enum cdacq_status metadata_implements_token(const struct metadata *metadata, uint32_t type, uint32_t token, bool *ret)
+{
+    return find_interface(metadata, type, token, NULL, NULL, ret);
 }

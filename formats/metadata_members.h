@@ -42,6 +42,9 @@ enum cdacq_status metadata_method_takes_nothing(const struct metadata *metadata,
 enum cdacq_status metadata_implements(const struct metadata *metadata, uint32_t type, const char *space,
                                       const char *name, bool *ret);
 
+/* Whether a TypeDef names the interface `token` as one of its own. */
+enum cdacq_status metadata_implements_token(const struct metadata *metadata, uint32_t type, uint32_t token, bool *ret);
+
 /* Whether a TypeDef or TypeRef is namespace.name; false for other tokens. */
 enum cdacq_status metadata_type_is(const struct metadata *metadata, uint32_t token, const char *space, const char *name,
                                    bool *ret);

@@ -297,6 +297,25 @@ enum cdacq_status metadata_next_attribute(const struct metadata *metadata, uint3
                              metadata_rid(parent_token) << TAG_BITS | tag, rid);
 }
 
+enum cdacq_status metadata_method_reference(const struct metadata *metadata, uint32_t token,
+                                            struct metadata_member_ref *ret)
+{
+    struct metadata_method_def definition;
+    uint32_t rid = metadata_rid(token), owner;
+    if (metadata_token_table(token) == METADATA_MEMBER_REF)
+        return metadata_member_ref(metadata, rid, ret);
+    enum cdacq_status status = metadata_token_table(token) == METADATA_METHOD_DEF
+                                   ? metadata_method_owner(metadata, rid, &owner)
+                                   : CDACQ_ERR_FORMAT;
+    if (status == CDACQ_OK)
+        status = metadata_method_def(metadata, rid, &definition);
+    if (status == CDACQ_OK)
+        *ret = (struct metadata_member_ref){.parent = metadata_token(METADATA_TYPE_DEF, owner),
+                                            .name = definition.name,
+                                            .signature = definition.signature};
+    return status;
+}
+
 enum cdacq_status metadata_next_method_impl(const struct metadata *metadata, uint32_t type, uint32_t *rid)
 {
     return metadata_next_row(metadata, METADATA_METHOD_IMPL, METHOD_IMPL_CLASS, type, rid);

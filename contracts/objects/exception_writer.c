@@ -107,12 +107,53 @@ struct overrides {
     bool message, text, trace;
 };
 
+/* The member of a method's name, NULL in *ret if there is none. */
+static enum cdacq_status overridden_by(struct overrides *overrides, const struct metadata *metadata, uint32_t name,
+                                       bool **ret)
+{
+    static const char *const names[] = {"get_Message", "ToString", "get_StackTrace"};
+    bool *const found[] = {&overrides->message, &overrides->text, &overrides->trace};
+    enum cdacq_status status = CDACQ_OK;
+    *ret = NULL;
+    for (size_t i = 0; status == CDACQ_OK && !*ret && i < ARRAY_SIZE(names); i++) {
+        bool equal = false;
+        status = metadata_string_equals(metadata, name, names[i], strlen(names[i]), &equal);
+        *ret = status == CDACQ_OK && equal ? found[i] : NULL;
+    }
+    return status;
+}
+
+/* Which of these methods a type overrides by a method of any name (MethodImpl). Methods of interfaces are others. */
+static enum cdacq_status find_implementations(struct module_cache *cache, const struct metadata *metadata,
+                                              uint32_t type, struct overrides *ret)
+{
+    enum cdacq_status status;
+    uint32_t rid = 0;
+    while ((status = metadata_next_method_impl(metadata, type, &rid)) == CDACQ_OK && rid) {
+        struct metadata_method_impl row;
+        struct metadata_member_ref declaration;
+        bool *found = NULL, of_interface = false;
+        if (!reader_step(&cache->reader->raw, "the overrides of a type"))
+            return CDACQ_ERR_FUEL;
+        status = metadata_method_impl(metadata, rid, &row);
+        if (status == CDACQ_OK)
+            status = metadata_method_reference(metadata, row.declaration, &declaration);
+        if (status == CDACQ_OK)
+            status = overridden_by(ret, metadata, declaration.name, &found);
+        if (status == CDACQ_OK && found)
+            status = metadata_implements_token(metadata, type, declaration.parent, &of_interface);
+        if (status != CDACQ_OK)
+            break;
+        if (found && !of_interface)
+            *found = true;
+    }
+    return status;
+}
+
 /* Which of these methods a type declares itself. Generic methods and those with parameters are others. */
 static enum cdacq_status find_overrides(struct module_cache *cache, const struct metadata *metadata, uint32_t type,
                                         struct overrides *ret)
 {
-    static const char *const names[] = {"get_Message", "ToString", "get_StackTrace"};
-    bool *const found[] = {&ret->message, &ret->text, &ret->trace};
     uint32_t begin, end;
     enum cdacq_status status = metadata_methods(metadata, type, &begin, &end);
     if (status == CDACQ_OK && (end - begin > METHODS_MAX || metadata_row_count(metadata, METADATA_METHOD_PTR)))
@@ -124,14 +165,12 @@ static enum cdacq_status find_overrides(struct module_cache *cache, const struct
         status = metadata_method_def(metadata, rid, &method);
         if (status != CDACQ_OK || !(method.flags & METHOD_FLAG_VIRTUAL) || (method.flags & METHOD_FLAG_STATIC))
             continue;
-        for (size_t i = 0; status == CDACQ_OK && i < ARRAY_SIZE(names); i++) {
-            bool equal = false;
-            status = metadata_string_equals(metadata, method.name, names[i], strlen(names[i]), &equal);
-            if (status == CDACQ_OK && equal)
-                status = metadata_method_takes_nothing(metadata, rid, found[i]);
-        }
+        bool *found;
+        status = overridden_by(ret, metadata, method.name, &found);
+        if (status == CDACQ_OK && found)
+            status = metadata_method_takes_nothing(metadata, rid, found);
     }
-    return status;
+    return status == CDACQ_OK ? find_implementations(cache, metadata, type, ret) : status;
 }
 
 /* From the exception's type to System.Exception: the first whose Message, and whose ToString(), is known. */

@@ -207,19 +207,10 @@ static void put_type(struct namer *n, const struct metadata *m, uint32_t token)
 /* The type of the member that a MethodImpl names, if that has the name of ours; 0 otherwise. */
 static uint32_t declaring_type(const struct metadata *m, uint32_t declaration, const char *name, size_t length)
 {
-    struct metadata_method_def definition;
     struct metadata_member_ref reference;
-    uint32_t rid = metadata_rid(declaration), owner;
     bool equal;
-    if (metadata_token_table(declaration) == METADATA_MEMBER_REF) {
-        if (metadata_member_ref(m, rid, &reference) != CDACQ_OK)
-            return 0;
-    } else {
-        if (metadata_method_def(m, rid, &definition) != CDACQ_OK || metadata_method_owner(m, rid, &owner) != CDACQ_OK)
-            return 0;
-        reference.name = definition.name;
-        reference.parent = metadata_token(METADATA_TYPE_DEF, owner);
-    }
+    if (metadata_method_reference(m, declaration, &reference) != CDACQ_OK)
+        return 0;
     uint32_t table = metadata_token_table(reference.parent);
     return metadata_string_equals(m, reference.name, name, length, &equal) == CDACQ_OK && equal &&
                    (table == METADATA_TYPE_DEF || table == METADATA_TYPE_REF || table == METADATA_TYPE_SPEC)

@@ -25,7 +25,7 @@ RUNTIMES = ["installed", "9.0.22", "8.0.33"]
 HERE = os.path.dirname(os.path.abspath(__file__))
 OVERRIDDEN = 1  # EXCEPTION_TEXT_OVERRIDDEN
 # Code of the program makes their texts: stored fields stand in, and the flag says so.
-COMPUTED = {"Overriding", "OverridingInner", "Printing", "PrintingInner"}
+COMPUTED = {"Overriding", "OverridingInner", "OverridingByRow", "Namesake", "Printing", "PrintingInner"}
 LEAST = 120
 TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
 # The same on every runtime. What a signature shows is in docs/man/report.man.

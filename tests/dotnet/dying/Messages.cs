@@ -2,6 +2,7 @@
 using System.ComponentModel;
 using System.Globalization;
 using System.Reflection;
+using System.Reflection.Emit;
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
 using System.Security;
@@ -23,6 +24,17 @@ class OverridingException(string text) : Exception("stored")
 class PrintingException() : Exception("stored")
 {
     public override string ToString() => "printed";
+}
+
+interface IDescribed
+{
+    string Message { get; }
+}
+
+/// <summary>Overrides nothing.</summary>
+class ExplicitException() : Exception("stored"), IDescribed
+{
+    string IDescribed.Message => "of the interface";
 }
 
 class DerivedArgumentException(string message) : ArgumentException(message, "derived");
@@ -89,6 +101,23 @@ static class Messages
     public static void OverridingInner() => throw new Exception("outer", new OverridingException("text"));
     public static void Printing() => throw new PrintingException();
     public static void PrintingInner() => throw new Exception("outer", new PrintingException());
+    public static void Namesake() => throw new System.Xml.XPath.XPathException();
+    public static void OverridingByRow() => throw (Exception)Activator.CreateInstance(OverridingType())!;
+
+    /// <summary>A type whose method has another name than the one that it overrides.</summary>
+    static Type OverridingType()
+    {
+        var assembly = AssemblyBuilder.DefineDynamicAssembly(new AssemblyName("Overriding"), AssemblyBuilderAccess.Run);
+        var type = assembly.DefineDynamicModule("Overriding").DefineType("OverridingByRow", TypeAttributes.Public, typeof(Exception));
+        var method = type.DefineMethod("Weird", MethodAttributes.Public | MethodAttributes.Virtual, typeof(string), []);
+        var il = method.GetILGenerator();
+        il.Emit(OpCodes.Ldstr, "computed");
+        il.Emit(OpCodes.Ret);
+        type.DefineMethodOverride(method, typeof(Exception).GetMethod("get_Message")!);
+        return type.CreateType();
+    }
+
+    public static void ExplicitMessage() => throw new ExplicitException();
     public static void Unicode() => throw new InvalidOperationException("Grüße \u4f60\u597d \ud83d\ude00 \u2028 \u200f end");
     public static void Surrogates() => throw new InvalidOperationException("\ud83d alone, \ude00 too \ud83d");
     public static void Controls() => throw new InvalidOperationException("tab\t bell\a escape\u001b[31m nul\0 line\r\nnext\n");
