@@ -86,6 +86,15 @@ static uint64_t read_value(struct exception_writer *w, const struct writing_exce
     return value;
 }
 
+/*
+ * Whether a number's text has a sign or a separator, which are those of the thread's culture: "-" and "." here. Digits
+ * and the words for infinity are not written.
+ */
+static bool text_is_of_culture(uint8_t element, const char *text)
+{
+    return text[0] == '-' || ((element == ELEMENT_R4 || element == ELEMENT_R8) && strchr(text, '.'));
+}
+
 /* The shortest digits that give the same number again. False: they need an exponent, which .NET writes otherwise. */
 static bool format_real(char *to, size_t size, double value, bool single)
 {
@@ -238,6 +247,7 @@ static void put_object(struct exception_writer *w, uint64_t object)
     } else if (element == ELEMENT_CHAR) {
         put_unit(w, (uint16_t)bits);
     } else if (element && format_primitive(text, sizeof text, element, bits)) {
+        w->flaws |= text_is_of_culture(element, text) ? EXCEPTION_TEXT_INFERRED : 0;
         exception_puts(w, text);
     } else {
         if (!is_object)

@@ -18,7 +18,11 @@ enum cdacq_exception_flaw {
     CDACQ_EXCEPTION_OVERRIDDEN = 1 << 0, /* code of the target would have to run: has stored fields instead */
     CDACQ_EXCEPTION_CUT = 1 << 1,        /* too long, too deep, or a circle (docs/limits.md) */
     CDACQ_EXCEPTION_MISSING = 1 << 2,    /* something could not be read, and is left out */
-    CDACQ_EXCEPTION_INFERRED = 1 << 3,   /* a part was found by a search: it can be wrong (cdacq/last_words.h) */
+    /*
+     * A part can be wrong: it was found by a search (cdacq/last_words.h), or is a number with a sign or a point, which
+     * the runtime writes as the thread's culture does.
+     */
+    CDACQ_EXCEPTION_INFERRED = 1 << 3,
 };
 
 /* An exception object. The caller sets `size`. The session owns the string, which is valid until it is destroyed. */

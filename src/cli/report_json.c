@@ -45,6 +45,7 @@ static void write_text_and_flaws(struct report *report, struct json_writer *w, s
     json_bool(w, "overridden", flaws & CDACQ_EXCEPTION_OVERRIDDEN);
     json_bool(w, "cut", flaws & CDACQ_EXCEPTION_CUT);
     json_bool(w, "missing", flaws & CDACQ_EXCEPTION_MISSING);
+    json_bool(w, "inferred", flaws & CDACQ_EXCEPTION_INFERRED);
     json_bool(w, "unconfirmed",
               text->count && !cdacq_session_text_verified(report->session)); /* it is of the last text */
     byte_list_deinit(text);
@@ -64,7 +65,6 @@ static void write_last_words(struct report *report, struct json_writer *w)
         report_fail(report, error.message);
     json_begin_object(w, "last_words");
     write_text_and_flaws(report, w, &text, flaws);
-    json_bool(w, "inferred", flaws & CDACQ_EXCEPTION_INFERRED);
     json_note(w, "error", status < 0 ? error.message : NULL);
     json_end_object(w);
 }

@@ -132,7 +132,7 @@ static void write_flaws(struct report *report, struct output *out, unsigned flaw
     if (flaws & CDACQ_EXCEPTION_MISSING)
         output_literal(out, "(parts of the text are missing: they cannot be read)\n");
     if (flaws & CDACQ_EXCEPTION_INFERRED)
-        output_literal(out, "(a part of the text was found by a search of the stack: it can be wrong)\n");
+        output_literal(out, "(a part of the text was found by a search or depends on the culture: it can be wrong)\n");
     if (!verified)
         output_literal(out, "(names or lines come from files that the target cannot confirm)\n");
     output_style(out, STYLE_NONE);
