@@ -262,7 +262,8 @@ def test_not_optimised(work, runtime):
 
 
 def test_inlined(work, runtime):
-    """The JIT compiler inlines Thread.Join into the methods of the program as soon as they are compiled."""
+    """The JIT compiler inlines Thread.Join into the methods of the program as soon as they are compiled. Before .NET 10,
+    nothing says then that it was called."""
     with running(work, runtime, "deadlocks", DOTNET_TieredCompilation="0") as (target, facts):
         wrong = compare(facts, ask(target.pid), True)
     say(not wrong, f"{runtime} deadlocks live, inlined", wrong)
@@ -287,7 +288,7 @@ def test_many(work, runtime):
 def test_runtime(runtime, every_kind):
     work = tempfile.mkdtemp(prefix="cdacq-locks-")
     try:
-        return all([test_way(work, runtime, way, every_kind) for way in WAYS]) & test_not_optimised(work, runtime) & test_inlined(work, runtime) & (runtime != "installed" or test_many(work, runtime))
+        return all([test_way(work, runtime, way, every_kind) for way in WAYS]) & test_not_optimised(work, runtime) & (runtime != "installed" or test_inlined(work, runtime)) & (runtime != "installed" or test_many(work, runtime))
     finally:
         shutil.rmtree(work)
 
