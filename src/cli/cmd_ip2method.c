@@ -7,6 +7,7 @@
 
 #include "src/cli/answers.h"
 #include "src/cli/commands.h"
+#include "src/cli/complaints.h"
 #include "src/cli/console.h"
 #include "src/cli/ips.h"
 #include "src/cli/memory.h"
@@ -17,7 +18,6 @@
 enum {
     BATCH = 512,                    /* these answers fit the processor's cache */
     AHEAD = 8,                      /* a name is fetched this many answers before it is written */
-    COMPLAINTS_MAX = 20,            /* messages; the output has all problems */
     SESSION_MAX = 32 * 1024 * 1024, /* bytes of strings: a process may make new methods for days */
 };
 

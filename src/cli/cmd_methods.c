@@ -8,14 +8,13 @@
 #include "src/cli/answers.h"
 #include "src/cli/code_progress.h"
 #include "src/cli/commands.h"
+#include "src/cli/complaints.h"
 #include "src/cli/console.h"
 #include "src/cli/follow.h"
 #include "src/cli/memory.h"
 #include "src/cli/name_pattern.h"
 #include "src/cli/output.h"
 #include "util/base.h"
-
-enum { COMPLAINTS_MAX = 100 }; /* messages; all of a damaged heap may be unreadable */
 
 struct work {
     struct output out;
@@ -25,9 +24,9 @@ struct work {
     bool follow;
     const char *const *patterns; /* of names; what matches none is not listed */
     size_t pattern_count;
-    bool *matched;       /* for each pattern, whether it has matched */
-    uint64_t unread;     /* with patterns: elements whose names are not known */
-    uint64_t complaints; /* errors that were told one by one */
+    bool *matched;   /* for each pattern, whether it has matched */
+    uint64_t unread; /* with patterns: elements whose names are not known */
+    struct complaints complaints;
 };
 
 static unsigned flags_of(const struct invocation *invocation)
@@ -77,19 +76,6 @@ static bool is_wanted(const struct work *work, const struct cdacq_method *method
     return wanted;
 }
 
-/* Tells why an element cannot be read. What has no address may be any number of methods, so it is always told. */
-static void complain(struct work *work, const struct cdacq_method *method)
-{
-    const char *reason = method->error ? method->error : "no reason is known";
-    if (method->answer != CDACQ_ANSWER_ERROR || (method->code_start && work->complaints >= COMPLAINTS_MAX))
-        return;
-    work->complaints++;
-    if (method->code_start)
-        message("0x%" PRIx64 ": %s", method->code_start, reason);
-    else
-        message("%s", reason);
-}
-
 /* With patterns, count_unread() has told of names. */
 static void tell_doubts(const struct work *work)
 {
@@ -106,7 +92,8 @@ static int list_method(const struct cdacq_method *method, void *context)
     if (!is_wanted(work, method))
         return work->follow && follow_interrupted();
     answers_write_method(&work->answers, method);
-    complain(work, method);
+    if (method->answer == CDACQ_ANSWER_ERROR)
+        complaints_add(&work->complaints, method->code_start, method->error);
     work->done++;
     if (work->follow)
         output_end_record(&work->out);
@@ -137,6 +124,7 @@ static int list_and_follow(const struct invocation *invocation, struct cdacq_tar
     init_patterns(&work, invocation);
     enum cdacq_status status = follow_process(follower, &work.out, list_new, &work);
     cdacq_follower_destroy(follower);
+    complaints_end(&work.complaints, "elements");
     tell_doubts(&work);
     bool written = output_close(&work.out), found = end_patterns(&work, status >= 0);
     answers_deinit(&work.answers);
@@ -159,9 +147,7 @@ static int list_all(const struct invocation *invocation, struct cdacq_target *ta
     enum cdacq_status status = cdacq_session_visit_methods(session, flags_of(invocation), list_method, &work, &error);
     cdacq_target_resume(target);
     code_progress_end(&work.progress);
-    if (work.answers.errors > work.complaints)
-        message("%" PRIu64 " more %s cannot be read", work.answers.errors - work.complaints,
-                work.answers.errors - work.complaints == 1 ? "method or stub" : "methods or stubs");
+    complaints_end(&work.complaints, "elements");
     tell_doubts(&work);
     if (status < 0)
         message("%s", error.message);

@@ -10,6 +10,7 @@
 
 #include "src/cli/code_progress.h"
 #include "src/cli/commands.h"
+#include "src/cli/complaints.h"
 #include "src/cli/console.h"
 #include "src/cli/follow.h"
 #include "src/cli/left_out.h"

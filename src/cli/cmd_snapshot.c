@@ -9,6 +9,7 @@
 #include "src/cli/answers.h"
 #include "src/cli/code_progress.h"
 #include "src/cli/commands.h"
+#include "src/cli/complaints.h"
 #include "src/cli/console.h"
 #include "src/cli/ips.h"
 #include "src/cli/json_writer.h"
@@ -17,7 +18,7 @@
 #include "util/hash_table.h"
 #include "util/vector.h"
 
-enum { BATCH = 512, COMPLAINTS_MAX = 200 /* messages */ };
+enum { BATCH = 512 };
 
 DEFINE_VECTOR(addresses, uint64_t);
 
@@ -37,14 +38,15 @@ struct work {
     struct address_set in_frames; /* those of `ips` that add_frame() has added */
     uint64_t unanswered;
     struct answers_unread unread;
+    struct complaints complaints;   /* they are unanswered, too */
     size_t threads;                 /* with --stacks */
     struct cdacq_wait_graph *graph; /* likewise; NULL: locks cannot be read */
 };
 
 static void complain(struct work *work, uint64_t address, const char *why)
 {
-    if (work->unanswered++ < COMPLAINTS_MAX)
-        message("0x%" PRIx64 ": %s", address, why ? why : "no reason is known");
+    work->unanswered++;
+    complaints_add(&work->complaints, address, why);
 }
 
 static void add_ip(struct work *work, uint64_t ip)
@@ -303,6 +305,7 @@ static int take_snapshot(const struct invocation *invocation, struct cdacq_targe
     if (listed && (!invocation->stacks || add_stacks(&work))) {
         ask_info(&work);
         ask_all(&work);
+        complaints_end(&work.complaints, "addresses");
         status = write_snapshot(invocation, &work);
     }
     addresses_deinit(&work.ips);

@@ -255,6 +255,15 @@ class Habits(Case):
                                       rb"cdacq: no method that can be read is named 'Nobody\.\*'\n$")
         self.assertNotIn(b"[error]", done.stdout)
 
+    def test_few_messages(self):
+        """A core may lack any number of things: commands tell the first 20, what has no address, and how many more."""
+        small = FIXTURES / "net10-x64" / "core"
+        with tempfile.TemporaryDirectory() as folder:
+            for command in [["methods", small], ["snapshot", small, "-o", os.path.join(folder, "core")]]:
+                *told, more = self.assert_run(PARTLY, *command).stderr.splitlines()
+                self.assertEqual(sum(line.startswith(b"cdacq: 0x") for line in told), 20)
+                self.assertRegex(more, rb"^cdacq: \d+ more (elements|addresses) cannot be read$")
+
     def test_debuginfod_without_a_server(self):
         environment = {key: value for key, value in os.environ.items() if key != "DEBUGINFOD_URLS"}
         done = subprocess.run([TOOL, "ip2method", "--debuginfod", CORE, "1"], env=environment, capture_output=True, check=False)

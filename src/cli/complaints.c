@@ -1,0 +1,24 @@
+#include "src/cli/complaints.h"
+
+#include <inttypes.h>
+
+#include "src/cli/console.h"
+
+void complaints_add(struct complaints *complaints, uint64_t address, const char *why)
+{
+    const char *reason = why ? why : "no reason is known";
+    complaints->count++;
+    if (address && complaints->told >= COMPLAINTS_MAX)
+        return;
+    complaints->told++;
+    if (address)
+        message("0x%" PRIx64 ": %s", address, reason);
+    else
+        message("%s", reason);
+}
+
+void complaints_end(const struct complaints *complaints, const char *what)
+{
+    if (complaints->count > complaints->told)
+        message("%" PRIu64 " more %s cannot be read", complaints->count - complaints->told, what);
+}

@@ -1,0 +1,26 @@
+/*
+ * complaints.h: messages about what cannot be read, of which there may be any number: a whole image may be missing. The
+ * first ones are written, the others counted.
+ */
+#ifndef CDACQ_CLI_COMPLAINTS_H
+#define CDACQ_CLI_COMPLAINTS_H
+
+#include <stdint.h>
+
+enum { COMPLAINTS_MAX = 20 }; /* messages of one command; its output has the others */
+
+struct complaints {
+    uint64_t count; /* of all */
+    uint64_t told;
+};
+
+/*
+ * Says why something at `address` cannot be read; `why` may be NULL. What has no address (0) may be any number of
+ * methods: it is always told.
+ */
+void complaints_add(struct complaints *complaints, uint64_t address, const char *why);
+
+/* Says how many were not told: "12 more WHAT cannot be read". */
+void complaints_end(const struct complaints *complaints, const char *what);
+
+#endif
