@@ -58,7 +58,7 @@ static bool method_at(const struct r2r_image *image, struct field_reader *reader
         block.cold_function_count = cold_end - cold_begin;
     }
     block.entry_kind = (uint8_t)r2r_entry(entries, start, &block.entry, &block.component);
-    block.method_desc = r2r_image_method_desc(image, reader, start);
+    block.method_desc = r2r_image_method_desc(image, reader, start, &block.prepared_unknown);
     if (reader_failed(&reader->raw))
         return false;
     *ret = block;
@@ -78,11 +78,12 @@ static bool find_prepared(const struct r2r_image *image, struct field_reader *re
     uint32_t types = 1u << LAYOUT_RuntimeTypeSystem | 1u << LAYOUT_Loader | 1u << LAYOUT_EcmaMetadata;
     uint64_t method_desc = 0;
     uint32_t start = function + 1;
+    bool unknown; /* the tables say more */
     if ((reader->layout->usable & types) != types)
         return false;
     unsigned tries = has_funclets(reader) ? PREPARED_FUNCLETS_MAX : 1;
     for (unsigned i = 0; i < tries && start && !method_desc; i++)
-        method_desc = r2r_image_method_desc(image, reader, --start);
+        method_desc = r2r_image_method_desc(image, reader, --start, &unknown);
     if (!method_desc)
         return false;
     uint32_t begin = unwind_table_begin(reader, &image->functions, start);

@@ -58,11 +58,12 @@ static uint64_t mapped_method_desc(const struct r2r_image *image, struct field_r
     return reader_failed(&reader->raw) ? 0 : ptr_hash_map_find(reader, image->entry_point_map, start);
 }
 
-uint64_t r2r_image_method_desc(const struct r2r_image *image, struct field_reader *reader, uint32_t function)
+uint64_t r2r_image_method_desc(const struct r2r_image *image, struct field_reader *reader, uint32_t function,
+                               bool *ret_unknown)
 {
     uint64_t method_desc = mapped_method_desc(image, reader, function);
-    reader_recover(&reader->raw, FAILURE(CDACQ_ERR_MEMORY)); /* the image may still name the method */
-    return reader_failed(&reader->raw) ? 0 : method_desc;
+    *ret_unknown = reader_recover(&reader->raw, FAILURE(CDACQ_ERR_MEMORY)); /* the image may still name the method */
+    return *ret_unknown || reader_failed(&reader->raw) ? 0 : method_desc;
 }
 
 bool r2r_image_is_start(const struct r2r_image *image, const struct r2r_entries *entries, struct field_reader *reader,

@@ -90,7 +90,11 @@ enum method_entry_kind r2r_entry(const struct r2r_entries *entries, uint32_t fun
 bool r2r_image_is_start(const struct r2r_image *image, const struct r2r_entries *entries, struct field_reader *reader,
                         uint32_t function);
 
-/* The MethodDesc of the method that starts at a function; 0 if it was not prepared or the map cannot be read. */
-uint64_t r2r_image_method_desc(const struct r2r_image *image, struct field_reader *reader, uint32_t function);
+/*
+ * The MethodDesc of the method that starts at a function; 0 if it was not prepared, or if memory of the map is missing:
+ * then *ret_unknown is set, and the reader does not fail.
+ */
+uint64_t r2r_image_method_desc(const struct r2r_image *image, struct field_reader *reader, uint32_t function,
+                               bool *ret_unknown);
 
 #endif

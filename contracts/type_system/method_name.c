@@ -278,6 +278,12 @@ static const struct metadata *composite_module(void *context, uint32_t index)
     return module ? &module->metadata : NULL;
 }
 
+/* Why no MethodDesc names a block. */
+static const char *why_no_method_desc(const struct code_block *block)
+{
+    return block->prepared_unknown ? "whether it was prepared cannot be read" : "it was not prepared";
+}
+
 /* An instance: its signature has the method, mostly by a token of the image itself. */
 static void name_instance(const struct method_namer *namer, const struct code_block *block, struct method_name *ret)
 {
@@ -311,8 +317,8 @@ static void name_instance(const struct method_namer *namer, const struct code_bl
     if (composite && !module) {
         if (!module_cache_report(cache, CDACQ_ERR_MODULE, NULL, &ret->error))
             error_set(&ret->error, CDACQ_ERR_MODULE, block->start,
-                      "the method at 0x%" PRIx64 " is one of an assembly that is not mapped, and was not prepared",
-                      block->start);
+                      "the method at 0x%" PRIx64 " is one of an assembly that is not mapped, and %s", block->start,
+                      why_no_method_desc(block));
         return;
     }
     if (!has_metadata(module, &ret->error))
@@ -330,7 +336,8 @@ static void name_instance(const struct method_namer *namer, const struct code_bl
     } else if (status < 0 &&
                !module_cache_report(cache, status, status == CDACQ_ERR_MODULE ? NULL : module, &ret->error))
         error_set(&ret->error, CDACQ_ERR_MODULE, block->start,
-                  "the method at 0x%" PRIx64 " is declared in another module and was not prepared", block->start);
+                  "the method at 0x%" PRIx64 " is declared in another module, and %s", block->start,
+                  why_no_method_desc(block));
 }
 
 /* By the image's tables or by the MethodDesc, whichever says more about this block. */
@@ -353,7 +360,8 @@ static void form_name(const struct method_namer *namer, const struct code_block 
                   "the target does not describe MethodDescs: no name for 0x%" PRIx64, block->method_desc);
     else
         error_set(&ret->error, CDACQ_ERR_MODULE, block->start,
-                  "the method at 0x%" PRIx64 " was not prepared, and its image does not name it here", block->start);
+                  "the method at 0x%" PRIx64 ": %s, and its image does not name it here", block->start,
+                  why_no_method_desc(block));
     ret->unverified |= reader_unverified(&cache->reader->raw);
     if (ret->text.broken && ret->error.status >= 0)
         error_set(&ret->error, CDACQ_ERR_FUEL, block->start,

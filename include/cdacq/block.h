@@ -25,7 +25,7 @@ struct cdacq_block {
 CDACQ_API enum cdacq_status cdacq_session_get_code_block(struct cdacq_session *session, uint64_t ip,
                                                          struct cdacq_block *ret, struct cdacq_error *err);
 
-/* GetMethodDesc: 0 for ReadyToRun code that the runtime has not prepared. */
+/* GetMethodDesc: 0 for ReadyToRun code that the runtime has not prepared, or if that cannot be read. */
 CDACQ_API uint64_t cdacq_block_get_method_desc(const struct cdacq_block *block);
 
 /* GetStartAddress: the start of the method's hot part. */

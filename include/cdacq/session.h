@@ -50,7 +50,7 @@ struct cdacq_method {
     uint64_t ip; /* the address as the caller gave it */
     enum cdacq_answer answer;
     enum cdacq_code_kind kind;
-    uint64_t method_desc; /* 0 for ReadyToRun code that the runtime has not prepared */
+    uint64_t method_desc; /* 0 for ReadyToRun code that the runtime has not prepared; see prepared_unknown */
     uint64_t code_start;  /* start of the hot part, also for an address in the cold part */
     uint64_t code_size;   /* size of the whole hot part, including funclets */
     uint64_t cold_start;  /* start of the cold part; 0 if there is none */
@@ -67,9 +67,10 @@ struct cdacq_method {
     const char *module;     /* path of the module that declares the method, as the target names it */
     const char *tier;       /* of JIT code: Tier0, Tier1, Tier1OSR, Optimized, Tier0Instrumented or Tier1Instrumented */
     const char *file;       /* the path of the source file when the module was built */
-    const char *error;      /* one line: why the look-up failed, why `name` is NULL, or what `name` lacks */
+    const char *error;      /* one line: why the look-up failed, why `name` is NULL, or what is missing */
     const char *source_url; /* where the text of `file` is, by Source Link */
     uint32_t column;        /* from 1, where the statement at `line` begins */
+    bool prepared_unknown;  /* `name` lacks nothing, `error` says: whether ReadyToRun code is prepared cannot be read */
 };
 
 /*
@@ -97,8 +98,9 @@ enum cdacq_visit_flags {
 
 /*
  * Calls `visit` for every method of the process, ordered by start address. A code range that cannot be read is reported
- * as one element with CDACQ_ANSWER_ERROR; ranges that cannot even be located are reported as one such element, last, at
- * address 0. Fails where the range section map cannot be read at all.
+ * as one element with CDACQ_ANSWER_ERROR. One such element, last, at address 0, reports what cannot even be located:
+ * ranges and, unless the flags ask for all methods of the images or for none, those of which it cannot be read whether
+ * they are prepared. Fails where the range section map cannot be read at all.
  */
 CDACQ_API enum cdacq_status cdacq_session_visit_methods(struct cdacq_session *session, unsigned flags,
                                                         int (*visit)(const struct cdacq_method *method, void *context),

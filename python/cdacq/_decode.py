@@ -118,7 +118,7 @@ def methods(tuples: Iterable[tuple[Any, ...]], strings: Strings, errors: dict[in
     get, string_at, new = strings.get, ctypes.string_at, records.Method._make
     unknown, answers, kinds = _abi.OFFSET_UNKNOWN, _ANSWERS, _KINDS
     for (_, ip, answer, kind, method_desc, code_start, code_size, cold_start, cold_size, offset, funclet_start, token,
-         il, line, cold, verified, name, length, module, tier, file, error, url, column) in tuples:
+         il, line, cold, verified, name, length, module, tier, file, error, url, column, undecided) in tuples:
         if errors is not None:
             problem = errors.get(len(made))
         else:
@@ -127,7 +127,7 @@ def methods(tuples: Iterable[tuple[Any, ...]], strings: Strings, errors: dict[in
             ip, answers.get(answer, answer), kinds.get(kind, kind), method_desc, code_start, code_size, cold_start,
             cold_size, offset, funclet_start, token, None if il == unknown else il, line, cold, verified,
             string_at(name, length).decode("utf-8", "surrogateescape") if name else None, get(module), get(tier),
-            get(file), problem, get(url), column)))
+            get(file), problem, get(url), column, undecided)))
     return made
 
 

@@ -113,7 +113,7 @@ class Block:
 
     @property
     def method_desc(self) -> int:
-        """GetMethodDesc: 0 for ReadyToRun code that the runtime has not prepared."""
+        """GetMethodDesc: 0 for ReadyToRun code that the runtime has not prepared, or if that cannot be read."""
         return self._plain("cdacq_block_get_method_desc")
 
     @property

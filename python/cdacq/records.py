@@ -149,7 +149,7 @@ class Method(NamedTuple):
     answer: Answer
     kind: CodeKind
     method_desc: int
-    """0 for ReadyToRun code that the runtime has not prepared."""
+    """0 for ReadyToRun code that the runtime has not prepared, or if `prepared_unknown`."""
     code_start: int
     code_size: int
     """The size of the whole hot part, including funclets."""
@@ -169,9 +169,11 @@ class Method(NamedTuple):
     tier: str | None
     file: str | None
     error: str | None
-    """Why the look-up failed, why there is no name, or what the name lacks."""
+    """Why the look-up failed, why there is no name, or what is missing."""
     source_url: str | None
     column: int
+    prepared_unknown: bool
+    """The name lacks nothing; `error` says that it cannot be read whether ReadyToRun code is prepared."""
 
     @property
     def is_managed(self) -> bool:

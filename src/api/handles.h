@@ -65,6 +65,7 @@ struct method_record {
     uint64_t unwind_base;
     uint32_t function_count;
     bool functions_unknown;                   /* unreadable, or too many */
+    bool prepared_unknown;                    /* of ReadyToRun code: method_desc is 0, but perhaps only missing */
     uint64_t round;                           /* of a running process: of the session's modules when it was formed */
     bool is_void;                             /* of a running process: it changed while this was formed */
     bool is_whole;                            /* of a running process: no other method begins within it */

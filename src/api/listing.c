@@ -2,14 +2,22 @@
  * listing.c: visits every method of a process, and its code ranges.
  */
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "src/api/listing.h"
 #include "src/api/question.h"
 
 enum { STEPS_OF_ELEMENT = 8 }; /* of work that an element costs beyond what is read for it */
 
+/* Images whose maps of entry points cannot be read: it is not known which of their methods are prepared. */
+struct unknown_images {
+    size_t count;
+    uint64_t last; /* the begin of the last one */
+};
+
 struct visit {
     struct cdacq_session *session;
+    struct unknown_images *unknown;
     unsigned flags;
     const struct listing_filter *filter; /* NULL: all parts are visited */
     int (*visit)(const struct cdacq_method *method, void *context);
@@ -67,7 +75,16 @@ static bool is_left_out(const struct visit *visit, const struct code_range *rang
     return range->manager->in_images && visit->flags & CDACQ_VISIT_R2R_NONE;
 }
 
-/* Whether a part is code of an image that the runtime has not prepared. Naming it takes most of the time. */
+static void note_unknown(const struct visit *visit, const struct code_range *range)
+{
+    struct unknown_images *unknown = visit->unknown;
+    unknown->count += unknown->last != range->section.begin;
+    unknown->last = range->section.begin;
+}
+
+/*
+ * Whether a part is code of an image that the runtime is not known to have prepared. Naming it takes most of the time.
+ */
 static bool is_unprepared(const struct visit *visit, const struct code_range *range, const struct block_part *part)
 {
     struct cdacq_session *session = visit->session;
@@ -78,6 +95,8 @@ static bool is_unprepared(const struct visit *visit, const struct code_range *ra
     reader_begin(&session->reader.raw, FUEL_LOOKUP);
     bool found = code_map_block(&session->target->manager, &session->reader, range, part, &block);
     reader_log(&session->reader.raw, log);
+    if (found && block.prepared_unknown)
+        note_unknown(visit, range);
     return found && !block.method_desc;
 }
 
@@ -102,8 +121,11 @@ static enum cdacq_status visit_part(const struct visit *visit, size_t index, con
         return visit_failure(visit, base + part->begin, base + part->end);
     if (record->method.code_start != base + part->begin)
         return CDACQ_OK; /* a later part of the same method */
-    if (range->manager->in_images && !record->method.method_desc && !(visit->flags & CDACQ_VISIT_R2R_ALL))
+    if (range->manager->in_images && !record->method.method_desc && !(visit->flags & CDACQ_VISIT_R2R_ALL)) {
+        if (record->prepared_unknown)
+            note_unknown(visit, range);
         return CDACQ_OK;
+    }
     record_answer(record, record->method.code_start, &method);
     return stopped(visit->visit(&method, visit->context));
 }
@@ -165,6 +187,20 @@ static enum cdacq_status report_left_out(const struct code_map *map, struct cdac
                      map->left_out);
 }
 
+/* Reports that not all ranges, or not all prepared methods of images, are known. */
+static void report_missing(const struct code_map *map, const struct unknown_images *unknown, struct cdacq_error *err)
+{
+    static const char text[] = "images whose maps of prepared methods cannot be read: ";
+    if (!map->left_out) {
+        error_set(err, CDACQ_ERR_MEMORY, 0, "there may be more prepared methods: %s%zu", text, unknown->count);
+        return;
+    }
+    report_left_out(map, err);
+    size_t length = strlen(err->message);
+    if (unknown->count)
+        snprintf(err->message + length, sizeof err->message - length, "; %s%zu", text, unknown->count);
+}
+
 enum cdacq_status session_visit_methods(struct cdacq_session *session, unsigned flags,
                                         const struct listing_filter *filter,
                                         int (*visit)(const struct cdacq_method *method, void *context), void *context,
@@ -174,7 +210,8 @@ enum cdacq_status session_visit_methods(struct cdacq_session *session, unsigned 
     const struct code_map *map = session_map(session);
     if (!map)
         return session_map_error(session, err);
-    struct visit all = {session, flags, filter, visit, context};
+    struct unknown_images unknown = {0};
+    struct visit all = {session, &unknown, flags, filter, visit, context};
     enum cdacq_status status = CDACQ_OK;
     session->visits++; /* `visit` may use the session, whose map has to stay */
     for (size_t i = 0; i < map->count && status == CDACQ_OK; i++)
@@ -182,10 +219,10 @@ enum cdacq_status session_visit_methods(struct cdacq_session *session, unsigned 
     session->visits--;
     if (status < 0 && err)
         *err = session->error;
-    if (status != CDACQ_OK || !map->left_out)
+    if (status != CDACQ_OK || (!map->left_out && !unknown.count))
         return status;
-    report_left_out(map, &session->error);
-    return visit_failure(&all, 0, 0); /* not even the starts of these ranges are known */
+    report_missing(map, &unknown, &session->error);
+    return visit_failure(&all, 0, 0); /* not even the starts of this code are known */
 }
 
 enum cdacq_status cdacq_session_visit_methods(struct cdacq_session *session, unsigned flags,

@@ -233,6 +233,17 @@ static void set_name(struct cdacq_session *session, struct cdacq_method *method,
         method->module_verified = false;
 }
 
+/* That nobody knows whether a method is prepared: told unless there is something to tell about the name. */
+static void set_prepared_unknown(struct method_record *record)
+{
+    record->prepared_unknown = true;
+    if (record->method.error)
+        return;
+    record->method.prepared_unknown = true;
+    record->method.error =
+        "whether the runtime has prepared the method is not known: its image's map of entry points cannot be read";
+}
+
 static const struct name_spelling *const spellings[] = {
     [CDACQ_NAMES_CSHARP] = &name_spelling_csharp,
     [CDACQ_NAMES_SOS] = &name_spelling_sos,
@@ -330,6 +341,8 @@ static struct method_record *make_record(struct cdacq_session *session, const st
         memcpy(record->functions, functions, count * sizeof *functions);
     record->method.tier = find_tier(session, block);
     name_record(session, block, record);
+    if (block->prepared_unknown)
+        set_prepared_unknown(record);
     if (++session->records % RECORDS_PER_RELEASE == 0 && session->target->target->kind == CDACQ_TARGET_CORE)
         core_release_pages(session->target->target);
     return session_note_record(session, record) ? record : NULL;

@@ -57,7 +57,7 @@ const char *answers_status(enum cdacq_answer answer);
 /* Whether text marks the name of a method with '?': it is missing or lacks type arguments. */
 static inline bool answers_doubt_name(const struct cdacq_method *method)
 {
-    return !method->name || method->error;
+    return !method->name || (method->error && !method->prepared_unknown);
 }
 
 /* Adds the answer if it is a method whose name could not be read. A name that says what it lacks ("(...)") could. */

@@ -352,8 +352,9 @@ static void write_text(struct output *out, const struct inspection *inspection)
         output_note_between(out, " ? [error] ", method->error ? method->error : "no reason is known", "\n");
         break;
     }
-    if (method->answer == CDACQ_ANSWER_MANAGED && answers_doubt_name(method))
-        text_problem(out, "method", method->error ? method->error : "no reason is known");
+    if (method->answer == CDACQ_ANSWER_MANAGED && (!method->name || method->error))
+        text_problem(out, method->prepared_unknown ? "method_desc" : "method",
+                     method->error ? method->error : "no reason is known");
     if (!method->module_verified)
         output_printf(out, "  %-18s %s\n", "module_verified", "no");
     text_hex(out, "method_desc", true, method->method_desc);

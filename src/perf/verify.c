@@ -124,7 +124,7 @@ static int add_method(const struct cdacq_method *method, void *context)
 static enum cdacq_status list_methods(struct verifier *v, struct cdacq_error *err)
 {
     struct cdacq_error problem;
-    enum cdacq_status status = cdacq_session_visit_methods(v->session, 0, add_method, v, &problem);
+    enum cdacq_status status = cdacq_session_visit_methods(v->session, CDACQ_VISIT_R2R_NONE, add_method, v, &problem);
     if (status == CDACQ_STOPPED)
         return error_set(err, CDACQ_ERR_NOMEM, 0, "verify: out of memory");
     if (status < 0) /* look-ups work without the map */

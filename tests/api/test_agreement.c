@@ -261,6 +261,7 @@ static const char *difference(const struct cdacq_method *a, const struct cdacq_m
     COMPARE(line);
     COMPARE(column);
     COMPARE(cold);
+    COMPARE(prepared_unknown);
     COMPARE(name_length);
 #undef COMPARE
     return !same_text(a->name, b->name)               ? "name"

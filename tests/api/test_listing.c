@@ -91,12 +91,113 @@ START_TEST(a_range_that_cannot_be_listed)
 }
 END_TEST
 
+/* ---- ReadyToRun methods ------------------------------------------------------------------------------------------ */
+
+enum { IMAGES = 2, METHODS = 3 };
+
+static void lose_entry_point_map(const struct mock_r2r *image)
+{
+    uint64_t buckets = mock_get(mock, image->entry_point_map, "HashMap.Buckets");
+    mock_unmap(mock, buckets, mock_size_of(mock, "Bucket") * (1 + mock_read_uint(mock, buckets, 4)));
+}
+
+/* Images in which the runtime has prepared the last method; of the last image, the map that says so is missing. */
+static void open_images(void)
+{
+    static const uint64_t size = 64;
+    struct mock_r2r *image = NULL;
+    for (unsigned i = 0; i < IMAGES; i++) {
+        image = mock_r2r_create(mock, &(struct mock_r2r_options){.tables = MOCK_R2R_METHODDEFS});
+        for (unsigned m = 1; m <= METHODS; m++) {
+            uint64_t method_desc = m == METHODS ? 0x1000 : 0;
+            mock_r2r_method(
+                image, &(struct mock_r2r_method){.hot = &size, .hot_count = 1, .rid = m, .method_desc = method_desc});
+        }
+        mock_r2r_finish(image);
+    }
+    lose_entry_point_map(image);
+    open_mock();
+}
+
+struct listed {
+    unsigned methods, errors;
+    char error[512];
+};
+
+static int list_method(const struct cdacq_method *method, void *context)
+{
+    struct listed *listed = context;
+    ck_assert_uint_eq(listed->errors, 0); /* it is the last one */
+    listed->methods += method->answer == CDACQ_ANSWER_MANAGED;
+    if (method->answer == CDACQ_ANSWER_ERROR) {
+        listed->errors++;
+        ck_assert_uint_eq(method->code_start, 0);
+        snprintf(listed->error, sizeof listed->error, "%s", method->error);
+    }
+    return 0;
+}
+
+static struct listed list_methods(unsigned flags)
+{
+    struct listed listed = {0};
+    ck_assert_int_eq(cdacq_session_visit_methods(session, flags, list_method, &listed, &error), CDACQ_OK);
+    return listed;
+}
+
+/* Methods that may be prepared are not taken for others without a word. */
+START_TEST(prepared_methods_that_may_be_missing)
+{
+    begin(_i);
+    open_images();
+    struct listed prepared = list_methods(0), all = list_methods(CDACQ_VISIT_R2R_ALL);
+    ck_assert_uint_eq(prepared.methods, 1);
+    ck_assert_uint_eq(prepared.errors, 1);
+    ck_assert_str_eq(prepared.error, "there may be more prepared methods: images whose maps of prepared methods cannot "
+                                     "be read: 1");
+    ck_assert_uint_eq(all.methods, IMAGES * METHODS);
+    ck_assert_uint_eq(all.errors, 0);
+    ck_assert_uint_eq(list_methods(CDACQ_VISIT_R2R_NONE).errors, 0);
+    end();
+}
+END_TEST
+
+/* A look-up names the method, and does not say that it is not prepared. */
+START_TEST(a_method_that_may_be_prepared)
+{
+    struct sample_process sample = sample_build(_i, 1, 1, true);
+    size_t count, found = 0;
+    mock = sample.mock;
+    lose_entry_point_map(sample.unsplit);
+    open_mock();
+    const struct mock_function *facts = mock_functions(mock, &count);
+    for (size_t i = 0; i < count; i++) {
+        struct cdacq_method method = {.size = sizeof method};
+        bool may_be = facts[i].begin >= sample.unsplit->begin && facts[i].begin < sample.unsplit->end;
+        if (cdacq_session_method_at(session, facts[i].begin, &method, &error) != CDACQ_OK)
+            continue;
+        ck_assert_uint_eq(method.method_desc, may_be ? 0 : facts[i].method_desc);
+        ck_assert(may_be || !method.prepared_unknown);
+        if (!method.prepared_unknown)
+            continue;
+        ck_assert_ptr_nonnull(method.name);
+        ck_assert_ptr_nonnull(strstr(method.error, "prepared the method is not known"));
+        found++;
+    }
+    ck_assert_uint_gt(found, 0);
+    cdacq_session_destroy(session);
+    cdacq_target_close(target);
+    sample_destroy(&sample);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *suite = suite_create("listing");
     TCase *tcase = tcase_create("listing");
     tcase_add_loop_test(tcase, ranges_that_may_be_missing, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, a_range_that_cannot_be_listed, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, prepared_methods_that_may_be_missing, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, a_method_that_may_be_prepared, 0, ARCH_COUNT);
     suite_add_tcase(suite, tcase);
     return suite;
 }

@@ -250,10 +250,33 @@ class Habits(Case):
         done = self.assert_run(PARTLY, "methods", CORE, bare, "Nobody.*", lines=1)
         self.assertEqual((done.stdout.count(b"\n"), b"'Nobody.*'" in done.stderr), (1, True))
         small = FIXTURES / "net10-x64" / "core"  # it lacks most methods
-        done = self.assert_run(PARTLY, "methods", small, "Demo.Outer*", "Nobody.*", lines=2)
+        done = self.assert_run(PARTLY, "methods", small, "Demo.Outer*", "Nobody.*", lines=3)
         self.assertRegex(done.stderr, rb"^cdacq: some names cannot be read, at 0x\w+ first: .*\n"
+                                      rb"cdacq: there may be more prepared methods: images .* cannot be read: \d+\n"
                                       rb"cdacq: no method that can be read is named 'Nobody\.\*'\n$")
         self.assertNotIn(b"[error]", done.stdout)
+
+    def test_methods_that_may_be_prepared(self):
+        """The core lacks maps of prepared methods: no listing of these is taken for a complete one, but names stand."""
+        small = FIXTURES / "net10-x64" / "core"
+        prepared = ["--r2r", "prepared"]
+        with tempfile.TemporaryDirectory() as folder:
+            output = ["-o", os.path.join(folder, "out")]
+            for command in [["methods"], ["perfmap", *prepared], ["jitdump", *prepared, *output], ["elf", *output],
+                            ["symfs", os.path.join(folder, "symfs"), *prepared], ["snapshot", *output]]:
+                with self.subTest(command=command):
+                    command.insert(1, small)
+                    done = self.assert_run(PARTLY, *command)
+                    self.assertEqual(done.stderr.count(b"there may be more prepared methods: images"), 1)
+        rows = map(json.loads, self.assert_run(PARTLY, "methods", small, "--r2r", "all", "--json").stdout.splitlines())
+        row = next(row for row in rows if "has prepared the method is not known" in (row["error"] or ""))
+        self.assertEqual((row["status"], row["method_desc"]), ("managed", None))
+        answer = self.assert_run(ANSWERED, "ip2method", "--json", small, row["code_start"], lines=0).stdout
+        self.assertEqual([json.loads(answer)[key] for key in ("status", "method", "error")],
+                         ["managed", row["method"], row["error"]])
+        answer = self.assert_run(ANSWERED, "ip2method", small, row["code_start"], lines=0).stdout.decode()
+        self.assertIn(f" {row['method']} +0x0 [r2r", answer)
+        self.assertIn(row["error"], self.assert_run(ANSWERED, "inspect", small, row["code_start"]).stdout.decode())
 
     def test_few_messages(self):
         """A core may lack any number of things: commands tell the first 20, what has no address, and how many more."""

@@ -96,7 +96,8 @@ class Run:
         pairs = [(sos, csharp) for sos, csharp in pairs if sos["method"] and csharp["method"]]
         faults = [(sos["method"], csharp["method"], arguments_fault(sos["method"], csharp["method"]))
                   for sos, csharp in pairs]
-        lacking = [(csharp["method"], csharp["error"]) for _, csharp in pairs if csharp["error"]]
+        lacking = [(csharp["method"], csharp["error"]) for _, csharp in pairs
+                   if csharp["error"] and "has prepared the method" not in csharp["error"]]  # that is not of the name
         generic = [fault for fault in faults if fault[2] is not None]
         wrong = [fault for fault in generic if fault[2]] + lacking
         self.note(f"{label}: arguments of methods", len(generic) > least and not wrong,
