@@ -110,8 +110,8 @@ bool namer_blob(struct namer *n, const struct metadata *m, uint32_t index, struc
 void namer_rotate(struct namer *n, size_t begin, size_t middle);
 
 /*
- * A string of #Strings, printable; the same with a backslash before each character that is reserved in names of types; a
- * namespace with the dot that ends it; the simple name of an assembly.
+ * A string of #Strings, printable; the same with a backslash before each character that is reserved in names of types;
+ * a namespace with the dot that ends it; the simple name of an assembly.
  */
 void namer_put_string(struct namer *n, const struct metadata *m, uint32_t index);
 void namer_put_reserved(struct namer *n, const struct metadata *m, uint32_t index);

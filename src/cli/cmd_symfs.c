@@ -79,7 +79,6 @@ static bool write_elf(struct work *work, const char *path, struct output *out)
     unsigned flags = (unsigned)CDACQ_ELF_CODE | (unsigned)CDACQ_VISIT_STUBS |
                      (invocation->r2r == R2R_PREPARED ? 0u : (unsigned)CDACQ_VISIT_R2R_ALL);
     struct cdacq_error error;
-    work->out = out;
     enum cdacq_status status = cdacq_session_write_elf_of_file(work->session, path, flags, &sink, &written, &error);
     if (status < 0)
         message("%s", error.message);

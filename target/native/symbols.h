@@ -51,8 +51,9 @@ void symbols_seal(struct symbols *symbols, bool complete);
 
 /*
  * The symbol that contains a vaddr: the one that begins last. Without one, the last symbol of unknown size before it
- * in the same section, if no other symbol lies between; in tables that are not complete only where it begins, because the functions that
- * follow it may have no symbol. NULL where there is none; *ret_offset is from its begin. Only after sealing.
+ * in the same section, if no other symbol lies between; in tables that are not complete only where it begins, because
+ * the functions that follow it may have no symbol. NULL where there is none; *ret_offset is from its begin. Only after
+ * sealing.
  */
 const char *symbols_find(const struct symbols *symbols, uint64_t vaddr, uint64_t *ret_offset);
 
