@@ -170,7 +170,13 @@ static enum cdacq_status find_overrides(struct module_cache *cache, const struct
         if (status == CDACQ_OK && found)
             status = metadata_method_takes_nothing(metadata, rid, found);
     }
-    return status == CDACQ_OK ? find_implementations(cache, metadata, type, ret) : status;
+    if (status != CDACQ_OK)
+        return status;
+    status = find_implementations(cache, metadata, type, ret);
+    if (status != CDACQ_ERR_MEMORY)
+        return status;
+    reader_recover(&cache->reader->raw, FAILURE(CDACQ_ERR_MEMORY)); /* compilers write none for these methods */
+    return CDACQ_OK;
 }
 
 /* From the exception's type to System.Exception: the first whose Message, and whose ToString(), is known. */

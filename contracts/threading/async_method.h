@@ -31,8 +31,8 @@ bool async_method_find(struct threading_types *types, uint64_t object, struct as
 
 /*
  * What it awaits: a task whose completion leads to the box, as `leads_to` says, or another source of a value
- * (IValueTaskSource) to which an awaiter refers and that has the box as the state of its continuation. 0: nothing, or it
- * is not known.
+ * (IValueTaskSource) to which an awaiter refers and that has the box as the state of its continuation. 0: nothing, or
+ * it is not known.
  */
 uint64_t async_method_awaited(struct threading_types *types, const struct async_method *method,
                               bool (*leads_to)(void *context, uint64_t task, uint64_t object), void *context);

@@ -70,7 +70,11 @@ struct cdacq_method {
     const char *error;      /* one line: why the look-up failed, why `name` is NULL, or what is missing */
     const char *source_url; /* where the text of `file` is, by Source Link */
     uint32_t column;        /* from 1, where the statement at `line` begins */
-    bool prepared_unknown;  /* `name` lacks nothing, `error` says: whether ReadyToRun code is prepared cannot be read */
+    /*
+     * 1: it cannot be read whether ReadyToRun code is prepared, as `error` says; `name` lacks nothing. Otherwise 0. It is
+     * as wide as this so that `size` says whether a caller knows it.
+     */
+    uint64_t prepared_unknown;
 };
 
 /*

@@ -435,7 +435,7 @@ Method = struct(
     ("cold_size", c_uint64), ("offset", c_uint64), ("funclet_start", c_uint64), ("token", c_uint32),
     ("il_offset", c_int32), ("line", c_uint32), ("cold", c_bool), ("module_verified", c_bool), ("name", c_char_p),
     ("name_length", c_size_t), ("module", c_char_p), ("tier", c_char_p), ("file", c_char_p), ("error", c_char_p),
-    ("source_url", c_char_p), ("column", c_uint32), ("prepared_unknown", c_bool))
+    ("source_url", c_char_p), ("column", c_uint32), ("prepared_unknown", c_uint64))
 CodeRangeInfo = struct("cdacq_code_range_info", ("size", c_size_t), ("begin", c_uint64), ("end", c_uint64),
                        ("kind", c_char_p), ("module", c_char_p), ("collectible", c_bool))
 

@@ -127,7 +127,7 @@ def methods(tuples: Iterable[tuple[Any, ...]], strings: Strings, errors: dict[in
             ip, answers.get(answer, answer), kinds.get(kind, kind), method_desc, code_start, code_size, cold_start,
             cold_size, offset, funclet_start, token, None if il == unknown else il, line, cold, verified,
             string_at(name, length).decode("utf-8", "surrogateescape") if name else None, get(module), get(tier),
-            get(file), problem, get(url), column, undecided)))
+            get(file), problem, get(url), column, bool(undecided))))
     return made
 
 

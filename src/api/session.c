@@ -239,7 +239,7 @@ static void set_prepared_unknown(struct method_record *record)
     record->prepared_unknown = true;
     if (record->method.error)
         return;
-    record->method.prepared_unknown = true;
+    record->method.prepared_unknown = 1;
     record->method.error =
         "whether the runtime has prepared the method is not known: its image's map of entry points cannot be read";
 }

@@ -283,9 +283,10 @@ class Habits(Case):
         small = FIXTURES / "net10-x64" / "core"
         with tempfile.TemporaryDirectory() as folder:
             for command in [["methods", small], ["snapshot", small, "-o", os.path.join(folder, "core")]]:
-                *told, more = self.assert_run(PARTLY, *command).stderr.splitlines()
+                told = self.assert_run(PARTLY, *command).stderr.splitlines()
                 self.assertEqual(sum(line.startswith(b"cdacq: 0x") for line in told), 20)
-                self.assertRegex(more, rb"^cdacq: \d+ more (elements|addresses) cannot be read$")
+                self.assertLess(len(told), 25)
+                self.assertRegex(b"\n".join(told), rb"\ncdacq: \d+ more (elements|addresses) cannot be read\b")
 
     def test_debuginfod_without_a_server(self):
         environment = {key: value for key, value in os.environ.items() if key != "DEBUGINFOD_URLS"}
@@ -722,8 +723,8 @@ class OtherCommands(Case):
             pathlib.Path(core).write_bytes(self.core_alone())
             os.makedirs(outside)
             done = self.assert_run(PARTLY, "symfs", core, folder, "--r2r=prepared", lines=4)
-            self.assertRegex(done.stderr, rb"\d+ functions have no call-frame information: their unwind data cannot be read")
-            self.assertRegex(done.stderr, rb"\d+ functions have no call-frame information in epilogs: ")
+            self.assertRegex(done.stderr, rb"functions without call-frame information, because their unwind data cannot be read: \d+")
+            self.assertRegex(done.stderr, rb"functions without call-frame information in epilogs, because their code is missing: \d+")
             self.assertIn(b"cdacq perfmap", done.stderr)  # it ran with DOTNET_EnableWriteXorExecute=0
             files = [os.path.join(where, name) for where, _, found in os.walk(folder) for name in found]
             elves = [path for path in files if not os.path.islink(path)]
