@@ -252,7 +252,7 @@ static bool go_to_frame(struct stack_walk *walk)
 
 /*
  * Compares a step with a Frame that the walk has passed; true if it takes the Frame's registers. If the step leads to
- * the same place, the Frame has more registers and tells whether the code was interrupted. If the walk rests on a guess
+ * the same place, the Frame may have more registers and tells whether the code was interrupted. If the walk rests on a guess
  * or has gone past interrupted code, the Frame is right. So it is where native code leads to the interrupted
  * instruction with another stack pointer: a fault is handled on a stack of its own, with a copy of the return address.
  * A Frame of interrupted code that is further up is compared again.
@@ -269,8 +269,10 @@ static bool compare_with_frame(struct stack_walk *walk, uint64_t frame, uint64_t
     bool is_right = walk->guessed || (caller.interrupted && (!is_ahead || (same_pc && walk->by == CDACQ_FRAME_BY_CFI)));
     if (same || ((sp > old_sp || leaves_handler) && is_right)) {
         enum cdacq_frame_source by = same && !walk->guessed ? walk->by : CDACQ_FRAME_BY_FRAME;
+        /* Where code returns to its caller, the collector updates what the code restores, and not each Frame's copy. */
+        bool is_exact = !walk->guessed && !caller.interrupted;
         for (unsigned i = 0; same && i < REGISTER_MAX; i++)
-            if (!(known >> i & 1) && register_is_known(&walk->registers, i))
+            if ((is_exact || !(known >> i & 1)) && register_is_known(&walk->registers, i))
                 register_set(&caller.registers, i, walk->registers.values[i]);
         walk->has_gap = walk->guessed || !same_pc;
         walk->guessed = false;
