@@ -300,6 +300,38 @@ START_TEST(a_stub_in_place_of_a_return)
 }
 END_TEST
 
+static int keep_rbx(const struct cdacq_frame *frame, void *context)
+{
+    if (frame->index == 1)
+        *(uint64_t *)context = frame->registers->values[RBX];
+    return 0;
+}
+
+/* Code that was called restores its caller's registers; interrupted code goes on with those of the Frame. */
+START_TEST(registers_that_code_restores)
+{
+    enum { CONTEXT_RBX = 0x90, CONTEXT_RSP = 0x98, CONTEXT_RIP = 0xf8, RESTORED = 5, COPIED = 7 };
+    uint64_t frame = put_frame(
+        stack + 0x800, _i ? "FaultingExceptionFrameIdentifier" : "SoftwareExceptionFrameIdentifier", UINT64_MAX);
+    uint64_t context = frame + mock_offset_of(mock, _i ? "FaultingExceptionFrame.TargetContext"
+                                                       : "SoftwareExceptionFrame.TargetContext");
+    struct cdacq_registers registers = {.size = sizeof registers, .known = 1u << RIP | 1u << RSP | 1u << RBX};
+    struct cdacq_thread of_runtime = {.size = sizeof of_runtime, .tid = 77, .thread = thread};
+    uint64_t rbx = 0;
+    mock_write_pointer(mock, context + CONTEXT_RBX, COPIED);
+    mock_write_pointer(mock, context + CONTEXT_RSP, stack + 0x1008);
+    mock_write_pointer(mock, context + CONTEXT_RIP, return_to(1));
+    mock_write_pointer(mock, stack + 0x1000, return_to(1));
+    registers.values[RIP] = methods[0];
+    registers.values[RSP] = stack + 0x1000;
+    registers.values[RBX] = RESTORED;
+    target = mock_publish_and_open(mock);
+    ck_assert_int_eq(cdacq_session_create(target, &session, NULL), CDACQ_OK);
+    (void)cdacq_session_visit_frames(session, &of_runtime, &registers, 0, keep_rbx, &rbx, &error);
+    ck_assert_uint_eq(rbx, _i ? COPIED : RESTORED);
+}
+END_TEST
+
 /* Code is not on the stack: something has overwritten the return address. */
 START_TEST(a_return_address_on_the_stack)
 {
@@ -615,6 +647,7 @@ static Suite *suite(void)
     tcase_add_test(tcase, a_return_address_behind_its_method);
     tcase_add_loop_test(tcase, hijacked, 0, 2);
     tcase_add_test(tcase, a_stub_in_place_of_a_return);
+    tcase_add_loop_test(tcase, registers_that_code_restores, 0, 2);
     tcase_add_test(tcase, a_return_address_on_the_stack);
     tcase_add_loop_test(tcase, frames_of_each_kind, 0, ARRAY_SIZE(frame_cases));
     tcase_add_test(tcase, guesses);
