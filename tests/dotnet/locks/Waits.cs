@@ -148,7 +148,7 @@ static class Waits
         Wait("CountdownWaiter", "event", "-", () => count.Wait());
         Wait("HandleWaiter", "handle", "AutoReset", () => reset.WaitOne());
         var barrier = new Barrier(2);
-        Wait("BarrierWaiter", "event", "-", barrier.SignalAndWait); // in pieces, each with a timeout
+        AwaitBlocked(Start("BarrierWaiter", barrier.SignalAndWait)); // in pieces, each with a timeout; it is awake between
         Wait("TimedWaiter", "event", "EventSlim", () => slim.Wait(TimeSpan.FromDays(1)));
         Say("endless BarrierWaiter");
         Say("endless EventSlimWaiter");
