@@ -54,7 +54,8 @@ static const struct wait_site *site_of(struct cdacq_wait_graph *graph, const str
     reader_begin(&graph->session->reader.raw, FUEL_NAME);
     if (record && is_core(graph, record->module))
         site.role = (uint8_t)wait_role_of(&record->module->metadata, method.token);
-    site.of_framework = record && wait_is_of_framework(&record->module->metadata, method.token);
+    const struct module *module = record ? record->module : NULL; /* a dynamic method has none */
+    site.of_framework = module && module->status >= 0 && wait_is_of_framework(&module->metadata, method.token);
     site.neutral = !record || !method.token;
     if (graph->slots.count < SLOTS_MAX)
         read_slots(graph, frame, &site);
