@@ -252,8 +252,8 @@ static bool go_to_frame(struct stack_walk *walk)
 
 /*
  * Compares a step with a Frame that the walk has passed; true if it takes the Frame's registers. If the step leads to
- * the same place, the Frame may have more registers and tells whether the code was interrupted. If the walk rests on a guess
- * or has gone past interrupted code, the Frame is right. So it is where native code leads to the interrupted
+ * the same place, the Frame may have more registers and tells whether the code was interrupted. If the walk rests on a
+ * guess or has gone past interrupted code, the Frame is right. So it is where native code leads to the interrupted
  * instruction with another stack pointer: a fault is handled on a stack of its own, with a copy of the return address.
  * A Frame of interrupted code that is further up is compared again.
  */
