@@ -62,8 +62,7 @@ void answers_count_unread(struct answers_unread *unread, const struct cdacq_meth
 void answers_tell_unread(const struct answers_unread *unread)
 {
     if (unread->count)
-        message("%" PRIu64 " name%s could not be read: %s", unread->count, unread->count == 1 ? "" : "s",
-                unread->reason);
+        message("%" PRIu64 " name%s could not be read: %s", unread->count, plural(unread->count), unread->reason);
 }
 
 void answers_tell_unconfirmed(uint64_t count, const char *element)

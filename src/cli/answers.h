@@ -73,8 +73,8 @@ static inline bool answers_tells_verified(const struct cdacq_method *method)
 }
 
 /*
- * Prints a line if some of the elements, such as "methods", use files that nothing in the target confirms: their names
- * and lines may be those of another build. Text cannot say so of each; JSON does.
+ * Prints a line if some answers use files that nothing in the target confirms: their names and lines may be those of
+ * another build. Text cannot say so of each; JSON does. `element` is what one of them is called: "answer", "frame".
  */
 void answers_tell_unconfirmed(uint64_t count, const char *element);
 

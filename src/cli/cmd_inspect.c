@@ -8,6 +8,7 @@
 
 #include "src/cli/answers.h"
 #include "src/cli/commands.h"
+#include "src/cli/complaints.h"
 #include "src/cli/console.h"
 #include "src/cli/ips.h"
 #include "src/cli/json_writer.h"
@@ -66,8 +67,6 @@ struct inspection {
     char *problems[QUESTION_COUNT]; /* allocated; NULL if there is none */
     size_t problem_count;
 };
-
-enum { COMPLAINTS_MAX = 20 }; /* lines on standard error; the output has them all */
 
 struct work {
     struct cdacq_session *session;

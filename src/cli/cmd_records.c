@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "src/cli/commands.h"
+#include "src/cli/complaints.h"
 #include "src/cli/console.h"
 #include "src/cli/follow.h"
 #include "src/cli/json_writer.h"
@@ -18,8 +19,7 @@
 #include "util/base.h"
 
 enum {
-    COMPLAINTS_MAX = 20, /* messages; the output has all problems */
-    FIELDS_ROOM = 1024,  /* the fields of a record as text, without its strings */
+    FIELDS_ROOM = 1024, /* the fields of a record as text, without its strings */
     WAIT_MS = 100,
 };
 

@@ -11,9 +11,9 @@
 int left_out_take(struct left_out *left_out, const struct cdacq_method *method)
 {
     char bound[160], *text;
-    uint64_t number = method->code_start ? MIN(left_out->count, (uint64_t)LEFT_OUT_TOLD) : LEFT_OUT_TOLD;
+    uint64_t number = method->code_start ? MIN(left_out->count, (uint64_t)COMPLAINTS_MAX) : COMPLAINTS_MAX;
     left_out->count++;
-    if ((number == LEFT_OUT_TOLD && method->code_start) ||
+    if ((number == COMPLAINTS_MAX && method->code_start) ||
         cdacq_target_bound_reached(left_out->target, bound, sizeof bound))
         return 0;
     int length = method->code_start ? asprintf(&text, "0x%" PRIx64 "%s%s: left out: %s", method->code_start,
@@ -33,7 +33,7 @@ int left_out_take(struct left_out *left_out, const struct cdacq_method *method)
 
 void left_out_tell(struct left_out *left_out, bool none, const char *problem)
 {
-    const char *first = left_out->complaints[0] ? left_out->complaints[0] : left_out->complaints[LEFT_OUT_TOLD];
+    const char *first = left_out->complaints[0] ? left_out->complaints[0] : left_out->complaints[COMPLAINTS_MAX];
     if (none && !problem)
         message("nothing can be written: methods or stubs left out: %" PRIu64 "%s%s", left_out->count,
                 first ? "; the first: " : "", first ? first : "");
@@ -50,7 +50,7 @@ void left_out_tell(struct left_out *left_out, bool none, const char *problem)
 void left_out_tell_counts(const struct left_out *left_out, const struct cdacq_written *written)
 {
     uint64_t further = left_out->count - MIN(left_out->count, left_out->complaint_count);
-    if (left_out->count > LEFT_OUT_TOLD && further)
+    if (left_out->count > COMPLAINTS_MAX && further)
         message("%" PRIu64 " more %s left out", further, further == 1 ? "method or stub is" : "methods or stubs are");
     answers_tell_unconfirmed(written->unverified, "method");
     if (written->functions_left_out)

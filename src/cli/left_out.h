@@ -9,15 +9,14 @@
 #include <stdint.h>
 
 #include "cdacq/perf.h"
-
-enum { LEFT_OUT_TOLD = 20 }; /* messages; a whole image may be missing */
+#include "src/cli/complaints.h"
 
 struct left_out {
     const struct cdacq_target *target;
     bool at_once; /* each is told when it is taken */
     uint64_t count;
     /* Held back until it is known whether anything was written. The last place is for what has no address. */
-    char *complaints[LEFT_OUT_TOLD + 1];
+    char *complaints[COMPLAINTS_MAX + 1];
     uint64_t complaint_count; /* also those that are told at once */
 };
 

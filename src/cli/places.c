@@ -78,14 +78,13 @@ static bool is_name_of(const char *name, const char *full_name)
 static bool address_in(const struct place_name *place, uint64_t offset, uint64_t *ret, struct bad_ip *bad)
 {
     static char text[96];
-    if (offset < place->size)
-        *ret = place->start + offset;
-    else if (offset - place->size < place->cold_size)
-        *ret = place->cold_start + (offset - place->size);
-    else
-        snprintf(text, sizeof text, "the offset is beyond the method, which has 0x%" PRIx64 " bytes",
-                 place->size + place->cold_size);
-    return offset < place->size || offset - place->size < place->cold_size || set_problem(bad, text);
+    bool is_hot = offset < place->size;
+    *ret = is_hot ? place->start + offset : place->cold_start + (offset - place->size);
+    if (is_hot || offset - place->size < place->cold_size)
+        return true;
+    snprintf(text, sizeof text, "the offset is beyond the method, which has 0x%" PRIx64 " bytes",
+             place->size + place->cold_size);
+    return set_problem(bad, text);
 }
 
 /* Sets the problem only if the one method of that name does not have the offset. */

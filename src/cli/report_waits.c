@@ -104,7 +104,7 @@ static void put_tasks(struct output *out, const struct cdacq_wait *wait)
 static void write_deadlock(struct output *out, const struct cdacq_deadlock *deadlock)
 {
     output_style(out, STYLE_ERROR);
-    output_printf(out, "\nDeadlock of %zu thread%s:\n", deadlock->count, deadlock->count == 1 ? "" : "s");
+    output_printf(out, "\nDeadlock of %zu thread%s:\n", deadlock->count, plural(deadlock->count));
     output_style(out, STYLE_NONE);
     for (size_t i = 0; i < deadlock->count; i++) {
         output_literal(out, "  ");

@@ -156,7 +156,7 @@ void stack_doubts_tell(const struct stack_doubts *doubts, const char *mark, uint
                 mark ? "; each is marked with " : "", mark ? mark : "");
     if (doubts->gaps)
         message("frames may be missing at %" PRIu64 " place%s, where the caller of code could not be found",
-                doubts->gaps, doubts->gaps == 1 ? "" : "s");
+                doubts->gaps, plural(doubts->gaps));
     if (doubts->ended)
         message("%" PRIu64 " of %" PRIu64 " stack%s end%s before the outermost frame", doubts->ended, doubts->stacks,
                 plural(doubts->stacks), doubts->ended == 1 ? "s" : "");
