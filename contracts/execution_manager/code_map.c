@@ -115,6 +115,18 @@ const struct code_table *code_range_table(struct execution_manager *manager, str
     return table;
 }
 
+size_t code_range_part_count(struct execution_manager *manager, struct field_reader *reader,
+                             const struct code_range *range)
+{
+    struct section_reader section = {range->manager, &manager->managers, reader, &range->section};
+    if (!range->manager->part_count)
+        return 0;
+    struct reader_task outer = reader_enter(&reader->raw, FUEL_LOOKUP);
+    size_t count = range->manager->part_count(&section);
+    reader_leave(&reader->raw, &outer);
+    return count;
+}
+
 const struct block_part *code_table_find(const struct code_table *table, uint32_t relative)
 {
     const struct block_part *parts = table->items;

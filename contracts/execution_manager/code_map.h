@@ -44,6 +44,10 @@ struct code_range *code_map_range(const struct code_map *map, uint64_t address);
 const struct code_table *code_range_table(struct execution_manager *manager, struct field_reader *reader,
                                           struct code_range *range);
 
+/* How many parts a table of the range would have, about, if it had many; otherwise 0. As a task of its own. */
+size_t code_range_part_count(struct execution_manager *manager, struct field_reader *reader,
+                             const struct code_range *range);
+
 /* The part that holds `relative`, or NULL. */
 const struct block_part *code_table_find(const struct code_table *table, uint32_t relative);
 

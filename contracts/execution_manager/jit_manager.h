@@ -54,6 +54,8 @@ struct jit_manager_ops {
     bool (*find)(const struct section_reader *section, uint64_t ip, struct code_block *ret);
     /* All code of a section, ascending. What cannot be read is PART_UNKNOWN, or the reader fails. */
     void (*each)(const struct section_reader *section, block_part_visitor *visit, void *context);
+    /* How many parts `each` visits, about; a null operation means that there are few. 0 if it is not known. */
+    size_t (*part_count)(const struct section_reader *section);
     /* The block of a part from `each`, as `find` returns it for the part's first address. NULL if only stubs exist. */
     bool (*block_at)(const struct section_reader *section, uint64_t begin, uint32_t number, struct code_block *ret);
 

@@ -202,6 +202,12 @@ static void each(const struct section_reader *section, block_part_visitor *visit
     visit_thunks(&thunks, UINT64_MAX);
 }
 
+static size_t part_count(const struct section_reader *section)
+{
+    const struct r2r_image *image = image_of(section);
+    return image ? image->functions.count : 0;
+}
+
 static bool block_at(const struct section_reader *section, uint64_t begin, uint32_t number, struct code_block *ret)
 {
     struct field_reader *reader = section->reader;
@@ -246,6 +252,7 @@ const struct jit_manager_ops r2r_jit_manager = {
     .in_images = true,
     .find = find,
     .each = each,
+    .part_count = part_count,
     .block_at = block_at,
     .gc_info = gc_info,
     .debug_info = debug_info,

@@ -110,7 +110,8 @@ DEFINE_HASH_TABLE_TYPE(module_sources, struct module_source *);
 struct session_range {
     const struct code_table *table;
     struct method_record **records; /* by part; NULL until first needed */
-    unsigned walks;                 /* look-ups without the table */
+    size_t spent;                   /* on look-ups without the table; the unit is the time for a part of a table */
+    size_t table_price;             /* what the table takes, in the same unit; 0: not yet known */
     bool no_table;                  /* the table cannot be built */
     bool is_gone;                   /* since a running process has freed the range */
     struct reader_failure failure;  /* why not */
@@ -135,7 +136,7 @@ struct cdacq_session {
     size_t arena_taken;            /* bytes of it that were taken from the target's bound on memory */
     struct arena scratch;          /* of the failure texts of the last call */
     struct walked_records walked;  /* records of look-ups without a table */
-    struct record_index formed;    /* of a running process: the same for one question, if it has many addresses */
+    struct record_index formed;    /* the same records by address, if there are many look-ups */
     uint32_t records;              /* that were made */
     uint32_t function_total;       /* of all records */
     size_t il_point_total;         /* of all records */

@@ -21,6 +21,7 @@ enum {
     CHUNK = 512,                     /* addresses of a running process whose answers are checked together */
     FETCHED = 32,                    /* records that are on their way to the cache together */
     WALKS_BEFORE_INDEX = 16, /* indexing a range costs about as much as this many look-ups that touch new pages */
+    PARTS_OF_A_WALK = 32,    /* of a table are built in the time of one look-up, or a few more */
     RECORDS_PER_RELEASE = 8 * 1024, /* after as many, the pages of a core that they were made from are unmapped */
 };
 
@@ -390,7 +391,8 @@ struct method_record *session_record(struct cdacq_session *session, size_t index
         return NULL;
     }
     block.unverified |= reader_unverified(&session->reader.raw);
-    *slot = make_record(session, &block);
+    struct method_record **walked = walked_records_find(&session->walked, (struct walked_key){block.start, block.cold});
+    *slot = walked ? *walked : make_record(session, &block);
     return *slot;
 }
 
@@ -481,6 +483,64 @@ static struct method_record *walk(struct cdacq_session *session, uint64_t ip, st
     return NULL;
 }
 
+static bool record_contains(const struct method_record *record, uint64_t address)
+{
+    const struct cdacq_method *method = &record->method;
+    return method->cold ? address - method->cold_start < method->cold_size
+                        : address - method->code_start < method->code_size;
+}
+
+/*
+ * Whether a look-up finds the method at its last address, too: then no other method begins within it, and it is the
+ * answer for each of its addresses. This is checked together with the answer, since the record goes with it.
+ */
+static bool is_whole(struct cdacq_session *session, struct method_record *record)
+{
+    const struct cdacq_method *method = &record->method;
+    uint64_t end = method->cold ? method->cold_start + method->cold_size : method->code_start + method->code_size;
+    struct code_block block;
+    if (record->is_whole)
+        return true;
+    session_follow(session);
+    reader_begin(&session->reader.raw, FUEL_LOOKUP);
+    record->is_whole = execution_manager_find(&session->target->manager, &session->reader, end - 1, &block) &&
+                       code_block_is_method(&block) && block.start == method->code_start &&
+                       block.cold == method->cold &&
+                       (!session_is_running(session) || record_list_append(&session->unchecked, record));
+    return record->is_whole;
+}
+
+/* Whether a record of the index is the answer for an address. */
+static bool is_record_of(struct cdacq_session *session, struct method_record *record, uint64_t address)
+{
+    return record && !record->is_void && record_contains(record, address) && is_whole(session, record);
+}
+
+/*
+ * Looks up an address without a table. With `many`, the record of an earlier walk, such as `known`, is the answer if it
+ * is that of the address; of a running process, one of this question. Returns whether it walked.
+ */
+static bool look_up_singly(struct cdacq_session *session, uint64_t ip, bool many, struct method_record *known,
+                           struct cdacq_method *ret)
+{
+    uint64_t address = session_address(session, ip);
+    struct method_record *record = known;
+    if (many && !is_record_of(session, record, address)) {
+        record = record_index_find(&session->formed, address); /* it may have been formed since */
+        record = is_record_of(session, record, address) ? record : NULL;
+    }
+    if (record) {
+        answer_from(session, record, NULL, address, ret);
+        ret->ip = ip;
+        return false;
+    }
+    record = walk(session, ip, ret);
+    if (many && record)
+        (void)record_index_add(&session->formed,
+                               record->method.cold ? record->method.cold_start : record->method.code_start, record);
+    return true;
+}
+
 /* Whether a range is a list of stubs of which its table has the used part. */
 static bool is_past_stubs(const struct cdacq_session *session, size_t index)
 {
@@ -500,6 +560,21 @@ static size_t find_range(struct cdacq_session *session, uint64_t address)
     if (!range)
         return SIZE_MAX;
     return session->hint = (size_t)(range - map->ranges);
+}
+
+/*
+ * Whether look-ups in a range have taken so long that a table of it pays. `batch`: more will follow, so a small table
+ * pays at once.
+ */
+static bool table_pays(struct cdacq_session *session, size_t index, bool batch)
+{
+    enum { SMALL = WALKS_BEFORE_INDEX * PARTS_OF_A_WALK };
+    struct session_range *range = &session->ranges[index];
+    if (!range->table_price) {
+        size_t parts = code_range_part_count(&session->target->manager, &session->reader, &session->map->ranges[index]);
+        range->table_price = MAX(parts, (size_t)SMALL);
+    }
+    return range->spent >= range->table_price || (batch && range->table_price == SMALL);
 }
 
 /* `batch`: more look-ups follow, so indexing pays at once; otherwise it pays after some look-ups. */
@@ -525,9 +600,8 @@ static void look_up(struct cdacq_session *session, uint64_t ip, bool batch, stru
         walk(session, ip, ret);
         return;
     }
-    if (!range->table &&
-        (range->no_table || (++range->walks < WALKS_BEFORE_INDEX && !batch) || !session_table(session, index))) {
-        (void)walk(session, ip, ret);
+    if (!range->table && (range->no_table || !table_pays(session, index, batch) || !session_table(session, index))) {
+        range->spent += look_up_singly(session, ip, many, NULL, ret) ? PARTS_OF_A_WALK : 1;
         return;
     }
     uint64_t begin = session->map->ranges[index].section.begin;
@@ -574,61 +648,6 @@ static inline void prefetch_record(const struct method_record *record)
         __builtin_prefetch((const char *)record + at);
 }
 
-static bool record_contains(const struct method_record *record, uint64_t address)
-{
-    const struct cdacq_method *method = &record->method;
-    return method->cold ? address - method->cold_start < method->cold_size
-                        : address - method->code_start < method->code_size;
-}
-
-/*
- * Whether a look-up finds the method at its last address, too: then no other method begins within it, and it is the
- * answer for each of its addresses. This is checked together with the answer, since the record goes with it.
- */
-static bool is_whole(struct cdacq_session *session, struct method_record *record)
-{
-    const struct cdacq_method *method = &record->method;
-    uint64_t end = method->cold ? method->cold_start + method->cold_size : method->code_start + method->code_size;
-    struct code_block block;
-    if (record->is_whole)
-        return true;
-    session_follow(session);
-    reader_begin(&session->reader.raw, FUEL_LOOKUP);
-    record->is_whole = execution_manager_find(&session->target->manager, &session->reader, end - 1, &block) &&
-                       code_block_is_method(&block) && block.start == method->code_start &&
-                       block.cold == method->cold && record_list_append(&session->unchecked, record);
-    return record->is_whole;
-}
-
-/* Whether a record of the index is the answer for an address. */
-static bool is_record_of(struct cdacq_session *session, struct method_record *record, uint64_t address)
-{
-    return record && !record->is_void && record_contains(record, address) && is_whole(session, record);
-}
-
-/*
- * The index only leads to a record that was formed in this question, such as `known`. All other answers are looked up.
- */
-static void look_up_running(struct cdacq_session *session, uint64_t ip, bool many, struct method_record *known,
-                            struct cdacq_method *ret)
-{
-    uint64_t address = session_address(session, ip);
-    struct method_record *record = known;
-    if (many && !is_record_of(session, record, address)) {
-        record = record_index_find(&session->formed, address); /* it may have been formed since */
-        record = is_record_of(session, record, address) ? record : NULL;
-    }
-    if (record) {
-        answer_from(session, record, NULL, address, ret);
-        ret->ip = ip;
-        return;
-    }
-    record = walk(session, ip, ret);
-    if (many && record)
-        (void)record_index_add(&session->formed,
-                               record->method.cold ? record->method.cold_start : record->method.code_start, record);
-}
-
 /*
  * Looks up one address, and again while the process changes what the answer rests on. If the question goes on after it,
  * records of earlier look-ups are used again.
@@ -640,7 +659,7 @@ static void running_answer(struct cdacq_session *session, uint64_t ip, struct cd
     for (unsigned i = 0; i < SESSION_TRIES && !same; i++) {
         if (i)
             session_try_again(session);
-        look_up_running(session, ip, session->target->keep, NULL, ret);
+        look_up_singly(session, ip, session->target->keep, NULL, ret);
         same = session_check(session);
     }
     if (!same || (ret->answer == CDACQ_ANSWER_ERROR && target_gone(session->target->target)))
@@ -711,7 +730,7 @@ static void form_answer(struct cdacq_session *session, void *context, size_t i)
     struct cdacq_method own, *to = batch->stride == sizeof own ? &batch->ret[i] : &own; /* otherwise: another version */
     if (batch->many && i >= batch->fetched)
         fetch_known(session, batch);
-    look_up_running(session, batch->ips[i], batch->many, batch->many ? batch->known[i - batch->begin] : NULL, to);
+    look_up_singly(session, batch->ips[i], batch->many, batch->many ? batch->known[i - batch->begin] : NULL, to);
     keep_error(session, to);
     batch->failed |= to->answer == CDACQ_ANSWER_ERROR;
     if (to == &own)

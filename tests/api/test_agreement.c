@@ -615,6 +615,55 @@ START_TEST(a_method_longer_than_its_nibbles)
 }
 END_TEST
 
+/*
+ * The methods of a large image are not indexed for a batch that has few of them. What a session answers before, when
+ * and after it has a table is what a look-up of its own says.
+ */
+START_TEST(a_large_image_is_indexed_after_many_look_ups)
+{
+    enum { COUNT = 1200, BATCH = 40, ROUNDS = 80 };
+    static const uint64_t sizes[] = {64, 32};
+    struct mock *mock = mock_of_arch(_i, 3);
+    struct mock_r2r *image = mock_r2r_create(mock, &(struct mock_r2r_options){.tables = MOCK_R2R_METHODDEFS});
+    for (int i = 0; i < COUNT; i++)
+        mock_r2r_method(image, &(struct mock_r2r_method){.hot = sizes,
+                                                         .hot_count = 1 + i % 2,
+                                                         .method_desc = i % 3 ? 0x10000 + 16 * (uint64_t)i : 0,
+                                                         .rid = 1 + (uint32_t)i});
+    mock_r2r_finish(image);
+    mock_check(mock);
+    struct cdacq_target *target = mock_publish_and_open(mock);
+    struct cdacq_session *session = mock_session(target);
+    bool indexed = false;
+    for (int round = 0; round < ROUNDS; round++) {
+        struct cdacq_method methods[BATCH] = {{.size = sizeof methods[0]}};
+        uint64_t ips[BATCH];
+        for (int i = 0; i < BATCH; i++)
+            ips[i] = mock_r2r_start(image, (size_t)(round * 977 + i * 31) % COUNT) + (uint64_t)i * 2 + 1;
+        ck_assert_int_eq(cdacq_session_methods_at(session, ips, BATCH, methods, NULL), CDACQ_OK);
+        ck_assert_uint_ge(session->map->count, 1);
+        indexed = session->ranges[0].table;
+        ck_assert_msg(round || !indexed, "for %d look-ups", BATCH);
+        for (int i = 0; i < BATCH; i++) {
+            struct cdacq_session *single = mock_session(target);
+            struct cdacq_method method = {.size = sizeof method};
+            ck_assert_int_eq(cdacq_session_method_at(single, ips[i], &method, NULL), CDACQ_OK);
+            ck_assert_uint_eq(methods[i].code_start, method.code_start);
+            ck_assert_uint_eq(methods[i].code_size, method.code_size);
+            ck_assert_uint_eq(methods[i].offset, method.offset);
+            ck_assert_uint_eq(methods[i].method_desc, method.method_desc);
+            ck_assert_uint_eq(methods[i].funclet_start, method.funclet_start);
+            ck_assert_int_eq(methods[i].kind, method.kind);
+            cdacq_session_destroy(single);
+        }
+    }
+    ck_assert(indexed);
+    cdacq_session_destroy(session);
+    cdacq_target_close(target);
+    mock_destroy(mock);
+}
+END_TEST
+
 static Suite *agreement_suite(void)
 {
     Suite *suite = suite_create("agreement");
@@ -624,6 +673,7 @@ static Suite *agreement_suite(void)
     tcase_add_loop_test(tcase, a_section_with_a_missing_fragment, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, the_unused_end_of_stubs, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, a_method_longer_than_its_nibbles, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, a_large_image_is_indexed_after_many_look_ups, 0, ARCH_COUNT);
     tcase_add_test(given, every_way_to_ask_a_given_core_gives_one_answer);
     suite_add_tcase(suite, tcase);
     suite_add_tcase(suite, given);
