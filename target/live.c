@@ -18,13 +18,15 @@
 #include "util/file.h"
 #include "formats/elf.h"
 #include "target/live_pages.h"
+#include "target/shared_memory.h"
 #include "target/threads.h"
 
 enum {
-    MAPS_MAX = 1 << 30, /* bytes of text: vm.max_map_count is 65,530 by default */
-    STOP_ROUNDS = 64,   /* each stops all threads seen so far; only running threads create new ones */
-    STOP_SECONDS = 5,   /* a thread in an uninterruptible wait may never stop */
-    RECENT = 128,       /* spans */
+    MAPS_MAX = 1 << 30,       /* bytes of text: vm.max_map_count is 65,530 by default */
+    STOP_ROUNDS = 64,         /* each stops all threads seen so far; only running threads create new ones */
+    STOP_SECONDS = 5,         /* a thread in an uninterruptible wait may never stop */
+    RECENT = 128,             /* spans */
+    PAGES_BEFORE_SHARED = 64, /* are read one by one: a few are read faster than shared memory is found */
 };
 
 #define LISTED_FOR UINT64_C(1000000000) /* nanoseconds, after which mappings are listed again in any case */
@@ -58,10 +60,14 @@ struct live {
     struct live_pages pages;
     struct span recent[RECENT]; /* of the question, by a page that was read of each: reads alternate between pages */
     uint64_t probe;             /* an address of readable memory */
+    int maps;                   /* /proc/PID/maps, for queries; -1 until it is needed */
     int memory;                 /* /proc/PID/mem, which stays that of the program that was opened */
     int statm;                  /* /proc/PID/statm: its first number changes when most mappings come and go */
     uint64_t size;              /* that number, when the mappings were last listed */
     uint64_t listed;            /* and when that was, in LISTED_FOR */
+    struct mapped_file *shared_file; /* the first of its kind, which is that of the runtime; NULL until it is needed */
+    struct shared_memory shared;     /* what it holds */
+    struct span recent_shared;       /* of that, if it is not empty */
     struct file_policy *policy;
     struct holder holder;
 };
@@ -87,12 +93,50 @@ static bool find_memory(struct target *target, uint64_t address, struct span *re
     return live_own_memory_at(target, address, ret);
 }
 
-static bool live_memory_at(struct target *target, uint64_t address, struct span *ret)
+/* Maps the file that the process shares with itself. That is tried once. */
+static void open_shared(struct live *live, struct mapped_file *file)
 {
-    struct span *recent = &live_of(target)->recent[address / PAGE_SIZE % RECENT];
-    if (address < recent->begin || address >= recent->end) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/maps", live->base.pid);
+    live->shared_file = file;
+    live->maps = open(path, O_RDONLY | O_CLOEXEC);
+    shared_memory_open(live->base.pid, live->maps, file->device, file->inode, &live->shared);
+}
+
+/* Finds the mapping of shared memory around an address. */
+static bool find_shared(struct live *live, uint64_t address, struct span *ret)
+{
+    const struct mapping *mapping;
+    *ret = live->recent_shared;
+    if (address >= ret->begin && address < ret->end)
+        return true;
+    if (live->policy->pread || live->pages.table.count < PAGES_BEFORE_SHARED ||
+        !(mapping = target_mapping_at(&live->base, address)) || !mapping->is_shared || !mapping->file ||
+        !shared_memory_is_path(mapping->path))
+        return false;
+    if (!live->shared_file)
+        open_shared(live, mapping->file);
+    uint64_t size = live->shared_file == mapping->file && mapping->offset < live->shared.size
+                        ? MIN(mapping->end - mapping->begin, live->shared.size - mapping->offset)
+                        : 0;
+    if (address - mapping->begin >= size)
+        return false;
+    *ret = live->recent_shared = (struct span){.begin = mapping->begin,
+                                               .end = mapping->begin + size,
+                                               .bytes = live->shared.bytes + mapping->offset,
+                                               .changing = true,
+                                               .shared = true};
+    return true;
+}
+
+/* `shared`: the span may be of shared memory. */
+static bool recent_memory_at(struct target *target, uint64_t address, bool shared, struct span *ret)
+{
+    struct live *live = live_of(target);
+    struct span *recent = &live->recent[address / PAGE_SIZE % RECENT];
+    if (address < recent->begin || address >= recent->end || (recent->shared && !shared)) {
         struct span found;
-        if (!find_memory(target, address, &found))
+        if (!(shared && find_shared(live, address, &found)) && !find_memory(target, address, &found))
             return false;
         *recent = found;
     }
@@ -100,9 +144,20 @@ static bool live_memory_at(struct target *target, uint64_t address, struct span 
     return true;
 }
 
+static bool live_memory_at(struct target *target, uint64_t address, struct span *ret)
+{
+    return recent_memory_at(target, address, false, ret);
+}
+
+static bool live_logged_at(struct target *target, uint64_t address, struct span *ret)
+{
+    return recent_memory_at(target, address, target->changes, ret);
+}
+
 static void forget_recent(struct live *live)
 {
     memset(live->recent, 0, sizeof live->recent);
+    live->recent_shared = (struct span){0};
 }
 
 static void live_begin_question(struct target *target)
@@ -134,6 +189,32 @@ static const char *live_gone(struct target *target)
                                                       : "the process has ended or executed another program";
 }
 
+/*
+ * Whether shared memory that was read is still mapped where it was, and what was read of it, from an item on, is the
+ * same. If it is not mapped there, the mappings are to be listed anew.
+ */
+static bool shared_unchanged(struct live *live, const struct read_log *log, size_t from)
+{
+    const struct logged_mapping *mapping = log->mappings.items, *end = mapping + log->mappings.count;
+    for (; mapping < end; mapping++) {
+        if (!shared_memory_is_mapped(&live->shared, live->maps, mapping->begin, mapping->end,
+                                     (uint64_t)(mapping->bytes - live->shared.bytes))) {
+            live->listed = 0;
+            return false;
+        }
+    }
+    struct span span = {0};
+    for (const struct logged_read *read = log->reads.items + from; read < log->reads.items + log->reads.count; read++) {
+        if (!read->bytes)
+            continue;
+        if ((read->address < span.begin || read->address >= span.end) && !find_shared(live, read->address, &span))
+            return false;
+        if (memcmp(span.bytes + (read->address - span.begin), read->bytes, read->size) != 0)
+            return false;
+    }
+    return true;
+}
+
 static bool live_unchanged(struct target *target, const struct read_log *log, size_t from)
 {
     struct live_pages *pages = &live_of(target)->pages;
@@ -141,7 +222,8 @@ static bool live_unchanged(struct target *target, const struct read_log *log, si
     if (differs)
         live_distrust_file(target, differs->address);
     /* Last: what was read until now is then of the program that was opened. */
-    return !differs && live_pages_unchanged(pages, target->question, log, from) && !live_gone(target);
+    return !differs && live_pages_unchanged(pages, target->question, log, from) &&
+           shared_unchanged(live_of(target), log, from) && !live_gone(target);
 }
 
 static void wait_for(sem_t *semaphore)
@@ -172,6 +254,9 @@ static void live_destroy(struct target *target)
     struct live *live = live_of(target);
     release_threads(live);
     live_pages_deinit(&live->pages);
+    shared_memory_close(&live->shared);
+    if (live->maps >= 0)
+        close(live->maps);
     if (live->memory >= 0)
         close(live->memory);
     if (live->statm >= 0)
@@ -263,7 +348,7 @@ static void unescape_newlines(char *path)
 /* A line of /proc/PID/maps: "begin-end perms offset dev inode   path". */
 struct maps_line {
     uint64_t begin, end, offset, inode, device;
-    bool writable;
+    bool writable, shared;
     char *path;
 };
 
@@ -296,6 +381,7 @@ static bool parse_line(char *line, struct maps_line *ret)
         strcspn(text, " ") != 4)
         return false;
     ret->writable = text[1] == 'w';
+    ret->shared = text[3] == 's';
     text += 5;
     if (!parse_number(&text, 16, ' ', &ret->offset) || !parse_number(&text, 16, ':', &major) ||
         !parse_number(&text, 16, ' ', &minor) || !parse_number(&text, 10, ' ', &ret->inode))
@@ -351,6 +437,7 @@ static bool parse_maps(struct live *live, char *text, struct mapping **ret, size
             .offset = line.offset,
             .path = file->path,
             .access = line.writable ? MAPPING_WRITABLE : MAPPING_READ_ONLY,
+            .is_shared = line.shared,
             .file = file,
         };
     }
@@ -624,6 +711,7 @@ static void live_resume(struct target *target)
 
 static const struct target_ops live_ops = {
     .memory_at = live_memory_at,
+    .logged_at = live_logged_at,
     .dumped_at = live_own_memory_at,
     .threads = live_threads,
     .process = live_process,
@@ -680,6 +768,7 @@ enum cdacq_status live_open(int pid, struct file_policy *policy, bool stop, bool
     live->base = (struct target){
         .ops = &live_ops, .kind = CDACQ_TARGET_PROCESS, .pid = pid, .changes = !stop && !record, .question = 1};
     live->pages.pid = pid;
+    live->maps = -1;
     live->memory = -1;
     live->statm = -1;
     live->policy = policy;

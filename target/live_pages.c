@@ -170,7 +170,7 @@ struct piece {
 /* The next piece of the items before `end`; `piece` is {items} at first. */
 static bool next_piece(struct piece *piece, const struct logged_read *end)
 {
-    while (piece->item < end && piece->done == piece->item->size) {
+    while (piece->item < end && (piece->item->bytes || piece->done == piece->item->size)) { /* not of shared memory */
         piece->item++;
         piece->done = 0;
     }
@@ -280,7 +280,8 @@ bool live_pages_unchanged(struct live_pages *pages, uint64_t now, const struct r
     struct checked_pages *checked = &pages->checked;
     if (log->incomplete)
         return false;
-    if (from >= log->reads.count)
+    struct piece first = {.item = log->reads.items + from};
+    if (from >= log->reads.count || !next_piece(&first, log->reads.items + log->reads.count))
         return true;
     if (!pages->scratch && !(pages->scratch = malloc(CHECK_BYTES)))
         return false;

@@ -78,8 +78,10 @@ static bool reader_seek(struct reader *reader, uint64_t address)
     struct span span = reader->constant;
     const struct target_ops *ops = reader->target->ops;
     bool known = address >= span.begin && address < span.end;
-    if (!known && !(reader->dumped_only ? ops->dumped_at(reader->target, address, &span)
-                                        : ops->memory_at(reader->target, address, &span)))
+    bool logged = reader->log && ops->logged_at;
+    if (!known && !(reader->dumped_only ? ops->dumped_at
+                    : logged            ? ops->logged_at
+                                        : ops->memory_at)(reader->target, address, &span))
         return false;
     if (!reader->hint.changing)
         reader->constant = reader->hint;
@@ -87,15 +89,22 @@ static bool reader_seek(struct reader *reader, uint64_t address)
     reader->is_noted = reader->target->recording || (span.changing && reader->log);
     if (!span.changing && reader->log)
         note_file(reader, address);
+    if (span.shared && reader->log)
+        read_log_add_mapping(reader->log, &(struct logged_mapping){span.begin, span.end, span.bytes});
     return true;
 }
 
-static void note_read(struct reader *reader, uint64_t address, size_t size)
+/* Notes a read of `bytes`. Returns them or, of shared memory, a copy; NULL if there is no memory for that. */
+static const uint8_t *note_read(struct reader *reader, uint64_t address, const uint8_t *bytes, size_t size)
 {
     if (reader->target->recording)
         target_record(reader->target, address, size);
-    if (reader->hint.changing && reader->log && size)
-        read_log_add(reader->log, address, size);
+    if (!reader->hint.changing || !reader->log || !size)
+        return bytes;
+    if (reader->hint.shared)
+        return read_log_copy(reader->log, address, bytes, size);
+    read_log_add(reader->log, address, size);
+    return bytes;
 }
 
 /* The bytes at `address` if `size` of them are in one span, otherwise NULL. */
@@ -107,9 +116,17 @@ static inline const uint8_t *span_bytes(struct reader *reader, uint64_t address,
     if (UNLIKELY(hint->end - address < size))
         return NULL;
     reader->task.unverified |= hint->unverified;
-    if (UNLIKELY(reader->is_noted))
-        note_read(reader, address, size);
-    return hint->bytes + (address - hint->begin);
+    const uint8_t *bytes = hint->bytes + (address - hint->begin);
+    return UNLIKELY(reader->is_noted) ? note_read(reader, address, bytes, size) : bytes;
+}
+
+/* Moves the hint to the span around `address`, and returns the number of its bytes from there on; 0 if it is missing. */
+static inline uint64_t reach(struct reader *reader, uint64_t address)
+{
+    const struct span *hint = &reader->hint;
+    if ((address < hint->begin || address >= hint->end) && !reader_seek(reader, address))
+        return 0;
+    return hint->end - address;
 }
 
 /* Copies span by span. Returns the number of bytes before the first missing one. */
@@ -117,11 +134,12 @@ static size_t copy_spans(struct reader *reader, uint64_t address, uint8_t *buffe
 {
     size_t done = 0;
     while (done < size) {
-        uint64_t at = address + done;
-        if (at < address || !span_bytes(reader, at, 1))
+        uint64_t at = address + done, there = at < address ? 0 : reach(reader, at);
+        size_t n = (size_t)MIN(there, (uint64_t)(size - done));
+        const uint8_t *bytes = n ? span_bytes(reader, at, n) : NULL;
+        if (!bytes)
             break;
-        size_t n = (size_t)MIN(reader->hint.end - at, (uint64_t)(size - done));
-        memcpy(buffer + done, span_bytes(reader, at, n), n);
+        memcpy(buffer + done, bytes, n);
         done += n;
     }
     return done;
@@ -261,15 +279,19 @@ static bool window_grow(struct reader *reader, struct window *copy, size_t size,
 static bool window_copy(struct reader *reader, uint64_t address, uint64_t size, const char *what, struct window *copy)
 {
     for (size_t done = 0; done < size;) {
-        if (!span_bytes(reader, address + done, 1)) {
+        size_t n = (size_t)MIN(reach(reader, address + done), size - done);
+        if (!n) {
             reader_fail(reader, CDACQ_ERR_MEMORY, address + done, what);
             return false;
         }
-        size_t n = (size_t)MIN(reader->hint.end - (address + done), size - done);
         size_t room = (size_t)MIN(MAX((uint64_t)(done + n), (uint64_t)done * 2), size);
         if (room > copy->size && !window_grow(reader, copy, room, what))
             return false;
         size_t got = copy_spans(reader, address + done, (uint8_t *)copy->owned + done, copy->size - done);
+        if (!got) {
+            reader_fail(reader, CDACQ_ERR_NOMEM, address + done, what);
+            return false;
+        }
         done += got;
         if (got / COPIED_FOR_A_UNIT > reader->task.fuel) {
             reader_charge(reader, UINT32_MAX);
@@ -317,12 +339,12 @@ bool reader_string(struct reader *reader, uint64_t address, size_t max, char **r
             reader_fail(reader, CDACQ_ERR_CORRUPT, address, "unterminated string");
             break;
         }
-        if (!span_bytes(reader, address + length, 1)) {
+        size_t n = (size_t)MIN(reach(reader, address + length), (uint64_t)MIN(max - length, (size_t)256));
+        const uint8_t *bytes = n ? span_bytes(reader, address + length, n) : NULL;
+        if (!bytes) {
             reader_fail(reader, CDACQ_ERR_MEMORY, address + length, "string");
             break;
         }
-        size_t n = (size_t)MIN(reader->hint.end - (address + length), (uint64_t)MIN(max - length, (size_t)256));
-        const uint8_t *bytes = span_bytes(reader, address + length, n);
         const uint8_t *nul = memchr(bytes, 0, n);
         size_t used = nul ? (size_t)(nul - bytes) : n;
         char *larger = realloc(string, length + used + 1);

@@ -27,6 +27,7 @@ struct span {
     const uint8_t *bytes; /* at `begin` */
     bool unverified;      /* they come from a file that nothing in the target could confirm */
     bool changing;        /* the process may change them */
+    bool shared;          /* it may change them even now: they are copied, and only the copy is looked at */
 };
 
 enum mapping_access { MAPPING_UNKNOWN, MAPPING_READ_ONLY, MAPPING_WRITABLE };
@@ -37,6 +38,7 @@ struct mapping {
     uint64_t offset; /* in the file, bytes */
     const char *path;
     enum mapping_access access;
+    bool is_shared;           /* what is written to it is written to the file; only known of running processes */
     struct mapped_file *file; /* NULL where there is none */
     uint64_t reach;           /* the highest end, as a file offset, of it and those before it in file->mappings */
 };
@@ -106,7 +108,9 @@ struct target_ops {
     enum cdacq_status (*threads)(struct target *target, struct threads *ret, struct cdacq_error *err);
     /* Fills in a zeroed struct. NULL where nothing is known. */
     void (*process)(struct target *target, struct target_process *ret);
-    /* The next seven are of a process, and NULL for memory that does not change. */
+    /* The next eight are of a process, and NULL for memory that does not change. */
+    /* As memory_at, for a reader with a log: the span may be of shared memory. */
+    bool (*logged_at)(struct target *target, uint64_t address, struct span *ret);
     void (*begin_question)(struct target *target);
     void (*refresh)(struct target *target);
     /* Stops the process, which runs, and begins a question. `as_core`: its memory does not change any more. */

@@ -15,6 +15,9 @@ struct arena {
 
 void arena_deinit(struct arena *arena);
 
+/* Frees what was allocated. The memory of one chunk is kept for what will be. */
+void arena_clear(struct arena *arena);
+
 /* `size` bytes, aligned for pointers and 64-bit integers, not initialised. NULL when out of memory. */
 void *arena_allocate(struct arena *arena, size_t size);
 

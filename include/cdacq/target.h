@@ -31,8 +31,9 @@ enum cdacq_open_flags {
      */
     CDACQ_OPEN_PARTIAL = 1 << 3,
     /*
-     * Read the core, and the files that replace what it lacks, with pread into private memory; map nothing. For
-     * programs that must not die of SIGBUS when such a file is truncated: bytes that then are gone are missing
+     * Read the core, and the files that replace what it lacks, with pread into private memory; map nothing, nor the
+     * memfd in which a running process keeps memory. For programs that must not die of SIGBUS when such a file is
+     * truncated: bytes that then are gone are missing
      * (MEMORY), bytes read before remain. Pages of the core are kept as they are read, at most 1 GiB; a replacement
      * file is read whole, at most 1 GiB of it.
      */

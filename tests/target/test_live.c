@@ -12,6 +12,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -364,6 +365,151 @@ START_TEST(many_scattered_reads_are_compared)
     scattered[(PLACES - 1) * APART] = 2;
     ck_assert(!target_unchanged(target, &log, 0));
     read_log_deinit(&log);
+}
+END_TEST
+
+/* ---- Memory that a process shares with itself ---- */
+
+enum { SHARED_PAGES = 128, SHARED_SIZE = SHARED_PAGES * 4096 };
+
+/* Maps a memfd that is twice as large, and holds the same twice. */
+static uint8_t *map_shared(int *ret_fd)
+{
+    *ret_fd = memfd_create("doublemapper", MFD_CLOEXEC);
+    ck_assert_int_eq(ftruncate(*ret_fd, 2 * SHARED_SIZE), 0);
+    uint8_t *bytes = mmap(NULL, SHARED_SIZE + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ck_assert_ptr_ne(bytes, MAP_FAILED);
+    for (int i = 1; i >= 0; i--) {
+        ck_assert_ptr_ne(
+            mmap(bytes, SHARED_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, *ret_fd, i * SHARED_SIZE),
+            MAP_FAILED);
+        for (uint32_t at = 0; at < SHARED_SIZE; at += 4)
+            memcpy(bytes + at, &at, 4);
+    }
+    return bytes;
+}
+
+/* Begins a question of this process, and reads in each page. Whether shared memory was used. */
+static bool read_shared(struct reader *reader, struct read_log *log, const uint8_t *bytes)
+{
+    target_begin_question(target);
+    reader_forget(reader, log);
+    read_log_clear(log);
+    for (uint32_t i = 0; i < SHARED_PAGES - 1; i++)
+        ck_assert_uint_eq(read_u32(reader, (uintptr_t)bytes + i * 4096 + 8), i * 4096 + 8);
+    ck_assert_uint_eq(log->reads.count, SHARED_PAGES - 1);
+    return log->reads.items[log->reads.count - 1].bytes;
+}
+
+static void open_self(struct reader *reader)
+{
+    child = getpid();
+    open_live(false);
+    child = 0;
+    reader_init(reader, target, 8, false);
+}
+
+/* PROCMAP_QUERY is of Linux 6.11. */
+static bool kernel_has_queries(void)
+{
+    struct utsname name;
+    int major = 0, minor = 0;
+    ck_assert_int_eq(uname(&name), 0);
+    ck_assert_int_eq(sscanf(name.release, "%d.%d", &major, &minor), 2);
+    return major > 6 || (major == 6 && minor >= 11);
+}
+
+START_TEST(shared_memory_is_read_in_place)
+{
+    struct read_log log = {0};
+    struct reader reader;
+    struct window window;
+    int fd;
+    uint8_t *bytes = map_shared(&fd), *last = bytes + SHARED_SIZE - 2 * 4096;
+    memset(bytes + SHARED_SIZE, 7, 8); /* other memory follows */
+    open_self(&reader);
+    ck_assert_int_eq(read_shared(&reader, &log, bytes), kernel_has_queries());
+    ck_assert_ptr_null(log.reads.items[0].bytes); /* of a few pages, it is not looked for */
+    ck_assert(target_unchanged(target, &log, 0));
+    size_t reads = log.reads.count;
+    const uint32_t *view = (const void *)reader_try_view(&reader, (uintptr_t)last + 8, 4);
+    ck_assert_ptr_nonnull(view);
+    ck_assert_uint_eq(log.reads.count, reads); /* it repeats a read */
+    bytes[SHARED_SIZE - 1] = 1;                /* was not read */
+    ck_assert(target_unchanged(target, &log, 0));
+    last[8] ^= 1;
+    ck_assert_uint_eq(*view, SHARED_SIZE - 2 * 4096 + 8); /* the process cannot change what was read */
+    ck_assert_uint_eq(read_u32(&reader, (uintptr_t)last + 8), *view);
+    ck_assert(!target_unchanged(target, &log, 0));
+    ck_assert(target_unchanged(target, &log, reads)); /* nothing was read from there on */
+    last[8] ^= 1;
+    ck_assert(target_unchanged(target, &log, 0));
+    ck_assert_uint_eq(read_u64(&reader, (uintptr_t)bytes + SHARED_SIZE - 4) >> 32, 0x07070707);
+    ck_assert(reader_window(&reader, (uintptr_t)last - 4096, 4096 + 8, "window", &window));
+    ck_assert_mem_eq(window.bytes, last - 4096, 4096 + 8);
+    window_deinit(&window);
+    ck_assert(target_unchanged(target, &log, 0));
+    last[4]++;
+    ck_assert(!target_unchanged(target, &log, 0));
+    read_log_deinit(&log);
+    munmap(bytes, SHARED_SIZE + 4096);
+    close(fd);
+}
+END_TEST
+
+/* Another part of the file that holds the same is mapped in its place, all of it or only some pages. */
+START_TEST(shared_memory_that_moves_has_changed)
+{
+    struct read_log log = {0};
+    struct reader reader;
+    int fd;
+    uint8_t *bytes = map_shared(&fd);
+    size_t page = _i ? SHARED_SIZE - 2 * 4096 : 0;
+    open_self(&reader);
+    bool is_shared = read_shared(&reader, &log, bytes);
+    ck_assert(target_unchanged(target, &log, 0));
+    ck_assert_ptr_ne(mmap(bytes + page, SHARED_SIZE - page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
+                          SHARED_SIZE + (off_t)page),
+                     MAP_FAILED);
+    ck_assert(target_unchanged(target, &log, 0) == !is_shared); /* pages that were read hold the same bytes */
+    target_refresh(target);
+    read_shared(&reader, &log, bytes);
+    ck_assert(target_unchanged(target, &log, 0));
+    bytes[SHARED_SIZE - 2 * 4096 + 8] ^= 1;
+    ck_assert(!target_unchanged(target, &log, 0));
+    bytes[SHARED_SIZE - 2 * 4096 + 8] ^= 1;
+    ck_assert(target_unchanged(target, &log, 0));
+    munmap(bytes, SHARED_SIZE);
+    ck_assert(!target_unchanged(target, &log, 0));
+    munmap(bytes + SHARED_SIZE, 4096);
+    read_log_deinit(&log);
+    close(fd);
+}
+END_TEST
+
+/* Whoever must not die of SIGBUS does not map the file, and nobody reads it beyond its end. */
+START_TEST(shared_memory_is_not_always_mapped)
+{
+    enum { PREAD, CLOSED, SHORT };
+    struct read_log log = {0};
+    struct reader reader;
+    int fd;
+    uint8_t *bytes = map_shared(&fd);
+    policy.pread = _i == PREAD;
+    if (_i == SHORT)
+        ck_assert_int_eq(ftruncate(fd, SHARED_SIZE - 4096), 0);
+    else if (_i == CLOSED)
+        close(fd);
+    open_self(&reader);
+    ck_assert(read_shared(&reader, &log, bytes) == (_i == SHORT && kernel_has_queries()));
+    reader_begin(&reader, 100);
+    read_u8(&reader, (uintptr_t)bytes + SHARED_SIZE - 4096);
+    ck_assert(reader_failed(&reader) == (_i == SHORT));
+    ck_assert(target_unchanged(target, &log, 0));
+    read_log_deinit(&log);
+    munmap(bytes, SHARED_SIZE + 4096);
+    if (_i != CLOSED)
+        close(fd);
 }
 END_TEST
 
@@ -1085,6 +1231,7 @@ static Suite *suite(void)
         a_page_is_read_once,
         a_question_reads_anew_and_notices_changes,
         many_scattered_reads_are_compared,
+        shared_memory_is_read_in_place,
         records_when_asked,
         reads_its_own_process,
         mappings_as_the_kernel_reports_them,
@@ -1126,6 +1273,8 @@ static Suite *suite(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     for (size_t i = 0; i < ARRAY_SIZE(tests); i++)
         tcase_add_test(tc, tests[i]);
+    tcase_add_loop_test(tc, shared_memory_that_moves_has_changed, 0, 2);
+    tcase_add_loop_test(tc, shared_memory_is_not_always_mapped, 0, 3);
     suite_add_tcase(s, tc);
     if (getenv("CDACQ_VALGRIND")) {
         puts("left out under valgrind: what needs ptrace");
