@@ -24,9 +24,17 @@ enum {
     AUXV_MAX = 4096,                    /* bytes of NT_AUXV; Linux writes some 20 entries of two words */
 };
 
+/* Memory that is to lie beyond the end of the file. */
+struct cut {
+    uint64_t begin, end;
+};
+
+DEFINE_VECTOR(cuts, struct cut);
+
 struct core {
     struct target base;
     struct segments segments;
+    struct cuts cuts;     /* sorted by begin, once the headers were read */
     const uint8_t *bytes; /* the whole file; NULL where `fd` is read instead */
     size_t size;
     int fd; /* -1 where the file is mapped */
@@ -69,6 +77,7 @@ static void core_destroy(struct target *target)
 {
     struct core *core = core_of(target);
     segments_deinit(&core->segments);
+    cuts_deinit(&core->cuts);
     mapped_files_deinit(target);
     target_deinit(target);
     if (core->bytes)
@@ -121,6 +130,13 @@ static bool core_dumped_at(struct target *target, uint64_t address, struct span 
     struct core *core = core_of(target);
     const struct segment *segment = segments_find(&core->segments, address);
     return segment && is_dumped(core, segment) && dumped_memory_at(core, segment, address, ret) && !ret->unverified;
+}
+
+static bool core_is_cut_at(const struct target *target, uint64_t address)
+{
+    const struct cuts *cuts = &((const struct core *)target)->cuts;
+    size_t after = lower_bound(i, cuts->count, cuts->items[i].begin <= address);
+    return after && address < cuts->items[after - 1].end;
 }
 
 static bool core_memory_at(struct target *target, uint64_t address, struct span *ret)
@@ -182,6 +198,7 @@ static void core_process(struct target *target, struct target_process *ret)
 
 static const struct target_ops core_ops = {
     .memory_at = core_memory_at,
+    .is_cut_at = core_is_cut_at,
     .dumped_at = core_dumped_at,
     .threads = core_list_threads,
     .process = core_process,
@@ -386,7 +403,11 @@ static enum cdacq_status read_load(struct core *core, const struct elf_segment *
             .writable = (header->flags & PF_W) != 0,
         };
     uint64_t available = header->offset < core->size ? core->size - header->offset : 0;
-    core->base.truncated |= size > available;
+    if (size > available) {
+        core->base.truncated = true;
+        if (!cuts_append(&core->cuts, (struct cut){header->vaddr + available, header->vaddr + size}))
+            return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the core's segments");
+    }
     size = MIN(size, available);
     if (!size)
         return CDACQ_OK;
@@ -454,6 +475,7 @@ static enum cdacq_status read_segments(struct core *core, const char *path, stru
             status = read_notes(core, &header, err);
     }
     sort_loads(loads);
+    sort_u64(core->cuts.items, core->cuts.count, sizeof *core->cuts.items);
     return status;
 }
 

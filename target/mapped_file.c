@@ -519,6 +519,10 @@ void file_candidate_add_constant(struct file_candidate *candidate, uint64_t begi
 void mapped_file_explain(const struct target *target, uint64_t address, char *buffer, size_t size)
 {
     buffer[0] = '\0';
+    if (target->ops->is_cut_at && target->ops->is_cut_at(target, address)) {
+        snprintf(buffer, size, "; the core ends before it: copy it again, or take it again with enough room");
+        return;
+    }
     const struct mapping *mapping = target_mapping_at(target, address);
     if (!mapping || !mapping->path)
         return;

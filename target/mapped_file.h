@@ -144,8 +144,8 @@ const struct file_identity *mapped_file_identity(struct mapped_file *file, file_
 void mapped_files_deinit(struct target *target);
 
 /*
- * Writes why there is no memory at `address`: the file that it belongs to and what is wrong with that. Empty where
- * nothing is known.
+ * Writes why there is no memory at `address`: the core ends before it, or the file that it belongs to and what is wrong
+ * with that. Empty where nothing is known.
  */
 void mapped_file_explain(const struct target *target, uint64_t address, char *buffer, size_t size);
 

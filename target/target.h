@@ -104,6 +104,8 @@ struct target_ops {
     bool (*memory_at)(struct target *target, uint64_t address, struct span *ret);
     /* As memory_at, but without files standing in. */
     bool (*dumped_at)(struct target *target, uint64_t address, struct span *ret);
+    /* Whether a core that ends early was to have this byte. NULL: there is no such core. */
+    bool (*is_cut_at)(const struct target *target, uint64_t address);
     /* Fills the list of threads (target/threads.h). NULL where there are none. */
     enum cdacq_status (*threads)(struct target *target, struct threads *ret, struct cdacq_error *err);
     /* Fills in a zeroed struct. NULL where nothing is known. */

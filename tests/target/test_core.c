@@ -373,6 +373,32 @@ START_TEST(a_long_count_that_is_cut_off)
 }
 END_TEST
 
+/* Of memory that a core was to have, and that is cut off, the reason is told; of other memory, nothing is known. */
+START_TEST(memory_that_is_cut_off)
+{
+    static const uint8_t bytes[4096];
+    struct reader reader;
+    elf_core_load(&core, 0x30000, bytes, sizeof bytes, sizeof bytes, PF_R);
+    elf_core_load(&core, 0x20000, bytes, sizeof bytes, sizeof bytes, PF_R);
+    elf_core_load(&core, 0x10000, bytes, sizeof bytes, 2 * sizeof bytes, PF_R);
+    build();
+    static const struct {
+        uint64_t address;
+        bool cut;
+    } missing[] = {{0x20064, true}, {0x20fff, true},  {0x10000, true},
+                   {0x10fff, true}, {0x11000, false}, {0x21000, false}};
+    ck_assert_int_eq(open_bytes(file, core.segments[1].offset + 100), CDACQ_OK);
+    ck_assert_int_eq(byte_at(0x30fff), 0);
+    ck_assert_int_eq(byte_at(0x20063), 0);
+    for (size_t i = 0; i < ARRAY_SIZE(missing); i++) {
+        reader_init(&reader, target, 8, false);
+        read_u8(&reader, missing[i].address);
+        ck_assert_int_eq(reader_status(&reader, &error), CDACQ_ERR_MEMORY);
+        ck_assert_msg(!strstr(error.message, "; the core ends before it") == !missing[i].cut, "%s", error.message);
+    }
+}
+END_TEST
+
 START_TEST(a_long_count_that_lies)
 {
     static const uint32_t counts[] = {0, 2, 3, 100, PN_XNUM, 0x00400001, 0x7fffffff, UINT32_MAX};
@@ -1314,6 +1340,7 @@ static Suite *suite(void)
         numbers_that_overflow,
         few_segments_counted_the_long_way,
         a_long_count_that_is_cut_off,
+        memory_that_is_cut_off,
         a_long_count_that_lies,
         too_many_segments,
         cut_in_the_notes,
