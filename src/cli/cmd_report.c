@@ -56,10 +56,10 @@ static int add_deadlock(const struct cdacq_deadlock *deadlock, void *context)
     return 0;
 }
 
-/* Runtimes whose locks this build cannot read have a report without. */
+/* Runtimes whose locks this build cannot read have a report without. `error`: of creating the graph, if that failed. */
 static void find_waits(struct report *report, struct cdacq_error *error)
 {
-    if (report->graph && cdacq_wait_graph_complete(report->graph, error) < 0)
+    if (!report->graph || cdacq_wait_graph_complete(report->graph, error) < 0)
         report->waits_problem = error->message;
     (void)cdacq_wait_graph_visit_deadlocks(report->graph, add_deadlock, report, NULL);
 }
@@ -197,7 +197,11 @@ static int write_report(const struct invocation *invocation, struct report *repo
     if (!output_close(&out))
         return EXIT_FAILED;
     tell_doubts(invocation, report);
-    if (says_nothing)
+    if (says_nothing && report->waits_problem)
+        notice("%s: nothing says that the process died; a deadlock may have been missed (%s); without --brief, there "
+               "is more",
+               report->target_name, report->waits_problem);
+    else if (says_nothing)
         notice("%s: nothing says that the process died, and no deadlock was found; without --brief, there is more",
                report->target_name);
     return report_is_complete(report) ? EXIT_ANSWERED : EXIT_PARTLY;
@@ -218,7 +222,7 @@ static int make_report(const struct invocation *invocation, struct cdacq_target 
     struct cdacq_error error, waits_error, nested_error;
     cdacq_target_get_info(target, &report.facts, NULL);
     cdacq_target_get_process_info(target, &report.process, NULL);
-    (void)cdacq_wait_graph_create(session, &report.graph, NULL);
+    (void)cdacq_wait_graph_create(session, &report.graph, &waits_error);
     progress_begin(&work.progress, "threads", -1);
     expect_threads(&work.progress, session);
     enum cdacq_status status = cdacq_session_visit_threads(session, visit_thread, &work, &error);

@@ -113,12 +113,12 @@ bool folder_file_begin(const struct output_folder *folder, int in, const char *p
 bool folder_file_end(const struct output_folder *folder, struct folder_file *file, bool wanted)
 {
     bool done = output_close(&file->out);
-    watchdog_remove(AT_FDCWD, NULL);
     if (done && wanted)
         done = renameat(file->folder, file->part, file->folder, file->name) == 0 ||
                output_folder_complain(folder, file->path);
     if (!done || !wanted)
         (void)unlinkat(file->folder, file->part, 0);
+    watchdog_remove(AT_FDCWD, NULL);
     return done;
 }
 

@@ -175,6 +175,8 @@ void report_write_signature_json(struct report *report)
     json_note(w, "exception_type", exception.type);
     write_signature(report, w);
     json_bool(w, "complete", report_is_complete(report));
+    if (report->cause == REPORT_ALIVE && !report->deadlocks.count) /* perhaps one was missed */
+        json_note(w, "waits_problem", report->waits_problem);
     json_end_object(w);
     json_end_line(w);
 }

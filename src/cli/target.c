@@ -130,6 +130,15 @@ static enum cdacq_status open_core(const char *name, const struct cdacq_options 
     return status;
 }
 
+/* A folder that is not there is an empty one, except that somebody may have mistyped its name. */
+static void check_folders(const char *option, const char *const *folders)
+{
+    struct stat stat_of;
+    for (; folders && *folders; folders++)
+        if (stat(*folders, &stat_of) < 0 || (!S_ISDIR(stat_of.st_mode) && (errno = ENOTDIR)))
+            notice("%s %s: %s; no file is looked for there", option, *folders, strerror(errno));
+}
+
 struct cdacq_target *target_open(const char *name, const struct cdacq_options *given)
 {
     struct cdacq_options with_progress = *given, *options = &with_progress;
@@ -141,6 +150,8 @@ struct cdacq_target *target_open(const char *name, const struct cdacq_options *g
     struct cdacq_error error;
     enum cdacq_status status;
     watchdog_set(0); /* a file may be on a slow disk */
+    check_folders("--sysroot", options->sysroots);
+    check_folders("--module-path", options->module_paths);
     if (target_is_stdin(name)) {
         if (isatty(STDIN_FILENO)) {
             message("standard input is a terminal; redirect a core to it");

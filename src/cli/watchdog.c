@@ -33,6 +33,14 @@ static unsigned long switches_of_wait(const char *path)
     return strstr(text, state) && switches ? strtoul(switches + sizeof count - 1, NULL, 10) : 0;
 }
 
+/* As a signal handler may. */
+static void remove_incomplete(void)
+{
+    const char *incomplete = atomic_load(&incomplete_name);
+    if (incomplete)
+        (void)unlinkat(atomic_load(&incomplete_folder), incomplete, 0);
+}
+
 /*
  * Nothing that the main thread holds can be freed. The message does not go through console.h, whose lock that thread
  * may hold. Only calls that a signal handler may make.
@@ -40,12 +48,10 @@ static unsigned long switches_of_wait(const char *path)
 static _Noreturn void give_up(const char *line)
 {
     static const char clear[] = "\r\033[K";
-    const char *incomplete = atomic_load(&incomplete_name);
     if (isatty(STDERR_FILENO))
         (void)!write(STDERR_FILENO, clear, sizeof clear - 1);
     (void)!write(STDERR_FILENO, line, strlen(line));
-    if (incomplete)
-        (void)unlinkat(atomic_load(&incomplete_folder), incomplete, 0);
+    remove_incomplete();
     _exit(EXIT_FAILED);
 }
 
@@ -111,8 +117,20 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
     raise(number);
 }
 
-void watchdog_catch_bus_errors(void)
+static void on_end(int number)
 {
-    struct sigaction action = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO};
-    sigaction(SIGBUS, &action, NULL);
+    remove_incomplete();
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+void watchdog_catch_signals(void)
+{
+    static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction bus_error = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO}, end = {.sa_handler = on_end},
+                     now;
+    sigaction(SIGBUS, &bus_error, NULL);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (sigaction(ends[i], NULL, &now) == 0 && now.sa_handler == SIG_DFL) /* nohup ignores SIGHUP */
+            sigaction(ends[i], &end, NULL);
 }

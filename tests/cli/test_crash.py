@@ -69,6 +69,19 @@ class Crash(unittest.TestCase):
             self.assertEqual(row["exception_type"], "System.Reflection.TargetInvocationException")
             self.assertEqual((row["cause"], row["complete"]), ("unhandled", True))
 
+    def test_what_may_be_missed(self):
+        """A core without the memory of the locks: nobody can say that there is no deadlock."""
+        core = os.path.join(TESTS, "fixtures", "net10-x64", "core")
+        self.assertRegex(run("report", "--brief", core).stderr, r"a deadlock may have been missed \(SyncBlockCache is not")
+        self.assertIn("SyncBlockCache", json.loads(run("report", "--signature", "--json", core).stdout)["waits_problem"])
+
+    def test_folders_that_are_not_there(self):
+        with tempfile.NamedTemporaryFile() as file:
+            done = run("report", "--brief", self.cores[0], "--sysroot", "/no/such\n", "--module-path", file.name)
+            self.assertEqual((done.returncode, done.stderr),
+                             (0, "cdacq: --sysroot /no/such\\x0a: No such file or directory; no file is looked for there\n"
+                                 f"cdacq: --module-path {file.name}: Not a directory; no file is looked for there\n"))
+
     def test_stacks_are_complete(self):
         for core in self.cores:
             done = run("stack", "--json", core)

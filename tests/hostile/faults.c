@@ -1,12 +1,14 @@
 /*
  * faults.c: a library to preload, which lets one call fail: CDACQ_FAULT is CALL:NUMBER, such as malloc:17 or read:3,
  * and CDACQ_FAULT_LOG names a file to which the number of calls is written at the end. Calls are counted from 1, by
- * kind, once main() is near: what the dynamic linker and the C library do before is not counted.
+ * kind, once main() is near: what the dynamic linker and the C library do before is not counted. With
+ * CDACQ_FAULT_SIGNAL, the call does not fail, but that signal arrives before it.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -19,12 +21,16 @@
 
 static char kind[32];
 static long number, count;
+static int signal_number; /* 0: none */
 static bool ready;
 
 /* Whether this call is the one. */
 static bool fails(const char *call)
 {
-    return ready && strcmp(call, kind) == 0 && __atomic_add_fetch(&count, 1, __ATOMIC_RELAXED) == number;
+    bool is_it = ready && strcmp(call, kind) == 0 && __atomic_add_fetch(&count, 1, __ATOMIC_RELAXED) == number;
+    if (is_it && signal_number)
+        raise(signal_number);
+    return is_it && !signal_number;
 }
 
 __attribute__((constructor)) static void begin(void)
@@ -34,6 +40,7 @@ __attribute__((constructor)) static void begin(void)
         return;
     memcpy(kind, fault, (size_t)(colon - fault));
     number = atol(colon + 1);
+    signal_number = getenv("CDACQ_FAULT_SIGNAL") ? atoi(getenv("CDACQ_FAULT_SIGNAL")) : 0;
     ready = true;
 }
 

@@ -115,6 +115,18 @@ class Faults(unittest.TestCase):
                 if got[0] == 2 or len(got[2]) < len(whole):
                     self.assertTrue(got[1], what)
 
+    def test_interrupted(self):
+        """A signal ends the tool while it writes a file: only whole files are left."""
+        for number, fault in ((signal.SIGINT, "renameat:1"), (signal.SIGTERM, "renameat:2"), (signal.SIGHUP, "write:1")):
+            with tempfile.TemporaryDirectory() as out:
+                environment = dict(os.environ, LD_PRELOAD=LIBRARY, CDACQ_FAULT=fault, CDACQ_FAULT_SIGNAL=str(int(number)))
+                done = subprocess.run([TOOL, "symfs", str(PLAIN), out], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                      timeout=60, check=False, env=environment)
+                what = (fault, done.stderr[-500:])
+                self.assertEqual(done.returncode, -number, what)
+                parts = [name for _, _, names in os.walk(out) for name in names if ".cdacq-part-" in name]
+                self.assertEqual(parts, [], what)
+
     def undump(self, core, folder):
         """A process with the memory of a core, or None where its addresses are taken."""
         program = os.path.join(os.environ.get("CDACQ_BUILD_DIR", "build/dev"), "tests", "undump")
