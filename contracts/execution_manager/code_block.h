@@ -22,14 +22,14 @@ struct code_block {
     uint64_t runtime_functions; /* of the method's hot code: the first one's address */
     uint32_t runtime_function_count;
     uint32_t cold_function_count;
-    uint64_t cold_functions; /* the first one's address */
+    uint64_t cold_functions;   /* the first one's address */
+    uint64_t prepared_unknown; /* of ReadyToRun code without method_desc: where the map that may have it is missing */
     uint32_t entry;
-    uint16_t component;    /* index among the assemblies of a composite image */
-    uint8_t kind;          /* enum cdacq_code_kind */
-    uint8_t entry_kind;    /* enum method_entry_kind: what `entry` is */
-    bool cold;             /* ip is in the cold part */
-    bool unverified;       /* this rests on a file that nothing confirmed */
-    bool prepared_unknown; /* of ReadyToRun code: method_desc is 0 because the map that may have it cannot be read */
+    uint16_t component; /* index among the assemblies of a composite image */
+    uint8_t kind;       /* enum cdacq_code_kind */
+    uint8_t entry_kind; /* enum method_entry_kind: what `entry` is */
+    bool cold;          /* ip is in the cold part */
+    bool unverified;    /* this rests on a file that nothing confirmed */
 };
 
 static inline bool code_block_is_method(const struct code_block *block)

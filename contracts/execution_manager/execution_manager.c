@@ -83,8 +83,13 @@ static uint64_t method_desc_of(struct execution_manager *manager, struct field_r
         return read_field(reader, entry, F_PortableEntryPoint_MethodDesc);
     if (!execution_manager_section(manager, reader, entry, &section) || section.stub_kind)
         return 0;
-    if (jit_manager_of(&section)->method_kind != CDACQ_CODE_UNKNOWN)
-        return find_in(manager, reader, &section, entry, &block) ? block.method_desc : 0;
+    if (jit_manager_of(&section)->method_kind != CDACQ_CODE_UNKNOWN) {
+        if (!find_in(manager, reader, &section, entry, &block))
+            return 0;
+        return block.prepared_unknown ? reader_fail(&reader->raw, CDACQ_ERR_MEMORY, block.prepared_unknown,
+                                                    "ReadyToRunInfo.EntryPointToMethodDescMap")
+                                      : block.method_desc;
+    }
     /* Ranges without methods hold precodes and other stubs side by side; the code shows which it is. */
     if (!manager->precode_stubs)
         return reader_fail(&reader->raw, CDACQ_ERR_CONTRACT, entry, "PrecodeStubs");

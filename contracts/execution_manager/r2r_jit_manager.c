@@ -78,7 +78,7 @@ static bool find_prepared(const struct r2r_image *image, struct field_reader *re
     uint32_t types = 1u << LAYOUT_RuntimeTypeSystem | 1u << LAYOUT_Loader | 1u << LAYOUT_EcmaMetadata;
     uint64_t method_desc = 0;
     uint32_t start = function + 1;
-    bool unknown; /* the tables say more */
+    uint64_t unknown; /* the tables say more */
     if ((reader->layout->usable & types) != types)
         return false;
     unsigned tries = has_funclets(reader) ? PREPARED_FUNCLETS_MAX : 1;

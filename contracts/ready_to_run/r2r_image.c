@@ -59,11 +59,13 @@ static uint64_t mapped_method_desc(const struct r2r_image *image, struct field_r
 }
 
 uint64_t r2r_image_method_desc(const struct r2r_image *image, struct field_reader *reader, uint32_t function,
-                               bool *ret_unknown)
+                               uint64_t *ret_unknown)
 {
     uint64_t method_desc = mapped_method_desc(image, reader, function);
-    *ret_unknown = reader_recover(&reader->raw, FAILURE(CDACQ_ERR_MEMORY)); /* the image may still name the method */
-    return *ret_unknown || reader_failed(&reader->raw) ? 0 : method_desc;
+    uint64_t missing = reader_failure(&reader->raw).address;
+    bool unknown = reader_recover(&reader->raw, FAILURE(CDACQ_ERR_MEMORY)); /* the image may still name the method */
+    *ret_unknown = unknown ? missing : 0;
+    return unknown || reader_failed(&reader->raw) ? 0 : method_desc;
 }
 
 bool r2r_image_is_start(const struct r2r_image *image, const struct r2r_entries *entries, struct field_reader *reader,

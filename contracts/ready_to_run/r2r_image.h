@@ -95,6 +95,6 @@ bool r2r_image_is_start(const struct r2r_image *image, const struct r2r_entries 
  * then *ret_unknown is set, and the reader does not fail.
  */
 uint64_t r2r_image_method_desc(const struct r2r_image *image, struct field_reader *reader, uint32_t function,
-                               bool *ret_unknown);
+                               uint64_t *ret_unknown);
 
 #endif

@@ -214,7 +214,7 @@ CDACQ_API enum cdacq_status cdacq_session_visit_function_table_entries(struct cd
  * in it, or the start of a precode of the method. In a target with portable entry points it is the address of such an
  * entry point. CDACQ_NOT_MANAGED, with *ret untouched, when it enters no method that has a MethodDesc: it is outside of
  * all code, in a stub that belongs to no method, or in ReadyToRun code that the runtime has not prepared. Fails with
- * MEMORY, FIELD, CORRUPT and FUEL, and with CONTRACT when `entry_point` may be a precode and the target publishes no
+ * MEMORY, also if the image's map of prepared methods cannot be read, FIELD, CORRUPT and FUEL, and with CONTRACT when `entry_point` may be a precode and the target publishes no
  * version of PrecodeStubs that this build reads. Source: dotnet/runtime docs/design/datacontracts/ExecutionManager.md
  * and PrecodeStubs.md.
  */

@@ -166,6 +166,7 @@ START_TEST(a_method_that_may_be_prepared)
 {
     struct sample_process sample = sample_build(_i, 1, 1, true);
     size_t count, found = 0;
+    uint64_t method_desc;
     mock = sample.mock;
     lose_entry_point_map(sample.unsplit);
     open_mock();
@@ -181,6 +182,9 @@ START_TEST(a_method_that_may_be_prepared)
             continue;
         ck_assert_ptr_nonnull(method.name);
         ck_assert_ptr_nonnull(strstr(method.error, "prepared the method is not known"));
+        ck_assert_int_eq(cdacq_session_non_virtual_entry_to_method_desc(session, facts[i].begin, &method_desc, &error),
+                         CDACQ_ERR_MEMORY);
+        ck_assert_ptr_nonnull(strstr(error.message, "EntryPointToMethodDescMap: no memory at"));
         found++;
     }
     ck_assert_uint_gt(found, 0);
