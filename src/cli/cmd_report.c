@@ -173,6 +173,24 @@ static void tell_doubts(const struct invocation *invocation, const struct report
     answers_tell_unread(report->answers.unread.count ? &report->answers.unread : &report->unread);
 }
 
+/* A brief report of a process that lives, and in which no deadlock was found. */
+static void tell_nothing(const struct report *report)
+{
+    const char *problem = report->waits_problem;
+    if (!problem)
+        notice("%s: nothing says that the process died, and no deadlock was found; without --brief, there is more",
+               report->target_name);
+    else if (message_was_shown(problem))
+        notice(
+            "%s: nothing says that the process died; a deadlock may have been missed; without --brief, there is more",
+            report->target_name);
+    else
+        notice(
+            "%s: nothing says that the process died; a deadlock may have been missed (%s); without --brief, there is "
+            "more",
+            report->target_name, problem);
+}
+
 static int write_report(const struct invocation *invocation, struct report *report)
 {
     struct output out;
@@ -197,13 +215,8 @@ static int write_report(const struct invocation *invocation, struct report *repo
     if (!output_close(&out))
         return EXIT_FAILED;
     tell_doubts(invocation, report);
-    if (says_nothing && report->waits_problem)
-        notice("%s: nothing says that the process died; a deadlock may have been missed (%s); without --brief, there "
-               "is more",
-               report->target_name, report->waits_problem);
-    else if (says_nothing)
-        notice("%s: nothing says that the process died, and no deadlock was found; without --brief, there is more",
-               report->target_name);
+    if (says_nothing)
+        tell_nothing(report);
     return report_is_complete(report) ? EXIT_ANSWERED : EXIT_PARTLY;
 }
 
