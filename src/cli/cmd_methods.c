@@ -124,7 +124,7 @@ static int list_and_follow(const struct invocation *invocation, struct cdacq_tar
     init_patterns(&work, invocation);
     enum cdacq_status status = follow_process(follower, &work.out, list_new, &work);
     cdacq_follower_destroy(follower);
-    complaints_end(&work.complaints, "elements");
+    complaints_end(&work.complaints, "element", "elements");
     tell_doubts(&work);
     bool written = output_close(&work.out), found = end_patterns(&work, status >= 0);
     answers_deinit(&work.answers);
@@ -147,7 +147,7 @@ static int list_all(const struct invocation *invocation, struct cdacq_target *ta
     enum cdacq_status status = cdacq_session_visit_methods(session, flags_of(invocation), list_method, &work, &error);
     cdacq_target_resume(target);
     code_progress_end(&work.progress);
-    complaints_end(&work.complaints, "elements");
+    complaints_end(&work.complaints, "element", "elements");
     tell_doubts(&work);
     if (status < 0)
         message("%s", error.message);

@@ -305,7 +305,7 @@ static int take_snapshot(const struct invocation *invocation, struct cdacq_targe
     if (listed && (!invocation->stacks || add_stacks(&work))) {
         ask_info(&work);
         ask_all(&work);
-        complaints_end(&work.complaints, "addresses");
+        complaints_end(&work.complaints, "address", "addresses");
         status = write_snapshot(invocation, &work);
     }
     addresses_deinit(&work.ips);

@@ -17,8 +17,9 @@ void complaints_add(struct complaints *complaints, uint64_t address, const char 
         message("%s", reason);
 }
 
-void complaints_end(const struct complaints *complaints, const char *what)
+void complaints_end(const struct complaints *complaints, const char *one, const char *many)
 {
-    if (complaints->count > complaints->told)
-        message("%" PRIu64 " more %s cannot be read", complaints->count - complaints->told, what);
+    uint64_t more = complaints->count - complaints->told;
+    if (more)
+        message("%" PRIu64 " more %s cannot be read", more, more == 1 ? one : many);
 }

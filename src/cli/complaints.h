@@ -20,7 +20,7 @@ struct complaints {
  */
 void complaints_add(struct complaints *complaints, uint64_t address, const char *why);
 
-/* Says how many were not told: "12 more WHAT cannot be read". */
-void complaints_end(const struct complaints *complaints, const char *what);
+/* Says how many were not told: "1 more ONE cannot be read", "12 more MANY cannot be read". */
+void complaints_end(const struct complaints *complaints, const char *one, const char *many);
 
 #endif
