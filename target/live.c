@@ -209,7 +209,8 @@ static bool shared_unchanged(struct live *live, const struct read_log *log, size
             continue;
         if ((read->address < span.begin || read->address >= span.end) && !find_shared(live, read->address, &span))
             return false;
-        if (memcmp(span.bytes + (read->address - span.begin), read->bytes, read->size) != 0)
+        if (read->size > span.end - read->address || /* the mappings were listed since */
+            memcmp(span.bytes + (read->address - span.begin), read->bytes, read->size) != 0)
             return false;
     }
     return true;
@@ -222,8 +223,8 @@ static bool live_unchanged(struct target *target, const struct read_log *log, si
     if (differs)
         live_distrust_file(target, differs->address);
     /* Last: what was read until now is then of the program that was opened. */
-    return !differs && live_pages_unchanged(pages, target->question, log, from) &&
-           shared_unchanged(live_of(target), log, from) && !live_gone(target);
+    return !differs && shared_unchanged(live_of(target), log, from) &&
+           live_pages_unchanged(pages, target->question, log, from) && !live_gone(target);
 }
 
 static void wait_for(sem_t *semaphore)
@@ -348,7 +349,7 @@ static void unescape_newlines(char *path)
 /* A line of /proc/PID/maps: "begin-end perms offset dev inode   path". */
 struct maps_line {
     uint64_t begin, end, offset, inode, device;
-    bool writable, shared;
+    bool readable, writable, shared;
     char *path;
 };
 
@@ -380,6 +381,7 @@ static bool parse_line(char *line, struct maps_line *ret)
     if (!parse_number(&text, 16, '-', &ret->begin) || !parse_number(&text, 16, ' ', &ret->end) ||
         strcspn(text, " ") != 4)
         return false;
+    ret->readable = text[0] == 'r';
     ret->writable = text[1] == 'w';
     ret->shared = text[3] == 's';
     text += 5;
@@ -437,7 +439,7 @@ static bool parse_maps(struct live *live, char *text, struct mapping **ret, size
             .offset = line.offset,
             .path = file->path,
             .access = line.writable ? MAPPING_WRITABLE : MAPPING_READ_ONLY,
-            .is_shared = line.shared,
+            .is_shared = line.shared && line.readable,
             .file = file,
         };
     }
@@ -449,7 +451,7 @@ static bool parse_maps(struct live *live, char *text, struct mapping **ret, size
 static bool is_same_mapping(const struct mapping *a, const struct mapping *b)
 {
     return a->begin == b->begin && a->end == b->end && a->offset == b->offset && a->access == b->access &&
-           a->file == b->file;
+           a->is_shared == b->is_shared && a->file == b->file;
 }
 
 /* Takes the mappings unless they are those that are known. */

@@ -98,7 +98,9 @@ static inline const uint8_t *read_log_copy(struct read_log *log, uint64_t addres
     const struct logged_read *known = read_log_recent(log, address, size, &recent);
     if (known && known->bytes)
         return known->bytes + (address - known->address);
-    uint8_t *copy = log->copies.size < READ_LOG_COPIES_MAX ? arena_allocate(&log->copies, (size_t)size) : NULL;
+    uint8_t *copy = log->copies.size < READ_LOG_COPIES_MAX && size <= READ_LOG_COPIES_MAX - log->copies.size
+                        ? arena_allocate(&log->copies, (size_t)size)
+                        : NULL;
     if (!copy) {
         log->incomplete = true;
         return NULL;

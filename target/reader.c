@@ -316,8 +316,9 @@ bool reader_window(struct reader *reader, uint64_t address, uint64_t size, const
         *ret = (struct window){.bytes = (const uint8_t *)""};
         return true;
     }
-    const uint8_t *bytes = span_bytes(reader, address, (size_t)size);
-    if (bytes && !reader->hint.changing) {
+    const uint8_t *bytes =
+        reach(reader, address) && !reader->hint.changing ? span_bytes(reader, address, (size_t)size) : NULL;
+    if (bytes) {
         *ret = (struct window){.bytes = bytes, .size = (size_t)size};
         return true;
     }

@@ -24,6 +24,8 @@ struct mapping_query {
     uint64_t name, build_id;
 };
 
+enum { MAPPING_READABLE = 1, MAPPING_SHARED = 8 }; /* of `access` */
+
 #define MAPPING_QUERY _IOWR('f', 17, struct mapping_query)
 
 /* The mapping that has an address. */
@@ -40,6 +42,7 @@ bool shared_memory_is_mapped(const struct shared_memory *memory, int maps, uint6
     for (int i = 0; i < PARTS_MAX && part.end < end; i++) {
         uint64_t at = part.end;
         if (!query(maps, at, &part) || part.inode != memory->inode || part.end <= at ||
+            (part.access & (MAPPING_READABLE | MAPPING_SHARED)) != (MAPPING_READABLE | MAPPING_SHARED) ||
             makedev(part.device_major, part.device_minor) != memory->device ||
             part.offset + (at - part.begin) != offset + (at - begin))
             return false;
@@ -61,7 +64,9 @@ static int open_of(int pid, uint64_t device, uint64_t inode, struct stat *ret)
     const struct dirent *entry;
     int fd = -1;
     for (int i = 0; dir && fd < 0 && i < DESCRIPTORS_TRIED && (entry = readdir(dir)); i++) {
-        if (fstatat(dirfd(dir), entry->d_name, ret, 0) < 0 || ret->st_dev != device || ret->st_ino != inode)
+        char name[16] = ""; /* of a file on a network, or on FUSE, fstat() may wait for ever, and readlink() does not */
+        if (readlinkat(dirfd(dir), entry->d_name, name, sizeof name - 1) < 0 || !shared_memory_is_path(name) ||
+            fstatat(dirfd(dir), entry->d_name, ret, 0) < 0 || ret->st_dev != device || ret->st_ino != inode)
             continue;
         snprintf(path, sizeof path, "/proc/%d/fd/%.10s", pid, entry->d_name);
         fd = file_open(path, ret);
@@ -98,6 +103,7 @@ void shared_memory_open(int pid, int maps, uint64_t device, uint64_t inode, stru
         return;
     *ret = (struct shared_memory){bytes, size, device, inode};
     (void)madvise(bytes, size, MADV_DONTDUMP);
+    (void)madvise(bytes, size, MADV_DONTFORK);
     (void)munlock(bytes, size); /* a program that locks all its memory (mlockall) must not fill the holes of the file */
     if (mprotect(bytes, size, PROT_READ) < 0)
         shared_memory_close(ret);

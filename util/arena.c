@@ -21,8 +21,10 @@ void arena_deinit(struct arena *arena)
 void arena_clear(struct arena *arena)
 {
     struct arena_chunk *kept = arena->chunks;
-    if (!kept)
+    if (!kept || kept->size > CHUNK_SIZE) {
+        arena_deinit(arena);
         return;
+    }
     arena->chunks = kept->next;
     arena_deinit(arena);
     kept->next = NULL;

@@ -30,8 +30,10 @@ void unwind_table_window(struct field_reader *reader, struct unwind_table *table
     bool fits = range_fits(fields[F_RuntimeFunction_BeginAddress].offset, 4, table->entry_size) &&
                 range_fits(fields[F_RuntimeFunction_UnwindData].offset, 4, table->entry_size) &&
                 range_fits(fields[F_RuntimeFunction_EndAddress].offset, 4, table->entry_size);
-    if (fits && !reader->raw.target->recording)
-        table->window = reader_try_view(&reader->raw, table->address, (size_t)table->count * table->entry_size);
+    bool unverified; /* told by the reads that found the table */
+    if (fits)
+        table->window = reader_try_lasting_view(&reader->raw, table->address, (size_t)table->count * table->entry_size,
+                                                &unverified);
 }
 
 uint32_t unwind_table_find(struct field_reader *reader, const struct unwind_table *table, uint32_t relative)

@@ -22,6 +22,7 @@ enum {
     FETCHED = 32,                    /* records that are on their way to the cache together */
     WALKS_BEFORE_INDEX = 16, /* indexing a range costs about as much as this many look-ups that touch new pages */
     PARTS_OF_A_WALK = 32,    /* of a table are built in the time of one look-up, or a few more */
+    SMALL_TABLE = WALKS_BEFORE_INDEX * PARTS_OF_A_WALK, /* parts: it is built at once for a batch */
     RECORDS_PER_RELEASE = 8 * 1024, /* after as many, the pages of a core that they were made from are unmapped */
 };
 
@@ -568,13 +569,12 @@ static size_t find_range(struct cdacq_session *session, uint64_t address)
  */
 static bool table_pays(struct cdacq_session *session, size_t index, bool batch)
 {
-    enum { SMALL = WALKS_BEFORE_INDEX * PARTS_OF_A_WALK };
     struct session_range *range = &session->ranges[index];
     if (!range->table_price) {
         size_t parts = code_range_part_count(&session->target->manager, &session->reader, &session->map->ranges[index]);
-        range->table_price = MAX(parts, (size_t)SMALL);
+        range->table_price = MAX(parts, (size_t)SMALL_TABLE);
     }
-    return range->spent >= range->table_price || (batch && range->table_price == SMALL);
+    return range->spent >= range->table_price || (batch && range->table_price == SMALL_TABLE);
 }
 
 /* `batch`: more look-ups follow, so indexing pays at once; otherwise it pays after some look-ups. */
@@ -601,7 +601,8 @@ static void look_up(struct cdacq_session *session, uint64_t ip, bool batch, stru
         return;
     }
     if (!range->table && (range->no_table || !table_pays(session, index, batch) || !session_table(session, index))) {
-        range->spent += look_up_singly(session, ip, many, NULL, ret) ? PARTS_OF_A_WALK : 1;
+        bool large = range->table_price > SMALL_TABLE; /* it takes many look-ups until there is a table */
+        range->spent += look_up_singly(session, ip, many && large, NULL, ret) ? PARTS_OF_A_WALK : 1;
         return;
     }
     uint64_t begin = session->map->ranges[index].section.begin;

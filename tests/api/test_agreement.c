@@ -615,6 +615,29 @@ START_TEST(a_method_longer_than_its_nibbles)
 }
 END_TEST
 
+/* The nibble map has lost the middle of a method, and with it the way from there to the start: only the ends are code. */
+START_TEST(a_method_with_a_gap_in_its_nibbles)
+{
+    enum { SIZE = 4000, MIDDLE = 7 * 256 + 128, LOOK_UPS = 20 };
+    struct mock *mock = mock_of_arch(_i, 3);
+    struct mock_heap *heap = mock_heap_create(mock, &(struct mock_heap_options){.size = 0x4000});
+    uint64_t start = mock_method(heap, &(struct mock_method){.size = SIZE});
+    struct cdacq_method method = {.size = sizeof method};
+    for (uint64_t i = 6; i < 9; i++)
+        mock_write_uint(mock, heap->header_map + ((start - heap->map_base) / 256 + i) * 4, 4, 0);
+    struct cdacq_target *target = mock_publish_and_open(mock);
+    struct cdacq_session *session = mock_session(target);
+    enum cdacq_status first = cdacq_session_method_at(session, start + MIDDLE, &method, NULL);
+    for (int i = 0; i < LOOK_UPS; i++) {
+        ck_assert_int_eq(cdacq_session_method_at(session, start, &method, NULL), CDACQ_OK);
+        ck_assert_int_eq(cdacq_session_method_at(session, start + MIDDLE, &method, NULL), first);
+    }
+    cdacq_session_destroy(session);
+    cdacq_target_close(target);
+    mock_destroy(mock);
+}
+END_TEST
+
 /*
  * The methods of a large image are not indexed for a batch that has few of them. What a session answers before, when
  * and after it has a table is what a look-up of its own says.
@@ -673,6 +696,7 @@ static Suite *agreement_suite(void)
     tcase_add_loop_test(tcase, a_section_with_a_missing_fragment, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, the_unused_end_of_stubs, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, a_method_longer_than_its_nibbles, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, a_method_with_a_gap_in_its_nibbles, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, a_large_image_is_indexed_after_many_look_ups, 0, ARCH_COUNT);
     tcase_add_test(given, every_way_to_ask_a_given_core_gives_one_answer);
     suite_add_tcase(suite, tcase);

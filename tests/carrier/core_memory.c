@@ -38,7 +38,7 @@ static bool is_ours(uint64_t page)
     return false;
 }
 
-static void map(uint64_t begin, uint64_t end, int fd, uint64_t offset)
+static void map(uint64_t begin, uint64_t end, int fd, uint64_t offset, const char *path)
 {
     void *wanted = (void *)(uintptr_t)begin;
     int flags = MAP_PRIVATE | MAP_FIXED_NOREPLACE | (fd < 0 ? MAP_ANONYMOUS : 0);
@@ -47,7 +47,7 @@ static void map(uint64_t begin, uint64_t end, int fd, uint64_t offset)
         fprintf(stderr, "0x%llx: cannot be mapped\n", (unsigned long long)begin);
         _exit(CORE_ADDRESS_TAKEN);
     }
-    core_ranges[core_range_count++] = (struct core_range){begin, end};
+    core_ranges[core_range_count++] = (struct core_range){begin, end, path ? strdup(path) : NULL};
 }
 
 /* Pages that no file is mapped to, and what the core holds. */
@@ -66,7 +66,7 @@ static void load_segment(uint64_t at)
         while (stop < end && !is_ours(stop))
             stop += PAGE;
         if (begin < stop)
-            map(begin, stop, -1, 0);
+            map(begin, stop, -1, 0, NULL);
         begin = MAX(stop, begin + PAGE);
     }
     if (!range_fits(offset, size, core_size))
@@ -132,7 +132,7 @@ static void map_files(uint64_t at, const char *directory)
                 continue; /* no kernel maps a file like this: just memory */
             uint64_t file_size = offset + (end - begin);
             int fd = directory ? make_file(directory, path, file_size) : make_memory_file(path, file_size);
-            map(begin, end, fd, offset);
+            map(begin, end, fd, offset, path);
             close(fd);
         }
     }
@@ -164,4 +164,24 @@ void core_memory_load(const char *path, const char *directory)
             break;
     }
     munmap((void *)(uintptr_t)core, core_size);
+}
+
+void core_memory_share(void)
+{
+    int fd = memfd_create("doublemapper", MFD_CLOEXEC);
+    off_t at = 0;
+    for (size_t i = 0; i < core_range_count; i++) {
+        const struct core_range *range = &core_ranges[i];
+        const char *dot = range->path ? strrchr(range->path, '.') : NULL;
+        if (range->path && (!dot || strcmp(dot, ".dll") != 0))
+            continue;
+        for (uint64_t page = range->begin; page < range->end; page += PAGE, at += PAGE) {
+            void *bytes = (void *)(uintptr_t)page;
+            if (ftruncate(fd, at + PAGE) < 0)
+                fail("memfd");
+            if (pwrite(fd, bytes, PAGE, at) == PAGE && /* or a hole */
+                mmap(bytes, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, at) == MAP_FAILED)
+                fail("memfd");
+        }
+    }
 }

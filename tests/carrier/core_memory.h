@@ -16,6 +16,7 @@ enum {
 /* What is mapped. */
 extern struct core_range {
     uint64_t begin, end;
+    const char *path; /* of the mapped file, or NULL */
 } core_ranges[CORE_RANGE_MAX];
 extern size_t core_range_count;
 
@@ -24,5 +25,11 @@ extern size_t core_range_count;
  * if that fails.
  */
 void core_memory_load(const char *path, const char *directory);
+
+/*
+ * Moves what no file is mapped to, and what assemblies are mapped to, to a file without a name that is mapped and
+ * shared, as .NET has its loader heaps (W^X).
+ */
+void core_memory_share(void);
 
 #endif

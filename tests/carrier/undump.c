@@ -1,9 +1,11 @@
 /*
  * undump CORE DIRECTORY: becomes a process whose memory is what an ELF core says (core_memory.h), with files made below
  * DIRECTORY. Prints "ready" and waits to be killed; dies with its parent. Exit code 3: one of the addresses is taken.
+ * With CDACQ_UNDUMP_SHARED=1 in the environment, memory is in a memfd (core_memory_share()).
  */
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -17,6 +19,8 @@ int main(int argc, char **argv)
         return 1;
     }
     core_memory_load(argv[1], argv[2]);
+    if (getenv("CDACQ_UNDUMP_SHARED"))
+        core_memory_share();
     if (write(1, "ready\n", 6) != 6)
         return 1;
     for (;;)

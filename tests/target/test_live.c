@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
@@ -483,6 +484,69 @@ START_TEST(shared_memory_that_moves_has_changed)
     ck_assert(!target_unchanged(target, &log, 0));
     munmap(bytes + SHARED_SIZE, 4096);
     read_log_deinit(&log);
+    close(fd);
+}
+END_TEST
+
+/* What the process writes to a private mapping of the file is not in the file. */
+START_TEST(shared_memory_that_becomes_private)
+{
+    struct read_log log = {0};
+    struct reader reader;
+    int fd;
+    uint8_t *bytes = map_shared(&fd), *last = bytes + SHARED_SIZE - 2 * 4096;
+    open_self(&reader);
+    bool is_shared = read_shared(&reader, &log, bytes);
+    ck_assert_ptr_ne(mmap(bytes, SHARED_SIZE, _i ? PROT_NONE : PROT_READ | PROT_WRITE,
+                          (_i ? MAP_SHARED : MAP_PRIVATE) | MAP_FIXED, fd, 0),
+                     MAP_FAILED);
+    ck_assert(target_unchanged(target, &log, 0) == (!is_shared && !_i));
+    target_refresh(target);
+    target_begin_question(target);
+    reader_forget(&reader, &log);
+    read_log_clear(&log);
+    if (_i) { /* no memory at all */
+        read_u8(&reader, (uintptr_t)last);
+        ck_assert(reader_failed(&reader));
+    } else {
+        last[8] ^= 1;
+        ck_assert_uint_eq(read_u8(&reader, (uintptr_t)last + 8), last[8]);
+        ck_assert(target_unchanged(target, &log, 0));
+        last[8] ^= 1;
+        ck_assert(!target_unchanged(target, &log, 0));
+    }
+    read_log_deinit(&log);
+    munmap(bytes, SHARED_SIZE + 4096);
+    close(fd);
+}
+END_TEST
+
+/* A size that is a lie costs no memory beyond the bound. */
+START_TEST(a_window_of_shared_memory_is_bounded)
+{
+    struct read_log log = {0};
+    struct reader reader;
+    struct window window;
+    struct stat st;
+    int fd;
+    uint8_t *bytes = map_shared(&fd), *large;
+    off_t size = (off_t)1 << 30;
+    open_self(&reader);
+    read_shared(&reader, &log, bytes);
+    ck_assert_int_eq(ftruncate(fd, 2 * SHARED_SIZE + size), 0);
+    large = mmap(NULL, (size_t)size, PROT_READ, MAP_SHARED, fd, 2 * SHARED_SIZE);
+    ck_assert_ptr_ne(large, MAP_FAILED);
+    close_live();
+    open_self(&reader);
+    read_shared(&reader, &log, bytes);
+    target->work.memory_max = 1 << 20;
+    ck_assert(!reader_window(&reader, (uintptr_t)large, WINDOW_MAX, "window", &window));
+    ck_assert_int_eq(fstat(fd, &st), 0);
+    ck_assert_int_lt((int64_t)st.st_blocks * 512, 2 * SHARED_SIZE + (8 << 20));
+    ck_assert_uint_lt(log.copies.size, 8 << 20);
+    read_log_deinit(&log);
+    munmap(large, (size_t)size);
+    munmap(bytes, SHARED_SIZE + 4096);
     close(fd);
 }
 END_TEST
@@ -1274,7 +1338,9 @@ static Suite *suite(void)
     for (size_t i = 0; i < ARRAY_SIZE(tests); i++)
         tcase_add_test(tc, tests[i]);
     tcase_add_loop_test(tc, shared_memory_that_moves_has_changed, 0, 2);
+    tcase_add_loop_test(tc, shared_memory_that_becomes_private, 0, 2);
     tcase_add_loop_test(tc, shared_memory_is_not_always_mapped, 0, 3);
+    tcase_add_test(tc, a_window_of_shared_memory_is_bounded);
     suite_add_tcase(s, tc);
     if (getenv("CDACQ_VALGRIND")) {
         puts("left out under valgrind: what needs ptrace");
