@@ -1,6 +1,6 @@
 /*
- * read_log.h: which memory of a running process was read, in order, so that it can be read again; and which parts of
- * mapped files supplied bytes in its place.
+ * read_log.h: which memory of a running process was read, in order, so that it can be read again; copies of what was
+ * read of memory that it shares; and which parts of mapped files supplied bytes in its place.
  */
 #ifndef CDACQ_TARGET_READ_LOG_H
 #define CDACQ_TARGET_READ_LOG_H

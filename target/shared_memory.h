@@ -2,8 +2,7 @@
  * shared_memory.h: a file without a name (memfd) that a running process maps and shares with itself, mapped here, too.
  * .NET keeps the memory of its loader heaps in one, to write to code through a second mapping (W^X). Reading it costs
  * no system call; it changes while it is read.
- * Source: memfd_create(2); proc_pid_fd(5); PROCMAP_QUERY: Linux
- * 6.11, include/uapi/linux/fs.h.
+ * Source: memfd_create(2); proc_pid_fd(5); PROCMAP_QUERY: Linux 6.11, include/uapi/linux/fs.h.
  */
 #ifndef CDACQ_TARGET_SHARED_MEMORY_H
 #define CDACQ_TARGET_SHARED_MEMORY_H
@@ -27,7 +26,7 @@ bool shared_memory_is_path(const char *path);
 void shared_memory_open(int pid, int maps, uint64_t device, uint64_t inode, struct shared_memory *ret);
 void shared_memory_close(struct shared_memory *memory);
 
-/* Whether the process has the file at [begin, end), from `offset` on. */
+/* Whether the process has the file at [begin, end), from `offset` on, shared and readable. */
 bool shared_memory_is_mapped(const struct shared_memory *memory, int maps, uint64_t begin, uint64_t end,
                              uint64_t offset);
 
