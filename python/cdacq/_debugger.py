@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from ._abi import Answer, ExceptionFlaw, FrameKind, FrameSource, FuncletKind
+from ._abi import Answer, ExceptionFlaw, FrameKind, FrameSource, FuncletKind, Status
 from ._lookups import Frame, Thread
 from .errors import Error
 from .records import Method
@@ -400,6 +400,14 @@ class Debugger:
             os.unlink(path)
             raise
         return path
+
+    def run(self, name: str, arguments: list[str]) -> Iterator[str]:
+        """The lines of a command, whose arguments must be such as its documentation has."""
+        command = self.commands()[name]
+        most = {"exception": 1, "threads": 0, "report": 0, "symbols": 0, "stack": 1}
+        if len(arguments) > most.get(name, len(arguments)) or (name == "stack" and arguments not in ([], ["all"])):
+            raise Error(Status.ERR_ARGUMENT, f"usage: {(command.__doc__ or name).partition(':')[0]}")
+        return command(arguments)
 
     def commands(self) -> dict[str, Callable[[list[str]], Iterator[str]]]:
         """The commands by name."""

@@ -358,14 +358,13 @@ class _Prefix(gdb.Command):
 
 class _Command(gdb.Command):
     def __init__(self, name: str, *completion: int) -> None:
-        run = debugger.commands()[name]
-        self.__doc__ = run.__doc__
+        self.__doc__ = debugger.commands()[name].__doc__
         super().__init__(f"cdacq {name}", gdb.COMMAND_STACK, *completion)
-        self._run = run
+        self._name = name
 
     def invoke(self, argument: str, from_tty: bool) -> None:
         try:
-            for line in self._run(gdb.string_to_argv(argument)):
+            for line in debugger.run(self._name, gdb.string_to_argv(argument)):
                 gdb.write(printable(line) + "\n")
         except (Error, gdb.error) as error:
             raise gdb.GdbError(printable(str(error))) from None
@@ -392,6 +391,8 @@ class _Symbols(gdb.Command):
             os.unlink(self._path)
 
     def invoke(self, argument: str, from_tty: bool) -> None:
+        if argument.strip():
+            raise gdb.GdbError("usage: cdacq symbols")
         try:
             self.load()
         except Error as error:

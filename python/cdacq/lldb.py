@@ -241,7 +241,7 @@ class StopHook:
 def _run(name, context, argument, result):
     try:
         debugger.use(context)
-        for line in debugger.commands()[name](shlex.split(argument)):
+        for line in debugger.run(name, shlex.split(argument)):
             result.AppendMessage(printable(line))
         result.SetStatus(lldb.eReturnStatusSuccessFinishResult)
     except (Error, _Failed, ValueError) as error:

@@ -128,6 +128,12 @@ class Gdb(unittest.TestCase):
         self.assertIn("cdacq stack all\n", output)
         self.assertIn("the methods that own addresses", output)
 
+    def test_wrong_arguments(self):
+        """Are told, as anywhere: a mistyped word must not be taken for the usual answer."""
+        for command, usage in (("stack al", "stack [all]"), ("stack all all", "stack [all]"), ("report x", "report"),
+                               ("threads 1", "threads"), ("exception 1 2", "exception [EXPRESSION]"), ("symbols x", "symbols")):
+            self.assertIn(f"usage: cdacq {usage}\n", self.run_gdb(f"cdacq {command}"), command)
+
     def test_other_programs(self):
         """A program without a runtime is left alone, and the commands say why there is nothing."""
         output, _ = gdb_stacks.run_gdb([sys.executable], ["break main", "run --version", "bt", "cdacq report"])
