@@ -146,8 +146,11 @@ static void ask(struct cdacq_session *session, uint64_t ip, struct inspection *i
         if (inspection->answered[QUESTION_JIT_TYPE])
             ask_about_block(session, inspection);
     }
-    note(inspection, QUESTION_ENTRY_METHOD_DESC,
-         cdacq_session_non_virtual_entry_to_method_desc(session, ip, &inspection->entry_method_desc, &error), &error);
+    enum cdacq_status status =
+        cdacq_session_non_virtual_entry_to_method_desc(session, ip, &inspection->entry_method_desc, &error);
+    if (status == CDACQ_ERR_MEMORY && inspection->method.prepared_unknown)
+        status = CDACQ_NOT_MANAGED; /* told of method_desc */
+    note(inspection, QUESTION_ENTRY_METHOD_DESC, status, &error);
 }
 
 static void free_problems(struct inspection *inspection)

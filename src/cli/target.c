@@ -133,10 +133,14 @@ static enum cdacq_status open_core(const char *name, const struct cdacq_options 
 /* A folder that is not there is an empty one, except that somebody may have mistyped its name. */
 static void check_folders(const char *option, const char *const *folders)
 {
-    struct stat stat_of;
-    for (; folders && *folders; folders++)
-        if (stat(*folders, &stat_of) < 0 || (!S_ISDIR(stat_of.st_mode) && (errno = ENOTDIR)))
+    for (; folders && *folders; folders++) {
+        struct stat folder;
+        errno = 0;
+        if (stat(*folders, &folder) == 0 && !S_ISDIR(folder.st_mode))
+            errno = ENOTDIR;
+        if (errno == ENOENT || errno == ENOTDIR) /* others have no right to look: a crash handler, of any process */
             notice("%s %s: %s; no file is looked for there", option, *folders, strerror(errno));
+    }
 }
 
 struct cdacq_target *target_open(const char *name, const struct cdacq_options *given)
