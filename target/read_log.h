@@ -89,8 +89,8 @@ static inline void read_log_add(struct read_log *log, uint64_t address, uint64_t
 }
 
 /*
- * Adds a read of shared memory. Returns a copy of its bytes, which stays until the log is cleared, or that of an earlier
- * read of them. NULL when out of memory.
+ * Adds a read of shared memory. Returns a copy of its bytes, which stays until the log is cleared, or that of an
+ * earlier read of them. NULL when out of memory.
  */
 static inline const uint8_t *read_log_copy(struct read_log *log, uint64_t address, const uint8_t *bytes, uint64_t size)
 {

@@ -120,7 +120,7 @@ static inline const uint8_t *span_bytes(struct reader *reader, uint64_t address,
     return UNLIKELY(reader->is_noted) ? note_read(reader, address, bytes, size) : bytes;
 }
 
-/* Moves the hint to the span around `address`, and returns the number of its bytes from there on; 0 if it is missing. */
+/* Moves the hint to the span around `address`. Returns the number of its bytes from there on; 0 if it is missing. */
 static inline uint64_t reach(struct reader *reader, uint64_t address)
 {
     const struct span *hint = &reader->hint;

@@ -214,9 +214,9 @@ CDACQ_API enum cdacq_status cdacq_session_visit_function_table_entries(struct cd
  * in it, or the start of a precode of the method. In a target with portable entry points it is the address of such an
  * entry point. CDACQ_NOT_MANAGED, with *ret untouched, when it enters no method that has a MethodDesc: it is outside of
  * all code, in a stub that belongs to no method, or in ReadyToRun code that the runtime has not prepared. Fails with
- * MEMORY, also if the image's map of prepared methods cannot be read, FIELD, CORRUPT and FUEL, and with CONTRACT when `entry_point` may be a precode and the target publishes no
- * version of PrecodeStubs that this build reads. Source: dotnet/runtime docs/design/datacontracts/ExecutionManager.md
- * and PrecodeStubs.md.
+ * MEMORY, also if the image's map of prepared methods cannot be read, FIELD, CORRUPT and FUEL, and with CONTRACT when
+ * `entry_point` may be a precode and the target publishes no version of PrecodeStubs that this build reads. Source:
+ * dotnet/runtime docs/design/datacontracts/ExecutionManager.md and PrecodeStubs.md.
  */
 CDACQ_API enum cdacq_status cdacq_session_non_virtual_entry_to_method_desc(struct cdacq_session *session,
                                                                            uint64_t entry_point, uint64_t *ret,

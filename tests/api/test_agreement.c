@@ -615,7 +615,7 @@ START_TEST(a_method_longer_than_its_nibbles)
 }
 END_TEST
 
-/* The nibble map has lost the middle of a method, and with it the way from there to the start: only the ends are code. */
+/* The nibble map has lost the middle of a method, and with it the way from there to the start. */
 START_TEST(a_method_with_a_gap_in_its_nibbles)
 {
     enum { SIZE = 4000, MIDDLE = 7 * 256 + 128, LOOK_UPS = 20 };
