@@ -195,8 +195,8 @@ static const char *live_gone(struct target *target)
  */
 static bool shared_unchanged(struct live *live, const struct read_log *log, size_t from)
 {
-    const struct logged_mapping *mapping = log->mappings.items, *end = mapping + log->mappings.count;
-    for (; mapping < end; mapping++) {
+    for (size_t i = 0; i < log->mappings.count; i++) {
+        const struct logged_mapping *mapping = &log->mappings.items[i];
         if (!shared_memory_is_mapped(&live->shared, live->maps, mapping->begin, mapping->end,
                                      (uint64_t)(mapping->bytes - live->shared.bytes))) {
             live->listed = 0;
@@ -204,7 +204,8 @@ static bool shared_unchanged(struct live *live, const struct read_log *log, size
         }
     }
     struct span span = {0};
-    for (const struct logged_read *read = log->reads.items + from; read < log->reads.items + log->reads.count; read++) {
+    for (size_t i = from; i < log->reads.count; i++) {
+        const struct logged_read *read = &log->reads.items[i];
         if (!read->bytes)
             continue;
         if ((read->address < span.begin || read->address >= span.end) && !find_shared(live, read->address, &span))

@@ -280,8 +280,10 @@ bool live_pages_unchanged(struct live_pages *pages, uint64_t now, const struct r
     struct checked_pages *checked = &pages->checked;
     if (log->incomplete)
         return false;
+    if (from >= log->reads.count)
+        return true;
     struct piece first = {.item = log->reads.items + from};
-    if (from >= log->reads.count || !next_piece(&first, log->reads.items + log->reads.count))
+    if (!next_piece(&first, log->reads.items + log->reads.count))
         return true;
     if (!pages->scratch && !(pages->scratch = malloc(CHECK_BYTES)))
         return false;
