@@ -35,6 +35,16 @@ static char *read_proc(int pid, const char *name, size_t *ret_length)
     return fd < 0 ? NULL : file_read_all(fd, PROC_FILE_MAX, ret_length);
 }
 
+/* Whether this program may not see what the process maps, and so neither where its file is. */
+static bool is_refused(int pid)
+{
+    char path[64];
+    struct stat st;
+    snprintf(path, sizeof path, "/proc/%d/maps", pid);
+    CLEANUP_CLOSE int fd = file_open(path, &st);
+    return fd < 0 && (errno == EACCES || errno == EPERM);
+}
+
 /* The pid as the process itself sees it. */
 static int own_pid(int pid)
 {
@@ -176,6 +186,12 @@ enum cdacq_status cdacq_jitdump_find_file(int pid, char *ret, size_t size, struc
     if (why[0])
         return error_set(err, CDACQ_NOT_MANAGED, 0, "process %d has no jitdump: it maps none, and '%s' is %s", pid,
                          shown, why);
+    if (is_refused(pid))
+        return error_set(
+            err, CDACQ_ERR_IO, 0,
+            "process %d: not permitted to see which jitdump it has (same user, or root; see ptrace_scope), "
+            "and there is no %s in /tmp",
+            pid, name);
     return error_set(
         err, CDACQ_NOT_MANAGED, 0,
         "process %d has no jitdump: it maps none, and there is no %s in /tmp or where its environment says "

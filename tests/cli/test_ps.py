@@ -75,6 +75,11 @@ class Processes(unittest.TestCase):
         row = self.listed(user=65534, group=65534, extra_groups=[])[named]
         self.assertEqual((row["readable"], row["threads"], row["runtime"]), (False, 2, None))
         self.assertIn("permitted", row["problem"])
+        for more in ([], ["--follow"]):  # nothing to wait for
+            done = subprocess.run([TOOL, "records", str(named), *more], stdin=subprocess.DEVNULL, capture_output=True, check=False,
+                                  timeout=60, user=65534, group=65534, extra_groups=[])
+            self.assertEqual(done.returncode, 2)
+            self.assertRegex(done.stderr, rb"^cdacq: process %d: not permitted to see which jitdump it has [^\n]+\n$" % named)
 
 
 if __name__ == "__main__":
