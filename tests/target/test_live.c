@@ -373,41 +373,71 @@ END_TEST
 
 enum { SHARED_PAGES = 128, SHARED_SIZE = SHARED_PAGES * 4096 };
 
-/* Maps a memfd that is twice as large, and holds the same twice. */
-static uint8_t *map_shared(int *ret_fd)
+/* One that this process has, and what reads it. */
+static struct {
+    struct read_log log;
+    struct reader reader;
+    int fd;         /* of the memfd, which is twice as large as its mapping, and holds the same twice */
+    uint8_t *bytes; /* a page of other memory follows */
+    size_t size;    /* of both */
+} own;
+
+static void setup_shared(void)
 {
-    *ret_fd = memfd_create("doublemapper", MFD_CLOEXEC);
-    ck_assert_int_eq(ftruncate(*ret_fd, 2 * SHARED_SIZE), 0);
-    uint8_t *bytes = mmap(NULL, SHARED_SIZE + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    ck_assert_ptr_ne(bytes, MAP_FAILED);
+    setup();
+    memset(&own, 0, sizeof own);
+    own.fd = memfd_create("doublemapper", MFD_CLOEXEC);
+    ck_assert_int_eq(ftruncate(own.fd, 2 * SHARED_SIZE), 0);
+    own.size = SHARED_SIZE + 4096;
+    own.bytes = mmap(NULL, own.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ck_assert_ptr_ne(own.bytes, MAP_FAILED);
     for (int i = 1; i >= 0; i--) {
         ck_assert_ptr_ne(
-            mmap(bytes, SHARED_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, *ret_fd, i * SHARED_SIZE),
+            mmap(own.bytes, SHARED_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, own.fd, i * SHARED_SIZE),
             MAP_FAILED);
         for (uint32_t at = 0; at < SHARED_SIZE; at += 4)
-            memcpy(bytes + at, &at, 4);
+            memcpy(own.bytes + at, &at, 4);
     }
-    return bytes;
 }
 
-/* Begins a question of this process, and reads in each page. Whether shared memory was used. */
-static bool read_shared(struct reader *reader, struct read_log *log, const uint8_t *bytes)
+static void teardown_shared(void)
 {
-    target_begin_question(target);
-    reader_forget(reader, log);
-    read_log_clear(log);
-    for (uint32_t i = 0; i < SHARED_PAGES - 1; i++)
-        ck_assert_uint_eq(read_u32(reader, (uintptr_t)bytes + i * 4096 + 8), i * 4096 + 8);
-    ck_assert_uint_eq(log->reads.count, SHARED_PAGES - 1);
-    return log->reads.items[log->reads.count - 1].bytes;
+    read_log_deinit(&own.log);
+    munmap(own.bytes, own.size);
+    if (own.fd >= 0)
+        close(own.fd);
+    teardown();
 }
 
-static void open_self(struct reader *reader)
+/* Opens this process. */
+static void open_self(void)
 {
     child = getpid();
     open_live(false);
     child = 0;
-    reader_init(reader, target, 8, false);
+    reader_init(&own.reader, target, 8, false);
+}
+
+static void begin_question(void)
+{
+    target_begin_question(target);
+    reader_forget(&own.reader, &own.log);
+    read_log_clear(&own.log);
+}
+
+/* Begins a question, and reads in each page except the last one. Whether shared memory was used. */
+static bool read_shared(void)
+{
+    begin_question();
+    for (uint32_t i = 0; i < SHARED_PAGES - 1; i++)
+        ck_assert_uint_eq(read_u32(&own.reader, (uintptr_t)own.bytes + i * 4096 + 8), i * 4096 + 8);
+    ck_assert_uint_eq(own.log.reads.count, SHARED_PAGES - 1);
+    return own.log.reads.items[own.log.reads.count - 1].bytes;
+}
+
+static bool is_unchanged(void)
+{
+    return target_unchanged(target, &own.log, 0);
 }
 
 /* PROCMAP_QUERY is of Linux 6.11. */
@@ -422,132 +452,108 @@ static bool kernel_has_queries(void)
 
 START_TEST(shared_memory_is_read_in_place)
 {
-    struct read_log log = {0};
-    struct reader reader;
     struct window window;
-    int fd;
-    uint8_t *bytes = map_shared(&fd), *last = bytes + SHARED_SIZE - 2 * 4096;
+    uint8_t *bytes = own.bytes, *last = bytes + SHARED_SIZE - 2 * 4096;
     memset(bytes + SHARED_SIZE, 7, 8); /* other memory follows */
-    open_self(&reader);
-    ck_assert_int_eq(read_shared(&reader, &log, bytes), kernel_has_queries());
-    ck_assert_ptr_null(log.reads.items[0].bytes); /* of a few pages, it is not looked for */
-    ck_assert(target_unchanged(target, &log, 0));
-    size_t reads = log.reads.count;
-    const uint32_t *view = (const void *)reader_try_view(&reader, (uintptr_t)last + 8, 4);
+    open_self();
+    ck_assert_int_eq(read_shared(), kernel_has_queries());
+    ck_assert_ptr_null(own.log.reads.items[0].bytes); /* of a few pages, it is not looked for */
+    ck_assert(is_unchanged());
+    size_t reads = own.log.reads.count;
+    const uint32_t *view = (const void *)reader_try_view(&own.reader, (uintptr_t)last + 8, 4);
     ck_assert_ptr_nonnull(view);
-    ck_assert_uint_eq(log.reads.count, reads); /* it repeats a read */
-    bytes[SHARED_SIZE - 1] = 1;                /* was not read */
-    ck_assert(target_unchanged(target, &log, 0));
+    ck_assert_uint_eq(own.log.reads.count, reads); /* it repeats a read */
+    bytes[SHARED_SIZE - 1] = 1;                    /* was not read */
+    ck_assert(is_unchanged());
     last[8] ^= 1;
     ck_assert_uint_eq(*view, SHARED_SIZE - 2 * 4096 + 8); /* the process cannot change what was read */
-    ck_assert_uint_eq(read_u32(&reader, (uintptr_t)last + 8), *view);
-    ck_assert(!target_unchanged(target, &log, 0));
-    ck_assert(target_unchanged(target, &log, reads)); /* nothing was read from there on */
+    ck_assert_uint_eq(read_u32(&own.reader, (uintptr_t)last + 8), *view);
+    ck_assert(!is_unchanged());
+    ck_assert(target_unchanged(target, &own.log, reads)); /* nothing was read from there on */
     last[8] ^= 1;
-    ck_assert(target_unchanged(target, &log, 0));
-    ck_assert_uint_eq(read_u64(&reader, (uintptr_t)bytes + SHARED_SIZE - 4) >> 32, 0x07070707);
-    ck_assert(reader_window(&reader, (uintptr_t)last - 4096, 4096 + 8, "window", &window));
+    ck_assert(is_unchanged());
+    ck_assert_uint_eq(read_u64(&own.reader, (uintptr_t)bytes + SHARED_SIZE - 4) >> 32, 0x07070707);
+    ck_assert(reader_window(&own.reader, (uintptr_t)last - 4096, 4096 + 8, "window", &window));
     ck_assert_mem_eq(window.bytes, last - 4096, 4096 + 8);
     window_deinit(&window);
-    ck_assert(target_unchanged(target, &log, 0));
+    ck_assert(is_unchanged());
     last[4]++;
-    ck_assert(!target_unchanged(target, &log, 0));
-    read_log_deinit(&log);
-    munmap(bytes, SHARED_SIZE + 4096);
-    close(fd);
+    ck_assert(!is_unchanged());
 }
 END_TEST
 
 /* Another part of the file that holds the same is mapped in its place, all of it or only some pages. */
 START_TEST(shared_memory_that_moves_has_changed)
 {
-    struct read_log log = {0};
-    struct reader reader;
-    int fd;
-    uint8_t *bytes = map_shared(&fd);
+    uint8_t *bytes = own.bytes;
     size_t page = _i ? SHARED_SIZE - 2 * 4096 : 0;
-    open_self(&reader);
-    bool is_shared = read_shared(&reader, &log, bytes);
-    ck_assert(target_unchanged(target, &log, 0));
-    ck_assert_ptr_ne(mmap(bytes + page, SHARED_SIZE - page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
+    open_self();
+    bool is_shared = read_shared();
+    ck_assert(is_unchanged());
+    ck_assert_ptr_ne(mmap(bytes + page, SHARED_SIZE - page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, own.fd,
                           SHARED_SIZE + (off_t)page),
                      MAP_FAILED);
-    ck_assert(target_unchanged(target, &log, 0) == !is_shared); /* pages that were read hold the same bytes */
+    ck_assert(is_unchanged() == !is_shared); /* pages that were read hold the same bytes */
     target_refresh(target);
-    read_shared(&reader, &log, bytes);
-    ck_assert(target_unchanged(target, &log, 0));
+    read_shared();
+    ck_assert(is_unchanged());
     bytes[SHARED_SIZE - 2 * 4096 + 8] ^= 1;
-    ck_assert(!target_unchanged(target, &log, 0));
+    ck_assert(!is_unchanged());
     bytes[SHARED_SIZE - 2 * 4096 + 8] ^= 1;
-    ck_assert(target_unchanged(target, &log, 0));
+    ck_assert(is_unchanged());
     munmap(bytes, SHARED_SIZE);
-    ck_assert(!target_unchanged(target, &log, 0));
-    munmap(bytes + SHARED_SIZE, 4096);
-    read_log_deinit(&log);
-    close(fd);
+    own.bytes += SHARED_SIZE;
+    own.size -= SHARED_SIZE;
+    ck_assert(!is_unchanged());
 }
 END_TEST
 
 /* What the process writes to a private mapping of the file is not in the file. */
 START_TEST(shared_memory_that_becomes_private)
 {
-    struct read_log log = {0};
-    struct reader reader;
-    int fd;
-    uint8_t *bytes = map_shared(&fd), *last = bytes + SHARED_SIZE - 2 * 4096;
-    open_self(&reader);
-    bool is_shared = read_shared(&reader, &log, bytes);
+    uint8_t *bytes = own.bytes, *last = bytes + SHARED_SIZE - 2 * 4096;
+    open_self();
+    bool is_shared = read_shared();
     ck_assert_ptr_ne(mmap(bytes, SHARED_SIZE, _i ? PROT_NONE : PROT_READ | PROT_WRITE,
-                          (_i ? MAP_SHARED : MAP_PRIVATE) | MAP_FIXED, fd, 0),
+                          (_i ? MAP_SHARED : MAP_PRIVATE) | MAP_FIXED, own.fd, 0),
                      MAP_FAILED);
-    ck_assert(target_unchanged(target, &log, 0) == (!is_shared && !_i));
+    ck_assert(is_unchanged() == (!is_shared && !_i));
     target_refresh(target);
-    target_begin_question(target);
-    reader_forget(&reader, &log);
-    read_log_clear(&log);
+    begin_question();
     if (_i) { /* no memory at all */
-        read_u8(&reader, (uintptr_t)last);
-        ck_assert(reader_failed(&reader));
+        read_u8(&own.reader, (uintptr_t)last);
+        ck_assert(reader_failed(&own.reader));
     } else {
         last[8] ^= 1;
-        ck_assert_uint_eq(read_u8(&reader, (uintptr_t)last + 8), last[8]);
-        ck_assert(target_unchanged(target, &log, 0));
+        ck_assert_uint_eq(read_u8(&own.reader, (uintptr_t)last + 8), last[8]);
+        ck_assert(is_unchanged());
         last[8] ^= 1;
-        ck_assert(!target_unchanged(target, &log, 0));
+        ck_assert(!is_unchanged());
     }
-    read_log_deinit(&log);
-    munmap(bytes, SHARED_SIZE + 4096);
-    close(fd);
 }
 END_TEST
 
 /* A size that is a lie costs no memory beyond the bound. */
 START_TEST(a_window_of_shared_memory_is_bounded)
 {
-    struct read_log log = {0};
-    struct reader reader;
     struct window window;
     struct stat st;
-    int fd;
-    uint8_t *bytes = map_shared(&fd), *large;
+    uint8_t *large;
     off_t size = (off_t)1 << 30;
-    open_self(&reader);
-    read_shared(&reader, &log, bytes);
-    ck_assert_int_eq(ftruncate(fd, 2 * SHARED_SIZE + size), 0);
-    large = mmap(NULL, (size_t)size, PROT_READ, MAP_SHARED, fd, 2 * SHARED_SIZE);
+    open_self();
+    read_shared();
+    ck_assert_int_eq(ftruncate(own.fd, 2 * SHARED_SIZE + size), 0);
+    large = mmap(NULL, (size_t)size, PROT_READ, MAP_SHARED, own.fd, 2 * SHARED_SIZE);
     ck_assert_ptr_ne(large, MAP_FAILED);
     close_live();
-    open_self(&reader);
-    read_shared(&reader, &log, bytes);
+    open_self();
+    read_shared();
     target->work.memory_max = 1 << 20;
-    ck_assert(!reader_window(&reader, (uintptr_t)large, WINDOW_MAX, "window", &window));
-    ck_assert_int_eq(fstat(fd, &st), 0);
+    ck_assert(!reader_window(&own.reader, (uintptr_t)large, WINDOW_MAX, "window", &window));
+    ck_assert_int_eq(fstat(own.fd, &st), 0);
     ck_assert_int_lt((int64_t)st.st_blocks * 512, 2 * SHARED_SIZE + (8 << 20));
-    ck_assert_uint_lt(log.copies.size, 8 << 20);
-    read_log_deinit(&log);
+    ck_assert_uint_lt(own.log.copies.size, 8 << 20);
     munmap(large, (size_t)size);
-    munmap(bytes, SHARED_SIZE + 4096);
-    close(fd);
 }
 END_TEST
 
@@ -555,25 +561,20 @@ END_TEST
 START_TEST(shared_memory_is_not_always_mapped)
 {
     enum { PREAD, CLOSED, SHORT };
-    struct read_log log = {0};
-    struct reader reader;
-    int fd;
-    uint8_t *bytes = map_shared(&fd);
+    uint8_t *bytes = own.bytes;
     policy.pread = _i == PREAD;
-    if (_i == SHORT)
-        ck_assert_int_eq(ftruncate(fd, SHARED_SIZE - 4096), 0);
-    else if (_i == CLOSED)
-        close(fd);
-    open_self(&reader);
-    ck_assert(read_shared(&reader, &log, bytes) == (_i == SHORT && kernel_has_queries()));
-    reader_begin(&reader, 100);
-    read_u8(&reader, (uintptr_t)bytes + SHARED_SIZE - 4096);
-    ck_assert(reader_failed(&reader) == (_i == SHORT));
-    ck_assert(target_unchanged(target, &log, 0));
-    read_log_deinit(&log);
-    munmap(bytes, SHARED_SIZE + 4096);
-    if (_i != CLOSED)
-        close(fd);
+    if (_i == SHORT) {
+        ck_assert_int_eq(ftruncate(own.fd, SHARED_SIZE - 4096), 0);
+    } else if (_i == CLOSED) {
+        close(own.fd);
+        own.fd = -1;
+    }
+    open_self();
+    ck_assert(read_shared() == (_i == SHORT && kernel_has_queries()));
+    reader_begin(&own.reader, 100);
+    read_u8(&own.reader, (uintptr_t)bytes + SHARED_SIZE - 4096);
+    ck_assert(reader_failed(&own.reader) == (_i == SHORT));
+    ck_assert(is_unchanged());
 }
 END_TEST
 
@@ -1295,7 +1296,6 @@ static Suite *suite(void)
         a_page_is_read_once,
         a_question_reads_anew_and_notices_changes,
         many_scattered_reads_are_compared,
-        shared_memory_is_read_in_place,
         records_when_asked,
         reads_its_own_process,
         mappings_as_the_kernel_reports_them,
@@ -1337,11 +1337,15 @@ static Suite *suite(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     for (size_t i = 0; i < ARRAY_SIZE(tests); i++)
         tcase_add_test(tc, tests[i]);
-    tcase_add_loop_test(tc, shared_memory_that_moves_has_changed, 0, 2);
-    tcase_add_loop_test(tc, shared_memory_that_becomes_private, 0, 2);
-    tcase_add_loop_test(tc, shared_memory_is_not_always_mapped, 0, 3);
-    tcase_add_test(tc, a_window_of_shared_memory_is_bounded);
     suite_add_tcase(s, tc);
+    TCase *shared_tests = tcase_create("shared");
+    tcase_add_checked_fixture(shared_tests, setup_shared, teardown_shared);
+    tcase_add_test(shared_tests, shared_memory_is_read_in_place);
+    tcase_add_loop_test(shared_tests, shared_memory_that_moves_has_changed, 0, 2);
+    tcase_add_loop_test(shared_tests, shared_memory_that_becomes_private, 0, 2);
+    tcase_add_loop_test(shared_tests, shared_memory_is_not_always_mapped, 0, 3);
+    tcase_add_test(shared_tests, a_window_of_shared_memory_is_bounded);
+    suite_add_tcase(s, shared_tests);
     if (getenv("CDACQ_VALGRIND")) {
         puts("left out under valgrind: what needs ptrace");
         return s;
