@@ -446,12 +446,11 @@ static void keep_evidence(struct module *module, struct reader *reader, size_t f
     size_t at = 0;
     for (size_t i = 0; !evidence->incomplete && i < count; i++) {
         const struct logged_read *read = &log->reads.items[from + i];
-        (void)logged_reads_append(&evidence->reads, *read);
+        (void)logged_reads_append(&evidence->reads, (struct logged_read){.address = read->address, .size = read->size});
         if (read->bytes)
             memcpy(evidence->bytes + at, read->bytes, read->size);
         else
             evidence->incomplete = !reader_try_copy(reader, read->address, evidence->bytes + at, read->size);
-        evidence->reads.items[i].bytes = NULL; /* they belong to the log */
         at += read->size;
     }
     reader_log(reader, log);

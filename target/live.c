@@ -106,13 +106,13 @@ static void open_shared(struct live *live, struct mapped_file *file)
 /* Finds the mapping of shared memory around an address. */
 static bool find_shared(struct live *live, uint64_t address, struct span *ret)
 {
-    const struct mapping *mapping;
     *ret = live->recent_shared;
     if (address >= ret->begin && address < ret->end)
         return true;
-    if (live->policy->pread || live->pages.table.count < PAGES_BEFORE_SHARED ||
-        !(mapping = target_mapping_at(&live->base, address)) || !mapping->is_shared || !mapping->file ||
-        !shared_memory_is_path(mapping->path))
+    if (live->policy->pread || live->pages.table.count < PAGES_BEFORE_SHARED)
+        return false;
+    const struct mapping *mapping = target_mapping_at(&live->base, address);
+    if (!mapping || !mapping->is_shared || !shared_memory_is_path(mapping->path))
         return false;
     if (!live->shared_file)
         open_shared(live, mapping->file);

@@ -282,9 +282,6 @@ bool live_pages_unchanged(struct live_pages *pages, uint64_t now, const struct r
         return false;
     if (from >= log->reads.count)
         return true;
-    struct piece first = {.item = log->reads.items + from};
-    if (!next_piece(&first, log->reads.items + log->reads.count))
-        return true;
     if (!pages->scratch && !(pages->scratch = malloc(CHECK_BYTES)))
         return false;
     if (!list_pages(pages, now, log, from))

@@ -38,7 +38,7 @@ enum {
     READ_LOG_MAX = 1 << 22,
     READ_LOG_COPIES_MAX = 1 << 26, /* bytes */
     READ_LOG_RECENT = 64,          /* lines */
-    READ_LOG_RECENT_FILES = 256,   /* extents of files */
+    READ_LOG_RECENT_FILES = 256,   /* extents of files, or mappings */
 };
 
 struct read_log {
@@ -110,12 +110,17 @@ static inline const uint8_t *read_log_copy(struct read_log *log, uint64_t addres
     return copy;
 }
 
+/* The slot of an extent or a mapping that begins at an address. */
+static inline uint32_t *read_log_slot(uint32_t recent[READ_LOG_RECENT_FILES], uint64_t begin)
+{
+    return &recent[(begin * UINT64_C(0x9e3779b97f4a7c15) >> 32) % READ_LOG_RECENT_FILES];
+}
+
 /* Adds a mapping of shared memory unless it is known to be there. */
 static inline void read_log_add_mapping(struct read_log *log, const struct logged_mapping *mapping)
 {
     struct logged_mappings *mappings = &log->mappings;
-    uint32_t *recent =
-        &log->recent_mappings[(mapping->begin * UINT64_C(0x9e3779b97f4a7c15) >> 32) % READ_LOG_RECENT_FILES];
+    uint32_t *recent = read_log_slot(log->recent_mappings, mapping->begin);
     if (*recent < mappings->count && mappings->items[*recent].begin == mapping->begin)
         return;
     *recent = (uint32_t)mappings->count;
@@ -127,7 +132,7 @@ static inline void read_log_add_mapping(struct read_log *log, const struct logge
 static inline void read_log_add_file(struct read_log *log, const struct logged_file *line)
 {
     struct logged_files *files = &log->files;
-    uint32_t *recent = &log->recent_files[(line->extent * UINT64_C(0x9e3779b97f4a7c15) >> 32) % READ_LOG_RECENT_FILES];
+    uint32_t *recent = read_log_slot(log->recent_files, line->extent);
     if (*recent < files->count && files->items[*recent].extent == line->extent)
         return;
     *recent = (uint32_t)files->count;

@@ -89,7 +89,7 @@ static bool reader_seek(struct reader *reader, uint64_t address)
     reader->is_noted = reader->target->recording || (span.changing && reader->log);
     if (!span.changing && reader->log)
         note_file(reader, address);
-    if (span.shared && reader->log)
+    if (span.shared) /* of a reader with a log only */
         read_log_add_mapping(reader->log, &(struct logged_mapping){span.begin, span.end, span.bytes});
     return true;
 }

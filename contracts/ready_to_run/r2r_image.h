@@ -92,7 +92,7 @@ bool r2r_image_is_start(const struct r2r_image *image, const struct r2r_entries 
 
 /*
  * The MethodDesc of the method that starts at a function; 0 if it was not prepared, or if memory of the map is missing:
- * then *ret_unknown is set, and the reader does not fail.
+ * then *ret_unknown is where, and not 0, and the reader does not fail.
  */
 uint64_t r2r_image_method_desc(const struct r2r_image *image, struct field_reader *reader, uint32_t function,
                                uint64_t *ret_unknown);

@@ -177,18 +177,10 @@ static void tell_doubts(const struct invocation *invocation, const struct report
 static void tell_nothing(const struct report *report)
 {
     const char *problem = report->waits_problem;
-    if (!problem)
-        notice("%s: nothing says that the process died, and no deadlock was found; without --brief, there is more",
-               report->target_name);
-    else if (message_was_shown(problem))
-        notice(
-            "%s: nothing says that the process died; a deadlock may have been missed; without --brief, there is more",
-            report->target_name);
-    else
-        notice(
-            "%s: nothing says that the process died; a deadlock may have been missed (%s); without --brief, there is "
-            "more",
-            report->target_name, problem);
+    bool why = problem && !message_was_shown(problem);
+    notice("%s: nothing says that the process died%s%s%s%s; without --brief, there is more", report->target_name,
+           problem ? "; a deadlock may have been missed" : ", and no deadlock was found", why ? " (" : "",
+           why ? problem : "", why ? ")" : "");
 }
 
 static int write_report(const struct invocation *invocation, struct report *report)

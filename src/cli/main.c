@@ -28,7 +28,7 @@ int main(int argc, char **argv)
 {
     open_standard_streams();
     signal(SIGXFSZ, SIG_IGN); /* a file that is too large is an error of write(), and its beginning is removed */
-    watchdog_catch_signals();
+    watchdog_catch_bus_errors();
     if (argc == 4 && !strcmp(argv[1], MANUAL_COMMAND))
         return manual_write(argv[2], argv[3]);
     if (argc > 1 && !strcmp(argv[1], COMPLETE_COMMAND))

@@ -101,12 +101,6 @@ int watchdog_set(int pid)
     return last;
 }
 
-void watchdog_remove(int folder, const char *name)
-{
-    atomic_store(&incomplete_folder, folder);
-    atomic_store(&incomplete_name, name);
-}
-
 /* Another program's kill() has the usual effect. */
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
@@ -117,6 +111,12 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
     raise(number);
 }
 
+void watchdog_catch_bus_errors(void)
+{
+    struct sigaction action = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO};
+    sigaction(SIGBUS, &action, NULL);
+}
+
 static void on_end(int number)
 {
     remove_incomplete();
@@ -124,13 +124,22 @@ static void on_end(int number)
     raise(number);
 }
 
-void watchdog_catch_signals(void)
+/* Of signals that end the tool: what is ignored (nohup), or has a handler of its own (--follow), stays so. */
+static void catch_ends(void)
 {
     static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
-    struct sigaction bus_error = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO}, end = {.sa_handler = on_end},
-                     now;
-    sigaction(SIGBUS, &bus_error, NULL);
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        if (sigaction(ends[i], NULL, &now) == 0 && now.sa_handler == SIG_DFL) /* nohup ignores SIGHUP */
-            sigaction(ends[i], &end, NULL);
+    struct sigaction action = {.sa_handler = on_end}, now;
+    for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
+        if (sigaction(ends[i], NULL, &now) == 0 && now.sa_handler == SIG_DFL)
+            sigaction(ends[i], &action, NULL);
+}
+
+void watchdog_remove(int folder, const char *name)
+{
+    static bool caught;
+    atomic_store(&incomplete_folder, folder);
+    atomic_store(&incomplete_name, name);
+    if (name && !caught)
+        catch_ends();
+    caught |= name != NULL;
 }

@@ -15,15 +15,12 @@ enum { WATCHDOG_ANY = -1 }; /* the process is not known yet */
  */
 int watchdog_set(int pid);
 
-/*
- * From now on, where a file has become shorter than its mapping, or cannot be read, the tool says so, and ends. SIGINT,
- * SIGTERM and SIGHUP end it as ever, except that they leave no incomplete file.
- */
-void watchdog_catch_signals(void);
+/* From now on, where a file has become shorter than its mapping, or cannot be read, the tool says so, and ends. */
+void watchdog_catch_bus_errors(void);
 
 /*
- * The file that is removed when the tool ends like that, because it is not complete: a `name` in `folder`, or a path
- * and AT_FDCWD. It has to stay valid until the next call. NULL: none.
+ * The file that is removed when the tool ends like that, or by SIGINT, SIGTERM or SIGHUP, because it is not complete: a
+ * `name` in `folder`, or a path and AT_FDCWD. It has to stay valid until the next call. NULL: none.
  */
 void watchdog_remove(int folder, const char *name);
 

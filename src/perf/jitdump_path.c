@@ -24,24 +24,27 @@ enum {
     NS = 1000000000,
 };
 
-/* A file of /proc/PID, to be freed. NULL with errno set. */
-static char *read_proc(int pid, const char *name, size_t *ret_length)
+/* Opens a file of /proc/PID. -1 with errno set. */
+static int open_proc(int pid, const char *name)
 {
     char path[64];
     struct stat st;
-    *ret_length = 0;
     snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
-    CLEANUP_CLOSE int fd = file_open(path, &st);
+    return file_open(path, &st);
+}
+
+/* What it holds, to be freed. NULL with errno set. */
+static char *read_proc(int pid, const char *name, size_t *ret_length)
+{
+    *ret_length = 0;
+    CLEANUP_CLOSE int fd = open_proc(pid, name);
     return fd < 0 ? NULL : file_read_all(fd, PROC_FILE_MAX, ret_length);
 }
 
 /* Whether this program may not see what the process maps, and so neither where its file is. */
 static bool is_refused(int pid)
 {
-    char path[64];
-    struct stat st;
-    snprintf(path, sizeof path, "/proc/%d/maps", pid);
-    CLEANUP_CLOSE int fd = file_open(path, &st);
+    CLEANUP_CLOSE int fd = open_proc(pid, "maps");
     return fd < 0 && (errno == EACCES || errno == EPERM);
 }
 
