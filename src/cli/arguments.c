@@ -156,7 +156,7 @@ static bool take_option(struct arguments *arguments, int id, const char *value)
     case OPTION_JSON:
         return invocation->json = true;
     case OPTION_OUTPUT:
-        invocation->output = value;
+        invocation->output = strcmp(value, "-") != 0 ? value : NULL;
         return value[0] || wrong_value(id, value, "not a file name");
     case OPTION_SYSROOT:
         arguments->sysroots[options->sysroot_count++] = value;

@@ -9,7 +9,8 @@
 
 const struct option_row option_rows[] = {
     {"json", NULL, NULL, "print JSON, one object a line", OPTIONS_RESULT, OPTION_JSON},
-    {"output", "FILE", NULL, "write to FILE instead of standard output", OPTIONS_RESULT | OPTIONS_FILE, OPTION_OUTPUT},
+    {"output", "FILE", NULL, "write to FILE; '-' is standard output, the default", OPTIONS_RESULT | OPTIONS_FILE,
+     OPTION_OUTPUT},
     {"sysroot", "DIR", NULL, "look for the target's files by their paths below DIR (repeatable)", OPTIONS_TARGET,
      OPTION_SYSROOT},
     {"module-path", "DIR", NULL, "look for the target's files anywhere below DIR (repeatable)", OPTIONS_TARGET,

@@ -140,7 +140,8 @@ class Usage(Case):
         self.assertIn(b"-o FILE", done.stderr)
 
     def test_snapshot_needs_a_file(self):
-        self.assertIn("-o", self.assert_usage_error("snapshot", "core"))
+        for output in [[], ["-o", "-"]]:
+            self.assertIn("-o", self.assert_usage_error("snapshot", "core", *output))
 
     def test_options_stand_anywhere(self):
         for arguments in [["--json", "info", "/nowhere"], ["info", "--json", "/nowhere"], ["info", "/nowhere", "--json"],
@@ -553,6 +554,12 @@ class Streams(Case):
             os.close(stdin)
         self.assertEqual(done.returncode, FAILED)
         self.assertIn(b"standard input", done.stderr)
+
+    def test_output_dash(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = self.assert_run(ANSWERED, "ip2method", CORE, "-o", "-", stdin=self.ip.encode(), cwd=folder)
+            self.assertIn(b"0x", done.stdout)
+            self.assertEqual(os.listdir(folder), [])
 
     def test_full_disk(self):
         for command in ["ip2method", "info", "methods", "perfmap", "descriptor"]:
