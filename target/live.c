@@ -22,10 +22,12 @@
 #include "target/threads.h"
 
 enum {
-    MAPS_MAX = 1 << 30,       /* bytes of text: vm.max_map_count is 65,530 by default */
-    STOP_ROUNDS = 64,         /* each stops all threads seen so far; only running threads create new ones */
-    STOP_SECONDS = 5,         /* a thread in an uninterruptible wait may never stop */
-    RECENT = 128,             /* spans */
+    MAPS_MAX = 1 << 30, /* bytes of text: vm.max_map_count is 65,530 by default */
+    STOP_ROUNDS = 64,   /* each stops all threads seen so far; only running threads create new ones */
+    STOP_SECONDS = 5,   /* a thread in an uninterruptible wait may never stop */
+    RECENT = 128,       /* spans */
+    RECENT_SHARED = 64,
+    SHARED_UNIT = 64 * 1024,  /* the runtime maps its heaps in multiples of as many bytes */
     PAGES_BEFORE_SHARED = 64, /* are read one by one: a few are read faster than shared memory is found */
 };
 
@@ -67,7 +69,7 @@ struct live {
     uint64_t listed;            /* and when that was, in LISTED_FOR */
     struct mapped_file *shared_file; /* the first of its kind, which is that of the runtime; NULL until it is needed */
     struct shared_memory shared;     /* what it holds */
-    struct span recent_shared;       /* of that, if it is not empty */
+    struct span recent_shared[RECENT_SHARED]; /* its mappings, by an address that was read in each */
     struct file_policy *policy;
     struct holder holder;
 };
@@ -106,7 +108,8 @@ static void open_shared(struct live *live, struct mapped_file *file)
 /* Finds the mapping of shared memory around an address. */
 static bool find_shared(struct live *live, uint64_t address, struct span *ret)
 {
-    *ret = live->recent_shared;
+    struct span *recent = &live->recent_shared[address / SHARED_UNIT % RECENT_SHARED];
+    *ret = *recent;
     if (address >= ret->begin && address < ret->end)
         return true;
     if (live->policy->pread || live->pages.table.count < PAGES_BEFORE_SHARED)
@@ -121,11 +124,11 @@ static bool find_shared(struct live *live, uint64_t address, struct span *ret)
                         : 0;
     if (address - mapping->begin >= size)
         return false;
-    *ret = live->recent_shared = (struct span){.begin = mapping->begin,
-                                               .end = mapping->begin + size,
-                                               .bytes = live->shared.bytes + mapping->offset,
-                                               .changing = true,
-                                               .shared = true};
+    *ret = *recent = (struct span){.begin = mapping->begin,
+                                   .end = mapping->begin + size,
+                                   .bytes = live->shared.bytes + mapping->offset,
+                                   .changing = true,
+                                   .shared = true};
     return true;
 }
 
@@ -157,7 +160,7 @@ static bool live_logged_at(struct target *target, uint64_t address, struct span 
 static void forget_recent(struct live *live)
 {
     memset(live->recent, 0, sizeof live->recent);
-    live->recent_shared = (struct span){0};
+    memset(live->recent_shared, 0, sizeof live->recent_shared);
 }
 
 static void live_begin_question(struct target *target)
@@ -203,15 +206,9 @@ static bool shared_unchanged(struct live *live, const struct read_log *log, size
             return false;
         }
     }
-    struct span span = {0};
     for (size_t i = from; i < log->reads.count; i++) {
         const struct logged_read *read = &log->reads.items[i];
-        if (!read->bytes)
-            continue;
-        if ((read->address < span.begin || read->address >= span.end) && !find_shared(live, read->address, &span))
-            return false;
-        if (read->size > span.end - read->address || /* the mappings were listed since */
-            memcmp(span.bytes + (read->address - span.begin), read->bytes, read->size) != 0)
+        if (read->bytes && memcmp(read->now, read->bytes, read->size) != 0)
             return false;
     }
     return true;

@@ -12,6 +12,7 @@ struct logged_read {
     uint64_t address;
     uint64_t size;        /* above 0; the interval does not wrap */
     const uint8_t *bytes; /* of shared memory: what was read, in the log's copies; otherwise NULL */
+    const uint8_t *now;   /* of shared memory: where it was read */
 };
 
 DEFINE_VECTOR(logged_reads, struct logged_read);
@@ -37,14 +38,14 @@ DEFINE_VECTOR(logged_mappings, struct logged_mapping);
 enum {
     READ_LOG_MAX = 1 << 22,
     READ_LOG_COPIES_MAX = 1 << 26, /* bytes */
-    READ_LOG_RECENT = 64,          /* lines */
+    READ_LOG_RECENT = 512,         /* words */
     READ_LOG_RECENT_FILES = 256,   /* extents of files, or mappings */
 };
 
 struct read_log {
     struct logged_reads reads;
     size_t part;                      /* reads before this one are not extended, and may be repeated */
-    uint32_t recent[READ_LOG_RECENT]; /* by a line of memory: a read in it, which may be any by now */
+    uint32_t recent[READ_LOG_RECENT]; /* by a word of memory: a read that began in it, which may be any by now */
     struct arena copies;              /* of shared memory */
     struct logged_mappings mappings;
     uint32_t recent_mappings[READ_LOG_RECENT_FILES]; /* as recent_files */
@@ -57,7 +58,7 @@ struct read_log {
 static inline const struct logged_read *read_log_recent(struct read_log *log, uint64_t address, uint64_t size,
                                                         uint32_t **ret_slot)
 {
-    uint32_t *recent = *ret_slot = &log->recent[address / 64 % READ_LOG_RECENT];
+    uint32_t *recent = *ret_slot = &log->recent[address / 8 % READ_LOG_RECENT];
     if (*recent < log->part || *recent >= log->reads.count)
         return NULL;
     const struct logged_read *read = &log->reads.items[*recent];
@@ -106,7 +107,7 @@ static inline const uint8_t *read_log_copy(struct read_log *log, uint64_t addres
         return NULL;
     }
     memcpy(copy, bytes, (size_t)size);
-    read_log_append(log, recent, (struct logged_read){address, size, copy});
+    read_log_append(log, recent, (struct logged_read){address, size, copy, bytes});
     return copy;
 }
 
