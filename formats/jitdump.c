@@ -323,7 +323,7 @@ static void finish_load(const uint8_t *p, struct cdacq_jitdump_record *record, s
                 load->code_size, record->total_size - code);
     else if (range_fits(code, load->code_size, size))
         load->code = p + code;
-    if (load->code_size > UINT64_MAX - load->vma)
+    if (load->code_size && load->code_size - 1 > UINT64_MAX - load->vma)
         problem(problems, "JIT_CODE_LOAD: %" PRIu64 " bytes at 0x%" PRIx64 " go beyond the last address",
                 load->code_size, load->vma);
 }

@@ -53,7 +53,7 @@ static const char *parse(const char *p, const char *end, struct perf_map_symbol 
     p = take_number(skip_blanks(p, end), end, &ret->size);
     if (!p)
         return "its size is not a hexadecimal number";
-    if (ret->size > UINT64_MAX - ret->address)
+    if (ret->size && ret->size - 1 > UINT64_MAX - ret->address)
         return "it goes beyond the last address";
     ret->name = skip_blanks(p, end);
     ret->name_length = (size_t)(end - ret->name);

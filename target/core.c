@@ -59,8 +59,8 @@ struct core {
 /* A PT_LOAD, for the access of the mappings that it covers. */
 struct load {
     uint64_t begin, end; /* once sorted, the highest end of the loads up to this one */
-    bool readable, writable;
-    uint32_t readable_before, writable_before; /* once sorted, how many of the loads before it are */
+    bool readable, writable, executable;
+    uint32_t readable_before, writable_before, executable_before; /* once sorted, how many of those before it are */
 };
 
 struct loads {
@@ -240,6 +240,7 @@ static void sort_loads(struct loads *loads)
         struct load *load = &loads->items[i], *next = load + 1;
         next->readable_before = load->readable_before + load->readable;
         next->writable_before = load->writable_before + load->writable;
+        next->executable_before = load->executable_before + load->executable;
         if (i)
             load->end = MAX(load->end, load[-1].end);
     }
@@ -252,15 +253,15 @@ static const struct load *load_above(const struct loads *loads, uint64_t address
     return &items[lower_bound(i, loads->count, (by_end ? items[i].end : items[i].begin) <= address)];
 }
 
-/* The access to a mapping by the loads in it. *ret_guard is set where none of them is readable. */
-static enum mapping_access access_of(const struct loads *loads, uint64_t begin, uint64_t end, bool *ret_guard)
+/* Sets the access to a mapping by the loads in it. *ret_guard is set where none of them is readable. */
+static void set_access(const struct loads *loads, struct mapping *mapping, bool *ret_guard)
 {
-    const struct load *first = load_above(loads, begin, true), *after = load_above(loads, end - 1, false);
-    *ret_guard = false;
-    if (first >= after)
-        return MAPPING_UNKNOWN;
-    *ret_guard = after->readable_before == first->readable_before;
-    return after->writable_before > first->writable_before ? MAPPING_WRITABLE : MAPPING_READ_ONLY;
+    const struct load *first = load_above(loads, mapping->begin, true),
+                      *after = load_above(loads, mapping->end - 1, false);
+    bool known = first < after, writable = known && after->writable_before > first->writable_before;
+    *ret_guard = known && after->readable_before == first->readable_before;
+    mapping->access = !known ? MAPPING_UNKNOWN : writable ? MAPPING_WRITABLE : MAPPING_READ_ONLY;
+    mapping->may_execute = !known || after->executable_before > first->executable_before;
 }
 
 /* An entry that does not fit ends the list; earlier ones are kept. */
@@ -401,6 +402,7 @@ static enum cdacq_status read_load(struct core *core, const struct elf_segment *
             .end = memory_end,
             .readable = (header->flags & PF_R) != 0,
             .writable = (header->flags & PF_W) != 0,
+            .executable = (header->flags & PF_X) != 0,
         };
     uint64_t available = header->offset < core->size ? core->size - header->offset : 0;
     if (size > available) {
@@ -486,7 +488,7 @@ static enum cdacq_status add_holes(struct segments *holes, struct target *target
     for (size_t i = 0; i < target->mapping_count; i++) {
         struct mapping *mapping = &target->mappings[i];
         bool guard;
-        mapping->access = access_of(loads, mapping->begin, mapping->end, &guard);
+        set_access(loads, mapping, &guard);
         if (i && strcmp(mapping[-1].path, mapping->path) == 0)
             mapping->file = mapping[-1].file;
         else

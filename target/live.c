@@ -347,7 +347,7 @@ static void unescape_newlines(char *path)
 /* A line of /proc/PID/maps: "begin-end perms offset dev inode   path". */
 struct maps_line {
     uint64_t begin, end, offset, inode, device;
-    bool readable, writable, shared;
+    bool readable, writable, executable, shared;
     char *path;
 };
 
@@ -381,6 +381,7 @@ static bool parse_line(char *line, struct maps_line *ret)
         return false;
     ret->readable = text[0] == 'r';
     ret->writable = text[1] == 'w';
+    ret->executable = text[2] == 'x';
     ret->shared = text[3] == 's';
     text += 5;
     if (!parse_number(&text, 16, ' ', &ret->offset) || !parse_number(&text, 16, ':', &major) ||
@@ -437,6 +438,7 @@ static bool parse_maps(struct live *live, char *text, struct mapping **ret, size
             .offset = line.offset,
             .path = file->path,
             .access = line.writable ? MAPPING_WRITABLE : MAPPING_READ_ONLY,
+            .may_execute = line.executable,
             .is_shared = line.shared && line.readable,
             .file = file,
         };
@@ -449,7 +451,7 @@ static bool parse_maps(struct live *live, char *text, struct mapping **ret, size
 static bool is_same_mapping(const struct mapping *a, const struct mapping *b)
 {
     return a->begin == b->begin && a->end == b->end && a->offset == b->offset && a->access == b->access &&
-           a->is_shared == b->is_shared && a->file == b->file;
+           a->may_execute == b->may_execute && a->is_shared == b->is_shared && a->file == b->file;
 }
 
 /* Takes the mappings unless they are those that are known. */

@@ -38,7 +38,8 @@ struct mapping {
     uint64_t offset; /* in the file, bytes */
     const char *path;
     enum mapping_access access;
-    bool is_shared; /* readable, and what is written to it is written to the file; known of running processes only */
+    bool may_execute; /* code in it may be executed, or that is not known */
+    bool is_shared;   /* readable, and what is written to it is written to the file; known of running processes only */
     struct mapped_file *file; /* NULL where there is none */
     uint64_t reach;           /* the highest end, as a file offset, of it and those before it in file->mappings */
 };

@@ -176,6 +176,13 @@ CDACQ_API enum cdacq_status cdacq_jitdump_next(struct cdacq_jitdump *jitdump, st
                                                struct cdacq_error *err);
 
 /*
+ * Whether the file ends as it should after the last record that cdacq_jitdump_next has returned. FORMAT: a record is
+ * cut, or is about a function whose JIT_CODE_LOAD is missing. For a file that is followed no longer: otherwise
+ * cdacq_jitdump_next says so.
+ */
+CDACQ_API enum cdacq_status cdacq_jitdump_check_end(struct cdacq_jitdump *jitdump, struct cdacq_error *err);
+
+/*
  * The functions below read the lists in a record that cdacq_jitdump_next has filled, while what it points to is valid.
  * The caller sets the `size` of the struct that is filled. CDACQ_END: there are no more elements, or a record of that
  * kind has no such list. Fails with ARGUMENT only.
@@ -245,6 +252,13 @@ struct cdacq_jitdump_place {
     uint64_t load; /* offset of its JIT_CODE_LOAD, the last one if several have the same index */
     uint64_t vma, code_addr, code_size;
     uint64_t timestamp; /* of the record that gave it this address */
+    /*
+     * Of cdacq_jitdump_find: how many records that say where code is are damaged, a last one that is cut included, so
+     * that the answer may be wrong, and what is wrong with the first of them; NULL: with none. In the answer that there
+     * is no function, the other members are 0.
+     */
+    uint64_t damaged;
+    const char *problem;
 };
 
 /*
@@ -263,8 +277,8 @@ CDACQ_API enum cdacq_status cdacq_jitdump_visit_places(struct cdacq_jitdump *jit
  * CDACQ_JITDUMP_LAST, after the records up to that time, as the file counts it. Moves are applied; code that a later
  * function overlaps is gone. *ret is its JIT_CODE_LOAD, with the code if the handle was opened with CDACQ_JITDUMP_CODE,
  * and *ret_place its place then; both are valid until the next call on the handle. The caller sets the `size` of both.
- * cdacq_jitdump_next continues as before. CDACQ_NOT_MANAGED: no function has the address then. Reads the whole file.
- * Fails with ARGUMENT, FORMAT, FUEL, IO, NOMEM.
+ * cdacq_jitdump_next continues as before. CDACQ_NOT_MANAGED: no function has the address then. A damaged record does
+ * not make the search fail: see `damaged`. Reads the whole file. Fails with ARGUMENT, FORMAT, IO, NOMEM.
  */
 #define CDACQ_JITDUMP_LAST UINT64_MAX
 

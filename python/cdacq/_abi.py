@@ -550,7 +550,8 @@ JitdumpRange = struct("cdacq_jitdump_range", ("size", c_size_t), ("start_offset"
 JitdumpLineRecord = struct("cdacq_jitdump_line_record", ("size", c_size_t), ("code_offset", c_uint32),
                            ("file_index", c_uint32), ("line_number", c_uint32), ("column_number", c_uint32))
 JitdumpPlace = struct("cdacq_jitdump_place", ("size", c_size_t), ("code_index", c_uint64), ("load", c_uint64),
-                      ("vma", c_uint64), ("code_addr", c_uint64), ("code_size", c_uint64), ("timestamp", c_uint64))
+                      ("vma", c_uint64), ("code_addr", c_uint64), ("code_size", c_uint64), ("timestamp", c_uint64),
+                      ("damaged", c_uint64), ("problem", c_char_p))
 
 Sink = struct("cdacq_sink", ("size", c_size_t), ("context", c_void_p), ("write", Write), ("left_out", Visitor),
               ("visited", Visited))
@@ -558,7 +559,7 @@ Written = struct("cdacq_written", ("size", c_size_t), ("bytes", c_uint64), ("met
                  ("left_out", c_uint64), ("unverified", c_uint64), ("functions", c_uint64),
                  ("functions_left_out", c_uint64), ("without_epilogs", c_uint64))
 MappedFile = struct("cdacq_mapped_file", ("size", c_size_t), ("path", c_char_p), ("local_path", c_char_p),
-                    ("has_code", c_bool))
+                    ("has_code", c_bool), ("may_execute", c_bool))
 Comparison = struct(
     "cdacq_comparison", ("size", c_size_t), ("verdict", c_int), ("offset", c_uint64), ("line", c_uint64),
     ("timestamp", c_uint64), ("address", c_uint64), ("code_size", c_uint64), ("name", c_void_p),
@@ -654,8 +655,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cdacq_jitdump_record_get_line_record": (c_int, POINTER(JitdumpRecord), c_uint32, POINTER(JitdumpLineRecord),
                                              _ERR),
     "cdacq_jitdump_visit_places": (c_int, _HANDLE, *_VISIT),
-    "cdacq_jitdump_find": (c_int, _HANDLE, c_uint64, c_uint64, POINTER(JitdumpRecord), POINTER(JitdumpPlace), _ERR),
-    "cdacq_jitdump_find_file": (c_int, c_int, c_char_p, c_size_t, _ERR),
+    "cdacq_jitdump_check_end": (c_int, _HANDLE, _ERR),
     "cdacq_jitdump_find": (c_int, _HANDLE, c_uint64, c_uint64, POINTER(JitdumpRecord), POINTER(JitdumpPlace), _ERR),
     "cdacq_jitdump_find_file": (c_int, c_int, c_char_p, c_size_t, _ERR),
     "cdacq_session_write_perf_map": (c_int, _HANDLE, c_uint, POINTER(Sink), POINTER(Written), _ERR),

@@ -164,6 +164,7 @@ class Jitdump:
         self._pending = Pending()
         self._generation = 0
         self._handle = ctypes.c_void_p()
+        self.find_problem: str | None = None
         call("cdacq_jitdump_open", _decode.encode(os.fspath(path)), flags, ctypes.byref(self._handle))
 
     def _using(self) -> Any:
@@ -182,18 +183,25 @@ class Jitdump:
         while (record := self.next()) is not None:
             yield record
 
+    def check_end(self) -> None:
+        """Raises Error if a file that is followed no longer ends within a record, or one about a function that it lacks."""
+        with self._using():
+            call("cdacq_jitdump_check_end", self._handle)
+
     def find(self, address: int, time: int | None = None) -> tuple[JitdumpRecord, records.JitdumpPlace] | None:
         """The JIT_CODE_LOAD of the function that has an address, and its place; None if there is none.
 
         At the end of the file, or after the records up to `time`. Moves are applied. Reads the whole file.
+        `find_problem` is then what is wrong with the file, so that the answer may be wrong, or None.
         """
         item, place = _sized(_abi.JitdumpRecord), _sized(_abi.JitdumpPlace)
         with self._using():
             self._generation += 1
-            if call("cdacq_jitdump_find", self._handle, address, _abi.JITDUMP_LAST if time is None else time,
-                    ctypes.byref(item), ctypes.byref(place)) == Status.NOT_MANAGED:
-                return None
-            return JitdumpRecord(self, item), _place(place)
+            status = call("cdacq_jitdump_find", self._handle, address, _abi.JITDUMP_LAST if time is None else time,
+                          ctypes.byref(item), ctypes.byref(place))
+            found = _place(place)
+            self.find_problem = found.problem
+            return None if status == Status.NOT_MANAGED else (JitdumpRecord(self, item), found)
 
     @staticmethod
     def find_file(pid: int) -> str | None:

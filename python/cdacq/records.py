@@ -524,6 +524,10 @@ class JitdumpPlace(NamedTuple):
     code_addr: int
     code_size: int
     timestamp: int
+    damaged: int
+    """Of Jitdump.find(): how many records of the file are damaged, so that the answer may be wrong."""
+    problem: str | None
+    """What is wrong with the first of them."""
 
 
 class Written(NamedTuple):
@@ -545,6 +549,8 @@ class MappedFile(NamedTuple):
     """None: compiled code in memory that no file backs."""
     local_path: str | None
     has_code: bool
+    may_execute: bool
+    """One of its mappings can be executed, or that is not known."""
 
 
 class Comparison(NamedTuple):

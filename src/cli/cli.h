@@ -103,7 +103,10 @@ bool stop_is_wanted(const struct invocation *invocation);
 /* Stops the process until cdacq_target_resume. False, with a message, if that is not possible. */
 bool target_stop(struct cdacq_target *target);
 
-/* Returns whether --output names an input file, which writing would destroy. If so, a message says so. */
+/* Returns whether --output names the file `path`, which writing would destroy. If so, a message says so. */
+bool output_is_input(const struct invocation *invocation, const char *path);
+
+/* The same of all files that the command line gives as input. */
 bool output_is_a_target(const struct invocation *invocation);
 
 #endif

@@ -30,6 +30,8 @@ struct work {
     uint64_t size; /* of the file, for the end of the progress */
     uint64_t done, errors;
     bool follow;
+    int process; /* whose file is followed, as follow_open_process() gives it; -1: not known */
+    bool ended;  /* it has */
     bool closed; /* the runtime has closed the file */
 };
 
@@ -466,10 +468,16 @@ static void take_record(struct work *work, const struct cdacq_jitdump_record *re
         progress_estimate(&work->progress, work->done, record->offset, work->size);
 }
 
-/* Waits for the file to grow. Returns false if it cannot, or if the output has no reader. */
+/*
+ * Waits for the file to grow. Returns false if it cannot, or if the output has no reader. What a process wrote before
+ * it ended is still to be read.
+ */
 static bool wait_for_more(struct work *work)
 {
-    return !work->closed && follow_wait(&work->out, WAIT_MS);
+    if (work->closed || work->ended)
+        return false;
+    work->ended = follow_process_ended(work->process);
+    return work->ended || follow_wait(&work->out, WAIT_MS);
 }
 
 static enum cdacq_status print_all(struct work *work, struct cdacq_jitdump *jitdump, bool json)
@@ -485,43 +493,49 @@ static enum cdacq_status print_all(struct work *work, struct cdacq_jitdump *jitd
             message("'%s': %s", work->path, error.message);
             return status;
         } else if (!work->follow || !wait_for_more(work))
-            return CDACQ_OK;
+            break;
         if (follow_interrupted() || output_failed(&work->out))
             return CDACQ_OK;
     }
+    if (!(work->closed || work->ended) || cdacq_jitdump_check_end(jitdump, &error) >= 0)
+        return CDACQ_OK;
+    message("'%s': %s", work->path, error.message);
+    return CDACQ_ERR_FORMAT;
 }
 
 /*
  * The file of TARGET: its path or, of a process, that of its jitdump, for which --follow waits. False: a message says
  * why.
  */
-static bool find_file(const struct invocation *invocation, char *room, size_t size, const char **ret)
+static bool find_file(const struct invocation *invocation, struct work *work, char *room, size_t size)
 {
     struct cdacq_error error;
     const char *name = invocation->targets[0];
     enum cdacq_status status = CDACQ_OK;
-    *ret = name;
+    work->path = name;
     if (!target_is_pid(name))
         return true;
-    *ret = room;
+    work->path = room;
+    if (invocation->follow)
+        work->process = follow_open_process(target_pid(name));
     do {
         status = cdacq_jitdump_find_file(target_pid(name), room, size, &error);
     } while (status == CDACQ_NOT_MANAGED && invocation->follow && !follow_interrupted() &&
-             (poll(NULL, 0, WAIT_MS), true));
+             !follow_process_ended(work->process) && (poll(NULL, 0, WAIT_MS), true));
     if (status != CDACQ_OK)
         message("%s", error.message);
     return status == CDACQ_OK;
 }
 
 static void write_found(struct work *work, uint64_t at, const struct cdacq_jitdump_record *record,
-                        const struct cdacq_jitdump_place *place, bool json)
+                        const struct cdacq_jitdump_place *place, bool found, bool json)
 {
     const struct cdacq_jitdump_load *load = &record->as.load;
     if (!json) {
         output_printf(&work->out, "0x%" PRIx64 " ", at);
-        if (place)
+        if (found)
             output_escaped(&work->out, load->name ? load->name : "?", load->name ? load->name_length : 1, ESCAPE_DATA);
-        if (place)
+        if (found)
             output_printf(&work->out, " +0x%" PRIx64 " [0x%" PRIx64 " +0x%" PRIx64 ", index %" PRIu64 "]\n",
                           at - place->vma, place->vma, place->code_size, place->code_index);
         else
@@ -531,15 +545,27 @@ static void write_found(struct work *work, uint64_t at, const struct cdacq_jitdu
     struct json_writer writer = json_begin(&work->out), *w = &writer;
     json_begin_object(w, NULL);
     json_known_address(w, "ip", true, at);
-    json_string_bytes(w, "name", place ? load->name : NULL, place ? load->name_length : 0);
-    json_known_address(w, "start", place, place ? place->vma : 0);
-    json_known_number(w, "size", place, place ? place->code_size : 0);
-    json_known_number(w, "offset", place, place ? at - place->vma : 0);
-    json_known_number(w, "code_index", place, place ? place->code_index : 0);
-    json_known_number(w, "load", place, place ? place->load : 0);
-    json_known_number(w, "timestamp", place, place ? place->timestamp : 0);
+    json_string_bytes(w, "name", found ? load->name : NULL, found ? load->name_length : 0);
+    json_known_address(w, "start", found, place->vma);
+    json_known_number(w, "size", found, place->code_size);
+    json_known_number(w, "offset", found, at - place->vma);
+    json_known_number(w, "code_index", found, place->code_index);
+    json_known_number(w, "load", found, place->load);
+    json_known_number(w, "timestamp", found, place->timestamp);
+    json_number(w, "damaged", place->damaged);
+    json_note(w, "problem", place->problem);
     json_end_object(w);
     json_end_line(w);
+}
+
+/* What is wrong with the records that were searched. */
+static void complain_of_search(const struct work *work, const struct cdacq_jitdump_place *place)
+{
+    if (!place->problem)
+        return;
+    message("'%s': %s", work->path, place->problem);
+    if (place->damaged > 1)
+        message("'%s': %" PRIu64 " more damaged record%s", work->path, place->damaged - 1, plural(place->damaged - 1));
 }
 
 /* --at: the function that has the address. */
@@ -551,15 +577,17 @@ static int show_function(const struct invocation *invocation, struct work *work,
     uint64_t time = invocation->has_time ? invocation->time : CDACQ_JITDUMP_LAST;
     enum cdacq_status status = cdacq_jitdump_find(jitdump, invocation->at, time, &record, &place, &error);
     if (status >= 0)
-        write_found(work, invocation->at, &record, status == CDACQ_OK ? &place : NULL, invocation->json);
+        write_found(work, invocation->at, &record, &place, status == CDACQ_OK, invocation->json);
     else
         message("'%s': %s", work->path, error.message);
-    return output_close_if(&work->out, status >= 0) ? EXIT_ANSWERED : EXIT_FAILED;
+    if (status >= 0)
+        complain_of_search(work, &place);
+    return !output_close_if(&work->out, status >= 0) ? EXIT_FAILED : place.damaged ? EXIT_PARTLY : EXIT_ANSWERED;
 }
 
 int cmd_records(const struct invocation *invocation)
 {
-    struct work work = {.follow = invocation->follow};
+    struct work work = {.follow = invocation->follow, .process = -1};
     struct cdacq_jitdump *jitdump;
     struct cdacq_error error;
     char room[4096];
@@ -571,7 +599,7 @@ int cmd_records(const struct invocation *invocation)
         return EXIT_FAILED;
     if (work.follow)
         follow_begin();
-    if (!find_file(invocation, room, sizeof room, &work.path))
+    if (!find_file(invocation, &work, room, sizeof room) || output_is_input(invocation, work.path))
         return EXIT_FAILED;
     if (cdacq_jitdump_open(work.path, work.follow ? CDACQ_JITDUMP_FOLLOW : 0, &jitdump, &error) < 0) {
         message("%s", error.message);

@@ -32,7 +32,9 @@ struct work {
     struct left_out code;         /* that is not in the files of its mappings */
     uint64_t files, links;
     uint64_t left_out; /* files and links */
-    bool failed;       /* the folder cannot be written */
+    uint64_t missing;  /* files with code that were not found */
+    char *first_missing;
+    bool failed; /* the folder cannot be written */
     bool anonymous;
     bool at_bound; /* no more files with code are written */
 };
@@ -104,32 +106,51 @@ static bool write_code(struct work *work, const char *path)
     return done;
 }
 
+/*
+ * Makes `path` in the folder a link, in place of an earlier link. False, with a message, if it cannot: what is there
+ * and is no link may be a file that somebody collected.
+ */
+static bool link_to(struct work *work, const char *path, const char *to)
+{
+    struct stat known;
+    const char *name;
+    int folder = output_folder_of(&work->folder, path, &name);
+    if (folder >= 0 && fstatat(folder, name, &known, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(known.st_mode))
+        (void)unlinkat(folder, name, 0);
+    bool linked = folder >= 0 && (symlinkat(to, folder, name) == 0 || output_folder_complain(&work->folder, path));
+    work->left_out += !linked;
+    if (folder >= 0)
+        close(folder);
+    return linked;
+}
+
+/* Counts a file whose code has no names now. */
+static void note_missing(struct work *work, const struct cdacq_mapped_file *file)
+{
+    static const char *const others[] = {"/memfd:", "/dev/", "/SYSV"};
+    for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+        if (strncmp(file->path, others[i], strlen(others[i])) == 0)
+            return;
+    if (file->may_execute && !work->missing++)
+        work->first_missing = strdup(file->path);
+}
+
 /* Links to the file that the target means: of a process in a container, by way of the process. */
-static void link_file(struct work *work, const char *path, const char *local_path)
+static void link_file(struct work *work, const struct cdacq_mapped_file *file)
 {
     struct stat here, there;
+    const char *path = file->path, *local_path = file->local_path;
     CLEANUP_FREE char *through = allocate(strlen(path) + 64);
     snprintf(through, strlen(path) + 64, "/proc/%d/root%s", work->process, path);
     if (work->process && stat(through, &there) == 0)
         local_path =
             stat(path, &here) == 0 && here.st_dev == there.st_dev && here.st_ino == there.st_ino ? path : through;
-    if (!local_path || stat(local_path, &here) < 0 || !S_ISREG(here.st_mode))
-        return;
-    const char *name;
-    CLEANUP_FREE char *absolute = realpath(local_path, NULL);
-    if (!absolute)
-        return;
-    int folder = output_folder_of(&work->folder, path, &name);
-    work->left_out += folder < 0;
-    if (folder < 0)
-        return;
-    if (fstatat(folder, name, &there, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(there.st_mode))
-        (void)unlinkat(folder, name, 0);
-    bool linked = symlinkat(strcmp(local_path, through) == 0 ? through : absolute, folder, name) == 0 ||
-                  errno == EEXIST || output_folder_complain(&work->folder, path);
-    work->links += linked;
-    work->left_out += !linked;
-    close(folder);
+    bool found = local_path && stat(local_path, &here) == 0 && S_ISREG(here.st_mode);
+    CLEANUP_FREE char *absolute = found ? realpath(local_path, NULL) : NULL;
+    if (absolute)
+        work->links += link_to(work, path, strcmp(local_path, through) == 0 ? through : absolute);
+    else
+        note_missing(work, file);
 }
 
 /*
@@ -140,18 +161,12 @@ static void link_debug_files(struct work *work)
     static const char path[] = "/usr/lib/debug";
     struct stat here, there;
     char through[64];
-    const char *name, *to = path;
+    const char *to = path;
     snprintf(through, sizeof through, "/proc/%d/root%s", work->process, path);
     if (work->process && stat(through, &there) == 0)
         to = stat(path, &here) == 0 && here.st_dev == there.st_dev && here.st_ino == there.st_ino ? path : through;
-    if (stat(to, &here) < 0 || !S_ISDIR(here.st_mode))
-        return;
-    int folder = output_folder_of(&work->folder, path, &name);
-    if (folder < 0)
-        return;
-    if (symlinkat(to, folder, name) < 0 && errno != EEXIST)
-        output_folder_complain(&work->folder, path);
-    close(folder);
+    if (stat(to, &here) == 0 && S_ISDIR(here.st_mode))
+        (void)link_to(work, path, to);
 }
 
 static void add_code(struct work *work, const char *path)
@@ -175,8 +190,16 @@ static int add_file(const struct cdacq_mapped_file *file, void *context)
     if (file->has_code)
         add_code(work, file->path);
     else
-        link_file(work, file->path, file->local_path);
+        link_file(work, file);
     return 0;
+}
+
+static void tell_missing(struct work *work)
+{
+    if (work->missing)
+        message("files that may have code and were not found, so that it has no names: %" PRIu64 "; the first: '%s'",
+                work->missing, work->first_missing ? work->first_missing : "?");
+    free(work->first_missing);
 }
 
 static int write_all(const struct invocation *invocation, struct cdacq_target *target, struct cdacq_session *session)
@@ -196,16 +219,23 @@ static int write_all(const struct invocation *invocation, struct cdacq_target *t
         link_debug_files(&work);
     output_folder_close(&work.folder);
     left_out_tell(&work.code, false, status < 0 ? error.message : NULL);
-    if (status < 0 || work.failed)
+    if (status < 0 || work.failed) {
+        free(work.first_missing);
         return EXIT_FAILED;
+    }
     notice("'%s': %" PRIu64 " file%s with %" PRIu64 " method%s, %" PRIu64 " link%s", invocation->file, work.files,
            plural(work.files), work.written.methods, plural(work.written.methods), work.links, plural(work.links));
     left_out_tell_counts(&work.code, &work.written);
-    if (work.anonymous)
+    tell_missing(&work);
+    bool unknown_file = work.anonymous && info.writer && strcmp(info.writer, "createdump") == 0;
+    if (unknown_file)
+        message("createdump does not say in which file compiled code is: if perf says '/memfd:doublemapper', only "
+                "symfs of the process or of a core of another kind names it");
+    else if (work.anonymous)
         notice(
             "compiled code is in memory that no file backs: 'cdacq perfmap %s -o /tmp/perf-%d.map' names it for perf",
             target_display_name(invocation->targets[0]), info.pid);
-    bool partly = work.left_out || work.code.count || work.written.functions_left_out;
+    bool partly = work.left_out || work.missing || unknown_file || work.code.count || work.written.functions_left_out;
     return partly && (work.files || work.links) ? EXIT_PARTLY : work.files ? EXIT_ANSWERED : EXIT_FAILED;
 }
 

@@ -93,6 +93,8 @@ static void write_json_sum(struct output *out, const struct cdacq_verification *
     json_number(w, "code_not_compared", sum->code_not_compared);
     json_note(w, "file", sum->perf_map ? "perf map" : "jitdump");
     json_note(w, "advice", sum->advice);
+    json_note(w, "cut", sum->cut[0] ? sum->cut : NULL);
+    json_note(w, "methods_problem", sum->methods_problem[0] ? sum->methods_problem : NULL);
     json_end_object(w);
     json_end_line(w);
 }
@@ -124,6 +126,12 @@ static void write_text_sum(struct output *out, const struct cdacq_verification *
         output_literal(out, sum->counts[CDACQ_VERDICT_MATCH] ? "no contradiction\n" : "no record matches\n");
 }
 
+/* Without a comparison, the absence of contradictions means nothing. */
+static bool nothing_compared(const struct cdacq_verification *sum)
+{
+    return sum->records == sum->counts[CDACQ_VERDICT_DAMAGED] + sum->counts[CDACQ_VERDICT_UNTOLD];
+}
+
 static void complain(const char *file, const struct cdacq_verification *sum)
 {
     if (sum->cut[0] && !sum->advice)
@@ -132,6 +140,8 @@ static void complain(const char *file, const struct cdacq_verification *sum)
         message("not all methods could be compared with the file: %s", sum->methods_problem);
     if (sum->advice)
         message("'%s': %s", file, sum->advice);
+    else if (nothing_compared(sum) && !sum->cut[0])
+        message("'%s': it has no record that could be compared", file);
 }
 
 static int verify(const struct invocation *invocation, struct cdacq_target *target, struct cdacq_session *session)
@@ -147,7 +157,7 @@ static int verify(const struct invocation *invocation, struct cdacq_target *targ
         message("%s", error.message);
         return EXIT_FAILED;
     }
-    if (!output_open(&work.out, invocation->output))
+    if (output_is_input(invocation, file) || !output_open(&work.out, invocation->output))
         return EXIT_FAILED;
     bytes_begin(file, work.out.fd);
     enum cdacq_status status = cdacq_target_verify(target, file, take, &work, &sum, &error);
@@ -167,9 +177,8 @@ static int verify(const struct invocation *invocation, struct cdacq_target *targ
         return EXIT_FAILED;
     if (sum.contradictions)
         return EXIT_PARTLY;
-    /* Without a comparison, the absence of contradictions means nothing. */
-    return sum.advice || (!sum.counts[CDACQ_VERDICT_MATCH] && sum.counts[CDACQ_VERDICT_UNTOLD]) ? EXIT_FAILED
-                                                                                                : EXIT_ANSWERED;
+    bool all_untold = !sum.counts[CDACQ_VERDICT_MATCH] && sum.counts[CDACQ_VERDICT_UNTOLD];
+    return sum.advice || all_untold || nothing_compared(&sum) ? EXIT_FAILED : EXIT_ANSWERED;
 }
 
 int cmd_verify(const struct invocation *invocation)

@@ -242,7 +242,8 @@ const struct command commands[] = {
             "FILE is what a runtime writes as /tmp/jit-PID.dump (DOTNET_PerfMapEnabled=1); PID is a process that\n"
             "writes one. With --at, the function that has an address is shown. Otherwise, one line for each\n"
             "record: offset, time, kind and contents. With --follow, a growing file is read until its runtime\n"
-            "closes it or SIGINT arrives; a file that is truncated or replaced is read again from its start.\n",
+            "closes it, the process of PID ends, or SIGINT arrives; a file that is truncated or replaced is read\n"
+            "again from its start.\n",
         .exit_partly = "a record is damaged, or the last one is incomplete",
         .options = OPTIONS_RESULT | OPTIONS_RECORDS | OPTIONS_FOLLOW,
         .targets_max = 1,

@@ -4,6 +4,8 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "src/cli/console.h"
 #include "util/base.h"
@@ -52,6 +54,16 @@ bool follow_wait(struct output *out, int milliseconds)
     struct pollfd file = {.fd = out->fd};
     int n = poll(&file, 1, milliseconds); /* without events, it reports only errors: the reader has left */
     return n == 0 || (n < 0 && errno == EINTR && !interrupted);
+}
+
+int follow_open_process(int pid)
+{
+    return (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+bool follow_process_ended(int process)
+{
+    return process >= 0 && poll(&(struct pollfd){.fd = process, .events = POLLIN}, 1, 0) > 0;
 }
 
 struct cdacq_follower *follow_open(struct cdacq_target *target, unsigned flags)

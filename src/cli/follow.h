@@ -19,6 +19,12 @@ bool follow_is_possible(const struct invocation *invocation);
 /* Writes the output, then waits. False if the wait was interrupted, or nobody reads the output any more. */
 bool follow_wait(struct output *out, int milliseconds);
 
+/* A descriptor that tells when a process ends, until the tool ends; -1 where the kernel has none (before Linux 5.3). */
+int follow_open_process(int pid);
+
+/* Whether that process has ended; false for -1. */
+bool follow_process_ended(int process);
+
 /* A follower of a process; flags as for cdacq_follower_create. Catches interrupts. NULL, with a message, on failure. */
 struct cdacq_follower *follow_open(struct cdacq_target *target, unsigned flags);
 

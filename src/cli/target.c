@@ -186,16 +186,27 @@ struct cdacq_target *target_open(const char *name, const struct cdacq_options *g
     return target;
 }
 
+static bool is_output(const struct invocation *invocation, const struct stat *input)
+{
+    struct stat output;
+    return invocation->output && stat(invocation->output, &output) == 0 && output.st_dev == input->st_dev &&
+           output.st_ino == input->st_ino;
+}
+
+bool output_is_input(const struct invocation *invocation, const char *path)
+{
+    struct stat input;
+    bool same = stat(path, &input) == 0 && is_output(invocation, &input);
+    if (same)
+        message("'%s' is an input file and will not be overwritten", invocation->output);
+    return same;
+}
+
 bool output_is_a_target(const struct invocation *invocation)
 {
-    struct stat output, target;
-    if (!invocation->output || stat(invocation->output, &output) < 0)
-        return false;
-    if (invocation->file && stat(invocation->file, &target) == 0 && output.st_dev == target.st_dev &&
-        output.st_ino == target.st_ino) {
-        message("'%s' is an input file and will not be overwritten", invocation->output);
+    struct stat target;
+    if (invocation->file && output_is_input(invocation, invocation->file))
         return true;
-    }
     for (size_t i = 0; i < invocation->target_count; i++) {
         const char *name = invocation->targets[i];
         bool opens_target = invocation->command->options & OPTIONS_TARGET;
@@ -203,7 +214,7 @@ bool output_is_a_target(const struct invocation *invocation)
             continue;
         if ((opens_target && target_is_stdin(name) ? fstat(STDIN_FILENO, &target) : stat(name, &target)) < 0)
             continue;
-        if (output.st_dev == target.st_dev && output.st_ino == target.st_ino) {
+        if (is_output(invocation, &target)) {
             message("'%s' is the target and will not be overwritten", invocation->output);
             return true;
         }

@@ -60,6 +60,8 @@ struct cdacq_jitdump {
     uint64_t last_debug_info, last_load;
     struct timespec written; /* when the file was, as far as it was read */
     uint64_t content;        /* of a followed file: a hash of the records before `offset` */
+    uint64_t last_record;    /* of that: offset of the last of these; 0: there is none */
+    uint64_t content_before; /* and the hash without it */
     uint64_t closed;         /* offset of the JIT_CODE_CLOSE; 0: there is none yet */
     uint64_t highest;        /* code_index of all JIT_CODE_LOADs */
     bool has_load;           /* there was one */
@@ -67,6 +69,8 @@ struct cdacq_jitdump {
     struct jitdump_places places;
     struct cdacq_error no_places; /* why `places` cannot be built */
     struct cdacq_error problem;   /* of the last record */
+    struct cdacq_jitdump *found;  /* has the record of the last cdacq_jitdump_find; NULL: there is none */
+    struct cdacq_error find_problem;
 };
 
 /* ---- The file ---------------------------------------------------------------------------------------------------- */
@@ -538,7 +542,9 @@ static enum cdacq_status read_next(struct cdacq_jitdump *jitdump, struct cdacq_j
         status = connect(jitdump, &record, err);
     if (status != CDACQ_OK)
         return status;
+    jitdump->content_before = jitdump->content;
     jitdump->content = content;
+    jitdump->last_record = record.offset;
     jitdump->offset += record.total_size;
     *ret = record;
     return CDACQ_OK;
@@ -555,7 +561,20 @@ static void restart(struct cdacq_jitdump *jitdump, const char *why)
     jitdump->no_places = (struct cdacq_error){0};
     clear_pending(jitdump);
     jitdump->has_debug_info = jitdump->has_load = false;
-    jitdump->closed = jitdump->last_load = jitdump->content = 0;
+    jitdump->closed = jitdump->last_load = jitdump->last_record = jitdump->content = 0;
+}
+
+/*
+ * Whether the last record is no longer that which was read, as far as its first bytes show. If it is, a file that has
+ * grown is taken for the same one: reading all of it again whenever it grows would take too long.
+ */
+static bool is_other_record(struct cdacq_jitdump *jitdump)
+{
+    struct cdacq_jitdump_record record;
+    uint64_t hash = jitdump->content_before;
+    return jitdump->last_record && (read_prefix(jitdump, jitdump->last_record, &record, NULL) != CDACQ_OK ||
+                                    record.offset + record.total_size != jitdump->offset ||
+                                    hash_record(jitdump, &record, &hash) != CDACQ_OK || hash != jitdump->content);
 }
 
 /* Whether the records before `offset` are no longer those that were read, as far as the first bytes of each show. */
@@ -586,7 +605,7 @@ static enum cdacq_status check_again(struct cdacq_jitdump *jitdump, struct cdacq
         restart(jitdump, "the file was rewritten");
         return CDACQ_OK;
     }
-    if (size < jitdump->offset || is_rewritten(jitdump)) {
+    if (size < jitdump->offset || is_rewritten(jitdump) || (size > before && is_other_record(jitdump))) {
         restart(jitdump, size < jitdump->offset ? "the file was truncated" : "the file was rewritten");
         return CDACQ_OK;
     }
@@ -646,6 +665,7 @@ void cdacq_jitdump_close(struct cdacq_jitdump *jitdump)
         return;
     if (jitdump->fd >= 0)
         close(jitdump->fd);
+    cdacq_jitdump_close(jitdump->found);
     jitdump_places_deinit(&jitdump->places);
     free(jitdump->extent.data);
     free(jitdump->path);
@@ -684,6 +704,11 @@ enum cdacq_status cdacq_jitdump_next(struct cdacq_jitdump *jitdump, struct cdacq
     return status;
 }
 
+enum cdacq_status cdacq_jitdump_check_end(struct cdacq_jitdump *jitdump, struct cdacq_error *err)
+{
+    return report_cut(jitdump, err);
+}
+
 enum cdacq_status cdacq_jitdump_visit_places(struct cdacq_jitdump *jitdump,
                                              int (*visit)(const struct cdacq_jitdump_place *place, void *context),
                                              void *context, struct cdacq_error *err)
@@ -720,41 +745,65 @@ struct search {
     struct cdacq_jitdump_place place;
 };
 
+/* Whether [begin, begin + size) has the address; it may end with the address space. */
+static bool has_address(uint64_t begin, uint64_t size, uint64_t address)
+{
+    return address >= begin && address - begin < size;
+}
+
+static bool overlap(const struct cdacq_jitdump_place *a, const struct cdacq_jitdump_place *b)
+{
+    return (b->code_size && has_address(a->vma, a->code_size, b->vma)) ||
+           (a->code_size && has_address(b->vma, b->code_size, a->vma));
+}
+
 /* A function comes to be at a place: it may have the address, or overwrite the function that had it. */
 static void take_place_of(struct search *search, const struct cdacq_jitdump_place *place)
 {
     const struct cdacq_jitdump_place *old = &search->place;
-    uint64_t end = add_saturated(place->vma, place->code_size);
-    bool moves = search->found && old->load == place->load;
-    bool overlaps = search->found && place->vma < add_saturated(old->vma, old->code_size) && old->vma < end;
-    if (search->address >= place->vma && search->address < end) {
-        search->found = true;
+    bool gone = search->found && (old->load == place->load || overlap(old, place));
+    search->found = has_address(place->vma, place->code_size, search->address) || (search->found && !gone);
+    if (has_address(place->vma, place->code_size, search->address))
         search->place = *place;
-    } else if (moves || overlaps) {
-        search->found = false;
-    }
 }
 
-static void search_record(struct search *search, const struct cdacq_jitdump_record *record)
+/* What moves is of the size that it was loaded with. */
+static void search_move(struct search *search, const struct cdacq_jitdump *scan,
+                        const struct cdacq_jitdump_record *record)
 {
-    struct cdacq_jitdump_place place = {.size = sizeof place, .timestamp = record->timestamp};
-    const struct cdacq_jitdump_load *load = &record->as.load;
     const struct cdacq_jitdump_move *move = &record->as.move;
-    if (record->kind == CDACQ_JITDUMP_LOAD && record->has_fields) {
-        place.code_index = load->code_index;
-        place.load = record->offset;
-        place.vma = load->vma;
-        place.code_addr = load->code_addr;
-        place.code_size = load->code_size;
+    const struct jitdump_place *known = scan->has_places ? jitdump_places_find(&scan->places, move->code_index) : NULL;
+    struct cdacq_jitdump_place place = {.size = sizeof place,
+                                        .code_index = move->code_index,
+                                        .load = move->load,
+                                        .vma = move->vma,
+                                        .code_addr = move->new_code_addr,
+                                        .code_size = known ? known->code_size : move->code_size,
+                                        .timestamp = record->timestamp};
+    if (move->load)
         take_place_of(search, &place);
-    } else if (record->kind == CDACQ_JITDUMP_MOVE && record->has_fields && move->load) {
-        place.code_index = move->code_index;
-        place.load = move->load;
-        place.vma = move->vma;
-        place.code_addr = move->new_code_addr;
-        place.code_size = move->code_size;
-        take_place_of(search, &place);
-    }
+}
+
+static void search_load(struct search *search, const struct cdacq_jitdump_record *record)
+{
+    const struct cdacq_jitdump_load *load = &record->as.load;
+    struct cdacq_jitdump_place place = {.size = sizeof place,
+                                        .code_index = load->code_index,
+                                        .load = record->offset,
+                                        .vma = load->vma,
+                                        .code_addr = load->code_addr,
+                                        .code_size = load->code_size,
+                                        .timestamp = record->timestamp};
+    take_place_of(search, &place);
+}
+
+static void search_record(struct search *search, const struct cdacq_jitdump *scan,
+                          const struct cdacq_jitdump_record *record)
+{
+    if (record->kind == CDACQ_JITDUMP_LOAD && record->has_fields)
+        search_load(search, record);
+    else if (record->kind == CDACQ_JITDUMP_MOVE && record->has_fields)
+        search_move(search, scan, record);
 }
 
 /* A handle of its own on the same file, which need not have its path any more. */
@@ -778,14 +827,49 @@ static enum cdacq_status open_again(const struct cdacq_jitdump *jitdump, struct 
     return CDACQ_OK;
 }
 
-/* Reads the JIT_CODE_LOAD at an offset. */
-static enum cdacq_status read_load(struct cdacq_jitdump *jitdump, uint64_t offset, struct cdacq_jitdump_record *ret,
-                                   struct cdacq_error *err)
+/* Counts what is wrong with the records that a search has seen. The text of the first problem is kept. */
+static void note_problem(struct cdacq_jitdump *jitdump, struct cdacq_jitdump_place *found, const char *text)
 {
-    enum cdacq_status status = read_prefix(jitdump, offset, ret, err);
-    if (status == CDACQ_OK)
-        status = read_fields(jitdump, ret, err);
-    return status == CDACQ_END || (status == CDACQ_OK && ret->kind != CDACQ_JITDUMP_LOAD)
+    if (!found->damaged++) {
+        error_set(&jitdump->find_problem, CDACQ_ERR_FORMAT, 0, "%s", text);
+        found->problem = jitdump->find_problem.message;
+    }
+}
+
+/* Searches all records. CDACQ_NOT_MANAGED: no function has the address. */
+static enum cdacq_status search_all(struct cdacq_jitdump *jitdump, struct cdacq_jitdump *scan, uint64_t time,
+                                    struct search *search, struct cdacq_jitdump_place *ret, struct cdacq_error *err)
+{
+    struct cdacq_jitdump_record record = {.size = sizeof record};
+    struct cdacq_error problem;
+    enum cdacq_status status;
+    while ((status = read_next(scan, &record, &problem)) == CDACQ_OK) {
+        if (record.error && (record.kind == CDACQ_JITDUMP_LOAD || record.kind == CDACQ_JITDUMP_MOVE))
+            note_problem(jitdump, ret, record.error);
+        if (record.kind != CDACQ_JITDUMP_HEADER && (time == CDACQ_JITDUMP_LAST || record.timestamp <= time))
+            search_record(search, scan, &record);
+    }
+    if (status == CDACQ_END)
+        status = report_cut(scan, &problem);
+    if (status == CDACQ_ERR_FORMAT && scan->has_header) { /* the records before it are valid */
+        note_problem(jitdump, ret, problem.message);
+        status = CDACQ_END;
+    }
+    if (status < 0 && err)
+        *err = problem;
+    return status < 0 ? status : search->found ? CDACQ_OK : CDACQ_NOT_MANAGED;
+}
+
+/* Reads the JIT_CODE_LOAD at an offset, after the records before it, which may be about it. */
+static enum cdacq_status read_load(struct cdacq_jitdump *again, uint64_t offset, unsigned flags,
+                                   struct cdacq_jitdump_record *ret, struct cdacq_error *err)
+{
+    enum cdacq_status status = CDACQ_OK;
+    while (status == CDACQ_OK && again->offset <= offset) {
+        again->flags = again->offset == offset ? flags : 0;
+        status = read_next(again, ret, err);
+    }
+    return status == CDACQ_END || (status == CDACQ_OK && (ret->kind != CDACQ_JITDUMP_LOAD || ret->offset != offset))
                ? error_set(err, CDACQ_ERR_IO, offset, "the jitdump has changed while it was read")
                : status;
 }
@@ -796,6 +880,7 @@ enum cdacq_status cdacq_jitdump_find(struct cdacq_jitdump *jitdump, uint64_t add
 {
     struct cdacq_jitdump *scan = NULL;
     struct cdacq_jitdump_record record = {.size = sizeof record};
+    struct cdacq_jitdump_place found = {.size = sizeof found};
     struct search search = {.address = address};
     enum cdacq_status status = sized_check(ret_place, "struct cdacq_jitdump_place", err);
     if (status >= 0)
@@ -804,20 +889,22 @@ enum cdacq_status cdacq_jitdump_find(struct cdacq_jitdump *jitdump, uint64_t add
         status = open_again(jitdump, &scan, err);
     if (status < 0)
         return status;
-    while ((status = read_next(scan, &record, err)) == CDACQ_OK)
-        if (record.kind != CDACQ_JITDUMP_HEADER && (time == CDACQ_JITDUMP_LAST || record.timestamp <= time))
-            search_record(&search, &record);
-    if (status == CDACQ_END)
-        status = !scan->has_header ? report_cut(scan, err) : search.found ? CDACQ_OK : CDACQ_NOT_MANAGED;
-    if (status == CDACQ_OK) { /* this handle keeps what *ret points to */
-        jitdump->size = MAX(jitdump->size, scan->size);
-        jitdump->header.as.header.big_endian = scan->header.as.header.big_endian;
-        status = read_load(jitdump, search.place.load, &record, err);
-    }
+    status = search_all(jitdump, scan, time, &search, &found, err);
     cdacq_jitdump_close(scan);
-    if (status != CDACQ_OK)
+    cdacq_jitdump_close(jitdump->found);
+    jitdump->found = NULL;
+    if (status == CDACQ_OK)
+        status = open_again(jitdump, &jitdump->found, err); /* which keeps what *ret points to */
+    if (status == CDACQ_OK)
+        status = read_load(jitdump->found, search.place.load, jitdump->flags & CDACQ_JITDUMP_CODE, &record, err);
+    if (status < 0)
         return status;
-    sized_copy(ret, &record, sizeof record);
-    sized_copy(ret_place, &search.place, sizeof search.place);
-    return CDACQ_OK;
+    if (status == CDACQ_OK) {
+        search.place.damaged = found.damaged;
+        search.place.problem = found.problem;
+        found = search.place;
+        sized_copy(ret, &record, sizeof record);
+    }
+    sized_copy(ret_place, &found, sizeof found);
+    return status;
 }

@@ -9,7 +9,7 @@
 struct seen_file {
     const char *path;
     const struct mapping *mapping; /* its first */
-    bool has_code;
+    bool has_code, may_execute;
 };
 
 static const char *seen_path(const struct seen_file *file)
@@ -47,6 +47,7 @@ static int report(const struct target *target, const struct seen_file *file,
         .path = file->path,
         .local_path = is_core && mapped && mapped_file_resolve(mapped) ? mapped->local_path : NULL,
         .has_code = file->has_code,
+        .may_execute = file->may_execute,
     };
     return visit(&found, context);
 }
@@ -69,10 +70,13 @@ enum cdacq_status cdacq_session_visit_mapped_files(struct cdacq_session *session
     for (size_t i = 0; i < target->mapping_count && status >= 0; i++) {
         const struct mapping *mapping = &target->mappings[i];
         struct seen_file *file =
-            mapping->path ? seen_files_insert(&files, (struct seen_file){mapping->path, mapping, false}, NULL) : NULL;
-        if (file)
+            mapping->path
+                ? seen_files_insert(&files, (struct seen_file){.path = mapping->path, .mapping = mapping}, NULL)
+                : NULL;
+        if (file) {
             file->has_code |= has_code(map, mapping);
-        else if (mapping->path)
+            file->may_execute |= mapping->may_execute;
+        } else if (mapping->path)
             status = error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the mapped files");
     }
     for (size_t i = 0; i < target->mapping_count && status == CDACQ_OK; i++) {

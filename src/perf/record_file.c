@@ -121,7 +121,7 @@ static enum cdacq_status next_load(struct record_file *file, struct file_record 
     struct cdacq_jitdump_record record = {.size = sizeof record};
     enum cdacq_status status;
     while ((status = cdacq_jitdump_next(file->jitdump, &record, &file->problem)) == CDACQ_OK &&
-           record.kind != CDACQ_JITDUMP_LOAD) {
+           record.kind != CDACQ_JITDUMP_LOAD && !(record.kind == CDACQ_JITDUMP_MOVE && record.error)) {
         file->has_header = true;
         if (record.kind == CDACQ_JITDUMP_HEADER)
             file->pid = record.as.header.pid;
@@ -134,6 +134,15 @@ static enum cdacq_status next_load(struct record_file *file, struct file_record 
         if (status < 0 && err)
             *err = file->problem;
         return status;
+    }
+    if (record.kind == CDACQ_JITDUMP_MOVE) { /* it says in vain where a function is */
+        *ret = (struct file_record){.number = ++file->count,
+                                    .offset = record.offset,
+                                    .timestamp = record.timestamp,
+                                    .address = record.as.move.vma,
+                                    .size = record.as.move.code_size,
+                                    .problem = record.error};
+        return CDACQ_OK;
     }
     const struct cdacq_jitdump_load *load = &record.as.load;
     const struct moved_load *moved = find_moved(&file->moved, record.offset);

@@ -555,6 +555,20 @@ class Streams(Case):
         self.assertEqual(done.returncode, FAILED)
         self.assertIn(b"standard input", done.stderr)
 
+    def test_verify_without_a_comparison(self):
+        """No contradiction means nothing if nothing could be compared."""
+        pid = json.loads(self.assert_run(ANSWERED, "info", "--json", CORE).stdout)["pid"]
+        empty, moved = Jitdump(pid=pid), Jitdump(pid=pid)
+        moved.move(1, pid, pid, 0x2000, 0x1000, 0x2000, 16, 1)
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "jit.dump"
+            for dump, damaged in [(empty, 0), (moved, 1)]:
+                path.write_bytes(dump.data)
+                done = self.assert_run(FAILED, "verify", "--json", CORE, path, lines=1)
+                self.assertIn(b"no record that could be compared", done.stderr)
+                sums = json.loads(done.stdout.splitlines()[-1])
+                self.assertEqual((sums["damaged"], sums["records"], sums["cut"]), (damaged, damaged, None))
+
     def test_output_dash(self):
         with tempfile.TemporaryDirectory() as folder:
             done = self.assert_run(ANSWERED, "ip2method", CORE, "-o", "-", stdin=self.ip.encode(), cwd=folder)
@@ -729,7 +743,8 @@ class OtherCommands(Case):
             core, folder, outside = (os.path.join(work, name) for name in ("core", "names", "outside"))
             pathlib.Path(core).write_bytes(self.core_alone())
             os.makedirs(outside)
-            done = self.assert_run(PARTLY, "symfs", core, folder, "--r2r=prepared", lines=4)
+            done = self.assert_run(PARTLY, "symfs", core, folder, "--r2r=prepared", lines=5)
+            self.assertRegex(done.stderr, rb"files that may have code and were not found, so that it has no names: 8; the first: '/usr/gone/")
             self.assertRegex(done.stderr, rb"functions without call-frame information, because their unwind data cannot be read: \d+")
             self.assertRegex(done.stderr, rb"functions without call-frame information in epilogs, because their code is missing: \d+")
             self.assertIn(b"cdacq perfmap", done.stderr)  # it ran with DOTNET_EnableWriteXorExecute=0
@@ -740,8 +755,13 @@ class OtherCommands(Case):
                 self.assertTrue(pathlib.Path(path).read_bytes().startswith(b"\x7fELF"), path)
             library, = [path for path in elves if path.endswith("/System.Private.CoreLib.dll")]
             first = pathlib.Path(library).read_bytes()
-            self.assert_run(PARTLY, "symfs", core, folder, "--r2r=prepared", lines=None)  # again, over what is there
+            link = next(path for path in files if os.path.islink(path))
+            os.remove(link)
+            pathlib.Path(link).write_bytes(b"another")
+            done = self.assert_run(PARTLY, "symfs", core, folder, "--r2r=prepared", lines=None)  # again, over what is there
             self.assertEqual(pathlib.Path(library).read_bytes(), first)
+            self.assertIn(b"File exists", done.stderr)
+            self.assertEqual(pathlib.Path(link).read_bytes(), b"another")
             other = os.path.join(work, "other")
             os.makedirs(other)
             os.symlink(outside, os.path.join(other, "usr"))
@@ -1196,7 +1216,7 @@ class Verify(Case):
     def test_jitdump(self):
         dump = Jitdump(timestamp=5)
         self.file.write_bytes(dump.data)
-        _, totals = self.json(ANSWERED, lines=1)
+        _, totals = self.json(FAILED, lines=2)
         self.assertEqual((totals["records"], totals["file"], totals["advice"]), (0, "jitdump", None))
         dump.load(6, 1, 1, 0x1000, bytes(0x110), 1, b"stub InitThreadManagerPerfMapData<JIT_CopiedWriteBarriers>")
         dump.load(7, 1, 1, 0x2000, bytes(0x9000), 2, b"stub ReportStubBlock<Unknown>")

@@ -615,6 +615,28 @@ class Follow(Case):
         self.assertIn("rewritten", self.assert_ends(ANSWERED, 1))
 
 
+    def test_rewritten_and_longer_with_the_same_header(self):
+        first, second = Jitdump(), Jitdump()
+        for dump, name in [(first, b"first!"), (second, b"second")]:
+            dump.load(1, 1, 1, 0x20, bytes(500), 1, name)
+        self.path.write_bytes(first.data)
+        self.start()
+        self.assertEqual([self.line() for _ in first.expected], first.expected)
+        second.close(1)
+        with open(self.path, "r+b") as file:
+            file.write(second.data)
+        self.assertEqual([self.line() for _ in second.expected], second.expected)
+        self.assertIn("rewritten", self.assert_ends(ANSWERED, 1))
+
+    def test_cut_after_the_close(self):
+        dump = Jitdump()
+        dump.close(1)
+        self.path.write_bytes(dump.data + b"x")
+        self.start()
+        self.assertEqual([self.line() for _ in dump.expected], dump.expected)
+        self.assertIn("is cut", self.assert_ends(PARTLY, 1))
+
+
 class At(Case):
     """The function that has an address, from the file alone."""
 
@@ -645,6 +667,37 @@ class At(Case):
         self.assertEqual(text, b"0x3004 one +0x4 [0x3000 +0x10, index 1]\n")
         self.assertEqual(self.run_tool(ANSWERED, self.path, "--at", "1").stdout, b"0x1 [none]\n")
 
+    def test_damage(self):
+        """The answer is given, but what is wrong with the file may make it wrong."""
+        good, short, contradicted = Jitdump(), Jitdump(), Jitdump()
+        for dump in (good, short, contradicted):
+            dump.load(10, 1, 1, 0x1000, bytes(16), 1, b"one")
+        contradicted.move(20, 1, 1, 0x3000, 0x1000, 0x3000, 64, 1)
+        short.record(0, 20, bytes(8))
+        endless = good.data + bytes(16)
+        for data, word, address, expected in [
+                (good.data[:-1], "is cut", 0x1004, (None, None, None)), (short.data, "fields take", 0x1004, ("one", "0x1000", 4)),
+                (endless, "cannot be found", 0x1004, ("one", "0x1000", 4)),
+                (contradicted.data, "code_size", 0x3004, ("one", "0x3000", 4)),
+                (contradicted.data, "code_size", 0x3010, (None, None, None))]:
+            self.path.write_bytes(data)
+            done = self.run_tool(PARTLY, "--json", self.path, "--at", hex(address), lines=1)
+            found = json.loads(done.stdout)
+            self.assertEqual((found["name"], found["start"], found["offset"]), expected)
+            self.assertEqual(found["damaged"], 1)
+            self.assertIn(word, found["problem"])
+            self.assertIn(word.encode(), done.stderr)
+
+    def test_ends_of_the_address_space(self):
+        dump = Jitdump()
+        dump.load(10, 1, 1, 2**64 - 16, bytes(16), 1, b"last")
+        dump.load(10, 1, 1, 0x1000, bytes(16), 2, b"one")
+        dump.load(10, 1, 1, 0x1008, b"", 3, b"empty")
+        self.path.write_bytes(dump.data)
+        self.assertEqual(self.ask(2**64 - 1), ("last", hex(2**64 - 16), 15))
+        self.assertEqual(self.ask(0x100f), ("one", "0x1000", 15))
+        self.assertEqual(self.records(dump.data)[0], dump.expected)
+
     def test_usage(self):
         self.path.write_bytes(Jitdump().data)
         self.run_tool(USAGE, self.path, "--time", "1", lines=1)
@@ -672,6 +725,29 @@ class OfAProcess(Case):
         found = json.loads(self.run_tool(ANSWERED, "--json", pid).stdout)
         self.assertEqual(found["pid"], 77)
         self.assertEqual(process.poll(), None)
+
+    def test_it_ends(self):
+        """A .NET runtime does not close its jitdump. What it wrote last is read, too."""
+        process, pid = self.start("import os; print(os.getpid(), flush=True); input()", JITDUMPDIR=str(self.path.parent))
+        dump, place = Jitdump(pid=pid), self.path.with_name(f"jit-{pid}.dump")
+        place.write_bytes(dump.data)
+        follower = subprocess.Popen([TOOL, "records", "--json", "--follow", str(pid)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.assertEqual(json.loads(follower.stdout.readline())["pid"], pid)
+        with open(place, "ab") as file:
+            file.write(b"x")
+        process.kill()
+        stdout, stderr = follower.communicate(timeout=20)
+        self.assertEqual((follower.returncode, stdout), (PARTLY, b""))
+        self.assertIn(b"is cut", stderr)
+
+    def test_its_file_is_not_overwritten(self):
+        _, pid = self.start("import os; print(os.getpid(), flush=True); input()", JITDUMPDIR=str(self.path.parent))
+        dump, place = Jitdump(pid=pid), self.path.with_name(f"jit-{pid}.dump")
+        dump.close(1)
+        place.write_bytes(dump.data)
+        for follow in [[], ["--follow"]]:
+            self.assertIn(b"will not be overwritten", self.run_tool(FAILED, pid, "-o", place, *follow, lines=1).stderr)
+            self.assertEqual(place.read_bytes(), dump.data)
 
     def test_by_the_environment_and_not_yet(self):
         _, pid = self.start("import os; print(os.getpid(), flush=True); input()", JITDUMPDIR=str(self.path.parent))

@@ -135,10 +135,10 @@ END_TEST
 
 START_TEST(the_last_address)
 {
-    OPEN("ffffffffffffffff 0 a\nfffffffffffffff0 f b\nfffffffffffffff0 10 c\n0 ffffffffffffffff d\n"
+    OPEN("ffffffffffffffff 0 a\nfffffffffffffff0 10 b\nfffffffffffffff0 11 c\n0 ffffffffffffffff d\n"
          "00000000000000000001 1 zeros");
     assert_symbol(UINT64_MAX, 0, "a");
-    assert_symbol(UINT64_MAX - 15, 15, "b");
+    assert_symbol(UINT64_MAX - 15, 16, "b");
     assert_bad(3, "last address");
     assert_symbol(0, UINT64_MAX, "d");
     assert_symbol(1, 1, "zeros");

@@ -270,6 +270,39 @@ START_TEST(many_places)
 }
 END_TEST
 
+/* What is found is the record as it is when all of the file is read in order, and the handle reads on as before. */
+START_TEST(a_found_record_knows_what_is_about_it)
+{
+    struct cdacq_jitdump_place place = {.size = sizeof place};
+    struct cdacq_jitdump_record found = {.size = sizeof found};
+    put_header(1);
+    put_load(0x20, 1, "f", "code", 4);
+    put_prefix(2, 32); /* JIT_CODE_DEBUG_INFO without entries */
+    put64(0x10);
+    put64(0);
+    put_load(0x10, 1, "g", "1234", 4);
+    put_move(0x20, 0x40, 4, 2); /* of no function */
+    open_file(CDACQ_JITDUMP_CODE);
+    assert_next(CDACQ_JITDUMP_HEADER);
+    put_load(0x30, 3, "late", "", 0);
+    ck_assert_int_eq(cdacq_jitdump_find(jitdump, 0x12, CDACQ_JITDUMP_LAST, &found, &place, &error), CDACQ_OK);
+    ck_assert_str_eq(found.as.load.name, "g");
+    ck_assert_mem_eq(found.as.load.code, "1234", 4);
+    ck_assert_uint_eq(found.as.load.debug_info, 40 + 62);
+    ck_assert_ptr_nonnull(strstr(found.error, "same code_index"));
+    ck_assert_uint_eq(place.damaged, 2);
+    ck_assert_ptr_nonnull(strstr(place.problem, "same code_index"));
+    ck_assert_int_eq(cdacq_jitdump_find(jitdump, 0x50, CDACQ_JITDUMP_LAST, &found, &place, &error), CDACQ_NOT_MANAGED);
+    ck_assert_uint_eq(place.damaged, 2);
+    ck_assert_uint_eq(place.code_size, 0);
+    assert_next(CDACQ_JITDUMP_LOAD);
+    assert_next(CDACQ_JITDUMP_DEBUG_INFO);
+    assert_next(CDACQ_JITDUMP_LOAD);
+    assert_next(CDACQ_JITDUMP_MOVE);
+    assert_status(CDACQ_END); /* the file was shorter when it was opened */
+}
+END_TEST
+
 START_TEST(a_file_that_shrinks_is_no_signal)
 {
     static const char code[200000];
@@ -442,6 +475,7 @@ static Suite *suite(void)
         lists_larger_than_what_is_read_at_once,
         places_are_where_functions_were_moved,
         many_places,
+        a_found_record_knows_what_is_about_it,
         a_file_that_shrinks_is_no_signal,
         a_file_that_grows_is_read_as_it_was,
         a_followed_file_begins_again,

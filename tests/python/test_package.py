@@ -658,7 +658,9 @@ class Files(unittest.TestCase):
             self.assertIsNone(jitdump.next())
             record, place = jitdump.find(0x2001)
             self.assertEqual((record.fields.name, place.code_addr), ("void [A] A::A()", 0x2000))
+            self.assertEqual((place.damaged, place.problem, jitdump.find_problem), (0, None, None))
             self.assertIsNone(jitdump.find(0x1001))
+            jitdump.check_end()
             self.assertEqual(jitdump.find(0x1001, time=2)[1].code_addr, 0x1000)
         self.assertIsNone(cdacq.Jitdump.find_file(os.getpid()))
         for use in (jitdump.next, jitdump.places, samply.files):
