@@ -11,6 +11,7 @@ struct source_context {
     struct module_cache *cache;
     const struct r2r_entries *entries; /* of a composite image; otherwise NULL */
     struct cdacq_error *doubt;
+    bool part_lost; /* the doubt is about more than type arguments */
 };
 
 static void feed_handle(void *context, uint64_t handle, struct namer *n)
@@ -26,9 +27,11 @@ static enum cdacq_status find_definition(void *context, uint64_t handle, const s
     return type_handle_definition(source->cache, handle, ret_metadata, ret_token);
 }
 
-/* Keeps the first reason why type arguments are not known; afterwards the reader can go on. `module` may be NULL. */
+static const char arguments_lost[] = "type arguments are not known";
+
+/* Keeps the first reason why something is not known; afterwards the reader can go on. `module` may be NULL. */
 static void note_doubt(struct module_cache *cache, enum cdacq_status status, const struct module *module,
-                       struct cdacq_error *doubt)
+                       const char *what, struct cdacq_error *doubt)
 {
     struct reader *raw = &cache->reader->raw;
     struct cdacq_error reason;
@@ -37,7 +40,7 @@ static void note_doubt(struct module_cache *cache, enum cdacq_status status, con
             status = reader_status(raw, &reason);
         else if (!module_cache_report(cache, status, module, &reason))
             error_set(&reason, status, 0, "%s", cdacq_status_text(status));
-        error_set(doubt, status, reason.address, "type arguments are not known: %s", reason.message);
+        error_set(doubt, status, reason.address, "%s: %s", what, reason.message);
     }
     reader_recover(raw, FAILURE_ANY);
 }
@@ -45,7 +48,14 @@ static void note_doubt(struct module_cache *cache, enum cdacq_status status, con
 static void note_lost_argument(void *context, enum cdacq_status status)
 {
     const struct source_context *source = context;
-    note_doubt(source->cache, status, NULL, source->doubt);
+    note_doubt(source->cache, status, NULL, arguments_lost, source->doubt);
+}
+
+static void note_lost_part(void *context, enum cdacq_status status)
+{
+    struct source_context *source = context;
+    source->part_lost = true;
+    note_doubt(source->cache, status, NULL, "a part of the name is not known", source->doubt);
 }
 
 /* Whether a module exists and has metadata; *err says what is missing. */
@@ -77,18 +87,21 @@ static void name_in_module(const struct method_namer *namer, struct module *modu
         return;
     const struct metadata *metadata = module_metadata(module, token);
     struct source_context context = {.cache = namer->cache, .doubt = &ret->doubt};
-    struct name_source source = {
-        .metadata = metadata, .core = namer->core, .argument_lost = note_lost_argument, .context = &context};
+    struct name_source source = {.metadata = metadata,
+                                 .core = namer->core,
+                                 .argument_lost = note_lost_argument,
+                                 .part_lost = note_lost_part,
+                                 .context = &context};
     enum cdacq_status status = name_method(&source, namer->spelling, token, instance, &ret->text);
     if (status < 0 && instance && namer->spelling->formal) {
-        note_doubt(namer->cache, status, module, &ret->doubt);
+        note_doubt(namer->cache, status, module, arguments_lost, &ret->doubt);
         status = name_method(&source, namer->spelling, token, NULL, &ret->text);
     }
     if (reader_failed(&namer->cache->reader->raw))
         reader_status(&namer->cache->reader->raw, &ret->error);
     else if (status < 0)
         module_cache_report(namer->cache, status, module, &ret->error);
-    else if (ret->doubt.status < 0 && !is_generic(metadata, token))
+    else if (ret->doubt.status < 0 && !context.part_lost && !is_generic(metadata, token))
         ret->doubt = (struct cdacq_error){0};
     ret->unverified |= module->unverified;
 }
@@ -157,7 +170,7 @@ static struct name_instance instance_of(struct instance_context *context, const 
         instance.method_count = method_desc_arguments(namer->cache->reader, method, &context->method_arguments);
     }
     if (namer->spelling->formal && reader_failed(&namer->cache->reader->raw)) /* which does without them */
-        note_doubt(namer->cache, CDACQ_OK, NULL, doubt);
+        note_doubt(namer->cache, CDACQ_OK, NULL, arguments_lost, doubt);
     return instance;
 }
 
@@ -192,6 +205,7 @@ static enum cdacq_status name_signature(const struct method_namer *namer, const 
         .pointer_size = reader->raw.pointer_size,
         .big_endian = reader->raw.big_endian,
         .argument_lost = note_lost_argument,
+        .part_lost = note_lost_part,
         .context = &source_context,
     };
     if (reader_failed(&reader->raw))
@@ -327,11 +341,12 @@ static void name_instance(const struct method_namer *namer, const struct code_bl
     struct name_source source = {.metadata = composite ? NULL : &module->metadata,
                                  .module = composite ? composite_module : NULL,
                                  .argument_lost = note_lost_argument,
+                                 .part_lost = note_lost_part,
                                  .context = &context};
     ret->unverified |= module->unverified;
     enum cdacq_status status = name_entry_point(&source, namer->spelling, &method, &ret->text);
     if (status < 0 && is_own && namer->spelling->formal) {
-        note_doubt(cache, status, module, &ret->doubt);
+        note_doubt(cache, status, module, arguments_lost, &ret->doubt);
         name_in_module(namer, module, method.token, NULL, ret);
     } else if (status < 0 &&
                !module_cache_report(cache, status, status == CDACQ_ERR_MODULE ? NULL : module, &ret->error))

@@ -50,7 +50,9 @@ enum cdacq_status attribute_next(struct namer *n, const struct metadata *m, uint
 bool namer_next_attribute(struct namer *n, const struct metadata *m, uint32_t parent, const char *namespace_name,
                           const char *const *names, uint32_t *rid, uint32_t *ret_value)
 {
-    return attribute_next(n, m, parent, namespace_name, names, rid, ret_value) == CDACQ_OK && *rid;
+    enum cdacq_status status = attribute_next(n, m, parent, namespace_name, names, rid, ret_value);
+    namer_lose(n, status);
+    return status == CDACQ_OK && *rid;
 }
 
 bool namer_has_attribute(struct namer *n, const struct metadata *m, uint32_t parent, const char *namespace_name,
@@ -66,8 +68,10 @@ bool namer_attribute_string(struct namer *n, const struct metadata *m, uint32_t 
 {
     CLEANUP_METADATA_BLOB struct metadata_blob blob;
     blob.allocated = NULL;
-    if (metadata_blob_read(m, value, &blob) != CDACQ_OK || !namer_spend_bulk(n, blob.length) || blob.length < 3 ||
-        blob.data[0] != 1 || blob.data[1] != 0 || blob.data[2] == 0xff)
+    enum cdacq_status status = metadata_blob_read(m, value, &blob);
+    namer_lose(n, status);
+    if (status != CDACQ_OK || !namer_spend_bulk(n, blob.length) || blob.length < 3 || blob.data[0] != 1 ||
+        blob.data[1] != 0 || blob.data[2] == 0xff)
         return false;
     struct signature s = signature_at(blob.data + 2, blob.length - 2, 0, false);
     uint32_t length = signature_uint(&s);

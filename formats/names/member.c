@@ -85,14 +85,16 @@ static uint8_t result_element(struct signature s)
 }
 
 /* `init` is a setter that requires the modifier IsExternalInit. */
-static bool is_init(const struct named_method *method)
+static bool is_init(struct namer *n, const struct named_method *method)
 {
     struct signature s = method->signature;
-    bool equal;
-    return signature_byte(&s) == ELEMENT_CMOD_REQD &&
-           metadata_type_is(method->metadata, signature_token(&s), "System.Runtime.CompilerServices", "IsExternalInit",
-                            &equal) == CDACQ_OK &&
-           equal;
+    bool equal = false;
+    if (signature_byte(&s) != ELEMENT_CMOD_REQD)
+        return false;
+    enum cdacq_status status = metadata_type_is(method->metadata, signature_token(&s),
+                                                "System.Runtime.CompilerServices", "IsExternalInit", &equal);
+    namer_lose(n, status);
+    return status == CDACQ_OK && equal;
 }
 
 /* An indexer's property has any name; that of the type's DefaultMember is the one that C# writes as `this`. */
@@ -105,15 +107,18 @@ static bool is_this(struct namer *n, const struct named_method *method, const st
     uint32_t owner, rid = 0, value;
     if (name_equals(stem, stem_length, "Item"))
         return true;
-    return metadata_token_table(method->token) == METADATA_METHOD_DEF && !member->interface &&
-           metadata_method_owner(method->metadata, metadata_rid(method->token), &owner) == CDACQ_OK &&
+    if (metadata_token_table(method->token) != METADATA_METHOD_DEF || member->interface)
+        return false;
+    enum cdacq_status status = metadata_method_owner(method->metadata, metadata_rid(method->token), &owner);
+    namer_lose(n, status);
+    return status == CDACQ_OK &&
            namer_next_attribute(n, method->metadata, metadata_token(METADATA_TYPE_DEF, owner), "System.Reflection",
                                 names, &rid, &value) &&
            namer_attribute_string(n, method->metadata, value, name, &length) && length == stem_length &&
            memcmp(stem, name, length) == 0;
 }
 
-static void read_accessor(const struct named_method *method, struct member *member)
+static void read_accessor(struct namer *n, const struct named_method *method, struct member *member)
 {
     static const struct {
         const char *prefix, *word;
@@ -136,7 +141,7 @@ static void read_accessor(const struct named_method *method, struct member *memb
         member->kind = count > accessors[i].parameters ? MEMBER_INDEXER : MEMBER_ACCESSOR;
         member->word = accessors[i].word;
         member->stem += strlen(accessors[i].prefix);
-        if (!returns && accessors[i].indexed && is_init(method))
+        if (!returns && accessors[i].indexed && is_init(n, method))
             member->word = "init";
     }
 }
@@ -190,7 +195,7 @@ bool member_read(struct namer *n, const struct named_method *method, struct memb
     if (has_prefix(ret->name + ret->stem, ret->length - ret->stem, "op_"))
         read_operator(ret);
     else
-        read_accessor(method, ret);
+        read_accessor(n, method, ret);
     return true;
 }
 
@@ -205,15 +210,17 @@ static void put_type(struct namer *n, const struct metadata *m, uint32_t token)
 }
 
 /* The type of the member that a MethodImpl names, if that has the name of ours; 0 otherwise. */
-static uint32_t declaring_type(const struct metadata *m, uint32_t declaration, const char *name, size_t length)
+static uint32_t declaring_type(struct namer *n, const struct metadata *m, uint32_t declaration, const char *name,
+                               size_t length)
 {
     struct metadata_member_ref reference;
-    bool equal;
-    if (metadata_method_reference(m, declaration, &reference) != CDACQ_OK)
-        return 0;
-    uint32_t table = metadata_token_table(reference.parent);
-    return metadata_string_equals(m, reference.name, name, length, &equal) == CDACQ_OK && equal &&
-                   (table == METADATA_TYPE_DEF || table == METADATA_TYPE_REF || table == METADATA_TYPE_SPEC)
+    bool equal = false;
+    enum cdacq_status status = metadata_method_reference(m, declaration, &reference);
+    if (status == CDACQ_OK)
+        status = metadata_string_equals(m, reference.name, name, length, &equal);
+    namer_lose(n, status);
+    uint32_t table = status == CDACQ_OK ? metadata_token_table(reference.parent) : 0;
+    return equal && (table == METADATA_TYPE_DEF || table == METADATA_TYPE_REF || table == METADATA_TYPE_SPEC)
                ? reference.parent
                : 0;
 }
@@ -227,16 +234,19 @@ static bool put_implemented(struct namer *n, const struct named_method *method, 
     size_t own = member->interface + 1, before = n->text->length;
     if (metadata_token_table(method->token) != METADATA_METHOD_DEF || !owner)
         return false;
+    enum cdacq_status status = CDACQ_OK;
     while (!type && namer_spend_search(n, m, METADATA_METHOD_IMPL) &&
-           metadata_next_method_impl(m, owner, &rid) == CDACQ_OK && rid &&
-           metadata_method_impl(m, rid, &row) == CDACQ_OK)
+           (status = metadata_next_method_impl(m, owner, &rid)) == CDACQ_OK && rid &&
+           (status = metadata_method_impl(m, rid, &row)) == CDACQ_OK)
         if (row.body == method->token)
-            type = declaring_type(m, row.declaration, member->name + own, member->length - own);
+            type = declaring_type(n, m, row.declaration, member->name + own, member->length - own);
+    namer_lose(n, status);
     if (!type || n->status != CDACQ_OK)
         return false;
     put_type(n, m, type);
     if (n->status != CDACQ_ERR_MEMORY)
         return true;
+    namer_lose(n, n->status);
     namer_retry(n, before);
     return false;
 }

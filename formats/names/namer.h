@@ -96,6 +96,13 @@ static inline void namer_retry(struct namer *n, size_t length)
         n->text->data[length] = '\0';
 }
 
+/* A part of the name is written without what cannot be read, of which the source is told. OK: nothing is lost. */
+static inline void namer_lose(struct namer *n, enum cdacq_status status)
+{
+    if (UNLIKELY(status < 0) && n->source->part_lost)
+        n->source->part_lost(n->source->context, status);
+}
+
 /* For `amount` bytes, or for a search by key. */
 bool namer_spend_bulk(struct namer *n, size_t amount);
 bool namer_spend_search(struct namer *n, const struct metadata *m, enum metadata_table table);

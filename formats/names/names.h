@@ -74,6 +74,12 @@ struct name_source {
      */
     void (*argument_lost)(void *context, enum cdacq_status status);
 
+    /*
+     * Told why a part of the name was written without what could not be read: a parameter without its `out`, a type
+     * parameter by its number. The same otherwise.
+     */
+    void (*part_lost)(void *context, enum cdacq_status status);
+
     void *context;
 };
 

