@@ -26,7 +26,9 @@ struct work {
     struct cdacq_session *session;
     struct cdacq_session *own; /* the same, if it is not the first one */
     bool is_process;
-    bool stopped;   /* the process cannot be read any more */
+    bool stopped;   /* there can be no more answers */
+    bool ended;     /* the process has; the rest of the answers say so */
+    bool found;     /* an answer that is no error */
     bool stops;     /* --stop: it is stopped for each batch */
     uint64_t asked; /* the second (of monotonic_ns) in which the question about a running process began */
     struct output out;
@@ -40,7 +42,7 @@ struct work {
 
 static void complain_of_answer(const struct work *work, const struct cdacq_method *method)
 {
-    if (work->answers.errors <= COMPLAINTS_MAX)
+    if (work->answers.errors <= COMPLAINTS_MAX && !work->ended)
         message("0x%" PRIx64 ": %s", method->ip, method->error ? method->error : "no reason is known");
 }
 
@@ -87,15 +89,17 @@ static void answer_pending(void *context)
     enum cdacq_status status = cdacq_session_methods_at(work->session, work->ips, work->pending, work->methods, &error);
     if (work->stops)
         cdacq_target_resume(work->target);
-    if (status < 0) {
+    if (status < 0 && !work->ended)
         message("%s", error.message);
-        work->stopped = true;
+    work->ended |= status == CDACQ_ERR_IO;
+    work->stopped = status < 0 && !work->ended;
+    if (work->stopped)
         return;
-    }
     for (size_t i = 0; i < work->pending; i++) {
         /* A name is seldom in the cache, and copying it takes most of the time. */
         __builtin_prefetch(work->methods[i + AHEAD < work->pending ? i + AHEAD : i].name);
         answers_write(&work->answers, &work->methods[i]);
+        work->found |= work->methods[i].answer != CDACQ_ANSWER_ERROR;
         if (work->methods[i].answer == CDACQ_ANSWER_ERROR)
             complain_of_answer(work, &work->methods[i]);
     }
@@ -159,7 +163,8 @@ static int answer_all(const struct invocation *invocation, struct cdacq_target *
     progress_end(&work->progress);
     places_deinit(&places);
     uint64_t errors = work->answers.errors;
-    if (errors > COMPLAINTS_MAX)
+    ok &= !work->ended || work->found;
+    if (errors > COMPLAINTS_MAX && !work->ended)
         message("%" PRIu64 " more address%s could not be answered", errors - COMPLAINTS_MAX,
                 errors - COMPLAINTS_MAX == 1 ? "" : "es");
     answers_tell_unread(&work->answers.unread);

@@ -141,6 +141,22 @@ class Processes(unittest.TestCase):
                 process.send_signal(signal.SIGUSR1)
                 self.assertEqual(int(process.stdout.readline()), pid)
 
+    def test_ends_while_it_is_asked(self):
+        """Each address still gets its line."""
+        process, pid = self.start("waits")
+        tool = subprocess.Popen([TOOL, "ip2method", str(pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, bufsize=0)
+        for stream in (tool.wait, tool.stdout.close, tool.stdin.close, tool.stderr.close):
+            self.addCleanup(stream)
+        tool.stdin.write(PLACE.encode() + b"\n")
+        self.assertRegex(tool.stdout.readline(), ANSWER)
+        process.kill()
+        process.wait()
+        stdout, stderr = tool.communicate(f"{PLACE}\n1\nzzz\n{PLACE}\n".encode(), timeout=20)
+        self.assertEqual(re.sub(rb"(?m)^\S+ ", b"", stdout), 2 * b"? [error] the process has ended\n" +
+                         b"? [error] not a hexadecimal address\n? [error] the process has ended\n")
+        self.assertEqual((tool.returncode, stderr.count(b"the process has ended"), stderr.count(b"\n")), (1, 1, 2))
+
     def test_executes(self):
         process, pid = self.start("executes")
         for _ in range(4):
