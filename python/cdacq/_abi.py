@@ -559,7 +559,7 @@ Written = struct("cdacq_written", ("size", c_size_t), ("bytes", c_uint64), ("met
                  ("left_out", c_uint64), ("unverified", c_uint64), ("functions", c_uint64),
                  ("functions_left_out", c_uint64), ("without_epilogs", c_uint64))
 MappedFile = struct("cdacq_mapped_file", ("size", c_size_t), ("path", c_char_p), ("local_path", c_char_p),
-                    ("has_code", c_bool), ("may_execute", c_bool))
+                    ("has_code", c_bool), ("may_execute", c_uint64))
 Comparison = struct(
     "cdacq_comparison", ("size", c_size_t), ("verdict", c_int), ("offset", c_uint64), ("line", c_uint64),
     ("timestamp", c_uint64), ("address", c_uint64), ("code_size", c_uint64), ("name", c_void_p),

@@ -549,8 +549,8 @@ class MappedFile(NamedTuple):
     """None: compiled code in memory that no file backs."""
     local_path: str | None
     has_code: bool
-    may_execute: bool
-    """One of its mappings can be executed, or that is not known."""
+    may_execute: int
+    """1: one of its mappings can be executed, or that is not known."""
 
 
 class Comparison(NamedTuple):
