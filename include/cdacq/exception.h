@@ -29,7 +29,7 @@ enum cdacq_exception_flaw {
 struct cdacq_exception {
     size_t size;
     uint64_t address;
-    const char *type;     /* as Type.ToString() gives it; printable UTF-8; NULL: not known */
+    const char *type;     /* as Type.ToString() gives it, perhaps from an unconfirmed file; printable UTF-8; or NULL */
     uint64_t inner;       /* the address of InnerException, or 0 */
     int32_t hresult;      /* HResult */
     uint32_t frame_count; /* frames of its stack trace */

@@ -61,7 +61,8 @@ enum cdacq_status cdacq_session_get_exception(struct cdacq_session *session, uin
     struct exception_output output = output_of(session);
     output.write = append_text;
     output.context = &type;
-    if (!exception_text_type(&output, address) && type.length)
+    unsigned flaws = exception_text_type(&output, address) & ~(unsigned)EXCEPTION_TEXT_UNCONFIRMED;
+    if (!flaws && type.length)
         answer.type = session_intern(session, type.data, type.length);
     text_deinit(&type);
     sized_copy(ret, &answer, sizeof answer);

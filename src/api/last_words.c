@@ -56,6 +56,7 @@ struct ending {
     bool has_funclet;   /* a handler is on the stack */
     bool interrupted;   /* managed code faulted, and the stack begins there */
     bool has_source;    /* FailFast was called with a source, which may be missing */
+    bool unverified;    /* the kind rests on a file that nothing confirms */
     unsigned managed;   /* frames in `first` */
     struct first_frame first[FIRST_FRAMES];
     struct hidden_slot hidden[NAME_SLOTS];
@@ -326,11 +327,29 @@ static void find_arguments(struct ending *ending, uint64_t frame)
 
 /* ---- What ended the process ---- */
 
-static bool has_type(struct cdacq_session *session, uint64_t object, const char *type)
+static bool append_text(void *context, const char *bytes, size_t length)
 {
-    struct cdacq_exception exception = {.size = sizeof exception};
-    return object && cdacq_session_get_exception(session, object, &exception, NULL) >= 0 && exception.type &&
-           strcmp(exception.type, type) == 0;
+    struct text *text = context;
+    text_append(text, bytes, length);
+    return !text->broken;
+}
+
+/* What decides the kind of an end may be of a file that nothing confirms, as a name in the text may be. */
+static bool has_type(struct ending *ending, uint64_t object, const char *type)
+{
+    struct cdacq_session *session = ending->session;
+    struct text name = {0};
+    const struct exception_output output = {.cache = &session->modules,
+                                            .runtime_types = session->target->runtime_types,
+                                            .write = append_text,
+                                            .context = &name};
+    reader_begin(&session->reader.raw, FUEL_LOOKUP);
+    unsigned flaws = object ? exception_text_type(&output, object) : EXCEPTION_TEXT_MISSING;
+    bool equal = !(flaws & ~(unsigned)EXCEPTION_TEXT_UNCONFIRMED) && name.length == strlen(type) &&
+                 memcmp(name.data, type, name.length) == 0;
+    ending->unverified |= (flaws & EXCEPTION_TEXT_UNCONFIRMED) != 0;
+    text_deinit(&name);
+    return equal;
 }
 
 static void classify(struct ending *ending)
@@ -344,17 +363,17 @@ static void classify(struct ending *ending)
         end->kind = CDACQ_END_NONE;
     } else if (!thread->last_thrown_is_fatal) {
         end->exception = thread->exception ? thread->exception : thread->last_thrown;
-        end->kind = !end->exception                                                    ? CDACQ_END_NONE
-                    : has_type(session, end->exception, "System.OutOfMemoryException") ? CDACQ_END_OUT_OF_MEMORY
-                                                                                       : CDACQ_END_UNHANDLED;
-    } else if (has_type(session, thread->last_thrown, "System.StackOverflowException")) {
+        end->kind = !end->exception                                                   ? CDACQ_END_NONE
+                    : has_type(ending, end->exception, "System.OutOfMemoryException") ? CDACQ_END_OUT_OF_MEMORY
+                                                                                      : CDACQ_END_UNHANDLED;
+    } else if (has_type(ending, thread->last_thrown, "System.StackOverflowException")) {
         end->kind = CDACQ_END_STACK_OVERFLOW;
     } else if (end->kind == CDACQ_END_FAIL_FAST) {
         reader_begin(&session->reader.raw, FUEL_LOOKUP);
         find_arguments(ending, thread_read(&session->reader, thread->thread, &data) ? data.frame : 0);
     } else {
         end->kind = CDACQ_END_FATAL;
-        if (!has_type(session, thread->exception, "System.ExecutionEngineException"))
+        if (!has_type(ending, thread->exception, "System.ExecutionEngineException"))
             end->exception = thread->exception;
         if (!end->exception)
             end->flaws |= CDACQ_EXCEPTION_INFERRED;
@@ -595,7 +614,11 @@ enum cdacq_status cdacq_session_write_last_words(struct cdacq_session *session,
     enum cdacq_status status = find_end(session, &ending, err);
     struct writer *w = status < 0 ? NULL : calloc(1, sizeof *w);
     if (w) {
-        *w = (struct writer){.ending = &ending, .write = write, .context = context, .names_left = NAMES_MAX};
+        *w = (struct writer){.ending = &ending,
+                             .write = write,
+                             .context = context,
+                             .names_left = NAMES_MAX,
+                             .unverified = ending.unverified};
         w->core = core_library(session);
         put_words(w);
         *ret_flaws = w->flaws;

@@ -3,6 +3,7 @@
  * ones.
  */
 #include "src/api/handles.h"
+#include "src/api/question.h"
 #include "tests/support/check_main.h"
 #include "tests/support/exception_heap.h"
 #include "tests/support/mock_support.h"
@@ -119,6 +120,38 @@ START_TEST(a_visitor_can_stop)
 }
 END_TEST
 
+static const struct target_ops *heap_ops;
+
+static bool unconfirmed_memory_at(struct target *of, uint64_t address, struct span *ret)
+{
+    bool found = heap_ops->memory_at(of, address, ret);
+    ret->unverified = found;
+    return found;
+}
+
+/* Its type has a name although nothing confirms the file that the name is from. */
+START_TEST(a_type_of_an_unconfirmed_file)
+{
+    static struct exception_heap heap;
+    struct cdacq_exception exception = {.size = sizeof exception};
+    struct cdacq_error error;
+    exception_heap_init(&heap);
+    heap_ops = heap.target->ops;
+    struct target_ops ops = *heap_ops;
+    ops.memory_at = unconfirmed_memory_at;
+    heap.target->ops = &ops;
+    struct cdacq_session own = {.target = target, .reader = heap.reader, .modules = heap.cache};
+    ck_assert_int_eq(cdacq_session_get_exception(&own, heap.bad, &exception, &error), CDACQ_OK);
+    ck_assert_ptr_nonnull(exception.type);
+    ck_assert_str_eq(exception.type, "N.Bad");
+    heap.target->ops = heap_ops;
+    session_question_deinit(&own);
+    arena_deinit(&own.arena);
+    heap.cache = own.modules; /* which has opened modules since */
+    exception_heap_deinit(&heap);
+}
+END_TEST
+
 struct nested_list {
     uint64_t infos[8], objects[8];
     unsigned count, max; /* the visitor stops after `max` */
@@ -207,6 +240,7 @@ static Suite *suite(void)
     tcase_add_test(tc, no_exception);
     tcase_add_test(tc, arguments);
     tcase_add_test(tc, a_visitor_can_stop);
+    tcase_add_test(tc, a_type_of_an_unconfirmed_file);
     tcase_add_test(tc, nested_exceptions);
     tcase_add_test(tc, damaged_nested_exceptions);
     suite_add_tcase(s, tc);

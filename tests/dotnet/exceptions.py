@@ -34,6 +34,7 @@ TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
 SIGNATURES = {
     "NullReference": "unhandled System.NullReferenceException: Dying.Box.Inner.Length < Dying.Deaths.NullReference < Dying.Program.Main",
     "OnThread": "unhandled System.InvalidOperationException: Dying.Deaths.Thrower < Dying.Deaths.<>c.<OnThread>b__",
+    "Plain": "unhandled Dying.PlainException: Dying.Messages.Plain < Dying.Program.Main",
     "FailFast": "fatal: Dying.Ends.FailFast < Dying.Program.Main",
     "AccessViolation": "fatal: Dying.Ends.AccessViolation < Dying.Program.Main",
     "StackOverflow": "fatal: Dying.Ends.Overflow < Dying.Ends.StackOverflow < Dying.Program.Main",
