@@ -151,7 +151,7 @@ static bool is_stripped_of_contents(const struct elf_file *elf)
     return false;
 }
 
-/* False if the file is not ELF. *ret_end is the end in the file of what the loader maps and may relocate. */
+/* False if the file is no ELF file that can be read. *ret_end is the end of what the loader maps and may relocate. */
 static bool compare_elf(struct comparison *comparison, uint64_t *ret_end)
 {
     struct file_candidate *candidate = comparison->candidate;
@@ -160,10 +160,8 @@ static bool compare_elf(struct comparison *comparison, uint64_t *ret_end)
     struct elf_segment segment;
     unsigned notes_left = NOTE_MAX;
     *ret_end = 0;
-    if (candidate->size < SELFMAG || memcmp(candidate->bytes, ELFMAG, SELFMAG) != 0)
-        return false;
     if (!elf_file_open(&bytes, &elf))
-        return true;
+        return false;
     /* A file of debugging information has the program's headers without its contents. */
     if (is_stripped_of_contents(&elf))
         set_differs(comparison, "it holds debugging information only");
@@ -315,6 +313,18 @@ static void compare_bundle(struct comparison *comparison, uint64_t segments_end)
     }
 }
 
+/* A file whose headers cannot be read has nothing else to compare with those that the target holds. */
+static void compare_kind(struct comparison *comparison, bool is_elf, bool is_pe)
+{
+    uint8_t magic[SELFMAG];
+    if (comparison->candidate->is_mapped_one || !dumped_at_offset(comparison, 0, magic, sizeof magic))
+        return;
+    if (!is_elf && memcmp(magic, ELFMAG, SELFMAG) == 0)
+        set_differs(comparison, "it is no ELF file");
+    else if (!is_pe && memcmp(magic, "MZ", 2) == 0)
+        set_differs(comparison, "it is no PE image");
+}
+
 enum file_match compare_mapped_file(struct target *target, const struct mapped_file *file,
                                     struct file_candidate *candidate, char *why, size_t why_size)
 {
@@ -328,10 +338,11 @@ enum file_match compare_mapped_file(struct target *target, const struct mapped_f
         .why_size = why_size,
     };
     uint64_t segments_end = 0;
-    if (compare_elf(&comparison, &segments_end))
+    bool is_elf = compare_elf(&comparison, &segments_end);
+    bool is_pe = !is_elf && compare_pe(&comparison, 0);
+    if (is_elf)
         compare_bundle(&comparison, segments_end);
-    else
-        compare_pe(&comparison, 0);
+    compare_kind(&comparison, is_elf, is_pe);
     /* A read-only mapping of what the loader does not relocate equals the file. */
     file_candidate_add_constant(candidate, segments_end, candidate->size, FILE_EXTENT_READ_ONLY);
     compare_samples(&comparison);

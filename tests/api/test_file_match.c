@@ -107,6 +107,36 @@ START_TEST(any_mapping_of_the_beginning_gives_the_build_id)
 }
 END_TEST
 
+static int note_problem(const struct cdacq_module_info *module, void *context)
+{
+    snprintf(context, 512, "%s", module->local_path ? "accepted" : module->problem ? module->problem : "none");
+    return 0;
+}
+
+/* The target holds the beginning of an image. What is at its path on this machine has no headers to compare. */
+START_TEST(a_file_of_another_kind_is_refused)
+{
+    static const uint8_t pe_head[PIECE] = "MZ", unlike[PIECE] = "junk";
+    static const struct {
+        const uint8_t *mapped, *found;
+        const char *problem;
+    } cases[] = {
+        {pe_head, unlike, ": it is no PE image"}, {pe_head, pe_head, ": it is no PE image"},
+        {pe_head, head, ": it is no PE image"},   {head, unlike, ": it is no ELF file"},
+        {head, head, ": it is no ELF file"},      {unlike, pe_head, "accepted"},
+    };
+    char problem[512] = "";
+    const char *path = test_file("image.dll", cases[_i].found, PIECE / 2); /* too short for the headers */
+    struct elf_mapping mapping = {0x100000, 0x101000, 0, path};
+    elf_core_load(&core, mapping.begin, cases[_i].mapped, PIECE, 0x1000, PF_R);
+    elf_core_mappings(&core, 4096, &mapping, 1);
+    struct cdacq_target *target = open_core();
+    ck_assert_int_eq(cdacq_target_visit_modules(target, note_problem, problem, NULL), CDACQ_OK);
+    ck_assert_msg(strstr(problem, cases[_i].problem) != NULL, "%s", problem);
+    cdacq_target_close(target);
+}
+END_TEST
+
 /* ---- Files that are made to take long ---- */
 
 static void put_header(FILE *file, uint16_t segments)
@@ -216,6 +246,7 @@ static Suite *suite(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_loop_test(tc, modules_take_no_quadratic_time, 0, 2);
     tcase_add_loop_test(tc, any_mapping_of_the_beginning_gives_the_build_id, 0, 6);
+    tcase_add_loop_test(tc, a_file_of_another_kind_is_refused, 0, 6);
     tcase_add_loop_test(tc, notes_are_read_within_a_budget, 0, 2);
     tcase_add_test(tc, images_in_a_file_share_a_budget);
     suite_add_tcase(s, tc);
