@@ -25,6 +25,11 @@ enum cdacq_status reader_report(const struct reader *reader, const struct reader
 {
     const char *what = failure->what ? failure->what : "memory";
     char why[360];
+    const char *gone = failure->status < 0 && failure->status != CDACQ_ERR_NOMEM && reader->target
+                           ? target_gone(reader->target)
+                           : NULL;
+    if (gone) /* whatever else it looks like */
+        return error_set(err, CDACQ_ERR_IO, failure->address, "process %d: %s", reader->target->pid, gone);
     switch (failure->status) {
     case CDACQ_ERR_MEMORY:
         mapped_file_explain(reader->target, failure->address, why, sizeof why);

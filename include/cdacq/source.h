@@ -67,7 +67,7 @@ struct cdacq_pdb_info {
 
 /*
  * Looks for the PDB of every assembly that is mapped as a file of its own, and calls `visit` for it, in no particular
- * order. Fails with ARGUMENT only.
+ * order. Fails with ARGUMENT, or with IO if a running process has ended or executed another program.
  */
 CDACQ_API enum cdacq_status cdacq_session_visit_pdbs(struct cdacq_session *session,
                                                      int (*visit)(const struct cdacq_pdb_info *pdb, void *context),

@@ -321,13 +321,20 @@ enum cdacq_status cdacq_session_get_jit_manager_info(struct cdacq_session *sessi
     return CDACQ_OK;
 }
 
+/* The status of a list that was read, before `visit` uses the session. */
+static enum cdacq_status list_status(const struct cdacq_session *session, struct cdacq_error *err)
+{
+    enum cdacq_status status = reader_status(&session->reader.raw, err);
+    return status < 0 ? status : session_check_process(session, err);
+}
+
 enum cdacq_status cdacq_session_visit_code_heaps(struct cdacq_session *session, enum cdacq_code_kind kind,
                                                  int (*visit)(const struct cdacq_code_heap_info *heap, void *context),
                                                  void *context, struct cdacq_error *err)
 {
     struct code_heap_list heaps;
     code_heaps_list(&session->target->manager, begin_long(session), kind, &heaps);
-    enum cdacq_status status = reader_status(&session->reader.raw, err); /* before `visit` uses the session */
+    enum cdacq_status status = list_status(session, err);
     for (size_t i = 0; i < heaps.count && status != CDACQ_STOPPED; i++)
         if (visit(&heaps.items[i], context))
             status = CDACQ_STOPPED;
@@ -342,7 +349,7 @@ enum cdacq_status cdacq_session_visit_function_table_entries(struct cdacq_sessio
     struct function_table entries = {0};
     uint32_t size = session->target->layout.sizes[T_RuntimeFunction];
     function_table_read(&session->target->manager, begin_long(session), table, &entries);
-    enum cdacq_status status = reader_status(&session->reader.raw, err); /* before `visit` uses the session */
+    enum cdacq_status status = list_status(session, err);
     for (size_t i = 0; i < entries.count && status == CDACQ_OK; i++)
         for (uint32_t j = 0; j < entries.items[i].count && status == CDACQ_OK; j++)
             if (visit(entries.items[i].first + (uint64_t)j * size, context))

@@ -167,6 +167,10 @@ static inline uint64_t session_address(const struct cdacq_session *session, uint
 /* The map of all code, built on demand. NULL if that fails: look-ups then walk. */
 const struct code_map *session_map(struct cdacq_session *session);
 
+/* Begins a question and returns its map. NULL, with *ret_status and *err set, on failure or if the process is gone. */
+const struct code_map *session_question_map(struct cdacq_session *session, enum cdacq_status *ret_status,
+                                            struct cdacq_error *err);
+
 /* The table of a range with this session's records, built on demand. NULL if that fails. */
 struct session_range *session_table(struct cdacq_session *session, size_t range);
 

@@ -9,15 +9,16 @@
 
 enum { STEPS_OF_ELEMENT = 8 }; /* of work that an element costs beyond what is read for it */
 
-/* Images whose maps of entry points cannot be read: it is not known which of their methods are prepared. */
-struct unknown_images {
-    size_t count;
-    uint64_t last; /* the begin of the last one */
+/* What a listing lacks. */
+struct missing {
+    size_t images; /* whose maps of entry points cannot be read: which of their methods are prepared is not known */
+    uint64_t last_image; /* the begin of the last one */
+    bool any_part;       /* that cannot be read, or is said to be freed: the process may be gone */
 };
 
 struct visit {
     struct cdacq_session *session;
-    struct unknown_images *unknown;
+    struct missing *missing;
     unsigned flags;
     const struct listing_filter *filter; /* NULL: all parts are visited */
     int (*visit)(const struct cdacq_method *method, void *context);
@@ -42,7 +43,15 @@ static enum cdacq_status visit_failure(const struct visit *visit, uint64_t begin
         .module_verified = true,
         .error = visit->session->error.message,
     };
+    visit->missing->any_part = true;
     return stopped(visit->visit(&method, visit->context));
+}
+
+/* A part that a running process has freed. */
+static enum cdacq_status leave_freed(const struct visit *visit)
+{
+    visit->missing->any_part = true;
+    return CDACQ_OK;
 }
 
 /* Reports stubs: one element for a block or a whole range list. */
@@ -63,7 +72,7 @@ static enum cdacq_status visit_unknown(const struct visit *visit, uint64_t begin
     struct cdacq_method method;
     session_answer(visit->session, begin, &method);
     if (method.answer == CDACQ_ANSWER_NONE && session_is_running(visit->session))
-        return CDACQ_OK; /* the process has freed it */
+        return leave_freed(visit);
     if (method.answer != CDACQ_ANSWER_MANAGED)
         return visit_failure(visit, begin, end);
     return stopped(visit->visit(&method, visit->context));
@@ -77,9 +86,9 @@ static bool is_left_out(const struct visit *visit, const struct code_range *rang
 
 static void note_unknown(const struct visit *visit, const struct code_range *range)
 {
-    struct unknown_images *unknown = visit->unknown;
-    unknown->count += unknown->last != range->section.begin;
-    unknown->last = range->section.begin;
+    struct missing *missing = visit->missing;
+    missing->images += missing->last_image != range->section.begin;
+    missing->last_image = range->section.begin;
 }
 
 /*
@@ -116,7 +125,7 @@ static enum cdacq_status visit_part(const struct visit *visit, size_t index, con
         return CDACQ_OK;
     const struct method_record *record = session_record(visit->session, index, part);
     if (!record && visit->session->error.status == CDACQ_NOT_MANAGED)
-        return CDACQ_OK; /* a running process has freed it */
+        return leave_freed(visit);
     if (!record)
         return visit_failure(visit, base + part->begin, base + part->end);
     if (record->method.code_start != base + part->begin)
@@ -159,7 +168,7 @@ static enum cdacq_status visit_range(const struct visit *visit, size_t index)
     struct session_range *table = session_table(session, index);
     if (!table) {
         if (session_table_error(session, index, &session->error) == CDACQ_NOT_MANAGED)
-            return CDACQ_OK;
+            return leave_freed(visit);
         if (session_gave_up(session, &session->error))
             return CDACQ_ERR_FUEL;
         return visit_failure(visit, range->section.begin, range->section.end);
@@ -178,27 +187,25 @@ static enum cdacq_status visit_range(const struct visit *visit, size_t index)
     return status;
 }
 
-/* Reports that not all ranges are known. */
-static enum cdacq_status report_left_out(const struct code_map *map, struct cdacq_error *err)
+enum cdacq_status listing_report_left_out(const struct code_map *map, struct cdacq_error *err)
 {
     return error_set(err, CDACQ_ERR_MEMORY, 0,
-                     "there may be more code: parts of the range section map that cannot be read or are impossible: "
-                     "%zu",
-                     map->left_out);
+                     "there may be more code: %zu part%s of the range section map %s missing or damaged", map->left_out,
+                     map->left_out == 1 ? "" : "s", map->left_out == 1 ? "is" : "are");
 }
 
 /* Reports that not all ranges, or not all prepared methods of images, are known. */
-static void report_missing(const struct code_map *map, const struct unknown_images *unknown, struct cdacq_error *err)
+static void report_missing(const struct code_map *map, const struct missing *missing, struct cdacq_error *err)
 {
     static const char text[] = "images whose maps of prepared methods cannot be read: ";
     if (!map->left_out) {
-        error_set(err, CDACQ_ERR_MEMORY, 0, "there may be more prepared methods: %s%zu", text, unknown->count);
+        error_set(err, CDACQ_ERR_MEMORY, 0, "there may be more prepared methods: %s%zu", text, missing->images);
         return;
     }
-    report_left_out(map, err);
+    listing_report_left_out(map, err);
     size_t length = strlen(err->message);
-    if (unknown->count)
-        snprintf(err->message + length, sizeof err->message - length, "; %s%zu", text, unknown->count);
+    if (missing->images)
+        snprintf(err->message + length, sizeof err->message - length, "; %s%zu", text, missing->images);
 }
 
 enum cdacq_status session_visit_methods(struct cdacq_session *session, unsigned flags,
@@ -206,22 +213,24 @@ enum cdacq_status session_visit_methods(struct cdacq_session *session, unsigned 
                                         int (*visit)(const struct cdacq_method *method, void *context), void *context,
                                         struct cdacq_error *err)
 {
-    session_begin_question(session);
-    const struct code_map *map = session_map(session);
+    enum cdacq_status status;
+    const struct code_map *map = session_question_map(session, &status, err);
     if (!map)
-        return session_map_error(session, err);
-    struct unknown_images unknown = {0};
-    struct visit all = {session, &unknown, flags, filter, visit, context};
-    enum cdacq_status status = CDACQ_OK;
+        return status;
+    struct missing missing = {0};
+    struct visit all = {session, &missing, flags, filter, visit, context};
     session->visits++; /* `visit` may use the session, whose map has to stay */
     for (size_t i = 0; i < map->count && status == CDACQ_OK; i++)
         status = visit_range(&all, i);
     session->visits--;
     if (status < 0 && err)
         *err = session->error;
-    if (status != CDACQ_OK || (!map->left_out && !unknown.count))
+    /* A process that is gone now has been read to the end if nothing is missing. */
+    if (status == CDACQ_OK && (missing.any_part || map->left_out || missing.images))
+        status = session_check_process(session, err);
+    if (status != CDACQ_OK || (!map->left_out && !missing.images))
         return status;
-    report_missing(map, &unknown, &session->error);
+    report_missing(map, &missing, &session->error);
     return visit_failure(&all, 0, 0); /* not even the starts of this code are known */
 }
 
@@ -232,31 +241,13 @@ enum cdacq_status cdacq_session_visit_methods(struct cdacq_session *session, uns
     return session_visit_methods(session, flags, NULL, visit, context, err);
 }
 
-/*
- * The map of a question about code ranges. NULL, with *ret_status and *err set, if it cannot be read or if a running
- * process is gone: what was read then is nothing, or of the program that it executed.
- */
-static const struct code_map *map_of_question(struct cdacq_session *session, enum cdacq_status *ret_status,
-                                              struct cdacq_error *err)
-{
-    session_begin_question(session);
-    const struct code_map *map = session_map(session);
-    struct target *target = session->target->target;
-    const char *gone = session_is_running(session) ? target_gone(target) : NULL;
-    if (gone)
-        *ret_status = error_set(err, CDACQ_ERR_IO, 0, "process %d: %s", target->pid, gone);
-    else if (!map)
-        *ret_status = session_map_error(session, err);
-    return gone ? NULL : map;
-}
-
 enum cdacq_status cdacq_session_visit_code_ranges(struct cdacq_session *session,
                                                   int (*visit)(const struct cdacq_code_range_info *range,
                                                                void *context),
                                                   void *context, struct cdacq_error *err)
 {
-    enum cdacq_status status = CDACQ_OK;
-    const struct code_map *map = map_of_question(session, &status, err);
+    enum cdacq_status status;
+    const struct code_map *map = session_question_map(session, &status, err);
     if (!map)
         return status;
     session->visits++;
@@ -275,7 +266,7 @@ enum cdacq_status cdacq_session_visit_code_ranges(struct cdacq_session *session,
         status = stopped(visit(&info, context));
     }
     session->visits--;
-    return status == CDACQ_OK && map->left_out ? report_left_out(map, err) : status;
+    return status == CDACQ_OK && map->left_out ? listing_report_left_out(map, err) : status;
 }
 
 /* The answer for an address that no listed range holds: a look-up tells whether what is missing holds it. */
@@ -303,8 +294,8 @@ static enum cdacq_status check_unlisted(struct cdacq_session *session, uint64_t 
 enum cdacq_status cdacq_session_check_code_range(struct cdacq_session *session, uint64_t address,
                                                  struct cdacq_error *err)
 {
-    enum cdacq_status status = CDACQ_OK;
-    const struct code_map *map = map_of_question(session, &status, err);
+    enum cdacq_status status;
+    const struct code_map *map = session_question_map(session, &status, err);
     const struct code_range *range = map ? code_map_range(map, session_address(session, address)) : NULL;
     if (!map)
         return status;

@@ -18,4 +18,7 @@ enum cdacq_status session_visit_methods(struct cdacq_session *session, unsigned 
                                         int (*visit)(const struct cdacq_method *method, void *context), void *context,
                                         struct cdacq_error *err);
 
+/* Reports MEMORY: not all ranges are known, because the map leaves out parts of the range section map. */
+enum cdacq_status listing_report_left_out(const struct code_map *map, struct cdacq_error *err);
+
 #endif

@@ -158,6 +158,13 @@ bool session_check(struct cdacq_session *session)
     return same;
 }
 
+enum cdacq_status session_check_process(const struct cdacq_session *session, struct cdacq_error *err)
+{
+    struct target *target = session->target->target;
+    const char *gone = session_is_running(session) ? target_gone(target) : NULL;
+    return gone ? error_set(err, CDACQ_ERR_IO, 0, "process %d: %s", target->pid, gone) : CDACQ_OK;
+}
+
 static size_t form_singly(struct cdacq_session *session, session_form *form, void *context, size_t *items, size_t count)
 {
     size_t failed = 0;

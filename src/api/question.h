@@ -39,6 +39,12 @@ void session_try_again(struct cdacq_session *session);
  */
 bool session_check(struct cdacq_session *session);
 
+/*
+ * IO if a running process has ended or executed another program: what was read then is nothing, or of that program.
+ * For calls that go on where something cannot be read.
+ */
+enum cdacq_status session_check_process(const struct cdacq_session *session, struct cdacq_error *err);
+
 enum { SESSION_TRIES = 16 }; /* of one answer about a running process */
 
 /*

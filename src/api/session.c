@@ -116,6 +116,17 @@ const struct code_map *session_map(struct cdacq_session *session)
     return session->map;
 }
 
+const struct code_map *session_question_map(struct cdacq_session *session, enum cdacq_status *ret_status,
+                                            struct cdacq_error *err)
+{
+    session_begin_question(session);
+    const struct code_map *map = session_map(session);
+    *ret_status = session_check_process(session, err);
+    if (*ret_status >= 0 && !map)
+        *ret_status = session_map_error(session, err);
+    return *ret_status < 0 ? NULL : map;
+}
+
 /* Whether a running process has freed a range since the map was read. */
 static bool range_is_gone(struct cdacq_session *session, const struct range_section *section)
 {

@@ -107,5 +107,5 @@ enum cdacq_status cdacq_session_visit_pdbs(struct cdacq_session *session,
         if (visit(&info, context))
             return CDACQ_STOPPED;
     }
-    return CDACQ_OK;
+    return session_check_process(session, err); /* of images that could not be read, none was visited */
 }

@@ -227,7 +227,7 @@ enum cdacq_status cdacq_wait_graph_complete(struct cdacq_wait_graph *graph, stru
         graph_note_too_many(graph);
     if (graph->problem.status < 0 && err)
         *err = graph->problem;
-    return graph->problem.status < 0 ? graph->problem.status : CDACQ_OK;
+    return graph->problem.status < 0 ? graph->problem.status : session_check_process(graph->session, err);
 }
 
 /* ---- Visiting ---- */

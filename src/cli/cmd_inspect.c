@@ -69,6 +69,7 @@ struct inspection {
 };
 
 struct work {
+    struct cdacq_target *target;
     struct cdacq_session *session;
     struct output out;
     struct progress progress;
@@ -396,6 +397,18 @@ static void write_text(struct output *out, const struct inspection *inspection)
 
 /* ---- The command ---- */
 
+/* Whether a failure is the end of the process. A message says so. */
+static bool has_ended(const struct work *work)
+{
+    struct cdacq_error error;
+    const struct inspection *inspection = &work->inspection;
+    if ((inspection->method.answer != CDACQ_ANSWER_ERROR && !inspection->problem_count) ||
+        cdacq_target_refresh(work->target, &error) >= 0)
+        return false;
+    message("%s", error.message);
+    return true;
+}
+
 static void inspect(void *context, uint64_t ip)
 {
     struct work *work = context;
@@ -406,6 +419,11 @@ static void inspect(void *context, uint64_t ip)
     }
     ask(work->session, ip, inspection);
     cdacq_target_resume(work->stops);
+    if (has_ended(work)) {
+        free_problems(inspection);
+        work->stopped = true;
+        return;
+    }
     work->errors += inspection->method.answer == CDACQ_ANSWER_ERROR || inspection->problem_count;
     work->unconfirmed += !work->json && !inspection->method.module_verified;
     if (work->json) {
@@ -440,8 +458,10 @@ static void inspect_bad(void *context, uint64_t line, const struct bad_ip *bad)
 
 static int inspect_all(const struct invocation *invocation, struct cdacq_target *target, struct cdacq_session *session)
 {
-    struct work work = {
-        .session = session, .json = invocation->json, .stops = stop_is_wanted(invocation) ? target : NULL};
+    struct work work = {.target = target,
+                        .session = session,
+                        .json = invocation->json,
+                        .stops = stop_is_wanted(invocation) ? target : NULL};
     struct places places = {.target = target, .session = session};
     struct ips_taker taker = {.context = &work,
                               .take = inspect,

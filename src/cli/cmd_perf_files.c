@@ -88,7 +88,8 @@ static int write_with(const struct invocation *invocation, struct cdacq_target *
     cdacq_target_resume(target);
     code_progress_end(&work.progress);
     bool any = written.methods || written.stubs;
-    bool none = status < 0 ? status != CDACQ_ERR_FUEL || !any : work.left_out.count && !any;
+    bool is_cut = status == CDACQ_ERR_FUEL || status == CDACQ_ERR_IO; /* a bound, or the end of the process */
+    bool none = status < 0 ? !is_cut || !any : work.left_out.count && !any;
     left_out_tell(&work.left_out, none, status < 0 ? error.message : NULL);
     if (none)
         output_abandon(&work.out); /* an incomplete file must not be used as a complete one */

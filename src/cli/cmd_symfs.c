@@ -215,11 +215,12 @@ static int write_all(const struct invocation *invocation, struct cdacq_target *t
     expect_modules(&work.progress, target);
     enum cdacq_status status = cdacq_session_visit_mapped_files(session, add_file, &work, &error);
     progress_end(&work.progress);
-    if (status >= 0)
+    bool all_visited = status >= 0 || status == CDACQ_ERR_MEMORY; /* it may not be known which of them have code */
+    if (all_visited)
         link_debug_files(&work);
     output_folder_close(&work.folder);
     left_out_tell(&work.code, false, status < 0 ? error.message : NULL);
-    if (status < 0 || work.failed) {
+    if (!all_visited || work.failed) {
         free(work.first_missing);
         return EXIT_FAILED;
     }
@@ -235,7 +236,8 @@ static int write_all(const struct invocation *invocation, struct cdacq_target *t
         notice(
             "compiled code is in memory that no file backs: 'cdacq perfmap %s -o /tmp/perf-%d.map' names it for perf",
             target_display_name(invocation->targets[0]), info.pid);
-    bool partly = work.left_out || work.missing || unknown_file || work.code.count || work.written.functions_left_out;
+    bool partly = status < 0 || work.left_out || work.missing || unknown_file || work.code.count ||
+                  work.written.functions_left_out;
     return partly && (work.files || work.links) ? EXIT_PARTLY : work.files ? EXIT_ANSWERED : EXIT_FAILED;
 }
 

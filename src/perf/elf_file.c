@@ -53,7 +53,7 @@ struct code_file {
     struct cdacq_written written;
     uint64_t code_size; /* of the sections of the code */
     bool stopped, no_memory;
-    bool at_bound; /* what was found until then is written */
+    enum cdacq_status cut; /* a bound was reached, or the process has ended: what was found until then is written */
 };
 
 static void leave_out(struct code_file *file, const struct cdacq_method *method, const char *why)
@@ -535,8 +535,9 @@ static enum cdacq_status gather(struct code_file *file, struct cdacq_error *err)
     if (file->frame_writer.machine)
         dwarf_frame_begin(&file->frame_writer);
     enum cdacq_status status = cdacq_session_visit_methods(session, file->flags & VISIT_FLAGS, visit_code, file, err);
-    file->at_bound = status == CDACQ_ERR_FUEL && file->symbols.count && !file->path;
-    if ((status < 0 && !file->at_bound) || file->stopped)
+    bool is_cut = status == CDACQ_ERR_FUEL || status == CDACQ_ERR_IO;
+    file->cut = is_cut && file->symbols.count && !file->path ? status : CDACQ_OK;
+    if ((status < 0 && !file->cut) || file->stopped)
         return status;
     kept_code_sort(&file->kept);
     if (file->symbols.count)
@@ -622,11 +623,9 @@ static enum cdacq_status write_elf(struct cdacq_session *session, const char *pa
         sized_copy(&file.sink, sink, sink->size);
     if (status >= 0 && !file.sink.write)
         status = error_set(err, CDACQ_ERR_ARGUMENT, 0, "an ELF file needs a sink that writes");
-    session_begin_question(session);
-    file.map = status >= 0 ? session_map(session) : NULL;
+    if (status >= 0)
+        file.map = session_question_map(session, &status, err);
     session->visits++; /* the map and the records have to stay until the file is written */
-    if (status >= 0 && !file.map)
-        status = session_map_error(session, err);
     if (status >= 0)
         status = gather(&file, err);
     if (status >= 0 && !file.stopped && (file.symbols.count || !path))
@@ -637,7 +636,7 @@ static enum cdacq_status write_elf(struct cdacq_session *session, const char *pa
         file.written.functions_left_out = file.frames.left_out;
         file.written.without_epilogs = file.frames.without_epilogs;
         sized_copy(ret, &file.written, sizeof file.written);
-        status = file.stopped ? CDACQ_STOPPED : file.at_bound ? CDACQ_ERR_FUEL : CDACQ_OK;
+        status = file.stopped ? CDACQ_STOPPED : file.cut;
     }
     deinit(&file);
     return status;

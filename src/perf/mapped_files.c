@@ -1,6 +1,7 @@
 /*
  * mapped_files.c: visits the mapped files of a target, and says in which of them the runtime has code.
  */
+#include "src/api/listing.h"
 #include "src/api/question.h"
 #include "target/mapped_file.h"
 #include "util/binary_search.h"
@@ -57,12 +58,11 @@ enum cdacq_status cdacq_session_visit_mapped_files(struct cdacq_session *session
                                                    void *context, struct cdacq_error *err)
 {
     const struct target *target = session->target->target;
-    session_begin_question(session);
-    const struct code_map *map = session_map(session);
     struct seen_files files = {0};
-    enum cdacq_status status = CDACQ_OK;
+    enum cdacq_status status;
+    const struct code_map *map = session_question_map(session, &status, err);
     if (!map)
-        return session_map_error(session, err);
+        return status;
     bool is_running = session_is_running(session); /* else nothing is listed anew, and sessions may run side by side */
     session->visits++;                             /* `visit` may use the session, whose map has to stay */
     if (is_running)
@@ -92,5 +92,6 @@ enum cdacq_status cdacq_session_visit_mapped_files(struct cdacq_session *session
         session->target->visits--;
     session->visits--;
     seen_files_deinit(&files);
-    return status;
+    /* Whether the others have code is not known. */
+    return status == CDACQ_OK && map->left_out ? listing_report_left_out(map, err) : status;
 }

@@ -353,22 +353,22 @@ static enum cdacq_status write_file(struct writing *writing, unsigned flags, con
     enum cdacq_status status = take_arguments(writing, sink, ret, what, err);
     if (status < 0)
         return status;
-    session_begin_question(session);
-    if (!session_map(session))
-        return session_map_error(session, err);
+    if (!session_question_map(session, &status, err))
+        return status;
     if (writing->with_bytes)
         put_header(writing);
     session->visits++; /* the listing is of the question that has begun */
     if (!writing->stopped)
         status = cdacq_session_visit_methods(session, flags, write_code, writing, err);
     session->visits--;
-    bool at_bound = status == CDACQ_ERR_FUEL && writing->written.methods + writing->written.stubs > 0;
-    if (status < 0 && !at_bound)
+    bool any = writing->written.methods + writing->written.stubs > 0;
+    bool is_part = any && (status == CDACQ_ERR_FUEL || status == CDACQ_ERR_IO);
+    if (status < 0 && !is_part)
         return status;
     if (writing->with_bytes && !writing->stopped)
         put_record(writing, &(struct cdacq_jitdump_record){.kind = CDACQ_JITDUMP_CLOSE});
     sized_copy(ret, &writing->written, sizeof writing->written);
-    return writing->stopped ? CDACQ_STOPPED : at_bound ? status : CDACQ_OK;
+    return writing->stopped ? CDACQ_STOPPED : is_part ? status : CDACQ_OK;
 }
 
 enum cdacq_status cdacq_session_write_perf_map(struct cdacq_session *session, unsigned flags,

@@ -127,6 +127,8 @@ static enum cdacq_status list_methods(struct verifier *v, struct cdacq_error *er
     enum cdacq_status status = cdacq_session_visit_methods(v->session, CDACQ_VISIT_R2R_NONE, add_method, v, &problem);
     if (status == CDACQ_STOPPED)
         return error_set(err, CDACQ_ERR_NOMEM, 0, "verify: out of memory");
+    if (status == CDACQ_ERR_IO && session_check_process(v->session, err) < 0)
+        return CDACQ_ERR_IO;
     if (status < 0) /* look-ups work without the map */
         memcpy(v->sum->methods_problem, problem.message, sizeof v->sum->methods_problem);
     return CDACQ_OK;
@@ -679,6 +681,8 @@ static enum cdacq_status run(struct verifier *v, struct cdacq_error *err)
         status = list_missing(v, err);
     if (status == CDACQ_OK)
         status = second_pass(v, err);
+    if (status == CDACQ_OK)
+        status = session_check_process(v->session, err); /* of one that ended meanwhile, no verdict is true */
     return status == CDACQ_OK ? report_missing(v) : status;
 }
 

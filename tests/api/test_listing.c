@@ -43,6 +43,13 @@ static int count_range(const struct cdacq_code_range_info *range, void *context)
     return ++*(unsigned *)context >= 2;
 }
 
+static int count_file(const struct cdacq_mapped_file *file, void *context)
+{
+    (void)file;
+    ++*(unsigned *)context;
+    return 0;
+}
+
 /* Of two heaps, what leads to the second one is missing. */
 START_TEST(ranges_that_may_be_missing)
 {
@@ -60,8 +67,14 @@ START_TEST(ranges_that_may_be_missing)
 
     ck_assert_int_eq(cdacq_session_visit_code_ranges(session, count_range, &count, &error), CDACQ_ERR_MEMORY);
     ck_assert_uint_eq(count, 1);
-    ck_assert_ptr_nonnull(strstr(error.message, "there may be more code"));
+    ck_assert_pstr_eq(error.message, "there may be more code: 1 part of the range section map is missing or damaged");
     ck_assert_int_eq(cdacq_session_visit_code_ranges(session, count_range, &count, &error), CDACQ_STOPPED);
+
+    error.message[0] = '\0';
+    count = 0;
+    ck_assert_int_eq(cdacq_session_visit_mapped_files(session, count_file, &count, &error), CDACQ_ERR_MEMORY);
+    ck_assert_uint_gt(count, 0);
+    ck_assert_ptr_nonnull(strstr(error.message, "there may be more code"));
 
     ck_assert_int_eq(cdacq_session_check_code_range(session, found, &error), CDACQ_OK);
     ck_assert_int_eq(cdacq_session_check_code_range(session, 0x32000000, &error), CDACQ_NOT_MANAGED);

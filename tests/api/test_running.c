@@ -13,6 +13,7 @@
 #include "src/api/question.h"
 #include "target/mapped_file.h"
 #include "tests/support/check_main.h"
+#include "tests/support/elf_support.h"
 #include "tests/support/mock_support.h"
 
 enum { IPS = 300, X64 = 2 };
@@ -138,6 +139,76 @@ START_TEST(a_process_that_has_ended_has_no_code_ranges)
     ck_assert_int_eq(cdacq_session_check_code_range(session, jitted()->begin, &error), CDACQ_ERR_IO);
     ck_assert_ptr_nonnull(strstr(error.message, "ended"));
     ck_assert_int_eq(cdacq_session_check_code_range(session, 1, &error), CDACQ_ERR_IO);
+}
+END_TEST
+
+static int ignore_method(const struct cdacq_method *method, void *context)
+{
+    ck_assert_ptr_null(context);
+    ck_assert_int_eq(method->answer, CDACQ_ANSWER_MANAGED);
+    return 0;
+}
+
+static int ignore_heap(const struct cdacq_code_heap_info *heap, void *context)
+{
+    (void)heap, (void)context;
+    return 0;
+}
+
+static int ignore_pdb(const struct cdacq_pdb_info *pdb, void *context)
+{
+    (void)pdb, (void)context;
+    return 0;
+}
+
+static int ignore_mapped(const struct cdacq_mapped_file *file, void *context)
+{
+    (void)file, (void)context;
+    return 0;
+}
+
+static int keep_nothing(const void *bytes, size_t size, void *context)
+{
+    (void)bytes, (void)context;
+    ck_assert_uint_ne(size, 0);
+    return 0;
+}
+
+/* Calls that go on where something cannot be read: each fails with the same reason. */
+START_TEST(listings_fail_when_the_process_has_ended)
+{
+    const struct cdacq_sink sink = {.size = sizeof sink, .write = keep_nothing};
+    struct cdacq_written written = {.size = sizeof written};
+    struct cdacq_verification sum = {.size = sizeof sum};
+    const char *map = test_file("perf.map", "1000 10 a\n", 10);
+    if (!open_process())
+        return;
+    for (unsigned round = 0; round < 2; round++) {
+        const enum cdacq_status expected = round ? CDACQ_ERR_IO : CDACQ_OK;
+#define CHECK(call)                                                          \
+    do {                                                                     \
+        memset(&error, 0, sizeof error);                                     \
+        ck_assert_int_eq(call, expected);                                    \
+        ck_assert(!round || strstr(error.message, "the process has ended")); \
+    } while (0)
+        CHECK(cdacq_session_visit_methods(session, 0, ignore_method, NULL, &error));
+        CHECK(cdacq_session_write_perf_map(session, 0, &sink, &written, &error));
+        CHECK(cdacq_session_write_jitdump(session, 0, &sink, &written, &error));
+        CHECK(cdacq_session_write_elf(session, 0, &sink, &written, &error));
+        CHECK(cdacq_session_write_elf_of_file(session, "/nowhere", 0, &sink, &written, &error));
+        CHECK(cdacq_session_visit_mapped_files(session, ignore_mapped, NULL, &error));
+        CHECK(cdacq_session_visit_pdbs(session, ignore_pdb, NULL, &error));
+        CHECK(cdacq_session_visit_code_heaps(session, CDACQ_CODE_JITTED, ignore_heap, NULL, &error));
+        CHECK(cdacq_target_verify(target, map, NULL, NULL, &sum, &error));
+#undef CHECK
+        if (!round)
+            ck_assert_int_eq(kill(target->target->pid, SIGKILL), 0);
+        for (int i = 0; i < 20000 && !target_gone(target->target); i++)
+            usleep(1000);
+    }
+    struct cdacq_object object = {.size = sizeof object};
+    ck_assert_int_eq(cdacq_session_get_object(session, jitted()->begin, &object, &error), CDACQ_ERR_IO);
+    test_dir_remove();
 }
 END_TEST
 
@@ -601,12 +672,6 @@ END_TEST
 
 /* ---- Questions about blocks ---- */
 
-static int ignore_heap(const struct cdacq_code_heap_info *heap, void *context)
-{
-    (void)heap, (void)context;
-    return 0;
-}
-
 /* What was read for an earlier call is not taken for what the process has now. */
 START_TEST(every_call_is_a_question)
 {
@@ -780,6 +845,7 @@ static Suite *suite(void)
         return suite;
     tcase_add_test(tcase, every_answer_is_written_when_the_process_has_ended);
     tcase_add_test(tcase, a_process_that_has_ended_has_no_code_ranges);
+    tcase_add_test(tcase, listings_fail_when_the_process_has_ended);
     tcase_add_test(tcase, a_session_says_how_much_it_keeps);
     tcase_add_test(tcase, a_question_that_goes_on_keeps_its_records);
     tcase_add_test(tcase, what_a_module_rests_on_has_its_own_size);

@@ -149,6 +149,29 @@ class Faults(unittest.TestCase):
                 process.wait()
                 process.stdout.close()
 
+    def test_end_of_the_process(self):
+        """An address that is asked for after the process has ended has no answer: both commands fail, with that reason."""
+        for command in ("ip2method", "inspect"):
+            with self.subTest(command=command), tempfile.TemporaryDirectory() as files:
+                process = self.undump(PLAIN, files)
+                try:
+                    with subprocess.Popen([TOOL, command, str(process.pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                          stderr=subprocess.PIPE) as tool:
+                        tool.stdin.write(b"7f91e58aed0f\n")
+                        tool.stdin.flush()
+                        first = tool.stdout.readline()
+                        process.kill()
+                        process.wait()
+                        rest, messages = tool.communicate(b"7f91e58aed0f\n", timeout=60)
+                finally:
+                    process.kill()
+                    process.wait()
+                    process.stdout.close()
+                self.assertEqual((tool.returncode, messages),
+                                 (2, b"cdacq: process %d: the process has ended\n" % process.pid))
+                self.assertIn(b"Demo.Outer", first)
+                self.assertNotIn(b"Demo.Outer", rest)
+
     def follow(self, pid, folder, fault, least):
         """(exit code, messages, what -o holds, number of calls), interrupted once `least` bytes are there, or no more come."""
         out, log = os.path.join(folder, "out"), os.path.join(folder, "log")

@@ -132,7 +132,9 @@ class Hostile(unittest.TestCase):
                         left, told = lines(path, listing, folder)
                         self.assertGreater(len(whole[listing][0] & left), len(whole[listing][0]) / 4)
                         self.assertEqual((told, whole[listing][1]), (True, False))
-                self.assertIn(b"there may be more code", self.run_tool("info", path, statuses=(1,)).stderr)
+                symfs = ("symfs", path, os.path.join(folder, "symfs"))
+                for command in (("info", path), symfs):
+                    self.assertIn(b"there may be more code", self.run_tool(*command, statuses=(1,)).stderr)
                 methods = {int(line.split()[0], 16) for line in lines(path, listings[0], folder)[0]}
                 for line in whole[listings[0]][0]:
                     address = int(line.split()[0], 16)
