@@ -55,8 +55,8 @@ struct cdacq_written {
 /*
  * Writes one line for each entry: "0x7f21c8a31b40 1a NAME". Fails as cdacq_session_visit_methods does, before anything
  * is written. At a bound on work or memory (FUEL), and when the process ends meanwhile (IO), what was found until then
- * is written if there is any; then ret->methods or ret->stubs is not 0. Source: tools/perf/Documentation/jit-interface.txt of Linux; dotnet/runtime
- * src/coreclr/vm/perfmap.cpp.
+ * is written if there is any; then ret->methods or ret->stubs is not 0. Source:
+ * tools/perf/Documentation/jit-interface.txt of Linux; dotnet/runtime src/coreclr/vm/perfmap.cpp.
  */
 CDACQ_API enum cdacq_status cdacq_session_write_perf_map(struct cdacq_session *session, unsigned flags,
                                                          const struct cdacq_sink *sink, struct cdacq_written *ret,
@@ -134,8 +134,8 @@ struct cdacq_mapped_file {
 
 /*
  * Calls `visit` for every mapped file, by the address of its first mapping, and last for compiled code that is in none.
- * Fails where the range section map cannot be read: with MEMORY after the visit if parts of it are missing, so that more
- * files may have code. Fails with IO, without a visit, if a running process has ended or executed another program.
+ * Fails where the range section map cannot be read: with MEMORY after the visit if parts of it are missing, so that
+ * more files may have code. Fails with IO, without a visit, if a running process has ended or executed another program.
  */
 CDACQ_API enum cdacq_status cdacq_session_visit_mapped_files(struct cdacq_session *session,
                                                              int (*visit)(const struct cdacq_mapped_file *file,

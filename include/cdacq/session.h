@@ -104,8 +104,8 @@ enum cdacq_visit_flags {
  * Calls `visit` for every method of the process, ordered by start address. A code range that cannot be read is reported
  * as one element with CDACQ_ANSWER_ERROR. One such element, last, at address 0, reports what cannot even be located:
  * ranges and, unless the flags ask for all methods of the images or for none, those of which it cannot be read whether
- * they are prepared. Fails where the range section map cannot be read at all; and with IO if a running process has ended
- * or executed another program before all of its code was visited.
+ * they are prepared. Fails where the range section map cannot be read at all; and with IO if a running process has
+ * ended or executed another program before all of its code was visited.
  */
 CDACQ_API enum cdacq_status cdacq_session_visit_methods(struct cdacq_session *session, unsigned flags,
                                                         int (*visit)(const struct cdacq_method *method, void *context),

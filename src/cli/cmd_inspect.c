@@ -76,6 +76,8 @@ struct work {
     struct inspection inspection;
     struct cdacq_target *stops; /* --stop: the process, which is stopped for each IP; or NULL */
     bool stopped;               /* it cannot be stopped any more */
+    bool ended;                 /* the process has; the rest of the answers say so */
+    bool found;                 /* an answer that is no error */
     bool json;
     uint64_t bad;                 /* texts that are not IPs */
     uint64_t done, errors;        /* IPs with a value that is not known */
@@ -419,11 +421,8 @@ static void inspect(void *context, uint64_t ip)
     }
     ask(work->session, ip, inspection);
     cdacq_target_resume(work->stops);
-    if (has_ended(work)) {
-        free_problems(inspection);
-        work->stopped = true;
-        return;
-    }
+    work->ended = work->ended || has_ended(work);
+    work->found |= inspection->method.answer != CDACQ_ANSWER_ERROR;
     work->errors += inspection->method.answer == CDACQ_ANSWER_ERROR || inspection->problem_count;
     work->unconfirmed += !work->json && !inspection->method.module_verified;
     if (work->json) {
@@ -481,6 +480,7 @@ static int inspect_all(const struct invocation *invocation, struct cdacq_target 
     answers_tell_unread(&work.unread);
     answers_tell_unconfirmed(work.unconfirmed, "answer");
     ok = output_close(&work.out) && ok;
+    ok &= !work.ended || work.found;
     return !ok || work.stopped ? EXIT_FAILED : work.errors ? EXIT_PARTLY : EXIT_ANSWERED;
 }
 

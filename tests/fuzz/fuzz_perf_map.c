@@ -28,7 +28,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             continue;
         }
         if (symbol.name < last || symbol.name_length > (size_t)((const char *)data + size - symbol.name) ||
-            memchr(symbol.name, '\n', symbol.name_length) || (symbol.size && symbol.size - 1 > UINT64_MAX - symbol.address))
+            memchr(symbol.name, '\n', symbol.name_length) ||
+            (symbol.size && symbol.size - 1 > UINT64_MAX - symbol.address))
             abort();
         last = symbol.name + symbol.name_length;
     }
