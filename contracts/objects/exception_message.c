@@ -58,11 +58,11 @@ static void base_text(struct exception_writer *w, const struct writing_exception
     exception_put_trace(w, &e->fields, "\n");
 }
 
-/* The end of ToString() of types that do not mark the end of the inner exception. */
-static void put_inner_and_trace(struct exception_writer *w, const struct writing_exception *e)
+/* The end of ToString() of types that do not mark the end of the inner exception, after a `prefix` of their own. */
+static void put_inner_and_trace(struct exception_writer *w, const struct writing_exception *e, const char *prefix)
 {
     if (e->fields.inner) {
-        exception_puts(w, inner_prefix);
+        exception_puts(w, prefix);
         put_other(w, e, e->fields.inner, exception_put_text);
     }
     exception_put_trace(w, &e->fields, "\n");
@@ -526,14 +526,14 @@ static void loader_text(struct exception_writer *w, const struct writing_excepti
 /* ---- Texts ---- */
 
 static void file_text(struct exception_writer *w, const struct writing_exception *e, const char *file,
-                      const char *fusion_log)
+                      const char *fusion_log, const char *prefix)
 {
     uint64_t log = exception_member(w, e, fusion_log);
     exception_put_type(w, e->fields.method_table);
     exception_puts(w, ": ");
     exception_put_message(w, e);
     put_between(w, "\nFile name: '", exception_member(w, e, file), "'");
-    put_inner_and_trace(w, e);
+    put_inner_and_trace(w, e, prefix);
     if (log) {
         exception_puts(w, "\n\n");
         exception_put_string(w, log);
@@ -542,12 +542,12 @@ static void file_text(struct exception_writer *w, const struct writing_exception
 
 static void bad_image_text(struct exception_writer *w, const struct writing_exception *e)
 {
-    file_text(w, e, "_fileName", "_fusionLog");
+    file_text(w, e, "_fileName", "_fusionLog", " ---> ");
 }
 
 static void file_load_text(struct exception_writer *w, const struct writing_exception *e)
 {
-    file_text(w, e, "<FileName>k__BackingField", "<FusionLog>k__BackingField");
+    file_text(w, e, "<FileName>k__BackingField", "<FusionLog>k__BackingField", inner_prefix);
 }
 
 static void external_text(struct exception_writer *w, const struct writing_exception *e)
@@ -557,7 +557,7 @@ static void external_text(struct exception_writer *w, const struct writing_excep
     snprintf(number, sizeof number, " (0x%08" PRIX32 ")", (uint32_t)e->fields.hresult);
     exception_puts(w, number);
     put_message_after_colon(w, e);
-    put_inner_and_trace(w, e);
+    put_inner_and_trace(w, e, inner_prefix);
 }
 
 static void win32_text(struct exception_writer *w, const struct writing_exception *e)
@@ -575,7 +575,7 @@ static void win32_text(struct exception_writer *w, const struct writing_exceptio
         snprintf(number, sizeof number, " (%" PRId32 ")", code);
     exception_puts(w, number);
     put_message_after_colon(w, e);
-    put_inner_and_trace(w, e);
+    put_inner_and_trace(w, e, inner_prefix);
 }
 
 static const char core[] = "System.Private.CoreLib", xml[] = "System.Private.Xml";

@@ -70,6 +70,7 @@ static class Messages
     public static void NotLoaded() => throw new FileLoadException("text", "file.dll");
     public static void NotLoadedNoMessage() => throw new FileLoadException(null, "file.dll");
     public static void Bad() => throw new BadImageFormatException("text", "file.dll");
+    public static void BadInner() => throw new BadImageFormatException("text", "file.dll", new Exception("inner"));
     public static void BadNoMessage() => throw new BadImageFormatException(null, "file.dll");
     public static void TypeInitialization() => throw new TypeInitializationException("Some.Type", new Exception("inner"));
     public static void AggregateEmpty() => throw new AggregateException();
