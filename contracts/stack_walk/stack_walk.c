@@ -319,12 +319,40 @@ static bool go_by_guess(struct stack_walk *walk)
     return true;
 }
 
+/* Whether no file is mapped at an address, and no memory is there, as far as is known. */
+static bool has_no_memory(struct stack_walk *walk, uint64_t address)
+{
+    uint8_t byte;
+    return walk->host.is_native && !walk->host.is_native(walk->host.context, address) &&
+           !reader_try_copy(raw(walk), address, &byte, 1);
+}
+
+/*
+ * Goes on after a jump to an address without memory, such as a call through a damaged pointer: nothing there has run,
+ * so the return address is where the call put it. A guess, since memory may be missing from a core.
+ */
+static bool go_back_from_nowhere(struct stack_walk *walk)
+{
+    struct call_site site;
+    struct registers caller = walk->registers;
+    uint64_t address, old_sp = sp_of(walk);
+    if (walk->is_call || !has_no_memory(walk, pc_of(walk)) || !find_return_address(walk, &address, &site) ||
+        site.target)
+        return false;
+    return_to(walk, address, &caller);
+    go_to(walk, &caller, CDACQ_FRAME_BY_GUESS, true);
+    confirm(walk, old_sp);
+    return true;
+}
+
 /*
  * Goes on where the code itself does not show how. A Frame that leads to native code is that of a function which
  * managed code called: the caller is near, and the next Frame is too far.
  */
 static bool go_on(struct stack_walk *walk)
 {
+    if (go_back_from_nowhere(walk))
+        return true;
     if (walk->by == CDACQ_FRAME_BY_FRAME)
         return go_by_guess(walk) || go_to_frame(walk);
     return go_to_frame(walk) || go_by_guess(walk);
@@ -470,14 +498,11 @@ static bool visit_frame(struct stack_walk *walk, struct walk_frame *ret)
  */
 static bool is_nowhere(struct stack_walk *walk, const struct code_at *code)
 {
-    uint8_t byte;
     uint64_t address = pc_of(walk) - 1;
     bool by_step = walk->by == CDACQ_FRAME_BY_CFI || walk->by == CDACQ_FRAME_BY_UNWIND;
     if (!walk->is_call || !by_step || code->is_known || reader_failed(raw(walk)))
         return false;
-    return (address >= sp_of(walk) && address < walk->thread.stack_base) ||
-           (walk->host.is_native && !walk->host.is_native(walk->host.context, address) &&
-            !reader_try_copy(raw(walk), address, &byte, 1));
+    return (address >= sp_of(walk) && address < walk->thread.stack_base) || has_no_memory(walk, address);
 }
 
 /* The next frame of a walk that has not ended. */

@@ -447,6 +447,25 @@ START_TEST(null_calls)
 }
 END_TEST
 
+/* Nothing has run at an address without memory, either: the frame pointer is still that of the caller. */
+START_TEST(calls_to_nowhere)
+{
+    static const uint8_t through_register[7] = {[5] = 0xff, 0xd0};
+    struct cdacq_registers registers = {.size = sizeof registers, .known = 1u << RIP | 1u << RSP | 1u << RBP};
+    registers.values[RIP] = 0x12345;
+    registers.values[RSP] = stack + 0x100;
+    registers.values[RBP] = stack + 0x140;
+    mock_write(mock, native_code + 0x40 - sizeof through_register, through_register, sizeof through_register);
+    mock_write_pointer(mock, stack + 0x100, native_code + 0x40);
+    mock_write_pointer(mock, stack + 0x140, stack + 0x180);
+    mock_write_pointer(mock, stack + 0x148, return_to(1));
+    target = mock_publish_and_open(mock);
+    ck_assert_int_eq(cdacq_session_create(target, &session, NULL), CDACQ_OK);
+    cdacq_session_visit_frames(session, NULL, &registers, 0, keep_frame, NULL, &error);
+    check_frame(1, CDACQ_FRAME_NATIVE, CDACQ_FRAME_BY_GUESS, native_code + 0x40, stack + 0x108);
+}
+END_TEST
+
 /* Lists of Frames that lead nowhere, downwards or in a circle, and registers that go down, end the walk. */
 START_TEST(hostile_frames)
 {
@@ -654,6 +673,7 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, stubs_without_a_frame, 0, 4);
     tcase_add_loop_test(tcase, linkage_tables, 0, ARRAY_SIZE(linkage_cases));
     tcase_add_test(tcase, null_calls);
+    tcase_add_test(tcase, calls_to_nowhere);
     tcase_add_test(tcase, frames_of_x86);
     tcase_add_test(tcase, frames_of_arm);
     tcase_add_loop_test(tcase, hostile_frames, 0, 2);
