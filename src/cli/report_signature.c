@@ -33,8 +33,8 @@ DEFINE_VECTOR(signature_frames, struct signature_frame);
 static void form_name(struct text *ret, const char *name, size_t length)
 {
     unsigned depth = 0;
-    for (size_t i = 0; i < length && (name[i] != '(' || depth); i++) { /* a tuple is no list of parameters */
-        bool compiler = i == 0 || name[i - 1] == '.';                  /* "<Run>b__3_0", "<>c": no type arguments */
+    for (size_t i = 0; i < length && name[i] != '('; i++) {
+        bool compiler = i == 0 || name[i - 1] == '.'; /* "<Run>b__3_0", "<>c": no type arguments */
         if (name[i] == '<' && compiler && !depth) {
             const char *end = memchr(name + i, '>', length - i);
             size_t n = end ? (size_t)(end - name) - i + 1 : length - i;
@@ -192,38 +192,11 @@ static size_t skip_handled(const struct stack_frames *frames, size_t funclet)
     return funclet + 1;
 }
 
-static bool is_method(const struct stack_frames *stack, size_t i)
-{
-    enum cdacq_frame_kind kind = stack->items[i].shared->frame.kind;
-    return kind == CDACQ_FRAME_MANAGED || kind == CDACQ_FRAME_FUNCLET;
-}
-
-/* Whether a frame is that of the runtime's wait for createdump, which writes the core. */
-static bool waits_for_dump(const struct stack_frames *stack, size_t i)
-{
-    static const char runtime[] = "/libcoreclr.so";
-    const char *symbol = stack->items[i].shared->frame.symbol;
-    const char *caller = i + 1 < stack->count ? stack->items[i + 1].shared->frame.module : NULL;
-    size_t length = caller ? strlen(caller) : 0;
-    return symbol && (strstr(symbol, "wait4") || strstr(symbol, "waitpid")) && length >= sizeof runtime - 1 &&
-           strcmp(caller + length - (sizeof runtime - 1), runtime) == 0;
-}
-
-/* The first frame that tells of the end: those of the handler of its signal, and what that called, come before it. */
-static size_t begin_of_stack(const struct stack_frames *stack)
-{
-    size_t begin = 0;
-    for (size_t i = 0; i < stack->count && i < COLLECTED_MAX && !is_method(stack, i); i++)
-        if (stack->items[i].shared->frame.kind == CDACQ_FRAME_SIGNAL || waits_for_dump(stack, i))
-            begin = i + 1;
-    return begin;
-}
-
 /* The frames of the thread: native ones up to the first method, then methods. */
 static void add_stack(const struct stack_frames *stack, struct signature_frames *frames)
 {
     bool managed = false;
-    for (size_t i = begin_of_stack(stack); i < stack->count;) {
+    for (size_t i = 0; i < stack->count;) {
         if (i >= COLLECTED_MAX && i + COLLECTED_MAX < stack->count)
             i = stack->count - COLLECTED_MAX; /* what is between repeats */
         const struct cdacq_frame *frame = &stack->items[i].shared->frame;

@@ -49,8 +49,6 @@ static const struct {
       {"Demo.Cart.Add(int)", "Demo.Cart.Add"},
       {"Demo.Box<System.String>.Get()", "Demo.Box.Get"},
       {"Demo.Program.<Run>b__3_0(int)", "Demo.Program.<Run>b__"},
-      {"Demo.Box<(int a, string[] b)>.Get()", "Demo.Box.Get"},
-      {"Demo.Box<(int, A<B>)>.<Run>d__5.MoveNext()", "Demo.Box.<Run>d__.MoveNext"},
       {"<", "<"},
       {"A<", "A"},
       {"A.<", "A.<"},
