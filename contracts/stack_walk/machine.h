@@ -1,7 +1,8 @@
 /*
  * machine.h: what the walk of a stack must know of each architecture: registers by their DWARF numbers, where they are
  * in the runtime's structures, how code calls. An architecture is a row.
- * Source: dotnet/runtime src/coreclr/pal/inc/pal.h (CONTEXT); src/coreclr/vm/{amd64,i386,arm64,arm}/cgencpu.h.
+ * Source: dotnet/runtime src/coreclr/pal/inc/pal.h (CONTEXT); src/coreclr/vm/{amd64,i386,arm64,arm}/cgencpu.h;
+ * Linux arch/{x86/include/asm/sigframe.h,arm64/kernel/signal.c,arm/kernel/signal.h} (struct rt_sigframe).
  */
 #ifndef CDACQ_CONTRACTS_STACK_WALK_MACHINE_H
 #define CDACQ_CONTRACTS_STACK_WALK_MACHINE_H
@@ -29,6 +30,7 @@ struct walk_machine {
     uint8_t return_address; /* the register that has it where a function begins; NO_REGISTER: the stack does */
     uint8_t thumb;          /* of arm: the bit that a return address to Thumb code has besides the address; else 0 */
     bool callee_pops;       /* a call removes its arguments from the stack; their size is not in a TransitionBlock */
+    uint16_t siginfo;       /* where a signal's siginfo_t is, from the stack pointer when its handler has returned */
     const struct context_slot *context;
     size_t context_count;
     const struct saved_slot *saved;

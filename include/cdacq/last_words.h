@@ -25,7 +25,7 @@ struct cdacq_end {
     size_t size;
     enum cdacq_end_kind kind;
     int tid;            /* of the thread that died; 0: none did, or of another signal than the runtime's */
-    uint64_t exception; /* the object that was not caught, or that FailFast was called with; 0: none */
+    uint64_t exception; /* the object that was not caught, of the violation, or FailFast was called with; 0: none */
     uint64_t message;   /* the string that FailFast was called with; 0: none */
     uint64_t source;    /* the string that precedes it, for an assertion: "Assertion Failed"; 0: none */
     unsigned flaws;     /* enum cdacq_exception_flaw */

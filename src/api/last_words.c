@@ -15,6 +15,7 @@
 #include "contracts/thread.h"
 #include "contracts/type_system/method_desc.h"
 #include "contracts/type_system/method_name.h"
+#include "formats/core_notes.h"
 #include "src/api/handles.h"
 #include "util/sized.h"
 
@@ -49,6 +50,7 @@ struct ending {
     struct cdacq_session *session;
     struct cdacq_thread thread;
     const char *runtime_path;
+    int pid;
     struct call_stack stack;
     bool of_runtime;    /* the runtime called abort() */
     bool is_inferred;   /* that is only assumed: the native frames that would show it are missing */
@@ -130,6 +132,26 @@ static bool is_of_libc(const struct cdacq_frame *frame)
            strncmp(base, "libpthread", 10) == 0 || strncmp(base, "ld-musl-", 8) == 0;
 }
 
+/* abort() sends its signal to the thread that calls it. kill() is called from anywhere. `sender`: 0 if not known. */
+static bool is_of_abort(int pid, int code, int sender)
+{
+    return !sender || (code == SI_TKILL && (!pid || sender == pid));
+}
+
+/*
+ * The signal that a handler has. The runtime handles SIGABRT to write a core, so that its frames are there whoever sent
+ * the signal.
+ */
+static struct core_siginfo signal_of(struct ending *ending, const struct cdacq_frame *frame)
+{
+    struct reader *reader = &ending->session->reader.raw;
+    const struct elf_class elf = {.wide = reader->pointer_size == 8, .big = reader->big_endian};
+    uint8_t bytes[24]; /* up to the user */
+    reader_begin(reader, FUEL_LOOKUP);
+    bool known = reader_try_copy(reader, frame->sp + ending->stack.machine->siginfo, bytes, sizeof bytes);
+    return known ? core_siginfo_at(elf, bytes, sizeof bytes) : (struct core_siginfo){0};
+}
+
 static uint64_t known_register(const struct cdacq_frame *frame, unsigned number)
 {
     const struct cdacq_registers *registers = frame->registers;
@@ -157,6 +179,14 @@ static int visit_frame(const struct cdacq_frame *frame, void *context)
 {
     struct ending *ending = context;
     bool funclet = frame->kind == CDACQ_FRAME_FUNCLET;
+    if (frame->kind == CDACQ_FRAME_SIGNAL && !ending->managed) {
+        struct core_siginfo signal = signal_of(ending, frame);
+        if (signal.signal == SIGABRT) {
+            ending->of_runtime = false; /* what sent it is below */
+            if (!signal.pid || !is_of_abort(ending->pid, signal.code, signal.pid))
+                return 1;
+        }
+    }
     if (!ending->of_runtime && is_of_libc(frame))
         return 0;
     if (!ending->of_runtime && frame->by == CDACQ_FRAME_BY_FRAME) {
@@ -373,8 +403,8 @@ static void classify(struct ending *ending)
         find_arguments(ending, thread_read(&session->reader, thread->thread, &data) ? data.frame : 0);
     } else {
         end->kind = CDACQ_END_FATAL;
-        if (!has_type(ending, thread->exception, "System.ExecutionEngineException"))
-            end->exception = thread->exception;
+        if (has_type(ending, thread->exception, "System.AccessViolationException"))
+            end->exception = thread->exception; /* another is not why: the runtime failed while it was thrown */
         if (!end->exception)
             end->flaws |= CDACQ_EXCEPTION_INFERRED;
     }
@@ -392,8 +422,10 @@ static enum cdacq_status find_end(struct cdacq_session *session, struct ending *
     enum cdacq_status status = cdacq_target_get_info(session->target, &facts, err);
     if (status >= 0)
         status = cdacq_target_get_process_info(session->target, &process, err);
-    if (status < 0 || (process.signal && process.signal != SIGABRT))
+    if (status < 0 || (process.signal && (process.signal != SIGABRT ||
+                                          !is_of_abort(process.pid, process.signal_code, process.sender_pid))))
         return status;
+    ret->pid = process.pid;
     ret->runtime_path = facts.runtime_path;
     status = cdacq_session_visit_threads(session, visit_thread, ret, err);
     classify(ret);

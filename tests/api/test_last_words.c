@@ -1,6 +1,7 @@
 /*
- * test_last_words.c: the search of a frame for the arguments of FailFast ends, wherever the frame is. What the runtime
- * writes as it ends a process is compared on real runtimes (tests/dotnet).
+ * test_last_words.c: the search of a frame for the arguments of FailFast ends, wherever the frame is; who sent SIGABRT
+ * to a process whose runtime handles it. What the runtime writes as it ends a process is compared on real runtimes
+ * (tests/dotnet).
  */
 #include "src/api/last_words.c"
 #include "tests/support/check_main.h"
@@ -71,6 +72,44 @@ START_TEST(a_frame_at_the_end_of_the_address_space)
 }
 END_TEST
 
+/* The innermost frame is the runtime's handler of the signal. Below it is what the signal interrupted. */
+static const struct {
+    int signal, code, sender;
+    const char *below;
+    bool of_runtime;
+} signals[] = {
+    {SIGABRT, SI_TKILL, 7, "/r/libcoreclr.so", true},  /* abort() of the runtime, */
+    {SIGABRT, SI_TKILL, 7, "/lib/libother.so", false}, /* and of another library */
+    {SIGABRT, SI_TKILL, 8, "/r/libcoreclr.so", false}, /* another process did: the runtime only waited */
+    {SIGABRT, SI_USER, 8, "/r/libcoreclr.so", false},
+    {SIGABRT, SI_USER, 7, "/r/libcoreclr.so", false},    /* kill() to itself */
+    {SIGABRT, SI_USER, 0, "/r/libcoreclr.so", false},    /* from outside of a container */
+    {SIGSEGV, SEGV_MAPERR, 0, "/lib/libother.so", true}, /* a fault, for which the runtime ended the process */
+};
+
+START_TEST(who_sent_a_signal)
+{
+    const uint64_t sp = HEAP_BASE + 0x7000;
+    const struct cdacq_frame frames[] = {
+        {.kind = CDACQ_FRAME_NATIVE, .module = "/lib/libc.so.6"}, /* wait4() */
+        {.kind = CDACQ_FRAME_NATIVE, .module = "/r/libcoreclr.so"},
+        {.kind = CDACQ_FRAME_SIGNAL, .module = "/lib/libc.so.6", .sp = sp},
+        {.kind = CDACQ_FRAME_NATIVE, .module = "/lib/libc.so.6"},
+        {.kind = CDACQ_FRAME_NATIVE, .module = signals[_i].below},
+    };
+    ending.pid = 7;
+    ending.runtime_path = "/r/libcoreclr.so";
+    ending.stack.machine = walk_machine_find(ARCHITECTURE_X64);
+    exception_heap_put(&heap, sp + 304, (uint32_t)signals[_i].signal, 4);
+    exception_heap_put(&heap, sp + 304 + 8, (uint32_t)signals[_i].code, 4);
+    exception_heap_put(&heap, sp + 304 + 16, (uint32_t)signals[_i].sender, 4);
+    for (size_t i = 0; i < ARRAY_SIZE(frames); i++)
+        if (visit_frame(&frames[i], &ending))
+            break;
+    ck_assert_int_eq(ending.of_runtime, signals[_i].of_runtime);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *suite = suite_create("last_words");
@@ -78,6 +117,7 @@ static Suite *suite(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, a_frame_with_the_exception);
     tcase_add_test(tcase, a_frame_at_the_end_of_the_address_space);
+    tcase_add_loop_test(tcase, who_sent_a_signal, 0, ARRAY_SIZE(signals));
     suite_add_tcase(suite, tcase);
     return suite;
 }

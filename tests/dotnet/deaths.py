@@ -41,14 +41,19 @@ FailFast FailFastException FailFastNothing FailFastEmpty FailFastUnicode FailFas
 FailFastAsync FailFastInCallback FailFastFromDelegate FailFastInCatch FailFastNested FailFastInFilter FailFastReflection FailFastDynamic Assertion
 AssertionCondition StackOverflow OverflowOnThread MutualOverflow OverflowBelow OverflowInLeaf OverflowOfThree OutOfMemory OutOfMemoryThrown OverflowThrown
 ExecutionEngineThrown AccessViolation AccessViolationInRuntime AccessViolationCopy AccessViolationOnThread
-AccessViolationThrown NativeFault NativeFaultInFinally NativeAbort Waiting
+AccessViolationThrown ThrownAtFirstChance NativeFault NativeFaultInFinally NativeAbort NativeAbortInCatch NativeAbortUnhandled
+Waiting WaitingInCatch LoopingInCatch
 """.split()
 SHARE = ["NullReference", "Async", "Aggregate", "FromCatches", "FromFinally", "FailFastNested", "FailFastInFilter", "NativeFaultInFinally", "DynamicMethods", "Huge", "FailFastException", "FailFastInCallback", "Assertion",
-         "MutualOverflow", "OverflowInLeaf", "OverflowOfThree", "OutOfMemory", "AccessViolation", "NativeAbort"]
-SHARE_OF_KINDS = ["Nested", "FailFastException", "AccessViolation", "OutOfMemory"]  # createdump needs minutes for a deep stack
+         "MutualOverflow", "OverflowInLeaf", "OverflowOfThree", "OutOfMemory", "AccessViolation", "ThrownAtFirstChance", "NativeAbort",
+         "WaitingInCatch"]
+SHARE_OF_KINDS = ["Nested", "FailFastException", "AccessViolation", "OutOfMemory", "NativeAbortInCatch", "NativeAbortUnhandled",
+                  "WaitingInCatch"]  # createdump needs minutes for a deep stack
 
 COMPUTED = {"Overriding", "Printing"}  # code of the program makes their texts: the flag says so
-NATIVE = {"NativeFault", "NativeFaultInFinally", "NativeAbort", "Waiting"}  # the runtime writes nothing
+NATIVE = {"NativeFault", "NativeFaultInFinally", "NativeAbort", "NativeAbortInCatch", "NativeAbortUnhandled", "Waiting",
+          "WaitingInCatch", "LoopingInCatch"}  # the runtime writes nothing
+KILLED = {"Waiting": signal.SIGSEGV, "WaitingInCatch": signal.SIGABRT, "LoopingInCatch": signal.SIGABRT}  # from outside
 HARD_LIMIT = {"OutOfMemory": "0x8000000"}
 ESCAPED = {"Unicode", "Surrogates", "Controls"}  # a terminal must not get some of their characters
 
@@ -64,13 +69,13 @@ def start(command, way, work, kind):
                             stderr=subprocess.PIPE, preexec_fn=lab.allow_cores)
 
 
-def kill_from_outside(process):
-    """The runtime may take the first signal for its own."""
+def kill_from_outside(process, number, patience):
+    """The runtime may take the first signal for its own, and goes on after it has let createdump write a core."""
     process.stdout.readline()
     for _ in range(3):
-        process.send_signal(signal.SIGSEGV)
+        process.send_signal(number)
         try:
-            process.wait(timeout=2)
+            process.wait(timeout=patience)
             return
         except subprocess.TimeoutExpired:
             pass
@@ -80,8 +85,8 @@ def die(command, way, work, kind):
     """The core and the standard error of a process that dies in that way. The core is None if there is none."""
     process = start(command, way, work, kind)
     try:
-        if way == "Waiting":
-            kill_from_outside(process)
+        if way in KILLED:
+            kill_from_outside(process, KILLED[way], 2 if kind == "kernel" else 15)
         _, words = process.communicate(timeout=300)
     finally:
         process.kill()

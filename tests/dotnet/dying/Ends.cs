@@ -232,6 +232,61 @@ static unsafe class Ends
         Thread.Sleep(60000);
     }
 
+    public static void WaitingInCatch()
+    {
+        try
+        {
+            Deaths.Rethrown();
+        }
+        catch (Exception exception)
+        {
+            Deaths.Note(exception);
+            Waiting();
+        }
+    }
+
+    /// <summary>The signal interrupts managed code, not a call of the runtime.</summary>
+    public static void LoopingInCatch()
+    {
+        try
+        {
+            Deaths.Rethrown();
+        }
+        catch (Exception exception)
+        {
+            Deaths.Note(exception);
+            Console.WriteLine("looping");
+            while (exception.HResult != 0)
+                s_count++;
+        }
+    }
+
+    static long s_count;
+
+    /// <summary>.NET ends the process with an internal error.</summary>
+    public static void ThrownAtFirstChance()
+    {
+        AppDomain.CurrentDomain.FirstChanceException += (_, _) =>
+        {
+            if (s_count++ == 0)
+                throw new InvalidOperationException("at the first chance");
+        };
+        Deaths.Rethrown();
+    }
+
+    public static void OverflowInCatch()
+    {
+        try
+        {
+            Deaths.Rethrown();
+        }
+        catch (Exception exception)
+        {
+            Deaths.Note(exception);
+            StackOverflow();
+        }
+    }
+
     static void OnNewThread(ThreadStart start)
     {
         Thread thread = new(start);
@@ -285,6 +340,29 @@ static unsafe class Ends
     public static void NativeFault() => memset(0x1000, 0, 16);
 
     public static void NativeAbort() => abort();
+
+    public static void NativeAbortInCatch()
+    {
+        try
+        {
+            Deaths.Rethrown();
+        }
+        catch (Exception exception)
+        {
+            Deaths.Note(exception);
+            abort();
+        }
+    }
+
+    public static void NativeAbortUnhandled()
+    {
+        AppDomain.CurrentDomain.UnhandledException += (_, arguments) =>
+        {
+            Deaths.Note((Exception)arguments.ExceptionObject);
+            abort();
+        };
+        Deaths.Rethrown();
+    }
 
     public static void Killed() => kill(getpid(), 31);
 
