@@ -33,8 +33,8 @@ DEFINE_VECTOR(signature_frames, struct signature_frame);
 static void form_name(struct text *ret, const char *name, size_t length)
 {
     unsigned depth = 0;
-    for (size_t i = 0; i < length && name[i] != '('; i++) {
-        bool compiler = i == 0 || name[i - 1] == '.'; /* "<Run>b__3_0", "<>c": no type arguments */
+    for (size_t i = 0; i < length && (depth || name[i] != '('); i++) { /* within type arguments, a tuple begins */
+        bool compiler = i == 0 || name[i - 1] == '.';                  /* "<Run>b__3_0", "<>c": no type arguments */
         if (name[i] == '<' && compiler && !depth) {
             const char *end = memchr(name + i, '>', length - i);
             size_t n = end ? (size_t)(end - name) - i + 1 : length - i;
@@ -192,11 +192,44 @@ static size_t skip_handled(const struct stack_frames *frames, size_t funclet)
     return funclet + 1;
 }
 
+static bool is_of(const struct cdacq_frame *frame, const char *module)
+{
+    return frame->kind == CDACQ_FRAME_NATIVE && frame->module && module && strcmp(frame->module, module) == 0;
+}
+
+/* Whether the runtime waits for createdump, which writes the core. */
+static bool waits_for_writer(const struct stack_frames *stack, const char *runtime)
+{
+    const struct cdacq_frame *frame = stack->count > 1 ? &stack->items[0].shared->frame : NULL;
+    if (!frame || !frame->symbol || !is_of(&stack->items[1].shared->frame, runtime))
+        return false;
+    const char *name = frame->symbol + strspn(frame->symbol, "_");
+    return strncmp(name, "wait4", 5) == 0 || strncmp(name, "waitpid", 7) == 0;
+}
+
+/*
+ * The first frame that does not depend on how the core was written: below the runtime's handler of a signal. Another
+ * handler may be what failed.
+ */
+static size_t skip_writer(const struct stack_frames *stack, const char *runtime)
+{
+    bool writer = waits_for_writer(stack, runtime);
+    size_t begin = writer;
+    for (size_t i = begin; i < MIN(stack->count, (size_t)COLLECTED_MAX); i++) {
+        const struct cdacq_frame *frame = &stack->items[i].shared->frame;
+        if (frame->kind == CDACQ_FRAME_MANAGED || frame->kind == CDACQ_FRAME_FUNCLET)
+            break;
+        if (frame->kind == CDACQ_FRAME_SIGNAL && i && (writer || is_of(&stack->items[i - 1].shared->frame, runtime)))
+            begin = i + 1;
+    }
+    return begin;
+}
+
 /* The frames of the thread: native ones up to the first method, then methods. */
-static void add_stack(const struct stack_frames *stack, struct signature_frames *frames)
+static void add_stack(const struct stack_frames *stack, const char *runtime, struct signature_frames *frames)
 {
     bool managed = false;
-    for (size_t i = 0; i < stack->count;) {
+    for (size_t i = skip_writer(stack, runtime); i < stack->count;) {
         if (i >= COLLECTED_MAX && i + COLLECTED_MAX < stack->count)
             i = stack->count - COLLECTED_MAX; /* what is between repeats */
         const struct cdacq_frame *frame = &stack->items[i].shared->frame;
@@ -410,7 +443,7 @@ void report_write_signature(struct report *report)
     if (report->cause == REPORT_UNHANDLED)
         add_exception(report, &frames);
     if (!frames.count && report->dead)
-        add_stack(&report->dead->frames, &frames);
+        add_stack(&report->dead->frames, report->facts.runtime_path, &frames);
     leave_framework_out(&frames);
     write_frames(report->answers.out, &frames, report->end.kind == CDACQ_END_STACK_OVERFLOW);
     for (size_t i = 0; i < frames.count; i++)

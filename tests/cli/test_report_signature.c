@@ -1,5 +1,5 @@
 /*
- * test_report_signature.c: the names in a signature, which a core may have made up.
+ * test_report_signature.c: the names in a signature, which a core may have made up; the frames that it leaves out.
  */
 #include "src/cli/report_signature.c"
 #include "tests/support/check_main.h"
@@ -49,6 +49,9 @@ static const struct {
       {"Demo.Cart.Add(int)", "Demo.Cart.Add"},
       {"Demo.Box<System.String>.Get()", "Demo.Box.Get"},
       {"Demo.Program.<Run>b__3_0(int)", "Demo.Program.<Run>b__"},
+      {"P.Foo<(int, int)>.Load()", "P.Foo.Load"},
+      {"P.Foo<A<(int, B<int>)>>.<Load>g__Get|0_1((int, int))", "P.Foo.<Load>g__Get|"},
+      {"P.Foo<(int, int)", "P.Foo"},
       {"<", "<"},
       {"A<", "A"},
       {"A.<", "A.<"},
@@ -76,12 +79,56 @@ START_TEST(names_of_methods)
 }
 END_TEST
 
+enum { FRAMES_MAX = 5 };
+
+static const char runtime[] = "/r/libcoreclr.so", libc[] = "/lib/libc.so.6", other[] = "/lib/libother.so";
+
+#define NATIVE(path, name)                                         \
+    {                                                              \
+        .kind = CDACQ_FRAME_NATIVE, .module = path, .symbol = name \
+    }
+#define SIGNAL                                     \
+    {                                              \
+        .kind = CDACQ_FRAME_SIGNAL, .module = libc \
+    }
+
+/* Stacks, with the number of frames that are there because a core was written. */
+static const struct {
+    struct cdacq_frame frames[FRAMES_MAX];
+    size_t count, skipped;
+} stacks[] = {
+    {{NATIVE(libc, "wait4"), NATIVE(runtime, NULL), NATIVE(other, "fail")}, 3, 1},
+    {{NATIVE(libc, "__waitpid@@GLIBC_2.2.5"), NATIVE(runtime, NULL), SIGNAL, NATIVE(libc, "memset")}, 4, 3},
+    {{NATIVE(libc, "wait4"), NATIVE(runtime, NULL), NATIVE(other, "handle"), SIGNAL, NATIVE(libc, "memset")}, 5, 4},
+    {{NATIVE(libc, "raise"), NATIVE(runtime, NULL), SIGNAL, NATIVE(libc, "memset")}, 4, 3},
+    {{NATIVE(libc, "memset"), NATIVE(other, "handle"), SIGNAL, NATIVE(libc, "memset")}, 4, 0}, /* its handler failed */
+    {{NATIVE(libc, "wait4"), NATIVE(other, "run")}, 2, 0},                                     /* for a program */
+    {{NATIVE(libc, "memset"), {.kind = CDACQ_FRAME_MANAGED}, NATIVE(runtime, NULL), SIGNAL}, 4, 0},
+    {{NATIVE(libc, "wait4")}, 1, 0},
+    {{{0}}, 0, 0},
+};
+
+START_TEST(frames_of_the_writer)
+{
+    struct stack_frame shared[FRAMES_MAX];
+    struct kept_frame items[FRAMES_MAX];
+    for (size_t i = 0; i < FRAMES_MAX; i++) {
+        shared[i] = (struct stack_frame){.frame = stacks[_i].frames[i]};
+        items[i] = (struct kept_frame){.shared = &shared[i]};
+    }
+    const struct stack_frames frames = {.items = items, .count = stacks[_i].count};
+    ck_assert_uint_eq(skip_writer(&frames, runtime), stacks[_i].skipped);
+    ck_assert_uint_eq(skip_writer(&frames, NULL), 0);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *suite = suite_create("report_signature");
     TCase *tcase = tcase_create("names");
     tcase_add_loop_test(tcase, names_of_symbols, 0, ARRAY_SIZE(symbols));
     tcase_add_loop_test(tcase, names_of_methods, 0, ARRAY_SIZE(methods));
+    tcase_add_loop_test(tcase, frames_of_the_writer, 0, ARRAY_SIZE(stacks));
     suite_add_tcase(suite, tcase);
     return suite;
 }

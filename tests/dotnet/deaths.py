@@ -130,7 +130,8 @@ def problem_of(way, kind, core, words, runtime, signatures):
         return nested
     done = subprocess.run([exceptions.OBJECTS, core, "words"], stdout=subprocess.PIPE, check=True)
     _, length, flags = (int(word) for word in done.stdout.split(b"\n", 1)[0].split())
-    if problem := signature_problem(way, whole["signature"], signatures) if kind == "kernel" else None:
+    lacks = flags & (MISSING | CUT) or any(stack["problem"] for stack in whole["stacks"] if stack["died"])
+    if problem := None if kind != "kernel" and lacks else signature_problem(way, whole["signature"], signatures):
         return problem
     text = expected_of(done.stdout.split(b"\n", 1)[1][:length])
     report = subprocess.run([exceptions.TOOL, "report", "--brief", core], stdout=subprocess.PIPE, check=False).stdout
