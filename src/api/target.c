@@ -169,9 +169,9 @@ static enum cdacq_status no_runtime(const struct cdacq_target *target, struct cd
                          "no .NET runtime in %s: none of its %zu file mappings is libcoreclr.so or exports a contract "
                          "descriptor",
                          name, target->target->mapping_count);
-    error_set(err, CDACQ_ERR_NO_RUNTIME, 0,
-              "no .NET runtime in %s: it names no mapped files (0; for a core: no NT_FILE note)", name);
-    return target->target->truncation ? err->status : describe_need(target, CDACQ_NEED_DESCRIPTOR_ADDRESS, err);
+    error_set(err, CDACQ_ERR_NO_RUNTIME, 0, "no .NET runtime in %s: it names no mapped files%s", name,
+              target->target->kind == CDACQ_TARGET_CORE ? ", for which a core has an NT_FILE note" : "");
+    return target->target->truncated ? err->status : describe_need(target, CDACQ_NEED_DESCRIPTOR_ADDRESS, err);
 }
 
 static enum cdacq_status select_runtime(struct cdacq_target *target, unsigned number, struct cdacq_error *err)
@@ -295,15 +295,17 @@ static enum cdacq_status begin_open(struct opening *opening, const struct cdacq_
     return opening->target ? CDACQ_OK : CDACQ_ERR_NOMEM;
 }
 
-/* Finds the runtime in the memory of the target. Closes the target on failure. */
-/* A core of which only a part was read may lack for that reason what opening it takes. */
-static void add_truncation(const struct cdacq_target *target, struct cdacq_error *err)
+/* Says first that the core is cut off, for which reason it may lack what opening it takes. */
+static void add_truncation(const struct target *target, struct cdacq_error *err)
 {
-    size_t length = strlen(err->message);
-    if (target->target->truncation)
-        snprintf(err->message + length, sizeof err->message - length, "; %s", target->target->truncation);
+    char message[sizeof err->message];
+    memcpy(message, err->message, sizeof message);
+    if (target->truncated)
+        error_set(err, err->status, err->address, "the core is cut off (%s): %s",
+                  target->truncation ? target->truncation : "the file ends before its last segment does", message);
 }
 
+/* Finds the runtime in the memory of the target. Closes the target on failure. */
 static enum cdacq_status finish_open(struct opening *opening, enum cdacq_status status, struct cdacq_target **ret,
                                      struct cdacq_error *err)
 {
@@ -317,8 +319,9 @@ static enum cdacq_status finish_open(struct opening *opening, enum cdacq_status 
     status = choose_runtime(target, options, &target->problem);
     if (status >= 0)
         status = read_contracts(target, options, &target->problem);
+    if (status < 0)
+        add_truncation(target->target, &target->problem);
     if (status < 0 && !(options->flags & CDACQ_OPEN_PARTIAL && is_of_the_target(status))) {
-        add_truncation(target, &target->problem);
         if (err)
             *err = target->problem;
         cdacq_target_close(target);

@@ -51,6 +51,9 @@ struct invocation {
 /* Whether TARGET is "-". */
 bool target_is_stdin(const char *name);
 
+/* Whether it is an ELF image, which has no code of a process. A message says so. */
+bool target_is_refused(const char *name);
+
 /* Whether TARGET is a pid: digits. A core of that name is "./1234". */
 bool target_is_pid(const char *name);
 

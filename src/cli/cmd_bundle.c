@@ -177,6 +177,16 @@ static int add_pdb(const struct cdacq_pdb_info *pdb, void *context)
     return 0;
 }
 
+/* Whether the core is cut off. A message says so if none has. */
+static bool is_cut_off(const char *name, struct cdacq_target *target)
+{
+    struct cdacq_target_info info = {.size = sizeof info};
+    cdacq_target_get_info(target, &info, NULL);
+    if (info.truncated && !message_was_shown("ends before its last segment") && !info.truncation)
+        message("%s: the file ends before its last segment does", target_display_name(name));
+    return info.truncated;
+}
+
 static int bundle(const struct invocation *invocation, struct cdacq_target *target, struct cdacq_session *session)
 {
     struct work work = {.invocation = invocation};
@@ -199,6 +209,10 @@ static int bundle(const struct invocation *invocation, struct cdacq_target *targ
         message("%s", error.message);
     if (!output_close_if(&work.out, status >= 0 && !work.failed))
         return EXIT_FAILED;
+    /* What a core would need that is cut off, or in which no code can be found, is not all known. */
+    bool is_part = is_cut_off(invocation->targets[0], target) || !session; /* and the reason was told */
+    if (is_part && !work.counts[COPIED] && !work.counts[PRESENT] && !work.counts[MISSING])
+        return EXIT_FAILED;
     uint64_t missing = work.counts[MISSING] - work.missing_pdbs;
     notice("'%s': %" PRIu64 " file%s copied (%" PRIu64 " KiB), %" PRIu64 " already present; missing: %" PRIu64
            " file%s and %" PRIu64 " PDB%s",
@@ -207,10 +221,10 @@ static int bundle(const struct invocation *invocation, struct cdacq_target *targ
     if (work.unconfirmed)
         message("nothing in the target confirms %" PRIu64 " of the files: they are those at its paths on this machine",
                 work.unconfirmed);
-    return missing ? EXIT_PARTLY : EXIT_ANSWERED;
+    return missing || is_part ? EXIT_PARTLY : EXIT_ANSWERED;
 }
 
 int cmd_bundle(const struct invocation *invocation)
 {
-    return target_run(invocation, CDACQ_OPEN_PARTIAL, bundle);
+    return target_is_refused(invocation->targets[0]) ? EXIT_FAILED : target_run(invocation, CDACQ_OPEN_PARTIAL, bundle);
 }

@@ -180,7 +180,9 @@ const struct command commands[] = {
             "  cdacq report CORE --module-path DIR\n"
             "A file that is there already is not copied again, so that many cores can share a folder. One line for\n"
             "each file: copied, present, missing, or skipped because it is neither a program nor an assembly.\n",
-        .exit_partly = "some files are missing, other than PDBs",
+        .exit_partly =
+            "some files are missing, other than PDBs, or not all are known: the core is cut off, or no .NET\n"
+            "code can be found in it",
         .options = OPTIONS_TARGET | OPTIONS_RESULT,
         .targets_max = 1,
         .takes_file = true,

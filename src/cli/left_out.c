@@ -43,7 +43,7 @@ void left_out_tell(struct left_out *left_out, bool none, const char *problem)
         free(left_out->complaints[i]);
         left_out->complaints[i] = NULL;
     }
-    if (problem)
+    if (problem && !message_was_shown(problem))
         message("%s", problem);
 }
 

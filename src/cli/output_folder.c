@@ -24,8 +24,8 @@ static bool is_root(int folder)
 
 bool output_folder_open(struct output_folder *folder, const char *path)
 {
-    *folder = (struct output_folder){path, -1};
-    if (mkdir(path, 0777) < 0 && errno != EEXIST) {
+    *folder = (struct output_folder){.path = path, .fd = -1, .is_new = mkdir(path, 0777) == 0};
+    if (!folder->is_new && errno != EEXIST) {
         message("cannot make '%s': %s", path, strerror(errno));
         return false;
     }
@@ -46,6 +46,8 @@ void output_folder_close(struct output_folder *folder)
 {
     if (folder->fd >= 0)
         close(folder->fd);
+    if (folder->is_new)
+        (void)rmdir(folder->path); /* fails unless it is empty */
     folder->fd = -1;
 }
 

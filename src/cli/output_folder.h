@@ -10,10 +10,13 @@
 struct output_folder {
     const char *path;
     int fd;
+    bool is_new; /* it was made here */
 };
 
 /* Makes the folder if there is none. Returns false, with a message, if it cannot be used. */
 bool output_folder_open(struct output_folder *folder, const char *path);
+
+/* Removes the folder again if it was made for nothing. */
 void output_folder_close(struct output_folder *folder);
 
 /* Whether a path of the target can be one below the folder: it is absolute, and no component is empty, "." or "..". */

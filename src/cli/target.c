@@ -58,6 +58,14 @@ static bool is_image(const char *name)
     return type == ET_DYN || type == ET_EXEC;
 }
 
+bool target_is_refused(const char *name)
+{
+    if (target_is_pid(name) || target_is_stdin(name) || !is_image(name))
+        return false;
+    message("%s: an ELF image, not a core; only 'info' and 'descriptor' can read it", name);
+    return true;
+}
+
 bool target_is_stdin(const char *name)
 {
     return !strcmp(name, "-");
@@ -164,10 +172,8 @@ struct cdacq_target *target_open(const char *name, const struct cdacq_options *g
         status = open_core(name, options, &target, &error);
     } else if (!target_is_pid(name)) {
         bool image = is_image(name);
-        if (image && !(options->flags & CDACQ_OPEN_PARTIAL)) {
-            message("%s: an ELF image, not a core; only 'info' and 'descriptor' can read it", name);
+        if (!(options->flags & CDACQ_OPEN_PARTIAL) && target_is_refused(name))
             return NULL;
-        }
         status =
             image ? cdacq_target_open_image(name, options, &target, &error) : open_core(name, options, &target, &error);
     } else {

@@ -814,6 +814,33 @@ class OtherCommands(Case):
             self.assertEqual(os.listdir(outside), [])
             self.assertEqual(listing.read_bytes(), b"before")
 
+    def test_bundle_of_little(self):
+        """What a core needs is not all known if it is cut off, or no .NET code is found in it: that is no success."""
+        with tempfile.TemporaryDirectory() as work:
+            cut, folder = pathlib.Path(work, "cut"), os.path.join(work, "files")
+            data = CORE.read_bytes()
+            cut.write_bytes(data[:len(data) * 2 // 3])
+            done = self.assert_run(PARTLY, "bundle", cut, folder)
+            self.assertIn(b"ends before its last segment", done.stderr)
+            self.assertTrue(os.listdir(folder))
+            cut.write_bytes(data[:4000])
+            none = os.path.join(work, "none")
+            for target, why in ((cut, b"the core is cut off"), (TOOL, b"only 'info' and 'descriptor' can read it"),
+                                (str(os.getpid()), b"process %d" % os.getpid())):
+                done = self.assert_run(FAILED, "bundle", target, none)
+                self.assertIn(why, done.stderr)
+                self.assertEqual(done.stderr.count(b"\n"), 1, done.stderr)
+                self.assertFalse(os.path.exists(none), target)
+
+    def test_cut_off(self):
+        """The first reason that is told is that the core is cut off, however it is given."""
+        with tempfile.TemporaryDirectory() as work:
+            cut = pathlib.Path(work, "cut")
+            cut.write_bytes(CORE.read_bytes()[:4000])
+            for done in (self.assert_run(FAILED, "report", cut), self.assert_run(FAILED, "report", "-", stdin=cut.read_bytes())):
+                self.assertIn(b"the core is cut off (", done.stderr.splitlines()[0])
+                self.assertNotIn(b"--descriptor-address", done.stderr)
+
     def test_no_half_files(self):
         """A file that does not fit its disk does not appear, and what was there before stays, with its mode."""
         for command in (["perfmap", "--names=csharp", "--r2r=all"], ["snapshot"], ["methods", "--r2r=all"]):
