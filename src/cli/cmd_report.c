@@ -100,7 +100,8 @@ static bool is_inner(const struct report *report, uint64_t outer, uint64_t objec
 static int add_nested(const struct cdacq_nested_exception *nested, void *context)
 {
     struct report *report = context;
-    bool known = !nested->object || nested->object == report->exception;
+    bool overflow = report->end.kind == CDACQ_END_STACK_OVERFLOW && nested->object == report->thread.last_thrown;
+    bool known = !nested->object || nested->object == report->exception || overflow; /* nothing handles an overflow */
     for (size_t i = 0; i < report->nested.count && !known; i++)
         known = report->nested.items[i].object == nested->object; /* it was thrown again */
     if (!known && !report_nested_list_append(&report->nested, (struct report_nested){.object = nested->object}))

@@ -39,13 +39,13 @@ Finally FromCatch FromFinally FromCatches Finalizer Deep MissingFunction Missing
 Generic Win32 Com External Culture Loader Unicode Surrogates Controls Huge ManyInner Overriding Printing
 FailFast FailFastException FailFastNothing FailFastEmpty FailFastUnicode FailFastHuge FailFastOnThread FailFastGeneric
 FailFastAsync FailFastInCallback FailFastFromDelegate FailFastInCatch FailFastNested FailFastInFilter FailFastReflection FailFastDynamic Assertion
-AssertionCondition StackOverflow OverflowOnThread MutualOverflow OverflowBelow OverflowInLeaf OverflowOfThree OutOfMemory OutOfMemoryThrown OverflowThrown
+AssertionCondition StackOverflow OverflowOnThread MutualOverflow OverflowBelow OverflowInLeaf OverflowOfThree OverflowInCatch OutOfMemory OutOfMemoryThrown OverflowThrown
 ExecutionEngineThrown AccessViolation AccessViolationInRuntime AccessViolationCopy AccessViolationOnThread
 AccessViolationThrown ThrownAtFirstChance NativeFault NativeFaultInFinally NativeAbort NativeAbortInCatch NativeAbortUnhandled
 Waiting WaitingInCatch LoopingInCatch
 """.split()
 SHARE = ["NullReference", "Async", "Aggregate", "FromCatches", "FromFinally", "FailFastNested", "FailFastInFilter", "NativeFaultInFinally", "DynamicMethods", "Huge", "FailFastException", "FailFastInCallback", "Assertion",
-         "MutualOverflow", "OverflowInLeaf", "OverflowOfThree", "OutOfMemory", "AccessViolation", "ThrownAtFirstChance", "NativeAbort",
+         "MutualOverflow", "OverflowInLeaf", "OverflowOfThree", "OverflowInCatch", "OutOfMemory", "AccessViolation", "ThrownAtFirstChance", "NativeAbort",
          "WaitingInCatch"]
 SHARE_OF_KINDS = ["Nested", "FailFastException", "AccessViolation", "OutOfMemory", "NativeAbortInCatch", "NativeAbortUnhandled",
                   "WaitingInCatch"]  # createdump needs minutes for a deep stack
@@ -99,6 +99,8 @@ def die(command, way, work, kind):
 
 def nested_problem(way, runtime, work, report):
     """What is wrong with the exceptions in whose handling the process ended; the program noted them in a file."""
+    if any(item["type"] == "System.StackOverflowException" for item in report["nested_exceptions"]):
+        return "has a handler of a stack overflow"
     path = os.path.join(work, "nested.txt")
     if not os.path.exists(path):
         return None

@@ -280,9 +280,8 @@ static unsafe class Ends
         {
             Deaths.Rethrown();
         }
-        catch (Exception exception)
+        catch (Exception)
         {
-            Deaths.Note(exception);
             StackOverflow();
         }
     }
