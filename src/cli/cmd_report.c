@@ -172,6 +172,8 @@ static void tell_doubts(const struct invocation *invocation, const struct report
     if (report->flaws & CDACQ_EXCEPTION_MISSING)
         message("parts of the last words or of an exception's text cannot be read");
     answers_tell_unread(report->answers.unread.count ? &report->answers.unread : &report->unread);
+    if (invocation->signature && report_misses_waits(report))
+        message("a deadlock may have been missed: %s", report->waits_problem);
 }
 
 /* A brief report of a process that lives, and in which no deadlock was found. */
@@ -210,7 +212,8 @@ static int write_report(const struct invocation *invocation, struct report *repo
     tell_doubts(invocation, report);
     if (says_nothing)
         tell_nothing(report);
-    return report_is_complete(report) ? EXIT_ANSWERED : EXIT_PARTLY;
+    bool complete = report_is_complete(report) && !(invocation->signature && report_misses_waits(report));
+    return complete ? EXIT_ANSWERED : EXIT_PARTLY;
 }
 
 static int make_report(const struct invocation *invocation, struct cdacq_target *target, struct cdacq_session *session)

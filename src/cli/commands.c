@@ -283,7 +283,8 @@ const struct command commands[] = {
             "differs from build to build:\n"
             "  unhandled System.NullReferenceException: Demo.Cart.Add < Demo.Program.Main\n"
             "With --json it is an object that also says what the target is: a row for a table of many cores.\n",
-        .exit_partly = "a stack is incomplete or rests on a guess, or something could not be read",
+        .exit_partly =
+            "a stack is incomplete or a guess, or something could not be read (waits: only with --signature)",
         .options = OPTIONS_TARGET | OPTIONS_RESULT | OPTIONS_NAMES | OPTIONS_REPORT,
         .targets_max = SIZE_MAX,
         .takes_targets = true,

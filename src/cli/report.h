@@ -53,11 +53,20 @@ struct report {
     const char *waits_problem; /* why some waits may be missing; NULL: none is */
 };
 
-/* Whether nothing that was read of the stacks and exceptions is in doubt or missing. */
+/*
+ * Whether nothing that was read of the stacks and exceptions is in doubt or missing. Waits do not count, because small
+ * cores always lack some.
+ */
 static inline bool report_is_complete(const struct report *report)
 {
     return !report->answers.errors && !report->incomplete && !stack_doubts_any(&report->doubts) &&
            !report->unread.count && !(report->flaws & CDACQ_EXCEPTION_MISSING);
+}
+
+/* Whether the signature depends on waits that could not be read: it says "alive" where there is a deadlock. */
+static inline bool report_misses_waits(const struct report *report)
+{
+    return report->cause == REPORT_ALIVE && report->waits_problem;
 }
 
 /* Counts a part that could not be read, and prints why. */

@@ -174,8 +174,8 @@ void report_write_signature_json(struct report *report)
     write_summary(report, w);
     json_note(w, "exception_type", exception.type);
     write_signature(report, w);
-    json_bool(w, "complete", report_is_complete(report));
-    if (report->cause == REPORT_ALIVE && !report->deadlocks.count) /* perhaps one was missed */
+    json_bool(w, "complete", report_is_complete(report) && !report_misses_waits(report));
+    if (report_misses_waits(report) || (report->cause == REPORT_ALIVE && !report->deadlocks.count))
         json_note(w, "waits_problem", report->waits_problem);
     json_end_object(w);
     json_end_line(w);

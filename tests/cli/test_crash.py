@@ -73,7 +73,11 @@ class Crash(unittest.TestCase):
         """A core without the memory of the locks: nobody can say that there is no deadlock."""
         core = os.path.join(TESTS, "fixtures", "net10-x64", "core")
         self.assertRegex(run("report", "--brief", core).stderr, r"a deadlock may have been missed \(SyncBlockCache is not")
-        self.assertIn("SyncBlockCache", json.loads(run("report", "--signature", "--json", core).stdout)["waits_problem"])
+        signature = run("report", "--signature", "--json", core)
+        row = json.loads(signature.stdout)
+        self.assertIn("SyncBlockCache", row["waits_problem"])
+        self.assertEqual((row["signature"], row["complete"], signature.returncode), ("alive", False, 1))
+        self.assertIn("cdacq: a deadlock may have been missed: SyncBlockCache is not", signature.stderr)
 
     def test_folders_that_are_not_there(self):
         with tempfile.NamedTemporaryFile() as file:

@@ -231,6 +231,13 @@ def say(good, text, wrong):
     print(f"  {'ok  ' if good else 'FAIL'} {text}{': ' if wrong else ''}{'; '.join(wrong)[:2000]}", flush=True)
 
 
+def check_signature(core):
+    """A core that lacks locks does not pass for one of a process without a deadlock."""
+    done = subprocess.run([TOOL, "report", "--signature", "--json", core], stdout=subprocess.PIPE, text=True, check=False)
+    row = json.loads(done.stdout)
+    return ["'alive', without a doubt"] if row["signature"] == "alive" and (row["complete"] or done.returncode != 1) else []
+
+
 def test_way(work, runtime, way, every_kind):
     good = True
     with running(work, runtime, way) as (target, facts):
@@ -244,6 +251,8 @@ def test_way(work, runtime, way, every_kind):
                 wrong += compare_services(work, core, target.runtime_directory(), report)
             if kind == "kernel" and way != "healthy":
                 wrong += compare_snapshot(core)
+            if kind != "live" and way == "deadlocks":
+                wrong += check_signature(core)
             if kind == "live" and way == "deadlocks":
                 wrong += check_texts(facts, target.pid)[0]
             say(not wrong, f"{runtime} {way} {kind}: {len(facts.held)} locks, {len(facts.waits)} waits, {len(facts.deadlocks)} deadlocks", wrong)
