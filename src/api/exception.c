@@ -23,8 +23,8 @@ struct caller {
 static enum cdacq_status read_exception(struct cdacq_session *session, uint64_t address, struct exception *ret,
                                         struct cdacq_error *err)
 {
-    if (!session)
-        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "no session");
+    if (!session || !address)
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, session ? "no object" : "no session");
     session_begin_question(session);
     reader_begin(&session->reader.raw, FUEL_LOOKUP);
     return exception_read(&session->reader, address, ret) ? CDACQ_OK : reader_status(&session->reader.raw, err);

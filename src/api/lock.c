@@ -35,8 +35,8 @@ enum cdacq_status cdacq_session_get_lock(struct cdacq_session *session, uint64_t
     enum cdacq_status status = sized_check(ret, "struct cdacq_lock", err);
     if (status < 0)
         return status;
-    if (!session)
-        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "no session");
+    if (!session || !object)
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, session ? "no object" : "no session");
     struct cdacq_lock lock;
     struct cdacq_wait_graph *graph;
     status = cdacq_wait_graph_create(session, &graph, err);

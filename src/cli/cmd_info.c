@@ -68,7 +68,7 @@ static bool collect(struct info *info)
     bool complete = true;
     info->facts.size = sizeof info->facts;
     cdacq_target_get_info(info->target, &info->facts, NULL);
-    if (info->session)
+    if (info->session && info->facts.kind != CDACQ_TARGET_IMAGE) /* it has no code ranges */
         complete = succeeded(cdacq_session_visit_code_ranges(info->session, count_range, info, &error), &error);
     return succeeded(cdacq_target_visit_modules(info->target, count_module, info, &error), &error) && complete;
 }

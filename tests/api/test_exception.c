@@ -72,6 +72,8 @@ START_TEST(arguments)
     ck_assert_int_eq(cdacq_session_get_exception(session, 1, &exception, &error), CDACQ_ERR_ARGUMENT);
     exception.size = sizeof exception;
     ck_assert_int_eq(cdacq_session_get_exception(NULL, 1, &exception, &error), CDACQ_ERR_ARGUMENT);
+    ck_assert_int_eq(cdacq_session_get_exception(session, 0, &exception, &error), CDACQ_ERR_ARGUMENT);
+    ck_assert_str_eq(error.message, "no object");
     ck_assert_int_eq(cdacq_session_visit_exception_frames(session, 1, NULL, NULL, &error), CDACQ_ERR_ARGUMENT);
     ck_assert_int_eq(cdacq_session_write_exception(session, 1, NULL, NULL, &flaws, &error), CDACQ_ERR_ARGUMENT);
     ck_assert_int_eq(cdacq_session_write_exception(session, 1, no_text, NULL, NULL, &error), CDACQ_ERR_ARGUMENT);

@@ -154,6 +154,8 @@ START_TEST(locks)
     ck_assert_int_eq(cdacq_wait_graph_visit_locks(graph, count_lock, &count, &error), CDACQ_OK);
     ck_assert_uint_eq(count, 2);
     ck_assert_int_eq(cdacq_session_get_lock(&heap.session, heap.monitors[1], &lock, &error), CDACQ_OK);
+    ck_assert_int_eq(cdacq_session_get_lock(&heap.session, 0, &lock, &error), CDACQ_ERR_ARGUMENT);
+    ck_assert_str_eq(error.message, "no object");
     ck_assert_int_eq(lock.kind, CDACQ_LOCK_MONITOR);
     ck_assert(lock.held && !lock.thin);
     ck_assert_uint_eq(lock.recursion, 3);
