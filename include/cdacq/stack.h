@@ -46,10 +46,10 @@ struct cdacq_thread {
 
 /*
  * Calls `visit` for every thread: the one that died, then the others in the order of the core or of /proc. Fails with
- * ARGUMENT if the target has no threads: a live process that was not opened with CDACQ_OPEN_STOP, a core without
- * registers, caller's memory without threads, an image. If the runtime's list of Threads cannot be read, threads lack
- * `thread`; if a core has more threads than can be read, the others are left out. The threads are visited, and the
- * status says why.
+ * ARGUMENT if the target has no threads: a live process that is not stopped (by CDACQ_OPEN_STOP or cdacq_target_stop),
+ * a core without registers, caller's memory without threads, an image. If the runtime's list of Threads cannot be read,
+ * threads lack `thread`; if a core has more threads than can be read, the others are left out. The threads are visited,
+ * and the status says why.
  */
 CDACQ_API enum cdacq_status cdacq_session_visit_threads(struct cdacq_session *session,
                                                         int (*visit)(const struct cdacq_thread *thread, void *context),
