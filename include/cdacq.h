@@ -23,12 +23,16 @@
  *  - A function returns an enum cdacq_status. 0 is success. A positive value is an answer that is not a failure, such
  *    as CDACQ_NOT_MANAGED. A negative value is a failure: the outputs are untouched, and `err` holds one line of text
  *    that names the object and the address. The caller owns `err`, which may be NULL.
- *  - Every struct begins with its size. The caller sets the size in the structs that it provides, also in those that a
- *    call fills. The library writes no more than that many bytes and sets fields that it does not know to zero, so
- *    fields can be added without breaking callers. A size that is not set is CDACQ_ERR_ARGUMENT.
+ *  - No pointer may be NULL unless the function or the struct allows it, except `err`, `context` and what a function
+ *    that ends a lifetime takes. Functions that open a path fail with CDACQ_ERR_ARGUMENT if it is NULL or empty.
+ *  - A struct begins with its size unless it never changes (cdacq/error.h lists those). The caller sets the size in the
+ *    structs that it provides, also in those that a call fills. The library writes no more than that many bytes and
+ *    sets fields that it does not know to zero, so fields can be added without breaking callers. A size that is not set
+ *    is CDACQ_ERR_ARGUMENT.
  *  - The first parameter is the handle that the function is named after. Outputs come last, then `err`.
  *  - A visitor returns 0 to continue. Any other value ends the visit with CDACQ_STOPPED. What its argument points to is
- *    valid until it returns, unless the struct says otherwise.
+ *    valid until it returns, unless the struct says otherwise. It may use the session, unless the function says
+ *    otherwise.
  *  - A target is hostile: sizes are capped and loops are bounded. A call on any input ends with an answer that the data
  *    supports or with a status. The library prefers no answer to a wrong one.
  *  - The library prints nothing and has no global or thread-local state.

@@ -588,7 +588,7 @@ static enum cdacq_status open_core(struct core *core, const struct core_source *
     if (status < 0)
         return status;
     if (core->size < EI_NIDENT)
-        return error_set(err, CDACQ_ERR_FORMAT, 0, "%s: not an ELF file", path);
+        return error_set(err, CDACQ_ERR_FORMAT, 0, "%s: %s", path, core->size ? "not an ELF file" : "empty");
     if (map) {
         void *bytes = mmap(NULL, core->size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (bytes == MAP_FAILED)

@@ -49,8 +49,9 @@ enum cdacq_status {
 #define CDACQ_ERROR_MESSAGE_SIZE 512
 
 /*
- * Why a call failed. The caller owns it. `address` is 0 when the failure concerns no address. This struct alone has no
- * `size` field: its size never changes.
+ * Why a call failed. The caller owns it. `address` is 0 when the failure concerns no address. It has no `size` field,
+ * because its size never changes. The same holds for struct cdacq_block and for the members of the union in struct
+ * cdacq_jitdump_record.
  */
 struct cdacq_error {
     enum cdacq_status status;

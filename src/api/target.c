@@ -343,11 +343,20 @@ static enum cdacq_status finish_open(struct opening *opening, enum cdacq_status 
     return CDACQ_OK;
 }
 
+/* Paths are what people give. */
+static enum cdacq_status check_path(const char *path, struct cdacq_error *err)
+{
+    return path && path[0] ? CDACQ_OK : error_set(err, CDACQ_ERR_ARGUMENT, 0, "no path, or an empty one");
+}
+
 static enum cdacq_status open_core(int fd, const char *path, const struct cdacq_options *options,
                                    struct cdacq_target **ret, struct cdacq_error *err)
 {
     struct opening opening;
-    enum cdacq_status status = begin_open(&opening, options, err);
+    enum cdacq_status status = check_path(path, err);
+    if (status < 0)
+        return status;
+    status = begin_open(&opening, options, err);
     if (status >= 0) {
         const struct cdacq_options *given = &opening.options;
         const struct core_source source = {
@@ -394,7 +403,10 @@ enum cdacq_status cdacq_target_open_image(const char *path, const struct cdacq_o
                                           struct cdacq_target **ret, struct cdacq_error *err)
 {
     struct opening opening;
-    enum cdacq_status status = begin_open(&opening, options, err);
+    enum cdacq_status status = check_path(path, err);
+    if (status < 0)
+        return status;
+    status = begin_open(&opening, options, err);
     if (status >= 0)
         status = image_file_open(path, &opening.target->policy, opening.record, &opening.target->image_path,
                                  &opening.target->target, err);

@@ -15,13 +15,14 @@
 
 /*
  * The kernel starts the program of a core_pattern pipe without standard output and error. A file that is opened later
- * must not take their numbers. To write to an output that is not there is an error.
+ * must not take their numbers. To read from an input or write to an output that is not there is an error.
  */
 static void open_standard_streams(void)
 {
+    static const int modes[] = {[STDIN_FILENO] = O_WRONLY, [STDOUT_FILENO] = O_RDONLY, [STDERR_FILENO] = O_RDWR};
     for (int fd = 0; fd <= STDERR_FILENO; fd++)
         if (fcntl(fd, F_GETFD) < 0)
-            (void)!open("/dev/null", fd == STDOUT_FILENO ? O_RDONLY : O_RDWR);
+            (void)!open("/dev/null", modes[fd]);
 }
 
 int main(int argc, char **argv)

@@ -643,6 +643,8 @@ static enum cdacq_status report_cut(const struct cdacq_jitdump *jitdump, struct 
 enum cdacq_status cdacq_jitdump_open(const char *path, unsigned flags, struct cdacq_jitdump **ret,
                                      struct cdacq_error *err)
 {
+    if (!path || !path[0])
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "no path, or an empty one");
     struct cdacq_jitdump *jitdump = calloc(1, sizeof *jitdump);
     if (!jitdump || !(jitdump->path = strdup(path))) {
         free(jitdump);

@@ -237,6 +237,22 @@ START_TEST(the_host_describes_a_file_that_is_needed)
 }
 END_TEST
 
+START_TEST(a_path_is_needed)
+{
+    static const char *const paths[] = {NULL, ""};
+    struct cdacq_target *target = NULL;
+    struct cdacq_jitdump *jitdump = NULL;
+    for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+        ck_assert_int_eq(cdacq_target_open_core(paths[i], NULL, &target, &error), CDACQ_ERR_ARGUMENT);
+        ck_assert_int_eq(cdacq_target_open_core_fd(0, paths[i], NULL, &target, &error), CDACQ_ERR_ARGUMENT);
+        ck_assert_int_eq(cdacq_target_open_image(paths[i], NULL, &target, &error), CDACQ_ERR_ARGUMENT);
+        ck_assert_int_eq(cdacq_jitdump_open(paths[i], 0, &jitdump, &error), CDACQ_ERR_ARGUMENT);
+        ck_assert_str_eq(error.message, "no path, or an empty one");
+    }
+    ck_assert(!target && !jitdump);
+}
+END_TEST
+
 START_TEST(the_host_describes_what_opening_needs)
 {
     struct needs needs = {.length = 3};
@@ -603,6 +619,7 @@ static Suite *suite(void)
         the_host_finds_a_file,
         what_the_host_finds_is_checked,
         the_host_describes_a_file_that_is_needed,
+        a_path_is_needed,
         the_host_describes_what_opening_needs,
         own_paths_are_not_looked_at,
         machine_and_pid,

@@ -398,7 +398,7 @@ class BadTargets(Case):
 
     def test_not_an_elf(self):
         self.assertIn("ELF", self.assert_refused(self.file(b"#!/bin/sh\n" * 100)))
-        self.assert_refused(self.file(b""))
+        self.assertIn(": empty", self.assert_refused(self.file(b"")))
         self.assert_refused(self.file(b"\x7fELF"))
 
     def test_not_a_core(self):
@@ -406,6 +406,19 @@ class BadTargets(Case):
         image = os.environ.get("CDACQ_LIBRARY", TOOL)
         self.assert_refused(image, "target      image .*")
         self.assertIn("not a core", self.assert_run(FAILED, "ip2method", image, "1", lines=1).stderr.decode())
+
+    def test_image_of_a_runtime(self):
+        """It has no code ranges, and lacks none."""
+        images = sorted(pathlib.Path("/usr/share/dotnet/shared/Microsoft.NETCore.App").glob("10.*/libcoreclr.so"))
+        if not images:
+            self.skipTest("no runtime is installed")
+        self.assert_run(ANSWERED, "info", images[-1], lines=0)
+
+    def test_closed_input(self):
+        for arguments in (["info", "-"], ["ip2method", CORE]):
+            done = subprocess.run([TOOL, *arguments], stderr=subprocess.PIPE, check=False, preexec_fn=lambda: os.close(0))
+            self.assertEqual(done.returncode, FAILED)
+            self.assertIn(b"standard input: Bad file descriptor\n", done.stderr)
 
     def test_no_runtime(self):
         header = b"\x7fELF\x02\x01\x01" + bytes(9) + (4).to_bytes(2, "little") + (62).to_bytes(2, "little")

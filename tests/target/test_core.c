@@ -542,7 +542,7 @@ START_TEST(what_is_no_core)
     const char *fifo = test_path("fifo");
     ck_assert_int_eq(mkfifo(fifo, 0600), 0);
     assert_refused(CDACQ_ERR_IO, fifo, "not a regular file");
-    assert_refused(CDACQ_ERR_FORMAT, test_file("empty", "", 0), "not an ELF file");
+    assert_refused(CDACQ_ERR_FORMAT, test_file("nothing", "", 0), ": empty");
     assert_refused(CDACQ_ERR_FORMAT, test_file("text", "hello world\n", 12), "not an ELF file");
     assert_refused(CDACQ_ERR_FORMAT, test_file("magic", "\177ELF", 4), "not an ELF file");
     assert_refused(CDACQ_ERR_FORMAT,
