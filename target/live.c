@@ -18,6 +18,7 @@
 #include "util/file.h"
 #include "formats/elf.h"
 #include "target/live_pages.h"
+#include "target/proc_status.h"
 #include "target/shared_memory.h"
 #include "target/threads.h"
 
@@ -285,6 +286,16 @@ static void read_name(int pid, int tid, char *ret, size_t size)
     ret[strcspn(ret, "\n")] = '\0';
 }
 
+/* The id of a thread in its own pid namespace; where that is not known, its id in ours. */
+static int read_inner_id(int pid, int tid)
+{
+    char file[32], status[16 * 1024]; /* the line is after the list of groups */
+    snprintf(file, sizeof file, "task/%d/status", tid);
+    read_proc_file(pid, file, status, sizeof status);
+    int id = proc_status_inner_id(status);
+    return id > 0 ? id : tid;
+}
+
 static enum cdacq_status live_threads(struct target *target, struct threads *ret, struct cdacq_error *err)
 {
     struct holder *holder = &live_of(target)->holder;
@@ -300,8 +311,14 @@ static enum cdacq_status live_threads(struct target *target, struct threads *ret
     holder->list = NULL;
     if (!holder->listed)
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the threads");
-    for (size_t i = 0; i < ret->count; i++)
-        read_name(target->pid, ret->items[i].tid, ret->items[i].name, sizeof ret->items[i].name);
+    /* All threads of a process are in one pid namespace, and the first one has the process's id. */
+    bool is_inside = read_inner_id(target->pid, target->pid) != target->pid;
+    for (size_t i = 0; i < ret->count; i++) {
+        struct target_thread *thread = &ret->items[i];
+        read_name(target->pid, thread->tid, thread->name, sizeof thread->name);
+        if (is_inside)
+            thread->inner_tid = read_inner_id(target->pid, thread->tid);
+    }
     return CDACQ_OK;
 }
 
@@ -309,6 +326,7 @@ static void live_process(struct target *target, struct target_process *ret)
 {
     char path[64];
     size_t n = read_proc_file(target->pid, "cmdline", ret->arguments, sizeof ret->arguments);
+    ret->inner_pid = read_inner_id(target->pid, target->pid);
     ret->arguments_cut = n == sizeof ret->arguments - 1;
     for (size_t i = 0; i + 1 < n; i++)
         ret->arguments[i] = ret->arguments[i] ? ret->arguments[i] : ' ';

@@ -134,7 +134,8 @@ static bool memory_target_at(struct target *target, uint64_t address, struct spa
 
 static bool append_thread(struct threads *threads, const struct cdacq_memory_thread *thread)
 {
-    struct target_thread added = {.tid = thread->tid, .signal = thread->signal, .died = thread->died};
+    struct target_thread added = {
+        .tid = thread->tid, .inner_tid = thread->tid, .signal = thread->signal, .died = thread->died};
     snprintf(added.name, sizeof added.name, "%s", thread->name ? thread->name : "");
     struct cdacq_registers registers = {.size = sizeof registers};
     if (thread->registers)

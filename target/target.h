@@ -84,6 +84,7 @@ DEFINE_HASH_TABLE_TYPE(file_table, struct mapped_file *);
 
 /* What is known of the process as such. A zeroed struct is one of which nothing is known. */
 struct target_process {
+    int inner_pid; /* of a running process: its id in its own pid namespace */
     char name[17];
     char arguments[4096]; /* the command line, separated by spaces */
     bool arguments_cut;

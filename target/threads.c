@@ -76,6 +76,7 @@ enum cdacq_status threads_of_core(const struct target *target, const struct core
         struct target_thread *added = &ret->items[ret->count++];
         *added = (struct target_thread){
             .tid = thread->status.tid,
+            .inner_tid = thread->status.tid, /* the kernel writes ids as the process has them */
             .signal = signal_of(thread, index == dead, by_debugger),
             .died = index == dead,
         };
@@ -93,7 +94,7 @@ bool threads_append_live(struct threads *threads, const struct target *target, i
                          size_t size)
 {
     const struct register_machine *machine = register_machine_find(target->elf_machine);
-    struct target_thread thread = {.tid = tid};
+    struct target_thread thread = {.tid = tid, .inner_tid = tid};
     return machine &&
            registers_from_kernel(machine, registers, size, __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__, &thread.registers) &&
            threads_append(threads, thread);

@@ -27,10 +27,14 @@ struct cdacq_lock {
     uint64_t object;
     const char *type; /* of the object, as Type.ToString() gives it; printable UTF-8; NULL: not known */
     bool held;
-    bool thin;           /* a monitor that is in the object's header: no thread has waited for it */
-    uint32_t owner_id;   /* the runtime's id of the thread that holds it; 0: none, or not known */
-    uint64_t owner;      /* address of its Thread; 0: none, not known, or the thread has ended */
-    int owner_tid;       /* the kernel's id; 0: likewise, but a System.Threading.Lock keeps that of an ended thread */
+    bool thin;         /* a monitor that is in the object's header: no thread has waited for it */
+    uint32_t owner_id; /* the runtime's id of the thread that holds it; 0: none, or not known */
+    uint64_t owner;    /* address of its Thread; 0: none, not known, or the thread has ended */
+    /*
+     * The kernel's id; 0: likewise, but a System.Threading.Lock keeps that of an ended thread. Of a graph, it is as the
+     * thread has it that was added; otherwise as the process's own pid namespace has it.
+     */
+    int owner_tid;
     uint32_t recursion;  /* how often the owner entered again: 0 for once */
     uint32_t waiters;    /* threads that wait to enter, as the lock counts them */
     uint64_t sync_block; /* of a monitor that has one; else 0 */

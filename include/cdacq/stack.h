@@ -31,7 +31,7 @@ enum cdacq_thread_state {
 /* A thread. Strings are valid until the callback returns. */
 struct cdacq_thread {
     size_t size;
-    int tid;             /* the kernel's id */
+    int tid;             /* the kernel's id, as the caller's pid namespace has it; of a core, as it was written */
     uint64_t thread;     /* address of the runtime's Thread; 0: the runtime does not know the thread */
     uint32_t managed_id; /* the runtime's id; 0: not known */
     int signal;          /* of a core: the signal that the thread got; 0: none */

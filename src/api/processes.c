@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "cdacq.h"
+#include "target/proc_status.h"
 #include "util/error.h"
 #include "util/file.h"
 #include "util/vector.h"
@@ -42,28 +43,16 @@ static char *read_file(int pid, const char *name, size_t most, size_t *ret_lengt
 
 /* ---- Facts that everybody may see ------------------------------------------------------------------------------ */
 
-/* The value of a line of /proc/PID/status; "" if there is none. */
-static const char *status_value(const char *status, const char *key)
-{
-    char line[24];
-    snprintf(line, sizeof line, "\n%s:\t", key);
-    const char *found = strstr(status, line);
-    return found ? found + strlen(line) : "";
-}
-
 /* Returns false if the process has ended or is the kernel's: it has no memory. */
 static bool read_status(struct found *found, int pid)
 {
     size_t length;
     CLEANUP_FREE char *status = read_file(pid, "status", STATUS_MAX, &length);
-    if (!status || !*status_value(status, "VmSize"))
+    if (!status || !*proc_status_value(status, "VmSize"))
         return false;
-    const char *inner = status_value(status, "NSpid"), *end = inner + strcspn(inner, "\n");
-    while (end > inner && isdigit((unsigned char)end[-1]))
-        end--;
-    found->process.inner_pid = (int)strtol(end, NULL, 10);
-    found->process.uid = (unsigned)strtoul(status_value(status, "Uid"), NULL, 10);
-    found->process.thread_count = (unsigned)strtoul(status_value(status, "Threads"), NULL, 10);
+    found->process.inner_pid = proc_status_inner_id(status);
+    found->process.uid = (unsigned)strtoul(proc_status_value(status, "Uid"), NULL, 10);
+    found->process.thread_count = (unsigned)strtoul(proc_status_value(status, "Threads"), NULL, 10);
     return true;
 }
 

@@ -120,7 +120,7 @@ static struct core_writer_thread *list_threads(const struct cdacq_target *handle
         const struct target_thread *thread = &threads->items[i];
         uint8_t *registers = words + i * REGISTERS_KERNEL_SIZE;
         list[i] = (struct core_writer_thread){
-            .tid = thread->tid,
+            .tid = thread->inner_tid, /* as in a core of the kernel: the runtime knows no other */
             .signal = thread->died ? thread->signal : 0,
             .died = thread->died,
             .code = signal->code,
@@ -207,7 +207,7 @@ enum cdacq_status cdacq_target_write_snapshot(struct cdacq_target *handle, const
         .packed = true,
         .marked = true,
         .machine = target->elf_machine,
-        .pid = target->pid,
+        .pid = process && process->inner_pid ? process->inner_pid : target->pid,
         .name = process && process->name[0] ? process->name : NULL,
         .arguments = process && process->arguments[0] && handle->snapshot_threads.count ? process->arguments : NULL,
         .mappings = mappings,

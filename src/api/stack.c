@@ -108,6 +108,18 @@ static void add_objects(struct cdacq_session *session, struct cdacq_thread *thre
         thread->name = managed_name(session, objects.exposed);
 }
 
+/*
+ * Whether a Thread is that of a thread that is listed. If none is, the ids are of two pid namespaces: a debugger that
+ * writes the core of a process in a container, from outside, writes the ids that it sees itself.
+ */
+static bool any_thread_matches(const struct threads *threads, const struct threads_by_id *by_id)
+{
+    for (size_t i = 0; i < threads->count; i++)
+        if (threads_by_id_find(by_id, (uint64_t)threads->items[i].inner_tid))
+            return true;
+    return !by_id->count;
+}
+
 enum cdacq_status cdacq_session_visit_threads(struct cdacq_session *session,
                                               int (*visit)(const struct cdacq_thread *thread, void *context),
                                               void *context, struct cdacq_error *err)
@@ -124,6 +136,10 @@ enum cdacq_status cdacq_session_visit_threads(struct cdacq_session *session,
     enum cdacq_status status = read_runtime_threads(session, &list, err);
     if (!index_threads(&list, &by_id))
         status = error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the runtime's Threads");
+    else if (status >= 0 && listed >= 0 && !any_thread_matches(&threads, &by_id))
+        status = error_set(err, CDACQ_ERR_CORRUPT, 0,
+                           "no thread has an id by which the runtime knows one: the ids may be those of another pid "
+                           "namespace than that of the process");
     uint64_t fuel = FUEL_STACKS, *outer_fuel = session->stacks_fuel;
     session->stacks_fuel = &fuel;
     for (size_t i = 0; i < threads.count && status != CDACQ_STOPPED; i++) {
@@ -132,7 +148,7 @@ enum cdacq_status cdacq_session_visit_threads(struct cdacq_session *session,
             break;
         }
         const struct target_thread *thread = &threads.items[i];
-        const struct thread_data *const *known = threads_by_id_find(&by_id, (uint64_t)thread->tid);
+        const struct thread_data *const *known = threads_by_id_find(&by_id, (uint64_t)thread->inner_tid);
         const struct thread_data *of_runtime = known ? *known : NULL;
         struct cdacq_registers registers = registers_of(&thread->registers);
         struct cdacq_thread visited = {

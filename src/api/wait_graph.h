@@ -117,7 +117,8 @@ struct cdacq_wait_graph {
     struct gc_slots slots; /* of all sites */
     struct current_thread current;
     struct graph_threads threads;
-    struct object_indices by_address, by_id, by_tid; /* threads, by their Thread, the runtime's id, the kernel's id */
+    struct object_indices by_address, by_id, by_tid; /* threads, by their Thread, the runtime's id, the
+                                                        id by which the runtime knows the kernel's thread */
     struct graph_locks locks;
     struct object_indices lock_indices;
     struct graph_waits waits;

@@ -16,6 +16,7 @@ static int find_thread(const struct object_indices *threads, uint64_t key)
     return found ? (int)found->index : NO_THREAD;
 }
 
+/* The thread that holds a lock. */
 static int owner_of_lock(const struct cdacq_wait_graph *graph, const struct cdacq_lock *lock)
 {
     return lock->owner      ? find_thread(&graph->by_address, lock->owner)
@@ -74,6 +75,16 @@ void cdacq_wait_graph_destroy(struct cdacq_wait_graph *graph)
     free(graph);
 }
 
+static bool append_thread(struct cdacq_wait_graph *graph, const struct graph_thread *thread)
+{
+    size_t index = graph->threads.count;
+    return index < THREADS_MAX && graph_threads_append(&graph->threads, *thread) &&
+           (!thread->address ||
+            object_indices_insert(&graph->by_address, (struct object_index){thread->address, index}, NULL)) &&
+           (!thread->managed_id ||
+            object_indices_insert(&graph->by_id, (struct object_index){thread->managed_id, index}, NULL));
+}
+
 void cdacq_wait_graph_add_thread(struct cdacq_wait_graph *graph, const struct cdacq_thread *thread)
 {
     struct cdacq_thread copy = {.size = sizeof copy};
@@ -89,12 +100,7 @@ void cdacq_wait_graph_add_thread(struct cdacq_wait_graph *graph, const struct cd
         .name = copy.name ? arena_string(&graph->arena, copy.name, strlen(copy.name)) : NULL,
     };
     size_t index = graph->threads.count;
-    if (index == THREADS_MAX || !graph_threads_append(&graph->threads, item) ||
-        (item.address &&
-         !object_indices_insert(&graph->by_address, (struct object_index){item.address, index}, NULL)) ||
-        (item.tid > 0 &&
-         !object_indices_insert(&graph->by_tid, (struct object_index){(uint64_t)item.tid, index}, NULL)) ||
-        (item.managed_id && !object_indices_insert(&graph->by_id, (struct object_index){item.managed_id, index}, NULL)))
+    if (!append_thread(graph, &item))
         graph_note_memory(graph);
     graph->current = (struct current_thread){.active = graph->threads.count > index};
 }
@@ -107,6 +113,49 @@ void cdacq_wait_graph_add_frame(struct cdacq_wait_graph *graph, const struct cda
     sized_copy(&copy, frame, sized_size(frame));
     session_follow(graph->session);
     graph_read_frame(graph, &copy);
+}
+
+static void index_tid(struct cdacq_wait_graph *graph, uint64_t tid, size_t index)
+{
+    if (tid && !object_indices_insert(&graph->by_tid, (struct object_index){tid, index}, NULL))
+        graph_note_memory(graph);
+}
+
+/*
+ * Indexes the threads by the ids that the runtime has of them, which are those of the process's own pid namespace. A
+ * Thread that belongs to no thread that was added is added without frames: it may hold a lock, and has not ended.
+ */
+static void add_runtime_threads(struct cdacq_wait_graph *graph)
+{
+    struct thread_list list;
+    size_t added = graph->threads.count, without = 0;
+    uint64_t first = 0;
+    reader_begin(&graph->session->reader.raw, FUEL_OPEN);
+    thread_list_read(&graph->session->reader, &list);
+    graph_note_failure(graph);
+    for (size_t i = 0; i < list.count; i++) {
+        const struct thread_data *thread = &list.items[i];
+        const struct graph_thread item = {thread->address, thread->id, (int)thread->os_id, NULL};
+        int known = find_thread(&graph->by_address, thread->address);
+        if (known == NO_THREAD && thread->os_id) {
+            known = (int)graph->threads.count;
+            first = without++ ? first : thread->os_id;
+            if (!append_thread(graph, &item)) {
+                graph_note_memory(graph);
+                break;
+            }
+        }
+        if (known != NO_THREAD)
+            index_tid(graph, thread->os_id, (size_t)known);
+    }
+    for (size_t i = 0; !list.count && i < added; i++)
+        index_tid(graph, (uint64_t)MAX(graph->threads.items[i].tid, 0), i);
+    if (without && graph->problem.status >= 0)
+        error_set(&graph->problem, CDACQ_ERR_CORRUPT, 0,
+                  "the runtime knows %zu thread%s, such as that with the id %" PRIu64 ", that %s not among the threads "
+                  "with stacks",
+                  without, without > 1 ? "s" : "", first, without > 1 ? "are" : "is");
+    thread_list_deinit(&list);
 }
 
 /* ---- Locks ---- */
@@ -217,6 +266,7 @@ enum cdacq_status cdacq_wait_graph_complete(struct cdacq_wait_graph *graph, stru
     session_follow(graph->session);
     graph_find_wait(graph);
     graph->completed = true;
+    add_runtime_threads(graph);
     read_sync_table(graph);
     graph_link_tasks(graph);
     describe_waits(graph);

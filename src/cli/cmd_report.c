@@ -237,7 +237,7 @@ static int make_report(const struct invocation *invocation, struct cdacq_target 
     enum cdacq_status status = cdacq_session_visit_threads(session, visit_thread, &work, &error);
     progress_end(&work.progress);
     if (status < 0)
-        message("%s", error.message);
+        report_fail(&report, error.message);
     find_waits(&report, &waits_error);
     find_cause(&report);
     find_nested(&report, &nested_error);

@@ -560,6 +560,30 @@ START_TEST(threads_of_memory)
 }
 END_TEST
 
+/* The ids of a debugger outside of the process's pid namespace: no Thread has one of them, and that is told. */
+START_TEST(threads_of_another_namespace)
+{
+    struct cdacq_memory_thread one = {.size = sizeof one, .tid = _i ? 77 : 7077};
+    struct cdacq_target *other;
+    struct cdacq_session *lookups;
+    struct cdacq_registers registers;
+    struct cdacq_thread kept = {.registers = &registers};
+    mock_publish(mock, NULL);
+    struct cdacq_memory memory = *mock_memory(mock);
+    memory.size = sizeof memory;
+    memory.threads = &one;
+    memory.thread_count = 1;
+    ck_assert_int_eq(cdacq_target_open_memory(&memory, NULL, &other, &error), CDACQ_OK);
+    ck_assert_int_eq(cdacq_session_create(other, &lookups, &error), CDACQ_OK);
+    enum cdacq_status expected = _i ? CDACQ_OK : CDACQ_ERR_CORRUPT;
+    ck_assert_int_eq(cdacq_session_visit_threads(lookups, keep_thread, &kept, &error), expected);
+    ck_assert_int_eq(kept.tid, one.tid);
+    ck_assert_uint_eq(kept.thread, _i ? thread : 0);
+    cdacq_session_destroy(lookups);
+    cdacq_target_close(other);
+}
+END_TEST
+
 /* A caller whose return address is the first byte after its method, as after a call that does not return. */
 START_TEST(registers_of_a_caller)
 {
@@ -680,6 +704,7 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, a_handler_on_a_stack_further_up, 0, 2);
     tcase_add_test(tcase, arguments);
     tcase_add_test(tcase, threads_of_memory);
+    tcase_add_loop_test(tcase, threads_of_another_namespace, 0, 2);
     tcase_add_test(tcase, registers_of_a_caller);
     suite_add_tcase(suite, tcase);
     return suite;

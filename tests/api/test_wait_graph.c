@@ -62,7 +62,7 @@ static int keep_wait(const struct cdacq_wait *wait, void *context)
 {
     const struct cdacq_wait **waits = context;
     for (unsigned i = 0; i < LOCK_HEAP_THREADS; i++)
-        if (wait->tid == 101 + (int)i)
+        if (wait->thread == heap.threads[i])
             waits[i] = wait;
     return 0;
 }
@@ -207,6 +207,54 @@ START_TEST(owners_that_have_ended)
     ck_assert_int_eq(wait_of(0)->blocker_tid, lock.owner_tid);
     ck_assert_uint_eq(wait_of(0)->blocker_id, lock.owner_id);
     ck_assert_str_eq(found_deadlocks(), "");
+}
+END_TEST
+
+/* Thread `thread` waits for a Lock, which has the id by which the runtime knows its owner. */
+static void enter_lock(unsigned thread, unsigned monitor, uint32_t owner)
+{
+    lock_heap_set(&heap, heap.monitors[monitor], F_Object_m_pMethTab, heap.tables[LOCK_HEAP_LOCK]);
+    lock_heap_put(&heap, heap.monitors[monitor] + LOCK_OWNER, owner, 4);
+    lock_heap_put(&heap, heap.monitors[monitor] + LOCK_STATE, 1, 4);
+    lock_heap_block(&heap, thread, monitor, 0);
+}
+
+/* Threads `first` and on, with the ids that another pid namespace has of them: one more than the runtime. */
+static void add_threads_from_outside(unsigned first)
+{
+    for (unsigned i = first; i < LOCK_HEAP_THREADS; i++) {
+        const struct cdacq_thread thread = {
+            .size = sizeof thread, .tid = 102 + (int)i, .thread = heap.threads[i], .managed_id = i + 1};
+        cdacq_wait_graph_add_thread(graph, &thread);
+    }
+}
+
+START_TEST(threads_of_another_namespace)
+{
+    enter_lock(0, 1, 102);
+    enter_lock(1, 2, 101);
+    add_threads_from_outside(0);
+    ck_assert_int_eq(cdacq_wait_graph_complete(graph, &error), CDACQ_OK);
+    ck_assert_int_eq(wait_of(0)->blocker_tid, 103);
+    ck_assert_int_eq(wait_of(1)->blocker_tid, 102);
+    ck_assert_str_eq(found_deadlocks(), "102 103;");
+}
+END_TEST
+
+/* A Thread of the runtime without a thread that was added has not ended, and that it is missing is told. */
+START_TEST(thread_without_a_stack)
+{
+    if (_i)
+        enter(1, 1, 0);
+    else
+        enter_lock(1, 1, 101);
+    add_threads_from_outside(1);
+    ck_assert_int_eq(cdacq_wait_graph_complete(graph, &error), CDACQ_ERR_CORRUPT);
+    ck_assert_str_eq(error.message, "the runtime knows 1 thread, such as that with the id 101, that is not among the "
+                                    "threads with stacks");
+    ck_assert_int_eq(wait_of(1)->tid, 103);
+    ck_assert_int_eq(wait_of(1)->blocker_tid, 101);
+    ck_assert_uint_eq(wait_of(1)->blocker_id, 1);
 }
 END_TEST
 
@@ -534,7 +582,7 @@ START_TEST(arguments)
     cdacq_wait_graph_add_frame(graph, NULL);
     cdacq_wait_graph_add_thread(NULL, NULL);
     cdacq_wait_graph_destroy(NULL);
-    ck_assert_int_eq(cdacq_wait_graph_complete(graph, &error), CDACQ_OK);
+    complete();
     ck_assert_int_eq(cdacq_wait_graph_complete(graph, &error), CDACQ_ERR_ARGUMENT);
     heap.target.layout.usable = 0;
     ck_assert_int_eq(cdacq_wait_graph_create(&heap.session, &none, &error), CDACQ_ERR_CONTRACT);
@@ -567,6 +615,8 @@ static Suite *suite(void)
     tcase_add_test(tc, no_deadlock);
     tcase_add_test(tc, locks);
     tcase_add_loop_test(tc, owners_that_have_ended, 0, 2);
+    tcase_add_test(tc, threads_of_another_namespace);
+    tcase_add_loop_test(tc, thread_without_a_stack, 0, 2);
     tcase_add_test(tc, monitors_of_net_11);
     tcase_add_test(tc, deadlock_through_tasks);
     tcase_add_test(tc, guessed_task);

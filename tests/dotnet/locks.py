@@ -209,9 +209,24 @@ def command_of(work, runtime, configuration):
     return start + [os.path.join(out, "Locks.dll")]
 
 
+def child_of(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as children:
+        return int(children.read())
+
+
+def outer_ids(pid):
+    """From the ids in the process's own pid namespace to those here."""
+    ids = {}
+    for tid in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{tid}/status", encoding="utf-8") as status:
+            line = next(line for line in status if line.startswith("NSpid:"))
+        ids[int(line.split()[-1])] = int(tid)
+    return ids
+
+
 @contextlib.contextmanager
-def running(work, runtime, *way, configuration="Release", **environment):
-    process = subprocess.Popen(command_of(work, runtime, configuration) + list(way), cwd=work, stdout=subprocess.PIPE, text=True,
+def running(work, runtime, *way, configuration="Release", wrapper=(), **environment):
+    process = subprocess.Popen([*wrapper, *command_of(work, runtime, configuration), *way], cwd=work, stdout=subprocess.PIPE, text=True,
                                env={**os.environ, **environment}, preexec_fn=lab.allow_cores)
     try:
         lines = []
@@ -279,6 +294,34 @@ def test_inlined(work, runtime):
     return not wrong
 
 
+def test_namespace(work, runtime):
+    """A process in a pid namespace of its own, as in a container, seen from outside: the runtime knows its threads by
+    other ids. A snapshot has these ids. The core of a debugger from outside has none of them, which must be told."""
+    wrapper = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    if subprocess.run([*wrapper, "true"], stderr=subprocess.DEVNULL, check=False).returncode:
+        print("  no namespaces", flush=True)
+        return os.environ.get("CDACQ_REQUIRE_PTRACE") != "1"
+    with running(work, runtime, "deadlocks", wrapper=wrapper) as (target, facts):
+        pid, inner = child_of(target.pid), dict(facts.threads)
+        ids = outer_ids(pid)
+        facts.threads = {name: ids[tid] for name, tid in inner.items()}
+        wrong = compare(facts, ask(pid), True)
+        small, core = os.path.join(work, "small"), os.path.join(work, "outside")
+        subprocess.run([TOOL, "snapshot", "--stacks", str(pid), "-o", small, NO_CODE], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=True)
+        lab.run(["gcore", "-o", core, str(pid)])
+    facts.threads = inner
+    wrong += [f"snapshot: {one}" for one in compare_deadlocks(facts, ask(small), True)]
+    core += f".{pid}"
+    done = subprocess.run([TOOL, "report", "--json", core], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    report = json.loads(done.stdout)
+    if done.returncode != 1 or "pid namespace" not in done.stderr.decode() or not report["waits_problem"]:
+        wrong.append(f"gcore: status {done.returncode}, {done.stderr.decode()}")
+    os.remove(small)
+    os.remove(core)
+    say(not wrong, f"{runtime} deadlocks in another pid namespace", wrong)
+    return not wrong
+
+
 def test_many(work, runtime):
     """Locks and waits are found in linear time: five thousand threads."""
     with running(work, runtime, "many", str(MANY)) as (target, facts):
@@ -297,7 +340,7 @@ def test_many(work, runtime):
 def test_runtime(runtime, every_kind):
     work = tempfile.mkdtemp(prefix="cdacq-locks-")
     try:
-        return all([test_way(work, runtime, way, every_kind) for way in WAYS]) & test_not_optimised(work, runtime) & (runtime != "installed" or test_inlined(work, runtime)) & (runtime != "installed" or test_many(work, runtime))
+        return all([test_way(work, runtime, way, every_kind) for way in WAYS]) & test_not_optimised(work, runtime) & test_namespace(work, runtime) & (runtime != "installed" or test_inlined(work, runtime)) & (runtime != "installed" or test_many(work, runtime))
     finally:
         shutil.rmtree(work)
 

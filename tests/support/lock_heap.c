@@ -223,6 +223,13 @@ static void add_objects(struct lock_heap *heap)
         lock_heap_set(heap, heap->threads[i], F_Thread_OSId, 101 + i);
         lock_heap_set(heap, heap->threads[i], F_Thread_Frame, UINT64_MAX);
     }
+    heap->store = allocate(heap, 256);
+    uint64_t link = heap->store + heap->target.layout.fields[F_ThreadStore_FirstThreadLink].offset;
+    for (unsigned i = 0; i < LOCK_HEAP_THREADS; i++) { /* a link leads to the next link */
+        uint64_t next = heap->threads[i] + heap->target.layout.fields[F_Thread_LinkNext].offset;
+        lock_heap_put(heap, link, next, 8);
+        link = next;
+    }
     heap->table = allocate(heap, (LOCK_HEAP_BLOCKS + 1) * 16);
     heap->cache = allocate(heap, 256);
     lock_heap_set(heap, heap->cache, F_SyncBlockCache_FreeSyncTableIndex, LOCK_HEAP_BLOCKS + 1);
@@ -273,12 +280,13 @@ void lock_heap_init(struct lock_heap *heap)
     add_types(heap);
     add_global(heap, G_StringMethodTable, heap->tables[LOCK_HEAP_OBJECT]); /* any type of the core library */
     uint64_t variables = heap->end;
-    heap->end += 16;
+    heap->end += 24;
     add_objects(heap);
     uint64_t end = heap->end;
     heap->end = variables;
     add_global(heap, G_SyncTableEntries, heap->table);
     add_global(heap, G_SyncBlockCache, heap->cache);
+    add_global(heap, G_ThreadStore, heap->store);
     heap->end = end;
     const struct cdacq_memory memory = {.size = sizeof memory, .context = heap, .span_at = span_at};
     if (memory_open(&memory, NULL, false, &heap->target.target, &error) < 0)

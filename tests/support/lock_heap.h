@@ -60,7 +60,7 @@ struct lock_heap {
     uint64_t core, program; /* Modules */
     uint64_t threads[LOCK_HEAP_THREADS], items[LOCK_HEAP_THREADS];
     uint64_t blocks[LOCK_HEAP_BLOCKS + 1], monitors[LOCK_HEAP_BLOCKS + 1]; /* sync blocks and their objects, from 1 */
-    uint64_t table, cache;
+    uint64_t table, cache, store;
 };
 
 /* Every monitor is free, no thread waits. */

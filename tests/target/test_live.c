@@ -1,4 +1,5 @@
 #include "target/live.h"
+#include "target/threads.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -809,6 +810,15 @@ START_TEST(a_process_in_other_namespaces)
     ck_assert_int_eq(memcmp(mapping->file->content.bytes + 4096, "inner", 5), 0);
     close_live();
     ck_assert_int_eq(live_open(inner, &policy, true, false, &target, &error), CDACQ_OK);
+    struct threads threads;
+    struct target_process process = {0};
+    ck_assert_int_eq(target_threads(target, &threads, &error), CDACQ_OK);
+    ck_assert_uint_eq(threads.count, 1);
+    ck_assert_int_eq(threads.items[0].tid, inner);
+    ck_assert_int_eq(threads.items[0].inner_tid, 1);
+    threads_deinit(&threads);
+    target->ops->process(target, &process);
+    ck_assert_int_eq(process.inner_pid, 1);
     kill(inner, SIGKILL);
 }
 END_TEST

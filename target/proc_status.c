@@ -1,0 +1,23 @@
+#include "target/proc_status.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *proc_status_value(const char *status, const char *key)
+{
+    char line[24];
+    snprintf(line, sizeof line, "\n%s:\t", key);
+    const char *found = strstr(status, line);
+    return found ? found + strlen(line) : "";
+}
+
+int proc_status_inner_id(const char *status)
+{
+    /* The ids in all namespaces, from that of the reader to the innermost. */
+    const char *ids = proc_status_value(status, "NSpid"), *end = ids + strcspn(ids, "\n");
+    while (end > ids && isdigit((unsigned char)end[-1]))
+        end--;
+    return (int)strtol(end, NULL, 10);
+}

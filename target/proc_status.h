@@ -1,0 +1,16 @@
+/*
+ * proc_status.h: lines of /proc/PID/status and /proc/PID/task/TID/status. Source: proc(5), pid_namespaces(7).
+ */
+#ifndef CDACQ_TARGET_PROC_STATUS_H
+#define CDACQ_TARGET_PROC_STATUS_H
+
+/* The value of a line of the file's text; "" if there is none. */
+const char *proc_status_value(const char *status, const char *key);
+
+/*
+ * The id of the process or thread in its own pid namespace: the one that it knows itself by. Differs from that of the
+ * reader if the process is in another namespace, such as that of a container. 0: not known.
+ */
+int proc_status_inner_id(const char *status);
+
+#endif
