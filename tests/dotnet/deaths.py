@@ -133,8 +133,7 @@ def problem_of(way, kind, core, words, runtime, signatures):
     done = subprocess.run([exceptions.OBJECTS, core, "words"], stdout=subprocess.PIPE, check=True)
     _, length, flags = (int(word) for word in done.stdout.split(b"\n", 1)[0].split())
     lacks = flags & (MISSING | CUT) or any(stack["problem"] for stack in whole["stacks"] if stack["died"])
-    anywhere = way in KILLED  # wherever the thread is then
-    if problem := None if anywhere or (kind != "kernel" and lacks) else signature_problem(way, whole["signature"], signatures):
+    if problem := None if kind != "kernel" and lacks else signature_problem(way, whole["signature"], signatures):
         return problem
     text = expected_of(done.stdout.split(b"\n", 1)[1][:length])
     report = subprocess.run([exceptions.TOOL, "report", "--brief", core], stdout=subprocess.PIPE, check=False).stdout
