@@ -72,6 +72,7 @@ def start(command, way, work, kind):
 def kill_from_outside(process, number, patience):
     """The runtime may take the first signal for its own, and goes on after it has let createdump write a core."""
     process.stdout.readline()
+    time.sleep(0.5)  # a thread with a signal of the runtime, which stops threads, leaves this one to another thread
     for _ in range(3):
         process.send_signal(number)
         try:
