@@ -266,8 +266,8 @@ enum cdacq_status cdacq_wait_graph_complete(struct cdacq_wait_graph *graph, stru
     session_follow(graph->session);
     graph_find_wait(graph);
     graph->completed = true;
-    add_runtime_threads(graph);
     read_sync_table(graph);
+    add_runtime_threads(graph);
     graph_link_tasks(graph);
     describe_waits(graph);
     graph_follow_waits(graph);
