@@ -82,7 +82,7 @@ static bool write_elf(struct work *work, const char *path, struct output *out)
                      (invocation->r2r == R2R_PREPARED ? 0u : (unsigned)CDACQ_VISIT_R2R_ALL);
     struct cdacq_error error;
     enum cdacq_status status = cdacq_session_write_elf_of_file(work->session, path, flags, &sink, &written, &error);
-    if (status < 0)
+    if (status < 0 && !message_was_shown(error.message)) /* such as the end of the process, for each file */
         message("%s", error.message);
     add_written(&work->written, &written);
     work->left_out += status != CDACQ_OK;
