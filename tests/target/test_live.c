@@ -1225,8 +1225,8 @@ START_TEST(killed_while_held)
     struct reader reader;
     reader_init(&reader, target, 8, false);
     read_u8(&reader, (uintptr_t)&variable);
-    ck_assert_int_eq(reader_status(&reader, &error), CDACQ_ERR_IO);
-    ck_assert_ptr_nonnull(strstr(error.message, "the process has ended"));
+    enum cdacq_status read = reader_status(&reader, &error);
+    ck_assert(read == CDACQ_ERR_MEMORY || read == CDACQ_ERR_IO); /* its other threads may have yet to end */
     close_live();
     int status;
     ck_assert_int_eq(waitpid(child, &status, 0), child);
