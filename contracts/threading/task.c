@@ -58,6 +58,36 @@ const char *task_status_text(enum task_status status)
     return texts[status];
 }
 
+/* A field of the object that a task has for what few tasks have. 0: it has no such object, or the field is null. */
+static bool read_contingent(struct threading_types *types, uint64_t task, enum threading_field field, uint64_t *ret)
+{
+    uint64_t contingent;
+    *ret = 0;
+    return threading_read(types, task, THREADING_TASK_CONTINGENT, &contingent) &&
+           (!contingent || threading_read(types, contingent, field, ret));
+}
+
+bool task_read_cancellation(struct threading_types *types, uint64_t task, bool *ret)
+{
+    enum task_status status;
+    uint64_t source;
+    if (!task_read_status(types, task, &status) || !read_contingent(types, task, THREADING_CONTINGENT_TOKEN, &source))
+        return false;
+    *ret = source && status < TASK_RUNNING;
+    return true;
+}
+
+uint64_t task_waiting_parent(struct threading_types *types, uint64_t task)
+{
+    uint64_t parent;
+    enum task_status status;
+    return read_contingent(types, task, THREADING_CONTINGENT_PARENT, &parent) && parent &&
+                   threading_is_task(threading_type_of(types, parent, true)) &&
+                   task_read_status(types, parent, &status) && status == TASK_WAITING_FOR_CHILDREN
+               ? parent
+               : 0;
+}
+
 /* ---- Lists ---- */
 
 static bool array_each(struct threading_types *types, uint64_t items, uint64_t size, uint64_t limit,

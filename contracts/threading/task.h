@@ -37,6 +37,15 @@ bool task_read_status(struct threading_types *types, uint64_t task, enum task_st
 const char *task_status_text(enum task_status status);
 
 /*
+ * Whether a CancellationToken completes the task: it was created with one that can be cancelled, and does not run yet.
+ * False if that cannot be read.
+ */
+bool task_read_cancellation(struct threading_types *types, uint64_t task, bool *ret);
+
+/* The task that completes only after this one, its child. 0: there is none, or it cannot be read. */
+uint64_t task_waiting_parent(struct threading_types *types, uint64_t task);
+
+/*
  * Calls `visit` for each object that the task's completion leads to: a task, an event that a thread waits for, or an
  * object of another type, such as a pooled box. False from `visit` ends it. Returns false if there are more than
  * CONTINUATIONS_MAX, and the others were left out.

@@ -22,6 +22,7 @@ static const struct {
     {THREADING_LIST, "System.Collections.Generic", "List`1"},
     {THREADING_AWAIT, "System.Threading.Tasks", "AwaitTaskContinuation"},
     {THREADING_CONTINUE_WITH, "System.Threading.Tasks", "ContinueWithTaskContinuation"},
+    {THREADING_CANCELLATION, "System.Threading", "CancellationTokenSource"},
     {THREADING_ANY, "", "CompleteOnInvokePromise`1"},
     {THREADING_ANY, "", "TwoTaskWhenAnyPromise`1"},
     {THREADING_ANY, "", "CancellationPromise`1"},
@@ -38,6 +39,9 @@ static const struct {
     [THREADING_TASK_STATE] = {"m_stateFlags", 4},
     [THREADING_TASK_CONTINUATION] = {"m_continuationObject", 0},
     [THREADING_TASK_ACTION] = {"m_action", 0},
+    [THREADING_TASK_CONTINGENT] = {"m_contingentProperties", 0},
+    [THREADING_CONTINGENT_TOKEN] = {"m_cancellationToken", 0},
+    [THREADING_CONTINGENT_PARENT] = {"m_parent", 0},
     [THREADING_EVENT_LOCK] = {"m_lock", 0},
     [THREADING_EVENT_STATE] = {"m_combinedState", 4},
     [THREADING_SEMAPHORE_LOCK] = {"m_lockObjAndDisposed", 0},
@@ -81,58 +85,72 @@ void threading_types_deinit(struct threading_types *types)
     threading_method_tables_deinit(&types->known);
 }
 
-/* The type that the core library's `method_table` is, without its base types. */
-static enum threading_type identify(struct threading_types *types, uint64_t method_table)
+/* The type that the core library's `method_table` is, without its base types. False if its name cannot be read. */
+static bool identify(struct threading_types *types, uint64_t method_table, enum threading_type *ret)
 {
     const struct metadata *metadata;
     uint32_t token;
     if (type_handle_definition(types->cache, method_table, &metadata, &token) != CDACQ_OK)
-        return THREADING_OTHER;
+        return false;
     for (size_t i = 0; i < ARRAY_SIZE(type_names); i++) {
         bool equal = false;
-        if (metadata_type_is(metadata, token, type_names[i].space, type_names[i].name, &equal) == CDACQ_OK && equal)
-            return type_names[i].type;
+        if (metadata_type_is(metadata, token, type_names[i].space, type_names[i].name, &equal) != CDACQ_OK)
+            return false;
+        if (equal) {
+            *ret = type_names[i].type;
+            break;
+        }
     }
-    return THREADING_OTHER;
+    return true;
 }
 
-static enum threading_type classify(struct threading_types *types, uint64_t method_table)
+static struct threading_method_table classify(struct threading_types *types, uint64_t method_table)
 {
     struct field_reader *reader = types->cache->reader;
-    for (unsigned i = 0; method_table && i < HIERARCHY_MAX && reader_step(&reader->raw, "base types"); i++) {
-        uint64_t module = read_field(reader, method_table, F_MethodTable_Module);
-        enum threading_type type = module == types->core ? identify(types, method_table) : THREADING_OTHER;
-        if (type)
-            return type;
+    struct threading_method_table ret = {.address = method_table};
+    enum threading_type type = THREADING_OTHER;
+    for (unsigned i = 0; method_table && !type && i < HIERARCHY_MAX && reader_step(&reader->raw, "base types"); i++) {
+        if (read_field(reader, method_table, F_MethodTable_Module) == types->core)
+            ret.unread |= !identify(types, method_table, &type);
         method_table = method_table_parent(reader, method_table);
     }
-    return THREADING_OTHER;
+    ret.unread |= reader_failed(&reader->raw);
+    ret.type = (uint8_t)(reader_failed(&reader->raw) ? THREADING_OTHER : type);
+    return ret;
+}
+
+static struct threading_method_table find_type(struct threading_types *types, uint64_t object, bool trusted)
+{
+    struct field_reader *reader = types->cache->reader;
+    struct threading_method_table ret = {.type = THREADING_OTHER, .unread = true};
+    if (!types->core || !object || object % reader->raw.pointer_size || !types->reads_left)
+        return ret;
+    types->reads_left--;
+    struct reader_task outer = reader_enter(&reader->raw, FUEL_NAME);
+    uint64_t table = object_method_table(reader, object);
+    const struct threading_method_table *known =
+        reader_failed(&reader->raw) ? NULL : threading_method_tables_find(&types->known, table);
+    if (known) {
+        ret = *known;
+    } else if (!reader_failed(&reader->raw) && !(table % reader->raw.pointer_size) &&
+               (trusted || read_field(reader, table, F_MethodTable_Module) == types->core)) {
+        ret = classify(types, table);
+        if (types->known.count < THREADING_TYPES_MAX)
+            (void)threading_method_tables_insert(&types->known, ret, NULL);
+    }
+    (void)reader_leave(&reader->raw, &outer);
+    return ret;
 }
 
 enum threading_type threading_type_of(struct threading_types *types, uint64_t object, bool trusted)
 {
-    struct field_reader *reader = types->cache->reader;
-    if (!types->core || !object || object % reader->raw.pointer_size || !types->reads_left)
-        return THREADING_OTHER;
-    types->reads_left--;
-    struct reader_task outer = reader_enter(&reader->raw, FUEL_NAME);
-    uint64_t table = object_method_table(reader, object);
-    enum threading_type type = THREADING_OTHER;
-    const struct threading_method_table *known =
-        reader_failed(&reader->raw) ? NULL : threading_method_tables_find(&types->known, table);
-    if (known) {
-        type = (enum threading_type)known->type;
-    } else if (!reader_failed(&reader->raw) && !(table % reader->raw.pointer_size) &&
-               (trusted || read_field(reader, table, F_MethodTable_Module) == types->core)) {
-        type = classify(types, table);
-        if (reader_failed(&reader->raw))
-            type = THREADING_OTHER;
-        if (types->known.count < THREADING_TYPES_MAX)
-            (void)threading_method_tables_insert(
-                &types->known, (struct threading_method_table){.address = table, .type = (uint8_t)type}, NULL);
-    }
-    (void)reader_leave(&reader->raw, &outer);
-    return type;
+    return (enum threading_type)find_type(types, object, trusted).type;
+}
+
+bool threading_type_differs(struct threading_types *types, uint64_t object, enum threading_type type)
+{
+    struct threading_method_table table = find_type(types, object, true);
+    return table.type != type && !table.unread;
 }
 
 /* Fields have the same offset in every derived type: found once. */

@@ -25,6 +25,7 @@ enum threading_type {
     THREADING_LIST,          /* System.Collections.Generic.List`1 */
     THREADING_AWAIT,         /* System.Threading.Tasks.AwaitTaskContinuation */
     THREADING_CONTINUE_WITH, /* System.Threading.Tasks.ContinueWithTaskContinuation */
+    THREADING_CANCELLATION,  /* System.Threading.CancellationTokenSource: all that a CancellationToken has */
     /*
      * A Task that completes when one of several things happens: Task.WhenAny, Task.WaitAny, and Task.WaitAsync, which a
      * timeout or a cancellation ends.
@@ -40,6 +41,9 @@ enum threading_field {
     THREADING_TASK_STATE,
     THREADING_TASK_CONTINUATION,
     THREADING_TASK_ACTION,
+    THREADING_TASK_CONTINGENT,  /* a Task.ContingentProperties, which has the next two; or null */
+    THREADING_CONTINGENT_TOKEN, /* the source of the token that cancels the task before it runs, or null */
+    THREADING_CONTINGENT_PARENT,
     THREADING_EVENT_LOCK,
     THREADING_EVENT_STATE,
     THREADING_SEMAPHORE_LOCK,
@@ -66,6 +70,7 @@ enum {
 struct threading_method_table {
     uint64_t address;
     uint8_t type; /* enum threading_type */
+    bool unread;  /* it is not known which */
 };
 
 DEFINE_HASH_TABLE_TYPE(threading_method_tables, struct threading_method_table);
@@ -97,6 +102,9 @@ static inline bool threading_is_task(enum threading_type type)
  * objects whose own type the core library declares are recognised. Does not fail the reader.
  */
 enum threading_type threading_type_of(struct threading_types *types, uint64_t object, bool trusted);
+
+/* Whether an object, whose address is trusted, is not of `type`. False also if its type cannot be read. */
+bool threading_type_differs(struct threading_types *types, uint64_t object, enum threading_type type);
 
 /*
  * A field of an object of the type that declares it, of up to 8 bytes. False, and *ret untouched, if there is no such

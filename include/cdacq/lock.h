@@ -69,6 +69,13 @@ enum cdacq_wait_source {
     CDACQ_WAIT_BY_SCAN,    /* a guess: a word of the frame, or a register, points to an object of the right kind */
 };
 
+/* Whether a wait lasts until what it waits for happens. */
+enum cdacq_wait_endless {
+    CDACQ_ENDLESS_UNKNOWN,
+    CDACQ_ENDLESS_YES, /* it has no timeout, and no CancellationToken ends it */
+    CDACQ_ENDLESS_NO,
+};
+
 /*
  * A Task, or another source of a value that an async method awaits (IValueTaskSource): an async iterator, or the state
  * of a channel, timer or socket operation.
@@ -109,9 +116,13 @@ struct cdacq_wait {
     /* Of CDACQ_WAIT_TASK: that task, then what it awaits, and so on as far as known. */
     const struct cdacq_task *tasks;
     size_t task_count;
+    enum cdacq_wait_endless endless;
 };
 
-/* Threads each of which waits for the next, and the last for the first. */
+/*
+ * Threads each of which waits for the next, and the last for the first. No wait of them is known to end by itself; if
+ * `endless` of one is not known, it may, and then there is no deadlock.
+ */
 struct cdacq_deadlock {
     size_t size;
     const struct cdacq_wait *const *waits; /* one for each thread */

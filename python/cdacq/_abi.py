@@ -495,7 +495,7 @@ Wait = struct(
     "cdacq_wait", ("size", c_size_t), ("kind", c_int), ("by", c_int), ("tid", c_int), ("thread", c_uint64),
     ("managed_id", c_uint32), ("name", c_char_p), ("object", c_uint64), ("type", c_char_p), ("has_timeout", c_bool),
     ("timeout", c_int32), ("blocker_tid", c_int), ("blocker_id", c_uint32), ("blocker_name", c_char_p),
-    ("tasks", c_void_p), ("task_count", c_size_t))
+    ("tasks", c_void_p), ("task_count", c_size_t), ("endless", c_int))
 Deadlock = struct("cdacq_deadlock", ("size", c_size_t), ("waits", POINTER(c_void_p)), ("count", c_size_t))
 
 JitdumpHeader = struct("cdacq_jitdump_header", ("version", c_uint32), ("total_size", c_uint32),

@@ -386,6 +386,8 @@ class Wait(NamedTuple):
     blocker_id: int
     blocker_name: str | None
     tasks: list[Task]
+    endless: bool | None
+    """It has no timeout, and no CancellationToken ends it; None: not known."""
 
 
 class Waits(NamedTuple):

@@ -1,7 +1,7 @@
 /*
  * deadlocks.c: circles in the graph of threads and tasks. A thread waits for the thread that holds its lock or that it
  * joins, or for a task; a task waits for the thread that runs it, or for another task. Each strongly connected part of
- * the graph is one deadlock, shown by a shortest circle in it. A wait with a timeout ends by itself and is no edge. All
+ * the graph is one deadlock, shown by a shortest circle in it. A wait that is known to end by itself is no edge. All
  * steps are linear in the number of edges.
  */
 #include "src/api/wait_graph.h"
@@ -77,7 +77,7 @@ static void add_edges(struct circles *c)
     for (size_t i = 0; i < graph->waits.count; i++) {
         const struct graph_wait *wait = &graph->waits.items[i];
         struct list_edges list = {c, (uint32_t)wait->thread};
-        if (wait->ends_by_itself)
+        if (wait->wait.endless == CDACQ_ENDLESS_NO)
             continue;
         if (wait->wait.kind == CDACQ_WAIT_TASK && wait->wait.object)
             add_edge(c, list.thread, task_node(c, wait->wait.object));

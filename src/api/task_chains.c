@@ -38,11 +38,21 @@ static bool link_task(struct cdacq_wait_graph *graph, uint64_t task, uint64_t ot
     return added;
 }
 
+static bool is_cancellable(struct cdacq_wait_graph *graph, uint64_t task)
+{
+    bool cancellable = false;
+    if (!task_read_cancellation(&graph->types, task, &cancellable)) {
+        graph_note_unreadable(graph);
+        return true;
+    }
+    return cancellable;
+}
+
 static bool follow(void *context, uint64_t object, enum threading_type type)
 {
     struct following *following = context;
-    /* A task that the first of several completes waits for none of them alone. */
-    if (type == THREADING_TASK || type == THREADING_ALL)
+    /* A task that the first of several completes, or a cancellation does, waits for none of them alone. */
+    if ((type == THREADING_TASK || type == THREADING_ALL) && !is_cancellable(following->graph, object))
         (void)link_task(following->graph, object, following->waiter);
     return following->graph->links.count < RUNNING_TASKS_MAX;
 }
@@ -52,6 +62,9 @@ static void follow_task(struct cdacq_wait_graph *graph, uint64_t task)
     struct following following = {graph, task};
     if (!task_each_continuation(&graph->types, task, follow, &following))
         graph_note_too_many(graph);
+    uint64_t parent = task_waiting_parent(&graph->types, task);
+    if (parent)
+        (void)link_task(graph, parent, task);
 }
 
 void graph_link_tasks(struct cdacq_wait_graph *graph)
@@ -75,9 +88,26 @@ void graph_link_tasks(struct cdacq_wait_graph *graph)
     }
 }
 
-static struct cdacq_task describe(struct cdacq_wait_graph *graph, uint64_t task, int *ret_runner)
+/*
+ * The thread that runs a task or an async iterator. The thread runs the box of the iterator, to which the iterator is
+ * linked then. NULL: none is known.
+ */
+static const struct task_link *runner_of(struct cdacq_wait_graph *graph, uint64_t task)
 {
     const struct task_link *run = task_table_find(&graph->runners, task);
+    struct async_method method;
+    if (run || threading_is_task(threading_type_of(&graph->types, task, true)) ||
+        !async_method_find(&graph->types, task, &method))
+        return run;
+    run = task_table_find(&graph->runners, method.box);
+    if (run && !task_table_find(&graph->awaits, task))
+        (void)link_task(graph, task, method.box);
+    return run;
+}
+
+static struct cdacq_task describe(struct cdacq_wait_graph *graph, uint64_t task, int *ret_runner)
+{
+    const struct task_link *run = runner_of(graph, task);
     enum task_status status;
     bool has_status = threading_is_task(threading_type_of(&graph->types, task, true)) &&
                       task_read_status(&graph->types, task, &status);
@@ -97,14 +127,15 @@ static bool leads_to(void *context, uint64_t task, uint64_t object)
     return graph_task_leads_to(context, task, object);
 }
 
-/* What a task waits for, and that is not complete; 0: nothing is known. */
+/* What a task waits for, and that is not complete; 0: nothing is known, or something else may complete it. */
 static uint64_t next_task(struct cdacq_wait_graph *graph, uint64_t task)
 {
     const struct task_link *link = task_table_find(&graph->awaits, task);
     if (link)
         return link->other;
     struct async_method method;
-    if (threading_type_of(&graph->types, task, true) == THREADING_ANY ||
+    enum threading_type type = threading_type_of(&graph->types, task, true);
+    if (type == THREADING_ANY || (threading_is_task(type) && is_cancellable(graph, task)) ||
         !async_method_find(&graph->types, task, &method))
         return 0;
     uint64_t awaited = async_method_awaited(&graph->types, &method, leads_to, graph);
@@ -175,7 +206,7 @@ static bool add_one_of_all(void *context, uint64_t task)
 static void follow_pending(struct pending *pending, uint64_t task)
 {
     struct cdacq_wait_graph *graph = pending->graph;
-    if (task_table_find(&graph->runners, task))
+    if (runner_of(graph, task))
         return;
     pending->all = task;
     uint64_t next = next_task(graph, task);

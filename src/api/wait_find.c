@@ -186,6 +186,38 @@ static bool wait_by_role(struct cdacq_wait_graph *graph, const struct blocked *b
     return false;
 }
 
+/* Whether a CancellationToken ends a wait of this kind. */
+static enum graph_answer can_be_cancelled(const struct current_thread *current, const struct cdacq_wait *wait)
+{
+    switch (wait->kind) {
+    case CDACQ_WAIT_TASK:
+    case CDACQ_WAIT_TASKS:
+    case CDACQ_WAIT_EVENT:
+    case CDACQ_WAIT_SEMAPHORE:
+        return current->token;
+    case CDACQ_WAIT_PULSE:
+    case CDACQ_WAIT_HANDLE: /* a method of the framework can have a token that pulses the object, or sets a handle */
+        return current->framework_waits || !wait->object ? GRAPH_UNKNOWN : GRAPH_NO;
+    case CDACQ_WAIT_ENTER:
+    case CDACQ_WAIT_JOIN:
+        break;
+    }
+    return GRAPH_NO;
+}
+
+static void find_end(const struct current_thread *current, struct cdacq_wait *wait)
+{
+    enum graph_answer timed = wait->has_timeout ? wait->timeout >= 0 ? GRAPH_YES : GRAPH_NO : current->timed;
+    enum graph_answer cancelled = can_be_cancelled(current, wait);
+    if (!wait->has_timeout && timed == GRAPH_NO) {
+        wait->has_timeout = true;
+        wait->timeout = -1;
+    }
+    wait->endless = timed == GRAPH_YES || cancelled == GRAPH_YES ? CDACQ_ENDLESS_NO
+                    : timed == GRAPH_NO && cancelled == GRAPH_NO ? CDACQ_ENDLESS_YES
+                                                                 : CDACQ_ENDLESS_UNKNOWN;
+}
+
 void graph_find_wait(struct cdacq_wait_graph *graph)
 {
     if (!graph->current.active || !graph->threads.count)
@@ -204,8 +236,9 @@ void graph_find_wait(struct cdacq_wait_graph *graph)
     graph->current.active = false;
     bool waits = blocked.is_blocked ? wait_by_monitor(graph, &blocked, &found.wait)
                                     : wait_by_role(graph, &blocked, thread->address, &found.wait);
-    found.ends_by_itself = found.wait.has_timeout && found.wait.timeout >= 0;
-    if (found.ends_by_itself && graph->current.framework_waits) /* the method that the program called may go on */
+    find_end(&graph->current, &found.wait);
+    bool has_timeout = found.wait.has_timeout && found.wait.timeout >= 0;
+    if (has_timeout && graph->current.framework_waits) /* the method that the program called may go on */
         found.wait.has_timeout = false;
     struct graph_wait *wait = waits ? graph_waits_append_items(&graph->waits, 1) : NULL;
     if (wait)

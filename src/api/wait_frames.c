@@ -166,17 +166,67 @@ static void take_run(struct cdacq_wait_graph *graph, uint64_t task)
         graph_note_memory(graph);
 }
 
+/*
+ * How the C library waits on behalf of the runtime, by the name of its function. musl waits without end by the function
+ * for a timeout, so only the files of glibc count.
+ */
+static enum graph_answer timed_of(const struct cdacq_frame *frame)
+{
+    static const struct {
+        const char *name;
+        enum graph_answer timed;
+    } rows[] = {
+        {"pthread_cond_wait", GRAPH_NO},
+        {"pthread_cond_timedwait", GRAPH_YES},
+        {"pthread_cond_clockwait", GRAPH_YES},
+    };
+    static const char *const files[] = {"libc.so.6", "libc-2.", "libpthread.so.0", "libpthread-2."};
+    if (!frame->symbol || !frame->module || frame->by == CDACQ_FRAME_BY_GUESS || frame->files_unverified)
+        return GRAPH_UNKNOWN;
+    const char *slash = strrchr(frame->module, '/'), *file = slash ? slash + 1 : frame->module;
+    const char *symbol = frame->symbol + strspn(frame->symbol, "_");
+    bool is_glibc = false;
+    for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+        is_glibc |= strncmp(file, files[i], strlen(files[i])) == 0;
+    for (size_t i = 0; is_glibc && i < ARRAY_SIZE(rows); i++) {
+        size_t length = strlen(rows[i].name);
+        const char *end = symbol + length;
+        if (strncmp(symbol, rows[i].name, length) == 0 && (!*end || *end == '@' || strcmp(end, "64") == 0))
+            return rows[i].timed;
+    }
+    return GRAPH_UNKNOWN;
+}
+
+/*
+ * Whether the frame of a method that waits, and looks at its CancellationToken whenever it wakes up, has a token that
+ * can be cancelled: `found` says so, and if all slots were read, that none was found says that it has none.
+ */
+static void take_token(struct current_thread *current, enum wait_role role, bool found, bool all_read)
+{
+    if (role != WAIT_ROLE_EVENT && role != WAIT_ROLE_SEMAPHORE)
+        return;
+    if (found)
+        current->token = GRAPH_YES;
+    else if (all_read && current->token == GRAPH_UNKNOWN)
+        current->token = GRAPH_NO;
+}
+
 static void take_slots(struct cdacq_wait_graph *graph, const struct cdacq_frame *frame, const struct wait_site *site,
                        struct wait_candidate *ret)
 {
     struct current_thread *current = &graph->current;
     enum threading_type wanted = wait_role_type((enum wait_role)site->role);
-    for (uint32_t i = 0; i < site->count && graph->types.reads_left; i++) {
+    bool has_token = false, all_read = true;
+    for (uint32_t i = 0; i < site->count; i++) {
         const struct gc_slot slot = graph->slots.items[site->first + i];
         uint64_t object;
-        if (!read_slot(graph, frame, &slot, &object) || !object)
+        bool is_read = graph->types.reads_left && read_slot(graph, frame, &slot, &object);
+        all_read &= is_read;
+        if (!is_read || !object)
             continue;
         enum threading_type type = threading_type_of(&graph->types, object, true);
+        has_token |= type == THREADING_CANCELLATION;
+        all_read &= type != THREADING_OTHER || threading_type_differs(&graph->types, object, THREADING_CANCELLATION);
         take_held(graph, object, type);
         take_wait_handle(graph, object, type);
         if (type == THREADING_SAFE_HANDLE && site->role == WAIT_ROLE_HANDLE)
@@ -190,6 +240,8 @@ static void take_slots(struct cdacq_wait_graph *graph, const struct cdacq_frame 
             take_candidate(ret, object, CDACQ_WAIT_BY_FRAME);
         }
     }
+    if (!current->past_wait)
+        take_token(current, (enum wait_role)site->role, has_token, all_read);
 }
 
 /* What may be no reference at all. */
@@ -222,8 +274,11 @@ static void scan(struct cdacq_wait_graph *graph, const struct cdacq_frame *frame
 void graph_read_frame(struct cdacq_wait_graph *graph, const struct cdacq_frame *frame)
 {
     struct current_thread *current = &graph->current;
+    if (frame->kind == CDACQ_FRAME_NATIVE && !current->left_native && current->timed == GRAPH_UNKNOWN)
+        current->timed = timed_of(frame);
     if ((frame->kind != CDACQ_FRAME_MANAGED && frame->kind != CDACQ_FRAME_FUNCLET) || !frame->method)
         return;
+    current->left_native = true;
     if (frame->by == CDACQ_FRAME_BY_GUESS) { /* the frame itself may be none */
         current->past_wait = true;
         return;

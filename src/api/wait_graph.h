@@ -44,11 +44,21 @@ struct wait_candidate {
     bool ambiguous; /* there are several */
 };
 
+/* Whether something is so. */
+enum graph_answer {
+    GRAPH_UNKNOWN,
+    GRAPH_YES,
+    GRAPH_NO,
+};
+
 /* The thread whose frames are being added. */
 struct current_thread {
     bool active;
     bool past_wait;          /* a frame of another method was seen: the rest of the stack does not wait */
     bool framework_waits;    /* a method of the framework called the one that waits */
+    bool left_native;        /* a frame of managed code was seen */
+    enum graph_answer timed; /* whether the C library waits with a timeout; unknown if it does not wait */
+    enum graph_answer token; /* whether a CancellationToken ends the wait for an event or a semaphore */
     uint64_t funclet_method; /* of the frame before, if that was a funclet */
     uint32_t roles;          /* a bit for each */
     uint64_t safe_handle;    /* the SafeWaitHandle that it waits for; 0: none, or not known */
@@ -75,7 +85,6 @@ struct type_name {
 struct graph_wait {
     struct cdacq_wait wait;
     int thread, blocker; /* indices; NO_THREAD */
-    bool ends_by_itself; /* it has a timeout, perhaps one that is not shown */
 };
 
 static inline uint64_t wait_site_key(const struct wait_site *site)
@@ -146,6 +155,12 @@ static inline void graph_note_too_many(struct cdacq_wait_graph *graph)
 {
     if (graph->problem.status >= 0)
         error_set(&graph->problem, CDACQ_ERR_FUEL, 0, "there are too many objects to look at");
+}
+
+static inline void graph_note_unreadable(struct cdacq_wait_graph *graph)
+{
+    if (graph->problem.status >= 0)
+        error_set(&graph->problem, CDACQ_ERR_MEMORY, 0, "it cannot be read whether a task can be cancelled");
 }
 
 /* The same for a failure of the reader, which is then forgotten. */

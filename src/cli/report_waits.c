@@ -101,6 +101,15 @@ static void put_tasks(struct output *out, const struct cdacq_wait *wait)
     }
 }
 
+/* Whether each wait is known to end only with what it waits for. */
+static bool is_certain(const struct cdacq_deadlock *deadlock)
+{
+    for (size_t i = 0; i < deadlock->count; i++)
+        if (deadlock->waits[i]->endless != CDACQ_ENDLESS_YES)
+            return false;
+    return true;
+}
+
 static void write_deadlock(struct output *out, const struct cdacq_deadlock *deadlock)
 {
     output_style(out, STYLE_ERROR);
@@ -115,6 +124,9 @@ static void write_deadlock(struct output *out, const struct cdacq_deadlock *dead
         output_literal(out, "\n");
         put_tasks(out, deadlock->waits[i]);
     }
+    if (!is_certain(deadlock))
+        output_styled(out, STYLE_DOUBT,
+                      "  (it is none if one of these waits has a timeout or can be cancelled, which is not known)\n");
 }
 
 static void write_deadlock_line(struct output *out, const struct cdacq_deadlock *deadlock)
@@ -128,6 +140,8 @@ static void write_deadlock_line(struct output *out, const struct cdacq_deadlock 
     }
     if (deadlock->count)
         put_thread(out, deadlock->waits[0]->tid, deadlock->waits[0]->name);
+    if (!is_certain(deadlock))
+        output_styled(out, STYLE_DOUBT, " (if none of these waits has a timeout or can be cancelled)");
     output_literal(out, "\n");
 }
 
@@ -264,6 +278,10 @@ static int write_wait_json(const struct cdacq_wait *wait, void *context)
     json_note(w, "type", wait->type);
     json_string(w, "by", wait_sources[wait->by]);
     json_known_number(w, "timeout", wait->has_timeout && wait->timeout >= 0, (uint64_t)wait->timeout);
+    if (wait->endless == CDACQ_ENDLESS_UNKNOWN)
+        json_null(w, "endless");
+    else
+        json_bool(w, "endless", wait->endless == CDACQ_ENDLESS_YES);
     json_known_number(w, "blocker_tid", wait->blocker_tid > 0, (uint64_t)wait->blocker_tid);
     json_known_number(w, "blocker_id", wait->blocker_id > 0, wait->blocker_id);
     json_begin_array(w, "tasks");

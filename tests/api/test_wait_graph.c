@@ -453,6 +453,110 @@ START_TEST(awaited_iterator)
 }
 END_TEST
 
+/* What a task has that few have. */
+static uint64_t add_contingent(uint64_t task)
+{
+    uint64_t contingent = lock_heap_object(&heap, LOCK_HEAP_CONTINGENT);
+    lock_heap_put(&heap, task + TASK_CONTINGENT, contingent, 8);
+    return contingent;
+}
+
+/* A continuation that a token cancels before it runs does not wait for its task alone. */
+START_TEST(cancellable_continuation)
+{
+    uint64_t event = lock_heap_object(&heap, LOCK_HEAP_EVENT), run = lock_heap_object(&heap, LOCK_HEAP_TASK);
+    uint64_t next = lock_heap_object(&heap, LOCK_HEAP_TASK), contingent = add_contingent(next);
+    lock_heap_put(&heap, run + TASK_CONTINUATION, next, 8);
+    refer(next, 0, run);
+    if (_i)
+        lock_heap_put(&heap, contingent + CONTINGENT_TOKEN, lock_heap_object(&heap, LOCK_HEAP_SOURCE), 8);
+    run_task(run, 0);
+    const struct cdacq_wait *wait = wait_for_box(next, event);
+    ck_assert_uint_eq(wait->task_count, _i ? 1 : 2);
+    ck_assert_str_eq(found_deadlocks(), _i ? "" : "101;");
+}
+END_TEST
+
+/* A task waits for the child that runs, if it waits for children at all. */
+START_TEST(task_with_children)
+{
+    static const uint32_t states[] = {0x800000, 0x20000};
+    uint64_t event = lock_heap_object(&heap, LOCK_HEAP_EVENT), child = lock_heap_object(&heap, LOCK_HEAP_TASK);
+    uint64_t parent = lock_heap_object(&heap, LOCK_HEAP_TASK);
+    lock_heap_put(&heap, add_contingent(child) + CONTINGENT_PARENT, parent, 8);
+    lock_heap_put(&heap, parent + TASK_STATE, states[_i], 4);
+    run_task(child, 0);
+    const struct cdacq_wait *wait = wait_for_box(parent, event);
+    ck_assert_uint_eq(wait->task_count, _i ? 1 : 2);
+    ck_assert_str_eq(found_deadlocks(), _i ? "" : "101;");
+}
+END_TEST
+
+/* The thread that runs an async iterator runs its box. */
+START_TEST(running_iterator)
+{
+    uint64_t event, box = waited_box(&event), iterator = lock_heap_object(&heap, LOCK_HEAP_MACHINE);
+    uint64_t own = lock_heap_object(&heap, LOCK_HEAP_BOX), machine = lock_heap_object(&heap, LOCK_HEAP_MACHINE);
+    refer(box, 0, machine);
+    refer(machine, 0, iterator);
+    lock_heap_put(&heap, iterator + 8, lock_heap_object(&heap, LOCK_HEAP_DELEGATE), 8);
+    lock_heap_put(&heap, iterator + 16, box, 8);
+    lock_heap_put(&heap, iterator + 24, own, 8);
+    lock_heap_put(&heap, iterator + MACHINE_STATE, (uint32_t)-1, 4);
+    refer(own, 0, iterator);
+    run_task(own, 0);
+    const struct cdacq_wait *wait = wait_for_box(box, event);
+    ck_assert_uint_eq(wait->task_count, 2);
+    ck_assert_uint_eq(wait->tasks[1].object, iterator);
+    ck_assert_int_eq(wait->tasks[1].tid, 101);
+    ck_assert_str_eq(found_deadlocks(), "101;");
+}
+END_TEST
+
+/* A thread that joins itself: whether it has a timeout is what the C library's function says. */
+START_TEST(native_waits)
+{
+    static const struct {
+        const char *symbol, *module;
+        enum cdacq_wait_endless endless;
+        enum cdacq_frame_source by;
+    } rows[] = {
+        {"pthread_cond_wait@@GLIBC_2.3.2", "/lib/libc.so.6", CDACQ_ENDLESS_YES, CDACQ_FRAME_BY_CFI},
+        {"___pthread_cond_wait", "/lib/libpthread-2.31.so", CDACQ_ENDLESS_YES, CDACQ_FRAME_BY_CFI},
+        {"pthread_cond_timedwait", "/lib/libc.so.6", CDACQ_ENDLESS_NO, CDACQ_FRAME_BY_CFI},
+        {"__pthread_cond_clockwait64", "libc.so.6", CDACQ_ENDLESS_NO, CDACQ_FRAME_BY_CFI},
+        {"pthread_cond_timedwait", "/lib/ld-musl-x86_64.so.1", CDACQ_ENDLESS_UNKNOWN, CDACQ_FRAME_BY_CFI},
+        {"pthread_cond_timedwait", "/usr/lib/libc.so", CDACQ_ENDLESS_UNKNOWN, CDACQ_FRAME_BY_CFI},
+        {"pthread_cond_wait", "/lib/libc.so.6", CDACQ_ENDLESS_UNKNOWN, CDACQ_FRAME_BY_GUESS},
+        {"pthread_cond_waiter", "/lib/libc.so.6", CDACQ_ENDLESS_UNKNOWN, CDACQ_FRAME_BY_CFI},
+        {NULL, "/lib/libc.so.6", CDACQ_ENDLESS_UNKNOWN, CDACQ_FRAME_BY_CFI},
+        {"pthread_cond_wait", NULL, CDACQ_ENDLESS_UNKNOWN, CDACQ_FRAME_BY_CFI},
+    };
+    const struct cdacq_thread thread = {.size = sizeof thread, .tid = 101, .thread = heap.threads[0], .managed_id = 1};
+    const struct cdacq_frame inner = {.size = sizeof inner, .kind = CDACQ_FRAME_NATIVE},
+                             frame = {.size = sizeof frame,
+                                      .kind = CDACQ_FRAME_NATIVE,
+                                      .by = rows[_i].by,
+                                      .symbol = rows[_i].symbol,
+                                      .module = rows[_i].module};
+    uint64_t joined = lock_heap_object(&heap, LOCK_HEAP_THREAD);
+    lock_heap_put(&heap, joined + THREAD_INTERNAL, heap.threads[0], 8);
+    cdacq_wait_graph_add_thread(graph, &thread);
+    cdacq_wait_graph_add_frame(graph, &inner);
+    cdacq_wait_graph_add_frame(graph, &frame);
+    graph->current.roles = 1u << WAIT_ROLE_JOIN;
+    graph->current.candidates[WAIT_ROLE_JOIN] = (struct wait_candidate){.object = joined, .by = CDACQ_WAIT_BY_FRAME};
+    for (unsigned i = 1; i < LOCK_HEAP_THREADS; i++) {
+        const struct cdacq_thread other = {.size = sizeof other, .thread = heap.threads[i], .managed_id = i + 1};
+        cdacq_wait_graph_add_thread(graph, &other);
+    }
+    ck_assert_int_eq(cdacq_wait_graph_complete(graph, &error), CDACQ_OK);
+    ck_assert_int_eq(wait_of(0)->endless, rows[_i].endless);
+    ck_assert(wait_of(0)->has_timeout == (rows[_i].endless == CDACQ_ENDLESS_YES));
+    ck_assert_str_eq(found_deadlocks(), rows[_i].endless == CDACQ_ENDLESS_NO ? "" : "101;");
+}
+END_TEST
+
 /* Another task than the one that a thread runs, or a timeout, may end the wait: there is no deadlock. */
 START_TEST(awaited_any)
 {
@@ -625,6 +729,10 @@ static Suite *suite(void)
     tcase_add_test(tc, awaited_task);
     tcase_add_loop_test(tc, awaited_source, 0, 3);
     tcase_add_loop_test(tc, awaited_iterator, 0, 4);
+    tcase_add_loop_test(tc, cancellable_continuation, 0, 2);
+    tcase_add_loop_test(tc, task_with_children, 0, 2);
+    tcase_add_test(tc, running_iterator);
+    tcase_add_loop_test(tc, native_waits, 0, 10);
     tcase_add_loop_test(tc, awaited_any, 0, 2);
     tcase_add_test(tc, circles_of_tasks);
     tcase_add_loop_test(tc, too_many_continuations, 0, 2);

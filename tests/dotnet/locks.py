@@ -39,7 +39,7 @@ class Facts:
     """What the program said."""
 
     def __init__(self, lines):
-        self.threads, self.objects, self.held, self.waiters, self.waits, self.chains, self.timed, self.deadlocks, self.idle = {}, {}, [], {}, {}, {}, {}, [], []
+        self.threads, self.objects, self.held, self.waiters, self.waits, self.chains, self.timed, self.deadlocks, self.idle, self.ends = {}, {}, [], {}, {}, {}, {}, [], [], []
         for word, *words in (line.split() for line in lines):
             if word == "thread":
                 self.threads[words[0]] = int(words[1])
@@ -55,6 +55,8 @@ class Facts:
                 self.chains[words[0]] = words[1:]
             elif word in ("timed", "endless"):
                 self.timed[words[0]] = word == "timed"
+            elif word == "ends":
+                self.ends.append(words[0])
             elif word == "deadlock":
                 self.deadlocks.append(words)
             elif word == "idle":
@@ -110,6 +112,14 @@ def compare_waits(facts, report, whole):
         wait = waits.get(facts.threads[name])
         if whole and wait and (wait["timeout"] is not None) != timed:
             wrong.append(f"the timeout of {name}: {wait}")
+    for name in facts.ends:
+        wait = waits.get(facts.threads[name])
+        if wait and (wait["endless"] or whole and wait["endless"] is None):
+            wrong.append(f"{name} waits without end: {wait}")
+    for name in sum(facts.deadlocks, []):
+        wait = waits.get(facts.threads[name])
+        if wait and (wait["endless"] is False or whole and wait["endless"] is None):
+            wrong.append(f"{name} does not wait without end: {wait}")
     for tid, wait in waits.items():
         name = names.get(tid)
         if name is None and wait["kind"] not in OF_THE_RUNTIME and facts.held:
@@ -186,6 +196,8 @@ def check_texts(facts, pid):
     wrong = []
     text, brief, signature = (subprocess.run([TOOL, "report", *options, str(pid)], stdout=subprocess.PIPE, text=True, check=False).stdout
                               for options in ([], ["--brief"], ["--signature"]))
+    if "not known" in text or "if none" in brief:
+        wrong.append("a doubt: " + brief)
     if text.count("\nDeadlock of ") != len(facts.deadlocks) or "\nWaits:\n" not in text or "[guess]" in text:
         wrong.append("the text")
     if brief.count("deadlock ") != len(facts.deadlocks):

@@ -19,6 +19,7 @@ static const struct heap_field {
     {LOCK_HEAP_LOCK, "_state", LOCK_STATE, ELEMENT_U4},
     {LOCK_HEAP_LOCK, "_recursionCount", LOCK_RECURSION, ELEMENT_U4},
     {LOCK_HEAP_TASK, "m_action", TASK_ACTION, ELEMENT_CLASS},
+    {LOCK_HEAP_TASK, "m_contingentProperties", TASK_CONTINGENT, ELEMENT_CLASS},
     {LOCK_HEAP_TASK, "m_continuationObject", TASK_CONTINUATION, ELEMENT_CLASS},
     {LOCK_HEAP_TASK, "m_stateFlags", TASK_STATE, ELEMENT_I4},
     {LOCK_HEAP_EVENT, "m_lock", EVENT_LOCK, ELEMENT_CLASS},
@@ -30,6 +31,8 @@ static const struct heap_field {
     {LOCK_HEAP_BOX, "StateMachine", 8, ELEMENT_VALUETYPE},
     {LOCK_HEAP_MACHINE, "<>u__1", FREE_WORDS, ELEMENT_VALUETYPE},
     {LOCK_HEAP_MACHINE, "<>1__state", MACHINE_STATE, ELEMENT_I4},
+    {LOCK_HEAP_CONTINGENT, "m_cancellationToken", CONTINGENT_TOKEN, ELEMENT_VALUETYPE},
+    {LOCK_HEAP_CONTINGENT, "m_parent", CONTINGENT_PARENT, ELEMENT_CLASS},
 };
 
 static const char *const type_names[LOCK_HEAP_TYPES][2] = {
@@ -45,6 +48,8 @@ static const char *const type_names[LOCK_HEAP_TYPES][2] = {
     {"", "CancellationPromise`1"},
     {"", "AsyncStateMachineBox`1"},
     {"N", "<M>d__0"},
+    {"", "ContingentProperties"},
+    {"System.Threading", "CancellationTokenSource"},
 };
 
 enum {

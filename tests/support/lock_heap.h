@@ -29,6 +29,8 @@ enum lock_heap_type {
     LOCK_HEAP_TIMED,   /* a Task that another completes, or a timeout */
     LOCK_HEAP_BOX,     /* the Task of an async method whose state machine is a LOCK_HEAP_MACHINE */
     LOCK_HEAP_MACHINE, /* of the program */
+    LOCK_HEAP_CONTINGENT,
+    LOCK_HEAP_SOURCE, /* a CancellationTokenSource */
     LOCK_HEAP_TYPES
 };
 
@@ -40,6 +42,9 @@ enum {
     TASK_STATE = 40,
     TASK_CONTINUATION = 16,
     TASK_ACTION = 8,
+    TASK_CONTINGENT = 24,
+    CONTINGENT_TOKEN = 8,
+    CONTINGENT_PARENT = 16,
     EVENT_LOCK = 8,
     EVENT_STATE = 16,
     THREAD_INTERNAL = 40,

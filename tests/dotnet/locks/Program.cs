@@ -7,6 +7,7 @@
 //   wait NAME KIND OBJECT          what that thread waits for; "-": nothing that has an address
 //   timed NAME                     its wait has a timeout
 //   endless NAME                   it has none
+//   ends NAME                      its wait has a timeout, shown or not, or a token that can be cancelled
 //   deadlock NAME...               the threads of a circle, in the order of the waits
 //   READY PID
 using System.Runtime;
@@ -77,6 +78,7 @@ static class Program
         {
             case "deadlocks":
                 Stuck.All();
+                Ending.All();
                 break;
             case "waits":
                 Waits.All();

@@ -20,6 +20,87 @@ static class Stuck
         OverTask();
         Joined();
         OverAll();
+        OverChild();
+        OverQuery();
+        OverStream();
+    }
+
+    /// A task that has run waits for its child.
+    static void OverChild()
+    {
+        object gate = Known("ChildGate", new object());
+        AwaitBlocked(Start("ChildWaiter", () =>
+        {
+            lock (gate)
+            {
+                Known("ChildTask", Task.Factory.StartNew(() =>
+                {
+                    Task.Factory.StartNew(() => Enter("ChildRunner", gate), TaskCreationOptions.AttachedToParent);
+                })).Wait();
+            }
+        }));
+        Circle("Child", "task", "ChildTask");
+    }
+
+    /// A query waits for its parts, each of which is a task; the waiting thread runs one itself.
+    static void OverQuery()
+    {
+        object gate = Known("QueryGate", new object());
+        AwaitBlocked(Start("QueryWaiter", () =>
+        {
+            int waiter = Environment.CurrentManagedThreadId;
+            lock (gate)
+            {
+                Enumerable.Range(0, 100).AsParallel().WithDegreeOfParallelism(2).Select(i =>
+                {
+                    if (Environment.CurrentManagedThreadId != waiter)
+                        Enter("QueryRunner", gate);
+                    return i;
+                }).ToArray();
+            }
+        }));
+        Circle("Query", "task", "-");
+    }
+
+    static async IAsyncEnumerable<int> Numbers(object gate)
+    {
+        yield return 1;
+        await Task.Delay(10);
+        Enter("StreamRunner", gate);
+        yield return 2;
+    }
+
+    static async Task ReadAll(object gate)
+    {
+        await foreach (int i in Numbers(gate))
+            GC.KeepAlive(gate);
+    }
+
+    /// A thread runs an async iterator.
+    static void OverStream()
+    {
+        object gate = Known("StreamGate", new object());
+        AwaitBlocked(Start("StreamWaiter", () =>
+        {
+            lock (gate)
+                Known("StreamTask", ReadAll(gate)).Wait();
+        }));
+        Circle("Stream", "task", "StreamTask");
+    }
+
+    public static void Enter(string name, object gate)
+    {
+        Here(name);
+        lock (gate)
+            GC.KeepAlive(gate);
+    }
+
+    /// The waiter holds the gate, which the runner waits for.
+    static void Circle(string name, string kind, string target)
+    {
+        Thread.Sleep(500);
+        Ending.Pair(name, kind, target);
+        Say($"deadlock {name}Waiter {name}Runner");
     }
 
     static async IAsyncEnumerable<int> After(Task task)
