@@ -331,13 +331,16 @@ static bool has_no_memory(struct stack_walk *walk, uint64_t address)
  * Goes on after a jump to an address without memory, such as a call through a damaged pointer: nothing there has run,
  * so the return address is where the call put it. A guess, since memory may be missing from a core.
  */
-static bool go_back_from_nowhere(struct stack_walk *walk)
+static bool go_back_from_nowhere(struct stack_walk *walk, const struct code_at *code)
 {
     struct call_site site;
     struct registers caller = walk->registers;
     uint64_t address, old_sp = sp_of(walk);
-    if (walk->is_call || !has_no_memory(walk, pc_of(walk)) || !find_return_address(walk, &address, &site) ||
-        site.target)
+    if (walk->is_call || code->is_known || !has_no_memory(walk, pc_of(walk)))
+        return false;
+    bool found = find_return_address(walk, &address, &site) && !site.target;
+    reader_recover(raw(walk), FAILURE_ANY & ~FAILURE(CDACQ_ERR_FUEL));
+    if (!found)
         return false;
     return_to(walk, address, &caller);
     go_to(walk, &caller, CDACQ_FRAME_BY_GUESS, true);
@@ -349,9 +352,9 @@ static bool go_back_from_nowhere(struct stack_walk *walk)
  * Goes on where the code itself does not show how. A Frame that leads to native code is that of a function which
  * managed code called: the caller is near, and the next Frame is too far.
  */
-static bool go_on(struct stack_walk *walk)
+static bool go_on(struct stack_walk *walk, const struct code_at *code)
 {
-    if (go_back_from_nowhere(walk))
+    if (go_back_from_nowhere(walk, code))
         return true;
     if (walk->by == CDACQ_FRAME_BY_FRAME)
         return go_by_guess(walk) || go_to_frame(walk);
@@ -416,7 +419,7 @@ static void step(struct stack_walk *walk, struct code_at *code, struct walk_fram
         ret->cfa = info.cfa ? info.cfa : sp;
         go_to(walk, &caller, by, !info.is_signal);
         confirm(walk, old_sp);
-    } else if (!go_on(walk)) {
+    } else if (!go_on(walk, code)) {
         uint8_t byte;
         if (!reader_fail_again(raw(walk), &failure)) {
             walk->no_caller = reader_try_copy(raw(walk), pc_of(walk), &byte, 1);

@@ -271,6 +271,13 @@ class WaitSource(enum.IntEnum):
     SCAN = 3
 
 
+class WaitEndless(enum.IntEnum):
+    """Whether a wait lasts until what it waits for happens; the package has it as a bool or None."""
+    UNKNOWN = 0
+    YES = 1
+    NO = 2
+
+
 class JitdumpFlags(enum.IntFlag):
     FOLLOW = 1 << 0
     CODE = 1 << 1
@@ -357,6 +364,7 @@ ENUMS: dict[str, tuple[type[enum.IntEnum] | type[enum.IntFlag], str]] = {
     "cdacq_value_kind": (ValueKind, "CDACQ_VALUE_"),
     "cdacq_wait_kind": (WaitKind, "CDACQ_WAIT_"),
     "cdacq_wait_source": (WaitSource, "CDACQ_WAIT_BY_"),
+    "cdacq_wait_endless": (WaitEndless, "CDACQ_ENDLESS_"),
     "cdacq_end_kind": (EndKind, "CDACQ_END_"),
     "cdacq_elf_flags": (ElfFlags, "CDACQ_ELF_"),
     "cdacq_jitdump_flags": (JitdumpFlags, "CDACQ_JITDUMP_"),
