@@ -48,7 +48,8 @@ def _wait(address: int) -> records.Wait:
         _decode.member(_abi.WaitKind, item.kind), _decode.member(_abi.WaitSource, item.by), item.tid, item.thread,
         item.managed_id, _decode.text(item.name), item.object, _decode.text(item.type),
         item.timeout if item.has_timeout else None, item.blocker_tid, item.blocker_id,
-        _decode.text(item.blocker_name), tasks, {_abi.WaitEndless.YES: True, _abi.WaitEndless.NO: False}.get(item.endless))
+        _decode.text(item.blocker_name), tasks,
+        {_abi.WaitEndless.YES: True, _abi.WaitEndless.NO: False}.get(item.endless))
 
 
 def _deadlock(address: int) -> list[records.Wait]:

@@ -130,6 +130,8 @@ static void add_runtime_threads(struct cdacq_wait_graph *graph)
     struct thread_list list;
     size_t added = graph->threads.count, without = 0;
     uint64_t first = 0;
+    if (!added) /* a target without threads says so itself */
+        return;
     reader_begin(&graph->session->reader.raw, FUEL_OPEN);
     thread_list_read(&graph->session->reader, &list);
     graph_note_failure(graph);
