@@ -66,6 +66,13 @@ static class Ending
     }
 
 #if NET9_0_OR_GREATER
+    [System.Runtime.CompilerServices.MethodImpl(System.Runtime.CompilerServices.MethodImplOptions.NoInlining)]
+    static void TryEnter(Lock gate)
+    {
+        gate.TryEnter(hour);
+        GC.KeepAlive(gate);
+    }
+
     static void TimedLock()
     {
         object monitor = Known("HourMonitor", new object());
@@ -76,7 +83,7 @@ static class Ending
             lock (monitor)
             {
                 both.SignalAndWait();
-                gate.TryEnter(hour);
+                TryEnter(gate);
             }
         });
         var two = Start("HourTwo", () =>
