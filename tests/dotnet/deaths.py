@@ -53,6 +53,7 @@ SHARE_OF_KINDS = ["Nested", "FailFastException", "AccessViolation", "OutOfMemory
 COMPUTED = {"Overriding", "Printing"}  # code of the program makes their texts: the flag says so
 NATIVE = {"NativeFault", "NativeFaultInFinally", "NativeAbort", "NativeAbortInCatch", "NativeAbortUnhandled", "Waiting",
           "WaitingInCatch", "LoopingInCatch"}  # the runtime writes nothing
+OWN_STACKS = {"ThrownAtFirstChance"}  # .NET 8 dies before it has left the handler
 KILLED = {"Waiting": signal.SIGSEGV, "WaitingInCatch": signal.SIGABRT, "LoopingInCatch": signal.SIGABRT}  # from outside
 HARD_LIMIT = {"OutOfMemory": "0x8000000"}
 ESCAPED = {"Unicode", "Surrogates", "Controls"}  # a terminal must not get some of their characters
@@ -134,7 +135,8 @@ def problem_of(way, kind, core, words, runtime, signatures):
     done = subprocess.run([exceptions.OBJECTS, core, "words"], stdout=subprocess.PIPE, check=True)
     _, length, flags = (int(word) for word in done.stdout.split(b"\n", 1)[0].split())
     lacks = flags & (MISSING | CUT) or any(stack["problem"] for stack in whole["stacks"] if stack["died"])
-    if problem := None if kind != "kernel" and lacks else signature_problem(way, whole["signature"], signatures):
+    place = way + runtime if way in OWN_STACKS else way
+    if problem := None if kind != "kernel" and lacks else signature_problem(place, whole["signature"], signatures):
         return problem
     text = expected_of(done.stdout.split(b"\n", 1)[1][:length])
     report = subprocess.run([exceptions.TOOL, "report", "--brief", core], stdout=subprocess.PIPE, check=False).stdout
