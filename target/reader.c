@@ -25,11 +25,9 @@ enum cdacq_status reader_report(const struct reader *reader, const struct reader
 {
     const char *what = failure->what ? failure->what : "memory";
     char why[360];
-    const char *gone = failure->status < 0 && failure->status != CDACQ_ERR_NOMEM && reader->target
-                           ? target_gone(reader->target)
-                           : NULL;
-    if (gone) /* whatever else it looks like */
-        return error_set(err, CDACQ_ERR_IO, failure->address, "process %d: %s", reader->target->pid, gone);
+    bool may_be_end = failure->status < 0 && failure->status != CDACQ_ERR_NOMEM && reader->target;
+    if (may_be_end && target_check_gone(reader->target, failure->address, err) < 0) /* whatever else it looks like */
+        return CDACQ_ERR_IO;
     switch (failure->status) {
     case CDACQ_ERR_MEMORY:
         mapped_file_explain(reader->target, failure->address, why, sizeof why);

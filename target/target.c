@@ -1,5 +1,6 @@
 #include "target/target.h"
 
+#include "util/error.h"
 #include "util/binary_search.h"
 
 void target_destroy(struct target *target)
@@ -33,6 +34,12 @@ bool target_distrust_file(struct target *target, uint64_t address)
 const char *target_gone(struct target *target)
 {
     return target->ops->gone ? target->ops->gone(target) : NULL;
+}
+
+enum cdacq_status target_check_gone(struct target *target, uint64_t address, struct cdacq_error *err)
+{
+    const char *gone = target_gone(target);
+    return gone ? error_set(err, CDACQ_ERR_IO, address, "process %d: %s", target->pid, gone) : CDACQ_OK;
 }
 
 void target_deinit(struct target *target)

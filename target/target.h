@@ -189,6 +189,9 @@ bool target_distrust_file(struct target *target, uint64_t address);
 /* Why nothing can be read any more, or NULL. */
 const char *target_gone(struct target *target);
 
+/* Fails with IO, and that reason, if nothing can be read any more. */
+enum cdacq_status target_check_gone(struct target *target, uint64_t address, struct cdacq_error *err);
+
 /* The mapping that holds `address`, or NULL. */
 const struct mapping *target_mapping_at(const struct target *target, uint64_t address);
 

@@ -17,6 +17,11 @@ const char *cdacq_status_text(enum cdacq_status status)
     return "unknown status";
 }
 
+enum cdacq_status error_check_path(const char *path, struct cdacq_error *err)
+{
+    return path && path[0] ? CDACQ_OK : error_set(err, CDACQ_ERR_ARGUMENT, 0, "no path, or an empty one");
+}
+
 /* Copies a string, escaped and cut between two characters. */
 static void copy_escaped(char *buffer, size_t size, const char *string, enum escape_form form)
 {

@@ -42,6 +42,14 @@ static bool append_text(void *context, const char *bytes, size_t length)
     return !text->broken;
 }
 
+unsigned session_exception_type(struct cdacq_session *session, uint64_t address, struct text *ret)
+{
+    struct exception_output output = output_of(session);
+    output.write = append_text;
+    output.context = ret;
+    return exception_text_type(&output, address);
+}
+
 enum cdacq_status cdacq_session_get_exception(struct cdacq_session *session, uint64_t address,
                                               struct cdacq_exception *ret, struct cdacq_error *err)
 {
@@ -58,10 +66,7 @@ enum cdacq_status cdacq_session_get_exception(struct cdacq_session *session, uin
                                      .hresult = exception.hresult,
                                      .frame_count = exception.frame_count,
                                      .thrown = exception.thrown};
-    struct exception_output output = output_of(session);
-    output.write = append_text;
-    output.context = &type;
-    unsigned flaws = exception_text_type(&output, address) & ~(unsigned)EXCEPTION_TEXT_UNCONFIRMED;
+    unsigned flaws = session_exception_type(session, address, &type) & ~(unsigned)EXCEPTION_TEXT_UNCONFIRMED;
     if (!flaws && type.length)
         answer.type = session_intern(session, type.data, type.length);
     text_deinit(&type);

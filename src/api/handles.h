@@ -9,6 +9,7 @@
 #include "cdacq.h"
 #include "util/arena.h"
 #include "util/hash_table.h"
+#include "util/text.h"
 #include "contracts/execution_manager/code_map.h"
 #include "contracts/contracts.h"
 #include "contracts/loader.h"
@@ -163,6 +164,9 @@ static inline uint64_t session_address(const struct cdacq_session *session, uint
 {
     return address_of_code_pointer(session->target->layout.code_pointer_flags, pointer);
 }
+
+/* Appends Type.ToString() of an exception, printable. Returns its flaws (enum exception_text_flaw). */
+unsigned session_exception_type(struct cdacq_session *session, uint64_t address, struct text *ret);
 
 /* The map of all code, built on demand. NULL if that fails: look-ups then walk. */
 const struct code_map *session_map(struct cdacq_session *session);

@@ -357,24 +357,13 @@ static void find_arguments(struct ending *ending, uint64_t frame)
 
 /* ---- What ended the process ---- */
 
-static bool append_text(void *context, const char *bytes, size_t length)
-{
-    struct text *text = context;
-    text_append(text, bytes, length);
-    return !text->broken;
-}
-
 /* What decides the kind of an end may be of a file that nothing confirms, as a name in the text may be. */
 static bool has_type(struct ending *ending, uint64_t object, const char *type)
 {
     struct cdacq_session *session = ending->session;
     struct text name = {0};
-    const struct exception_output output = {.cache = &session->modules,
-                                            .runtime_types = session->target->runtime_types,
-                                            .write = append_text,
-                                            .context = &name};
     reader_begin(&session->reader.raw, FUEL_LOOKUP);
-    unsigned flaws = object ? exception_text_type(&output, object) : EXCEPTION_TEXT_MISSING;
+    unsigned flaws = object ? session_exception_type(session, object, &name) : EXCEPTION_TEXT_MISSING;
     bool equal = !(flaws & ~(unsigned)EXCEPTION_TEXT_UNCONFIRMED) && name.length == strlen(type) &&
                  memcmp(name.data, type, name.length) == 0;
     ending->unverified |= (flaws & EXCEPTION_TEXT_UNCONFIRMED) != 0;

@@ -18,6 +18,12 @@ enum cdacq_status session_visit_methods(struct cdacq_session *session, unsigned 
                                         int (*visit)(const struct cdacq_method *method, void *context), void *context,
                                         struct cdacq_error *err);
 
+/* Whether a listing that has failed is right as far as it went: at a bound, or until the process ended. */
+static inline bool listing_is_part(enum cdacq_status status)
+{
+    return status == CDACQ_ERR_FUEL || status == CDACQ_ERR_IO;
+}
+
 /* Reports MEMORY: not all ranges are known, because the map leaves out parts of the range section map. */
 enum cdacq_status listing_report_left_out(const struct code_map *map, struct cdacq_error *err);
 

@@ -160,9 +160,7 @@ bool session_check(struct cdacq_session *session)
 
 enum cdacq_status session_check_process(const struct cdacq_session *session, struct cdacq_error *err)
 {
-    struct target *target = session->target->target;
-    const char *gone = session_is_running(session) ? target_gone(target) : NULL;
-    return gone ? error_set(err, CDACQ_ERR_IO, 0, "process %d: %s", target->pid, gone) : CDACQ_OK;
+    return session_is_running(session) ? target_check_gone(session->target->target, 0, err) : CDACQ_OK;
 }
 
 static size_t form_singly(struct cdacq_session *session, session_form *form, void *context, size_t *items, size_t count)

@@ -42,8 +42,7 @@ enum cdacq_status cdacq_target_refresh(struct cdacq_target *target, struct cdacq
     if (!target)
         return error_set(err, CDACQ_ERR_ARGUMENT, 0, "no target");
     target->refresh++;
-    const char *gone = target_gone(target->target);
-    return gone ? error_set(err, CDACQ_ERR_IO, 0, "process %d: %s", target->target->pid, gone) : CDACQ_OK;
+    return target_check_gone(target->target, 0, err);
 }
 
 enum cdacq_status cdacq_target_stop(struct cdacq_target *target, struct cdacq_error *err)
@@ -343,17 +342,11 @@ static enum cdacq_status finish_open(struct opening *opening, enum cdacq_status 
     return CDACQ_OK;
 }
 
-/* Paths are what people give. */
-static enum cdacq_status check_path(const char *path, struct cdacq_error *err)
-{
-    return path && path[0] ? CDACQ_OK : error_set(err, CDACQ_ERR_ARGUMENT, 0, "no path, or an empty one");
-}
-
 static enum cdacq_status open_core(int fd, const char *path, const struct cdacq_options *options,
                                    struct cdacq_target **ret, struct cdacq_error *err)
 {
     struct opening opening;
-    enum cdacq_status status = check_path(path, err);
+    enum cdacq_status status = error_check_path(path, err);
     if (status < 0)
         return status;
     status = begin_open(&opening, options, err);
@@ -403,7 +396,7 @@ enum cdacq_status cdacq_target_open_image(const char *path, const struct cdacq_o
                                           struct cdacq_target **ret, struct cdacq_error *err)
 {
     struct opening opening;
-    enum cdacq_status status = check_path(path, err);
+    enum cdacq_status status = error_check_path(path, err);
     if (status < 0)
         return status;
     status = begin_open(&opening, options, err);

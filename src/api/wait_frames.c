@@ -183,7 +183,7 @@ static enum graph_answer timed_of(const struct cdacq_frame *frame)
     static const char *const files[] = {"libc.so.6", "libc-2.", "libpthread.so.0", "libpthread-2."};
     if (!frame->symbol || !frame->module || frame->by == CDACQ_FRAME_BY_GUESS || frame->files_unverified)
         return GRAPH_UNKNOWN;
-    const char *slash = strrchr(frame->module, '/'), *file = slash ? slash + 1 : frame->module;
+    const char *file = path_basename(frame->module);
     const char *symbol = frame->symbol + strspn(frame->symbol, "_");
     bool is_glibc = false;
     for (size_t i = 0; i < ARRAY_SIZE(files); i++)

@@ -103,6 +103,9 @@ void expect_threads(struct progress *progress, struct cdacq_session *session);
 /* Whether --stop was given for a process. Commands whose row has `stops_itself` stop it while they ask. */
 bool stop_is_wanted(const struct invocation *invocation);
 
+/* How a core that is cut off ends, or how much of it was read. */
+const char *target_truncation(const struct cdacq_target_info *info);
+
 /* Stops the process until cdacq_target_resume. False, with a message, if that is not possible. */
 bool target_stop(struct cdacq_target *target);
 

@@ -183,7 +183,7 @@ static bool is_cut_off(const char *name, struct cdacq_target *target)
     struct cdacq_target_info info = {.size = sizeof info};
     cdacq_target_get_info(target, &info, NULL);
     if (info.truncated && !message_was_shown("ends before its last segment") && !info.truncation)
-        message("%s: the file ends before its last segment does", target_display_name(name));
+        message("%s: %s", target_display_name(name), target_truncation(&info));
     return info.truncated;
 }
 

@@ -135,20 +135,36 @@ static void note_missing(struct work *work, const struct cdacq_mapped_file *file
         work->first_missing = strdup(file->path);
 }
 
-/* Links to the file that the target means: of a process in a container, by way of the process. */
-static void link_file(struct work *work, const struct cdacq_mapped_file *file)
+/*
+ * Where this machine has the file that a process means: by way of the process if that is in a container. NULL if there
+ * is no process, or it has no such file. The caller frees it.
+ */
+static char *reach(const struct work *work, const char *path)
 {
     struct stat here, there;
-    const char *path = file->path, *local_path = file->local_path;
-    CLEANUP_FREE char *through = allocate(strlen(path) + 64);
-    snprintf(through, strlen(path) + 64, "/proc/%d/root%s", work->process, path);
-    if (work->process && stat(through, &there) == 0)
-        local_path =
-            stat(path, &here) == 0 && here.st_dev == there.st_dev && here.st_ino == there.st_ino ? path : through;
-    bool found = local_path && stat(local_path, &here) == 0 && S_ISREG(here.st_mode);
+    size_t size = strlen(path) + 64;
+    char *through = allocate(size);
+    snprintf(through, size, "/proc/%d/root%s", work->process, path);
+    if (!work->process || stat(through, &there) < 0) {
+        free(through);
+        return NULL;
+    }
+    if (stat(path, &here) == 0 && here.st_dev == there.st_dev && here.st_ino == there.st_ino)
+        strcpy(through, path); /* it has room for more */
+    return through;
+}
+
+/* Links to the file that the target means. */
+static void link_file(struct work *work, const struct cdacq_mapped_file *file)
+{
+    struct stat st;
+    CLEANUP_FREE char *reached = reach(work, file->path);
+    const char *local_path = reached ? reached : file->local_path;
+    bool found = local_path && stat(local_path, &st) == 0 && S_ISREG(st.st_mode);
     CLEANUP_FREE char *absolute = found ? realpath(local_path, NULL) : NULL;
+    bool by_process = reached && strcmp(reached, file->path) != 0; /* what that leads to is of its namespace */
     if (absolute)
-        work->links += link_to(work, path, strcmp(local_path, through) == 0 ? through : absolute);
+        work->links += link_to(work, file->path, by_process ? reached : absolute);
     else
         note_missing(work, file);
 }
@@ -159,13 +175,10 @@ static void link_file(struct work *work, const struct cdacq_mapped_file *file)
 static void link_debug_files(struct work *work)
 {
     static const char path[] = "/usr/lib/debug";
-    struct stat here, there;
-    char through[64];
-    const char *to = path;
-    snprintf(through, sizeof through, "/proc/%d/root%s", work->process, path);
-    if (work->process && stat(through, &there) == 0)
-        to = stat(path, &here) == 0 && here.st_dev == there.st_dev && here.st_ino == there.st_ino ? path : through;
-    if (stat(to, &here) == 0 && S_ISDIR(here.st_mode))
+    struct stat st;
+    CLEANUP_FREE char *reached = reach(work, path);
+    const char *to = reached ? reached : path;
+    if (stat(to, &st) == 0 && S_ISDIR(st.st_mode))
         (void)link_to(work, path, to);
 }
 

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "src/cli/cli.h"
 #include "src/cli/console.h"
 #include "src/cli/info.h"
 #include "util/base.h"
@@ -74,7 +75,7 @@ static void print_target(struct work *work)
     if (facts->truncated) {
         label(out, "");
         output_styled(out, STYLE_ERROR, "TRUNCATED: ");
-        output_text(out, facts->truncation ? facts->truncation : "the file ends before its last segment does");
+        output_text(out, target_truncation(facts));
         output_literal(out, "\n");
     }
 }

@@ -66,6 +66,11 @@ bool target_is_refused(const char *name)
     return true;
 }
 
+const char *target_truncation(const struct cdacq_target_info *info)
+{
+    return info->truncation ? info->truncation : "the file ends before its last segment does";
+}
+
 bool target_is_stdin(const char *name)
 {
     return !strcmp(name, "-");

@@ -9,6 +9,7 @@
 
 #include "formats/dwarf_frame_writer.h"
 #include "formats/elf_writer.h"
+#include "src/api/listing.h"
 #include "src/api/question.h"
 #include "src/perf/elf_debug.h"
 #include "src/perf/kept_code.h"
@@ -535,8 +536,7 @@ static enum cdacq_status gather(struct code_file *file, struct cdacq_error *err)
     if (file->frame_writer.machine)
         dwarf_frame_begin(&file->frame_writer);
     enum cdacq_status status = cdacq_session_visit_methods(session, file->flags & VISIT_FLAGS, visit_code, file, err);
-    bool is_cut = status == CDACQ_ERR_FUEL || status == CDACQ_ERR_IO;
-    file->cut = is_cut && file->symbols.count && !file->path ? status : CDACQ_OK;
+    file->cut = listing_is_part(status) && file->symbols.count && !file->path ? status : CDACQ_OK;
     if ((status < 0 && !file->cut) || file->stopped)
         return status;
     kept_code_sort(&file->kept);

@@ -643,8 +643,9 @@ static enum cdacq_status report_cut(const struct cdacq_jitdump *jitdump, struct 
 enum cdacq_status cdacq_jitdump_open(const char *path, unsigned flags, struct cdacq_jitdump **ret,
                                      struct cdacq_error *err)
 {
-    if (!path || !path[0])
-        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "no path, or an empty one");
+    enum cdacq_status status = error_check_path(path, err);
+    if (status < 0)
+        return status;
     struct cdacq_jitdump *jitdump = calloc(1, sizeof *jitdump);
     if (!jitdump || !(jitdump->path = strdup(path))) {
         free(jitdump);
@@ -652,7 +653,7 @@ enum cdacq_status cdacq_jitdump_open(const char *path, unsigned flags, struct cd
     }
     jitdump->fd = -1;
     jitdump->flags = flags;
-    enum cdacq_status status = open_file(jitdump, err);
+    status = open_file(jitdump, err);
     if (status != CDACQ_OK) {
         cdacq_jitdump_close(jitdump);
         return status;
@@ -763,10 +764,12 @@ static bool overlap(const struct cdacq_jitdump_place *a, const struct cdacq_jitd
 static void take_place_of(struct search *search, const struct cdacq_jitdump_place *place)
 {
     const struct cdacq_jitdump_place *old = &search->place;
-    bool gone = search->found && (old->load == place->load || overlap(old, place));
-    search->found = has_address(place->vma, place->code_size, search->address) || (search->found && !gone);
-    if (has_address(place->vma, place->code_size, search->address))
+    if (has_address(place->vma, place->code_size, search->address)) {
+        search->found = true;
         search->place = *place;
+    } else if (old->load == place->load || overlap(old, place)) {
+        search->found = false;
+    }
 }
 
 /* What moves is of the size that it was loaded with. */

@@ -3,6 +3,7 @@
  */
 #include <stdio.h>
 
+#include "src/api/listing.h"
 #include "src/api/follower.h"
 #include "src/api/question.h"
 #include "formats/jitdump_writer.h"
@@ -362,7 +363,7 @@ static enum cdacq_status write_file(struct writing *writing, unsigned flags, con
         status = cdacq_session_visit_methods(session, flags, write_code, writing, err);
     session->visits--;
     bool any = writing->written.methods + writing->written.stubs > 0;
-    bool is_part = any && (status == CDACQ_ERR_FUEL || status == CDACQ_ERR_IO);
+    bool is_part = any && listing_is_part(status);
     if (status < 0 && !is_part)
         return status;
     if (writing->with_bytes && !writing->stopped)

@@ -598,34 +598,31 @@ class Follow(Case):
         self.assertEqual([self.line() for _ in dump.expected], dump.expected)
         self.assert_ends(ANSWERED)
 
-    def test_rewritten_with_the_same_length_and_header(self):
-        first, second = Jitdump(), Jitdump()
-        first.load(1, 1, 1, 0x20, bytes(500), 1, b"first!")
-        second.load(1, 1, 1, 0x20, bytes(500), 1, b"second")
-        self.path.write_bytes(first.data)
-        self.start()
-        self.assertEqual([self.line() for _ in first.expected], first.expected)
-        time.sleep(0.3)
-        with open(self.path, "r+b") as file:
-            file.write(second.data)
-        self.assertEqual([self.line() for _ in second.expected], second.expected)
-        second.close(1)
-        self.append(second.data[-16:])
-        self.assertEqual(self.line(), second.expected[-1])
-        self.assertIn("rewritten", self.assert_ends(ANSWERED, 1))
-
-
-    def test_rewritten_and_longer_with_the_same_header(self):
+    def rewrite(self, seconds, add):
+        """A file with one function is read, then written over with another file of the same header and length, and what
+        `add` adds to it."""
         first, second = Jitdump(), Jitdump()
         for dump, name in [(first, b"first!"), (second, b"second")]:
             dump.load(1, 1, 1, 0x20, bytes(500), 1, name)
         self.path.write_bytes(first.data)
         self.start()
         self.assertEqual([self.line() for _ in first.expected], first.expected)
-        second.close(1)
+        time.sleep(seconds)
+        add(second)
         with open(self.path, "r+b") as file:
             file.write(second.data)
         self.assertEqual([self.line() for _ in second.expected], second.expected)
+        return second
+
+    def test_rewritten_with_the_same_length_and_header(self):
+        second = self.rewrite(0.3, lambda dump: None)
+        second.close(1)
+        self.append(second.data[-16:])
+        self.assertEqual(self.line(), second.expected[-1])
+        self.assertIn("rewritten", self.assert_ends(ANSWERED, 1))
+
+    def test_rewritten_and_longer_with_the_same_header(self):
+        self.rewrite(0, lambda dump: dump.close(1))
         self.assertIn("rewritten", self.assert_ends(ANSWERED, 1))
 
     def test_cut_after_the_close(self):
