@@ -67,6 +67,7 @@ static void teardown(void)
     sample_destroy(&sample);
     follower = NULL;
     target = NULL;
+    test_dir_remove();
 }
 
 /* ---- What the process does ---- */
