@@ -9,7 +9,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/ptrace.h>
-#include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 
@@ -18,15 +17,15 @@
 #include "util/file.h"
 #include "formats/elf.h"
 #include "target/live_pages.h"
+#include "target/proc_maps.h"
 #include "target/proc_status.h"
 #include "target/shared_memory.h"
 #include "target/threads.h"
 
 enum {
-    MAPS_MAX = 1 << 30, /* bytes of text: vm.max_map_count is 65,530 by default */
-    STOP_ROUNDS = 64,   /* each stops all threads seen so far; only running threads create new ones */
-    STOP_SECONDS = 5,   /* a thread in an uninterruptible wait may never stop */
-    RECENT = 128,       /* spans */
+    STOP_ROUNDS = 64, /* each stops all threads seen so far; only running threads create new ones */
+    STOP_SECONDS = 5, /* a thread in an uninterruptible wait may never stop */
+    RECENT = 128,     /* spans */
     RECENT_SHARED = 64,
     SHARED_UNIT = 64 * 1024,  /* the runtime maps its heaps in multiples of as many bytes */
     PAGES_BEFORE_SHARED = 64, /* are read one by one: a few are read faster than shared memory is found */
@@ -63,8 +62,8 @@ struct live {
     struct live_pages pages;
     struct span recent[RECENT]; /* of the question, by a page that was read of each: reads alternate between pages */
     uint64_t probe;             /* an address of readable memory */
-    int maps;                   /* /proc/PID/maps, for queries; -1 until it is needed */
-    int memory;                 /* /proc/PID/mem, which stays that of the program that was opened */
+    int maps;                   /* /proc/PID/maps, and */
+    int memory;                 /* /proc/PID/mem, which stay those of the program that was opened */
     int statm;                  /* /proc/PID/statm: its first number changes when most mappings come and go */
     uint64_t size;              /* that number, when the mappings were last listed */
     uint64_t listed;            /* and when that was, in LISTED_FOR */
@@ -99,10 +98,7 @@ static bool find_memory(struct target *target, uint64_t address, struct span *re
 /* Maps the file that the process shares with itself. That is tried once. */
 static void open_shared(struct live *live, struct mapped_file *file)
 {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/maps", live->base.pid);
     live->shared_file = file;
-    live->maps = open(path, O_RDONLY | O_CLOEXEC);
     shared_memory_open(live->base.pid, live->maps, file->device, file->inode, &live->shared);
 }
 
@@ -336,133 +332,48 @@ static void live_process(struct target *target, struct target_process *ret)
     ret->program[MAX(length, 0)] = '\0';
 }
 
-/* The text of /proc/PID/maps. NULL with errno set. */
-static char *read_maps(int pid)
-{
-    char path[64];
-    size_t length;
-    snprintf(path, sizeof path, "/proc/%d/maps", pid);
-    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-    return fd < 0 ? NULL : file_read_all(fd, MAPS_MAX, &length);
-}
-
-/* The kernel escapes only newlines in a path, as \012. */
-static void unescape_newlines(char *path)
-{
-    path = strchrnul(path, '\\');
-    char *out = path;
-    for (; *path; path++) {
-        if (strncmp(path, "\\012", 4) == 0) {
-            *out++ = '\n';
-            path += 3;
-        } else {
-            *out++ = *path;
-        }
-    }
-    *out = '\0';
-}
-
-/* A line of /proc/PID/maps: "begin-end perms offset dev inode   path". */
-struct maps_line {
-    uint64_t begin, end, offset, inode, device;
-    bool readable, writable, executable, shared;
-    char *path;
-};
-
-/* Reads a number in front of `after`, and skips both. sscanf() would take a third of the time to open a process. */
-static bool parse_number(char **text, unsigned base, char after, uint64_t *ret)
-{
-    uint64_t value = 0;
-    const char *begin = *text;
-    for (;; (*text)++) {
-        char c = **text;
-        unsigned digit = c >= '0' && c <= '9'   ? (unsigned)(c - '0')
-                         : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10
-                                                : 16;
-        if (digit >= base)
-            break;
-        value = value * base + digit;
-    }
-    if (*text == begin || **text != after)
-        return false;
-    (*text)++;
-    *ret = value;
-    return true;
-}
-
-static bool parse_line(char *line, struct maps_line *ret)
-{
-    uint64_t major, minor;
-    char *text = line;
-    if (!parse_number(&text, 16, '-', &ret->begin) || !parse_number(&text, 16, ' ', &ret->end) ||
-        strcspn(text, " ") != 4)
-        return false;
-    ret->readable = text[0] == 'r';
-    ret->writable = text[1] == 'w';
-    ret->executable = text[2] == 'x';
-    ret->shared = text[3] == 's';
-    text += 5;
-    if (!parse_number(&text, 16, ' ', &ret->offset) || !parse_number(&text, 16, ':', &major) ||
-        !parse_number(&text, 16, ' ', &minor) || !parse_number(&text, 10, ' ', &ret->inode))
-        return false;
-    ret->device = makedev((unsigned)major, (unsigned)minor);
-    ret->path = text + strspn(text, " ");
-    unescape_newlines(ret->path);
-    return ret->begin < ret->end;
-}
-
 /*
- * The file that a line is of. What was mapped at the same place before keeps its record, also if the file's path has
+ * The file that a mapping is of. What was mapped at the same place before keeps its record, also if the file's path has
  * another file by now. A file without a record, because there are too many, is ignored.
  */
-static struct mapped_file *file_of(struct live *live, const struct maps_line *line)
+static struct mapped_file *file_of(struct live *live, const struct proc_map *map)
 {
-    const struct mapping *before = target_mapping_at(&live->base, line->begin);
+    const struct mapping *before = target_mapping_at(&live->base, map->begin);
     struct mapped_file *file = before ? before->file : NULL;
-    if (file && file->inode == line->inode && file->device == line->device &&
-        line->offset - before->offset == line->begin - before->begin)
+    if (file && file->inode == map->inode && file->device == map->device &&
+        map->offset - before->offset == map->begin - before->begin)
         return file;
-    file = mapped_file_get(&live->base, live->policy, line->path);
-    if (file && file->inode && (file->inode != line->inode || file->device != line->device))
-        file = mapped_file_replace(&live->base, live->policy, line->path);
+    file = mapped_file_get(&live->base, live->policy, map->path);
+    if (file && file->inode && (file->inode != map->inode || file->device != map->device))
+        file = mapped_file_replace(&live->base, live->policy, map->path);
     if (file) {
-        file->device = line->device;
-        file->inode = line->inode;
+        file->device = map->device;
+        file->inode = map->inode;
     }
     return file;
 }
 
-/* Lists the mappings that the text of /proc/PID/maps has. Anonymous memory has no path and is skipped. */
-static bool parse_maps(struct live *live, char *text, struct mapping **ret, size_t *ret_count)
+DEFINE_VECTOR(mappings, struct mapping);
+
+/* Appends the mappings of a listing, which are in the order of their addresses. False: out of memory. */
+static bool take_listing(struct live *live, struct proc_maps *maps, struct mappings *ret)
 {
-    size_t lines = 1, count = 0;
-    for (const char *p = text; (p = strchr(p, '\n')); p++)
-        lines++;
-    struct mapping *mappings = calloc(lines, sizeof *mappings);
-    struct maps_line line;
-    if (!mappings)
-        return false;
-    for (char *rest = text, *next; (next = strsep(&rest, "\n"));) {
-        if (!parse_line(next, &line))
-            continue;
-        if (strcmp(line.path, "[vdso]") == 0)
-            live->base.vdso = line.begin;
-        struct mapped_file *file = line.path[0] == '/' ? file_of(live, &line) : NULL;
-        if (!file)
-            continue;
-        mappings[count++] = (struct mapping){
-            .begin = line.begin,
-            .end = line.end,
-            .offset = line.offset,
-            .path = file->path,
-            .access = line.writable ? MAPPING_WRITABLE : MAPPING_READ_ONLY,
-            .may_execute = line.executable,
-            .is_shared = line.shared && line.readable,
+    struct proc_map map;
+    while (proc_maps_next(maps, &map)) {
+        struct mapped_file *file = file_of(live, &map);
+        struct mapping mapping = {
+            .begin = map.begin,
+            .end = map.end,
+            .offset = map.offset,
+            .path = file ? file->path : NULL,
+            .access = map.writable ? MAPPING_WRITABLE : MAPPING_READ_ONLY,
+            .may_execute = map.executable,
+            .is_shared = map.shared && map.readable,
             .file = file,
         };
+        if (file && !mappings_append(ret, mapping))
+            return false;
     }
-    *ret = mappings;
-    *ret_count = count;
     return true;
 }
 
@@ -472,28 +383,26 @@ static bool is_same_mapping(const struct mapping *a, const struct mapping *b)
            a->may_execute == b->may_execute && a->is_shared == b->is_shared && a->file == b->file;
 }
 
-/* Takes the mappings unless they are those that are known. */
-static bool take_mappings(struct live *live, struct mapping *mappings, size_t count)
+/* Takes the mappings, and leaves an empty vector, unless they are those that are known. False: out of memory. */
+static bool take_mappings(struct live *live, struct mappings *mappings)
 {
     struct target *target = &live->base;
-    bool same = target->mappings && count == target->mapping_count;
-    for (size_t i = 0; same && i < count; i++) /* the kernel lists them by address */
-        same = is_same_mapping(&mappings[i], &target->mappings[i]);
-    if (same) {
-        free(mappings);
+    bool same = target->mappings && mappings->count == target->mapping_count;
+    for (size_t i = 0; same && i < mappings->count; i++)
+        same = is_same_mapping(&mappings->items[i], &target->mappings[i]);
+    if (same)
         return true;
-    }
     struct mapping *old = target->mappings;
     size_t old_count = target->mapping_count;
-    target->mappings = mappings;
-    target->mapping_count = count;
+    target->mappings = mappings->items;
+    target->mapping_count = mappings->count;
     target_sort_mappings(target);
     if (!mapped_files_index(target)) { /* the files point to the old ones, which stay */
         target->mappings = old;
         target->mapping_count = old_count;
-        free(mappings);
         return false;
     }
+    *mappings = (struct mappings){0};
     free(old);
     forget_recent(live);
     target->mapping_round++;
@@ -514,15 +423,16 @@ static uint64_t size_of(const struct live *live)
  */
 static enum cdacq_status list_mappings(struct live *live)
 {
-    struct mapping *mappings;
-    size_t count;
+    struct proc_maps maps;
+    struct mappings mappings = {0};
     live->size = size_of(live);
     live->listed = monotonic_ns() / LISTED_FOR;
-    CLEANUP_FREE char *text = read_maps(live->base.pid);
-    if (!text || !text[0])
-        return text ? CDACQ_NOT_MANAGED : CDACQ_ERR_IO;
-    return parse_maps(live, text, &mappings, &count) && take_mappings(live, mappings, count) ? CDACQ_OK
-                                                                                             : CDACQ_ERR_NOMEM;
+    int problem = proc_maps_begin(live->maps, &maps);
+    bool taken = !problem && take_listing(live, &maps, &mappings) && take_mappings(live, &mappings);
+    proc_maps_end(&maps);
+    mappings_deinit(&mappings);
+    errno = problem;
+    return problem == ESRCH ? CDACQ_NOT_MANAGED : problem ? CDACQ_ERR_IO : taken ? CDACQ_OK : CDACQ_ERR_NOMEM;
 }
 
 static void live_refresh(struct target *target)
@@ -550,7 +460,8 @@ static enum cdacq_status list_first(struct live *live, struct cdacq_error *err)
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/statm", live->base.pid);
     live->statm = open(path, O_RDONLY | O_CLOEXEC);
-    enum cdacq_status status = list_mappings(live);
+    live->maps = proc_maps_open(live->base.pid);
+    enum cdacq_status status = live->maps < 0 ? CDACQ_ERR_IO : list_mappings(live);
     if (status == CDACQ_ERR_IO)
         return process_error(live, err);
     if (status == CDACQ_NOT_MANAGED)
@@ -767,16 +678,19 @@ static enum cdacq_status check_readable(struct live *live, struct cdacq_error *e
     return CDACQ_OK;
 }
 
-static uint16_t elf_machine_of(int pid)
+/* Fills in what the headers of the program and its auxiliary vector have. */
+static void read_program(struct target *target)
 {
-    char path[64];
+    char path[64], auxv[1024];
     struct elf_class elf;
     uint8_t bytes[ELF_RECORD_MAX];
-    snprintf(path, sizeof path, "/proc/%d/exe", pid);
+    snprintf(path, sizeof path, "/proc/%d/exe", target->pid);
     CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || file_read_at(fd, 0, bytes, sizeof bytes) < sizeof bytes || !elf_class_of(bytes, &elf))
-        return 0;
-    return elf_header_at(elf, bytes).machine;
+        return;
+    target->elf_machine = elf_header_at(elf, bytes).machine;
+    size_t size = read_proc_file(target->pid, "auxv", auxv, sizeof auxv);
+    target->vdso = core_auxv_value(elf, (const uint8_t *)auxv, size, AT_SYSINFO_EHDR);
 }
 
 enum cdacq_status live_open(int pid, struct file_policy *policy, bool stop, bool record, struct target **ret,
@@ -803,7 +717,7 @@ enum cdacq_status live_open(int pid, struct file_policy *policy, bool stop, bool
         live_destroy(&live->base);
         return status;
     }
-    live->base.elf_machine = elf_machine_of(pid);
+    read_program(&live->base);
     *ret = &live->base;
     return CDACQ_OK;
 }

@@ -3,47 +3,25 @@
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 
 #include "util/file.h"
+#include "target/proc_maps.h"
 
 enum {
     DESCRIPTORS_TRIED = 64, /* the runtime opens the file when it starts */
     PARTS_MAX = 64,         /* into which a mapping may have been split since it was listed */
 };
 
-/* The kernel's struct procmap_query, which older headers lack. */
-struct mapping_query {
-    uint64_t size, flags, address;
-    uint64_t begin, end, access, page_size, offset, inode;
-    uint32_t device_major, device_minor;
-    uint32_t name_size, build_id_size;
-    uint64_t name, build_id;
-};
-
-enum { MAPPING_READABLE = 1, MAPPING_SHARED = 8 }; /* of `access` */
-
-#define MAPPING_QUERY _IOWR('f', 17, struct mapping_query)
-
-/* The mapping that has an address. */
-static bool query(int maps, uint64_t address, struct mapping_query *ret)
-{
-    *ret = (struct mapping_query){.size = sizeof *ret, .address = address};
-    return ioctl(maps, MAPPING_QUERY, ret) == 0;
-}
-
 bool shared_memory_is_mapped(const struct shared_memory *memory, int maps, uint64_t begin, uint64_t end,
                              uint64_t offset)
 {
-    struct mapping_query part = {.end = begin};
+    struct proc_map part = {.end = begin};
     for (int i = 0; i < PARTS_MAX && part.end < end; i++) {
         uint64_t at = part.end;
-        if (!query(maps, at, &part) || part.inode != memory->inode || part.end <= at ||
-            (part.access & (MAPPING_READABLE | MAPPING_SHARED)) != (MAPPING_READABLE | MAPPING_SHARED) ||
-            makedev(part.device_major, part.device_minor) != memory->device ||
+        if (!proc_maps_at(maps, at, &part) || part.inode != memory->inode || part.device != memory->device ||
+            part.end <= at || !part.readable || !part.shared ||
             part.offset + (at - part.begin) != offset + (at - begin))
             return false;
     }
@@ -90,9 +68,9 @@ void shared_memory_close(struct shared_memory *memory)
 void shared_memory_open(int pid, int maps, uint64_t device, uint64_t inode, struct shared_memory *ret)
 {
     struct stat stat;
-    struct mapping_query part;
+    struct proc_map part;
     *ret = (struct shared_memory){0};
-    if (!query(maps, 0, &part) && errno != ENOENT) /* nothing is mapped there */
+    if (!proc_maps_at(maps, 0, &part) && errno != ENOENT) /* nothing is mapped there */
         return;
     CLEANUP_CLOSE int fd = open_of(pid, device, inode, &stat);
     if (fd < 0 || stat.st_size <= 0 || (uint64_t)stat.st_size > SIZE_MAX / 2)

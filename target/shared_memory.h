@@ -2,7 +2,7 @@
  * shared_memory.h: a file without a name (memfd) that a running process maps and shares with itself, mapped here, too.
  * .NET keeps the memory of its loader heaps in one, to write to code through a second mapping (W^X). Reading it costs
  * no system call; it changes while it is read.
- * Source: memfd_create(2); proc_pid_fd(5); PROCMAP_QUERY: Linux 6.11, include/uapi/linux/fs.h.
+ * Source: memfd_create(2); proc_pid_fd(5).
  */
 #ifndef CDACQ_TARGET_SHARED_MEMORY_H
 #define CDACQ_TARGET_SHARED_MEMORY_H
@@ -19,8 +19,8 @@ struct shared_memory {
 bool shared_memory_is_path(const char *path);
 
 /*
- * Maps the file of this identity, if the process has it open, and if the kernel answers PROCMAP_QUERY on `maps`, a file
- * descriptor of /proc/PID/maps: without that, nobody can tell whether the process still has the file where it had it.
+ * Maps the file of this identity, if the process has it open, and if the kernel answers queries (target/proc_maps.h) on
+ * `maps`: without that, nobody can tell whether the process still has the file where it had it.
  * Otherwise *ret is zeroed.
  */
 void shared_memory_open(int pid, int maps, uint64_t device, uint64_t inode, struct shared_memory *ret);

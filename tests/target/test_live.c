@@ -14,13 +14,13 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include "target/reader.h"
 #include "tests/support/check_main.h"
 #include "tests/support/elf_support.h"
+#include "tests/support/kernel_queries.h"
 
 enum { THREADS = 6 };
 
@@ -441,23 +441,13 @@ static bool is_unchanged(void)
     return target_unchanged(target, &own.log, 0);
 }
 
-/* PROCMAP_QUERY is of Linux 6.11. */
-static bool kernel_has_queries(void)
-{
-    struct utsname name;
-    int major = 0, minor = 0;
-    ck_assert_int_eq(uname(&name), 0);
-    ck_assert_int_eq(sscanf(name.release, "%d.%d", &major, &minor), 2);
-    return major > 6 || (major == 6 && minor >= 11);
-}
-
 START_TEST(shared_memory_is_read_in_place)
 {
     struct window window;
     uint8_t *bytes = own.bytes, *last = bytes + SHARED_SIZE - 2 * 4096;
     memset(bytes + SHARED_SIZE, 7, 8); /* other memory follows */
     open_self();
-    ck_assert_int_eq(read_shared(), kernel_has_queries());
+    ck_assert_int_eq(read_shared(), kernel_has_map_queries());
     ck_assert_ptr_null(own.log.reads.items[0].bytes); /* of a few pages, it is not looked for */
     ck_assert(is_unchanged());
     size_t reads = own.log.reads.count;
@@ -571,7 +561,7 @@ START_TEST(shared_memory_is_not_always_mapped)
         own.fd = -1;
     }
     open_self();
-    ck_assert(read_shared() == (_i == SHORT && kernel_has_queries()));
+    ck_assert(read_shared() == (_i == SHORT && kernel_has_map_queries()));
     reader_begin(&own.reader, 100);
     read_u8(&own.reader, (uintptr_t)bytes + SHARED_SIZE - 4096);
     ck_assert(reader_failed(&own.reader) == (_i == SHORT));

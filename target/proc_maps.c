@@ -1,0 +1,181 @@
+#include "target/proc_maps.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/sysmacros.h>
+
+#include "util/file.h"
+
+enum {
+    TEXT_MAX = 1 << 30, /* bytes: vm.max_map_count is 65,530 by default */
+    MAPS_MAX = 1 << 22,
+};
+
+/* The kernel's struct procmap_query, which older headers lack. */
+struct query {
+    uint64_t size, flags, address;
+    uint64_t begin, end, access, page_size, offset, inode;
+    uint32_t device_major, device_minor;
+    uint32_t name_size, build_id_size;
+    uint64_t name, build_id;
+};
+
+enum { READABLE = 1, WRITABLE = 2, EXECUTABLE = 4, SHARED = 8 };        /* of `access` */
+enum { OR_NEXT = 0x10, OF_FILE = 0x20, NEXT_FILE = OR_NEXT | OF_FILE }; /* of `flags` */
+
+#define PROCMAP_QUERY _IOWR('f', 17, struct query)
+
+int proc_maps_open(int pid)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/maps", pid);
+    return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* The mapping around an address, or as the flags have it. `name` has room for NAME bytes, or is NULL. */
+static bool ask(int file, uint64_t address, uint64_t flags, char *name, struct proc_map *ret)
+{
+    struct query query = {.size = sizeof query,
+                          .flags = flags,
+                          .address = address,
+                          .name = (uintptr_t)name,
+                          .name_size = name ? PROC_MAPS_NAME : 0};
+    if (ioctl(file, PROCMAP_QUERY, &query) < 0)
+        return false;
+    *ret = (struct proc_map){
+        .begin = query.begin,
+        .end = query.end,
+        .offset = query.offset,
+        .device = makedev(query.device_major, query.device_minor),
+        .inode = query.inode,
+        .path = name && query.name_size ? name : "",
+        .readable = query.access & READABLE,
+        .writable = query.access & WRITABLE,
+        .executable = query.access & EXECUTABLE,
+        .shared = query.access & SHARED,
+    };
+    return true;
+}
+
+bool proc_maps_at(int file, uint64_t address, struct proc_map *ret)
+{
+    return ask(file, address, 0, NULL, ret);
+}
+
+int proc_maps_begin(int file, struct proc_maps *ret)
+{
+    struct proc_map map;
+    size_t length;
+    int problem = ask(file, 0, NEXT_FILE, NULL, &map) ? 0 : errno;
+    *ret = (struct proc_maps){.file = file, .fuel = MAPS_MAX};
+    ret->queries = !problem || problem == ENOENT || problem == ESRCH;
+    if (ret->queries)
+        return problem == ESRCH ? ESRCH : 0;
+    ret->text = lseek(file, 0, SEEK_SET) < 0 ? NULL : file_read_all(file, TEXT_MAX, &length);
+    ret->rest = ret->text;
+    return !ret->text ? errno : !length ? ESRCH : 0;
+}
+
+void proc_maps_end(struct proc_maps *maps)
+{
+    free(maps->text);
+    maps->text = maps->rest = NULL;
+}
+
+/* The kernel escapes only newlines in a path, as \012. */
+static void unescape_newlines(char *path)
+{
+    path = strchrnul(path, '\\');
+    char *out = path;
+    for (; *path; path++) {
+        if (strncmp(path, "\\012", 4) == 0) {
+            *out++ = '\n';
+            path += 3;
+        } else {
+            *out++ = *path;
+        }
+    }
+    *out = '\0';
+}
+
+/* Reads a number in front of `after`, and skips both. sscanf() would take a third of the time to open a process. */
+static bool parse_number(char **text, unsigned base, char after, uint64_t *ret)
+{
+    uint64_t value = 0;
+    const char *begin = *text;
+    for (;; (*text)++) {
+        char c = **text;
+        unsigned digit = c >= '0' && c <= '9'   ? (unsigned)(c - '0')
+                         : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10
+                                                : 16;
+        if (digit >= base)
+            break;
+        value = value * base + digit;
+    }
+    if (*text == begin || **text != after)
+        return false;
+    (*text)++;
+    *ret = value;
+    return true;
+}
+
+/* A line is "begin-end perms offset device inode   path". */
+static bool parse_line(char *line, struct proc_map *ret)
+{
+    uint64_t major, minor;
+    char *text = line;
+    if (!parse_number(&text, 16, '-', &ret->begin) || !parse_number(&text, 16, ' ', &ret->end) ||
+        strcspn(text, " ") != 4)
+        return false;
+    ret->readable = text[0] == 'r';
+    ret->writable = text[1] == 'w';
+    ret->executable = text[2] == 'x';
+    ret->shared = text[3] == 's';
+    text += 5;
+    if (!parse_number(&text, 16, ' ', &ret->offset) || !parse_number(&text, 16, ':', &major) ||
+        !parse_number(&text, 16, ' ', &minor) || !parse_number(&text, 10, ' ', &ret->inode))
+        return false;
+    ret->device = makedev((unsigned)major, (unsigned)minor);
+    text += strspn(text, " ");
+    unescape_newlines(text);
+    ret->path = text;
+    return ret->begin < ret->end;
+}
+
+/*
+ * A path takes longer than the rest of a mapping, and hundreds may follow each other of one file without a name, with
+ * which .NET maps its heaps: after one of them, the path is asked for only if the next is of another file. Other files
+ * may share a device and an inode number on file systems with subvolumes.
+ */
+static bool ask_next(struct proc_maps *maps, struct proc_map *ret)
+{
+    bool is_same = maps->inode && ask(maps->file, maps->next, NEXT_FILE, NULL, ret) && ret->inode == maps->inode &&
+                   ret->device == maps->device;
+    if (is_same)
+        ret->path = maps->name;
+    else if (!ask(maps->file, maps->next, NEXT_FILE, maps->name, ret))
+        return errno == ENAMETOOLONG && ask(maps->file, maps->next, NEXT_FILE, NULL, ret);
+    bool has_no_name = strncmp(ret->path, "/memfd:", strlen("/memfd:")) == 0;
+    maps->device = has_no_name ? ret->device : 0;
+    maps->inode = has_no_name ? ret->inode : 0;
+    return true;
+}
+
+bool proc_maps_next(struct proc_maps *maps, struct proc_map *ret)
+{
+    if (!maps->queries) {
+        for (char *line; (line = strsep(&maps->rest, "\n"));)
+            if (parse_line(line, ret) && ret->path[0] == '/')
+                return true;
+        return false;
+    }
+    while (maps->fuel && ask_next(maps, ret) && ret->end > maps->next) {
+        maps->fuel--;
+        maps->next = ret->end;
+        if (ret->path[0] == '/')
+            return true;
+    }
+    return false;
+}
