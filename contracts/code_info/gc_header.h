@@ -39,7 +39,7 @@ struct gc_header {
     uint32_t stack_area;     /* words of outgoing arguments, at the stack pointer */
     uint32_t point_count, range_count;
     uint8_t shift;       /* offsets count units of that many bytes, as a power of two */
-    bool is_byte_before; /* a safe point is stored as the offset of the byte before */
+    bool is_byte_before; /* a call is described by its last byte, not by the address that it returns to */
 };
 
 /* Reads the header, up to the safe points. False, and the reader fails, if it is corrupt or cannot be read. */

@@ -289,10 +289,10 @@ bool gc_slots_read(struct field_reader *reader, uint64_t gc_info, unsigned versi
     bool has_register = d.header.frame_register != UINT32_MAX;
     d.frame_register = has_register ? d.header.frame_register ^ FRAME_REGISTER_FLIP : REGISTER_COUNT;
     d.scratch_size = d.header.stack_area << 3;
+    /* Up to version 3, what is live at a call is what is live in the call; since then, it is that at its return. */
     bool known = gc_header_locate(&d.bits, encoding, &d.header, is_call ? offset : GC_NO_POINT,
-                                  offset - (is_call ? 1 : 0), &d.place) && /* in the call */
-                 read_slots(&d) &&
-                 read_live(&d, ret);
+                                  offset - (is_call && d.header.is_byte_before), &d.place) &&
+                 read_slots(&d) && read_live(&d, ret);
     free(d.slots);
     if (!known || reader_failed(&reader->raw))
         ret->count = before;

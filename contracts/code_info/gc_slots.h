@@ -3,7 +3,7 @@
  * instruction, from the method's GC info. The runtime's collector reads the same: each slot is a reference or null.
  * This build reads them for x64.
  * Source: dotnet/runtime docs/design/datacontracts/GCInfo.md; src/coreclr/vm/gcinfodecoder.cpp;
- * src/coreclr/inc/gcinfotypes.h.
+ * src/coreclr/inc/gcinfotypes.h; pull request 110845 (calls, since version 4).
  */
 #ifndef CDACQ_CONTRACTS_CODE_INFO_GC_SLOTS_H
 #define CDACQ_CONTRACTS_CODE_INFO_GC_SLOTS_H

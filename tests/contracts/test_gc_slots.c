@@ -159,10 +159,13 @@ START_TEST(runs)
 END_TEST
 
 /* Code that can be interrupted anywhere: a chunk, the final states, and where they change. */
-START_TEST(interruptible)
+static void put_interruptible(unsigned version)
 {
+    position = 0;
     put(1, 1);
     put(0x40, 10); /* a frame register */
+    if (version < 4)
+        put(0, 4); /* what the method returns */
     put_number(100, 8);
     put_number(0, 3); /* rbp */
     put_number(0, 3); /* no outgoing arguments */
@@ -182,6 +185,11 @@ START_TEST(interruptible)
     put(30, 6); /* rbx changes at 30 */
     put(0, 1);
     put(0, 1);
+}
+
+START_TEST(interruptible)
+{
+    put_interruptible(4);
     ck_assert(read_at(4, 20, false)); /* at 10 of the chunk */
     ck_assert_uint_eq(slots.count, 3);
     check(0, GC_SLOT_REGISTER, 3, 0);
@@ -191,6 +199,19 @@ START_TEST(interruptible)
     ck_assert(read_at(4, 85, false)); /* in the second chunk */
     ck_assert_uint_eq(slots.count, 2);
     ck_assert(!read_at(4, 5, false)); /* the prolog */
+}
+END_TEST
+
+/* rbx dies at the end of a call. */
+START_TEST(interruptible_call)
+{
+    for (unsigned version = 2; version <= 4; version++) {
+        put_interruptible(version);
+        for (uint32_t offset = 39; offset <= 41; offset++) {
+            ck_assert(read_at(version, offset, true));
+            ck_assert_uint_eq(slots.count, offset - (version < 4) < 40 ? 3 : 2);
+        }
+    }
 }
 END_TEST
 
@@ -238,6 +259,7 @@ static Suite *suite(void)
     tcase_add_test(tc, safe_points);
     tcase_add_test(tc, runs);
     tcase_add_test(tc, interruptible);
+    tcase_add_test(tc, interruptible_call);
     tcase_add_test(tc, nothing_known);
     tcase_add_test(tc, corrupt);
     suite_add_tcase(s, tc);
