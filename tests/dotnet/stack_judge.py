@@ -99,26 +99,38 @@ def walked_by_cdacq(frames, memory):
             for i, frame in enumerate(frames) if is_managed(frame)]
 
 
+PLACED = 1 << 20  # the weight of a pair with equal stack pointers
+
+
+def weight(left, right):
+    """Of a pair: 0 if the frames differ. A method may be on the stack more than once, so an equal stack pointer weighs
+    more than any number of pairs without."""
+    if not left.equals(right):
+        return 0
+    return 1 if None not in (left.sp, right.sp) and left.sp != right.sp else PLACED
+
+
 def align(theirs, ours):
-    """Pairs (i, j) of equal frames, in order: the longest common subsequence. Equal ends are cut off first."""
+    """Pairs (i, j) of equal frames, in order: the common subsequence that weighs most. Equal ends are cut off first."""
     head = 0
-    while head < min(len(theirs), len(ours)) and theirs[head].equals(ours[head]):
+    while head < min(len(theirs), len(ours)) and weight(theirs[head], ours[head]) == PLACED:
         head += 1
     tail = 0
-    while tail < min(len(theirs), len(ours)) - head and theirs[-1 - tail].equals(ours[-1 - tail]):
+    while tail < min(len(theirs), len(ours)) - head and weight(theirs[-1 - tail], ours[-1 - tail]) == PLACED:
         tail += 1
     left, right = theirs[head:len(theirs) - tail], ours[head:len(ours) - tail]
-    lengths = [[0] * (len(right) + 1) for _ in range(len(left) + 1)]
+    best = [[0] * (len(right) + 1) for _ in range(len(left) + 1)]
     for i in reversed(range(len(left))):
         for j in reversed(range(len(right))):
-            equal = left[i].equals(right[j])
-            lengths[i][j] = lengths[i + 1][j + 1] + 1 if equal else max(lengths[i + 1][j], lengths[i][j + 1])
+            one = weight(left[i], right[j])
+            best[i][j] = max(best[i + 1][j], best[i][j + 1], one and best[i + 1][j + 1] + one)
     pairs, i, j = [(at, at) for at in range(head)], 0, 0
     while i < len(left) and j < len(right):
-        if left[i].equals(right[j]):
+        one = weight(left[i], right[j])
+        if one and best[i][j] == best[i + 1][j + 1] + one:
             pairs.append((head + i, head + j))
             i, j = i + 1, j + 1
-        elif lengths[i + 1][j] >= lengths[i][j + 1]:
+        elif best[i + 1][j] >= best[i][j + 1]:
             i += 1
         else:
             j += 1

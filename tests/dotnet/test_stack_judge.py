@@ -105,6 +105,13 @@ class Walks(unittest.TestCase):
         theirs = [*THEIRS[:3], walked(0x330, 3, STACK + 0x28)]
         self.assertEqual(self.failures(theirs, OURS), {"OTHER STACK POINTER"})
 
+    def test_method_that_is_there_twice(self):
+        """The services leave out the inner call: the outer one is paired with theirs."""
+        ours = [native(0x10, STACK), managed(0x110, 1, STACK + 0x10), managed(0x110, 1, STACK + 0x20), managed(0x220, 2, STACK + 0x30)]
+        theirs = [walked(0x110, 1, STACK + 0x10), walked(0x220, 2, STACK + 0x20)]
+        self.assertEqual(self.failures(theirs, ours), set())
+        self.assertEqual(self.compare(theirs, ours)["left out by the services, innermost, before the first frame of the services: linked"], 1)
+
     def test_call_after_its_frame(self):
         """The address in the Frame counts as equal if the stack has another, and after such a Frame alone."""
         ours = [OURS[0], managed(0x118, 1, STACK + 0x10), *OURS[2:]]
